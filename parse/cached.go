@@ -1,0 +1,63 @@
+package parse
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/dunglas/httpsfv"
+)
+
+// Cached reports whether a response says that it came from a cache. What such a
+// response says about quota may not be current and is to be ignored (editor's
+// draft, Section 8.4). Any one of these signs is enough:
+//
+//   - an Age above 0 (RFC 9111, Section 5.1). Of a list or of several field lines
+//     the first value counts, as that section says; an Age that is not a number
+//     is no sign.
+//   - a Cache-Status with a member that has the parameter hit (RFC 9211,
+//     Section 2.1), whichever cache on the way it stands for. A Cache-Status that
+//     is not a List, or is longer than DefaultMaxFieldBytes, is no sign.
+//   - X-From-Cache with a value that [strconv.ParseBool] reads as true: Go
+//     cache transports mark the responses they have stored with "1".
+//
+// A Date in the past is never a sign, although RFC 9111, Section 4.2.3, computes
+// the age of a response from it: clocks are wrong more often than caches are silent.
+func Cached(h http.Header) bool {
+	return hasAge(h["Age"]) || hasHit(h["Cache-Status"]) || isMarked(h["X-From-Cache"])
+}
+
+// hasAge reports whether the field lines of Age say more than 0 seconds.
+func hasAge(lines []string) bool {
+	if len(lines) == 0 {
+		return false
+	}
+	first, _, _ := strings.Cut(lines[0], ",")
+	age, _ := deltaSeconds(strings.Trim(first, " \t"))
+	return age > 0
+}
+
+// hasHit reports whether the field lines of Cache-Status say that a cache had a hit.
+func hasHit(lines []string) bool {
+	if len(lines) == 0 {
+		return false
+	}
+	r := readList("Cache-Status", lines, Caps{Items: -1})
+	for _, member := range r.list {
+		if item, ok := member.(httpsfv.Item); ok {
+			if hit, _ := item.Params.Get("hit"); hit == true {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isMarked reports whether a cache transport has marked the response as stored.
+func isMarked(lines []string) bool {
+	if len(lines) == 0 {
+		return false
+	}
+	marked, _ := strconv.ParseBool(lines[0])
+	return marked
+}

@@ -1,0 +1,69 @@
+package parse
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The reasons for ignoring something, found in an [Ignored] with [errors.Is]. Their
+// texts hold no field values.
+var (
+	// ErrSyntax says that a field value does not follow the grammar of its field.
+	ErrSyntax = errors.New("parse: malformed field value")
+
+	// ErrType says that an item or a known parameter has the wrong type.
+	ErrType = errors.New("parse: value of a wrong type")
+
+	// ErrRange says that a known parameter is negative, or that the window of a
+	// policy is zero.
+	ErrRange = errors.New("parse: value out of range")
+
+	// ErrMissing says that an item lacks a parameter that it cannot do without,
+	// because it was not sent or because it was above its cap.
+	ErrMissing = errors.New("parse: required parameter missing")
+
+	// ErrCap says that something is above its cap in [Caps].
+	ErrCap = errors.New("parse: above a safety cap")
+
+	// ErrConflict says that an item of RateLimit-Partition declares something else
+	// than an earlier one for the same policy.
+	ErrConflict = errors.New("parse: contradicts an earlier item")
+)
+
+// Ignored says what was ignored in a field, and why. It holds no field values, so
+// that it can be logged.
+//
+// An Ignored with a Param and ErrCap means the parameter alone: its item was read
+// as if the parameter had not been sent. Any other means the whole item or field.
+type Ignored struct {
+	// Field is the name of the field as its specification writes it, such as
+	// "RateLimit-Policy".
+	Field string
+
+	// Item is the index of the item in the List, counted from 0 over all field
+	// lines; of the field line for Retry-After. It is None where the whole field
+	// was ignored. Where a List has more items than Caps.Items, it is the index of
+	// the first one that was not read, and stands for all after it.
+	Item int
+
+	// Param is the name of the parameter at fault, one of those that the drafts
+	// define. It is empty where the fault is the item's or the field's.
+	Param string
+
+	// Err is the reason: it matches one of the errors of this package.
+	Err error
+}
+
+// String returns a description on one line, for a log.
+func (i Ignored) String() string {
+	var where strings.Builder
+	where.WriteString(i.Field)
+	if i.Item != None {
+		fmt.Fprintf(&where, ", item %d", i.Item)
+	}
+	if i.Param != "" {
+		fmt.Fprintf(&where, ", parameter %s", i.Param)
+	}
+	return fmt.Sprintf("%v (%s)", i.Err, where.String())
+}

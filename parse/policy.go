@@ -1,0 +1,128 @@
+package parse
+
+import (
+	"net/http"
+	"time"
+)
+
+// Policy is a quota policy: an item of RateLimit-Policy
+// (editor's draft, Section 2.1; draft -09 has the same form).
+type Policy struct {
+	// Name identifies the policy among those of its origin. It may be empty.
+	Name string
+
+	// Quota is how many quota units are allocated in each window and partition
+	// (q, Section 2.1.1). It is never negative.
+	Quota int64
+
+	// Unit is what the quota counts (qu, Section 2.1.2). It is "requests" where the
+	// field says nothing, an empty String, or "request" as in the registry
+	// (Section 11.3). Any other text is given as it came, known or not.
+	Unit string
+
+	// Window is the time window of the quota (w, Section 2.1.3).
+	// Zero means that none was given.
+	Window time.Duration
+
+	// Key holds the bytes of the partition key (pk, Section 2.1.4), which need not
+	// be text. It means something only if HasKey is true.
+	Key string
+
+	// HasKey reports whether there is a key. An empty key is a key.
+	HasKey bool
+}
+
+// Policies returns the quota policies of a response, in the order of their items,
+// and what was ignored. Both are empty where there is no RateLimit-Policy.
+//
+// An item without the REQUIRED q is dropped, and so is one with w=0, which
+// Section 2.1.3 of the editor's draft forbids. One whose quota unit is longer than
+// Caps.NameBytes is dropped too: nobody knows what its quota counts.
+//
+// Items that repeat a name and a key become one, in the place of the first: the
+// lowest quota with its unit (of equal quotas the unit that sorts first) and the
+// longest window. No draft speaks of them; that is the cautious reading.
+func Policies(h http.Header, caps Caps) ([]Policy, []Ignored) {
+	lines := h["Ratelimit-Policy"]
+	if len(lines) == 0 {
+		return nil, nil
+	}
+	r := readList("RateLimit-Policy", lines, caps)
+	policies := make([]Policy, 0, len(r.list))
+	var seen index
+	for r.next() {
+		p, ok := r.quotaPolicy()
+		if !ok {
+			continue
+		}
+		if i := find(&seen, policies, p); i != None {
+			policies[i].merge(p)
+			continue
+		}
+		policies = append(policies, p)
+	}
+	return policies, r.ignored
+}
+
+// quotaPolicy reads the current item.
+func (r *reader) quotaPolicy() (p Policy, ok bool) {
+	p.Name = r.policy
+	p.Quota = r.quota()
+	p.Unit = r.unit()
+	p.Window = r.policyWindow()
+	p.Key, p.HasKey = r.key()
+	return p, !r.malformed
+}
+
+// quota reads the REQUIRED q.
+func (r *reader) quota() int64 {
+	q := r.units("q")
+	if q == None && !r.malformed {
+		r.drop("q", ErrMissing)
+	}
+	return q
+}
+
+// unit reads qu: a String; a Token is tolerated, as in names.
+func (r *reader) unit() string {
+	const requests = "requests"
+	v, given := r.params.Get("qu")
+	if !given {
+		return requests
+	}
+	unit, ok := text(v)
+	switch {
+	case !ok:
+		r.drop("qu", ErrType)
+	case len(unit) > r.caps.nameBytes():
+		r.ignore("qu", ErrCap)
+		r.drop("qu", ErrMissing)
+	case unit == "" || unit == "request":
+		return requests
+	}
+	return unit
+}
+
+// policyWindow reads w, which is not zero where it is given.
+func (r *reader) policyWindow() time.Duration {
+	switch d := r.window("w"); d {
+	case None:
+		return 0
+	case 0:
+		r.drop("w", ErrRange)
+		return 0
+	default:
+		return d
+	}
+}
+
+func (p Policy) identity() identity { return identity{p.Name, p.Key, p.HasKey} }
+
+// merge takes the more cautious figures of two items for one policy and key. The
+// outcome does not depend on the order of items.
+func (p *Policy) merge(o Policy) {
+	if o.Quota < p.Quota || o.Quota == p.Quota && o.Unit < p.Unit {
+		p.Quota, p.Unit = o.Quota, o.Unit
+	}
+	p.Window = max(p.Window, o.Window)
+}

@@ -1,0 +1,185 @@
+package parse
+
+import (
+	"strings"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+)
+
+// A reader goes through the items of one List field and notes what it ignores.
+// The methods named after a kind of value read parameters of the current item; a
+// malformed parameter marks the item, so that a caller reads all it wants and
+// looks at malformed once.
+type reader struct {
+	field   string
+	caps    Caps
+	list    httpsfv.List
+	ignored []Ignored
+
+	// The current item.
+	item      int // its index; None before the first
+	policy    string
+	params    *httpsfv.Params
+	malformed bool
+}
+
+// newReader returns a reader of a field that is not a List, or not yet parsed.
+func newReader(field string, caps Caps) reader {
+	return reader{field: field, caps: caps, item: None}
+}
+
+// readList returns a reader placed before the first item of the List that the
+// field lines make together (RFC 9651, Section 4.2). There is no item where they
+// do not make a List.
+func readList(field string, lines []string, caps Caps) reader {
+	r := newReader(field, caps)
+	if r.tooLong(lines) {
+		return r
+	}
+	list, err := httpsfv.UnmarshalList(lines)
+	if err != nil {
+		r.ignore("", ErrSyntax)
+		return r
+	}
+	r.list = firstOf(&r, list)
+	return r
+}
+
+// tooLong notes and reports whether the field is longer than its cap.
+func (r *reader) tooLong(lines []string) bool {
+	n := 0
+	for _, line := range lines {
+		n += len(line)
+	}
+	if n <= r.caps.fieldBytes() {
+		return false
+	}
+	r.ignore("", ErrCap)
+	return true
+}
+
+// firstOf returns as many elements as the cap on items allows, and notes where
+// the rest begins.
+func firstOf[T any](r *reader, all []T) []T {
+	most := r.caps.items()
+	if len(all) <= most {
+		return all
+	}
+	r.ignored = append(r.ignored, Ignored{Field: r.field, Item: most, Err: ErrCap})
+	return all[:most]
+}
+
+// next goes to the next item that names a policy, and reports whether there is
+// one. A member that is an Inner List, or an item of another type, is dropped.
+func (r *reader) next() bool {
+	for r.item+1 < len(r.list) {
+		r.item++
+		item, ok := r.list[r.item].(httpsfv.Item)
+		if !ok {
+			r.ignore("", ErrType)
+			continue
+		}
+		if r.policy, ok = r.name(item.Value); ok {
+			r.params, r.malformed = item.Params, false
+			return true
+		}
+	}
+	return false
+}
+
+// name reads the name of a policy.
+func (r *reader) name(v any) (string, bool) {
+	name, ok := text(v)
+	switch {
+	case !ok:
+		r.ignore("", ErrType)
+	case len(name) > r.caps.nameBytes():
+		r.ignore("", ErrCap)
+		ok = false
+	}
+	return name, ok
+}
+
+// units reads a figure in quota units.
+func (r *reader) units(names ...string) int64 {
+	return r.number(r.caps.quota(), names)
+}
+
+// window reads a time window.
+func (r *reader) window(names ...string) time.Duration {
+	n := r.number(r.caps.windowSeconds(), names)
+	if n == None {
+		return None
+	}
+	return seconds(n)
+}
+
+// number reads the first of the named parameters that is given and not above
+// most: a non-negative Integer. None means that there is none. Names are given
+// newest first; a malformed one spoils the item, whatever the older ones say.
+func (r *reader) number(most int64, names []string) int64 {
+	for _, name := range names {
+		v, given := r.params.Get(name)
+		if !given {
+			continue
+		}
+		n, ok := v.(int64)
+		switch {
+		case !ok:
+			r.drop(name, ErrType)
+			return None
+		case n < 0:
+			r.drop(name, ErrRange)
+			return None
+		case n > most:
+			r.ignore(name, ErrCap)
+		default:
+			return n
+		}
+	}
+	return None
+}
+
+// key reads a partition key, a Byte Sequence (editor's draft, Sections 2.1.4 and
+// 3.1.3). Base64 whose pad bits are not zero is accepted, as RFC 9651,
+// Section 4.2.7, recommends and draft -09 needs for its own examples.
+func (r *reader) key() (key string, ok bool) {
+	v, given := r.params.Get("pk")
+	if !given {
+		return "", false
+	}
+	b, ok := v.([]byte)
+	switch {
+	case !ok:
+		r.drop("pk", ErrType)
+		return "", false
+	case len(b) > r.caps.keyBytes():
+		r.ignore("pk", ErrCap)
+		return "", false
+	}
+	return string(b), true
+}
+
+// drop notes a fault of the current item that makes it malformed.
+func (r *reader) drop(param string, err error) {
+	r.malformed = true
+	r.ignore(param, err)
+}
+
+// ignore notes that something was ignored at the reader's place.
+func (r *reader) ignore(param string, err error) {
+	r.ignored = append(r.ignored, Ignored{Field: r.field, Item: r.item, Param: param, Err: err})
+}
+
+// text is the text of a String or a Token. A Token is cut out of the field value
+// and is cloned, so as not to keep the whole of that alive.
+func text(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case httpsfv.Token:
+		return strings.Clone(string(v)), true
+	}
+	return "", false
+}
