@@ -1,0 +1,50 @@
+package partition_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/headway-go/headway/parse"
+	"github.com/headway-go/headway/partition"
+)
+
+// A server has declared that it counts requests by tenant and method, and that a
+// second policy concerns only POST.
+func ExampleDimensions_Key() {
+	declarations, _ := parse.Declarations(http.Header{
+		"Ratelimit-Partition": {`"api";tenant;method, "writes";tenant;method=POST, "site";region`},
+	}, parse.Caps{})
+
+	dimensions := partition.Dimensions{
+		"tenant": func(req *http.Request) (string, bool) {
+			tenant := req.Header.Get("X-Tenant")
+			return tenant, tenant != ""
+		},
+	}
+	req, _ := http.NewRequest(http.MethodGet, "https://api.example/items", nil)
+	req.Header.Set("X-Tenant", "acme")
+
+	for _, d := range declarations {
+		key, answer := dimensions.Key(d, req)
+		fmt.Printf("%s: %v %v %q\n", d.Policy, answer, key, string(key))
+	}
+	// Output:
+	// api: known pk[8 bytes] "GET\x1facme"
+	// writes: irrelevant pk[] ""
+	// site: opaque pk[] ""
+}
+
+// The ids that the draft registers travel in the context of a request.
+func ExampleWithUserID() {
+	ctx := partition.WithUserID(context.Background(), "alice")
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://api.example/items", nil)
+
+	declarations, _ := parse.Declarations(http.Header{
+		"Ratelimit-Partition": {`"api";user_id;method`},
+	}, parse.Caps{})
+	key, _ := partition.Dimensions(nil).Key(declarations[0], req)
+	fmt.Printf("%q\n", string(key))
+	// Output:
+	// "GET\x1falice"
+}
