@@ -1,0 +1,26 @@
+// Package transporttest provides an API server that enforces quotas and
+// advertises them, for tests of HTTP clients, of SDKs and of what shapes their
+// traffic.
+//
+// An [API] is an [http.Handler]. A [Transport] calls it in process, with a
+// latency, so that a test runs in a testing/synctest bubble and takes no time:
+//
+//	api := &transporttest.API{Policies: []transporttest.Policy{
+//		{Name: "burst", Quota: 10, Window: time.Minute, PartitionBy: []string{"user_id"}},
+//	}}
+//	client := &http.Client{Transport: &transporttest.Transport{Handler: api}}
+//	runWhatIsTested(client)
+//	assert.Zero(t, api.Counts().Refused)
+//
+// Behind an httptest.Server the same API is reached over a network.
+// [API.Decide] is its arithmetic without HTTP's machinery: it takes the time as
+// an argument, never waits, and starts no goroutine.
+//
+// It follows the editor's draft of April 2026 of "RateLimit header fields for
+// HTTP" (draft-ietf-httpapi-ratelimit-headers), whose sections the comments cite
+// as "Section n", and speaks draft -09 as well. See [Dialect].
+//
+// It is not for production. It keeps a state for every partition and a count for
+// every user that it has ever seen, believes whoever names a user, and serves
+// all requests one after another while it decides.
+package transporttest

@@ -1,0 +1,112 @@
+package transporttest_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/headway-go/headway/transport/transporttest"
+)
+
+// A listing is a client that is to be tested: it gets pages until one is refused.
+func listing(client *http.Client, url string) (pages int, err error) {
+	for {
+		resp, err := client.Get(fmt.Sprintf("%s/pages/%d", url, pages+1))
+		if err != nil {
+			return pages, err
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return pages, nil
+		}
+		pages++
+	}
+}
+
+// A client is tested against a limit without a network.
+func Example() {
+	api := &transporttest.API{Policies: []transporttest.Policy{
+		{Name: "hourly", Quota: 3, Window: time.Hour},
+	}}
+	client := &http.Client{Transport: &transporttest.Transport{Handler: api}}
+
+	pages, err := listing(client, "http://api.example")
+	fmt.Println(pages, err)
+	fmt.Printf("%+v\n", api.Counts())
+	// Output:
+	// 3 <nil>
+	// {Served:3 Refused:1}
+}
+
+// An API is an http.Handler and works behind any server.
+func ExampleAPI() {
+	api := &transporttest.API{
+		Policies: []transporttest.Policy{{Name: "hourly", Quota: 1, Window: time.Hour}},
+		Status:   http.StatusForbidden,
+		Problem:  true,
+	}
+	server := httptest.NewServer(api)
+	defer server.Close()
+
+	for range 2 {
+		resp, err := http.Get(server.URL)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		fmt.Printf("%s\n%s\n", resp.Status, body)
+	}
+	// Output:
+	// 200 OK
+	// served
+	//
+	// 403 Forbidden
+	// {"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Request cannot be satisfied as assigned quota has been exceeded","status":403,"violated-policies":["hourly"]}
+}
+
+// Decide takes the time as an argument: what happens in an hour is known at once.
+func ExampleAPI_Decide() {
+	api := &transporttest.API{Policies: []transporttest.Policy{
+		{Name: "burst", Quota: 2, Window: 10 * time.Second, Algorithm: transporttest.TokenBucket},
+		{Name: "hourly", Quota: 4, Window: time.Hour, Algorithm: transporttest.AlignedWindow},
+	}}
+	req := httptest.NewRequest("GET", "http://api.example/", nil)
+	now := time.Date(2026, time.April, 20, 12, 59, 30, 0, time.UTC)
+	for range 6 {
+		d := api.Decide(now, req)
+		fmt.Println(now.Format(time.TimeOnly), d.Status, d.Header.Get("RateLimit"), d.Violated)
+		now = now.Add(4 * time.Second)
+	}
+	// Output:
+	// 12:59:30 200 "burst";a=1;w=5, "hourly";a=3;w=30 []
+	// 12:59:34 200 "burst";a=0;w=1, "hourly";a=2;w=26 []
+	// 12:59:38 200 "burst";a=0;w=2, "hourly";a=1;w=22 []
+	// 12:59:42 200 "burst";a=0;w=3, "hourly";a=0;w=18 []
+	// 12:59:46 429 "burst";a=1;w=4, "hourly";a=0;w=14 [hourly]
+	// 12:59:50 429 "burst";a=2, "hourly";a=0;w=10 [hourly]
+}
+
+// Each user has a quota for each method, and all users together have one for POST.
+func ExamplePolicy_partitionBy() {
+	api := &transporttest.API{Policies: []transporttest.Policy{
+		{Name: "api", Quota: 100, Window: time.Minute, PartitionBy: []string{"user_id", "method"}},
+		{Name: "writes", Quota: 10, Window: time.Minute, PartitionBy: []string{"method=POST"}},
+	}}
+	for _, method := range []string{"GET", "POST"} {
+		req := httptest.NewRequest(method, "http://api.example/", nil)
+		req.SetBasicAuth("alice", "secret")
+		d := api.Decide(time.Now(), req)
+		fmt.Println("RateLimit:", d.Header.Get("RateLimit"))
+		fmt.Println("RateLimit-Partition:", d.Header.Get("RateLimit-Partition"))
+	}
+	// Output:
+	// RateLimit: "api";a=99;w=60;pk=:R0VUH2FsaWNl:
+	// RateLimit-Partition: "api";user_id;method
+	// RateLimit: "api";a=99;w=60;pk=:UE9TVB9hbGljZQ==:, "writes";a=9;w=60;pk=:UE9TVA==:
+	// RateLimit-Partition: "api";user_id;method, "writes";method=POST
+}

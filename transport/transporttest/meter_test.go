@@ -1,0 +1,234 @@
+package transporttest
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// epoch is an instant at which windows of any length begin.
+var epoch = time.Unix(0, 0).UTC()
+
+const (
+	none  = time.Duration(-1) // no window
+	never = time.Duration(-2) // no time to wait for
+)
+
+// A step asks a meter for n units at epoch plus at, and takes them if it can.
+type step struct {
+	at    time.Duration
+	n     int64
+	ok    bool
+	wait  time.Duration // before taking: until n are available
+	left  int64         // after
+	until time.Duration // after: the effective window
+}
+
+// play runs steps on the meter of a policy.
+func play(t *testing.T, p Policy, start time.Time, steps []step) {
+	t.Helper()
+	m := newMeter(p)
+	for i, s := range steps {
+		now := start.Add(s.at)
+		wait, ok := m.wait(now, s.n)
+		if !ok {
+			wait = never
+		}
+		assert.Equal(t, s.wait, wait, "step %d: wait", i)
+		assert.Equal(t, s.ok, m.available(now) >= s.n, "step %d: ok", i)
+		if m.available(now) >= s.n {
+			m.charge(now, s.n)
+		}
+		until, ok := m.window(now)
+		if !ok {
+			until = none
+		}
+		assert.Equal(t, s.left, m.available(now), "step %d: left", i)
+		assert.Equal(t, s.until, until, "step %d: window", i)
+	}
+}
+
+func TestBudget(t *testing.T) {
+	for name, window := range map[string]time.Duration{"zero": 0, "negative": -time.Second} {
+		t.Run(name, func(t *testing.T) {
+			for _, algorithm := range []Algorithm{FixedWindow, AlignedWindow, TokenBucket} {
+				play(t, Policy{Quota: 3, Window: window, Algorithm: algorithm}, epoch, []step{
+					{at: 0, n: 2, ok: true, wait: 0, left: 1, until: none},
+					{at: time.Hour, n: 2, ok: false, wait: never, left: 1, until: none},
+					{at: 1000 * time.Hour, n: 1, ok: true, wait: 0, left: 0, until: none},
+					{at: math.MaxInt64, n: 1, ok: false, wait: never, left: 0, until: none},
+				})
+			}
+		})
+	}
+}
+
+func TestQuotaOfNothing(t *testing.T) {
+	for _, quota := range []int64{0, -5, math.MinInt64} {
+		for _, tt := range []struct {
+			algorithm Algorithm
+			until     time.Duration
+		}{
+			{FixedWindow, time.Minute}, {AlignedWindow, time.Minute}, {TokenBucket, none},
+		} {
+			play(t, Policy{Quota: quota, Window: time.Minute, Algorithm: tt.algorithm}, epoch, []step{
+				{at: 0, n: 1, ok: false, wait: never, left: 0, until: tt.until},
+				{at: 0, n: 0, ok: true, wait: 0, left: 0, until: tt.until},
+				{at: time.Minute, n: 1, ok: false, wait: never, left: 0, until: tt.until},
+			})
+		}
+	}
+}
+
+func TestUnknownAlgorithm(t *testing.T) {
+	assert.Panics(t, func() { newMeter(Policy{Quota: 1, Window: 1, Algorithm: 99}) })
+}
+
+// randomly calls f with generators whose seed a failure prints.
+func randomly(t *testing.T, f func(t *testing.T, rnd *rand.Rand)) {
+	t.Helper()
+	for range 50 {
+		seed := rand.Uint64()
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			f(t, rand.New(rand.NewPCG(seed, 0)))
+		})
+	}
+}
+
+func randomPolicy(rnd *rand.Rand) Policy {
+	return Policy{
+		Quota:     1 + rnd.Int64N(30),
+		Window:    1 + time.Duration(rnd.Int64N(int64(20*time.Second))),
+		Algorithm: Algorithm(rnd.IntN(3)),
+	}
+}
+
+// A wait that a meter names is the least after which it serves.
+func TestWaitIsExact(t *testing.T) {
+	randomly(t, func(t *testing.T, rnd *rand.Rand) {
+		p := randomPolicy(rnd)
+		m := newMeter(p)
+		now := epoch.Add(time.Duration(rnd.Int64N(int64(time.Hour))))
+		for range 200 {
+			n := rnd.Int64N(p.Quota + 2)
+			wait, ok := m.wait(now, n)
+			require.Equal(t, n <= p.Quota, ok)
+			require.LessOrEqual(t, wait, p.Window)
+			if !ok {
+				continue
+			}
+			if wait > 0 {
+				require.Less(t, m.available(now.Add(wait-1)), n)
+			}
+			now = now.Add(wait)
+			require.GreaterOrEqual(t, m.available(now), n)
+			m.charge(now, n)
+			now = now.Add(time.Duration(rnd.Int64N(int64(p.Window/4) + 1)))
+		}
+	})
+}
+
+// Where something was charged, there is no more than the available quota within
+// the effective window, and there is at its end.
+func TestWindowIsExact(t *testing.T) {
+	randomly(t, func(t *testing.T, rnd *rand.Rand) {
+		p := randomPolicy(rnd)
+		m := newMeter(p)
+		now := epoch.Add(time.Duration(rnd.Int64N(int64(time.Hour))))
+		for range 200 {
+			now = now.Add(time.Duration(rnd.Int64N(int64(p.Window/8) + 1)))
+			if left := m.available(now); left > 0 {
+				m.charge(now, 1+rnd.Int64N(left))
+			}
+			left := m.available(now)
+			window, ok := m.window(now)
+			require.True(t, ok)
+			require.Positive(t, window)
+			require.LessOrEqual(t, window, p.Window)
+			require.Equal(t, left, m.available(now.Add(window-1)))
+			now = now.Add(window)
+			require.Greater(t, m.available(now), left)
+		}
+	})
+}
+
+// No window and no bucket ever grants more than it has, whatever is asked for
+// when. What was granted is judged afterwards, by other means than the meters'.
+func TestNeverMoreThanQuota(t *testing.T) {
+	randomly(t, func(t *testing.T, rnd *rand.Rand) {
+		p := randomPolicy(rnd)
+		m := newMeter(p)
+		now := epoch.Add(time.Duration(rnd.Int64N(int64(time.Hour))))
+		var granted []grant
+		for range 400 {
+			now = now.Add(time.Duration(rnd.Int64N(int64(p.Window)/max(p.Quota, 4) + 2)))
+			n := 1 + rnd.Int64N(3)
+			require.LessOrEqual(t, m.available(now), p.Quota)
+			require.GreaterOrEqual(t, m.available(now), int64(0))
+			if m.available(now) >= n {
+				m.charge(now, n)
+				granted = append(granted, grant{now, n})
+			}
+		}
+		switch p.Algorithm {
+		case FixedWindow:
+			checkFixed(t, p, granted)
+		case AlignedWindow:
+			checkAligned(t, p, granted)
+		case TokenBucket:
+			checkBucket(t, p, granted)
+		}
+		require.NotEmpty(t, granted)
+	})
+}
+
+type grant struct {
+	at time.Time
+	n  int64
+}
+
+func checkFixed(t *testing.T, p Policy, granted []grant) {
+	t.Helper()
+	for i := 0; i < len(granted); {
+		var sum int64
+		end := granted[i].at.Add(p.Window)
+		for ; i < len(granted) && granted[i].at.Before(end); i++ {
+			sum += granted[i].n
+		}
+		require.LessOrEqual(t, sum, p.Quota)
+	}
+}
+
+func checkAligned(t *testing.T, p Policy, granted []grant) {
+	t.Helper()
+	sums := make(map[int64]int64)
+	for _, g := range granted {
+		sums[g.at.UnixNano()/int64(p.Window)] += g.n
+	}
+	for _, sum := range sums {
+		require.LessOrEqual(t, sum, p.Quota)
+	}
+}
+
+// checkBucket checks that in any time d no more was granted than
+// burst + burst × d / period.
+func checkBucket(t *testing.T, p Policy, granted []grant) {
+	t.Helper()
+	for i := range granted {
+		var sum int64
+		for _, g := range granted[i:] {
+			sum += g.n
+			refill := big.NewInt(int64(g.at.Sub(granted[i].at)))
+			refill.Mul(refill, big.NewInt(p.Quota)).Div(refill, big.NewInt(int64(p.Window)))
+			if most := p.Quota + refill.Int64(); sum > most {
+				require.Failf(t, "too much", "%d of at most %d from %v to %v", sum, most, granted[i].at, g.at)
+			}
+		}
+	}
+}

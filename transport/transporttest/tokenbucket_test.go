@@ -1,0 +1,102 @@
+package transporttest
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTokenBucket(t *testing.T) {
+	p := Policy{Quota: 5, Window: 10 * time.Second, Algorithm: TokenBucket} // a token every 2 s
+	play(t, p, epoch, []step{
+		{at: 0, n: 6, ok: false, wait: never, left: 5, until: none},
+		{at: 0, n: 0, ok: true, wait: 0, left: 5, until: none},
+		{at: 0, n: 4, ok: true, wait: 0, left: 1, until: 2 * time.Second},
+		{at: 0, n: 3, ok: false, wait: 4 * time.Second, left: 1, until: 2 * time.Second},
+		{at: 500 * time.Millisecond, n: 1, ok: true, wait: 0, left: 0, until: 1500 * time.Millisecond},
+		{at: 2*time.Second - 1, n: 1, ok: false, wait: 1, left: 0, until: 1},
+		{at: 2 * time.Second, n: 1, ok: true, wait: 0, left: 0, until: 2 * time.Second},
+		{at: 7 * time.Second, n: 1, ok: true, wait: 0, left: 1, until: time.Second},
+		{at: 16*time.Second - 1, n: 0, ok: true, wait: 0, left: 5, until: none},
+		// What comes in while it is full is lost.
+		{at: 60 * time.Second, n: 5, ok: true, wait: 0, left: 0, until: 2 * time.Second},
+		{at: 61 * time.Second, n: 5, ok: false, wait: 9 * time.Second, left: 0, until: time.Second},
+		{at: 70 * time.Second, n: 5, ok: true, wait: 0, left: 0, until: 2 * time.Second},
+	})
+}
+
+// A third of 10 s is not a whole number of nanoseconds.
+func TestTokenBucketFractions(t *testing.T) {
+	const third = 10 * time.Second / 3 // rounded down
+	play(t, Policy{Quota: 3, Window: 10 * time.Second, Algorithm: TokenBucket}, epoch, []step{
+		{at: 0, n: 3, ok: true, wait: 0, left: 0, until: third + 1},
+		{at: third, n: 1, ok: false, wait: 1, left: 0, until: 1},
+		{at: third + 1, n: 1, ok: true, wait: 0, left: 0, until: third},
+		{at: 2*third + 1, n: 1, ok: true, wait: 0, left: 0, until: third},
+		{at: 10*time.Second - 1, n: 1, ok: false, wait: 1, left: 0, until: 1},
+		{at: 10 * time.Second, n: 1, ok: true, wait: 0, left: 0, until: third + 1},
+	})
+}
+
+func TestTokenBucketExtremes(t *testing.T) {
+	const large = math.MaxInt64
+	t.Run("large quota, long window", func(t *testing.T) {
+		play(t, Policy{Quota: large, Window: large, Algorithm: TokenBucket}, epoch, []step{
+			{at: 0, n: 0, ok: true, wait: 0, left: large, until: none},
+			{at: 0, n: large, ok: true, wait: 0, left: 0, until: 1},
+			{at: 1, n: large, ok: false, wait: large - 1, left: 1, until: 1},
+			{at: large - 1, n: large, ok: false, wait: 1, left: large - 1, until: 1},
+			{at: large, n: large, ok: true, wait: 0, left: 0, until: 1},
+		})
+	})
+	t.Run("large quota, short window", func(t *testing.T) {
+		play(t, Policy{Quota: large, Window: 2, Algorithm: TokenBucket}, epoch, []step{
+			{at: 0, n: large, ok: true, wait: 0, left: 0, until: 1},
+			{at: 1, n: large, ok: false, wait: 1, left: large / 2, until: 1},
+			{at: 2, n: large, ok: true, wait: 0, left: 0, until: 1},
+		})
+	})
+	t.Run("quota of one, long window", func(t *testing.T) {
+		play(t, Policy{Quota: 1, Window: large, Algorithm: TokenBucket}, epoch, []step{
+			{at: 0, n: 1, ok: true, wait: 0, left: 0, until: large},
+			{at: large - 1, n: 1, ok: false, wait: 1, left: 0, until: 1},
+			{at: large, n: 1, ok: true, wait: 0, left: 0, until: large},
+		})
+	})
+	t.Run("centuries later", func(t *testing.T) {
+		m := newMeter(Policy{Quota: 7, Window: time.Second, Algorithm: TokenBucket})
+		m.charge(time.Time{}, 7)
+		require.Equal(t, int64(7), m.available(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)))
+	})
+}
+
+// However often it is looked at and however the time is cut up, a bucket that is
+// never full has granted burst + ⌊burst × t / period⌋ after a time t.
+func TestTokenBucketDoesNotDrift(t *testing.T) {
+	randomly(t, func(t *testing.T, rnd *rand.Rand) {
+		p := Policy{
+			Quota:     2 + rnd.Int64N(1_000_000),
+			Window:    1 + time.Duration(rnd.Int64N(int64(24*time.Hour))),
+			Algorithm: TokenBucket,
+		}
+		m := newMeter(p)
+		m.charge(epoch, p.Quota)
+		var elapsed time.Duration
+		var granted int64
+		for range 2000 {
+			elapsed += time.Duration(rnd.Int64N(int64(p.Window)/2 + 1))
+			now := epoch.Add(elapsed)
+			left := m.available(now)
+			granted += left
+			m.charge(now, left)
+
+			want := big.NewInt(int64(elapsed))
+			want.Mul(want, big.NewInt(p.Quota)).Div(want, big.NewInt(int64(p.Window)))
+			require.Equal(t, want.Int64(), granted)
+		}
+	})
+}
