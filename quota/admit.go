@@ -1,0 +1,184 @@
+package quota
+
+import (
+	"context"
+	"time"
+)
+
+// Defaults of an Ask.
+const (
+	DefaultMaxDelay = 2 * time.Minute
+	DefaultMaxQueue = 10_000
+
+	// NoDelay as a MaxDelay: never wait, be refused at once.
+	NoDelay time.Duration = -1
+)
+
+// A wish is how somebody who asks wants to wait.
+type wish struct {
+	priority int
+	maxDelay time.Duration // negative: not at all
+	maxQueue int           // negative: no bound
+	force    bool          // go, whatever the gates say
+	held     func(Refusal) // nil-able; told, with no lock held, what stands in the way
+}
+
+// admit charges all claims of the lease at one instant, or none of them: now,
+// or when the wait for the one that refuses is over. It is entered with the
+// guards of all claims held, and returns with none of them held. On failure
+// nothing is charged, and the error is a *Refusal or the cause of the
+// context's end.
+func admit(ctx context.Context, now time.Time, l *Lease, want *wish) error {
+	cs := l.claims.all()
+	i, v := refusing(cs, now, nil, want.priority)
+	if i >= 0 && !want.force {
+		return await(ctx, now, l, want, i, v)
+	}
+	l.charge(now)
+	unlock(cs)
+	if i >= 0 && want.held != nil {
+		want.held(refusal(cs[i], now, v, v.why))
+	}
+	return nil
+}
+
+// refusing finds the claim that cannot be charged now, or whose line has
+// somebody in front: of several, the one that will refuse for longest. It is
+// -1, if there is none. w is who asks, if they are in a line already; else
+// priority is theirs.
+func refusing(cs []claim, now time.Time, w *waiter, priority int) (at int, why verdict) {
+	at = -1
+	for i := range cs {
+		v := cs[i].gate.look(now, cs[i].units)
+		if v.ok {
+			f := (*cs[i].gate.queue()).first()
+			if f == nil || f == w || w != nil && w.before(f) || w == nil && f.priority < priority {
+				continue
+			}
+			v = verdict{why: v.why}
+		}
+		if at < 0 || v.again.After(why.again) {
+			at, why = i, v
+		}
+	}
+	return at, why
+}
+
+// refusal is the error of claim c, which v refused.
+func refusal(c claim, now time.Time, v verdict, why Reason) Refusal {
+	r := c.gate.refusal()
+	r.Cause, r.Reason = v.why, why
+	if !v.again.IsZero() {
+		r.RetryAfter = max(v.again.Sub(now), 0)
+	}
+	return r
+}
+
+// await waits in line. It is entered with the guards of all claims held,
+// claim i having been refused with v, and returns with none of them held.
+func await(ctx context.Context, now time.Time, l *Lease, want *wish, i int, v verdict) error {
+	cs := l.claims.all()
+	if want.maxDelay < 0 {
+		unlock(cs)
+		r := refusal(cs[i], now, v, v.why)
+		return &r
+	}
+	latest, late := now.Add(want.maxDelay), ReasonMaxDelay
+	if deadline, ok := ctx.Deadline(); ok && deadline.Before(latest) {
+		latest, late = deadline, ReasonDeadline
+	}
+	in := *cs[i].gate.queue()
+	if want.maxQueue >= 0 && in.len() >= want.maxQueue {
+		late = ReasonQueueFull
+	}
+	if late == ReasonQueueFull || v.again.After(latest) {
+		unlock(cs)
+		r := refusal(cs[i], now, v, late)
+		return &r
+	}
+
+	g := cs[0].gate.guarded()
+	g.seq++
+	w := &waiter{
+		ready:    make(chan struct{}, 1),
+		arrived:  now,
+		seq:      g.seq,
+		priority: want.priority,
+		latest:   latest,
+	}
+	expires := now.Add(want.maxDelay)
+	expiry := time.AfterFunc(want.maxDelay, w.wake)
+	defer expiry.Stop()
+	told := want.held == nil
+	pin(cs, 1)
+	for {
+		passed := w.join(&cs[i], now)
+		kicked := w.line.kick(now)
+		unlock(cs)
+		passed.wake()
+		kicked.wake()
+		if !told {
+			told = true
+			want.held(refusal(cs[i], now, v, v.why))
+		}
+
+		select {
+		case <-w.ready:
+		case <-ctx.Done():
+		}
+
+		lock(cs)
+		now = time.Now()
+		w.come()
+		var err error
+		if i, v = refusing(cs, now, w, w.priority); ctx.Err() != nil {
+			err = context.Cause(ctx)
+		} else if i >= 0 && !now.Before(expires) {
+			r := refusal(cs[i], now, v, ReasonMaxDelay)
+			err = &r
+		} else if i >= 0 && v.again.After(latest) {
+			r := refusal(cs[i], now, v, late)
+			err = &r
+		}
+		if err != nil || i < 0 {
+			if err == nil {
+				l.charge(now)
+			}
+			pin(cs, -1)
+			passed := leave(w, now)
+			unlock(cs)
+			passed.wake()
+			return err
+		}
+	}
+}
+
+// join puts w in the line of claim c, unless it stands there already. It
+// returns the waiter that is to be woken in the line it left.
+func (w *waiter) join(c *claim, now time.Time) (passed *waiter) {
+	if w.line != nil {
+		if w.line == *c.gate.queue() {
+			return nil
+		}
+		passed = leave(w, now)
+	}
+	w.units = c.units
+	enter(c.gate, w)
+	return passed
+}
+
+// come answers a wake.
+func (w *waiter) come() {
+	if w.line.woken == w {
+		w.line.woken = nil
+	}
+}
+
+// pin keeps the accounts among the claims from being dropped.
+func pin(cs []claim, by int32) {
+	for i := range cs {
+		if a, ok := cs[i].gate.(*account); ok {
+			a.pins += by
+		}
+	}
+}

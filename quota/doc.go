@@ -1,0 +1,33 @@
+// Package quota keeps the accounts of a client: what servers have said is
+// left of each advertised quota, what is on its way to them, and the limits
+// that the client sets itself. It decides when the next piece of work may
+// start, and knows nothing of HTTP.
+//
+//	var accounts quota.Accounts // the zero value is ready
+//	origin := accounts.Origin("https://api.example")
+//	ask := quota.Ask{Claims: []quota.Claim{{Policy: "api", Units: 1}}}
+//	var lease quota.Lease
+//	err := origin.Admit(ctx, time.Now(), &ask, &lease)             // now, later, or a *Refusal
+//	...                                                            // the work
+//	origin.Settle(time.Now(), &lease, &quota.Report{Figures: ...}) // what the server said
+//
+// An advertised quota has one account for each origin, policy and partition,
+// or for each origin, policy and scope where the server names no partition.
+// A piece of work claims units of several accounts, and permits of limiters
+// of the client's own, at one instant: all of them are checked, then all are
+// charged, or none is. What cannot go now waits in the line of the account
+// that refused it, holding nothing.
+//
+// The package is three layers, each unaware of the one above it:
+//
+//   - the arithmetic of one account (account.go) and the strategy that says
+//     when it may be charged next (pace.go): no lock, no clock, no waiting;
+//   - the books of an origin (origin.go, settle.go): which accounts there are,
+//     and what a report teaches them;
+//   - admission (admit.go) and the lines of those who wait (line.go).
+//
+// The words are those of draft-ietf-httpapi-ratelimit-headers (the editor's
+// draft of April 2026, "the draft" below): quota policy, service limit,
+// available quota, effective window, quota unit, partition key. A Limiter
+// (limiter.go) is a limit of the client's own.
+package quota

@@ -1,0 +1,126 @@
+package quota
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A guard is the lock of one gate, or of all accounts of an origin.
+//
+// Lock order: whoever needs several takes them by rank. All accounts of an
+// origin share the rank 0, limiters follow in the order they were made; an
+// admission concerns one origin at the most.
+type guard struct {
+	sync.Mutex
+	rank uint64
+	seq  uint64 // tickets handed out; requires the lock
+}
+
+// ranks hands out the ranks of limiters: the identity that orders their locks.
+var ranks atomic.Uint64
+
+// A verdict is what a gate says to a claim. Where it is not ok, again is when
+// it is worth looking again; the zero time means that only an event can help:
+// a release, a report.
+type verdict struct {
+	ok    bool
+	why   Reason
+	again time.Time
+}
+
+// A gate is one thing to get past: an account, or a limiter of the client's
+// own. It is arithmetic behind its guard, which callers of the other methods
+// hold.
+type gate interface {
+	guarded() *guard
+
+	// look says whether n units may be charged now. It charges nothing.
+	look(now time.Time, n int64) verdict
+	// charge takes n units, whether they are there or not, and returns the
+	// epoch that they were charged in.
+	charge(now time.Time, n int64) (epoch uint32)
+	// cancel undoes a charge: it was never used.
+	cancel(now time.Time, n int64, epoch uint32)
+	// release ends a charge that is held for the time of its use.
+	release(now time.Time, n int64)
+	// holds reports whether a charge is held until it is released.
+	holds() bool
+
+	// queue is where the gate keeps the line of those who wait for it.
+	queue() **line
+	// refusal names the gate in an error.
+	refusal() Refusal
+}
+
+// A claim is n units of a gate, and after they were charged, the epoch.
+type claim struct {
+	gate  gate
+	units int64
+	epoch uint32
+}
+
+// claims are the claims of one admission, ordered by the rank of their
+// guards. The first few need no allocation.
+type claims struct {
+	few  [6]claim
+	more []claim // all of them, if they are more than few
+	n    int
+}
+
+func (c *claims) add(g gate, units int64) {
+	if c.n < len(c.few) {
+		c.few[c.n] = claim{gate: g, units: units}
+		c.n++
+		return
+	}
+	if c.n == len(c.few) {
+		c.more = append(c.more[:0], c.few[:]...)
+	}
+	c.more = append(c.more, claim{gate: g, units: units})
+	c.n++
+}
+
+func (c *claims) addAll(l Limiter, units int64) {
+	for _, g := range l.gates() {
+		c.add(g, units)
+	}
+}
+
+func (c *claims) all() []claim {
+	if c.n > len(c.few) {
+		return c.more
+	}
+	return c.few[:c.n]
+}
+
+// truncate keeps the first n claims.
+func (c *claims) truncate(n int) {
+	if c.n > len(c.few) && n <= len(c.few) {
+		copy(c.few[:], c.more[:n])
+	}
+	c.more = c.more[:min(n, len(c.more))]
+	c.n = n
+}
+
+// lock takes the guards of all claims, each once: those that share one stand
+// side by side.
+func lock(cs []claim) {
+	var last *guard
+	for i := range cs {
+		if g := cs[i].gate.guarded(); g != last {
+			g.Lock()
+			last = g
+		}
+	}
+}
+
+func unlock(cs []claim) {
+	var last *guard
+	for i := range cs {
+		if g := cs[i].gate.guarded(); g != last {
+			g.Unlock()
+			last = g
+		}
+	}
+}

@@ -1,0 +1,350 @@
+package quota
+
+import (
+	"math"
+	"time"
+)
+
+// An Outcome is what became of leased work.
+type Outcome uint8
+
+const (
+	Answered Outcome = iota // an answer came, and says what it says
+	Lost                    // no answer came; the request may have arrived, and have cost what it costs
+	Unsent                  // the request never left, or nobody counted it: it costs nothing
+)
+
+// A Reach is whom a pause concerns.
+type Reach uint8
+
+const (
+	ReachNamed  Reach = iota // the accounts that the report names, else the scope
+	ReachOrigin              // the whole origin
+)
+
+// A Figure is a service limit: what is left under a policy, and the window
+// within which no more than that may be used (the draft, Section 3.1).
+type Figure struct {
+	Policy    string
+	Key       string // the bytes of the partition key, where Keyed
+	Keyed     bool
+	Available int64         // units; negative: the server gave no figure, but a window
+	Window    time.Duration // 0: over now; negative: none, the figure stands until the next
+}
+
+// A Terms is a policy as it was advertised for one partition.
+type Terms struct {
+	Policy        // Keyed: there is a key
+	Key    string // the bytes of the partition key, where Keyed
+}
+
+// A Report is what an answer taught. All of it concerns the origin, and the
+// scope, of the lease that it settles.
+type Report struct {
+	Outcome Outcome
+	Refused bool          // the server refused to serve for lack of quota
+	Terms   []Terms       // policies, each at most once for a key
+	Figures []Figure      // service limits, each at most once for a policy and key
+	Pause   time.Duration // Retry-After; 0 or less: none
+	Reach   Reach         // of the pause
+}
+
+// Settle ends what the lease reserved of the origin's accounts, takes over
+// what the server said, and wakes whom that lets go. Permits that are held
+// until the work is over stay with the lease until Release.
+//
+// now is when the answer arrived. A lease is settled once; settling it again,
+// or with another origin, does nothing.
+func (o *Origin) Settle(now time.Time, l *Lease, r *Report) {
+	if l.origin != o {
+		return
+	}
+	o.guard.Lock()
+	s := settlement{
+		o: o, l: l, r: r, t: o.at(now), sent: o.at(l.sent),
+		figured: o.scratch[0][:0], termed: o.scratch[1][:0],
+	}
+	s.run()
+	woken := s.wake(now)
+	o.scratch = [2][]*account{s.figured, s.termed}
+	clear(s.figured)
+	clear(s.termed)
+	o.guard.Unlock()
+	for _, w := range woken {
+		w.wake()
+	}
+}
+
+// A settlement is one run of Settle, under the guard of the origin.
+type settlement struct {
+	o       *Origin
+	l       *Lease
+	r       *Report
+	t, sent instant
+
+	figured []*account // the account of each figure
+	termed  []*account // the accounts that the terms concern
+}
+
+func (s *settlement) run() {
+	s.o.settled++
+	s.l.origin = nil
+	s.l.scope.out--
+	for i := range s.r.Figures {
+		s.name(&s.r.Figures[i])
+	}
+	s.settleEarly()
+	s.settleClaims()
+	for i := range s.r.Terms {
+		s.terms(&s.r.Terms[i])
+	}
+	for i := range s.r.Figures {
+		s.learn(s.figured[i], &s.r.Figures[i])
+	}
+	if s.r.Refused {
+		s.backOff()
+	}
+	if s.r.Pause > 0 {
+		s.pause()
+	}
+}
+
+// name finds the account of a figure, opening it if need be, and marks it as
+// one that this settlement has a figure for.
+func (s *settlement) name(f *Figure) {
+	s.o.note(s.t, Policy{Name: f.Policy, Quota: None, Keyed: f.Keyed})
+	a := s.open(f.Policy, f.Key, f.Keyed)
+	if f.Available >= 0 {
+		a.mark = s.o.settled
+	}
+	s.figured = append(s.figured, a)
+}
+
+// open finds the account of a policy for a key, or for the scope of the lease.
+// One that is new takes on the requests of the scope that are out: any of them
+// may turn out to be charged to it.
+func (s *settlement) open(policy, key string, keyed bool) *account {
+	id := accountID{policy: policy, owner: key, keyed: keyed}
+	if !keyed {
+		id.owner = s.l.scope.base.id.owner
+	}
+	a, opened := s.o.account(s.t, id)
+	if out := s.l.scope.out; opened && out > 0 {
+		a.early = int32(min(out, math.MaxInt32))
+		a.inflight = int64(a.early)
+		s.l.scope.addYoung(a)
+	}
+	return a
+}
+
+// addYoung keeps an account until the requests that were out when it was
+// opened have been settled. A server may make up many: the oldest is let go.
+func (sc *scope) addYoung(a *account) {
+	const most = 2 * maxPolicies
+	if len(sc.young) >= most {
+		sc.young[0].unfly(int64(sc.young[0].early), 0)
+		sc.young[0].early = 0
+		copy(sc.young, sc.young[1:])
+		sc.young = sc.young[:most-1]
+	}
+	sc.young = append(sc.young, a)
+}
+
+// settleEarly settles the lease with accounts that were opened after it
+// departed: it counts in flight there, as one unit.
+func (s *settlement) settleEarly() {
+	young := s.l.scope.young
+	if len(young) == 0 {
+		return
+	}
+	kept := young[:0]
+	for _, a := range young {
+		if s.l.ticket < a.born && a.early > 0 {
+			a.early--
+			if s.r.Outcome == Unsent || a.mark == s.o.settled || s.names(a.id.policy) {
+				a.unfly(1, 0)
+			} else {
+				a.spend(1, 0)
+			}
+		}
+		if a.early > 0 && a.epoch <= 1 {
+			kept = append(kept, a)
+		}
+	}
+	clear(young[len(kept):])
+	s.l.scope.young = kept
+}
+
+// names reports whether the report has a figure for some partition of a policy.
+func (s *settlement) names(policy string) bool {
+	for i := range s.r.Figures {
+		if s.r.Figures[i].Policy == policy {
+			return true
+		}
+	}
+	return false
+}
+
+// settleClaims settles what the lease was charged. What is held until the
+// work is over stays with the lease.
+func (s *settlement) settleClaims() {
+	for _, c := range s.l.claims.all() {
+		a, ok := c.gate.(*account)
+		if !ok {
+			continue
+		}
+		switch {
+		case s.r.Outcome == Unsent:
+			a.refund(c.units, c.epoch)
+		case a.mark == s.o.settled:
+			a.refund(c.units, c.epoch)
+			if !s.r.Refused {
+				a.served(s.sent)
+			}
+		default:
+			a.spend(c.units, c.epoch)
+			if s.r.Outcome == Answered && !s.r.Refused {
+				a.served(s.sent)
+				a.news(s.sent)
+			}
+		}
+		if s.r.Outcome == Unsent && a.holds() {
+			a.held = max(a.held-c.units, 0)
+		}
+	}
+}
+
+// claimed is how many units the lease was charged of an account.
+func (s *settlement) claimed(a *account) (units int64, ok bool) {
+	for _, c := range s.l.claims.all() {
+		if c.gate == gate(a) {
+			return c.units, true
+		}
+	}
+	return 1, false
+}
+
+// terms takes over a policy. One without a key belongs to the partitions for
+// which there are figures of that name; else to the one that the lease was
+// charged under; else to the scope.
+func (s *settlement) terms(p *Terms) {
+	from := len(s.termed)
+	for i, a := range s.figured {
+		if f := &s.r.Figures[i]; f.Policy == p.Name && (!p.Keyed || f.Keyed && f.Key == p.Key) {
+			s.termed = append(s.termed, a)
+		}
+	}
+	keyed := p.Keyed
+	if known, ok := s.o.policy(p.Name); ok && !p.Keyed {
+		keyed = known.Keyed // a figure has said so, or an answer before
+	}
+	policy := p.Policy
+	policy.Keyed = keyed
+	s.o.note(s.t, policy)
+	if len(s.termed) == from && !p.Keyed {
+		for _, c := range s.l.claims.all() {
+			if a, ok := c.gate.(*account); ok && p.Name != "" && a.id.policy == p.Name {
+				s.termed = append(s.termed, a)
+			}
+		}
+	}
+	if len(s.termed) == from && (p.Keyed || !keyed) {
+		s.termed = append(s.termed, s.open(p.Name, p.Key, p.Keyed))
+	}
+	for _, a := range s.termed[from:] {
+		a.terms(policy)
+		units, _ := s.claimed(a)
+		a.count(s.sent, units)
+	}
+}
+
+func (s *settlement) learn(a *account, f *Figure) {
+	switch {
+	case f.Available >= 0:
+		a.learn(s.t, s.sent, *f)
+	case f.Window >= 0:
+		a.renew(s.t, s.sent, f.Window)
+	}
+}
+
+// backOff follows a refusal. Where the server did not say when to come back,
+// the accounts that it calls exhausted back off; else those it names, for one
+// of them must be the reason; else the scope.
+func (s *settlement) backOff() {
+	exhausted := false
+	for i := range s.r.Figures {
+		if f := &s.r.Figures[i]; f.Available == 0 {
+			if f.Window > 0 {
+				return
+			}
+			exhausted = true
+		}
+	}
+	if s.r.Pause > 0 {
+		return
+	}
+	jitter := s.o.accounts.random()
+	blamed := false
+	for i, a := range s.figured {
+		if f := &s.r.Figures[i]; f.Available == 0 || f.Available > 0 && !exhausted {
+			a.backOff(s.t, s.sent, jitter)
+			blamed = true
+		}
+	}
+	if !blamed {
+		s.l.scope.base.backOff(s.t, s.sent, jitter)
+	}
+}
+
+// pause lets nothing depart that the report concerns.
+func (s *settlement) pause() {
+	if s.r.Reach == ReachOrigin {
+		s.o.root.pause(s.t, s.r.Pause)
+		return
+	}
+	named := s.figured
+	if len(named) == 0 {
+		named = s.termed
+	}
+	for _, a := range named {
+		a.pause(s.t, s.r.Pause)
+	}
+	if len(named) == 0 {
+		s.l.scope.base.pause(s.t, s.r.Pause)
+	}
+}
+
+// wake looks at the lines of all accounts that the settlement concerns, and
+// returns who is to be woken after unlocking. It ends the lease's claims, but
+// for those that are held until the work is over.
+func (s *settlement) wake(now time.Time) (woken []*waiter) {
+	kick := func(a *account) {
+		if w := a.line.kick(now); w != nil {
+			woken = append(woken, w)
+		}
+	}
+	kick(&s.o.root)
+	kick(&s.l.scope.base)
+	for _, a := range s.figured {
+		kick(a)
+	}
+	for _, a := range s.termed {
+		kick(a)
+	}
+	for _, a := range s.l.scope.young {
+		kick(a)
+	}
+	cs, held := s.l.claims.all(), 0
+	for _, c := range cs {
+		if a, ok := c.gate.(*account); ok {
+			kick(a)
+			if !a.holds() || s.r.Outcome == Unsent {
+				continue
+			}
+		}
+		cs[held] = c
+		held++
+	}
+	s.l.claims.truncate(held)
+	return woken
+}
