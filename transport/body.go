@@ -1,0 +1,57 @@
+package transport
+
+import (
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/headway-go/headway/quota"
+)
+
+// hold takes over what is left of the lease, until the body of the response is
+// read to its end or closed. The body stays what it was otherwise: one of a
+// 101 response keeps its Write.
+func hold(resp *http.Response, lease *quota.Lease) {
+	if resp.Body == nil || resp.Body == http.NoBody {
+		return // over already
+	}
+	b := &body{ReadCloser: resp.Body, lease: lease.Move()}
+	if w, ok := resp.Body.(io.Writer); ok {
+		resp.Body = &writableBody{body: b, Writer: w}
+		return
+	}
+	resp.Body = b
+}
+
+// body releases a lease at its end.
+type body struct {
+	io.ReadCloser
+	lease *quota.Lease
+	over  sync.Once
+}
+
+// Read reads from the body of Base's response.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.over.Do(b.lease.Release)
+	}
+	return n, err
+}
+
+// Close closes the body of Base's response.
+func (b *body) Close() error {
+	err := b.ReadCloser.Close()
+	b.over.Do(b.lease.Release)
+	return err
+}
+
+// writableBody is the body of a connection that was upgraded. It is over when
+// it is closed: the end of what the server writes is not the end of it.
+type writableBody struct {
+	*body
+	io.Writer
+}
+
+// Read reads from the connection.
+func (b *writableBody) Read(p []byte) (int, error) { return b.ReadCloser.Read(p) }

@@ -1,0 +1,39 @@
+// Package transport is an http.RoundTripper that shapes the traffic of a
+// client by what servers say about their quotas.
+//
+//	client := &http.Client{Transport: &transport.Shaper{}}
+//
+// A Shaper reads RateLimit, RateLimit-Policy, RateLimit-Partition and
+// Retry-After from every response, keeps an account for each quota policy and
+// partition of each origin, and delays or refuses the next requests before
+// they leave the process. It has to be told nothing: what a server does not
+// advertise is not shaped.
+//
+// A request that would exceed an available quota waits in line until there is
+// room, at most MaxDelay. One that cannot go in time is refused at once, with
+// a *RejectedError that says when to come back:
+//
+//	resp, err := client.Do(req)
+//	var rejected *transport.RejectedError
+//	if errors.As(err, &rejected) {
+//		retryLater(rejected.RetryAfter)
+//	}
+//
+// # What it does not do
+//
+// It does not retry, cache, follow redirects or log, and does not turn a
+// response into an error: a 429 from the server is returned as it is. Its word
+// counts for the requests that follow.
+//
+// # Where it belongs
+//
+// In a chain of RoundTrippers, caches and retries stand above a Shaper, and
+// tracing below it. What adds credentials stands above it when the client acts
+// for several users, since the Shaper must see who asks; else below it, so
+// that a token is fresh when the request leaves.
+//
+// # Drafts
+//
+// The Shaper follows draft-ietf-httpapi-ratelimit-headers, the editor's draft
+// of April 2026 ("the draft" in comments), and reads the form of -08 to -11.
+package transport
