@@ -21,6 +21,7 @@ type wish struct {
 	maxQueue int           // negative: no bound
 	force    bool          // go, whatever the gates say
 	held     func(Refusal) // nil-able; told, with no lock held, what stands in the way
+	ask      *Ask          // of an origin; nil: the claims are always the same
 }
 
 // admit charges all claims of the lease at one instant, or none of them: now,
@@ -69,32 +70,53 @@ func refusal(c claim, now time.Time, v verdict, why Reason) Refusal {
 	r := c.gate.refusal()
 	r.Cause, r.Reason = v.why, why
 	if !v.again.IsZero() {
-		r.RetryAfter = max(v.again.Sub(now), 0)
+		r.Wait = max(v.again.Sub(now), 0)
+		r.RetryAfter = max(v.back.Sub(now), r.Wait)
 	}
 	return r
+}
+
+// latest is the last instant that is worth waiting for, and why none after it is.
+func (w *wish) latest(ctx context.Context, now time.Time) (time.Time, Reason) {
+	latest := now.Add(w.maxDelay)
+	if deadline, ok := ctx.Deadline(); ok && deadline.Before(latest) {
+		return deadline, ReasonDeadline
+	}
+	return latest, ReasonMaxDelay
+}
+
+// vain says why it would be in vain to wait in line for a gate that said v; 0,
+// if it would not be.
+func (w *wish) vain(in *line, v verdict, latest time.Time, late Reason) Reason {
+	switch {
+	case w.maxDelay < 0:
+		return v.why
+	case w.maxQueue >= 0 && in.len() >= w.maxQueue:
+		return ReasonQueueFull
+	case v.vain(latest):
+		return late
+	}
+	return 0
 }
 
 // await waits in line. It is entered with the guards of all claims held,
 // claim i having been refused with v, and returns with none of them held.
 func await(ctx context.Context, now time.Time, l *Lease, want *wish, i int, v verdict) error {
 	cs := l.claims.all()
-	if want.maxDelay < 0 {
+	latest, late := want.latest(ctx, now)
+	if why := want.vain(*cs[i].gate.queue(), v, latest, late); why != 0 {
 		unlock(cs)
-		r := refusal(cs[i], now, v, v.why)
+		r := refusal(cs[i], now, v, why)
 		return &r
 	}
-	latest, late := now.Add(want.maxDelay), ReasonMaxDelay
-	if deadline, ok := ctx.Deadline(); ok && deadline.Before(latest) {
-		latest, late = deadline, ReasonDeadline
-	}
-	in := *cs[i].gate.queue()
-	if want.maxQueue >= 0 && in.len() >= want.maxQueue {
-		late = ReasonQueueFull
-	}
-	if late == ReasonQueueFull || v.again.After(latest) {
-		unlock(cs)
-		r := refusal(cs[i], now, v, late)
-		return &r
+	pin(cs, 1)
+	if want.held != nil {
+		l.tell(want.held, refusal(cs[i], now, v, v.why))
+		if ctx.Err() != nil {
+			pin(cs, -1)
+			unlock(cs)
+			return context.Cause(ctx)
+		}
 	}
 
 	g := cs[0].gate.guarded()
@@ -107,27 +129,20 @@ func await(ctx context.Context, now time.Time, l *Lease, want *wish, i int, v ve
 		latest:   latest,
 	}
 	expires := now.Add(want.maxDelay)
-	expiry := time.AfterFunc(want.maxDelay, w.wake)
+	expiry := time.AfterFunc(time.Until(expires), w.wake)
 	defer expiry.Stop()
-	told := want.held == nil
-	pin(cs, 1)
 	for {
 		passed := w.join(&cs[i], now)
 		kicked := w.line.kick(now)
 		unlock(cs)
 		passed.wake()
 		kicked.wake()
-		if !told {
-			told = true
-			want.held(refusal(cs[i], now, v, v.why))
-		}
-
 		select {
 		case <-w.ready:
 		case <-ctx.Done():
 		}
 
-		lock(cs)
+		cs = l.claimAgain(want)
 		now = time.Now()
 		w.come()
 		var err error
@@ -136,7 +151,7 @@ func await(ctx context.Context, now time.Time, l *Lease, want *wish, i int, v ve
 		} else if i >= 0 && !now.Before(expires) {
 			r := refusal(cs[i], now, v, ReasonMaxDelay)
 			err = &r
-		} else if i >= 0 && v.again.After(latest) {
+		} else if i >= 0 && v.vain(latest) {
 			r := refusal(cs[i], now, v, late)
 			err = &r
 		}
@@ -151,6 +166,22 @@ func await(ctx context.Context, now time.Time, l *Lease, want *wish, i int, v ve
 			return err
 		}
 	}
+}
+
+// tell calls a hook with the guards of all claims let go, and takes them again.
+// A hook that panics leaves nothing behind.
+func (l *Lease) tell(held func(Refusal), r Refusal) {
+	cs, told := l.claims.all(), false
+	unlock(cs)
+	defer func() {
+		lock(cs)
+		if !told {
+			pin(cs, -1)
+			unlock(cs)
+		}
+	}()
+	held(r)
+	told = true
 }
 
 // join puts w in the line of claim c, unless it stands there already. It

@@ -21,12 +21,21 @@ type guard struct {
 var ranks atomic.Uint64
 
 // A verdict is what a gate says to a claim. Where it is not ok, again is when
-// it is worth looking again; the zero time means that only an event can help:
-// a release, a report.
+// to look again; the zero time means that only an event can help: a release, a
+// report. back is when it is worth coming back, where that is later: one
+// request may look into a long window, but not everybody. hope says that an
+// event may help before.
 type verdict struct {
 	ok    bool
+	hope  bool
 	why   Reason
 	again time.Time
+	back  time.Time
+}
+
+// vain reports whether it is in vain to wait until the latest instant.
+func (v verdict) vain(latest time.Time) bool {
+	return !v.ok && !v.hope && v.again.After(latest)
 }
 
 // A gate is one thing to get past: an account, or a limiter of the client's
@@ -53,11 +62,13 @@ type gate interface {
 	refusal() Refusal
 }
 
-// A claim is n units of a gate, and after they were charged, the epoch.
+// A claim is n units of a gate, and after they were charged, the epoch, and
+// whether they are held until they are released.
 type claim struct {
 	gate  gate
 	units int64
 	epoch uint32
+	held  bool
 }
 
 // claims are the claims of one admission, ordered by the rank of their
@@ -66,6 +77,7 @@ type claims struct {
 	few  [6]claim
 	more []claim // all of them, if they are more than few
 	n    int
+	mine int // the first so many are accounts of one origin
 }
 
 func (c *claims) add(g gate, units int64) {

@@ -58,11 +58,11 @@ func (r *Rate) look(now time.Time, n int64) verdict {
 	switch {
 	case short <= 0 || limit == rate.Inf:
 		return verdict{ok: true, why: ReasonOwnLimit}
-	case limit <= 0:
+	case limit <= 0 || n > int64(r.rate.Burst()):
 		return verdict{why: ReasonOwnLimit, again: now.Add(time.Minute)}
 	}
 	// A nanosecond more makes up for the rounding of float64.
-	wait := time.Duration(min(short/float64(limit), time.Minute.Seconds()) * float64(time.Second))
+	wait := time.Duration(min(short/float64(limit)*float64(time.Second), 1<<60))
 	return verdict{why: ReasonOwnLimit, again: now.Add(wait + time.Nanosecond)}
 }
 

@@ -11,35 +11,35 @@ import (
 	"github.com/headway-go/headway/quota"
 )
 
-// learn settles the lease with what Base returned, and returns it.
-func (x *exchange) learn(resp *http.Response, err error) (*http.Response, error) {
+// learn settles the lease with what the response says. What is held until the
+// response is over stays with its body.
+func (x *exchange) learn() {
 	now := time.Now()
-	if err != nil {
-		x.fail(now, err)
-		return nil, err
-	}
-	x.read(now, resp)
+	x.read(now, x.resp)
 	x.origin.Settle(now, &x.lease, &x.report)
 	if x.lease.Held() {
-		hold(resp, &x.lease)
+		hold(x.resp, &x.lease)
 	}
-	return resp, nil
 }
 
 // fail settles an exchange without an answer. It costs what it would have
 // cost, unless it is certain that the request never left.
-func (x *exchange) fail(now time.Time, err error) {
+func (x *exchange) fail(err error) {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
 		x.lease.Cancel()
 		return
 	}
 	x.report = quota.Report{Outcome: quota.Lost}
-	x.origin.Settle(now, &x.lease, &x.report)
+	x.origin.Settle(time.Now(), &x.lease, &x.report)
 }
 
 // read turns a response into a report.
 func (x *exchange) read(now time.Time, resp *http.Response) {
+	if !x.taught(resp) {
+		x.report = quota.Report{}
+		return
+	}
 	if parse.Cached(resp.Header) {
 		// It costs nothing and is not current (the draft, Section 8.4). A stored
 		// refusal still makes us back off, by our own times.
@@ -75,6 +75,20 @@ func (x *exchange) read(now time.Time, resp *http.Response) {
 		x.traceIgnored(ts, ignoredPolicies, ignoredLimits, ignoredDecls, ignoredWait)
 		x.traceLearned(ts, resp.StatusCode, limits)
 	}
+}
+
+// taught reports whether there can be anything to learn from the response, or
+// to settle that depends on whether it came from a cache.
+func (x *exchange) taught(resp *http.Response) bool {
+	if len(x.claims) > 0 || resp.StatusCode == http.StatusTooManyRequests || x.traces().any() {
+		return true
+	}
+	for _, name := range [...]string{"Ratelimit", "Ratelimit-Policy", "Ratelimit-Partition", "Retry-After"} {
+		if _, ok := resp.Header[name]; ok {
+			return true
+		}
+	}
+	return false
 }
 
 // refused reports whether the server refused the request for lack of quota: by
@@ -162,10 +176,20 @@ func (x *exchange) compare(policies []parse.Policy, limits []parse.Limit) {
 		}
 	}
 	for i := range policies {
-		if p := &policies[i]; p.HasKey && len(limits) == 0 {
+		if p := &policies[i]; p.HasKey && !names(limits, p.Name) {
 			x.compareKey(p.Name, partition.Key(p.Key))
 		}
 	}
+}
+
+// names reports whether there is a service limit of that policy.
+func names(limits []parse.Limit, policy string) bool {
+	for i := range limits {
+		if limits[i].Policy == policy {
+			return true
+		}
+	}
+	return false
 }
 
 func (x *exchange) compareKey(policy string, actual partition.Key) {
