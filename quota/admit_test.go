@@ -432,7 +432,8 @@ func TestCancelLeavesNoTrace(t *testing.T) {
 					require.True(t, all[i].done.Load())
 					assert.True(t, all[i].err == cause, "the cause of the context, bare: %v", all[i].err)
 					assert.Equal(t, sec, all[i].after)
-					assert.Equal(t, Lease{}, all[i].lease)
+					assert.False(t, all[i].lease.charged)
+					assert.False(t, all[i].lease.Held())
 				}
 				var want []string
 				for i, got := range all {

@@ -140,7 +140,8 @@ func (o *Origin) Admit(ctx context.Context, now time.Time, ask *Ask, l *Lease) e
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}
 	}
 	want := ask.wish()
-	*l = Lease{}
+	l.claims.truncate(0)
+	l.charged = false
 	o.guard.Lock()
 	l.origin, l.scope = o, o.scope(o.at(now), ask.Scope)
 	o.claim(o.at(now), ask, l.scope, &l.claims)

@@ -373,6 +373,7 @@ func (s *settlement) wake(now time.Time) (woken []*waiter) {
 		held++
 	}
 	s.l.claims.truncate(held)
+	s.l.charged = held > 0
 	if s.paused {
 		// Whoever waits for anything of this origin may be waiting for the pause.
 		until := now.Add(s.r.Pause)

@@ -107,16 +107,6 @@ func (s *server) departures() []time.Duration {
 // count is how many requests were handed over.
 func (s *server) count() int { return len(s.departures()) }
 
-// countBy is how many requests were handed over until d after the start.
-func (s *server) countBy(d time.Duration) (n int) {
-	for _, at := range s.departures() {
-		if at <= d {
-			n++
-		}
-	}
-	return n
-}
-
 // newRequest returns a request as NewRequestWithContext does.
 func newRequest(ctx context.Context, method, url string) *http.Request {
 	req, err := http.NewRequestWithContext(ctx, method, url, nil)

@@ -576,6 +576,30 @@ func TestLongPolls(t *testing.T) {
 	})
 }
 
+// Nor do they take from what their own window has left over.
+func TestLongPollsAndWhatIsLeftOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newChooser(func(n int, req *http.Request) answer {
+			if n == 0 {
+				return limit(`"api";a=20;w=10`)
+			}
+			return slow(10*time.Minute, says(200))
+		})
+		s := &transport.Shaper{Base: srv}
+		pass(t, s, getItems(t.Context()))
+		for range 10 {
+			go pass(t, s, getItems(context.Background()))
+		}
+		time.Sleep(15 * time.Second)
+		for range 10 {
+			go pass(t, s, getItems(context.Background()))
+		}
+		synctest.Wait()
+		assert.Equal(t, times(10, 15*time.Second), srv.departures()[11:])
+		time.Sleep(time.Hour)
+	})
+}
+
 // An answer without fields costs what it costs, and so does an exchange that
 // failed and may have arrived; one that could not be dialled has not left.
 func TestWhatAnExchangeCosts(t *testing.T) {
