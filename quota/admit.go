@@ -65,6 +65,19 @@ func refusing(cs []claim, now time.Time, w *waiter, priority int) (at int, why v
 	return at, why
 }
 
+// hopeless finds the claim because of which it is in vain to wait until the
+// latest instant: of several, the one that will refuse for longest. Where there
+// is none, it is the given one, which was refused with v.
+func hopeless(cs []claim, now, latest time.Time, i int, v verdict) (int, verdict) {
+	vain := v.vain(latest)
+	for j := range cs {
+		if u := cs[j].gate.look(now, cs[j].units); u.vain(latest) && (!vain || u.again.After(v.again)) {
+			i, v, vain = j, u, true
+		}
+	}
+	return i, v
+}
+
 // refusal is the error of claim c, which v refused.
 func refusal(c claim, now time.Time, v verdict, why Reason) Refusal {
 	r := c.gate.refusal()
@@ -104,6 +117,7 @@ func (w *wish) vain(in *line, v verdict, latest time.Time, late Reason) Reason {
 func await(ctx context.Context, now time.Time, l *Lease, want *wish, i int, v verdict) error {
 	cs := l.claims.all()
 	latest, late := want.latest(ctx, now)
+	i, v = hopeless(cs, now, latest, i, v)
 	if why := want.vain(*cs[i].gate.queue(), v, latest, late); why != 0 {
 		unlock(cs)
 		r := refusal(cs[i], now, v, why)
@@ -146,7 +160,10 @@ func await(ctx context.Context, now time.Time, l *Lease, want *wish, i int, v ve
 		now = time.Now()
 		w.come()
 		var err error
-		if i, v = refusing(cs, now, w, w.priority); ctx.Err() != nil {
+		if i, v = refusing(cs, now, w, w.priority); i >= 0 {
+			i, v = hopeless(cs, now, latest, i, v)
+		}
+		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		} else if i >= 0 && !now.Before(expires) {
 			r := refusal(cs[i], now, v, ReasonMaxDelay)

@@ -776,3 +776,25 @@ func TestAllOrNone(t *testing.T) {
 		}
 	}
 }
+
+// What is in vain is not waited for because of something else that may end any
+// moment.
+func TestVainBehindHope(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCounter(t)
+		c.tell(Report{
+			Terms:   []Terms{{Policy: Policy{Name: "c", Quota: 1, Unit: UnitConcurrentRequests}}},
+			Figures: figure("api", 0, sec),
+		})
+		first := c.come(t.Context(), "first", claimOf("c"))
+		time.Sleep(300 * ms)
+		ask := Ask{Claims: []Claim{{Policy: "c", Units: 1}, {Policy: "api", Units: 1}}, MaxDelay: 500 * ms}
+		second := c.come(t.Context(), "second", ask)
+		assert.Zero(t, second.after)
+		r := second.refusal(t)
+		assert.Equal(t, "api", r.Policy)
+		assert.Equal(t, ReasonMaxDelay, r.Reason)
+		c.o.Settle(time.Now(), &first.lease, &Report{})
+		first.lease.Release()
+	})
+}

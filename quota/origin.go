@@ -180,6 +180,7 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 		return nil, false
 	}
 	latest, late := want.latest(ctx, now)
+	i, v = hopeless(cs.all(), now, latest, i, v)
 	c := cs.all()[i]
 	why := want.vain(*c.gate.queue(), v, latest, late)
 	if waits = why == 0; waits {
@@ -200,8 +201,10 @@ func (o *Origin) claim(t instant, ask *Ask, s *scope, cs *claims) {
 		if opened {
 			a.count(t, 0)
 		}
-		if a != &s.base {
-			cs.add(a, min(max(c.Units, 0), most))
+		if units := min(max(c.Units, 0), most); a == &s.base {
+			cs.few[1].units = units
+		} else {
+			cs.add(a, units)
 		}
 	}
 	cs.mine = cs.n

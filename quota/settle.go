@@ -55,9 +55,12 @@ type Report struct {
 //
 // now is when the answer arrived. A lease is settled once; settling it again,
 // or with another origin, does nothing.
-func (o *Origin) Settle(now time.Time, l *Lease, r *Report) {
+//
+// The result is the pause that fell on the whole scope or origin, because the
+// report named nothing more precise; else the zero Pause. See Narrow.
+func (o *Origin) Settle(now time.Time, l *Lease, r *Report) Pause {
 	if l.origin != o || !l.charged {
-		return
+		return Pause{}
 	}
 	o.guard.Lock()
 	s := settlement{
@@ -74,6 +77,7 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) {
 	for _, w := range woken {
 		w.wake()
 	}
+	return s.wide
 }
 
 // A settlement is one run of Settle, under the guard of the origin.
@@ -87,6 +91,7 @@ type settlement struct {
 	termed  []*account // the accounts that the terms concern
 	early   []*account // those opened after the lease departed
 	paused  bool
+	wide    Pause
 }
 
 func (s *settlement) run() {
@@ -143,18 +148,21 @@ func (s *settlement) open(policy, key string, keyed bool) *account {
 	if out > 0 {
 		a.early = int32(min(out, math.MaxInt32))
 		a.inflight = int64(a.early)
-		s.l.scope.addYoung(a)
+		s.addYoung(a)
 	}
 	return a
 }
 
 // addYoung keeps an account until the requests that were out when it was
 // opened have been settled. A server may make up many: the oldest is let go.
-func (sc *scope) addYoung(a *account) {
+func (s *settlement) addYoung(a *account) {
 	const most = 2 * maxPolicies
+	sc := s.l.scope
 	if len(sc.young) >= most {
-		sc.young[0].unfly(int64(sc.young[0].early), 0)
-		sc.young[0].early = 0
+		oldest := sc.young[0]
+		oldest.unfly(int64(oldest.early), 0)
+		oldest.early = 0
+		s.early = append(s.early, oldest)
 		copy(sc.young, sc.young[1:])
 		sc.young = sc.young[:most-1]
 	}
@@ -326,7 +334,7 @@ func (s *settlement) backOff() {
 func (s *settlement) pause() {
 	s.paused = true
 	if s.r.Reach == ReachOrigin {
-		s.o.root.pause(s.t, s.r.Pause)
+		s.wide = s.widely(&s.o.root)
 		return
 	}
 	named := s.figured
@@ -337,7 +345,7 @@ func (s *settlement) pause() {
 		a.pause(s.t, s.r.Pause)
 	}
 	if len(named) == 0 {
-		s.l.scope.base.pause(s.t, s.r.Pause)
+		s.wide = s.widely(&s.l.scope.base)
 	}
 }
 

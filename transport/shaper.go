@@ -105,6 +105,10 @@ type Shaper struct {
 	// ignored. The zero value has the defaults of package parse.
 	Caps parse.Caps
 
+	// Vendors says how to read the fields of APIs that follow no draft, beside
+	// those that package parse knows: a row each. Nil means none.
+	Vendors []parse.Vendor
+
 	// Accounts is what is known of advertised quotas. Share one between Shapers
 	// that talk to the same servers, or with clients that are not HTTP. Nil
 	// means one of the Shaper's own.
@@ -115,6 +119,8 @@ type Shaper struct {
 	Trace *Trace
 
 	own         quota.Accounts
+	readerOnce  sync.Once
+	reader      *parse.Reader // see read
 	directories directories
 	pseudonyms  pseudonyms
 	exchanges   sync.Pool // of *exchange
@@ -175,6 +181,7 @@ type exchange struct {
 	sent      bool           // Base has the request, and closes its body
 	resp      *http.Response // Base's, until it is handed on
 
+	got     parse.Reading // what the response says
 	report  quota.Report
 	again   func() []quota.Claim // is claim
 	claims  []quota.Claim        // of ask
@@ -218,7 +225,7 @@ func (x *exchange) forget() {
 	clear(x.terms)
 	x.claims, x.figures, x.terms = x.claims[:0], x.figures[:0], x.terms[:0]
 	x.req, x.resp, x.directory, x.origin = nil, nil, nil, nil
-	x.options, x.ask, x.report, x.sent = options{}, quota.Ask{}, quota.Report{}, false
+	x.options, x.ask, x.got, x.report, x.sent = options{}, quota.Ask{}, parse.Reading{}, quota.Report{}, false
 }
 
 func (x *exchange) traces() traces { return traces{x.s.Trace, x.options.trace} }

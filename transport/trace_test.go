@@ -62,7 +62,7 @@ func TestTrace(t *testing.T) {
 					transport.HeldInfo{Request: req, Policy: "api", Partition: "A", Reason: transport.ReasonExhausted, Wait: 10*time.Second + ms},
 					transport.AdmittedInfo{Request: req, Waited: 10*time.Second + ms},
 					transport.LearnedInfo{
-						Request: req, Status: 429, Refused: true, RetryAfter: 4 * time.Second,
+						Request: req, Status: 429, Dialect: parse.EditorsDraft, Refused: true, RetryAfter: 4 * time.Second,
 						Policies: []quota.Policy{
 							{Name: "api", Quota: 5, Unit: quota.UnitRequests, Window: 10 * time.Second},
 							{Name: "bytes", Quota: 9, Unit: quota.UnitContentBytes},
@@ -162,7 +162,7 @@ func TestTrace(t *testing.T) {
 				return []any{
 					transport.AdmittedInfo{Request: req},
 					transport.MispredictedInfo{Request: req, Policy: "api", Predicted: "GET", Actual: "POST"},
-					transport.LearnedInfo{Request: req, Status: 200, Limits: []transport.Limit{
+					transport.LearnedInfo{Request: req, Status: 200, Dialect: parse.EditorsDraft, Limits: []transport.Limit{
 						{Policy: "api", Partition: "POST", Available: 9, Window: -1, Cost: -1},
 					}},
 				}
