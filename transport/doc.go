@@ -4,7 +4,8 @@
 //	client := &http.Client{Transport: &transport.Shaper{}}
 //
 // A Shaper reads RateLimit, RateLimit-Policy, RateLimit-Partition and
-// Retry-After from every response, keeps an account for each quota policy and
+// Retry-After from every response, or whatever its server says instead (see
+// package parse), keeps an account for each quota policy and
 // partition of each origin, and delays or refuses the next requests before
 // they leave the process. It has to be told nothing: what a server does not
 // advertise is not shaped.
@@ -35,5 +36,5 @@
 // # Drafts
 //
 // The Shaper follows draft-ietf-httpapi-ratelimit-headers, the editor's draft
-// of April 2026 ("the draft" in comments), and reads the form of -08 to -11.
+// of April 2026 ("the draft" in comments), and reads the forms of all before it.
 package transport

@@ -15,7 +15,8 @@ import (
 // response is over stays with its body.
 func (x *exchange) learn() {
 	now := time.Now()
-	x.read(now, x.resp)
+	got := x.s.fields().ReadWith(&x.directory.memo, x.req.URL.Host, x.resp.StatusCode, x.resp.Header, now)
+	x.take(&got)
 	pause := x.origin.Settle(now, &x.lease, &x.report)
 	if pause.Any() {
 		attend(x.resp, x.origin, pause, x.s.Caps)
@@ -24,8 +25,8 @@ func (x *exchange) learn() {
 		hold(x.resp, &x.lease)
 	}
 	if ts := x.traces(); ts.any() {
-		x.traceIgnored(ts)
-		x.traceLearned(ts)
+		x.traceIgnored(ts, &got)
+		x.traceLearned(ts, &got)
 	}
 }
 
@@ -41,16 +42,15 @@ func (x *exchange) fail(err error) {
 	x.origin.Settle(time.Now(), &x.lease, &x.report)
 }
 
-// read turns a response into a report.
-func (x *exchange) read(now time.Time, resp *http.Response) {
-	x.got = x.s.fields().ReadWith(&x.directory.memo, x.req.URL.Host, resp.StatusCode, resp.Header, now)
-	got := &x.got
+// take turns what a response says into a report.
+func (x *exchange) take(got *parse.Reading) {
+	status := x.resp.StatusCode
 	if got.Cached {
 		// It costs nothing and is not current (the draft, Section 8.4). A stored
 		// refusal still makes us back off, by our own times.
 		x.report = quota.Report{
 			Outcome: quota.Unsent,
-			Refused: resp.StatusCode == http.StatusTooManyRequests,
+			Refused: status == http.StatusTooManyRequests,
 		}
 		return
 	}
@@ -60,12 +60,12 @@ func (x *exchange) read(now time.Time, resp *http.Response) {
 	join(got.Policies, got.Limits)
 	x.report = quota.Report{
 		Outcome: quota.Answered,
-		Refused: refused(resp.StatusCode, got.Limits),
+		Refused: refused(status, got.Limits),
 		Terms:   x.takeTerms(got.Policies),
 		Figures: x.takeFigures(got.Limits),
 	}
 	if got.Advised {
-		x.report.Pause, x.report.Reach = reach(resp.StatusCode, got.RetryAfter)
+		x.report.Pause, x.report.Reach = reach(status, got.RetryAfter)
 	}
 	x.compare(got.Policies, got.Limits)
 }
@@ -197,8 +197,8 @@ func (x *exchange) traceMispredicted(policy string, predicted, actual partition.
 	})
 }
 
-func (x *exchange) traceIgnored(ts traces) {
-	for _, i := range x.got.Ignored {
+func (x *exchange) traceIgnored(ts traces, got *parse.Reading) {
+	for _, i := range got.Ignored {
 		ts.each(func(t *Trace) {
 			if t.Ignored != nil {
 				t.Ignored(IgnoredInfo{Request: x.req, Ignored: i})
@@ -207,20 +207,20 @@ func (x *exchange) traceIgnored(ts traces) {
 	}
 }
 
-func (x *exchange) traceLearned(ts traces) {
+func (x *exchange) traceLearned(ts traces, got *parse.Reading) {
 	info := LearnedInfo{
 		Request:    x.req,
 		Status:     x.resp.StatusCode,
-		Dialect:    x.got.Dialect,
-		Vendor:     x.got.Vendor,
-		Cached:     x.got.Cached,
+		Dialect:    got.Dialect,
+		Vendor:     got.Vendor,
+		Cached:     got.Cached,
 		Refused:    x.report.Refused,
 		RetryAfter: x.report.Pause,
 	}
 	for _, t := range x.report.Terms {
 		info.Policies = append(info.Policies, t.Policy)
 	}
-	for _, l := range x.got.Limits {
+	for _, l := range got.Limits {
 		info.Limits = append(info.Limits, Limit{
 			Policy:    l.Policy,
 			Partition: partition.Key(l.Key),

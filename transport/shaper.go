@@ -181,7 +181,6 @@ type exchange struct {
 	sent      bool           // Base has the request, and closes its body
 	resp      *http.Response // Base's, until it is handed on
 
-	got     parse.Reading // what the response says
 	report  quota.Report
 	again   func() []quota.Claim // is claim
 	claims  []quota.Claim        // of ask
@@ -225,7 +224,7 @@ func (x *exchange) forget() {
 	clear(x.terms)
 	x.claims, x.figures, x.terms = x.claims[:0], x.figures[:0], x.terms[:0]
 	x.req, x.resp, x.directory, x.origin = nil, nil, nil, nil
-	x.options, x.ask, x.got, x.report, x.sent = options{}, quota.Ask{}, parse.Reading{}, quota.Report{}, false
+	x.options.trace, x.ask.Held, x.ask.Limiter, x.sent = nil, nil, nil, false
 }
 
 func (x *exchange) traces() traces { return traces{x.s.Trace, x.options.trace} }
