@@ -2,6 +2,7 @@ package quota
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -12,6 +13,8 @@ const (
 
 	// NoDelay as a MaxDelay: never wait, be refused at once.
 	NoDelay time.Duration = -1
+
+	forever time.Duration = math.MaxInt64 // as a maxDelay: as long as the context lasts
 )
 
 // A wish is how somebody who asks wants to wait.
@@ -51,15 +54,17 @@ func refusing(cs []claim, now time.Time, w *waiter, priority int) (at int, why v
 	for i := range cs {
 		v := cs[i].gate.look(now, cs[i].units)
 		if v.ok {
-			f := (*cs[i].gate.queue()).first()
-			if f == nil || f == w || w != nil && w.before(f) || w == nil && f.priority < priority {
+			if (*cs[i].gate.queue()).lets(w, priority) {
 				continue
 			}
 			v = verdict{why: v.why}
 		}
-		if at < 0 || v.again.After(why.again) {
+		if at < 0 || v.final || !why.final && v.again.After(why.again) {
 			at, why = i, v
 		}
+	}
+	if at >= 0 && w == nil && !why.final {
+		why.behind = cs[at].gate.behind(now, cs[at].units)
 	}
 	return at, why
 }
@@ -67,21 +72,33 @@ func refusing(cs []claim, now time.Time, w *waiter, priority int) (at int, why v
 // refusal is the error of claim c, which v refused.
 func refusal(c claim, now time.Time, v verdict, why Reason) Refusal {
 	r := c.gate.refusal()
-	r.Cause, r.Reason = v.why, why
+	r.Cause, r.Reason, r.RetryAfter = v.why, why, v.behind
 	if !v.again.IsZero() {
-		r.RetryAfter = max(v.again.Sub(now), 0)
+		r.RetryAfter = max(v.again.Sub(now), v.behind, 0)
+	}
+	if v.answer != nil {
+		r.Phrase, r.Detail = v.answer.Phrase, v.answer.Detail
 	}
 	return r
+}
+
+// refuse is the error of claim i, and counts it. The guards are held.
+func refuse(cs []claim, i int, now time.Time, v verdict, why Reason) error {
+	for j := range cs {
+		cs[j].gate.tally(j == i)
+	}
+	r := refusal(cs[i], now, v, why)
+	return &r
 }
 
 // await waits in line. It is entered with the guards of all claims held,
 // claim i having been refused with v, and returns with none of them held.
 func await(ctx context.Context, now time.Time, l *Lease, want *wish, i int, v verdict) error {
 	cs := l.claims.all()
-	if want.maxDelay < 0 {
+	if want.maxDelay < 0 || v.final {
+		err := refuse(cs, i, now, v, v.why)
 		unlock(cs)
-		r := refusal(cs[i], now, v, v.why)
-		return &r
+		return err
 	}
 	latest, late := now.Add(want.maxDelay), ReasonMaxDelay
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(latest) {
@@ -92,27 +109,40 @@ func await(ctx context.Context, now time.Time, l *Lease, want *wish, i int, v ve
 		late = ReasonQueueFull
 	}
 	if late == ReasonQueueFull || v.again.After(latest) {
+		err := refuse(cs, i, now, v, late)
 		unlock(cs)
-		r := refusal(cs[i], now, v, late)
-		return &r
+		return err
 	}
 
-	g := cs[0].gate.guarded()
-	g.seq++
 	w := &waiter{
 		ready:    make(chan struct{}, 1),
-		arrived:  now,
-		seq:      g.seq,
+		ticket:   serial.Add(1),
 		priority: want.priority,
 		latest:   latest,
 	}
 	expires := now.Add(want.maxDelay)
-	expiry := time.AfterFunc(want.maxDelay, w.wake)
-	defer expiry.Stop()
+	if want.maxDelay < forever {
+		expiry := time.AfterFunc(want.maxDelay, w.wake)
+		defer expiry.Stop()
+	}
 	told := want.held == nil
 	pin(cs, 1)
+	settled := false
+	defer func() {
+		if !settled { // a function of the user's has panicked; no guard is held
+			lock(cs)
+			w.settle(cs, time.Now())
+		}
+	}()
 	for {
-		passed := w.join(&cs[i], now)
+		passed, ok := w.join(&cs[i], now)
+		if !ok {
+			err := refuse(cs, i, now, v, ReasonQueueFull)
+			settled = true
+			w.settle(cs, now)
+			passed.wake()
+			return err
+		}
 		kicked := w.line.kick(now)
 		unlock(cs)
 		passed.wake()
@@ -127,51 +157,64 @@ func await(ctx context.Context, now time.Time, l *Lease, want *wish, i int, v ve
 		case <-ctx.Done():
 		}
 
+		consult(cs)
 		lock(cs)
 		now = time.Now()
-		w.come()
 		var err error
-		if i, v = refusing(cs, now, w, w.priority); ctx.Err() != nil {
+		if !w.come() && ctx.Err() == nil {
+			err = refuse(cs, i, now, v, ReasonQueueFull)
+		} else if i, v = refusing(cs, now, w, w.priority); ctx.Err() != nil {
 			err = context.Cause(ctx)
+		} else if i >= 0 && v.final {
+			err = refuse(cs, i, now, v, v.why)
 		} else if i >= 0 && !now.Before(expires) {
-			r := refusal(cs[i], now, v, ReasonMaxDelay)
-			err = &r
+			err = refuse(cs, i, now, v, ReasonMaxDelay)
 		} else if i >= 0 && v.again.After(latest) {
-			r := refusal(cs[i], now, v, late)
-			err = &r
+			err = refuse(cs, i, now, v, late)
 		}
 		if err != nil || i < 0 {
 			if err == nil {
 				l.charge(now)
 			}
-			pin(cs, -1)
-			passed := leave(w, now)
-			unlock(cs)
-			passed.wake()
+			settled = true
+			w.settle(cs, now)
 			return err
 		}
 	}
 }
 
+// settle ends w's waiting. The guards of all claims are held before, and none
+// of them after.
+func (w *waiter) settle(cs []claim, now time.Time) {
+	pin(cs, -1)
+	passed := leave(w, now)
+	unlock(cs)
+	passed.wake()
+}
+
 // join puts w in the line of claim c, unless it stands there already. It
-// returns the waiter that is to be woken in the line it left.
-func (w *waiter) join(c *claim, now time.Time) (passed *waiter) {
+// returns the waiter that is to be woken in the line it left, and whether
+// there was room.
+func (w *waiter) join(c *claim, now time.Time) (passed *waiter, ok bool) {
 	if w.line != nil {
 		if w.line == *c.gate.queue() {
-			return nil
+			return nil, true
 		}
 		passed = leave(w, now)
 	}
 	w.units = c.units
-	enter(c.gate, w)
-	return passed
+	return passed, enter(c.gate, w)
 }
 
-// come answers a wake.
-func (w *waiter) come() {
+// come answers a wake. It reports whether w is still in line.
+func (w *waiter) come() bool {
+	if w.line == nil {
+		return false
+	}
 	if w.line.woken == w {
 		w.line.woken = nil
 	}
+	return true
 }
 
 // pin keeps the accounts among the claims from being dropped.

@@ -111,17 +111,25 @@ func (o *Origin) Admit(ctx context.Context, now time.Time, ask *Ask, l *Lease) e
 	if ask.Limiter != nil && ask.Limiter.most() < 1 && !ask.Force {
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}
 	}
+	own, err := ask.own()
+	if err != nil {
+		return err
+	}
+	return o.enter(ctx, now, ask, own, 1, l)
+}
+
+// enter is Admit, with n permits of each of the client's own gates, which
+// have been consulted.
+func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []gate, n int64, l *Lease) error {
 	want := ask.wish()
 	o.guard.Lock()
 	l.origin, l.scope = o, o.scope(o.at(now), ask.Scope)
 	o.claim(o.at(now), ask, l.scope, &l.claims)
-	if ask.Limiter != nil {
-		mine := l.claims.n
-		l.claims.addAll(ask.Limiter, 1)
-		lock(l.claims.all()[mine:])
-	}
+	mine := l.claims.n
+	l.claims.addAll(own, n)
+	lock(l.claims.all()[mine:])
 	if err := admit(ctx, now, l, &want); err != nil {
-		*l = Lease{}
+		l.drop()
 		return err
 	}
 	return nil
@@ -132,14 +140,16 @@ func (o *Origin) Admit(ctx context.Context, now time.Time, ask *Ask, l *Lease) e
 // the work could go at the earliest.
 func (o *Origin) Check(now time.Time, ask *Ask) *Refusal {
 	want := ask.wish()
+	own, err := ask.own()
+	if err != nil {
+		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}
+	}
 	o.guard.Lock()
 	var cs claims
 	o.present(ask, &cs)
-	if ask.Limiter != nil {
-		mine := cs.n
-		cs.addAll(ask.Limiter, 1)
-		lock(cs.all()[mine:])
-	}
+	mine := cs.n
+	cs.addAll(own, 1)
+	lock(cs.all()[mine:])
 	i, v := refusing(cs.all(), now, nil, want.priority)
 	unlock(cs.all())
 	if i < 0 {

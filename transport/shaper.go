@@ -196,7 +196,7 @@ func (x *exchange) end() {
 	clear(x.claims)
 	clear(x.figures)
 	clear(x.terms)
-	*x = exchange{s: x.s, claims: x.claims[:0], figures: x.figures[:0], terms: x.terms[:0]}
+	*x = exchange{s: x.s, lease: x.lease, claims: x.claims[:0], figures: x.figures[:0], terms: x.terms[:0]}
 	x.s.exchanges.Put(x)
 }
 
