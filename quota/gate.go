@@ -96,6 +96,9 @@ func (c *claims) add(g gate, units int64) {
 }
 
 func (c *claims) addAll(gates []gate, units int64) {
+	if n := c.n + len(gates); n > len(c.few) && c.more == nil {
+		c.more = make([]claim, 0, n)
+	}
 	for _, g := range gates {
 		c.add(g, units)
 	}

@@ -40,9 +40,9 @@ type Limiter interface {
 	// would refuse, and holds nothing while it waits. For 0 permits it waits
 	// until there are any. If ctx has ended or ends first, the error is its
 	// cause, bare. A *Refusal says that waiting is out of the question: its
-	// Reason is ReasonQueueFull, ReasonDeadline where not even an otherwise
-	// unused limiter could grant the permits before the deadline of ctx, or
-	// ReasonClosed. On failure nothing is taken.
+	// Reason is ReasonQueueFull, ReasonClosed, or ReasonDeadline where the
+	// permits cannot be there before the deadline of ctx, even if nobody else
+	// waited. On failure nothing is taken.
 	Acquire(ctx context.Context, n int64) (*Lease, error)
 
 	// Stats is what the limiter has done and has left: a snapshot. It works

@@ -86,15 +86,16 @@ func (l *line) places(w *waiter) int64 {
 }
 
 // admits reports whether w fits into the line. Where newest go first, it
-// pushes those out who would go last until it does; it pushes nobody out in
-// vain, nor anybody who goes before w.
+// pushes those out who would go last until it does; it pushes nobody out who
+// goes before w, nor in vain: where w alone is more than the limit, not even
+// all of them would be enough.
 func (l *line) admits(w *waiter) bool {
 	n := l.places(w)
 	short := n - (l.limit - l.queued)
 	if short <= 0 {
 		return true
 	}
-	if !l.newest || n > l.limit || l.after(w) < short {
+	if !l.newest || l.after(w) < short {
 		return false
 	}
 	for l.limit-l.queued < n {
