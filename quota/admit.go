@@ -54,7 +54,7 @@ func refusing(cs []claim, now time.Time, w *waiter, priority int) (at int, why v
 	for i := range cs {
 		v := cs[i].gate.look(now, cs[i].units)
 		if v.ok {
-			if (*cs[i].gate.queue()).lets(w, priority) {
+			if in := *cs[i].gate.queue(); in == nil || in.lets(w, priority) {
 				continue
 			}
 			v = verdict{why: v.why}

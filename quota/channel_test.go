@@ -139,27 +139,42 @@ func TestClosingReturnsPermitsOfWhatIsUnread(t *testing.T) {
 	})
 }
 
+func TestClosingRefusesWhoWaitsForTheLimiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := concurrencyOf(t, 1)
+		elsewhere := take(t, l, 1)
+		c := channelOf(t, ChannelOptions[int]{Limiter: l})
+		over := make(chan error, 1)
+		go func() { over <- c.Send(t.Context(), 1) }()
+		synctest.Wait()
+		assert.EqualValues(t, 1, l.Stats().Queued)
+		c.Close()
+		assert.ErrorIs(t, <-over, ErrClosed)
+		assert.Zero(t, l.Stats().Queued)
+		elsewhere.Release()
+	})
+}
+
 func TestReceiverThatGivesUpPassesTheSignalOn(t *testing.T) {
-	for range 50 {
+	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
 			c := channelOf(t, ChannelOptions[int]{})
 			ctx, cancel := context.WithCancel(t.Context())
-			go func() { _, _ = c.Receive(ctx) }()
 			var got atomic.Int64
-			go func() {
-				for range 2 {
-					if v, err := c.Receive(t.Context()); err == nil {
-						got.Store(int64(v))
-					}
+			receiver := func(ctx context.Context) {
+				if v, err := c.Receive(ctx); err == nil {
+					got.Add(int64(v))
 				}
-			}()
+			}
+			go receiver(ctx) // stands first
 			synctest.Wait()
-			cancel()
+			go receiver(t.Context())
+			synctest.Wait()
 			require.NoError(t, c.TrySend(1))
-			require.NoError(t, c.TrySend(2))
-			require.NoError(t, c.TrySend(2))
+			cancel() // it was told, and gives up before it looks, most of the time
 			synctest.Wait()
-			assert.EqualValues(t, 2, got.Load())
+			assert.EqualValues(t, 1, got.Load())
+			c.Close()
 		})
 	}
 }

@@ -154,6 +154,26 @@ func TestIdleLimitersAreForgottenOnTheWay(t *testing.T) {
 	})
 }
 
+func TestOneInUseIsNotInTheWayOfTheSweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var made atomic.Int64
+		k := NewKeyed(perKey(&made), KeyedOptions{})
+		for i := range 10 {
+			of(t, k, fmt.Sprint(i))
+		}
+		_, err := of(t, k, "0").TryAcquire(1)
+		require.NoError(t, err)
+		for i := range 9 {
+			of(t, k, fmt.Sprint(i+1)) // "0" was asked for longest ago
+		}
+		time.Sleep(DefaultIdleAfter)
+		for range 10 {
+			of(t, k, "x")
+		}
+		assert.Equal(t, 2, k.Len())
+	})
+}
+
 func TestLimiterIsKeptForAWhileAfterItBecameIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made atomic.Int64
