@@ -21,6 +21,11 @@ import (
 //   - X-From-Cache with a value that [strconv.ParseBool] reads as true: Go
 //     cache transports mark the responses they have stored with "1".
 //
+// A 304 (Not Modified) that has none of these signs is the origin's own answer: the
+// stored response was revalidated, and what the 304 says of quota is current. A cache
+// transport that answers with the stored response and the fields of the 304 marks
+// it, and nobody can tell which of the two a field came from: it counts as stored.
+//
 // A Date in the past is never a sign, although RFC 9111, Section 4.2.3, computes
 // the age of a response from it: clocks are wrong more often than caches are silent.
 func Cached(h http.Header) bool {

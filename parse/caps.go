@@ -27,6 +27,9 @@ const (
 
 	// DefaultMaxKeyBytes bounds the length of a partition key.
 	DefaultMaxKeyBytes = 1 << 10
+
+	// DefaultMaxProblemBytes bounds the length of a problem details object.
+	DefaultMaxProblemBytes = 16 << 10
 )
 
 // Caps are safety caps on what a server may say (editor's draft, Section 9.5.1).
@@ -49,8 +52,10 @@ type Caps struct {
 	// If zero, DefaultMaxRetryAfter is used.
 	RetryAfter time.Duration
 
-	// Items is how many items of a List are read, malformed ones included, and
-	// how many field lines of Retry-After. If zero, DefaultMaxItems is used.
+	// Items is how many items of a List are read, malformed ones included, how
+	// many field lines of a field that is no List, how many accounts that the
+	// field names of vendors name, and how many policies a problem names.
+	// If zero, DefaultMaxItems is used.
 	Items int
 
 	// FieldBytes is the longest field value accepted, in bytes, summed over its
@@ -65,6 +70,10 @@ type Caps struct {
 	// KeyBytes is the longest partition key accepted, in bytes after decoding.
 	// If zero, DefaultMaxKeyBytes is used.
 	KeyBytes int
+
+	// ProblemBytes is the longest problem details object that is read, in bytes.
+	// A longer one is ignored whole. If zero, DefaultMaxProblemBytes is used.
+	ProblemBytes int
 }
 
 func (c Caps) quota() int64 { return bound(c.Quota, DefaultMaxQuota, math.MaxInt64) }
@@ -89,6 +98,11 @@ func (c Caps) windowSeconds() int64 {
 	}
 	return int64(bound(c.Window, DefaultMaxWindow, math.MaxInt64) / time.Second)
 }
+
+// window is the cap on a window that is not an Integer of seconds.
+func (c Caps) window() time.Duration { return bound(c.Window, DefaultMaxWindow, math.MaxInt64) }
+
+func (c Caps) problemBytes() int { return bound(c.ProblemBytes, DefaultMaxProblemBytes, math.MaxInt) }
 
 // bound reads one cap: zero is the default, a negative number no bound.
 func bound[T int | int64 | time.Duration](v, byDefault, none T) T {

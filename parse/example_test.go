@@ -66,3 +66,107 @@ func ExampleLimits_ignored() {
 	// parse: above a safety cap (RateLimit, item 0, parameter w)
 	// parse: value out of range (RateLimit, item 1, parameter a)
 }
+
+// A Reader reads what servers send, whatever the dialect.
+func ExampleReader() {
+	var r parse.Reader
+	now := time.Date(2026, time.November, 21, 4, 48, 0, 0, time.UTC)
+	for _, h := range []http.Header{
+		{"Ratelimit": {`"api";a=9;w=30`}},
+		{"Ratelimit": {`limit=100, remaining=50, reset=5`}, "Ratelimit-Policy": {"100;w=10"}},
+		{"Ratelimit-Limit": {"5"}, "Ratelimit-Remaining": {"0"}, "Ratelimit-Reset": {"1795236530"}},
+		{"X-Ratelimit-Limit-Minute": {"60"}, "X-Ratelimit-Remaining-Minute": {"59"}},
+		{"X-Shopify-Shop-Api-Call-Limit": {"32/40"}},
+	} {
+		got := r.Read("api.example", 200, h, now)
+		for _, l := range got.Limits {
+			fmt.Printf("%v: %q has %d left", got.Dialect, l.Policy, l.Available)
+			if l.Window != parse.None {
+				fmt.Printf(" for %v", l.Window)
+			}
+			fmt.Println()
+		}
+	}
+	// Output:
+	// editor's draft: "api" has 9 left for 30s
+	// draft -07: "" has 50 left for 5s
+	// draft -06: "" has 0 left for 51s
+	// vendor fields: "minute" has 59 left
+	// vendor fields: "" has 8 left
+}
+
+// An API of one's own is a row of the table.
+func ExampleVendor() {
+	r := parse.Reader{Vendors: []parse.Vendor{{
+		Name:      "Acme",
+		Limit:     []string{"Acme-*-Quota"},
+		Remaining: []string{"Acme-*-Left"},
+		Reset:     []string{"Acme-*-Resets-In"},
+		ResetIn:   parse.DeltaMillis,
+		Units:     map[string]string{"upload": "content-bytes"},
+		Partition: []string{"Acme-Project"},
+	}}}
+	got := r.Read("api.acme.example", 200, http.Header{
+		"Acme-Search-Quota":     {"100"},
+		"Acme-Search-Left":      {"99"},
+		"Acme-Search-Resets-In": {"1500"},
+		"Acme-Upload-Quota":     {"1000000"},
+		"Acme-Project":          {"atlas"},
+	}, time.Now())
+	for _, p := range got.Policies {
+		fmt.Println(got.Vendor, p.Name, p.Quota, p.Unit, p.Key)
+	}
+	for _, l := range got.Limits {
+		fmt.Println(got.Vendor, l.Policy, l.Available, l.Window, l.Key)
+	}
+	// Output:
+	// Acme search 100 requests atlas
+	// Acme upload 1000000 content-bytes atlas
+	// Acme search 99 1.5s atlas
+}
+
+// A host's dialect is set by hand with a row that names the host.
+func ExampleVendor_hosts() {
+	r := parse.Reader{Vendors: []parse.Vendor{
+		{Name: "our GitLab", Hosts: []string{"gitlab.example"}, Dialect: parse.Draft06, ResetIn: parse.UnixSeconds},
+		{Name: "chatty", Hosts: []string{"chatty.example"}, RetryAfter: parse.AdviceOnRefusals},
+	}}
+	h := http.Header{
+		"Date":                {"Sat, 21 Nov 2026 04:48:00 GMT"},
+		"Ratelimit-Remaining": {"4"},
+		"Ratelimit-Reset":     {"1795236539"},
+		"Retry-After":         {"2"},
+	}
+	fmt.Println(r.Read("gitlab.example", 200, h, time.Now()).Limits[0].Window)
+	fmt.Println(r.Read("gitlab.example", 200, h, time.Now()).Advised)
+	fmt.Println(r.Read("chatty.example:8443", 200, h, time.Now()).Advised)
+	// Output:
+	// 1m0s
+	// true
+	// false
+}
+
+// A refusal may tell in its body which policies were violated.
+func ExampleReadProblem() {
+	body := []byte(`{
+		"type": "https://iana.org/assignments/http-problem-types#quota-exceeded",
+		"violated-policies": ["daily", "bandwidth"]
+	}`)
+	p, ok := parse.ReadProblem(429, "application/problem+json; charset=utf-8", body, parse.Caps{})
+	fmt.Println(p.Type, p.Violated, ok)
+	_, ok = parse.ReadProblem(429, "application/problem+json", body[:80], parse.Caps{})
+	fmt.Println(ok)
+	// Output:
+	// quota-exceeded [daily bandwidth] true
+	// false
+}
+
+// A server, or a test of one, writes the fields.
+func ExampleFormatLimits() {
+	value, err := parse.FormatLimits([]parse.Limit{{
+		Policy: "api", Available: 99, Window: time.Minute, Cost: parse.None, Key: "GET\x1falice", HasKey: true,
+	}})
+	fmt.Println(value, err)
+	// Output:
+	// "api";a=99;w=60;pk=:R0VUH2FsaWNl: <nil>
+}

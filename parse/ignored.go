@@ -27,8 +27,9 @@ var (
 	ErrCap = errors.New("parse: above a safety cap")
 
 	// ErrConflict says that an item of RateLimit-Partition declares something else
-	// than an earlier one for the same policy.
-	ErrConflict = errors.New("parse: contradicts an earlier item")
+	// than an earlier one for the same policy, or that two policies of drafts -06 and -07
+	// have one quota.
+	ErrConflict = errors.New("parse: contradicts another item")
 )
 
 // Ignored says what was ignored in a field, and why. It holds no field values, so

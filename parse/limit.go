@@ -49,6 +49,13 @@ func Limits(h http.Header, caps Caps) ([]Limit, []Ignored) {
 	if len(lines) == 0 {
 		return nil, nil
 	}
+	limits, _, ignored := readLimits(lines, caps)
+	return limits, ignored
+}
+
+// readLimits reads the field lines of RateLimit, and tells which of the two drafts
+// of that form they follow.
+func readLimits(lines []string, caps Caps) ([]Limit, Dialect, []Ignored) {
 	r := readList("RateLimit", lines, caps)
 	limits := make([]Limit, 0, len(r.list))
 	var seen index
@@ -57,22 +64,52 @@ func Limits(h http.Header, caps Caps) ([]Limit, []Ignored) {
 		if !ok {
 			continue
 		}
-		if i := find(&seen, limits, l); i != None {
-			limits[i].merge(l)
-			continue
+		if len(limits) > 0 { // mostly there is one
+			if i := find(&seen, limits, l); i != None {
+				limits[i].merge(l)
+				continue
+			}
 		}
 		limits = append(limits, l)
 	}
-	return limits, r.ignored
+	dialect := EditorsDraft
+	if r.older && !r.newest {
+		dialect = Draft08
+	}
+	return limits, dialect, r.ignored
 }
 
-// serviceLimit reads the current item.
-func (r *reader) serviceLimit() (l Limit, ok bool) {
+// serviceLimit reads the current item. The parameters that are there are looked
+// up, not those that might be: most items have two.
+func (r *listReader) serviceLimit() (l Limit, ok bool) {
+	a, older := param{name: "a"}, param{name: "r"}
+	w, elder := param{name: "w"}, param{name: "t"}
+	c, pk := param{name: "c"}, param{name: "pk"}
+	for _, name := range r.params.Names() {
+		switch name {
+		case "a":
+			a.value, _ = r.params.Get(name)
+		case "r":
+			older.value, _ = r.params.Get(name)
+		case "w":
+			w.value, _ = r.params.Get(name)
+		case "t":
+			elder.value, _ = r.params.Get(name)
+		case "c":
+			c.value, _ = r.params.Get(name)
+		case "pk":
+			pk.value, _ = r.params.Get(name)
+		}
+	}
 	l.Policy = r.policy
-	l.Available = r.units("a", "r")
-	l.Window = r.window("w", "t")
-	l.Cost = r.units("c")
-	l.Key, l.HasKey = r.key()
+	l.Available = r.units(a, older)
+	l.Window = r.window(w, elder)
+	l.Cost = r.units(c, param{})
+	l.Key, l.HasKey = r.key(pk.value)
+	if !r.malformed {
+		r.newest = r.newest || a.value != nil || w.value != nil || c.value != nil
+		r.older = r.older || older.value != nil || elder.value != nil
+	}
 	return l, !r.malformed
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -13,8 +14,8 @@ const None = -1
 
 // seconds is n seconds, or the longest Duration where that cannot hold them: an
 // Integer of RFC 9651, Section 3.3.1, goes up to 999,999,999,999,999, a Duration
-// to less than 10,000,000,000 seconds. It is the only place where a number from
-// the wire becomes a Duration. n is not negative.
+// to less than 10,000,000,000 seconds. Every Integer from the wire becomes a Duration
+// here; what is not an Integer does in decimal.times. n is not negative.
 func seconds(n int64) time.Duration {
 	if n > math.MaxInt64/int64(time.Second) {
 		return math.MaxInt64
@@ -28,4 +29,64 @@ func seconds(n int64) time.Duration {
 func deltaSeconds(s string) (n int64, ok bool) {
 	u, err := strconv.ParseUint(s, 10, 63)
 	return int64(u), err == nil || errors.Is(err, strconv.ErrRange)
+}
+
+// A decimal is a number as servers write it outside Structured Fields: digits with
+// or without a fraction, and perhaps a minus sign.
+type decimal struct {
+	whole    int64 // saturates
+	fraction int64 // in units of 1e-9, from 0 to 999,999,999; further digits are cut off
+	negative bool
+	pointed  bool // there is a decimal point
+}
+
+// parseDecimal parses [-]1*DIGIT[.1*DIGIT]. It knows neither exponents nor any of
+// the other forms of strconv.
+func parseDecimal(s string) (d decimal, ok bool) {
+	s, d.negative = strings.CutPrefix(s, "-")
+	whole, fraction, pointed := strings.Cut(s, ".")
+	d.pointed = pointed
+	if !digits(whole) || pointed && !digits(fraction) {
+		return decimal{}, false
+	}
+	d.whole, _ = deltaSeconds(whole)
+	for i, unit := 0, int64(1e8); i < len(fraction) && unit > 0; i++ {
+		d.fraction += int64(fraction[i]-'0') * unit
+		unit /= 10
+	}
+	return d, true
+}
+
+// zero reports whether the number is 0, with or without a sign.
+func (d decimal) zero() bool { return d.whole == 0 && d.fraction == 0 }
+
+// times is the duration of so many units, rounded down to nanoseconds, or the
+// longest Duration where that cannot hold it. The sign is not looked at.
+func (d decimal) times(unit time.Duration) time.Duration {
+	if d.whole > int64(math.MaxInt64/unit) {
+		return math.MaxInt64
+	}
+	whole, part := time.Duration(d.whole)*unit, time.Duration(d.fraction)/(time.Second/unit)
+	if whole > math.MaxInt64-part {
+		return math.MaxInt64
+	}
+	return whole + part
+}
+
+// digits reports whether s is 1*DIGIT.
+func digits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// plus adds durations that are not negative, and saturates.
+func plus(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }

@@ -77,6 +77,11 @@ func Declarations(h http.Header, caps Caps) ([]Declaration, []Ignored) {
 	if len(lines) == 0 {
 		return nil, nil
 	}
+	return readDeclarations(lines, caps)
+}
+
+// readDeclarations reads the field lines of RateLimit-Partition.
+func readDeclarations(lines []string, caps Caps) ([]Declaration, []Ignored) {
 	r := readList("RateLimit-Partition", lines, caps)
 	declarations := make([]Declaration, 0, len(r.list))
 	var seen index
@@ -95,7 +100,7 @@ func Declarations(h http.Header, caps Caps) ([]Declaration, []Ignored) {
 }
 
 // dimensions reads the parameters of the current item.
-func (r *reader) dimensions() []Dimension {
+func (r *listReader) dimensions() []Dimension {
 	names := r.params.Names()
 	if len(names) == 0 {
 		return nil

@@ -47,6 +47,11 @@ func Policies(h http.Header, caps Caps) ([]Policy, []Ignored) {
 	if len(lines) == 0 {
 		return nil, nil
 	}
+	return readPolicies(lines, caps)
+}
+
+// readPolicies reads the field lines of RateLimit-Policy.
+func readPolicies(lines []string, caps Caps) ([]Policy, []Ignored) {
 	r := readList("RateLimit-Policy", lines, caps)
 	policies := make([]Policy, 0, len(r.list))
 	var seen index
@@ -65,29 +70,40 @@ func Policies(h http.Header, caps Caps) ([]Policy, []Ignored) {
 }
 
 // quotaPolicy reads the current item.
-func (r *reader) quotaPolicy() (p Policy, ok bool) {
+func (r *listReader) quotaPolicy() (p Policy, ok bool) {
+	q, qu, w, pk := param{name: "q"}, param{name: "qu"}, param{name: "w"}, param{name: "pk"}
+	for _, name := range r.params.Names() {
+		switch name {
+		case "q":
+			q.value, _ = r.params.Get(name)
+		case "qu":
+			qu.value, _ = r.params.Get(name)
+		case "w":
+			w.value, _ = r.params.Get(name)
+		case "pk":
+			pk.value, _ = r.params.Get(name)
+		}
+	}
 	p.Name = r.policy
-	p.Quota = r.quota()
-	p.Unit = r.unit()
-	p.Window = r.policyWindow()
-	p.Key, p.HasKey = r.key()
+	p.Quota = r.quota(q)
+	p.Unit = r.unit(qu.value)
+	p.Window = r.policyWindow(w)
+	p.Key, p.HasKey = r.key(pk.value)
 	return p, !r.malformed
 }
 
 // quota reads the REQUIRED q.
-func (r *reader) quota() int64 {
-	q := r.units("q")
-	if q == None && !r.malformed {
+func (r *listReader) quota(q param) int64 {
+	n := r.units(q, param{})
+	if n == None && !r.malformed {
 		r.drop("q", ErrMissing)
 	}
-	return q
+	return n
 }
 
 // unit reads qu: a String; a Token is tolerated, as in names.
-func (r *reader) unit() string {
-	const requests = "requests"
-	v, given := r.params.Get("qu")
-	if !given {
+func (r *listReader) unit(v any) string {
+	if v == nil {
 		return requests
 	}
 	unit, ok := text(v)
@@ -97,15 +113,24 @@ func (r *reader) unit() string {
 	case len(unit) > r.caps.nameBytes():
 		r.ignore("qu", ErrCap)
 		r.drop("qu", ErrMissing)
-	case unit == "" || unit == "request":
+	}
+	return canonicalUnit(unit)
+}
+
+// requests is the quota unit where nothing else is said.
+const requests = "requests"
+
+// canonicalUnit gives the unit that counts requests its one name.
+func canonicalUnit(unit string) string {
+	if unit == "" || unit == "request" {
 		return requests
 	}
 	return unit
 }
 
 // policyWindow reads w, which is not zero where it is given.
-func (r *reader) policyWindow() time.Duration {
-	switch d := r.window("w"); d {
+func (r *listReader) policyWindow(w param) time.Duration {
+	switch d := r.window(w, param{}); d {
 	case None:
 		return 0
 	case 0:

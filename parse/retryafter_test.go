@@ -41,10 +41,10 @@ func TestRetryAfter(t *testing.T) {
 		{"blank", "", []string{"  "}, 0, false, []parse.Ignored{syntax(0)}},
 		{"negative", "", []string{"-5"}, 0, false, []parse.Ignored{syntax(0)}},
 		{"a plus sign", "", []string{"+5"}, 0, false, []parse.Ignored{syntax(0)}},
-		{"a decimal", "", []string{"1.5"}, 0, false, []parse.Ignored{syntax(0)}},
+		{"a point without digits", "", []string{"1."}, 0, false, []parse.Ignored{syntax(0)}},
 		{"an underscore", "", []string{"1_0"}, 0, false, []parse.Ignored{syntax(0)}},
 		{"hexadecimal", "", []string{"0x10"}, 0, false, []parse.Ignored{syntax(0)}},
-		{"a unit", "", []string{"5s"}, 0, false, []parse.Ignored{syntax(0)}},
+		{"an exponent", "", []string{"1e3"}, 0, false, []parse.Ignored{syntax(0)}},
 		{"a list", "", []string{"5, 10"}, 0, false, []parse.Ignored{syntax(0)}},
 		{"garbage", "", []string{"soon"}, 0, false, []parse.Ignored{syntax(0)}},
 

@@ -20,6 +20,13 @@ func (t instant) add(d time.Duration) instant {
 	return t + instant(d)
 }
 
+// most bounds whatever is counted in units, so that sums do not overflow. It
+// is more than an Integer of a field can say (RFC 9651, Section 3.3.1).
+const most = 1 << 52
+
+// plus adds up units: at most so many that the sums of an account hold.
+func plus(units, n int64) int64 { return min(units+min(n, most), 1<<60) }
+
 // A basis is what an account's available units rest on.
 type basis uint8
 
@@ -63,6 +70,7 @@ type account struct {
 	window time.Duration // w of the policy; 0: not known
 
 	available int64
+	ledger    int64 // a figure, less all that has departed since it arrived and been answered
 	inflight  int64
 	straggle  int64 // let go in the window before and not answered
 	held      int64 // concurrent requests that are not over
@@ -70,14 +78,19 @@ type account struct {
 	end      instant // of the effective window, on the clock of departures
 	closed   instant // when the last window ended; straggle counts for a little longer
 	sent     instant // departure of the request whose figure is in force
-	received instant // its arrival; only what departed later may raise it
+	adopted  instant // arrival of the figure that the ledger began with
+	received instant // arrival of the last figure that changed anything: only what departed later raises
 	hold     instant // Retry-After: nothing departs before
 	backoff  instant // nor before this, after refusals
 	refused  instant // arrival of the last refusal
-	asked    instant // departure of the probe that is out; 0: none
+	silent   instant // arrival of the last answer without a figure
+	asked    instant // departure of the last probe
 	used     instant // the last time anybody came for it
 
+	due   instant       // the end, before the guard, of the window that is in force
+	trip  time.Duration // of the request that due comes from
 	rtt   time.Duration // of the last answer that had a figure
+	least time.Duration // the shortest rtt of late
 	born  uint64        // tickets below this departed before the account was known
 	early int32         // how many of them are out; they count in flight in epoch 0
 	pins  int32         // claims of those who wait
@@ -86,6 +99,7 @@ type account struct {
 
 	unit     unit
 	basis    basis
+	probing  bool  // a probe is out
 	refusals uint8 // in a row
 	tries    uint8 // probes in a row without news
 }
@@ -113,6 +127,12 @@ func (a *account) ready(t instant, n int64) (again instant, why Reason) {
 	return plain.next(a, t, n), ReasonExhausted
 }
 
+// hopeful reports whether an event may let somebody go before the next look:
+// the answer to the one that asks after a window, or the end of a request.
+func (a *account) hopeful(t instant) bool {
+	return t >= a.hold && t >= a.backoff && (a.unit == countsConcurrent || a.basis == presumed)
+}
+
 // readyConcurrent bounds our own requests in flight: by the policy's quota,
 // and by what the last figure left room for, which is kept in available.
 func (a *account) readyConcurrent(t instant, n int64) instant {
@@ -123,10 +143,10 @@ func (a *account) readyConcurrent(t instant, n int64) instant {
 	switch {
 	case bound < 0 || a.held+n <= bound:
 		return t
-	case a.held == 0 && (a.asked == 0 || t >= a.asked.add(patience(a.tries))):
+	case a.held == 0 && (!a.probing || t >= a.asked.add(patience(a.tries))):
 		return t // never frozen
 	}
-	return t.add(time.Second)
+	return min(t.add(time.Second), a.end)
 }
 
 // take takes n units at t for a request that departs now, and returns the
@@ -134,16 +154,16 @@ func (a *account) readyConcurrent(t instant, n int64) instant {
 func (a *account) take(t instant, n int64) uint32 {
 	a.used = t
 	if a.unit == countsConcurrent {
-		a.held += n
+		a.held = plus(a.held, n)
 	}
-	switch {
-	case a.basis == counted && a.end == never:
+	if a.basis == counted && a.end == never && a.window > 0 {
 		a.end = t.add(a.window)
-	case a.basis != open && n > a.spare():
-		a.asked = max(t, 1)
+	}
+	if a.basis == presumed && !a.probing || a.basis != open && n > a.spare() {
+		a.asked, a.probing = t, true
 		a.tries = min(a.tries+1, 63)
 	}
-	a.inflight += n
+	a.inflight = plus(a.inflight, n)
 	return a.epoch
 }
 
@@ -160,19 +180,41 @@ func (a *account) unfly(n int64, epoch uint32) bool {
 	return false
 }
 
-// refund undoes a take whose request did not depart, or cost nothing.
-func (a *account) refund(n int64, epoch uint32) {
-	if a.unfly(n, epoch) {
-		a.asked = 0
+// answer settles a take that was answered with a figure, which learn takes
+// over next. Where it cannot, because answers without a figure overlap, the
+// figure in force is not aware of a request that departed after it arrived.
+func (a *account) answer(sent instant, n int64, epoch uint32) {
+	if !a.unfly(n, epoch) {
+		return
+	}
+	a.probing = false
+	if sent >= a.adopted && a.unit != countsConcurrent {
+		a.ledger = max(a.ledger-n, 0)
+		if sent < a.silent {
+			a.available = min(a.available, a.ledger)
+		}
 	}
 }
 
-// spend settles a take that was answered, or may have arrived, without a
-// figure for this account: it cost what it cost.
-func (a *account) spend(n int64, epoch uint32) {
+// refund undoes a take whose request did not depart, or cost nothing.
+func (a *account) refund(n int64, epoch uint32) {
 	if a.unfly(n, epoch) {
-		a.asked = 0
+		a.probing = false
+	}
+}
+
+// spend settles a take that was answered at t, or may have arrived, without a
+// figure for this account: it cost what it cost. A figure of a request that
+// was out at the same time may not be aware of it, and raises nothing.
+func (a *account) spend(t instant, n int64, epoch uint32) {
+	if !a.unfly(n, epoch) {
+		return
+	}
+	a.probing = false
+	if a.unit != countsConcurrent {
 		a.available = max(a.available-n, 0)
+		a.ledger = max(a.ledger-n, 0)
+		a.silent = t
 	}
 }
 
@@ -221,9 +263,6 @@ func (a *account) roll(t instant) {
 	if a.basis == counted {
 		a.newEpoch(t)
 		a.available, a.end = a.quota, never
-		if !a.countable() {
-			a.basis = open // it was the server that gave the window
-		}
 		return
 	}
 	left := plain.presume(a)
@@ -236,7 +275,8 @@ func (a *account) roll(t instant) {
 func (a *account) newEpoch(t instant) {
 	a.closed = min(a.end, t)
 	a.straggle, a.inflight = a.inflight, 0
-	a.asked, a.tries = 0, 0
+	a.probing, a.tries = false, 0
+	a.least += a.least / 16 // paths change
 	a.epoch++
 }
 
@@ -252,7 +292,7 @@ func (a *account) terms(p Policy) {
 	a.unit = unitOf(p.Unit)
 	quota, window := int64(None), time.Duration(0)
 	if p.Quota >= 0 {
-		quota = p.Quota
+		quota = min(p.Quota, most)
 	}
 	if p.Window > 0 {
 		window = p.Window
@@ -307,47 +347,66 @@ func (a *account) renew(t, sent instant, w time.Duration) {
 func (a *account) learn(t, sent instant, f Figure) {
 	a.roll(t)
 	a.used = t
-	avail := f.Available
+	avail := min(f.Available, most)
+	if a.quota >= 0 {
+		avail = min(avail, a.quota)
+	}
 	if a.unit == countsConcurrent {
 		a.learnConcurrent(t, avail)
 		return
 	}
-	if a.quota >= 0 {
-		avail = min(avail, a.quota)
+	a.travelled(time.Duration(t - sent))
+	due, trip := plain.due(sent, avail, f.Window), a.rtt
+	if f.Window == 0 {
+		trip = 0 // that is no end to be careful of
 	}
-	a.rtt = time.Duration(t - sent)
-	end := plain.windowEnd(a, sent, avail, f.Window)
+	end := plain.end(a, due, trip)
 
 	switch {
 	case a.basis == open || a.basis == counted:
-		a.adopt(t, sent, avail, end)
-	case a.basis == presumed && sent < a.closed && !(sent >= a.received && end > a.closed.add(time.Second)):
+		a.adopt(t, sent, avail, due, trip)
+	case a.basis == presumed && sent < a.closed && (sent < a.received || end <= a.closed.add(time.Second)):
 		a.available = min(a.available, avail) // it may speak of the window that is over
 	case a.basis == presumed:
-		a.adopt(t, sent, avail, end)
-	case sent >= a.received:
-		if plain.sameWindow(a.end, end) {
-			end = min(end, a.end)
+		a.adopt(t, sent, avail, due, trip)
+	case sent >= a.received && sent >= a.silent:
+		if plain.sameWindow(a.end, end) && a.end < end {
+			due, trip = a.due, a.trip
 		}
-		a.adopt(t, sent, avail, end)
+		a.adopt(t, sent, avail, due, trip)
 	case end < a.end && sent < a.sent && !plain.sameWindow(a.end, end):
 		// It speaks of an earlier window than the figure in force.
 	case avail < a.available:
-		if plain.sameWindow(a.end, end) {
-			end = min(end, a.end)
+		a.available, a.sent, a.received = avail, max(sent, a.sent), t
+		if plain.sameWindow(a.end, end) == (end < a.end) {
+			a.due, a.trip = due, trip
 		}
-		a.available, a.received, a.sent, a.end = avail, t, max(sent, a.sent), max(end, min(a.end, end))
-	case plain.sameWindow(a.end, end):
-		a.end = min(a.end, end)
+	case plain.sameWindow(a.end, end) && end < a.end:
+		a.due, a.trip = due, trip
+	}
+	if a.basis == figured {
+		a.end = plain.end(a, a.due, a.trip)
 	}
 	a.roll(t)
 }
 
+// travelled keeps how long an exchange took.
+func (a *account) travelled(rtt time.Duration) {
+	a.rtt = max(rtt, 1)
+	if rtt > 0 && (a.least == 0 || rtt < a.least) {
+		a.least = rtt
+	}
+}
+
 // adopt puts a figure in force.
-func (a *account) adopt(t, sent instant, avail int64, end instant) {
-	a.basis, a.available, a.end = figured, avail, end
+func (a *account) adopt(t, sent instant, avail int64, due instant, trip time.Duration) {
+	if a.basis != figured || avail > a.ledger {
+		a.ledger, a.adopted = avail, t
+	}
+	a.basis, a.available = figured, avail
+	a.due, a.trip = due, trip
 	a.sent, a.received = sent, t
-	a.asked = 0
+	a.probing = false
 	if avail > 0 {
 		a.tries = 0
 	}
@@ -357,7 +416,7 @@ func (a *account) adopt(t, sent instant, avail int64, end instant) {
 // available is on top of those we hold. (It is not reduced by them again.)
 func (a *account) learnConcurrent(t instant, avail int64) {
 	a.basis, a.available, a.end = figured, avail+a.held, never
-	a.received, a.asked, a.tries = t, 0, 0
+	a.received, a.probing, a.tries = t, false, 0
 }
 
 // pause lets nothing depart before d has passed since t, and then one
@@ -379,7 +438,9 @@ func (a *account) backOff(t, sent instant, jitter float64) {
 	a.refusals = min(a.refusals+1, 63)
 	a.refused = t
 	a.backoff = max(a.backoff, t.add(backOff(a.refusals, jitter)))
-	a.distrust(t)
+	if a.basis != figured || a.available > 0 {
+		a.distrust(t)
+	}
 }
 
 // idle reports whether nobody needs the account: nothing of it is out or in

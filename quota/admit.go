@@ -24,6 +24,9 @@ type wish struct {
 	maxQueue int           // negative: no bound
 	force    bool          // go, whatever the gates say
 	held     func(Refusal) // nil-able; told, with no lock held, what stands in the way
+	ask      *Ask          // of an origin; nil: the claims are always the same
+	own      []gate        // the client's own, beside those of the ask
+	permits  int64         // of each of own
 }
 
 // admit charges all claims of the lease at one instant, or none of them: now,
@@ -63,19 +66,31 @@ func refusing(cs []claim, now time.Time, w *waiter, priority int) (at int, why v
 			at, why = i, v
 		}
 	}
-	if at >= 0 && w == nil && !why.final {
-		why.behind = cs[at].gate.behind(now, cs[at].units)
-	}
 	return at, why
+}
+
+// hopeless finds the claim because of which it is in vain to wait until the
+// latest instant: of several, the one that will refuse for longest. Where there
+// is none, it is the given one, which was refused with v.
+func hopeless(cs []claim, now, latest time.Time, i int, v verdict) (int, verdict) {
+	vain := v.vain(latest)
+	for j := range cs {
+		if u := cs[j].gate.look(now, cs[j].units); u.vain(latest) && (!vain || u.final || !v.final && u.again.After(v.again)) {
+			i, v, vain = j, u, true
+		}
+	}
+	return i, v
 }
 
 // refusal is the error of claim c, which v refused.
 func refusal(c claim, now time.Time, v verdict, why Reason) Refusal {
 	r := c.gate.refusal()
-	r.Cause, r.Reason, r.RetryAfter = v.why, why, v.behind
+	r.Cause, r.Reason = v.why, why
 	if !v.again.IsZero() {
-		r.RetryAfter = max(v.again.Sub(now), v.behind, 0)
+		r.Wait = max(v.again.Sub(now), 0)
+		r.RetryAfter = max(v.back.Sub(now), r.Wait)
 	}
+	r.Wait, r.RetryAfter = max(r.Wait, v.behind), max(r.RetryAfter, v.behind)
 	if v.answer != nil {
 		r.Phrase, r.Detail = v.answer.Phrase, v.answer.Detail
 	}
@@ -91,111 +106,161 @@ func refuse(cs []claim, i int, now time.Time, v verdict, why Reason) error {
 	return &r
 }
 
+// latest is the last instant that is worth waiting for, and why none after it is.
+func (w *wish) latest(ctx context.Context, now time.Time) (time.Time, Reason) {
+	latest := now.Add(w.maxDelay)
+	if deadline, ok := ctx.Deadline(); ok && deadline.Before(latest) {
+		return deadline, ReasonDeadline
+	}
+	return latest, ReasonMaxDelay
+}
+
+// vain says why it would be in vain to wait in line for a gate that said v; 0,
+// if it would not be.
+func (w *wish) vain(in *line, v verdict, latest time.Time, late Reason) Reason {
+	switch {
+	case w.maxDelay < 0, v.final:
+		return v.why
+	case w.maxQueue >= 0 && in.len() >= w.maxQueue:
+		return ReasonQueueFull
+	case v.vain(latest):
+		return late
+	}
+	return 0
+}
+
 // await waits in line. It is entered with the guards of all claims held,
 // claim i having been refused with v, and returns with none of them held.
 func await(ctx context.Context, now time.Time, l *Lease, want *wish, i int, v verdict) error {
 	cs := l.claims.all()
-	if want.maxDelay < 0 || v.final {
-		err := refuse(cs, i, now, v, v.why)
+	latest, late := want.latest(ctx, now)
+	i, v = hopeless(cs, now, latest, i, v)
+	v.behind = cs[i].gate.behind(now, cs[i].units)
+	if why := want.vain(*cs[i].gate.queue(), v, latest, late); why != 0 {
+		err := refuse(cs, i, now, v, why)
 		unlock(cs)
 		return err
 	}
-	latest, late := now.Add(want.maxDelay), ReasonMaxDelay
-	if deadline, ok := ctx.Deadline(); ok && deadline.Before(latest) {
-		latest, late = deadline, ReasonDeadline
-	}
-	in := *cs[i].gate.queue()
-	if want.maxQueue >= 0 && in.len() >= want.maxQueue {
-		late = ReasonQueueFull
-	}
-	if late == ReasonQueueFull || v.again.After(latest) {
-		err := refuse(cs, i, now, v, late)
-		unlock(cs)
-		return err
+	ticket := serial.Add(1)
+	pin(cs, 1)
+	if want.held != nil {
+		l.tell(want.held, refusal(cs[i], now, v, v.why))
+		if ctx.Err() != nil {
+			pin(cs, -1)
+			unlock(cs)
+			return context.Cause(ctx)
+		}
 	}
 
 	w := &waiter{
 		ready:    make(chan struct{}, 1),
-		ticket:   serial.Add(1),
+		ticket:   ticket,
 		priority: want.priority,
 		latest:   latest,
 	}
 	expires := now.Add(want.maxDelay)
 	if want.maxDelay < forever {
-		expiry := time.AfterFunc(want.maxDelay, w.wake)
+		expiry := time.AfterFunc(time.Until(expires), w.wake)
 		defer expiry.Stop()
 	}
-	told := want.held == nil
-	pin(cs, 1)
-	settled := false
+	over := false
 	defer func() {
-		if !settled { // a function of the user's has panicked; no guard is held
+		if !over { // a function of the user's has panicked, with no guard held
+			cs := l.claims.all()
 			lock(cs)
-			w.settle(cs, time.Now())
+			w.leave(cs, time.Now())
 		}
 	}()
 	for {
-		passed, ok := w.join(&cs[i], now)
-		if !ok {
+		passed, room := w.join(&cs[i], now)
+		if !room {
+			over = true
 			err := refuse(cs, i, now, v, ReasonQueueFull)
-			settled = true
-			w.settle(cs, now)
+			w.leave(cs, now)
 			passed.wake()
 			return err
 		}
+		in := cs[i].gate
 		kicked := w.line.kick(now)
 		unlock(cs)
 		passed.wake()
 		kicked.wake()
-		if !told {
-			told = true
-			want.held(refusal(cs[i], now, v, v.why))
-		}
-
 		select {
 		case <-w.ready:
 		case <-ctx.Done():
 		}
 
-		consult(cs)
-		lock(cs)
+		cs = l.claimAgain(want)
 		now = time.Now()
+		there := w.come()
 		var err error
-		if !w.come() && ctx.Err() == nil {
-			err = refuse(cs, i, now, v, ReasonQueueFull)
-		} else if i, v = refusing(cs, now, w, w.priority); ctx.Err() != nil {
+		if i, v = refusing(cs, now, w, w.priority); i >= 0 {
+			i, v = hopeless(cs, now, latest, i, v)
+		}
+		if ctx.Err() != nil {
 			err = context.Cause(ctx)
+		} else if !there {
+			err = pushedOut(cs, in, now)
 		} else if i >= 0 && v.final {
 			err = refuse(cs, i, now, v, v.why)
 		} else if i >= 0 && !now.Before(expires) {
 			err = refuse(cs, i, now, v, ReasonMaxDelay)
-		} else if i >= 0 && v.again.After(latest) {
+		} else if i >= 0 && v.vain(latest) {
 			err = refuse(cs, i, now, v, late)
 		}
 		if err != nil || i < 0 {
+			over = true
 			if err == nil {
 				l.charge(now)
 			}
-			settled = true
-			w.settle(cs, now)
+			w.leave(cs, now)
 			return err
 		}
 	}
 }
 
-// settle ends w's waiting. The guards of all claims are held before, and none
+// pushedOut is the error of who was pushed out of the line of a gate, which is
+// one of the client's own: those of accounts push nobody out.
+func pushedOut(cs []claim, in gate, now time.Time) error {
+	for i := range cs {
+		if cs[i].gate == in {
+			return refuse(cs, i, now, in.look(now, cs[i].units), ReasonQueueFull)
+		}
+	}
+	r := in.refusal()
+	r.Cause, r.Reason = ReasonOwnLimit, ReasonQueueFull
+	return &r
+}
+
+// leave ends w's waiting. The guards of all claims are held before, and none
 // of them after.
-func (w *waiter) settle(cs []claim, now time.Time) {
+func (w *waiter) leave(cs []claim, now time.Time) {
 	pin(cs, -1)
 	passed := leave(w, now)
 	unlock(cs)
 	passed.wake()
 }
 
+// tell calls a hook with the guards of all claims let go, and takes them again.
+// A hook that panics leaves nothing behind.
+func (l *Lease) tell(held func(Refusal), r Refusal) {
+	cs, told := l.claims.all(), false
+	unlock(cs)
+	defer func() {
+		lock(cs)
+		if !told {
+			pin(cs, -1)
+			unlock(cs)
+		}
+	}()
+	held(r)
+	told = true
+}
+
 // join puts w in the line of claim c, unless it stands there already. It
 // returns the waiter that is to be woken in the line it left, and whether
 // there was room.
-func (w *waiter) join(c *claim, now time.Time) (passed *waiter, ok bool) {
+func (w *waiter) join(c *claim, now time.Time) (passed *waiter, room bool) {
 	if w.line != nil {
 		if w.line == *c.gate.queue() {
 			return nil, true

@@ -40,14 +40,14 @@ type Advertised struct {
 // permits is charged n times the units of each claim. The ask's Priority,
 // MaxDelay and MaxQueue are those of Acquire, which therefore waits for no
 // longer than DefaultMaxDelay where the ask says nothing else. Its Limiter,
-// Force and Held are ignored: limits of the client's own go beside it into a
+// Again, Force and Held are ignored: limits of the client's own go beside it into a
 // Chain.
 //
 // The books of an origin may be dropped: see Origin.Dropped.
 func (o *Origin) Limiter(ask Ask) *Advertised {
 	a := &Advertised{origin: o, ask: ask}
 	a.ask.Claims = slices.Clone(ask.Claims)
-	a.ask.Limiter, a.ask.Force, a.ask.Held = nil, false, nil
+	a.ask.Limiter, a.ask.Again, a.ask.Force, a.ask.Held = nil, nil, false, nil
 	a.door = true
 	a.open(unlimited{}, Queue{})
 	return a

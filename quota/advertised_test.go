@@ -132,8 +132,10 @@ func TestAskTakesNoLimiterWithAQuotaOfItsOwn(t *testing.T) {
 	var lease Lease
 	ask := Ask{Limiter: chainOf(t, l, concurrencyOf(t, 1))}
 	assert.Equal(t, errOwn, l.origin.Admit(t.Context(), time.Now(), &ask, &lease))
-	assert.NotNil(t, l.origin.Check(time.Now(), &ask))
-	assert.Nil(t, l.origin.Check(time.Now(), &Ask{Limiter: concurrencyOf(t, 1)}))
+	refused, _ := l.origin.Check(t.Context(), time.Now(), &ask)
+	assert.NotNil(t, refused)
+	refused, _ = l.origin.Check(t.Context(), time.Now(), &Ask{Limiter: concurrencyOf(t, 1)})
+	assert.Nil(t, refused)
 }
 
 func TestUnitsOfManyPermitsSaturate(t *testing.T) {

@@ -16,7 +16,7 @@ type ConcurrencyOptions struct {
 // out at once, and they come back when their leases are released.
 type Concurrency struct {
 	limit
-	permits concurrency
+	permits concurrencyMeter
 }
 
 // NewConcurrency returns a limiter whose permits are all there. The error says
@@ -28,7 +28,7 @@ func NewConcurrency(o ConcurrencyOptions) (*Concurrency, error) {
 	); err != nil {
 		return nil, err
 	}
-	c := &Concurrency{permits: concurrency{permits: o.Permits}}
+	c := &Concurrency{permits: concurrencyMeter{permits: o.Permits}}
 	c.held = true
 	c.open(&c.permits, o.Queue)
 	return c, nil
@@ -58,31 +58,38 @@ func (c *Concurrency) tryAcquire(lease *Lease, n int64) error {
 	return nil
 }
 
-// concurrency is the meter of a Concurrency. It needs no clock.
-type concurrency struct {
+// Available is how many permits are not out.
+func (c *Concurrency) Available() int64 {
+	c.guard.Lock()
+	defer c.guard.Unlock()
+	return c.permits.available(0)
+}
+
+// concurrencyMeter is the meter of a Concurrency. It needs no clock.
+type concurrencyMeter struct {
 	permits int64
 	out     int64
 }
 
-func (m *concurrency) most() int64             { return m.permits }
-func (m *concurrency) available(instant) int64 { return max(m.permits-m.out, 0) }
+func (m *concurrencyMeter) most() int64             { return m.permits }
+func (m *concurrencyMeter) available(instant) int64 { return max(m.permits-m.out, 0) }
 
-func (m *concurrency) wait(_ instant, ahead, n int64) time.Duration {
+func (m *concurrencyMeter) wait(_ instant, ahead, n int64) time.Duration {
 	if sum(ahead, n) <= m.permits-m.out {
 		return 0
 	}
 	return onRelease
 }
 
-func (m *concurrency) take(_ instant, n int64) uint32 {
+func (m *concurrencyMeter) take(_ instant, n int64) uint32 {
 	m.out += min(n, math.MaxInt64-m.out)
 	return 0
 }
 
-func (m *concurrency) release(n int64) (all bool) {
+func (m *concurrencyMeter) release(n int64) (all bool) {
 	m.out = max(m.out-n, 0)
 	return m.out == 0
 }
 
-func (m *concurrency) cancel(_ instant, n int64, _ uint32)   { m.release(n) }
-func (m *concurrency) idle(instant) (since instant, ok bool) { return 0, m.out == 0 }
+func (m *concurrencyMeter) cancel(_ instant, n int64, _ uint32)   { m.release(n) }
+func (m *concurrencyMeter) idle(instant) (since instant, ok bool) { return 0, m.out == 0 }

@@ -53,7 +53,7 @@ type CustomOptions struct {
 // checked. What it says may have changed when they are charged.
 type Custom struct {
 	limit
-	state custom
+	state customMeter
 	ask   func(int64) Answer
 }
 
@@ -88,27 +88,27 @@ func (c *Custom) Acquire(ctx context.Context, n int64) (*Lease, error) {
 // gates is a gate for one admission, which carries the answer to it.
 func (c *Custom) gates() []gate { return []gate{&asking{Custom: c}} }
 
-// custom is the meter of a Custom limiter: it says when to ask again.
-type custom struct {
+// customMeter is the meter of a Custom limiter: it says when to ask again.
+type customMeter struct {
 	again instant // not before
 	used  instant
 }
 
-func (m *custom) most() int64             { return math.MaxInt64 }
-func (m *custom) available(instant) int64 { return None }
+func (m *customMeter) most() int64             { return math.MaxInt64 }
+func (m *customMeter) available(instant) int64 { return None }
 
-func (m *custom) wait(t instant, _, _ int64) time.Duration {
+func (m *customMeter) wait(t instant, _, _ int64) time.Duration {
 	return max(time.Duration(m.again-t), 0)
 }
 
-func (m *custom) take(t instant, _ int64) uint32 {
+func (m *customMeter) take(t instant, _ int64) uint32 {
 	m.used = t
 	return 0
 }
 
-func (m *custom) cancel(instant, int64, uint32)        {}
-func (m *custom) release(int64) bool                   { return false }
-func (m *custom) idle(instant) (since instant, _ bool) { return m.used, true }
+func (m *customMeter) cancel(instant, int64, uint32)        {}
+func (m *customMeter) release(int64) bool                   { return false }
+func (m *customMeter) idle(instant) (since instant, _ bool) { return m.used, true }
 
 // asking is a Custom limiter as one admission meets it: the gate of a claim.
 // The line behind it is that of the limiter, which wakes its first when it is

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/headway-go/headway/quota"
 )
 
@@ -72,30 +70,6 @@ func ExampleNewTokenBucket() {
 	}
 	fmt.Println(time.Since(began).Round(100 * time.Millisecond))
 	// Output: 200ms
-}
-
-func ExampleNewConcurrency() {
-	limiter := must(quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1}))
-	lease := must(limiter.Acquire(context.Background(), 1))
-	_, err := limiter.TryAcquire(1)
-	fmt.Println(err)
-	lease.Release()
-	_, err = limiter.TryAcquire(1)
-	fmt.Println(err)
-	// Output:
-	// quota: not admitted: own limit
-	// <nil>
-}
-
-func ExampleNewRate() {
-	limiter := quota.NewRate(rate.NewLimiter(rate.Every(time.Hour), 2))
-	fmt.Println(limiter.TryAcquire(3))
-	lease := must(limiter.TryAcquire(2))
-	lease.Cancel() // never used: the permits are back
-	fmt.Println(limiter.Stats().Available)
-	// Output:
-	// <nil> quota: number of permits out of range
-	// 2
 }
 
 // A queue of newest first, for work that is worth less the longer it waits.

@@ -22,7 +22,7 @@ type FixedWindowOptions struct {
 // burst.
 type FixedWindow struct {
 	limit
-	window fixedWindow
+	window fixedMeter
 }
 
 // NewFixedWindow returns a limiter whose permits are all there. The error says
@@ -35,14 +35,14 @@ func NewFixedWindow(o FixedWindowOptions) (*FixedWindow, error) {
 	); err != nil {
 		return nil, err
 	}
-	f := &FixedWindow{window: fixedWindow{permits: o.Permits, window: o.Window}}
+	f := &FixedWindow{window: fixedMeter{permits: o.Permits, window: o.Window}}
 	f.open(&f.window, o.Queue)
 	return f, nil
 }
 
-// fixedWindow is the meter of a FixedWindow. With the window's beginning b and
+// fixedMeter is the meter of a FixedWindow. With the window's beginning b and
 // its length w, used of the permits are back at b + w.
-type fixedWindow struct {
+type fixedMeter struct {
 	permits int64
 	window  time.Duration
 
@@ -52,20 +52,20 @@ type fixedWindow struct {
 	epoch uint32  // counts windows
 }
 
-func (m *fixedWindow) roll(t instant) {
+func (m *fixedMeter) roll(t instant) {
 	if m.begun && t >= m.end {
 		m.begun, m.used = false, 0
 	}
 }
 
-func (m *fixedWindow) most() int64 { return m.permits }
+func (m *fixedMeter) most() int64 { return m.permits }
 
-func (m *fixedWindow) available(t instant) int64 {
+func (m *fixedMeter) available(t instant) int64 {
 	m.roll(t)
 	return max(m.permits-m.used, 0)
 }
 
-func (m *fixedWindow) wait(t instant, ahead, n int64) time.Duration {
+func (m *fixedMeter) wait(t instant, ahead, n int64) time.Duration {
 	need, there := sum(ahead, n), m.available(t)
 	if need <= there {
 		return 0
@@ -78,7 +78,7 @@ func (m *fixedWindow) wait(t instant, ahead, n int64) time.Duration {
 	return later(rest, m.window, whole)
 }
 
-func (m *fixedWindow) take(t instant, n int64) uint32 {
+func (m *fixedMeter) take(t instant, n int64) uint32 {
 	m.roll(t)
 	if n > 0 && !m.begun {
 		m.begun, m.end = true, max(t, m.end).add(m.window)
@@ -90,7 +90,7 @@ func (m *fixedWindow) take(t instant, n int64) uint32 {
 
 // cancel gives the permits back to the window that they were taken in. One
 // that nothing is left of has not begun.
-func (m *fixedWindow) cancel(t instant, n int64, epoch uint32) {
+func (m *fixedMeter) cancel(t instant, n int64, epoch uint32) {
 	m.roll(t)
 	if epoch != m.epoch || !m.begun {
 		return
@@ -101,9 +101,9 @@ func (m *fixedWindow) cancel(t instant, n int64, epoch uint32) {
 	}
 }
 
-func (m *fixedWindow) release(int64) bool { return false }
+func (m *fixedMeter) release(int64) bool { return false }
 
-func (m *fixedWindow) idle(t instant) (since instant, ok bool) {
+func (m *fixedMeter) idle(t instant) (since instant, ok bool) {
 	m.roll(t)
 	return m.end, !m.begun
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A call is one on a meter, and what is available after.
-type call struct {
+// An asked is a call on a meter, and what is available after.
+type asked struct {
 	t    instant
 	take int64         // n; negative: ask for -n, which has to wait
 	wait time.Duration // for it
 	left int64
 }
 
-func walk(t *testing.T, m meter, calls []call) {
+func walk(t *testing.T, m meter, calls []asked) {
 	t.Helper()
 	for i, c := range calls {
 		n := max(c.take, -c.take, 1)
@@ -31,7 +31,7 @@ func walk(t *testing.T, m meter, calls []call) {
 }
 
 func TestFixedWindowBeginsWithTheFirstGrant(t *testing.T) {
-	walk(t, &fixedWindow{permits: 5, window: 10}, []call{
+	walk(t, &fixedMeter{permits: 5, window: 10}, []asked{
 		{t: 0, take: 0, left: 5},            // asking begins nothing
 		{t: 7, take: 3, left: 2},            // the window is [7, 17)
 		{t: 16, take: -3, wait: 1, left: 2}, // the rest of the window
@@ -46,7 +46,7 @@ func TestFixedWindowBeginsWithTheFirstGrant(t *testing.T) {
 }
 
 func TestFixedWindowWaitsWholeWindowsForThoseAhead(t *testing.T) {
-	m := &fixedWindow{permits: 5, window: 10}
+	m := &fixedMeter{permits: 5, window: 10}
 	assert.Equal(t, time.Duration(10), m.wait(0, 5, 1), "those ahead will begin one")
 	m.take(0, 4)
 	assert.Equal(t, time.Duration(0), m.wait(2, 0, 1))
@@ -57,7 +57,7 @@ func TestFixedWindowWaitsWholeWindowsForThoseAhead(t *testing.T) {
 }
 
 func TestFixedWindowCancelsIntoItsOwnWindow(t *testing.T) {
-	m := &fixedWindow{permits: 5, window: 10}
+	m := &fixedMeter{permits: 5, window: 10}
 	first := m.take(0, 2)
 	m.take(5, 1)
 	m.cancel(6, 2, first)
@@ -75,7 +75,7 @@ func TestFixedWindowCancelsIntoItsOwnWindow(t *testing.T) {
 }
 
 func TestFixedWindowBearsForcedCharges(t *testing.T) {
-	m := &fixedWindow{permits: 5, window: 10}
+	m := &fixedMeter{permits: 5, window: 10}
 	m.take(0, math.MaxInt64)
 	m.take(0, math.MaxInt64)
 	assert.EqualValues(t, 0, m.available(9))

@@ -21,15 +21,24 @@ type guard struct {
 var serial atomic.Uint64
 
 // A verdict is what a gate says to a claim. Where it is not ok, again is when
-// it is worth looking again; the zero time means that only an event can help:
-// a release, a report.
+// to look again; the zero time means that only an event can help: a release, a
+// report. back is when it is worth coming back, where that is later: one
+// request may look into a long window, but not everybody. hope says that an
+// event may help before.
 type verdict struct {
 	ok     bool
-	final  bool // nothing will ever help: waiting is in vain
+	hope   bool
+	final  bool // nothing will ever help
 	why    Reason
 	again  time.Time
-	behind time.Duration // when it is a newcomer's turn, after those in line; 0: as again
+	back   time.Time
+	behind time.Duration // when it is a newcomer's turn, after those in line; 0: not known
 	answer *Answer       // of a custom limiter; nil: none
+}
+
+// vain reports whether it is in vain to wait until the latest instant.
+func (v verdict) vain(latest time.Time) bool {
+	return !v.ok && (v.final || !v.hope && v.again.After(latest))
 }
 
 // A gate is one thing to get past: an account, or a limiter of the client's
@@ -63,11 +72,13 @@ type gate interface {
 	refusal() Refusal
 }
 
-// A claim is n units of a gate, and after they were charged, the epoch.
+// A claim is n units of a gate, and after they were charged, the epoch, and
+// whether they are held until they are released.
 type claim struct {
 	gate  gate
 	units int64
 	epoch uint32
+	held  bool
 }
 
 // claims are the claims of one admission. Those that share a guard stand side
@@ -77,6 +88,7 @@ type claims struct {
 	few  [1]claim
 	more []claim // all of them, if they are more than few
 	n    int
+	mine int // the first so many are accounts of one origin
 }
 
 func (c *claims) add(g gate, units int64) {

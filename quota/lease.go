@@ -10,11 +10,12 @@ import "time"
 // closed. The zero Lease and a nil one hold nothing. A lease is used by one
 // goroutine at a time, and not copied before it has ended.
 type Lease struct {
-	claims claims
-	origin *Origin // whose accounts are among the claims; nil when settled
-	scope  *scope  // of the origin
-	ticket uint64  // tells departures of the origin before the opening of an account from those after
-	sent   time.Time
+	claims  claims
+	origin  *Origin // whose accounts are among the claims; nil when settled
+	scope   *scope  // of the origin
+	ticket  uint64  // tells departures of the origin before the opening of an account from those after
+	sent    time.Time
+	charged bool // else there is nothing to end
 }
 
 // charge takes all that is claimed. The guards of all claims are held.
@@ -22,7 +23,12 @@ func (l *Lease) charge(now time.Time) {
 	cs := l.claims.all()
 	for i := range cs {
 		cs[i].epoch = cs[i].gate.charge(now, cs[i].units)
+		cs[i].held = cs[i].gate.holds()
+		if a, ok := cs[i].gate.(*account); ok && a.id.keyed {
+			l.scope.kinOf(a.id.policy, 1)
+		}
 	}
+	l.charged = true
 	if l.origin != nil {
 		l.sent = now
 		l.scope.out++
@@ -31,16 +37,42 @@ func (l *Lease) charge(now time.Time) {
 	}
 }
 
-// only makes a lease of a single claim.
-func (l *Lease) only(g gate, n int64, epoch uint32) {
-	l.claims.few[0] = claim{gate: g, units: n, epoch: epoch}
-	l.claims.n = 1
+// claimAgain takes the guards of a lease that waits, after its claims have been
+// made again: what a server has named meanwhile concerns those in line, too.
+func (l *Lease) claimAgain(want *wish) []claim {
+	o := l.origin
+	if o == nil {
+		cs := l.claims.all()
+		consult(cs)
+		lock(cs)
+		return cs
+	}
+	ask := want.ask
+	if ask.Again != nil {
+		ask.Claims = ask.Again()
+	}
+	consultGates(want.own, want.permits)
+	o.guard.Lock()
+	pin(l.claims.all(), -1)
+	l.claims.truncate(0)
+	o.claim(o.at(time.Now()), ask, l.scope, &l.claims)
+	l.claims.addAll(want.own, want.permits)
+	cs := l.claims.all()
+	pin(cs, 1)
+	lock(cs[l.claims.mine:])
+	return cs
 }
 
-// drop empties a lease that was not granted.
+// only makes a lease of a single claim.
+func (l *Lease) only(g gate, n int64, epoch uint32) {
+	l.claims.few[0] = claim{gate: g, units: n, epoch: epoch, held: g.holds()}
+	l.claims.n, l.charged = 1, true
+}
+
+// drop empties a lease, and keeps its memory.
 func (l *Lease) drop() {
-	l.origin, l.scope = nil, nil
 	l.claims.reset()
+	*l = Lease{claims: l.claims}
 }
 
 // Sent is when an Origin granted the lease: when its work may have begun. It
@@ -51,7 +83,7 @@ func (l *Lease) Sent() time.Time { return l.sent }
 // concurrency limit, of the client's own or advertised.
 func (l *Lease) Held() bool {
 	for _, c := range l.claims.all() {
-		if c.gate.holds() {
+		if c.held {
 			return true
 		}
 	}
@@ -75,12 +107,12 @@ func (l *Lease) Settle(r *Report) {
 // ever: Stats.Available shows that they are missing. Of limits that replenish
 // it keeps nothing.
 func (l *Lease) Release() {
-	if l == nil || l.origin == nil && l.claims.n == 0 {
+	if l == nil || !l.charged {
 		return
 	}
 	if l.origin == nil && l.claims.n == 1 {
 		c := l.claims.few[0]
-		l.claims.few[0], l.claims.n = claim{}, 0
+		l.claims.few[0], l.claims.n, l.charged = claim{}, 0, false
 		c.free()
 		return
 	}
@@ -94,7 +126,7 @@ func (l *Lease) Release() {
 // Cancel ends a lease whose work was never begun: everything comes back, of
 // limits that replenish, too, as far as it has not been replenished since.
 func (l *Lease) Cancel() {
-	if l == nil || l.origin == nil && l.claims.n == 0 {
+	if l == nil || !l.charged {
 		return
 	}
 	if l.origin != nil {
@@ -121,7 +153,7 @@ func (l *Lease) end(now time.Time, how func(claim, time.Time)) {
 		g.Unlock()
 		w.wake()
 	}
-	l.claims.reset()
+	l.drop()
 }
 
 func (c claim) release(now time.Time) { c.gate.release(now, c.units) }
@@ -135,7 +167,7 @@ func (c claim) free() {
 		}
 		return
 	}
-	if !c.gate.holds() {
+	if !c.held {
 		return
 	}
 	now := time.Now()

@@ -67,6 +67,9 @@ func enter(g gate, w *waiter) bool {
 	if !l.admits(w) {
 		return false
 	}
+	if a, ok := l.gate.(*account); ok && *at == nil {
+		a.origin.lines[l] = struct{}{}
+	}
 	*at = l
 	w.line = l
 	l.queued += l.places(w)
@@ -186,21 +189,24 @@ func (l *line) lets(w *waiter, priority int) bool {
 // unlocking, if it could go or would wait in vain; else the timer is set to
 // look again. An empty line is dismantled.
 func (l *line) kick(now time.Time) *waiter {
-	if l == nil || l.woken != nil {
+	if l == nil || l.woken != nil || *l.gate.queue() != l {
 		return nil
 	}
 	w := l.first()
 	if w == nil {
-		l.arm(now, time.Time{})
+		l.arm(time.Time{})
 		*l.gate.queue() = nil
+		if a, ok := l.gate.(*account); ok {
+			delete(a.origin.lines, l)
+		}
 		return nil
 	}
 	v := l.gate.look(now, w.units)
-	if v.ok || v.final || v.again.After(w.latest) {
+	if v.ok || v.vain(w.latest) {
 		l.woken = w
 		return w
 	}
-	l.arm(now, v.again)
+	l.arm(v.again)
 	return nil
 }
 
@@ -214,29 +220,41 @@ func (l *line) wakeAll() {
 	}
 }
 
-// arm sets the timer to ring at the given instant; zero stops it.
-func (l *line) arm(now, at time.Time) {
+// arm sets the timer to ring at the given instant; zero stops it. It reads the
+// clock: the instant that its callers act at may have passed a while ago.
+func (l *line) arm(at time.Time) {
 	switch {
 	case at.Equal(l.armed):
 		return
 	case at.IsZero():
 		l.timer.Stop()
 	case l.timer == nil:
-		l.timer = time.AfterFunc(at.Sub(now), l.ring)
+		l.timer = time.AfterFunc(time.Until(at), l.ring)
 	default:
-		l.timer.Reset(at.Sub(now))
+		l.timer.Reset(time.Until(at))
 	}
 	l.armed = at
+}
+
+// inVain appends those who cannot wait until the given instant, to be woken.
+func (l *line) inVain(until time.Time, woken []*waiter) []*waiter {
+	for _, w := range l.waiters.ws {
+		if until.After(w.latest) {
+			woken = append(woken, w)
+		}
+	}
+	return woken
 }
 
 // ring is the timer's.
 func (l *line) ring() {
 	g := l.gate.guarded()
 	g.Lock()
-	l.armed = time.Time{}
+	now := time.Now()
 	var w *waiter
-	if *l.gate.queue() == l {
-		w = l.kick(time.Now())
+	if !now.Before(l.armed) { // else it has been set again meanwhile
+		l.armed = time.Time{}
+		w = l.kick(now)
 	}
 	g.Unlock()
 	w.wake()

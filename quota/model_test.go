@@ -233,9 +233,9 @@ func stateOf(r *result) string {
 	return "gave up"
 }
 
-// play plays random operations on a limiter and on its model, and compares
+// playOn plays random operations on a limiter and on its model, and compares
 // them after each.
-func play(t *testing.T, seed uint64, l Limiter, p *plainLimiter, permits int64) {
+func playOn(t *testing.T, seed uint64, l Limiter, p *plainLimiter, permits int64) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	real := map[int]*result{}
 	cancels := map[int]context.CancelFunc{}
@@ -350,7 +350,7 @@ func TestModel(t *testing.T) {
 						l, err := m.make(permits, q)
 						require.NoError(t, err)
 						p := &plainLimiter{plainMeter: m.like(permits), queue: q, state: map[int]string{}}
-						play(t, seed, l, p, permits)
+						playOn(t, seed, l, p, permits)
 					})
 				}
 			})
@@ -368,7 +368,7 @@ func TestBucketNeverGrantsMoreThanFlowsIn(t *testing.T) {
 	for range 100 {
 		seed := rand.Uint64()
 		rnd := rand.New(rand.NewPCG(seed, 3))
-		m := &tokenBucket{permits: 1 + rnd.Int64N(20), perPeriod: 1 + rnd.Int64N(5), period: 7}
+		m := &bucketMeter{permits: 1 + rnd.Int64N(20), perPeriod: 1 + rnd.Int64N(5), period: 7}
 		m.level = m.permits
 		var uses []use
 		var leases []struct {

@@ -16,13 +16,14 @@ type Claim struct {
 
 // An Ask is a piece of work that wants to start.
 type Ask struct {
-	Scope    string        // the identity that it acts for; accounts without a key belong to it
-	Claims   []Claim       // of the origin's accounts; at most one for each policy
-	Limiter  Limiter       // the client's own limits; nil: none
-	Priority int           // the higher goes first; 0 is normal
-	MaxDelay time.Duration // the longest wait. 0: DefaultMaxDelay; negative (NoDelay): none at all
-	MaxQueue int           // who may wait in one line. 0: DefaultMaxQueue; negative: no bound
-	Force    bool          // charge, whatever is left, and never wait
+	Scope    string         // the identity that it acts for; accounts without a key belong to it
+	Claims   []Claim        // of the origin's accounts; at most one for each policy
+	Again    func() []Claim // the Claims as they are now, asked with no lock held by work that has waited; nil: as they were
+	Limiter  Limiter        // the client's own limits; nil: none
+	Priority int            // the higher goes first; 0 is normal
+	MaxDelay time.Duration  // the longest wait. 0: DefaultMaxDelay; negative (NoDelay): none at all
+	MaxQueue int            // who may wait in one line. 0: DefaultMaxQueue; negative: no bound
+	Force    bool           // charge, whatever is left, and never wait
 
 	// Held is told what stands in the way before the work waits, or in spite
 	// of which it goes if Force is set. It is called with no lock held. May be nil.
@@ -60,10 +61,11 @@ type Origin struct {
 	root    account
 	scopes  map[string]*scope
 	byID    map[accountID]*account
-	named   []instant     // when each of the policies was named last
-	settled uint32        // counts settlements
-	tickets uint64        // counts departures
-	scratch [2][]*account // of a settlement, for the next one to use
+	named   []instant          // when each of the policies was named last
+	settled uint32             // counts settlements
+	lines   map[*line]struct{} // of accounts
+	tickets uint64             // counts departures
+	scratch [3][]*account      // of a settlement, for the next one to use
 }
 
 // A scope is the identity that requests act for.
@@ -71,6 +73,31 @@ type scope struct {
 	base  account    // the account of no policy
 	out   int64      // requests that are out, to whatever accounts they are charged
 	young []*account // accounts that were opened while requests were out
+	kin   []kin      // what of them is out to some partition of a policy
+}
+
+// kin counts requests that are charged to one partition or another of a policy.
+type kin struct {
+	policy string
+	out    int64
+}
+
+// kinOf is how many requests of the scope are charged to partitions of a
+// policy; by adds to it.
+func (s *scope) kinOf(policy string, by int64) int64 {
+	for i := range s.kin {
+		if k := &s.kin[i]; k.policy == policy {
+			k.out += by
+			return k.out
+		}
+	}
+	if by > 0 {
+		if len(s.kin) >= 2*maxPolicies {
+			s.kin = s.kin[1:]
+		}
+		s.kin = append(s.kin, kin{policy, by})
+	}
+	return max(by, 0)
 }
 
 func newOrigin(a *Accounts, now time.Time) *Origin {
@@ -79,6 +106,7 @@ func newOrigin(a *Accounts, now time.Time) *Origin {
 		start:    now,
 		scopes:   make(map[string]*scope),
 		byID:     make(map[accountID]*account),
+		lines:    make(map[*line]struct{}),
 	}
 	o.root.open(o, accountID{})
 	o.policies.Store(new([]Policy))
@@ -122,12 +150,14 @@ func (o *Origin) Admit(ctx context.Context, now time.Time, ask *Ask, l *Lease) e
 // have been consulted.
 func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []gate, n int64, l *Lease) error {
 	want := ask.wish()
+	want.ask, want.own, want.permits = ask, own, n
+	l.claims.reset()
+	l.charged = false
 	o.guard.Lock()
 	l.origin, l.scope = o, o.scope(o.at(now), ask.Scope)
 	o.claim(o.at(now), ask, l.scope, &l.claims)
-	mine := l.claims.n
 	l.claims.addAll(own, n)
-	lock(l.claims.all()[mine:])
+	lock(l.claims.all()[l.claims.mine:])
 	if err := admit(ctx, now, l, &want); err != nil {
 		l.drop()
 		return err
@@ -135,14 +165,18 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []gate,
 	return nil
 }
 
-// Check says what Admit would do now without charging or waiting: a nil
-// Refusal where the work would go at once. Its RetryAfter is the wait until
-// the work could go at the earliest.
-func (o *Origin) Check(now time.Time, ask *Ask) *Refusal {
+// Check says what Admit would do now, without charging or waiting: a nil
+// Refusal where the work would go at once; else what stands in its way, and
+// whether it would wait for that or be refused. RetryAfter is when it could go
+// at the earliest.
+func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal, waits bool) {
 	want := ask.wish()
+	if ask.Limiter != nil && ask.Limiter.most() < 1 {
+		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, false
+	}
 	own, err := ask.own()
 	if err != nil {
-		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}
+		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, false
 	}
 	o.guard.Lock()
 	var cs claims
@@ -150,13 +184,21 @@ func (o *Origin) Check(now time.Time, ask *Ask) *Refusal {
 	mine := cs.n
 	cs.addAll(own, 1)
 	lock(cs.all()[mine:])
+	defer unlock(cs.all())
 	i, v := refusing(cs.all(), now, nil, want.priority)
-	unlock(cs.all())
 	if i < 0 {
-		return nil
+		return nil, false
 	}
-	r := refusal(cs.all()[i], now, v, v.why)
-	return &r
+	latest, late := want.latest(ctx, now)
+	i, v = hopeless(cs.all(), now, latest, i, v)
+	c := cs.all()[i]
+	why := want.vain(*c.gate.queue(), v, latest, late)
+	if waits = why == 0; waits {
+		why = v.why
+	}
+	v.behind = c.gate.behind(now, c.units)
+	found := refusal(c, now, v, why)
+	return &found, waits
 }
 
 // claim lists the claims of an ask: the root, the scope, and its accounts,
@@ -170,10 +212,13 @@ func (o *Origin) claim(t instant, ask *Ask, s *scope, cs *claims) {
 		if opened {
 			a.count(t, 0)
 		}
-		if a != &s.base {
-			cs.add(a, max(c.Units, 0))
+		if units := min(max(c.Units, 0), most); a == &s.base {
+			cs.all()[1].units = units
+		} else {
+			cs.add(a, units)
 		}
 	}
+	cs.mine = cs.n
 }
 
 // present lists the claims of an ask that have an account already.
@@ -185,7 +230,7 @@ func (o *Origin) present(ask *Ask, cs *claims) {
 	for i := range ask.Claims {
 		c := &ask.Claims[i]
 		if a := o.byID[c.id(ask.Scope)]; a != nil {
-			cs.add(a, max(c.Units, 0))
+			cs.add(a, min(max(c.Units, 0), most))
 		}
 	}
 }
@@ -197,7 +242,8 @@ func (c *Claim) id(scope string) accountID {
 	return accountID{policy: c.Policy, owner: scope}
 }
 
-func (o *Origin) at(now time.Time) instant { return instant(now.Sub(o.start)) }
+// at is an instant as an instant of the books. None is before they were opened.
+func (o *Origin) at(now time.Time) instant { return instant(max(now.Sub(o.start), 0)) }
 
 func (o *Origin) when(t instant) time.Time { return o.start.Add(time.Duration(t)) }
 
@@ -355,13 +401,18 @@ func (a *account) look(now time.Time, n int64) verdict {
 	if again <= t {
 		return verdict{ok: true, why: why}
 	}
-	return verdict{why: why, again: a.origin.when(again)}
+	v := verdict{why: why, again: a.origin.when(again), hope: a.hopeful(t)}
+	if why == ReasonExhausted && again < a.end && a.end != never {
+		v.back = a.origin.when(a.end)
+	}
+	return v
 }
 
 func (a *account) charge(now time.Time, n int64) uint32 { return a.take(a.origin.at(now), n) }
 func (a *account) release(_ time.Time, n int64)         { a.held = max(a.held-n, 0) }
 
-func (a *account) cancel(_ time.Time, n int64, epoch uint32) { a.refund(n, epoch) }
+// cancel is release: what is not held was settled before.
+func (a *account) cancel(_ time.Time, n int64, _ uint32) { a.held = max(a.held-n, 0) }
 
 func (a *account) refusal() Refusal {
 	r := Refusal{Policy: a.id.policy, Keyed: a.id.keyed}

@@ -28,7 +28,7 @@ const (
 // The end is counted from the departure, not from the arrival of the answer:
 // a later request takes about as long on its way as that one did, so it
 // arrives when the server's window is over. The guard covers that one trip
-// may be shorter than another.
+// may be shorter than another: the first one has to dial.
 var plain pace
 
 // A pace says when an account may be charged. It reads the account and never
@@ -36,7 +36,7 @@ var plain pace
 type pace struct{}
 
 // next is the earliest instant at which n units may be charged: t, if now.
-// It is never later than ProbeInterval from the last news.
+// It is never later than ProbeInterval after the last request that asked.
 func (pace) next(a *account, t instant, n int64) instant {
 	if a.basis == open || a.spare() >= n {
 		return t
@@ -44,22 +44,32 @@ func (pace) next(a *account, t instant, n int64) instant {
 	switch a.basis {
 	case presumed:
 		// At least one request asks, whatever it costs and whatever was said.
-		if a.asked == 0 {
+		if !a.probing {
 			return t
 		}
-		return max(t, a.asked.add(patience(a.tries)))
+		return max(t, min(a.asked.add(patience(a.tries)), a.graceEnd(n)))
 	case counted:
-		// A window of our own count always has room for one, too.
-		if a.end == never && a.inflight == 0 {
+		// A window of our own count has room for one whatever it costs, too.
+		if a.end == never && a.window > 0 && a.inflight == 0 {
 			return t
 		}
 	}
+	last := max(a.received, a.asked, a.closed)
 	end := a.end
 	if end == never {
 		// A figure without a window stands until the next answer: ask for one.
-		end = max(a.received, a.asked).add(max(a.window, patience(a.tries)))
+		end = last.add(max(a.window, patience(a.tries)))
 	}
-	return max(t, min(end, max(a.received, a.asked, a.closed).add(ProbeInterval)))
+	return max(t, min(end, last.add(ProbeInterval), a.graceEnd(n)))
+}
+
+// graceEnd is when n units may depart because those that departed in the last
+// window are forgotten; never, if that does not help.
+func (a *account) graceEnd(n int64) instant {
+	if a.straggle == 0 || a.available-a.inflight < n {
+		return never
+	}
+	return a.closed.add(plain.grace(a.rtt))
 }
 
 // presume is how many units may go after the window, before anything is
@@ -68,19 +78,28 @@ func (pace) presume(a *account) int64 {
 	return max(a.available-a.inflight, 0)
 }
 
-// windowEnd is when a window is over that was w long in an answer to a
-// request that departed at sent. A window of 0 with nothing left is the last
-// second of a server that rounds down: over within a second.
-func (pace) windowEnd(a *account, sent instant, avail int64, w time.Duration) instant {
+// due is when a window is over that was w long in an answer to a request that
+// departed at sent. A window of 0 with nothing left is the last second of a
+// server that rounds down: over within a second.
+func (pace) due(sent instant, avail int64, w time.Duration) instant {
 	switch {
 	case w < 0:
 		return never
 	case w == 0 && avail == 0:
 		return sent.add(time.Second)
-	case w == 0:
-		return sent
 	}
-	return sent.add(w).add(min(max(a.rtt/4, time.Millisecond), 50*time.Millisecond))
+	return min(sent.add(w), never-1)
+}
+
+// end is when a window is taken to be over that is due, by the word of an
+// answer that took so long. The guard is a quarter of that, or what it took
+// longer than the shortest one: as late as the request can have arrived.
+func (pace) end(a *account, due instant, trip time.Duration) instant {
+	if due == never || trip == 0 {
+		return due
+	}
+	guard := min(max(trip/4, trip-a.least, time.Millisecond), 100*time.Millisecond)
+	return min(due.add(guard), never-1)
 }
 
 // sameWindow reports whether two ends may be those of one window: whole

@@ -44,3 +44,8 @@ func unitOf(name string) unit {
 	}
 	return countsUnknown
 }
+
+// windowed reports whether the account holds requests back until a window is over.
+func (a *account) windowed() bool {
+	return a.unit == countsRequests || a.unit == countsBytes
+}

@@ -17,36 +17,37 @@ import (
 // wait the longer.
 type Rate struct {
 	limit
-	rate rateLimiter
+	tokens rateMeter
+	rate   *rate.Limiter
 }
 
 // NewRate wraps l, which must not be nil.
 func NewRate(l *rate.Limiter) *Rate {
-	r := &Rate{rate: rateLimiter{rate: l}}
-	r.open(&r.rate, Queue{})
-	r.rate.start = r.start
+	r := &Rate{rate: l, tokens: rateMeter{rate: l}}
+	r.open(&r.tokens, Queue{})
+	r.tokens.start = r.start
 	return r
 }
 
-// rateLimiter is the meter of a Rate.
-type rateLimiter struct {
+// rateMeter is the meter of a Rate.
+type rateMeter struct {
 	rate  *rate.Limiter
 	start time.Time // instant 0
 	used  instant   // the last take or cancel
 }
 
-func (m *rateLimiter) when(t instant) time.Time { return m.start.Add(time.Duration(t)) }
+func (m *rateMeter) when(t instant) time.Time { return m.start.Add(time.Duration(t)) }
 
 // most is the burst: a rate.Limiter never grants more at once, unless it has
 // no limit at all.
-func (m *rateLimiter) most() int64 {
+func (m *rateMeter) most() int64 {
 	if m.rate.Limit() == rate.Inf {
 		return math.MaxInt32
 	}
 	return int64(m.rate.Burst())
 }
 
-func (m *rateLimiter) wait(t instant, ahead, n int64) time.Duration {
+func (m *rateMeter) wait(t instant, ahead, n int64) time.Duration {
 	limit := m.rate.Limit()
 	if limit == rate.Inf {
 		return 0
@@ -60,30 +61,25 @@ func (m *rateLimiter) wait(t instant, ahead, n int64) time.Duration {
 	case limit <= 0:
 		return time.Minute // the limit may be raised
 	}
-	// A nanosecond more makes up for the rounding of float64. The limit may be
-	// raised in the meantime: who waits looks again after a minute.
-	seconds := short / float64(limit)
-	if ahead == 0 {
-		seconds = min(seconds, time.Minute.Seconds())
-	}
-	return time.Duration(min(seconds, math.MaxInt64/2e9)*float64(time.Second)) + time.Nanosecond
+	// A nanosecond more makes up for the rounding of float64.
+	return time.Duration(min(short/float64(limit)*float64(time.Second), 1<<60)) + time.Nanosecond
 }
 
-func (m *rateLimiter) take(t instant, n int64) uint32 {
+func (m *rateMeter) take(t instant, n int64) uint32 {
 	m.used = t
 	m.rate.ReserveN(m.when(t), int(n))
 	return 0
 }
 
 // cancel gives the permits back. A rate.Limiter takes negative amounts.
-func (m *rateLimiter) cancel(t instant, n int64, _ uint32) {
+func (m *rateMeter) cancel(t instant, n int64, _ uint32) {
 	m.used = t
 	m.rate.ReserveN(m.when(t), int(-n))
 }
 
-func (m *rateLimiter) release(int64) bool { return false }
+func (m *rateMeter) release(int64) bool { return false }
 
-func (m *rateLimiter) available(t instant) int64 {
+func (m *rateMeter) available(t instant) int64 {
 	if m.rate.Limit() == rate.Inf {
 		return math.MaxInt32
 	}
@@ -91,7 +87,7 @@ func (m *rateLimiter) available(t instant) int64 {
 }
 
 // idle reckons that nobody else uses the rate.Limiter.
-func (m *rateLimiter) idle(t instant) (since instant, ok bool) {
+func (m *rateMeter) idle(t instant) (since instant, ok bool) {
 	burst := float64(m.rate.Burst())
 	if m.rate.Limit() == rate.Inf || m.rate.Limit() <= 0 {
 		return m.used, m.available(t) >= m.most()

@@ -55,24 +55,29 @@ type Report struct {
 //
 // now is when the answer arrived. A lease is settled once; settling it again,
 // or with another origin, does nothing.
-func (o *Origin) Settle(now time.Time, l *Lease, r *Report) {
-	if l.origin != o {
-		return
+//
+// The result is the pause that fell on the whole scope or origin, because the
+// report named nothing more precise; else the zero Pause. See Narrow.
+func (o *Origin) Settle(now time.Time, l *Lease, r *Report) Pause {
+	if l.origin != o || !l.charged {
+		return Pause{}
 	}
 	o.guard.Lock()
 	s := settlement{
 		o: o, l: l, r: r, t: o.at(now), sent: o.at(l.sent),
-		figured: o.scratch[0][:0], termed: o.scratch[1][:0],
+		figured: o.scratch[0][:0], termed: o.scratch[1][:0], early: o.scratch[2][:0],
 	}
 	s.run()
 	woken := s.wake(now)
-	o.scratch = [2][]*account{s.figured, s.termed}
-	clear(s.figured)
-	clear(s.termed)
+	o.scratch = [3][]*account{s.figured, s.termed, s.early}
+	for _, used := range o.scratch {
+		clear(used)
+	}
 	o.guard.Unlock()
 	for _, w := range woken {
 		w.wake()
 	}
+	return s.wide
 }
 
 // A settlement is one run of Settle, under the guard of the origin.
@@ -84,16 +89,19 @@ type settlement struct {
 
 	figured []*account // the account of each figure
 	termed  []*account // the accounts that the terms concern
+	early   []*account // those opened after the lease departed
+	paused  bool
+	wide    Pause
 }
 
 func (s *settlement) run() {
 	s.o.settled++
 	s.l.origin = nil
 	s.l.scope.out--
+	s.settleEarly()
 	for i := range s.r.Figures {
 		s.name(&s.r.Figures[i])
 	}
-	s.settleEarly()
 	s.settleClaims()
 	for i := range s.r.Terms {
 		s.terms(&s.r.Terms[i])
@@ -129,21 +137,32 @@ func (s *settlement) open(policy, key string, keyed bool) *account {
 		id.owner = s.l.scope.base.id.owner
 	}
 	a, opened := s.o.account(s.t, id)
-	if out := s.l.scope.out; opened && out > 0 {
+	if !opened {
+		return a
+	}
+	out := s.l.scope.out
+	if keyed {
+		// Those that are charged to another partition are not charged to this one.
+		out -= s.l.scope.kinOf(policy, 0)
+	}
+	if out > 0 {
 		a.early = int32(min(out, math.MaxInt32))
 		a.inflight = int64(a.early)
-		s.l.scope.addYoung(a)
+		s.addYoung(a)
 	}
 	return a
 }
 
 // addYoung keeps an account until the requests that were out when it was
 // opened have been settled. A server may make up many: the oldest is let go.
-func (sc *scope) addYoung(a *account) {
+func (s *settlement) addYoung(a *account) {
 	const most = 2 * maxPolicies
+	sc := s.l.scope
 	if len(sc.young) >= most {
-		sc.young[0].unfly(int64(sc.young[0].early), 0)
-		sc.young[0].early = 0
+		oldest := sc.young[0]
+		oldest.unfly(int64(oldest.early), 0)
+		oldest.early = 0
+		s.early = append(s.early, oldest)
 		copy(sc.young, sc.young[1:])
 		sc.young = sc.young[:most-1]
 	}
@@ -151,7 +170,8 @@ func (sc *scope) addYoung(a *account) {
 }
 
 // settleEarly settles the lease with accounts that were opened after it
-// departed: it counts in flight there, as one unit.
+// departed: it counts in flight there, as one unit. Where the report has a
+// figure for some partition of the policy, that says what it cost, and whom.
 func (s *settlement) settleEarly() {
 	young := s.l.scope.young
 	if len(young) == 0 {
@@ -159,12 +179,13 @@ func (s *settlement) settleEarly() {
 	}
 	kept := young[:0]
 	for _, a := range young {
-		if s.l.ticket < a.born && a.early > 0 {
+		if s.l.ticket < a.born && a.early > 0 && !(a.id.keyed && s.claims(a.id.policy)) {
 			a.early--
-			if s.r.Outcome == Unsent || a.mark == s.o.settled || s.names(a.id.policy) {
+			s.early = append(s.early, a)
+			if s.r.Outcome == Unsent || s.names(a.id.policy) {
 				a.unfly(1, 0)
 			} else {
-				a.spend(1, 0)
+				a.spend(s.t, 1, 0)
 			}
 		}
 		if a.early > 0 && a.epoch <= 1 {
@@ -175,10 +196,20 @@ func (s *settlement) settleEarly() {
 	s.l.scope.young = kept
 }
 
+// claims reports whether the lease was charged to some partition of a policy.
+func (s *settlement) claims(policy string) bool {
+	for _, c := range s.l.claims.all() {
+		if a, ok := c.gate.(*account); ok && a.id.keyed && a.id.policy == policy {
+			return true
+		}
+	}
+	return false
+}
+
 // names reports whether the report has a figure for some partition of a policy.
 func (s *settlement) names(policy string) bool {
 	for i := range s.r.Figures {
-		if s.r.Figures[i].Policy == policy {
+		if f := &s.r.Figures[i]; f.Policy == policy && f.Available >= 0 {
 			return true
 		}
 	}
@@ -193,22 +224,25 @@ func (s *settlement) settleClaims() {
 		if !ok {
 			continue
 		}
+		if a.id.keyed {
+			s.l.scope.kinOf(a.id.policy, -1)
+		}
 		switch {
 		case s.r.Outcome == Unsent:
 			a.refund(c.units, c.epoch)
 		case a.mark == s.o.settled:
-			a.refund(c.units, c.epoch)
+			a.answer(s.sent, c.units, c.epoch)
 			if !s.r.Refused {
 				a.served(s.sent)
 			}
 		default:
-			a.spend(c.units, c.epoch)
+			a.spend(s.t, c.units, c.epoch)
 			if s.r.Outcome == Answered && !s.r.Refused {
 				a.served(s.sent)
 				a.news(s.sent)
 			}
 		}
-		if s.r.Outcome == Unsent && a.holds() {
+		if s.r.Outcome == Unsent && c.held {
 			a.held = max(a.held-c.units, 0)
 		}
 	}
@@ -274,7 +308,7 @@ func (s *settlement) backOff() {
 	exhausted := false
 	for i := range s.r.Figures {
 		if f := &s.r.Figures[i]; f.Available == 0 {
-			if f.Window > 0 {
+			if f.Window > 0 && s.figured[i].windowed() {
 				return
 			}
 			exhausted = true
@@ -298,8 +332,9 @@ func (s *settlement) backOff() {
 
 // pause lets nothing depart that the report concerns.
 func (s *settlement) pause() {
+	s.paused = true
 	if s.r.Reach == ReachOrigin {
-		s.o.root.pause(s.t, s.r.Pause)
+		s.wide = s.widely(&s.o.root)
 		return
 	}
 	named := s.figured
@@ -310,7 +345,7 @@ func (s *settlement) pause() {
 		a.pause(s.t, s.r.Pause)
 	}
 	if len(named) == 0 {
-		s.l.scope.base.pause(s.t, s.r.Pause)
+		s.wide = s.widely(&s.l.scope.base)
 	}
 }
 
@@ -331,14 +366,14 @@ func (s *settlement) wake(now time.Time) (woken []*waiter) {
 	for _, a := range s.termed {
 		kick(a)
 	}
-	for _, a := range s.l.scope.young {
+	for _, a := range s.early {
 		kick(a)
 	}
 	cs, held := s.l.claims.all(), 0
 	for _, c := range cs {
 		if a, ok := c.gate.(*account); ok {
 			kick(a)
-			if !a.holds() || s.r.Outcome == Unsent {
+			if !c.held || s.r.Outcome == Unsent {
 				continue
 			}
 		}
@@ -346,5 +381,13 @@ func (s *settlement) wake(now time.Time) (woken []*waiter) {
 		held++
 	}
 	s.l.claims.truncate(held)
+	s.l.charged = held > 0
+	if s.paused {
+		// Whoever waits for anything of this origin may be waiting for the pause.
+		until := now.Add(s.r.Pause)
+		for l := range s.o.lines {
+			woken = l.inVain(until, woken)
+		}
+	}
 	return woken
 }

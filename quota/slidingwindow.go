@@ -34,7 +34,7 @@ type SlidingWindowOptions struct {
 // are permits.
 type SlidingWindow struct {
 	limit
-	window slidingWindow
+	window slidingMeter
 }
 
 // NewSlidingWindow returns a limiter whose permits are all there. The error
@@ -52,7 +52,7 @@ func NewSlidingWindow(o SlidingWindowOptions) (*SlidingWindow, error) {
 		return nil, fmt.Errorf("quota: SlidingWindowOptions.Segments is %d; it takes at most %d, of 1ns each in a window of %v",
 			o.Segments, maxSegments, o.Window)
 	}
-	s := &SlidingWindow{window: slidingWindow{
+	s := &SlidingWindow{window: slidingMeter{
 		permits: o.Permits,
 		window:  o.Window,
 		counts:  make([]int64, o.Segments),
@@ -61,11 +61,11 @@ func NewSlidingWindow(o SlidingWindowOptions) (*SlidingWindow, error) {
 	return s, nil
 }
 
-// slidingWindow is the meter of a SlidingWindow. With the window w in s
+// slidingMeter is the meter of a SlidingWindow. With the window w in s
 // segments, segment i begins at i*w/s, computed anew for each, so that
 // segments of an uneven length do not drift; what was taken in it is back when
 // segment i+s begins.
-type slidingWindow struct {
+type slidingMeter struct {
 	permits int64
 	window  time.Duration
 
@@ -76,7 +76,7 @@ type slidingWindow struct {
 }
 
 // segment is the one that t falls into.
-func (m *slidingWindow) segment(t instant) int64 {
+func (m *slidingMeter) segment(t instant) int64 {
 	s, w := uint64(len(m.counts)), uint64(m.window)
 	u := uint64(max(t, 0))
 	hi, lo := bits.Mul64(u%w, s)
@@ -85,7 +85,7 @@ func (m *slidingWindow) segment(t instant) int64 {
 }
 
 // begin is when segment i begins.
-func (m *slidingWindow) begin(i int64) instant {
+func (m *slidingMeter) begin(i int64) instant {
 	s, w := uint64(len(m.counts)), uint64(m.window)
 	hi, lo := bits.Mul64(uint64(i)%s, w)
 	part, rest := bits.Div64(hi, lo, s)
@@ -96,7 +96,7 @@ func (m *slidingWindow) begin(i int64) instant {
 }
 
 // advance moves the window on to the segment of t.
-func (m *slidingWindow) advance(t instant) {
+func (m *slidingMeter) advance(t instant) {
 	s, now := int64(len(m.counts)), m.segment(t)
 	if now <= m.last || m.used == 0 {
 		m.last = max(m.last, now)
@@ -113,9 +113,9 @@ func (m *slidingWindow) advance(t instant) {
 	m.last = now
 }
 
-func (m *slidingWindow) most() int64 { return m.permits }
+func (m *slidingMeter) most() int64 { return m.permits }
 
-func (m *slidingWindow) available(t instant) int64 {
+func (m *slidingMeter) available(t instant) int64 {
 	m.advance(t)
 	return max(m.permits-m.used, 0)
 }
@@ -123,7 +123,7 @@ func (m *slidingWindow) available(t instant) int64 {
 // wait: what is used is back segment by segment; what is there now, and goes
 // to those ahead, is back when the present segment leaves the window; and all
 // of it again a window later.
-func (m *slidingWindow) wait(t instant, ahead, n int64) time.Duration {
+func (m *slidingMeter) wait(t instant, ahead, n int64) time.Duration {
 	m.advance(t)
 	need := sum(ahead, n)
 	if need <= m.permits-m.used {
@@ -140,7 +140,7 @@ func (m *slidingWindow) wait(t instant, ahead, n int64) time.Duration {
 
 // back is when n of the permits that are used now are back; of more than
 // those, when the present segment leaves the window.
-func (m *slidingWindow) back(n int64) instant {
+func (m *slidingMeter) back(n int64) instant {
 	s := int64(len(m.counts))
 	for i := max(m.last-s+1, 0); i < m.last; i++ {
 		if n -= m.counts[i%s]; n <= 0 {
@@ -150,7 +150,7 @@ func (m *slidingWindow) back(n int64) instant {
 	return m.begin(m.last + s)
 }
 
-func (m *slidingWindow) take(t instant, n int64) uint32 {
+func (m *slidingMeter) take(t instant, n int64) uint32 {
 	m.advance(t)
 	n = min(n, math.MaxInt64-m.used)
 	m.counts[m.last%int64(len(m.counts))] += n
@@ -160,7 +160,7 @@ func (m *slidingWindow) take(t instant, n int64) uint32 {
 
 // cancel gives the permits back to the segment that they were taken in. One
 // that has left the window has given them back already.
-func (m *slidingWindow) cancel(t instant, n int64, epoch uint32) {
+func (m *slidingMeter) cancel(t instant, n int64, epoch uint32) {
 	m.advance(t)
 	ago := int64(uint32(m.last) - epoch)
 	if ago >= int64(len(m.counts)) {
@@ -174,9 +174,9 @@ func (m *slidingWindow) cancel(t instant, n int64, epoch uint32) {
 	}
 }
 
-func (m *slidingWindow) release(int64) bool { return false }
+func (m *slidingMeter) release(int64) bool { return false }
 
-func (m *slidingWindow) idle(t instant) (since instant, ok bool) {
+func (m *slidingMeter) idle(t instant) (since instant, ok bool) {
 	m.advance(t)
 	return m.full, m.used == 0
 }

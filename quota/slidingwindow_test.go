@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func sliding(permits int64, window time.Duration, segments int) *slidingWindow {
-	return &slidingWindow{permits: permits, window: window, counts: make([]int64, segments)}
+func sliding(permits int64, window time.Duration, segments int) *slidingMeter {
+	return &slidingMeter{permits: permits, window: window, counts: make([]int64, segments)}
 }
 
 // The proposal's example: 3, 4, 3 of 10 in a window of three seconds.
 func TestSlidingWindowMovesOnBySegments(t *testing.T) {
 	const s = instant(time.Second)
-	walk(t, sliding(10, 3*time.Second, 3), []call{
+	walk(t, sliding(10, 3*time.Second, 3), []asked{
 		{t: 0, take: 3, left: 7},
 		{t: 1 * s, take: 4, left: 3},
 		{t: 2 * s, take: 3, left: 0},

@@ -21,7 +21,7 @@ type TokenBucketOptions struct {
 // permits are granted.
 type TokenBucket struct {
 	limit
-	bucket tokenBucket
+	bucket bucketMeter
 }
 
 // NewTokenBucket returns a limiter with a full bucket. The error says which
@@ -35,7 +35,7 @@ func NewTokenBucket(o TokenBucketOptions) (*TokenBucket, error) {
 	); err != nil {
 		return nil, err
 	}
-	b := &TokenBucket{bucket: tokenBucket{
+	b := &TokenBucket{bucket: bucketMeter{
 		permits:   o.Permits,
 		perPeriod: o.PerPeriod,
 		period:    o.Period,
@@ -45,12 +45,12 @@ func NewTokenBucket(o TokenBucketOptions) (*TokenBucket, error) {
 	return b, nil
 }
 
-// tokenBucket is the meter of a TokenBucket: https://en.wikipedia.org/wiki/Token_bucket
+// bucketMeter is the meter of a TokenBucket: https://en.wikipedia.org/wiki/Token_bucket
 // in whole permits. With the instant m at which the present period began and a
 // period of p, there are level permits until m+p, then perPeriod more, but
 // never more than the bucket holds. Instants move by whole periods, so nothing
 // drifts.
-type tokenBucket struct {
+type bucketMeter struct {
 	permits   int64
 	perPeriod int64
 	period    time.Duration
@@ -73,10 +73,10 @@ type peak struct {
 // taken for one of the higher level: a cancellation then gives back less.
 const maxPeaks = 16
 
-func (m *tokenBucket) full() bool { return m.level >= m.permits }
+func (m *bucketMeter) full() bool { return m.level >= m.permits }
 
 // advance refills the bucket as of t.
-func (m *tokenBucket) advance(t instant) {
+func (m *bucketMeter) advance(t instant) {
 	if m.full() || t < m.mark.add(m.period) {
 		return
 	}
@@ -94,7 +94,7 @@ func (m *tokenBucket) advance(t instant) {
 }
 
 // remember notes how high the last refill reached.
-func (m *tokenBucket) remember() {
+func (m *bucketMeter) remember() {
 	ps := m.peaks
 	for len(ps) > 0 && ps[len(ps)-1].level <= m.level {
 		ps = ps[:len(ps)-1]
@@ -106,14 +106,14 @@ func (m *tokenBucket) remember() {
 	m.peaks = append(ps, peak{m.fills, m.level})
 }
 
-func (m *tokenBucket) most() int64 { return m.permits }
+func (m *bucketMeter) most() int64 { return m.permits }
 
-func (m *tokenBucket) available(t instant) int64 {
+func (m *bucketMeter) available(t instant) int64 {
 	m.advance(t)
 	return max(m.level, 0)
 }
 
-func (m *tokenBucket) wait(t instant, ahead, n int64) time.Duration {
+func (m *bucketMeter) wait(t instant, ahead, n int64) time.Duration {
 	m.advance(t)
 	need := sum(ahead, n)
 	if need <= m.level {
@@ -128,7 +128,7 @@ func (m *tokenBucket) wait(t instant, ahead, n int64) time.Duration {
 	return time.Duration(begun.add(times(m.period, periods)) - t)
 }
 
-func (m *tokenBucket) take(t instant, n int64) uint32 {
+func (m *bucketMeter) take(t instant, n int64) uint32 {
 	m.advance(t)
 	if n > 0 && m.full() {
 		m.mark = max(t, m.mark)
@@ -146,7 +146,7 @@ func (m *tokenBucket) take(t instant, n int64) uint32 {
 // given some of it back already. At each refill since that left h permits,
 // what is missing becomes at most permits-h, and without the charge it would
 // have left that much more.
-func (m *tokenBucket) cancel(t instant, n int64, epoch uint32) {
+func (m *bucketMeter) cancel(t instant, n int64, epoch uint32) {
 	m.advance(t)
 	back := n
 	for i := range m.peaks {
@@ -166,9 +166,9 @@ func (m *tokenBucket) cancel(t instant, n int64, epoch uint32) {
 	m.level += back
 }
 
-func (m *tokenBucket) release(int64) bool { return false }
+func (m *bucketMeter) release(int64) bool { return false }
 
-func (m *tokenBucket) idle(t instant) (since instant, ok bool) {
+func (m *bucketMeter) idle(t instant) (since instant, ok bool) {
 	m.advance(t)
 	return m.mark, m.full()
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func bucket(permits, perPeriod int64, period time.Duration) *tokenBucket {
-	return &tokenBucket{permits: permits, perPeriod: perPeriod, period: period, level: permits}
+func bucket(permits, perPeriod int64, period time.Duration) *bucketMeter {
+	return &bucketMeter{permits: permits, perPeriod: perPeriod, period: period, level: permits}
 }
 
 // .NET: ReplenishHonorsTokensPerPeriod, TryReplenishWithAllTokensAvailable_Noops,
 // ManualReplenishPreservesTimeWithTimerJitter.
 func TestBucketFillsByWholePeriods(t *testing.T) {
-	walk(t, bucket(7, 3, 10), []call{
+	walk(t, bucket(7, 3, 10), []asked{
 		{t: 5, take: 0, left: 7},
 		{t: 100, take: 5, left: 2}, // periods begin here
 		{t: 109, take: -3, wait: 1, left: 2},

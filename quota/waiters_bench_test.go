@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// BenchmarkWaiters lets so many waiters go, one after another: the time for
+// BenchmarkManyWaiters lets so many waiters go, one after another: the time for
 // each.
-func BenchmarkWaiters(b *testing.B) {
+func BenchmarkManyWaiters(b *testing.B) {
 	for _, many := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(many), func(b *testing.B) {
 			var took time.Duration

@@ -16,11 +16,16 @@ func hold(resp *http.Response, lease *quota.Lease) {
 		return // over already
 	}
 	b := &body{ReadCloser: resp.Body, lease: lease.Move()}
-	if w, ok := resp.Body.(io.Writer); ok {
+	w, writes := resp.Body.(io.Writer)
+	half, halves := resp.Body.(closeWriter)
+	switch {
+	case writes && halves:
+		resp.Body = &halfClosingBody{writableBody{body: b, Writer: w}, half}
+	case writes:
 		resp.Body = &writableBody{body: b, Writer: w}
-		return
+	default:
+		resp.Body = b
 	}
-	resp.Body = b
 }
 
 // body releases a lease at its end.
@@ -55,3 +60,12 @@ type writableBody struct {
 
 // Read reads from the connection.
 func (b *writableBody) Read(p []byte) (int, error) { return b.ReadCloser.Read(p) }
+
+// closeWriter is what the body of an upgraded connection may be able to do.
+type closeWriter interface{ CloseWrite() error }
+
+// halfClosingBody is a writableBody of which one half can be closed.
+type halfClosingBody struct {
+	writableBody
+	closeWriter
+}

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,7 +15,6 @@ const (
 	maxDirectories  = 10_000
 	maxDeclarations = 32
 	maxRemembered   = 1_000
-	maxAdvertised   = 32
 )
 
 // directories finds the directory of an origin.
@@ -59,11 +57,11 @@ type directory struct {
 	accounts *quota.Accounts
 	origin   atomic.Pointer[quota.Origin]
 	declared atomic.Pointer[[]parse.Declaration] // never modified, only replaced
+	memo     parse.Memo                          // of fields that hardly ever change
 
-	mu         sync.Mutex                 // guards following
-	advertised map[string][]advertised    // by the first field line
-	seen       map[likeness]partition.Key // the key last seen for a kind of request
-	failed     map[kind]struct{}          // predictions that failed
+	mu     sync.Mutex                 // guards following
+	seen   map[likeness]partition.Key // the key last seen for a kind of request
+	failed map[kind]struct{}          // predictions that failed
 }
 
 // A kind is whom a policy may treat in its own way: a scope.
@@ -181,55 +179,4 @@ func forgetOne[K comparable, V any](m map[K]V, most int) {
 		delete(m, k)
 		return
 	}
-}
-
-// advertised is what a RateLimit-Policy field was understood as.
-type advertised struct {
-	lines    []string
-	policies []parse.Policy
-	ignored  []parse.Ignored
-}
-
-// policies reads RateLimit-Policy. The field hardly ever changes, and the
-// same bytes are not parsed twice.
-func (d *directory) policies(h http.Header, caps parse.Caps) ([]parse.Policy, []parse.Ignored) {
-	lines := h["Ratelimit-Policy"]
-	if len(lines) == 0 {
-		return nil, nil
-	}
-	d.mu.Lock()
-	for _, a := range d.advertised[lines[0]] {
-		if slices.Equal(a.lines, lines) {
-			d.mu.Unlock()
-			return a.policies, a.ignored
-		}
-	}
-	d.mu.Unlock()
-
-	a := advertised{lines: slices.Clone(lines)}
-	a.policies, a.ignored = parse.Policies(h, caps)
-	if a.bytes() > parse.DefaultMaxFieldBytes {
-		return a.policies, a.ignored
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.advertised == nil {
-		d.advertised = make(map[string][]advertised)
-	}
-	same := d.advertised[lines[0]]
-	if len(same) == 0 {
-		forgetOne(d.advertised, maxAdvertised)
-	}
-	if len(same) >= 4 {
-		same = nil
-	}
-	d.advertised[lines[0]] = append(same, a)
-	return a.policies, a.ignored
-}
-
-func (a *advertised) bytes() (n int) {
-	for _, l := range a.lines {
-		n += len(l)
-	}
-	return n
 }

@@ -11,70 +11,69 @@ import (
 	"github.com/headway-go/headway/quota"
 )
 
-// learn settles the lease with what Base returned, and returns it.
-func (x *exchange) learn(resp *http.Response, err error) (*http.Response, error) {
+// learn settles the lease with what the response says. What is held until the
+// response is over stays with its body.
+func (x *exchange) learn() {
 	now := time.Now()
-	if err != nil {
-		x.fail(now, err)
-		return nil, err
+	x.read(now, x.resp)
+	pause := x.origin.Settle(now, &x.lease, &x.report)
+	if pause.Any() {
+		attend(x.resp, x.origin, pause, x.s.Caps)
 	}
-	x.read(now, resp)
-	x.origin.Settle(now, &x.lease, &x.report)
 	if x.lease.Held() {
-		hold(resp, &x.lease)
+		hold(x.resp, &x.lease)
 	}
-	return resp, nil
+	if ts := x.traces(); ts.any() {
+		x.traceIgnored(ts)
+		x.traceLearned(ts)
+	}
 }
 
 // fail settles an exchange without an answer. It costs what it would have
 // cost, unless it is certain that the request never left.
-func (x *exchange) fail(now time.Time, err error) {
+func (x *exchange) fail(err error) {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
 		x.lease.Cancel()
 		return
 	}
 	x.report = quota.Report{Outcome: quota.Lost}
-	x.origin.Settle(now, &x.lease, &x.report)
+	x.origin.Settle(time.Now(), &x.lease, &x.report)
 }
 
 // read turns a response into a report.
 func (x *exchange) read(now time.Time, resp *http.Response) {
-	if parse.Cached(resp.Header) {
+	x.got = x.s.fields().ReadWith(&x.directory.memo, x.req.URL.Host, resp.StatusCode, resp.Header, now)
+	got := &x.got
+	if got.Cached {
 		// It costs nothing and is not current (the draft, Section 8.4). A stored
 		// refusal still makes us back off, by our own times.
 		x.report = quota.Report{
 			Outcome: quota.Unsent,
 			Refused: resp.StatusCode == http.StatusTooManyRequests,
 		}
-		x.traceCached(resp)
 		return
 	}
-	policies, ignoredPolicies := x.directory.policies(resp.Header, x.s.Caps)
-	limits, ignoredLimits := parse.Limits(resp.Header, x.s.Caps)
-	decls, ignoredDecls := parse.Declarations(resp.Header, x.s.Caps)
-	wait, advised, ignoredWait := parse.RetryAfter(resp.Header, now, x.s.Caps)
-
-	if len(decls) > 0 {
-		x.directory.declare(decls)
+	if len(got.Declarations) > 0 {
+		x.directory.declare(got.Declarations)
 	}
-	join(policies, limits)
+	join(got.Policies, got.Limits)
 	x.report = quota.Report{
 		Outcome: quota.Answered,
-		Refused: refused(resp.StatusCode, limits),
-		Terms:   x.takeTerms(policies),
-		Figures: x.takeFigures(limits),
+		Refused: refused(resp.StatusCode, got.Limits),
+		Terms:   x.takeTerms(got.Policies),
+		Figures: x.takeFigures(got.Limits),
 	}
-	if advised {
-		named := len(policies)+len(limits) > 0
-		x.report.Pause, x.report.Reach = advice(resp.StatusCode, named, wait)
+	if got.Advised {
+		x.report.Pause, x.report.Reach = reach(resp.StatusCode, got.RetryAfter)
 	}
-	x.compare(policies, limits)
+	x.compare(got.Policies, got.Limits)
+}
 
-	if ts := x.traces(); ts.any() {
-		x.traceIgnored(ts, ignoredPolicies, ignoredLimits, ignoredDecls, ignoredWait)
-		x.traceLearned(ts, resp.StatusCode, limits)
-	}
+// fields is the reader of the fields of responses.
+func (s *Shaper) fields() *parse.Reader {
+	s.readerOnce.Do(func() { s.reader = &parse.Reader{Caps: s.Caps, Vendors: s.Vendors} })
+	return s.reader
 }
 
 // refused reports whether the server refused the request for lack of quota: by
@@ -94,23 +93,18 @@ func refused(status int, limits []parse.Limit) bool {
 	return false
 }
 
-// advice is what Retry-After asks for, and of whom. Beside fields that name
-// policies it counts on any status. Alone it counts on those that it was
-// defined for: some servers send it on every answer.
-//
-// It concerns the origin with 5xx (RFC 9110, Section 10.2.3: the service is
-// unavailable); with 3xx the request that follows the redirect, which finds it
-// there; with 413 the request that was too large, and nobody else.
-func advice(status int, named bool, wait time.Duration) (time.Duration, quota.Reach) {
+// reach is whom advice to come back later concerns: the origin with 5xx (RFC
+// 9110, Section 10.2.3: the service is unavailable); with 3xx the request that
+// follows the redirect, which finds it there; with 413 the request that was too
+// large, and nobody else; else what the response names.
+func reach(status int, wait time.Duration) (time.Duration, quota.Reach) {
 	switch {
 	case status >= 500:
 		return wait, quota.ReachOrigin
 	case status/100 == 3, status == http.StatusRequestEntityTooLarge:
 		return 0, quota.ReachNamed
-	case named, status == http.StatusTooManyRequests, status == http.StatusForbidden:
-		return wait, quota.ReachNamed
 	}
-	return 0, quota.ReachNamed
+	return wait, quota.ReachNamed
 }
 
 // join gives a service limit without a partition key the one of its policy: a
@@ -162,10 +156,20 @@ func (x *exchange) compare(policies []parse.Policy, limits []parse.Limit) {
 		}
 	}
 	for i := range policies {
-		if p := &policies[i]; p.HasKey && len(limits) == 0 {
+		if p := &policies[i]; p.HasKey && !names(limits, p.Name) {
 			x.compareKey(p.Name, partition.Key(p.Key))
 		}
 	}
+}
+
+// names reports whether there is a service limit of that policy.
+func names(limits []parse.Limit, policy string) bool {
+	for i := range limits {
+		if limits[i].Policy == policy {
+			return true
+		}
+	}
+	return false
 }
 
 func (x *exchange) compareKey(policy string, actual partition.Key) {
@@ -193,42 +197,30 @@ func (x *exchange) traceMispredicted(policy string, predicted, actual partition.
 	})
 }
 
-func (x *exchange) traceCached(resp *http.Response) {
-	ts := x.traces()
-	if !ts.any() {
-		return
-	}
-	info := LearnedInfo{Request: x.req, Status: resp.StatusCode, Cached: true, Refused: x.report.Refused}
-	ts.each(func(t *Trace) {
-		if t.Learned != nil {
-			t.Learned(info)
-		}
-	})
-}
-
-func (x *exchange) traceIgnored(ts traces, fields ...[]parse.Ignored) {
-	for _, ignored := range fields {
-		for _, i := range ignored {
-			ts.each(func(t *Trace) {
-				if t.Ignored != nil {
-					t.Ignored(IgnoredInfo{Request: x.req, Ignored: i})
-				}
-			})
-		}
+func (x *exchange) traceIgnored(ts traces) {
+	for _, i := range x.got.Ignored {
+		ts.each(func(t *Trace) {
+			if t.Ignored != nil {
+				t.Ignored(IgnoredInfo{Request: x.req, Ignored: i})
+			}
+		})
 	}
 }
 
-func (x *exchange) traceLearned(ts traces, status int, limits []parse.Limit) {
+func (x *exchange) traceLearned(ts traces) {
 	info := LearnedInfo{
 		Request:    x.req,
-		Status:     status,
+		Status:     x.resp.StatusCode,
+		Dialect:    x.got.Dialect,
+		Vendor:     x.got.Vendor,
+		Cached:     x.got.Cached,
 		Refused:    x.report.Refused,
 		RetryAfter: x.report.Pause,
 	}
 	for _, t := range x.report.Terms {
 		info.Policies = append(info.Policies, t.Policy)
 	}
-	for _, l := range limits {
+	for _, l := range x.got.Limits {
 		info.Limits = append(info.Limits, Limit{
 			Policy:    l.Policy,
 			Partition: partition.Key(l.Key),

@@ -105,6 +105,10 @@ type Shaper struct {
 	// ignored. The zero value has the defaults of package parse.
 	Caps parse.Caps
 
+	// Vendors says how to read the fields of APIs that follow no draft, beside
+	// those that package parse knows: a row each. Nil means none.
+	Vendors []parse.Vendor
+
 	// Accounts is what is known of advertised quotas. Share one between Shapers
 	// that talk to the same servers, or with clients that are not HTTP. Nil
 	// means one of the Shaper's own.
@@ -115,6 +119,8 @@ type Shaper struct {
 	Trace *Trace
 
 	own         quota.Accounts
+	readerOnce  sync.Once
+	reader      *parse.Reader // see read
 	directories directories
 	pseudonyms  pseudonyms
 	exchanges   sync.Pool // of *exchange
@@ -145,7 +151,11 @@ func (s *Shaper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := x.admit(); err != nil {
 		return nil, err
 	}
-	return x.learn(x.send())
+	if err := x.send(); err != nil {
+		return nil, err
+	}
+	x.learn()
+	return x.hand(), nil
 }
 
 // CloseIdleConnections closes the idle connections of Base, if it can.
@@ -168,36 +178,54 @@ type exchange struct {
 	origin    *quota.Origin
 	ask       quota.Ask
 	lease     quota.Lease
-	sent      bool // Base has the request, and closes its body
+	sent      bool           // Base has the request, and closes its body
+	resp      *http.Response // Base's, until it is handed on
 
+	got     parse.Reading // what the response says
 	report  quota.Report
-	claims  []quota.Claim  // backing of ask.Claims
-	figures []quota.Figure // backing of report.Figures
-	terms   []quota.Terms  // backing of report.Terms
+	again   func() []quota.Claim // is claim
+	claims  []quota.Claim        // of ask
+	figures []quota.Figure       // of report
+	terms   []quota.Terms        // of report
 }
 
 func (s *Shaper) begin(req *http.Request) *exchange {
 	x, _ := s.exchanges.Get().(*exchange)
 	if x == nil {
 		x = &exchange{s: s}
+		x.again = x.claim
 	}
 	x.req, x.options, x.began = req, optionsOf(req.Context()), time.Now()
 	return x
 }
 
-// end leaves nothing behind, however RoundTrip ends: the body of a request
-// that was not sent is closed, and a lease that nobody settled counts as that
-// of a request that may have arrived.
+// end leaves nothing behind, however RoundTrip ends, be it by a panic: the
+// body of a request that was not sent is closed, and its lease cancelled; a
+// lease that nobody settled counts as that of a request that may have arrived;
+// a response that nobody gets is closed.
 func (x *exchange) end() {
-	if !x.sent && x.req.Body != nil {
-		x.req.Body.Close()
+	if !x.sent {
+		x.lease.Cancel()
+		if x.req.Body != nil {
+			x.req.Body.Close()
+		}
 	}
 	x.lease.Release()
+	if x.resp != nil && x.resp.Body != nil {
+		x.resp.Body.Close()
+	}
+	x.forget()
+	x.s.exchanges.Put(x)
+}
+
+// forget lets go of what the exchange points at.
+func (x *exchange) forget() {
 	clear(x.claims)
 	clear(x.figures)
 	clear(x.terms)
-	*x = exchange{s: x.s, lease: x.lease, claims: x.claims[:0], figures: x.figures[:0], terms: x.terms[:0]}
-	x.s.exchanges.Put(x)
+	x.claims, x.figures, x.terms = x.claims[:0], x.figures[:0], x.terms[:0]
+	x.req, x.resp, x.directory, x.origin = nil, nil, nil, nil
+	x.options, x.ask, x.got, x.report, x.sent = options{}, quota.Ask{}, parse.Reading{}, quota.Report{}, false
 }
 
 func (x *exchange) traces() traces { return traces{x.s.Trace, x.options.trace} }
@@ -207,9 +235,9 @@ func (x *exchange) forced() bool { return x.s.Mode == Observe || x.options.bypas
 
 // admit waits until the request may go, or says why it does not.
 func (x *exchange) admit() error {
-	err := x.follow()
+	now, err := x.follow()
 	if err == nil {
-		err = x.origin.Admit(x.req.Context(), time.Now(), &x.ask, &x.lease)
+		err = x.origin.Admit(x.req.Context(), now, &x.ask, &x.lease)
 	}
 	if err != nil {
 		return x.reject(err)
@@ -234,20 +262,24 @@ func (x *exchange) reject(err error) error {
 // errNoResponse is for a Base that breaks the contract of http.RoundTripper.
 var errNoResponse = errors.New("transport: Base returned neither a response nor an error")
 
-// send hands the request to Base.
-func (x *exchange) send() (*http.Response, error) {
+// send hands the request to Base. A failed exchange is settled here.
+func (x *exchange) send() (err error) {
 	x.sent = true
-	resp, err := x.s.base().RoundTrip(x.req)
+	x.resp, err = x.s.base().RoundTrip(x.req)
+	if err == nil && x.resp == nil {
+		err = errNoResponse
+	}
 	if err != nil {
-		if resp != nil && resp.Body != nil {
-			resp.Body.Close()
-		}
-		return nil, err
+		x.fail(err)
 	}
-	if resp == nil {
-		return nil, errNoResponse
-	}
-	return resp, nil
+	return err
+}
+
+// hand gives the response to the caller, who closes it.
+func (x *exchange) hand() *http.Response {
+	resp := x.resp
+	x.resp = nil
+	return resp
 }
 
 func (x *exchange) traceRejected(ts traces, err error) {

@@ -69,6 +69,8 @@ type RejectedInfo struct {
 type LearnedInfo struct {
 	Request    *http.Request
 	Status     int
+	Dialect    parse.Dialect  // of Policies and Limits
+	Vendor     string         // the row of the table that was read; "" where a draft was
 	Cached     bool           // it came from a cache, and nothing was learned
 	Refused    bool           // the server refused the request for lack of quota
 	RetryAfter time.Duration  // how long the server asks to be left alone; 0: not at all, or not for reasons of quota

@@ -7,11 +7,11 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// A reader goes through the items of one List field and notes what it ignores.
+// A listReader goes through the items of one List field and notes what it ignores.
 // The methods named after a kind of value read parameters of the current item; a
 // malformed parameter marks the item, so that a caller reads all it wants and
 // looks at malformed once.
-type reader struct {
+type listReader struct {
 	field   string
 	caps    Caps
 	list    httpsfv.List
@@ -22,18 +22,23 @@ type reader struct {
 	policy    string
 	params    *httpsfv.Params
 	malformed bool
+
+	// Which names the service limits so far have used, of the drafts that have
+	// some in common.
+	newest bool // a, w, c
+	older  bool // r, t
 }
 
-// newReader returns a reader of a field that is not a List, or not yet parsed.
-func newReader(field string, caps Caps) reader {
-	return reader{field: field, caps: caps, item: None}
+// newListReader returns a listReader of a field that is not a List, or not yet parsed.
+func newListReader(field string, caps Caps) listReader {
+	return listReader{field: field, caps: caps, item: None}
 }
 
-// readList returns a reader placed before the first item of the List that the
+// readList returns a listReader placed before the first item of the List that the
 // field lines make together (RFC 9651, Section 4.2). There is no item where they
 // do not make a List.
-func readList(field string, lines []string, caps Caps) reader {
-	r := newReader(field, caps)
+func readList(field string, lines []string, caps Caps) (r listReader) {
+	r.field, r.caps, r.item = field, caps, None
 	if r.tooLong(lines) {
 		return r
 	}
@@ -47,7 +52,7 @@ func readList(field string, lines []string, caps Caps) reader {
 }
 
 // tooLong notes and reports whether the field is longer than its cap.
-func (r *reader) tooLong(lines []string) bool {
+func (r *listReader) tooLong(lines []string) bool {
 	n := 0
 	for _, line := range lines {
 		n += len(line)
@@ -61,7 +66,7 @@ func (r *reader) tooLong(lines []string) bool {
 
 // firstOf returns as many elements as the cap on items allows, and notes where
 // the rest begins.
-func firstOf[T any](r *reader, all []T) []T {
+func firstOf[T any](r *listReader, all []T) []T {
 	most := r.caps.items()
 	if len(all) <= most {
 		return all
@@ -72,7 +77,7 @@ func firstOf[T any](r *reader, all []T) []T {
 
 // next goes to the next item that names a policy, and reports whether there is
 // one. A member that is an Inner List, or an item of another type, is dropped.
-func (r *reader) next() bool {
+func (r *listReader) next() bool {
 	for r.item+1 < len(r.list) {
 		r.item++
 		item, ok := r.list[r.item].(httpsfv.Item)
@@ -89,7 +94,7 @@ func (r *reader) next() bool {
 }
 
 // name reads the name of a policy.
-func (r *reader) name(v any) (string, bool) {
+func (r *listReader) name(v any) (string, bool) {
 	name, ok := text(v)
 	switch {
 	case !ok:
@@ -101,39 +106,50 @@ func (r *reader) name(v any) (string, bool) {
 	return name, ok
 }
 
+// A param is a parameter of an item: nil where it was not given.
+type param struct {
+	name  string
+	value any
+}
+
 // units reads a figure in quota units.
-func (r *reader) units(names ...string) int64 {
-	return r.number(r.caps.quota(), names)
+func (r *listReader) units(newest, older param) int64 {
+	return r.number(r.caps.quota(), newest, older)
 }
 
 // window reads a time window.
-func (r *reader) window(names ...string) time.Duration {
-	n := r.number(r.caps.windowSeconds(), names)
+func (r *listReader) window(newest, older param) time.Duration {
+	n := r.number(r.caps.windowSeconds(), newest, older)
 	if n == None {
 		return None
 	}
 	return seconds(n)
 }
 
-// number reads the first of the named parameters that is given and not above
-// most: a non-negative Integer. None means that there is none. Names are given
-// newest first; a malformed one spoils the item, whatever the older ones say.
-func (r *reader) number(most int64, names []string) int64 {
-	for _, name := range names {
-		v, given := r.params.Get(name)
-		if !given {
+// number reads the first of two parameters that is given and not above most: a
+// non-negative Integer. None means that there is none. A malformed one spoils the
+// item, whatever the older one says.
+func (r *listReader) number(most int64, newest, older param) int64 {
+	if newest.value == nil && older.value == nil {
+		return None
+	}
+	if n, ok := newest.value.(int64); ok && n >= 0 && n <= most {
+		return n
+	}
+	for _, p := range [...]param{newest, older} {
+		if p.value == nil {
 			continue
 		}
-		n, ok := v.(int64)
+		n, ok := p.value.(int64)
 		switch {
 		case !ok:
-			r.drop(name, ErrType)
+			r.drop(p.name, ErrType)
 			return None
 		case n < 0:
-			r.drop(name, ErrRange)
+			r.drop(p.name, ErrRange)
 			return None
 		case n > most:
-			r.ignore(name, ErrCap)
+			r.ignore(p.name, ErrCap)
 		default:
 			return n
 		}
@@ -144,9 +160,8 @@ func (r *reader) number(most int64, names []string) int64 {
 // key reads a partition key, a Byte Sequence (editor's draft, Sections 2.1.4 and
 // 3.1.3). Base64 whose pad bits are not zero is accepted, as RFC 9651,
 // Section 4.2.7, recommends and draft -09 needs for its own examples.
-func (r *reader) key() (key string, ok bool) {
-	v, given := r.params.Get("pk")
-	if !given {
+func (r *listReader) key(v any) (key string, ok bool) {
+	if v == nil {
 		return "", false
 	}
 	b, ok := v.([]byte)
@@ -162,13 +177,13 @@ func (r *reader) key() (key string, ok bool) {
 }
 
 // drop notes a fault of the current item that makes it malformed.
-func (r *reader) drop(param string, err error) {
+func (r *listReader) drop(param string, err error) {
 	r.malformed = true
 	r.ignore(param, err)
 }
 
-// ignore notes that something was ignored at the reader's place.
-func (r *reader) ignore(param string, err error) {
+// ignore notes that something was ignored at its place.
+func (r *listReader) ignore(param string, err error) {
 	r.ignored = append(r.ignored, Ignored{Field: r.field, Item: r.item, Param: param, Err: err})
 }
 

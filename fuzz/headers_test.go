@@ -1,0 +1,127 @@
+package fuzz
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/parse"
+)
+
+// header makes a header of a text with a field in each line, as it stands on the wire.
+func header(text string) http.Header {
+	h := http.Header{}
+	for line := range strings.SplitSeq(text, "\n") {
+		if name, value, ok := strings.Cut(line, ":"); ok && name != "" {
+			h.Add(name, strings.Trim(value, " \t\r"))
+		}
+	}
+	return h
+}
+
+// recorded are the headers that real servers sent.
+func recorded(f *testing.F) (texts []string) {
+	f.Helper()
+	names, err := filepath.Glob("../parse/testdata/wire/recordings/*.json")
+	require.NoError(f, err)
+	add := func(headers [][2]string) {
+		var b strings.Builder
+		for _, h := range headers {
+			b.WriteString(h[0] + ": " + h[1] + "\n")
+		}
+		texts = append(texts, b.String())
+	}
+	for _, name := range names {
+		var file struct {
+			Responses []struct{ Headers [][2]string }
+		}
+		read(f, name, &file)
+		if n := len(file.Responses); n > 0 {
+			add(file.Responses[0].Headers)
+			add(file.Responses[n-1].Headers)
+		}
+	}
+	var odd []struct{ Headers [][2]string }
+	read(f, "../parse/testdata/wire/anomalies.json", &odd)
+	for _, o := range odd {
+		add(o.Headers)
+	}
+	var vendors []struct{ Headers map[string]string }
+	read(f, "../parse/testdata/wire/vendors.json", &vendors)
+	for _, v := range vendors {
+		var headers [][2]string
+		for name, value := range v.Headers {
+			headers = append(headers, [2]string{name, value})
+		}
+		slices.SortFunc(headers, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+		add(headers)
+	}
+	return texts
+}
+
+func read(f *testing.F, name string, into any) {
+	f.Helper()
+	text, err := os.ReadFile(name)
+	require.NoError(f, err)
+	require.NoError(f, json.Unmarshal(text, into))
+}
+
+// FuzzHeaders reads whole headers, for hosts that have a row and hosts that have not.
+func FuzzHeaders(f *testing.F) {
+	hosts := []string{"", "api.example:443", "reddit.com", "api.linear.app", "acme.okta.com", "api.lemlist.com", "own.example"}
+	for i, text := range recorded(f) {
+		f.Add(text, 200+229*(i%2), uint8(i))
+	}
+	r := parse.Reader{Caps: caps, Vendors: []parse.Vendor{{
+		Name: "own", Hosts: []string{"own.example"},
+		Limit:     []string{"Acme-*-Quota", "X-RateLimit-Limit"},
+		Remaining: []string{"Acme-*-Left", "X-RateLimit-Remaining"},
+		Reset:     []string{"Acme-*-Reset", "X-RateLimit-Reset"}, ResetIn: parse.DeltaMillis,
+		Counts: []string{"Acme-Counts"}, Summary: []string{"Acme-Summary"}, Window: []string{"Acme-Window"},
+	}, {Name: "older", Hosts: []string{"old.example"}, Dialect: parse.Draft06, ResetIn: parse.UnixSeconds}}}
+	hosts = append(hosts, "old.example")
+	now := time.Date(2026, 11, 21, 4, 48, 0, 0, time.UTC)
+	var memo parse.Memo
+	f.Fuzz(func(t *testing.T, text string, status int, which uint8) {
+		h := header(text)
+		host := hosts[int(which)%len(hosts)]
+		got := r.ReadWith(nil, host, status, h, now)
+		checkReading(t, got)
+
+		require.Equal(t, got, r.Read(host, status, h, now), "twice")
+		require.Equal(t, got, r.ReadWith(&memo, host, status, h, now), "with a memory")
+		require.Equal(t, got, r.ReadWith(&memo, host, status, h, now), "from memory")
+
+		odd := make(http.Header, len(h))
+		for i, name := range slices.Sorted(keys(h)) {
+			if which>>(i%8)&1 == 0 {
+				odd[strings.ToLower(name)] = h[name]
+			} else {
+				odd[strings.ToUpper(name)] = h[name]
+			}
+		}
+		if len(odd) == len(h) {
+			require.Equal(t, got, r.Read(host, status, odd, now), "in another case")
+		}
+	})
+}
+
+// keys are the names in a header whose case can be changed back: those that
+// net/http can have made canonical.
+func keys(h http.Header) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for name := range h {
+			if http.CanonicalHeaderKey(strings.ToLower(name)) == name &&
+				http.CanonicalHeaderKey(strings.ToUpper(name)) == name && !yield(name) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package fuzz
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/parse"
+)
+
+// FuzzProblem reads bodies that are cut at any byte.
+func FuzzProblem(f *testing.F) {
+	const media = "application/problem+json"
+	for _, body := range []string{
+		`{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Too Many Requests","status":429,"violated-policies":["default"]}`,
+		`{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","violated-policies":["daily","bandwidth"]}`,
+		`{"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity","violated-policies":["hourly", 1, null, "hourly"]}`,
+		`{"type":"https://www.iana.org/assignments/http-problem-types#abnormal-usage-detected","policy-violations":["hourly"]}`,
+		`{ "type": "https://iana.org/assignments/http-problem-types#quota-exceeded" "title": "Too Many Requests" }`,
+		`{"type":["a"],"violated-policies":{"a":1}}`, `null`, `[]`, ``,
+	} {
+		f.Add(429, media+"; charset=utf-8", []byte(body), len(body))
+		f.Add(503, media+"; =", []byte(body), len(body)/2)
+	}
+	f.Fuzz(func(t *testing.T, status int, contentType string, body []byte, cut int) {
+		whole, ok := parse.ReadProblem(status, contentType, body, caps)
+		checkProblem(t, whole, ok)
+		if ok {
+			require.True(t, json.Valid(body))
+		}
+		if cut < 0 || cut > len(body) {
+			return
+		}
+		part, ok := parse.ReadProblem(status, contentType, body[:cut], caps)
+		checkProblem(t, part, ok)
+		if ok {
+			require.True(t, json.Valid(body[:cut]), "a body that is cut teaches nothing")
+		}
+	})
+}
+
+func checkProblem(t *testing.T, p parse.Problem, ok bool) {
+	t.Helper()
+	require.Equal(t, ok, p.Type != parse.NoProblem)
+	require.LessOrEqual(t, len(p.Violated), caps.Items)
+	seen := map[string]bool{}
+	for _, name := range p.Violated {
+		require.LessOrEqual(t, len(name), caps.NameBytes)
+		require.False(t, seen[name], "twice")
+		seen[name] = true
+	}
+}

@@ -1,0 +1,130 @@
+package parse
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+)
+
+// An unnamed policy is an item of RateLimit-Policy as drafts -06 and -07 have it
+// (Section 2.1 of both): an Integer, the quota, and its window.
+type unnamed struct {
+	quota  int64
+	window time.Duration // 0 where there is none
+	name   string        // of the parameter name, which Envoy adds
+}
+
+// text is the policy as it would be written. It tells the policies of an origin
+// apart that have no other name.
+func (u unnamed) text() string {
+	text := strconv.FormatInt(u.quota, 10)
+	if u.window > 0 {
+		text += ";w=" + strconv.FormatInt(int64(u.window/time.Second), 10)
+	}
+	return text
+}
+
+// readUnnamed reads the field lines of RateLimit-Policy as drafts -06 and -07 have
+// it. w is REQUIRED. Policies that repeat a quota make the field invalid
+// (Section 3.2 of draft -06, Section 3.5 of draft -07).
+//
+// form reports whether the field has that form, valid or not.
+func readUnnamed(lines []string, caps Caps) (policies []unnamed, form bool, ignored []Ignored) {
+	r := readList("RateLimit-Policy", lines, caps)
+	for r.nextInteger() {
+		form = true
+		if u, ok := r.unnamed(); ok {
+			policies = append(policies, u)
+		}
+	}
+	if repeatsQuota(policies) {
+		r.item = None
+		r.ignore("", ErrConflict)
+		policies = nil
+	}
+	return policies, form, r.ignored
+}
+
+// nextInteger goes to the next item that is an Integer, as next does for names.
+func (r *listReader) nextInteger() bool {
+	for r.item+1 < len(r.list) {
+		r.item++
+		item, ok := r.list[r.item].(httpsfv.Item)
+		if _, integer := item.Value.(int64); !ok || !integer {
+			r.ignore("", ErrType)
+			continue
+		}
+		r.params, r.malformed = item.Params, false
+		return true
+	}
+	return false
+}
+
+// unnamed reads the current item, whose value is an Integer.
+func (r *listReader) unnamed() (u unnamed, ok bool) {
+	value := r.list[r.item].(httpsfv.Item).Value
+	if u.quota = r.units(param{"", value}, param{}); u.quota == None && !r.malformed {
+		r.drop("", ErrMissing)
+	}
+	w, _ := r.params.Get("w")
+	if u.window = r.policyWindow(param{"w", w}); u.window == 0 && !r.malformed {
+		r.drop("w", ErrMissing)
+	}
+	return u, !r.malformed
+}
+
+// repeatsQuota reports whether two policies have one quota.
+func repeatsQuota(policies []unnamed) bool {
+	if len(policies) < 2 {
+		return false
+	}
+	seen := make(map[int64]struct{}, len(policies))
+	for _, u := range policies {
+		seen[u.quota] = struct{}{}
+	}
+	return len(seen) < len(policies)
+}
+
+// named makes policies of unnamed ones. Drafts -06 and -07 have one account without
+// a name, whose quota is limit: the policy with that quota is the account's. The
+// others are named by their text, so that a client can count against them. Those
+// that come to have one name become one, as in Policies.
+func named(policies []unnamed, limit int64) []Policy {
+	out := make([]Policy, 0, len(policies)+1)
+	var seen index
+	for _, u := range policies {
+		p := Policy{Name: u.name, Quota: u.quota, Unit: requests, Window: u.window}
+		if p.Name == "" && u.quota != limit {
+			p.Name = u.text()
+		}
+		if i := find(&seen, out, p); i != None {
+			out[i].merge(p)
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// account adds what is known of the one account without a name: the policy, if none
+// of those advertised is its own, and the service limit.
+func account(f figure, name string, policies []Policy) ([]Policy, []Limit) {
+	if f.limit != None && !advertised(policies, name) {
+		policies = append(policies, Policy{Name: name, Quota: f.limit, Unit: requests})
+	}
+	if f.remaining == None && f.reset == None {
+		return policies, nil
+	}
+	return policies, []Limit{{Policy: name, Available: f.remaining, Window: f.reset, Cost: None}}
+}
+
+// advertised reports whether a policy of that name is among policies.
+func advertised(policies []Policy, name string) bool {
+	for i := range policies {
+		if policies[i].Name == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,218 @@
+package parse
+
+import (
+	"math"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// ResetKind says what a number means that tells when a quota resets. Dates and
+// durations are recognised by their form, whatever the kind.
+type ResetKind uint8
+
+const (
+	// AnyReset decides by size. A number is a Unix time in seconds if it is at
+	// least 1e9 (September 2001), and one in milliseconds if it is at least 1e12,
+	// provided that it lies within 366 days of the Date of the response. Any other
+	// number is a number of seconds. It is the zero ResetKind.
+	AnyReset ResetKind = iota
+
+	// DeltaSeconds is a number of seconds.
+	DeltaSeconds
+
+	// DeltaMillis is a number of milliseconds.
+	DeltaMillis
+
+	// UnixSeconds is a Unix time in seconds.
+	UnixSeconds
+
+	// UnixMillis is a Unix time in milliseconds.
+	UnixMillis
+)
+
+// The border between deltas and Unix times, and how near a Unix time must be.
+const (
+	leastUnix = 1_000_000_000
+	nearby    = int64(366 * 24 * time.Hour / time.Second)
+)
+
+// latestUnix is the last second of the year 9999. What lies beyond is as far away
+// as a Duration can say.
+const latestUnix = 253_402_300_799
+
+// maxTimeBytes bounds the text that is compared with the forms of a date. The
+// longest seen, of JavaScript, has 71.
+const maxTimeBytes = 128
+
+// A clock tells when a response was made. It looks only when asked, since most
+// resets are deltas.
+type clock struct {
+	header http.Header
+	now    time.Time
+	origin time.Time // zero until known
+	known  bool
+}
+
+// made is when the response was made by its own clock.
+func (c *clock) made() time.Time {
+	if !c.known {
+		c.origin, c.known = origination(c.header, c.now), true
+	}
+	return c.origin
+}
+
+// origination is when the response was made by its own clock (RFC 9110,
+// Section 6.6.1), or now where it does not say.
+func origination(h http.Header, now time.Time) time.Time {
+	if dates := h["Date"]; len(dates) > 0 {
+		if date, ok := httpDate(trim(dates[0])); ok {
+			return date
+		}
+	}
+	return now
+}
+
+// A delay is how long something is away from when the response was made.
+type delay struct {
+	d time.Duration // negative for a time in the past
+
+	// coarse says that it was given as an instant of whole seconds: it may be
+	// meant as any instant of that second.
+	coarse bool
+}
+
+// readDelay reads a delay in any form that servers use: a number, whose meaning
+// the kind decides; an HTTP-date, also with UTC or an offset for GMT; RFC 3339,
+// also without seconds, or with a blank for the T; a duration as Go prints it; a
+// date as JavaScript prints it.
+func readDelay(value string, kind ResetKind, c *clock) (delay, bool) {
+	value = trim(value)
+	if n, ok := parseDecimal(value); ok {
+		if n.negative && !n.zero() {
+			return delay{}, false
+		}
+		return n.delay(kind, c), true
+	}
+	if len(value) == 0 || len(value) > maxTimeBytes {
+		return delay{}, false
+	}
+	if at, ok := parseTime(value); ok {
+		return delay{at.Sub(c.made()), at.Nanosecond() == 0}, true
+	}
+	if value[0] < '0' || value[0] > '9' {
+		return delay{}, false // ParseDuration takes signs and a leading point
+	}
+	d, err := time.ParseDuration(value)
+	return delay{d: d}, err == nil
+}
+
+// delay is what a number means that is not negative.
+func (n decimal) delay(kind ResetKind, c *clock) delay {
+	if kind == AnyReset {
+		kind = n.kind(c)
+	}
+	switch kind {
+	case DeltaMillis:
+		return delay{d: n.times(time.Millisecond)}
+	case UnixSeconds:
+		return delay{until(n.whole, n.fraction, c), n.fraction == 0}
+	case UnixMillis:
+		return delay{d: until(n.whole/1000, n.whole%1000*1e6+n.fraction/1000, c)}
+	}
+	return delay{d: n.times(time.Second)}
+}
+
+// kind decides what a number means by its size and by when the response was made.
+func (n decimal) kind(c *clock) ResetKind {
+	if n.whole < leastUnix {
+		return DeltaSeconds
+	}
+	made := c.made().Unix()
+	near := func(t int64) bool { return t >= made-nearby && t <= made+nearby }
+	switch {
+	case near(n.whole):
+		return UnixSeconds
+	case n.whole >= 1000*leastUnix && near(n.whole/1000):
+		return UnixMillis
+	}
+	return DeltaSeconds
+}
+
+// until is how far a Unix time is from when the response was made.
+func until(unix, nanos int64, c *clock) time.Duration {
+	if unix > latestUnix {
+		return math.MaxInt64
+	}
+	return time.Unix(unix, nanos).Sub(c.made())
+}
+
+// A reset that is a floor of the true one by up to a second is asked for too early
+// (go-httprate, ulule/limiter and HAProxy refuse at that very instant). So an
+// instant of whole seconds is taken as the end of that second, unless it has
+// passed already.
+func (d delay) reset() time.Duration {
+	switch {
+	case d.d < 0:
+		return 0
+	case d.coarse:
+		return plus(d.d, time.Second)
+	}
+	return d.d
+}
+
+// parseTime parses the forms of an instant that are not a number.
+func parseTime(value string) (time.Time, bool) {
+	if value[0] >= '0' && value[0] <= '9' {
+		return isoDate(value)
+	}
+	if at, ok := httpDate(value); ok {
+		return at, true
+	}
+	if at, err := time.Parse(time.RFC1123Z, value); err == nil {
+		return at, true
+	}
+	value, _, _ = strings.Cut(value, " (") // the name of a time zone, in JavaScript
+	at, err := time.Parse("Mon Jan _2 2006 15:04:05 GMT-0700", value)
+	return at, err == nil
+}
+
+// httpDate parses an HTTP-date (RFC 9110, Section 5.6.7) in any of its three forms.
+// UTC for GMT is tolerated: it is what the layouts of package time write.
+func httpDate(value string) (time.Time, bool) {
+	if at, err := http.ParseTime(value); err == nil {
+		return at, true
+	}
+	if !strings.HasSuffix(value, " UTC") {
+		return time.Time{}, false
+	}
+	for _, layout := range [...]string{time.RFC1123, time.RFC850} {
+		if at, err := time.Parse(layout, value); err == nil {
+			return at, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// isoDate parses RFC 3339 and what is close to it.
+func isoDate(value string) (time.Time, bool) {
+	if len(value) < len("2006-01-02T15:04Z") || value[4] != '-' {
+		return time.Time{}, false
+	}
+	for _, layout := range [...]string{
+		time.RFC3339,
+		"2006-01-02T15:04Z07:00",
+		"2006-01-02T15:04:05Z0700",
+		"2006-01-02 15:04:05 UTC",
+		"2006-01-02 15:04:05 Z0700",
+	} {
+		if at, err := time.Parse(layout, value); err == nil {
+			return at, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// trim removes the blanks that may stand around a field value (RFC 9110,
+// Section 5.5).
+func trim(value string) string { return strings.Trim(value, " \t") }

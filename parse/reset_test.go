@@ -1,0 +1,189 @@
+package parse
+
+import (
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestReadDelay(t *testing.T) {
+	const (
+		date  = "Sat, 21 Nov 2026 04:48:00 GMT"
+		unix  = 1795236480 // the same
+		never = math.MaxInt64
+	)
+	now := time.Unix(unix-7, 0) // a clock that is slow
+
+	tests := []struct {
+		name   string
+		value  string
+		kind   ResetKind
+		date   string
+		want   time.Duration
+		coarse bool
+		ok     bool
+	}{
+		// Deltas.
+		{"seconds", "5", AnyReset, date, 5 * time.Second, false, true},
+		{"zero", "0", AnyReset, date, 0, false, true},
+		{"minus zero", "-0", AnyReset, date, 0, false, true},
+		{"blanks", " \t5 ", AnyReset, date, 5 * time.Second, false, true},
+		{"decimal", "64.57", AnyReset, date, 64570 * time.Millisecond, false, true},
+		{"decimal .0", "2.0", AnyReset, date, 2 * time.Second, false, true},
+		{"nanoseconds", "0.0000000019", AnyReset, date, 1, false, true},
+		{"25 days", "2163603", AnyReset, date, 2163603 * time.Second, false, true},
+		{"just below the border", "999999999", AnyReset, date, 999999999 * time.Second, false, true},
+		{"negative", "-1", AnyReset, date, 0, false, false},
+		{"a point first", ".5", AnyReset, date, 0, false, false},
+		{"a point last", "5.", AnyReset, date, 0, false, false},
+		{"two points", "5.5.5", AnyReset, date, 0, false, false},
+		{"exponent", "1e3", AnyReset, date, 0, false, false},
+		{"infinity", "Inf", AnyReset, date, 0, false, false},
+		{"not a number", "NaN", AnyReset, date, 0, false, false},
+		{"hexadecimal", "0x10", AnyReset, date, 0, false, false},
+		{"empty", "", AnyReset, date, 0, false, false},
+		{"huge", strings.Repeat("9", 30), AnyReset, date, never, false, true},
+		{"huge decimal", strings.Repeat("9", 30) + ".9", AnyReset, date, never, false, true},
+		{"milliseconds", "2000", DeltaMillis, date, 2 * time.Second, false, true},
+		{"milliseconds, decimal", "0.5", DeltaMillis, date, 500 * time.Microsecond, false, true},
+		{"milliseconds, huge", "9223372036854775807", DeltaMillis, date, never, false, true},
+		{"seconds by hand", "1795236485", DeltaSeconds, date, 1795236485 * time.Second, false, true},
+
+		// Unix times, by size and by Date.
+		{"Unix", "1795236485", AnyReset, date, 5 * time.Second, true, true},
+		{"Unix, the same second", "1795236480", AnyReset, date, 0, true, true},
+		{"Unix, passed", "1795236470", AnyReset, date, -10 * time.Second, true, true},
+		{"Unix, fraction", "1795236485.25", AnyReset, date, 5250 * time.Millisecond, false, true},
+		{"Unix, no Date", "1795236485", AnyReset, "", 12 * time.Second, true, true},
+		{"Unix, an invalid Date", "1795236485", AnyReset, "yesterday", 12 * time.Second, true, true},
+		{"a year ahead", "1826858880", AnyReset, date, 366 * 24 * time.Hour, true, true},
+		{"more than a year ahead: a delta", "1826858881", AnyReset, date, 1826858881 * time.Second, false, true},
+		{"a year ago", "1763614080", AnyReset, date, -366 * 24 * time.Hour, true, true},
+		{"more than a year ago: a delta", "1763614079", AnyReset, date, 1763614079 * time.Second, false, true},
+		{"Unix, the Date is wrong", "1795236485", AnyReset, "Thu, 01 Jan 1970 00:00:00 GMT", 1795236485 * time.Second, false, true},
+		{"a delta, the Date is wrong", "60", AnyReset, "Thu, 01 Jan 1970 00:00:00 GMT", time.Minute, false, true},
+		{"Unix ms", "1795236485250", AnyReset, date, 5250 * time.Millisecond, false, true},
+		{"Unix ms, whole", "1795236485000", AnyReset, date, 5 * time.Second, false, true},
+		{"Unix ms, far away: a delta", "1995236485000", AnyReset, date, never, false, true},
+		{"Unix by hand", "1763614079", UnixSeconds, date, (1763614079 - unix) * time.Second, true, true},
+		{"Unix by hand, small", "60", UnixSeconds, date, (60 - unix) * time.Second, true, true},
+		{"Unix by hand, beyond all years", "9223372036854775807", UnixSeconds, date, never, true, true},
+		{"Unix ms by hand", "1795236485250", UnixMillis, date, 5250 * time.Millisecond, false, true},
+		{"Unix ms by hand, beyond all years", "9223372036854775807", UnixMillis, date, never, false, true},
+
+		// Dates.
+		{"IMF-fixdate", "Sat, 21 Nov 2026 04:48:19 GMT", AnyReset, date, 19 * time.Second, true, true},
+		{"rfc850-date", "Saturday, 21-Nov-26 04:48:19 GMT", AnyReset, date, 19 * time.Second, true, true},
+		{"asctime-date", "Sat Nov 21 04:48:19 2026", AnyReset, date, 19 * time.Second, true, true},
+		{"UTC", "Sat, 21 Nov 2026 04:48:19 UTC", AnyReset, date, 19 * time.Second, true, true},
+		{"UTC, as of RFC 850", "Saturday, 21-Nov-26 04:48:19 UTC", AnyReset, date, 19 * time.Second, true, true},
+		{"another zone by name", "Sat, 21 Nov 2026 04:48:19 CET", AnyReset, date, 0, false, false},
+		{"UTC after nothing", "soon UTC", AnyReset, date, 0, false, false},
+		{"an offset", "Sat, 21 Nov 2026 05:48:19 +0100", AnyReset, date, 19 * time.Second, true, true},
+		{"the Date ends in UTC", "1795236485", AnyReset, "Sat, 21 Nov 2026 04:48:00 UTC", 5 * time.Second, true, true},
+		{"RFC 3339", "2026-11-21T04:48:19Z", AnyReset, date, 19 * time.Second, true, true},
+		{"RFC 3339, offset", "2026-11-21T05:48:19+01:00", AnyReset, date, 19 * time.Second, true, true},
+		{"RFC 3339, fraction", "2026-11-21T04:48:19.5Z", AnyReset, date, 19500 * time.Millisecond, false, true},
+		{"without seconds", "2026-11-21T04:49Z", AnyReset, date, time.Minute, true, true},
+		{"offset without a colon", "2026-11-21T05:48:19+0100", AnyReset, date, 19 * time.Second, true, true},
+		{"Ruby", "2026-11-21 04:48:19 UTC", AnyReset, date, 19 * time.Second, true, true},
+		{"Ruby, offset", "2026-11-21 05:48:19 +0100", AnyReset, date, 19 * time.Second, true, true},
+		{"a date alone", "2026-11-21", AnyReset, date, 0, false, false},
+		{"JavaScript", "Sat Nov 21 2026 05:48:19 GMT+0100 (Central European Standard Time)", AnyReset, date, 19 * time.Second, true, true},
+		{"JavaScript without the name", "Sat Nov 21 2026 04:48:19 GMT+0000", AnyReset, date, 19 * time.Second, true, true},
+		{"a date, whatever the kind", "2026-11-21T04:48:19Z", DeltaMillis, date, 19 * time.Second, true, true},
+		{"a word", "soon", AnyReset, date, 0, false, false},
+		{"longer than any date", "2026-11-21T04:48:19." + strings.Repeat("0", 130) + "Z", AnyReset, date, 0, false, false},
+
+		// Durations of Go.
+		{"1s", "1s", AnyReset, date, time.Second, false, true},
+		{"6m0s", "6m0s", AnyReset, date, 6 * time.Minute, false, true},
+		{"12ms", "12ms", AnyReset, date, 12 * time.Millisecond, false, true},
+		{"600s", "600s", DeltaMillis, date, 10 * time.Minute, false, true},
+		{"a negative duration", "-1s", AnyReset, date, 0, false, false},
+		{"a signed duration", "+1s", AnyReset, date, 0, false, false},
+		{"too long a duration", "9999999h", AnyReset, date, 0, false, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := clock{header: http.Header{}, now: now}
+			if tt.date != "" {
+				c.header.Set("Date", tt.date)
+			}
+			d, ok := readDelay(tt.value, tt.kind, &c)
+			assert.Equal(t, tt.ok, ok)
+			assert.Equal(t, tt.want, d.d)
+			assert.Equal(t, tt.coarse, d.coarse)
+		})
+	}
+}
+
+// A second that is given as a whole may have been rounded down. What has passed is
+// zero, and stays so.
+func TestDelayReset(t *testing.T) {
+	tests := []struct {
+		d    delay
+		want time.Duration
+	}{
+		{delay{d: 5 * time.Second}, 5 * time.Second},
+		{delay{5 * time.Second, true}, 6 * time.Second},
+		{delay{0, true}, time.Second},
+		{delay{-1, true}, 0},
+		{delay{d: -time.Hour}, 0},
+		{delay{math.MinInt64, true}, 0},
+		{delay{math.MaxInt64, true}, math.MaxInt64},
+		{delay{math.MaxInt64 - time.Second + 1, true}, math.MaxInt64},
+	}
+	for _, tt := range tests {
+		assert.Equal(t, tt.want, tt.d.reset(), "%v", tt.d)
+	}
+}
+
+func TestParseDecimal(t *testing.T) {
+	tests := []struct {
+		s    string
+		want decimal
+		ok   bool
+	}{
+		{"0", decimal{}, true},
+		{"586.0", decimal{whole: 586, pointed: true}, true},
+		{"-27689", decimal{whole: 27689, negative: true}, true},
+		{"0.123456789987", decimal{fraction: 123456789, pointed: true}, true},
+		{"9223372036854775808.5", decimal{whole: math.MaxInt64, fraction: 5e8, pointed: true}, true},
+		{"--1", decimal{}, false},
+		{"1.-1", decimal{}, false},
+		{"1,5", decimal{}, false},
+		{"", decimal{}, false},
+		{"-", decimal{}, false},
+		{".", decimal{}, false},
+		{"٣", decimal{}, false},
+	}
+	for _, tt := range tests {
+		d, ok := parseDecimal(tt.s)
+		assert.Equal(t, tt.ok, ok, "%q", tt.s)
+		assert.Equal(t, tt.want, d, "%q", tt.s)
+	}
+}
+
+func TestDecimalTimes(t *testing.T) {
+	tests := []struct {
+		d    decimal
+		unit time.Duration
+		want time.Duration
+	}{
+		{decimal{whole: 1, fraction: 5e8}, time.Second, 1500 * time.Millisecond},
+		{decimal{whole: 1, fraction: 5e8}, time.Millisecond, 1500 * time.Microsecond},
+		{decimal{whole: 9223372036, fraction: 854775807}, time.Second, math.MaxInt64},
+		{decimal{whole: 9223372036, fraction: 999999999}, time.Second, math.MaxInt64},
+		{decimal{whole: 9223372036}, time.Second, 9223372036 * time.Second},
+		{decimal{whole: 9223372037}, time.Second, math.MaxInt64},
+		{decimal{whole: math.MaxInt64}, time.Millisecond, math.MaxInt64},
+	}
+	for _, tt := range tests {
+		assert.Equal(t, tt.want, tt.d.times(tt.unit), "%v", tt.d)
+	}
+}

@@ -1,0 +1,247 @@
+package quota
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+)
+
+// An account is small: it is what an idle partition costs, beside its key.
+func TestSizeOfAccount(t *testing.T) {
+	assert.LessOrEqual(t, unsafe.Sizeof(account{}), uintptr(300))
+}
+
+// admitAndSettle is one exchange with so many accounts.
+func admitAndSettle(n int) func() {
+	var accounts Accounts
+	o := accounts.Origin("https://api.example")
+	ask, report := &Ask{}, &Report{}
+	for i := range n {
+		name := fmt.Sprint("policy-", i)
+		ask.Claims = append(ask.Claims, Claim{Policy: name, Units: 1})
+		report.Figures = append(report.Figures, Figure{Policy: name, Available: 1 << 40, Window: time.Minute})
+		report.Terms = append(report.Terms, Terms{Policy: Policy{Name: name, Quota: 1 << 41, Window: time.Minute}})
+	}
+	ctx := context.Background()
+	var l Lease
+	return func() {
+		now := time.Now()
+		if err := o.Admit(ctx, now, ask, &l); err != nil {
+			panic(err)
+		}
+		o.Settle(now, &l, report)
+	}
+}
+
+// An exchange allocates nothing, however many accounts it concerns.
+func TestExchangeAllocatesNothing(t *testing.T) {
+	for _, n := range []int{0, 1, 3} {
+		exchange := admitAndSettle(n)
+		exchange()
+		assert.Zero(t, testing.AllocsPerRun(100, exchange), "%d accounts", n)
+	}
+}
+
+func BenchmarkAdmitSettle(b *testing.B) {
+	for _, n := range []int{0, 1, 3} {
+		b.Run(fmt.Sprintf("accounts=%d", n), func(b *testing.B) {
+			exchange := admitAndSettle(n)
+			b.ReportAllocs()
+			for b.Loop() {
+				exchange()
+			}
+		})
+	}
+	b.Run("parallel, accounts=1", func(b *testing.B) {
+		var accounts Accounts
+		o := accounts.Origin("https://api.example")
+		report := &Report{Figures: []Figure{{Policy: "api", Available: 1 << 40, Window: time.Minute}}}
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			ask := &Ask{Claims: []Claim{{Policy: "api", Units: 1}}}
+			var l Lease
+			for pb.Next() {
+				now := time.Now()
+				if err := o.Admit(context.Background(), now, ask, &l); err != nil {
+					b.Error(err)
+					return
+				}
+				o.Settle(now, &l, report)
+			}
+		})
+	})
+}
+
+// A million partitions of one origin cost no more per request than ten.
+func BenchmarkPartitions(b *testing.B) {
+	for _, n := range []int{10, 1_000_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			accounts := Accounts{MaxAccounts: -1}
+			o := accounts.Origin("https://api.example")
+			keys := make([]string, n)
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			ctx := context.Background()
+			var l Lease
+			report := &Report{Figures: make([]Figure, 1)}
+			exchange := func(key string) {
+				now := time.Now()
+				ask := Ask{Claims: []Claim{{Policy: "api", Key: key, Keyed: true, Units: 1}}}
+				if err := o.Admit(ctx, now, &ask, &l); err != nil {
+					b.Fatal(err)
+				}
+				report.Figures[0] = Figure{Policy: "api", Key: key, Keyed: true, Available: 1 << 40, Window: time.Hour}
+				o.Settle(now, &l, report)
+			}
+			for i := range keys {
+				keys[i] = fmt.Sprintf("user-%07d", i)
+				exchange(keys[i])
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			i := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				exchange(keys[i%n])
+				i += 7919
+			}
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(n), "B/partition")
+		})
+	}
+}
+
+func BenchmarkConcurrency(b *testing.B) {
+	c, err := NewConcurrency(ConcurrencyOptions{Permits: 1})
+	require.NoError(b, err)
+	b.ReportAllocs()
+	for b.Loop() {
+		l, err := c.TryAcquire(1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		l.Release()
+	}
+}
+
+func BenchmarkRate(b *testing.B) {
+	r := NewRate(rate.NewLimiter(rate.Inf, 1))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.TryAcquire(1); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// A memory is what the heap and the stacks take.
+type memory struct{ heap, stack float64 }
+
+func inUse() memory {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return memory{float64(m.HeapAlloc), float64(m.StackInuse)}
+}
+
+// waitInLine has n requests wait in one line, and be let go. It returns what
+// each of them costs, the heap and the stack of its goroutine apart, and how
+// long it took to let them all go.
+func waitInLine(b *testing.B, n int) (each memory, took time.Duration) {
+	var accounts Accounts
+	o := accounts.Origin("https://api.example")
+	tell := func(available int64) {
+		var l Lease
+		require.NoError(b, o.Admit(context.Background(), time.Now(), &Ask{Force: true}, &l))
+		o.Settle(time.Now(), &l, &Report{Figures: []Figure{{Policy: "api", Available: available, Window: time.Hour}}})
+	}
+	inLine := func() int {
+		o.guard.Lock()
+		defer o.guard.Unlock()
+		return o.byID[accountID{policy: "api"}].line.len()
+	}
+	tell(0)
+	tickets := make([]uint64, n)
+	var wg sync.WaitGroup
+	before, arrival := inUse(), time.Now()
+	for i := range n {
+		wg.Go(func() {
+			var l Lease
+			ask := Ask{Claims: []Claim{{Policy: "api", Units: 1}}, MaxQueue: -1, MaxDelay: 2 * time.Hour}
+			if err := o.Admit(context.Background(), arrival.Add(time.Duration(i)), &ask, &l); err != nil {
+				b.Error(err)
+				return
+			}
+			tickets[i] = l.ticket
+			o.Settle(time.Now(), &l, &Report{})
+		})
+	}
+	for inLine() < n {
+		runtime.Gosched()
+	}
+	after := inUse()
+	began := time.Now()
+	tell(int64(n))
+	wg.Wait()
+	took = time.Since(began)
+	for i := range tickets[1:] {
+		require.Less(b, tickets[i], tickets[i+1], "in place %d", i)
+	}
+	return memory{(after.heap - before.heap) / float64(n), (after.stack - before.stack) / float64(n)}, took
+}
+
+// Waiting costs little memory, and they are let go in the order of arrival.
+// The caller's own are the stack, the lease and the ask.
+func BenchmarkWaiters(b *testing.B) {
+	const n = 100_000
+	for b.Loop() {
+		each, took := waitInLine(b, n)
+		b.ReportMetric(each.heap, "heap-B/waiter")
+		b.ReportMetric(each.stack, "stack-B/waiter")
+		b.ReportMetric(float64(took.Nanoseconds())/n, "ns/waiter")
+	}
+}
+
+// A wait allocates little: who waits, and what wakes them.
+func TestWaiterAllocatesLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newConcurrency(t, 1)
+		wait := func() {
+			held, err := c.TryAcquire(1)
+			if err != nil {
+				panic(err)
+			}
+			done := make(chan struct{})
+			go func() {
+				l, err := c.Acquire(context.Background(), 1)
+				if err != nil {
+					panic(err)
+				}
+				l.Release()
+				close(done)
+			}()
+			synctest.Wait()
+			held.Release()
+			<-done
+		}
+		wait()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		const n = 1_000
+		for range n {
+			wait()
+		}
+		runtime.ReadMemStats(&after)
+		bytes := (after.TotalAlloc - before.TotalAlloc) / n
+		assert.Less(t, bytes, uint64(2<<10), "bytes allocated in all for two leases and a wait")
+	})
+}

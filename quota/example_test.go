@@ -1,0 +1,87 @@
+package quota_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/headway-go/headway/quota"
+	"golang.org/x/time/rate"
+)
+
+// A client that is not an HTTP client asks before it works, and tells what the
+// server said.
+func Example() {
+	var accounts quota.Accounts
+	origin := accounts.Origin("smtp://mail.example")
+	ctx := context.Background()
+	ask := quota.Ask{
+		Claims:   []quota.Claim{{Policy: "mails", Units: 1}},
+		MaxDelay: quota.NoDelay, // be refused rather than wait
+	}
+
+	left := int64(2)
+	for range 4 {
+		var lease quota.Lease
+		now := time.Now()
+		if err := origin.Admit(ctx, now, &ask, &lease); err != nil {
+			var refusal *quota.Refusal
+			if errors.As(err, &refusal) {
+				fmt.Println("refused:", refusal.Reason, "of", refusal.Policy)
+			}
+			continue
+		}
+		fmt.Println("sent")
+		left--
+		origin.Settle(now, &lease, &quota.Report{
+			Figures: []quota.Figure{{Policy: "mails", Available: left, Window: time.Minute}},
+		})
+		lease.Release()
+	}
+	// Output:
+	// sent
+	// sent
+	// refused: quota exhausted of mails
+	// refused: quota exhausted of mails
+}
+
+func ExampleNewConcurrency() {
+	limiter, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	one, _ := limiter.TryAcquire(1)
+	two, _ := limiter.TryAcquire(1)
+	_, err = limiter.TryAcquire(1)
+	fmt.Println(err)
+	one.Release()
+	fmt.Println(limiter.Available(), "free")
+	two.Release()
+	fmt.Println(limiter.Available(), "free")
+	// Output:
+	// quota: not admitted: own limit
+	// 1 free
+	// 2 free
+}
+
+func ExampleNewRate() {
+	// Three at once, then one each hour.
+	limiter := quota.NewRate(rate.NewLimiter(rate.Every(time.Hour), 3))
+	for range 4 {
+		if _, err := limiter.TryAcquire(1); err != nil {
+			fmt.Println("come back later")
+			continue
+		}
+		fmt.Println("go")
+	}
+	_, err := limiter.TryAcquire(4)
+	fmt.Println(err)
+	// Output:
+	// go
+	// go
+	// go
+	// come back later
+	// quota: number of permits out of range
+}

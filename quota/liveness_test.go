@@ -1,0 +1,410 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"golang.org/x/time/rate"
+)
+
+// A scene is one run of arbitrary callers against an arbitrary server, both of
+// which take what they do from a tape.
+type scene struct {
+	t        *testing.T
+	tape     *tape
+	accounts *Accounts
+	origins  []*Origin
+	conc     *Concurrency
+	rate     *Rate
+	both     Limiter
+
+	mu       sync.Mutex
+	problems []string
+}
+
+// A tape is a source of choices; where it ends, it goes on with zeros.
+type tape struct {
+	mu   sync.Mutex
+	data []byte
+}
+
+func (tp *tape) next() byte {
+	tp.mu.Lock()
+	defer tp.mu.Unlock()
+	if len(tp.data) == 0 {
+		return 0
+	}
+	b := tp.data[0]
+	tp.data = tp.data[1:]
+	return b
+}
+
+func (tp *tape) pick(n int) int { return int(tp.next()) % n }
+
+func (tp *tape) one(of ...time.Duration) time.Duration { return of[tp.pick(len(of))] }
+
+// bothOf is a limiter of several, in the order of their ranks.
+type bothOf struct {
+	Limiter
+	all []gate
+}
+
+func (b bothOf) gates() []gate { return b.all }
+
+func (p *scene) problem(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.problems) < 5 {
+		p.problems = append(p.problems, fmt.Sprintf(format, args...))
+	}
+}
+
+var scenePolicies = []string{"", "a", "b", "c"}
+
+// live plays the tape and returns what went wrong.
+func live(t *testing.T, data []byte) []string {
+	p := &scene{t: t, tape: &tape{data: data}}
+	synctest.Test(t, func(t *testing.T) { p.run(t) })
+	return p.problems
+}
+
+func (p *scene) run(t *testing.T) {
+	p.accounts = &Accounts{jitter: func() float64 { return 0.5 }, MaxAccounts: 3 + p.tape.pick(6)}
+	p.origins = []*Origin{p.accounts.Origin("one"), p.accounts.Origin("two")}
+	p.conc, _ = NewConcurrency(ConcurrencyOptions{Permits: 1 + int64(p.tape.pick(3))})
+	p.rate = NewRate(rate.NewLimiter(rate.Limit(1+p.tape.pick(5)), 1+p.tape.pick(3)))
+	p.both = bothOf{Limiter: p.conc, all: []gate{p.conc, p.rate}}
+
+	var callers sync.WaitGroup
+	n := 2 + p.tape.pick(14)
+	over := make(chan struct{})
+	for i := range n {
+		c := p.caller()
+		callers.Go(func() { c.run(t.Context(), i) })
+	}
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			case <-time.After(97*time.Millisecond + 13*time.Nanosecond):
+			}
+			synctest.Wait()
+			for _, problem := range p.stuck() {
+				p.problem("%s", problem)
+			}
+		}
+	})
+	callers.Wait()
+	close(over)
+	watch.Wait()
+	synctest.Wait()
+	p.atRest()
+}
+
+// A gateOf is a gate with its name, for messages.
+type gateOf struct {
+	name string
+	gate gate
+}
+
+func (p *scene) gates() (gs []gateOf) {
+	for i, o := range p.origins {
+		gs = append(gs, gateOf{fmt.Sprint("root of ", i), &o.root})
+		for name, s := range o.scopes {
+			gs = append(gs, gateOf{fmt.Sprintf("scope %q of %d", name, i), &s.base})
+		}
+		for id, a := range o.byID {
+			gs = append(gs, gateOf{fmt.Sprintf("%+v of %d", id, i), a})
+		}
+	}
+	return append(gs, gateOf{"concurrency", p.conc}, gateOf{"rate", p.rate})
+}
+
+// stuck checks the invariant of line at a moment at which everybody waits: of
+// every line the first has been woken, or the timer is armed, or units are out
+// whose release will look. And none could go that is not let go.
+func (p *scene) stuck() (problems []string) {
+	for _, o := range p.origins {
+		o.guard.Lock()
+		defer o.guard.Unlock()
+	}
+	p.conc.guard.Lock()
+	defer p.conc.guard.Unlock()
+	p.rate.guard.Lock()
+	defer p.rate.guard.Unlock()
+	now := time.Now()
+	for _, g := range p.gates() {
+		if problem := broken(g.gate, now); problem != "" {
+			problems = append(problems, g.name+": "+problem)
+		}
+	}
+	return problems
+}
+
+// broken says how the line of a gate breaks the invariant that nobody is
+// stranded; "" if it does not. The gate's guard is held, and everybody waits.
+func broken(g gate, now time.Time) string {
+	l := *g.queue()
+	if l == nil {
+		return ""
+	}
+	w := l.first()
+	switch {
+	case w == nil:
+		return "an empty line is kept"
+	case l.woken != nil:
+		return "" // it has been told, and will look
+	case !l.armed.IsZero() && l.armed.Before(now):
+		return "the timer should have rung"
+	case l.armed.IsZero() && !out(g):
+		return "nobody is woken, no timer is armed, and nothing is out"
+	}
+	for i, w := range l.waiters.ws {
+		if int(w.index) != i || w.line != l {
+			return "a waiter is not where it thinks it is"
+		}
+	}
+	if v := g.look(now, w.units); v.ok {
+		return fmt.Sprintf("the first could go, and is told only in %v", l.armed.Sub(now))
+	}
+	return ""
+}
+
+// out reports whether units are out whose release will look at the line.
+func out(g gate) bool {
+	switch g := g.(type) {
+	case *Concurrency:
+		return g.permits.out > 0
+	case *account:
+		return g.held > 0
+	}
+	return false
+}
+
+// atRest checks that nothing is left when all the work is done.
+func (p *scene) atRest() {
+	for _, g := range p.gates() {
+		if l := *g.gate.queue(); l != nil {
+			p.problem("%s: a line of %d is left", g.name, l.len())
+		}
+		if a, ok := g.gate.(*account); ok {
+			// What was settled in the window before may be counted for a moment more.
+			if a.held != 0 || a.inflight != 0 || a.pins != 0 {
+				p.problem("%s: held %d, in flight %d, pins %d", g.name, a.held, a.inflight, a.pins)
+			}
+		}
+	}
+	for i, o := range p.origins {
+		for name, s := range o.scopes {
+			if s.out != 0 || len(s.young) != 0 {
+				p.problem("scope %q of %d: %d out, %d young", name, i, s.out, len(s.young))
+			}
+		}
+		if len(o.Policies()) > maxPolicies {
+			p.problem("%d policies", len(o.Policies()))
+		}
+	}
+	if p.conc.permits.out != 0 {
+		p.problem("concurrency: %d out", p.conc.permits.out)
+	}
+}
+
+// A call is what one caller does, and how the server answers.
+type call struct {
+	p        *scene
+	start    time.Duration
+	origin   *Origin
+	ask      Ask
+	deadline time.Duration // 0: none
+	cancel   time.Duration // 0: never
+	work     time.Duration // until the answer
+	body     time.Duration // until the release
+	how      int           // settled, released, cancelled
+	report   Report
+	again    int // times it is done
+}
+
+func (p *scene) caller() *call {
+	tp := p.tape
+	c := &call{
+		p: p, start: tp.one(0, 0, 0, ms, sec, 3*sec, 11*sec), origin: p.origins[tp.pick(8)/7],
+		work:  tp.one(0, ms, 40*ms, 40*ms, sec, 3*sec, mins),
+		body:  tp.one(0, 0, ms, sec, 20*sec),
+		how:   tp.pick(8),
+		again: 1 + tp.pick(3),
+	}
+	c.ask = Ask{
+		Scope:    []string{"", "", "s"}[tp.pick(3)],
+		MaxDelay: tp.one(0, 0, 0, sec, 10*sec, NoDelay),
+		MaxQueue: []int{0, 0, 0, 1, -1}[tp.pick(5)],
+		Priority: []int{0, 0, 0, 1}[tp.pick(4)],
+		Force:    tp.pick(12) == 11,
+		Limiter:  []Limiter{nil, nil, nil, p.conc, p.rate, p.both}[tp.pick(6)],
+	}
+	for range tp.pick(4) {
+		i := tp.pick(len(scenePolicies))
+		c.ask.Claims = append(c.ask.Claims, Claim{
+			Policy: scenePolicies[i],
+			Keyed:  tp.pick(4) == 3, Key: []string{"", "k"}[tp.pick(2)],
+			Units: []int64{1, 1, 1, 2, 0, 50}[tp.pick(6)],
+		})
+	}
+	c.ask.Claims = once(c.ask.Claims)
+	if tp.pick(3) == 2 {
+		c.deadline = tp.one(ms, 500*ms, sec, 5*sec, 30*sec)
+	}
+	if tp.pick(4) == 3 {
+		c.cancel = tp.one(ms, 20*ms, sec, 4*sec)
+	}
+	if tp.pick(5) == 4 {
+		c.ask.Held = func(Refusal) { time.Sleep(ms) }
+	}
+	c.report = p.report()
+	return c
+}
+
+// once keeps one claim of each policy.
+func once(cs []Claim) (kept []Claim) {
+	seen := make(map[string]bool)
+	for _, c := range cs {
+		if !seen[c.Policy] {
+			seen[c.Policy] = true
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+func (p *scene) report() (r Report) {
+	tp := p.tape
+	r.Outcome = []Outcome{Answered, Answered, Answered, Answered, Lost, Unsent}[tp.pick(6)]
+	r.Refused = tp.pick(4) == 3
+	units := []string{"", "", UnitContentBytes, UnitConcurrentRequests, "furlongs"}
+	for i := range tp.pick(4) {
+		keyed, key := tp.pick(4) == 3, []string{"", "k"}[tp.pick(2)]
+		switch what := tp.pick(4); {
+		case what < 3:
+			r.Figures = append(r.Figures, Figure{
+				Policy: scenePolicies[i], Keyed: keyed, Key: key,
+				Available: []int64{0, 0, 1, 2, 10, None, 1 << 62}[tp.pick(7)],
+				Window:    tp.one(-1, 0, sec, sec, 5*sec, 30*sec, time.Hour, 1<<62),
+			})
+		}
+		if tp.pick(3) == 2 {
+			r.Terms = append(r.Terms, Terms{
+				Policy: Policy{
+					Name: scenePolicies[i], Keyed: keyed, Unit: units[tp.pick(5)],
+					Quota:  []int64{0, 1, 2, 10}[tp.pick(4)],
+					Window: tp.one(0, sec, 10*sec, time.Hour),
+				},
+				Key: key,
+			})
+		}
+	}
+	if tp.pick(5) == 4 {
+		r.Pause = tp.one(0, sec, 7*sec, 30*sec, 1<<62)
+		r.Reach = []Reach{ReachNamed, ReachOrigin}[tp.pick(2)]
+	}
+	return r
+}
+
+func (c *call) run(ctx context.Context, i int) {
+	time.Sleep(c.start)
+	for range c.again {
+		c.once(ctx, i)
+	}
+}
+
+func (c *call) once(ctx context.Context, i int) {
+	if c.deadline > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.deadline)
+		defer cancel()
+	}
+	if c.cancel > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer time.AfterFunc(c.cancel, cancel).Stop()
+	}
+	var lease Lease
+	began := time.Now()
+	err := c.origin.Admit(ctx, began, &c.ask, &lease)
+	most := c.ask.MaxDelay
+	switch {
+	case most == 0:
+		most = DefaultMaxDelay
+	case most < 0 || c.ask.Force:
+		most = 0
+	}
+	if c.ask.Held != nil {
+		most += ms // what the hook takes is its own time
+	}
+	if waited := time.Since(began); waited > most {
+		c.p.problem("caller %d waited %v, at most %v", i, waited, most)
+	}
+	if err != nil {
+		var r *Refusal
+		if !errors.As(err, &r) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+			c.p.problem("caller %d: %v", i, err)
+		}
+		if r != nil && (r.RetryAfter < 0 || r.Reason == 0 || r.Cause == 0) {
+			c.p.problem("caller %d: %+v", i, *r)
+		}
+		return
+	}
+	time.Sleep(c.work)
+	switch c.how {
+	case 6:
+		lease.Cancel()
+		return
+	case 7: // never settled
+	default:
+		c.origin.Settle(time.Now(), &lease, &c.report)
+	}
+	time.Sleep(c.body)
+	lease.Release()
+}
+
+// Nobody is stranded: whatever servers say and callers do, everybody is let go
+// or refused in time, and at the end nothing is left.
+func TestLiveness(t *testing.T) {
+	const runs = 250
+	for seed := range uint64(runs) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		data := make([]byte, 200+r.IntN(800))
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		if problems := live(t, data); len(problems) > 0 {
+			assert.Fail(t, "somebody or something is left", "seed %d: %q", seed, problems)
+			return
+		}
+	}
+}
+
+func FuzzLiveness(f *testing.F) {
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		data := make([]byte, 400)
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 4096 {
+			return
+		}
+		assert.Empty(t, live(t, data))
+	})
+}

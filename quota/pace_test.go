@@ -1,0 +1,98 @@
+package quota
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// The back-off doubles from a second to a minute, and jitter only adds.
+func TestBackOff(t *testing.T) {
+	tests := []struct {
+		n        uint8
+		least    time.Duration
+		mostly   time.Duration
+		withHalf time.Duration
+	}{
+		{0, sec, 1250 * ms, 1125 * ms},
+		{1, sec, 1250 * ms, 1125 * ms},
+		{2, 2 * sec, 2500 * ms, 2250 * ms},
+		{3, 4 * sec, 5 * sec, 4500 * ms},
+		{4, 8 * sec, 10 * sec, 9 * sec},
+		{5, 16 * sec, 20 * sec, 18 * sec},
+		{6, 32 * sec, 40 * sec, 36 * sec},
+		{7, 48 * sec, 60 * sec, 54 * sec},
+		{63, 48 * sec, 60 * sec, 54 * sec},
+		{255, 48 * sec, 60 * sec, 54 * sec},
+	}
+	for _, tt := range tests {
+		assert.Equal(t, tt.least, backOff(tt.n, 0), "refusal %d", tt.n)
+		assert.Equal(t, tt.withHalf, backOff(tt.n, 0.5), "refusal %d", tt.n)
+		most := backOff(tt.n, math.Nextafter(1, 0))
+		assert.LessOrEqual(t, most, tt.mostly, "refusal %d", tt.n)
+		assert.Greater(t, most, tt.mostly-ms, "refusal %d", tt.n)
+	}
+}
+
+// However many refusals there are in a row, the wait is between 1 s and 1 min.
+func TestBackOffCountSaturates(t *testing.T) {
+	a := newLedger()
+	now := instant(0)
+	for i := range 300 {
+		a.backOff(now, now, 0)
+		again, why := a.ready(now, 1)
+		wait := time.Duration(again - now)
+		assert.Equal(t, ReasonBackOff, why)
+		assert.GreaterOrEqual(t, wait, sec, "refusal %d", i)
+		assert.LessOrEqual(t, wait, mins, "refusal %d", i)
+		if i > 6 {
+			assert.Equal(t, 48*sec, wait, "refusal %d", i)
+		}
+		now = again
+	}
+}
+
+func TestPatience(t *testing.T) {
+	assert.Equal(t, sec, patience(0))
+	assert.Equal(t, sec, patience(1))
+	assert.Equal(t, 32*sec, patience(6))
+	assert.LessOrEqual(t, patience(math.MaxUint8), mins)
+}
+
+func TestInstantSaturates(t *testing.T) {
+	assert.Equal(t, never, never.add(1))
+	assert.Equal(t, never, never.add(math.MaxInt64))
+	assert.Equal(t, never, instant(1).add(math.MaxInt64))
+	assert.Equal(t, never-1, never.add(-1))
+	assert.Equal(t, instant(-1), instant(0).add(-1))
+}
+
+// Ends that whole seconds cannot tell apart are of one window.
+func TestSameWindow(t *testing.T) {
+	tests := []struct {
+		x, y instant
+		want bool
+	}{
+		{0, 0, true},
+		{0, instant(sec), true},
+		{instant(sec), 0, true},
+		{0, instant(sec) + 1, false},
+		{never, never, true},
+		{never, 0, false},
+		{0, never, false},
+	}
+	for _, tt := range tests {
+		assert.Equal(t, tt.want, plain.sameWindow(tt.x, tt.y), "%d and %d", tt.x, tt.y)
+	}
+}
+
+// A request may be on its way for two trips after its window: at least 10 ms,
+// at most a second.
+func TestGrace(t *testing.T) {
+	assert.Equal(t, 10*ms, plain.grace(0))
+	assert.Equal(t, 10*ms, plain.grace(-sec))
+	assert.Equal(t, 80*ms, plain.grace(40*ms))
+	assert.Equal(t, sec, plain.grace(time.Hour))
+}

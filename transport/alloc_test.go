@@ -1,0 +1,33 @@
+//go:build !race
+
+package transport_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/transport"
+)
+
+// A Shaper over a server that says nothing of quota allocates nothing; one that
+// reads the same policy over and over does not parse it again. (The race detector
+// makes sync.Pool forget, so that there is no counting under it.)
+func TestAllocations(t *testing.T) {
+	resp := &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/plain"}}, Body: http.NoBody}
+	base := roundTripper(func(*http.Request) (*http.Response, error) { return resp, nil })
+	count := func(h http.Header) float64 {
+		s := &transport.Shaper{Base: base}
+		resp.Header = h
+		req := getItems(context.Background())
+		return testing.AllocsPerRun(200, func() { _, _ = s.RoundTrip(req) })
+	}
+	assert.Zero(t, count(http.Header{"Content-Type": {"text/plain"}}))
+	assert.Zero(t, count(http.Header{"Ratelimit-Policy": {`"api";q=1000000;w=60`}}))
+	assert.LessOrEqual(t, count(http.Header{
+		"Ratelimit":        {`"api";a=1000000;w=60`},
+		"Ratelimit-Policy": {`"api";q=1000000;w=60`},
+	}), 12.0)
+}

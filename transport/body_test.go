@@ -1,0 +1,214 @@
+package transport_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+)
+
+// limited returns a Shaper with a limit on concurrency over a server that
+// answers with the status and body, and the limit.
+func limited(t *testing.T, status int, body io.ReadCloser) (*transport.Shaper, *quota.Concurrency) {
+	c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
+	require.NoError(t, err)
+	return &transport.Shaper{
+		Base: newServer(func(req *http.Request) (*http.Response, error) {
+			resp, err := says(status)(req)
+			resp.Body = body
+			return resp, err
+		}),
+		Limits:   func(*http.Request) quota.Limiter { return c },
+		MaxDelay: transport.NoDelay,
+	}, c
+}
+
+// A permit is held until the body of the response ends: at its end, at an error,
+// or when it is closed, and it comes back once.
+func TestPermitEndsWithBody(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		body func() io.ReadCloser
+		end  func(t *testing.T, body io.ReadCloser)
+	}{
+		{"read to its end", content, func(t *testing.T, body io.ReadCloser) {
+			got, err := io.ReadAll(body)
+			assert.NoError(t, err)
+			assert.Equal(t, "content", string(got))
+		}},
+		{"end with the last bytes", func() io.ReadCloser {
+			return io.NopCloser(iotest.DataErrReader(strings.NewReader("content")))
+		}, func(t *testing.T, body io.ReadCloser) {
+			n, err := body.Read(make([]byte, 100))
+			assert.Equal(t, 7, n)
+			assert.Equal(t, io.EOF, err)
+		}},
+		{"error", func() io.ReadCloser { return io.NopCloser(iotest.ErrReader(errBroken)) }, func(t *testing.T, body io.ReadCloser) {
+			_, err := body.Read(make([]byte, 1))
+			assert.True(t, err == errBroken, "the error is not the body's own")
+		}},
+		{"closed unread", content, func(t *testing.T, body io.ReadCloser) { assert.NoError(t, body.Close()) }},
+		{"closed twice", content, func(t *testing.T, body io.ReadCloser) {
+			assert.NoError(t, body.Close())
+			assert.NoError(t, body.Close())
+		}},
+		{"read to its end and closed", content, func(t *testing.T, body io.ReadCloser) {
+			_, _ = io.Copy(io.Discard, body)
+			_, _ = body.Read(make([]byte, 1))
+			assert.NoError(t, body.Close())
+		}},
+		{"close fails", func() io.ReadCloser { return &failingCloser{strings.NewReader("")} }, func(t *testing.T, body io.ReadCloser) {
+			assert.True(t, body.Close() == errBroken, "the error is not the body's own")
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, c := limited(t, 200, tt.body())
+			other, err := c.TryAcquire(1) // would be given back by whoever releases twice
+			require.NoError(t, err)
+			resp, err := s.RoundTrip(getItems(t.Context()))
+			require.NoError(t, err)
+			assert.Zero(t, c.Available())
+			_, err = s.RoundTrip(getItems(t.Context()))
+			var rejected *transport.RejectedError
+			if assert.ErrorAs(t, err, &rejected) {
+				assert.Equal(t, transport.ReasonOwnLimit, rejected.Reason)
+			}
+			tt.end(t, resp.Body)
+			assert.EqualValues(t, 1, c.Available())
+			other.Release()
+			assert.EqualValues(t, 2, c.Available())
+		})
+	}
+}
+
+func content() io.ReadCloser { return io.NopCloser(strings.NewReader("content")) }
+
+type failingCloser struct{ io.Reader }
+
+func (*failingCloser) Close() error { return errBroken }
+
+// Where there is no body to end, nothing is held beyond RoundTrip.
+func TestNoBodyHoldsNoPermit(t *testing.T) {
+	for name, body := range map[string]io.ReadCloser{"NoBody": http.NoBody, "nil": nil} {
+		t.Run(name, func(t *testing.T) {
+			s, c := limited(t, 204, body)
+			resp, err := s.RoundTrip(getItems(t.Context()))
+			require.NoError(t, err)
+			assert.Equal(t, body, resp.Body)
+			assert.EqualValues(t, 2, c.Available())
+		})
+	}
+	t.Run("error", func(t *testing.T) {
+		for _, err := range []error{errBroken, errors.New("another")} {
+			s, c := limited(t, 200, nil)
+			s.Base = newServer(fails(err))
+			_, got := s.RoundTrip(getItems(t.Context()))
+			assert.True(t, got == err)
+			assert.EqualValues(t, 2, c.Available())
+		}
+	})
+	t.Run("panic of Base", func(t *testing.T) {
+		s, c := limited(t, 200, nil)
+		s.Base = roundTripper(func(*http.Request) (*http.Response, error) { panic(boom) })
+		assert.PanicsWithValue(t, boom, func() { _, _ = s.RoundTrip(getItems(t.Context())) })
+		assert.EqualValues(t, 2, c.Available())
+	})
+}
+
+// The body is wrapped only where its end must be known: not by a limit on rate,
+// not by quotas in requests.
+func TestBodyIsNotWrapped(t *testing.T) {
+	body := content()
+	s, _ := limited(t, 200, body)
+	s.Limits = nil
+	resp, err := s.RoundTrip(getItems(t.Context()))
+	require.NoError(t, err)
+	assert.Equal(t, body, resp.Body)
+}
+
+// A conn is the body of a response with the status 101, as net/http makes it.
+type conn struct {
+	bytes.Buffer
+	closed, closedWrite int
+}
+
+func (c *conn) Close() error      { c.closed++; return nil }
+func (c *conn) CloseWrite() error { c.closedWrite++; return nil }
+
+// "On a 101 Switching Protocols response, Body also implements io.Writer"
+// (http.Response), and in net/http CloseWrite, which httputil.ReverseProxy calls.
+// It stays so, and the permit is held until the connection is closed: the end of
+// what the server sends is not the end of it.
+func TestUpgradedBody(t *testing.T) {
+	c := &conn{}
+	s, limit := limited(t, http.StatusSwitchingProtocols, c)
+	resp, err := s.RoundTrip(getItems(t.Context()))
+	require.NoError(t, err)
+	body, ok := resp.Body.(io.ReadWriteCloser)
+	require.True(t, ok, "the body has lost its Write")
+	assert.EqualValues(t, 1, limit.Available())
+
+	_, err = body.Write([]byte("ping"))
+	assert.NoError(t, err)
+	got := make([]byte, 4)
+	_, err = io.ReadFull(body, got)
+	assert.NoError(t, err)
+	assert.Equal(t, "ping", string(got))
+	_, err = body.Read(got)
+	assert.Equal(t, io.EOF, err)
+	assert.EqualValues(t, 1, limit.Available(), "released at the end of what the server sent")
+
+	half, ok := resp.Body.(interface{ CloseWrite() error })
+	if assert.True(t, ok, "the body has lost its CloseWrite") {
+		assert.NoError(t, half.CloseWrite())
+		assert.Equal(t, 1, c.closedWrite)
+		assert.EqualValues(t, 1, limit.Available(), "released by closing half of it")
+	}
+	assert.NoError(t, body.Close())
+	assert.NoError(t, body.Close())
+	assert.Equal(t, 2, c.closed)
+	assert.EqualValues(t, 2, limit.Available())
+}
+
+// A connection that is upgraded by a real server works through a Shaper that
+// holds a permit for it.
+func TestUpgradeOverNetwork(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if !assert.NoError(t, err) {
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		_ = rw.Flush()
+		_, _ = io.CopyN(conn, rw, 4)
+	}))
+	defer srv.Close()
+	s, limit := limited(t, 0, nil)
+	s.Base = srv.Client().Transport
+	req := newRequest(t.Context(), "GET", srv.URL)
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", "echo")
+	resp, err := s.RoundTrip(req)
+	require.NoError(t, err)
+	require.Equal(t, 101, resp.StatusCode)
+	body := resp.Body.(io.ReadWriteCloser)
+	_, err = body.Write([]byte("ping"))
+	require.NoError(t, err)
+	got, err := io.ReadAll(body)
+	assert.NoError(t, err)
+	assert.Equal(t, "ping", string(got))
+	assert.EqualValues(t, 1, limit.Available())
+	assert.NoError(t, body.Close())
+	assert.EqualValues(t, 2, limit.Available())
+}

@@ -1,0 +1,98 @@
+package transport_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/partition"
+	"github.com/headway-go/headway/transport"
+)
+
+// WithNoDelay refuses what cannot go at once, whatever MaxDelay says; others wait.
+func TestWithNoDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer(limit(`"api";a=1;w=60`), says(200))
+		s := &transport.Shaper{Base: srv, MaxDelay: time.Hour}
+		pass(t, s, getItems(t.Context()))
+		ctx := transport.WithNoDelay(t.Context())
+		pass(t, s, getItems(ctx))
+		assert.Equal(t, transport.ReasonExhausted, refusal(t, s, getItems(ctx)).Reason)
+		assert.Equal(t, 60*time.Second+guard(0), delay(t, s, getItems(t.Context())))
+	})
+}
+
+// WithBypass lets a request pass; it counts as any other, and its answer is read.
+func TestWithBypass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer(limit(`"api";a=2;w=60`), says(200), says(200), limit(`"api";a=0;w=100`), says(200))
+		s := &transport.Shaper{Base: srv, MaxQueue: 1}
+		ctx := transport.WithBypass(t.Context())
+		pass(t, s, getItems(t.Context()))
+		pass(t, s, getItems(ctx))
+		pass(t, s, getItems(t.Context()))
+		assert.Equal(t, transport.ReasonExhausted, refusal(t, s, getItems(transport.WithNoDelay(t.Context()))).Reason)
+		assert.Zero(t, delay(t, s, getItems(ctx)))
+		assert.Equal(t, 100*time.Second+guard(0), delay(t, s, getItems(t.Context())))
+	})
+	bubble(t, "own limits", func(t *testing.T) {
+		s := &transport.Shaper{Base: stillServer(), Limits: busy(t)}
+		assert.Zero(t, delay(t, s, getItems(transport.WithBypass(t.Context()))))
+	})
+	bubble(t, "retry after", func(t *testing.T) {
+		s := &transport.Shaper{Base: newServer(says(503, "Retry-After", "600"))}
+		pass(t, s, getItems(t.Context()))
+		assert.Zero(t, delay(t, s, getItems(transport.WithBypass(t.Context()))))
+	})
+	bubble(t, "and no delay", func(t *testing.T) {
+		s := &transport.Shaper{Base: newServer(limit(`"api";a=0;w=60`))}
+		pass(t, s, getItems(t.Context()))
+		assert.Zero(t, delay(t, s, getItems(transport.WithNoDelay(transport.WithBypass(t.Context())))))
+	})
+}
+
+// Options add up, keep what else the context holds, and do not reach the context
+// that they were derived from.
+func TestOptionsAddUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var own, whole int
+		s := &transport.Shaper{
+			Base:  newServer(limit(`"api";a=0;w=60`), says(200)),
+			Trace: &transport.Trace{Rejected: func(transport.RejectedInfo) { whole++ }},
+		}
+		base := partition.WithUserID(t.Context(), "alice")
+		ctx := transport.WithNoDelay(base)
+		ctx = transport.WithTrace(ctx, &transport.Trace{Rejected: func(transport.RejectedInfo) { own++ }})
+		ctx = transport.WithPriority(ctx, 7)
+		assert.Equal(t, "alice", partition.UserID(ctx))
+		pass(t, s, getItems(base))
+		refusal(t, s, getItems(ctx))
+		assert.Equal(t, []int{1, 1}, []int{own, whole})
+
+		// The last Trace of a context is the one.
+		refusal(t, s, getItems(transport.WithTrace(ctx, nil)))
+		assert.Equal(t, []int{1, 2}, []int{own, whole})
+		assert.Equal(t, 60*time.Second+guard(0), delay(t, s, getItems(base)))
+		assert.Equal(t, []int{1, 2}, []int{own, whole})
+	})
+}
+
+// WithPriority is the order in line; those of one priority go as they came.
+func TestWithPriority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer(limit(`"api";a=0;w=10`))
+		s := &transport.Shaper{Base: srv, MaxDelay: time.Hour}
+		pass(t, s, getItems(t.Context()))
+		for i, priority := range []int{0, -1, 5, 0, 1 << 40, 5, -1 << 40, 0} {
+			ctx := context.WithValue(transport.WithPriority(t.Context(), priority), place{}, i)
+			go pass(t, s, getItems(ctx))
+			synctest.Wait()
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(10 * time.Minute)
+		assert.Equal(t, []any{4, 2, 5, 0, 3, 7, 1, 6}, order(srv))
+	})
+}

@@ -1,0 +1,80 @@
+package transport_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/parse"
+	"github.com/headway-go/headway/transport"
+)
+
+// Whatever form a server speaks, what it says is used up is waited for.
+func TestDialects(t *testing.T) {
+	const guard = time.Millisecond
+	for _, tt := range []struct {
+		name   string
+		fields func(now time.Time) []string
+		want   time.Duration
+	}{
+		{"editor's draft", func(time.Time) []string { return []string{"RateLimit", `"api";a=0;w=7`} }, 7*time.Second + guard},
+		{"-08 to -11", func(time.Time) []string { return []string{"RateLimit", `"api";r=0;t=7`} }, 7*time.Second + guard},
+		{"-07", func(time.Time) []string { return []string{"RateLimit", `limit=10, remaining=0, reset=7`} }, 7*time.Second + guard},
+		{"-06", func(time.Time) []string {
+			return []string{"RateLimit-Limit", "10", "RateLimit-Remaining", "0", "RateLimit-Reset", "7"}
+		}, 7*time.Second + guard},
+		{"delta", func(time.Time) []string {
+			return []string{"X-RateLimit-Limit", "10", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "7"}
+		}, 7*time.Second + guard},
+		{"a Unix time by a clock that is 90 s ahead", func(now time.Time) []string {
+			server := now.Add(90 * time.Second)
+			return []string{
+				"Date", server.UTC().Format(http.TimeFormat),
+				"X-RateLimit-Limit", "10", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", fmt.Sprint(server.Unix() + 7),
+			}
+		}, 8*time.Second + guard}, // the end of that second
+	} {
+		bubble(t, tt.name, func(t *testing.T) {
+			time.Sleep(26 * 365 * 24 * time.Hour) // to a time that is a Unix time
+			s := &transport.Shaper{Base: newServer(says(200, tt.fields(time.Now())...), says(200))}
+			pass(t, s, getItems(t.Context()))
+			assert.Equal(t, tt.want, delay(t, s, getItems(t.Context())))
+		})
+	}
+}
+
+// limit=100, then 10, then 0 is one account (draft -07, Appendix B.2.2).
+func TestUnnamedAccountIsOne(t *testing.T) {
+	bubble(t, "one account", func(t *testing.T) {
+		s := &transport.Shaper{Base: newServer(
+			says(200, "RateLimit", "limit=100, remaining=99, reset=60"),
+			says(200, "RateLimit", "limit=10, remaining=9, reset=60"),
+			says(200, "RateLimit", "limit=0, remaining=0, reset=60"),
+			says(200),
+		)}
+		for range 3 {
+			pass(t, s, getItems(t.Context()))
+		}
+		assert.Equal(t, time.Minute+time.Millisecond, delay(t, s, getItems(t.Context())))
+	})
+}
+
+// A row of one's own tells how an API of its own speaks.
+func TestVendors(t *testing.T) {
+	bubble(t, "a row", func(t *testing.T) {
+		row := parse.Vendor{Name: "acme", Limit: []string{"Acme-Quota"}, Remaining: []string{"Acme-Left"}, Reset: []string{"Acme-Renews"}, ResetIn: parse.DeltaSeconds}
+		var learned []transport.LearnedInfo
+		s := &transport.Shaper{
+			Base:    newServer(says(200, "Acme-Quota", "10", "Acme-Left", "0", "Acme-Renews", "7"), says(200)),
+			Vendors: []parse.Vendor{row},
+			Trace:   &transport.Trace{Learned: func(i transport.LearnedInfo) { learned = append(learned, i) }},
+		}
+		pass(t, s, getItems(t.Context()))
+		assert.Equal(t, 7*time.Second+time.Millisecond, delay(t, s, getItems(t.Context())))
+		assert.Equal(t, "acme", learned[0].Vendor)
+		assert.Equal(t, parse.VendorFields, learned[0].Dialect)
+	})
+}

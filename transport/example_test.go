@@ -1,0 +1,313 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/headway-go/headway/partition"
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+	"github.com/headway-go/headway/transport/transporttest"
+)
+
+// hourly is a server that grants so many requests an hour, to each user.
+func hourly(requests int64) http.RoundTripper {
+	return &transporttest.Transport{Handler: &transporttest.API{Policies: []transporttest.Policy{
+		{Name: "hourly", Quota: requests, Window: time.Hour, PartitionBy: []string{"user_id"}},
+	}}}
+}
+
+// fetch gets a page on behalf of a user, and prints what comes of it.
+func fetch(ctx context.Context, client *http.Client, user string) {
+	req, err := http.NewRequestWithContext(partition.WithUserID(ctx, user), http.MethodGet, "http://api.example/page", nil)
+	if err != nil {
+		panic(err)
+	}
+	req.Header.Set("X-User", user)
+	resp, err := client.Do(req)
+	var rejected *transport.RejectedError
+	switch {
+	case errors.As(err, &rejected):
+		fmt.Println(user, "is refused:", rejected.Reason)
+	case err != nil:
+		fmt.Println(user, "fails:", err)
+	default:
+		resp.Body.Close()
+		fmt.Println(user, "is served:", resp.Status)
+	}
+}
+
+// The zero value shapes, over http.DefaultTransport. Here the server grants
+// a hundred requests an hour, which the client has not been told.
+func ExampleShaper() {
+	api := &transporttest.API{Policies: []transporttest.Policy{
+		{Name: "hourly", Quota: 100, Window: time.Hour},
+	}}
+	client := &http.Client{Transport: &transport.Shaper{
+		Base: &transporttest.Transport{Handler: api}, // nil is http.DefaultTransport
+	}}
+	for range 150 {
+		resp, err := client.Get("http://api.example/page")
+		if err != nil {
+			fmt.Println(errors.Is(err, transport.ErrRejected)) // it would wait for too long
+			break
+		}
+		resp.Body.Close()
+	}
+	fmt.Printf("%+v\n", api.Counts())
+	// Output:
+	// true
+	// {Served:100 Refused:0}
+}
+
+// A request that could not go in time is refused before it leaves, and the error
+// says when to come back.
+func ExampleRejectedError() {
+	client := &http.Client{Transport: &transport.Shaper{Base: hourly(1)}}
+	for range 2 {
+		req, _ := http.NewRequest(http.MethodGet, "http://api.example/page", nil)
+		resp, err := client.Do(req)
+		var rejected *transport.RejectedError
+		if errors.As(err, &rejected) {
+			fmt.Printf("%s: come back in %v\n", rejected.Policy, rejected.RetryAfter.Round(time.Minute))
+			fmt.Println(errors.Is(err, transport.ErrRejected), errors.Is(err, context.DeadlineExceeded))
+			return
+		}
+		resp.Body.Close()
+		fmt.Println(resp.Status)
+	}
+	// Output:
+	// 200 OK
+	// hourly: come back in 1h0m0s
+	// true false
+}
+
+// MaxDelay bounds how long a request is held back; with NoDelay none is.
+func ExampleShaper_maxDelay() {
+	for _, d := range []time.Duration{time.Minute, transport.NoDelay} {
+		client := &http.Client{Transport: &transport.Shaper{Base: hourly(1), MaxDelay: d}}
+		fetch(context.Background(), client, "alice")
+		fetch(context.Background(), client, "alice")
+	}
+	// Output:
+	// alice is served: 200 OK
+	// alice is refused: max delay
+	// alice is served: 200 OK
+	// alice is refused: quota exhausted
+}
+
+// Limits of the client's own are met together with those of the server: here, two
+// requests at a time.
+func ExampleShaper_limits() {
+	two, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var mu sync.Mutex
+	var now, most int
+	client := &http.Client{Transport: &transport.Shaper{
+		Limits: func(*http.Request) quota.Limiter { return two },
+		Base: &transporttest.Transport{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			mu.Lock()
+			now++
+			most = max(most, now)
+			mu.Unlock()
+			time.Sleep(2 * time.Millisecond)
+			mu.Lock()
+			now--
+			mu.Unlock()
+		})},
+	}}
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			if resp, err := client.Get("http://api.example/page"); err == nil {
+				resp.Body.Close()
+			}
+		})
+	}
+	wg.Wait()
+	fmt.Println("at a time:", most)
+	// Output: at a time: 2
+}
+
+// A rate.Limiter of golang.org/x/time is a limit, too.
+func ExampleShaper_limits_rate() {
+	perHour := quota.NewRate(rate.NewLimiter(rate.Every(time.Hour), 2))
+	client := &http.Client{Transport: &transport.Shaper{
+		Base:     hourly(100),
+		Limits:   func(*http.Request) quota.Limiter { return perHour },
+		MaxDelay: transport.NoDelay,
+	}}
+	for range 3 {
+		fetch(context.Background(), client, "alice")
+	}
+	// Output:
+	// alice is served: 200 OK
+	// alice is served: 200 OK
+	// alice is refused: own limit
+}
+
+// An API partitions its quota by a dimension of its own. With a function that
+// computes it, requests of one tenant are kept apart from those of another.
+func ExampleShaper_dimensions() {
+	server := &transporttest.Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		pk := map[string]string{"acme": ":YWNtZQ==:", "zenith": ":emVuaXRo:"}[r.Header.Get("X-Tenant")]
+		w.Header().Set("RateLimit", `"api";a=0;w=3600;pk=`+pk)
+		w.Header().Set("RateLimit-Partition", `"api";tenant`)
+	})}
+	client := &http.Client{Transport: &transport.Shaper{
+		Base: server,
+		Dimensions: partition.Dimensions{"tenant": func(req *http.Request) (string, bool) {
+			tenant := req.Header.Get("X-Tenant")
+			return tenant, tenant != ""
+		}},
+	}}
+	for _, tenant := range []string{"acme", "zenith", "acme"} {
+		req, _ := http.NewRequest(http.MethodGet, "http://api.example/page", nil)
+		req.Header.Set("X-Tenant", tenant)
+		resp, err := client.Do(req)
+		fmt.Println(tenant, errors.Is(err, transport.ErrRejected))
+		if err == nil {
+			resp.Body.Close()
+		}
+	}
+	// Output:
+	// acme false
+	// zenith false
+	// acme true
+}
+
+// Where the server names no partition and credentials are added below the Shaper,
+// Scope says for whom a request acts.
+func ExampleShaper_scope() {
+	server := &transporttest.Transport{Handler: &transporttest.API{Policies: []transporttest.Policy{
+		{Name: "hourly", Quota: 1, Window: time.Hour},
+	}}}
+	client := &http.Client{Transport: &transport.Shaper{
+		Base:  server,
+		Scope: func(req *http.Request) string { return req.Header.Get("X-User") },
+	}}
+	fetch(context.Background(), client, "alice")
+	fetch(context.Background(), client, "alice")
+	fetch(context.Background(), client, "bob") // the server has one quota for both, and says so
+	// Output:
+	// alice is served: 200 OK
+	// alice is refused: max delay
+	// bob is served: 429 Too Many Requests
+}
+
+// A Trace sees what is held, refused and learned.
+func ExampleTrace() {
+	client := &http.Client{Transport: &transport.Shaper{
+		Base: hourly(1),
+		Trace: &transport.Trace{
+			Learned: func(i transport.LearnedInfo) {
+				for _, l := range i.Limits {
+					fmt.Printf("%s %v: %d left for %v\n", l.Policy, l.Partition, l.Available, l.Window)
+				}
+			},
+			Rejected: func(i transport.RejectedInfo) {
+				fmt.Println("rejected after", i.Waited.Round(time.Second))
+			},
+		},
+	}}
+	fetch(context.Background(), client, "alice")
+	fetch(context.Background(), client, "alice")
+	// Output:
+	// hourly pk[5 bytes]: 0 left for 1h0m0s
+	// alice is served: 200 OK
+	// rejected after 0s
+	// alice is refused: max delay
+}
+
+// What is urgent stands before what is not, in every line.
+func ExampleWithPriority() {
+	one, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var held sync.WaitGroup
+	client := &http.Client{Transport: &transport.Shaper{
+		Base: &transporttest.Transport{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			fmt.Println(r.URL.Path)
+		})},
+		Limits: func(*http.Request) quota.Limiter { return one },
+		Trace:  &transport.Trace{Held: func(transport.HeldInfo) { held.Done() }},
+	}}
+	running, _ := one.TryAcquire(1) // something else is at work
+	jobs := map[string]int{"/backup": -1, "/page": 0, "/payment": 1}
+	held.Add(len(jobs))
+	var done sync.WaitGroup
+	for path, priority := range jobs {
+		done.Go(func() {
+			ctx := transport.WithPriority(context.Background(), priority)
+			req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://api.example"+path, nil)
+			if resp, err := client.Do(req); err == nil {
+				resp.Body.Close()
+			}
+		})
+	}
+	held.Wait()
+	time.Sleep(20 * time.Millisecond) // all of them are about to stand in line
+	running.Release()
+	done.Wait()
+	// Output:
+	// /payment
+	// /page
+	// /backup
+}
+
+// A request that must not wait is refused at once; one that must not be shaped is
+// sent whatever is known.
+func ExampleWithNoDelay() {
+	client := &http.Client{Transport: &transport.Shaper{Base: hourly(1), MaxDelay: 24 * time.Hour}}
+	fetch(context.Background(), client, "alice")
+	fetch(transport.WithNoDelay(context.Background()), client, "alice")
+	fetch(transport.WithBypass(context.Background()), client, "alice")
+	// Output:
+	// alice is served: 200 OK
+	// alice is refused: quota exhausted
+	// alice is served: 429 Too Many Requests
+}
+
+// Check says what would happen to a request, without sending it.
+func ExampleShaper_Check() {
+	shaper := &transport.Shaper{Base: hourly(1)}
+	client := &http.Client{Transport: shaper}
+	req, _ := http.NewRequestWithContext(partition.WithUserID(context.Background(), "alice"),
+		http.MethodGet, "http://api.example/page", nil)
+	fmt.Println("before:", shaper.Check(req).Reason == 0)
+	fetch(context.Background(), client, "alice")
+	v := shaper.Check(req)
+	fmt.Printf("after: %v of %s %v, refused: %v\n", v.Reason, v.Policy, v.Partition, v.Rejected != nil)
+	// Output:
+	// before: true
+	// alice is served: 200 OK
+	// after: quota exhausted of hourly pk[5 bytes], refused: true
+}
+
+// In Mode Observe a Shaper holds nobody, and tells whom it would have held.
+func ExampleMode() {
+	client := &http.Client{Transport: &transport.Shaper{
+		Base: hourly(1),
+		Mode: transport.Observe,
+		Trace: &transport.Trace{Held: func(i transport.HeldInfo) {
+			fmt.Println("would be held by", i.Policy, "for lack of quota:", i.Reason == transport.ReasonExhausted)
+		}},
+	}}
+	fetch(context.Background(), client, "alice")
+	fetch(context.Background(), client, "alice")
+	// Output:
+	// alice is served: 200 OK
+	// would be held by hourly for lack of quota: true
+	// alice is served: 429 Too Many Requests
+}

@@ -1,0 +1,201 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/transport"
+)
+
+// items is a URL of the server that most tests talk to.
+const items = "http://api.example/items"
+
+// bubble runs a subtest in a bubble of its own.
+func bubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
+// An answer is what a server makes of a request.
+type answer func(*http.Request) (*http.Response, error)
+
+// says answers with a status and fields, given as names and values in turn.
+func says(status int, fields ...string) answer {
+	return func(req *http.Request) (*http.Response, error) {
+		h := make(http.Header)
+		for i := 0; i < len(fields); i += 2 {
+			h.Add(fields[i], fields[i+1])
+		}
+		return &http.Response{
+			StatusCode: status,
+			Header:     h,
+			Body:       io.NopCloser(strings.NewReader("content")),
+			Request:    req,
+		}, nil
+	}
+}
+
+// limit answers with 200 and a RateLimit field.
+func limit(value string) answer { return says(200, "RateLimit", value) }
+
+// slow answers so much later.
+func slow(d time.Duration, a answer) answer {
+	return func(req *http.Request) (*http.Response, error) {
+		time.Sleep(d)
+		return a(req)
+	}
+}
+
+// fails answers with an error.
+func fails(err error) answer {
+	return func(*http.Request) (*http.Response, error) { return nil, err }
+}
+
+// A server is a Base that follows a script, and closes the bodies of requests
+// as it must.
+type server struct {
+	choose func(n int, req *http.Request) answer
+
+	mu       sync.Mutex // guards following
+	start    time.Time
+	requests []*http.Request
+	times    []time.Duration
+}
+
+// newServer returns a server that gives the answers in turn, and the last one
+// over and over.
+func newServer(answers ...answer) *server {
+	return &server{start: time.Now(), choose: func(n int, _ *http.Request) answer {
+		return answers[min(n, len(answers)-1)]
+	}}
+}
+
+// newChooser returns a server that chooses its answer by the request.
+func newChooser(choose func(n int, req *http.Request) answer) *server {
+	return &server{start: time.Now(), choose: choose}
+}
+
+func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	n := len(s.requests)
+	s.requests = append(s.requests, req)
+	s.times = append(s.times, time.Since(s.start))
+	s.mu.Unlock()
+	if req.Body != nil {
+		defer req.Body.Close()
+	}
+	return s.choose(n, req)(req)
+}
+
+// departures are when the requests were handed over, from the server's start.
+func (s *server) departures() []time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]time.Duration(nil), s.times...)
+}
+
+// count is how many requests were handed over.
+func (s *server) count() int { return len(s.departures()) }
+
+// newRequest returns a request as NewRequestWithContext does.
+func newRequest(ctx context.Context, method, url string) *http.Request {
+	req, err := http.NewRequestWithContext(ctx, method, url, nil)
+	if err != nil {
+		panic(err)
+	}
+	return req
+}
+
+func getItems(ctx context.Context) *http.Request { return newRequest(ctx, http.MethodGet, items) }
+
+// drop ends a response.
+func drop(resp *http.Response) {
+	if resp != nil && resp.Body != nil {
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+}
+
+// pass sends a request that must be answered, ends the response, and returns
+// how long that took and the status.
+func pass(t *testing.T, rt http.RoundTripper, req *http.Request) (time.Duration, int) {
+	t.Helper()
+	began := time.Now()
+	resp, err := rt.RoundTrip(req)
+	took := time.Since(began)
+	require.NoError(t, err)
+	require.NotNil(t, resp)
+	drop(resp)
+	return took, resp.StatusCode
+}
+
+// delay is how long pass takes.
+func delay(t *testing.T, rt http.RoundTripper, req *http.Request) time.Duration {
+	t.Helper()
+	took, _ := pass(t, rt, req)
+	return took
+}
+
+// refusal sends a request that must be refused at once, and returns the error.
+func refusal(t *testing.T, rt http.RoundTripper, req *http.Request) *transport.RejectedError {
+	t.Helper()
+	began := time.Now()
+	resp, err := rt.RoundTrip(req)
+	assert.Zero(t, time.Since(began), "it was held")
+	assert.Nil(t, resp)
+	drop(resp)
+	var rejected *transport.RejectedError
+	require.ErrorAs(t, err, &rejected)
+	return rejected
+}
+
+// burst sends n requests at once in so many goroutines, and returns when all
+// of them have been answered.
+func burst(t *testing.T, rt http.RoundTripper, n int, request func(i int) *http.Request) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			resp, err := rt.RoundTrip(request(i))
+			assert.NoError(t, err)
+			drop(resp)
+		})
+	}
+	wg.Wait()
+}
+
+// plainRequests makes requests that differ in nothing.
+func plainRequests(int) *http.Request { return getItems(context.Background()) }
+
+// guard is what a window is waited for beyond its end where all round trips take
+// the same time: one may be shorter than another, by a quarter, or by 1 ms; never
+// by more than 100 ms.
+func guard(roundTrip time.Duration) time.Duration {
+	return min(max(roundTrip/4, time.Millisecond), 100*time.Millisecond)
+}
+
+// times returns so many equal durations.
+func times(n int, d time.Duration) []time.Duration {
+	ds := make([]time.Duration, n)
+	for i := range ds {
+		ds[i] = d
+	}
+	return ds
+}
+
+var errBroken = errors.New("connection broken")
+
+// A roundTripper is a function that is one.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

@@ -1,0 +1,161 @@
+package transport_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/partition"
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+)
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+
+func pick[T any](rnd *rand.Rand, from ...T) T { return from[rnd.IntN(len(from))] }
+
+// number is one that a server could say: most are sensible.
+func number(rnd *rand.Rand) string {
+	return pick(rnd, "0", "1", "2", "3", "5", "9", "10", "60", "600", "3600", "31536000", "999999999999999",
+		"-1", "1.5", "1e9", "?0", "", `"7"`, ":AA==:", "99999999999999999999", fmt.Sprint(rnd.IntN(30)))
+}
+
+func name(rnd *rand.Rand) string {
+	return pick(rnd, `"api"`, `"api"`, `"day"`, "day", `""`, `"\\"`, "7", `"`+strings.Repeat("x", rnd.IntN(400))+`"`, fmt.Sprintf(`"p%d"`, rnd.IntN(50)))
+}
+
+// list is a List of a RateLimit field with parameters of the given names.
+func list(rnd *rand.Rand, params ...string) string {
+	var b strings.Builder
+	for i := range rnd.IntN(4) {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(name(rnd))
+		for _, p := range params {
+			switch rnd.IntN(5) {
+			case 0:
+			case 1:
+				b.WriteString(";" + p)
+			case 2:
+				b.WriteString(";" + p + "=" + pick(rnd, ":YWxpY2U=:", ":R0VU:", ":Yg==:", "GET", `"requests"`, `"content-bytes"`, `"concurrent-requests"`, `"x"`))
+			default:
+				b.WriteString(";" + p + "=" + number(rnd))
+			}
+		}
+	}
+	if rnd.IntN(20) == 0 {
+		b.WriteString(pick(rnd, ",", ";", "=", "\x00", "é", strings.Repeat(`, "z";a=0;w=1`, 200)))
+	}
+	return b.String()
+}
+
+// hostile is an answer of a server that says anything.
+func hostile(rnd *rand.Rand) answer {
+	var fields []string
+	add := func(name, value string) {
+		if rnd.IntN(3) == 0 {
+			fields = append(fields, name, value)
+		}
+	}
+	for range 2 {
+		add("RateLimit", list(rnd, "a", "w", "pk", "c", "r", "t"))
+		add("RateLimit-Policy", list(rnd, "q", "w", "pk", "qu"))
+	}
+	add("RateLimit-Partition", list(rnd, "method", "user_id", "region"))
+	add("Retry-After", pick(rnd, number(rnd), "Fri, 31 Dec 9999 23:59:59 GMT", "Mon, 05 Aug 2019 09:27:00 GMT", "soon"))
+	add("Date", pick(rnd, "Mon, 05 Aug 2019 09:27:00 GMT", "never", "Thu, 01 Jan 1970 00:00:00 GMT"))
+	if rnd.IntN(10) == 0 {
+		fields = append(fields, pick(rnd, "Age", "X-From-Cache", "Cache-Status"), pick(rnd, "1", "c; hit", "x"))
+	}
+	a := says(pick(rnd, 200, 200, 200, 301, 304, 403, 404, 413, 429, 429, 503), fields...)
+	if rnd.IntN(15) == 0 {
+		a = fails(pick[error](rnd, errBroken, dialError))
+	}
+	return slow(time.Duration(rnd.IntN(1500))*time.Millisecond, a)
+}
+
+// No input makes a Shaper panic, keeps a request beyond MaxDelay, or strands
+// anybody: when it is over, a bubble with a goroutine left would fail the test.
+func TestHostileServer(t *testing.T) {
+	rounds := uint64(100)
+	if testing.Short() {
+		rounds = 30
+	}
+	for seed := range rounds {
+		synctest.Test(t, func(t *testing.T) {
+			defer func() {
+				if r := recover(); r != nil {
+					t.Errorf("seed %d: panic: %v", seed, r)
+				}
+			}()
+			rnd := newRand(seed)
+			answers := make([]answer, 100)
+			for i := range answers {
+				answers[i] = hostile(rnd)
+			}
+			left := make(map[*http.Request]time.Time)
+			var mu sync.Mutex
+			srv := newChooser(func(n int, req *http.Request) answer {
+				mu.Lock()
+				left[req] = time.Now()
+				mu.Unlock()
+				return answers[n%len(answers)]
+			})
+			maxDelay := pick(rnd, time.Second, 10*time.Second, 2*time.Minute)
+			permits := 1 + rnd.Int64N(20)
+			concurrency, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: permits})
+			assert.NoError(t, err)
+			s := &transport.Shaper{
+				Base: srv, MaxDelay: maxDelay, MaxQueue: rnd.IntN(20), Trace: allHooks(func(any) {}),
+				Limits: func(*http.Request) quota.Limiter { return concurrency },
+			}
+			var wg sync.WaitGroup
+			for range 60 {
+				start := time.Duration(rnd.IntN(60_000)) * time.Millisecond
+				method, path, user := pick(rnd, "GET", "PUT"), pick(rnd, "a", "b"), pick(rnd, "alice", "bob", "")
+				ctx, cancel := context.WithCancel(t.Context())
+				if rnd.IntN(4) == 0 {
+					ctx, cancel = context.WithTimeout(ctx, time.Duration(rnd.IntN(20_000))*time.Millisecond)
+				}
+				wg.Go(func() {
+					defer cancel()
+					time.Sleep(start)
+					ctx := transport.WithPriority(partition.WithUserID(ctx, user), len(path))
+					req := newRequest(ctx, method, "http://api.example/"+path)
+					began := time.Now()
+					resp, err := s.RoundTrip(req)
+					mu.Lock()
+					defer mu.Unlock()
+					if at, ok := left[req]; ok {
+						assert.LessOrEqual(t, at.Sub(began), maxDelay, "seed %d: held too long", seed)
+					} else {
+						assert.Error(t, err, "seed %d", seed)
+						assert.LessOrEqual(t, time.Since(began), maxDelay, "seed %d: refused too late", seed)
+					}
+					assert.True(t, (resp == nil) != (err == nil), "seed %d", seed)
+					if resp != nil {
+						drop(resp)
+					}
+				})
+			}
+			wg.Wait()
+			assert.Equal(t, permits, concurrency.Available(), "seed %d: permits", seed)
+			// Nobody is frozen for ever: within a day and a bit, a request goes.
+			s.MaxDelay = 400 * 24 * time.Hour
+			s.Base = stillServer()
+			assert.LessOrEqual(t, delay(t, s, newRequest(t.Context(), "GET", "http://api.example/a")), 25*time.Hour, "seed %d", seed)
+		})
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package transport_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+)
+
+// A limit of one's own on concurrency: the next request goes when the body of one
+// before it ends.
+func TestOwnConcurrency(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 3})
+		require.NoError(t, err)
+		srv := newServer(says(200))
+		s := &transport.Shaper{Base: srv, Limits: func(*http.Request) quota.Limiter { return c }}
+		for range 9 {
+			go func() {
+				resp, err := s.RoundTrip(getItems(context.Background()))
+				if assert.NoError(t, err) {
+					time.Sleep(10 * time.Second)
+					drop(resp)
+				}
+			}()
+		}
+		time.Sleep(time.Hour)
+		var want []time.Duration
+		for i := range 3 {
+			want = append(want, times(3, time.Duration(i)*10*time.Second)...)
+		}
+		assert.Equal(t, want, srv.departures())
+		assert.EqualValues(t, 3, c.Available())
+	})
+}
+
+// A limit of one's own on rate, a rate.Limiter of golang.org/x/time.
+func TestOwnRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		five := quota.NewRate(rate.NewLimiter(5, 5))
+		srv := newServer(says(200))
+		s := &transport.Shaper{Base: srv, Limits: func(*http.Request) quota.Limiter { return five }}
+		burst(t, s, 30, plainRequests)
+		for i, at := range srv.departures() {
+			want := time.Duration(max(i-4, 0)) * time.Second / 5
+			assert.InDelta(t, want, at, float64(time.Microsecond), "request %d", i)
+		}
+	})
+}
+
+// A slow rate is known as well as a window is: who cannot wait for it is refused
+// at once, and told when to come back.
+func TestSlowRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hourly := quota.NewRate(rate.NewLimiter(rate.Every(time.Hour), 1))
+		s := &transport.Shaper{Base: stillServer(), Limits: func(*http.Request) quota.Limiter { return hourly }}
+		pass(t, s, getItems(t.Context()))
+		err := refusal(t, s, getItems(t.Context()))
+		assert.Equal(t, transport.ReasonMaxDelay, err.Reason)
+		assert.InDelta(t, time.Hour, err.RetryAfter, float64(time.Microsecond))
+		s.MaxDelay = 2 * time.Hour
+		assert.InDelta(t, time.Hour, delay(t, s, getItems(t.Context())), float64(time.Microsecond))
+	})
+}
+
+// Limits may differ from request to request, and be none.
+func TestLimitsByRequest(t *testing.T) {
+	busy := busy(t)
+	s := &transport.Shaper{Base: stillServer(), MaxDelay: transport.NoDelay, Limits: func(req *http.Request) quota.Limiter {
+		if strings.HasPrefix(req.URL.Path, "/items") {
+			return busy(req)
+		}
+		return nil
+	}}
+	err := refusalNow(t, s, getItems(t.Context()))
+	assert.Equal(t, &transport.RejectedError{Reason: transport.ReasonOwnLimit}, err)
+	pass(t, s, newRequest(t.Context(), "GET", "http://api.example/search"))
+}
+
+// refusalNow is refusal in real time.
+func refusalNow(t *testing.T, rt http.RoundTripper, req *http.Request) *transport.RejectedError {
+	t.Helper()
+	resp, err := rt.RoundTrip(req)
+	drop(resp)
+	var rejected *transport.RejectedError
+	require.ErrorAs(t, err, &rejected)
+	return rejected
+}
+
+// A limiter that can never grant a permit refuses at once.
+func TestLimiterThatNeverGrants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		never := quota.NewRate(rate.NewLimiter(1, 0))
+		s := &transport.Shaper{Base: stillServer(), Limits: func(*http.Request) quota.Limiter { return never }}
+		assert.Equal(t, transport.ReasonOwnLimit, refusal(t, s, getItems(t.Context())).Reason)
+		v := s.Check(getItems(t.Context()))
+		assert.Equal(t, transport.ReasonOwnLimit, v.Reason)
+		assert.NotNil(t, v.Rejected)
+	})
+}
+
+// Own limits and the server's quotas are met together: all are charged at one
+// instant, or none. Nobody waits for one while holding the other.
+func TestAllOrNone(t *testing.T) {
+	bubble(t, "no permit for who waits for the server", func(t *testing.T) {
+		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
+		require.NoError(t, err)
+		srv := newServer(limit(`"api";a=0;w=60`), says(200))
+		s := &transport.Shaper{Base: srv, Limits: func(*http.Request) quota.Limiter { return c }}
+		pass(t, s, getItems(t.Context()))
+		go pass(t, s, getItems(t.Context()))
+		synctest.Wait()
+		assert.EqualValues(t, 1, c.Available())
+		refusal(t, s, getItems(transport.WithNoDelay(t.Context())))
+		assert.EqualValues(t, 1, c.Available())
+		// Another origin is not held up.
+		assert.Zero(t, delay(t, s, newRequest(t.Context(), "GET", "http://www.example")))
+		time.Sleep(time.Hour)
+		assert.EqualValues(t, 1, c.Available())
+	})
+	bubble(t, "no unit for who waits for a permit", func(t *testing.T) {
+		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
+		require.NoError(t, err)
+		srv := newServer(limit(`"api";a=1;w=60`), says(200))
+		limited := false
+		s := &transport.Shaper{Base: srv, Limits: func(*http.Request) quota.Limiter {
+			if limited {
+				return c
+			}
+			return nil
+		}}
+		pass(t, s, getItems(t.Context()))
+		lease, err := c.TryAcquire(1)
+		require.NoError(t, err)
+		limited = true
+		go pass(t, s, getItems(t.Context()))
+		synctest.Wait()
+		refusal(t, s, getItems(transport.WithNoDelay(t.Context())))
+		limited = false
+		assert.Zero(t, delay(t, s, getItems(t.Context())), "the unit is not there")
+		lease.Release()
+		synctest.Wait()
+		assert.EqualValues(t, 1, c.Available(), "a permit for who waits for the server")
+		time.Sleep(time.Hour)
+		assert.Equal(t, 3, srv.count())
+	})
+	bubble(t, "no token for who waits for the server", func(t *testing.T) {
+		tokens := rate.NewLimiter(rate.Every(time.Hour), 3)
+		r := quota.NewRate(tokens)
+		srv := newServer(limit(`"api";a=0;w=60`), says(200))
+		s := &transport.Shaper{Base: srv, Limits: func(*http.Request) quota.Limiter { return r }}
+		pass(t, s, getItems(t.Context()))
+		for range 5 {
+			refusal(t, s, getItems(transport.WithNoDelay(t.Context())))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		_, err := s.RoundTrip(getItems(ctx))
+		assert.ErrorIs(t, err, context.Canceled)
+		assert.InDelta(t, 2, tokens.Tokens(), 0.01)
+		assert.Equal(t, 59*time.Second+guard(0), delay(t, s, getItems(t.Context())))
+		assert.InDelta(t, 1, tokens.Tokens(), 0.05)
+	})
+	bubble(t, "a dial error gives the permit back", func(t *testing.T) {
+		tokens := rate.NewLimiter(rate.Every(time.Hour), 1)
+		r := quota.NewRate(tokens)
+		s := &transport.Shaper{MaxDelay: transport.NoDelay, Limits: func(*http.Request) quota.Limiter { return r }}
+		s.Base = newServer(fails(dialError), says(200))
+		_, err := s.RoundTrip(getItems(t.Context()))
+		assert.ErrorIs(t, err, errBroken)
+		pass(t, s, getItems(t.Context()))
+		refusal(t, s, getItems(t.Context()))
+	})
+}
+
+// One limiter may be shared by Shapers, and used beside them.
+func TestSharedLimiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
+		require.NoError(t, err)
+		limits := func(*http.Request) quota.Limiter { return c }
+		srv := newServer(slow(time.Second, says(200)))
+		a, b := &transport.Shaper{Base: srv, Limits: limits}, &transport.Shaper{Base: srv, Limits: limits}
+		go pass(t, a, getItems(t.Context()))
+		synctest.Wait()
+		go pass(t, b, newRequest(t.Context(), "GET", "http://www.example"))
+		synctest.Wait()
+		lease, err := c.Acquire(t.Context(), 1)
+		require.NoError(t, err)
+		assert.Equal(t, []time.Duration{0, time.Second}, srv.departures())
+		lease.Release()
+	})
+}

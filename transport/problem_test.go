@@ -1,0 +1,106 @@
+package transport_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/transport"
+)
+
+// problem answers with a problem details object.
+func problem(status int, body string, fields ...string) answer {
+	return func(req *http.Request) (*http.Response, error) {
+		resp, err := says(status, append(fields, "Content-Type", "application/problem+json; charset=utf-8")...)(req)
+		resp.Body = io.NopCloser(strings.NewReader(body))
+		return resp, err
+	}
+}
+
+const exceeded = `{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","violated-policies":["writes"]}`
+
+// Problem types narrow a Retry-After that names nothing to the policies that
+// they name (the draft, Section 8), as the caller reads the body, and only
+// where all of these are known.
+func TestProblemNarrowsRetryAfter(t *testing.T) {
+	const declared = `"reads";method=GET, "writes";method=POST`
+	all := []string{
+		"RateLimit", `"reads";a=99;w=600;pk=:R0VU:, "writes";a=99;w=600;pk=:UE9TVA==:`,
+		"RateLimit-Partition", declared,
+	}
+	for name, tt := range map[string]struct {
+		status int
+		body   string
+		read   func(*http.Response)
+		reads  time.Duration // how long a GET waits afterwards
+	}{
+		"read to its end": {status: 429, body: exceeded, read: func(r *http.Response) { _, _ = io.ReadAll(r.Body) }},
+		"read and closed": {status: 429, body: exceeded + " ", read: func(r *http.Response) {
+			_, _ = io.ReadFull(r.Body, make([]byte, len(exceeded)))
+			_ = r.Body.Close()
+		}},
+		"of the whole origin": {status: 503, body: exceeded, read: func(r *http.Response) { _, _ = io.ReadAll(r.Body) }},
+		"not read":            {status: 429, body: exceeded, read: func(r *http.Response) { _ = r.Body.Close() }, reads: 30 * time.Second},
+		"cut off": {status: 429, body: exceeded[:len(exceeded)-3], reads: 30 * time.Second,
+			read: func(r *http.Response) { _, _ = io.ReadAll(r.Body) }},
+		"an unknown policy": {status: 429, body: strings.Replace(exceeded, `"writes"`, `"writes","others"`, 1), reads: 30 * time.Second,
+			read: func(r *http.Response) { _, _ = io.ReadAll(r.Body) }},
+		"too long": {status: 429, body: strings.Repeat(" ", 20<<10) + exceeded, reads: 30 * time.Second,
+			read: func(r *http.Response) { _, _ = io.ReadAll(r.Body) }},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			srv := newServer(says(200, all...), problem(tt.status, tt.body, "Retry-After", "30"), says(200))
+			s := &transport.Shaper{Base: srv}
+			pass(t, s, newRequest(t.Context(), "POST", items))
+			resp, err := s.RoundTrip(newRequest(t.Context(), "POST", items))
+			require.NoError(t, err)
+			tt.read(resp)
+			assert.Equal(t, tt.reads, s.Check(getItems(t.Context())).Wait)
+			assert.Equal(t, 30*time.Second, s.Check(newRequest(t.Context(), "POST", items)).Wait)
+			assert.Equal(t, tt.reads, delay(t, s, getItems(t.Context())))
+		})
+	}
+}
+
+// The caller sees every byte of a problem, and its own errors.
+func TestProblemIsLeftAsItIs(t *testing.T) {
+	for name, body := range map[string]string{
+		"short": exceeded, "long": strings.Repeat("x", 100_000), "empty": "",
+	} {
+		bubble(t, name, func(t *testing.T) {
+			s := &transport.Shaper{Base: newServer(problem(429, body, "Retry-After", "30"))}
+			resp, err := s.RoundTrip(getItems(t.Context()))
+			require.NoError(t, err)
+			got, err := io.ReadAll(resp.Body)
+			require.NoError(t, err)
+			assert.True(t, bytes.Equal([]byte(body), got))
+			assert.NoError(t, resp.Body.Close())
+			assert.NoError(t, resp.Body.Close())
+		})
+	}
+}
+
+// Those in line for a pause that turns out to concern somebody else go at once.
+func TestProblemLetsGo(t *testing.T) {
+	bubble(t, "in line", func(t *testing.T) {
+		srv := newServer(
+			says(200, "RateLimit", `"writes";a=9;w=600;pk=:UE9TVA==:`, "RateLimit-Partition", `"writes";method=POST`),
+			problem(429, exceeded, "Retry-After", "30"), says(200))
+		s := &transport.Shaper{Base: srv}
+		pass(t, s, newRequest(t.Context(), "POST", items))
+		resp, err := s.RoundTrip(newRequest(t.Context(), "POST", items))
+		require.NoError(t, err)
+		waited := make(chan time.Duration)
+		go func() { waited <- delay(t, s, getItems(t.Context())) }()
+		time.Sleep(5 * time.Second)
+		_, err = io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		assert.Equal(t, 5*time.Second, <-waited)
+	})
+}

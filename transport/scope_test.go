@@ -1,0 +1,149 @@
+package transport_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/partition"
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+)
+
+// Where a server names no partition, quotas are kept for each identity: for each
+// credential that stays the same from request to request, and for the ids of the
+// context. What changes with each request is no identity, or nothing would be
+// shaped.
+func TestScopeOfCredentials(t *testing.T) {
+	field := func(name, value string) func(*http.Request) {
+		return func(req *http.Request) { req.Header.Set(name, value) }
+	}
+	none := func(*http.Request) {}
+	for _, tt := range []struct {
+		name string
+		a, b func(*http.Request)
+		same bool
+	}{
+		{"none", none, none, true},
+		{"one Basic", field("Authorization", "Basic YTpi"), field("Authorization", "Basic YTpi"), true},
+		{"two Basic", field("Authorization", "Basic YTpi"), field("Authorization", "Basic YTpj"), false},
+		{"two Bearer", field("Authorization", "Bearer a"), field("Authorization", "Bearer b"), false},
+		{"two bearer", field("Authorization", "bearer a"), field("Authorization", "bearer b"), false},
+		{"one Bearer", field("Authorization", "Bearer a"), field("Authorization", "Bearer a"), true},
+		{"Bearer and none", field("Authorization", "Bearer a"), none, false},
+		{"two X-Api-Key", field("X-Api-Key", "a"), field("X-Api-Key", "b"), false},
+		{"one X-Api-Key", field("X-Api-Key", "a"), field("X-Api-Key", "a"), true},
+		{"two Private-Token", field("Private-Token", "a"), field("Private-Token", "b"), false},
+		{"two Token", field("Authorization", "Token a"), field("Authorization", "Token b"), false},
+		{"cookies", field("Cookie", "session=a"), field("Cookie", "session=b"), true},
+		{"AWS signatures",
+			field("Authorization", "AWS4-HMAC-SHA256 Credential=A/20260420/us-east-1/s3/aws4_request, Signature=aa"),
+			field("Authorization", "AWS4-HMAC-SHA256 Credential=A/20260420/us-east-1/s3/aws4_request, Signature=bb"), true},
+		{"Digest", field("Authorization", `Digest nc=00000001, response="a"`), field("Authorization", `Digest nc=00000002, response="b"`), true},
+		{"HTTP signatures", field("Signature", "sig1=:a:"), field("Signature", "sig1=:b:"), true},
+		{"other fields", field("User-Agent", "a"), field("User-Agent", "b"), true},
+		{"signed, with an API key",
+			func(req *http.Request) {
+				req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Signature=aa")
+				req.Header.Set("X-Api-Key", "a")
+			},
+			func(req *http.Request) {
+				req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Signature=bb")
+				req.Header.Set("X-Api-Key", "b")
+			}, false},
+	} {
+		bubble(t, tt.name, func(t *testing.T) {
+			s := &transport.Shaper{Base: newServer(limit(`"api";a=0;w=60`), says(200)), MaxDelay: transport.NoDelay}
+			a, b := getItems(t.Context()), getItems(t.Context())
+			tt.a(a)
+			tt.b(b)
+			pass(t, s, a)
+			if tt.same {
+				refusal(t, s, b)
+				return
+			}
+			pass(t, s, b)
+			refusal(t, s, a)
+		})
+	}
+}
+
+// The user and the client id of the context are part of the scope, each in its
+// own place.
+func TestScopeOfIDs(t *testing.T) {
+	user, client := partition.WithUserID, partition.WithClientID
+	for _, tt := range []struct {
+		name string
+		a, b func(context.Context) context.Context
+		same bool
+	}{
+		{"same user", func(c context.Context) context.Context { return user(c, "a") },
+			func(c context.Context) context.Context { return user(c, "a") }, true},
+		{"users", func(c context.Context) context.Context { return user(c, "a") },
+			func(c context.Context) context.Context { return user(c, "b") }, false},
+		{"clients", func(c context.Context) context.Context { return client(c, "a") },
+			func(c context.Context) context.Context { return client(c, "b") }, false},
+		{"user and client", func(c context.Context) context.Context { return user(c, "a") },
+			func(c context.Context) context.Context { return client(c, "a") }, false},
+		{"a boundary", func(c context.Context) context.Context { return client(user(c, "a"), "bc") },
+			func(c context.Context) context.Context { return client(user(c, "ab"), "c") }, false},
+		{"none", func(c context.Context) context.Context { return c },
+			func(c context.Context) context.Context { return user(c, "") }, true},
+	} {
+		bubble(t, tt.name, func(t *testing.T) {
+			s := &transport.Shaper{Base: newServer(limit(`"api";a=0;w=60`), says(200)), MaxDelay: transport.NoDelay}
+			pass(t, s, getItems(tt.a(t.Context())))
+			if tt.same {
+				refusal(t, s, getItems(tt.b(t.Context())))
+				return
+			}
+			pass(t, s, getItems(tt.b(t.Context())))
+			refusal(t, s, getItems(tt.a(t.Context())))
+		})
+	}
+}
+
+// Shaper.Scope is all there is to the scope, where it is set.
+func TestScopeFunction(t *testing.T) {
+	for _, same := range []bool{true, false} {
+		s := &transport.Shaper{
+			Base: newServer(limit(`"api";a=0;w=3600`), says(200)), MaxDelay: transport.NoDelay,
+			Scope: func(req *http.Request) string { return req.Header.Get("X-Tenant") },
+		}
+		a, b := getItems(partition.WithUserID(t.Context(), "a")), getItems(partition.WithUserID(t.Context(), "b"))
+		a.Header.Set("Authorization", "Bearer a")
+		a.Header.Set("X-Tenant", "acme")
+		b.Header.Set("X-Tenant", "acme")
+		pass(t, s, a)
+		if same {
+			_, err := s.RoundTrip(b)
+			assert.ErrorIs(t, err, transport.ErrRejected)
+			continue
+		}
+		b.Header.Set("X-Tenant", "other")
+		pass(t, s, b)
+	}
+}
+
+// A partition key that the server gives to two scopes is one partition.
+func TestKeyOverScopes(t *testing.T) {
+	s := &transport.Shaper{
+		Base:     newServer(says(200, "RateLimit", `"api";a=0;w=3600;pk=:R0VU:`, "RateLimit-Partition", `"api";method`), says(200)),
+		MaxDelay: transport.NoDelay,
+	}
+	pass(t, s, asUser(t.Context(), "alice", "GET", items))
+	_, err := s.RoundTrip(asUser(t.Context(), "bob", "GET", items))
+	assert.ErrorIs(t, err, transport.ErrRejected)
+	pass(t, s, asUser(t.Context(), "bob", "POST", items))
+}
+
+// Credentials are known to the accounts by a keyed hash, with a key of its own
+// for each Accounts.
+func TestScopeIsAPseudonym(t *testing.T) {
+	a, b := new(quota.Accounts), new(quota.Accounts)
+	assert.Equal(t, a.Pseudonym("Bearer a", "", ""), a.Pseudonym("Bearer a", "", ""))
+	assert.NotEqual(t, a.Pseudonym("Bearer a", "", ""), b.Pseudonym("Bearer a", "", ""))
+	assert.NotEqual(t, a.Pseudonym("Bearer a", "", ""), a.Pseudonym("Bearer ", "a", ""))
+}

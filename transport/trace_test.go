@@ -1,0 +1,379 @@
+package transport_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/parse"
+	"github.com/headway-go/headway/partition"
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+)
+
+// allHooks returns a Trace of which every hook calls told with what it was told.
+func allHooks(told func(info any)) *transport.Trace {
+	return &transport.Trace{
+		Held:         func(i transport.HeldInfo) { told(i) },
+		Admitted:     func(i transport.AdmittedInfo) { told(i) },
+		Rejected:     func(i transport.RejectedInfo) { told(i) },
+		Learned:      func(i transport.LearnedInfo) { told(i) },
+		Ignored:      func(i transport.IgnoredInfo) { told(i) },
+		Mispredicted: func(i transport.MispredictedInfo) { told(i) },
+	}
+}
+
+// noHooks returns a Trace whose hooks must not be called.
+func noHooks(t *testing.T) *transport.Trace {
+	return allHooks(func(info any) { assert.Fail(t, "a hook was called", "%T: %+v", info, info) })
+}
+
+// What the hooks of a request are told, from its beginning to its end.
+func TestTrace(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name   string
+		setup  func(s *transport.Shaper)
+		first  answer // to a request before
+		answer answer
+		ctx    func(context.Context) context.Context
+		want   func(req *http.Request, err error) []any
+	}{
+		{
+			name: "nothing known, nothing said", answer: says(204),
+			want: func(req *http.Request, _ error) []any {
+				return []any{
+					transport.AdmittedInfo{Request: req},
+					transport.LearnedInfo{Request: req, Status: 204},
+				}
+			},
+		},
+		{
+			name: "held, and told what is left", first: limit(`"api";a=0;w=10;pk=:QQ==:`),
+			answer: says(429, "RateLimit", `"api";a=3;w=9;pk=:QQ==:;c=2, "day";a=7`,
+				"RateLimit-Policy", `"api";q=5;w=10, "bytes";q=9;qu="content-bytes"`, "Retry-After", "4"),
+			want: func(req *http.Request, _ error) []any {
+				return []any{
+					transport.HeldInfo{Request: req, Policy: "api", Partition: "A", Reason: transport.ReasonExhausted, Wait: 10*time.Second + ms},
+					transport.AdmittedInfo{Request: req, Waited: 10*time.Second + ms},
+					transport.LearnedInfo{
+						Request: req, Status: 429, Dialect: parse.EditorsDraft, Refused: true, RetryAfter: 4 * time.Second,
+						Policies: []quota.Policy{
+							{Name: "api", Quota: 5, Unit: quota.UnitRequests, Window: 10 * time.Second},
+							{Name: "bytes", Quota: 9, Unit: quota.UnitContentBytes},
+						},
+						Limits: []transport.Limit{
+							{Policy: "api", Partition: "A", Available: 3, Window: 9 * time.Second, Cost: 2},
+							{Policy: "day", Available: 7, Window: -1, Cost: -1},
+						},
+					},
+				}
+			},
+		},
+		{
+			name: "refused", first: limit(`"api";a=0;w=10`),
+			setup: func(s *transport.Shaper) { s.MaxDelay = transport.NoDelay },
+			want: func(req *http.Request, err error) []any {
+				return []any{transport.RejectedInfo{Request: req, Err: err}}
+			},
+		},
+		{
+			name: "context over in line", first: limit(`"api";a=0;w=10`),
+			ctx: func(ctx context.Context) context.Context {
+				ctx, cancel := context.WithCancelCause(ctx)
+				time.AfterFunc(3*time.Second, func() { cancel(errBroken) })
+				return ctx
+			},
+			want: func(req *http.Request, _ error) []any {
+				return []any{
+					transport.HeldInfo{Request: req, Policy: "api", Reason: transport.ReasonExhausted, Wait: 10*time.Second + ms},
+					transport.RejectedInfo{Request: req, Err: errBroken, Waited: 3 * time.Second},
+				}
+			},
+		},
+		{
+			name: "held by Retry-After", first: says(503, "Retry-After", "20"), answer: says(200),
+			want: func(req *http.Request, _ error) []any {
+				return []any{
+					transport.HeldInfo{Request: req, Reason: transport.ReasonRetryAfter, Wait: 20 * time.Second},
+					transport.AdmittedInfo{Request: req, Waited: 20 * time.Second},
+					transport.LearnedInfo{Request: req, Status: 200},
+				}
+			},
+		},
+		{
+			name: "a long window is looked into", first: limit(`"api";a=0;w=86400`), answer: says(200),
+			setup: func(s *transport.Shaper) { s.MaxDelay = time.Hour },
+			want: func(req *http.Request, _ error) []any {
+				return []any{
+					transport.HeldInfo{Request: req, Policy: "api", Reason: transport.ReasonExhausted, Wait: 10 * time.Minute},
+					transport.AdmittedInfo{Request: req, Waited: 10 * time.Minute},
+					transport.LearnedInfo{Request: req, Status: 200},
+				}
+			},
+		},
+		{
+			name: "observed", first: limit(`"api";a=0;w=10`), answer: says(200),
+			setup: func(s *transport.Shaper) { s.Mode = transport.Observe },
+			want: func(req *http.Request, _ error) []any {
+				return []any{
+					transport.HeldInfo{Request: req, Policy: "api", Reason: transport.ReasonExhausted, Wait: 10*time.Second + ms, Observed: true},
+					transport.AdmittedInfo{Request: req},
+					transport.LearnedInfo{Request: req, Status: 200},
+				}
+			},
+		},
+		{
+			name: "unshaped", first: limit(`"api";a=0;w=10`), answer: says(200), ctx: transport.WithBypass,
+			want: func(req *http.Request, _ error) []any {
+				return []any{
+					transport.HeldInfo{Request: req, Policy: "api", Reason: transport.ReasonExhausted, Wait: 10*time.Second + ms, Observed: true},
+					transport.AdmittedInfo{Request: req},
+					transport.LearnedInfo{Request: req, Status: 200},
+				}
+			},
+		},
+		{
+			name: "cached", answer: says(429, "Age", "7", "RateLimit", `"api";a=0;w=10`, "Retry-After", "9"),
+			want: func(req *http.Request, _ error) []any {
+				return []any{
+					transport.AdmittedInfo{Request: req},
+					transport.LearnedInfo{Request: req, Status: 429, Cached: true, Refused: true},
+				}
+			},
+		},
+		{
+			name: "Retry-After that is not about quota", answer: says(200, "Retry-After", "9"),
+			want: func(req *http.Request, _ error) []any {
+				return []any{
+					transport.AdmittedInfo{Request: req},
+					transport.LearnedInfo{Request: req, Status: 200},
+				}
+			},
+		},
+		{
+			name: "mispredicted", answer: says(200, "RateLimit", `"api";a=9;pk=:UE9TVA==:`, "RateLimit-Partition", `"api";method`),
+			want: func(req *http.Request, _ error) []any {
+				return []any{
+					transport.AdmittedInfo{Request: req},
+					transport.MispredictedInfo{Request: req, Policy: "api", Predicted: "GET", Actual: "POST"},
+					transport.LearnedInfo{Request: req, Status: 200, Dialect: parse.EditorsDraft, Limits: []transport.Limit{
+						{Policy: "api", Partition: "POST", Available: 9, Window: -1, Cost: -1},
+					}},
+				}
+			},
+		},
+		{
+			name: "Base fails", answer: fails(errBroken),
+			want: func(req *http.Request, _ error) []any { return []any{transport.AdmittedInfo{Request: req}} },
+		},
+	} {
+		bubble(t, tt.name, func(t *testing.T) {
+			answers := []answer{tt.answer}
+			if tt.first != nil {
+				answers = []answer{tt.first, tt.answer}
+			}
+			s := &transport.Shaper{Base: newServer(answers...)}
+			if tt.first != nil {
+				pass(t, s, getItems(t.Context()))
+			}
+			if tt.setup != nil {
+				tt.setup(s)
+			}
+			var told, own []any
+			s.Trace = allHooks(func(info any) {
+				assert.Len(t, own, len(told), "the request's own Trace came first")
+				told = append(told, info)
+			})
+			ctx := transport.WithTrace(t.Context(), allHooks(func(info any) { own = append(own, info) }))
+			if tt.ctx != nil {
+				ctx = tt.ctx(ctx)
+			}
+			req := getItems(ctx)
+			resp, err := s.RoundTrip(req)
+			drop(resp)
+			assert.Equal(t, tt.want(req, err), told)
+			assert.Equal(t, told, own)
+		})
+	}
+}
+
+// What is ignored of a response can be seen: field, item, reason.
+func TestTraceIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []transport.IgnoredInfo
+		s := &transport.Shaper{
+			Base: newServer(says(200,
+				"RateLimit", `"a";a=1, "b";a=-1, "c";a=1;w=999999999999999`,
+				"RateLimit-Policy", `"a";q=1;w=0`,
+				"RateLimit-Partition", `"a"=;`,
+				"Retry-After", "999999999999")),
+			Trace: &transport.Trace{Ignored: func(i transport.IgnoredInfo) { told = append(told, i) }},
+		}
+		req := getItems(t.Context())
+		pass(t, s, req)
+		want := map[string]error{
+			"RateLimit 1":            parse.ErrRange,
+			"RateLimit 2":            parse.ErrCap,
+			"RateLimit-Policy 0":     parse.ErrRange,
+			"RateLimit-Partition -1": parse.ErrSyntax,
+			"Retry-After 0":          parse.ErrCap,
+		}
+		require.Len(t, told, len(want))
+		for _, i := range told {
+			assert.Same(t, req, i.Request)
+			name := i.Field + " " + map[bool]string{true: "-1"}[i.Item < 0]
+			if i.Item >= 0 {
+				name += string(rune('0' + i.Item))
+			}
+			assert.ErrorIs(t, i.Err, want[name], name)
+		}
+	})
+	// The second answer of the same policies says so again.
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		s := &transport.Shaper{
+			Base:  newServer(says(200, "RateLimit-Policy", `"a";q=1;w=0`)),
+			Trace: &transport.Trace{Ignored: func(transport.IgnoredInfo) { n++ }},
+		}
+		for i := range 3 {
+			pass(t, s, getItems(t.Context()))
+			assert.Equal(t, i+1, n)
+		}
+	})
+}
+
+// Any hook may be nil, and a Trace may have none.
+func TestNilHooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer(
+			says(200, "RateLimit", `"api";a=0;w=10;pk=:UE9TVA==:`, "RateLimit-Partition", `"api";method, "b"=`),
+			says(200, "RateLimit", `"api";a=0;w=10;pk=:UE9TVA==:, "x";a=-1`, "RateLimit-Partition", `"api";method`),
+			says(200, "Age", "1"),
+		)
+		s := &transport.Shaper{Base: srv, Trace: &transport.Trace{}}
+		ctx := transport.WithTrace(t.Context(), &transport.Trace{})
+		for range 4 {
+			pass(t, s, getItems(ctx))
+		}
+		pass(t, s, getItems(transport.WithBypass(ctx)))
+		refusal(t, &transport.Shaper{Base: srv, Accounts: exhausted(t), Trace: &transport.Trace{}}, getItems(transport.WithNoDelay(ctx)))
+	})
+}
+
+// exhausted returns accounts in which nothing is left for getItems.
+func exhausted(t *testing.T) *quota.Accounts {
+	accounts := new(quota.Accounts)
+	pass(t, &transport.Shaper{Base: newServer(limit(`"api";a=0;w=60`)), Accounts: accounts}, getItems(t.Context()))
+	return accounts
+}
+
+// Hooks are called with no lock held: each may ask the Shaper, and send requests
+// of its own through it.
+func TestHooksMayCallBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer(
+			says(200, "RateLimit", `"api";a=1;w=10;pk=:UE9TVA==:, "x";a=-1`, "RateLimit-Partition", `"api";method`),
+			limit(`"api";a=0;w=10;pk=:UE9TVA==:, "x";a=-1`),
+		)
+		s := &transport.Shaper{Base: srv}
+		called := make(map[string]int)
+		calls := func(name string) {
+			called[name]++
+			s.Check(getItems(context.Background()))
+			if called[name] > 1 || name == "Admitted" {
+				return // the next answer is that of the request that is admitted
+			}
+			resp, err := s.RoundTrip(getItems(transport.WithNoDelay(context.Background())))
+			if err != nil {
+				assert.ErrorIs(t, err, transport.ErrRejected)
+			}
+			drop(resp)
+		}
+		own := &transport.Trace{
+			Held:         func(transport.HeldInfo) { calls("Held") },
+			Admitted:     func(transport.AdmittedInfo) { calls("Admitted") },
+			Rejected:     func(transport.RejectedInfo) { calls("Rejected") },
+			Learned:      func(transport.LearnedInfo) { calls("Learned") },
+			Ignored:      func(transport.IgnoredInfo) { calls("Ignored") },
+			Mispredicted: func(transport.MispredictedInfo) { calls("Mispredicted") },
+		}
+		ctx := transport.WithTrace(t.Context(), own)
+		for range 3 {
+			pass(t, s, getItems(ctx))
+		}
+		resp, err := s.RoundTrip(getItems(transport.WithNoDelay(ctx)))
+		drop(resp)
+		assert.ErrorIs(t, err, transport.ErrRejected)
+		pass(t, s, getItems(transport.WithBypass(ctx)))
+		for _, hook := range []string{"Held", "Admitted", "Rejected", "Learned", "Ignored", "Mispredicted"} {
+			assert.NotZero(t, called[hook], hook)
+		}
+	})
+}
+
+// The functions of a Shaper are called with no lock held, too.
+func TestFunctionsMayCallBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &transport.Shaper{Base: newServer(says(200, "RateLimit", `"api";a=5;w=10;pk=:QQ==:`, "RateLimit-Partition", `"api";tenant`))}
+		called := make(map[string]int)
+		inside := false
+		calls := func(name string) {
+			called[name]++
+			if inside {
+				return
+			}
+			inside = true
+			s.Check(getItems(context.Background()))
+			pass(t, s, newRequest(transport.WithBypass(context.Background()), "GET", items))
+			inside = false
+		}
+		s.Scope = func(*http.Request) string { calls("Scope"); return "" }
+		s.Like = func(*http.Request) string { calls("Like"); return "" }
+		s.Cost = func(*http.Request, quota.Policy) int64 { calls("Cost"); return 1 }
+		s.Limits = func(*http.Request) quota.Limiter { calls("Limits"); return nil }
+		s.Dimensions = partition.Dimensions{"tenant": func(*http.Request) (string, bool) { calls("Dimensions"); return "", false }}
+		for range 3 {
+			pass(t, s, getItems(t.Context()))
+		}
+		for _, f := range []string{"Scope", "Like", "Cost", "Limits", "Dimensions"} {
+			assert.NotZero(t, called[f], f)
+		}
+	})
+}
+
+// A hook that takes its time holds up its request, and no longer than that: the
+// wait ends when it would have ended.
+func TestSlowHook(t *testing.T) {
+	bubble(t, "shorter than the wait", func(t *testing.T) {
+		srv := newServer(limit(`"api";a=0;w=10`), says(200))
+		s := &transport.Shaper{Base: srv, Trace: &transport.Trace{Held: func(transport.HeldInfo) { time.Sleep(4 * time.Second) }}}
+		pass(t, s, getItems(t.Context()))
+		assert.Equal(t, 10*time.Second+guard(0), delay(t, s, getItems(t.Context())))
+	})
+	bubble(t, "longer than the wait", func(t *testing.T) {
+		srv := newServer(limit(`"api";a=0;w=10`), says(200))
+		s := &transport.Shaper{Base: srv, Trace: &transport.Trace{Held: func(transport.HeldInfo) { time.Sleep(40 * time.Second) }}}
+		pass(t, s, getItems(t.Context()))
+		assert.Equal(t, 40*time.Second, delay(t, s, getItems(t.Context())))
+	})
+	bubble(t, "longer than the context", func(t *testing.T) {
+		// What has ended has ended, although there is room by then.
+		srv := newServer(limit(`"api";a=0;w=10`), says(200))
+		s := &transport.Shaper{Base: srv}
+		pass(t, s, getItems(t.Context()))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		s.Trace = &transport.Trace{Held: func(transport.HeldInfo) {
+			cancel(errBroken)
+			time.Sleep(40 * time.Second)
+		}}
+		_, err := s.RoundTrip(getItems(ctx))
+		assert.True(t, err == errBroken, "%v", err)
+		assert.Equal(t, 1, srv.count())
+	})
+}
