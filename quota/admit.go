@@ -2,6 +2,7 @@ package quota
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -12,6 +13,8 @@ const (
 
 	// NoDelay as a MaxDelay: never wait, be refused at once.
 	NoDelay time.Duration = -1
+
+	forever time.Duration = math.MaxInt64 // as a maxDelay: as long as the context lasts
 )
 
 // A wish is how somebody who asks wants to wait.
@@ -22,6 +25,8 @@ type wish struct {
 	force    bool          // go, whatever the gates say
 	held     func(Refusal) // nil-able; told, with no lock held, what stands in the way
 	ask      *Ask          // of an origin; nil: the claims are always the same
+	own      []gate        // the client's own, beside those of the ask
+	permits  int64         // of each of own
 }
 
 // admit charges all claims of the lease at one instant, or none of them: now,
@@ -52,13 +57,12 @@ func refusing(cs []claim, now time.Time, w *waiter, priority int) (at int, why v
 	for i := range cs {
 		v := cs[i].gate.look(now, cs[i].units)
 		if v.ok {
-			f := (*cs[i].gate.queue()).first()
-			if f == nil || f == w || w != nil && w.before(f) || w == nil && f.priority < priority {
+			if in := *cs[i].gate.queue(); in == nil || in.lets(w, priority) {
 				continue
 			}
 			v = verdict{why: v.why}
 		}
-		if at < 0 || v.again.After(why.again) {
+		if at < 0 || v.final || !why.final && v.again.After(why.again) {
 			at, why = i, v
 		}
 	}
@@ -71,7 +75,7 @@ func refusing(cs []claim, now time.Time, w *waiter, priority int) (at int, why v
 func hopeless(cs []claim, now, latest time.Time, i int, v verdict) (int, verdict) {
 	vain := v.vain(latest)
 	for j := range cs {
-		if u := cs[j].gate.look(now, cs[j].units); u.vain(latest) && (!vain || u.again.After(v.again)) {
+		if u := cs[j].gate.look(now, cs[j].units); u.vain(latest) && (!vain || u.final || !v.final && u.again.After(v.again)) {
 			i, v, vain = j, u, true
 		}
 	}
@@ -86,7 +90,20 @@ func refusal(c claim, now time.Time, v verdict, why Reason) Refusal {
 		r.Wait = max(v.again.Sub(now), 0)
 		r.RetryAfter = max(v.back.Sub(now), r.Wait)
 	}
+	r.Wait, r.RetryAfter = max(r.Wait, v.behind), max(r.RetryAfter, v.behind)
+	if v.answer != nil {
+		r.Phrase, r.Detail = v.answer.Phrase, v.answer.Detail
+	}
 	return r
+}
+
+// refuse is the error of claim i, and counts it. The guards are held.
+func refuse(cs []claim, i int, now time.Time, v verdict, why Reason) error {
+	for j := range cs {
+		cs[j].gate.tally(j == i)
+	}
+	r := refusal(cs[i], now, v, why)
+	return &r
 }
 
 // latest is the last instant that is worth waiting for, and why none after it is.
@@ -102,7 +119,7 @@ func (w *wish) latest(ctx context.Context, now time.Time) (time.Time, Reason) {
 // if it would not be.
 func (w *wish) vain(in *line, v verdict, latest time.Time, late Reason) Reason {
 	switch {
-	case w.maxDelay < 0:
+	case w.maxDelay < 0, v.final:
 		return v.why
 	case w.maxQueue >= 0 && in.len() >= w.maxQueue:
 		return ReasonQueueFull
@@ -118,11 +135,13 @@ func await(ctx context.Context, now time.Time, l *Lease, want *wish, i int, v ve
 	cs := l.claims.all()
 	latest, late := want.latest(ctx, now)
 	i, v = hopeless(cs, now, latest, i, v)
+	v.behind = cs[i].gate.behind(now, cs[i].units)
 	if why := want.vain(*cs[i].gate.queue(), v, latest, late); why != 0 {
+		err := refuse(cs, i, now, v, why)
 		unlock(cs)
-		r := refusal(cs[i], now, v, why)
-		return &r
+		return err
 	}
+	ticket := serial.Add(1)
 	pin(cs, 1)
 	if want.held != nil {
 		l.tell(want.held, refusal(cs[i], now, v, v.why))
@@ -133,20 +152,35 @@ func await(ctx context.Context, now time.Time, l *Lease, want *wish, i int, v ve
 		}
 	}
 
-	g := cs[0].gate.guarded()
-	g.seq++
 	w := &waiter{
 		ready:    make(chan struct{}, 1),
-		arrived:  now,
-		seq:      g.seq,
+		ticket:   ticket,
 		priority: want.priority,
 		latest:   latest,
 	}
 	expires := now.Add(want.maxDelay)
-	expiry := time.AfterFunc(time.Until(expires), w.wake)
-	defer expiry.Stop()
+	if want.maxDelay < forever {
+		expiry := time.AfterFunc(time.Until(expires), w.wake)
+		defer expiry.Stop()
+	}
+	over := false
+	defer func() {
+		if !over { // a function of the user's has panicked, with no guard held
+			cs := l.claims.all()
+			lock(cs)
+			w.leave(cs, time.Now())
+		}
+	}()
 	for {
-		passed := w.join(&cs[i], now)
+		passed, room := w.join(&cs[i], now)
+		if !room {
+			over = true
+			err := refuse(cs, i, now, v, ReasonQueueFull)
+			w.leave(cs, now)
+			passed.wake()
+			return err
+		}
+		in := cs[i].gate
 		kicked := w.line.kick(now)
 		unlock(cs)
 		passed.wake()
@@ -158,31 +192,53 @@ func await(ctx context.Context, now time.Time, l *Lease, want *wish, i int, v ve
 
 		cs = l.claimAgain(want)
 		now = time.Now()
-		w.come()
+		there := w.come()
 		var err error
 		if i, v = refusing(cs, now, w, w.priority); i >= 0 {
 			i, v = hopeless(cs, now, latest, i, v)
 		}
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
+		} else if !there {
+			err = pushedOut(cs, in, now)
+		} else if i >= 0 && v.final {
+			err = refuse(cs, i, now, v, v.why)
 		} else if i >= 0 && !now.Before(expires) {
-			r := refusal(cs[i], now, v, ReasonMaxDelay)
-			err = &r
+			err = refuse(cs, i, now, v, ReasonMaxDelay)
 		} else if i >= 0 && v.vain(latest) {
-			r := refusal(cs[i], now, v, late)
-			err = &r
+			err = refuse(cs, i, now, v, late)
 		}
 		if err != nil || i < 0 {
+			over = true
 			if err == nil {
 				l.charge(now)
 			}
-			pin(cs, -1)
-			passed := leave(w, now)
-			unlock(cs)
-			passed.wake()
+			w.leave(cs, now)
 			return err
 		}
 	}
+}
+
+// pushedOut is the error of who was pushed out of the line of a gate, which is
+// one of the client's own: those of accounts push nobody out.
+func pushedOut(cs []claim, in gate, now time.Time) error {
+	for i := range cs {
+		if cs[i].gate == in {
+			return refuse(cs, i, now, in.look(now, cs[i].units), ReasonQueueFull)
+		}
+	}
+	r := in.refusal()
+	r.Cause, r.Reason = ReasonOwnLimit, ReasonQueueFull
+	return &r
+}
+
+// leave ends w's waiting. The guards of all claims are held before, and none
+// of them after.
+func (w *waiter) leave(cs []claim, now time.Time) {
+	pin(cs, -1)
+	passed := leave(w, now)
+	unlock(cs)
+	passed.wake()
 }
 
 // tell calls a hook with the guards of all claims let go, and takes them again.
@@ -202,24 +258,28 @@ func (l *Lease) tell(held func(Refusal), r Refusal) {
 }
 
 // join puts w in the line of claim c, unless it stands there already. It
-// returns the waiter that is to be woken in the line it left.
-func (w *waiter) join(c *claim, now time.Time) (passed *waiter) {
+// returns the waiter that is to be woken in the line it left, and whether
+// there was room.
+func (w *waiter) join(c *claim, now time.Time) (passed *waiter, room bool) {
 	if w.line != nil {
 		if w.line == *c.gate.queue() {
-			return nil
+			return nil, true
 		}
 		passed = leave(w, now)
 	}
 	w.units = c.units
-	enter(c.gate, w)
-	return passed
+	return passed, enter(c.gate, w)
 }
 
-// come answers a wake.
-func (w *waiter) come() {
+// come answers a wake. It reports whether w is still in line.
+func (w *waiter) come() bool {
+	if w.line == nil {
+		return false
+	}
 	if w.line.woken == w {
 		w.line.woken = nil
 	}
+	return true
 }
 
 // pin keeps the accounts among the claims from being dropped.

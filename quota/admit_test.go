@@ -304,7 +304,7 @@ func TestMaxQueue(t *testing.T) {
 func TestMaxDelayIsExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t)
-		limit, err := NewConcurrency(1)
+		limit, err := NewConcurrency(ConcurrencyOptions{Permits: 1})
 		require.NoError(t, err)
 		held, err := limit.TryAcquire(1)
 		require.NoError(t, err)
@@ -577,7 +577,7 @@ func TestHeldHook(t *testing.T) {
 func TestHookThatTakesLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t)
-		limit, err := NewConcurrency(1)
+		limit, err := NewConcurrency(ConcurrencyOptions{Permits: 1})
 		require.NoError(t, err)
 		held, err := limit.TryAcquire(1)
 		require.NoError(t, err)
@@ -612,7 +612,7 @@ func TestHookThatTakesLong(t *testing.T) {
 func TestForce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t)
-		limit, err := NewConcurrency(1)
+		limit, err := NewConcurrency(ConcurrencyOptions{Permits: 1})
 		require.NoError(t, err)
 		held, err := limit.TryAcquire(1)
 		require.NoError(t, err)
@@ -626,7 +626,7 @@ func TestForce(t *testing.T) {
 		require.NoError(t, got.err)
 		assert.Len(t, told, 1)
 		assert.Equal(t, int64(1), c.account("api").inflight)
-		assert.Equal(t, int64(2), limit.out)
+		assert.Equal(t, int64(2), limit.permits.out)
 		got.lease.Release()
 		held.Release()
 		assert.Equal(t, int64(1), limit.Available())
@@ -637,7 +637,7 @@ func TestForce(t *testing.T) {
 func TestCheckChargesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t)
-		limit, err := NewConcurrency(1)
+		limit, err := NewConcurrency(ConcurrencyOptions{Permits: 1})
 		require.NoError(t, err)
 		r1 := NewRate(rate.NewLimiter(1, 1))
 		ask := claimOf("api")
@@ -707,7 +707,7 @@ func TestAllOrNone(t *testing.T) {
 			c := newCounter(t)
 			limits := []*Concurrency{}
 			for range 2 {
-				l, err := NewConcurrency(1 + r.Int64N(3))
+				l, err := NewConcurrency(ConcurrencyOptions{Permits: 1 + r.Int64N(3)})
 				require.NoError(t, err)
 				limits = append(limits, l)
 			}
@@ -735,7 +735,7 @@ func TestAllOrNone(t *testing.T) {
 						a.used, a.origin = 0, nil
 						s.accounts = append(s.accounts, a)
 					}
-					s.out = [2]int64{limits[0].out, limits[1].out}
+					s.out = [2]int64{limits[0].permits.out, limits[1].permits.out}
 					return s
 				}
 				before, tokens := look(), rates.rate.TokensAt(time.Now())

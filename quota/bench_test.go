@@ -121,7 +121,7 @@ func BenchmarkPartitions(b *testing.B) {
 }
 
 func BenchmarkConcurrency(b *testing.B) {
-	c, err := NewConcurrency(1)
+	c, err := NewConcurrency(ConcurrencyOptions{Permits: 1})
 	require.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {

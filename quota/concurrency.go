@@ -1,64 +1,95 @@
 package quota
 
 import (
-	"context"
-	"fmt"
+	"errors"
 	"math"
 	"time"
 )
 
+// ConcurrencyOptions are the options of a Concurrency.
+type ConcurrencyOptions struct {
+	Permits int64 // that are out at a time; at least 1
+	Queue   Queue // who waits; the zero Queue has room for DefaultMaxQueue permits
+}
+
 // A Concurrency is a limit on what is going on at a time: so many permits are
 // out at once, and they come back when their leases are released.
 type Concurrency struct {
-	guard   guard // guards following
-	line    *line
-	permits int64
-	out     int64
-
-	self [1]gate
+	limit
+	permits concurrencyMeter
 }
 
-// NewConcurrency returns a limiter of so many permits, at least 1.
-func NewConcurrency(permits int64) (*Concurrency, error) {
-	if permits < 1 {
-		return nil, fmt.Errorf("quota: a concurrency limit of %d permits; it takes at least 1", permits)
+// NewConcurrency returns a limiter whose permits are all there. The error says
+// which option is out of range.
+func NewConcurrency(o ConcurrencyOptions) (*Concurrency, error) {
+	if err := errors.Join(
+		atLeast("ConcurrencyOptions.Permits", o.Permits, 1),
+		o.Queue.check("ConcurrencyOptions"),
+	); err != nil {
+		return nil, err
 	}
-	c := &Concurrency{guard: guard{rank: ranks.Add(1)}, permits: permits}
-	c.self[0] = c
+	c := &Concurrency{permits: concurrencyMeter{permits: o.Permits}}
+	c.held = true
+	c.open(&c.permits, o.Queue)
 	return c, nil
 }
 
 // TryAcquire implements Limiter.
-func (c *Concurrency) TryAcquire(n int64) (*Lease, error) { return tryAcquire(c, n) }
+func (c *Concurrency) TryAcquire(n int64) (lease *Lease, err error) {
+	lease = new(Lease) // see limit.TryAcquire
+	if err = c.tryAcquire(lease, n); err != nil {
+		lease = nil
+	}
+	return
+}
 
-// Acquire implements Limiter.
-func (c *Concurrency) Acquire(ctx context.Context, n int64) (*Lease, error) {
-	return acquireWait(ctx, c, n)
+// tryAcquire is that of the limit, without a detour through its meter.
+func (c *Concurrency) tryAcquire(lease *Lease, n int64) error {
+	c.guard.Lock()
+	m := &c.permits
+	if n < 1 || n > m.permits-m.out || c.line != nil || c.closed {
+		c.guard.Unlock()
+		return c.limit.tryAcquire(lease, n)
+	}
+	m.out += n
+	c.granted++
+	c.guard.Unlock()
+	lease.only(&c.limit, n, 0)
+	return nil
 }
 
 // Available is how many permits are not out.
 func (c *Concurrency) Available() int64 {
 	c.guard.Lock()
 	defer c.guard.Unlock()
-	return max(c.permits-c.out, 0)
+	return c.permits.available(0)
 }
 
-func (c *Concurrency) gates() []gate    { return c.self[:] }
-func (c *Concurrency) most() int64      { return c.permits }
-func (c *Concurrency) guarded() *guard  { return &c.guard }
-func (c *Concurrency) queue() **line    { return &c.line }
-func (c *Concurrency) holds() bool      { return true }
-func (c *Concurrency) refusal() Refusal { return Refusal{} }
-
-func (c *Concurrency) look(_ time.Time, n int64) verdict {
-	return verdict{ok: c.out <= c.permits-max(n, 1), why: ReasonOwnLimit}
+// concurrencyMeter is the meter of a Concurrency. It needs no clock.
+type concurrencyMeter struct {
+	permits int64
+	out     int64
 }
 
-func (c *Concurrency) charge(_ time.Time, n int64) uint32 {
-	c.out += min(n, math.MaxInt64-c.out)
+func (m *concurrencyMeter) most() int64             { return m.permits }
+func (m *concurrencyMeter) available(instant) int64 { return max(m.permits-m.out, 0) }
+
+func (m *concurrencyMeter) wait(_ instant, ahead, n int64) time.Duration {
+	if sum(ahead, n) <= m.permits-m.out {
+		return 0
+	}
+	return onRelease
+}
+
+func (m *concurrencyMeter) take(_ instant, n int64) uint32 {
+	m.out += min(n, math.MaxInt64-m.out)
 	return 0
 }
 
-func (c *Concurrency) release(_ time.Time, n int64) { c.out = max(c.out-n, 0) }
+func (m *concurrencyMeter) release(n int64) (all bool) {
+	m.out = max(m.out-n, 0)
+	return m.out == 0
+}
 
-func (c *Concurrency) cancel(now time.Time, n int64, _ uint32) { c.release(now, n) }
+func (m *concurrencyMeter) cancel(_ instant, n int64, _ uint32)   { m.release(n) }
+func (m *concurrencyMeter) idle(instant) (since instant, ok bool) { return 0, m.out == 0 }

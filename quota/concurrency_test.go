@@ -15,19 +15,19 @@ import (
 )
 
 func newConcurrency(t *testing.T, permits int64) *Concurrency {
-	c, err := NewConcurrency(permits)
+	c, err := NewConcurrency(ConcurrencyOptions{Permits: permits})
 	require.NoError(t, err)
 	return c
 }
 
 func TestNewConcurrency(t *testing.T) {
 	for _, n := range []int64{0, -1, math.MinInt64} {
-		_, err := NewConcurrency(n)
+		_, err := NewConcurrency(ConcurrencyOptions{Permits: n})
 		assert.Error(t, err, "%d", n)
 	}
 	for _, n := range []int64{1, math.MaxInt64} {
 		c := newConcurrency(t, n)
-		assert.Equal(t, n, c.Available())
+		assert.Equal(t, n, c.Stats().Available)
 	}
 }
 
@@ -37,21 +37,21 @@ func TestConcurrencyTry(t *testing.T) {
 	two, err := c.TryAcquire(2)
 	require.NoError(t, err)
 	assert.True(t, two.Held())
-	assert.Equal(t, int64(1), c.Available())
+	assert.Equal(t, int64(1), c.Stats().Available)
 	_, err = c.TryAcquire(2)
 	var r *Refusal
 	require.ErrorAs(t, err, &r)
 	assert.Equal(t, Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, *r)
 	one, err := c.TryAcquire(1)
 	require.NoError(t, err)
-	assert.Zero(t, c.Available())
+	assert.Zero(t, c.Stats().Available)
 	two.Release()
 	two.Release()
 	two.Cancel()
-	assert.Equal(t, int64(2), c.Available())
+	assert.Equal(t, int64(2), c.Stats().Available)
 	one.Cancel()
 	one.Cancel()
-	assert.Equal(t, int64(3), c.Available())
+	assert.Equal(t, int64(3), c.Stats().Available)
 }
 
 // Zero permits ask whether there are any, and take none; what can never be
@@ -60,7 +60,7 @@ func TestConcurrencyPermits(t *testing.T) {
 	c := newConcurrency(t, 1)
 	none, err := c.TryAcquire(0)
 	require.NoError(t, err)
-	assert.Equal(t, int64(1), c.Available())
+	assert.Equal(t, int64(1), c.Stats().Available)
 	none.Release()
 	all, err := c.TryAcquire(1)
 	require.NoError(t, err)
@@ -76,11 +76,11 @@ func TestConcurrencyPermits(t *testing.T) {
 	big := newConcurrency(t, math.MaxInt64)
 	l, err := big.TryAcquire(math.MaxInt64)
 	require.NoError(t, err)
-	assert.Zero(t, big.Available())
+	assert.Zero(t, big.Stats().Available)
 	_, err = big.TryAcquire(1)
 	assert.Error(t, err)
 	l.Release()
-	assert.Equal(t, int64(math.MaxInt64), big.Available())
+	assert.Equal(t, int64(math.MaxInt64), big.Stats().Available)
 }
 
 // Waiting is first come, first served, and a release lets the next one go at
@@ -112,7 +112,7 @@ func TestConcurrencyWaits(t *testing.T) {
 		assert.Equal(t, []int{0, 1, 2, 3, 4, 5}, order)
 		assert.Equal(t, []time.Duration{0, 0, 998 * ms, 998 * ms, 1996 * ms, 1996 * ms}, waits)
 		assert.Nil(t, c.line)
-		assert.Equal(t, int64(2), c.Available())
+		assert.Equal(t, int64(2), c.Stats().Available)
 	})
 }
 
@@ -135,7 +135,7 @@ func TestConcurrencyCancel(t *testing.T) {
 		held.Release()
 		_, err = c.Acquire(ctx, 1)
 		assert.True(t, err == cause, "a done context loses, even if there is room")
-		assert.Equal(t, int64(1), c.Available())
+		assert.Equal(t, int64(1), c.Stats().Available)
 
 		dead, stop := context.WithTimeout(t.Context(), sec)
 		defer stop()
@@ -188,8 +188,8 @@ func TestOppositeOrders(t *testing.T) {
 	}
 	wg.Wait()
 	assert.LessOrEqual(t, most.Load(), int64(2))
-	assert.Zero(t, a.out)
-	assert.Zero(t, b.out)
+	assert.Zero(t, a.permits.out)
+	assert.Zero(t, b.permits.out)
 	assert.Nil(t, a.line)
 	assert.Nil(t, b.line)
 }
@@ -229,7 +229,7 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	assert.Zero(t, limit.out)
+	assert.Zero(t, limit.permits.out)
 	for _, o := range accounts.origins {
 		for _, s := range o.scopes {
 			assert.Zero(t, s.out)

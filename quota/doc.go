@@ -18,6 +18,19 @@
 // charged, or none is. What cannot go now waits in the line of the account
 // that refused it, holding nothing.
 //
+// Limits of the client's own are Limiters: FixedWindow, SlidingWindow,
+// TokenBucket, Concurrency, and what is made of them: Chain, Keyed, Channel.
+// Each grants leases, now or after waiting in its Queue:
+//
+//	limiter, err := quota.NewTokenBucket(quota.TokenBucketOptions{Permits: 5, PerPeriod: 5, Period: time.Second})
+//	...
+//	lease, err := limiter.Acquire(ctx, 1) // waits; TryAcquire does not
+//	...
+//	defer lease.Release() // or Cancel, for work that was never begun
+//
+// In every struct of options, the zero of an optional field means its default
+// and a negative number no bound.
+//
 // The package is three layers, each unaware of the one above it:
 //
 //   - the arithmetic of one account (account.go) and the strategy that says
@@ -28,6 +41,6 @@
 //
 // The words are those of draft-ietf-httpapi-ratelimit-headers (the editor's
 // draft of April 2026, "the draft" below): quota policy, service limit,
-// available quota, effective window, quota unit, partition key. A Limiter
-// (limiter.go) is a limit of the client's own.
+// available quota, effective window, quota unit, partition key. Those of
+// limiters are .NET's (see DOTNET.md): permit, lease, queue.
 package quota

@@ -47,7 +47,7 @@ func Example() {
 }
 
 func ExampleNewConcurrency() {
-	limiter, err := quota.NewConcurrency(2)
+	limiter, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -14,11 +14,11 @@ import (
 type guard struct {
 	sync.Mutex
 	rank uint64
-	seq  uint64 // tickets handed out; requires the lock
 }
 
-// ranks hands out the ranks of limiters: the identity that orders their locks.
-var ranks atomic.Uint64
+// serial hands out the ranks of limiters, the identity that orders their
+// locks, and the tickets of those who wait.
+var serial atomic.Uint64
 
 // A verdict is what a gate says to a claim. Where it is not ok, again is when
 // to look again; the zero time means that only an event can help: a release, a
@@ -26,16 +26,19 @@ var ranks atomic.Uint64
 // request may look into a long window, but not everybody. hope says that an
 // event may help before.
 type verdict struct {
-	ok    bool
-	hope  bool
-	why   Reason
-	again time.Time
-	back  time.Time
+	ok     bool
+	hope   bool
+	final  bool // nothing will ever help
+	why    Reason
+	again  time.Time
+	back   time.Time
+	behind time.Duration // when it is a newcomer's turn, after those in line; 0: not known
+	answer *Answer       // of a custom limiter; nil: none
 }
 
 // vain reports whether it is in vain to wait until the latest instant.
 func (v verdict) vain(latest time.Time) bool {
-	return !v.ok && !v.hope && v.again.After(latest)
+	return !v.ok && (v.final || !v.hope && v.again.After(latest))
 }
 
 // A gate is one thing to get past: an account, or a limiter of the client's
@@ -55,9 +58,16 @@ type gate interface {
 	release(now time.Time, n int64)
 	// holds reports whether a charge is held until it is released.
 	holds() bool
+	// behind is how long n units would take for a newcomer, who comes after
+	// those in line; 0: nobody can say, or look has said it.
+	behind(now time.Time, n int64) time.Duration
+	// tally counts a refusal: by this gate itself, or by one beside it.
+	tally(itself bool)
 
 	// queue is where the gate keeps the line of those who wait for it.
 	queue() **line
+	// rule is how the line is kept.
+	rule() Queue
 	// refusal names the gate in an error.
 	refusal() Refusal
 }
@@ -71,10 +81,11 @@ type claim struct {
 	held  bool
 }
 
-// claims are the claims of one admission, ordered by the rank of their
-// guards. The first few need no allocation.
+// claims are the claims of one admission. Those that share a guard stand side
+// by side. A single one needs no allocation, nor do more of them in memory
+// that is used again.
 type claims struct {
-	few  [6]claim
+	few  [1]claim
 	more []claim // all of them, if they are more than few
 	n    int
 	mine int // the first so many are accounts of one origin
@@ -87,14 +98,20 @@ func (c *claims) add(g gate, units int64) {
 		return
 	}
 	if c.n == len(c.few) {
+		if c.more == nil {
+			c.more = make([]claim, 0, 8)
+		}
 		c.more = append(c.more[:0], c.few[:]...)
 	}
 	c.more = append(c.more, claim{gate: g, units: units})
 	c.n++
 }
 
-func (c *claims) addAll(l Limiter, units int64) {
-	for _, g := range l.gates() {
+func (c *claims) addAll(gates []gate, units int64) {
+	if n := c.n + len(gates); n > len(c.few) && c.more == nil {
+		c.more = make([]claim, 0, n)
+	}
+	for _, g := range gates {
 		c.add(g, units)
 	}
 }
@@ -111,13 +128,26 @@ func (c *claims) truncate(n int) {
 	if c.n > len(c.few) && n <= len(c.few) {
 		copy(c.few[:], c.more[:n])
 	}
-	c.more = c.more[:min(n, len(c.more))]
+	n = min(n, c.n)
+	if n < len(c.more) {
+		clear(c.more[n:])
+		c.more = c.more[:n]
+	}
 	c.n = n
 }
 
-// lock takes the guards of all claims, each once: those that share one stand
-// side by side.
+// reset drops all claims, and keeps the memory.
+func (c *claims) reset() {
+	clear(c.more)
+	*c = claims{more: c.more[:0]}
+}
+
+// lock takes the guards of all claims, each once, by rank.
 func lock(cs []claim) {
+	if !ranked(cs) {
+		lockByRank(cs)
+		return
+	}
 	var last *guard
 	for i := range cs {
 		if g := cs[i].gate.guarded(); g != last {
@@ -127,6 +157,16 @@ func lock(cs []claim) {
 	}
 }
 
+// ranked reports whether the claims stand in the order of their guards.
+func ranked(cs []claim) bool {
+	for i := 1; i < len(cs); i++ {
+		if cs[i].gate.guarded().rank < cs[i-1].gate.guarded().rank {
+			return false
+		}
+	}
+	return true
+}
+
 func unlock(cs []claim) {
 	var last *guard
 	for i := range cs {
@@ -134,5 +174,24 @@ func unlock(cs []claim) {
 			g.Unlock()
 			last = g
 		}
+	}
+}
+
+// lockByRank is lock for claims in any order. Claims are few.
+func lockByRank(cs []claim) {
+	var last *guard
+	for {
+		var next *guard
+		for i := range cs {
+			g := cs[i].gate.guarded()
+			if (last == nil || g.rank > last.rank) && (next == nil || g.rank < next.rank) {
+				next = g
+			}
+		}
+		if next == nil {
+			return
+		}
+		next.Lock()
+		last = next
 	}
 }

@@ -6,9 +6,9 @@ import "time"
 // ways: Release, when the work is over, or Cancel, when it was never begun. A
 // lease of an Origin is settled in between with what the server said.
 //
-// A second Release or Cancel does nothing. The zero Lease holds nothing. A
-// lease is used by one goroutine at a time, and not copied before it is
-// settled.
+// A second Release or Cancel does nothing, nor does one after the limiter was
+// closed. The zero Lease and a nil one hold nothing. A lease is used by one
+// goroutine at a time, and not copied before it has ended.
 type Lease struct {
 	claims  claims
 	origin  *Origin // whose accounts are among the claims; nil when settled
@@ -28,8 +28,9 @@ func (l *Lease) charge(now time.Time) {
 			l.scope.kinOf(a.id.policy, 1)
 		}
 	}
-	l.sent, l.charged = now, true
+	l.charged = true
 	if l.origin != nil {
+		l.sent = now
 		l.scope.out++
 		l.ticket = l.origin.tickets
 		l.origin.tickets++
@@ -42,6 +43,7 @@ func (l *Lease) claimAgain(want *wish) []claim {
 	o := l.origin
 	if o == nil {
 		cs := l.claims.all()
+		consult(cs)
 		lock(cs)
 		return cs
 	}
@@ -49,20 +51,32 @@ func (l *Lease) claimAgain(want *wish) []claim {
 	if ask.Again != nil {
 		ask.Claims = ask.Again()
 	}
+	consultGates(want.own, want.permits)
 	o.guard.Lock()
 	pin(l.claims.all(), -1)
 	l.claims.truncate(0)
 	o.claim(o.at(time.Now()), ask, l.scope, &l.claims)
-	if ask.Limiter != nil {
-		l.claims.addAll(ask.Limiter, 1)
-	}
+	l.claims.addAll(want.own, want.permits)
 	cs := l.claims.all()
 	pin(cs, 1)
 	lock(cs[l.claims.mine:])
 	return cs
 }
 
-// Sent is when the lease was granted: when the work may have begun.
+// only makes a lease of a single claim.
+func (l *Lease) only(g gate, n int64, epoch uint32) {
+	l.claims.few[0] = claim{gate: g, units: n, epoch: epoch, held: g.holds()}
+	l.claims.n, l.charged = 1, true
+}
+
+// drop empties a lease, and keeps its memory.
+func (l *Lease) drop() {
+	l.claims.reset()
+	*l = Lease{claims: l.claims}
+}
+
+// Sent is when an Origin granted the lease: when its work may have begun. It
+// is the zero time for a lease of limiters alone.
 func (l *Lease) Sent() time.Time { return l.sent }
 
 // Held reports whether something is held until Release: permits of a
@@ -76,32 +90,59 @@ func (l *Lease) Held() bool {
 	return false
 }
 
+// Settle is Origin.Settle of the origin whose accounts the lease was charged
+// to, at the present instant: it takes over what the server said. It does
+// nothing where there is none, or where the lease was settled.
+func (l *Lease) Settle(r *Report) {
+	if l != nil && l.origin != nil {
+		l.origin.Settle(time.Now(), l, r)
+	}
+}
+
 // Release ends the lease after its work: what does not replenish by itself
-// comes back, and who waits for it is let go. Call Origin.Settle first where
-// the lease is one of an Origin; without it, the work counts as Lost.
+// comes back, and who waits for it is let go. Settle the lease first where it
+// is one of an Origin; without it, the work counts as Lost.
+//
+// A lease that is never released keeps its permits of a concurrency limit for
+// ever: Stats.Available shows that they are missing. Of limits that replenish
+// it keeps nothing.
 func (l *Lease) Release() {
-	if !l.charged {
+	if l == nil || !l.charged {
 		return
 	}
-	now := time.Now()
-	if l.origin != nil {
-		l.origin.Settle(now, l, &Report{Outcome: Lost})
+	if l.origin == nil && l.claims.n == 1 {
+		c := l.claims.few[0]
+		l.claims.few[0], l.claims.n, l.charged = claim{}, 0, false
+		c.free()
+		return
 	}
-	l.end(now, claim.release)
+	if l.origin != nil {
+		l.Move().endUnsettled(Lost, claim.release) // or every lease would be on the heap
+		return
+	}
+	l.end(time.Now(), claim.release)
 }
 
-// Cancel ends a lease whose work was never begun: everything comes back.
+// Cancel ends a lease whose work was never begun: everything comes back, of
+// limits that replenish, too, as far as it has not been replenished since.
 func (l *Lease) Cancel() {
-	if !l.charged {
+	if l == nil || !l.charged {
 		return
 	}
-	now := time.Now()
 	if l.origin != nil {
-		l.origin.Settle(now, l, &Report{Outcome: Unsent})
+		l.Move().endUnsettled(Unsent, claim.cancel)
+		return
 	}
-	l.end(now, claim.cancel)
+	l.end(time.Now(), claim.cancel)
 }
 
+func (l *Lease) endUnsettled(o Outcome, how func(claim, time.Time)) {
+	now := time.Now()
+	l.origin.Settle(now, l, &Report{Outcome: o})
+	l.end(now, how)
+}
+
+// end ends all claims, the last first.
 func (l *Lease) end(now time.Time, how func(claim, time.Time)) {
 	cs := l.claims.all()
 	for i := len(cs) - 1; i >= 0; i-- {
@@ -112,14 +153,34 @@ func (l *Lease) end(now time.Time, how func(claim, time.Time)) {
 		g.Unlock()
 		w.wake()
 	}
-	*l = Lease{}
+	l.drop()
 }
 
 func (c claim) release(now time.Time) { c.gate.release(now, c.units) }
 func (c claim) cancel(now time.Time)  { c.gate.cancel(now, c.units, c.epoch) }
 
-// Move moves what is left of a settled lease to one of its own, for whoever
-// outlives the memory that l is in. l holds nothing afterwards.
+// free releases the claim of a lease that has no other.
+func (c claim) free() {
+	if l, ok := c.gate.(*limit); ok {
+		if l.held {
+			l.free(c.units)
+		}
+		return
+	}
+	if !c.held {
+		return
+	}
+	now := time.Now()
+	g := c.gate.guarded()
+	g.Lock()
+	c.gate.release(now, c.units)
+	w := (*c.gate.queue()).kick(now)
+	g.Unlock()
+	w.wake()
+}
+
+// Move moves what is left of a lease to one of its own, for whoever outlives
+// the memory that l is in. l holds nothing afterwards.
 func (l *Lease) Move() *Lease {
 	to := new(Lease)
 	*to, *l = *l, Lease{}

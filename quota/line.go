@@ -5,28 +5,26 @@ import (
 	"time"
 )
 
-// A waiter is somebody in line. It holds nothing but its place, and it is
-// moved and removed by its own goroutine only.
+// A waiter is somebody in line. It holds nothing but its place. It is moved by
+// its own goroutine only; somebody else takes it out of its line only to push
+// it out of a full one.
 type waiter struct {
 	ready    chan struct{} // receives when the waiter should look again
-	arrived  time.Time
-	latest   time.Time // after this, waiting is in vain
-	seq      uint64    // among those who arrived at the same instant
-	units    int64     // of the gate whose line it is in
+	latest   time.Time     // after this, waiting is in vain
+	ticket   uint64        // of arrival
+	units    int64         // of the gate whose line it is in
 	priority int
-	index    int // in the heap
-	line     *line
+	index    int32 // in line.waiters
+	rindex   int32 // in line.last
+	line     *line // nil: in none
 }
 
-// before reports whether w goes first: by priority, then by arrival.
-func (w *waiter) before(o *waiter) bool {
+// before reports whether w goes before o: by priority, then by arrival.
+func (w *waiter) before(o *waiter, newest bool) bool {
 	if w.priority != o.priority {
 		return w.priority > o.priority
 	}
-	if !w.arrived.Equal(o.arrived) {
-		return w.arrived.Before(o.arrived)
-	}
-	return w.seq < o.seq
+	return (w.ticket < o.ticket) != newest
 }
 
 // A line is who waits for a gate, and the one timer that will look again.
@@ -39,34 +37,112 @@ func (w *waiter) before(o *waiter) bool {
 // gives up.
 type line struct {
 	gate    gate
-	waiters waiters
+	waiters waiters     // the first goes first
+	last    waiters     // the first goes last; kept where newest is set
+	newest  bool        // go first
+	limit   int64       // of queued; 0: nobody counts
+	queued  int64       // permits that are waited for
 	woken   *waiter     // has been told to look and has not come yet
 	timer   *time.Timer // nil until it is needed
 	armed   time.Time   // when it rings; zero: it does not
 }
 
-// enter puts w in the line of g.
-func enter(g gate, w *waiter) {
-	at := g.queue()
-	if *at == nil {
-		*at = &line{gate: g}
-		if a, ok := g.(*account); ok {
-			a.origin.lines[*at] = struct{}{}
-		}
+func newLine(g gate) *line {
+	if a, ok := g.(*asking); ok {
+		g = a.Custom
 	}
-	w.line = *at
-	heap.Push(&w.line.waiters, w)
+	rule := g.rule()
+	l := &line{gate: g, limit: rule.Limit, newest: rule.Order == NewestFirst}
+	l.waiters.newest, l.last.newest, l.last.reverse = l.newest, l.newest, true
+	return l
 }
 
-// leave takes w out of its line and passes a wake on. It returns the waiter
-// to wake after unlocking, if any.
-func leave(w *waiter, now time.Time) *waiter {
-	l := w.line
+// enter puts w in the line of g, if there is room, or room is made for it.
+func enter(g gate, w *waiter) bool {
+	at := g.queue()
+	l := *at
+	if l == nil {
+		l = newLine(g)
+	}
+	if !l.admits(w) {
+		return false
+	}
+	if a, ok := l.gate.(*account); ok && *at == nil {
+		a.origin.lines[l] = struct{}{}
+	}
+	*at = l
+	w.line = l
+	l.queued += l.places(w)
+	heap.Push(&l.waiters, w)
+	if l.newest {
+		heap.Push(&l.last, w)
+	}
+	return true
+}
+
+// places is how much of the queue w takes up.
+func (l *line) places(w *waiter) int64 {
+	if l.limit == 0 {
+		return 0
+	}
+	return max(w.units, 1)
+}
+
+// admits reports whether w fits into the line. Where newest go first, it
+// pushes those out who would go last until it does; it pushes nobody out who
+// goes before w, nor in vain: where w alone is more than the limit, not even
+// all of them would be enough.
+func (l *line) admits(w *waiter) bool {
+	n := l.places(w)
+	short := n - (l.limit - l.queued)
+	if short <= 0 {
+		return true
+	}
+	if !l.newest || l.after(w) < short {
+		return false
+	}
+	for l.limit-l.queued < n {
+		out := l.last.ws[0]
+		l.remove(out)
+		out.wake()
+	}
+	return true
+}
+
+// after is the places of those who go after w.
+func (l *line) after(w *waiter) (n int64) {
+	if f := l.first(); f == nil || w.before(f, l.newest) {
+		return l.queued
+	}
+	for _, o := range l.waiters.ws {
+		if w.before(o, l.newest) {
+			n += l.places(o)
+		}
+	}
+	return n
+}
+
+// remove takes w out.
+func (l *line) remove(w *waiter) {
 	if l.woken == w {
 		l.woken = nil
 	}
-	heap.Remove(&l.waiters, w.index)
+	heap.Remove(&l.waiters, int(w.index))
+	if l.newest {
+		heap.Remove(&l.last, int(w.rindex))
+	}
+	l.queued -= l.places(w)
 	w.line = nil
+}
+
+// leave takes w out of its line, if it is in one, and passes a wake on. It
+// returns the waiter to wake after unlocking, if any.
+func leave(w *waiter, now time.Time) *waiter {
+	l := w.line
+	if l == nil {
+		return nil
+	}
+	l.remove(w)
 	return l.kick(now)
 }
 
@@ -75,15 +151,38 @@ func (l *line) len() int {
 	if l == nil {
 		return 0
 	}
-	return len(l.waiters)
+	return len(l.waiters.ws)
+}
+
+// permits is how many are waited for.
+func (l *line) permits() int64 {
+	if l == nil {
+		return 0
+	}
+	return l.queued
 }
 
 // first is the waiter whose turn is next; nil in an empty line.
 func (l *line) first() *waiter {
-	if l == nil || len(l.waiters) == 0 {
+	if l.len() == 0 {
 		return nil
 	}
-	return l.waiters[0]
+	return l.waiters.ws[0]
+}
+
+// lets reports whether nobody in the line goes before somebody who asks: w, if
+// they are in a line already, else a newcomer of that priority.
+func (l *line) lets(w *waiter, priority int) bool {
+	f := l.first()
+	switch {
+	case f == nil || f == w:
+		return true
+	case w != nil:
+		return w.before(f, l.newest)
+	case priority == f.priority:
+		return l.newest
+	}
+	return priority > f.priority
 }
 
 // kick looks at the line: the first waiter is returned, to be woken after
@@ -111,6 +210,16 @@ func (l *line) kick(now time.Time) *waiter {
 	return nil
 }
 
+// wakeAll tells everybody in line to look.
+func (l *line) wakeAll() {
+	if l == nil {
+		return
+	}
+	for _, w := range l.waiters.ws {
+		w.wake()
+	}
+}
+
 // arm sets the timer to ring at the given instant; zero stops it. It reads the
 // clock: the instant that its callers act at may have passed a while ago.
 func (l *line) arm(at time.Time) {
@@ -129,7 +238,7 @@ func (l *line) arm(at time.Time) {
 
 // inVain appends those who cannot wait until the given instant, to be woken.
 func (l *line) inVain(until time.Time, woken []*waiter) []*waiter {
-	for _, w := range l.waiters {
+	for _, w := range l.waiters.ws {
 		if until.After(w.latest) {
 			woken = append(woken, w)
 		}
@@ -163,28 +272,48 @@ func (w *waiter) wake() {
 	}
 }
 
-// waiters is a heap of who goes first.
-type waiters []*waiter
+// waiters is a heap of who goes first; in reverse, of who goes last.
+type waiters struct {
+	ws      []*waiter
+	newest  bool
+	reverse bool
+}
 
-func (h waiters) Len() int           { return len(h) }
-func (h waiters) Less(i, j int) bool { return h[i].before(h[j]) }
-func (h waiters) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
+func (h *waiters) Len() int { return len(h.ws) }
+
+func (h *waiters) Less(i, j int) bool {
+	if h.reverse {
+		i, j = j, i
+	}
+	return h.ws[i].before(h.ws[j], h.newest)
+}
+
+func (h *waiters) Swap(i, j int) {
+	h.ws[i], h.ws[j] = h.ws[j], h.ws[i]
+	h.place(i)
+	h.place(j)
+}
+
+// place tells the i-th waiter where it stands.
+func (h *waiters) place(i int) {
+	if h.reverse {
+		h.ws[i].rindex = int32(i)
+		return
+	}
+	h.ws[i].index = int32(i)
 }
 
 // Push is heap.Interface's.
 func (h *waiters) Push(x any) {
-	w := x.(*waiter)
-	w.index = len(*h)
-	*h = append(*h, w)
+	h.ws = append(h.ws, x.(*waiter))
+	h.place(len(h.ws) - 1)
 }
 
 // Pop is heap.Interface's.
 func (h *waiters) Pop() any {
-	last := len(*h) - 1
-	w := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
+	last := len(h.ws) - 1
+	w := h.ws[last]
+	h.ws[last] = nil
+	h.ws = h.ws[:last]
 	return w
 }

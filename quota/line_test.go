@@ -20,8 +20,13 @@ type turnstile struct {
 }
 
 func (g *turnstile) guarded() *guard { return &g.guard }
-func (g *turnstile) queue() **line   { return &g.line }
-func (g *turnstile) holds() bool     { return true }
+func (g *turnstile) rule() Queue     { return Queue{} }
+func (g *turnstile) tally(bool)      {}
+func (g *turnstile) behind(time.Time, int64) time.Duration {
+	return 0
+}
+func (g *turnstile) queue() **line { return &g.line }
+func (g *turnstile) holds() bool   { return true }
 func (g *turnstile) refusal() Refusal {
 	return Refusal{Policy: "turnstile"}
 }
@@ -32,23 +37,22 @@ func (g *turnstile) charge(_ time.Time, n int64) uint32    { g.room -= n; return
 func (g *turnstile) release(_ time.Time, n int64)          { g.room += n }
 func (g *turnstile) cancel(_ time.Time, n int64, _ uint32) { g.room += n }
 func (g *turnstile) waiter(seq uint64, priority int) *waiter {
-	return &waiter{ready: make(chan struct{}, 1), seq: seq, priority: priority, units: 1, latest: time.Now().Add(time.Hour)}
+	return &waiter{ready: make(chan struct{}, 1), ticket: seq, priority: priority, units: 1, latest: time.Now().Add(time.Hour)}
 }
 
-// By priority, then by arrival, then by the order of those who arrived at one instant.
+// By priority, then by arrival.
 func TestWhoGoesFirst(t *testing.T) {
-	now := time.Now()
 	order := []*waiter{
-		{priority: 2, arrived: now.Add(sec), seq: 9},
-		{priority: 1, arrived: now, seq: 8},
-		{priority: 1, arrived: now.Add(ms), seq: 1},
-		{priority: 1, arrived: now.Add(ms), seq: 2},
-		{priority: 0, arrived: now, seq: 3},
-		{priority: -1, arrived: now.Add(-sec), seq: 0},
+		{priority: 2, ticket: 9},
+		{priority: 1, ticket: 1},
+		{priority: 1, ticket: 2},
+		{priority: 1, ticket: 8},
+		{priority: 0, ticket: 3},
+		{priority: -1, ticket: 0},
 	}
 	for i, x := range order {
 		for j, y := range order {
-			assert.Equal(t, i < j, x.before(y), "%d and %d", i, j)
+			assert.Equal(t, i < j, x.before(y, false), "%d and %d", i, j)
 		}
 	}
 }
@@ -76,10 +80,10 @@ func TestLineIsOrdered(t *testing.T) {
 				require.Nil(t, g.line, "an empty line is dismantled")
 				continue
 			}
-			sort.Slice(in, func(i, j int) bool { return in[i].before(in[j]) })
+			sort.Slice(in, func(i, j int) bool { return in[i].before(in[j], false) })
 			require.Same(t, in[0], g.line.first(), "seed %d, step %d", seed, step)
-			for i, w := range g.line.waiters {
-				require.Equal(t, i, w.index, "seed %d, step %d", seed, step)
+			for i, w := range g.line.waiters.ws {
+				require.EqualValues(t, i, w.index, "seed %d, step %d", seed, step)
 			}
 		}
 		g.guard.Unlock()

@@ -78,7 +78,7 @@ func live(t *testing.T, data []byte) []string {
 func (p *scene) run(t *testing.T) {
 	p.accounts = &Accounts{jitter: func() float64 { return 0.5 }, MaxAccounts: 3 + p.tape.pick(6)}
 	p.origins = []*Origin{p.accounts.Origin("one"), p.accounts.Origin("two")}
-	p.conc, _ = NewConcurrency(1 + int64(p.tape.pick(3)))
+	p.conc, _ = NewConcurrency(ConcurrencyOptions{Permits: 1 + int64(p.tape.pick(3))})
 	p.rate = NewRate(rate.NewLimiter(rate.Limit(1+p.tape.pick(5)), 1+p.tape.pick(3)))
 	p.both = bothOf{Limiter: p.conc, all: []gate{p.conc, p.rate}}
 
@@ -168,8 +168,8 @@ func broken(g gate, now time.Time) string {
 	case l.armed.IsZero() && !out(g):
 		return "nobody is woken, no timer is armed, and nothing is out"
 	}
-	for i, w := range l.waiters {
-		if w.index != i || w.line != l {
+	for i, w := range l.waiters.ws {
+		if int(w.index) != i || w.line != l {
 			return "a waiter is not where it thinks it is"
 		}
 	}
@@ -183,7 +183,7 @@ func broken(g gate, now time.Time) string {
 func out(g gate) bool {
 	switch g := g.(type) {
 	case *Concurrency:
-		return g.out > 0
+		return g.permits.out > 0
 	case *account:
 		return g.held > 0
 	}
@@ -213,8 +213,8 @@ func (p *scene) atRest() {
 			p.problem("%d policies", len(o.Policies()))
 		}
 	}
-	if p.conc.out != 0 {
-		p.problem("concurrency: %d out", p.conc.out)
+	if p.conc.permits.out != 0 {
+		p.problem("concurrency: %d out", p.conc.permits.out)
 	}
 }
 

@@ -139,19 +139,27 @@ func (o *Origin) Admit(ctx context.Context, now time.Time, ask *Ask, l *Lease) e
 	if ask.Limiter != nil && ask.Limiter.most() < 1 && !ask.Force {
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}
 	}
+	own, err := ask.own()
+	if err != nil {
+		return err
+	}
+	return o.enter(ctx, now, ask, own, 1, l)
+}
+
+// enter is Admit, with n permits of each of the client's own gates, which
+// have been consulted.
+func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []gate, n int64, l *Lease) error {
 	want := ask.wish()
-	l.claims.truncate(0)
+	want.ask, want.own, want.permits = ask, own, n
+	l.claims.reset()
 	l.charged = false
 	o.guard.Lock()
 	l.origin, l.scope = o, o.scope(o.at(now), ask.Scope)
 	o.claim(o.at(now), ask, l.scope, &l.claims)
-	if ask.Limiter != nil {
-		l.claims.addAll(ask.Limiter, 1)
-		lock(l.claims.all()[l.claims.mine:])
-	}
-	want.ask = ask
+	l.claims.addAll(own, n)
+	lock(l.claims.all()[l.claims.mine:])
 	if err := admit(ctx, now, l, &want); err != nil {
-		*l = Lease{}
+		l.drop()
 		return err
 	}
 	return nil
@@ -166,14 +174,16 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 	if ask.Limiter != nil && ask.Limiter.most() < 1 {
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, false
 	}
+	own, err := ask.own()
+	if err != nil {
+		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, false
+	}
 	o.guard.Lock()
 	var cs claims
 	o.present(ask, &cs)
-	if ask.Limiter != nil {
-		mine := cs.n
-		cs.addAll(ask.Limiter, 1)
-		lock(cs.all()[mine:])
-	}
+	mine := cs.n
+	cs.addAll(own, 1)
+	lock(cs.all()[mine:])
 	defer unlock(cs.all())
 	i, v := refusing(cs.all(), now, nil, want.priority)
 	if i < 0 {
@@ -186,6 +196,7 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 	if waits = why == 0; waits {
 		why = v.why
 	}
+	v.behind = c.gate.behind(now, c.units)
 	found := refusal(c, now, v, why)
 	return &found, waits
 }
@@ -202,7 +213,7 @@ func (o *Origin) claim(t instant, ask *Ask, s *scope, cs *claims) {
 			a.count(t, 0)
 		}
 		if units := min(max(c.Units, 0), most); a == &s.base {
-			cs.few[1].units = units
+			cs.all()[1].units = units
 		} else {
 			cs.add(a, units)
 		}

@@ -50,9 +50,9 @@ func TestOwnAccounts(t *testing.T) {
 func TestSharedAccountsDoNotLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		accounts := new(quota.Accounts)
-		c1, err := quota.NewConcurrency(3)
+		c1, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 3})
 		require.NoError(t, err)
-		c2, err := quota.NewConcurrency(2)
+		c2, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
 		require.NoError(t, err)
 		api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 10, Window: 5 * time.Second}}}
 		base := &transporttest.Transport{Handler: api, Latency: func() time.Duration { return 10 * time.Millisecond }}

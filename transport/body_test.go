@@ -20,7 +20,7 @@ import (
 // limited returns a Shaper with a limit on concurrency over a server that
 // answers with the status and body, and the limit.
 func limited(t *testing.T, status int, body io.ReadCloser) (*transport.Shaper, *quota.Concurrency) {
-	c, err := quota.NewConcurrency(2)
+	c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
 	require.NoError(t, err)
 	return &transport.Shaper{
 		Base: newServer(func(req *http.Request) (*http.Response, error) {

@@ -83,7 +83,7 @@ func TestCheckSaysRefusal(t *testing.T) {
 // they are.
 func TestCheckChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := quota.NewConcurrency(1)
+		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 		require.NoError(t, err)
 		srv := newServer(limit(`"api";a=2;w=60`), says(200))
 		s := &transport.Shaper{Base: srv, Limits: func(*http.Request) quota.Limiter { return c }, MaxDelay: transport.NoDelay}

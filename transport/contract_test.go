@@ -207,7 +207,7 @@ type path struct {
 
 // busy returns a limiter that has nothing to give until ever.
 func busy(t *testing.T) func(*http.Request) quota.Limiter {
-	c, err := quota.NewConcurrency(1)
+	c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 	require.NoError(t, err)
 	_, err = c.TryAcquire(1)
 	require.NoError(t, err)
@@ -500,7 +500,7 @@ func TestPathsLeaveNothing(t *testing.T) {
 // waits does not raise the limit.
 func TestPanicInLineTakesNoPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		two, err := quota.NewConcurrency(2)
+		two, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
 		require.NoError(t, err)
 		one, err := two.TryAcquire(1)
 		require.NoError(t, err)
@@ -562,7 +562,7 @@ func TestRequestIsNotKept(t *testing.T) {
 			req.URL = nil
 			req.Body = nil
 		}
-		c, err := quota.NewConcurrency(1)
+		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 		require.NoError(t, err)
 		s := &transport.Shaper{
 			Base:   newServer(limit(`"api";a=3;w=10`), says(200)),
@@ -657,7 +657,7 @@ func TestBaseReturnsBothOrNeither(t *testing.T) {
 
 // oneAtATime returns a limit of one request at a time.
 func oneAtATime(t *testing.T) func(*http.Request) quota.Limiter {
-	c, err := quota.NewConcurrency(1)
+	c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 	require.NoError(t, err)
 	return func(*http.Request) quota.Limiter { return c }
 }
@@ -869,7 +869,7 @@ func TestRealServers(t *testing.T) {
 			srv.EnableHTTP2 = h2
 			srv.StartTLS()
 			defer srv.Close()
-			limiter, err := quota.NewConcurrency(4)
+			limiter, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 4})
 			require.NoError(t, err)
 			s := &transport.Shaper{
 				Base:     srv.Client().Transport,

@@ -105,7 +105,7 @@ func ExampleShaper_maxDelay() {
 // Limits of the client's own are met together with those of the server: here, two
 // requests at a time.
 func ExampleShaper_limits() {
-	two, err := quota.NewConcurrency(2)
+	two, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -230,7 +230,7 @@ func ExampleTrace() {
 
 // What is urgent stands before what is not, in every line.
 func ExampleWithPriority() {
-	one, err := quota.NewConcurrency(1)
+	one, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 	if err != nil {
 		fmt.Println(err)
 		return

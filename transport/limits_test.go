@@ -20,7 +20,7 @@ import (
 // before it ends.
 func TestOwnConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := quota.NewConcurrency(3)
+		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 3})
 		require.NoError(t, err)
 		srv := newServer(says(200))
 		s := &transport.Shaper{Base: srv, Limits: func(*http.Request) quota.Limiter { return c }}
@@ -112,7 +112,7 @@ func TestLimiterThatNeverGrants(t *testing.T) {
 // instant, or none. Nobody waits for one while holding the other.
 func TestAllOrNone(t *testing.T) {
 	bubble(t, "no permit for who waits for the server", func(t *testing.T) {
-		c, err := quota.NewConcurrency(1)
+		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 		require.NoError(t, err)
 		srv := newServer(limit(`"api";a=0;w=60`), says(200))
 		s := &transport.Shaper{Base: srv, Limits: func(*http.Request) quota.Limiter { return c }}
@@ -128,7 +128,7 @@ func TestAllOrNone(t *testing.T) {
 		assert.EqualValues(t, 1, c.Available())
 	})
 	bubble(t, "no unit for who waits for a permit", func(t *testing.T) {
-		c, err := quota.NewConcurrency(1)
+		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 		require.NoError(t, err)
 		srv := newServer(limit(`"api";a=1;w=60`), says(200))
 		limited := false
@@ -185,7 +185,7 @@ func TestAllOrNone(t *testing.T) {
 // One limiter may be shared by Shapers, and used beside them.
 func TestSharedLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := quota.NewConcurrency(1)
+		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 		require.NoError(t, err)
 		limits := func(*http.Request) quota.Limiter { return c }
 		srv := newServer(slow(time.Second, says(200)))

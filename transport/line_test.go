@@ -67,7 +67,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 		assert.Equal(t, want, order(srv))
 	})
 	bubble(t, "when all may go at once", func(t *testing.T) {
-		c, err := quota.NewConcurrency(1)
+		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 		require.NoError(t, err)
 		srv := newServer(slow(time.Second, says(200)))
 		s := &transport.Shaper{Base: srv, Limits: func(*http.Request) quota.Limiter { return c }}
@@ -143,7 +143,7 @@ func TestCancelInLine(t *testing.T) {
 		"head": {0}, "middle": {2}, "tail": {4}, "head and tail": {0, 4}, "all but the last": {0, 1, 2, 3}, "all": {0, 1, 2, 3, 4},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			c, err := quota.NewConcurrency(7)
+			c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 7})
 			require.NoError(t, err)
 			srv := newServer(limit(`"api";a=0;w=10`), limit(`"api";a=2;w=10`), says(200))
 			s := &transport.Shaper{Base: srv, Limits: func(*http.Request) quota.Limiter { return c }, MaxDelay: time.Hour}
@@ -225,7 +225,7 @@ func TestCancelAtRandom(t *testing.T) {
 // wait for several things at a time.
 func TestManyLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := quota.NewConcurrency(2)
+		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
 		require.NoError(t, err)
 		srv := newChooser(func(n int, req *http.Request) answer {
 			return slow(time.Duration(n%7)*10*time.Millisecond, limit(`"a";a=2;w=1, "b";a=3;w=2, "c";a=1;w=3;pk=:`+map[string]string{"GET": "QQ==", "PUT": "Qg=="}[req.Method]+`:`))

@@ -1,0 +1,150 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// errOwn is the error of an Ask whose own limits are somebody else's.
+var errOwn = errors.New("quota: an Ask's Limiter holds the quota of an origin; put it into Claims")
+
+// own are the gates of the client's own limits on an ask, consulted.
+func (a *Ask) own() ([]gate, error) {
+	if a.Limiter == nil {
+		return nil, nil
+	}
+	if a.Limiter.books() != nil {
+		return nil, errOwn
+	}
+	gates := a.Limiter.gates()
+	consultGates(gates, 1)
+	return gates, nil
+}
+
+// An Advertised is what a server says of its own quota, as a Limiter: for
+// clients that are not HTTP, or where it is to stand in a Chain. Get one from
+// Origin.Limiter.
+//
+// Its leases are the feedback path: settle each with what the server said,
+// then release it. See Lease.Settle and Report. A lease that is released
+// without that counts as Lost, one that is cancelled as Unsent.
+type Advertised struct {
+	limit
+	origin *Origin
+	ask    Ask
+}
+
+// Limiter returns the accounts that the ask claims as a Limiter. A lease of n
+// permits is charged n times the units of each claim. The ask's Priority,
+// MaxDelay and MaxQueue are those of Acquire, which therefore waits for no
+// longer than DefaultMaxDelay where the ask says nothing else. Its Limiter,
+// Again, Force and Held are ignored: limits of the client's own go beside it into a
+// Chain.
+//
+// The books of an origin may be dropped: see Origin.Dropped.
+func (o *Origin) Limiter(ask Ask) *Advertised {
+	a := &Advertised{origin: o, ask: ask}
+	a.ask.Claims = slices.Clone(ask.Claims)
+	a.ask.Limiter, a.ask.Again, a.ask.Force, a.ask.Held = nil, nil, false, nil
+	a.door = true
+	a.open(unlimited{}, Queue{})
+	return a
+}
+
+// TryAcquire implements Limiter.
+func (a *Advertised) TryAcquire(n int64) (*Lease, error) {
+	return grant(context.Background(), a, n, NoDelay)
+}
+
+// Acquire implements Limiter.
+func (a *Advertised) Acquire(ctx context.Context, n int64) (*Lease, error) {
+	return grant(ctx, a, n, forever)
+}
+
+func (a *Advertised) books() *Advertised { return a }
+
+// enter charges n permits of the accounts and of the gates, which have been
+// consulted, or none.
+func (a *Advertised) enter(ctx context.Context, gates []gate, n int64, maxDelay time.Duration, l *Lease) error {
+	ask := a.ask
+	if n != 1 {
+		ask.Claims = slices.Clone(ask.Claims)
+		for i := range ask.Claims {
+			c := &ask.Claims[i]
+			c.Units = product(max(c.Units, 0), n)
+		}
+	}
+	if maxDelay < 0 {
+		ask.MaxDelay = NoDelay
+	}
+	return a.origin.enter(ctx, time.Now(), &ask, gates, n, l)
+}
+
+// Stats implements Limiter. Available is what the accounts have left that the
+// server has said anything of, in quota units; None where it has not.
+// IdleSince is when the origin was last used, if nothing is out to it.
+func (a *Advertised) Stats() Stats {
+	s := a.limit.Stats()
+	s.IdleSince = time.Time{}
+	o := a.origin
+	now := time.Now()
+	o.guard.Lock()
+	s.Available = None
+	for _, c := range a.accountsLocked() {
+		if left, ok := c.left(o.at(now)); ok && (s.Available < 0 || left < s.Available) {
+			s.Available = left
+		}
+		for i := 0; i < c.line.len(); i++ {
+			s.Queued = sum(s.Queued, max(c.line.waiters.ws[i].units, 1))
+		}
+	}
+	o.guard.Unlock()
+	if used, quiet := o.quiet(); quiet && s.Queued == 0 {
+		s.IdleSince = used
+	}
+	return s
+}
+
+// left is how many units may still be spent, where that is known.
+func (a *account) left(t instant) (int64, bool) {
+	a.roll(t)
+	if a.unit == countsUnknown || a.basis == open {
+		return 0, false
+	}
+	if a.unit == countsConcurrent {
+		return max(a.available-a.held, 0), a.basis == figured
+	}
+	return max(a.spare(), 0), true
+}
+
+// accountsLocked are those that there are of what the ask claims, and those
+// that every request of its scope claims.
+func (a *Advertised) accountsLocked() []*account {
+	var cs claims
+	a.origin.present(&a.ask, &cs)
+	var as []*account
+	for _, c := range cs.all() {
+		as = append(as, c.gate.(*account))
+	}
+	return as
+}
+
+// Close implements Limiter.
+func (a *Advertised) Close() {
+	a.limit.Close()
+	a.wakeAll()
+}
+
+// wakeAll wakes everybody who waits for one of the accounts.
+func (a *Advertised) wakeAll() {
+	a.origin.guard.Lock()
+	for _, c := range a.accountsLocked() {
+		c.line.wakeAll()
+	}
+	a.origin.guard.Unlock()
+}
+
+// product saturates. Neither factor is negative.
+func product(a, b int64) int64 { return int64(times(time.Duration(a), uint64(b))) }

@@ -1,0 +1,166 @@
+package quota
+
+import (
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// said by a server: so many units of "api" are left for the next w.
+func left(n int64, w time.Duration) *Report {
+	return &Report{Figures: []Figure{{Policy: "api", Available: n, Window: w}}}
+}
+
+func apiLimiter(ask Ask) *Advertised {
+	var accounts Accounts
+	ask.Claims = []Claim{{Policy: "api", Units: 1}}
+	return accounts.Origin("https://api.example").Limiter(ask)
+}
+
+func TestAdvertisedLearnsFromTheLeasesThatAreSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := apiLimiter(Ask{})
+		assert.EqualValues(t, None, l.Stats().Available, "nothing is known")
+		lease := take(t, l, 5)
+		lease.Settle(left(3, 10*time.Second))
+		lease.Settle(left(0, 10*time.Second)) // once
+		lease.Release()
+		assert.EqualValues(t, 3, l.Stats().Available)
+		lease = take(t, l, 2)
+		assert.EqualValues(t, 1, l.Stats().Available, "in flight counts")
+		assert.True(t, l.Stats().IdleSince.IsZero())
+		_, err := l.TryAcquire(2)
+		r := refusedWith(t, err, ReasonExhausted)
+		assert.Equal(t, "api", r.Policy)
+		assert.InDelta(t, 10*time.Second, r.RetryAfter, float64(100*time.Millisecond))
+		lease.Cancel()
+		assert.EqualValues(t, 3, l.Stats().Available)
+		assert.False(t, l.Stats().IdleSince.IsZero())
+
+		lease = take(t, l, 3)
+		waiting := acquiring(t.Context(), l, 1)
+		assert.EqualValues(t, 1, l.Stats().Queued)
+		lease.Settle(left(2, 10*time.Second)) // the server took less than we thought
+		lease.Release()
+		require.True(t, waiting.granted())
+		waiting.lease.Settle(&Report{Refused: true, Pause: time.Minute})
+		_, err = l.TryAcquire(1)
+		assert.Equal(t, time.Minute, refusedWith(t, err, ReasonRetryAfter).RetryAfter)
+		s := l.Stats()
+		assert.EqualValues(t, []int64{4, 2}, []int64{s.Granted, s.Refused})
+	})
+}
+
+func TestAdvertisedLeaseThatIsNotSettledWasLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := apiLimiter(Ask{})
+		lease := take(t, l, 1)
+		lease.Settle(left(5, time.Minute))
+		take(t, l, 2).Release()
+		assert.EqualValues(t, 3, l.Stats().Available, "it may have arrived")
+	})
+}
+
+func TestAdvertisedStandsInAChain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api, own := apiLimiter(Ask{}), concurrencyOf(t, 2)
+		c := chainOf(t, own, api)
+		lease := take(t, c, 1)
+		assert.EqualValues(t, 1, own.Stats().Available)
+		lease.Settle(left(1, 10*time.Second))
+		assert.EqualValues(t, 1, own.Stats().Available, "the work is not over")
+		lease.Release()
+		assert.EqualValues(t, 2, own.Stats().Available)
+		assert.EqualValues(t, 1, c.Stats().Available)
+
+		lease = take(t, c, 1)
+		_, err := c.TryAcquire(1)
+		refusedWith(t, err, ReasonExhausted)
+		assert.EqualValues(t, 1, own.Stats().Available, "all or none")
+		lease.Cancel()
+		assert.EqualValues(t, 1, api.Stats().Available)
+
+		other := take(t, own, 2)
+		began := time.Now()
+		waiting := acquiring(t.Context(), c, 1)
+		assert.EqualValues(t, 1, api.Stats().Available, "who waits for one holds nothing of the other")
+		time.Sleep(time.Second)
+		other.Release()
+		require.True(t, waiting.granted())
+		assert.Equal(t, time.Second, waiting.at.Sub(began))
+		assert.Zero(t, api.Stats().Available)
+
+		closed := acquiring(t.Context(), c, 1)
+		assert.True(t, closed.waiting())
+		c.Close()
+		assert.False(t, closed.waiting())
+		assert.ErrorIs(t, closed.err, ErrClosed)
+	})
+}
+
+func TestAdvertisedWaitsAsItsAskSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := apiLimiter(Ask{MaxDelay: time.Second, MaxQueue: 1})
+		take(t, l, 1).Settle(left(0, 10*time.Second))
+		_, err := l.Acquire(t.Context(), 1)
+		refusedWith(t, err, ReasonMaxDelay)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, err = l.Acquire(ctx, 1)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		_, err = l.TryAcquire(-1)
+		assert.ErrorIs(t, err, ErrPermits)
+		waits := apiLimiter(Ask{})
+		take(t, waits, 1).Settle(left(0, 10*time.Second))
+		r := acquiring(t.Context(), waits, 1)
+		assert.True(t, r.waiting())
+		waits.Close()
+		assert.False(t, r.waiting())
+		assert.ErrorIs(t, r.err, ErrClosed)
+		_, err = waits.TryAcquire(1)
+		assert.ErrorIs(t, err, ErrClosed)
+	})
+}
+
+func TestAskTakesNoLimiterWithAQuotaOfItsOwn(t *testing.T) {
+	l := apiLimiter(Ask{})
+	var lease Lease
+	ask := Ask{Limiter: chainOf(t, l, concurrencyOf(t, 1))}
+	assert.Equal(t, errOwn, l.origin.Admit(t.Context(), time.Now(), &ask, &lease))
+	refused, _ := l.origin.Check(t.Context(), time.Now(), &ask)
+	assert.NotNil(t, refused)
+	refused, _ = l.origin.Check(t.Context(), time.Now(), &Ask{Limiter: concurrencyOf(t, 1)})
+	assert.Nil(t, refused)
+}
+
+func TestUnitsOfManyPermitsSaturate(t *testing.T) {
+	assert.EqualValues(t, 6, product(2, 3))
+	assert.EqualValues(t, math.MaxInt64, product(math.MaxInt64, math.MaxInt64))
+	assert.EqualValues(t, 0, product(0, math.MaxInt64))
+	l := apiLimiter(Ask{})
+	take(t, l, math.MaxInt64).Cancel()
+}
+
+// Origin.Admit with a lease whose memory is used again.
+func TestAdmitAllocatesNothing(t *testing.T) {
+	var accounts Accounts
+	o := accounts.Origin("https://api.example")
+	ask := Ask{
+		Claims:  []Claim{{Policy: "api", Units: 1}, {Policy: "day", Units: 1}},
+		Limiter: concurrencyOf(t, 1),
+	}
+	lease, report := new(Lease), left(1<<40, time.Hour)
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		now := time.Now()
+		if err := o.Admit(context.Background(), now, &ask, lease); err != nil {
+			panic(err)
+		}
+		o.Settle(now, lease, report)
+		lease.Release()
+	}))
+}

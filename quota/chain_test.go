@@ -1,0 +1,270 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func concurrencyOf(t *testing.T, permits int64) *Concurrency {
+	t.Helper()
+	l, err := NewConcurrency(ConcurrencyOptions{Permits: permits})
+	require.NoError(t, err)
+	return l
+}
+
+func windowOf(t *testing.T, permits int64) *FixedWindow {
+	t.Helper()
+	l, err := NewFixedWindow(FixedWindowOptions{Permits: permits, Window: period})
+	require.NoError(t, err)
+	return l
+}
+
+func chainOf(t *testing.T, ls ...Limiter) *Chain {
+	t.Helper()
+	c, err := NewChain(ls...)
+	require.NoError(t, err)
+	return c
+}
+
+// .NET: ThrowsWhenNoLimitersProvided, ThrowsWhenNullPassedIn.
+func TestChainTakesLimiters(t *testing.T) {
+	_, err := NewChain()
+	assert.Error(t, err)
+	for _, none := range []Limiter{
+		nil, (*FixedWindow)(nil), (*SlidingWindow)(nil), (*TokenBucket)(nil), (*Concurrency)(nil),
+		(*Rate)(nil), (*Custom)(nil), (*Chain)(nil), (*Advertised)(nil),
+	} {
+		_, err = NewChain(windowOf(t, 1), none)
+		assert.Error(t, err)
+	}
+	var accounts Accounts
+	a, b := accounts.Origin("a").Limiter(Ask{}), accounts.Origin("b").Limiter(Ask{})
+	_, err = NewChain(a, b)
+	assert.ErrorContains(t, err, "two origins")
+	_, err = NewChain(a, windowOf(t, 1), a)
+	assert.NoError(t, err)
+}
+
+// .NET: ArrayChangesAreIgnored.
+func TestChainKeepsItsOwnList(t *testing.T) {
+	a, b := concurrencyOf(t, 1), concurrencyOf(t, 5)
+	ls := []Limiter{a}
+	c := chainOf(t, ls...)
+	ls[0] = b
+	take(t, c, 1)
+	assert.Zero(t, a.Stats().Available)
+	assert.Zero(t, c.Stats().Available)
+	assert.EqualValues(t, 5, b.Stats().Available)
+}
+
+// .NET: AcquireFailsWhenOneLimiterDoesNotHaveEnoughResources,
+// AcquireFailsAndReleasesAcquiredResources, AcquireForwardsCorrectPermitCount.
+func TestChainChargesAllOrNone(t *testing.T) {
+	a, b, w := concurrencyOf(t, 5), concurrencyOf(t, 2), windowOf(t, 5)
+	c := chainOf(t, a, w, b)
+	_, err := c.TryAcquire(3)
+	assert.ErrorIs(t, err, ErrPermits, "more than one of them can ever grant")
+	lease := take(t, c, 2)
+	left := func() []int64 { return []int64{a.Stats().Available, w.Stats().Available, b.Stats().Available} }
+	assert.Equal(t, []int64{3, 3, 0}, left())
+	for range 3 {
+		_, err = c.TryAcquire(1)
+		refusedWith(t, err, ReasonOwnLimit)
+	}
+	assert.Equal(t, []int64{3, 3, 0}, left())
+	assert.EqualValues(t, 3, b.Stats().Refused)
+	assert.Zero(t, a.Stats().Refused, "it was not the one")
+	lease.Release()
+	assert.Equal(t, []int64{5, 3, 2}, left())
+	lease = take(t, c, 2)
+	lease.Cancel()
+	assert.Equal(t, []int64{5, 3, 2}, left(), "all comes back, of the window, too")
+}
+
+func TestLimiterThatIsInAChainTwiceIsChargedOnce(t *testing.T) {
+	a, b := concurrencyOf(t, 2), concurrencyOf(t, 2)
+	custom, _, asked := said(t, Queue{})
+	c := chainOf(t, a, custom, chainOf(t, b, a, custom), a)
+	lease := take(t, c, 2)
+	assert.Zero(t, a.Stats().Available)
+	assert.EqualValues(t, 1, asked.Load())
+	lease.Release()
+	assert.EqualValues(t, 2, a.Stats().Available)
+	assert.EqualValues(t, 1, custom.Stats().Granted)
+}
+
+// Neither holds anything while it waits for the other: there is no first
+// limiter to hold.
+func TestWhoWaitsHoldsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := concurrencyOf(t, 1), concurrencyOf(t, 1)
+		c := chainOf(t, a, b)
+		lease := take(t, b, 1)
+		r := acquiring(t.Context(), c, 1)
+		assert.True(t, r.waiting())
+		take(t, a, 1).Release() // is free meanwhile
+		assert.EqualValues(t, 1, c.Stats().Queued)
+		lease.Release()
+		assert.True(t, r.granted())
+	})
+}
+
+func TestChainsInOppositeOrdersDoNotBlockEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := concurrencyOf(t, 1), concurrencyOf(t, 1)
+		ab, ba := chainOf(t, a, b), chainOf(t, b, a)
+		holdA, holdB := take(t, a, 1), take(t, b, 1)
+		var rs []*result
+		for range 10 {
+			rs = append(rs, acquiring(t.Context(), ab, 1), acquiring(t.Context(), ba, 1))
+		}
+		holdB.Release()
+		assert.Empty(t, grantedOf(rs...))
+		holdA.Release()
+		for i := range rs {
+			which := grantedOf(rs...)
+			require.Len(t, which, 1, "one after another")
+			assert.Equal(t, i, which[0], "first come, first served, across chains")
+			rs[which[0]].lease.Release()
+			rs[which[0]].lease = nil
+		}
+	})
+}
+
+func TestLimitersAreEndedInReverseOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := concurrencyOf(t, 1), concurrencyOf(t, 1)
+		for _, c := range []*Chain{chainOf(t, a, b), chainOf(t, b, a)} {
+			lease := take(t, c, 1)
+			cs := lease.claims.all()
+			assert.Equal(t, c.all[1], cs[1].gate)
+			assert.Equal(t, c.all[2], cs[2].gate, "claims stand in the chain's order, and end from the last")
+			var ended []gate
+			lease.end(time.Now(), func(c claim, now time.Time) {
+				ended = append(ended, c.gate)
+				c.release(now)
+			})
+			assert.Equal(t, []gate{c.all[2], c.all[1], c.all[0]}, ended)
+		}
+	})
+}
+
+// .NET: AcquireAsyncCanBeCanceled, AcquireAsyncCanceledReleasesAcquiredResources.
+func TestChainGivesUpWithoutATrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := concurrencyOf(t, 1), concurrencyOf(t, 1)
+		c := chainOf(t, a, b)
+		take(t, b, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		r := acquiring(ctx, c, 1)
+		cancel()
+		assert.False(t, r.waiting())
+		assert.ErrorIs(t, r.err, context.Canceled)
+		assert.EqualValues(t, 1, a.Stats().Available)
+		assert.Zero(t, c.Stats().Queued)
+	})
+}
+
+// .NET: DisposeMakesMethodsThrow: children are left alive.
+func TestClosedChainLeavesItsLimitersAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := concurrencyOf(t, 1), concurrencyOf(t, 1)
+		inner := chainOf(t, a)
+		c := chainOf(t, inner, b)
+		lease := take(t, b, 1)
+		through, direct := acquiring(t.Context(), c, 1), acquiring(t.Context(), b, 1)
+		c.Close()
+		assert.False(t, through.waiting())
+		assert.ErrorIs(t, through.err, ErrClosed)
+		assert.True(t, direct.waiting())
+		lease.Release()
+		assert.True(t, direct.granted())
+		direct.lease.Release()
+		d := chainOf(t, inner, b)
+		take(t, d, 1).Release()
+		inner.Close()
+		_, err := d.TryAcquire(1)
+		assert.ErrorIs(t, err, ErrClosed, "a closed chain in a chain")
+		take(t, a, 1)
+	})
+}
+
+// .NET: GetStatisticsReturnsLowestOrAggregateValues, GetStatisticsWithSingleLimiterWorks,
+// GetStatisticsHasCorrectValues.
+func TestChainStatsAreThoseOfTheWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, w := concurrencyOf(t, 9), concurrencyOf(t, 2), windowOf(t, 6)
+		custom, _, _ := said(t, Queue{})
+		c := chainOf(t, a, b, w, custom)
+		lease := take(t, c, 1)
+		take(t, a, 3)
+		direct, through := acquiring(t.Context(), a, 9), acquiring(t.Context(), c, 2)
+		s := c.Stats()
+		assert.EqualValues(t, []int64{1, 11, 1, 0}, []int64{s.Available, s.Queued, s.Granted, s.Refused})
+		assert.Equal(t, chainOf(t, b).Stats().Available, b.Stats().Available)
+		assert.EqualValues(t, None, chainOf(t, custom).Stats().Available)
+		a.Close()
+		assert.False(t, direct.waiting() || through.waiting())
+		assert.EqualValues(t, 1, c.Stats().Refused)
+		lease.Release()
+	})
+}
+
+// .NET: IdleDurationReturnsLowestValue; later: any child active, the chain is.
+func TestChainIsIdleSinceTheLastOfThemIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := concurrencyOf(t, 1), concurrencyOf(t, 1)
+		c := chainOf(t, a, b)
+		lease := take(t, a, 1)
+		assert.True(t, c.Stats().IdleSince.IsZero())
+		time.Sleep(time.Second)
+		lease.Release()
+		assert.True(t, time.Now().Equal(c.Stats().IdleSince))
+		time.Sleep(time.Second)
+		take(t, b, 1).Release()
+		assert.True(t, time.Now().Equal(c.Stats().IdleSince))
+		time.Sleep(time.Second)
+		take(t, c, 1)
+		assert.True(t, c.Stats().IdleSince.IsZero())
+	})
+}
+
+// A mover finds the other queue full: it is refused, not put on top.
+func TestQueueIsBoundedForThoseWhoMoveToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := concurrencyOf(t, 1)
+		b, err := NewConcurrency(ConcurrencyOptions{Permits: 1, Queue: Queue{Limit: 1}})
+		require.NoError(t, err)
+		c := chainOf(t, a, b)
+		holdA, holdB := take(t, a, 1), take(t, b, 1)
+		through := acquiring(t.Context(), c, 1)
+		direct := acquiring(t.Context(), b, 1)
+		holdA.Release()
+		assert.False(t, direct.waiting() && through.waiting())
+		assert.LessOrEqual(t, b.Stats().Queued, int64(1))
+		holdB.Release()
+		synctest.Wait()
+		assert.Zero(t, a.Stats().Queued+b.Stats().Queued)
+		a.Close()
+		b.Close()
+	})
+}
+
+func TestRefusalOfAChainIsThatOfTheOneThatTakesLongest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		short, err := NewFixedWindow(FixedWindowOptions{Permits: 1, Window: time.Second})
+		require.NoError(t, err)
+		c := chainOf(t, short, windowOf(t, 1))
+		take(t, c, 1)
+		_, err = c.TryAcquire(1)
+		assert.Equal(t, period, refusedWith(t, err, ReasonOwnLimit).RetryAfter)
+		_, err = c.Acquire(t.Context(), 2)
+		assert.True(t, errors.Is(err, ErrPermits))
+	})
+}

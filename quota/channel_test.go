@@ -1,0 +1,209 @@
+package quota
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func channelOf[T any](t *testing.T, o ChannelOptions[T]) *Channel[T] {
+	t.Helper()
+	c, err := NewChannel(o)
+	require.NoError(t, err)
+	return c
+}
+
+func receive[T any](t *testing.T, c *Channel[T]) T {
+	t.Helper()
+	v, err := c.Receive(t.Context())
+	require.NoError(t, err)
+	return v
+}
+
+// The proposal: 500 bytes per second.
+func TestChannelTakesPermitsByWeight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, err := NewTokenBucket(TokenBucketOptions{Permits: 500, PerPeriod: 500, Period: time.Second})
+		require.NoError(t, err)
+		c := channelOf(t, ChannelOptions[string]{Limiter: l, Weight: func(s string) int64 { return int64(len(s)) }})
+		began := time.Now()
+		line := string(make([]byte, 250))
+		for range 6 {
+			require.NoError(t, c.Send(t.Context(), line))
+		}
+		assert.Equal(t, 2*time.Second, time.Since(began))
+		assert.Equal(t, 6, c.Len())
+		refusedWith(t, c.TrySend(line), ReasonOwnLimit)
+		refusedWith(t, c.TrySend(""), ReasonOwnLimit)
+	})
+}
+
+func TestReceivingReturnsPermitsOfAConcurrencyLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := concurrencyOf(t, 10)
+		c := channelOf(t, ChannelOptions[int]{Limiter: l, Weight: func(n int) int64 { return int64(n) }})
+		require.NoError(t, c.TrySend(6))
+		require.NoError(t, c.TrySend(4))
+		var sent atomic.Bool
+		go func() { assert.NoError(t, c.Send(t.Context(), 5)); sent.Store(true) }()
+		synctest.Wait()
+		assert.False(t, sent.Load())
+		assert.Equal(t, 6, receive(t, c))
+		synctest.Wait()
+		assert.True(t, sent.Load())
+		assert.EqualValues(t, 1, l.Stats().Available)
+		assert.Equal(t, 4, receive(t, c))
+		assert.Equal(t, 5, receive(t, c))
+		assert.EqualValues(t, 10, l.Stats().Available)
+	})
+}
+
+func TestChannelIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := channelOf(t, ChannelOptions[int]{Buffer: 2})
+		require.NoError(t, c.TrySend(1))
+		require.NoError(t, c.TrySend(2))
+		refusedWith(t, c.TrySend(3), ReasonOwnLimit)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		assert.ErrorIs(t, c.Send(ctx, 3), context.DeadlineExceeded)
+		assert.Equal(t, 1, receive(t, c))
+		require.NoError(t, c.TrySend(4))
+		unbounded := channelOf(t, ChannelOptions[int]{Buffer: -1})
+		for i := range 1000 {
+			require.NoError(t, unbounded.TrySend(i))
+		}
+		usual := channelOf(t, ChannelOptions[int]{})
+		for i := range DefaultBuffer {
+			require.NoError(t, usual.TrySend(i))
+		}
+		assert.Error(t, usual.TrySend(0))
+	})
+}
+
+// Both or none: the limiter is not charged while the buffer is full.
+func TestFullChannelTakesNoPermits(t *testing.T) {
+	l := windowOf(t, 5)
+	c := channelOf(t, ChannelOptions[int]{Limiter: l, Buffer: 1})
+	require.NoError(t, c.TrySend(1))
+	assert.Error(t, c.TrySend(2))
+	assert.EqualValues(t, 4, l.Stats().Available)
+}
+
+func TestChannelRejectsImpossibleItems(t *testing.T) {
+	c := channelOf(t, ChannelOptions[int64]{Limiter: windowOf(t, 5), Weight: func(n int64) int64 { return n }})
+	assert.ErrorIs(t, c.TrySend(-1), ErrPermits)
+	assert.ErrorIs(t, c.Send(t.Context(), 6), ErrPermits)
+	var accounts Accounts
+	_, err := NewChannel(ChannelOptions[int]{Limiter: accounts.Origin("a").Limiter(Ask{})})
+	assert.Error(t, err)
+}
+
+func TestClosingReturnsPermitsOfWhatIsUnread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := concurrencyOf(t, 3)
+		c := channelOf(t, ChannelOptions[int]{Limiter: l})
+		for i := range 3 {
+			require.NoError(t, c.TrySend(i))
+		}
+		var waited, received error
+		go func() { waited = c.Send(t.Context(), 3) }()
+		idle := channelOf(t, ChannelOptions[int]{})
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() { _, err := idle.Receive(t.Context()); assert.ErrorIs(t, err, ErrClosed) })
+		}
+		synctest.Wait()
+		idle.Close()
+		wg.Wait()
+		c.Close()
+		c.Close()
+		synctest.Wait()
+		assert.ErrorIs(t, waited, ErrClosed)
+		assert.ErrorIs(t, c.TrySend(4), ErrClosed)
+		assert.EqualValues(t, 3, l.Stats().Available)
+		take(t, l, 3).Release()
+		for i := range 3 {
+			assert.Equal(t, i, receive(t, c), "what was sent can be read")
+		}
+		_, received = c.Receive(t.Context())
+		assert.ErrorIs(t, received, ErrClosed)
+		assert.EqualValues(t, 3, l.Stats().Available)
+		take(t, l, 1).Release()
+	})
+}
+
+func TestClosingRefusesWhoWaitsForTheLimiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := concurrencyOf(t, 1)
+		elsewhere := take(t, l, 1)
+		c := channelOf(t, ChannelOptions[int]{Limiter: l})
+		over := make(chan error, 1)
+		go func() { over <- c.Send(t.Context(), 1) }()
+		synctest.Wait()
+		assert.EqualValues(t, 1, l.Stats().Queued)
+		c.Close()
+		assert.ErrorIs(t, <-over, ErrClosed)
+		assert.Zero(t, l.Stats().Queued)
+		elsewhere.Release()
+	})
+}
+
+func TestReceiverThatGivesUpPassesTheSignalOn(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			c := channelOf(t, ChannelOptions[int]{})
+			ctx, cancel := context.WithCancel(t.Context())
+			var got atomic.Int64
+			receiver := func(ctx context.Context) {
+				if v, err := c.Receive(ctx); err == nil {
+					got.Add(int64(v))
+				}
+			}
+			go receiver(ctx) // stands first
+			synctest.Wait()
+			go receiver(t.Context())
+			synctest.Wait()
+			require.NoError(t, c.TrySend(1))
+			cancel() // it was told, and gives up before it looks, most of the time
+			synctest.Wait()
+			assert.EqualValues(t, 1, got.Load())
+			c.Close()
+		})
+	}
+}
+
+func TestChannelUnderStress(t *testing.T) {
+	l := concurrencyOf(t, 7)
+	c := channelOf(t, ChannelOptions[int]{Limiter: l, Buffer: 5})
+	var sum atomic.Int64
+	var senders, receivers sync.WaitGroup
+	for range 4 {
+		senders.Go(func() {
+			for i := range 500 {
+				assert.NoError(t, c.Send(t.Context(), i))
+			}
+		})
+		receivers.Go(func() {
+			for {
+				v, err := c.Receive(t.Context())
+				if err != nil {
+					assert.ErrorIs(t, err, ErrClosed)
+					return
+				}
+				sum.Add(int64(v))
+			}
+		})
+	}
+	senders.Wait()
+	c.Close()
+	receivers.Wait()
+	assert.EqualValues(t, 4*499*500/2, sum.Load())
+	assert.EqualValues(t, 7, l.Stats().Available)
+}

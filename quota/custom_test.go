@@ -1,0 +1,183 @@
+package quota
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// said is a Custom limiter that says what is stored.
+func said(t *testing.T, q Queue) (l *Custom, answer *atomic.Pointer[Answer], asked *atomic.Int64) {
+	t.Helper()
+	answer, asked = new(atomic.Pointer[Answer]), new(atomic.Int64)
+	answer.Store(&Answer{OK: true})
+	l, err := NewCustom(CustomOptions{
+		Answer: func(int64) Answer {
+			asked.Add(1)
+			return *answer.Load()
+		},
+		Queue: q,
+	})
+	require.NoError(t, err)
+	return l, answer, asked
+}
+
+// .NET: MetadataNamesContainsAllMetadata, and the proposal's reason phrases.
+func TestCustomRefusalCarriesWhatItSays(t *testing.T) {
+	l, answer, _ := said(t, Queue{})
+	take(t, l, 5).Release()
+	detail := errors.New("the load is 97 %")
+	answer.Store(&Answer{RetryAfter: 3 * time.Second, Phrase: "too busy", Detail: detail})
+	_, err := l.TryAcquire(1)
+	r := refusedWith(t, err, ReasonOwnLimit)
+	assert.Equal(t, 3*time.Second, r.RetryAfter)
+	assert.Equal(t, "too busy", r.Phrase)
+	assert.ErrorIs(t, err, detail)
+	assert.EqualError(t, err, "quota: not admitted: own limit, retry after 3s: too busy")
+	_, err = l.TryAcquire(-1)
+	assert.ErrorIs(t, err, ErrPermits)
+	s := l.Stats()
+	assert.EqualValues(t, []int64{None, 0, 1, 1}, []int64{s.Available, s.Queued, s.Granted, s.Refused})
+}
+
+func TestWhoWaitsForACustomLimiterAsksAgainWhenItSays(t *testing.T) {
+	for _, c := range []struct {
+		says, every time.Duration
+	}{
+		{3 * time.Second, 3 * time.Second},
+		{0, DefaultRecheck},
+		{-time.Second, DefaultRecheck},
+		{1, minRecheck},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l, answer, asked := said(t, Queue{})
+			answer.Store(&Answer{RetryAfter: c.says})
+			began := time.Now()
+			r := acquiring(t.Context(), l, 1)
+			time.Sleep(4 * c.every)
+			assert.True(t, r.waiting())
+			assert.EqualValues(t, 5, asked.Load())
+			answer.Store(&Answer{OK: true})
+			time.Sleep(c.every)
+			require.True(t, r.granted())
+			assert.Equal(t, 5*c.every, r.at.Sub(began))
+		})
+	}
+}
+
+func TestThoseInLineForACustomLimiterGoInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, answer, asked := said(t, Queue{})
+		answer.Store(&Answer{})
+		rs := []*result{acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 1)}
+		asked.Store(0)
+		answer.Store(&Answer{OK: true})
+		_, err := l.TryAcquire(1)
+		refusedWith(t, err, ReasonOwnLimit)
+		assert.Empty(t, grantedOf(rs...), "nobody overtakes, and it was said to be asked in a second")
+		time.Sleep(time.Second)
+		assert.Equal(t, []int{0, 1, 2}, grantedOf(rs...))
+		assert.EqualValues(t, 4, asked.Load(), "each asks for itself, once")
+	})
+}
+
+func TestImpatientNewcomersDoNotPutOffThoseInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, answer, _ := said(t, Queue{})
+		answer.Store(&Answer{RetryAfter: 5 * time.Second})
+		r := acquiring(t.Context(), l, 1)
+		for range 9 {
+			time.Sleep(500 * time.Millisecond)
+			_, err := l.TryAcquire(1)
+			refusedWith(t, err, ReasonOwnLimit)
+		}
+		answer.Store(&Answer{OK: true})
+		time.Sleep(500 * time.Millisecond)
+		assert.True(t, r.granted())
+	})
+}
+
+func TestCustomCloseRefusesWhoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, answer, _ := said(t, Queue{Limit: 1})
+		answer.Store(&Answer{Phrase: "no"})
+		a, b := acquiring(t.Context(), l, 0), acquiring(t.Context(), l, 1)
+		refusedWith(t, b.err, ReasonQueueFull)
+		assert.ErrorContains(t, b.err, ": no")
+		l.Close()
+		assert.False(t, a.waiting())
+		assert.ErrorIs(t, a.err, ErrClosed)
+		_, err := l.TryAcquire(1)
+		assert.ErrorIs(t, err, ErrClosed)
+	})
+}
+
+// .NET: AcquireThrows_SingleLimiter, AcquireThrowsAndReleasesAcquiredResources.
+func TestCustomPanicLeavesNothingTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var panics atomic.Bool
+		var calls atomic.Int64
+		custom, err := NewCustom(CustomOptions{Answer: func(int64) Answer {
+			calls.Add(1)
+			if panics.Load() {
+				panic("boom")
+			}
+			return Answer{}
+		}})
+		require.NoError(t, err)
+		c, err := NewConcurrency(ConcurrencyOptions{Permits: 1})
+		require.NoError(t, err)
+		l, err := NewChain(c, custom)
+		require.NoError(t, err)
+
+		panics.Store(true)
+		assert.PanicsWithValue(t, "boom", func() { _, _ = l.TryAcquire(1) })
+		assert.EqualValues(t, 1, c.Stats().Available)
+		take(t, c, 1).Release()
+
+		panics.Store(false)
+		var recovered atomic.Value
+		go func() {
+			defer func() { recovered.Store(recover()) }()
+			_, _ = l.Acquire(t.Context(), 1)
+		}()
+		synctest.Wait()
+		assert.EqualValues(t, 1, custom.Stats().Queued)
+		panics.Store(true)
+		time.Sleep(DefaultRecheck)
+		synctest.Wait()
+		assert.Equal(t, "boom", recovered.Load())
+		assert.Zero(t, custom.Stats().Queued)
+		assert.Zero(t, l.Stats().Queued)
+		take(t, c, 1).Release()
+	})
+}
+
+// The function may use the limiters beside it: no lock is held.
+func TestCustomIsAskedWithNoLockHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := NewConcurrency(ConcurrencyOptions{Permits: 1})
+		require.NoError(t, err)
+		var custom *Custom
+		custom, err = NewCustom(CustomOptions{Answer: func(int64) Answer {
+			custom.Stats()
+			lease, err := c.TryAcquire(1)
+			lease.Release()
+			return Answer{OK: err == nil}
+		}})
+		require.NoError(t, err)
+		l, err := NewChain(c, custom)
+		require.NoError(t, err)
+		lease := take(t, l, 1)
+		r := acquiring(t.Context(), l, 1)
+		assert.True(t, r.waiting())
+		lease.Release()
+		time.Sleep(DefaultRecheck)
+		assert.True(t, r.granted())
+	})
+}

@@ -1,0 +1,236 @@
+package quota_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/headway-go/headway/quota"
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// why prints what a refusal says.
+func why(err error) {
+	var r *quota.Refusal
+	if errors.As(err, &r) {
+		fmt.Println(r.Reason, r.RetryAfter.Round(time.Second))
+	}
+}
+
+func ExampleNewFixedWindow() {
+	limiter := must(quota.NewFixedWindow(quota.FixedWindowOptions{
+		Permits: 2,
+		Window:  time.Minute,
+	}))
+	for range 3 {
+		lease, err := limiter.TryAcquire(1)
+		if err != nil {
+			why(err)
+			return
+		}
+		fmt.Println("go")
+		lease.Release()
+	}
+	// Output:
+	// go
+	// go
+	// own limit 1m0s
+}
+
+func ExampleNewSlidingWindow() {
+	limiter := must(quota.NewSlidingWindow(quota.SlidingWindowOptions{
+		Permits:  10,
+		Window:   time.Minute,
+		Segments: 6, // permits are back 60 s after the 10 s in which they were taken began
+	}))
+	_, _ = limiter.TryAcquire(7)
+	fmt.Println(limiter.Stats().Available)
+	// Output: 3
+}
+
+func ExampleNewTokenBucket() {
+	limiter := must(quota.NewTokenBucket(quota.TokenBucketOptions{
+		Permits:   5,
+		PerPeriod: 5,
+		Period:    100 * time.Millisecond,
+		Queue:     quota.Queue{Limit: 25},
+	}))
+	began := time.Now()
+	for range 15 {
+		if _, err := limiter.Acquire(context.Background(), 1); err != nil {
+			panic(err)
+		}
+	}
+	fmt.Println(time.Since(began).Round(100 * time.Millisecond))
+	// Output: 200ms
+}
+
+// A queue of newest first, for work that is worth less the longer it waits.
+func ExampleQueue() {
+	limiter := must(quota.NewConcurrency(quota.ConcurrencyOptions{
+		Permits: 1,
+		Queue:   quota.Queue{Order: quota.NewestFirst, Limit: 1},
+	}))
+	lease := must(limiter.TryAcquire(1))
+	older, newer := make(chan error), make(chan error)
+	wait := func(done chan error) {
+		_, err := limiter.Acquire(context.Background(), 1)
+		done <- err
+	}
+	go wait(older)
+	for limiter.Stats().Queued == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	go wait(newer)
+	why(<-older) // pushed out
+	lease.Release()
+	fmt.Println(<-newer)
+	// Output:
+	// queue full 0s
+	// <nil>
+}
+
+// The limiter refuses while the processor is more than 90 % busy, and is asked
+// again every second by those who wait.
+func ExampleNewCustom() {
+	usage := func() float64 { return 97.5 } // of the processor, in percent
+	limiter := must(quota.NewCustom(quota.CustomOptions{
+		Answer: func(int64) quota.Answer {
+			if load := usage(); load > 90 {
+				return quota.Answer{RetryAfter: time.Second, Phrase: "processor busy", Detail: load}
+			}
+			return quota.Answer{OK: true}
+		},
+	}))
+	_, err := limiter.TryAcquire(1)
+	fmt.Println(err)
+	var r *quota.Refusal
+	if errors.As(err, &r) {
+		fmt.Println(r.Phrase, r.Detail, r.RetryAfter)
+	}
+	// Output:
+	// quota: not admitted: own limit, retry after 1s: processor busy
+	// processor busy 97.5 1s
+}
+
+func ExampleNewChain() {
+	perHour := must(quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 100, Window: time.Hour}))
+	atOnce := must(quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1}))
+	limiter := must(quota.NewChain(perHour, atOnce))
+
+	lease := must(limiter.TryAcquire(1))
+	_, err := limiter.TryAcquire(1)
+	fmt.Println(err)
+	fmt.Println(perHour.Stats().Available, "left this hour: the refused one cost nothing")
+	lease.Release()
+	// Output:
+	// quota: not admitted: own limit
+	// 99 left this hour: the refused one cost nothing
+}
+
+func ExampleNewKeyed() {
+	perUser := quota.NewKeyed(func(user string) (quota.Limiter, error) {
+		if user == "admin" {
+			return nil, nil // no limit
+		}
+		return quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 1, Window: time.Minute})
+	}, quota.KeyedOptions{})
+
+	for _, user := range []string{"alice", "bob", "alice", "admin", "admin"} {
+		limiter, err := perUser.Limiter(user)
+		if err != nil {
+			panic(err)
+		}
+		_, err = limiter.TryAcquire(1)
+		fmt.Println(user, err == nil)
+	}
+	// Output:
+	// alice true
+	// bob true
+	// alice false
+	// admin true
+	// admin true
+}
+
+func ExampleBy() {
+	type job struct{ queue, name string }
+	perQueue := quota.NewKeyed(func(string) (quota.Limiter, error) {
+		return quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
+	}, quota.KeyedOptions{})
+	limiter := quota.By(perQueue, func(j job) string { return j.queue })
+
+	_, err := limiter(job{"mail", "welcome"}).TryAcquire(1)
+	fmt.Println(err)
+	_, err = limiter(job{"mail", "reminder"}).TryAcquire(1)
+	fmt.Println(err)
+	_, err = limiter(job{"print", "invoice"}).TryAcquire(1)
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// quota: not admitted: own limit
+	// <nil>
+}
+
+// 500 bytes per second.
+func ExampleNewChannel() {
+	lines := must(quota.NewChannel(quota.ChannelOptions[string]{
+		Limiter: must(quota.NewTokenBucket(quota.TokenBucketOptions{
+			Permits:   500,
+			PerPeriod: 500,
+			Period:    time.Second,
+		})),
+		Weight: func(s string) int64 { return int64(len(s)) },
+	}))
+	ctx := context.Background()
+	fmt.Println(lines.Send(ctx, "as fast as it may"))
+	why(lines.TrySend(string(make([]byte, 490))))
+	lines.Close()
+	fmt.Println(lines.Receive(ctx))
+	fmt.Println(lines.Receive(ctx))
+	// Output:
+	// <nil>
+	// own limit 1s
+	// as fast as it may <nil>
+	//  quota: limiter closed
+}
+
+// A client that is not HTTP meets a server's word, too: a lease is settled with
+// what the answer said, whatever it said it in.
+func ExampleOrigin_Limiter() {
+	var accounts quota.Accounts
+	limiter := accounts.Origin("dns:///api.example").Limiter(quota.Ask{
+		Claims: []quota.Claim{{Policy: "calls", Units: 1}},
+	})
+
+	call := func() (left int64, window time.Duration) { return 0, 30 * time.Second } // an RPC's answer
+	lease, err := limiter.Acquire(context.Background(), 1)
+	if err != nil {
+		panic(err)
+	}
+	left, window := call()
+	lease.Settle(&quota.Report{Figures: []quota.Figure{
+		{Policy: "calls", Available: left, Window: window},
+	}})
+	lease.Release()
+
+	_, err = limiter.TryAcquire(1)
+	why(err)
+
+	// It stands in a chain with limits of the client's own.
+	atOnce := must(quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 4}))
+	both := must(quota.NewChain(atOnce, limiter))
+	_, err = both.TryAcquire(1)
+	why(err)
+	fmt.Println(atOnce.Stats().Available)
+	// Output:
+	// quota exhausted 30s
+	// quota exhausted 30s
+	// 4
+}

@@ -1,0 +1,325 @@
+package quota
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func perKey(made *atomic.Int64) func(string) (Limiter, error) {
+	return func(string) (Limiter, error) {
+		made.Add(1)
+		return NewConcurrency(ConcurrencyOptions{Permits: 1})
+	}
+}
+
+func of[K comparable](t *testing.T, k *Keyed[K], key K) Limiter {
+	t.Helper()
+	l, err := k.Limiter(key)
+	require.NoError(t, err)
+	require.NotNil(t, l)
+	return l
+}
+
+// .NET: Create_PartitionIsCached, Create_MultiplePartitionsWork,
+// Create_AcquireCallsUnderlyingPartitionsLimiter, Create_WaitAsyncCalls…, Create_GetStatisticsCalls….
+func TestEachKeyHasOneLimiterOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var made atomic.Int64
+		k := NewKeyed(perKey(&made), KeyedOptions{})
+		take(t, of(t, k, "a"), 1)
+		assert.Same(t, of(t, k, "a"), of(t, k, "a"))
+		_, err := of(t, k, "a").TryAcquire(1)
+		refusedWith(t, err, ReasonOwnLimit)
+		lease, err := of(t, k, "b").Acquire(t.Context(), 1)
+		require.NoError(t, err)
+		lease.Release()
+		assert.EqualValues(t, 2, made.Load())
+		assert.Equal(t, 2, k.Len())
+		assert.EqualValues(t, 1, of(t, k, "a").Stats().Refused)
+	})
+}
+
+// .NET: Create_BlockingFactoryDoesNotBlockOtherPartitions,
+// Create_BlockingWaitDoesNotBlockOtherPartitions.
+func TestMakingALimiterBlocksNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var made atomic.Int64
+		proceed := make(chan struct{})
+		k := NewKeyed(func(key string) (Limiter, error) {
+			if key == "slow" {
+				<-proceed
+			}
+			return perKey(&made)(key)
+		}, KeyedOptions{MaxKeys: 3})
+		got := make([]Limiter, 5)
+		for i := range got {
+			go func() { got[i], _ = k.Limiter("slow") }()
+		}
+		synctest.Wait()
+		take(t, of(t, k, "quick"), 1)
+		assert.Nil(t, got[0])
+		close(proceed)
+		synctest.Wait()
+		for _, l := range got {
+			assert.Same(t, got[0], l)
+		}
+		assert.EqualValues(t, 2, made.Load())
+
+		// Nor does a wait for one key.
+		lease := take(t, got[0], 1)
+		r := acquiring(t.Context(), got[0], 1)
+		take(t, of(t, k, "third"), 1)
+		lease.Release()
+		assert.True(t, r.granted())
+	})
+}
+
+func TestFailedMakingIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int64
+		boom := errors.New("boom")
+		k := NewKeyed(func(string) (Limiter, error) {
+			switch calls.Add(1) {
+			case 1:
+				time.Sleep(time.Second)
+				return nil, boom
+			case 2:
+				time.Sleep(time.Second)
+				panic("boom")
+			}
+			return nil, nil
+		}, KeyedOptions{})
+		errs := make([]error, 2)
+		for i := range errs {
+			go func() { _, errs[i] = k.Limiter("a") }()
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []error{boom, boom}, errs)
+		go func() {
+			defer func() { _ = recover() }()
+			_, _ = k.Limiter("a")
+		}()
+		synctest.Wait()
+		_, err := k.Limiter("a")
+		assert.Equal(t, errMaking, err)
+		assert.Zero(t, k.Len())
+		// .NET: Create_NoLimiter.
+		l := of(t, k, "a")
+		take(t, l, 1<<62).Release()
+		assert.EqualValues(t, None, l.Stats().Available)
+		assert.False(t, l.Stats().IdleSince.IsZero())
+	})
+}
+
+// .NET: IdleLimiterIsCleanedUp.
+func TestIdleLimitersAreForgottenOnTheWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var made atomic.Int64
+		k := NewKeyed(perKey(&made), KeyedOptions{IdleAfter: time.Minute})
+		for i := range 100 {
+			of(t, k, fmt.Sprint(i))
+		}
+		held := take(t, of(t, k, "7"), 1)
+		waiting := acquiring(t.Context(), of(t, k, "7"), 1)
+		assert.Equal(t, 100, k.Len())
+		time.Sleep(time.Minute - 1)
+		of(t, k, "x")
+		assert.Equal(t, 101, k.Len(), "not before it is time")
+		time.Sleep(1 * time.Nanosecond)
+		of(t, k, "x")
+		assert.Equal(t, 99, k.Len(), "two at a time")
+		for range 60 {
+			of(t, k, "x")
+		}
+		assert.Equal(t, 2, k.Len(), "all but x and the one in use")
+		old := of(t, k, "7")
+		_, err := old.TryAcquire(1)
+		refusedWith(t, err, ReasonOwnLimit)
+		held.Release()
+		require.True(t, waiting.granted())
+		waiting.lease.Release()
+		time.Sleep(time.Hour)
+		of(t, k, "x")
+		of(t, k, "x")
+		assert.NotSame(t, old, of(t, k, "7"))
+	})
+}
+
+func TestOneInUseIsNotInTheWayOfTheSweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var made atomic.Int64
+		k := NewKeyed(perKey(&made), KeyedOptions{})
+		for i := range 10 {
+			of(t, k, fmt.Sprint(i))
+		}
+		_, err := of(t, k, "0").TryAcquire(1)
+		require.NoError(t, err)
+		for i := range 9 {
+			of(t, k, fmt.Sprint(i+1)) // "0" was asked for longest ago
+		}
+		time.Sleep(DefaultIdleAfter)
+		for range 10 {
+			of(t, k, "x")
+		}
+		assert.Equal(t, 2, k.Len())
+	})
+}
+
+func TestLimiterIsKeptForAWhileAfterItBecameIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var made atomic.Int64
+		k := NewKeyed(perKey(&made), KeyedOptions{})
+		lease := take(t, of(t, k, "a"), 1)
+		time.Sleep(time.Hour)
+		lease.Release()
+		of(t, k, "b")
+		of(t, k, "b")
+		assert.Equal(t, 2, k.Len())
+		time.Sleep(DefaultIdleAfter)
+		of(t, k, "b")
+		assert.Equal(t, 1, k.Len())
+
+		k = NewKeyed(perKey(&made), KeyedOptions{IdleAfter: -1})
+		of(t, k, "a")
+		time.Sleep(time.Hour)
+		of(t, k, "b")
+		assert.Equal(t, 2, k.Len(), "kept until there is no room")
+	})
+}
+
+// dotnet/runtime: a chain with one busy child must not be evicted.
+func TestChainWithABusyMemberIsNotForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := concurrencyOf(t, 1)
+		k := NewKeyed(func(string) (Limiter, error) { return NewChain(concurrencyOf(t, 1), busy) }, KeyedOptions{})
+		chain := of(t, k, "a")
+		take(t, busy, 1)
+		time.Sleep(time.Hour)
+		for range 5 {
+			of(t, k, "b")
+		}
+		assert.Same(t, chain, of(t, k, "a"))
+	})
+}
+
+func TestKeysAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var made atomic.Int64
+		k := NewKeyed(perKey(&made), KeyedOptions{MaxKeys: 3})
+		a, b, c := take(t, of(t, k, "a"), 1), take(t, of(t, k, "b"), 1), take(t, of(t, k, "c"), 1)
+		_, err := k.Limiter("d")
+		assert.ErrorIs(t, err, ErrKeys)
+		refused := By(k, func(s string) string { return s })("d")
+		_, err = refused.TryAcquire(1)
+		assert.ErrorIs(t, err, ErrKeys)
+		assert.ErrorContains(t, err, "too many keys")
+		_, err = refused.Acquire(t.Context(), 1)
+		assert.ErrorIs(t, err, ErrKeys, "at once, not after a wait")
+		refusedWith(t, err, ReasonOwnLimit)
+		b.Release()
+		of(t, k, "d")
+		assert.Equal(t, 3, k.Len())
+		assert.EqualValues(t, 4, made.Load())
+		_, err = of(t, k, "a").TryAcquire(1)
+		refusedWith(t, err, ReasonOwnLimit)
+		a.Release()
+		c.Release()
+		for i := range 100 {
+			of(t, k, fmt.Sprint(i))
+		}
+		assert.Equal(t, 3, k.Len())
+		wide := NewKeyed(perKey(&made), KeyedOptions{MaxKeys: -1, IdleAfter: -1})
+		for i := range 100 {
+			take(t, of(t, wide, fmt.Sprint(i)), 1)
+		}
+		assert.Equal(t, 100, wide.Len())
+	})
+}
+
+// .NET: Create_DisposeWithoutLimitersNoops, Create_DisposeDisposesAllLimiters,
+// Create_DisposeThrowsForFutureMethodCalls.
+func TestClosedKeyedClosesItsLimiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var made atomic.Int64
+		NewKeyed(perKey(&made), KeyedOptions{}).Close()
+		proceed := make(chan struct{})
+		k := NewKeyed(func(key string) (Limiter, error) {
+			if key == "late" {
+				<-proceed
+			}
+			return perKey(&made)(key)
+		}, KeyedOptions{})
+		a, b := of(t, k, "a"), of(t, k, "b")
+		take(t, b, 1)
+		r := acquiring(t.Context(), b, 1)
+		var late Limiter
+		go func() { late, _ = k.Limiter("late") }()
+		synctest.Wait()
+		k.Close()
+		k.Close()
+		close(proceed)
+		assert.False(t, r.waiting())
+		assert.ErrorIs(t, r.err, ErrClosed)
+		for _, l := range []Limiter{a, b, late} {
+			_, err := l.TryAcquire(1)
+			assert.ErrorIs(t, err, ErrClosed)
+		}
+		_, err := k.Limiter("a")
+		assert.ErrorIs(t, err, ErrClosed)
+		_, err = By(k, func(s string) string { return s })("a").TryAcquire(1)
+		assert.ErrorIs(t, err, ErrClosed)
+		assert.Zero(t, k.Len())
+	})
+}
+
+// .NET: Translate_AcquirePassesThroughToInnerLimiter, Translate_WaitAsync…,
+// Translate_GetAvailablePermits…: the key is derived once per call.
+func TestByDerivesTheKey(t *testing.T) {
+	var made, derived atomic.Int64
+	k := NewKeyed(perKey(&made), KeyedOptions{})
+	by := By(k, func(n int) string {
+		derived.Add(1)
+		return fmt.Sprint(n % 10)
+	})
+	take(t, by(3), 1)
+	_, err := by(13).TryAcquire(1)
+	refusedWith(t, err, ReasonOwnLimit)
+	assert.Zero(t, by(23).Stats().Available)
+	take(t, by(4), 1)
+	assert.EqualValues(t, 4, derived.Load())
+	assert.EqualValues(t, 2, made.Load())
+}
+
+func TestKeyedUnderStress(t *testing.T) {
+	k := NewKeyed(func(int) (Limiter, error) { return NewConcurrency(ConcurrencyOptions{Permits: 1}) },
+		KeyedOptions{MaxKeys: 10, IdleAfter: time.Nanosecond})
+	var wg sync.WaitGroup
+	var out [30]atomic.Int64
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 2000 {
+				key := (i*7 + g) % len(out)
+				l, err := k.Limiter(key)
+				if err != nil {
+					continue
+				}
+				if lease, err := l.TryAcquire(1); err == nil {
+					out[key].Add(1)
+					out[key].Add(-1)
+					lease.Release()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	assert.LessOrEqual(t, k.Len(), 10)
+}

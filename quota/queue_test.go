@@ -1,0 +1,273 @@
+package quota
+
+import (
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// grantedOf says which of the results were granted.
+func grantedOf(rs ...*result) (which []int) {
+	for i, r := range rs {
+		if r.granted() {
+			which = append(which, i)
+		}
+	}
+	return which
+}
+
+// .NET: CanAcquireResourceAsync_QueuesAndGrabsOldest.
+func TestOldestFirst(t *testing.T) {
+	eachKind(t, 2, Queue{Order: OldestFirst}, func(t *testing.T, l Limiter) {
+		lease := take(t, l, 2)
+		a, b := acquiring(t.Context(), l, 2), acquiring(t.Context(), l, 1)
+		comeBack(lease)
+		assert.Equal(t, []int{0}, grantedOf(a, b))
+		comeBack(a.lease)
+		assert.Equal(t, []int{0, 1}, grantedOf(a, b))
+	})
+}
+
+// .NET: CanAcquireResourceAsync_QueuesAndGrabsNewest.
+func TestNewestFirst(t *testing.T) {
+	eachKind(t, 3, Queue{Order: NewestFirst}, func(t *testing.T, l Limiter) {
+		lease := take(t, l, 3)
+		a, b, c := acquiring(t.Context(), l, 2), acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 2)
+		comeBack(lease)
+		assert.Equal(t, []int{1, 2}, grantedOf(a, b, c))
+		comeBack(b.lease, c.lease)
+		assert.Equal(t, []int{0, 1, 2}, grantedOf(a, b, c))
+	})
+}
+
+// .NET: FailsWhenQueuingMoreThanLimit_OldestFirst,
+// QueueAvailableAfterQueueLimitHitAndResources_BecomeAvailable.
+func TestFullQueueRefusesTheNewcomer(t *testing.T) {
+	eachKind(t, 3, Queue{Limit: 3}, func(t *testing.T, l Limiter) {
+		lease := take(t, l, 3)
+		a := acquiring(t.Context(), l, 2)
+		b := acquiring(t.Context(), l, 2)
+		assert.False(t, b.waiting())
+		refusedWith(t, b.err, ReasonQueueFull)
+		c := acquiring(t.Context(), l, 1)
+		assert.True(t, a.waiting() && c.waiting(), "there was room for one permit")
+		comeBack(lease)
+		assert.Equal(t, []int{0, 1}, grantedOf(a, c))
+		d := acquiring(t.Context(), l, 3)
+		assert.True(t, d.waiting(), "the queue is free again")
+		l.Close()
+	})
+}
+
+// .NET: DropsOldestWhenQueuingMoreThanLimit_NewestFirst.
+func TestFullQueuePushesOutTheOldest(t *testing.T) {
+	eachKind(t, 2, Queue{Order: NewestFirst, Limit: 1}, func(t *testing.T, l Limiter) {
+		lease := take(t, l, 2)
+		a := acquiring(t.Context(), l, 1)
+		b := acquiring(t.Context(), l, 1)
+		assert.False(t, a.waiting())
+		refusedWith(t, a.err, ReasonQueueFull)
+		assert.True(t, b.waiting())
+		assert.EqualValues(t, 1, l.Stats().Queued)
+		comeBack(lease)
+		assert.True(t, b.granted())
+		assert.EqualValues(t, 1, l.Stats().Refused)
+	})
+}
+
+// .NET: DropsMultipleOldestWhenQueuingMoreThanLimit_NewestFirst.
+func TestAsManyArePushedOutAsItTakesAndNoMore(t *testing.T) {
+	eachKind(t, 4, Queue{Order: NewestFirst, Limit: 4}, func(t *testing.T, l Limiter) {
+		lease := take(t, l, 4)
+		rs := []*result{
+			acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 1),
+		}
+		big := acquiring(t.Context(), l, 3)
+		assert.False(t, rs[0].waiting())
+		assert.False(t, rs[1].waiting())
+		assert.True(t, rs[2].waiting())
+		refusedWith(t, rs[0].err, ReasonQueueFull)
+		refusedWith(t, rs[1].err, ReasonQueueFull)
+		assert.EqualValues(t, 4, l.Stats().Queued)
+		comeBack(lease)
+		assert.True(t, big.granted() && rs[2].granted())
+	})
+}
+
+// .NET: DropsRequestedLeaseIfPermitCountGreaterThanQueueLimitAndNoAvailability_NewestFirst.
+func TestWhoDoesNotFitIntoAnEmptyQueueIsRefusedAlone(t *testing.T) {
+	eachKind(t, 2, Queue{Order: NewestFirst, Limit: 1}, func(t *testing.T, l Limiter) {
+		lease := take(t, l, 2)
+		a := acquiring(t.Context(), l, 1)
+		b := acquiring(t.Context(), l, 2)
+		assert.False(t, b.waiting())
+		refusedWith(t, b.err, ReasonQueueFull)
+		assert.True(t, a.waiting(), "nobody is pushed out in vain")
+		comeBack(lease)
+		assert.True(t, a.granted())
+	})
+}
+
+// .NET: CanDequeueMultipleResourcesAtOnce.
+func TestOneReleaseLetsSeveralGo(t *testing.T) {
+	for _, order := range []Order{OldestFirst, NewestFirst} {
+		eachKind(t, 5, Queue{Order: order}, func(t *testing.T, l Limiter) {
+			lease := take(t, l, 5)
+			a, b, c := acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 2), acquiring(t.Context(), l, 1)
+			comeBack(lease)
+			assert.Equal(t, []int{0, 1, 2}, grantedOf(a, b, c))
+			assert.EqualValues(t, 1, l.Stats().Available)
+		})
+	}
+}
+
+// .NET: CanAcquireResourcesWithWaitAsyncWithQueuedItemsIfNewestFirst,
+// CanAcquireResourcesWithAcquireWithQueuedItemsIfNewestFirst.
+func TestNewestOvertakes(t *testing.T) {
+	eachKind(t, 2, Queue{Order: NewestFirst}, func(t *testing.T, l Limiter) {
+		lease := take(t, l, 1)
+		a := acquiring(t.Context(), l, 2)
+		assert.True(t, a.waiting())
+		b, err := l.Acquire(t.Context(), 1)
+		require.NoError(t, err)
+		b.Cancel()
+		c := take(t, l, 1)
+		assert.True(t, a.waiting())
+		comeBack(lease, c)
+		assert.True(t, a.granted())
+	})
+}
+
+// .NET: CannotAcquireResourcesWithWaitAsyncWithQueuedItemsIfOldestFirst,
+// CannotAcquireResourcesWithAcquireWithQueuedItemsIfOldestFirst.
+func TestNobodyOvertakesTheOldest(t *testing.T) {
+	eachKind(t, 2, Queue{Order: OldestFirst}, func(t *testing.T, l Limiter) {
+		lease := take(t, l, 1)
+		a := acquiring(t.Context(), l, 2)
+		b := acquiring(t.Context(), l, 1)
+		_, err := l.TryAcquire(1)
+		refusedWith(t, err, ReasonOwnLimit)
+		_, err = l.TryAcquire(0)
+		refusedWith(t, err, ReasonOwnLimit)
+		assert.True(t, a.waiting() && b.waiting())
+		comeBack(lease)
+		assert.True(t, a.granted())
+		comeBack(a.lease)
+		assert.True(t, b.granted())
+	})
+}
+
+// .NET: CancelUpdatesQueueLimit, CanFillQueueWithOldestFirstAfterCancelingFirstQueuedRequestManually.
+func TestGivingUpFreesThePlace(t *testing.T) {
+	for at, name := range []string{"head", "middle", "tail"} {
+		t.Run(name, func(t *testing.T) {
+			for _, order := range []Order{OldestFirst, NewestFirst} {
+				eachKind(t, 3, Queue{Order: order, Limit: 3}, func(t *testing.T, l Limiter) {
+					lease := take(t, l, 3)
+					ends, cancel := context.WithCancel(t.Context())
+					q := make([]*result, 3)
+					for i := range q {
+						ctx := t.Context()
+						if i == at {
+							ctx = ends
+						}
+						q[i] = acquiring(ctx, l, 1)
+					}
+					assert.EqualValues(t, 3, l.Stats().Queued)
+					cancel()
+					assert.False(t, q[at].waiting())
+					assert.ErrorIs(t, q[at].err, context.Canceled)
+					assert.EqualValues(t, 2, l.Stats().Queued)
+					late := acquiring(t.Context(), l, 1)
+					assert.True(t, late.waiting(), "its place is free")
+					comeBack(lease)
+					for i, r := range q {
+						assert.Equal(t, i != at, r.granted())
+					}
+					assert.True(t, late.granted())
+					assert.Zero(t, l.Stats().Queued)
+				})
+			}
+		})
+	}
+}
+
+// .NET: CanFillQueueWithNewestFirstAfterCancelingQueuedRequestWithAnotherQueuedRequest.
+func TestWhoGaveUpIsNotPushedOutInstead(t *testing.T) {
+	eachKind(t, 2, Queue{Order: NewestFirst, Limit: 2}, func(t *testing.T, l Limiter) {
+		lease := take(t, l, 2)
+		ctx, cancel := context.WithCancel(t.Context())
+		a := acquiring(ctx, l, 1)
+		b := acquiring(t.Context(), l, 1)
+		cancel()
+		assert.False(t, a.waiting())
+		c := acquiring(t.Context(), l, 1)
+		assert.True(t, b.waiting())
+		d := acquiring(t.Context(), l, 1)
+		assert.False(t, b.waiting())
+		refusedWith(t, b.err, ReasonQueueFull)
+		assert.EqualValues(t, 2, l.Stats().Queued)
+		comeBack(lease)
+		assert.True(t, c.granted() && d.granted())
+		assert.Zero(t, l.Stats().Queued)
+	})
+}
+
+// Whoever is pushed out while it has been told to look passes the wake on.
+func TestPushingOutTheWokenStrandsNobody(t *testing.T) {
+	eachKind(t, 2, Queue{Order: NewestFirst, Limit: 2}, func(t *testing.T, l Limiter) {
+		lease := take(t, l, 2)
+		a, b := acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 1)
+		lease.Cancel() // wakes b, which has not looked yet when the next come
+		rs := make([]*result, 4)
+		for i := range rs {
+			rs[i] = acquireSoon(t.Context(), l, 1)
+		}
+		synctest.Wait()
+		for range 3 {
+			for _, r := range append(rs, a, b) {
+				if r.granted() {
+					r.lease.Cancel()
+				}
+			}
+			synctest.Wait()
+		}
+		for _, r := range append(rs, a, b) {
+			assert.False(t, r.waiting())
+		}
+		assert.Zero(t, l.Stats().Queued)
+		assert.EqualValues(t, 2, l.Stats().Available)
+	})
+}
+
+// The proposal: a limit of 5 a second with a queue of 25 turns a burst of 30
+// into 5 a second over 6 seconds; the 31st is refused.
+func TestBurstIsShaped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, err := NewTokenBucket(TokenBucketOptions{Permits: 5, PerPeriod: 5, Period: time.Second, Queue: Queue{Limit: 25}})
+		require.NoError(t, err)
+		began := time.Now()
+		rs := make([]*result, 31)
+		for i := range rs {
+			rs[i] = acquiring(t.Context(), l, 1)
+		}
+		refusedWith(t, rs[30].err, ReasonQueueFull)
+		time.Sleep(time.Minute)
+		for i, r := range rs[:30] {
+			require.True(t, r.granted())
+			assert.Equal(t, time.Duration(i/5)*time.Second, r.at.Sub(began), i)
+		}
+	})
+}
+
+func TestDefaultQueueHasRoomForAnyOneRequest(t *testing.T) {
+	assert.EqualValues(t, DefaultMaxQueue, Queue{}.of(1).Limit)
+	assert.EqualValues(t, 1<<20, Queue{}.of(1<<20).Limit)
+	assert.EqualValues(t, int64(math.MaxInt64), Queue{Limit: -1}.of(1).Limit)
+	assert.EqualValues(t, 7, Queue{Limit: 7}.of(100).Limit)
+}

@@ -1,0 +1,137 @@
+package quota
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestStress is for the race detector: everybody does everything. What must
+// hold in the end is that nothing is missing and nobody waits.
+func TestStress(t *testing.T) {
+	for _, order := range []Order{OldestFirst, NewestFirst} {
+		t.Run(order.String(), func(t *testing.T) {
+			q := Queue{Order: order, Limit: 20}
+			c, err := NewConcurrency(ConcurrencyOptions{Permits: 5, Queue: q})
+			require.NoError(t, err)
+			b, err := NewTokenBucket(TokenBucketOptions{Permits: 50, PerPeriod: 50, Period: time.Millisecond, Queue: q})
+			require.NoError(t, err)
+			s, err := NewSlidingWindow(SlidingWindowOptions{Permits: 50, Window: time.Millisecond, Segments: 4, Queue: q})
+			require.NoError(t, err)
+			custom, err := NewCustom(CustomOptions{Answer: func(int64) Answer {
+				return Answer{OK: rand.IntN(4) > 0, RetryAfter: time.Millisecond}
+			}, Queue: q})
+			require.NoError(t, err)
+			ls := []Limiter{c, b, s, chainOf(t, c, b), chainOf(t, s, b, c), chainOf(t, custom, c), custom}
+			var out atomic.Int64
+			var wg sync.WaitGroup
+			for range 16 {
+				wg.Go(func() {
+					for range 300 {
+						i := rand.IntN(len(ls))
+						n := rand.Int64N(4)
+						ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(2000))*time.Microsecond)
+						var lease *Lease
+						if rand.IntN(2) == 0 {
+							lease, err := ls[i].TryAcquire(n)
+							_, _ = lease, err
+							lease.Cancel()
+						} else if lease, _ = ls[i].Acquire(ctx, n); lease != nil {
+							if lease.Held() {
+								assert.LessOrEqual(t, out.Add(n), int64(5))
+								runtime.Gosched()
+								out.Add(-n)
+							}
+						}
+						ls[i].Stats()
+						lease.Release()
+						cancel()
+					}
+				})
+			}
+			wg.Wait()
+			for _, l := range ls {
+				assert.Zero(t, l.Stats().Queued)
+			}
+			assert.EqualValues(t, 5, c.Stats().Available)
+		})
+	}
+}
+
+// Many wait, and are let go in the order in which they came.
+func TestManyWaitAndGoInOrder(t *testing.T) {
+	const many = 20_000
+	synctest.Test(t, func(t *testing.T) {
+		l, err := NewConcurrency(ConcurrencyOptions{Permits: 1, Queue: Queue{Limit: -1}})
+		require.NoError(t, err)
+		lease := take(t, l, 1)
+		next, wrong := 0, 0
+		var wg sync.WaitGroup
+		for i := range many {
+			wg.Go(func() {
+				mine, err := l.Acquire(t.Context(), 1)
+				if err != nil || i != next {
+					wrong++
+				}
+				next++
+				mine.Release()
+			})
+			if i%1000 == 0 {
+				synctest.Wait()
+			}
+			runtime.Gosched()
+		}
+		synctest.Wait()
+		queued := l.Stats().Queued
+		lease.Release()
+		wg.Wait()
+		assert.EqualValues(t, many, queued)
+		assert.Equal(t, many, next)
+		t.Log("out of the order in which they were started:", wrong)
+	})
+}
+
+// What a waiter takes beside its goroutine.
+func TestMemoryOfAWaiter(t *testing.T) {
+	if testing.Short() {
+		t.Skip("counts the memory of the process")
+	}
+	const many = 10_000
+	l, err := NewConcurrency(ConcurrencyOptions{Permits: 1, Queue: Queue{Limit: -1}})
+	require.NoError(t, err)
+	lease := take(t, l, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var m0, m1 runtime.MemStats
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for range many {
+		wg.Go(func() {
+			<-start
+			_, _ = l.Acquire(ctx, 1)
+		})
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&m0)
+	close(start)
+	for l.Stats().Queued < many {
+		runtime.Gosched()
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&m1)
+	perWaiter := float64(m1.HeapAlloc-m0.HeapAlloc) / many
+	t.Log("bytes a waiter:", perWaiter)
+	assert.Less(t, perWaiter, 450.0, "some 200 of them are the runtime's, for a select of two channels")
+	cancel()
+	wg.Wait()
+	lease.Release()
+	assert.EqualValues(t, 1, l.Stats().Available)
+}
