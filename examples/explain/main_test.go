@@ -1,0 +1,293 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const wire = "../../parse/testdata/wire/"
+
+// A recorded is a response in wire/.
+type recorded struct {
+	I          int         `json:"i"`
+	SentAt     float64     `json:"sent_at_unix"`
+	StatusLine string      `json:"status_line"`
+	Status     int         `json:"status"`
+	Headers    [][2]string `json:"headers"`
+	Body       string      `json:"body"`
+
+	ID string `json:"id"` // of an anomaly
+}
+
+// raw is the response as curl -i prints it. One without a Date gets one, so that
+// what is said of it does not depend on the time of day.
+func (r recorded) raw() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\r\n", r.StatusLine)
+	dated := false
+	for _, field := range r.Headers {
+		fmt.Fprintf(&b, "%s: %s\r\n", field[0], field[1])
+		dated = dated || strings.EqualFold(field[0], "Date")
+	}
+	if !dated {
+		at := time.Unix(int64(r.SentAt), 0).UTC()
+		fmt.Fprintf(&b, "Date: %s\r\n", at.Format(http.TimeFormat))
+	}
+	fmt.Fprintf(&b, "\r\n%s", r.Body)
+	return b.String()
+}
+
+// explained is what the program prints for a raw response.
+func explained(t *testing.T, raw string, args ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, run(args, strings.NewReader(raw), &out))
+	return out.String()
+}
+
+// golden compares text with a golden file, or writes it with -update.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden")
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err, "run go test with -update")
+	assert.Equal(t, string(want), text)
+}
+
+func readJSON(t *testing.T, file string, into any) {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, into))
+}
+
+// TestRecordings explains the first response of each recording, the last that
+// was served, and the first with each status of a refusal.
+func TestRecordings(t *testing.T) {
+	files, err := filepath.Glob(wire + "recordings/*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		t.Run(name, func(t *testing.T) {
+			var recording struct {
+				Responses []recorded `json:"responses"`
+			}
+			readJSON(t, file, &recording)
+			var b strings.Builder
+			for _, r := range samples(recording.Responses) {
+				fmt.Fprintf(&b, "Response %d: %s\n", r.I, explained(t, r.raw()))
+			}
+			golden(t, name, b.String())
+		})
+	}
+}
+
+func samples(all []recorded) []recorded {
+	chosen := all[:1:1]
+	seen := map[int]bool{}
+	for i, r := range all {
+		refused := r.Status >= 400
+		last := !refused && (i+1 == len(all) || all[i+1].Status >= 400)
+		if i > 0 && last || refused && !seen[r.Status] {
+			chosen = append(chosen, r)
+		}
+		seen[r.Status] = true
+	}
+	return chosen
+}
+
+func TestAnomalies(t *testing.T) {
+	var anomalies []recorded
+	readJSON(t, wire+"anomalies.json", &anomalies)
+	require.NotEmpty(t, anomalies)
+	var b strings.Builder
+	for _, r := range anomalies {
+		r.StatusLine = fmt.Sprintf("HTTP/1.1 %d", r.Status)
+		r.SentAt = float64(time.Date(2026, time.November, 21, 4, 48, 0, 0, time.UTC).Unix())
+		fmt.Fprintf(&b, "%s: %s\n", r.ID, explained(t, r.raw()))
+	}
+	golden(t, "anomalies", b.String())
+}
+
+// TestCases are responses that show what the recordings do not.
+func TestCases(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			require.NoError(t, run([]string{file}, nil, &out))
+			golden(t, name, out.String())
+		})
+	}
+}
+
+func TestSample(t *testing.T) {
+	null, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	defer null.Close()
+	for _, stdin := range []io.Reader{null, strings.NewReader(""), strings.NewReader("\n")} {
+		var out bytes.Buffer
+		require.NoError(t, run(nil, stdin, &out))
+		golden(t, "sample", out.String())
+	}
+}
+
+func TestURL(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		assert.Equal(t, http.MethodGet, r.Method)
+		w.Header().Set("Retry-After", "20")
+		http.Redirect(w, r, "/elsewhere", http.StatusFound)
+	}))
+	defer server.Close()
+
+	got := explained(t, "", server.URL+"/?key=secret")
+	assert.Equal(t, 1, asked)
+	assert.Equal(t, `302 Found
+  Retry-After: 20 s; it concerns only the request that follows the redirect.
+  The request that follows the redirect to the same server: in 20 s, because the server says when to come back.
+  The next request: at once.
+`, got)
+}
+
+func TestErrors(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	for _, args := range [][]string{
+		{"-"},
+		{"testdata/no-such-file"},
+		{"one", "two"},
+		{"-unknown"},
+		{"http://%zz/secret"},
+		{"ftp://user:secret@example.com/"},
+		{server.URL + "/?key=secret"},
+	} {
+		var out bytes.Buffer
+		err := run(args, strings.NewReader(""), &out)
+		if assert.Error(t, err, args) {
+			assert.NotContains(t, err.Error(), "secret")
+		}
+		assert.Empty(t, out.String())
+	}
+	assert.ErrorIs(t, run(nil, strings.NewReader("<html>\n"), io.Discard), errNoAnswer)
+}
+
+func TestParseResponses(t *testing.T) {
+	const body = "{}\n"
+	for name, raw := range map[string]string{
+		"LF":             "HTTP/1.1 429 Too Many Requests\nRetry-After: 1\nRetry-After: 2\n\n" + body,
+		"CRLF":           "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nRetry-After: 2\r\n\r\n" + body,
+		"HTTP/2":         "HTTP/2 429 \r\nretry-after: 1\r\nretry-after: 2\r\n\r\n" + body,
+		"blank before":   "\ufeff\r\n\nHTTP/3 429\nretry-after: 1\nRETRY-AFTER:2\n\n" + body,
+		"not a field":    "HTTP/1.1 429\n* curl says\nRetry-After: 1\nRetry-After: 2\nnonsense\n\n" + body,
+		"wrong length":   "HTTP/1.1 429\nRetry-After: 1\nRetry-After: 2\nContent-Length: 999\n\n" + body,
+		"chunked no way": "HTTP/1.1 429\nRetry-After: 1\nRetry-After: 2\nTransfer-Encoding: chunked\n\n" + body,
+	} {
+		t.Run(name, func(t *testing.T) {
+			responses, err := parseResponses([]byte(raw), "")
+			require.NoError(t, err)
+			require.Len(t, responses, 1)
+			assert.Equal(t, 429, responses[0].StatusCode)
+			assert.Equal(t, []string{"1", "2"}, responses[0].Header["Retry-After"])
+			got, err := io.ReadAll(responses[0].Body)
+			require.NoError(t, err)
+			assert.Equal(t, body, string(got))
+		})
+	}
+}
+
+func TestParseWithoutStatusLine(t *testing.T) {
+	responses, err := parseResponses([]byte("RateLimit: \"a\";a=1"), "api.example.com")
+	require.NoError(t, err)
+	require.Len(t, responses, 1)
+	assert.Equal(t, http.StatusOK, responses[0].StatusCode)
+	assert.Equal(t, "api.example.com", responses[0].Request.URL.Host)
+}
+
+func TestParseSeveral(t *testing.T) {
+	responses, err := parseResponses([]byte(
+		"HTTP/1.1 301 Moved\r\nLocation: /\r\n\r\nHTTP/2 103\r\n\r\nHTTP/2 200\r\n\r\none\ntwo\nHTTP/1.1 404 Not Found\n"), "")
+	require.NoError(t, err)
+	var statuses []int
+	for _, resp := range responses {
+		statuses = append(statuses, resp.StatusCode)
+	}
+	assert.Equal(t, []int{301, 103, 200, 404}, statuses)
+	body, err := io.ReadAll(responses[2].Body)
+	require.NoError(t, err)
+	assert.Equal(t, "one\ntwo\n", string(body))
+}
+
+// TestHost: some rows of the table are for one host only.
+func TestHost(t *testing.T) {
+	const raw = "HTTP/2 200\nX-RateLimit-Remaining: 99.0\nX-RateLimit-Used: 1\nX-RateLimit-Reset: 300\n"
+	assert.Contains(t, explained(t, raw, "-host", "www.reddit.com"), `the row "Reddit"`)
+	assert.Contains(t, explained(t, raw), `the row "X-RateLimit"`)
+}
+
+// TestClock: without a Date, an instant means what the local clock says.
+func TestClock(t *testing.T) {
+	const said = "Without a Date"
+	soon := time.Now().Add(10 * time.Minute).UTC().Format(http.TimeFormat)
+	assert.Contains(t, explained(t, "HTTP/2 429\nRetry-After: "+soon), said)
+	assert.NotContains(t, explained(t, "HTTP/2 429\nDate: "+soon+"\nRetry-After: "+soon), said)
+	assert.NotContains(t, explained(t, "HTTP/2 429\nRetry-After: 10"), said)
+}
+
+func TestNoSecrets(t *testing.T) {
+	got := explained(t, strings.Join([]string{
+		"HTTP/1.1 200 OK",
+		"RateLimit: \"api\";a=1;w=10;pk=:c2VjcmV0:",
+		"RateLimit-Partition: \"api\";user_id=\"secret\"",
+		"X-Quota: secret",
+		"Set-Cookie: secret",
+		"Authorization: Bearer secret",
+		"Location: https://secret@example.com/",
+	}, "\n"))
+	assert.Contains(t, got, "given (6 bytes)")
+	assert.NotContains(t, got, "secret")
+	assert.NotContains(t, got, "c2VjcmV0")
+}
+
+func TestWords(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                                     "0 s",
+		time.Microsecond:                      "less than 0.001 s",
+		1840 * time.Millisecond:               "1.84 s",
+		90 * time.Second:                      "90 s",
+		2 * time.Minute:                       "2 min",
+		10*time.Minute + 500*time.Millisecond: "10 min 1 s",
+		time.Hour + 30*time.Second:            "60 min 30 s",
+		26*time.Hour + 5*time.Minute:          "26 h 5 min",
+		49 * time.Hour:                        "2 days 1 h",
+	} {
+		assert.Equal(t, want, words(d))
+	}
+	assert.Equal(t, "6 s", about(6001*time.Millisecond))
+	assert.Equal(t, "less than 0.1 s", about(12*time.Millisecond))
+	assert.Equal(t, "4th", ordinal(4))
+}
