@@ -115,16 +115,35 @@ func (a *account) spare() int64 {
 func (a *account) ready(t instant, n int64) (again instant, why Reason) {
 	a.roll(t)
 	switch {
-	case t < a.hold:
-		return a.hold, ReasonRetryAfter
-	case t < a.backoff:
-		return a.backoff, ReasonBackOff
+	case t < max(a.hold, a.backoff):
+		return a.paused(n)
 	case a.unit == countsUnknown:
 		return t, ReasonExhausted
 	case a.unit == countsConcurrent:
 		return a.readyConcurrent(t, n), ReasonExhausted
 	}
 	return plain.next(a, t, n), ReasonExhausted
+}
+
+// paused is when n units may be taken that a word of the server holds back, or
+// our own back-off, and what stands in the way: the window, if it is far longer.
+func (a *account) paused(n int64) (again instant, why Reason) {
+	until, dry := max(a.hold, a.backoff), a.dry(n)
+	switch {
+	case dry > until && !plain.sameWindow(dry, until):
+		return dry, ReasonExhausted
+	case a.hold >= a.backoff:
+		return max(until, dry), ReasonRetryAfter
+	}
+	return max(until, dry), ReasonBackOff
+}
+
+// dry is the end of a window in which less than n units are left.
+func (a *account) dry(n int64) instant {
+	if a.basis != figured || a.available >= n || a.end == never || !a.windowed() {
+		return 0
+	}
+	return min(a.end, max(a.received, a.asked, a.closed).add(ProbeInterval))
 }
 
 // hopeful reports whether an event may let somebody go before the next look:

@@ -26,6 +26,7 @@ const (
 	ReasonMaxDelay   = quota.ReasonMaxDelay   // it would wait, or has waited, for longer than MaxDelay
 	ReasonDeadline   = quota.ReasonDeadline   // it would wait past the deadline of its context
 	ReasonQueueFull  = quota.ReasonQueueFull  // MaxQueue requests are waiting already
+	ReasonClosed     = quota.ReasonClosed     // a limiter of Shaper.Limits is closed
 )
 
 // A RejectedError is the error of a request that a Shaper refused. The request
@@ -39,15 +40,21 @@ type RejectedError struct {
 	Partition  partition.Key // the key of its partition; "" where none is known
 	Reason     Reason        // why the request was refused
 	RetryAfter time.Duration // when it is worth coming back, from the refusal on; 0 where nothing is known
+
+	cause *quota.Refusal // of a limiter that says more; nil: of none
 }
 
 func rejected(r *quota.Refusal) *RejectedError {
-	return &RejectedError{
+	e := &RejectedError{
 		Policy:     r.Policy,
 		Partition:  partition.Key(r.Key),
 		Reason:     r.Reason,
 		RetryAfter: r.RetryAfter,
 	}
+	if r.Phrase != "" || r.Detail != nil || r.Cause == ReasonClosed {
+		e.cause = r
+	}
+	return e
 }
 
 // Error says why the request was refused. It names the policy, and neither the
@@ -67,6 +74,15 @@ func (e *RejectedError) Error() string {
 // the request would have waited past the deadline of its context.
 func (e *RejectedError) Is(target error) bool {
 	return target == ErrRejected || target == context.DeadlineExceeded && e.Timeout()
+}
+
+// Unwrap returns the *quota.Refusal of a limiter of Shaper.Limits that says more
+// about its refusal, such as a custom one; else nil.
+func (e *RejectedError) Unwrap() error {
+	if e.cause == nil {
+		return nil
+	}
+	return e.cause
 }
 
 // Timeout reports whether the request would have waited past the deadline of

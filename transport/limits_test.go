@@ -200,3 +200,31 @@ func TestSharedLimiter(t *testing.T) {
 		lease.Release()
 	})
 }
+
+// What a limiter of the client's own says beside when to come back is found
+// behind the error.
+func TestRejectedErrorOfLimiter(t *testing.T) {
+	bubble(t, "custom", func(t *testing.T) {
+		busy, err := quota.NewCustom(quota.CustomOptions{Answer: func(int64) quota.Answer {
+			return quota.Answer{RetryAfter: time.Second, Phrase: "too hot", Detail: 97}
+		}})
+		require.NoError(t, err)
+		s := &transport.Shaper{Base: stillServer(), MaxDelay: transport.NoDelay, Limits: func(*http.Request) quota.Limiter { return busy }}
+		rejected := refusal(t, s, getItems(t.Context()))
+		var cause *quota.Refusal
+		require.ErrorAs(t, rejected, &cause)
+		assert.Equal(t, "too hot", cause.Phrase)
+		assert.Equal(t, 97, cause.Detail)
+		assert.Equal(t, time.Second, rejected.RetryAfter)
+		assert.ErrorIs(t, rejected, transport.ErrRejected)
+	})
+	bubble(t, "closed", func(t *testing.T) {
+		one, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
+		require.NoError(t, err)
+		one.Close()
+		s := &transport.Shaper{Base: stillServer(), Limits: func(*http.Request) quota.Limiter { return one }}
+		rejected := refusal(t, s, getItems(t.Context()))
+		assert.Equal(t, transport.ReasonClosed, rejected.Reason)
+		assert.ErrorIs(t, rejected, quota.ErrClosed)
+	})
+}
