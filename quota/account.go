@@ -469,6 +469,12 @@ func (a *account) idle(t instant) bool {
 	return !a.busy() && t >= a.hold && t >= a.backoff && !inForce
 }
 
+// carefree reports whether the account stands in nobody's way, and has nothing
+// to learn from those who pass.
+func (a *account) carefree(t instant) bool {
+	return a.basis == open && t >= a.hold && t >= a.backoff && a.line == nil
+}
+
 // busy reports whether something of it is out or in line.
 func (a *account) busy() bool {
 	return a.inflight > 0 || a.straggle > 0 || a.held > 0 || a.pins > 0 || a.line != nil

@@ -48,9 +48,9 @@ func (a *Ask) wish() wish {
 // independently of everybody else. It is safe for concurrent use. Get one
 // from Accounts.
 //
-// Each request claims the root, on which a pause of the whole origin rests;
-// its scope, on which one rests that concerns nothing the server has named;
-// and an account for each policy that concerns it.
+// Each request claims its scope, on which a pause rests that concerns nothing
+// the server has named; the root, while a pause of the whole origin rests on
+// it; and an account for each policy that concerns it.
 type Origin struct {
 	accounts *Accounts
 	start    time.Time                // instant 0
@@ -201,11 +201,13 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 	return &found, waits
 }
 
-// claim lists the claims of an ask: the root, the scope, and its accounts,
+// claim lists the claims of an ask: the scope, the root, and its accounts,
 // which are opened if need be.
 func (o *Origin) claim(t instant, ask *Ask, s *scope, cs *claims) {
-	cs.add(&o.root, 1)
 	cs.add(&s.base, 1)
+	if o.root.used = t; !o.root.carefree(t) {
+		cs.add(&o.root, 1)
+	}
 	for i := range ask.Claims {
 		c := &ask.Claims[i]
 		a, opened := o.account(t, c.id(ask.Scope))
@@ -213,7 +215,7 @@ func (o *Origin) claim(t instant, ask *Ask, s *scope, cs *claims) {
 			a.count(t, 0)
 		}
 		if units := min(max(c.Units, 0), most); a == &s.base {
-			cs.all()[1].units = units
+			cs.all()[0].units = units
 		} else {
 			cs.add(a, units)
 		}
@@ -386,7 +388,7 @@ func (o *Origin) quiet() (used time.Time, quiet bool) {
 			return time.Time{}, false
 		}
 	}
-	return o.when(o.root.used), !o.root.busy()
+	return o.when(o.root.used), !o.root.busy() && len(o.lines) == 0
 }
 
 // The methods of gate, which read the clock of the origin.
