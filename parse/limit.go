@@ -56,21 +56,28 @@ func Limits(h http.Header, caps Caps) ([]Limit, []Ignored) {
 // readLimits reads the field lines of RateLimit, and tells which of the two drafts
 // of that form they follow.
 func readLimits(lines []string, caps Caps) ([]Limit, Dialect, []Ignored) {
-	r := readList("RateLimit", lines, caps)
+	var r listReader
+	r.field, r.caps = "RateLimit", caps
+	r.read(lines)
+	if len(r.list) == 0 {
+		return nil, EditorsDraft, r.ignored
+	}
 	limits := make([]Limit, 0, len(r.list))
 	var seen index
 	for r.next() {
-		l, ok := r.serviceLimit()
-		if !ok {
+		n := len(limits)
+		limits = limits[:n+1] // read in place: there is room for every item
+		l := &limits[n]
+		if !r.serviceLimit(l) {
+			limits = limits[:n]
 			continue
 		}
-		if len(limits) > 0 { // mostly there is one
-			if i := find(&seen, limits, l); i != None {
-				limits[i].merge(l)
-				continue
+		if n > 0 { // mostly there is one
+			if i := find(&seen, limits[:n], *l); i != None {
+				limits[i].merge(*l)
+				limits = limits[:n]
 			}
 		}
-		limits = append(limits, l)
 	}
 	dialect := EditorsDraft
 	if r.older && !r.newest {
@@ -81,36 +88,42 @@ func readLimits(lines []string, caps Caps) ([]Limit, Dialect, []Ignored) {
 
 // serviceLimit reads the current item. The parameters that are there are looked
 // up, not those that might be: most items have two.
-func (r *listReader) serviceLimit() (l Limit, ok bool) {
-	a, older := param{name: "a"}, param{name: "r"}
-	w, elder := param{name: "w"}, param{name: "t"}
-	c, pk := param{name: "c"}, param{name: "pk"}
+func (r *listReader) serviceLimit(l *Limit) (ok bool) {
+	var a, older, w, elder, c, pk any // editor's draft a, w, c and pk; draft -08 to -11 r and t
 	for _, name := range r.params.Names() {
 		switch name {
 		case "a":
-			a.value, _ = r.params.Get(name)
+			a, _ = r.params.Get(name)
 		case "r":
-			older.value, _ = r.params.Get(name)
+			older, _ = r.params.Get(name)
 		case "w":
-			w.value, _ = r.params.Get(name)
+			w, _ = r.params.Get(name)
 		case "t":
-			elder.value, _ = r.params.Get(name)
+			elder, _ = r.params.Get(name)
 		case "c":
-			c.value, _ = r.params.Get(name)
+			c, _ = r.params.Get(name)
 		case "pk":
-			pk.value, _ = r.params.Get(name)
+			pk, _ = r.params.Get(name)
 		}
 	}
-	l.Policy = r.policy
-	l.Available = r.units(a, older)
-	l.Window = r.window(w, elder)
-	l.Cost = r.units(c, param{})
-	l.Key, l.HasKey = r.key(pk.value)
-	if !r.malformed {
-		r.newest = r.newest || a.value != nil || w.value != nil || c.value != nil
-		r.older = r.older || older.value != nil || elder.value != nil
+	*l = Limit{Policy: r.policy, Available: None, Window: None, Cost: None}
+	if a != nil || older != nil {
+		l.Available = r.units(param{"a", a}, param{"r", older})
 	}
-	return l, !r.malformed
+	if w != nil || elder != nil {
+		l.Window = r.window(param{"w", w}, param{"t", elder})
+	}
+	if c != nil {
+		l.Cost = r.units(param{"c", c}, param{})
+	}
+	if pk != nil {
+		l.Key, l.HasKey = r.key(pk)
+	}
+	if !r.malformed {
+		r.newest = r.newest || a != nil || w != nil || c != nil
+		r.older = r.older || older != nil || elder != nil
+	}
+	return !r.malformed
 }
 
 func (l Limit) identity() identity { return identity{l.Policy, l.Key, l.HasKey} }

@@ -38,17 +38,23 @@ func newListReader(field string, caps Caps) listReader {
 // field lines make together (RFC 9651, Section 4.2). There is no item where they
 // do not make a List.
 func readList(field string, lines []string, caps Caps) (r listReader) {
-	r.field, r.caps, r.item = field, caps, None
+	r.field, r.caps = field, caps
+	r.read(lines)
+	return r
+}
+
+// read is readList for a listReader that has its field and caps.
+func (r *listReader) read(lines []string) {
+	r.item = None
 	if r.tooLong(lines) {
-		return r
+		return
 	}
 	list, err := httpsfv.UnmarshalList(lines)
 	if err != nil {
 		r.ignore("", ErrSyntax)
-		return r
+		return
 	}
-	r.list = firstOf(&r, list)
-	return r
+	r.list = firstOf(r, list)
 }
 
 // tooLong notes and reports whether the field is longer than its cap.

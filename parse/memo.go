@@ -60,7 +60,7 @@ func (m *Memo) policies(lines []string, caps Caps) policyField {
 	if m == nil {
 		return readPolicyField(lines, caps)
 	}
-	slot := m.slot(lines)
+	slot := m.slot(lines, false)
 	if known := slot.Load(); known.is(lines, false) {
 		return known.policies
 	}
@@ -74,7 +74,7 @@ func (m *Memo) declarations(lines []string, caps Caps) ([]Declaration, []Ignored
 	if m == nil {
 		return readDeclarations(lines, caps)
 	}
-	slot := m.slot(lines)
+	slot := m.slot(lines, true)
 	if known := slot.Load(); known.is(lines, true) {
 		return known.declarations, known.ignored
 	}
@@ -83,9 +83,15 @@ func (m *Memo) declarations(lines []string, caps Caps) ([]Declaration, []Ignored
 	return declarations, ignored
 }
 
-// slot is the place of the memory of field lines.
-func (m *Memo) slot(lines []string) *atomic.Pointer[memory] {
-	return &m.slots[(maphash.String(memorySeed, lines[0])+uint64(len(lines)))%memoSlots]
+// slot is the place of the memory of field lines. The two fields have places of
+// their own: of a server that sends one value of each, both are remembered.
+func (m *Memo) slot(lines []string, partition bool) *atomic.Pointer[memory] {
+	const each = memoSlots / 2
+	i := (maphash.String(memorySeed, lines[0]) + uint64(len(lines))) % each
+	if partition {
+		i += each
+	}
+	return &m.slots[i]
 }
 
 // is reports whether a memory, which may be nil, is of these field lines.

@@ -247,6 +247,10 @@ func (a *account) served(sent instant) {
 // news is an answer without a figure to a request that departed at sent and
 // was not refused. After a window it says that nothing is known any more.
 func (a *account) news(sent instant) {
+	if a.unending() && sent >= a.received && (a.unit == countsConcurrent || a.asked > a.received && sent >= a.asked) {
+		a.basis, a.tries = open, 0 // the next answer has come, and says nothing
+		return
+	}
 	if a.basis != presumed || sent < a.closed {
 		return
 	}
@@ -257,6 +261,10 @@ func (a *account) news(sent instant) {
 	}
 	a.basis = open
 }
+
+// unending reports whether a figure without a window is in force: it stands
+// until the next answer.
+func (a *account) unending() bool { return a.basis == figured && a.end == never }
 
 // countable reports whether the policy says enough for our own count.
 func (a *account) countable() bool {
@@ -371,7 +379,7 @@ func (a *account) learn(t, sent instant, f Figure) {
 		avail = min(avail, a.quota)
 	}
 	if a.unit == countsConcurrent {
-		a.learnConcurrent(t, avail)
+		a.learnConcurrent(t, avail, plain.due(sent, avail, f.Window))
 		return
 	}
 	a.travelled(time.Duration(t - sent))
@@ -433,8 +441,8 @@ func (a *account) adopt(t, sent instant, avail int64, due instant, trip time.Dur
 
 // learnConcurrent turns a figure into room for our own requests: what is
 // available is on top of those we hold. (It is not reduced by them again.)
-func (a *account) learnConcurrent(t instant, avail int64) {
-	a.basis, a.available, a.end = figured, avail+a.held, never
+func (a *account) learnConcurrent(t instant, avail int64, end instant) {
+	a.basis, a.available, a.end = figured, avail+a.held, end
 	a.received, a.probing, a.tries = t, false, 0
 }
 

@@ -231,8 +231,11 @@ func (o *Origin) present(ask *Ask, cs *claims) {
 	}
 	for i := range ask.Claims {
 		c := &ask.Claims[i]
+		units := min(max(c.Units, 0), most)
 		if a := o.byID[c.id(ask.Scope)]; a != nil {
-			cs.add(a, min(max(c.Units, 0), most))
+			cs.add(a, units)
+		} else if c.Policy == "" && !c.Keyed && cs.n > 1 {
+			cs.all()[1].units = units
 		}
 	}
 }
@@ -384,7 +387,7 @@ func (o *Origin) quiet() (used time.Time, quiet bool) {
 	o.guard.Lock()
 	defer o.guard.Unlock()
 	for _, s := range o.scopes {
-		if s.out > 0 || s.base.line != nil {
+		if s.out > 0 || s.base.busy() {
 			return time.Time{}, false
 		}
 	}

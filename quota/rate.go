@@ -66,6 +66,7 @@ func (m *rateMeter) wait(t instant, ahead, n int64) time.Duration {
 }
 
 func (m *rateMeter) take(t instant, n int64) uint32 {
+	t = max(t, m.used) // or what was refilled since would be refilled again
 	m.used = t
 	m.rate.ReserveN(m.when(t), int(n))
 	return 0
@@ -73,6 +74,7 @@ func (m *rateMeter) take(t instant, n int64) uint32 {
 
 // cancel gives the permits back. A rate.Limiter takes negative amounts.
 func (m *rateMeter) cancel(t instant, n int64, _ uint32) {
+	t = max(t, m.used) // or what was refilled since would be refilled again
 	m.used = t
 	m.rate.ReserveN(m.when(t), int(-n))
 }

@@ -67,7 +67,7 @@ type Refusal struct {
 }
 
 // Error describes the refusal without the key of the partition.
-func (r *Refusal) Error() string {
+func (r Refusal) Error() string {
 	s := "quota: not admitted: " + r.Reason.String()
 	if r.Policy != "" {
 		s += fmt.Sprintf(", policy %q", r.Policy)

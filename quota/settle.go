@@ -310,7 +310,7 @@ func (s *settlement) backOff() {
 	exhausted := false
 	for i := range s.r.Figures {
 		if f := &s.r.Figures[i]; f.Available == 0 {
-			if f.Window > 0 && s.figured[i].windowed() {
+			if a := s.figured[i]; f.Window > 0 && a.windowed() && a.basis == figured {
 				return
 			}
 			exhausted = true

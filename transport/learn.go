@@ -77,12 +77,13 @@ func (s *Shaper) fields() *parse.Reader {
 }
 
 // refused reports whether the server refused the request for lack of quota: by
-// the status code, or by an error whose fields say that nothing is left.
+// the status code, or by one that is used for that and fields which say that
+// nothing is left. (A 404 may well be the last answer of a window.)
 func refused(status int, limits []parse.Limit) bool {
 	if status == http.StatusTooManyRequests {
 		return true
 	}
-	if status < 400 {
+	if status != http.StatusForbidden && status != http.StatusServiceUnavailable {
 		return false
 	}
 	for i := range limits {

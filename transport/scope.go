@@ -56,7 +56,7 @@ func credentialOf(h http.Header) string {
 // to request, by its scheme (RFC 9110, Section 11.4).
 func stands(authorization string) bool {
 	scheme, _, _ := strings.Cut(authorization, " ")
-	for _, s := range [...]string{"Bearer", "Basic", "Token", "ApiKey", "Api-Key", "Key"} {
+	for _, s := range [...]string{"Bearer", "Basic", "Bot", "Token", "ApiKey", "Api-Key", "Key"} {
 		if strings.EqualFold(scheme, s) {
 			return true
 		}

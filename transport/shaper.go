@@ -46,7 +46,8 @@ const (
 //
 // Every response that does not come from a cache is read for what it says
 // about quota, whatever its status, and then returned as Base made it. Its
-// body is wrapped only where a limit on concurrency has to know when it ends.
+// body is wrapped only where a limit on concurrency has to know when it ends,
+// or where the body of a refusal may tell whom its Retry-After concerns.
 //
 // What was never advertised is not shaped: requests before the first response
 // go at once. What is advertised is believed up to Caps; no word of a server
@@ -56,7 +57,8 @@ const (
 // concurrent use, should be reused, and must not be copied. It has no
 // goroutine of its own and needs no closing.
 type Shaper struct {
-	// Base sends the requests. Nil means http.DefaultTransport.
+	// Base sends the requests. Nil means http.DefaultTransport, which keeps two
+	// idle connections to a host: give it more where many are let go at once.
 	Base http.RoundTripper
 
 	// Mode is Shape or Observe. The zero Mode is Shape.
@@ -120,7 +122,7 @@ type Shaper struct {
 
 	own         quota.Accounts
 	readerOnce  sync.Once
-	reader      *parse.Reader // see read
+	reader      *parse.Reader // see fields
 	directories directories
 	pseudonyms  pseudonyms
 	exchanges   sync.Pool // of *exchange
@@ -235,6 +237,9 @@ func (x *exchange) forced() bool { return x.s.Mode == Observe || x.options.bypas
 // admit waits until the request may go, or says why it does not.
 func (x *exchange) admit() error {
 	now, err := x.follow()
+	if s := x.s; s.Scope != nil || s.Limits != nil || s.Cost != nil || len(s.Dimensions) > 0 {
+		now = time.Now() // they may have taken their time
+	}
 	if err == nil {
 		err = x.origin.Admit(x.req.Context(), now, &x.ask, &x.lease)
 	}
