@@ -15,7 +15,7 @@ import (
 // response is over stays with its body.
 func (x *exchange) learn() {
 	now := time.Now()
-	got := x.s.fields().ReadWith(&x.directory.memo, x.req.URL.Host, x.resp.StatusCode, x.resp.Header, now)
+	got := x.read(now)
 	x.take(&got)
 	pause := x.origin.Settle(now, &x.lease, &x.report)
 	if pause.Any() {
@@ -28,6 +28,14 @@ func (x *exchange) learn() {
 		x.traceIgnored(ts, &got)
 		x.traceLearned(ts, &got)
 	}
+}
+
+// read reads the fields of the response.
+func (x *exchange) read(now time.Time) parse.Reading {
+	if s := x.s; s.Cached != nil && s.Cached(x.resp) {
+		return parse.Reading{Cached: true, RetryAfter: parse.None}
+	}
+	return x.s.fields().ReadWith(&x.directory.memo, x.req.URL.Host, x.resp.StatusCode, x.resp.Header, now)
 }
 
 // fail settles an exchange without an answer. It costs what it would have

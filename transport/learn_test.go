@@ -666,3 +666,16 @@ func TestWhereFieldsAreRead(t *testing.T) {
 		}
 	})
 }
+
+// A cache that leaves none of the usual signs is told of by a function.
+func TestCachedFunction(t *testing.T) {
+	bubble(t, "a mark of its own", func(t *testing.T) {
+		s := &transport.Shaper{
+			Base:   newServer(says(200, "RateLimit", `"api";a=0;w=60`, "X-My-Cache", "hit"), limit(`"api";a=0;w=60`), says(200)),
+			Cached: func(resp *http.Response) bool { return resp.Header.Get("X-My-Cache") == "hit" },
+		}
+		pass(t, s, getItems(t.Context()))
+		assert.Zero(t, delay(t, s, getItems(t.Context())))
+		assert.Equal(t, time.Minute+time.Millisecond, delay(t, s, getItems(t.Context())))
+	})
+}

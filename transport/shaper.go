@@ -103,6 +103,11 @@ type Shaper struct {
 	// the length of the request's body, if it is known, at least 1.
 	Cost func(*http.Request, quota.Policy) int64
 
+	// Cached says of a response that it came from a cache, beside the signs that
+	// are seen anyway: Age, Cache-Status and X-From-Cache. It must not read or
+	// change the response. Nil means that there are no other signs.
+	Cached func(*http.Response) bool
+
 	// Caps are the safety caps on what a server may say. Values above them are
 	// ignored. The zero value has the defaults of package parse.
 	Caps parse.Caps
