@@ -172,21 +172,21 @@ func waitInLine(b *testing.B, n int) (each memory, took time.Duration) {
 	tell(0)
 	tickets := make([]uint64, n)
 	var wg sync.WaitGroup
-	before, arrival := inUse(), time.Now()
+	before := inUse()
 	for i := range n {
 		wg.Go(func() {
 			var l Lease
 			ask := Ask{Claims: []Claim{{Policy: "api", Units: 1}}, MaxQueue: -1, MaxDelay: 2 * time.Hour}
-			if err := o.Admit(context.Background(), arrival.Add(time.Duration(i)), &ask, &l); err != nil {
+			if err := o.Admit(context.Background(), time.Now(), &ask, &l); err != nil {
 				b.Error(err)
 				return
 			}
 			tickets[i] = l.ticket
 			o.Settle(time.Now(), &l, &Report{})
 		})
-	}
-	for inLine() < n {
-		runtime.Gosched()
+		for inLine() <= i { // one after the other
+			runtime.Gosched()
+		}
 	}
 	after := inUse()
 	began := time.Now()
