@@ -164,3 +164,31 @@ func TestAdmitAllocatesNothing(t *testing.T) {
 		lease.Release()
 	}))
 }
+
+// Who has waited is charged the permits that it asked for, of all, and asks a
+// custom limiter again.
+func TestAdvertisedWaitKeepsItsOwnLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api, own := apiLimiter(Ask{}), concurrencyOf(t, 3)
+		custom, answer, asked := said(t, Queue{})
+		c := chainOf(t, own, custom, api)
+		take(t, api, 1).Settle(left(5, time.Minute))
+
+		elsewhere := take(t, own, 3)
+		r := acquiring(t.Context(), c, 2)
+		assert.True(t, r.waiting())
+		elsewhere.Release()
+		require.True(t, r.granted())
+		assert.EqualValues(t, 1, own.Stats().Available)
+		assert.EqualValues(t, 3, api.Stats().Available)
+		assert.EqualValues(t, 2, asked.Load())
+		r.lease.Cancel()
+		assert.EqualValues(t, 3, own.Stats().Available)
+
+		answer.Store(&Answer{})
+		r = acquiring(t.Context(), c, 2)
+		answer.Store(&Answer{OK: true})
+		time.Sleep(DefaultRecheck)
+		assert.True(t, r.granted())
+	})
+}
