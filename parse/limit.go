@@ -107,10 +107,14 @@ func (r *listReader) serviceLimit(l *Limit) (ok bool) {
 		}
 	}
 	*l = Limit{Policy: r.policy, Available: None, Window: None, Cost: None}
-	if a != nil || older != nil {
+	if n, ok := a.(int64); ok && n >= 0 && n <= r.caps.quota() { // as it mostly is
+		l.Available = n
+	} else if a != nil || older != nil {
 		l.Available = r.units(param{"a", a}, param{"r", older})
 	}
-	if w != nil || elder != nil {
+	if n, ok := w.(int64); ok && n >= 0 && n <= r.caps.windowSeconds() {
+		l.Window = seconds(n)
+	} else if w != nil || elder != nil {
 		l.Window = r.window(param{"w", w}, param{"t", elder})
 	}
 	if c != nil {
