@@ -13,21 +13,21 @@ import (
 )
 
 // benchmark measures one reading of a field beside what the Structured Fields
-// parser alone takes to read the same field of the same header.
+// parser alone takes for the same lines.
 func benchmark(b *testing.B, field string, lines []string, read func(http.Header)) {
-	h, key := header(field, lines...), http.CanonicalHeaderKey(field)
-	alone := func(h http.Header) { httpsfv.UnmarshalList(h[key]) }
-	for _, bm := range []struct {
-		name string
-		read func(http.Header)
-	}{{"headway", read}, {"httpsfv", alone}} {
-		b.Run(bm.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				bm.read(h)
-			}
-		})
-	}
+	h := header(field, lines...)
+	b.Run("headway", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			read(h)
+		}
+	})
+	b.Run("httpsfv", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			httpsfv.UnmarshalList(lines)
+		}
+	})
 }
 
 func BenchmarkLimits(b *testing.B) {
