@@ -1,6 +1,7 @@
 package parse_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -317,5 +318,17 @@ func TestDialectString(t *testing.T) {
 	}
 	for d, name := range names {
 		assert.Equal(t, name, d.String())
+	}
+}
+
+// One value of each of the two fields is remembered, whatever the values.
+func TestMemoRemembersBothFields(t *testing.T) {
+	var r parse.Reader
+	for i := range 64 {
+		var memo parse.Memo
+		h := fields(fmt.Sprintf(`RateLimit-Policy: "p%d";q=100;w=60`, i), fmt.Sprintf(`RateLimit-Partition: "p%d";user_id`, i))
+		read := func() { r.ReadWith(&memo, "", 200, h, saturday) }
+		read()
+		assert.Zero(t, testing.AllocsPerRun(10, read), i)
 	}
 }
