@@ -36,26 +36,24 @@ func NewConcurrency(o ConcurrencyOptions) (*Concurrency, error) {
 
 // TryAcquire implements Limiter.
 func (c *Concurrency) TryAcquire(n int64) (lease *Lease, err error) {
-	lease = new(Lease) // see limit.TryAcquire
-	if err = c.tryAcquire(lease, n); err != nil {
-		lease = nil
+	if err = c.take(n); err == nil { // see limit.TryAcquire
+		lease = &Lease{own: &c.limit, units: n}
 	}
 	return
 }
 
-// tryAcquire is that of the limit, without a detour through its meter.
-func (c *Concurrency) tryAcquire(lease *Lease, n int64) error {
+// take is the way of those whom nothing stands in the way of, without a detour
+// through the meter.
+func (c *Concurrency) take(n int64) error {
 	c.guard.Lock()
-	m := &c.permits
-	if n < 1 || n > m.permits-m.out || c.line != nil || c.closed {
+	if m := &c.permits; n >= 1 && n <= m.permits-m.out && c.line == nil && !c.closed {
+		m.out += n
+		c.granted++
 		c.guard.Unlock()
-		return c.limit.tryAcquire(lease, n)
+		return nil
 	}
-	m.out += n
-	c.granted++
 	c.guard.Unlock()
-	lease.only(&c.limit, n, 0)
-	return nil
+	return c.limit.tryAcquire(new(Lease), n) // of as many permits, held as c holds them
 }
 
 // Available is how many permits are not out.

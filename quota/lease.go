@@ -10,6 +10,11 @@ import "time"
 // closed. The zero Lease and a nil one hold nothing. A lease is used by one
 // goroutine at a time, and not copied before it has ended.
 type Lease struct {
+	// The claim of a lease that one limiter granted at once; claims are empty.
+	own   *limit // nil: none
+	units int64
+	epoch uint32
+
 	claims  claims
 	origin  *Origin // whose accounts are among the claims; nil when settled
 	scope   *scope  // of the origin
@@ -63,12 +68,6 @@ func (l *Lease) claimAgain(want *wish) []claim {
 	return cs
 }
 
-// only makes a lease of a single claim.
-func (l *Lease) only(g gate, n int64, epoch uint32) {
-	l.claims.few[0] = claim{gate: g, units: n, epoch: epoch, held: g.holds()}
-	l.claims.n, l.charged = 1, true
-}
-
 // drop empties a lease, and keeps its memory.
 func (l *Lease) drop() {
 	l.claims.reset()
@@ -82,6 +81,9 @@ func (l *Lease) Sent() time.Time { return l.sent }
 // Held reports whether something is held until Release: permits of a
 // concurrency limit, of the client's own or advertised.
 func (l *Lease) Held() bool {
+	if l.own != nil {
+		return l.own.held
+	}
 	for _, c := range l.claims.all() {
 		if c.held {
 			return true
@@ -107,33 +109,37 @@ func (l *Lease) Settle(r *Report) {
 // ever: Stats.Available shows that they are missing. Of limits that replenish
 // it keeps nothing.
 func (l *Lease) Release() {
-	if l == nil || !l.charged {
-		return
-	}
-	if l.origin == nil && l.claims.n == 1 {
-		c := l.claims.few[0]
-		l.claims.few[0], l.claims.n, l.charged = claim{}, 0, false
-		c.free()
-		return
-	}
-	if l.origin != nil {
+	switch {
+	case l == nil:
+	case l.own != nil:
+		own := l.own
+		l.own = nil
+		if own.held {
+			own.free(l.units)
+		}
+	case !l.charged:
+	case l.origin != nil:
 		l.Move().endUnsettled(Lost, claim.release) // or every lease would be on the heap
-		return
+	default:
+		l.end(time.Now(), claim.release)
 	}
-	l.end(time.Now(), claim.release)
 }
 
 // Cancel ends a lease whose work was never begun: everything comes back, of
 // limits that replenish, too, as far as it has not been replenished since.
 func (l *Lease) Cancel() {
-	if l == nil || !l.charged {
-		return
-	}
-	if l.origin != nil {
+	switch {
+	case l == nil:
+	case l.own != nil:
+		own := l.own
+		l.own = nil
+		own.undo(l.units, l.epoch)
+	case !l.charged:
+	case l.origin != nil:
 		l.Move().endUnsettled(Unsent, claim.cancel)
-		return
+	default:
+		l.end(time.Now(), claim.cancel)
 	}
-	l.end(time.Now(), claim.cancel)
 }
 
 func (l *Lease) endUnsettled(o Outcome, how func(claim, time.Time)) {
@@ -158,26 +164,6 @@ func (l *Lease) end(now time.Time, how func(claim, time.Time)) {
 
 func (c claim) release(now time.Time) { c.gate.release(now, c.units) }
 func (c claim) cancel(now time.Time)  { c.gate.cancel(now, c.units, c.epoch) }
-
-// free releases the claim of a lease that has no other.
-func (c claim) free() {
-	if l, ok := c.gate.(*limit); ok {
-		if l.held {
-			l.free(c.units)
-		}
-		return
-	}
-	if !c.held {
-		return
-	}
-	now := time.Now()
-	g := c.gate.guarded()
-	g.Lock()
-	c.gate.release(now, c.units)
-	w := (*c.gate.queue()).kick(now)
-	g.Unlock()
-	w.wake()
-}
 
 // Move moves what is left of a lease to one of its own, for whoever outlives
 // the memory that l is in. l holds nothing afterwards.

@@ -113,7 +113,7 @@ func (l *limit) try(lease *Lease, n int64) bool {
 	epoch := l.meter.take(t, n)
 	l.granted++
 	l.guard.Unlock()
-	lease.only(l, n, epoch)
+	lease.own, lease.units, lease.epoch = l, n, epoch
 	return true
 }
 
@@ -212,8 +212,8 @@ func (l *limit) release(now time.Time, n int64) {
 	}
 }
 
-// free is release of a claim that stands alone. It reads the clock only where
-// somebody wants to know.
+// free is release for a lease of this limiter alone. It reads the clock only
+// where somebody wants to know.
 func (l *limit) free(n int64) {
 	l.guard.Lock()
 	all := l.meter.release(n)
@@ -228,6 +228,16 @@ func (l *limit) free(n int64) {
 	if all {
 		l.since = l.at(now)
 	}
+	w := l.line.kick(now)
+	l.guard.Unlock()
+	w.wake()
+}
+
+// undo is cancel for a lease of this limiter alone.
+func (l *limit) undo(n int64, epoch uint32) {
+	now := time.Now()
+	l.guard.Lock()
+	l.cancel(now, n, epoch)
 	w := l.line.kick(now)
 	l.guard.Unlock()
 	w.wake()
