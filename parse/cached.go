@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-
-	"github.com/dunglas/httpsfv"
 )
 
 // Cached reports whether a response says that it came from a cache. What such a
@@ -48,8 +46,8 @@ func hasHit(lines []string) bool {
 		return false
 	}
 	r := readList("Cache-Status", lines, Caps{Items: -1})
-	for _, member := range r.list {
-		if item, ok := member.(httpsfv.Item); ok {
+	for r.item = 0; r.item < r.len(); r.item++ {
+		if item, ok := r.current(); ok {
 			if hit, _ := item.Params.Get("hit"); hit == true {
 				return true
 			}

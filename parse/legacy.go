@@ -3,8 +3,6 @@ package parse
 import (
 	"strconv"
 	"time"
-
-	"github.com/dunglas/httpsfv"
 )
 
 // An unnamed policy is an item of RateLimit-Policy as drafts -06 and -07 have it
@@ -48,9 +46,9 @@ func readUnnamed(lines []string, caps Caps) (policies []unnamed, form bool, igno
 
 // nextInteger goes to the next item that is an Integer, as next does for names.
 func (r *listReader) nextInteger() bool {
-	for r.item+1 < len(r.list) {
+	for r.item+1 < r.len() {
 		r.item++
-		item, ok := r.list[r.item].(httpsfv.Item)
+		item, ok := r.current()
 		if _, integer := item.Value.(int64); !ok || !integer {
 			r.ignore("", ErrType)
 			continue
@@ -63,8 +61,8 @@ func (r *listReader) nextInteger() bool {
 
 // unnamed reads the current item, whose value is an Integer.
 func (r *listReader) unnamed() (u unnamed, ok bool) {
-	value := r.list[r.item].(httpsfv.Item).Value
-	if u.quota = r.units(param{"", value}, param{}); u.quota == None && !r.malformed {
+	item, _ := r.current()
+	if u.quota = r.units(param{"", item.Value}, param{}); u.quota == None && !r.malformed {
 		r.drop("", ErrMissing)
 	}
 	w, _ := r.params.Get("w")

@@ -59,10 +59,10 @@ func readLimits(lines []string, caps Caps) ([]Limit, Dialect, []Ignored) {
 	var r listReader
 	r.field, r.caps = "RateLimit", caps
 	r.read(lines)
-	if len(r.list) == 0 {
+	if r.len() == 0 {
 		return nil, EditorsDraft, r.ignored
 	}
-	limits := make([]Limit, 0, len(r.list))
+	limits := make([]Limit, 0, r.len())
 	var seen index
 	for r.next() {
 		n := len(limits)
@@ -72,7 +72,7 @@ func readLimits(lines []string, caps Caps) ([]Limit, Dialect, []Ignored) {
 			limits = limits[:n]
 			continue
 		}
-		if n > 0 { // mostly there is one
+		if mayRepeat(limits[:n], l.Policy) {
 			if i := find(&seen, limits[:n], *l); i != None {
 				limits[i].merge(*l)
 				limits = limits[:n]
@@ -84,6 +84,17 @@ func readLimits(lines []string, caps Caps) ([]Limit, Dialect, []Ignored) {
 		dialect = Draft08
 	}
 	return limits, dialect, r.ignored
+}
+
+// mayRepeat reports whether an item of that policy may repeat one of the limits:
+// mostly there is one, or each has a policy of its own.
+func mayRepeat(limits []Limit, policy string) bool {
+	for i := range limits {
+		if i == scanMost || limits[i].Policy == policy {
+			return true
+		}
+	}
+	return false
 }
 
 // serviceLimit reads the current item. The parameters that are there are looked

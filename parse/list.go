@@ -15,6 +15,8 @@ type listReader struct {
 	field   string
 	caps    Caps
 	list    httpsfv.List
+	only    httpsfv.Item // of a List that is not in list because it is this Item
+	alone   bool         // there is such an Item
 	ignored []Ignored
 
 	// The current item.
@@ -49,12 +51,38 @@ func (r *listReader) read(lines []string) {
 	if r.tooLong(lines) {
 		return
 	}
+	if len(lines) == 1 && strings.IndexByte(lines[0], ',') < 0 {
+		// As most fields are: an Item, which is a List of one (RFC 9651, Section
+		// 4.2.1) and is parsed with less ado.
+		var err error
+		if r.only, err = httpsfv.UnmarshalItem(lines); err == nil {
+			r.alone = true
+			return
+		}
+	}
 	list, err := httpsfv.UnmarshalList(lines)
 	if err != nil {
 		r.ignore("", ErrSyntax)
 		return
 	}
 	r.list = firstOf(r, list)
+}
+
+// len is how many members the List has.
+func (r *listReader) len() int {
+	if r.alone {
+		return 1
+	}
+	return len(r.list)
+}
+
+// current is the member that the reader is at; not ok, if it is an Inner List.
+func (r *listReader) current() (item httpsfv.Item, ok bool) {
+	if r.alone {
+		return r.only, true
+	}
+	item, ok = r.list[r.item].(httpsfv.Item)
+	return item, ok
 }
 
 // tooLong notes and reports whether the field is longer than its cap.
@@ -84,9 +112,9 @@ func firstOf[T any](r *listReader, all []T) []T {
 // next goes to the next item that names a policy, and reports whether there is
 // one. A member that is an Inner List, or an item of another type, is dropped.
 func (r *listReader) next() bool {
-	for r.item+1 < len(r.list) {
+	for r.item+1 < r.len() {
 		r.item++
-		item, ok := r.list[r.item].(httpsfv.Item)
+		item, ok := r.current()
 		if !ok {
 			r.ignore("", ErrType)
 			continue

@@ -83,7 +83,7 @@ func Declarations(h http.Header, caps Caps) ([]Declaration, []Ignored) {
 // readDeclarations reads the field lines of RateLimit-Partition.
 func readDeclarations(lines []string, caps Caps) ([]Declaration, []Ignored) {
 	r := readList("RateLimit-Partition", lines, caps)
-	declarations := make([]Declaration, 0, len(r.list))
+	declarations := make([]Declaration, 0, r.len())
 	var seen index
 	for r.next() {
 		d := Declaration{Policy: r.policy, Dimensions: r.dimensions()}

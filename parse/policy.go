@@ -53,7 +53,7 @@ func Policies(h http.Header, caps Caps) ([]Policy, []Ignored) {
 // readPolicies reads the field lines of RateLimit-Policy.
 func readPolicies(lines []string, caps Caps) ([]Policy, []Ignored) {
 	r := readList("RateLimit-Policy", lines, caps)
-	policies := make([]Policy, 0, len(r.list))
+	policies := make([]Policy, 0, r.len())
 	var seen index
 	for r.next() {
 		p, ok := r.quotaPolicy()

@@ -19,8 +19,8 @@ type index struct {
 }
 
 // find returns the place in values of the one with the same identity as v, or
-// None. The caller then appends v: values grows by find's misses and by nothing
-// else.
+// None. The caller then appends v: from scanMost on, values grows by find's misses
+// and by nothing else.
 func find[T interface{ identity() identity }](x *index, values []T, v T) int {
 	id := v.identity()
 	if len(values) < scanMost {
