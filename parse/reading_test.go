@@ -332,3 +332,13 @@ func TestMemoRemembersBothFields(t *testing.T) {
 		assert.Zero(t, testing.AllocsPerRun(10, read), i)
 	}
 }
+
+// A value that is too large is read again and again: a Memo stays small.
+func TestMemoForgetsWhatIsLarge(t *testing.T) {
+	var r parse.Reader
+	var memo parse.Memo
+	h := fields(`RateLimit-Policy: "p";q=100;w=60;x="` + strings.Repeat("x", 1<<10) + `"`)
+	read := func() { r.ReadWith(&memo, "", 200, h, saturday) }
+	read()
+	assert.NotZero(t, testing.AllocsPerRun(10, read))
+}

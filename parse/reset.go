@@ -186,12 +186,8 @@ func httpDate(value string) (time.Time, bool) {
 	if !strings.HasSuffix(value, " UTC") {
 		return time.Time{}, false
 	}
-	for _, layout := range [...]string{time.RFC1123, time.RFC850} {
-		if at, err := time.Parse(layout, value); err == nil {
-			return at, true
-		}
-	}
-	return time.Time{}, false
+	at, err := time.Parse(time.RFC1123, value)
+	return at, err == nil
 }
 
 // isoDate parses RFC 3339 and what is close to it.

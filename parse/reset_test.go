@@ -37,6 +37,7 @@ func TestReadDelay(t *testing.T) {
 		{"nanoseconds", "0.0000000019", AnyReset, date, 1, false, true},
 		{"25 days", "2163603", AnyReset, date, 2163603 * time.Second, false, true},
 		{"just below the border", "999999999", AnyReset, date, 999999999 * time.Second, false, true},
+		{"the border, near", "1000000000", AnyReset, "Sun, 09 Sep 2001 01:46:35 GMT", 5 * time.Second, true, true},
 		{"negative", "-1", AnyReset, date, 0, false, false},
 		{"a point first", ".5", AnyReset, date, 0, false, false},
 		{"a point last", "5.", AnyReset, date, 0, false, false},
@@ -52,6 +53,8 @@ func TestReadDelay(t *testing.T) {
 		{"milliseconds, decimal", "0.5", DeltaMillis, date, 500 * time.Microsecond, false, true},
 		{"milliseconds, huge", "9223372036854775807", DeltaMillis, date, never, false, true},
 		{"seconds by hand", "1795236485", DeltaSeconds, date, 1795236485 * time.Second, false, true},
+
+		{"an obsolete date in UTC", "Saturday, 21-Nov-26 04:48:05 UTC", AnyReset, date, 5 * time.Second, true, true},
 
 		// Unix times, by size and by Date.
 		{"Unix", "1795236485", AnyReset, date, 5 * time.Second, true, true},

@@ -32,6 +32,7 @@ func TestReadXRateLimit(t *testing.T) {
 			`policy 'hour' 2/1h0m0s; policy 'month' 4/744h0m0s; policy 'second' 1/1s; policy 'week' 3/168h0m0s; policy 'year' 5/8784h0m0s`},
 		{"the account last", []string{"X-RateLimit-Limit-Short: 5", "X-RateLimit-Remaining-Short: 4", "X-RateLimit-Reset-Short: 2"}, `policy 'short' 5; limit 'short' 4/2s`},
 		{"the account first", []string{"X-RateLimit-Search-Limit: 5", "X-RateLimit-Search-Remaining: 4", "X-RateLimit-Search-Reset: 2"}, `policy 'search' 5; limit 'search' 4/2s`},
+		{"a long account", []string{"X-RateLimit-Limit-" + strings.Repeat("a", 60) + ": 5"}, `policy '` + strings.Repeat("a", 60) + `' 5`},
 		{"tokens", []string{"X-RateLimit-Remaining-Tokens: 5", "X-RateLimit-Used-Tokens: 1"}, `policy 'tokens' 6 tokens; limit 'tokens' 5`},
 		{"used and left", []string{"X-RateLimit-Used: 14", "X-RateLimit-Remaining: 586.0"}, `policy '' 600; limit '' 586`},
 		{"used and limit", []string{"X-RateLimit-Used: 14", "X-RateLimit-Limit: 10"}, `policy '' 10; limit '' 0`},
