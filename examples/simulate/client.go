@@ -22,11 +22,11 @@ type user struct {
 	process *process
 	line    *line
 	name    string
-	workers int // 0: no bound
+	crawls  bool // all of its jobs are there at the beginning
+	workers int  // 0: no bound
 	busy    int
-	todo    int // jobs that have come and that no worker has taken
-	left    int // jobs that are not done
-	over    time.Time
+	todo    int       // jobs that have come and that no worker has taken
+	over    time.Time // when the last job was done
 	counts  transporttest.Counts
 }
 
@@ -94,21 +94,22 @@ func (l *line) lookAgain(wait time.Duration) {
 	}
 }
 
-// send has a request travel to the server, be answered, and the answer travel back.
+// send has a request travel to the server, be answered, and the answer travel
+// back. Some overtake others.
 func (p *process) send(j *job) {
 	j.sent, j.early = p.now, !p.heard
 	p.sent++
-	p.after(p.half(), func() {
+	p.after(around(p.rnd, p.row.rtt/2), func() {
 		d := p.server.answer(j.user.name)
-		p.after(p.half(), func() { p.receive(j, d) })
+		var work time.Duration
+		if d.Served && p.row.service > 0 {
+			work = around(p.rnd, p.row.service)
+		}
+		p.after(work, func() {
+			d.Done()
+			p.after(around(p.rnd, p.row.rtt/2), func() { p.receive(j, d) })
+		})
 	})
-}
-
-// half is how long a request or an answer is on its way. The wildest of a
-// thousand takes 1.7 times as long as the quickest, so that some overtake others.
-func (p *process) half() time.Duration {
-	mean := p.row.rtt / 2
-	return mean*9/10 + exponential(p.rnd, mean/10)
 }
 
 // receive takes in the answer to a job.
@@ -135,7 +136,6 @@ func (p *process) receive(j *job, d transporttest.Decision) {
 func (u *user) finish(j *job) {
 	u.process.finish(j)
 	u.busy--
-	u.left--
 	u.over = u.process.now
 	u.work()
 }

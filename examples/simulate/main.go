@@ -20,6 +20,7 @@ import (
 func main() {
 	pattern := flag.String("run", "", "play only rows whose names match the regular expression")
 	seed := flag.Uint64("seed", 1, "of everything random")
+	full := flag.Bool("full", false, "show all columns of all strategies")
 	list := flag.Bool("list", false, "list the rows and play none")
 	flag.Parse()
 
@@ -36,11 +37,7 @@ func main() {
 		return
 	}
 	cs := contenders()
-	var names []string
-	for _, c := range cs {
-		names = append(names, c.name)
-	}
-	writeTable(os.Stdout, names, rs, playAll(rs, cs, *seed))
+	writeTable(os.Stdout, cs, rs, playAll(rs, cs, *seed), *full)
 }
 
 // playAll plays all rows, several at a time: none knows of another.

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/headway-go/headway/transport/transporttest"
@@ -11,15 +11,20 @@ import (
 type row struct {
 	name string
 
-	// The server. Of policies, all enforce; others is the mean time between two
-	// requests of clients that nobody here knows of, zero for none.
-	policies  []transporttest.Policy
-	dialect   transporttest.Dialect
-	advertise transporttest.Advertise
-	rounding  transporttest.Rounding
-	others    time.Duration
+	// The server enforces all policies, and says of them what the next fields
+	// have it say, as those of a transporttest.API do.
+	policies   []transporttest.Policy
+	dialect    transporttest.Dialect
+	advertise  transporttest.Advertise
+	rounding   transporttest.Rounding
+	retryAfter transporttest.RetryAfterForm
+	skew       time.Duration
+	misstate   func(*loop, *rand.Rand) misstatement // nil: it says what is
 
-	into time.Duration // how far into a window aligned to the clock the run begins
+	halved  [2]time.Duration // from when to when quotas are half of it; whole windows
+	service time.Duration    // the mean time that it works on a request
+	others  time.Duration    // the mean time between two requests of clients that nobody here knows of; 0: none
+	into    time.Duration    // how far into a window aligned to the clock the run begins
 
 	// The way to it and back takes rtt in the mean.
 	rtt time.Duration
@@ -29,6 +34,9 @@ type row struct {
 	processes int
 	demand    []demand
 }
+
+// A misstatement is what a server says in place of what is so.
+type misstatement func(policy string, available int64, window time.Duration) (int64, time.Duration)
 
 // A demand is what one user wants.
 type demand struct {
@@ -60,61 +68,66 @@ func (r *row) size() int { return max(r.processes, 1) }
 // keyed reports whether each user has a quota of its own.
 func (r *row) keyed() bool { return len(r.policies[0].PartitionBy) > 0 }
 
-// api returns a server that nobody has asked yet.
-func (r *row) api() *transporttest.API {
-	return &transporttest.API{
-		Policies:  r.policies,
-		Dialect:   r.dialect,
-		Advertise: r.advertise,
-		Rounding:  r.rounding,
-	}
+// concurrent is the limit on what is in progress, if that is what the server has.
+func (r *row) concurrent() (limit int, ok bool) {
+	p := r.policies[0]
+	return int(p.Quota), p.Algorithm == transporttest.Concurrency
 }
+
+func policy(a transporttest.Algorithm, quota int64, window time.Duration) transporttest.Policy {
+	return transporttest.Policy{Name: "api", Quota: quota, Window: window, Algorithm: a}
+}
+
+func one(p transporttest.Policy) []transporttest.Policy { return []transporttest.Policy{p} }
 
 // fixed is a window that begins with the first request.
 func fixed(quota int64, window time.Duration) []transporttest.Policy {
-	return one(quota, window, transporttest.FixedWindow)
+	return one(policy(transporttest.FixedWindow, quota, window))
 }
 
 // aligned is a window that begins when the clock says so.
 func aligned(quota int64, window time.Duration) []transporttest.Policy {
-	return one(quota, window, transporttest.AlignedWindow)
+	return one(policy(transporttest.AlignedWindow, quota, window))
 }
 
-// bucket is a token bucket that holds burst and refills so many in a window.
-func bucket(burst int64, window time.Duration) []transporttest.Policy {
-	return one(burst, window, transporttest.TokenBucket)
+func slidingLog(quota int64, window time.Duration) []transporttest.Policy {
+	return one(policy(transporttest.SlidingLog, quota, window))
 }
 
-func one(quota int64, window time.Duration, a transporttest.Algorithm) []transporttest.Policy {
-	return []transporttest.Policy{{Name: "api", Quota: quota, Window: window, Algorithm: a}}
+func slidingWindow(quota int64, window time.Duration) []transporttest.Policy {
+	return one(policy(transporttest.SlidingWindow, quota, window))
 }
 
-const ms = time.Millisecond
+func bucket(quota int64, window time.Duration, burst int64) []transporttest.Policy {
+	p := policy(transporttest.TokenBucket, quota, window)
+	p.Burst = burst
+	return one(p)
+}
 
-// windows are the lengths that every kind of server is tried with, each with
-// about as many requests a second.
-var windows = []struct {
-	quota  int64
-	length time.Duration
-}{{20, time.Second}, {100, 10 * time.Second}, {300, time.Minute}}
+func gcra(quota int64, window time.Duration, burst int64) []transporttest.Policy {
+	p := policy(transporttest.GCRA, quota, window)
+	p.Burst = burst
+	return one(p)
+}
 
-// rows are all experiments.
-func rows() []row {
-	var all []row
-	for _, w := range windows {
-		jobs := 10 * int(w.quota)
-		in := fmt.Sprintf("/%d/%v", w.quota, w.length)
-		all = append(all,
-			row{name: "fixed" + in, policies: fixed(w.quota, w.length), rtt: 50 * ms, demand: backlog(jobs, 50)},
-			row{name: "aligned" + in, policies: aligned(w.quota, w.length), into: w.length / 3, rtt: 50 * ms, demand: backlog(jobs, 50)},
-			row{name: "bucket" + in, policies: bucket(w.quota, w.length), rtt: 50 * ms, demand: backlog(jobs, 50)},
-		)
-	}
-	return append(all,
-		row{name: "fixed/100/10s/down", policies: fixed(100, 10*time.Second), rounding: transporttest.RoundDown, rtt: 50 * ms, demand: backlog(1000, 50)},
-		row{name: "fixed/20/1s/rtt 200ms", policies: fixed(20, time.Second), rtt: 200 * ms, demand: backlog(400, 50)},
-		row{name: "8 processes", policies: fixed(100, 10*time.Second), rtt: 50 * ms, processes: 8, demand: backlog(1000, 6)},
-		row{name: "demand fits", policies: fixed(100, 10*time.Second), rtt: 50 * ms, demand: stream(500, 200*ms)},
-		row{name: "bursts fit", policies: fixed(100, 10*time.Second), rtt: 50 * ms, demand: batches(600, 60, 11*time.Second)},
-	)
+func concurrency(quota int64) []transporttest.Policy {
+	return one(policy(transporttest.Concurrency, quota, 0))
+}
+
+// penal is a policy that holds refusals against who was refused.
+func penal(ps []transporttest.Policy, p transporttest.Penalty, block time.Duration) []transporttest.Policy {
+	ps[0].Penalty, ps[0].Block = p, block
+	return ps
+}
+
+// perUser gives each user a quota of its own.
+func perUser(ps []transporttest.Policy) []transporttest.Policy {
+	ps[0].PartitionBy = []string{"user_id"}
+	return ps
+}
+
+// both are two policies, met together.
+func both(x, y []transporttest.Policy) []transporttest.Policy {
+	x[0].Name, y[0].Name = "one", "other"
+	return []transporttest.Policy{x[0], y[0]}
 }

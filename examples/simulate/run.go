@@ -14,28 +14,36 @@ type run struct {
 	server *server
 	rnd    *rand.Rand
 
-	users    []*user
-	arrivals [][]time.Duration // of each user's jobs
-	left     int               // jobs that are not done
-	sent     int
-	score    score
-	held     []time.Duration // what each job waited from being asked to leaving for good
-	deadline time.Time
+	users []*user
+	left  int // jobs that are not done
+	sent  int
+	each  []time.Duration // the bound of each user
+	held  []time.Duration // what each job waited from being asked to leaving for good
+	score score
 }
 
 // A score is how a strategy did in a row.
 type score struct {
+	end     end
 	bound   time.Duration // of a clairvoyant client
 	taken   time.Duration
 	served  int
-	refused int // but for the first wave
-	wave    int // refused that left before anything was heard
-	median  time.Duration
-	worst   time.Duration // the 99th percentile
-	burst   int
-	fair    float64
-	over    bool // all jobs were done
+	refused int           // but for the first wave
+	wave    int           // refused that had left before their process heard anything
+	median  time.Duration // of the time held, with what refusals cost
+	worst   time.Duration // the 99th percentile of it
+	burst   int           // the most that arrived in a moment
+	fair    float64       // see fairness
 }
+
+// An end is how a run ended.
+type end int
+
+const (
+	done  end = iota
+	late      // it was given up
+	stuck     // nobody was in flight, nothing was planned, and jobs were left
+)
 
 // goodput is the time of a clairvoyant client over the time taken.
 func (s *score) goodput() float64 { return s.bound.Seconds() / s.taken.Seconds() }
@@ -49,14 +57,16 @@ const price = time.Second
 // cost is the time lost and the price of what was refused.
 func (s *score) cost() time.Duration { return s.taken - s.bound + price*time.Duration(s.refused) }
 
-// A run gives up after so many times the clairvoyant time or as many requests.
+// A run is given up after so many times the clairvoyant time, and an hour, or so
+// many times the requests.
 const patience = 20
 
 // play lets a contender play a row. The same seed gives the same score.
 func play(r *row, c contender, seed uint64) score {
 	x := newRun(r, c, seed)
-	x.server.crowd()
-	x.run(func() bool { return x.left == 0 || x.now.After(x.deadline) || x.sent > patience*x.jobs() })
+	deadline := x.now.Add(patience*x.score.bound + time.Hour)
+	most := patience * x.left
+	x.run(func() bool { return x.left == 0 || x.now.After(deadline) || x.sent > most })
 	return x.result()
 }
 
@@ -64,23 +74,24 @@ func newRun(r *row, c contender, seed uint64) *run {
 	l := &loop{now: begins.Add(r.into)}
 	x := &run{
 		loop: l, row: r, rnd: source(seed, r.name, c.name),
-		server: &server{loop: l, api: r.api(), rnd: source(seed, r.name, "others"), others: r.others},
+		server: newServer(l, r, source(seed, r.name, "server")),
 	}
-	demand := source(seed, r.name, "demand") // the same for all
+	wishes := source(seed, r.name, "demand") // the same for all contenders
+	var arrivals [][]time.Duration
 	for range r.size() {
 		p := &process{run: x, strategy: c.make(r, x.rnd)}
 		for _, d := range r.demand {
 			if len(p.lines) == 0 || r.keyed() {
 				p.lines = append(p.lines, &line{process: p})
 			}
-			u := &user{process: p, line: p.lines[len(p.lines)-1], name: d.user, workers: d.workers, left: d.jobs}
+			u := &user{process: p, line: p.lines[len(p.lines)-1], name: d.user, workers: d.workers}
+			u.crawls = d.every == 0
 			x.left += d.jobs
 			x.users = append(x.users, u)
-			x.arrivals = append(x.arrivals, u.plan(d, demand))
+			arrivals = append(arrivals, u.plan(d, wishes))
 		}
 	}
-	x.score.bound = x.bound()
-	x.deadline = l.now.Add(patience*x.score.bound + time.Hour)
+	x.score.bound, x.each = x.bounds(arrivals)
 	return x
 }
 
@@ -89,13 +100,6 @@ func source(seed uint64, row, purpose string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(row + "\x00" + purpose))
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
-}
-
-func (x *run) jobs() (n int) {
-	for _, a := range x.arrivals {
-		n += len(a)
-	}
-	return n
 }
 
 // count counts a refusal.
@@ -108,17 +112,35 @@ func (x *run) count(j *job) {
 	}
 }
 
-// finish counts a job that is done.
+// finish counts a job that is done. What a crawler's jobs are held counts only
+// where all are crawlers: it is not delay, but what there is to crawl.
 func (x *run) finish(j *job) {
 	x.left--
 	x.score.served++
 	j.user.counts.Served++
-	x.held = append(x.held, j.sent.Sub(j.asked))
+	if !j.user.crawls || x.crawl() {
+		x.held = append(x.held, j.sent.Sub(j.asked))
+	}
+}
+
+func (x *run) crawl() bool {
+	for _, d := range x.row.demand {
+		if d.every > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (x *run) result() score {
 	s := &x.score
-	s.over = x.left == 0
+	switch {
+	case x.left == 0:
+	case len(x.events) == 0:
+		s.end = stuck
+	default:
+		s.end = late
+	}
 	s.taken = x.now.Sub(begins.Add(x.row.into))
 	s.burst = x.server.burst
 	slices.Sort(x.held)
@@ -135,14 +157,34 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 	return sorted[(len(sorted)*p+99)/100-1]
 }
 
-// fairness is Jain's index of the rates at which users were served: 1 where all
-// are equal, 1/n where one of n has it all.
+// fairness is Jain's index, 1 where all fare alike and 1/n where one of n has it
+// all, of the goodput of each user, and of the part of what other clients asked for
+// that was served:
+//
+//	(Σ x)² / (n × Σ x²)
 func (x *run) fairness() float64 {
-	var sum, squares float64
-	for _, u := range x.users {
-		rate := float64(u.counts.Served) / u.over.Sub(begins.Add(x.row.into)).Seconds()
-		sum += rate
-		squares += float64(rate * rate)
+	var xs []float64
+	for i, u := range x.users {
+		if u.counts.Served == 0 {
+			xs = append(xs, 0)
+			continue
+		}
+		xs = append(xs, x.each[i].Seconds()/u.over.Sub(begins.Add(x.row.into)).Seconds())
 	}
-	return float64(sum*sum) / float64(float64(len(x.users))*squares)
+	if c := x.server.theirs; c.Served+c.Refused > 0 {
+		xs = append(xs, float64(c.Served)/float64(c.Served+c.Refused))
+	}
+	return jain(xs)
+}
+
+func jain(xs []float64) float64 {
+	var sum, squares float64
+	for _, x := range xs {
+		sum += x
+		squares += float64(x * x) // the conversion keeps it from being fused
+	}
+	if squares == 0 {
+		return 1
+	}
+	return float64(sum*sum) / float64(float64(len(xs))*squares)
 }

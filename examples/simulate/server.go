@@ -3,20 +3,22 @@ package main
 import (
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// begins is when every simulation begins: a whole multiple of all windows.
+// begins is when every simulation begins, but for row.into: windows of any length that is
+// aligned to the clock begin with it.
 var begins = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // A server is the other side, and counts what it sees.
 type server struct {
 	*loop
-	api    *transporttest.API
-	rnd    *rand.Rand
-	others time.Duration
+	row *row
+	api *transporttest.API
+	rnd *rand.Rand
 
 	seen   []time.Time // arrivals of ours within the last moment
 	burst  int         // the most that ever came within one moment
@@ -25,6 +27,38 @@ type server struct {
 
 // moment is what the largest burst is counted in.
 const moment = 100 * time.Millisecond
+
+func newServer(l *loop, r *row, rnd *rand.Rand) *server {
+	s := &server{loop: l, row: r, rnd: rnd}
+	s.open(1)
+	if r.halved[1] > 0 {
+		s.after(r.halved[0], func() { s.open(2) })
+		s.after(r.halved[1], func() { s.open(1) })
+	}
+	if r.others > 0 {
+		s.crowd()
+	}
+	return s
+}
+
+// open begins to serve with the n-th part of all quotas.
+func (s *server) open(n int64) {
+	policies := slices.Clone(s.row.policies)
+	for i := range policies {
+		policies[i].Quota /= n
+	}
+	s.api = &transporttest.API{
+		Policies:   policies,
+		Dialect:    s.row.dialect,
+		Advertise:  s.row.advertise,
+		Rounding:   s.row.rounding,
+		RetryAfter: s.row.retryAfter,
+		Skew:       s.row.skew,
+	}
+	if s.row.misstate != nil {
+		s.api.Misstate = s.row.misstate(s.loop, s.rnd)
+	}
+}
 
 // answer decides on a request that arrives now.
 func (s *server) answer(user string) transporttest.Decision {
@@ -39,10 +73,7 @@ func (s *server) answer(user string) transporttest.Decision {
 
 // crowd lets other clients in: each comes when it comes, whatever it is told.
 func (s *server) crowd() {
-	if s.others == 0 {
-		return
-	}
-	s.after(exponential(s.rnd, s.others), func() {
+	s.after(exponential(s.rnd, s.row.others), func() {
 		if s.api.Decide(s.now, requestOf("")).Served {
 			s.theirs.Served++
 		} else {
@@ -54,6 +85,12 @@ func (s *server) crowd() {
 
 func requestOf(user string) *http.Request {
 	return &http.Request{Method: http.MethodGet, Header: http.Header{"X-User": {user}}}
+}
+
+// around draws a time with that mean. The longest of a thousand is 1.7 times as long
+// as the shortest.
+func around(rnd *rand.Rand, mean time.Duration) time.Duration {
+	return mean*9/10 + exponential(rnd, mean/10)
 }
 
 // exponential draws a time with that mean: of events that know nothing of each other.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -28,18 +29,19 @@ type strategy interface {
 // A contender is a strategy by name, and how a process of a row gets one.
 type contender struct {
 	name string
+	ours bool // a strategy of package quota
 	make func(r *row, rnd *rand.Rand) strategy
 }
 
-// contenders are all strategies, in the order of the table. The first is ours.
+// contenders are all strategies, in the order of the table.
 func contenders() []contender {
 	return []contender{
-		{"plain", func(r *row, rnd *rand.Rand) strategy {
+		{"plain", true, func(r *row, rnd *rand.Rand) strategy {
 			return newShaped(&quota.Accounts{Jitter: rnd.Float64})
 		}},
-		{"retry", func(_ *row, rnd *rand.Rand) strategy { return &retrying{rnd: rnd} }},
-		{"bucket", func(r *row, rnd *rand.Rand) strategy { return newTold(r, rnd) }},
-		{"pray", func(*row, *rand.Rand) strategy { return praying{} }},
+		{"retry", false, func(_ *row, rnd *rand.Rand) strategy { return &retrying{rnd: rnd} }},
+		{"bucket", false, func(r *row, rnd *rand.Rand) strategy { return newTold(r, rnd) }},
+		{"pray", false, func(*row, *rand.Rand) strategy { return praying{} }},
 	}
 }
 
@@ -118,28 +120,33 @@ func (s *retrying) settle(_ time.Time, j *job, d transporttest.Decision) time.Du
 	return wait + time.Duration(s.rnd.Int64N(int64(wait/4)))
 }
 
-// told is a token bucket that was told the right rate, and each process its
-// part of it; without a burst, which fixed windows would not forgive. What is
-// refused in spite of it is sent again as retrying does.
+// told is a token bucket that was told the right rate, and each process its part of
+// it; without a burst, which fixed windows would not forgive. A limit on concurrency
+// is a semaphore. What is refused in spite of it is sent again as retrying does.
 type told struct {
 	retrying
-	limit rate.Limit
-	each  bool // user has one
-	of    map[string]*rate.Limiter
+	limit   rate.Limit
+	each    bool // user has one
+	of      map[string]*rate.Limiter
+	permits int // that are left
 }
 
 func newTold(r *row, rnd *rand.Rand) *told {
-	limit := rate.Inf
+	s := &told{retrying: retrying{rnd}, limit: rate.Inf, each: r.keyed(), of: make(map[string]*rate.Limiter), permits: math.MaxInt}
+	if limit, ok := r.concurrent(); ok {
+		s.permits = limit / r.size()
+		return s
+	}
 	for _, p := range r.policies {
-		limit = min(limit, rate.Limit(float64(p.Quota)/p.Window.Seconds()))
+		s.limit = min(s.limit, rate.Limit(float64(p.Quota)/p.Window.Seconds()/float64(r.size())))
 	}
-	return &told{
-		retrying: retrying{rnd}, limit: limit / rate.Limit(r.size()), each: r.keyed(),
-		of: make(map[string]*rate.Limiter),
-	}
+	return s
 }
 
 func (s *told) admit(now time.Time, j *job) (time.Duration, bool) {
+	if s.permits == 0 {
+		return 0, false
+	}
 	name := ""
 	if s.each {
 		name = j.user.name
@@ -152,7 +159,13 @@ func (s *told) admit(now time.Time, j *job) (time.Duration, bool) {
 		r.CancelAt(now)
 		return wait, false
 	}
+	s.permits--
 	return 0, true
+}
+
+func (s *told) settle(now time.Time, j *job, d transporttest.Decision) time.Duration {
+	s.permits++
+	return s.retrying.settle(now, j, d)
 }
 
 // praying sends at once, and what is refused again after a second.

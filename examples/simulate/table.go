@@ -7,33 +7,60 @@ import (
 	"time"
 )
 
-// writeTable writes the scores of all contenders in each row.
-func writeTable(w io.Writer, names []string, rows []row, scores [][]score) {
+// writeTable writes the scores of the contenders in each row: all columns of ours,
+// and beside the first of ours, goodput and refusals of the others. With full, all
+// columns of all.
+func writeTable(w io.Writer, cs []contender, rows []row, scores [][]score, full bool) {
 	width := 0
 	for _, r := range rows {
 		width = max(width, len(r.name))
 	}
-	fmt.Fprintf(w, "%-*s  %-8s %7s %9s %6s %8s %8s %6s %5s %10s\n", width, "row", "strategy",
-		"goodput", "refused %", "wave", "median", "p99", "burst", "fair", "cost")
+	head := fmt.Sprintf("%-*s %-9s %s", width, "", "", scoreHead)
+	for _, c := range cs {
+		if !c.ours && !full {
+			head += fmt.Sprintf(" | %-13s", c.name)
+		}
+	}
+	fmt.Fprintln(w, head)
 	for i, r := range rows {
-		for k, s := range scores[i] {
-			name := r.name
-			if k > 0 {
-				name = ""
+		name, others := r.name, ""
+		for k, c := range cs {
+			if !c.ours && !full {
+				others += " | " + scores[i][k].brief()
 			}
-			fmt.Fprintf(w, "%-*s  %-8s %s\n", width, name, names[k], s.line())
+		}
+		for k, c := range cs {
+			if c.ours || full {
+				line := fmt.Sprintf("%-*s %-9s %s%s", width, name, c.name, scores[i][k].line(), others)
+				fmt.Fprintln(w, strings.TrimRight(line, " "))
+				name, others = "", ""
+			}
 		}
 	}
 }
 
-// line is a score without the names.
+const scoreHead = "goodput refused  wave  median     p99 burst fair    cost"
+
+// line is all columns of a score.
 func (s *score) line() string {
-	goodput := fmt.Sprintf("%7.3f", s.goodput())
-	if !s.over {
-		goodput = "  gives up"[3:]
+	return fmt.Sprintf("%s %6.2f%% %5d %7s %7s %5d %4.2f %7s", s.success(), s.refusals(), s.wave,
+		short(s.median), short(s.worst), s.burst, s.fair, short(s.cost()))
+}
+
+// brief is goodput and refusals.
+func (s *score) brief() string {
+	return fmt.Sprintf("%s %4.0f%%", s.success(), s.refusals())
+}
+
+// success is the goodput, or why there is none.
+func (s *score) success() string {
+	switch s.end {
+	case late:
+		return "   late"
+	case stuck:
+		return "  stuck"
 	}
-	return strings.TrimRight(fmt.Sprintf("%s %9.2f %6d %8s %8s %6d %5.2f %10s", goodput, s.refusals(), s.wave,
-		short(s.median), short(s.worst), s.burst, s.fair, short(s.cost())), " ")
+	return fmt.Sprintf("%7.3f", s.goodput())
 }
 
 // short is a duration in three digits or so.
@@ -41,10 +68,14 @@ func short(d time.Duration) string {
 	switch {
 	case d < 0:
 		return "-" + short(-d)
-	case d == 0:
+	case d < time.Millisecond:
 		return "0"
-	case d < 10*time.Second:
-		return d.Round(time.Millisecond).String()
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Round(time.Millisecond)/time.Millisecond)
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%.1fm", d.Minutes())
 	}
-	return d.Round(time.Second / 10).String()
+	return fmt.Sprintf("%.1fh", d.Hours())
 }
