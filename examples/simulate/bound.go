@@ -94,10 +94,13 @@ func (r *row) left(p transporttest.Policy) transporttest.Policy {
 //     window that is over is a present.
 //   - A log: ⌊(n-1)/q⌋ × w. The n-th comes w after the (n-q)-th at the earliest.
 //   - Two buckets: q at once, and from the end of the first window on, w - p later,
-//     (n-q) × w/q. With c(k) granted in window k, those in the last one, x of a
-//     window after its beginning, are at most q - (1-x) × c(k-1). So all are at most
-//     the sum of the c before c(k-1), and x × c(k-1), and q; that is largest where
-//     each c is q, as it is for whoever takes what there is as soon as it is there.
+//     m = n-q more: m × w/q in the window after it, and in those after that, each of
+//     which grants q-1 at the most, because some of the last one always counts,
+//     w + (m-q) × w/(q-1). With c(k) granted in window k, those in the last one, x of
+//     a window after its beginning, are at most q - (1-x) × c(k-1). So all are at
+//     most the sum of the c before c(k-1), and x × c(k-1), and q; that is largest
+//     where each c is, as it is for whoever takes what there is as soon as it is
+//     there.
 //   - A token bucket and GCRA, with the burst b: b at once, and then (n-b) × w/q.
 func (r *row) granted(p transporttest.Policy, n int64) time.Duration {
 	full := time.Duration((n - 1) / max(p.Quota, 1))
@@ -110,10 +113,15 @@ func (r *row) granted(p transporttest.Policy, n int64) time.Duration {
 	case transporttest.AlignedWindow:
 		return max(full*p.Window-passed, 0)
 	case transporttest.SlidingWindow:
-		if n <= p.Quota {
+		more := n - p.Quota
+		switch begun := p.Window - passed; {
+		case more <= 0:
 			return 0
+		case more < p.Quota:
+			return begun + refill(p, more)
+		default:
+			return begun + p.Window + time.Duration(more-p.Quota)*p.Window/time.Duration(max(p.Quota-1, 1))
 		}
-		return p.Window - passed + refill(p, n-p.Quota)
 	case transporttest.TokenBucket, transporttest.GCRA:
 		return refill(p, max(n-atOnce(p), 0))
 	}

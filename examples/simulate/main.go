@@ -1,10 +1,35 @@
-// Simulate is the scoreboard of strategies: how long clients take, and how often
-// they are refused, against many kinds of servers. Time is simulated: hours of it
-// take seconds, and a seed gives the same result to the last digit.
+// Simulate is the scoreboard of strategies: how long clients take, and how often they
+// are refused, against many kinds of servers. Time is simulated: hours of it take
+// seconds, and a seed gives the same result to the last digit.
 //
-//	go run ./examples/simulate              # all rows
-//	go run ./examples/simulate -run 8       # those whose names match
-//	go run ./examples/simulate -list
+//	go run ./examples/simulate                 # all rows
+//	go run ./examples/simulate -run '^gcra'    # those whose names match
+//	go run ./examples/simulate -full           # all columns of all strategies
+//	go run ./examples/simulate -rows           # what there is
+//	go run ./examples/simulate -draw '^fixed 20/1s$'
+//	go run ./examples/simulate -draw '^fixed 20/1s$' -svg > fixed.svg
+//
+// The columns are:
+//
+//   - goodput: the time that a clairvoyant client takes, which knows everything and
+//     never stalls, over the time taken. See row.bound. "late" was given up after 20
+//     times the clairvoyant time and an hour, or 20 times the requests; "stuck" came
+//     to a halt.
+//   - refused: requests that were refused, in percent of those served.
+//   - wave: requests that were refused too, but left before their process had heard
+//     anything: what it costs to be told nothing.
+//   - median, p99: how long requests were held: from when a worker wanted one to when
+//     it left for good. Where some users want little, only theirs count.
+//   - burst: the most requests that arrived at the server within 100 ms.
+//   - fair: Jain's index of what users, or processes, or other clients got of what
+//     was theirs.
+//   - cost: the time lost against the clairvoyant client, and a second for each
+//     refused request: that is the price of one.
+//
+// Strategies of package quota stand in lines of their own; to the right are the
+// goodput and the refusals of what else people do: send at once and retry what was
+// refused, after Retry-After; a token bucket that was told the right rate; and
+// praying, which is sending at once, and again after a second.
 package main
 
 import (
@@ -20,24 +45,40 @@ import (
 func main() {
 	pattern := flag.String("run", "", "play only rows whose names match the regular expression")
 	seed := flag.Uint64("seed", 1, "of everything random")
+	list := flag.Bool("rows", false, "list the names of the rows, and play none")
 	full := flag.Bool("full", false, "show all columns of all strategies")
-	list := flag.Bool("list", false, "list the rows and play none")
+	draw := flag.String("draw", "", "draw the requests in two windows of rows whose names match")
+	svg := flag.Bool("svg", false, "draw the first of them as SVG")
 	flag.Parse()
 
+	if *draw != "" {
+		*pattern = *draw
+	}
 	match, err := regexp.Compile(*pattern)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "simulate:", err)
 		os.Exit(2)
 	}
 	rs := slices.DeleteFunc(rows(), func(r row) bool { return !match.MatchString(r.name) })
-	if *list {
+	if len(rs) == 0 {
+		fmt.Fprintln(os.Stderr, "simulate: no row matches")
+		os.Exit(2)
+	}
+	ours := slices.DeleteFunc(contenders(), func(c contender) bool { return !c.ours })
+	switch {
+	case *list:
 		for _, r := range rs {
 			fmt.Println(r.name)
 		}
-		return
+	case *draw != "" && *svg:
+		writeSVG(os.Stdout, rs[0].name, depict(&rs[0], ours, *seed))
+	case *draw != "":
+		for _, r := range rs {
+			writeText(os.Stdout, r.name, depict(&r, ours, *seed))
+		}
+	default:
+		writeTable(os.Stdout, contenders(), rs, playAll(rs, contenders(), *seed), *full)
 	}
-	cs := contenders()
-	writeTable(os.Stdout, cs, rs, playAll(rs, cs, *seed), *full)
 }
 
 // playAll plays all rows, several at a time: none knows of another.

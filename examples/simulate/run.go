@@ -76,12 +76,18 @@ func newRun(r *row, c contender, seed uint64) *run {
 		loop: l, row: r, rnd: source(seed, r.name, c.name),
 		server: newServer(l, r, source(seed, r.name, "server")),
 	}
-	wishes := source(seed, r.name, "demand") // the same for all contenders
-	var arrivals [][]time.Duration
-	for range r.size() {
-		p := &process{run: x, strategy: c.make(r, x.rnd)}
-		for _, d := range r.demand {
-			if len(p.lines) == 0 || r.keyed() {
+	x.score.bound, x.each = x.bounds(x.populate(c, seed))
+	return x
+}
+
+// populate makes the processes and their users, plans what they want, and returns
+// when each user's jobs come: the same for all contenders.
+func (x *run) populate(c contender, seed uint64) (arrivals [][]time.Duration) {
+	wishes := source(seed, x.row.name, "demand")
+	for range x.row.size() {
+		p := &process{run: x, strategy: c.make(x.row, x.rnd)}
+		for _, d := range x.row.demand {
+			if len(p.lines) == 0 || x.row.keyed() {
 				p.lines = append(p.lines, &line{process: p})
 			}
 			u := &user{process: p, line: p.lines[len(p.lines)-1], name: d.user, workers: d.workers}
@@ -91,8 +97,7 @@ func newRun(r *row, c contender, seed uint64) *run {
 			arrivals = append(arrivals, u.plan(d, wishes))
 		}
 	}
-	x.score.bound, x.each = x.bounds(arrivals)
-	return x
+	return arrivals
 }
 
 // source is a source of random numbers for one purpose.

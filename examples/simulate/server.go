@@ -20,9 +20,10 @@ type server struct {
 	api *transporttest.API
 	rnd *rand.Rand
 
-	seen   []time.Time // arrivals of ours within the last moment
-	burst  int         // the most that ever came within one moment
-	theirs transporttest.Counts
+	seen   []time.Time          // arrivals of ours within the last moment
+	burst  int                  // the most that ever came within one moment
+	theirs transporttest.Counts // the other clients'
+	watch  func(served bool)    // of each arrival of ours; nil: nobody does
 }
 
 // moment is what the largest burst is counted in.
@@ -68,7 +69,11 @@ func (s *server) answer(user string) transporttest.Decision {
 	}
 	s.seen = append(s.seen[first:], s.now)
 	s.burst = max(s.burst, len(s.seen))
-	return s.api.Decide(s.now, requestOf(user))
+	d := s.api.Decide(s.now, requestOf(user))
+	if s.watch != nil {
+		s.watch(d.Served)
+	}
+	return d
 }
 
 // crowd lets other clients in: each comes when it comes, whatever it is told.
