@@ -91,7 +91,7 @@ func writeText(w io.Writer, title string, ps []picture) {
 			}
 			fmt.Fprintln(w, strings.TrimRight("|"+b.String(), " "))
 		}
-		fmt.Fprintln(w, "+"+strings.Repeat("-", columns/2-1)+"+"+strings.Repeat("-", columns/2))
+		fmt.Fprintln(w, "+"+strings.Repeat("-", columns/2)+"+"+strings.Repeat("-", columns/2-1))
 	}
 }
 
@@ -125,6 +125,7 @@ func writeSVG(w io.Writer, title string, ps []picture) {
 // writePanel draws one picture.
 func (p *picture) writePanel(w io.Writer, most int) {
 	fmt.Fprintf(w, `<text y="-8">%s</text>`+"\n", escape(p.name))
+	fmt.Fprintf(w, `<text x="-4" y="10" text-anchor="end" fill="#666">%d</text>`+"\n", most)
 	fmt.Fprintf(w, `<path d="M0 0V%[1]dH%[2]dM%[3]d 0V%[1]d" fill="none" stroke="#999"/>`+"\n", panelHeight, panelWidth, panelWidth/2)
 	for i, at := range []time.Duration{p.from, (p.from + p.to) / 2, p.to} {
 		fmt.Fprintf(w, `<text x="%d" y="%d" text-anchor="middle" fill="#666">%v</text>`+"\n", i*panelWidth/2, panelHeight+16, at)
