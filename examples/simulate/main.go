@@ -29,10 +29,13 @@
 // Strategies of package quota stand in lines of their own; to the right are the
 // goodput and the refusals of what else people do: send at once and retry what was
 // refused, after Retry-After; a token bucket that was told the right rate; and
-// praying, which is sending at once, and again after a second.
+// praying, which is sending at once, and again after a second. Below the table stands
+// in how many rows each reaches a goodput of 0.97 with no more than 0.5 % refused, and
+// in which rows a strategy of ours costs more than the first of ours.
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -45,6 +48,7 @@ import (
 func main() {
 	pattern := flag.String("run", "", "play only rows whose names match the regular expression")
 	seed := flag.Uint64("seed", 1, "of everything random")
+	seeds := flag.Uint64("seeds", 1, "play with so many seeds, and show the score whose cost is the median")
 	list := flag.Bool("rows", false, "list the names of the rows, and play none")
 	full := flag.Bool("full", false, "show all columns of all strategies")
 	draw := flag.String("draw", "", "draw the requests in two windows of rows whose names match")
@@ -77,12 +81,12 @@ func main() {
 			writeText(os.Stdout, r.name, depict(&r, ours, *seed))
 		}
 	default:
-		writeTable(os.Stdout, contenders(), rs, playAll(rs, contenders(), *seed), *full)
+		writeTable(os.Stdout, contenders(), rs, playAll(rs, contenders(), *seed, *seeds), *full)
 	}
 }
 
 // playAll plays all rows, several at a time: none knows of another.
-func playAll(rs []row, cs []contender, seed uint64) [][]score {
+func playAll(rs []row, cs []contender, seed, seeds uint64) [][]score {
 	scores := make([][]score, len(rs))
 	var wg sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -92,10 +96,20 @@ func playAll(rs []row, cs []contender, seed uint64) [][]score {
 			free <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-free }()
-				scores[i][k] = play(&rs[i], cs[k], seed)
+				scores[i][k] = playMedian(&rs[i], cs[k], seed, seeds)
 			})
 		}
 	}
 	wg.Wait()
 	return scores
+}
+
+// playMedian plays a row with several seeds, and returns the score of median cost.
+func playMedian(r *row, c contender, seed, seeds uint64) score {
+	var all []score
+	for i := range max(seeds, 1) {
+		all = append(all, play(r, c, seed+i))
+	}
+	slices.SortStableFunc(all, func(x, y score) int { return cmp.Compare(x.cost(), y.cost()) })
+	return all[len(all)/2]
 }

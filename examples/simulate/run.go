@@ -73,7 +73,7 @@ func play(r *row, c contender, seed uint64) score {
 func newRun(r *row, c contender, seed uint64) *run {
 	l := &loop{now: begins.Add(r.into)}
 	x := &run{
-		loop: l, row: r, rnd: source(seed, r.name, c.name),
+		loop: l, row: r, rnd: source(seed, r.name, "network"),
 		server: newServer(l, r, source(seed, r.name, "server")),
 	}
 	x.score.bound, x.each = x.bounds(x.populate(c, seed))

@@ -29,9 +29,9 @@ func TestSameSeedSameScore(t *testing.T) {
 	for _, name := range []string{"8 processes, 20/1s", "replicas that lag", "concurrency 8", "20 users, one of them hot", "others take 30 %"} {
 		rs = append(rs, *rowCalled(t, name))
 	}
-	first := playAll(rs, contenders(), 1)
-	assert.Equal(t, first, playAll(rs, contenders(), 1))
-	for i, other := range playAll(rs, contenders(), 2) {
+	first := playAll(rs, contenders(), 1, 1)
+	assert.Equal(t, first, playAll(rs, contenders(), 1, 1))
+	for i, other := range playAll(rs, contenders(), 2, 1) {
 		for k := range other {
 			assert.NotEqual(t, first[i][k], other[k], "%s, %s", rs[i].name, contenders()[k].name)
 		}

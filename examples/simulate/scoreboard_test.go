@@ -27,7 +27,7 @@ func TestScoreboard(t *testing.T) {
 		t.Skip("floating-point operations are fused on other machines")
 	}
 	var b bytes.Buffer
-	writeTable(&b, contenders(), rows(), playAll(rows(), contenders(), 1), false)
+	writeTable(&b, contenders(), rows(), playAll(rows(), contenders(), 1, 1), false)
 	if *update {
 		require.NoError(t, os.WriteFile(golden, b.Bytes(), 0o644))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -21,7 +22,7 @@ func writeTable(w io.Writer, cs []contender, rows []row, scores [][]score, full 
 			head += fmt.Sprintf(" | %-13s", c.name)
 		}
 	}
-	fmt.Fprintln(w, head)
+	fmt.Fprintln(w, strings.TrimRight(head, " "))
 	for i, r := range rows {
 		name, others := r.name, ""
 		for k, c := range cs {
@@ -34,6 +35,41 @@ func writeTable(w io.Writer, cs []contender, rows []row, scores [][]score, full 
 				line := fmt.Sprintf("%-*s %-9s %s%s", width, name, c.name, scores[i][k].line(), others)
 				fmt.Fprintln(w, strings.TrimRight(line, " "))
 				name, others = "", ""
+			}
+		}
+	}
+	writeSummary(w, cs, rows, scores)
+}
+
+// What a strategy should reach in every row.
+const (
+	goodGoodput  = 0.97
+	goodRefusals = 0.5 // percent
+)
+
+// writeSummary writes in how many rows the contenders are good, and where others of
+// ours cost more than the first of ours, by more than a hundredth of the time.
+func writeSummary(w io.Writer, cs []contender, rows []row, scores [][]score) {
+	fmt.Fprintf(w, "\ngoodput ≥ %v and refused ≤ %v%%, in rows of %d:", goodGoodput, goodRefusals, len(rows))
+	for k, c := range cs {
+		n := 0
+		for i := range rows {
+			if s := &scores[i][k]; s.end == done && s.goodput() >= goodGoodput && s.refusals() <= goodRefusals {
+				n++
+			}
+		}
+		fmt.Fprintf(w, " %s %d", c.name, n)
+	}
+	fmt.Fprintln(w)
+	first := slices.IndexFunc(cs, func(c contender) bool { return c.ours })
+	for k, c := range cs {
+		if !c.ours || k == first {
+			continue
+		}
+		for i, r := range rows {
+			s, f := &scores[i][k], &scores[i][first]
+			if more := s.cost() - f.cost(); more > s.bound/100 {
+				fmt.Fprintf(w, "%s costs %s more than %s: %s\n", c.name, short(more), cs[first].name, r.name)
 			}
 		}
 	}

@@ -58,6 +58,7 @@ func TestTokenBucketExtremes(t *testing.T) {
 			{at: 0, n: large, ok: true, wait: 0, left: 0, until: 1},
 			{at: 1, n: large, ok: false, wait: 1, left: large / 2, until: 1},
 			{at: 2, n: large, ok: true, wait: 0, left: 0, until: 1},
+			{at: 100, n: large, ok: true, wait: 0, left: 0, until: 1}, // more than 64 bits would have come back
 		})
 	})
 	t.Run("quota of one, long window", func(t *testing.T) {
