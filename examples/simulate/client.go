@@ -33,9 +33,11 @@ type user struct {
 // A process is one client: users that share what is known of the server.
 type process struct {
 	*run
-	strategy strategy
-	heard    bool // an answer
-	lines    []*line
+	strategy    strategy
+	heard       bool // an answer
+	lines       []*line
+	inflight    int
+	connections int
 }
 
 // A line is who waits for one quota of a process, first come, first served.
@@ -99,7 +101,7 @@ func (l *line) lookAgain(wait time.Duration) {
 func (p *process) send(j *job) {
 	j.sent, j.early = p.now, !p.heard
 	p.sent++
-	p.after(around(p.rnd, p.row.rtt/2), func() {
+	p.after(p.dial()+p.row.half(p.rnd), func() {
 		d := p.server.answer(j.user.name)
 		var work time.Duration
 		if d.Served && p.row.service > 0 {
@@ -107,14 +109,24 @@ func (p *process) send(j *job) {
 		}
 		p.after(work, func() {
 			d.Done()
-			p.after(around(p.rnd, p.row.rtt/2), func() { p.receive(j, d) })
+			p.after(p.row.half(p.rnd), func() { p.receive(j, d) })
 		})
 	})
+}
+
+// dial takes a connection, and returns how long that takes.
+func (p *process) dial() time.Duration {
+	if p.inflight++; !p.row.dials || p.inflight <= p.connections {
+		return 0
+	}
+	p.connections++
+	return 2 * p.row.rtt
 }
 
 // receive takes in the answer to a job.
 func (p *process) receive(j *job, d transporttest.Decision) {
 	p.heard = true
+	p.inflight--
 	again := p.strategy.settle(p.now, j, d)
 	if d.Served {
 		j.user.finish(j)

@@ -26,8 +26,12 @@ type row struct {
 	others  time.Duration    // the mean time between two requests of clients that nobody here knows of; 0: none
 	into    time.Duration    // how far into a window aligned to the clock the run begins
 
-	// The way to it and back takes rtt in the mean.
-	rtt time.Duration
+	// The way to it and back takes rtt in the mean, a tenth of which is chance; half
+	// of it, if it is wild. A process that dials has to, which takes two round trips
+	// more, where it has no idle connection.
+	rtt   time.Duration
+	wild  bool
+	dials bool
 
 	// The clients: so many processes that do not know of each other, zero for
 	// one, of which each has the whole demand.
@@ -64,6 +68,14 @@ func batches(jobs, batch int, every time.Duration) []demand {
 
 // size is the number of processes.
 func (r *row) size() int { return max(r.processes, 1) }
+
+// half draws how long a request or an answer is on its way.
+func (r *row) half(rnd *rand.Rand) time.Duration {
+	if mean := r.rtt / 2; r.wild {
+		return mean/2 + exponential(rnd, mean/2)
+	}
+	return around(rnd, r.rtt/2)
+}
 
 // keyed reports whether each user has a quota of its own.
 func (r *row) keyed() bool { return len(r.policies[0].PartitionBy) > 0 }

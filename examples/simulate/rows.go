@@ -90,6 +90,11 @@ func distances() []row {
 		{name: "log 100/10s, 200ms", policies: slidingLog(100, 10*sec), rtt: 200 * ms, demand: backlog(1000, 50)},
 		{name: "bucket 10/1s burst 20, 200ms", policies: bucket(10, sec, 20), rtt: 200 * ms, demand: backlog(600, 50)},
 		{name: "gcra 20/1s, 200ms", policies: gcra(20, sec, 0), rtt: 200 * ms, demand: backlog(600, 50)},
+		{name: "fixed 20/1s, wild", policies: fixed(20, sec), wild: true, demand: backlog(600, 50)},
+		{name: "fixed 20/1s, 200ms, wild", policies: fixed(20, sec), rtt: 200 * ms, wild: true, demand: backlog(600, 50)},
+		{name: "aligned 100/10s, 200ms, wild", policies: aligned(100, 10*sec), into: 3300 * ms, rtt: 200 * ms, wild: true, demand: backlog(1000, 50)},
+		{name: "fixed 20/1s, dials", policies: fixed(20, sec), dials: true, demand: backlog(600, 50)},
+		{name: "fixed 100/10s, 200ms, dials", policies: fixed(100, 10*sec), rtt: 200 * ms, dials: true, demand: backlog(1000, 50)},
 		{name: "concurrency 8, 200ms", policies: concurrency(8), service: 100 * ms, rtt: 200 * ms, demand: backlog(600, 50)},
 	}
 }

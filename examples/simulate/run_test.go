@@ -111,18 +111,35 @@ func TestNeverDone(t *testing.T) {
 }
 
 // Round trips take what the row says in the mean, and overtake each other.
-func TestAround(t *testing.T) {
-	rnd := source(1, "", "")
-	var sum time.Duration
-	least, most := time.Hour, time.Duration(0)
-	for range 10_000 {
-		d := around(rnd, sec)
-		sum += d
-		least, most = min(least, d), max(most, d)
+func TestHalf(t *testing.T) {
+	for wild, least := range map[bool]time.Duration{false: 900 * ms, true: 500 * ms} {
+		rnd := source(1, "", "")
+		r := &row{rtt: 2 * sec, wild: wild}
+		var sum, shortest, longest time.Duration = 0, time.Hour, 0
+		for range 10_000 {
+			d := r.half(rnd)
+			sum += d
+			shortest, longest = min(shortest, d), max(longest, d)
+		}
+		assert.InDelta(t, 1, sum.Seconds()/10_000, 0.02)
+		assert.GreaterOrEqual(t, shortest, least)
+		assert.Less(t, shortest, least+5*ms)
+		assert.Greater(t, longest, least+6*(sec-least))
 	}
-	assert.InDelta(t, 1, sum.Seconds()/10_000, 0.01)
-	assert.GreaterOrEqual(t, least, 900*ms)
-	assert.Greater(t, most, 1500*ms)
+}
+
+// Who has no idle connection dials, which takes two round trips.
+func TestDial(t *testing.T) {
+	x := newRun(&row{name: "dial", policies: fixed(100, sec), rtt: sec, dials: true, demand: backlog(4, 2)}, contenders()[1], 1)
+	p := x.users[0].process
+	for i, want := range []time.Duration{2 * sec, 2 * sec, 0, 2 * sec} {
+		if i == 2 {
+			p.inflight--
+		}
+		assert.Equal(t, want, p.dial())
+	}
+	x = newRun(rowCalled(t, "fixed 20/1s"), contenders()[1], 1)
+	assert.Zero(t, x.users[0].process.dial())
 }
 
 func TestPercentile(t *testing.T) {
