@@ -54,8 +54,11 @@ func (s *score) refusals() float64 { return 100 * float64(s.refused) / float64(s
 // price is what one refused request costs, in time lost.
 const price = time.Second
 
-// cost is the time lost and the price of what was refused.
-func (s *score) cost() time.Duration { return s.taken - s.bound + price*time.Duration(s.refused) }
+// cost is the time lost and the price of what was refused. Nothing is won by being
+// quicker than the bound, at the expense of other clients.
+func (s *score) cost() time.Duration {
+	return max(s.taken-s.bound, 0) + price*time.Duration(s.refused)
+}
 
 // A run is given up after so many times the clairvoyant time, and an hour, or so
 // many times the requests.
