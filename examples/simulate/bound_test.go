@@ -173,6 +173,8 @@ func TestBoundByHand(t *testing.T) {
 		{"a log", row{policies: slidingLog(2, 10*sec), rtt: sec}, at(0, 0, 0), 0, 11 * sec},
 		// At 10 s both of the first window count; at 15 s, one.
 		{"two buckets", row{policies: slidingWindow(2, 10*sec), rtt: sec}, at(0, 0, 0), 0, 15*sec + sec/2},
+		// In the second window they come at 13.3 s and 16.7 s, in the third at 20 s and 25 s.
+		{"two buckets, a third window", row{policies: slidingWindow(3, 10*sec), rtt: sec}, at(0, 0, 0, 0, 0, 0, 0), 0, 25*sec + sec/2},
 		{"a bucket", row{policies: bucket(1, 10*sec, 2), rtt: sec}, at(0, 0, 0), 0, 11 * sec},
 		{"gcra", row{policies: gcra(2, 10*sec, 0), rtt: sec}, at(0, 0, 0), 0, 11 * sec},
 		{"concurrency", row{policies: concurrency(2), rtt: sec, service: 2 * sec}, at(0, 0, 0), 50, 6 * sec},
