@@ -31,7 +31,7 @@
 // refused, after Retry-After; a token bucket that was told the right rate; and
 // praying, which is sending at once, and again after a second. Below the table stands
 // in how many rows each reaches a goodput of 0.97 with no more than 0.5 % refused, and
-// in which rows a strategy of ours costs more than the first of ours.
+// in which rows the first strategy of quota costs more than another of them.
 package main
 
 import (

@@ -47,8 +47,8 @@ const (
 	goodRefusals = 0.5 // percent
 )
 
-// writeSummary writes in how many rows the contenders are good, and where others of
-// ours cost more than the first of ours, by more than a hundredth of the time.
+// writeSummary writes in how many rows the contenders are good, and where the first
+// of ours costs more than another of ours, by more than a hundredth of the time.
 func writeSummary(w io.Writer, cs []contender, rows []row, scores [][]score) {
 	fmt.Fprintf(w, "\ngoodput ≥ %v and refused ≤ %v%%, in rows of %d:", goodGoodput, goodRefusals, len(rows))
 	for k, c := range cs {
@@ -67,9 +67,8 @@ func writeSummary(w io.Writer, cs []contender, rows []row, scores [][]score) {
 			continue
 		}
 		for i, r := range rows {
-			s, f := &scores[i][k], &scores[i][first]
-			if more := s.cost() - f.cost(); more > s.bound/100 {
-				fmt.Fprintf(w, "%s costs %s more than %s: %s\n", c.name, short(more), cs[first].name, r.name)
+			if more := scores[i][first].cost() - scores[i][k].cost(); more > scores[i][k].bound/100 {
+				fmt.Fprintf(w, "%s costs %s more than %s: %s\n", cs[first].name, short(more), c.name, r.name)
 			}
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Ours stand in lines of their own, the others beside the first; what a later one of
-// ours costs more than the first is said.
+// Ours stand in lines of their own, the others beside the first; what the first costs
+// more than another of ours is said.
 func TestWriteTable(t *testing.T) {
-	cs := []contender{{name: "plain", ours: true}, {name: "retry"}, {name: "new", ours: true}}
+	cs := []contender{{name: "new", ours: true}, {name: "retry"}, {name: "plain", ours: true}}
 	rs := []row{{name: "a row"}, {name: "another"}}
 	good := score{bound: 97 * sec, taken: 100 * sec, served: 1000, refused: 5, wave: 3, median: 20 * ms, worst: 2 * time.Minute, burst: 7, fair: 0.5}
 	slow := score{bound: 100 * sec, taken: 200 * sec, served: 1000}
@@ -19,27 +19,27 @@ func TestWriteTable(t *testing.T) {
 	better := good
 	better.refused = 4
 	var b strings.Builder
-	writeTable(&b, cs, rs, [][]score{{good, late, slow}, {good, slow, better}}, false)
+	writeTable(&b, cs, rs, [][]score{{slow, late, good}, {better, slow, good}}, false)
 	assert.Equal(t, strings.TrimPrefix(`
                   goodput refused  wave  median     p99 burst fair    cost | retry
-a row   plain       0.970   0.50%     3    20ms    2.0m     7 0.50    8.0s |    late 2000%
-        new         0.500   0.00%     0       0       0     0 0.00    1.7m
-another plain       0.970   0.50%     3    20ms    2.0m     7 0.50    8.0s |   0.500    0%
-        new         0.970   0.40%     3    20ms    2.0m     7 0.50    7.0s
+a row   new         0.500   0.00%     0       0       0     0 0.00    1.7m |    late 2000%
+        plain       0.970   0.50%     3    20ms    2.0m     7 0.50    8.0s
+another new         0.970   0.40%     3    20ms    2.0m     7 0.50    7.0s |   0.500    0%
+        plain       0.970   0.50%     3    20ms    2.0m     7 0.50    8.0s
 
-goodput ≥ 0.97 and refused ≤ 0.5%, in rows of 2: plain 2 retry 0 new 1
+goodput ≥ 0.97 and refused ≤ 0.5%, in rows of 2: new 1 retry 0 plain 2
 new costs 1.5m more than plain: a row
 `, "\n"), b.String())
 
 	b.Reset()
-	writeTable(&b, cs, rs[:1], [][]score{{good, late, slow}}, true)
+	writeTable(&b, cs, rs[:1], [][]score{{slow, late, good}}, true)
 	assert.Equal(t, strings.TrimPrefix(`
                 goodput refused  wave  median     p99 burst fair    cost
-a row plain       0.970   0.50%     3    20ms    2.0m     7 0.50    8.0s
+a row new         0.500   0.00%     0       0       0     0 0.00    1.7m
       retry        late 2000.00%     0       0       0     0 0.00    2.0h
-      new         0.500   0.00%     0       0       0     0 0.00    1.7m
+      plain       0.970   0.50%     3    20ms    2.0m     7 0.50    8.0s
 
-goodput ≥ 0.97 and refused ≤ 0.5%, in rows of 1: plain 1 retry 0 new 0
+goodput ≥ 0.97 and refused ≤ 0.5%, in rows of 1: new 0 retry 0 plain 1
 new costs 1.5m more than plain: a row
 `, "\n"), b.String())
 }
