@@ -108,6 +108,28 @@ func TestNeverDone(t *testing.T) {
 	r.policies = penal(r.policies, transporttest.Block, time.Minute)
 	pray := contender{make: func(*row, *rand.Rand) strategy { return praying{} }}
 	assert.Equal(t, late, play(r, pray, 1).end)
+
+	// The bound is an hour; the patience is with 60 requests.
+	r.policies = fixed(2, time.Hour)
+	got := play(r, pray, 1)
+	assert.Equal(t, late, got.end)
+	assert.InDelta(t, time.Minute, got.taken, float64(10*sec))
+}
+
+// Who waits longer after each refusal is refused seven times in 100 s.
+func TestRefusalsOfAJob(t *testing.T) {
+	r := &row{name: "refusals", policies: fixed(1, 100*sec), advertise: transporttest.AdvertiseNothing, retryAfter: transporttest.NoRetryAfter, demand: backlog(2, 1)}
+	got := play(r, contender{make: func(_ *row, rnd *rand.Rand) strategy { return &retrying{rnd} }}, 1)
+	assert.Equal(t, 7, got.refused)
+	assert.Greater(t, got.taken, 127*sec)
+}
+
+// Nothing is won by being quicker than a client that leaves others their part.
+func TestCost(t *testing.T) {
+	s := score{bound: 3 * sec, taken: 5 * sec, refused: 4, wave: 7}
+	assert.Equal(t, 6*sec, s.cost())
+	s.taken = sec
+	assert.Equal(t, 4*sec, s.cost())
 }
 
 // Round trips take what the row says in the mean, and overtake each other.
@@ -140,6 +162,11 @@ func TestDial(t *testing.T) {
 	}
 	x = newRun(rowCalled(t, "fixed 20/1s"), contenders()[1], 1)
 	assert.Zero(t, x.users[0].process.dial())
+
+	// Of three jobs one after the other, the first dials.
+	r := &row{name: "dial", policies: fixed(100, sec), rtt: sec, dials: true, demand: backlog(3, 1)}
+	praying := contender{make: func(*row, *rand.Rand) strategy { return praying{} }}
+	assert.InDelta(t, 5, play(r, praying, 1).taken.Seconds(), 0.5)
 }
 
 func TestPercentile(t *testing.T) {
