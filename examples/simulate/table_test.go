@@ -17,14 +17,14 @@ func TestWriteTable(t *testing.T) {
 	slow := score{bound: 100 * sec, taken: 200 * sec, served: 1000}
 	late := score{end: late, bound: sec, taken: 2 * time.Hour, served: 1, refused: 20}
 	better := good
-	better.refused = 4
+	better.refused, better.taken = 4, better.taken+1500*ms // costs half a second more: no matter
 	var b strings.Builder
 	writeTable(&b, cs, rs, [][]score{{slow, late, good}, {better, slow, good}}, false)
 	assert.Equal(t, strings.TrimPrefix(`
                   goodput refused  wave  median     p99 burst fair    cost | retry
 a row   new         0.500   0.00%     0       0       0     0 0.00    1.7m |    late 2000%
         plain       0.970   0.50%     3    20ms    2.0m     7 0.50    8.0s
-another new         0.970   0.40%     3    20ms    2.0m     7 0.50    7.0s |   0.500    0%
+another new         0.956   0.40%     3    20ms    2.0m     7 0.50    8.5s |   0.500    0%
         plain       0.970   0.50%     3    20ms    2.0m     7 0.50    8.0s
 
 goodput ≥ 0.97 and refused ≤ 0.5%, in rows of 2: new 1 retry 0 plain 2
