@@ -27,7 +27,7 @@ a row   new         0.500   0.00%     0       0       0     0 0.00    1.7m |    
 another new         0.956   0.40%     3    20ms    2.0m     7 0.50    8.5s |   0.500    0%
         plain       0.970   0.50%     3    20ms    2.0m     7 0.50    8.0s
 
-goodput ≥ 0.97 and refused ≤ 0.5%, in rows of 2: new 1 retry 0 plain 2
+goodput ≥ 0.97 and refused ≤ 0.5%, in rows of 2: new 0 retry 0 plain 2
 new costs 1.5m more than plain: a row
 `, "\n"), b.String())
 
