@@ -152,8 +152,8 @@ func demands() []row {
 		{name: "all of the quota", policies: fixed(100, 10*sec), demand: stream(2000, 100*ms)},
 		{name: "6/5 of the quota", policies: fixed(100, 10*sec), demand: stream(2000, 83*ms)},
 		{name: "bursts that fit", policies: fixed(100, 10*sec), demand: batches(1200, 60, 11*sec)},
-		{name: "bursts that do not", policies: fixed(100, 10*sec), demand: batches(1500, 150, 25*sec)},
-		{name: "600 of 700 in the hour", policies: fixed(700, time.Hour), demand: backlog(600, 50)},
+		{name: "bursts that do not", policies: fixed(100, 10*sec), demand: batches(1550, 150, 25*sec)},
+		{name: "600 of 700 in the hour", policies: fixed(700, time.Hour), demand: backlog(600, 10)},
 		{name: "800 of 700 in the hour", policies: fixed(700, time.Hour), demand: backlog(800, 50)},
 	}
 }
