@@ -33,6 +33,15 @@ type API struct {
 	// value is RetryAfterSeconds.
 	RetryAfter RetryAfterForm
 
+	// Skew is by how much the clock that the Date field and other absolute times
+	// are read from is fast; negative, slow.
+	Skew time.Duration
+
+	// Misstate changes what is advertised of a policy, and nothing that is
+	// enforced: the available quota and the effective window, negative where
+	// there is none. It is called as User is. Nil changes nothing.
+	Misstate func(policy string, available int64, window time.Duration) (int64, time.Duration)
+
 	// Problem makes the body of a refusal a problem of the type quota-exceeded
 	// (Section 8.1) that names the policies which had too little. Else it is a
 	// short text.
@@ -89,11 +98,37 @@ type Decision struct {
 	// Violated holds the names of the policies that had too little, in the order
 	// of API.Policies. It is nil where the request is served.
 	Violated []string
+
+	held *held // what the request holds until it is over; nil: nothing
+}
+
+// A held is so many units of meters that limit what is in progress.
+type held struct {
+	api    *API
+	claims []claim
+	cost   int64
+}
+
+// Done says that the request is over, and gives back what it held of policies
+// that limit concurrency. ServeHTTP calls it; who calls Decide does so. A second
+// call does nothing, nor does one for a request that was refused.
+func (d *Decision) Done() {
+	h := d.held
+	if h == nil {
+		return
+	}
+	h.api.mu.Lock()
+	defer h.api.mu.Unlock()
+	for _, c := range h.claims {
+		c.meter.(holder).done(h.cost)
+	}
+	d.held = nil
 }
 
 // ServeHTTP decides on a request at the present time and answers it.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d := a.Decide(time.Now(), r)
+	defer d.Done()
 	maps.Copy(w.Header(), d.Header)
 	if d.Served && a.Handler != nil {
 		a.Handler.ServeHTTP(w, r)
@@ -114,18 +149,50 @@ func (a *API) Decide(now time.Time, r *http.Request) Decision {
 	v := a.judge(now, r, user, cost)
 
 	d := Decision{Status: http.StatusOK, Header: make(http.Header), Violated: v.violated}
-	d.Header.Set("Date", v.now.UTC().Format(http.TimeFormat))
-	a.advertise(d.Header, v.claims, cost)
+	d.Header.Set("Date", v.now.Add(a.Skew).UTC().Format(http.TimeFormat))
+	a.misstate(v.claims)
+	a.advertise(d.Header, v.now.Add(a.Skew), v.claims, cost)
 	if len(v.violated) > 0 {
 		a.refuse(&d, v)
 		return d
 	}
-	d.Served = true
+	d.Served, d.held = true, a.hold(v.claims, cost)
 	if a.Handler == nil {
 		d.Header.Set("Content-Type", "text/plain; charset=utf-8")
 		d.Body = []byte("served\n")
 	}
 	return d
+}
+
+// misstate changes what the claims have left as Misstate says.
+func (a *API) misstate(claims []claim) {
+	if a.Misstate == nil {
+		return
+	}
+	for i := range claims {
+		c := &claims[i]
+		if !c.windowed {
+			c.window = -1
+		}
+		c.available, c.window = a.Misstate(c.Name, c.available, c.window)
+		c.available = max(c.available, 0)
+		c.windowed, c.window = c.window >= 0, max(c.window, 0)
+	}
+}
+
+// hold returns what a request that is served holds.
+func (a *API) hold(claims []claim, cost int64) *held {
+	var h *held
+	for _, c := range claims {
+		if c.Algorithm != Concurrency {
+			continue
+		}
+		if h == nil {
+			h = &held{api: a, cost: cost}
+		}
+		h.claims = append(h.claims, c)
+	}
+	return h
 }
 
 // Counts returns how many requests have been decided on.
@@ -178,6 +245,9 @@ func (a *API) judge(now time.Time, r *http.Request, user string, cost int64) ver
 			continue
 		}
 		v.violated = append(v.violated, c.Name)
+		if r, ok := c.meter.(refuser); ok && c.Penalty != NoPenalty {
+			r.refuse(v.now, cost)
+		}
 		wait, ok := c.meter.wait(v.now, cost)
 		v.wait = max(v.wait, wait)
 		v.never = v.never || !ok

@@ -225,8 +225,9 @@ func TestQuotaHolds(t *testing.T) {
 	randomly(t, func(t *testing.T, rnd *rand.Rand) {
 		api := &API{Cost: func(r *http.Request) int64 { return r.ContentLength }}
 		for i := range 3 {
-			p := randomPolicy(rnd)
+			p := randomPolicy(rnd, windowed...)
 			p.Name = fmt.Sprint(i)
+			p.Penalty, p.Block = Penalty(rnd.IntN(4)), time.Duration(rnd.Int64N(int64(2*time.Second)))
 			p.PartitionBy = [][]string{nil, {"user_id"}, {"method", "user_id"}, {"method=GET"}}[rnd.IntN(4)]
 			api.Policies = append(api.Policies, p)
 		}
@@ -252,12 +253,9 @@ func TestQuotaHolds(t *testing.T) {
 				}
 			}
 		}
-		check := map[Algorithm]func(*testing.T, Policy, []grant){
-			FixedWindow: checkFixed, AlignedWindow: checkAligned, TokenBucket: checkBucket,
-		}
 		for i, p := range api.Policies {
 			for _, g := range granted[i] {
-				check[p.Algorithm](t, p, g)
+				checkPolicy(t, p, g)
 			}
 		}
 	})

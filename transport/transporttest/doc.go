@@ -18,7 +18,9 @@
 //
 // It follows the editor's draft of April 2026 of "RateLimit header fields for
 // HTTP" (draft-ietf-httpapi-ratelimit-headers), whose sections the comments cite
-// as "Section n", and speaks draft -09 as well. See [Dialect].
+// as "Section n", and speaks older drafts as well. See [Dialect]. It meters as real
+// servers do ([Algorithm]), holds refusals against those who are refused
+// ([Penalty]), and says what is not so ([API].Misstate) where a test wants that.
 //
 // It is not for production. It keeps a state for every partition and a count for
 // every user that it has ever seen, believes whoever names a user, and serves

@@ -3,6 +3,7 @@ package transporttest
 import (
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/dunglas/httpsfv"
 )
@@ -25,6 +26,32 @@ const (
 	//
 	// It has no RateLimit-Partition field and does not say what a request costs.
 	Draft09
+
+	// Draft07 is the form of draft -07, whose service limit has no name: it is
+	// that of the policy with the least available, the first of several.
+	//
+	//	RateLimit: limit=100, remaining=99, reset=60
+	//	RateLimit-Policy: 100;w=60
+	//
+	// This form and the next two say nothing of partitions, costs and quota units
+	// but requests: a policy of Concurrency is left out.
+	Draft07
+
+	// Draft06 is the form of drafts -03 to -06:
+	//
+	//	RateLimit-Limit: 100
+	//	RateLimit-Remaining: 99
+	//	RateLimit-Reset: 60
+	//	RateLimit-Policy: 100;w=60
+	Draft06
+
+	// XRateLimit is what came before all drafts, with the Unix time of the reset
+	// on the clock of the API. It has no field for policies.
+	//
+	//	X-RateLimit-Limit: 100
+	//	X-RateLimit-Remaining: 99
+	//	X-RateLimit-Reset: 1776690000
+	XRateLimit
 )
 
 // Advertise says which fields an API sends. Each has an item for every policy
@@ -53,7 +80,11 @@ const (
 const maxInteger = 999_999_999_999_999
 
 // advertise sets the fields that say what a request's claims have left.
-func (a *API) advertise(h http.Header, claims []claim, cost int64) {
+func (a *API) advertise(h http.Header, now time.Time, claims []claim, cost int64) {
+	if a.Dialect >= Draft07 {
+		a.advertiseUnnamed(h, now, claims)
+		return
+	}
 	var limits, policies, partitions httpsfv.List
 	for _, c := range claims {
 		limits = append(limits, a.limitItem(c, cost))
@@ -99,7 +130,9 @@ func (a *API) limitItem(c claim, cost int64) httpsfv.Item {
 func (a *API) policyItem(c claim) httpsfv.Item {
 	item := httpsfv.NewItem(c.Name)
 	item.Params.Add("q", min(max(c.Quota, 0), maxInteger))
-	if c.Window > 0 {
+	if c.Algorithm == Concurrency {
+		item.Params.Add("qu", "concurrent-requests")
+	} else if c.Window > 0 {
 		item.Params.Add("w", RoundUp.seconds(c.Window))
 	}
 	if c.keyed && a.Advertise == AdvertisePolicies {

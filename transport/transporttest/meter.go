@@ -12,20 +12,46 @@ type meter interface {
 	// charge takes n units, which are at most the available ones.
 	charge(now time.Time, n int64)
 
-	// window returns the effective window (Section 3.1.2): the time from now
-	// after which more may be available without anything being given back. It
-	// reports false where no such time exists.
+	// window returns the effective window (Section 3.1.2), as servers of the kind
+	// say it. It reports false where there is none.
 	window(now time.Time) (time.Duration, bool)
 
 	// wait returns the time from now after which n units are available if
-	// nothing is charged meanwhile. It reports false where they never are.
+	// nothing is charged meanwhile. It reports false where they never are, or
+	// nobody can say when.
 	wait(now time.Time, n int64) (time.Duration, bool)
 }
 
+// A refuser is a meter to which it may matter what it has refused: n units, told
+// where the policy has a Penalty.
+type refuser interface {
+	refuse(now time.Time, n int64)
+}
+
+// A holder is a meter of which a request holds n units until it is over.
+type holder interface {
+	done(n int64)
+}
+
 // newMeter returns the meter of a partition that has used nothing. It panics on
-// an algorithm that it does not know.
+// an algorithm or a penalty that it does not know.
 func newMeter(p Policy) meter {
+	m := newLenient(p)
+	switch p.Penalty {
+	case NoPenalty, CountRefused:
+		return m
+	case Block, BlockLonger:
+		return &blocking{meter: m, block: p.Block, longer: p.Penalty == BlockLonger}
+	}
+	panic("transporttest: unknown Penalty")
+}
+
+// newLenient returns the meter of a policy without regard for its penalty.
+func newLenient(p Policy) meter {
 	quota := max(p.Quota, 0)
+	if p.Algorithm == Concurrency {
+		return &concurrency{quota: quota}
+	}
 	if p.Window <= 0 {
 		return &budget{left: quota}
 	}
@@ -35,7 +61,13 @@ func newMeter(p Policy) meter {
 	case AlignedWindow:
 		return &alignedWindow{quota: quota, length: p.Window}
 	case TokenBucket:
-		return &tokenBucket{burst: quota, period: p.Window}
+		return &tokenBucket{burst: p.burst(quota), quota: quota, period: p.Window}
+	case GCRA:
+		return &tokenBucket{burst: p.burst(min(quota, 1)), quota: quota, period: p.Window, whole: true}
+	case SlidingLog:
+		return &slidingLog{quota: quota, length: p.Window}
+	case SlidingWindow:
+		return newSlidingWindow(quota, p.Window)
 	}
 	panic("transporttest: unknown Algorithm")
 }

@@ -57,7 +57,7 @@ func play(t *testing.T, p Policy, start time.Time, steps []step) {
 func TestBudget(t *testing.T) {
 	for name, window := range map[string]time.Duration{"zero": 0, "negative": -time.Second} {
 		t.Run(name, func(t *testing.T) {
-			for _, algorithm := range []Algorithm{FixedWindow, AlignedWindow, TokenBucket} {
+			for _, algorithm := range windowed {
 				play(t, Policy{Quota: 3, Window: window, Algorithm: algorithm}, epoch, []step{
 					{at: 0, n: 2, ok: true, wait: 0, left: 1, until: none},
 					{at: time.Hour, n: 2, ok: false, wait: never, left: 1, until: none},
@@ -101,25 +101,69 @@ func randomly(t *testing.T, f func(t *testing.T, rnd *rand.Rand)) {
 	}
 }
 
-func randomPolicy(rnd *rand.Rand) Policy {
+// windowed are the algorithms that grant a quota in a window.
+var windowed = []Algorithm{FixedWindow, AlignedWindow, TokenBucket, GCRA, SlidingLog, SlidingWindow}
+
+// checkPolicy checks what was granted under a policy with a window.
+func checkPolicy(t *testing.T, p Policy, granted []grant) {
+	t.Helper()
+	switch p.Algorithm {
+	case FixedWindow:
+		checkFixed(t, p, granted)
+	case AlignedWindow:
+		checkAligned(t, p, granted)
+	case TokenBucket, GCRA:
+		checkBucket(t, p, granted)
+	case SlidingLog:
+		checkLog(t, p, granted)
+	case SlidingWindow:
+		checkSliding(t, p, granted)
+	}
+}
+
+// randomPolicy returns a policy of one of some algorithms.
+func randomPolicy(rnd *rand.Rand, of ...Algorithm) Policy {
 	return Policy{
 		Quota:     1 + rnd.Int64N(30),
 		Window:    1 + time.Duration(rnd.Int64N(int64(20*time.Second))),
-		Algorithm: Algorithm(rnd.IntN(3)),
+		Algorithm: of[rnd.IntN(len(of))],
+		Burst:     rnd.Int64N(3) * rnd.Int64N(60), // often none
 	}
+}
+
+// atOnce is the most that a policy ever grants at once.
+func (p Policy) atOnce() int64 {
+	switch p.Algorithm {
+	case TokenBucket:
+		return p.burst(p.Quota)
+	case GCRA:
+		return p.burst(1)
+	}
+	return p.Quota
+}
+
+// longest is the longest that anything has to wait for.
+func (p Policy) longest() time.Duration {
+	switch p.Algorithm {
+	case TokenBucket, GCRA:
+		return time.Duration((p.atOnce()*int64(p.Window) + p.Quota - 1) / p.Quota)
+	case SlidingWindow:
+		return 2 * p.Window
+	}
+	return p.Window
 }
 
 // A wait that a meter names is the least after which it serves.
 func TestWaitIsExact(t *testing.T) {
 	randomly(t, func(t *testing.T, rnd *rand.Rand) {
-		p := randomPolicy(rnd)
+		p := randomPolicy(rnd, windowed...)
 		m := newMeter(p)
 		now := epoch.Add(time.Duration(rnd.Int64N(int64(time.Hour))))
 		for range 200 {
-			n := rnd.Int64N(p.Quota + 2)
+			n := rnd.Int64N(p.atOnce() + 2)
 			wait, ok := m.wait(now, n)
-			require.Equal(t, n <= p.Quota, ok)
-			require.LessOrEqual(t, wait, p.Window)
+			require.Equal(t, n <= p.atOnce(), ok)
+			require.LessOrEqual(t, wait, p.longest())
 			if !ok {
 				continue
 			}
@@ -138,7 +182,7 @@ func TestWaitIsExact(t *testing.T) {
 // the effective window, and there is at its end.
 func TestWindowIsExact(t *testing.T) {
 	randomly(t, func(t *testing.T, rnd *rand.Rand) {
-		p := randomPolicy(rnd)
+		p := randomPolicy(rnd, FixedWindow, AlignedWindow, TokenBucket, SlidingLog)
 		m := newMeter(p)
 		now := epoch.Add(time.Duration(rnd.Int64N(int64(time.Hour))))
 		for range 200 {
@@ -162,28 +206,21 @@ func TestWindowIsExact(t *testing.T) {
 // when. What was granted is judged afterwards, by other means than the meters'.
 func TestNeverMoreThanQuota(t *testing.T) {
 	randomly(t, func(t *testing.T, rnd *rand.Rand) {
-		p := randomPolicy(rnd)
+		p := randomPolicy(rnd, windowed...)
 		m := newMeter(p)
 		now := epoch.Add(time.Duration(rnd.Int64N(int64(time.Hour))))
 		var granted []grant
 		for range 400 {
 			now = now.Add(time.Duration(rnd.Int64N(int64(p.Window)/max(p.Quota, 4) + 2)))
 			n := 1 + rnd.Int64N(3)
-			require.LessOrEqual(t, m.available(now), p.Quota)
+			require.LessOrEqual(t, m.available(now), p.atOnce())
 			require.GreaterOrEqual(t, m.available(now), int64(0))
 			if m.available(now) >= n {
 				m.charge(now, n)
 				granted = append(granted, grant{now, n})
 			}
 		}
-		switch p.Algorithm {
-		case FixedWindow:
-			checkFixed(t, p, granted)
-		case AlignedWindow:
-			checkAligned(t, p, granted)
-		case TokenBucket:
-			checkBucket(t, p, granted)
-		}
+		checkPolicy(t, p, granted)
 		require.NotEmpty(t, granted)
 	})
 }
@@ -216,8 +253,38 @@ func checkAligned(t *testing.T, p Policy, granted []grant) {
 	}
 }
 
+// checkLog checks that no stretch of time that is as long as the window has more
+// than the quota.
+func checkLog(t *testing.T, p Policy, granted []grant) {
+	t.Helper()
+	for i, first := range granted {
+		var sum int64
+		for _, g := range granted[i:] {
+			if g.at.Sub(first.at) < p.Window {
+				sum += g.n
+			}
+		}
+		require.LessOrEqual(t, sum, p.Quota)
+	}
+}
+
+// checkSliding checks with each grant that it, those before it in its window and
+// the part of the window before that counts are no more than the quota.
+func checkSliding(t *testing.T, p Policy, granted []grant) {
+	t.Helper()
+	sums := make(map[int64]int64)
+	for _, g := range granted {
+		k := g.at.UnixNano() / int64(p.Window)
+		sums[k] += g.n
+		part := big.NewInt(int64(p.Window) - g.at.UnixNano()%int64(p.Window))
+		part.Mul(part, big.NewInt(sums[k-1]))
+		room := new(big.Int).Mul(big.NewInt(p.Quota-sums[k]), big.NewInt(int64(p.Window)))
+		require.LessOrEqual(t, part.Cmp(room), 0)
+	}
+}
+
 // checkBucket checks that in any time d no more was granted than
-// burst + burst × d / period.
+// burst + quota × d / window.
 func checkBucket(t *testing.T, p Policy, granted []grant) {
 	t.Helper()
 	for i := range granted {
@@ -226,7 +293,7 @@ func checkBucket(t *testing.T, p Policy, granted []grant) {
 			sum += g.n
 			refill := big.NewInt(int64(g.at.Sub(granted[i].at)))
 			refill.Mul(refill, big.NewInt(p.Quota)).Div(refill, big.NewInt(int64(p.Window)))
-			if most := p.Quota + refill.Int64(); sum > most {
+			if most := p.atOnce() + refill.Int64(); sum > most {
 				require.Failf(t, "too much", "%d of at most %d from %v to %v", sum, most, granted[i].at, g.at)
 			}
 		}

@@ -22,11 +22,21 @@ type Policy struct {
 
 	// Window is what Quota is granted for. Zero or negative means for ever: what
 	// is used does not come back, whatever the Algorithm, and no window is
-	// advertised.
+	// advertised. A Concurrency has none.
 	Window time.Duration
 
 	// Algorithm says when used quota comes back. The zero value is FixedWindow.
 	Algorithm Algorithm
+
+	// Burst is how much a TokenBucket or a GCRA grants at once. Zero or negative
+	// means Quota for a TokenBucket, and 1 for a GCRA.
+	Burst int64
+
+	// Penalty is what refusals cost a partition. The zero value is NoPenalty.
+	Penalty Penalty
+
+	// Block is for how long a Penalty of that kind blocks a partition.
+	Block time.Duration
 
 	// PartitionBy lists the dimensions that partitions are divided by (Section
 	// 4.1): "user_id" and "method" by the request's own value, and in the form
@@ -54,11 +64,41 @@ const (
 	// Its effective window ends there whether or not anything was served.
 	AlignedWindow
 
-	// TokenBucket is a bucket of Quota tokens, full at first, that refills
+	// TokenBucket is a bucket of Burst tokens, full at first, that refills
 	// continuously with Quota tokens per Window. Its effective window is the
 	// time until the next whole token; a full bucket advertises none.
 	TokenBucket
+
+	// GCRA is the generic cell rate algorithm: Window/Quota apart, and Burst at
+	// once. It serves as a TokenBucket does; but its effective window is the
+	// time until all of Burst is available, as implementations say it.
+	GCRA
+
+	// SlidingLog remembers when each unit was used: each comes back when Window
+	// has passed. Its effective window is the time until the first does; an
+	// empty log advertises none.
+	SlidingLog
+
+	// SlidingWindow is two aligned windows, of which the one before the present
+	// counts in proportion to how much of it lies within the last Window. Its
+	// effective window ends with the present one, as implementations say it,
+	// though units come back all the time.
+	SlidingWindow
+
+	// Concurrency limits the quota units of the requests that are in progress:
+	// the quota unit is "concurrent-requests", and Window is ignored. A refusal
+	// has no Retry-After, because nobody knows when a request will be over. See
+	// [Decision.Done].
+	Concurrency
 )
+
+// burst returns Burst, or what is meant without it.
+func (p Policy) burst(otherwise int64) int64 {
+	if p.Burst > 0 {
+		return p.Burst
+	}
+	return otherwise
+}
 
 // A rule is a Policy as an API applies it.
 type rule struct {

@@ -38,7 +38,7 @@ type quotaExceeded struct {
 func (a *API) refuse(d *Decision, v verdict) {
 	d.Status = a.status()
 	if !v.never {
-		a.setRetryAfter(d.Header, v.now, v.wait)
+		a.setRetryAfter(d.Header, v.now.Add(a.Skew), v.wait)
 	}
 	if a.Problem {
 		d.Header.Set("Content-Type", "application/problem+json")

@@ -58,6 +58,7 @@ func TestTokenBucketExtremes(t *testing.T) {
 			{at: 0, n: large, ok: true, wait: 0, left: 0, until: 1},
 			{at: 1, n: large, ok: false, wait: 1, left: large / 2, until: 1},
 			{at: 2, n: large, ok: true, wait: 0, left: 0, until: 1},
+			{at: 100, n: large, ok: true, wait: 0, left: 0, until: 1}, // more than 64 bits would have come back
 		})
 	})
 	t.Run("quota of one, long window", func(t *testing.T) {
@@ -98,5 +99,68 @@ func TestTokenBucketDoesNotDrift(t *testing.T) {
 			want.Mul(want, big.NewInt(p.Quota)).Div(want, big.NewInt(int64(p.Window)))
 			require.Equal(t, want.Int64(), granted)
 		}
+	})
+}
+
+func TestTokenBucketBurst(t *testing.T) {
+	t.Run("larger than the quota", func(t *testing.T) {
+		p := Policy{Quota: 10, Window: time.Second, Algorithm: TokenBucket, Burst: 20}
+		play(t, p, epoch, []step{
+			{at: 0, n: 21, ok: false, wait: never, left: 20, until: none},
+			{at: 0, n: 20, ok: true, wait: 0, left: 0, until: 100 * time.Millisecond},
+			{at: time.Second, n: 20, ok: false, wait: time.Second, left: 10, until: 100 * time.Millisecond},
+			{at: time.Second, n: 11, ok: false, wait: 100 * time.Millisecond, left: 10, until: 100 * time.Millisecond},
+			{at: 2 * time.Second, n: 20, ok: true, wait: 0, left: 0, until: 100 * time.Millisecond},
+		})
+	})
+	t.Run("smaller", func(t *testing.T) {
+		p := Policy{Quota: 5, Window: 10 * time.Second, Algorithm: TokenBucket, Burst: 3}
+		play(t, p, epoch, []step{
+			{at: 0, n: 3, ok: true, wait: 0, left: 0, until: 2 * time.Second},
+			{at: 6 * time.Second, n: 4, ok: false, wait: never, left: 3, until: none},
+		})
+	})
+	t.Run("longer to fill than a Duration", func(t *testing.T) {
+		p := Policy{Quota: 1, Window: math.MaxInt64, Algorithm: TokenBucket, Burst: math.MaxInt64}
+		play(t, p, epoch, []step{
+			{at: 0, n: math.MaxInt64, ok: true, wait: 0, left: 0, until: math.MaxInt64},
+			{at: 0, n: math.MaxInt64, ok: false, wait: math.MaxInt64, left: 0, until: math.MaxInt64},
+			{at: 0, n: 2, ok: false, wait: math.MaxInt64, left: 0, until: math.MaxInt64},
+		})
+	})
+	t.Run("no quota", func(t *testing.T) {
+		p := Policy{Window: time.Second, Algorithm: TokenBucket, Burst: 2}
+		play(t, p, epoch, []step{
+			{at: 0, n: 2, ok: true, wait: 0, left: 0, until: none},
+			{at: time.Hour, n: 1, ok: false, wait: never, left: 0, until: none},
+		})
+	})
+}
+
+func TestGCRA(t *testing.T) {
+	t.Run("without burst", func(t *testing.T) {
+		p := Policy{Quota: 5, Window: 10 * time.Second, Algorithm: GCRA} // one every 2 s
+		play(t, p, epoch, []step{
+			{at: 0, n: 2, ok: false, wait: never, left: 1, until: none},
+			{at: 0, n: 1, ok: true, wait: 0, left: 0, until: 2 * time.Second},
+			{at: 2*time.Second - 1, n: 1, ok: false, wait: 1, left: 0, until: 1},
+			{at: 2 * time.Second, n: 1, ok: true, wait: 0, left: 0, until: 2 * time.Second},
+			{at: 60 * time.Second, n: 1, ok: true, wait: 0, left: 0, until: 2 * time.Second},
+		})
+	})
+	t.Run("with burst", func(t *testing.T) {
+		p := Policy{Quota: 5, Window: 10 * time.Second, Algorithm: GCRA, Burst: 3}
+		play(t, p, epoch, []step{
+			{at: 0, n: 3, ok: true, wait: 0, left: 0, until: 6 * time.Second},
+			{at: time.Second, n: 1, ok: false, wait: time.Second, left: 0, until: 5 * time.Second},
+			{at: 2 * time.Second, n: 1, ok: true, wait: 0, left: 0, until: 6 * time.Second},
+			{at: 5 * time.Second, n: 0, ok: true, wait: 0, left: 1, until: 3 * time.Second},
+			{at: 8 * time.Second, n: 0, ok: true, wait: 0, left: 3, until: none},
+		})
+	})
+	t.Run("no quota", func(t *testing.T) {
+		play(t, Policy{Window: time.Second, Algorithm: GCRA}, epoch, []step{
+			{at: 0, n: 1, ok: false, wait: never, left: 0, until: none},
+		})
 	})
 }

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"container/heap"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/transport/transporttest"
+)
+
+// A clairvoyant is a client that is told everything: its requests arrive as soon as
+// the server will serve them, which it finds out by asking until it does. The server
+// is the row's, without others, penalties and misstatements.
+type clairvoyant struct {
+	api     *transporttest.API
+	row     *row
+	now     time.Time // of the last arrival
+	holding holding
+}
+
+// step is how often it asks.
+const step = time.Millisecond
+
+func newClairvoyant(r *row) *clairvoyant {
+	honest := *r
+	honest.misstate, honest.others, honest.halved = nil, 0, [2]time.Duration{}
+	honest.policies = slices.Clone(r.policies)
+	for i, p := range honest.policies {
+		honest.policies[i] = r.left(p)
+		honest.policies[i].Penalty = transporttest.NoPenalty
+	}
+	honest.rounding, honest.advertise, honest.retryAfter = transporttest.RoundDown, 0, 0
+	s := newServer(&loop{now: begins}, &honest, nil)
+	return &clairvoyant{api: s.api, row: r, now: begins}
+}
+
+// arrive lets a request of a user arrive at an instant or, if it would be refused
+// then, as soon as it is served.
+func (c *clairvoyant) arrive(at time.Time, user string) time.Time {
+	if at.After(c.now) {
+		c.now = at
+	}
+	for {
+		for len(c.holding) > 0 && !c.holding[0].until.After(c.now) {
+			h := heap.Pop(&c.holding).(hold)
+			h.what.Done()
+		}
+		d := c.api.Decide(c.now, requestOf(user))
+		if d.Served {
+			heap.Push(&c.holding, hold{c.now.Add(c.row.service), &d})
+			return c.now
+		}
+		wait, _ := strconv.Atoi(d.Header.Get("Retry-After")) // rounded down
+		c.now = c.now.Add(max(time.Duration(wait)*time.Second, step))
+	}
+}
+
+type hold struct {
+	until time.Time
+	what  *transporttest.Decision
+}
+
+type holding []hold
+
+func (h holding) Len() int           { return len(h) }
+func (h holding) Less(i, j int) bool { return h[i].until.Before(h[j].until) }
+func (h holding) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *holding) Push(x any)        { *h = append(*h, x.(hold)) }
+func (h *holding) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	*h = (*h)[:last]
+	return x
+}
+
+// work has workers do jobs that come at these times, and returns how long it took.
+func (c *clairvoyant) work(came []time.Duration, workers int, user string) time.Duration {
+	begin := begins.Add(c.row.into)
+	if workers == 0 {
+		workers = len(came)
+	}
+	if limit, ok := c.row.concurrent(); ok {
+		workers = min(workers, limit)
+	}
+	free := slices.Repeat([]time.Time{begin}, workers) // a queue: who leaves first is back first
+	for _, at := range came {
+		leaves := begin.Add(at)
+		if free[0].After(leaves) {
+			leaves = free[0]
+		}
+		arrived := c.arrive(leaves.Add(c.row.rtt/2), user)
+		free = append(free[1:], arrived.Add(c.row.service+c.row.rtt/2))
+	}
+	return free[len(free)-1].Sub(begin)
+}
+
+// No clairvoyant client is quicker than the bound, and one that takes what there is
+// as soon as it is there is hardly slower.
+func TestBound(t *testing.T) {
+	for _, r := range rows() {
+		if r.halved[1] > 0 || raced && r.policies[0].Quota > 100 {
+			continue // halved is TestBoundOfHalf
+		}
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			x := &run{loop: &loop{now: begins}, row: &r, rnd: source(1, r.name, "")}
+			arrivals := x.populate(contenders()[0], 1)
+			bound, each := x.bounds(arrivals)
+			if r.keyed() {
+				for i, u := range x.users[:4] {
+					took := newClairvoyant(&r).work(arrivals[i], u.workers, u.name)
+					near(t, each[i], took)
+				}
+				return
+			}
+			workers := 0
+			for _, u := range x.users {
+				workers += u.workers
+			}
+			all := slices.Concat(arrivals...)
+			slices.Sort(all)
+			near(t, bound, newClairvoyant(&r).work(all, workers, ""))
+		})
+	}
+}
+
+// near asserts that it took as long as the bound, but for the steps of a clairvoyant
+// and workers that are not there at the right moment.
+func near(t *testing.T, bound, took time.Duration) {
+	t.Helper()
+	require.Positive(t, bound)
+	assert.LessOrEqual(t, bound, took)
+	assert.Less(t, took.Seconds()/bound.Seconds(), 1.03, "%v, and the bound is %v", took, bound)
+}
+
+// A quota of 10 in 10 s that is half from 20 s to 40 s: 10, 10, 5, 5, 10.
+func TestBoundOfHalf(t *testing.T) {
+	r := &row{policies: aligned(10, 10*sec), halved: [2]time.Duration{20 * sec, 40 * sec}}
+	for n, want := range map[int64]time.Duration{
+		1: 0, 10: 0, 11: 10 * sec, 20: 10 * sec,
+		21: 20 * sec, 25: 20 * sec, 26: 30 * sec, 30: 30 * sec,
+		31: 40 * sec, 40: 40 * sec, 41: 50 * sec,
+	} {
+		assert.Equal(t, want, r.when(n), "the %dth", n)
+	}
+}
+
+// The bound of a few jobs, by hand.
+func TestBoundByHand(t *testing.T) {
+	at := func(ds ...time.Duration) []time.Duration { return ds }
+	for _, tt := range []struct {
+		name    string
+		row     row
+		came    []time.Duration
+		workers int
+		want    time.Duration
+	}{
+		{"one", row{policies: fixed(2, 10*sec), rtt: sec}, at(0), 1, sec},
+		{"one by one", row{policies: fixed(2, 10*sec), rtt: sec}, at(0, 0), 1, 2 * sec},
+		{"together", row{policies: fixed(2, 10*sec), rtt: sec}, at(0, 0), 2, sec},
+		{"the next window", row{policies: fixed(2, 10*sec), rtt: sec}, at(0, 0, 0), 2, 11 * sec},
+		{"two of it, one by one", row{policies: fixed(2, 10*sec), rtt: sec}, at(0, 0, 0, 0), 1, 12 * sec},
+		{"slow workers", row{policies: fixed(2, 10*sec), rtt: 8 * sec}, at(0, 0, 0, 0), 1, 32 * sec},
+		{"who come late", row{policies: fixed(2, 10*sec), rtt: sec}, at(0, 30*sec), 0, 31 * sec},
+		// The second leaves half a round trip before the window begins.
+		{"a present", row{policies: aligned(1, 10*sec), into: 4 * sec, rtt: sec}, at(0, 0), 2, 6*sec + sec/2},
+		{"a log", row{policies: slidingLog(2, 10*sec), rtt: sec}, at(0, 0, 0), 0, 11 * sec},
+		// At 10 s both of the first window count; at 15 s, one.
+		{"two buckets", row{policies: slidingWindow(2, 10*sec), rtt: sec}, at(0, 0, 0), 0, 15*sec + sec/2},
+		// In the second window they come at 13.3 s and 16.7 s, in the third at 20 s and 25 s.
+		{"two buckets, a third window", row{policies: slidingWindow(3, 10*sec), rtt: sec}, at(0, 0, 0, 0, 0, 0, 0), 0, 25*sec + sec/2},
+		{"a bucket", row{policies: bucket(1, 10*sec, 2), rtt: sec}, at(0, 0, 0), 0, 11 * sec},
+		{"gcra", row{policies: gcra(2, 10*sec, 0), rtt: sec}, at(0, 0, 0), 0, 11 * sec},
+		{"concurrency", row{policies: concurrency(2), rtt: sec, service: 2 * sec}, at(0, 0, 0), 50, 6 * sec},
+		{"two policies", row{policies: both(fixed(1, sec), fixed(2, 10*sec)), rtt: sec / 2}, at(0, 0, 0, 0), 0, 11*sec + sec/2},
+		{"what others leave", row{policies: fixed(3, 10*sec), others: 5 * sec, rtt: sec}, at(0, 0), 0, 11 * sec},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, tt.want, tt.row.bound(tt.came, tt.workers))
+		})
+	}
+}

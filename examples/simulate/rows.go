@@ -1,0 +1,232 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/headway-go/headway/transport/transporttest"
+)
+
+const (
+	ms  = time.Millisecond
+	sec = time.Second
+)
+
+const (
+	down    = transporttest.RoundDown
+	nearest = transporttest.RoundNearest
+)
+
+// rows are all experiments. What a row does not say is: the editor's draft,
+// seconds rounded up, a round trip of 50 ms, and one process.
+func rows() []row {
+	var all []row
+	for _, rs := range [][]row{kinds(), roundings(), distances(), dialects(), oddities(), demands(), shares()} {
+		all = append(all, rs...)
+	}
+	for i := range all {
+		if r := &all[i]; r.rtt == 0 {
+			r.rtt = 50 * ms
+		}
+	}
+	return all
+}
+
+// kinds are the kinds of servers, with short, middling and long windows.
+func kinds() []row {
+	return []row{
+		{name: "fixed 20/1s", policies: fixed(20, sec), demand: backlog(600, 50)},
+		{name: "fixed 100/10s", policies: fixed(100, 10*sec), demand: backlog(1000, 50)},
+		{name: "fixed 300/60s", policies: fixed(300, 60*sec), demand: backlog(1800, 50)},
+		{name: "aligned 20/1s", policies: aligned(20, sec), into: 300 * ms, demand: backlog(600, 50)},
+		{name: "aligned 100/10s", policies: aligned(100, 10*sec), into: 3300 * ms, demand: backlog(1000, 50)},
+		{name: "aligned 300/60s", policies: aligned(300, 60*sec), into: 47 * sec, demand: backlog(1800, 50)},
+		{name: "log 20/1s", policies: slidingLog(20, sec), demand: backlog(600, 50)},
+		{name: "log 100/10s", policies: slidingLog(100, 10*sec), demand: backlog(1000, 50)},
+		{name: "log 60/60s", policies: slidingLog(60, 60*sec), demand: backlog(600, 50)},
+		{name: "two buckets 20/1s", policies: slidingWindow(20, sec), into: 300 * ms, demand: backlog(600, 50)},
+		{name: "two buckets 100/10s", policies: slidingWindow(100, 10*sec), into: 3300 * ms, demand: backlog(1000, 50)},
+		{name: "two buckets 300/60s", policies: slidingWindow(300, 60*sec), into: 47 * sec, demand: backlog(1800, 50)},
+		{name: "bucket 10/1s burst 20", policies: bucket(10, sec, 20), demand: backlog(600, 50)},
+		{name: "bucket 100/10s", policies: bucket(100, 10*sec, 0), demand: backlog(1000, 50)},
+		{name: "bucket 300/60s burst 10", policies: bucket(300, 60*sec, 10), demand: backlog(1500, 50)},
+		{name: "gcra 20/1s", policies: gcra(20, sec, 0), demand: backlog(600, 50)},
+		{name: "gcra 20/10s", policies: gcra(20, 10*sec, 0), demand: backlog(200, 50)},
+		{name: "gcra 60/60s", policies: gcra(60, 60*sec, 0), demand: backlog(300, 50)},
+		{name: "gcra 10/1s burst 15", policies: gcra(10, sec, 15), demand: backlog(600, 50)},
+		{name: "concurrency 8", policies: concurrency(8), service: 100 * ms, demand: backlog(1000, 50)},
+		{name: "concurrency 8 slow", policies: concurrency(8), service: sec, demand: backlog(400, 50)},
+		{name: "concurrency 100", policies: concurrency(100), service: 50 * ms, demand: backlog(3000, 500)},
+	}
+}
+
+// roundings are what is lost with what whole seconds cannot say.
+func roundings() []row {
+	return []row{
+		{name: "fixed 20/1s down", policies: fixed(20, sec), rounding: down, demand: backlog(600, 50)},
+		{name: "fixed 20/1s nearest", policies: fixed(20, sec), rounding: nearest, demand: backlog(600, 50)},
+		{name: "fixed 20/1s down, no policy", policies: fixed(20, sec), rounding: down, advertise: transporttest.AdvertiseLimits, demand: backlog(600, 50)},
+		{name: "fixed 100/10s down", policies: fixed(100, 10*sec), rounding: down, demand: backlog(1000, 50)},
+		{name: "fixed 100/10s nearest", policies: fixed(100, 10*sec), rounding: nearest, demand: backlog(1000, 50)},
+		{name: "fixed 300/60s down", policies: fixed(300, 60*sec), rounding: down, demand: backlog(1800, 50)},
+		{name: "aligned 20/1s down", policies: aligned(20, sec), into: 300 * ms, rounding: down, demand: backlog(600, 50)},
+		{name: "aligned 100/10s down", policies: aligned(100, 10*sec), into: 3300 * ms, rounding: down, demand: backlog(1000, 50)},
+		{name: "aligned 100/10s nearest", policies: aligned(100, 10*sec), into: 3300 * ms, rounding: nearest, demand: backlog(1000, 50)},
+		{name: "log 60/60s down", policies: slidingLog(60, 60*sec), rounding: down, demand: backlog(600, 50)},
+		{name: "bucket 10/1s burst 20 down", policies: bucket(10, sec, 20), rounding: down, demand: backlog(600, 50)},
+		{name: "gcra 20/10s down", policies: gcra(20, 10*sec, 0), rounding: down, demand: backlog(200, 50)},
+	}
+}
+
+// distances are round trips, quick and slow.
+func distances() []row {
+	return []row{
+		{name: "fixed 20/1s, 5ms", policies: fixed(20, sec), rtt: 5 * ms, demand: backlog(600, 50)},
+		{name: "fixed 20/1s, 200ms", policies: fixed(20, sec), rtt: 200 * ms, demand: backlog(600, 50)},
+		{name: "aligned 20/1s, 5ms", policies: aligned(20, sec), into: 300 * ms, rtt: 5 * ms, demand: backlog(600, 50)},
+		{name: "aligned 20/1s, 200ms", policies: aligned(20, sec), into: 300 * ms, rtt: 200 * ms, demand: backlog(600, 50)},
+		{name: "fixed 100/10s, 200ms", policies: fixed(100, 10*sec), rtt: 200 * ms, demand: backlog(1000, 50)},
+		{name: "log 100/10s, 200ms", policies: slidingLog(100, 10*sec), rtt: 200 * ms, demand: backlog(1000, 50)},
+		{name: "bucket 10/1s burst 20, 200ms", policies: bucket(10, sec, 20), rtt: 200 * ms, demand: backlog(600, 50)},
+		{name: "gcra 20/1s, 200ms", policies: gcra(20, sec, 0), rtt: 200 * ms, demand: backlog(600, 50)},
+		{name: "fixed 20/1s, wild", policies: fixed(20, sec), wild: true, demand: backlog(600, 50)},
+		{name: "fixed 20/1s, 200ms, wild", policies: fixed(20, sec), rtt: 200 * ms, wild: true, demand: backlog(600, 50)},
+		{name: "aligned 100/10s, 200ms, wild", policies: aligned(100, 10*sec), into: 3300 * ms, rtt: 200 * ms, wild: true, demand: backlog(1000, 50)},
+		{name: "fixed 20/1s, dials", policies: fixed(20, sec), dials: true, demand: backlog(600, 50)},
+		{name: "fixed 100/10s, 200ms, dials", policies: fixed(100, 10*sec), rtt: 200 * ms, dials: true, demand: backlog(1000, 50)},
+		{name: "concurrency 8, 200ms", policies: concurrency(8), service: 100 * ms, rtt: 200 * ms, demand: backlog(600, 50)},
+	}
+}
+
+// dialects are the ways to say it.
+func dialects() []row {
+	const skew = 90 * sec
+	return []row{
+		{name: "fixed 100/10s, -09", policies: fixed(100, 10*sec), dialect: transporttest.Draft09, demand: backlog(1000, 50)},
+		{name: "fixed 100/10s, -07", policies: fixed(100, 10*sec), dialect: transporttest.Draft07, demand: backlog(1000, 50)},
+		{name: "fixed 100/10s, -06", policies: fixed(100, 10*sec), dialect: transporttest.Draft06, demand: backlog(1000, 50)},
+		{name: "fixed 100/10s, X", policies: fixed(100, 10*sec), dialect: transporttest.XRateLimit, skew: skew, demand: backlog(1000, 50)},
+		{name: "fixed 20/1s, X", policies: fixed(20, sec), dialect: transporttest.XRateLimit, skew: skew, demand: backlog(600, 50)},
+		{name: "aligned 300/60s, X", policies: aligned(300, 60*sec), into: 47 * sec, dialect: transporttest.XRateLimit, skew: -skew, demand: backlog(1800, 50)},
+		{name: "10/1s and 200/60s, -07", policies: both(fixed(10, sec), fixed(200, 60*sec)), dialect: transporttest.Draft07, demand: backlog(800, 50)},
+		{name: "fixed 100/10s, limits only", policies: fixed(100, 10*sec), advertise: transporttest.AdvertiseLimits, demand: backlog(1000, 50)},
+		{name: "fixed 100/10s, policies only", policies: fixed(100, 10*sec), advertise: transporttest.AdvertisePolicies, demand: backlog(1000, 50)},
+	}
+}
+
+// oddities are servers that change, punish, keep silent, lag or lie.
+func oddities() []row {
+	return []row{
+		{name: "10/1s and 200/60s", policies: both(fixed(10, sec), fixed(200, 60*sec)), demand: backlog(800, 50)},
+		{name: "bucket 5/1s and aligned 100/60s", policies: both(bucket(5, sec, 10), aligned(100, 60*sec)), into: 15 * sec, demand: backlog(500, 50)},
+		{name: "halves from 60s to 120s", policies: aligned(100, 10*sec), halved: [2]time.Duration{60 * sec, 120 * sec}, demand: backlog(1500, 50)},
+		{name: "counts refusals, log 20/1s", policies: penal(slidingLog(20, sec), transporttest.CountRefused, 0), demand: backlog(600, 50)},
+		{name: "counts refusals, log 100/10s", policies: penal(slidingLog(100, 10*sec), transporttest.CountRefused, 0), demand: backlog(1000, 50)},
+		{name: "block of 5s", policies: penal(fixed(100, 10*sec), transporttest.Block, 5*sec), demand: backlog(1000, 50)},
+		{name: "block of 5s, 1s windows", policies: penal(fixed(20, sec), transporttest.Block, 5*sec), demand: backlog(600, 50)},
+		{name: "block that doubles", policies: penal(fixed(100, 10*sec), transporttest.BlockLonger, 2*sec), demand: backlog(1000, 50)},
+		{name: "only Retry-After, 100/10s", policies: fixed(100, 10*sec), advertise: transporttest.AdvertiseNothing, demand: backlog(2000, 50)},
+		{name: "only Retry-After, 20/1s", policies: fixed(20, sec), advertise: transporttest.AdvertiseNothing, demand: backlog(1200, 50)},
+		{name: "only Retry-After, bucket 10/1s", policies: bucket(10, sec, 20), advertise: transporttest.AdvertiseNothing, demand: backlog(600, 50)},
+		{name: "says nothing at all, 100/10s", policies: fixed(100, 10*sec), advertise: transporttest.AdvertiseNothing, retryAfter: transporttest.NoRetryAfter, demand: backlog(1000, 50)},
+		{name: "a=0 now and then", policies: fixed(100, 10*sec), misstate: sometimesNothing, demand: backlog(1000, 50)},
+		{name: "a=0 always", policies: fixed(1000, sec), misstate: alwaysNothing, demand: backlog(200, 10)},
+		{name: "replicas that lag", policies: fixed(100, 10*sec), misstate: replicas, demand: backlog(1000, 50)},
+		{name: "figures mean headroom", policies: slidingLog(12, sec), misstate: headroom, demand: backlog(400, 50)},
+	}
+}
+
+// demands are other wishes than those of 50 workers who want far more than there is.
+func demands() []row {
+	return []row{
+		{name: "1 worker", policies: fixed(100, 10*sec), demand: backlog(1000, 1)},
+		{name: "5 workers", policies: fixed(100, 10*sec), demand: backlog(1000, 5)},
+		{name: "500 workers", policies: fixed(100, 10*sec), demand: backlog(2000, 500)},
+		{name: "500 workers, 20/1s", policies: fixed(20, sec), demand: backlog(1500, 500)},
+		{name: "a tenth of the quota", policies: fixed(100, 10*sec), demand: stream(200, sec)},
+		{name: "half the quota", policies: fixed(100, 10*sec), demand: stream(1000, 200*ms)},
+		{name: "half the quota, 20/1s", policies: fixed(20, sec), demand: stream(1000, 100*ms)},
+		{name: "half the quota, gcra", policies: gcra(20, sec, 0), demand: stream(1000, 100*ms)},
+		{name: "nine tenths of the quota", policies: aligned(100, 10*sec), demand: stream(1800, 111*ms)},
+		{name: "all of the quota", policies: fixed(100, 10*sec), demand: stream(2000, 100*ms)},
+		{name: "6/5 of the quota", policies: fixed(100, 10*sec), demand: stream(2000, 83*ms)},
+		{name: "bursts that fit", policies: fixed(100, 10*sec), demand: batches(1200, 60, 11*sec)},
+		{name: "bursts that do not", policies: fixed(100, 10*sec), demand: batches(1550, 150, 25*sec)},
+		{name: "600 of 700 in the hour", policies: fixed(700, time.Hour), demand: backlog(600, 10)},
+		{name: "800 of 700 in the hour", policies: fixed(700, time.Hour), demand: backlog(800, 50)},
+	}
+}
+
+// shares are quotas that are not one client's alone, and many quotas of one client.
+func shares() []row {
+	return []row{
+		{name: "8 processes", policies: fixed(100, 10*sec), processes: 8, demand: backlog(1000, 6)},
+		{name: "8 processes, aligned", policies: aligned(100, 10*sec), into: 3300 * ms, processes: 8, demand: backlog(1000, 6)},
+		{name: "8 processes, 20/1s", policies: fixed(20, sec), processes: 8, demand: backlog(200, 6)},
+		{name: "8 processes, bucket", policies: bucket(10, sec, 20), processes: 8, demand: backlog(100, 6)},
+		{name: "8 processes, half the quota", policies: fixed(100, 10*sec), processes: 8, demand: stream(125, 1600*ms)},
+		{name: "64 processes", policies: fixed(200, 10*sec), processes: 64, demand: backlog(125, 2)},
+		{name: "64 processes, 64/1s", policies: fixed(64, sec), processes: 64, demand: backlog(60, 2)},
+		{name: "others take 30 %", policies: fixed(100, 10*sec), others: 333 * ms, demand: backlog(1400, 50)},
+		{name: "others take 80 %", policies: fixed(100, 10*sec), others: 125 * ms, demand: backlog(400, 50)},
+		{name: "20 users, unequal demand", policies: perUser(fixed(20, 10*sec)), demand: unequal(20)},
+		{name: "20 users, one of them hot", policies: perUser(fixed(20, 10*sec)), demand: oneHot(20)},
+	}
+}
+
+// unequal is the demand of users of whom each wants a little more than the last.
+func unequal(users int) []demand {
+	var ds []demand
+	for i := range users {
+		ds = append(ds, demand{user: fmt.Sprint("user-", i), jobs: 10 * (i + 1), workers: 5})
+	}
+	return ds
+}
+
+// oneHot is one user with a backlog, and others who want little.
+func oneHot(users int) []demand {
+	ds := []demand{{user: "hot", jobs: 300, workers: 50}}
+	for i := range users - 1 {
+		ds = append(ds, demand{user: fmt.Sprint("light-", i), jobs: 30, every: 4 * sec})
+	}
+	return ds
+}
+
+// sometimesNothing says of one request in twenty that nothing is left.
+func sometimesNothing(_ *loop, rnd *rand.Rand) misstatement {
+	return func(_ string, available int64, window time.Duration) (int64, time.Duration) {
+		if rnd.IntN(20) == 0 {
+			return 0, window
+		}
+		return available, window
+	}
+}
+
+// alwaysNothing says so whatever is left.
+func alwaysNothing(*loop, *rand.Rand) misstatement {
+	return func(_ string, _ int64, window time.Duration) (int64, time.Duration) { return 0, window }
+}
+
+// replicas are three servers in front of one count. Each looks at it twice a
+// second, and takes off in between what it has served itself.
+func replicas(l *loop, rnd *rand.Rand) misstatement {
+	var next [3]time.Time
+	var seen [3]int64
+	return func(_ string, available int64, window time.Duration) (int64, time.Duration) {
+		i := rnd.IntN(3)
+		seen[i] = max(seen[i]-1, 0)
+		if !l.now.Before(next[i]) {
+			next[i], seen[i] = l.now.Add(sec/2), available
+		}
+		return seen[i], window
+	}
+}
+
+// headroom is the difference between the rate allowed and the rate of late, and
+// one at least, as in the draft's appendix on fields in use.
+func headroom(*loop, *rand.Rand) misstatement {
+	return func(_ string, available int64, _ time.Duration) (int64, time.Duration) {
+		return max(available, 1), sec
+	}
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/transport/transporttest"
+)
+
+// rowCalled is the row of that name.
+func rowCalled(t testing.TB, name string) *row {
+	t.Helper()
+	rs := rows()
+	i := slices.IndexFunc(rs, func(r row) bool { return r.name == name })
+	require.GreaterOrEqual(t, i, 0, name)
+	return &rs[i]
+}
+
+// A seed gives the same score to the last digit, however many rows are played beside
+// it; another seed gives another.
+func TestSameSeedSameScore(t *testing.T) {
+	var rs []row
+	for _, name := range []string{"8 processes, 20/1s", "replicas that lag", "concurrency 8", "20 users, one of them hot", "others take 30 %"} {
+		rs = append(rs, *rowCalled(t, name))
+	}
+	first := playAll(rs, contenders(), 1, 1)
+	assert.Equal(t, first, playAll(rs, contenders(), 1, 1))
+	for i, other := range playAll(rs, contenders(), 2, 1) {
+		for k := range other {
+			assert.NotEqual(t, first[i][k], other[k], "%s, %s", rs[i].name, contenders()[k].name)
+		}
+	}
+}
+
+func TestRowsHaveNamesOfTheirOwn(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, r := range rows() {
+		assert.False(t, seen[r.name], r.name)
+		seen[r.name] = true
+	}
+}
+
+// A scripted strategy lets one go in the first second, and two in each other.
+type scripted struct {
+	second time.Time
+	left   int
+	seen   []string
+}
+
+func (s *scripted) admit(now time.Time, j *job) (time.Duration, bool) {
+	if second := now.Truncate(sec); !second.Equal(s.second) {
+		s.second, s.left = second, 2
+	}
+	if s.left == 0 {
+		return s.second.Add(sec).Sub(now), false
+	}
+	s.left--
+	s.seen = append(s.seen, fmt.Sprint(j.asked.Sub(begins), " ", now.Sub(begins)))
+	return 0, true
+}
+
+func (s *scripted) settle(time.Time, *job, transporttest.Decision) time.Duration { return 0 }
+
+// Whoever came first goes first, and at the instant that the strategy named.
+func TestLine(t *testing.T) {
+	s := &scripted{second: begins, left: 1}
+	c := contender{name: "scripted", make: func(*row, *rand.Rand) strategy { return s }}
+	r := &row{name: "line", policies: fixed(100, sec), rtt: 0, demand: batches(6, 2, 400*ms)}
+	got := play(r, c, 1)
+	assert.Equal(t, []string{"0s 0s", "0s 1s", "400ms 1s", "400ms 2s", "800ms 2s", "800ms 3s"}, s.seen)
+	assert.Equal(t, done, got.end)
+	assert.Equal(t, 3*sec, got.taken)
+	assert.Equal(t, sec, got.median)
+	assert.Equal(t, 2200*ms, got.worst)
+	assert.Equal(t, 2, got.burst)
+}
+
+// A job that is refused is sent again when the strategy says so, at the end of the
+// line, and until it is served. What left before anything was heard counts apart.
+func TestRefused(t *testing.T) {
+	c := contender{name: "pray", make: func(*row, *rand.Rand) strategy { return praying{} }}
+	r := &row{name: "refused", policies: fixed(3, 10*sec), rtt: 0, demand: backlog(6, 4)}
+	got := play(r, c, 1)
+	// Of four, one is refused. The next two wait for it in vain, too, and all three
+	// ask again every second until the window is over.
+	assert.Equal(t, score{
+		end: done, bound: 10 * sec, taken: 10 * sec, served: 6,
+		refused: 29, wave: 1, median: 0, worst: 10 * sec, burst: 6, fair: 1,
+	}, got)
+	assert.Equal(t, 29*sec, got.cost())
+	assert.InDelta(t, 100*29.0/6, got.refusals(), 1e-9)
+	assert.Equal(t, 1.0, got.goodput())
+}
+
+// A strategy that lets nobody go and never looks again is found out, and one that is
+// refused for ever.
+func TestNeverDone(t *testing.T) {
+	r := &row{name: "never", policies: fixed(1, sec), rtt: 100 * ms, demand: backlog(3, 3)}
+	halt := contender{make: func(*row, *rand.Rand) strategy { return &told{permits: 0} }}
+	assert.Equal(t, stuck, play(r, halt, 1).end)
+
+	r.policies = penal(r.policies, transporttest.Block, time.Minute)
+	pray := contender{make: func(*row, *rand.Rand) strategy { return praying{} }}
+	assert.Equal(t, late, play(r, pray, 1).end)
+
+	// The bound is an hour; the patience is with 60 requests.
+	r.policies = fixed(2, time.Hour)
+	got := play(r, pray, 1)
+	assert.Equal(t, late, got.end)
+	assert.InDelta(t, time.Minute, got.taken, float64(10*sec))
+}
+
+// Who waits longer after each refusal is refused seven times in 100 s.
+func TestRefusalsOfAJob(t *testing.T) {
+	r := &row{name: "refusals", policies: fixed(1, 100*sec), advertise: transporttest.AdvertiseNothing, retryAfter: transporttest.NoRetryAfter, demand: backlog(2, 1)}
+	got := play(r, contender{make: func(_ *row, rnd *rand.Rand) strategy { return &retrying{rnd} }}, 1)
+	assert.Equal(t, 7, got.refused)
+	assert.Greater(t, got.taken, 127*sec)
+}
+
+// Nothing is won by being quicker than a client that leaves others their part.
+func TestCost(t *testing.T) {
+	s := score{bound: 3 * sec, taken: 5 * sec, refused: 4, wave: 7}
+	assert.Equal(t, 6*sec, s.cost())
+	s.taken = sec
+	assert.Equal(t, 4*sec, s.cost())
+}
+
+// Round trips take what the row says in the mean, and overtake each other.
+func TestHalf(t *testing.T) {
+	for wild, least := range map[bool]time.Duration{false: 900 * ms, true: 500 * ms} {
+		rnd := source(1, "", "")
+		r := &row{rtt: 2 * sec, wild: wild}
+		var sum, shortest, longest time.Duration = 0, time.Hour, 0
+		for range 10_000 {
+			d := r.half(rnd)
+			sum += d
+			shortest, longest = min(shortest, d), max(longest, d)
+		}
+		assert.InDelta(t, 1, sum.Seconds()/10_000, 0.02)
+		assert.GreaterOrEqual(t, shortest, least)
+		assert.Less(t, shortest, least+5*ms)
+		assert.Greater(t, longest, least+6*(sec-least))
+	}
+}
+
+// Who has no idle connection dials, which takes two round trips.
+func TestDial(t *testing.T) {
+	x := newRun(&row{name: "dial", policies: fixed(100, sec), rtt: sec, dials: true, demand: backlog(4, 2)}, contenders()[1], 1)
+	p := x.users[0].process
+	for i, want := range []time.Duration{2 * sec, 2 * sec, 0, 2 * sec} {
+		if i == 2 {
+			p.inflight--
+		}
+		assert.Equal(t, want, p.dial())
+	}
+	x = newRun(rowCalled(t, "fixed 20/1s"), contenders()[1], 1)
+	assert.Zero(t, x.users[0].process.dial())
+
+	// Of three jobs one after the other, the first dials.
+	r := &row{name: "dial", policies: fixed(100, sec), rtt: sec, dials: true, demand: backlog(3, 1)}
+	praying := contender{make: func(*row, *rand.Rand) strategy { return praying{} }}
+	assert.InDelta(t, 5, play(r, praying, 1).taken.Seconds(), 0.5)
+}
+
+func TestPercentile(t *testing.T) {
+	var ds []time.Duration
+	for i := range 200 {
+		ds = append(ds, time.Duration(i+1))
+	}
+	assert.Equal(t, time.Duration(100), percentile(ds, 50))
+	assert.Equal(t, time.Duration(198), percentile(ds, 99))
+	assert.Equal(t, time.Duration(1), percentile(ds[:1], 99))
+	assert.Zero(t, percentile(nil, 50))
+}
+
+func TestJain(t *testing.T) {
+	assert.InDelta(t, 1, jain([]float64{0.3, 0.3, 0.3}), 1e-9)
+	assert.InDelta(t, 0.25, jain([]float64{0, 7, 0, 0}), 1e-9)
+	assert.InDelta(t, 0.9, jain([]float64{1, 2}), 1e-9)
+	assert.InDelta(t, 1, jain([]float64{0, 0}), 1e-9)
+}
+
+// Only the delay of those who want little counts beside a crawler; a crawler's does
+// where there are only crawlers.
+func TestWhoseDelayCounts(t *testing.T) {
+	x := newRun(rowCalled(t, "20 users, one of them hot"), contenders()[1], 1)
+	x.finish(&job{user: x.users[0], sent: begins.Add(sec), asked: begins})
+	x.finish(&job{user: x.users[1], sent: begins.Add(sec), asked: begins})
+	assert.Len(t, x.held, 1)
+	x = newRun(rowCalled(t, "1 worker"), contenders()[1], 1)
+	x.finish(&job{user: x.users[0], sent: begins.Add(sec), asked: begins})
+	assert.Len(t, x.held, 1)
+}
+
+// Who is fair leaves others what they ask for: that is in the index, too.
+func TestFairnessToOthers(t *testing.T) {
+	x := newRun(rowCalled(t, "others take 30 %"), contenders()[0], 1)
+	x.users[0].counts.Served, x.users[0].over = 1, begins.Add(x.each[0])
+	x.server.theirs = transporttest.Counts{Served: 1, Refused: 3}
+	assert.InDelta(t, (1.25*1.25)/(2*(1+1.0/16)), x.fairness(), 1e-9)
+}

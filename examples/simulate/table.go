@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// writeTable writes the scores of the contenders in each row: all columns of ours,
+// and beside the first of ours, goodput and refusals of the others. With full, all
+// columns of all.
+func writeTable(w io.Writer, cs []contender, rows []row, scores [][]score, full bool) {
+	width := 0
+	for _, r := range rows {
+		width = max(width, len(r.name))
+	}
+	head := fmt.Sprintf("%-*s %-9s %s", width, "", "", scoreHead)
+	for _, c := range cs {
+		if !c.ours && !full {
+			head += fmt.Sprintf(" | %-13s", c.name)
+		}
+	}
+	fmt.Fprintln(w, strings.TrimRight(head, " "))
+	for i, r := range rows {
+		name, others := r.name, ""
+		for k, c := range cs {
+			if !c.ours && !full {
+				others += " | " + scores[i][k].brief()
+			}
+		}
+		for k, c := range cs {
+			if c.ours || full {
+				line := fmt.Sprintf("%-*s %-9s %s%s", width, name, c.name, scores[i][k].line(), others)
+				fmt.Fprintln(w, strings.TrimRight(line, " "))
+				name, others = "", ""
+			}
+		}
+	}
+	writeSummary(w, cs, rows, scores)
+}
+
+// What a strategy should reach in every row.
+const (
+	goodGoodput  = 0.97
+	goodRefusals = 0.5 // percent
+)
+
+// writeSummary writes in how many rows the contenders are good, and where the first
+// of ours costs more than another of ours, by more than a hundredth of the time.
+func writeSummary(w io.Writer, cs []contender, rows []row, scores [][]score) {
+	fmt.Fprintf(w, "\ngoodput ≥ %v and refused ≤ %v%%, in rows of %d:", goodGoodput, goodRefusals, len(rows))
+	for k, c := range cs {
+		n := 0
+		for i := range rows {
+			if s := &scores[i][k]; s.end == done && s.goodput() >= goodGoodput && s.refusals() <= goodRefusals {
+				n++
+			}
+		}
+		fmt.Fprintf(w, " %s %d", c.name, n)
+	}
+	fmt.Fprintln(w)
+	first := slices.IndexFunc(cs, func(c contender) bool { return c.ours })
+	for k, c := range cs {
+		if !c.ours || k == first {
+			continue
+		}
+		for i, r := range rows {
+			if more := scores[i][first].cost() - scores[i][k].cost(); more > scores[i][k].bound/100 {
+				fmt.Fprintf(w, "%s costs %s more than %s: %s\n", cs[first].name, short(more), c.name, r.name)
+			}
+		}
+	}
+}
+
+const scoreHead = "goodput refused  wave  median     p99 burst fair    cost"
+
+// line is all columns of a score.
+func (s *score) line() string {
+	return fmt.Sprintf("%s %6.2f%% %5d %7s %7s %5d %4.2f %7s", s.success(), s.refusals(), s.wave,
+		short(s.median), short(s.worst), s.burst, s.fair, short(s.cost()))
+}
+
+// brief is goodput and refusals.
+func (s *score) brief() string {
+	return fmt.Sprintf("%s %4.0f%%", s.success(), s.refusals())
+}
+
+// success is the goodput, or why there is none.
+func (s *score) success() string {
+	switch s.end {
+	case late:
+		return "   late"
+	case stuck:
+		return "  stuck"
+	}
+	return fmt.Sprintf("%7.3f", s.goodput())
+}
+
+// short is a duration in three digits or so.
+func short(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-" + short(-d)
+	case d < time.Millisecond:
+		return "0"
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Round(time.Millisecond)/time.Millisecond)
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%.1fm", d.Minutes())
+	}
+	return fmt.Sprintf("%.1fh", d.Hours())
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Ours stand in lines of their own, the others beside the first; what the first costs
+// more than another of ours is said.
+func TestWriteTable(t *testing.T) {
+	cs := []contender{{name: "new", ours: true}, {name: "retry"}, {name: "plain", ours: true}}
+	rs := []row{{name: "a row"}, {name: "another"}}
+	good := score{bound: 97 * sec, taken: 100 * sec, served: 1000, refused: 5, wave: 3, median: 20 * ms, worst: 2 * time.Minute, burst: 7, fair: 0.5}
+	slow := score{bound: 100 * sec, taken: 200 * sec, served: 1000}
+	late := score{end: late, bound: sec, taken: 2 * time.Hour, served: 1, refused: 20}
+	better := good
+	better.refused, better.taken = 4, better.taken+1500*ms // costs half a second more: no matter
+	var b strings.Builder
+	writeTable(&b, cs, rs, [][]score{{slow, late, good}, {better, slow, good}}, false)
+	assert.Equal(t, strings.TrimPrefix(`
+                  goodput refused  wave  median     p99 burst fair    cost | retry
+a row   new         0.500   0.00%     0       0       0     0 0.00    1.7m |    late 2000%
+        plain       0.970   0.50%     3    20ms    2.0m     7 0.50    8.0s
+another new         0.956   0.40%     3    20ms    2.0m     7 0.50    8.5s |   0.500    0%
+        plain       0.970   0.50%     3    20ms    2.0m     7 0.50    8.0s
+
+goodput ≥ 0.97 and refused ≤ 0.5%, in rows of 2: new 0 retry 0 plain 2
+new costs 1.5m more than plain: a row
+`, "\n"), b.String())
+
+	b.Reset()
+	writeTable(&b, cs, rs[:1], [][]score{{slow, late, good}}, true)
+	assert.Equal(t, strings.TrimPrefix(`
+                goodput refused  wave  median     p99 burst fair    cost
+a row new         0.500   0.00%     0       0       0     0 0.00    1.7m
+      retry        late 2000.00%     0       0       0     0 0.00    2.0h
+      plain       0.970   0.50%     3    20ms    2.0m     7 0.50    8.0s
+
+goodput ≥ 0.97 and refused ≤ 0.5%, in rows of 1: new 0 retry 0 plain 1
+new costs 1.5m more than plain: a row
+`, "\n"), b.String())
+}
+
+func TestShort(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0", 999_999: "0", ms: "1ms", 1500 * ms: "1.5s", 59 * sec: "59.0s", 90 * sec: "1.5m", 90 * time.Minute: "1.5h", -2 * sec: "-2.0s",
+	} {
+		assert.Equal(t, want, short(d))
+	}
+}
+
+// Of several seeds, the score of the median cost counts.
+func TestPlayMedian(t *testing.T) {
+	r, c := rowCalled(t, "8 processes, bucket"), contenders()[0]
+	all := []score{play(r, c, 5), play(r, c, 6), play(r, c, 7)}
+	got := playMedian(r, c, 5, 3)
+	assert.Contains(t, all, got)
+	cheaper := 0
+	for _, s := range all {
+		if s.cost() < got.cost() {
+			cheaper++
+		}
+	}
+	assert.Equal(t, 1, cheaper)
+	assert.Equal(t, all[0], playMedian(r, c, 5, 1))
+}
