@@ -170,3 +170,77 @@ func ExampleFormatLimits() {
 	// Output:
 	// "api";a=99;w=60;pk=:R0VUH2FsaWNl: <nil>
 }
+
+// Retry-After is a delay or a date, which counts from the Date of the response.
+func ExampleRetryAfter() {
+	for _, value := range []string{"120", "Mon, 05 Aug 2019 09:29:00 GMT", "1564997340", "soon"} {
+		h := http.Header{"Date": {"Mon, 05 Aug 2019 09:27:00 GMT"}, "Retry-After": {value}}
+		d, ok, ignored := parse.RetryAfter(h, time.Now(), parse.Caps{})
+		fmt.Println(d, ok, ignored)
+	}
+	// Output:
+	// 2m0s true []
+	// 2m0s true []
+	// 2m0s true []
+	// 0s false [parse: malformed field value (Retry-After, item 0)]
+}
+
+// A declaration names the dimensions that a policy's quota is divided by.
+func ExampleDeclarations() {
+	h := http.Header{"Ratelimit-Partition": {`"api";user_id;method=GET, "site"`}}
+	declarations, _ := parse.Declarations(h, parse.Caps{})
+	for _, d := range declarations {
+		fmt.Println(d.Policy, len(d.Dimensions))
+		for _, dim := range d.Dimensions {
+			fmt.Printf("- %s %v %q\n", dim.Name, dim.Kind, dim.Literal)
+		}
+	}
+	// Output:
+	// api 2
+	// - method literal "GET"
+	// - user_id varies ""
+	// site 0
+}
+
+// What comes from a cache says nothing current.
+func ExampleCached() {
+	for _, h := range []http.Header{
+		{"Age": {"12"}},
+		{"Cache-Status": {`edge; hit; ttl=30, origin-shield; fwd=miss`}},
+		{"X-From-Cache": {"1"}},
+		{"Age": {"0"}, "Cache-Status": {"edge; fwd=uri-miss"}},
+	} {
+		fmt.Println(parse.Cached(h))
+	}
+	// Output:
+	// true
+	// true
+	// true
+	// false
+}
+
+// In Caps zero means the default, and a negative number no bound.
+func ExampleCaps() {
+	h := http.Header{"Ratelimit-Policy": {`"epoch";q=10;w=3155760000`}} // a century
+	for _, caps := range []parse.Caps{{}, {Window: -1}} {
+		policies, ignored := parse.Policies(h, caps)
+		fmt.Println(policies[0].Window.Round(time.Hour), ignored)
+	}
+	// Output:
+	// 0s [parse: above a safety cap (RateLimit-Policy, item 0, parameter w)]
+	// 876600h0m0s []
+}
+
+// What can be written is read as it was.
+func ExampleFormatPolicies() {
+	value, err := parse.FormatPolicies([]parse.Policy{
+		{Name: "burst", Quota: 100, Window: time.Minute},
+		{Name: "upload", Quota: 1_000_000, Unit: "content-bytes", Key: "alice", HasKey: true},
+	})
+	fmt.Println(value, err)
+	policies, _ := parse.Policies(http.Header{"Ratelimit-Policy": {value}}, parse.Caps{})
+	fmt.Printf("%+v\n", policies[1])
+	// Output:
+	// "burst";q=100;w=60, "upload";q=1000000;qu="content-bytes";pk=:YWxpY2U=: <nil>
+	// {Name:upload Quota:1000000 Unit:content-bytes Window:0s Key:alice HasKey:true}
+}
