@@ -288,3 +288,42 @@ func ExampleKeyedOptions() {
 	// carol quota: too many keys in use
 	// carol <nil> 2
 }
+
+// Close refuses everybody, who waits and who comes; work that has begun may end.
+func ExampleLimiter_close() {
+	limiter := must(quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1}))
+	lease := must(limiter.TryAcquire(1))
+	limiter.Close()
+	_, err := limiter.Acquire(context.Background(), 1)
+	fmt.Println(errors.Is(err, quota.ErrClosed))
+	lease.Release()
+	// Output: true
+}
+
+// Stats are for a page that shows them, and work after Close, too.
+func ExampleStats() {
+	limiter := must(quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1}))
+	lease := must(limiter.TryAcquire(1))
+	_, _ = limiter.TryAcquire(1)
+	s := limiter.Stats()
+	fmt.Println(s.Available, "free,", s.Queued, "in line,", s.Granted, "granted,", s.Refused, "refused")
+	fmt.Println("idle:", !s.IdleSince.IsZero())
+	lease.Release()
+	fmt.Println("idle:", !limiter.Stats().IdleSince.IsZero())
+	// Output:
+	// 0 free, 0 in line, 1 granted, 1 refused
+	// idle: false
+	// idle: true
+}
+
+// A Channel without a Limiter is bounded by its buffer alone.
+func ExampleChannelOptions() {
+	jobs := must(quota.NewChannel(quota.ChannelOptions[string]{Buffer: 2}))
+	for _, job := range []string{"a", "b", "c"} {
+		fmt.Println(job, jobs.TrySend(job) == nil, jobs.Len())
+	}
+	// Output:
+	// a true 1
+	// b true 2
+	// c false 2
+}

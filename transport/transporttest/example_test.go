@@ -171,3 +171,23 @@ func ExampleTransport() {
 	// 200 OK true
 	// GET /items?page=2 for api.example
 }
+
+// A refusal says when to come back in one form or another, or not at all.
+func ExampleAPI_retryAfter() {
+	for _, form := range []transporttest.RetryAfterForm{
+		transporttest.RetryAfterSeconds, transporttest.RetryAfterDate, transporttest.NoRetryAfter,
+	} {
+		api := &transporttest.API{
+			Policies:   []transporttest.Policy{{Name: "api", Quota: 1, Window: time.Minute}},
+			RetryAfter: form,
+		}
+		now := time.Date(2026, time.April, 20, 12, 0, 0, 0, time.UTC)
+		req := httptest.NewRequest("GET", "http://api.example/", nil)
+		api.Decide(now, req)
+		fmt.Printf("%q\n", api.Decide(now, req).Header.Values("Retry-After"))
+	}
+	// Output:
+	// ["60"]
+	// ["Mon, 20 Apr 2026 12:01:00 GMT"]
+	// []
+}
