@@ -13,9 +13,8 @@ import (
 // asking the Shaper: it costs no quota, and does not stand in line for it.
 func cacheAboveShaper(base http.RoundTripper, trace *transport.Trace) http.RoundTripper {
 	return &httpcache.Transport{
-		Transport:           &transport.Shaper{Base: base, Trace: trace},
-		Cache:               &memory{},
-		MarkCachedResponses: true,
+		Transport: &transport.Shaper{Base: base, Trace: trace},
+		Cache:     &memory{},
 	}
 }
 

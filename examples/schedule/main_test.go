@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
@@ -54,4 +56,26 @@ func TestWrite(t *testing.T) {
 	write(&out, a, b)
 	assert.Contains(t, out.String(), "with Check  aaaaabbbbccccdd·····aaaaa···············aa\n")
 	assert.Contains(t, out.String(), "worth coming back in 24h0m0s.\n")
+}
+
+// Where nothing can go, the worker sleeps until the first thing can, whoever it is
+// for.
+func TestSoonest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const url = "http://api.example"
+		shaper := &transport.Shaper{Base: &transporttest.Transport{Handler: newAPI()}}
+		w := &worker{client: &http.Client{Transport: shaper}, shaper: shaper, jobs: jobs(url)}
+		alice, bob := w.jobs[0], w.jobs[12]
+		began := time.Now()
+		for range 5 {
+			require.NoError(t, w.do(alice))
+		}
+		time.Sleep(time.Second)
+		for range 5 {
+			require.NoError(t, w.do(bob))
+		}
+		w.jobs = []*http.Request{bob, alice}
+		assert.Equal(t, 1, whatCanGo(w))
+		assert.Equal(t, 2*time.Second+time.Millisecond, time.Since(began))
+	})
 }
