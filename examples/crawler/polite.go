@@ -25,7 +25,8 @@ func polite(delays func(host string) time.Duration) func(*http.Request) quota.Li
 		panic(err) // the options are constants
 	}
 	// A limiter is made when a host is first asked for a page, which is when its
-	// robots.txt has been read, and forgotten when it has been idle.
+	// robots.txt has been read, and forgotten when it has been idle. (So the overall
+	// limit is no part of it: with that in use, no host would ever be idle.)
 	hosts := quota.NewKeyed(func(host string) (quota.Limiter, error) {
 		rate, err := quota.NewTokenBucket(quota.TokenBucketOptions{
 			Permits: 1, PerPeriod: 1, Period: max(delays(host), delay),
@@ -37,14 +38,18 @@ func polite(delays func(host string) time.Duration) func(*http.Request) quota.Li
 		if err != nil {
 			return nil, err
 		}
-		return quota.NewChain(rate, atOnce, all)
+		return quota.NewChain(rate, atOnce)
 	}, quota.KeyedOptions{})
+	ofHost := quota.By(hosts, func(r *http.Request) string { return r.URL.Host })
 
-	page := quota.By(hosts, func(r *http.Request) string { return r.URL.Host })
 	return func(r *http.Request) quota.Limiter {
 		if r.URL.Path == robotsPath {
 			return all // there is one for each host, and no limiter before it
 		}
-		return page(r)
+		both, err := quota.NewChain(ofHost(r), all)
+		if err != nil {
+			panic(err) // neither is nil
+		}
+		return both
 	}
 }
