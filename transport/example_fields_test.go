@@ -108,7 +108,7 @@ func ExampleShaper_like() {
 	// refused: max delay
 }
 
-// A request for many things costs as many units.
+// A request for many things costs as many units, which this server does not say.
 func ExampleShaper_cost() {
 	items := func(r *http.Request) int64 {
 		n, _ := strconv.ParseInt(r.Header.Get("X-Items"), 10, 64)
@@ -116,6 +116,7 @@ func ExampleShaper_cost() {
 	}
 	api := &transporttest.API{
 		Policies: []transporttest.Policy{{Name: "items", Quota: 100, Window: time.Hour}},
+		Dialect:  transporttest.Draft09,
 		Cost:     items,
 	}
 	shaper := &transport.Shaper{
