@@ -25,9 +25,10 @@
 // like a number of seconds (see parse.ResetKind): before a test of an API that sends
 // Unix times, sleep for a quarter of a century.
 //
-// Behind an httptest.Server the same API is reached over a network.
-// [API.Decide] is its arithmetic without HTTP's machinery: it takes the time as
-// an argument, never waits, and starts no goroutine.
+// Behind an httptest.Server the same API is reached over a network, but not in a
+// bubble: whoever waits for a network keeps its time from passing. [API.Decide] is
+// its arithmetic without HTTP's machinery: it takes the time as an argument, never
+// waits, and starts no goroutine.
 //
 // It follows the editor's draft of April 2026 of "RateLimit header fields for
 // HTTP" (draft-ietf-httpapi-ratelimit-headers), whose sections the comments cite
