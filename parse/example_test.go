@@ -1,6 +1,7 @@
 package parse_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -169,4 +170,184 @@ func ExampleFormatLimits() {
 	fmt.Println(value, err)
 	// Output:
 	// "api";a=99;w=60;pk=:R0VUH2FsaWNl: <nil>
+}
+
+// Retry-After is a delay or a date, which counts from the Date of the response.
+func ExampleRetryAfter() {
+	for _, value := range []string{"120", "Mon, 05 Aug 2019 09:29:00 GMT", "1564997340", "soon"} {
+		h := http.Header{"Date": {"Mon, 05 Aug 2019 09:27:00 GMT"}, "Retry-After": {value}}
+		d, ok, ignored := parse.RetryAfter(h, time.Now(), parse.Caps{})
+		fmt.Println(d, ok, ignored)
+	}
+	// Output:
+	// 2m0s true []
+	// 2m0s true []
+	// 2m0s true []
+	// 0s false [parse: malformed field value (Retry-After, item 0)]
+}
+
+// A declaration names the dimensions that a policy's quota is divided by.
+func ExampleDeclarations() {
+	h := http.Header{"Ratelimit-Partition": {`"api";user_id;method=GET, "site"`}}
+	declarations, _ := parse.Declarations(h, parse.Caps{})
+	for _, d := range declarations {
+		fmt.Println(d.Policy, len(d.Dimensions))
+		for _, dim := range d.Dimensions {
+			fmt.Printf("- %s %v %q\n", dim.Name, dim.Kind, dim.Literal)
+		}
+	}
+	// Output:
+	// api 2
+	// - method literal "GET"
+	// - user_id varies ""
+	// site 0
+}
+
+// What comes from a cache says nothing current.
+func ExampleCached() {
+	for _, h := range []http.Header{
+		{"Age": {"12"}},
+		{"Cache-Status": {`edge; hit; ttl=30, origin-shield; fwd=miss`}},
+		{"X-From-Cache": {"1"}},
+		{"Age": {"0"}, "Cache-Status": {"edge; fwd=uri-miss"}},
+	} {
+		fmt.Println(parse.Cached(h))
+	}
+	// Output:
+	// true
+	// true
+	// true
+	// false
+}
+
+// In Caps zero means the default, and a negative number no bound.
+func ExampleCaps() {
+	h := http.Header{"Ratelimit-Policy": {`"epoch";q=10;w=3155760000`}} // a century
+	for _, caps := range []parse.Caps{{}, {Window: -1}} {
+		policies, ignored := parse.Policies(h, caps)
+		fmt.Println(policies[0].Window.Round(time.Hour), ignored)
+	}
+	// Output:
+	// 0s [parse: above a safety cap (RateLimit-Policy, item 0, parameter w)]
+	// 876600h0m0s []
+}
+
+// What can be written is read as it was.
+func ExampleFormatPolicies() {
+	value, err := parse.FormatPolicies([]parse.Policy{
+		{Name: "burst", Quota: 100, Window: time.Minute},
+		{Name: "upload", Quota: 1_000_000, Unit: "content-bytes", Key: "alice", HasKey: true},
+	})
+	fmt.Println(value, err)
+	policies, _ := parse.Policies(http.Header{"Ratelimit-Policy": {value}}, parse.Caps{})
+	fmt.Printf("%+v\n", policies[1])
+	// Output:
+	// "burst";q=100;w=60, "upload";q=1000000;qu="content-bytes";pk=:YWxpY2U=: <nil>
+	// {Name:upload Quota:1000000 Unit:content-bytes Window:0s Key:alice HasKey:true}
+}
+
+// A row says what fields mean that do not say it themselves.
+func ExampleVendor_fields() {
+	r := parse.Reader{Vendors: []parse.Vendor{
+		{
+			// "X-Calls: 32/40", a bucket that leaks one call after the other.
+			Name: "Leaky", Sign: "X-Leaky", Summary: []string{"X-Calls"}, Reset: []string{"X-Full-In"},
+			ResetIn: parse.DeltaSeconds, Refills: true,
+		},
+		{
+			// What is used instead of what is left; a day, unless a field says otherwise.
+			Name: "Used", Limit: []string{"X-Quota"}, Used: []string{"X-Quota-Used"},
+			Unit: "content-bytes", Every: 24 * time.Hour, Window: []string{"X-Quota-Per"},
+		},
+		{
+			// All accounts in one field.
+			Name: "Counts", Counts: []string{"X-Left"},
+		},
+	}}
+	for _, h := range []http.Header{
+		{"X-Leaky": {"yes"}, "X-Calls": {"32/40"}, "X-Full-In": {"16"}},
+		{"X-Quota": {"1000"}, "X-Quota-Used": {"400"}},
+		{"X-Quota": {"1000"}, "X-Quota-Used": {"400"}, "X-Quota-Per": {"3600"}},
+		{"X-Left": {"read;90,write;9"}},
+	} {
+		got := r.Read("api.example", 200, h, time.Now())
+		for _, p := range got.Policies {
+			fmt.Printf("%s: %d %s", got.Vendor, p.Quota, p.Unit)
+			if p.Window > 0 {
+				fmt.Printf(" in %v", p.Window)
+			}
+			fmt.Println()
+		}
+		for _, l := range got.Limits {
+			fmt.Printf("%s: %q has %d left", got.Vendor, l.Policy, l.Available)
+			if l.Window != parse.None {
+				fmt.Printf(", the next in %v", l.Window)
+			}
+			fmt.Println()
+		}
+	}
+	// Output:
+	// Leaky: 40 requests
+	// Leaky: "" has 8 left, the next in 500ms
+	// Used: 1000 content-bytes in 24h0m0s
+	// Used: "" has 600 left
+	// Used: 1000 content-bytes in 1h0m0s
+	// Used: "" has 600 left
+	// Counts: "read" has 90 left
+	// Counts: "write" has 9 left
+}
+
+// Why something was ignored is an error to compare with.
+func ExampleIgnored() {
+	h := http.Header{"Ratelimit-Policy": {`"a";q=-1, "b";w=60, "c";q="ten", "d";q=10;w=99999999999`}}
+	policies, ignored := parse.Policies(h, parse.Caps{})
+	fmt.Println(len(policies), "read")
+	for _, i := range ignored {
+		switch {
+		case errors.Is(i.Err, parse.ErrRange), errors.Is(i.Err, parse.ErrType), errors.Is(i.Err, parse.ErrMissing):
+			fmt.Println("the server's mistake:", i.Item, i.Param)
+		case errors.Is(i.Err, parse.ErrCap):
+			fmt.Println("too much for us:", i.Item, i.Param)
+		}
+	}
+	// Output:
+	// 1 read
+	// the server's mistake: 0 q
+	// the server's mistake: 1 q
+	// the server's mistake: 2 q
+	// too much for us: 3 w
+}
+
+// A server declares how it counts, and when to come back.
+func ExampleFormatDeclarations() {
+	value, err := parse.FormatDeclarations([]parse.Declaration{{
+		Policy: "api",
+		Dimensions: []parse.Dimension{
+			{Name: "method", Kind: parse.Literal, Literal: "POST"},
+			{Name: "user_id", Kind: parse.Varies},
+		},
+	}})
+	fmt.Println(value, err)
+	fmt.Println(parse.FormatRetryAfter(1500 * time.Millisecond))
+	// Output:
+	// "api";method="POST";user_id <nil>
+	// 2
+}
+
+// The built-in table can be looked at, and rows of it taken for hosts of one's own.
+func ExampleVendors() {
+	for _, row := range parse.Vendors() {
+		if row.Name != "GitHub" {
+			continue
+		}
+		row.Hosts = []string{"github.acme.example"} // GitHub Enterprise Server
+		r := parse.Reader{Vendors: []parse.Vendor{row}}
+		got := r.Read("github.acme.example", 200, http.Header{
+			"X-Ratelimit-Limit":     {"5000"},
+			"X-Ratelimit-Remaining": {"4999"},
+			"X-Ratelimit-Resource":  {"core"},
+		}, time.Now())
+		fmt.Println(got.Vendor, got.Limits[0].Available)
+	}
+	// Output: GitHub 4999
 }

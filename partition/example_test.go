@@ -48,3 +48,31 @@ func ExampleWithUserID() {
 	// Output:
 	// "GET\x1falice"
 }
+
+// From what a server has declared, a client knows in which partition a request will
+// be counted.
+func Example() {
+	declarations, _ := parse.Declarations(http.Header{
+		"Ratelimit-Partition": {`"api";client_id;user_id`},
+	}, parse.Caps{})
+	ctx := partition.WithUserID(partition.WithClientID(context.Background(), "app-7"), "alice")
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://api.example/items", nil)
+
+	var standard partition.Dimensions // method, user_id, client_id
+	key, answer := standard.Key(declarations[0], req)
+	fmt.Printf("%v: %q\n", answer, string(key))
+	// Output:
+	// known: "app-7\x1falice"
+}
+
+// A Key may identify somebody, and does not show when it is printed.
+func ExampleKey() {
+	key := partition.Key("alice")
+	fmt.Println(key)
+	fmt.Printf("%v %s %q %x %+v\n", key, key, key, key, struct{ Key partition.Key }{key})
+	fmt.Println(string(key)) // only so
+	// Output:
+	// pk[5 bytes]
+	// pk[5 bytes] pk[5 bytes] pk[5 bytes] pk[5 bytes] {Key:pk[5 bytes]}
+	// alice
+}

@@ -3,6 +3,29 @@
 // that the client sets itself. It decides when the next piece of work may
 // start, and knows nothing of HTTP.
 //
+// # Limits of the client's own
+//
+// They are [Limiter]s: [FixedWindow], [SlidingWindow], [TokenBucket],
+// [Concurrency], adapters for a function ([Custom]) and for a rate.Limiter ([Rate]),
+// and what is made of them: [Chain], [Keyed], [Channel]. Each grants leases, now or
+// after waiting in its [Queue]:
+//
+//	limiter, err := quota.NewTokenBucket(quota.TokenBucketOptions{Permits: 5, PerPeriod: 5, Period: time.Second})
+//	...
+//	lease, err := limiter.Acquire(ctx, 1) // waits; TryAcquire does not
+//	...
+//	defer lease.Release() // or Cancel, for work that was never begun
+//
+// What is refused, or would be in vain to wait for, gets a [*Refusal], which says
+// why and when to come back. In every struct of options, the zero of an optional
+// field means its default and a negative number no bound.
+//
+// # What a server advertises
+//
+// An advertised quota has one account for each origin, policy and partition,
+// or for each origin, policy and scope where the server names no partition.
+// Package transport keeps them for HTTP; other clients do so themselves:
+//
 //	var accounts quota.Accounts // the zero value is ready
 //	origin := accounts.Origin("https://api.example")
 //	ask := quota.Ask{Claims: []quota.Claim{{Policy: "api", Units: 1}}}
@@ -11,25 +34,12 @@
 //	...                                                            // the work
 //	origin.Settle(time.Now(), &lease, &quota.Report{Figures: ...}) // what the server said
 //
-// An advertised quota has one account for each origin, policy and partition,
-// or for each origin, policy and scope where the server names no partition.
-// A piece of work claims units of several accounts, and permits of limiters
-// of the client's own, at one instant: all of them are checked, then all are
-// charged, or none is. What cannot go now waits in the line of the account
-// that refused it, holding nothing.
+// Or, as a Limiter, [Origin.Limiter]. A piece of work claims units of several
+// accounts, and permits of limiters of the client's own, at one instant: all of
+// them are checked, then all are charged, or none is. What cannot go now waits in
+// the line of the account that refused it, holding nothing.
 //
-// Limits of the client's own are Limiters: FixedWindow, SlidingWindow,
-// TokenBucket, Concurrency, and what is made of them: Chain, Keyed, Channel.
-// Each grants leases, now or after waiting in its Queue:
-//
-//	limiter, err := quota.NewTokenBucket(quota.TokenBucketOptions{Permits: 5, PerPeriod: 5, Period: time.Second})
-//	...
-//	lease, err := limiter.Acquire(ctx, 1) // waits; TryAcquire does not
-//	...
-//	defer lease.Release() // or Cancel, for work that was never begun
-//
-// In every struct of options, the zero of an optional field means its default
-// and a negative number no bound.
+// # Inside
 //
 // The package is three layers, each unaware of the one above it:
 //

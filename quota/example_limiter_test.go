@@ -234,3 +234,96 @@ func ExampleOrigin_Limiter() {
 	// quota exhausted 30s
 	// 4
 }
+
+// A lease ends with its work. What was never begun is cancelled, and costs nothing.
+func ExampleLease_Cancel() {
+	limiter := must(quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 10, Window: time.Hour}))
+	lease := must(limiter.TryAcquire(4))
+	fmt.Println(limiter.Stats().Available)
+	lease.Cancel() // Release would leave the 4 to the next window
+	fmt.Println(limiter.Stats().Available)
+	// Output:
+	// 6
+	// 10
+}
+
+// Who waits is told at once when its time is too short, and leaves nothing behind.
+func ExampleLimiter() {
+	var limiter quota.Limiter = must(quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 1, Window: time.Hour}))
+	_, _ = limiter.TryAcquire(1)
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	_, err := limiter.Acquire(ctx, 1)
+	var r *quota.Refusal
+	if errors.As(err, &r) {
+		fmt.Println(r.Reason, r.RetryAfter.Round(time.Minute), errors.Is(err, context.DeadlineExceeded))
+	}
+	fmt.Println("in line:", limiter.Stats().Queued)
+	// Output:
+	// deadline 1h0m0s true
+	// in line: 0
+}
+
+// Limiters of users who are idle make room for others. Where all are in use, a new
+// user gets an error rather than the place of another.
+func ExampleKeyedOptions() {
+	perUser := quota.NewKeyed(func(string) (quota.Limiter, error) {
+		return quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
+	}, quota.KeyedOptions{MaxKeys: 2})
+
+	leases := make(map[string]*quota.Lease)
+	for _, user := range []string{"alice", "bob", "carol"} {
+		limiter, err := perUser.Limiter(user)
+		if err != nil {
+			fmt.Println(user, err)
+			continue
+		}
+		leases[user] = must(limiter.TryAcquire(1))
+	}
+	leases["alice"].Release()
+	_, err := perUser.Limiter("carol")
+	fmt.Println("carol", err, perUser.Len())
+	// Output:
+	// carol quota: too many keys in use
+	// carol <nil> 2
+}
+
+// Close refuses everybody, who waits and who comes; work that has begun may end.
+func ExampleLimiter_close() {
+	limiter := must(quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1}))
+	lease := must(limiter.TryAcquire(1))
+	limiter.Close()
+	_, err := limiter.Acquire(context.Background(), 1)
+	fmt.Println(errors.Is(err, quota.ErrClosed))
+	lease.Release()
+	// Output: true
+}
+
+// Stats are for a page that shows them, and work after Close, too.
+func ExampleStats() {
+	limiter := must(quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1}))
+	lease := must(limiter.TryAcquire(1))
+	_, _ = limiter.TryAcquire(1)
+	s := limiter.Stats()
+	fmt.Println(s.Available, "free,", s.Queued, "in line,", s.Granted, "granted,", s.Refused, "refused")
+	fmt.Println("idle:", !s.IdleSince.IsZero())
+	lease.Release()
+	fmt.Println("idle:", !limiter.Stats().IdleSince.IsZero())
+	// Output:
+	// 0 free, 0 in line, 1 granted, 1 refused
+	// idle: false
+	// idle: true
+}
+
+// A Channel without a Limiter is bounded by its buffer alone.
+func ExampleChannelOptions() {
+	jobs := must(quota.NewChannel(quota.ChannelOptions[string]{Buffer: 2}))
+	for _, job := range []string{"a", "b", "c"} {
+		fmt.Println(job, jobs.TrySend(job) == nil, jobs.Len())
+	}
+	// Output:
+	// a true 1
+	// b true 2
+	// c false 2
+}

@@ -85,3 +85,32 @@ func ExampleNewRate() {
 	// come back later
 	// quota: number of permits out of range
 }
+
+// Check says what would happen, and charges nothing.
+func ExampleOrigin_Check() {
+	var accounts quota.Accounts
+	origin := accounts.Origin("smtp://mail.example")
+	ctx, now := context.Background(), time.Now()
+	ask := quota.Ask{Claims: []quota.Claim{{Policy: "mails", Units: 1}}}
+
+	refusal, _ := origin.Check(ctx, now, &ask)
+	fmt.Println("nothing known:", refusal == nil)
+
+	var lease quota.Lease
+	if err := origin.Admit(ctx, now, &ask, &lease); err != nil {
+		panic(err)
+	}
+	origin.Settle(now, &lease, &quota.Report{
+		Terms:   []quota.Terms{{Policy: quota.Policy{Name: "mails", Quota: 100, Window: time.Minute}}},
+		Figures: []quota.Figure{{Policy: "mails", Available: 0, Window: 30 * time.Second}},
+	})
+	for _, p := range origin.Policies() {
+		fmt.Printf("%s: %d in %v\n", p.Name, p.Quota, p.Window)
+	}
+	refusal, waits := origin.Check(ctx, now, &ask)
+	fmt.Println(refusal.Cause, refusal.Wait.Round(time.Second), waits)
+	// Output:
+	// nothing known: true
+	// mails: 100 in 1m0s
+	// quota exhausted 30s true
+}

@@ -90,3 +90,34 @@ func ExampleShaper_limitsGlobal() {
 	// a.example alice <nil>
 	// b.example bob <nil>
 }
+
+// One limit for each host, and one for all hosts, of which both have to have room.
+// The chain is made anew for each request: with the second limit in it, the Keyed
+// would take no host for idle while any is in use.
+func ExampleShaper_limitsChain() {
+	perHost := quota.NewKeyed(oneAMinute, quota.KeyedOptions{})
+	ofHost := quota.By(perHost, func(r *http.Request) string { return r.URL.Host })
+	all, err := quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 2, Window: time.Hour})
+	if err != nil {
+		panic(err)
+	}
+	s := &transport.Shaper{
+		Base: stub{},
+		Limits: func(r *http.Request) quota.Limiter {
+			both, err := quota.NewChain(ofHost(r), all)
+			if err != nil {
+				panic(err) // neither is nil
+			}
+			return both
+		},
+	}
+	try(s, "http://a.example/1", "alice")
+	try(s, "http://a.example/2", "alice")
+	try(s, "http://b.example/1", "alice") // the refused one has cost nothing
+	try(s, "http://c.example/1", "alice")
+	// Output:
+	// a.example alice <nil>
+	// a.example alice own limit 1m0s
+	// b.example alice <nil>
+	// c.example alice own limit 1h0m0s
+}

@@ -311,3 +311,33 @@ func ExampleMode() {
 	// would be held by hourly for lack of quota: true
 	// alice is served: 429 Too Many Requests
 }
+
+// A service that calls an API for its own callers turns a refusal into an answer of
+// its own.
+func ExampleReason() {
+	status := func(err error) (int, time.Duration) {
+		var rejected *transport.RejectedError
+		if !errors.As(err, &rejected) {
+			return http.StatusBadGateway, 0
+		}
+		switch rejected.Reason {
+		case transport.ReasonDeadline:
+			return http.StatusGatewayTimeout, rejected.RetryAfter
+		case transport.ReasonQueueFull, transport.ReasonClosed:
+			return http.StatusServiceUnavailable, rejected.RetryAfter
+		default: // ReasonExhausted, ReasonMaxDelay and others
+			return http.StatusTooManyRequests, rejected.RetryAfter
+		}
+	}
+	client := &http.Client{Transport: &transport.Shaper{Base: hourly(1)}}
+	fetch(context.Background(), client, "alice")
+	ctx, cancel := context.WithTimeout(partition.WithUserID(context.Background(), "alice"), time.Minute)
+	defer cancel()
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://api.example/page", nil)
+	_, err := client.Do(req)
+	code, retryAfter := status(err)
+	fmt.Println(code, retryAfter.Round(time.Minute))
+	// Output:
+	// alice is served: 200 OK
+	// 504 1h0m0s
+}

@@ -110,3 +110,84 @@ func ExamplePolicy_partitionBy() {
 	// RateLimit: "api";a=99;w=60;pk=:UE9TVB9hbGljZQ==:, "writes";a=9;w=60;pk=:UE9TVA==:
 	// RateLimit-Partition: "api";user_id;method, "writes";method=POST
 }
+
+// An API speaks older drafts, rounds as servers do, and may say no more than
+// Retry-After.
+func ExampleAPI_dialect() {
+	policies := []transporttest.Policy{{Name: "api", Quota: 1, Window: 10 * time.Second}}
+	begin := time.Date(2026, time.April, 20, 12, 0, 0, 0, time.UTC)
+	for _, api := range []*transporttest.API{
+		{Policies: policies},
+		{Policies: policies, Dialect: transporttest.Draft09},
+		{Policies: policies, Rounding: transporttest.RoundDown},
+		{Policies: policies, Advertise: transporttest.AdvertiseNothing},
+	} {
+		req := httptest.NewRequest("GET", "http://api.example/", nil)
+		api.Decide(begin, req)
+		d := api.Decide(begin.Add(2500*time.Millisecond), req)
+		fmt.Printf("%d, Retry-After: %s, RateLimit: %s\n", d.Status, d.Header.Get("Retry-After"), d.Header.Get("RateLimit"))
+	}
+	// Output:
+	// 429, Retry-After: 8, RateLimit: "api";a=0;w=8
+	// 429, Retry-After: 8, RateLimit: "api";r=0;t=8
+	// 429, Retry-After: 7, RateLimit: "api";a=0;w=7
+	// 429, Retry-After: 8, RateLimit:
+}
+
+// What a request costs, and who makes it, are for the test to say.
+func ExampleAPI_cost() {
+	api := &transporttest.API{
+		Policies: []transporttest.Policy{{Name: "points", Quota: 100, Window: time.Minute, PartitionBy: []string{"user_id"}}},
+		Cost:     func(r *http.Request) int64 { return int64(len(r.URL.Path)) },
+		User:     func(r *http.Request) string { return r.URL.Query().Get("user") },
+	}
+	d := api.Decide(time.Now(), httptest.NewRequest("GET", "http://api.example/123456789?user=alice", nil))
+	fmt.Println(d.Header.Get("RateLimit"))
+	fmt.Printf("%+v %+v\n", api.CountsOf("alice"), api.CountsOf("bob"))
+	// Output:
+	// "points";a=90;w=60;pk=:YWxpY2U=:;c=10
+	// {Served:1 Refused:0} {Served:0 Refused:0}
+}
+
+// A Transport has a Handler answer in process, from some distance. In a bubble of
+// testing/synctest the distance takes no time.
+func ExampleTransport() {
+	client := &http.Client{Transport: &transporttest.Transport{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, "%s %s for %s", r.Method, r.RequestURI, r.Host)
+		}),
+		Latency: func() time.Duration { return 10 * time.Millisecond },
+	}}
+	began := time.Now()
+	resp, err := client.Get("https://api.example/items?page=2")
+	if err != nil {
+		panic(err)
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	fmt.Println(resp.Status, time.Since(began) >= 10*time.Millisecond)
+	fmt.Println(string(body))
+	// Output:
+	// 200 OK true
+	// GET /items?page=2 for api.example
+}
+
+// A refusal says when to come back in one form or another, or not at all.
+func ExampleAPI_retryAfter() {
+	for _, form := range []transporttest.RetryAfterForm{
+		transporttest.RetryAfterSeconds, transporttest.RetryAfterDate, transporttest.NoRetryAfter,
+	} {
+		api := &transporttest.API{
+			Policies:   []transporttest.Policy{{Name: "api", Quota: 1, Window: time.Minute}},
+			RetryAfter: form,
+		}
+		now := time.Date(2026, time.April, 20, 12, 0, 0, 0, time.UTC)
+		req := httptest.NewRequest("GET", "http://api.example/", nil)
+		api.Decide(now, req)
+		fmt.Printf("%q\n", api.Decide(now, req).Header.Values("Retry-After"))
+	}
+	// Output:
+	// ["60"]
+	// ["Mon, 20 Apr 2026 12:01:00 GMT"]
+	// []
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/transport"
+	"github.com/headway-go/headway/transport/transporttest"
+)
+
+// bare leaves out the time and the source.
+func bare(_ []string, a slog.Attr) slog.Attr {
+	if a.Key == slog.TimeKey {
+		return slog.Attr{}
+	}
+	return a
+}
+
+// TestStory plays the story in simulated time and compares what is in the log at
+// the level Info, to the millisecond.
+func TestStory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := servers()
+		urls := make(map[string]string)
+		for name := range hosts {
+			urls[name] = "http://" + name
+		}
+		base := &transporttest.Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			hosts[r.Host].ServeHTTP(w, r)
+		})}
+		var out, logged bytes.Buffer
+		log := slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{ReplaceAttr: bare}))
+		require.NoError(t, story(&out, log, base, urls))
+
+		want := []string{
+			`level=INFO msg=held to="GET shop/" policy=orders partition="pk[5 bytes]" reason="quota exhausted" wait=2.001s`,
+			`level=WARN msg="not sent" to="GET shop/" err="transport: request rejected: deadline, policy \"orders\", retry after 2.001s" waited=0s`,
+			`level=WARN msg="refused by the server" to="GET shop/" status=429 dialect="editor's draft" retry_after=2s orders.quota=3 orders.per=2s orders.left=0 orders.for=2s`,
+			`level=INFO msg=held to="GET shop/" policy=orders partition="pk[5 bytes]" reason="retry after" wait=2.001s`,
+			`level=WARN msg=ignored to="GET clumsy/" what="parse: above a safety cap (RateLimit, item 0, parameter w)"`,
+			`level=WARN msg=ignored to="GET clumsy/" what="parse: value out of range (RateLimit, item 1, parameter a)"`,
+			`level=WARN msg="prediction failed" to="GET strange/" policy=api predicted="pk[5 bytes]" actual="pk[9 bytes]"`,
+		}
+		assert.Equal(t, want, strings.Split(strings.TrimSpace(logged.String()), "\n"))
+		assert.Contains(t, out.String(),
+			`it stood in line because of policy "orders" (retry after); it left after 2s; it was answered with 200.`)
+	})
+}
+
+// TestLevels: what happens to every request is not in a log at the level Info.
+func TestLevels(t *testing.T) {
+	var logged bytes.Buffer
+	options := &slog.HandlerOptions{ReplaceAttr: bare}
+	client := &http.Client{Transport: &transport.Shaper{
+		Base:  &transporttest.Transport{},
+		Trace: traceTo(slog.New(slog.NewTextHandler(&logged, options))),
+	}}
+	require.NoError(t, get(t.Context(), client, "http://shop.example"))
+	assert.Empty(t, logged.String())
+
+	options.Level = slog.LevelDebug
+	client.Transport.(*transport.Shaper).Trace = traceTo(slog.New(slog.NewTextHandler(&logged, options)))
+	require.NoError(t, get(t.Context(), client, "http://shop.example/secret?token=secret"))
+	assert.Equal(t, 2, strings.Count(logged.String(), "level=DEBUG"))
+	assert.NotContains(t, logged.String(), "token")
+}
+
+func TestOnces(t *testing.T) {
+	var o onces
+	assert.True(t, o.first("a", "b"))
+	assert.False(t, o.first("a", "b"))
+	assert.True(t, o.first("a", "c"))
+}
+
+func TestJournal(t *testing.T) {
+	var j journal
+	trace := j.trace()
+	trace.Held(transport.HeldInfo{Policy: "api", Reason: transport.ReasonExhausted})
+	trace.Rejected(transport.RejectedInfo{Err: transport.ErrRejected, Waited: time.Second})
+	assert.Equal(t, `it stood in line because of policy "api" (quota exhausted); it was not sent: transport: request rejected.`, j.String())
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+)
+
+// traceTo returns a Trace of which every hook writes to a logger.
+//
+// What holds up or stops a request, and what a server should not have sent, is
+// there at the level Info or Warn. What happens to every request is there at Debug.
+// What a server does wrong, it does with every response: it is warned of once.
+//
+// No field values are logged, nor queries of URLs; partition keys, which may
+// identify people, print as their length.
+func traceTo(log *slog.Logger) *transport.Trace {
+	var warned onces
+	return &transport.Trace{
+		Held: func(i transport.HeldInfo) {
+			msg := "held"
+			if i.Observed { // Mode Observe, or WithBypass
+				msg = "would be held"
+			}
+			log.InfoContext(i.Request.Context(), msg, to(i.Request),
+				"policy", i.Policy, "partition", i.Partition, "reason", i.Reason, "wait", i.Wait)
+		},
+		Admitted: func(i transport.AdmittedInfo) {
+			log.DebugContext(i.Request.Context(), "leaves", to(i.Request), "waited", i.Waited)
+		},
+		Rejected: func(i transport.RejectedInfo) {
+			log.WarnContext(i.Request.Context(), "not sent", to(i.Request), "err", i.Err, "waited", i.Waited)
+		},
+		Learned: func(i transport.LearnedInfo) {
+			level, msg := slog.LevelDebug, "learned"
+			if i.Refused {
+				level, msg = slog.LevelWarn, "refused by the server"
+			}
+			if !log.Enabled(i.Request.Context(), level) {
+				return
+			}
+			log.LogAttrs(i.Request.Context(), level, msg, learned(i)...)
+		},
+		Ignored: func(i transport.IgnoredInfo) {
+			if warned.first(i.Request.URL.Host, i.Field, i.Param, i.Err.Error()) {
+				log.WarnContext(i.Request.Context(), "ignored", to(i.Request), "what", i.Ignored)
+			}
+		},
+		Mispredicted: func(i transport.MispredictedInfo) {
+			log.WarnContext(i.Request.Context(), "prediction failed", to(i.Request),
+				"policy", i.Policy, "predicted", i.Predicted, "actual", i.Actual)
+		},
+	}
+}
+
+// to says which request it is.
+func to(r *http.Request) slog.Attr {
+	return slog.String("to", r.Method+" "+r.URL.Host+r.URL.Path)
+}
+
+// learned says what was understood of a response: no more than it said.
+func learned(i transport.LearnedInfo) []slog.Attr {
+	attrs := []slog.Attr{to(i.Request), slog.Int("status", i.Status)}
+	if i.Cached {
+		return append(attrs, slog.Bool("cached", true)) // and nothing was learned
+	}
+	attrs = append(attrs, slog.Any("dialect", i.Dialect))
+	if i.Vendor != "" {
+		attrs = append(attrs, slog.String("vendor", i.Vendor))
+	}
+	if i.RetryAfter > 0 {
+		attrs = append(attrs, slog.Duration("retry_after", i.RetryAfter))
+	}
+	for _, p := range i.Policies {
+		attrs = append(attrs, slog.Group(p.Name, policy(p)...))
+	}
+	for _, l := range i.Limits {
+		attrs = append(attrs, slog.Group(l.Policy, limit(l)...))
+	}
+	return attrs
+}
+
+func policy(p quota.Policy) []any {
+	attrs := []any{"quota", p.Quota}
+	if p.Window > 0 {
+		attrs = append(attrs, "per", p.Window)
+	}
+	return attrs
+}
+
+// limit leaves out what the server did not give.
+func limit(l transport.Limit) (attrs []any) {
+	if l.Available >= 0 {
+		attrs = append(attrs, "left", l.Available)
+	}
+	if l.Window >= 0 {
+		attrs = append(attrs, "for", l.Window)
+	}
+	if l.Cost >= 0 {
+		attrs = append(attrs, "cost", l.Cost)
+	}
+	return attrs
+}
+
+// onces are things that are said once. There are few of them: their parts are
+// hosts that the program talks to, names of fields, and texts of package parse.
+type onces struct{ said sync.Map }
+
+func (o *onces) first(parts ...string) bool {
+	var key [4]string
+	copy(key[:], parts)
+	_, again := o.said.LoadOrStore(key, true)
+	return !again
+}

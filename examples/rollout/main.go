@@ -1,0 +1,180 @@
+// Rollout puts a transport.Shaper into a client in two steps, as one does in
+// production: first in Mode Observe, where it changes nothing and tells whom it
+// would have held back; then, when that looks right, in Mode Shape.
+//
+//	go run ./examples/rollout
+//
+// The API, on 127.0.0.1, grants 30 requests in 2 seconds. Six workers want 90 as
+// soon as possible, and come back after Retry-After when they are refused.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/headway-go/headway/transport"
+	"github.com/headway-go/headway/transport/transporttest"
+)
+
+const (
+	quota    = 30 // requests in a window
+	window   = 2 * time.Second
+	exchange = 40 * time.Millisecond // from a request to its answer
+	workers  = 6
+	requests = 90
+)
+
+func main() {
+	for _, step := range []struct {
+		title string
+		mode  transport.Mode
+	}{
+		{"Step 1, Mode Observe: everything goes as it went before.", transport.Observe},
+		{"Step 2, Mode Shape: what would be refused waits instead.", transport.Shape},
+	} {
+		fmt.Println(step.title)
+		api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: quota, Window: window}}}
+		server := httptest.NewServer(api)
+		base := http.DefaultTransport.(*http.Transport).Clone()
+		base.MaxIdleConnsPerHost = workers
+		sum, taken, err := run(&transport.Shaper{Base: distant{base}, Mode: step.mode}, server.URL)
+		base.CloseIdleConnections()
+		server.Close()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "rollout:", err)
+			os.Exit(1)
+		}
+		sum.write(os.Stdout, step.mode, taken)
+	}
+}
+
+// distant is a network that is slower than the one within a machine.
+type distant struct{ base http.RoundTripper }
+
+func (d distant) RoundTrip(req *http.Request) (*http.Response, error) {
+	time.Sleep(exchange / 2)
+	resp, err := d.base.RoundTrip(req)
+	time.Sleep(exchange / 2)
+	return resp, err
+}
+
+// run has the work done, and returns what the Shaper said meanwhile.
+func run(shaper *transport.Shaper, url string) (*summary, time.Duration, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	client := &http.Client{Transport: shaper}
+	var sum summary
+	var begun atomic.Int64
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	began := time.Now()
+	for i := range workers {
+		wg.Go(func() {
+			for errs[i] == nil && begun.Add(1) <= requests {
+				errs[i] = fetch(ctx, client, url, &sum)
+			}
+		})
+	}
+	wg.Wait()
+	return &sum, time.Since(began), errors.Join(errs...)
+}
+
+// fetch gets url, and tries again for as long as it is refused.
+func fetch(ctx context.Context, client *http.Client, url string, sum *summary) error {
+	for {
+		wait, err := try(ctx, client, url, sum)
+		if err != nil || wait == 0 {
+			return err
+		}
+		time.Sleep(wait)
+	}
+}
+
+// try sends one request and has the summary count it. wait is 0 where it was
+// served, else when to come back.
+func try(ctx context.Context, client *http.Client, url string, sum *summary) (wait time.Duration, err error) {
+	var o observation
+	req, err := http.NewRequestWithContext(transport.WithTrace(ctx, o.trace()), http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	if _, err = io.Copy(io.Discard, resp.Body); err != nil {
+		return 0, err
+	}
+	sum.add(o)
+	if resp.StatusCode != http.StatusTooManyRequests {
+		return 0, nil
+	}
+	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+	return time.Duration(seconds) * time.Second, err
+}
+
+// An observation is what a Shaper said of one request: with it, its word can be
+// held against the server's.
+type observation struct {
+	held    bool          // or would be
+	waited  time.Duration // in line
+	refused bool          // by the server
+}
+
+func (o *observation) trace() *transport.Trace {
+	return &transport.Trace{
+		Held:     func(transport.HeldInfo) { o.held = true },
+		Admitted: func(i transport.AdmittedInfo) { o.waited = i.Waited },
+		Learned:  func(i transport.LearnedInfo) { o.refused = i.Refused },
+	}
+}
+
+// A summary counts observations.
+type summary struct {
+	mu      sync.Mutex    // guards following
+	n       [2][2]int     // by held and refused
+	longest time.Duration // wait in line
+}
+
+func (s *summary) add(o observation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n[index(o.held)][index(o.refused)]++
+	s.longest = max(s.longest, o.waited)
+}
+
+func index(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (s *summary) write(w io.Writer, mode transport.Mode, taken time.Duration) {
+	held, goes := "was held", "went at once"
+	if mode == transport.Observe {
+		held, goes = "would be held", "would go"
+	}
+	fmt.Fprintf(w, "\n  the Shaper      the server   served   refused\n")
+	fmt.Fprintf(w, "  %-26s %8d %9d\n", goes, s.n[0][0], s.n[0][1])
+	fmt.Fprintf(w, "  %-26s %8d %9d\n", held, s.n[1][0], s.n[1][1])
+	fmt.Fprintf(w, "\n  %d served in %.1f s; longest wait in line %.1f s\n\n",
+		s.n[0][0]+s.n[1][0], taken.Seconds(), s.longest.Seconds())
+	if mode == transport.Observe {
+		fmt.Fprintf(w, `  Of %d refusals the Shaper would have prevented %d. It would have held %d
+  requests that were served, for one exchange: after a window one request goes
+  first and asks what is left now, and the others wait for its answer.
+
+`, s.n[0][1]+s.n[1][1], s.n[1][1], s.n[1][0])
+	}
+}

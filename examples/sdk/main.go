@@ -1,0 +1,127 @@
+// Sdk is a program that uses a client library with a Shaper inside: package notes,
+// next to this file, is the library, and its tests are those that its users write.
+//
+//	go run ./examples/sdk
+//
+// The API, on 127.0.0.1, grants each user 5 calls in 2 seconds. Alice imports 14
+// notes in the background of a web application, while bob, who waits for a page,
+// reads one now and then and will not wait for more than 300 ms.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/headway-go/headway/examples/sdk/notes"
+	"github.com/headway-go/headway/transport"
+	"github.com/headway-go/headway/transport/transporttest"
+)
+
+func main() {
+	api := &transporttest.API{
+		Policies: []transporttest.Policy{
+			{Name: "calls", Quota: 5, Window: 2 * time.Second, PartitionBy: []string{"user_id"}},
+		},
+		Handler: http.HandlerFunc(serveNote),
+	}
+	server := httptest.NewServer(api)
+	defer server.Close()
+
+	app := &application{began: time.Now()}
+	if err := app.run(server.URL); err != nil {
+		fmt.Fprintln(os.Stderr, "sdk:", err)
+		os.Exit(1)
+	}
+	fmt.Printf("\nThe API served %d calls and refused %d.\n", api.Counts().Served, api.Counts().Refused)
+}
+
+// serveNote answers every call with the same note.
+func serveNote(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprint(w, `{"id": 1, "text": "buy milk"}`)
+}
+
+// An application is a program that uses package notes.
+type application struct{ began time.Time }
+
+func (a *application) run(url string) error {
+	// The http.Client is the application's own, with what it has set for all of
+	// its requests.
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return err
+	}
+	client := notes.New(url, notes.Options{
+		HTTPClient: &http.Client{Jar: jar, Timeout: 10 * time.Second},
+		Trace: &transport.Trace{Held: func(i transport.HeldInfo) {
+			a.say("%s waits for quota %q", i.Request.Header.Get("X-User"), i.Policy)
+		}},
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+
+	var wg sync.WaitGroup
+	var imported error
+	wg.Go(func() { imported = a.importNotes(ctx, client.As("alice")) })
+	served := a.browse(ctx, client.As("bob"))
+	wg.Wait()
+	return errors.Join(imported, served)
+}
+
+// importNotes has nothing to say about quota: what cannot go waits.
+func (a *application) importNotes(ctx context.Context, alice *notes.Client) error {
+	for i := range 14 {
+		if _, err := alice.Create(ctx, "buy milk"); err != nil {
+			return err
+		}
+		a.say("alice has written note %d", i+1)
+	}
+	return nil
+}
+
+// browse reads a note twice a second, and in the end too often: then it comes back
+// when it is told to.
+func (a *application) browse(ctx context.Context, bob *notes.Client) error {
+	pause := 500 * time.Millisecond
+	for i := range 12 {
+		if i == 6 {
+			pause = 0
+		}
+		wait, err := a.read(ctx, bob)
+		if err != nil {
+			return err
+		}
+		time.Sleep(max(pause, wait))
+	}
+	return nil
+}
+
+// read reads a note for a page that is to be there in 300 ms. wait is when to come
+// back where it could not.
+func (a *application) read(ctx context.Context, bob *notes.Client) (wait time.Duration, err error) {
+	const column = "                              "
+	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	_, err = bob.Get(ctx, 1)
+	var limited *notes.RateLimitError
+	switch {
+	case errors.As(err, &limited):
+		a.say(column+"bob is told to come back in %.1f s; nothing was sent", limited.RetryAfter.Seconds())
+		return limited.RetryAfter, nil
+	case err != nil:
+		return 0, err
+	}
+	a.say(column + "bob has read a note")
+	return 0, nil
+}
+
+// say prints a line with the time.
+func (a *application) say(format string, args ...any) {
+	fmt.Printf("%4.1f s  %s\n", time.Since(a.began).Seconds(), fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,250 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/headway-go/headway/parse"
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+	"github.com/headway-go/headway/transport/transporttest"
+)
+
+// answering is a server that answers every request with the same fields.
+func answering(fields ...string) http.RoundTripper {
+	return &transporttest.Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i < len(fields); i += 2 {
+			w.Header().Set(fields[i], fields[i+1])
+		}
+	})}
+}
+
+// ask gets a URL, and prints what comes of it.
+func ask(client *http.Client, url string) {
+	resp, err := client.Get(url)
+	var rejected *transport.RejectedError
+	switch {
+	case errors.As(err, &rejected):
+		fmt.Println("refused:", rejected.Reason)
+	case err != nil:
+		fmt.Println("failed:", err)
+	default:
+		resp.Body.Close()
+		fmt.Println("sent")
+	}
+}
+
+// A client that is there already gets a Shaper between itself and what sends its
+// requests. All else of it stays as it is.
+func ExampleShaper_base() {
+	jar, _ := cookiejar.New(nil)
+	client := &http.Client{Jar: jar, Timeout: time.Minute, Transport: hourly(1)}
+
+	client.Transport = &transport.Shaper{Base: client.Transport} // a nil one is fine, too
+
+	fetch(context.Background(), client, "alice")
+	fetch(context.Background(), client, "alice")
+	// Output:
+	// alice is served: 200 OK
+	// alice is refused: deadline
+}
+
+// MaxQueue bounds how many requests wait in one line. The next is refused.
+func ExampleShaper_maxQueue() {
+	one, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
+	if err != nil {
+		panic(err)
+	}
+	client := &http.Client{Transport: &transport.Shaper{
+		Base:     answering(),
+		Limits:   func(*http.Request) quota.Limiter { return one },
+		MaxQueue: 1,
+	}}
+	elsewhere, _ := one.TryAcquire(1)
+	var waiting sync.WaitGroup
+	waiting.Go(func() { ask(client, "http://api.example/first") })
+	for one.Stats().Queued == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	ask(client, "http://api.example/second")
+	elsewhere.Release()
+	waiting.Wait()
+	// Output:
+	// refused: queue full
+	// sent
+}
+
+// A server counts some requests together and does not declare which: it only tells
+// a key. The Shaper takes it for that of all requests of the same kind, which Like
+// tells apart.
+func ExampleShaper_like() {
+	server := &transporttest.Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/v1/search") {
+			w.Header().Set("RateLimit", `"api";a=0;w=3600;pk=:c2VhcmNo:`)
+		} else {
+			w.Header().Set("RateLimit", `"api";a=99;w=3600;pk=:Y29yZQ==:`)
+		}
+	})}
+	client := &http.Client{Transport: &transport.Shaper{
+		Base: server,
+		// The default, method and first segment, would have /v1 be of one kind.
+		Like: func(r *http.Request) string { return strings.Split(r.URL.Path, "/")[2] },
+	}}
+	ask(client, "http://api.example/v1/search/cats")
+	ask(client, "http://api.example/v1/users/1")
+	ask(client, "http://api.example/v1/users/2")
+	ask(client, "http://api.example/v1/search/dogs")
+	// Output:
+	// sent
+	// sent
+	// sent
+	// refused: max delay
+}
+
+// A request for many things costs as many units, which this server does not say.
+func ExampleShaper_cost() {
+	items := func(r *http.Request) int64 {
+		n, _ := strconv.ParseInt(r.Header.Get("X-Items"), 10, 64)
+		return n
+	}
+	api := &transporttest.API{
+		Policies: []transporttest.Policy{{Name: "items", Quota: 100, Window: time.Hour}},
+		Dialect:  transporttest.Draft09,
+		Cost:     items,
+	}
+	shaper := &transport.Shaper{
+		Base: &transporttest.Transport{Handler: api},
+		Cost: func(r *http.Request, p quota.Policy) int64 {
+			if p.Name == "items" {
+				return items(r)
+			}
+			return 1
+		},
+	}
+	for _, n := range []string{"60", "60", "40"} {
+		req, _ := http.NewRequest(http.MethodGet, "http://api.example/items", nil)
+		req.Header.Set("X-Items", n)
+		_, err := shaper.RoundTrip(req)
+		fmt.Println(n, errors.Is(err, transport.ErrRejected))
+	}
+	fmt.Println("refused by the server:", api.Counts().Refused)
+	// Output:
+	// 60 false
+	// 60 true
+	// 40 false
+	// refused by the server: 0
+}
+
+// A cache on the way has a mark of its own. What it has stored teaches nothing.
+func ExampleShaper_cached() {
+	client := &http.Client{Transport: &transport.Shaper{
+		Base:   answering("X-Cache", "HIT from edge-7", "RateLimit", `"api";a=0;w=3600`),
+		Cached: func(r *http.Response) bool { return strings.HasPrefix(r.Header.Get("X-Cache"), "HIT") },
+	}}
+	ask(client, "http://api.example/page")
+	ask(client, "http://api.example/page")
+	// Output:
+	// sent
+	// sent
+}
+
+// What a server says is believed up to Caps: a longer Retry-After counts as none.
+func ExampleShaper_caps() {
+	client := &http.Client{Transport: &transport.Shaper{
+		Base: answering("RateLimit", `"api";a=9;w=60`, "Retry-After", "86400"),
+		Caps: parse.Caps{RetryAfter: time.Hour},
+		Trace: &transport.Trace{Ignored: func(i transport.IgnoredInfo) {
+			fmt.Println("ignored:", i.Ignored)
+		}},
+	}}
+	ask(client, "http://api.example/page")
+	ask(client, "http://api.example/page")
+	// Output:
+	// ignored: parse: above a safety cap (Retry-After, item 0)
+	// sent
+	// ignored: parse: above a safety cap (Retry-After, item 0)
+	// sent
+}
+
+// An API with fields of its own is read by a row.
+func ExampleShaper_vendors() {
+	client := &http.Client{Transport: &transport.Shaper{
+		Base: answering("Acme-Left", "0", "Acme-Renews-In", "3600"),
+		Vendors: []parse.Vendor{{
+			Name:      "Acme",
+			Remaining: []string{"Acme-Left"},
+			Reset:     []string{"Acme-Renews-In"},
+			ResetIn:   parse.DeltaSeconds,
+		}},
+	}}
+	ask(client, "http://api.acme.example/page")
+	ask(client, "http://api.acme.example/page")
+	// Output:
+	// sent
+	// refused: max delay
+}
+
+// Two Shapers share what they know of servers: here, one that is in a hurry and one
+// that is not.
+func ExampleShaper_accounts() {
+	var known quota.Accounts
+	server := answering("RateLimit", `"api";a=0;w=3600`)
+	patient := &http.Client{Transport: &transport.Shaper{Base: server, Accounts: &known}}
+	hurried := &http.Client{Transport: &transport.Shaper{Base: server, Accounts: &known, MaxDelay: transport.NoDelay}}
+	ask(patient, "http://api.example/page")
+	ask(hurried, "http://api.example/page")
+	// Output:
+	// sent
+	// refused: quota exhausted
+}
+
+// The Trace of one request tells why that request waited.
+func ExampleWithTrace() {
+	client := &http.Client{Transport: &transport.Shaper{Base: hourly(1)}}
+	fetch(context.Background(), client, "alice")
+	ctx := transport.WithTrace(context.Background(), &transport.Trace{
+		Rejected: func(i transport.RejectedInfo) { fmt.Println("not sent:", errors.Is(i.Err, transport.ErrRejected)) },
+	})
+	fetch(ctx, client, "alice")
+	// Output:
+	// alice is served: 200 OK
+	// not sent: true
+	// alice is refused: max delay
+}
+
+// A request that must go, whatever is known, is sent and counted.
+func ExampleWithBypass() {
+	client := &http.Client{Transport: &transport.Shaper{Base: hourly(1)}}
+	fetch(context.Background(), client, "alice")
+	fetch(transport.WithBypass(context.Background()), client, "alice")
+	// Output:
+	// alice is served: 200 OK
+	// alice is served: 429 Too Many Requests
+}
+
+// What was malformed, and what was ill predicted.
+func ExampleTrace_ignored() {
+	client := &http.Client{Transport: &transport.Shaper{
+		Base: answering(
+			"RateLimit", `"api";a=9;w=60;pk=:ZXZlcnlib2R5:, "odd";a=-1`,
+			"RateLimit-Partition", `"api";method`),
+		Trace: &transport.Trace{
+			Ignored: func(i transport.IgnoredInfo) { fmt.Println(i.Field, i.Item, i.Param, i.Err) },
+			Mispredicted: func(i transport.MispredictedInfo) {
+				fmt.Println(i.Policy, "has another key than predicted:", i.Predicted, i.Actual)
+			},
+		},
+	}}
+	ask(client, "http://api.example/page")
+	// Output:
+	// api has another key than predicted: pk[3 bytes] pk[9 bytes]
+	// RateLimit 1 a parse: value out of range
+	// sent
+}
