@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// An instant is the time since its origin's books were opened, in
-// nanoseconds of the monotonic clock.
+// An instant is the time since its origin's books began, in nanoseconds of
+// the monotonic clock.
 type instant int64
 
 // never is an instant that does not come.

@@ -27,7 +27,11 @@ type Accounts struct {
 	MaxOrigins  int // 0: DefaultMaxOrigins; negative: no bound
 	MaxAccounts int // of one origin. 0: DefaultMaxAccounts; negative: no bound
 
-	jitter func() float64 // in [0, 1); nil: a random one
+	// Jitter returns a number in [0, 1), drawn for each refusal that sets no
+	// time to come back: by so much the back-off is longer. It is called with
+	// no lock held, by several goroutines at once where several settle. Nil
+	// means random numbers; a seeded source makes what is timed reproducible.
+	Jitter func() float64
 
 	keyed sync.Once
 	seed  maphash.Seed // of pseudonyms
@@ -95,8 +99,8 @@ func (a *Accounts) Pseudonym(parts ...string) uint64 {
 }
 
 func (a *Accounts) random() float64 {
-	if a.jitter != nil {
-		return a.jitter()
+	if a.Jitter != nil {
+		return a.Jitter()
 	}
 	return rand.Float64()
 }

@@ -29,7 +29,7 @@ type counter struct {
 }
 
 func newCounter(t *testing.T) *counter {
-	a := &Accounts{jitter: func() float64 { return 0 }}
+	a := &Accounts{Jitter: func() float64 { return 0 }}
 	return &counter{t: t, o: a.Origin("https://api.example")}
 }
 
@@ -669,12 +669,12 @@ func TestCheckChargesNothing(t *testing.T) {
 	})
 }
 
-// The first request of all may have read the clock before the books were
-// opened. Nothing stands in its way.
-func TestClockReadBeforeTheBooksWereOpened(t *testing.T) {
+// A request may have read the clock before the books began, with another one.
+// Nothing stands in its way.
+func TestClockReadBeforeTheBooksBegan(t *testing.T) {
 	now := time.Now()
 	o := new(Accounts).Origin("https://api.example")
-	o.start = now.Add(ms)
+	o.at(now.Add(ms))
 	var l Lease
 	ask := claimOf("api")
 	ask.MaxDelay = NoDelay

@@ -138,8 +138,8 @@ func (w *world) caller(n int) {
 func (w *world) trip() time.Duration { return 20*ms + time.Duration(w.r.IntN(20))*ms }
 
 func newWorld(seed uint64, servers ...*fixedWindow) *world {
-	a := &Accounts{jitter: func() float64 { return 0 }}
-	return &world{r: rand.New(rand.NewPCG(seed, 5)), o: a.Origin(""), servers: servers}
+	a := &Accounts{Jitter: func() float64 { return 0 }}
+	return &world{r: rand.New(rand.NewPCG(seed, 5)), o: begun(a.Origin("")), servers: servers}
 }
 
 func randomServer(r *rand.Rand, name string) *fixedWindow {

@@ -76,7 +76,7 @@ func live(t *testing.T, data []byte) []string {
 }
 
 func (p *scene) run(t *testing.T) {
-	p.accounts = &Accounts{jitter: func() float64 { return 0.5 }, MaxAccounts: 3 + p.tape.pick(6)}
+	p.accounts = &Accounts{Jitter: func() float64 { return 0.5 }, MaxAccounts: 3 + p.tape.pick(6)}
 	p.origins = []*Origin{p.accounts.Origin("one"), p.accounts.Origin("two")}
 	p.conc, _ = NewConcurrency(ConcurrencyOptions{Permits: 1 + int64(p.tape.pick(3))})
 	p.rate = NewRate(rate.NewLimiter(rate.Limit(1+p.tape.pick(5)), 1+p.tape.pick(3)))

@@ -53,11 +53,12 @@ func (a *Ask) wish() wish {
 // it; and an account for each policy that concerns it.
 type Origin struct {
 	accounts *Accounts
-	start    time.Time                // instant 0
 	policies atomic.Pointer[[]Policy] // never modified, only replaced
 	dropped  atomic.Bool
 
-	guard   guard // guards following
+	guard   guard     // guards following
+	start   time.Time // instant 0: the first that the books were told, or when they were opened
+	begun   bool      // they have been told one
 	root    account
 	scopes  map[string]*scope
 	byID    map[accountID]*account
@@ -247,8 +248,14 @@ func (c *Claim) id(scope string) accountID {
 	return accountID{policy: c.Policy, owner: scope}
 }
 
-// at is an instant as an instant of the books. None is before they were opened.
-func (o *Origin) at(now time.Time) instant { return instant(max(now.Sub(o.start), 0)) }
+// at is an instant as an instant of the books, which begin with the first one
+// that they are told: none is before it. The guard is held.
+func (o *Origin) at(now time.Time) instant {
+	if !o.begun {
+		o.start, o.begun = now, true
+	}
+	return instant(max(now.Sub(o.start), 0))
+}
 
 func (o *Origin) when(t instant) time.Time { return o.start.Add(time.Duration(t)) }
 

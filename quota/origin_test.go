@@ -140,11 +140,40 @@ func TestScopesAreBounded(t *testing.T) {
 // One scope, or one origin, does not influence another.
 func TestScopesAndOriginsAreApart(t *testing.T) {
 	var a Accounts
-	one, two := &desk{t, a.Origin("one")}, &desk{t, a.Origin("two")}
+	one, two := &desk{t, begun(a.Origin("one"))}, &desk{t, begun(a.Origin("two"))}
 	one.settle(0, one.send(0, "alice", api(1)), Report{
 		Figures: append(figure("api", 0, mins), keyedFigure("k", "", 0, mins)...), Pause: mins, Refused: true,
 	})
 	one.refused(0, "alice", api(1))
 	one.send(0, "bob", api(1))
 	two.send(0, "alice", api(1), keyed("k", ""))
+}
+
+// The books begin with the first instant that they are told, whatever clock
+// that is of: what follows from one is the same at any time of day, to the
+// nanosecond.
+func TestBooksBeginWithTheFirstInstant(t *testing.T) {
+	for _, begin := range []time.Time{time.Unix(0, 0), time.Unix(1<<33, 999), time.Now().Add(-time.Hour)} {
+		o := new(Accounts).Origin("https://api.example")
+		var l Lease
+		ask := Ask{Claims: []Claim{api(1)}, MaxDelay: NoDelay}
+		require.NoError(t, o.Admit(t.Context(), begin, &ask, &l))
+		assert.Zero(t, o.at(begin))
+		o.Settle(begin.Add(100*ms), &l, &Report{Figures: figure("api", 0, 10*sec)})
+		r, _ := o.Check(t.Context(), begin.Add(sec), &ask)
+		require.NotNil(t, r, "%v", begin)
+		assert.Equal(t, 9*sec+25*ms, r.RetryAfter, "%v", begin)
+		r, _ = o.Check(t.Context(), begin.Add(-sec), &ask)
+		require.NotNil(t, r, "before the beginning is the beginning")
+		assert.Equal(t, begin, o.start)
+	}
+}
+
+// Asking begins the books, too.
+func TestCheckBeginsTheBooks(t *testing.T) {
+	o := new(Accounts).Origin("https://api.example")
+	begin := time.Unix(0, 0)
+	r, _ := o.Check(t.Context(), begin, &Ask{Claims: []Claim{api(1)}})
+	assert.Nil(t, r)
+	assert.Equal(t, begin, o.start)
 }

@@ -62,9 +62,13 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) Pause {
 	if l.origin != o || !l.charged {
 		return Pause{}
 	}
+	jitter := 0.0
+	if r.Refused {
+		jitter = o.accounts.random()
+	}
 	o.guard.Lock()
 	s := settlement{
-		o: o, l: l, r: r, t: o.at(now), sent: o.at(l.sent),
+		o: o, l: l, r: r, t: o.at(now), sent: o.at(l.sent), jitter: jitter,
 		figured: o.scratch[0][:0], termed: o.scratch[1][:0], early: o.scratch[2][:0],
 	}
 	s.run()
@@ -88,6 +92,7 @@ type settlement struct {
 	l       *Lease
 	r       *Report
 	t, sent instant
+	jitter  float64 // in [0, 1)
 
 	figured []*account // the account of each figure
 	termed  []*account // the accounts that the terms concern
@@ -319,16 +324,15 @@ func (s *settlement) backOff() {
 	if s.r.Pause > 0 {
 		return
 	}
-	jitter := s.o.accounts.random()
 	blamed := false
 	for i, a := range s.figured {
 		if f := &s.r.Figures[i]; f.Available == 0 || f.Available > 0 && !exhausted {
-			a.backOff(s.t, s.sent, jitter)
+			a.backOff(s.t, s.sent, s.jitter)
 			blamed = true
 		}
 	}
 	if !blamed {
-		s.l.scope.base.backOff(s.t, s.sent, jitter)
+		s.l.scope.base.backOff(s.t, s.sent, s.jitter)
 	}
 }
 

@@ -16,8 +16,15 @@ type desk struct {
 }
 
 func newDesk(t *testing.T) *desk {
-	a := &Accounts{jitter: func() float64 { return 0 }}
-	return &desk{t: t, o: a.Origin("https://api.example")}
+	a := &Accounts{Jitter: func() float64 { return 0 }}
+	return &desk{t: t, o: begun(a.Origin("https://api.example"))}
+}
+
+// begun are books that begin when they are opened, and not with what they are
+// told first.
+func begun(o *Origin) *Origin {
+	o.at(o.start)
+	return o
 }
 
 func (d *desk) at(since time.Duration) time.Time { return d.o.start.Add(since) }
@@ -391,7 +398,7 @@ func TestBackOffOfAnOrigin(t *testing.T) {
 	assert.Equal(t, 990*ms, d.wait(now+20*ms, "", api(1)), "one burst, one refusal")
 
 	d = newDesk(t)
-	d.o.accounts.jitter = func() float64 { return 0.5 }
+	d.o.accounts.Jitter = func() float64 { return 0.5 }
 	d.settle(0, d.send(0, ""), Report{Refused: true})
 	assert.Equal(t, 1125*ms, d.wait(0, ""))
 }
