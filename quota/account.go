@@ -44,13 +44,6 @@ const (
 	counted
 )
 
-// accountID tells the accounts of one origin apart.
-type accountID struct {
-	policy string
-	owner  string // the bytes of the partition key, or the scope where there is none
-	keyed  bool
-}
-
 // An account keeps the books of one advertised quota. It is arithmetic:
 // the instant is an argument, nothing is locked, nobody waits. Its origin's
 // guard is held by whoever calls it.
@@ -62,9 +55,9 @@ type accountID struct {
 // is answered it is exact, in whatever order the answers came; before that it
 // errs on the low side.
 type account struct {
-	origin *Origin
-	id     accountID
-	line   *line // who waits for this account; nil: nobody
+	book  *book
+	owner string // the bytes of the partition key, or the scope where there is none
+	line  *line  // who waits for this account; nil: nobody
 
 	quota  int64         // q of the policy; None: not known
 	window time.Duration // w of the policy; 0: not known
@@ -91,8 +84,7 @@ type account struct {
 	trip  time.Duration // of the request that due comes from
 	rtt   time.Duration // of the last answer that had a figure
 	least time.Duration // the shortest rtt of late
-	born  uint64        // tickets below this departed before the account was known
-	early int32         // how many of them are out; they count in flight in epoch 0
+	place int32         // in the roster of the origin
 	pins  int32         // claims of those who wait
 	mark  uint32        // the last settlement that had a figure for it
 	epoch uint32        // counts windows; a claim belongs to the one it was taken in
@@ -473,8 +465,18 @@ func (a *account) backOff(t, sent instant, jitter float64) {
 // idle reports whether nobody needs the account: nothing of it is out or in
 // line, and it says nothing that is still in force at t.
 func (a *account) idle(t instant) bool {
-	inForce := (a.basis == figured || a.basis == counted) && t < a.end
-	return !a.busy() && t >= a.hold && t >= a.backoff && !inForce
+	inForce := a.basis == figured || a.basis == counted && a.end != never
+	return !a.busy() && t >= a.hold && t >= a.backoff && !(inForce && t < a.end)
+}
+
+// over reports whether nobody has needed the account for long, and nothing that
+// it says is still to come true: it is as good as one of nothing known.
+func (a *account) over(t instant) bool {
+	last := max(a.used, a.closed, a.hold, a.backoff)
+	if a.end != never {
+		last = max(last, a.end)
+	}
+	return !a.busy() && t >= last.add(max(ProbeInterval, times(a.window, 4)))
 }
 
 // carefree reports whether the account stands in nobody's way, and has nothing

@@ -31,7 +31,7 @@ type flight struct {
 
 func newLedger() *ledger {
 	l := &ledger{out: make(map[string]flight)}
-	l.open(nil, accountID{policy: "api"})
+	l.open(&book{bookID: bookID{policy: "api"}}, "")
 	return l
 }
 

@@ -17,8 +17,14 @@ const (
 // of them pushes out those it has named least recently.
 const maxPolicies = 32
 
-// sample is how many entries are looked at to find the one to drop.
-const sample = 8
+const (
+	// sample is how many entries are looked at to find the one to drop.
+	sample = 8
+
+	// sweepInterval is how often, while an origin is in use, as many are looked
+	// at to find those that are over.
+	sweepInterval = time.Millisecond
+)
 
 // Accounts are all that is known of advertised quotas. The zero value is
 // ready. Accounts may be shared between clients, is safe for concurrent use,

@@ -60,8 +60,15 @@ type Origin struct {
 	start   time.Time // instant 0: the first that the books were told, or when they were opened
 	begun   bool      // they have been told one
 	root    account
+	unnamed book // of the root, and of what all scopes have
 	scopes  map[string]*scope
-	byID    map[accountID]*account
+	books   map[bookID]*book   // of the policies
+	roster  []*account         // all that may be dropped: of the books, and the bases of the scopes
+	hand    int                // goes round the roster
+	swept   instant            // when the hand moved last to see what is over
+	out     int64              // leases that are not settled
+	held    int64              // claims that are held until the work is over
+	pinned  int64              // claims of those who wait
 	named   []instant          // when each of the policies was named last
 	settled uint32             // counts settlements
 	lines   map[*line]struct{} // of accounts
@@ -71,10 +78,23 @@ type Origin struct {
 
 // A scope is the identity that requests act for.
 type scope struct {
-	base  account    // the account of no policy
-	out   int64      // requests that are out, to whatever accounts they are charged
-	young []*account // accounts that were opened while requests were out
-	kin   []kin      // what of them is out to some partition of a policy
+	base  account // the account of no policy
+	out   int64   // requests that are out, to whatever accounts they are charged
+	apart *apart  // what is known of them apart; nil: nothing yet
+}
+
+// apart tells the requests of a scope apart that are out.
+type apart struct {
+	young []young // accounts that were opened while requests were out
+	kin   []kin   // what is out to some partition of a policy
+}
+
+// A young account was opened while requests were out that may turn out to be
+// charged to it.
+type young struct {
+	*account
+	born  uint64 // tickets below this departed before
+	early int64  // how many of those are out; they count in flight in epoch 0
 }
 
 // kin counts requests that are charged to one partition or another of a policy.
@@ -86,17 +106,24 @@ type kin struct {
 // kinOf is how many requests of the scope are charged to partitions of a
 // policy; by adds to it.
 func (s *scope) kinOf(policy string, by int64) int64 {
-	for i := range s.kin {
-		if k := &s.kin[i]; k.policy == policy {
+	if s.apart == nil {
+		if by <= 0 {
+			return 0
+		}
+		s.apart = new(apart)
+	}
+	kins := s.apart.kin
+	for i := range kins {
+		if k := &kins[i]; k.policy == policy {
 			k.out += by
 			return k.out
 		}
 	}
 	if by > 0 {
-		if len(s.kin) >= 2*maxPolicies {
-			s.kin = s.kin[1:]
+		if len(kins) >= 2*maxPolicies {
+			kins = kins[1:]
 		}
-		s.kin = append(s.kin, kin{policy, by})
+		s.apart.kin = append(kins, kin{policy, by})
 	}
 	return max(by, 0)
 }
@@ -106,17 +133,13 @@ func newOrigin(a *Accounts, now time.Time) *Origin {
 		accounts: a,
 		start:    now,
 		scopes:   make(map[string]*scope),
-		byID:     make(map[accountID]*account),
+		books:    make(map[bookID]*book),
 		lines:    make(map[*line]struct{}),
 	}
-	o.root.open(o, accountID{})
+	o.unnamed.origin = o
+	o.root.open(&o.unnamed, "")
 	o.policies.Store(new([]Policy))
 	return o
-}
-
-// open makes an account of nothing known.
-func (a *account) open(o *Origin, id accountID) {
-	a.origin, a.id, a.quota, a.end = o, id, None, never
 }
 
 // Dropped reports whether the books were dropped to keep a bound. What is
@@ -155,8 +178,10 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []gate,
 	l.claims.reset()
 	l.charged = false
 	o.guard.Lock()
-	l.origin, l.scope = o, o.scope(o.at(now), ask.Scope)
-	o.claim(o.at(now), ask, l.scope, &l.claims)
+	t := o.at(now)
+	o.sweep(t)
+	l.origin, l.scope = o, o.scope(t, ask.Scope)
+	o.claim(t, ask, l.scope, &l.claims)
 	l.claims.addAll(own, n)
 	lock(l.claims.all()[l.claims.mine:])
 	if err := admit(ctx, now, l, &want); err != nil {
@@ -211,9 +236,12 @@ func (o *Origin) claim(t instant, ask *Ask, s *scope, cs *claims) {
 	}
 	for i := range ask.Claims {
 		c := &ask.Claims[i]
-		a, opened := o.account(t, c.id(ask.Scope))
-		if opened {
+		a := o.find(c.id(ask.Scope))
+		if a == nil {
+			pin(cs.all(), 1) // while room is made
+			a = o.account(t, c.id(ask.Scope))
 			a.count(t, 0)
+			pin(cs.all(), -1)
 		}
 		if units := min(max(c.Units, 0), most); a == &s.base {
 			cs.all()[0].units = units
@@ -233,10 +261,12 @@ func (o *Origin) present(ask *Ask, cs *claims) {
 	for i := range ask.Claims {
 		c := &ask.Claims[i]
 		units := min(max(c.Units, 0), most)
-		if a := o.byID[c.id(ask.Scope)]; a != nil {
-			cs.add(a, units)
-		} else if c.Policy == "" && !c.Keyed && cs.n > 1 {
+		if a := o.find(c.id(ask.Scope)); a == nil {
+			continue
+		} else if a.book == &o.unnamed {
 			cs.all()[1].units = units
+		} else {
+			cs.add(a, units)
 		}
 	}
 }
@@ -258,43 +288,6 @@ func (o *Origin) at(now time.Time) instant {
 }
 
 func (o *Origin) when(t instant) time.Time { return o.start.Add(time.Duration(t)) }
-
-// scope finds the scope of that name, or opens it.
-func (o *Origin) scope(t instant, name string) *scope {
-	s, ok := o.scopes[name]
-	if !ok {
-		if bound := bounded(o.accounts.MaxAccounts, DefaultMaxAccounts); bound >= 0 && len(o.scopes) >= bound {
-			o.dropScope(t)
-		}
-		s = &scope{}
-		s.base.open(o, accountID{owner: name})
-		o.scopes[name] = s
-	}
-	s.base.used = t
-	return s
-}
-
-// account finds an account, or opens it with what is known of its policy. The
-// unnamed account is that of the scope.
-func (o *Origin) account(t instant, id accountID) (a *account, opened bool) {
-	if id.policy == "" && !id.keyed {
-		return &o.scope(t, id.owner).base, false
-	}
-	if a, ok := o.byID[id]; ok {
-		return a, false
-	}
-	if bound := bounded(o.accounts.MaxAccounts, DefaultMaxAccounts); bound >= 0 && len(o.byID) >= bound {
-		o.dropAccount(t)
-	}
-	a = new(account)
-	a.open(o, id)
-	a.used, a.born = t, o.tickets
-	if p, ok := o.policy(id.policy); ok {
-		a.terms(p)
-	}
-	o.byID[id] = a
-	return a, true
-}
 
 func (o *Origin) policy(name string) (Policy, bool) {
 	for _, p := range o.Policies() {
@@ -341,95 +334,55 @@ func (o *Origin) note(t instant, p Policy) Policy {
 
 func (o *Origin) publish(ps []Policy) { o.policies.Store(&ps) }
 
-// dropAccount makes room: of a sample, the account that is missed least.
-// (Map iteration begins anywhere.)
-func (o *Origin) dropAccount(t instant) {
-	var least *account
-	n := 0
-	for _, a := range o.byID {
-		if !a.busy() && (least == nil || a.missedLess(least, t)) {
-			least = a
-		}
-		if n++; n == sample {
-			break
-		}
-	}
-	if least != nil {
-		delete(o.byID, least.id)
-	}
-}
-
-// dropScope makes room for a scope in the same way.
-func (o *Origin) dropScope(t instant) {
-	var least *scope
-	n := 0
-	for _, s := range o.scopes {
-		if s.out == 0 && !s.base.busy() && (least == nil || s.base.missedLess(&least.base, t)) {
-			least = s
-		}
-		if n++; n == sample {
-			break
-		}
-	}
-	if least != nil {
-		delete(o.scopes, least.base.id.owner)
-	}
-}
-
-// missedLess reports whether a should be dropped before b: idle ones first,
-// then the least recently used, those under a hold last.
-func (a *account) missedLess(b *account, t instant) bool {
-	if x, y := t < a.hold, t < b.hold; x != y {
-		return y
-	}
-	if x, y := a.idle(t), b.idle(t); x != y {
-		return x
-	}
-	return a.used < b.used
-}
-
-// quiet reports whether nothing is out to the origin, and when it was last
-// used.
+// quiet reports whether nothing is out to the origin and nobody waits, and
+// when it was last used.
 func (o *Origin) quiet() (used time.Time, quiet bool) {
 	o.guard.Lock()
 	defer o.guard.Unlock()
-	for _, s := range o.scopes {
-		if s.out > 0 || s.base.busy() {
-			return time.Time{}, false
-		}
-	}
-	return o.when(o.root.used), !o.root.busy() && len(o.lines) == 0
+	return o.when(o.root.used), o.out == 0 && o.held == 0 && o.pinned == 0
 }
 
 // The methods of gate, which read the clock of the origin.
 
-func (a *account) guarded() *guard { return &a.origin.guard }
+func (a *account) guarded() *guard { return &a.book.origin.guard }
 func (a *account) queue() **line   { return &a.line }
 func (a *account) holds() bool     { return a.unit == countsConcurrent }
 
 func (a *account) look(now time.Time, n int64) verdict {
-	t := a.origin.at(now)
+	o := a.book.origin
+	t := o.at(now)
 	again, why := a.ready(t, n)
 	if again <= t {
 		return verdict{ok: true, why: why}
 	}
-	v := verdict{why: why, again: a.origin.when(again), hope: a.hopeful(t)}
+	v := verdict{why: why, again: o.when(again), hope: a.hopeful(t)}
 	if why == ReasonExhausted && again < a.end && a.end != never {
-		v.back = a.origin.when(a.end)
+		v.back = o.when(a.end)
 	}
 	return v
 }
 
-func (a *account) charge(now time.Time, n int64) uint32 { return a.take(a.origin.at(now), n) }
-func (a *account) release(_ time.Time, n int64)         { a.held = max(a.held-n, 0) }
+func (a *account) charge(now time.Time, n int64) uint32 {
+	o := a.book.origin
+	if a.holds() {
+		o.held++
+	}
+	return a.take(o.at(now), n)
+}
+
+// release ends a claim that is held.
+func (a *account) release(_ time.Time, n int64) {
+	a.held = max(a.held-n, 0)
+	a.book.origin.held--
+}
 
 // cancel is release: what is not held was settled before.
-func (a *account) cancel(_ time.Time, n int64, _ uint32) { a.held = max(a.held-n, 0) }
+func (a *account) cancel(now time.Time, n int64, _ uint32) { a.release(now, n) }
 
 func (a *account) refusal() Refusal {
-	r := Refusal{Policy: a.id.policy, Keyed: a.id.keyed}
-	if a.id.keyed {
-		r.Key = a.id.owner
+	r := Refusal{Policy: a.book.policy, Keyed: a.book.keyed}
+	if r.Keyed {
+		r.Key = a.owner
 	}
 	return r
 }

@@ -1,9 +1,6 @@
 package quota
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // An Outcome is what became of leased work.
 type Outcome uint8
@@ -105,6 +102,7 @@ func (s *settlement) run() {
 	s.o.settled++
 	s.l.origin = nil
 	s.l.scope.out--
+	s.o.out--
 	s.settleEarly()
 	for i := range s.r.Figures {
 		s.name(&s.r.Figures[i])
@@ -141,72 +139,92 @@ func (s *settlement) name(f *Figure) {
 func (s *settlement) open(policy, key string, keyed bool) *account {
 	id := accountID{policy: policy, owner: key, keyed: keyed}
 	if !keyed {
-		id.owner = s.l.scope.base.id.owner
+		id.owner = s.l.scope.base.owner
 	}
-	a, opened := s.o.account(s.t, id)
-	if !opened {
+	for _, c := range s.l.claims.all() {
+		if a, ok := c.gate.(*account); ok && a.is(id) {
+			return a
+		}
+	}
+	if a := s.o.find(id); a != nil {
 		return a
 	}
+	s.pin(1) // while room is made
+	a := s.o.account(s.t, id)
+	s.pin(-1)
 	out := s.l.scope.out
 	if keyed {
 		// Those that are charged to another partition are not charged to this one.
 		out -= s.l.scope.kinOf(policy, 0)
 	}
 	if out > 0 {
-		a.early = int32(min(out, math.MaxInt32))
-		a.inflight = int64(a.early)
-		s.addYoung(a)
+		a.inflight = out
+		s.addYoung(young{account: a, born: s.o.tickets, early: out})
 	}
 	return a
 }
 
+// pin keeps the accounts that the settlement concerns from being dropped.
+func (s *settlement) pin(by int32) {
+	s.l.scope.base.pins += by
+	for _, a := range s.figured {
+		a.pins += by
+	}
+	for _, a := range s.termed {
+		a.pins += by
+	}
+}
+
 // addYoung keeps an account until the requests that were out when it was
 // opened have been settled. A server may make up many: the oldest is let go.
-func (s *settlement) addYoung(a *account) {
+func (s *settlement) addYoung(y young) {
 	const most = 2 * maxPolicies
 	sc := s.l.scope
-	if len(sc.young) >= most {
-		oldest := sc.young[0]
-		oldest.unfly(int64(oldest.early), 0)
-		oldest.early = 0
-		s.early = append(s.early, oldest)
-		copy(sc.young, sc.young[1:])
-		sc.young = sc.young[:most-1]
+	if sc.apart == nil {
+		sc.apart = new(apart)
 	}
-	sc.young = append(sc.young, a)
+	ys := sc.apart.young
+	if len(ys) >= most {
+		oldest := ys[0]
+		oldest.unfly(oldest.early, 0)
+		s.early = append(s.early, oldest.account)
+		copy(ys, ys[1:])
+		ys = ys[:most-1]
+	}
+	sc.apart.young = append(ys, y)
 }
 
 // settleEarly settles the lease with accounts that were opened after it
 // departed: it counts in flight there, as one unit. Where the report has a
 // figure for some partition of the policy, that says what it cost, and whom.
 func (s *settlement) settleEarly() {
-	young := s.l.scope.young
-	if len(young) == 0 {
+	if s.l.scope.apart == nil {
 		return
 	}
-	kept := young[:0]
-	for _, a := range young {
-		if s.l.ticket < a.born && a.early > 0 && !(a.id.keyed && s.claims(a.id.policy)) {
-			a.early--
-			s.early = append(s.early, a)
-			if s.r.Outcome == Unsent || s.names(a.id.policy) {
-				a.unfly(1, 0)
+	ys := s.l.scope.apart.young
+	kept := ys[:0]
+	for _, y := range ys {
+		if policy := y.book.policy; s.l.ticket < y.born && !(y.book.keyed && s.claims(policy)) {
+			y.early--
+			s.early = append(s.early, y.account)
+			if s.r.Outcome == Unsent || s.names(policy) {
+				y.unfly(1, 0)
 			} else {
-				a.spend(s.t, 1, 0)
+				y.spend(s.t, 1, 0)
 			}
 		}
-		if a.early > 0 && a.epoch <= 1 {
-			kept = append(kept, a)
+		if y.early > 0 && y.epoch <= 1 {
+			kept = append(kept, y)
 		}
 	}
-	clear(young[len(kept):])
-	s.l.scope.young = kept
+	clear(ys[len(kept):])
+	s.l.scope.apart.young = kept
 }
 
 // claims reports whether the lease was charged to some partition of a policy.
 func (s *settlement) claims(policy string) bool {
 	for _, c := range s.l.claims.all() {
-		if a, ok := c.gate.(*account); ok && a.id.keyed && a.id.policy == policy {
+		if a, ok := c.gate.(*account); ok && a.book.keyed && a.book.policy == policy {
 			return true
 		}
 	}
@@ -231,8 +249,8 @@ func (s *settlement) settleClaims() {
 		if !ok {
 			continue
 		}
-		if a.id.keyed {
-			s.l.scope.kinOf(a.id.policy, -1)
+		if a.book.keyed {
+			s.l.scope.kinOf(a.book.policy, -1)
 		}
 		switch {
 		case s.r.Outcome == Unsent:
@@ -250,7 +268,7 @@ func (s *settlement) settleClaims() {
 			}
 		}
 		if s.r.Outcome == Unsent && c.held {
-			a.held = max(a.held-c.units, 0)
+			a.release(time.Time{}, c.units)
 		}
 	}
 }
@@ -284,7 +302,7 @@ func (s *settlement) terms(p *Terms) {
 	s.o.note(s.t, policy)
 	if len(s.termed) == from && !p.Keyed {
 		for _, c := range s.l.claims.all() {
-			if a, ok := c.gate.(*account); ok && p.Name != "" && a.id.policy == p.Name {
+			if a, ok := c.gate.(*account); ok && p.Name != "" && a.book.policy == p.Name {
 				s.termed = append(s.termed, a)
 			}
 		}

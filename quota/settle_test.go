@@ -126,7 +126,7 @@ func TestFirstWave(t *testing.T) {
 		ls := wave(d, 50, "")
 		for i, l := range ls {
 			d.settle(100*ms, l, Report{Figures: figure("api", 50+int64((i*7)%50), mins)})
-			if a := d.o.byID[accountID{policy: "api"}]; a.spare() > 50 {
+			if a := d.o.find(accountID{policy: "api"}); a.spare() > 50 {
 				assert.Fail(t, "more than is left", "after %d answers: %d", i+1, a.spare())
 				break
 			}
@@ -171,7 +171,7 @@ func TestFirstWave(t *testing.T) {
 		d := newDesk(t)
 		ls := wave(d, 10, "")
 		d.settle(100*ms, ls[0], Report{Figures: keyedFigure("api", "alice", 99, mins)})
-		a := d.o.byID[aliceID]
+		a := d.o.find(aliceID)
 		assert.Equal(t, int64(90), a.spare(), "any of the nine may be alice's")
 		for _, l := range ls[1:] {
 			d.settle(100*ms, l, Report{Figures: keyedFigure("api", "bob", 50, mins)})
@@ -184,12 +184,11 @@ func TestFirstWave(t *testing.T) {
 		for i, l := range ls {
 			d.settle(100*ms, l, Report{Figures: figure(fmt.Sprint("made-up-", i), 99, mins)})
 			s := d.o.scopes[""]
-			require.LessOrEqual(t, len(s.young), 2*maxPolicies)
+			require.LessOrEqual(t, len(s.apart.young), 2*maxPolicies)
 		}
-		assert.Empty(t, d.o.scopes[""].young)
-		for _, a := range d.o.byID {
-			assert.False(t, a.busy(), "%q", a.id.policy)
-			assert.Zero(t, a.early)
+		assert.Empty(t, d.o.scopes[""].apart.young)
+		for _, a := range d.o.roster {
+			assert.False(t, a.busy(), "%q", a.book.policy)
 		}
 	})
 	t.Run("a policy without a service limit counts them, too", func(t *testing.T) {
@@ -209,7 +208,7 @@ func TestFirstWave(t *testing.T) {
 // Sections 2.1.4 and 3.1.3).
 func TestTermsJoin(t *testing.T) {
 	quotaOf := func(d *desk, c Claim, scope string) int64 {
-		if a := d.o.byID[c.id(scope)]; a != nil {
+		if a := d.o.find(c.id(scope)); a != nil {
 			return a.quota
 		}
 		return -2 // no account
@@ -474,7 +473,7 @@ func TestServiceLimitWithoutFigure(t *testing.T) {
 func TestSettleOnce(t *testing.T) {
 	d, e := newDesk(t), newDesk(t)
 	one, two := d.send(0, "", api(1)), d.send(0, "", api(1))
-	a := d.o.byID[accountID{policy: "api"}]
+	a := d.o.find(accountID{policy: "api"})
 	e.settle(0, one, Report{})
 	assert.Equal(t, int64(2), a.inflight, "another origin's")
 	d.settle(0, one, Report{})
@@ -497,7 +496,7 @@ func TestSettleOnce(t *testing.T) {
 func TestReleaseAndCancelOfUnsettled(t *testing.T) {
 	d := newDesk(t)
 	d.settle(0, d.send(0, "", api(1)), Report{Figures: figure("api", 3, mins)})
-	a := d.o.byID[accountID{policy: "api"}]
+	a := d.o.find(accountID{policy: "api"})
 	d.send(0, "", api(1)).Cancel()
 	assert.Equal(t, int64(3), a.spare())
 	d.send(0, "", api(1)).Release()
@@ -529,8 +528,8 @@ func TestHeldUntilReleased(t *testing.T) {
 	assert.False(t, l.Held())
 	l = d.send(0, "", claim)
 	l.Release()
-	assert.Zero(t, d.o.byID[accountID{policy: "c"}].held)
-	assert.False(t, d.o.byID[accountID{policy: "c"}].busy())
+	assert.Zero(t, d.o.find(accountID{policy: "c"}).held)
+	assert.False(t, d.o.find(accountID{policy: "c"}).busy())
 }
 
 // A lease that is cancelled after it was settled holds nothing either.
@@ -540,7 +539,7 @@ func TestCancelAfterSettling(t *testing.T) {
 	l := d.send(0, "", Claim{Policy: "c", Units: 1})
 	d.settle(0, l, Report{})
 	l.Cancel()
-	assert.Zero(t, d.o.byID[accountID{policy: "c"}].held)
+	assert.Zero(t, d.o.find(accountID{policy: "c"}).held)
 }
 
 // A server may call a policy by another unit from one answer to the next.
@@ -554,7 +553,7 @@ func TestUnitChangesWhileHeld(t *testing.T) {
 		l := d.send(0, "", claim)
 		d.settle(0, l, Report{Terms: unit(UnitRequests)})
 		l.Release()
-		a := d.o.byID[accountID{policy: "c"}]
+		a := d.o.find(accountID{policy: "c"})
 		assert.Zero(t, a.held)
 		assert.False(t, a.busy(), "nobody holds anything: it may be dropped")
 	})
@@ -577,7 +576,7 @@ func TestEarlyRequestsLetGo(t *testing.T) {
 	d := newDesk(t)
 	one, two, three := d.send(0, ""), d.send(0, ""), d.send(0, "")
 	d.settle(0, one, Report{Figures: keyedFigure("api", "alice", 5, mins)})
-	a := d.o.byID[aliceID]
+	a := d.o.find(aliceID)
 	w := &waiter{ready: make(chan struct{}, 1), latest: d.at(time.Hour), units: 5}
 	d.o.guard.Lock()
 	enter(a, w)
