@@ -59,41 +59,44 @@ type account struct {
 	owner string // the bytes of the partition key, or the scope where there is none
 	line  *line  // who waits for this account; nil: nobody
 
-	quota  int64         // q of the policy; None: not known
-	window time.Duration // w of the policy; 0: not known
-
-	available int64
-	ledger    int64 // a figure, less all that has departed since it arrived and been answered
-	inflight  int64
-	straggle  int64 // let go in the window before and not answered
-	held      int64 // concurrent requests that are not over
-
+	// What every exchange looks at stands together: of a million accounts, all
+	// that it touches is far away.
+	used     instant // the last time anybody came for it
 	end      instant // of the effective window, on the clock of departures
-	closed   instant // when the last window ended; straggle counts for a little longer
-	sent     instant // departure of the request whose figure is in force
-	adopted  instant // arrival of the figure that the ledger began with
-	received instant // arrival of the last figure that changed anything: only what departed later raises
 	hold     instant // Retry-After: nothing departs before
 	backoff  instant // nor before this, after refusals
 	refused  instant // arrival of the last refusal
 	silent   instant // arrival of the last answer without a figure
-	asked    instant // departure of the last probe
-	used     instant // the last time anybody came for it
+	inflight int64
+	straggle int64 // let go in the window before and not answered
 
-	due   instant       // the end, before the guard, of the window that is in force
-	trip  time.Duration // of the request that due comes from
-	rtt   time.Duration // of the last answer that had a figure
-	least time.Duration // the shortest rtt of late
-	place int32         // in the roster of the origin
-	pins  int32         // claims of those who wait
-	mark  uint32        // the last settlement that had a figure for it
-	epoch uint32        // counts windows; a claim belongs to the one it was taken in
+	available int64
+	ledger    int64  // a figure, less all that has departed since it arrived and been answered
+	place     int32  // in the roster of the origin
+	pins      int32  // claims of those who wait
+	mark      uint32 // the last settlement that had a figure for it
+	epoch     uint32 // counts windows; a claim belongs to the one it was taken in
 
 	unit     unit
 	basis    basis
 	probing  bool  // a probe is out
 	refusals uint8 // in a row
 	tries    uint8 // probes in a row without news
+
+	held   int64         // concurrent requests that are not over
+	quota  int64         // q of the policy; None: not known
+	window time.Duration // w of the policy; 0: not known
+
+	closed   instant // when the last window ended; straggle counts for a little longer
+	sent     instant // departure of the request whose figure is in force
+	adopted  instant // arrival of the figure that the ledger began with
+	received instant // arrival of the last figure that changed anything: only what departed later raises
+	asked    instant // departure of the last probe
+
+	due   instant       // the end, before the guard, of the window that is in force
+	trip  time.Duration // of the request that due comes from
+	rtt   time.Duration // of the last answer that had a figure
+	least time.Duration // the shortest rtt of late
 }
 
 // spare is what may still be spent on the present basis.

@@ -21,6 +21,9 @@ const (
 	// sample is how many entries are looked at to find the one to drop.
 	sample = 8
 
+	// maxAparts is how many aparts are kept for scopes to come.
+	maxAparts = 64
+
 	// sweepInterval is how often, while an origin is in use, as many are looked
 	// at to find those that are over.
 	sweepInterval = time.Millisecond

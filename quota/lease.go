@@ -25,7 +25,7 @@ func (l *Lease) charge(now time.Time) {
 		cs[i].epoch = cs[i].gate.charge(now, cs[i].units)
 		cs[i].held = cs[i].gate.holds()
 		if a, ok := cs[i].gate.(*account); ok && a.book.keyed {
-			l.scope.kinOf(a.book.policy, 1)
+			l.origin.tellApart(l.scope).kinOf(a.book.policy, 1)
 		}
 	}
 	l.charged = true

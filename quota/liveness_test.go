@@ -202,7 +202,7 @@ func (p *scene) atRest() {
 	}
 	for i, o := range p.origins {
 		for name, s := range o.scopes {
-			if s.out != 0 || s.apart != nil && len(s.apart.young) != 0 {
+			if s.out != 0 || s.apart != nil {
 				p.problem("scope %q of %d: %d out, %+v", name, i, s.out, s.apart)
 			}
 		}

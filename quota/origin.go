@@ -70,9 +70,10 @@ type Origin struct {
 	held    int64              // claims that are held until the work is over
 	pinned  int64              // claims of those who wait
 	named   []instant          // when each of the policies was named last
-	settled uint32             // counts settlements
+	reports uint32             // counts settlements
 	lines   map[*line]struct{} // of accounts
 	tickets uint64             // counts departures
+	aparts  []*apart           // that no scope needs now
 	scratch [3][]*account      // of a settlement, for the next one to use
 }
 
@@ -80,13 +81,42 @@ type Origin struct {
 type scope struct {
 	base  account // the account of no policy
 	out   int64   // requests that are out, to whatever accounts they are charged
-	apart *apart  // what is known of them apart; nil: nothing yet
+	apart *apart  // tells those apart, where there is a need to; nil while none is out
 }
 
 // apart tells the requests of a scope apart that are out.
 type apart struct {
 	young []young // accounts that were opened while requests were out
 	kin   []kin   // what is out to some partition of a policy
+}
+
+// tellApart begins to tell the requests of a scope apart. It takes what
+// another scope does not need any more, rather than make it.
+func (o *Origin) tellApart(s *scope) *apart {
+	if s.apart != nil {
+		return s.apart
+	}
+	if last := len(o.aparts) - 1; last >= 0 {
+		s.apart, o.aparts = o.aparts[last], o.aparts[:last]
+	} else {
+		s.apart = new(apart)
+	}
+	return s.apart
+}
+
+// tellApartNoMore is tellApart's end, once nothing of the scope is out.
+func (o *Origin) tellApartNoMore(s *scope) {
+	ap := s.apart
+	if ap == nil || s.out > 0 {
+		return
+	}
+	s.apart = nil
+	if len(o.aparts) < maxAparts {
+		clear(ap.young)
+		clear(ap.kin)
+		ap.young, ap.kin = ap.young[:0], ap.kin[:0]
+		o.aparts = append(o.aparts, ap)
+	}
 }
 
 // A young account was opened while requests were out that may turn out to be
@@ -105,25 +135,21 @@ type kin struct {
 
 // kinOf is how many requests of the scope are charged to partitions of a
 // policy; by adds to it.
-func (s *scope) kinOf(policy string, by int64) int64 {
-	if s.apart == nil {
-		if by <= 0 {
-			return 0
-		}
-		s.apart = new(apart)
+func (ap *apart) kinOf(policy string, by int64) int64 {
+	if ap == nil {
+		return 0
 	}
-	kins := s.apart.kin
-	for i := range kins {
-		if k := &kins[i]; k.policy == policy {
+	for i := range ap.kin {
+		if k := &ap.kin[i]; k.policy == policy {
 			k.out += by
 			return k.out
 		}
 	}
 	if by > 0 {
-		if len(kins) >= 2*maxPolicies {
-			kins = kins[1:]
+		if len(ap.kin) >= 2*maxPolicies {
+			ap.kin = ap.kin[1:]
 		}
-		s.apart.kin = append(kins, kin{policy, by})
+		ap.kin = append(ap.kin, kin{policy, by})
 	}
 	return max(by, 0)
 }

@@ -99,10 +99,9 @@ type settlement struct {
 }
 
 func (s *settlement) run() {
-	s.o.settled++
+	s.o.reports++
 	s.l.origin = nil
-	s.l.scope.out--
-	s.o.out--
+	s.notOut()
 	s.settleEarly()
 	for i := range s.r.Figures {
 		s.name(&s.r.Figures[i])
@@ -120,6 +119,18 @@ func (s *settlement) run() {
 	if s.r.Pause > 0 {
 		s.pause()
 	}
+	s.o.tellApartNoMore(s.l.scope)
+}
+
+// notOut counts the lease as one that is not out any more.
+func (s *settlement) notOut() {
+	s.o.out--
+	s.l.scope.out--
+	for _, c := range s.l.claims.all() {
+		if a, ok := c.gate.(*account); ok && a.book.keyed {
+			s.l.scope.apart.kinOf(a.book.policy, -1)
+		}
+	}
 }
 
 // name finds the account of a figure, opening it if need be, and marks it as
@@ -128,7 +139,7 @@ func (s *settlement) name(f *Figure) {
 	s.o.note(s.t, Policy{Name: f.Policy, Quota: None, Keyed: f.Keyed})
 	a := s.open(f.Policy, f.Key, f.Keyed)
 	if f.Available >= 0 {
-		a.mark = s.o.settled
+		a.mark = s.o.reports
 	}
 	s.figured = append(s.figured, a)
 }
@@ -155,7 +166,7 @@ func (s *settlement) open(policy, key string, keyed bool) *account {
 	out := s.l.scope.out
 	if keyed {
 		// Those that are charged to another partition are not charged to this one.
-		out -= s.l.scope.kinOf(policy, 0)
+		out -= s.l.scope.apart.kinOf(policy, 0)
 	}
 	if out > 0 {
 		a.inflight = out
@@ -179,11 +190,8 @@ func (s *settlement) pin(by int32) {
 // opened have been settled. A server may make up many: the oldest is let go.
 func (s *settlement) addYoung(y young) {
 	const most = 2 * maxPolicies
-	sc := s.l.scope
-	if sc.apart == nil {
-		sc.apart = new(apart)
-	}
-	ys := sc.apart.young
+	ap := s.o.tellApart(s.l.scope)
+	ys := ap.young
 	if len(ys) >= most {
 		oldest := ys[0]
 		oldest.unfly(oldest.early, 0)
@@ -191,7 +199,7 @@ func (s *settlement) addYoung(y young) {
 		copy(ys, ys[1:])
 		ys = ys[:most-1]
 	}
-	sc.apart.young = append(ys, y)
+	ap.young = append(ys, y)
 }
 
 // settleEarly settles the lease with accounts that were opened after it
@@ -249,13 +257,10 @@ func (s *settlement) settleClaims() {
 		if !ok {
 			continue
 		}
-		if a.book.keyed {
-			s.l.scope.kinOf(a.book.policy, -1)
-		}
 		switch {
 		case s.r.Outcome == Unsent:
 			a.refund(c.units, c.epoch)
-		case a.mark == s.o.settled:
+		case a.mark == s.o.reports:
 			a.answer(s.sent, c.units, c.epoch)
 			if !s.r.Refused {
 				a.served(s.sent)
