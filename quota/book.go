@@ -100,6 +100,14 @@ func (a *account) open(b *book, owner string) {
 func (o *Origin) enrol(t instant, a *account) {
 	a.used, a.place = t, int32(len(o.roster))
 	o.roster = append(o.roster, a)
+	o.count(len(o.roster)-1, 1)
+}
+
+// count has the bound of all origins know of accounts beyond the first n.
+func (o *Origin) count(n, by int) {
+	if n >= o.accounts.share() && !o.dropped.Load() {
+		o.accounts.beyond.Add(int64(by))
+	}
 }
 
 // drop takes an account, or a scope whose base it is, out of the books.
@@ -109,6 +117,7 @@ func (o *Origin) drop(a *account) {
 	o.roster[a.place].place = a.place
 	o.roster[last] = nil
 	o.roster = o.roster[:last]
+	o.count(last, -1)
 	if cap(o.roster) > 4*last {
 		o.roster = append(make([]*account, 0, 2*last), o.roster...)
 	}
@@ -142,7 +151,7 @@ func shrunk[V any](m map[string]V, most int) (map[string]V, int) {
 // the account is dropped that is missed least. None is that is in use: where
 // all of them are, the books grow by what is in use.
 func (o *Origin) makeRoom(t instant) {
-	if !o.full() {
+	if !o.accounts.full(len(o.roster)) {
 		return
 	}
 	var least *account
@@ -156,12 +165,6 @@ func (o *Origin) makeRoom(t instant) {
 	if least != nil {
 		o.drop(least)
 	}
-}
-
-// full reports whether there are as many accounts as there may be.
-func (o *Origin) full() bool {
-	bound := bounded(o.accounts.MaxAccounts, DefaultMaxAccounts)
-	return bound >= 0 && len(o.roster) >= bound
 }
 
 // sweep drops a few of those accounts that nobody has needed for long, or will.

@@ -365,7 +365,21 @@ func (o *Origin) publish(ps []Policy) { o.policies.Store(&ps) }
 func (o *Origin) quiet() (used time.Time, quiet bool) {
 	o.guard.Lock()
 	defer o.guard.Unlock()
-	return o.when(o.root.used), o.out == 0 && o.held == 0 && o.pinned == 0
+	return o.when(o.root.used), o.quietLocked()
+}
+
+func (o *Origin) quietLocked() bool { return o.out == 0 && o.held == 0 && o.pinned == 0 }
+
+// retire marks the books as dropped, unless they are in use.
+func (o *Origin) retire() bool {
+	o.guard.Lock()
+	defer o.guard.Unlock()
+	if !o.quietLocked() {
+		return false
+	}
+	o.count(len(o.roster), -max(len(o.roster)-o.accounts.share(), 0))
+	o.dropped.Store(true)
+	return true
 }
 
 // The methods of gate, which read the clock of the origin.
