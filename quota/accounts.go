@@ -1,7 +1,6 @@
 package quota
 
 import (
-	"hash/maphash"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -62,8 +61,7 @@ type Accounts struct {
 
 	beyond atomic.Int64 // accounts that origins have beyond their share
 
-	keyed sync.Once
-	seed  maphash.Seed // of pseudonyms
+	pseudonyms pseudonyms
 
 	mu      sync.Mutex // guards following; taken before the guard of an origin
 	origins map[string]*Origin
@@ -127,21 +125,6 @@ func (a *Accounts) dropOriginLocked() {
 	if oldest != nil && oldest.retire() {
 		delete(a.origins, name)
 	}
-}
-
-// Pseudonym returns a number that stands for the parts, of a credential, say,
-// wherever these accounts are used, and tells nothing of them. It is a keyed
-// hash with a key of its own for each Accounts: equal parts have equal
-// numbers, and different ones hardly ever.
-func (a *Accounts) Pseudonym(parts ...string) uint64 {
-	a.keyed.Do(func() { a.seed = maphash.MakeSeed() })
-	var h maphash.Hash
-	h.SetSeed(a.seed)
-	for _, p := range parts {
-		maphash.WriteComparable(&h, len(p))
-		h.WriteString(p)
-	}
-	return h.Sum64()
 }
 
 func (a *Accounts) random() float64 {

@@ -138,20 +138,20 @@ func TestTotalIsBounded(t *testing.T) {
 // The share is equal, and what nobody bounds is not bounded.
 func TestShares(t *testing.T) {
 	for _, tt := range []struct {
-		accounts Accounts
+		accounts *Accounts
 		share    int
 	}{
-		{Accounts{}, 50},
-		{Accounts{MaxTotal: 100, MaxOrigins: 5}, 10},
-		{Accounts{MaxTotal: 100, MaxOrigins: -1}, 0},
-		{Accounts{MaxTotal: -1}, 0},
+		{&Accounts{}, 50},
+		{&Accounts{MaxTotal: 100, MaxOrigins: 5}, 10},
+		{&Accounts{MaxTotal: 100_000, MaxOrigins: -1}, 5},
+		{&Accounts{MaxTotal: -1}, 0},
 	} {
 		assert.Equal(t, tt.share, tt.accounts.share())
 	}
-	a := Accounts{MaxTotal: -1, MaxAccounts: -1}
+	a := &Accounts{MaxTotal: -1, MaxAccounts: -1}
 	a.beyond.Store(math.MaxInt64)
 	assert.False(t, a.full(math.MaxInt))
-	a = Accounts{}
+	a = &Accounts{}
 	assert.False(t, a.full(DefaultMaxAccounts-1))
 	assert.True(t, a.full(DefaultMaxAccounts))
 	a.beyond.Store(DefaultMaxTotal / 2)
@@ -175,19 +175,6 @@ func TestFloodOfKeysTakesNoMemory(t *testing.T) {
 	assert.Less(t, after.heap-before.heap, 200e3, "bytes; the accounts themselves are 300e3")
 	assert.Len(t, d.o.roster, 1_000)
 	d.consistent()
-}
-
-// A pseudonym stands for all of its parts, and for their borders.
-func TestPseudonym(t *testing.T) {
-	var a, b Accounts
-	assert.Equal(t, a.Pseudonym("x", "y"), a.Pseudonym("x", "y"))
-	seen := make(map[uint64][]string)
-	for _, parts := range [][]string{{}, {""}, {"", ""}, {"x", "y"}, {"xy"}, {"xy", ""}, {"", "xy"}, {"y", "x"}} {
-		n := a.Pseudonym(parts...)
-		assert.NotContains(t, seen, n, "%q and %q", parts, seen[n])
-		seen[n] = parts
-	}
-	assert.NotEqual(t, a.Pseudonym("x"), b.Pseudonym("x"), "the key is of these accounts")
 }
 
 // The source of jitter is asked once for each refusal, with no lock held, and

@@ -89,7 +89,7 @@ func BenchmarkAdmitSettle(b *testing.B) {
 // each with a partition of their own, or with a scope of their own and an
 // account in it.
 func visitor(tb testing.TB, scopes bool) func(user string) {
-	accounts := Accounts{MaxAccounts: -1}
+	accounts := Accounts{MaxAccounts: -1, MaxTotal: -1}
 	o := accounts.Origin("https://api.example")
 	ask := &Ask{Claims: []Claim{{Policy: "user", Keyed: !scopes, Units: 1}}}
 	report := &Report{Figures: []Figure{{Policy: "user", Keyed: !scopes, Available: 1 << 40, Window: time.Hour}}}

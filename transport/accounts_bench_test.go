@@ -53,7 +53,7 @@ func BenchmarkUsers(b *testing.B) {
 				Base:       base,
 				Scope:      func(*http.Request) string { return "" },
 				Dimensions: map[string]func(*http.Request) (string, bool){"user_id": base.userID},
-				Accounts:   &quota.Accounts{MaxAccounts: -1},
+				Accounts:   &quota.Accounts{MaxAccounts: -1, MaxTotal: -1},
 			}
 			scopes := "one"
 			if each {

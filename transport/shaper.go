@@ -129,7 +129,6 @@ type Shaper struct {
 	readerOnce  sync.Once
 	reader      *parse.Reader // see fields
 	directories directories
-	pseudonyms  pseudonyms
 	exchanges   sync.Pool // of *exchange
 }
 
