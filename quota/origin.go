@@ -56,25 +56,27 @@ type Origin struct {
 	policies atomic.Pointer[[]Policy] // never modified, only replaced
 	dropped  atomic.Bool
 
-	guard   guard     // guards following
-	start   time.Time // instant 0: the first that the books were told, or when they were opened
-	begun   bool      // they have been told one
-	root    account
-	unnamed book // of the root, and of what all scopes have
-	scopes  map[string]*scope
-	books   map[bookID]*book   // of the policies
-	roster  []*account         // all that may be dropped: of the books, and the bases of the scopes
-	hand    int                // goes round the roster
-	swept   instant            // when the hand moved last to see what is over
-	out     int64              // leases that are not settled
-	held    int64              // claims that are held until the work is over
-	pinned  int64              // claims of those who wait
-	named   []instant          // when each of the policies was named last
-	reports uint32             // counts settlements
-	lines   map[*line]struct{} // of accounts
-	tickets uint64             // counts departures
-	aparts  []*apart           // that no scope needs now
-	scratch [3][]*account      // of a settlement, for the next one to use
+	guard    guard     // guards following
+	start    time.Time // instant 0: the first that the books were told, or when they were opened
+	begun    bool      // they have been told one
+	root     account
+	unnamed  book // of the root, and of what all scopes have
+	scopes   map[string]*scope
+	books    map[bookID]*book // of the policies
+	roster   []*account       // all that may be dropped: of the books, and the bases of the scopes
+	hand     int              // goes round the roster
+	swept    instant          // when the hand moved last to see what is over
+	out      int64            // leases that are not settled
+	held     int64            // claims that are held until the work is over
+	pinned   int64            // claims of those who wait
+	named    []instant        // when each of the policies was named last
+	reports  uint32           // counts settlements
+	refused  instant          // arrival of the last refusal
+	refusals uint64
+	lines    map[*line]struct{} // of accounts
+	tickets  uint64             // counts departures
+	aparts   []*apart           // that no scope needs now
+	scratch  [3][]*account      // of a settlement, for the next one to use
 }
 
 // A scope is the identity that requests act for.

@@ -114,6 +114,7 @@ func (s *settlement) run() {
 		s.learn(s.figured[i], &s.r.Figures[i])
 	}
 	if s.r.Refused {
+		s.o.refused, s.o.refusals = s.t, s.o.refusals+1
 		s.backOff()
 	}
 	if s.r.Pause > 0 {
