@@ -34,6 +34,15 @@ func (a *account) is(id accountID) bool {
 // find returns the account of that id; nil, if there is none. The unnamed
 // account is that of the scope.
 func (o *Origin) find(id accountID) *account {
+	a := o.lookup(id)
+	if a == nil && o.sealed > 0 {
+		a = o.unseal(id)
+	}
+	return a
+}
+
+// lookup is find, as far as the owners of accounts are known.
+func (o *Origin) lookup(id accountID) *account {
 	if id.book() == o.unnamed.bookID {
 		if s := o.scopes[id.owner]; s != nil {
 			return &s.base
@@ -79,6 +88,9 @@ func (o *Origin) book(id bookID) *book {
 // scope finds the scope of that name, or opens it.
 func (o *Origin) scope(t instant, name string) *scope {
 	s := o.scopes[name]
+	if s == nil && o.sealed > 0 && o.unseal(accountID{owner: name}) != nil {
+		s = o.scopes[name]
+	}
 	if s == nil {
 		o.makeRoom(t)
 		s = new(scope)
@@ -118,6 +130,9 @@ func (o *Origin) drop(a *account) {
 	o.roster[last] = nil
 	o.roster = o.roster[:last]
 	o.count(last, -1)
+	if _, ok := digestOf(a.owner); ok {
+		o.sealed--
+	}
 	if cap(o.roster) > 4*last {
 		o.roster = append(make([]*account, 0, 2*last), o.roster...)
 	}

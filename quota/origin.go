@@ -70,6 +70,7 @@ type Origin struct {
 	held     int64            // claims that are held until the work is over
 	pinned   int64            // claims of those who wait
 	named    []instant        // when each of the policies was named last
+	sealed   int              // accounts whose owner is not known yet
 	reports  uint32           // counts settlements
 	refused  instant          // arrival of the last refusal
 	refusals uint64
@@ -283,8 +284,8 @@ func (o *Origin) claim(t instant, ask *Ask, s *scope, cs *claims) {
 // present lists the claims of an ask that have an account already.
 func (o *Origin) present(ask *Ask, cs *claims) {
 	cs.add(&o.root, 1)
-	if s := o.scopes[ask.Scope]; s != nil {
-		cs.add(&s.base, 1)
+	if base := o.find(accountID{owner: ask.Scope}); base != nil {
+		cs.add(base, 1)
 	}
 	for i := range ask.Claims {
 		c := &ask.Claims[i]

@@ -210,11 +210,13 @@ func (o *Origin) show(a *copied, t instant, keys bool) AccountSnapshot {
 
 // shown is the owner of an account as people see it.
 func (a *Accounts) shown(owner string, keys bool) string {
-	switch {
+	switch d, sealed := digestOf(owner); {
 	case owner == "":
 		return ""
-	case !keys:
-		d := a.pseudonyms.digest("owner", owner)
+	case !keys || sealed:
+		if !sealed {
+			d = a.pseudonyms.digest("owner", owner)
+		}
 		return hex.EncodeToString(d[:4])
 	case !utf8.ValidString(owner) || strings.ContainsFunc(owner, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return "0x" + hex.EncodeToString([]byte(owner))
