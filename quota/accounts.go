@@ -14,10 +14,6 @@ const (
 	DefaultMaxTotal    = 1_000_000
 )
 
-// maxPolicies bounds the policies of one origin. A server that makes up more
-// of them pushes out those it has named least recently.
-const maxPolicies = 32
-
 const (
 	// sample is how many entries are looked at to find the one to drop.
 	sample = 8

@@ -9,6 +9,7 @@ type book struct {
 	origin   *Origin
 	accounts map[string]*account // by owner; not those of the unnamed policy, which are the scopes'
 	most     int                 // accounts there have been at a time since the map was made
+	until    instant             // when nothing that was told of any of them is in force any more
 }
 
 // bookID tells the books of an origin apart.

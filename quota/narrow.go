@@ -45,6 +45,7 @@ func (o *Origin) Narrow(now time.Time, p Pause, policies []string) {
 		p.lift()
 		for _, a := range to {
 			a.pause(o.at(now), time.Duration(max(p.until-o.at(now), 0)))
+			a.inForce()
 		}
 		for l := range o.lines {
 			if w := l.kick(now); w != nil {

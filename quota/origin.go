@@ -69,7 +69,8 @@ type Origin struct {
 	out      int64            // leases that are not settled
 	held     int64            // claims that are held until the work is over
 	pinned   int64            // claims of those who wait
-	named    []instant        // when each of the policies was named last
+	named    []naming         // when each of the policies was named last
+	told     uint32           // answers that have named any
 	sealed   int              // accounts whose owner is not known yet
 	reports  uint32           // counts settlements
 	refused  instant          // arrival of the last refusal
@@ -174,10 +175,6 @@ func newOrigin(a *Accounts, now time.Time) *Origin {
 // Dropped reports whether the books were dropped to keep a bound. What is
 // charged to them is lost: ask the Accounts for the origin again.
 func (o *Origin) Dropped() bool { return o.dropped.Load() }
-
-// Policies are the quota policies that the server has named, in the order
-// in which it first did so. The slice is shared: do not modify it.
-func (o *Origin) Policies() []Policy { return *o.policies.Load() }
 
 // Admit charges all that the ask claims at one instant, or nothing: at once,
 // or after waiting in the line of whoever refuses. On success it fills in
@@ -317,51 +314,6 @@ func (o *Origin) at(now time.Time) instant {
 }
 
 func (o *Origin) when(t instant) time.Time { return o.start.Add(time.Duration(t)) }
-
-func (o *Origin) policy(name string) (Policy, bool) {
-	for _, p := range o.Policies() {
-		if p.Name == name {
-			return p, true
-		}
-	}
-	return Policy{}, false
-}
-
-// note keeps a policy that the server has named. What the server leaves out
-// of it now stands as it said it last.
-func (o *Origin) note(t instant, p Policy) Policy {
-	known := o.Policies()
-	for i, k := range known {
-		if k.Name != p.Name {
-			continue
-		}
-		o.named[i] = t
-		if p.Quota < 0 {
-			p.Quota, p.Unit, p.Window = k.Quota, k.Unit, k.Window
-		}
-		if p != k {
-			o.publish(append(append(append([]Policy(nil), known[:i]...), p), known[i+1:]...))
-		}
-		return p
-	}
-	if len(known) < maxPolicies {
-		o.named = append(o.named, t)
-		o.publish(append(known[:len(known):len(known)], p))
-		return p
-	}
-	oldest := 0
-	for i := range o.named {
-		if o.named[i] < o.named[oldest] {
-			oldest = i
-		}
-	}
-	next := append([]Policy(nil), known...)
-	next[oldest], o.named[oldest] = p, t
-	o.publish(next)
-	return p
-}
-
-func (o *Origin) publish(ps []Policy) { o.policies.Store(&ps) }
 
 // quiet reports whether nothing is out to the origin and nobody waits, and
 // when it was last used.

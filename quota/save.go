@@ -363,7 +363,9 @@ func (in *restorer) takeAccount(s *savedAccount) bool {
 	if o.lookup(id) != nil || in.to.full(len(o.roster)) {
 		return true // it was saved twice, having moved meanwhile; or there is no room
 	}
-	o.account(in.saved, id).restore(in.saved, *s)
+	a := o.account(in.saved, id)
+	a.restore(in.saved, *s)
+	a.inForce()
 	if s.Digest != nil {
 		o.sealed++
 	}

@@ -121,6 +121,21 @@ func (s *settlement) run() {
 		s.pause()
 	}
 	s.o.tellApartNoMore(s.l.scope)
+	if len(s.figured)+len(s.termed) > 0 {
+		s.told()
+	}
+}
+
+// told counts an answer that has named policies.
+func (s *settlement) told() {
+	for _, a := range s.figured {
+		a.inForce()
+	}
+	for _, a := range s.termed {
+		a.inForce()
+	}
+	s.o.forget(s.t)
+	s.o.told++
 }
 
 // notOut counts the lease as one that is not out any more.
