@@ -65,24 +65,47 @@ func BenchmarkAdmitSettle(b *testing.B) {
 			}
 		})
 	}
-	b.Run("parallel, accounts=1", func(b *testing.B) {
-		var accounts Accounts
-		o := accounts.Origin("https://api.example")
-		report := &Report{Figures: []Figure{{Policy: "api", Available: 1 << 40, Window: time.Minute}}}
-		b.ReportAllocs()
-		b.RunParallel(func(pb *testing.PB) {
-			ask := &Ask{Claims: []Claim{{Policy: "api", Units: 1}}}
-			var l Lease
-			for pb.Next() {
-				now := time.Now()
-				if err := o.Admit(context.Background(), now, ask, &l); err != nil {
-					b.Error(err)
-					return
-				}
-				o.Settle(now, &l, report)
+}
+
+// BenchmarkGoroutines is the time per exchange, of all goroutines together,
+// where one works alone, where many share an origin and its lock, all with one
+// account or each with their own, and where each has an origin of their own.
+func BenchmarkGoroutines(b *testing.B) {
+	for _, bm := range []struct {
+		name                          string
+		goroutines, origins, accounts int
+	}{
+		{"1", 1, 1, 1},
+		{"64 of one account", 64, 1, 1},
+		{"64 of one origin", 64, 1, 64},
+		{"64 of 64 origins", 64, 64, 1},
+	} {
+		b.Run(bm.name, func(b *testing.B) {
+			var accounts Accounts
+			for i := range bm.origins {
+				accounts.Origin(fmt.Sprint(i))
 			}
+			var wg sync.WaitGroup
+			each := b.N/bm.goroutines + 1
+			for g := range bm.goroutines {
+				wg.Go(func() {
+					o, key := accounts.Origin(fmt.Sprint(g%bm.origins)), fmt.Sprint(g%bm.accounts)
+					ask := &Ask{Claims: []Claim{{Policy: "api", Key: key, Keyed: true, Units: 1}}}
+					report := &Report{Figures: []Figure{{Policy: "api", Key: key, Keyed: true, Available: 1 << 40, Window: time.Minute}}}
+					var l Lease
+					for range each {
+						now := time.Now()
+						if err := o.Admit(context.Background(), now, ask, &l); err != nil {
+							b.Error(err)
+							return
+						}
+						o.Settle(now, &l, report)
+					}
+				})
+			}
+			wg.Wait()
 		})
-	})
+	}
 }
 
 // visitor has one of so many users make a request that is answered at once:

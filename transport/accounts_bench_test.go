@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/headway-go/headway/quota"
@@ -86,5 +87,37 @@ func visit(b *testing.B, rt http.RoundTripper, base *userService, users int) {
 	b.ReportAllocs()
 	for b.Loop() {
 		as(order.IntN(users))
+	}
+}
+
+// BenchmarkGoroutines is the time per request, of all goroutines together, of
+// one that works alone, of 64 that share an origin, and of 64 with an origin
+// each, which share no lock.
+func BenchmarkGoroutines(b *testing.B) {
+	for _, bm := range []struct {
+		name                string
+		goroutines, origins int
+	}{
+		{"1", 1, 1},
+		{"64 of one origin", 64, 1},
+		{"64 of 64 origins", 64, 64},
+	} {
+		b.Run(bm.name, func(b *testing.B) {
+			s := &transport.Shaper{Base: newTurning("")}
+			var wg sync.WaitGroup
+			for g := range bm.goroutines {
+				req := get(context.Background())
+				req.URL.Host = fmt.Sprintf("api-%d.example", g%bm.origins)
+				wg.Go(func() {
+					for range b.N/bm.goroutines + 1 {
+						if _, err := s.RoundTrip(req); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+		})
 	}
 }
