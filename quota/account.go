@@ -472,14 +472,14 @@ func (a *account) idle(t instant) bool {
 	return !a.busy() && t >= a.hold && t >= a.backoff && !(inForce && t < a.end)
 }
 
-// over reports whether nobody has needed the account for long, and nothing that
-// it says is still to come true: it is as good as one of nothing known.
+// over reports whether nobody has come for the account for long, and nothing
+// that it says is still in force: it is as good as one of nothing known.
 func (a *account) over(t instant) bool {
 	last := max(a.used, a.closed, a.hold, a.backoff)
 	if a.end != never {
 		last = max(last, a.end)
 	}
-	return !a.busy() && t >= last.add(max(ProbeInterval, times(a.window, 4)))
+	return t >= last.add(max(ProbeInterval, times(a.window, 4)))
 }
 
 // carefree reports whether the account stands in nobody's way, and has nothing

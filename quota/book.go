@@ -123,11 +123,16 @@ func (o *Origin) count(n, by int) {
 	}
 }
 
+// dropped is the place of an account that is not in the roster any more. A
+// request that is out for longer than its window may still be charged to it.
+const dropped = -1
+
 // drop takes an account, or a scope whose base it is, out of the books.
 func (o *Origin) drop(a *account) {
 	last := len(o.roster) - 1
 	o.roster[a.place] = o.roster[last]
 	o.roster[a.place].place = a.place
+	a.place = dropped
 	o.roster[last] = nil
 	o.roster = o.roster[:last]
 	o.count(last, -1)
@@ -173,7 +178,6 @@ func (o *Origin) makeRoom(t instant) {
 	var least *account
 	for range min(sample, len(o.roster)) {
 		a := o.next()
-		a.roll(t)
 		if !o.inUse(a) && (least == nil || a.missedLess(least, t)) {
 			least = a
 		}
@@ -191,9 +195,7 @@ func (o *Origin) sweep(t instant) {
 	}
 	o.swept = t
 	for range min(sample, len(o.roster)) {
-		a := o.next()
-		a.roll(t)
-		if a.over(t) && !o.inUse(a) {
+		if a := o.next(); a.over(t) && !o.inUse(a) {
 			o.drop(a)
 		}
 	}

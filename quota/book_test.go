@@ -105,6 +105,49 @@ func TestAccountsInUseDoNotGo(t *testing.T) {
 	assert.Empty(t, d.o.books)
 }
 
+// What the answer to a request tells is kept, be the request out for so long
+// that the account it was charged to is not there any more.
+func TestAnswerAfterTheAccountWasDropped(t *testing.T) {
+	d := newDesk(t)
+	d.exchange(0, "", Report{Figures: keyedFigure("api", "a", 5, sec)})
+	long, also := d.send(sec/2, "", keyed("api", "a")), d.send(sec/2, "")
+	for at := sec; at < mins; at += 20 * sec {
+		d.wait(at, "", keyed("api", "a")) // it does not count in flight for ever
+	}
+	now := mins + ProbeInterval + sec
+	d.tick(now)
+	id := accountID{policy: "api", owner: "a", keyed: true}
+	require.Nil(t, d.o.find(id))
+	d.settle(now, long, Report{Figures: keyedFigure("api", "a", 0, time.Hour)})
+	d.refused(now, "", keyed("api", "a"))
+	require.NotNil(t, d.o.find(id))
+	d.settle(now, also, Report{})
+	d.consistent()
+}
+
+// Who goes first of two that are not in use.
+func TestWhoIsIdle(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		a    account
+		want bool
+	}{
+		{"nothing known", account{end: never}, true},
+		{"a window that is over", account{basis: figured, end: 5}, true},
+		{"a window", account{basis: figured, end: 11}, false},
+		{"a figure without one", account{basis: figured, end: never}, false},
+		{"our own count", account{basis: counted, end: 11}, false},
+		{"our own count of nothing", account{basis: counted, end: never}, true},
+		{"after a window", account{basis: presumed, end: never}, true},
+		{"held", account{end: never, hold: 11}, false},
+		{"backing off", account{end: never, backoff: 11}, false},
+		{"a request out", account{end: never, inflight: 1}, false},
+		{"somebody in line", account{end: never, pins: 1}, false},
+	} {
+		assert.Equal(t, tt.want, tt.a.idle(10), tt.name)
+	}
+}
+
 // A request that goes has the hand move on: books shrink while they are used.
 func TestUseSweeps(t *testing.T) {
 	d := newDesk(t)

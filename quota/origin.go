@@ -62,18 +62,19 @@ type Origin struct {
 	root     account
 	unnamed  book // of the root, and of what all scopes have
 	scopes   map[string]*scope
-	books    map[bookID]*book // of the policies
-	roster   []*account       // all that may be dropped: of the books, and the bases of the scopes
-	hand     int              // goes round the roster
-	swept    instant          // when the hand moved last to see what is over
-	out      int64            // leases that are not settled
-	held     int64            // claims that are held until the work is over
-	pinned   int64            // claims of those who wait
-	named    []naming         // when each of the policies was named last
-	told     uint32           // answers that have named any
-	sealed   int              // accounts whose owner is not known yet
-	reports  uint32           // counts settlements
-	refused  instant          // arrival of the last refusal
+	books    map[bookID]*book  // of the policies
+	roster   []*account        // all that may be dropped: of the books, and the bases of the scopes
+	hand     int               // goes round the roster
+	swept    instant           // when the hand moved last to see what is over
+	out      int64             // leases that are not settled
+	held     int64             // claims that are held until the work is over
+	pinned   int64             // claims of those who wait
+	named    []naming          // when each of the policies was named last
+	told     uint32            // answers that have named any
+	sealed   int               // accounts whose owner is not known yet
+	attached map[string][]byte // by others, to be saved
+	reports  uint32            // counts settlements
+	refused  instant           // arrival of the last refusal
 	refusals uint64
 	lines    map[*line]struct{} // of accounts
 	tickets  uint64             // counts departures
@@ -115,6 +116,9 @@ func (o *Origin) tellApartNoMore(s *scope) {
 		return
 	}
 	s.apart = nil
+	for _, y := range ap.young {
+		y.unfly(y.early, 0)
+	}
 	if len(o.aparts) < maxAparts {
 		clear(ap.young)
 		clear(ap.kin)

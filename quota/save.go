@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -20,6 +22,9 @@ const (
 	maxSavedRecord = 1 << 20              // bytes of one value
 	maxSavedTime   = 366 * 24 * time.Hour // that something may last
 	maxSavedIdle   = time.Hour            // that is told apart from longer
+
+	maxAttached      = 8        // to one origin
+	maxAttachedBytes = 64 << 10 // of each
 )
 
 // ErrNotSaved is what an error of Restore is to errors.Is, if what it was given
@@ -53,9 +58,10 @@ type savedRecord struct {
 }
 
 type savedOrigin struct {
-	Name     string       `json:"name"`
-	Policies []Policy     `json:"policies,omitempty"`
-	Root     savedAccount `json:"root"`
+	Name     string            `json:"name"`
+	Policies []Policy          `json:"policies,omitempty"`
+	Root     savedAccount      `json:"root"`
+	Attached map[string][]byte `json:"attached,omitempty"`
 }
 
 // A savedAccount is an account with times relative to when it was saved, in
@@ -114,9 +120,10 @@ func (o namedOrigin) save(write func(savedRecord) error, now time.Time, opts Sav
 		o.guard.Unlock()
 		return nil
 	}
-	t, root := o.at(now), o.root
+	t := o.at(now)
+	s := savedOrigin{o.name, o.Policies(), o.root.saved(t), maps.Clone(o.attached)}
 	o.guard.Unlock()
-	err := write(savedRecord{Origin: &savedOrigin{o.name, o.Policies(), root.saved(t)}})
+	err := write(savedRecord{Origin: &s})
 	for some := range o.chunks {
 		for i := range some {
 			a := &some[i].account
@@ -327,8 +334,13 @@ func (in *restorer) take(r *savedRecord) bool {
 
 func (in *restorer) takeOrigin(s *savedOrigin) bool {
 	in.origin = nil
-	if in.to.origins[s.Name] != nil || len(s.Policies) > maxPolicies || !s.Root.sound() {
+	if in.to.origins[s.Name] != nil || len(s.Policies) > maxPolicies || len(s.Attached) > maxAttached || !s.Root.sound() {
 		return false
+	}
+	for _, data := range s.Attached {
+		if len(data) > maxAttachedBytes {
+			return false
+		}
 	}
 	for _, p := range s.Policies {
 		if p.Quota < None || p.Window < 0 {
@@ -339,7 +351,7 @@ func (in *restorer) takeOrigin(s *savedOrigin) bool {
 		return true
 	}
 	o := newOrigin(in.to, in.start)
-	o.begun = true
+	o.begun, o.attached = true, s.Attached
 	o.root.restore(in.saved, s.Root)
 	for _, p := range s.Policies {
 		o.note(in.saved, p)
@@ -406,4 +418,33 @@ func (o *Origin) unseal(id accountID) *account {
 	delete(a.book.accounts, as.owner)
 	a.book.accounts[a.owner] = a
 	return a
+}
+
+// Attach keeps what somebody else knows of the origin, how it partitions its
+// quotas, say, under a name, to be saved and restored with its books as it is.
+// It reports whether there was room: for 8 names, and 64 KiB under each. No
+// data takes the name back.
+func (o *Origin) Attach(name string, data []byte) bool {
+	o.guard.Lock()
+	defer o.guard.Unlock()
+	if len(data) == 0 {
+		delete(o.attached, name)
+		return true
+	}
+	if _, ok := o.attached[name]; len(data) > maxAttachedBytes || !ok && len(o.attached) >= maxAttached {
+		return false
+	}
+	if o.attached == nil {
+		o.attached = make(map[string][]byte)
+	}
+	o.attached[name] = slices.Clone(data)
+	return true
+}
+
+// Attached returns what was attached last under that name; nil, if nothing was.
+// The slice is shared: do not modify it.
+func (o *Origin) Attached(name string) []byte {
+	o.guard.Lock()
+	defer o.guard.Unlock()
+	return o.attached[name]
 }

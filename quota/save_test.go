@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -285,6 +286,58 @@ func TestRestoreKeepsBounds(t *testing.T) {
 	require.NoError(t, b.Restore(strings.NewReader(text), d.at(0)))
 	assert.Len(t, b.origins["https://api.example"].roster, 5+20)
 	assert.EqualValues(t, 20, b.beyond.Load())
+}
+
+// What others have attached to an origin is saved and restored as it is. There
+// is little room for it.
+func TestAttached(t *testing.T) {
+	d := newDesk(t)
+	assert.Nil(t, d.o.Attached("declarations"))
+	data := []byte(`"user";user_id`)
+	require.True(t, d.o.Attach("declarations", data))
+	data[1] = 'x'
+	d.send(0, "").Release()
+	r := restored(t, d.saved(0, SaveOptions{}), d.at(0))
+	assert.Equal(t, `"user";user_id`, string(r.o.Attached("declarations")))
+
+	assert.False(t, r.o.Attach("large", make([]byte, maxAttachedBytes+1)))
+	for i := range maxAttached - 1 {
+		assert.True(t, r.o.Attach(fmt.Sprint(i), make([]byte, maxAttachedBytes)))
+	}
+	assert.False(t, r.o.Attach("one more", data))
+	assert.True(t, r.o.Attach("declarations", []byte("other")))
+	r = restored(t, r.saved(0, SaveOptions{}), d.at(0))
+	assert.Equal(t, "other", string(r.o.Attached("declarations")), "all that has room can be restored")
+	assert.True(t, r.o.Attach("0", nil))
+	assert.True(t, r.o.Attach("one more", data))
+}
+
+// Saving and showing while others work is safe, and what was saved then can be
+// restored.
+func TestSaveMeanwhile(t *testing.T) {
+	a := Accounts{MaxAccounts: 3 * chunk}
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(g), 1))
+			for range 2_000 {
+				var l Lease
+				o, key := a.Origin(fmt.Sprint(g%2)), fmt.Sprint(r.IntN(5*chunk))
+				ask := Ask{Scope: key, Claims: []Claim{keyed("api", key)}, Force: true}
+				if err := o.Admit(t.Context(), time.Now(), &ask, &l); err != nil {
+					t.Error(err)
+					return
+				}
+				o.Settle(time.Now(), &l, &Report{Figures: keyedFigure("api", key, 5, time.Minute)})
+			}
+		})
+	}
+	for range 20 {
+		var b bytes.Buffer
+		require.NoError(t, a.Save(&b, time.Now(), SaveOptions{}))
+		require.NoError(t, new(Accounts).Restore(&b, time.Now()))
+	}
+	wg.Wait()
 }
 
 // Whatever was saved is the same when it is restored and saved again.

@@ -169,7 +169,7 @@ func (s *settlement) open(policy, key string, keyed bool) *account {
 		id.owner = s.l.scope.base.owner
 	}
 	for _, c := range s.l.claims.all() {
-		if a, ok := c.gate.(*account); ok && a.is(id) {
+		if a, ok := c.gate.(*account); ok && a.place != dropped && a.is(id) {
 			return a
 		}
 	}
