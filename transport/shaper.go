@@ -193,6 +193,10 @@ type exchange struct {
 	claims  []quota.Claim        // of ask
 	figures []quota.Figure       // of report
 	terms   []quota.Terms        // of report
+
+	like  likeness // once it is needed
+	alike bool     // it was
+	said  []trait  // what the response says of each policy
 }
 
 func (s *Shaper) begin(req *http.Request) *exchange {
@@ -229,7 +233,9 @@ func (x *exchange) forget() {
 	clear(x.claims)
 	clear(x.figures)
 	clear(x.terms)
-	x.claims, x.figures, x.terms = x.claims[:0], x.figures[:0], x.terms[:0]
+	clear(x.said)
+	x.claims, x.figures, x.terms, x.said = x.claims[:0], x.figures[:0], x.terms[:0], x.said[:0]
+	x.like, x.alike = likeness{}, false
 	x.req, x.resp, x.directory, x.origin = nil, nil, nil, nil
 	x.options.trace, x.ask.Held, x.ask.Limiter, x.sent = nil, nil, nil, false
 }
