@@ -31,10 +31,14 @@ func (x *exchange) learn() {
 	}
 }
 
-// read reads the fields of the response.
+// read reads the fields of the response. What another origin says, to which a
+// Base has followed a redirect by itself, is not about this one.
 func (x *exchange) read(now time.Time) parse.Reading {
 	if s := x.s; s.Cached != nil && s.Cached(x.resp) {
 		return parse.Reading{Cached: true, RetryAfter: parse.None}
+	}
+	if to := x.resp.Request; to != nil && to != x.req && to.Response != x.req.Response && !x.sameOrigin(x.resp) {
+		return parse.Reading{RetryAfter: parse.None}
 	}
 	return x.s.fields().ReadWith(&x.directory.memo, x.req.URL.Host, x.resp.StatusCode, x.resp.Header, now)
 }
