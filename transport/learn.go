@@ -22,6 +22,9 @@ func (x *exchange) learn() {
 	if pause.Any() {
 		attend(x.resp, x.origin, pause, x.s.Caps)
 	}
+	if !got.Cached {
+		x.weigh()
+	}
 	if x.lease.Held() {
 		hold(x.resp, &x.lease)
 	}
