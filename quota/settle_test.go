@@ -730,3 +730,25 @@ func TestLeftOutLooksAgain(t *testing.T) {
 		assert.Greater(t, someone.after, sec)
 	})
 }
+
+// What somebody in line claims may change while they wait: the line goes by what
+// they claim now.
+func TestClaimsChangeInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCounter(t)
+		c.tell(Report{Figures: figure("api", 5, mins)})
+		out := c.come(t.Context(), "out", Ask{Claims: []Claim{api(5)}})
+		units := int64(3)
+		ask := Ask{Claims: []Claim{api(3)}, Again: func() []Claim { return []Claim{api(units)} }}
+		waits := c.come(t.Context(), "waits", ask)
+		units = 6
+		c.o.Settle(time.Now(), &out.lease, &Report{Outcome: Unsent})
+		synctest.Wait()
+		assert.False(t, waits.done.Load(), "it claims six of five")
+		assert.Equal(t, int64(6), c.account("api").line.waiters.ws[0].units)
+		units = 2
+		c.o.Settle(time.Now(), &c.come(t.Context(), "out", Ask{Force: true}).lease, &Report{LeftOut: []string{"api"}})
+		c.wg.Wait()
+		assert.Zero(t, waits.after)
+	})
+}

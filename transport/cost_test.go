@@ -112,6 +112,18 @@ func TestCostBeforeAnythingIsKnown(t *testing.T) {
 	})
 }
 
+// What a request did cost is charged to our own count when the answer comes.
+func TestCostIsChargedToOwnCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &transport.Shaper{MaxDelay: transport.NoDelay, Base: newServer(
+			says(200, "RateLimit", `"api";w=60;c=25`, "RateLimit-Policy", `"api";q=100;w=60`))}
+		for range 4 {
+			pass(t, s, getItems(t.Context()))
+		}
+		refusal(t, s, newRequest(t.Context(), "POST", items)) // which is not like them, and costs 1
+	})
+}
+
 // After a window one request goes, whatever it costs: no cost freezes an account.
 func TestCostNeverFreezes(t *testing.T) {
 	for name, fields := range map[string][]string{

@@ -39,7 +39,7 @@ var forms = map[string]func(limits ...string) answer{
 		var policies []string
 		for _, l := range limits {
 			name, _, _ := strings.Cut(l, ";")
-			policies = append(policies, name+";q=100;w=60")
+			policies = append(policies, name+";q=10000;w=600")
 		}
 		return says(200, "RateLimit", strings.Join(limits, ", "), "RateLimit-Policy", strings.Join(policies, ", "))
 	},
@@ -141,8 +141,9 @@ func TestCrawler(t *testing.T) {
 // as long as some of them do.
 func TestKindsPastTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		answers := map[string]answer{"core": limit(`"core";a=9;w=600`), "search": limit(`"search";a=9;w=600`)}
-		plain := limit(`"api";a=9999;w=600`)
+		both := forms["both"] // which tells apart what concerns a kind, if it is one
+		answers := map[string]answer{"core": both(`"core";a=9;w=600`), "search": both(`"search";a=9;w=600`)}
+		plain := both(`"api";a=9999;w=600`)
 		srv := newChooser(func(_ int, req *http.Request) answer {
 			if a := answers[req.Header.Get("X-Kind")]; a != nil {
 				return a
@@ -161,9 +162,9 @@ func TestKindsPastTheBound(t *testing.T) {
 			return req
 		}
 		pass(t, s, other("core"))
-		pass(t, s, other("search"))
-		answers["core"] = limit(`"core";a=0;w=600`)
+		answers["core"] = both(`"core";a=0;w=600`)
 		pass(t, s, other("core"))
+		pass(t, s, other("search").WithContext(transport.WithBypass(t.Context())))
 		assert.Equal(t, "core", refusal(t, s, other("search")).Policy)
 		pass(t, s, getPath(t, "a7"))
 	})
@@ -277,6 +278,20 @@ func TestBaseThatChoosesABackend(t *testing.T) {
 		s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay}
 		pass(t, s, getItems(t.Context()))
 		refusal(t, s, getItems(t.Context()))
+	})
+}
+
+// In draft -06 it is the other policies that RateLimit-Policy names: an answer
+// without it leaves none of them out.
+func TestOlderPoliciesAreNotLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		figures := []string{"RateLimit-Limit", "100", "RateLimit-Remaining", "99", "RateLimit-Reset", "600"}
+		srv := newServer(says(200, append(figures, "RateLimit-Policy", "100;w=600, 3;w=60")...), says(200, figures...))
+		s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay}
+		for range 3 {
+			pass(t, s, getItems(t.Context()))
+		}
+		assert.Equal(t, "3;w=60", refusal(t, s, getItems(t.Context())).Policy)
 	})
 }
 

@@ -165,7 +165,7 @@ func (s *soak) visit(rt http.RoundTripper, user string) {
 // is in line, and no permit is missing.
 func TestSoak(t *testing.T) {
 	const days, seed = 4, 20260420
-	visits, names := 1_500, 300
+	visits, names := 1_000, 200
 	if testing.Short() {
 		visits = 300
 	}
