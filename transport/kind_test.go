@@ -82,6 +82,39 @@ func TestSearchDoesNotHoldCore(t *testing.T) {
 	}
 }
 
+// A policy that does not concern a request by its own declaration is left out of
+// the answer for that reason alone: it concerns others that match, of the same kind
+// and of kinds that were never seen.
+func TestLiteralLeavesNothingOut(t *testing.T) {
+	answers := func(left string) *server {
+		return newChooser(func(_ int, req *http.Request) answer {
+			if req.Method == "POST" {
+				return says(200, "RateLimit", `"writes";a=9;w=60;pk=:UE9TVA==:`, "RateLimit-Policy", `"writes";q=10;w=60`,
+					"RateLimit-Partition", `"writes";method=POST`)
+			}
+			return says(200, "RateLimit", `"reads";a=`+left+`;w=60;pk=:R0VU:`, "RateLimit-Policy", `"reads";q=10;w=60`,
+				"RateLimit-Partition", `"reads";method=GET`)
+		})
+	}
+	for name, like := range map[string]func(*http.Request) string{
+		"kinds of their own": nil, "one kind": func(*http.Request) string { return "all" },
+	} {
+		bubble(t, name, func(t *testing.T) {
+			s := &transport.Shaper{Base: answers("9"), MaxDelay: transport.NoDelay, Like: like}
+			for range 8 {
+				pass(t, s, getItems(t.Context()))
+				pass(t, s, newRequest(t.Context(), "POST", items))
+			}
+			s.Base = answers("0")
+			pass(t, s, getItems(t.Context()))
+			pass(t, s, newRequest(t.Context(), "POST", items))
+			assert.Equal(t, "reads", refusal(t, s, getItems(t.Context())).Policy)
+			assert.Equal(t, "reads", refusal(t, s, getPath(t, "never")).Policy)
+			pass(t, s, newRequest(t.Context(), "POST", site+"never"))
+		})
+	}
+}
+
 // The fields of GitHub name one account each time.
 func TestSearchDoesNotHoldCoreOfVendor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

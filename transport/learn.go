@@ -187,9 +187,28 @@ func (x *exchange) takeKind(got *parse.Reading) {
 	if len(x.said) == 0 {
 		return // it may be silent for other reasons
 	}
+	x.setAside()
 	f := finding{said: x.said, whole: !x.report.Refused && exhaustive(got, x.resp.Header)}
 	if x.directory.learn(x.ask.Scope, x.likeness(), f) {
 		x.report.LeftOut = x.leftOut()
+	}
+}
+
+// setAside counts policies as named that do not concern the request by their own
+// declarations: a response to it leaves them out, whatever its kind. Others of the
+// kind may well match.
+func (x *exchange) setAside() {
+	all := x.directory.declared.Load()
+	if all == nil {
+		return
+	}
+	for _, decl := range *all {
+		if find(x.said, decl.Policy) >= 0 {
+			continue
+		}
+		if _, answer := x.s.Dimensions.Key(*decl, x.req); answer == partition.Irrelevant {
+			x.saying(decl.Policy)
+		}
 	}
 }
 

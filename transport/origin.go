@@ -57,7 +57,7 @@ func punycode(host string) string {
 	if err != nil {
 		return host
 	}
-	return strings.ToLower(sent.Host)
+	return sent.Host
 }
 
 // portOf is a port without leading zeros.

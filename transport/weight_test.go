@@ -138,6 +138,45 @@ func TestWeighedBodyIsNotWrapped(t *testing.T) {
 	assert.IsType(t, body, other.Body)
 }
 
+// What weighs nothing for its kind: the answer to a HEAD, which tells a length
+// that it does not have; one from a cache; one to a kind that no such policy
+// concerns.
+func TestWeighsNothing(t *testing.T) {
+	bubble(t, "HEAD", func(t *testing.T) {
+		srv := &scale{size: 1000, told: true, left: 5000}
+		s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay, Like: func(*http.Request) string { return "all" }}
+		for range 3 {
+			pass(t, s, newRequest(t.Context(), "HEAD", items))
+		}
+		srv.costs(t, 1, s, newRequest(t.Context(), "HEAD", items))
+	})
+	bubble(t, "from a cache", func(t *testing.T) {
+		srv := &scale{size: 10, told: true, left: 5000}
+		s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay, Cached: func(*http.Response) bool { return srv.size > 10 }}
+		pass(t, s, getItems(t.Context()))
+		srv.size = 1000
+		pass(t, s, getItems(t.Context()))
+		srv.size = 10
+		srv.costs(t, 10, s, getItems(t.Context()))
+	})
+	bubble(t, "another kind", func(t *testing.T) {
+		srv := &scale{size: 1000, left: 5000}
+		body := content()
+		s := &transport.Shaper{Base: roundTripper(func(req *http.Request) (*http.Response, error) {
+			if req.URL.Path == "/items" {
+				return srv.RoundTrip(req)
+			}
+			resp, err := limit(`"other";a=9;w=60`)(req)
+			resp.Body, resp.ContentLength = body, -1
+			return resp, err
+		})}
+		pass(t, s, getItems(t.Context()))
+		resp, err := s.RoundTrip(getPath(t, "other"))
+		require.NoError(t, err)
+		assert.Equal(t, body, resp.Body)
+	})
+}
+
 // Whoever says what requests cost says it of bytes, too.
 func TestWeightAndCost(t *testing.T) {
 	bubble(t, "cost", func(t *testing.T) {
