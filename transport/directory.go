@@ -125,29 +125,32 @@ func (d *directory) declares(decls []parse.Declaration) bool {
 	return true
 }
 
-// recall is what is known of the requests of a scope that are alike: the kind
-// that they belong to, or are taken for, and the declarations that are not
-// believed for the scope.
-func (d *directory) recall(scope string, l likeness) (k *kind, failed []*parse.Declaration) {
+// A memory is what is known of requests of a scope that are alike.
+type memory struct {
+	kind   *kind                // which they belong to; nil: none is known
+	like   *kind                // kind, or what they are taken for where it is nil
+	failed []*parse.Declaration // which are not believed for the scope
+}
+
+// recall is what is known of the requests of a scope that are alike.
+func (d *directory) recall(scope string, l likeness) (m memory) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	ks := d.scopes[scope]
 	if ks == nil {
-		return nil, nil
+		return m
 	}
-	if k = ks.met(l); k == nil {
-		k = ks.unseen
+	m.kind, m.failed = ks.met(l), ks.failed
+	if m.like = m.kind; m.kind == nil {
+		m.like = ks.unseen
 	}
-	return k, ks.failed
+	return m
 }
 
 // learn takes over what an answer to a request says of its kind. It reports
 // whether some requests of the scope may be concerned by fewer policies than
 // before.
 func (d *directory) learn(scope string, l likeness, f finding) (fewer bool) {
-	if k := d.met(scope, l); k != nil && k.knows(f) {
-		return false
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	added, fewer := d.open(scope).learn(l, f, d.all < maxAll)
@@ -157,27 +160,21 @@ func (d *directory) learn(scope string, l likeness, f finding) (fewer bool) {
 	return fewer
 }
 
-// met is the kind that is known of requests of a scope that are alike; nil, if
-// there is none.
-func (d *directory) met(scope string, l likeness) *kind {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	if ks := d.scopes[scope]; ks != nil {
-		return ks.met(l)
-	}
-	return nil
-}
-
-// distrust gives up predicting by a declaration for a scope.
-func (d *directory) distrust(scope string, decl *parse.Declaration) {
+// distrust gives up predicting by a declaration for a scope. It reports whether
+// that is news.
+func (d *directory) distrust(scope string, decl *parse.Declaration) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	ks := d.open(scope)
 	failed := ks.failed
+	if slices.Contains(failed, decl) {
+		return false
+	}
 	if len(failed) >= maxDeclarations {
 		failed = failed[1:]
 	}
 	ks.failed = append(slices.Clone(failed), decl)
+	return true
 }
 
 // open finds the kinds of a scope, or makes room for them. The lock is held.

@@ -20,7 +20,7 @@ func says(whole bool, policies ...string) finding {
 
 // asked are the policies among a, b and c that requests of a kind are asked for.
 func asked(d *directory, scope, like string) (policies string) {
-	k, _ := d.recall(scope, likeness{like: like})
+	k := d.recall(scope, likeness{like: like}).like
 	for _, p := range []string{"a", "b", "c"} {
 		if _, concerned := k.trait(p); concerned {
 			policies += p
@@ -101,7 +101,7 @@ func TestDirectoryIsBounded(t *testing.T) {
 				many[j] = fmt.Sprint(i, j)
 			}
 			d.learn("", likeness{}, says(true, many...))
-			k, _ := d.recall("", likeness{})
+			k := d.recall("", likeness{}).kind
 			assert.LessOrEqual(t, len(*k.traits.Load()), maxTraits)
 		}
 	})
@@ -110,7 +110,7 @@ func TestDirectoryIsBounded(t *testing.T) {
 		for range 500 {
 			d.distrust("", new(parse.Declaration))
 		}
-		_, failed := d.recall("", likeness{})
+		failed := d.recall("", likeness{}).failed
 		assert.Len(t, failed, maxDeclarations)
 	})
 	t.Run("declarations", func(t *testing.T) {

@@ -189,6 +189,9 @@ func (x *exchange) takeKind(got *parse.Reading) {
 	}
 	x.setAside()
 	f := finding{said: x.said, whole: !x.report.Refused && exhaustive(got, x.resp.Header)}
+	if k := x.memory.kind; k != nil && k.knows(f) {
+		return
+	}
 	if x.directory.learn(x.ask.Scope, x.likeness(), f) {
 		x.report.LeftOut = x.leftOut()
 	}
@@ -243,13 +246,13 @@ func (x *exchange) leftOut() (policies []string) {
 func (x *exchange) compare(t *trait, actual partition.Key) {
 	if decl := x.directory.declaration(t.policy); decl != nil {
 		predicted, answer := x.s.Dimensions.Key(*decl, x.req)
-		_, failed := x.directory.recall(x.ask.Scope, likeness{})
-		if answer == partition.Known && !slices.Contains(failed, decl) {
+		if answer == partition.Known && !slices.Contains(x.memory.failed, decl) {
 			if predicted == actual {
 				return
 			}
-			x.directory.distrust(x.ask.Scope, decl)
-			x.traceMispredicted(t.policy, predicted, actual)
+			if x.directory.distrust(x.ask.Scope, decl) {
+				x.traceMispredicted(t.policy, predicted, actual)
+			}
 		}
 	}
 	t.key, t.keyed = actual, true

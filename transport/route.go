@@ -3,7 +3,6 @@ package transport
 import (
 	"slices"
 
-	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/partition"
 	"github.com/headway-go/headway/quota"
 )
@@ -41,23 +40,23 @@ func (x *exchange) claim() []quota.Claim {
 	if len(policies) == 0 {
 		return x.claims
 	}
-	k, failed := x.directory.recall(x.ask.Scope, x.likeness())
+	m := x.remember()
 	for i := range policies {
-		if c, ok := x.claimOf(&policies[i], k, failed); ok {
+		if c, ok := x.claimOf(&policies[i], &m); ok {
 			x.claims = append(x.claims, c)
 		}
 	}
 	return x.claims
 }
 
-// claimOf is what the request, of a kind, draws on a policy; not ok, if the
+// claimOf is what the request draws on a policy by what is known of its like; not ok, if the
 // policy does not concern it, or nobody can tell which partition of it does.
 //
 // A policy concerns every request of its origin and scope, except those that do
 // not match a literal of its declaration, and kinds that have been answered with
 // fields that leave it out.
-func (x *exchange) claimOf(p *quota.Policy, k *kind, failed []*parse.Declaration) (c quota.Claim, ok bool) {
-	t, concerned := k.trait(p.Name)
+func (x *exchange) claimOf(p *quota.Policy, m *memory) (c quota.Claim, ok bool) {
+	t, concerned := m.like.trait(p.Name)
 	if !concerned {
 		return c, false
 	}
@@ -67,7 +66,7 @@ func (x *exchange) claimOf(p *quota.Policy, k *kind, failed []*parse.Declaration
 		if answer == partition.Irrelevant {
 			return c, false
 		}
-		if answer == partition.Known && p.Keyed && !slices.Contains(failed, decl) {
+		if answer == partition.Known && p.Keyed && !slices.Contains(m.failed, decl) {
 			c.Key, c.Keyed = string(key), true
 		}
 	}
@@ -78,8 +77,14 @@ func (x *exchange) claimOf(p *quota.Policy, k *kind, failed []*parse.Declaration
 			return c, false
 		}
 	}
-	c.Units = x.cost(p, k, t)
+	c.Units = x.cost(p, m.like, t)
 	return c, true
+}
+
+// remember is what is known of requests like this one.
+func (x *exchange) remember() memory {
+	x.memory = x.directory.recall(x.ask.Scope, x.likeness())
+	return x.memory
 }
 
 // likeness is what the request has in common with others of its kind.

@@ -198,9 +198,10 @@ type exchange struct {
 	figures []quota.Figure       // of report
 	terms   []quota.Terms        // of report
 
-	like  likeness // once it is needed
-	alike bool     // it was
-	said  []trait  // what the response says of each policy
+	like   likeness // once it is needed
+	alike  bool     // it was
+	memory memory   // what was known of the like when the request was routed
+	said   []trait  // what the response says of each policy
 }
 
 func (s *Shaper) begin(req *http.Request) *exchange {
@@ -239,7 +240,7 @@ func (x *exchange) forget() {
 	clear(x.terms)
 	clear(x.said)
 	x.claims, x.figures, x.terms, x.said = x.claims[:0], x.figures[:0], x.terms[:0], x.said[:0]
-	x.like, x.alike = likeness{}, false
+	x.like, x.alike, x.memory = likeness{}, false, memory{}
 	x.req, x.resp, x.directory, x.origin = nil, nil, nil, nil
 	x.options.trace, x.ask.Held, x.ask.Limiter, x.sent = nil, nil, nil, false
 }

@@ -69,7 +69,7 @@ func (x *exchange) weighed() *kind {
 		if p.Unit != quota.UnitContentBytes {
 			continue
 		}
-		k := x.directory.met(x.ask.Scope, x.likeness())
+		k := x.remember().kind
 		if k == nil {
 			return nil
 		}
