@@ -118,7 +118,8 @@ func TestHostileServer(t *testing.T) {
 			assert.NoError(t, err)
 			s := &transport.Shaper{
 				Base: srv, MaxDelay: maxDelay, MaxQueue: rnd.IntN(20), Trace: allHooks(func(any) {}),
-				Limits: func(*http.Request) quota.Limiter { return concurrency },
+				Limits:   func(*http.Request) quota.Limiter { return concurrency },
+				Accounts: new(quota.Accounts),
 			}
 			var wg sync.WaitGroup
 			for range 60 {
@@ -151,6 +152,7 @@ func TestHostileServer(t *testing.T) {
 			}
 			wg.Wait()
 			assert.Equal(t, permits, concurrency.Available(), "seed %d: permits", seed)
+			atRest(t, s.Accounts, "http://api.example")
 			// Nobody is frozen for ever: within a day and a bit, a request goes.
 			s.MaxDelay = 400 * 24 * time.Hour
 			s.Base = stillServer()

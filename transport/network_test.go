@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/partition"
+	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/transporttest"
 )
@@ -103,7 +104,7 @@ func TestUsersOverNetwork(t *testing.T) {
 						}
 					}
 					url, base := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { apis[userOf(r)].ServeHTTP(w, r) }))
-					s := &transport.Shaper{Base: base, MaxDelay: transport.NoDelay}
+					s := &transport.Shaper{Base: base, MaxDelay: transport.NoDelay, Accounts: new(quota.Accounts)}
 					defer s.CloseIdleConnections()
 					var wg sync.WaitGroup
 					for user := range apis {
@@ -126,6 +127,7 @@ func TestUsersOverNetwork(t *testing.T) {
 						})
 					}
 					wg.Wait()
+					atRest(t, s.Accounts, url)
 					for user, api := range apis {
 						assert.Equal(t, transporttest.Counts{Served: has}, api.CountsOf(user), user)
 					}
@@ -223,7 +225,7 @@ func TestHostileOverNetwork(t *testing.T) {
 		api := &transporttest.API{Policies: policies}
 		good, trusting := serve(api)
 		bad, worse := serve(madeUp(seed))
-		s := &transport.Shaper{MaxDelay: transport.NoDelay, Base: roundTripper(func(req *http.Request) (*http.Response, error) {
+		s := &transport.Shaper{MaxDelay: transport.NoDelay, Accounts: new(quota.Accounts), Base: roundTripper(func(req *http.Request) (*http.Response, error) {
 			if strings.HasPrefix(bad, req.URL.Scheme+"://"+req.URL.Host) {
 				return worse.RoundTrip(req)
 			}
@@ -267,6 +269,8 @@ func TestHostileOverNetwork(t *testing.T) {
 		honest.Wait()
 		stop.Store(true)
 		liar.Wait()
+		atRest(t, s.Accounts, good)
+		atRest(t, s.Accounts, bad)
 		assert.Greater(t, lies.Load(), int64(100), "the server has hardly spoken")
 		assert.Equal(t, transporttest.Counts{Served: users * has}, api.Counts())
 	})

@@ -208,10 +208,7 @@ func TestSoak(t *testing.T) {
 		world.checkCounts()
 		assert.EqualValues(t, 30, threads.Available(), "permits")
 		for host := range world.apis {
-			books := s.Accounts.Origin("http://" + host)
-			stats := books.Limiter(quota.Ask{}).Stats()
-			assert.NotZero(t, stats.IdleSince, "seed %d: something is out to %s, or in line", seed, host)
-			assert.Zero(t, stats.Queued)
+			atRest(t, s.Accounts, "http://"+host)
 		}
 		world.checkAccounts(s)
 	})
