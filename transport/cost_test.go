@@ -32,7 +32,9 @@ func TestLearnedCost(t *testing.T) {
 		{"stays", []answer{limit(`"api";a=50;w=60;c=25`), limit(`"api";a=50;w=60`), says(200)}, 25},
 		{"at most the largest figure", []answer{limit(`"api";a=40;w=60;c=25`), limit(`"api";a=30;w=60;c=1000000`)}, 40},
 		{"at most the quota", []answer{says(200, "RateLimit", `"api";a=40;w=60;c=999`, "RateLimit-Policy", `"api";q=45;w=60`)}, 45},
-		{"at least 1 of nothing", []answer{limit(`"api";a=0;w=60;c=5`)}, 1},
+		{"or what was there at first", []answer{limit(`"api";a=10;w=60;c=25`)}, 25},
+		{"and no more", []answer{limit(`"api";a=10;w=60;c=25`), limit(`"api";a=10;w=60;c=99`)}, 25},
+		{"at least 1 of nothing", []answer{limit(`"api";a=0;w=60;c=0`), limit(`"api";a=0;w=60;c=5`)}, 1},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
 			left := int64(-1)
@@ -138,6 +140,24 @@ func TestCostNeverFreezes(t *testing.T) {
 			for range 20 {
 				assert.LessOrEqual(t, delay(t, s, getItems(t.Context())), time.Minute+rtt)
 			}
+		})
+	}
+}
+
+// A request that costs most of a quota is not sent on what the last one left, be
+// the quota advertised or not.
+func TestExpensiveRequests(t *testing.T) {
+	for name, advertise := range map[string]transporttest.Advertise{"all": transporttest.AdvertiseAll, "limits": transporttest.AdvertiseLimits} {
+		bubble(t, name, func(t *testing.T) {
+			api := &transporttest.API{
+				Policies:  []transporttest.Policy{{Name: "api", Quota: 30, Window: 10 * time.Second}},
+				Advertise: advertise,
+				Cost:      func(*http.Request) int64 { return 25 },
+			}
+			s := &transport.Shaper{MaxDelay: time.Hour, Base: &transporttest.Transport{Handler: api, Latency: func() time.Duration { return rtt }}}
+			pass(t, s, getItems(t.Context()))
+			burst(t, s, 20, plainRequests)
+			assert.Equal(t, transporttest.Counts{Served: 21}, api.Counts())
 		})
 	}
 }

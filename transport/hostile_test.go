@@ -191,8 +191,8 @@ func TestHostileServerIsBounded(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
-	few := heap(3_000)
-	many := heap(10_000)
+	few := heap(2_000)
+	many := heap(4_000)
 	assert.Less(t, many, few+few/4+100<<10, "seed %d", seed)
 	assert.LessOrEqual(t, len(s.Accounts.Origin("http://api.example").Policies()), 32)
 }

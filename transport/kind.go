@@ -75,7 +75,7 @@ type trait struct {
 	keyed  bool          // one was seen
 	missed uint8         // answers in a row that left the policy out
 	cost   int64         // c (the draft, Section 3.1.4): see estimate. 0: none was seen
-	most   int64         // the largest figure seen; None: none was
+	most   int64         // the most that was ever available; None: no figure was seen
 }
 
 // estimate moves an estimate to what was seen. It errs on the high side, or too
@@ -120,13 +120,16 @@ func (t trait) with(s *trait) trait {
 	if s.cost >= 0 {
 		t.cost = estimate(t.cost, max(s.cost, 1)) // only Shaper.Cost may say 0
 	}
+	if t.most < 0 && s.most >= 0 {
+		t.most = s.cost // which was there, as far as anybody knows
+	}
 	t.most = max(t.most, s.most)
 	return t
 }
 
 // A finding is what an answer says about the policies that concern its request.
 type finding struct {
-	said  []trait // of each policy that it names; cost and most are None where they are not said
+	said  []trait // of each policy that it names: cost is c and most a, None where they are not said
 	whole bool    // there are no others
 }
 
