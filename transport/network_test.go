@@ -276,6 +276,42 @@ func TestHostileOverNetwork(t *testing.T) {
 	})
 }
 
+// A redirect to another origin is that origin's affair.
+func TestRedirectOverNetwork(t *testing.T) {
+	overNetwork(t, func(t *testing.T, serve func(http.Handler) (string, http.RoundTripper)) {
+		api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 3, Window: time.Hour}}}
+		to, trusting := serve(api)
+		from, base := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("RateLimit", `"api";a=1;w=3600`)
+			if r.URL.Path == "/last" {
+				w.Header().Set("RateLimit", `"api";a=0;w=3600`)
+				w.Header().Set("Retry-After", "3600")
+			}
+			http.Redirect(w, r, to+r.URL.Path, http.StatusTemporaryRedirect)
+		}))
+		client := &http.Client{Transport: &transport.Shaper{MaxDelay: transport.NoDelay, Base: roundTripper(func(req *http.Request) (*http.Response, error) {
+			if strings.HasPrefix(from, req.URL.Scheme+"://"+req.URL.Host) {
+				return base.RoundTrip(req)
+			}
+			return trusting.RoundTrip(req)
+		})}}
+		for _, path := range []string{"/", "/last"} {
+			resp, err := client.Get(from + path)
+			require.NoError(t, err)
+			assert.Equal(t, 200, resp.StatusCode)
+			drop(resp)
+		}
+		_, err := client.Get(from)
+		assert.ErrorIs(t, err, transport.ErrRejected)
+		resp, err := client.Get(to)
+		require.NoError(t, err)
+		drop(resp)
+		assert.Equal(t, transporttest.Counts{Served: 3}, api.Counts())
+		_, err = client.Get(to)
+		assert.ErrorIs(t, err, transport.ErrRejected)
+	})
+}
+
 // concurrent-requests: a request counts until its body is over, on one connection
 // as on many.
 func TestConcurrencyOverNetwork(t *testing.T) {

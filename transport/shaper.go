@@ -253,7 +253,7 @@ func (x *exchange) forced() bool { return x.s.Mode == Observe || x.options.bypas
 // admit waits until the request may go, or says why it does not.
 func (x *exchange) admit() error {
 	now, err := x.follow()
-	if s := x.s; s.Scope != nil || s.Limits != nil || s.Cost != nil || len(s.Dimensions) > 0 {
+	if s := x.s; s.Scope != nil || s.Limits != nil || s.Like != nil || s.Cost != nil || len(s.Dimensions) > 0 {
 		now = time.Now() // they may have taken their time
 	}
 	if err == nil {
