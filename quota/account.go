@@ -374,7 +374,7 @@ func (a *account) learn(t, sent instant, f Figure) {
 		avail = min(avail, a.quota)
 	}
 	if a.unit == countsConcurrent {
-		a.learnConcurrent(t, avail, plain.due(sent, avail, f.Window))
+		a.learnConcurrent(t, sent, avail, plain.due(sent, avail, f.Window))
 		return
 	}
 	a.travelled(time.Duration(t - sent))
@@ -436,9 +436,16 @@ func (a *account) adopt(t, sent instant, avail int64, due instant, trip time.Dur
 
 // learnConcurrent turns a figure into room for our own requests: what is
 // available is on top of those we hold. (It is not reduced by them again.)
-func (a *account) learnConcurrent(t instant, avail int64, end instant) {
-	a.basis, a.available, a.end = figured, avail+a.held, end
-	a.received, a.probing, a.tries = t, false, 0
+// Those that ended while the answer was on its way make it too little, never
+// too much; a figure of an overlapping request only lowers.
+func (a *account) learnConcurrent(t, sent instant, avail int64, end instant) {
+	room := avail + a.held
+	a.probing, a.tries = false, 0
+	if a.basis == figured && sent < a.received && room >= a.available {
+		return
+	}
+	a.basis, a.available, a.end = figured, room, end
+	a.received = t
 }
 
 // pause lets nothing depart before d has passed since t, and then one

@@ -263,6 +263,7 @@ func (l *Lease) tell(held func(Refusal), r Refusal) {
 func (w *waiter) join(c *claim, now time.Time) (passed *waiter, room bool) {
 	if w.line != nil {
 		if w.line == *c.gate.queue() {
+			w.units = c.units // which differ only where no units are queued: see Queue
 			return nil, true
 		}
 		passed = leave(w, now)

@@ -39,6 +39,7 @@ func (c *counter) tell(r Report) {
 	var l Lease
 	require.NoError(c.t, c.o.Admit(context.Background(), time.Now(), &Ask{Force: true}, &l))
 	c.o.Settle(time.Now(), &l, &r)
+	l.Release()
 }
 
 // come has somebody come and wait; what becomes of it is the result.

@@ -36,7 +36,7 @@ func (d *desk) consistent() {
 // exchange is a request that is served at once.
 func (d *desk) exchange(now time.Duration, scope string, r Report, cs ...Claim) {
 	d.t.Helper()
-	d.settle(now, d.send(now, scope, cs...), r)
+	d.done(now, d.send(now, scope, cs...), r)
 }
 
 // tick has the hand look at as many accounts as there are.
@@ -236,6 +236,8 @@ func TestQuiet(t *testing.T) {
 	l := d.send(0, "alice", api(0))
 	assert.False(t, quiet(), "it is out")
 	d.settle(0, l, Report{Terms: []Terms{{Policy: Policy{Name: "c", Quota: 5, Unit: UnitConcurrentRequests}}}})
+	assert.False(t, quiet(), "what tells of concurrency is held")
+	l.Release()
 	assert.True(t, quiet())
 
 	c := Claim{Policy: "c", Units: 2}

@@ -117,7 +117,7 @@ func (o *Origin) tellApartNoMore(s *scope) {
 	}
 	s.apart = nil
 	for _, y := range ap.young {
-		y.unfly(y.early, 0)
+		y.forget()
 	}
 	if len(o.aparts) < maxAparts {
 		clear(ap.young)

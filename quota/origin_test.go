@@ -111,7 +111,7 @@ func TestAccountsStayBounded(t *testing.T) {
 	d := boundedDesk(t, 50)
 	for i := range 2_000 {
 		now := time.Duration(i) * ms
-		d.settle(now, d.send(now, fmt.Sprint(i)), Report{
+		d.done(now, d.send(now, fmt.Sprint(i)), Report{
 			Figures: keyedFigure("api", fmt.Sprint(i), 0, 24*time.Hour), Pause: time.Hour,
 			Terms: []Terms{{Policy: Policy{Name: "c", Quota: 1, Unit: UnitConcurrentRequests, Keyed: true}, Key: fmt.Sprint(i)}},
 		})

@@ -1,6 +1,9 @@
 package quota
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // An Outcome is what became of leased work.
 type Outcome uint8
@@ -27,6 +30,7 @@ type Figure struct {
 	Keyed     bool
 	Available int64         // units; negative: the server gave no figure, but a window
 	Window    time.Duration // 0: over now; negative: none, the figure stands until the next
+	Cost      int64         // what the work did cost, in units; 0 or less: what it was charged
 }
 
 // A Terms is a policy as it was advertised for one partition.
@@ -44,6 +48,10 @@ type Report struct {
 	Figures []Figure      // service limits, each at most once for a policy and key
 	Pause   time.Duration // Retry-After; 0 or less: none
 	Reach   Reach         // of the pause
+
+	// LeftOut are policies that some work of the scope has been held for and that
+	// turn out not to concern it: who waits for one of them makes their Claims again.
+	LeftOut []string
 }
 
 // Settle ends what the lease reserved of the origin's accounts, takes over
@@ -110,6 +118,7 @@ func (s *settlement) run() {
 	for i := range s.r.Terms {
 		s.terms(&s.r.Terms[i])
 	}
+	s.hold()
 	for i := range s.r.Figures {
 		s.learn(s.figured[i], &s.r.Figures[i])
 	}
@@ -185,7 +194,7 @@ func (s *settlement) open(policy, key string, keyed bool) *account {
 		out -= s.l.scope.apart.kinOf(policy, 0)
 	}
 	if out > 0 {
-		a.inflight = out
+		a.inflight, a.held = out, out
 		s.addYoung(young{account: a, born: s.o.tickets, early: out})
 	}
 	return a
@@ -210,7 +219,7 @@ func (s *settlement) addYoung(y young) {
 	ys := ap.young
 	if len(ys) >= most {
 		oldest := ys[0]
-		oldest.unfly(oldest.early, 0)
+		oldest.forget()
 		s.early = append(s.early, oldest.account)
 		copy(ys, ys[1:])
 		ys = ys[:most-1]
@@ -218,9 +227,16 @@ func (s *settlement) addYoung(y young) {
 	ap.young = append(ys, y)
 }
 
+// forget gives up waiting for those that were out when the account was opened.
+func (y young) forget() {
+	y.unfly(y.early, 0)
+	y.account.held = max(y.account.held-y.early, 0)
+}
+
 // settleEarly settles the lease with accounts that were opened after it
-// departed: it counts in flight there, as one unit. Where the report has a
-// figure for some partition of the policy, that says what it cost, and whom.
+// departed: it counts in flight there, as one unit, and among those that are
+// held; see hold. Where the report has a figure for some partition of the
+// policy, that says what it cost, and whom.
 func (s *settlement) settleEarly() {
 	if s.l.scope.apart == nil {
 		return
@@ -230,6 +246,7 @@ func (s *settlement) settleEarly() {
 	for _, y := range ys {
 		if policy := y.book.policy; s.l.ticket < y.born && !(y.book.keyed && s.claims(policy)) {
 			y.early--
+			y.held = max(y.held-1, 0)
 			s.early = append(s.early, y.account)
 			if s.r.Outcome == Unsent || s.names(policy) {
 				y.unfly(1, 0)
@@ -239,6 +256,8 @@ func (s *settlement) settleEarly() {
 		}
 		if y.early > 0 && y.epoch <= 1 {
 			kept = append(kept, y)
+		} else {
+			y.forget()
 		}
 	}
 	clear(ys[len(kept):])
@@ -277,12 +296,12 @@ func (s *settlement) settleClaims() {
 		case s.r.Outcome == Unsent:
 			a.refund(c.units, c.epoch)
 		case a.mark == s.o.reports:
-			a.answer(s.sent, c.units, c.epoch)
+			a.answer(s.sent, s.correct(a, c), c.epoch)
 			if !s.r.Refused {
 				a.served(s.sent)
 			}
 		default:
-			a.spend(s.t, c.units, c.epoch)
+			a.spend(s.t, s.correct(a, c), c.epoch)
 			if s.r.Outcome == Answered && !s.r.Refused {
 				a.served(s.sent)
 				a.news(s.sent)
@@ -294,14 +313,46 @@ func (s *settlement) settleClaims() {
 	}
 }
 
-// claimed is how many units the lease was charged of an account.
-func (s *settlement) claimed(a *account) (units int64, ok bool) {
-	for _, c := range s.l.claims.all() {
-		if c.gate == gate(a) {
-			return c.units, true
+// correct turns the charge of a claim that is in flight into what the server
+// says that the work did cost, if it does, and returns that. Permits that are
+// held for the duration of the work are not given back in part.
+func (s *settlement) correct(a *account, c claim) int64 {
+	cost := s.costOf(a)
+	if cost < 0 || a.unit == countsConcurrent {
+		return c.units
+	}
+	switch c.epoch {
+	case a.epoch:
+		a.inflight = plus(max(a.inflight-c.units, 0), cost)
+	case a.epoch - 1:
+		a.straggle = plus(max(a.straggle-c.units, 0), cost)
+	}
+	return cost
+}
+
+// costOf is what the server says that the work did cost of an account; None,
+// if it does not.
+func (s *settlement) costOf(a *account) int64 {
+	for i, f := range s.figured {
+		if f == a && s.r.Figures[i].Cost > 0 {
+			return min(s.r.Figures[i].Cost, most)
 		}
 	}
-	return 1, false
+	return None
+}
+
+// claimed is how many units of an account the work of the lease is taken to
+// have cost.
+func (s *settlement) claimed(a *account) int64 {
+	if cost := s.costOf(a); cost >= 0 {
+		return cost
+	}
+	for _, c := range s.l.claims.all() {
+		if c.gate == gate(a) {
+			return c.units
+		}
+	}
+	return 1
 }
 
 // terms takes over a policy. One without a key belongs to the partitions for
@@ -333,9 +384,43 @@ func (s *settlement) terms(p *Terms) {
 	}
 	for _, a := range s.termed[from:] {
 		a.terms(policy)
-		units, _ := s.claimed(a)
-		a.count(s.sent, units)
+		a.count(s.sent, s.claimed(a))
 	}
+}
+
+// hold counts the work among those that are held, with each account of
+// concurrent requests that it was not charged to because nobody knew: those
+// that the report names, and those that were opened while it was out.
+func (s *settlement) hold() {
+	if s.r.Outcome != Answered {
+		return
+	}
+	for _, a := range s.figured {
+		s.holdOne(a)
+	}
+	for _, a := range s.termed {
+		s.holdOne(a)
+	}
+	for _, a := range s.early {
+		if !s.names(a.book.policy) {
+			s.holdOne(a)
+		}
+	}
+}
+
+func (s *settlement) holdOne(a *account) {
+	if a.unit != countsConcurrent {
+		return
+	}
+	for _, c := range s.l.claims.all() {
+		if c.gate == gate(a) {
+			return
+		}
+	}
+	s.l.claims.add(a, 1)
+	s.l.claims.all()[s.l.claims.n-1].held = true
+	a.held = plus(a.held, 1)
+	s.o.held++
 }
 
 func (s *settlement) learn(a *account, f *Figure) {
@@ -427,11 +512,27 @@ func (s *settlement) wake(now time.Time) (woken []*waiter) {
 	}
 	s.l.claims.truncate(held)
 	s.l.charged = held > 0
+	woken = s.wakeLeftOut(woken)
 	if s.paused {
 		// Whoever waits for anything of this origin may be waiting for the pause.
 		until := now.Add(s.r.Pause)
 		for l := range s.o.lines {
 			woken = l.inVain(until, woken)
+		}
+	}
+	return woken
+}
+
+// wakeLeftOut appends those of the scope, and of whatever partition, who wait
+// for policies that turn out not to concern some of them.
+func (s *settlement) wakeLeftOut(woken []*waiter) []*waiter {
+	if len(s.r.LeftOut) == 0 {
+		return woken
+	}
+	for l := range s.o.lines {
+		a := l.gate.(*account)
+		if (a.book.keyed || a.owner == s.l.scope.base.owner) && slices.Contains(s.r.LeftOut, a.book.policy) {
+			woken = append(woken, l.waiters.ws...)
 		}
 	}
 	return woken
