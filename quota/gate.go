@@ -8,7 +8,7 @@ import (
 
 // A guard is the lock of one gate, or of all accounts of an origin.
 //
-// An origin has one, and not one for each account: an exchange needs three of
+// An origin has one, and not one for each account: an exchange needs two of
 // its accounts or more at one instant, twice, so that finer locks would cost
 // each exchange more than they spare a few of them. What is done under the
 // guard is a few hundred nanoseconds of arithmetic. By BenchmarkGoroutines, 64
