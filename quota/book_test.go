@@ -125,6 +125,22 @@ func TestAnswerAfterTheAccountWasDropped(t *testing.T) {
 	d.consistent()
 }
 
+// Nothing is in flight where nothing is out, even where a request draws on more
+// policies than are told apart.
+func TestNothingIsLeftInFlight(t *testing.T) {
+	d := newDesk(t)
+	var many []Claim
+	for i := range 2*maxPolicies + 1 {
+		many = append(many, keyed(fmt.Sprint(i), "mine"))
+	}
+	l := d.send(0, "", many...)
+	d.exchange(0, "", Report{Figures: keyedFigure("0", "another", 5, None)})
+	a := d.o.find(accountID{policy: "0", owner: "another", keyed: true})
+	require.Equal(t, int64(1), a.inflight, "nobody knows any more that it is not")
+	d.settle(sec, l, Report{})
+	assert.Zero(t, a.inflight)
+}
+
 // Who goes first of two that are not in use.
 func TestWhoIsIdle(t *testing.T) {
 	for _, tt := range []struct {

@@ -28,6 +28,10 @@
 //	...
 //	defer lease.Release() // or Cancel, for work that was never begun
 //
+// What is known is bounded (see Accounts), can be looked at with
+// Accounts.Snapshot, and carried from one run of a program to the next with
+// Accounts.Save and Accounts.Restore.
+//
 // In every struct of options, the zero of an optional field means its default
 // and a negative number no bound.
 //
@@ -35,8 +39,8 @@
 //
 //   - the arithmetic of one account (account.go) and the strategy that says
 //     when it may be charged next (pace.go): no lock, no clock, no waiting;
-//   - the books of an origin (origin.go, settle.go): which accounts there are,
-//     and what a report teaches them;
+//   - the books of an origin (origin.go, book.go, settle.go): which accounts
+//     there are, and what a report teaches them;
 //   - admission (admit.go) and the lines of those who wait (line.go).
 //
 // The words are those of draft-ietf-httpapi-ratelimit-headers (the editor's
