@@ -370,19 +370,22 @@ func TestUnseenKindIsNotCharged(t *testing.T) {
 	}
 	bubble(t, "concurrent requests", func(t *testing.T) {
 		answers := map[string]answer{
-			"export": says(200, "RateLimit-Policy", `"exports";q=1;qu="concurrent-requests"`),
+			"export": says(200, "RateLimit-Policy", `"exports";q=2;qu="concurrent-requests"`),
 			"repos":  limit(`"core";a=50;w=60`),
 		}
 		s := &transport.Shaper{Base: byPath(answers), MaxDelay: transport.NoDelay}
-		pass(t, s, getPath(t, "export"))
-		resp, err := s.RoundTrip(getPath(t, "repos"))
-		require.NoError(t, err)
-		pass(t, s, getPath(t, "export"))
-		drop(resp)
-		export, err := s.RoundTrip(getPath(t, "export"))
-		require.NoError(t, err)
+		var open []*http.Response
+		for _, path := range []string{"export", "repos", "export"} {
+			resp, err := s.RoundTrip(getPath(t, path))
+			require.NoError(t, err)
+			open = append(open, resp)
+		}
 		refusal(t, s, getPath(t, "export"))
-		drop(export)
+		drop(open[1])
+		refusal(t, s, getPath(t, "export"))
+		drop(open[0])
+		pass(t, s, getPath(t, "export"))
+		drop(open[2])
 	})
 }
 
