@@ -49,8 +49,9 @@ type Report struct {
 	Pause   time.Duration // Retry-After; 0 or less: none
 	Reach   Reach         // of the pause
 
-	// LeftOut are policies that some work of the scope has been held for and that
-	// turn out not to concern it: who waits for one of them makes their Claims again.
+	// LeftOut are policies that turn out not to concern the work, and perhaps not
+	// other work of the scope: they were charged in vain, and who waits for one of
+	// them makes their Claims again.
 	LeftOut []string
 }
 
@@ -292,8 +293,9 @@ func (s *settlement) settleClaims() {
 		if !ok {
 			continue
 		}
+		spared := s.spares(a)
 		switch {
-		case s.r.Outcome == Unsent:
+		case spared:
 			a.refund(c.units, c.epoch)
 		case a.mark == s.o.reports:
 			a.answer(s.sent, s.correct(a, c), c.epoch)
@@ -307,10 +309,15 @@ func (s *settlement) settleClaims() {
 				a.news(s.sent)
 			}
 		}
-		if s.r.Outcome == Unsent && c.held {
+		if spared && c.held {
 			a.release(time.Time{}, c.units)
 		}
 	}
+}
+
+// spares reports whether the work did cost an account nothing.
+func (s *settlement) spares(a *account) bool {
+	return s.r.Outcome == Unsent || a.book.policy != "" && slices.Contains(s.r.LeftOut, a.book.policy)
 }
 
 // correct turns the charge of a claim that is in flight into what the server
@@ -409,7 +416,7 @@ func (s *settlement) hold() {
 }
 
 func (s *settlement) holdOne(a *account) {
-	if a.unit != countsConcurrent {
+	if a.unit != countsConcurrent || s.spares(a) {
 		return
 	}
 	for _, c := range s.l.claims.all() {
@@ -503,7 +510,7 @@ func (s *settlement) wake(now time.Time) (woken []*waiter) {
 	for _, c := range cs {
 		if a, ok := c.gate.(*account); ok {
 			kick(a)
-			if !c.held || s.r.Outcome == Unsent {
+			if !c.held || s.spares(a) {
 				continue
 			}
 		}

@@ -758,3 +758,17 @@ func TestClaimsChangeInLine(t *testing.T) {
 		assert.Zero(t, waits.after)
 	})
 }
+
+// What turns out not to concern the work was charged in vain. The account of the
+// scope is everybody's: an answer is news of it all the same.
+func TestLeftOutIsNotCharged(t *testing.T) {
+	d := newDesk(t)
+	d.done(0, d.send(0, ""), Report{Figures: figure("api", 3, mins)})
+	d.done(0, d.send(0, "", api(2)), Report{LeftOut: []string{"api"}})
+	assert.Equal(t, 3, d.more(0, "", api(1)))
+
+	d = newDesk(t)
+	d.done(0, d.send(0, ""), Report{Pause: sec})
+	d.done(sec, d.send(sec, ""), Report{LeftOut: []string{""}})
+	assert.Equal(t, 1000, d.more(sec, ""))
+}

@@ -147,17 +147,18 @@ func (d *directory) recall(scope string, l likeness) (m memory) {
 	return m
 }
 
-// learn takes over what an answer to a request says of its kind. It reports
-// whether some requests of the scope may be concerned by fewer policies than
-// before.
-func (d *directory) learn(scope string, l likeness, f finding) (fewer bool) {
+// learn takes over what an answer to a request says of its kind, which it returns.
+// fewer says whether some requests of the scope may be concerned by fewer policies
+// than before.
+func (d *directory) learn(scope string, l likeness, f finding) (k *kind, fewer bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	added, fewer := d.open(scope).learn(l, f, d.all < maxAll)
+	ks := d.open(scope)
+	added, fewer := ks.learn(l, f, d.all < maxAll)
 	if added {
 		d.all++
 	}
-	return fewer
+	return ks.met(l), fewer
 }
 
 // distrust gives up predicting by a declaration for a scope. It reports whether

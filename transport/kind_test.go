@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -346,6 +347,45 @@ func TestKindsOfScopesAreApart(t *testing.T) {
 		plans["bob"] = `"pro";a=0;w=60`
 		pass(t, s, get("bob"))
 		assert.Equal(t, "pro", refusal(t, s, get("bob")).Policy)
+	})
+}
+
+// A request of a kind that was not known does not cost what turns out not to
+// concern it, nor do those that were out beside it.
+func TestUnseenKindIsNotCharged(t *testing.T) {
+	for name, form := range forms {
+		bubble(t, name, func(t *testing.T) {
+			answers := map[string]answer{
+				"search": form(`"search";a=20;w=60`), "repos": slow(time.Second, form(`"core";a=50;w=60`)),
+			}
+			s := &transport.Shaper{Base: byPath(answers), MaxDelay: transport.NoDelay}
+			pass(t, s, getPath(t, "search"))
+			burst(t, s, 20, func(int) *http.Request { return newRequest(context.Background(), "GET", site+"repos") })
+			answers["search"] = says(200)
+			for range 20 {
+				pass(t, s, getPath(t, "search"))
+			}
+			refusal(t, s, getPath(t, "search"))
+		})
+	}
+	bubble(t, "concurrent requests", func(t *testing.T) {
+		answers := map[string]answer{
+			"export": says(200, "RateLimit-Policy", `"exports";q=2;qu="concurrent-requests"`),
+			"repos":  limit(`"core";a=50;w=60`),
+		}
+		s := &transport.Shaper{Base: byPath(answers), MaxDelay: transport.NoDelay}
+		var open []*http.Response
+		for _, path := range []string{"export", "repos", "export"} {
+			resp, err := s.RoundTrip(getPath(t, path))
+			require.NoError(t, err)
+			open = append(open, resp)
+		}
+		refusal(t, s, getPath(t, "export"))
+		drop(open[1])
+		refusal(t, s, getPath(t, "export"))
+		drop(open[0])
+		pass(t, s, getPath(t, "export"))
+		drop(open[2])
 	})
 }
 

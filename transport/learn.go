@@ -189,12 +189,11 @@ func (x *exchange) takeKind(got *parse.Reading) {
 	}
 	x.setAside()
 	f := finding{said: x.said, whole: !x.report.Refused && exhaustive(got, x.resp.Header)}
-	if k := x.memory.kind; k != nil && k.knows(f) {
-		return
+	k, fewer := x.memory.kind, false
+	if k == nil || !k.knows(f) {
+		k, fewer = x.directory.learn(x.ask.Scope, x.likeness(), f)
 	}
-	if x.directory.learn(x.ask.Scope, x.likeness(), f) {
-		x.report.LeftOut = x.leftOut()
-	}
+	x.report.LeftOut = x.leftOut(k, fewer)
 }
 
 // setAside counts policies as named that do not concern the request by their own
@@ -231,10 +230,20 @@ func exhaustive(got *parse.Reading, h http.Header) bool {
 	return got.Dialect != parse.VendorFields && len(h["Ratelimit-Policy"]) > 0 && len(got.Policies) > 0 && len(got.Ignored) == 0
 }
 
-// leftOut are the policies of the origin that the response does not name.
-func (x *exchange) leftOut() (policies []string) {
+// leftOut are the policies that turn out not to concern the kind of the request:
+// those that it was charged to; or all of the origin's, if others of the scope may
+// wait for them in vain.
+func (x *exchange) leftOut(k *kind, all bool) (policies []string) {
+	for _, c := range x.claims {
+		if _, concerned := k.trait(c.Policy); !concerned {
+			policies = append(policies, c.Policy)
+		}
+	}
+	if !all {
+		return policies
+	}
 	for _, p := range x.origin.Policies() {
-		if find(x.said, p.Name) < 0 {
+		if _, concerned := k.trait(p.Name); !concerned && !slices.Contains(policies, p.Name) {
 			policies = append(policies, p.Name)
 		}
 	}
