@@ -371,7 +371,7 @@ func (s *settlement) hold() {
 }
 
 func (s *settlement) holdOne(a *account) {
-	if a.unit != countsConcurrent {
+	if a.unit != countsConcurrent || s.spares(a) {
 		return
 	}
 	for _, c := range s.l.claims.all() {
