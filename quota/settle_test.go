@@ -768,6 +768,13 @@ func TestLeftOutIsNotCharged(t *testing.T) {
 	assert.Equal(t, 3, d.more(0, "", api(1)))
 
 	d = newDesk(t)
+	conc := Terms{Policy: Policy{Name: "c", Quota: 1, Unit: UnitConcurrentRequests}}
+	l := d.send(0, "")
+	d.settle(0, l, Report{Terms: []Terms{conc}, LeftOut: []string{"c"}})
+	assert.False(t, l.Held(), "a report that contradicts itself")
+	assert.Zero(t, d.o.byID[accountID{policy: "c"}].held)
+
+	d = newDesk(t)
 	d.done(0, d.send(0, ""), Report{Pause: sec})
 	d.done(sec, d.send(sec, ""), Report{LeftOut: []string{""}})
 	assert.Equal(t, 1000, d.more(sec, ""))
