@@ -772,7 +772,7 @@ func TestLeftOutIsNotCharged(t *testing.T) {
 	l := d.send(0, "")
 	d.settle(0, l, Report{Terms: []Terms{conc}, LeftOut: []string{"c"}})
 	assert.False(t, l.Held(), "a report that contradicts itself")
-	assert.Zero(t, d.o.byID[accountID{policy: "c"}].held)
+	assert.Zero(t, d.o.find(accountID{policy: "c"}).held)
 
 	d = newDesk(t)
 	d.done(0, d.send(0, ""), Report{Pause: sec})
