@@ -44,13 +44,6 @@ const (
 	counted
 )
 
-// accountID tells the accounts of one origin apart.
-type accountID struct {
-	policy string
-	owner  string // the bytes of the partition key, or the scope where there is none
-	keyed  bool
-}
-
 // An account keeps the books of one advertised quota. It is arithmetic:
 // the instant is an argument, nothing is locked, nobody waits. Its origin's
 // guard is held by whoever calls it.
@@ -62,46 +55,48 @@ type accountID struct {
 // is answered it is exact, in whatever order the answers came; before that it
 // errs on the low side.
 type account struct {
-	origin *Origin
-	id     accountID
-	line   *line // who waits for this account; nil: nobody
+	book  *book
+	owner string // the bytes of the partition key, or the scope where there is none
+	line  *line  // who waits for this account; nil: nobody
 
-	quota  int64         // q of the policy; None: not known
-	window time.Duration // w of the policy; 0: not known
-
-	available int64
-	ledger    int64 // a figure, less all that has departed since it arrived and been answered
-	inflight  int64
-	straggle  int64 // let go in the window before and not answered
-	held      int64 // concurrent requests that are not over
-
+	// What every exchange looks at stands together: of a million accounts, all
+	// that it touches is far away.
+	used     instant // the last time anybody came for it
 	end      instant // of the effective window, on the clock of departures
-	closed   instant // when the last window ended; straggle counts for a little longer
-	sent     instant // departure of the request whose figure is in force
-	adopted  instant // arrival of the figure that the ledger began with
-	received instant // arrival of the last figure that changed anything: only what departed later raises
 	hold     instant // Retry-After: nothing departs before
 	backoff  instant // nor before this, after refusals
 	refused  instant // arrival of the last refusal
 	silent   instant // arrival of the last answer without a figure
-	asked    instant // departure of the last probe
-	used     instant // the last time anybody came for it
+	inflight int64
+	straggle int64 // let go in the window before and not answered
 
-	due   instant       // the end, before the guard, of the window that is in force
-	trip  time.Duration // of the request that due comes from
-	rtt   time.Duration // of the last answer that had a figure
-	least time.Duration // the shortest rtt of late
-	born  uint64        // tickets below this departed before the account was known
-	early int32         // how many of them are out; they count in flight in epoch 0
-	pins  int32         // claims of those who wait
-	mark  uint32        // the last settlement that had a figure for it
-	epoch uint32        // counts windows; a claim belongs to the one it was taken in
+	available int64
+	ledger    int64  // a figure, less all that has departed since it arrived and been answered
+	place     int32  // in the roster of the origin
+	pins      int32  // claims of those who wait
+	mark      uint32 // the last settlement that had a figure for it
+	epoch     uint32 // counts windows; a claim belongs to the one it was taken in
 
 	unit     unit
 	basis    basis
 	probing  bool  // a probe is out
 	refusals uint8 // in a row
 	tries    uint8 // probes in a row without news
+
+	held   int64         // concurrent requests that are not over
+	quota  int64         // q of the policy; None: not known
+	window time.Duration // w of the policy; 0: not known
+
+	closed   instant // when the last window ended; straggle counts for a little longer
+	sent     instant // departure of the request whose figure is in force
+	adopted  instant // arrival of the figure that the ledger began with
+	received instant // arrival of the last figure that changed anything: only what departed later raises
+	asked    instant // departure of the last probe
+
+	due   instant       // the end, before the guard, of the window that is in force
+	trip  time.Duration // of the request that due comes from
+	rtt   time.Duration // of the last answer that had a figure
+	least time.Duration // the shortest rtt of late
 }
 
 // spare is what may still be spent on the present basis.
@@ -379,7 +374,7 @@ func (a *account) learn(t, sent instant, f Figure) {
 		avail = min(avail, a.quota)
 	}
 	if a.unit == countsConcurrent {
-		a.learnConcurrent(t, avail, plain.due(sent, avail, f.Window))
+		a.learnConcurrent(t, sent, avail, plain.due(sent, avail, f.Window))
 		return
 	}
 	a.travelled(time.Duration(t - sent))
@@ -441,9 +436,16 @@ func (a *account) adopt(t, sent instant, avail int64, due instant, trip time.Dur
 
 // learnConcurrent turns a figure into room for our own requests: what is
 // available is on top of those we hold. (It is not reduced by them again.)
-func (a *account) learnConcurrent(t instant, avail int64, end instant) {
-	a.basis, a.available, a.end = figured, avail+a.held, end
-	a.received, a.probing, a.tries = t, false, 0
+// Those that ended while the answer was on its way make it too little, never
+// too much; a figure of an overlapping request only lowers.
+func (a *account) learnConcurrent(t, sent instant, avail int64, end instant) {
+	room := avail + a.held
+	a.probing, a.tries = false, 0
+	if a.basis == figured && sent < a.received && room >= a.available {
+		return
+	}
+	a.basis, a.available, a.end = figured, room, end
+	a.received = t
 }
 
 // pause lets nothing depart before d has passed since t, and then one
@@ -473,8 +475,18 @@ func (a *account) backOff(t, sent instant, jitter float64) {
 // idle reports whether nobody needs the account: nothing of it is out or in
 // line, and it says nothing that is still in force at t.
 func (a *account) idle(t instant) bool {
-	inForce := (a.basis == figured || a.basis == counted) && t < a.end
-	return !a.busy() && t >= a.hold && t >= a.backoff && !inForce
+	inForce := a.basis == figured || a.basis == counted && a.end != never
+	return !a.busy() && t >= a.hold && t >= a.backoff && !(inForce && t < a.end)
+}
+
+// over reports whether nobody has come for the account for long, and nothing
+// that it says is still in force: it is as good as one of nothing known.
+func (a *account) over(t instant) bool {
+	last := max(a.used, a.closed, a.hold, a.backoff)
+	if a.end != never {
+		last = max(last, a.end)
+	}
+	return t >= last.add(max(ProbeInterval, times(a.window, 4)))
 }
 
 // carefree reports whether the account stands in nobody's way, and has nothing

@@ -31,7 +31,7 @@ type flight struct {
 
 func newLedger() *ledger {
 	l := &ledger{out: make(map[string]flight)}
-	l.open(nil, accountID{policy: "api"})
+	l.open(&book{bookID: bookID{policy: "api"}}, "")
 	return l
 }
 
@@ -812,6 +812,21 @@ func TestConcurrentRequests(t *testing.T) {
 		}
 		n, _ := room(l.account, instant(sec))
 		assert.Equal(t, 10, n, "ten at a time, as the server said, and nothing has changed")
+	})
+	t.Run("figures of overlapping requests only lower", func(t *testing.T) {
+		l := conc(10)
+		send("a", "b", "c")(l, 0)
+		says("a", 2, -1)(l, instant(ms)) // five of 10
+		says("b", 5, -1)(l, instant(2*ms))
+		n, _ := room(l.account, instant(2*ms))
+		assert.Equal(t, 2, n, "raised by a request that departed before")
+		says("c", 1, -1)(l, instant(3*ms))
+		n, _ = room(l.account, instant(3*ms))
+		assert.Equal(t, 1, n)
+		send("d")(l, instant(3*ms))
+		says("d", 5, -1)(l, instant(4*ms))
+		n, _ = room(l.account, instant(4*ms))
+		assert.Equal(t, 5, n, "cause before effect")
 	})
 	t.Run("nothing left is never frozen", func(t *testing.T) {
 		l := conc(10)

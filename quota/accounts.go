@@ -1,9 +1,9 @@
 package quota
 
 import (
-	"hash/maphash"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -11,21 +11,43 @@ import (
 const (
 	DefaultMaxOrigins  = 10_000
 	DefaultMaxAccounts = 100_000
+	DefaultMaxTotal    = 1_000_000
 )
 
-// maxPolicies bounds the policies of one origin. A server that makes up more
-// of them pushes out those it has named least recently.
-const maxPolicies = 32
+const (
+	// sample is how many entries are looked at to find the one to drop.
+	sample = 8
 
-// sample is how many entries are looked at to find the one to drop.
-const sample = 8
+	// maxAparts is how many aparts are kept for scopes to come.
+	maxAparts = 64
+
+	// sweepInterval is how often, while an origin is in use, as many are looked
+	// at to find those that are over.
+	sweepInterval = time.Millisecond
+)
 
 // Accounts are all that is known of advertised quotas. The zero value is
 // ready. Accounts may be shared between clients, is safe for concurrent use,
 // and must not be copied. The fields are set before first use.
+//
+// What is kept is bounded. There is an account for each policy and partition,
+// or policy and scope, and one for each scope itself. Those go by themselves
+// that have been over for long: 10 minutes, and four of their windows. At a
+// bound, room is made for another: what says nothing any more goes first, then
+// what was used least recently, and what the server has told to wait last. What
+// is in use, by requests that are out or in line, never goes: beyond a bound
+// the accounts may grow by that much, and no more. An account takes up about
+// 320 bytes and its key, which is kept as it is: whoever makes the keys of
+// partitions and the names of scopes bounds them.
 type Accounts struct {
 	MaxOrigins  int // 0: DefaultMaxOrigins; negative: no bound
 	MaxAccounts int // of one origin. 0: DefaultMaxAccounts; negative: no bound
+
+	// MaxTotal is how many accounts all origins may have together. Half of them
+	// are shared out, equally among as many origins as there may be: no origin
+	// takes these from another. The others go to who needs them first. 0:
+	// DefaultMaxTotal; negative: no bound.
+	MaxTotal int
 
 	// Jitter returns a number in [0, 1), drawn for each refusal that sets no
 	// time to come back: by so much the back-off is longer. It is called with
@@ -33,8 +55,9 @@ type Accounts struct {
 	// means random numbers; a seeded source makes what is timed reproducible.
 	Jitter func() float64
 
-	keyed sync.Once
-	seed  maphash.Seed // of pseudonyms
+	beyond atomic.Int64 // accounts that origins have beyond their share
+
+	pseudonyms pseudonyms
 
 	mu      sync.Mutex // guards following; taken before the guard of an origin
 	origins map[string]*Origin
@@ -62,6 +85,24 @@ func (a *Accounts) Origin(name string) *Origin {
 	return o
 }
 
+// share is how many accounts an origin may have whatever the others have.
+func (a *Accounts) share() int {
+	origins := bounded(a.MaxOrigins, DefaultMaxOrigins)
+	if origins <= 0 {
+		origins = DefaultMaxOrigins
+	}
+	return max(bounded(a.MaxTotal, DefaultMaxTotal), 0) / 2 / origins
+}
+
+// full reports whether an origin of n accounts must not have another.
+func (a *Accounts) full(n int) bool {
+	if bound := bounded(a.MaxAccounts, DefaultMaxAccounts); bound >= 0 && n >= bound {
+		return true
+	}
+	total := bounded(a.MaxTotal, DefaultMaxTotal)
+	return total >= 0 && n >= a.share() && a.beyond.Load() >= int64(total-total/2)
+}
+
 // dropOriginLocked drops the least recently used of a sample of origins that
 // nothing is out to. (Map iteration begins anywhere.)
 func (a *Accounts) dropOriginLocked() {
@@ -77,25 +118,9 @@ func (a *Accounts) dropOriginLocked() {
 			break
 		}
 	}
-	if oldest != nil {
-		oldest.dropped.Store(true)
+	if oldest != nil && oldest.retire() {
 		delete(a.origins, name)
 	}
-}
-
-// Pseudonym returns a number that stands for the parts, of a credential, say,
-// wherever these accounts are used, and tells nothing of them. It is a keyed
-// hash with a key of its own for each Accounts: equal parts have equal
-// numbers, and different ones hardly ever.
-func (a *Accounts) Pseudonym(parts ...string) uint64 {
-	a.keyed.Do(func() { a.seed = maphash.MakeSeed() })
-	var h maphash.Hash
-	h.SetSeed(a.seed)
-	for _, p := range parts {
-		maphash.WriteComparable(&h, len(p))
-		h.WriteString(p)
-	}
-	return h.Sum64()
 }
 
 func (a *Accounts) random() float64 {

@@ -263,6 +263,7 @@ func (l *Lease) tell(held func(Refusal), r Refusal) {
 func (w *waiter) join(c *claim, now time.Time) (passed *waiter, room bool) {
 	if w.line != nil {
 		if w.line == *c.gate.queue() {
+			w.units = c.units // which differ only where no units are queued: see Queue
 			return nil, true
 		}
 		passed = leave(w, now)
@@ -287,6 +288,7 @@ func pin(cs []claim, by int32) {
 	for i := range cs {
 		if a, ok := cs[i].gate.(*account); ok {
 			a.pins += by
+			a.book.origin.pinned += int64(by)
 		}
 	}
 }

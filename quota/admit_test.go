@@ -39,6 +39,7 @@ func (c *counter) tell(r Report) {
 	var l Lease
 	require.NoError(c.t, c.o.Admit(context.Background(), time.Now(), &Ask{Force: true}, &l))
 	c.o.Settle(time.Now(), &l, &r)
+	l.Release()
 }
 
 // come has somebody come and wait; what becomes of it is the result.
@@ -95,7 +96,7 @@ func claimOf(policy string) Ask {
 func (c *counter) account(policy string) *account {
 	c.o.guard.Lock()
 	defer c.o.guard.Unlock()
-	a := c.o.byID[accountID{policy: policy}]
+	a := c.o.find(accountID{policy: policy})
 	if a == nil {
 		return nil
 	}
@@ -113,20 +114,14 @@ func (c *counter) noTrace() {
 	c.o.guard.Lock()
 	defer c.o.guard.Unlock()
 	for _, a := range c.everything() {
-		assert.Nil(c.t, a.line, "%+v", a.id)
-		assert.Zero(c.t, a.pins, "%+v", a.id)
+		assert.Nil(c.t, a.line, "%+v", a.book.bookID)
+		assert.Zero(c.t, a.pins, "%+v", a.book.bookID)
 	}
 }
 
 func (c *counter) everything() (as []*account) {
 	as = append(as, &c.o.root)
-	for _, s := range c.o.scopes {
-		as = append(as, &s.base)
-	}
-	for _, a := range c.o.byID {
-		as = append(as, a)
-	}
-	return as
+	return append(as, c.o.roster...)
 }
 
 // What waits for the end of a window waits exactly as long, then the first
@@ -498,7 +493,7 @@ func TestDoneContextLoses(t *testing.T) {
 		got := c.come(ctx, "", claimOf("api"))
 		time.Sleep(sec)
 		c.o.guard.Lock() // so that it cannot look before it is cancelled
-		a := c.o.byID[accountID{policy: "api"}]
+		a := c.o.find(accountID{policy: "api"})
 		a.available = 5
 		w := a.line.kick(time.Now())
 		cancel()
@@ -644,8 +639,9 @@ func TestCheckChargesNothing(t *testing.T) {
 		r, waits := c.o.Check(t.Context(), time.Now(), &ask)
 		assert.Nil(t, r)
 		assert.False(t, waits)
-		assert.Empty(t, c.o.byID, "it opens nothing")
+		assert.Empty(t, c.o.roster, "it opens nothing")
 		assert.Empty(t, c.o.scopes)
+		assert.Empty(t, c.o.books)
 		c.tell(Report{Figures: figure("api", 1, 10*sec)})
 		for _, l := range []Limiter{nil, limit, r1} {
 			ask.Limiter = l
@@ -732,7 +728,7 @@ func TestAllOrNone(t *testing.T) {
 						a := *c.account(name)
 						a.roll(c.o.at(time.Now())) // time passes for both
 						a.roll(c.o.at(time.Now()))
-						a.used, a.origin = 0, nil
+						a.used, a.book = 0, nil
 						s.accounts = append(s.accounts, a)
 					}
 					s.out = [2]int64{limits[0].permits.out, limits[1].permits.out}

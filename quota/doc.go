@@ -39,14 +39,18 @@
 // them are checked, then all are charged, or none is. What cannot go now waits in
 // the line of the account that refused it, holding nothing.
 //
+// What is known is bounded (see [Accounts]), can be looked at with
+// [Accounts.Snapshot], and carried from one run of a program to the next with
+// [Accounts.Save] and [Accounts.Restore]. How it is spent is a [Strategy].
+//
 // # Inside
 //
 // The package is three layers, each unaware of the one above it:
 //
 //   - the arithmetic of one account (account.go) and the strategy that says
 //     when it may be charged next (pace.go): no lock, no clock, no waiting;
-//   - the books of an origin (origin.go, settle.go): which accounts there are,
-//     and what a report teaches them;
+//   - the books of an origin (origin.go, book.go, settle.go): which accounts
+//     there are, and what a report teaches them;
 //   - admission (admit.go) and the lines of those who wait (line.go).
 //
 // The words are those of draft-ietf-httpapi-ratelimit-headers (the editor's

@@ -8,6 +8,14 @@ import (
 
 // A guard is the lock of one gate, or of all accounts of an origin.
 //
+// An origin has one, and not one for each account: an exchange needs two of
+// its accounts or more at one instant, twice, so that finer locks would cost
+// each exchange more than they spare a few of them. What is done under the
+// guard is a few hundred nanoseconds of arithmetic. By BenchmarkGoroutines, 64
+// goroutines on one origin get as much done as one alone where there is one
+// core for them, and 1.6 times that on two; with an origin for each, which is
+// what the finest locks could give, it is 7 % more.
+//
 // Lock order: whoever needs several takes them by rank. All accounts of an
 // origin share the rank 0, limiters follow in the order they were made; an
 // admission concerns one origin at the most.

@@ -29,14 +29,15 @@ func (l *Lease) charge(now time.Time) {
 	for i := range cs {
 		cs[i].epoch = cs[i].gate.charge(now, cs[i].units)
 		cs[i].held = cs[i].gate.holds()
-		if a, ok := cs[i].gate.(*account); ok && a.id.keyed {
-			l.scope.kinOf(a.id.policy, 1)
+		if a, ok := cs[i].gate.(*account); ok && a.book.keyed {
+			l.origin.tellApart(l.scope).kinOf(a.book.policy, 1)
 		}
 	}
 	l.charged = true
 	if l.origin != nil {
 		l.sent = now
 		l.scope.out++
+		l.origin.out++
 		l.ticket = l.origin.tickets
 		l.origin.tickets++
 	}

@@ -68,7 +68,7 @@ func enter(g gate, w *waiter) bool {
 		return false
 	}
 	if a, ok := l.gate.(*account); ok && *at == nil {
-		a.origin.lines[l] = struct{}{}
+		a.book.origin.lines[l] = struct{}{}
 	}
 	*at = l
 	w.line = l
@@ -197,7 +197,7 @@ func (l *line) kick(now time.Time) *waiter {
 		l.arm(time.Time{})
 		*l.gate.queue() = nil
 		if a, ok := l.gate.(*account); ok {
-			delete(a.origin.lines, l)
+			delete(a.book.origin.lines, l)
 		}
 		return nil
 	}

@@ -119,11 +119,8 @@ type gateOf struct {
 func (p *scene) gates() (gs []gateOf) {
 	for i, o := range p.origins {
 		gs = append(gs, gateOf{fmt.Sprint("root of ", i), &o.root})
-		for name, s := range o.scopes {
-			gs = append(gs, gateOf{fmt.Sprintf("scope %q of %d", name, i), &s.base})
-		}
-		for id, a := range o.byID {
-			gs = append(gs, gateOf{fmt.Sprintf("%+v of %d", id, i), a})
+		for _, a := range o.roster {
+			gs = append(gs, gateOf{fmt.Sprintf("%+v, %q of %d", a.book.bookID, a.owner, i), a})
 		}
 	}
 	return append(gs, gateOf{"concurrency", p.conc}, gateOf{"rate", p.rate})
@@ -205,9 +202,12 @@ func (p *scene) atRest() {
 	}
 	for i, o := range p.origins {
 		for name, s := range o.scopes {
-			if s.out != 0 || len(s.young) != 0 {
-				p.problem("scope %q of %d: %d out, %d young", name, i, s.out, len(s.young))
+			if s.out != 0 || s.apart != nil {
+				p.problem("scope %q of %d: %d out, %+v", name, i, s.out, s.apart)
 			}
+		}
+		if o.out != 0 || o.held != 0 || o.pinned != 0 {
+			p.problem("origin %d: %d out, %d held, %d pinned", i, o.out, o.held, o.pinned)
 		}
 		if len(o.Policies()) > maxPolicies {
 			p.problem("%d policies", len(o.Policies()))

@@ -22,7 +22,7 @@ func (s *settlement) widely(a *account) Pause {
 	a.pause(s.t, s.r.Pause)
 	p.until = a.hold
 	for _, c := range s.l.claims.all() {
-		if a, ok := c.gate.(*account); ok && a.id.policy != "" {
+		if a, ok := c.gate.(*account); ok && a.book.policy != "" {
 			p.claimed = append(p.claimed, a)
 		}
 	}
@@ -36,7 +36,7 @@ func (s *settlement) widely(a *account) Pause {
 //
 // now is the present instant.
 func (o *Origin) Narrow(now time.Time, p Pause, policies []string) {
-	if p.on == nil || p.on.origin != o || len(policies) == 0 {
+	if p.on == nil || p.on.book.origin != o || len(policies) == 0 {
 		return
 	}
 	var woken []*waiter
@@ -45,6 +45,7 @@ func (o *Origin) Narrow(now time.Time, p Pause, policies []string) {
 		p.lift()
 		for _, a := range to {
 			a.pause(o.at(now), time.Duration(max(p.until-o.at(now), 0)))
+			a.inForce()
 		}
 		for l := range o.lines {
 			if w := l.kick(now); w != nil {
@@ -63,11 +64,11 @@ func (o *Origin) concerned(p Pause, policies []string) (to []*account, known boo
 	for _, name := range policies {
 		n := len(to)
 		for _, a := range p.claimed {
-			if a.id.policy == name {
+			if a.book.policy == name {
 				to = append(to, a)
 			}
 		}
-		if a := o.byID[accountID{policy: name, owner: p.scope.base.id.owner}]; a != nil && n == len(to) {
+		if a := o.find(accountID{policy: name, owner: p.scope.base.owner}); a != nil && n == len(to) {
 			to = append(to, a)
 		}
 		if n == len(to) {

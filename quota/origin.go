@@ -56,25 +56,83 @@ type Origin struct {
 	policies atomic.Pointer[[]Policy] // never modified, only replaced
 	dropped  atomic.Bool
 
-	guard   guard     // guards following
-	start   time.Time // instant 0: the first that the books were told, or when they were opened
-	begun   bool      // they have been told one
-	root    account
-	scopes  map[string]*scope
-	byID    map[accountID]*account
-	named   []instant          // when each of the policies was named last
-	settled uint32             // counts settlements
-	lines   map[*line]struct{} // of accounts
-	tickets uint64             // counts departures
-	scratch [3][]*account      // of a settlement, for the next one to use
+	guard    guard     // guards following
+	start    time.Time // instant 0: the first that the books were told, or when they were opened
+	begun    bool      // they have been told one
+	root     account
+	unnamed  book // of the root, and of what all scopes have
+	scopes   map[string]*scope
+	books    map[bookID]*book  // of the policies
+	roster   []*account        // all that may be dropped: of the books, and the bases of the scopes
+	hand     int               // goes round the roster
+	swept    instant           // when the hand moved last to see what is over
+	out      int64             // leases that are not settled
+	held     int64             // claims that are held until the work is over
+	pinned   int64             // claims of those who wait
+	named    []naming          // when each of the policies was named last
+	told     uint32            // answers that have named any
+	sealed   int               // accounts whose owner is not known yet
+	attached map[string][]byte // by others, to be saved
+	reports  uint32            // counts settlements
+	refused  instant           // arrival of the last refusal
+	refusals uint64
+	lines    map[*line]struct{} // of accounts
+	tickets  uint64             // counts departures
+	aparts   []*apart           // that no scope needs now
+	scratch  [3][]*account      // of a settlement, for the next one to use
 }
 
 // A scope is the identity that requests act for.
 type scope struct {
-	base  account    // the account of no policy
-	out   int64      // requests that are out, to whatever accounts they are charged
-	young []*account // accounts that were opened while requests were out
-	kin   []kin      // what of them is out to some partition of a policy
+	base  account // the account of no policy
+	out   int64   // requests that are out, to whatever accounts they are charged
+	apart *apart  // tells those apart, where there is a need to; nil while none is out
+}
+
+// apart tells the requests of a scope apart that are out.
+type apart struct {
+	young []young // accounts that were opened while requests were out
+	kin   []kin   // what is out to some partition of a policy
+}
+
+// tellApart begins to tell the requests of a scope apart. It takes what
+// another scope does not need any more, rather than make it.
+func (o *Origin) tellApart(s *scope) *apart {
+	if s.apart != nil {
+		return s.apart
+	}
+	if last := len(o.aparts) - 1; last >= 0 {
+		s.apart, o.aparts = o.aparts[last], o.aparts[:last]
+	} else {
+		s.apart = new(apart)
+	}
+	return s.apart
+}
+
+// tellApartNoMore is tellApart's end, once nothing of the scope is out.
+func (o *Origin) tellApartNoMore(s *scope) {
+	ap := s.apart
+	if ap == nil || s.out > 0 {
+		return
+	}
+	s.apart = nil
+	for _, y := range ap.young {
+		y.forget()
+	}
+	if len(o.aparts) < maxAparts {
+		clear(ap.young)
+		clear(ap.kin)
+		ap.young, ap.kin = ap.young[:0], ap.kin[:0]
+		o.aparts = append(o.aparts, ap)
+	}
+}
+
+// A young account was opened while requests were out that may turn out to be
+// charged to it.
+type young struct {
+	*account
+	born  uint64 // tickets below this departed before
+	early int64  // how many of those are out; they count in flight in epoch 0
 }
 
 // kin counts requests that are charged to one partition or another of a policy.
@@ -85,18 +143,21 @@ type kin struct {
 
 // kinOf is how many requests of the scope are charged to partitions of a
 // policy; by adds to it.
-func (s *scope) kinOf(policy string, by int64) int64 {
-	for i := range s.kin {
-		if k := &s.kin[i]; k.policy == policy {
+func (ap *apart) kinOf(policy string, by int64) int64 {
+	if ap == nil {
+		return 0
+	}
+	for i := range ap.kin {
+		if k := &ap.kin[i]; k.policy == policy {
 			k.out += by
 			return k.out
 		}
 	}
 	if by > 0 {
-		if len(s.kin) >= 2*maxPolicies {
-			s.kin = s.kin[1:]
+		if len(ap.kin) >= 2*maxPolicies {
+			ap.kin = ap.kin[1:]
 		}
-		s.kin = append(s.kin, kin{policy, by})
+		ap.kin = append(ap.kin, kin{policy, by})
 	}
 	return max(by, 0)
 }
@@ -106,26 +167,18 @@ func newOrigin(a *Accounts, now time.Time) *Origin {
 		accounts: a,
 		start:    now,
 		scopes:   make(map[string]*scope),
-		byID:     make(map[accountID]*account),
+		books:    make(map[bookID]*book),
 		lines:    make(map[*line]struct{}),
 	}
-	o.root.open(o, accountID{})
+	o.unnamed.origin = o
+	o.root.open(&o.unnamed, "")
 	o.policies.Store(new([]Policy))
 	return o
-}
-
-// open makes an account of nothing known.
-func (a *account) open(o *Origin, id accountID) {
-	a.origin, a.id, a.quota, a.end = o, id, None, never
 }
 
 // Dropped reports whether the books were dropped to keep a bound. What is
 // charged to them is lost: ask the Accounts for the origin again.
 func (o *Origin) Dropped() bool { return o.dropped.Load() }
-
-// Policies are the quota policies that the server has named, in the order
-// in which it first did so. The slice is shared: do not modify it.
-func (o *Origin) Policies() []Policy { return *o.policies.Load() }
 
 // Admit charges all that the ask claims at one instant, or nothing: at once,
 // or after waiting in the line of whoever refuses. On success it fills in
@@ -155,8 +208,10 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []gate,
 	l.claims.reset()
 	l.charged = false
 	o.guard.Lock()
-	l.origin, l.scope = o, o.scope(o.at(now), ask.Scope)
-	o.claim(o.at(now), ask, l.scope, &l.claims)
+	t := o.at(now)
+	o.sweep(t)
+	l.origin, l.scope = o, o.scope(t, ask.Scope)
+	o.claim(t, ask, l.scope, &l.claims)
 	l.claims.addAll(own, n)
 	lock(l.claims.all()[l.claims.mine:])
 	if err := admit(ctx, now, l, &want); err != nil {
@@ -211,9 +266,12 @@ func (o *Origin) claim(t instant, ask *Ask, s *scope, cs *claims) {
 	}
 	for i := range ask.Claims {
 		c := &ask.Claims[i]
-		a, opened := o.account(t, c.id(ask.Scope))
-		if opened {
+		a := o.find(c.id(ask.Scope))
+		if a == nil {
+			pin(cs.all(), 1) // while room is made
+			a = o.account(t, c.id(ask.Scope))
 			a.count(t, 0)
+			pin(cs.all(), -1)
 		}
 		if units := min(max(c.Units, 0), most); a == &s.base {
 			cs.all()[0].units = units
@@ -227,16 +285,18 @@ func (o *Origin) claim(t instant, ask *Ask, s *scope, cs *claims) {
 // present lists the claims of an ask that have an account already.
 func (o *Origin) present(ask *Ask, cs *claims) {
 	cs.add(&o.root, 1)
-	if s := o.scopes[ask.Scope]; s != nil {
-		cs.add(&s.base, 1)
+	if base := o.find(accountID{owner: ask.Scope}); base != nil {
+		cs.add(base, 1)
 	}
 	for i := range ask.Claims {
 		c := &ask.Claims[i]
 		units := min(max(c.Units, 0), most)
-		if a := o.byID[c.id(ask.Scope)]; a != nil {
-			cs.add(a, units)
-		} else if c.Policy == "" && !c.Keyed && cs.n > 1 {
+		if a := o.find(c.id(ask.Scope)); a == nil {
+			continue
+		} else if a.book == &o.unnamed {
 			cs.all()[1].units = units
+		} else {
+			cs.add(a, units)
 		}
 	}
 }
@@ -259,177 +319,69 @@ func (o *Origin) at(now time.Time) instant {
 
 func (o *Origin) when(t instant) time.Time { return o.start.Add(time.Duration(t)) }
 
-// scope finds the scope of that name, or opens it.
-func (o *Origin) scope(t instant, name string) *scope {
-	s, ok := o.scopes[name]
-	if !ok {
-		if bound := bounded(o.accounts.MaxAccounts, DefaultMaxAccounts); bound >= 0 && len(o.scopes) >= bound {
-			o.dropScope(t)
-		}
-		s = &scope{}
-		s.base.open(o, accountID{owner: name})
-		o.scopes[name] = s
-	}
-	s.base.used = t
-	return s
-}
-
-// account finds an account, or opens it with what is known of its policy. The
-// unnamed account is that of the scope.
-func (o *Origin) account(t instant, id accountID) (a *account, opened bool) {
-	if id.policy == "" && !id.keyed {
-		return &o.scope(t, id.owner).base, false
-	}
-	if a, ok := o.byID[id]; ok {
-		return a, false
-	}
-	if bound := bounded(o.accounts.MaxAccounts, DefaultMaxAccounts); bound >= 0 && len(o.byID) >= bound {
-		o.dropAccount(t)
-	}
-	a = new(account)
-	a.open(o, id)
-	a.used, a.born = t, o.tickets
-	if p, ok := o.policy(id.policy); ok {
-		a.terms(p)
-	}
-	o.byID[id] = a
-	return a, true
-}
-
-func (o *Origin) policy(name string) (Policy, bool) {
-	for _, p := range o.Policies() {
-		if p.Name == name {
-			return p, true
-		}
-	}
-	return Policy{}, false
-}
-
-// note keeps a policy that the server has named. What the server leaves out
-// of it now stands as it said it last.
-func (o *Origin) note(t instant, p Policy) Policy {
-	known := o.Policies()
-	for i, k := range known {
-		if k.Name != p.Name {
-			continue
-		}
-		o.named[i] = t
-		if p.Quota < 0 {
-			p.Quota, p.Unit, p.Window = k.Quota, k.Unit, k.Window
-		}
-		if p != k {
-			o.publish(append(append(append([]Policy(nil), known[:i]...), p), known[i+1:]...))
-		}
-		return p
-	}
-	if len(known) < maxPolicies {
-		o.named = append(o.named, t)
-		o.publish(append(known[:len(known):len(known)], p))
-		return p
-	}
-	oldest := 0
-	for i := range o.named {
-		if o.named[i] < o.named[oldest] {
-			oldest = i
-		}
-	}
-	next := append([]Policy(nil), known...)
-	next[oldest], o.named[oldest] = p, t
-	o.publish(next)
-	return p
-}
-
-func (o *Origin) publish(ps []Policy) { o.policies.Store(&ps) }
-
-// dropAccount makes room: of a sample, the account that is missed least.
-// (Map iteration begins anywhere.)
-func (o *Origin) dropAccount(t instant) {
-	var least *account
-	n := 0
-	for _, a := range o.byID {
-		if !a.busy() && (least == nil || a.missedLess(least, t)) {
-			least = a
-		}
-		if n++; n == sample {
-			break
-		}
-	}
-	if least != nil {
-		delete(o.byID, least.id)
-	}
-}
-
-// dropScope makes room for a scope in the same way.
-func (o *Origin) dropScope(t instant) {
-	var least *scope
-	n := 0
-	for _, s := range o.scopes {
-		if s.out == 0 && !s.base.busy() && (least == nil || s.base.missedLess(&least.base, t)) {
-			least = s
-		}
-		if n++; n == sample {
-			break
-		}
-	}
-	if least != nil {
-		delete(o.scopes, least.base.id.owner)
-	}
-}
-
-// missedLess reports whether a should be dropped before b: idle ones first,
-// then the least recently used, those under a hold last.
-func (a *account) missedLess(b *account, t instant) bool {
-	if x, y := t < a.hold, t < b.hold; x != y {
-		return y
-	}
-	if x, y := a.idle(t), b.idle(t); x != y {
-		return x
-	}
-	return a.used < b.used
-}
-
-// quiet reports whether nothing is out to the origin, and when it was last
-// used.
+// quiet reports whether nothing is out to the origin and nobody waits, and
+// when it was last used.
 func (o *Origin) quiet() (used time.Time, quiet bool) {
 	o.guard.Lock()
 	defer o.guard.Unlock()
-	for _, s := range o.scopes {
-		if s.out > 0 || s.base.busy() {
-			return time.Time{}, false
-		}
+	return o.when(o.root.used), o.quietLocked()
+}
+
+func (o *Origin) quietLocked() bool { return o.out == 0 && o.held == 0 && o.pinned == 0 }
+
+// retire marks the books as dropped, unless they are in use.
+func (o *Origin) retire() bool {
+	o.guard.Lock()
+	defer o.guard.Unlock()
+	if !o.quietLocked() {
+		return false
 	}
-	return o.when(o.root.used), !o.root.busy() && len(o.lines) == 0
+	o.count(len(o.roster), -max(len(o.roster)-o.accounts.share(), 0))
+	o.dropped.Store(true)
+	return true
 }
 
 // The methods of gate, which read the clock of the origin.
 
-func (a *account) guarded() *guard { return &a.origin.guard }
+func (a *account) guarded() *guard { return &a.book.origin.guard }
 func (a *account) queue() **line   { return &a.line }
 func (a *account) holds() bool     { return a.unit == countsConcurrent }
 
 func (a *account) look(now time.Time, n int64) verdict {
-	t := a.origin.at(now)
+	o := a.book.origin
+	t := o.at(now)
 	again, why := a.ready(t, n)
 	if again <= t {
 		return verdict{ok: true, why: why}
 	}
-	v := verdict{why: why, again: a.origin.when(again), hope: a.hopeful(t)}
+	v := verdict{why: why, again: o.when(again), hope: a.hopeful(t)}
 	if why == ReasonExhausted && again < a.end && a.end != never {
-		v.back = a.origin.when(a.end)
+		v.back = o.when(a.end)
 	}
 	return v
 }
 
-func (a *account) charge(now time.Time, n int64) uint32 { return a.take(a.origin.at(now), n) }
-func (a *account) release(_ time.Time, n int64)         { a.held = max(a.held-n, 0) }
+func (a *account) charge(now time.Time, n int64) uint32 {
+	o := a.book.origin
+	if a.holds() {
+		o.held++
+	}
+	return a.take(o.at(now), n)
+}
+
+// release ends a claim that is held.
+func (a *account) release(_ time.Time, n int64) {
+	a.held = max(a.held-n, 0)
+	a.book.origin.held--
+}
 
 // cancel is release: what is not held was settled before.
-func (a *account) cancel(_ time.Time, n int64, _ uint32) { a.held = max(a.held-n, 0) }
+func (a *account) cancel(now time.Time, n int64, _ uint32) { a.release(now, n) }
 
 func (a *account) refusal() Refusal {
-	r := Refusal{Policy: a.id.policy, Keyed: a.id.keyed}
-	if a.id.keyed {
-		r.Key = a.id.owner
+	r := Refusal{Policy: a.book.policy, Keyed: a.book.keyed}
+	if r.Keyed {
+		r.Key = a.owner
 	}
 	return r
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bounded books keep at most n accounts and n scopes.
+// bounded books keep at most n accounts, those of scopes included.
 func boundedDesk(t *testing.T, n int) *desk {
 	d := newDesk(t)
 	d.o.accounts.MaxAccounts = n
@@ -17,8 +17,7 @@ func boundedDesk(t *testing.T, n int) *desk {
 }
 
 func (d *desk) has(policy string) bool {
-	_, ok := d.o.byID[accountID{policy: policy}]
-	return ok
+	return d.o.find(accountID{policy: policy}) != nil
 }
 
 // The policies that a server has named are told in the order in which it did;
@@ -65,7 +64,7 @@ func TestPoliciesAreBounded(t *testing.T) {
 // Accounts are bounded. Idle ones go first, then the least recently used,
 // those under a hold last, and none that something of is out or in line.
 func TestAccountsAreDroppedInOrder(t *testing.T) {
-	d := boundedDesk(t, 4)
+	d := boundedDesk(t, 1+4) // one of the scope
 	tell := func(now time.Duration, policy string, avail int64, w, pause time.Duration) {
 		d.settle(now, d.send(now, ""), Report{Figures: figure(policy, avail, w), Pause: pause})
 	}
@@ -80,7 +79,7 @@ func TestAccountsAreDroppedInOrder(t *testing.T) {
 		busy := Claim{Policy: fmt.Sprint("busy", i), Units: 1}
 		out = append(out, d.send(now, "", busy))
 		assert.False(t, d.has(want), "it goes at this place")
-		assert.Len(t, d.o.byID, 4)
+		assert.Len(t, d.o.roster, 1+4)
 		now += sec
 	}
 	d.send(now, "", Claim{Policy: "one more", Units: 1})
@@ -91,16 +90,16 @@ func TestAccountsAreDroppedInOrder(t *testing.T) {
 
 // What is in line is not dropped.
 func TestAccountInLineIsNotDropped(t *testing.T) {
-	d := boundedDesk(t, 2)
+	d := boundedDesk(t, 1+2)
 	d.settle(0, d.send(0, ""), Report{Figures: figure("api", 0, mins)})
-	a := d.o.byID[accountID{policy: "api"}]
+	a := d.o.find(accountID{policy: "api"})
 	pin([]claim{{gate: a}}, 1)
 	for i := range 10 {
 		now := time.Duration(i) * time.Hour
 		d.settle(now, d.send(now, ""), Report{Figures: figure(fmt.Sprint(i), 1, sec)})
 	}
 	assert.True(t, d.has("api"))
-	assert.Len(t, d.o.byID, 2)
+	assert.Len(t, d.o.roster, 1+2)
 	pin([]claim{{gate: a}}, -1)
 	d.settle(20*time.Hour, d.send(20*time.Hour, ""), Report{Figures: figure("x", 1, sec)})
 	d.settle(21*time.Hour, d.send(21*time.Hour, ""), Report{Figures: figure("y", 1, sec)})
@@ -112,12 +111,11 @@ func TestAccountsStayBounded(t *testing.T) {
 	d := boundedDesk(t, 50)
 	for i := range 2_000 {
 		now := time.Duration(i) * ms
-		d.settle(now, d.send(now, fmt.Sprint(i)), Report{
+		d.done(now, d.send(now, fmt.Sprint(i)), Report{
 			Figures: keyedFigure("api", fmt.Sprint(i), 0, 24*time.Hour), Pause: time.Hour,
 			Terms: []Terms{{Policy: Policy{Name: "c", Quota: 1, Unit: UnitConcurrentRequests, Keyed: true}, Key: fmt.Sprint(i)}},
 		})
-		require.LessOrEqual(t, len(d.o.byID), 50)
-		require.LessOrEqual(t, len(d.o.scopes), 50)
+		require.LessOrEqual(t, len(d.o.roster), 50)
 	}
 }
 

@@ -16,11 +16,11 @@ const (
 // A Policy is a quota policy as a server advertises it: so many quota units
 // within a time window (the draft, Section 2.1).
 type Policy struct {
-	Name   string        // "" for the unnamed policy of an older dialect
-	Quota  int64         // units allocated; negative: not known
-	Unit   string        // one of the Unit constants or a server's own; "" means UnitRequests
-	Window time.Duration // the window of the quota; 0 or less: not known
-	Keyed  bool          // the server names a partition key with it
+	Name   string        `json:"name"`             // "" for the unnamed policy of an older dialect
+	Quota  int64         `json:"quota"`            // units allocated; negative: not known
+	Unit   string        `json:"unit,omitempty"`   // one of the Unit constants or a server's own; "" means UnitRequests
+	Window time.Duration `json:"window,omitempty"` // the window of the quota; 0 or less: not known
+	Keyed  bool          `json:"keyed,omitempty"`  // the server names a partition key with it
 }
 
 // unit is a quota unit in a byte.

@@ -1,7 +1,7 @@
 package quota
 
 import (
-	"math"
+	"slices"
 	"time"
 )
 
@@ -30,6 +30,7 @@ type Figure struct {
 	Keyed     bool
 	Available int64         // units; negative: the server gave no figure, but a window
 	Window    time.Duration // 0: over now; negative: none, the figure stands until the next
+	Cost      int64         // what the work did cost, in units; 0 or less: what it was charged
 }
 
 // A Terms is a policy as it was advertised for one partition.
@@ -47,6 +48,11 @@ type Report struct {
 	Figures []Figure      // service limits, each at most once for a policy and key
 	Pause   time.Duration // Retry-After; 0 or less: none
 	Reach   Reach         // of the pause
+
+	// LeftOut are policies that turn out not to concern the work, and perhaps not
+	// other work of the scope: they were charged in vain, and who waits for one of
+	// them makes their Claims again.
+	LeftOut []string
 }
 
 // Settle ends what the lease reserved of the origin's accounts, takes over
@@ -102,9 +108,9 @@ type settlement struct {
 }
 
 func (s *settlement) run() {
-	s.o.settled++
+	s.o.reports++
 	s.l.origin = nil
-	s.l.scope.out--
+	s.notOut()
 	s.settleEarly()
 	for i := range s.r.Figures {
 		s.name(&s.r.Figures[i])
@@ -113,14 +119,43 @@ func (s *settlement) run() {
 	for i := range s.r.Terms {
 		s.terms(&s.r.Terms[i])
 	}
+	s.hold()
 	for i := range s.r.Figures {
 		s.learn(s.figured[i], &s.r.Figures[i])
 	}
 	if s.r.Refused {
+		s.o.refused, s.o.refusals = s.t, s.o.refusals+1
 		s.backOff()
 	}
 	if s.r.Pause > 0 {
 		s.pause()
+	}
+	s.o.tellApartNoMore(s.l.scope)
+	if len(s.figured)+len(s.termed) > 0 {
+		s.told()
+	}
+}
+
+// told counts an answer that has named policies.
+func (s *settlement) told() {
+	for _, a := range s.figured {
+		a.inForce()
+	}
+	for _, a := range s.termed {
+		a.inForce()
+	}
+	s.o.forget(s.t)
+	s.o.told++
+}
+
+// notOut counts the lease as one that is not out any more.
+func (s *settlement) notOut() {
+	s.o.out--
+	s.l.scope.out--
+	for _, c := range s.l.claims.all() {
+		if a, ok := c.gate.(*account); ok && a.book.keyed {
+			s.l.scope.apart.kinOf(a.book.policy, -1)
+		}
 	}
 }
 
@@ -130,7 +165,7 @@ func (s *settlement) name(f *Figure) {
 	s.o.note(s.t, Policy{Name: f.Policy, Quota: None, Keyed: f.Keyed})
 	a := s.open(f.Policy, f.Key, f.Keyed)
 	if f.Available >= 0 {
-		a.mark = s.o.settled
+		a.mark = s.o.reports
 	}
 	s.figured = append(s.figured, a)
 }
@@ -141,72 +176,99 @@ func (s *settlement) name(f *Figure) {
 func (s *settlement) open(policy, key string, keyed bool) *account {
 	id := accountID{policy: policy, owner: key, keyed: keyed}
 	if !keyed {
-		id.owner = s.l.scope.base.id.owner
+		id.owner = s.l.scope.base.owner
 	}
-	a, opened := s.o.account(s.t, id)
-	if !opened {
+	for _, c := range s.l.claims.all() {
+		if a, ok := c.gate.(*account); ok && a.place != dropped && a.is(id) {
+			return a
+		}
+	}
+	if a := s.o.find(id); a != nil {
 		return a
 	}
+	s.pin(1) // while room is made
+	a := s.o.account(s.t, id)
+	s.pin(-1)
 	out := s.l.scope.out
 	if keyed {
 		// Those that are charged to another partition are not charged to this one.
-		out -= s.l.scope.kinOf(policy, 0)
+		out -= s.l.scope.apart.kinOf(policy, 0)
 	}
 	if out > 0 {
-		a.early = int32(min(out, math.MaxInt32))
-		a.inflight = int64(a.early)
-		s.addYoung(a)
+		a.inflight, a.held = out, out
+		s.addYoung(young{account: a, born: s.o.tickets, early: out})
 	}
 	return a
 }
 
+// pin keeps the accounts that the settlement concerns from being dropped.
+func (s *settlement) pin(by int32) {
+	s.l.scope.base.pins += by
+	for _, a := range s.figured {
+		a.pins += by
+	}
+	for _, a := range s.termed {
+		a.pins += by
+	}
+}
+
 // addYoung keeps an account until the requests that were out when it was
 // opened have been settled. A server may make up many: the oldest is let go.
-func (s *settlement) addYoung(a *account) {
+func (s *settlement) addYoung(y young) {
 	const most = 2 * maxPolicies
-	sc := s.l.scope
-	if len(sc.young) >= most {
-		oldest := sc.young[0]
-		oldest.unfly(int64(oldest.early), 0)
-		oldest.early = 0
-		s.early = append(s.early, oldest)
-		copy(sc.young, sc.young[1:])
-		sc.young = sc.young[:most-1]
+	ap := s.o.tellApart(s.l.scope)
+	ys := ap.young
+	if len(ys) >= most {
+		oldest := ys[0]
+		oldest.forget()
+		s.early = append(s.early, oldest.account)
+		copy(ys, ys[1:])
+		ys = ys[:most-1]
 	}
-	sc.young = append(sc.young, a)
+	ap.young = append(ys, y)
+}
+
+// forget gives up waiting for those that were out when the account was opened.
+func (y young) forget() {
+	y.unfly(y.early, 0)
+	y.account.held = max(y.account.held-y.early, 0)
 }
 
 // settleEarly settles the lease with accounts that were opened after it
-// departed: it counts in flight there, as one unit. Where the report has a
-// figure for some partition of the policy, that says what it cost, and whom.
+// departed: it counts in flight there, as one unit, and among those that are
+// held; see hold. Where the report has a figure for some partition of the
+// policy, that says what it cost, and whom.
 func (s *settlement) settleEarly() {
-	young := s.l.scope.young
-	if len(young) == 0 {
+	if s.l.scope.apart == nil {
 		return
 	}
-	kept := young[:0]
-	for _, a := range young {
-		if s.l.ticket < a.born && a.early > 0 && !(a.id.keyed && s.claims(a.id.policy)) {
-			a.early--
-			s.early = append(s.early, a)
-			if s.r.Outcome == Unsent || s.names(a.id.policy) {
-				a.unfly(1, 0)
+	ys := s.l.scope.apart.young
+	kept := ys[:0]
+	for _, y := range ys {
+		if policy := y.book.policy; s.l.ticket < y.born && !(y.book.keyed && s.claims(policy)) {
+			y.early--
+			y.held = max(y.held-1, 0)
+			s.early = append(s.early, y.account)
+			if s.r.Outcome == Unsent || s.names(policy) {
+				y.unfly(1, 0)
 			} else {
-				a.spend(s.t, 1, 0)
+				y.spend(s.t, 1, 0)
 			}
 		}
-		if a.early > 0 && a.epoch <= 1 {
-			kept = append(kept, a)
+		if y.early > 0 && y.epoch <= 1 {
+			kept = append(kept, y)
+		} else {
+			y.forget()
 		}
 	}
-	clear(young[len(kept):])
-	s.l.scope.young = kept
+	clear(ys[len(kept):])
+	s.l.scope.apart.young = kept
 }
 
 // claims reports whether the lease was charged to some partition of a policy.
 func (s *settlement) claims(policy string) bool {
 	for _, c := range s.l.claims.all() {
-		if a, ok := c.gate.(*account); ok && a.id.keyed && a.id.policy == policy {
+		if a, ok := c.gate.(*account); ok && a.book.keyed && a.book.policy == policy {
 			return true
 		}
 	}
@@ -231,38 +293,73 @@ func (s *settlement) settleClaims() {
 		if !ok {
 			continue
 		}
-		if a.id.keyed {
-			s.l.scope.kinOf(a.id.policy, -1)
-		}
+		spared := s.spares(a)
 		switch {
-		case s.r.Outcome == Unsent:
+		case spared:
 			a.refund(c.units, c.epoch)
-		case a.mark == s.o.settled:
-			a.answer(s.sent, c.units, c.epoch)
+		case a.mark == s.o.reports:
+			a.answer(s.sent, s.correct(a, c), c.epoch)
 			if !s.r.Refused {
 				a.served(s.sent)
 			}
 		default:
-			a.spend(s.t, c.units, c.epoch)
+			a.spend(s.t, s.correct(a, c), c.epoch)
 			if s.r.Outcome == Answered && !s.r.Refused {
 				a.served(s.sent)
 				a.news(s.sent)
 			}
 		}
-		if s.r.Outcome == Unsent && c.held {
-			a.held = max(a.held-c.units, 0)
+		if spared && c.held {
+			a.release(time.Time{}, c.units)
 		}
 	}
 }
 
-// claimed is how many units the lease was charged of an account.
-func (s *settlement) claimed(a *account) (units int64, ok bool) {
-	for _, c := range s.l.claims.all() {
-		if c.gate == gate(a) {
-			return c.units, true
+// spares reports whether the work did cost an account nothing.
+func (s *settlement) spares(a *account) bool {
+	return s.r.Outcome == Unsent || a.book.policy != "" && slices.Contains(s.r.LeftOut, a.book.policy)
+}
+
+// correct turns the charge of a claim that is in flight into what the server
+// says that the work did cost, if it does, and returns that. Permits that are
+// held for the duration of the work are not given back in part.
+func (s *settlement) correct(a *account, c claim) int64 {
+	cost := s.costOf(a)
+	if cost < 0 || a.unit == countsConcurrent {
+		return c.units
+	}
+	switch c.epoch {
+	case a.epoch:
+		a.inflight = plus(max(a.inflight-c.units, 0), cost)
+	case a.epoch - 1:
+		a.straggle = plus(max(a.straggle-c.units, 0), cost)
+	}
+	return cost
+}
+
+// costOf is what the server says that the work did cost of an account; None,
+// if it does not.
+func (s *settlement) costOf(a *account) int64 {
+	for i, f := range s.figured {
+		if f == a && s.r.Figures[i].Cost > 0 {
+			return min(s.r.Figures[i].Cost, most)
 		}
 	}
-	return 1, false
+	return None
+}
+
+// claimed is how many units of an account the work of the lease is taken to
+// have cost.
+func (s *settlement) claimed(a *account) int64 {
+	if cost := s.costOf(a); cost >= 0 {
+		return cost
+	}
+	for _, c := range s.l.claims.all() {
+		if c.gate == gate(a) {
+			return c.units
+		}
+	}
+	return 1
 }
 
 // terms takes over a policy. One without a key belongs to the partitions for
@@ -284,7 +381,7 @@ func (s *settlement) terms(p *Terms) {
 	s.o.note(s.t, policy)
 	if len(s.termed) == from && !p.Keyed {
 		for _, c := range s.l.claims.all() {
-			if a, ok := c.gate.(*account); ok && p.Name != "" && a.id.policy == p.Name {
+			if a, ok := c.gate.(*account); ok && p.Name != "" && a.book.policy == p.Name {
 				s.termed = append(s.termed, a)
 			}
 		}
@@ -294,9 +391,43 @@ func (s *settlement) terms(p *Terms) {
 	}
 	for _, a := range s.termed[from:] {
 		a.terms(policy)
-		units, _ := s.claimed(a)
-		a.count(s.sent, units)
+		a.count(s.sent, s.claimed(a))
 	}
+}
+
+// hold counts the work among those that are held, with each account of
+// concurrent requests that it was not charged to because nobody knew: those
+// that the report names, and those that were opened while it was out.
+func (s *settlement) hold() {
+	if s.r.Outcome != Answered {
+		return
+	}
+	for _, a := range s.figured {
+		s.holdOne(a)
+	}
+	for _, a := range s.termed {
+		s.holdOne(a)
+	}
+	for _, a := range s.early {
+		if !s.names(a.book.policy) {
+			s.holdOne(a)
+		}
+	}
+}
+
+func (s *settlement) holdOne(a *account) {
+	if a.unit != countsConcurrent || s.spares(a) {
+		return
+	}
+	for _, c := range s.l.claims.all() {
+		if c.gate == gate(a) {
+			return
+		}
+	}
+	s.l.claims.add(a, 1)
+	s.l.claims.all()[s.l.claims.n-1].held = true
+	a.held = plus(a.held, 1)
+	s.o.held++
 }
 
 func (s *settlement) learn(a *account, f *Figure) {
@@ -379,7 +510,7 @@ func (s *settlement) wake(now time.Time) (woken []*waiter) {
 	for _, c := range cs {
 		if a, ok := c.gate.(*account); ok {
 			kick(a)
-			if !c.held || s.r.Outcome == Unsent {
+			if !c.held || s.spares(a) {
 				continue
 			}
 		}
@@ -388,11 +519,27 @@ func (s *settlement) wake(now time.Time) (woken []*waiter) {
 	}
 	s.l.claims.truncate(held)
 	s.l.charged = held > 0
+	woken = s.wakeLeftOut(woken)
 	if s.paused {
 		// Whoever waits for anything of this origin may be waiting for the pause.
 		until := now.Add(s.r.Pause)
 		for l := range s.o.lines {
 			woken = l.inVain(until, woken)
+		}
+	}
+	return woken
+}
+
+// wakeLeftOut appends those of the scope, and of whatever partition, who wait
+// for policies that turn out not to concern some of them.
+func (s *settlement) wakeLeftOut(woken []*waiter) []*waiter {
+	if len(s.r.LeftOut) == 0 {
+		return woken
+	}
+	for l := range s.o.lines {
+		a := l.gate.(*account)
+		if (a.book.keyed || a.owner == s.l.scope.base.owner) && slices.Contains(s.r.LeftOut, a.book.policy) {
+			woken = append(woken, l.waiters.ws...)
 		}
 	}
 	return woken

@@ -3,6 +3,7 @@ package quota
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -75,6 +76,12 @@ func (d *desk) wait(now time.Duration, scope string, cs ...Claim) time.Duration 
 
 func (d *desk) settle(now time.Duration, l *Lease, r Report) { d.o.Settle(d.at(now), l, &r) }
 
+// done settles a lease and releases it.
+func (d *desk) done(now time.Duration, l *Lease, r Report) {
+	d.settle(now, l, r)
+	l.Release()
+}
+
 // more is how many requests may go at an instant. They are not taken back.
 func (d *desk) more(now time.Duration, scope string, cs ...Claim) (n int) {
 	for ; n < 1000; n++ {
@@ -126,7 +133,7 @@ func TestFirstWave(t *testing.T) {
 		ls := wave(d, 50, "")
 		for i, l := range ls {
 			d.settle(100*ms, l, Report{Figures: figure("api", 50+int64((i*7)%50), mins)})
-			if a := d.o.byID[accountID{policy: "api"}]; a.spare() > 50 {
+			if a := d.o.find(accountID{policy: "api"}); a.spare() > 50 {
 				assert.Fail(t, "more than is left", "after %d answers: %d", i+1, a.spare())
 				break
 			}
@@ -171,7 +178,7 @@ func TestFirstWave(t *testing.T) {
 		d := newDesk(t)
 		ls := wave(d, 10, "")
 		d.settle(100*ms, ls[0], Report{Figures: keyedFigure("api", "alice", 99, mins)})
-		a := d.o.byID[aliceID]
+		a := d.o.find(aliceID)
 		assert.Equal(t, int64(90), a.spare(), "any of the nine may be alice's")
 		for _, l := range ls[1:] {
 			d.settle(100*ms, l, Report{Figures: keyedFigure("api", "bob", 50, mins)})
@@ -183,13 +190,13 @@ func TestFirstWave(t *testing.T) {
 		ls := wave(d, 500, "")
 		for i, l := range ls {
 			d.settle(100*ms, l, Report{Figures: figure(fmt.Sprint("made-up-", i), 99, mins)})
-			s := d.o.scopes[""]
-			require.LessOrEqual(t, len(s.young), 2*maxPolicies)
+			if ap := d.o.scopes[""].apart; ap != nil {
+				require.LessOrEqual(t, len(ap.young), 2*maxPolicies)
+			}
 		}
-		assert.Empty(t, d.o.scopes[""].young)
-		for _, a := range d.o.byID {
-			assert.False(t, a.busy(), "%q", a.id.policy)
-			assert.Zero(t, a.early)
+		assert.Nil(t, d.o.scopes[""].apart)
+		for _, a := range d.o.roster {
+			assert.False(t, a.busy(), "%q", a.book.policy)
 		}
 	})
 	t.Run("a policy without a service limit counts them, too", func(t *testing.T) {
@@ -209,7 +216,7 @@ func TestFirstWave(t *testing.T) {
 // Sections 2.1.4 and 3.1.3).
 func TestTermsJoin(t *testing.T) {
 	quotaOf := func(d *desk, c Claim, scope string) int64 {
-		if a := d.o.byID[c.id(scope)]; a != nil {
+		if a := d.o.find(c.id(scope)); a != nil {
 			return a.quota
 		}
 		return -2 // no account
@@ -474,7 +481,7 @@ func TestServiceLimitWithoutFigure(t *testing.T) {
 func TestSettleOnce(t *testing.T) {
 	d, e := newDesk(t), newDesk(t)
 	one, two := d.send(0, "", api(1)), d.send(0, "", api(1))
-	a := d.o.byID[accountID{policy: "api"}]
+	a := d.o.find(accountID{policy: "api"})
 	e.settle(0, one, Report{})
 	assert.Equal(t, int64(2), a.inflight, "another origin's")
 	d.settle(0, one, Report{})
@@ -497,7 +504,7 @@ func TestSettleOnce(t *testing.T) {
 func TestReleaseAndCancelOfUnsettled(t *testing.T) {
 	d := newDesk(t)
 	d.settle(0, d.send(0, "", api(1)), Report{Figures: figure("api", 3, mins)})
-	a := d.o.byID[accountID{policy: "api"}]
+	a := d.o.find(accountID{policy: "api"})
 	d.send(0, "", api(1)).Cancel()
 	assert.Equal(t, int64(3), a.spare())
 	d.send(0, "", api(1)).Release()
@@ -509,7 +516,7 @@ func TestHeldUntilReleased(t *testing.T) {
 	conc := []Terms{{Policy: Policy{Name: "c", Quota: 1, Unit: UnitConcurrentRequests}}}
 	claim := Claim{Policy: "c", Units: 1}
 	d := newDesk(t)
-	d.settle(0, d.send(0, ""), Report{Terms: conc})
+	d.done(0, d.send(0, ""), Report{Terms: conc})
 
 	l := d.send(0, "", claim)
 	assert.Equal(t, d.at(0), l.Sent())
@@ -529,18 +536,18 @@ func TestHeldUntilReleased(t *testing.T) {
 	assert.False(t, l.Held())
 	l = d.send(0, "", claim)
 	l.Release()
-	assert.Zero(t, d.o.byID[accountID{policy: "c"}].held)
-	assert.False(t, d.o.byID[accountID{policy: "c"}].busy())
+	assert.Zero(t, d.o.find(accountID{policy: "c"}).held)
+	assert.False(t, d.o.find(accountID{policy: "c"}).busy())
 }
 
 // A lease that is cancelled after it was settled holds nothing either.
 func TestCancelAfterSettling(t *testing.T) {
 	d := newDesk(t)
-	d.settle(0, d.send(0, ""), Report{Terms: []Terms{{Policy: Policy{Name: "c", Quota: 1, Unit: UnitConcurrentRequests}}}})
+	d.done(0, d.send(0, ""), Report{Terms: []Terms{{Policy: Policy{Name: "c", Quota: 1, Unit: UnitConcurrentRequests}}}})
 	l := d.send(0, "", Claim{Policy: "c", Units: 1})
 	d.settle(0, l, Report{})
 	l.Cancel()
-	assert.Zero(t, d.o.byID[accountID{policy: "c"}].held)
+	assert.Zero(t, d.o.find(accountID{policy: "c"}).held)
 }
 
 // A server may call a policy by another unit from one answer to the next.
@@ -550,11 +557,11 @@ func TestUnitChangesWhileHeld(t *testing.T) {
 	claim := Claim{Policy: "c", Units: 1}
 	t.Run("from concurrent requests", func(t *testing.T) {
 		d := newDesk(t)
-		d.settle(0, d.send(0, ""), Report{Terms: unit(UnitConcurrentRequests)})
+		d.done(0, d.send(0, ""), Report{Terms: unit(UnitConcurrentRequests)})
 		l := d.send(0, "", claim)
 		d.settle(0, l, Report{Terms: unit(UnitRequests)})
 		l.Release()
-		a := d.o.byID[accountID{policy: "c"}]
+		a := d.o.find(accountID{policy: "c"})
 		assert.Zero(t, a.held)
 		assert.False(t, a.busy(), "nobody holds anything: it may be dropped")
 	})
@@ -562,7 +569,7 @@ func TestUnitChangesWhileHeld(t *testing.T) {
 		d := newDesk(t)
 		d.settle(0, d.send(0, ""), Report{Terms: unit(UnitRequests)})
 		old := d.send(0, "", claim)
-		d.settle(0, d.send(0, ""), Report{Terms: unit(UnitConcurrentRequests)})
+		d.done(0, d.send(0, ""), Report{Terms: unit(UnitConcurrentRequests)})
 		d.send(0, "", claim)
 		d.send(0, "", claim)
 		d.settle(0, old, Report{})
@@ -577,7 +584,7 @@ func TestEarlyRequestsLetGo(t *testing.T) {
 	d := newDesk(t)
 	one, two, three := d.send(0, ""), d.send(0, ""), d.send(0, "")
 	d.settle(0, one, Report{Figures: keyedFigure("api", "alice", 5, mins)})
-	a := d.o.byID[aliceID]
+	a := d.o.find(aliceID)
 	w := &waiter{ready: make(chan struct{}, 1), latest: d.at(time.Hour), units: 5}
 	d.o.guard.Lock()
 	enter(a, w)
@@ -590,4 +597,185 @@ func TestEarlyRequestsLetGo(t *testing.T) {
 	d.o.guard.Lock()
 	leave(w, d.at(0))
 	d.o.guard.Unlock()
+}
+
+// What the server says that the work did cost takes the place of what it was
+// charged: in flight, and in our own count.
+func TestCostIsCorrected(t *testing.T) {
+	terms := []Terms{{Policy: Policy{Name: "api", Quota: 100, Window: mins}}}
+	cost := func(n int64) []Figure { return []Figure{{Policy: "api", Available: None, Window: -1, Cost: n}} }
+	for _, tt := range []struct {
+		name          string
+		charged, cost int64
+		left          int64
+	}{
+		{"more", 1, 25, 75},
+		{"less", 25, 1, 99},
+		{"not said", 25, 0, 75},
+		{"above all measure", 1, 1 << 60, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newDesk(t)
+			d.done(0, d.send(0, ""), Report{Terms: terms}) // which costs 1
+			d.settle(mins, d.send(mins, "", Claim{Policy: "api", Units: tt.charged}), Report{Figures: cost(tt.cost)})
+			a := d.o.find(accountID{policy: "api"})
+			assert.Equal(t, tt.left, a.spare())
+			assert.Zero(t, a.inflight)
+		})
+	}
+	t.Run("of the request that tells of the policy", func(t *testing.T) {
+		d := newDesk(t)
+		d.settle(0, d.send(0, ""), Report{Terms: terms, Figures: cost(25)})
+		assert.Equal(t, int64(75), d.o.find(accountID{policy: "api"}).spare())
+	})
+	t.Run("of a window that is over", func(t *testing.T) {
+		d := newDesk(t)
+		d.done(0, d.send(0, ""), Report{Figures: figure("api", 9, sec)})
+		l := d.send(0, "", api(2))
+		d.more(sec, "", api(1))
+		d.settle(sec, l, Report{Figures: cost(5)})
+		assert.Zero(t, d.o.find(accountID{policy: "api"}).straggle)
+	})
+}
+
+// The first to tell of a limit on concurrency counts among those that are held
+// until it is released, and so do those that were out when it told.
+func TestWhoTellsOfConcurrencyIsHeld(t *testing.T) {
+	conc := Report{Terms: []Terms{{Policy: Policy{Name: "c", Quota: 3, Unit: UnitConcurrentRequests}}}}
+	claim := Claim{Policy: "c", Units: 1}
+	d := newDesk(t)
+	one, two, lost := d.send(0, ""), d.send(0, ""), d.send(0, "")
+	d.settle(0, one, conc)
+	a := d.o.find(accountID{policy: "c"})
+	assert.True(t, one.Held())
+	assert.Equal(t, int64(3), a.held)
+	d.refused(0, "", claim)
+	d.settle(0, two, Report{})
+	assert.True(t, two.Held())
+	assert.Equal(t, int64(3), a.held)
+	d.settle(0, lost, Report{Outcome: Lost})
+	assert.False(t, lost.Held())
+	assert.Equal(t, int64(2), a.held)
+
+	d.done(0, d.send(0, "", claim), conc)
+	assert.Equal(t, int64(2), a.held, "held twice")
+	one.Release()
+	one.Release()
+	two.Release()
+	assert.Zero(t, a.held)
+	assert.False(t, a.busy())
+}
+
+// Those that were out belong to the partition that the server names.
+func TestHeldInOnePartition(t *testing.T) {
+	conc := func(key string) Report {
+		return Report{
+			Terms:   []Terms{{Policy: Policy{Name: "c", Quota: 3, Unit: UnitConcurrentRequests, Keyed: true}, Key: key}},
+			Figures: []Figure{{Policy: "c", Key: key, Keyed: true, Available: 2, Window: -1}},
+		}
+	}
+	d := newDesk(t)
+	one, two := d.send(0, ""), d.send(0, "")
+	d.settle(0, one, conc("alice"))
+	d.settle(0, two, conc("bob"))
+	held := func(key string) int64 { return d.o.find(accountID{policy: "c", owner: key, keyed: true}).held }
+	assert.Equal(t, int64(1), held("alice"))
+	assert.Equal(t, int64(1), held("bob"))
+	one.Release()
+	two.Release()
+	assert.Zero(t, held("alice")+held("bob"))
+}
+
+// Requests that were out are not held for ever where nobody waits for them any
+// more: there are too many accounts, or their windows are over.
+func TestEarlyOnesAreForgotten(t *testing.T) {
+	d := newDesk(t)
+	slow := d.send(0, "")
+	for i := range 3 * maxPolicies {
+		d.done(0, d.send(0, ""), Report{Figures: keyedFigure("api", fmt.Sprint(i), 9, mins)})
+	}
+	held := int64(0)
+	for _, a := range d.o.roster {
+		held += a.held
+	}
+	assert.Equal(t, int64(2*maxPolicies), held)
+	d.settle(time.Hour, slow, Report{})
+	for _, a := range d.o.roster {
+		assert.Zero(t, a.held)
+	}
+}
+
+// Who waits for a policy that turns out not to concern them makes their claims
+// again, wherever they stand in line.
+func TestLeftOutLooksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCounter(t)
+		c.tell(Report{Figures: append(figure("api", 0, mins), figure("other", 9, mins)...)})
+		out := c.come(t.Context(), "out", Ask{})
+		claimed := []Claim{api(1)}
+		first := c.come(t.Context(), "first", claimOf("api"))
+		ask := claimOf("api")
+		ask.Again = func() []Claim { return claimed }
+		second := c.come(t.Context(), "second", ask)
+		someone := c.come(t.Context(), "someone", claimOf("api"))
+		bobs := claimOf("api")
+		bobs.Scope = "bob"
+		bob := c.come(t.Context(), "bob", bobs)
+		time.Sleep(sec)
+		claimed = nil
+		c.o.Settle(time.Now(), &out.lease, &Report{LeftOut: []string{"other"}})
+		synctest.Wait()
+		assert.False(t, second.done.Load(), "it waits for another")
+		out = c.come(t.Context(), "out again", Ask{})
+		synctest.Wait()
+		c.o.Settle(time.Now(), &out.lease, &Report{LeftOut: []string{"api"}})
+		c.wg.Wait()
+		assert.Equal(t, sec, second.after)
+		assert.Zero(t, bob.after)
+		assert.Greater(t, first.after, sec)
+		assert.Greater(t, someone.after, sec)
+	})
+}
+
+// What somebody in line claims may change while they wait: the line goes by what
+// they claim now.
+func TestClaimsChangeInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCounter(t)
+		c.tell(Report{Figures: figure("api", 5, mins)})
+		out := c.come(t.Context(), "out", Ask{Claims: []Claim{api(5)}})
+		units := int64(3)
+		ask := Ask{Claims: []Claim{api(3)}, Again: func() []Claim { return []Claim{api(units)} }}
+		waits := c.come(t.Context(), "waits", ask)
+		units = 6
+		c.o.Settle(time.Now(), &out.lease, &Report{Outcome: Unsent})
+		synctest.Wait()
+		assert.False(t, waits.done.Load(), "it claims six of five")
+		assert.Equal(t, int64(6), c.account("api").line.waiters.ws[0].units)
+		units = 2
+		c.o.Settle(time.Now(), &c.come(t.Context(), "out", Ask{Force: true}).lease, &Report{LeftOut: []string{"api"}})
+		c.wg.Wait()
+		assert.Zero(t, waits.after)
+	})
+}
+
+// What turns out not to concern the work was charged in vain. The account of the
+// scope is everybody's: an answer is news of it all the same.
+func TestLeftOutIsNotCharged(t *testing.T) {
+	d := newDesk(t)
+	d.done(0, d.send(0, ""), Report{Figures: figure("api", 3, mins)})
+	d.done(0, d.send(0, "", api(2)), Report{LeftOut: []string{"api"}})
+	assert.Equal(t, 3, d.more(0, "", api(1)))
+
+	d = newDesk(t)
+	conc := Terms{Policy: Policy{Name: "c", Quota: 1, Unit: UnitConcurrentRequests}}
+	l := d.send(0, "")
+	d.settle(0, l, Report{Terms: []Terms{conc}, LeftOut: []string{"c"}})
+	assert.False(t, l.Held(), "a report that contradicts itself")
+	assert.Zero(t, d.o.find(accountID{policy: "c"}).held)
+
+	d = newDesk(t)
+	d.done(0, d.send(0, ""), Report{Pause: sec})
+	d.done(sec, d.send(sec, ""), Report{LeftOut: []string{""}})
+	assert.Equal(t, 1000, d.more(sec, ""))
 }

@@ -3,19 +3,21 @@ package transport
 import (
 	"io"
 	"net/http"
+	"runtime"
 	"sync"
 
 	"github.com/headway-go/headway/quota"
 )
 
 // hold takes over what is left of the lease, until the body of the response is
-// read to its end or closed. The body stays what it was otherwise: one of a
-// 101 response keeps its Write.
+// read to its end or closed, or nobody can do either any more. The body stays
+// what it was otherwise: one of a 101 response keeps its Write.
 func hold(resp *http.Response, lease *quota.Lease) {
 	if resp.Body == nil || resp.Body == http.NoBody {
 		return // over already
 	}
 	b := &body{ReadCloser: resp.Body, lease: lease.Move()}
+	b.lost = runtime.AddCleanup(b, (*quota.Lease).Release, b.lease)
 	w, writes := resp.Body.(io.Writer)
 	half, halves := resp.Body.(closeWriter)
 	switch {
@@ -28,18 +30,20 @@ func hold(resp *http.Response, lease *quota.Lease) {
 	}
 }
 
-// body releases a lease at its end.
+// body releases a lease at its end. One that is neither read to its end nor
+// closed, as it must be, does so when it is garbage.
 type body struct {
 	io.ReadCloser
 	lease *quota.Lease
 	over  sync.Once
+	lost  runtime.Cleanup // does what end does
 }
 
 // Read reads from the body of Base's response.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
-		b.over.Do(b.lease.Release)
+		b.over.Do(b.end)
 	}
 	return n, err
 }
@@ -47,8 +51,13 @@ func (b *body) Read(p []byte) (int, error) {
 // Close closes the body of Base's response.
 func (b *body) Close() error {
 	err := b.ReadCloser.Close()
-	b.over.Do(b.lease.Release)
+	b.over.Do(b.end)
 	return err
+}
+
+func (b *body) end() {
+	b.lost.Stop()
+	b.lease.Release()
 }
 
 // writableBody is the body of a connection that was upgraded. It is over when
@@ -59,7 +68,10 @@ type writableBody struct {
 }
 
 // Read reads from the connection.
-func (b *writableBody) Read(p []byte) (int, error) { return b.ReadCloser.Read(p) }
+func (b *writableBody) Read(p []byte) (int, error) {
+	defer runtime.KeepAlive(b.body) // it is not garbage while it is read
+	return b.ReadCloser.Read(p)
+}
 
 // closeWriter is what the body of an upgraded connection may be able to do.
 type closeWriter interface{ CloseWrite() error }

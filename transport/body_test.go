@@ -2,13 +2,16 @@ package transport_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -211,4 +214,107 @@ func TestUpgradeOverNetwork(t *testing.T) {
 	assert.EqualValues(t, 1, limit.Available())
 	assert.NoError(t, body.Close())
 	assert.EqualValues(t, 2, limit.Available())
+}
+
+// collected collects garbage until the limiter has so many permits.
+func collected(limit *quota.Concurrency, permits int64) {
+	for limit.Available() < permits {
+		runtime.GC()
+	}
+}
+
+// A body that is neither read to its end nor closed gives its permit back when it
+// is garbage: nobody can end it any more. One that was ended before has given it
+// back once.
+func TestLostBodyReleases(t *testing.T) {
+	for name, status := range map[string]int{"response": 200, "upgrade": 101} {
+		t.Run(name, func(t *testing.T) {
+			s, limit := limited(t, status, nil)
+			s.Base = roundTripper(func(req *http.Request) (*http.Response, error) {
+				resp, err := says(status)(req)
+				if status == 101 {
+					resp.Body = &conn{}
+				}
+				return resp, err
+			})
+			for i := range 6 {
+				resp, err := s.RoundTrip(getItems(t.Context()))
+				require.NoError(t, err)
+				if i%2 == 0 {
+					require.NoError(t, resp.Body.Close())
+				}
+				resp = nil
+				collected(limit, 2)
+				assert.EqualValues(t, 2, limit.Available())
+			}
+		})
+	}
+}
+
+// Who waits for a permit that a lost body holds is let go: of the client's own
+// limits as of advertised ones.
+func TestLostBodyLetsGo(t *testing.T) {
+	const policy = `"threads";q=1;qu="concurrent-requests"`
+	s := &transport.Shaper{Base: newServer(says(200, "RateLimit-Policy", policy)), MaxDelay: time.Hour}
+	for range 3 { // the first one tells of the policy, and is held by it as well
+		_, err := s.RoundTrip(getItems(t.Context()))
+		require.NoError(t, err)
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			pass(t, s, getItems(context.Background()))
+		}()
+		for waiting := true; waiting; {
+			runtime.GC()
+			select {
+			case <-gone:
+				waiting = false
+			default:
+			}
+		}
+	}
+}
+
+// A body is no garbage while somebody reads from it.
+func TestBodyIsKeptWhileItIsRead(t *testing.T) {
+	s, limit := limited(t, 101, nil)
+	read, write := io.Pipe()
+	began, ended := make(chan struct{}), make(chan struct{})
+	s.Base = roundTripper(func(req *http.Request) (*http.Response, error) {
+		resp, err := says(101)(req)
+		resp.Body = struct {
+			io.ReadCloser
+			io.Writer
+		}{readCloser{read, began}, io.Discard}
+		return resp, err
+	})
+	go func() {
+		defer close(ended)
+		resp, err := s.RoundTrip(getItems(context.Background()))
+		if assert.NoError(t, err) {
+			_, err = resp.Body.Read(make([]byte, 1))
+			assert.Equal(t, io.EOF, err)
+		}
+	}()
+	<-began
+	assert.EqualValues(t, 1, limit.Available())
+	s.Base = newServer(says(200))
+	_, err := s.RoundTrip(getItems(t.Context())) // a lost one, to know that garbage was collected
+	require.NoError(t, err)
+	collected(limit, 1)
+	assert.EqualValues(t, 1, limit.Available())
+	write.Close()
+	<-ended
+	collected(limit, 2)
+}
+
+// A readCloser tells when its first Read has begun.
+type readCloser struct {
+	io.ReadCloser
+	began chan struct{}
+}
+
+func (r readCloser) Read(p []byte) (int, error) {
+	close(r.began)
+	return r.ReadCloser.Read(p)
 }

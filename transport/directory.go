@@ -6,15 +6,14 @@ import (
 	"sync/atomic"
 
 	"github.com/headway-go/headway/parse"
-	"github.com/headway-go/headway/partition"
 	"github.com/headway-go/headway/quota"
 )
 
-// Bounds of what a directory keeps. Beyond them it forgets, and learns again.
+// Bounds of what is kept of origins. Beyond them something is forgotten, and
+// learned again.
 const (
 	maxDirectories  = 10_000
 	maxDeclarations = 32
-	maxRemembered   = 1_000
 )
 
 // directories finds the directory of an origin.
@@ -51,25 +50,19 @@ func (ds *directories) of(accounts *quota.Accounts, raw rawOrigin) *directory {
 }
 
 // A directory is what a Shaper knows of an origin beside the accounts: how it
-// partitions its quotas, and what has been seen of that.
+// partitions its quotas, and which kinds of requests they concern. It is learned
+// from answers, and bounded whatever they say.
 type directory struct {
 	name     string
 	accounts *quota.Accounts
 	origin   atomic.Pointer[quota.Origin]
-	declared atomic.Pointer[[]parse.Declaration] // never modified, only replaced
-	memo     parse.Memo                          // of fields that hardly ever change
+	declared atomic.Pointer[[]*parse.Declaration] // never modified, only replaced
+	memo     parse.Memo                           // of fields that hardly ever change
 
-	mu     sync.Mutex                 // guards following
-	seen   map[likeness]partition.Key // the key last seen for a kind of request
-	failed map[kind]struct{}          // predictions that failed
+	mu     sync.RWMutex // guards following
+	scopes map[string]*kinds
+	all    int // kinds of all scopes
 }
-
-// A kind is whom a policy may treat in its own way: a scope.
-type kind struct{ policy, scope string }
-
-// A likeness is what requests have in common that are likely to be counted
-// under the same key.
-type likeness struct{ policy, scope, method, like string }
 
 // books are the origin's accounts, opened again if they were dropped.
 func (d *directory) books() *quota.Origin {
@@ -81,102 +74,135 @@ func (d *directory) books() *quota.Origin {
 	return o
 }
 
-// declaration is what the origin has declared about the partitions of a policy.
-func (d *directory) declaration(policy string) (parse.Declaration, bool) {
+// declaration is what the origin has declared about the partitions of a policy;
+// nil, if nothing.
+func (d *directory) declaration(policy string) *parse.Declaration {
 	if all := d.declared.Load(); all != nil {
 		for _, decl := range *all {
 			if decl.Policy == policy {
-				return decl, true
+				return decl
 			}
 		}
 	}
-	return parse.Declaration{}, false
+	return nil
 }
 
 // declare takes over declarations. Policies that are not among them stay as
 // they were declared before.
 func (d *directory) declare(decls []parse.Declaration) {
+	if d.declares(decls) {
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var all []parse.Declaration
+	var all []*parse.Declaration
 	if p := d.declared.Load(); p != nil {
-		all = *p
+		all = slices.Clone(*p)
 	}
-	changed := false
 	for _, decl := range decls {
-		i := slices.IndexFunc(all, func(k parse.Declaration) bool { return k.Policy == decl.Policy })
-		if i >= 0 && slices.Equal(all[i].Dimensions, decl.Dimensions) {
-			continue
-		}
-		if !changed {
-			all, changed = slices.Clone(all), true
-		}
-		for k := range d.failed {
-			if k.policy == decl.Policy {
-				delete(d.failed, k)
-			}
-		}
+		i := slices.IndexFunc(all, func(k *parse.Declaration) bool { return k.Policy == decl.Policy })
 		switch {
+		case i >= 0 && slices.Equal(all[i].Dimensions, decl.Dimensions):
 		case i >= 0:
-			all[i] = decl
+			all[i] = &decl
 		case len(all) < maxDeclarations:
-			all = append(all, decl)
+			all = append(all, &decl)
 		default:
-			all = append(all[1:], decl)
+			all = append(all[1:], &decl)
 		}
 	}
-	if changed {
-		d.declared.Store(&all)
-	}
+	d.declared.Store(&all)
 }
 
-// recall is the key last seen for requests like this one.
-func (d *directory) recall(l likeness) (partition.Key, bool) {
+// declares reports whether all of these declarations are in force.
+func (d *directory) declares(decls []parse.Declaration) bool {
+	for i := range decls {
+		known := d.declaration(decls[i].Policy)
+		if known == nil || !slices.Equal(known.Dimensions, decls[i].Dimensions) {
+			return false
+		}
+	}
+	return true
+}
+
+// A memory is what is known of requests of a scope that are alike.
+type memory struct {
+	kind   *kind                // which they belong to; nil: none is known
+	like   *kind                // kind, or what they are taken for where it is nil
+	failed []*parse.Declaration // which are not believed for the scope
+}
+
+// recall is what is known of the requests of a scope that are alike.
+func (d *directory) recall(scope string, l likeness) (m memory) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	ks := d.scopes[scope]
+	if ks == nil {
+		return m
+	}
+	m.kind, m.failed = ks.met(l), ks.failed
+	if m.like = m.kind; m.kind == nil {
+		m.like = ks.unseen
+	}
+	return m
+}
+
+// learn takes over what an answer to a request says of its kind, which it returns.
+// fewer says whether some requests of the scope may be concerned by fewer policies
+// than before.
+func (d *directory) learn(scope string, l likeness, f finding) (k *kind, fewer bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	k, ok := d.seen[l]
-	return k, ok
+	ks := d.open(scope)
+	added, fewer := ks.learn(l, f, d.all < maxAll)
+	if added {
+		d.all++
+	}
+	return ks.met(l), fewer
 }
 
-// remember keeps a key for requests like the one it was seen for.
-func (d *directory) remember(l likeness, k partition.Key) {
+// distrust gives up predicting by a declaration for a scope. It reports whether
+// that is news.
+func (d *directory) distrust(scope string, decl *parse.Declaration) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.seen == nil {
-		d.seen = make(map[likeness]partition.Key)
+	ks := d.open(scope)
+	failed := ks.failed
+	if slices.Contains(failed, decl) {
+		return false
 	}
-	if _, ok := d.seen[l]; !ok {
-		forgetOne(d.seen, maxRemembered)
+	if len(failed) >= maxDeclarations {
+		failed = failed[1:]
 	}
-	d.seen[l] = k
+	ks.failed = append(slices.Clone(failed), decl)
+	return true
 }
 
-// distrusts reports whether predictions for a policy and scope have failed.
-func (d *directory) distrusts(k kind) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	_, ok := d.failed[k]
-	return ok
-}
-
-// distrust gives up predicting until another declaration comes.
-func (d *directory) distrust(k kind) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.failed == nil {
-		d.failed = make(map[kind]struct{})
+// open finds the kinds of a scope, or makes room for them. The lock is held.
+func (d *directory) open(scope string) *kinds {
+	ks := d.scopes[scope]
+	if ks == nil {
+		if d.scopes == nil {
+			d.scopes = make(map[string]*kinds)
+		}
+		if old := forgetOne(d.scopes, maxScopes); old != nil {
+			d.all -= len(old.known)
+		}
+		ks = new(kinds)
+		d.scopes[scope] = ks
 	}
-	forgetOne(d.failed, maxRemembered)
-	d.failed[k] = struct{}{}
+	return ks
 }
 
-// forgetOne drops an entry, whichever comes first, from a map that is full.
-func forgetOne[K comparable, V any](m map[K]V, most int) {
+// forgetOne drops an entry, whichever comes first, from a map that is full, and
+// returns it.
+func forgetOne[K comparable, V any](m map[K]V, most int) (old V) {
 	if len(m) < most {
-		return
+		return old
 	}
-	for k := range m {
+	for k, v := range m {
 		delete(m, k)
-		return
+		return v
 	}
+	return old
 }

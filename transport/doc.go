@@ -77,6 +77,20 @@
 // In Mode [Observe] a Shaper learns and reports, and holds nobody: see
 // examples/rollout. Package transporttest has a server to test against.
 //
+// # What it learns
+//
+// A quota policy concerns every request of its origin and identity, except those
+// that do not match a literal of its RateLimit-Partition, and kinds of requests
+// (see Shaper.Like) that have been answered with fields that leave it out: GitHub's
+// search being used up does not hold the rest. For each kind it remembers what the
+// server says that requests cost, what their contents weigh, and the partition key
+// where none can be predicted. What an answer teaches counts from then on.
+//
+// A body that is neither read to its end nor closed, as it must be, gives back what
+// it holds when it is garbage. (The garbage collector does that outside of a bubble
+// of testing/synctest, whose timers and channels it must not touch: in there, close
+// all bodies.)
+//
 // # What it does not do
 //
 // It does not retry, cache, follow redirects or log, and does not turn a

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -340,4 +341,39 @@ func ExampleReason() {
 	// Output:
 	// alice is served: 200 OK
 	// 504 1h0m0s
+}
+
+// A policy concerns a kind of requests until an answer leaves it out. Kinds are told
+// apart by the method and the first segment of the path, unless Like says otherwise.
+func ExampleShaper_like_kinds() {
+	search := &transporttest.API{Policies: []transporttest.Policy{{Name: "search", Quota: 2, Window: time.Hour}}}
+	core := &transporttest.API{Policies: []transporttest.Policy{{Name: "core", Quota: 100, Window: time.Hour}}}
+	server := http.NewServeMux()
+	server.Handle("/v1/search/", search)
+	server.Handle("/v1/", core)
+
+	client := &http.Client{Transport: &transport.Shaper{
+		Base:     &transporttest.Transport{Handler: server},
+		MaxDelay: transport.NoDelay,
+		Like: func(req *http.Request) string { // behind the version
+			_, path, _ := strings.Cut(req.URL.Path, "/v1/")
+			kind, _, _ := strings.Cut(path, "/")
+			return kind
+		},
+	}}
+	for _, path := range []string{"search/a", "users/b", "search/c", "search/d", "users/e"} {
+		resp, err := client.Get("https://api.example/v1/" + path)
+		if err != nil {
+			fmt.Println(path, "is held back")
+			continue
+		}
+		resp.Body.Close()
+		fmt.Println(path, resp.Status)
+	}
+	// Output:
+	// search/a 200 OK
+	// users/b 200 OK
+	// search/c 200 OK
+	// search/d is held back
+	// users/e 200 OK
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/partition"
 	"github.com/headway-go/headway/quota"
@@ -116,7 +118,8 @@ func TestHostileServer(t *testing.T) {
 			assert.NoError(t, err)
 			s := &transport.Shaper{
 				Base: srv, MaxDelay: maxDelay, MaxQueue: rnd.IntN(20), Trace: allHooks(func(any) {}),
-				Limits: func(*http.Request) quota.Limiter { return concurrency },
+				Limits:   func(*http.Request) quota.Limiter { return concurrency },
+				Accounts: new(quota.Accounts),
 			}
 			var wg sync.WaitGroup
 			for range 60 {
@@ -149,6 +152,7 @@ func TestHostileServer(t *testing.T) {
 			}
 			wg.Wait()
 			assert.Equal(t, permits, concurrency.Available(), "seed %d: permits", seed)
+			atRest(t, s.Accounts, "http://api.example")
 			// Nobody is frozen for ever: within a day and a bit, a request goes.
 			s.MaxDelay = 400 * 24 * time.Hour
 			s.Base = stillServer()
@@ -158,4 +162,37 @@ func TestHostileServer(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	}
+}
+
+// A server that makes everything up does not grow what a client keeps of it.
+func TestHostileServerIsBounded(t *testing.T) {
+	const seed = 11
+	rnd := newRand(seed)
+	srv := newServer(func(req *http.Request) (*http.Response, error) {
+		resp, err := says(pick(rnd, 200, 200, 403, 429, 503))(req)
+		lie(rnd, resp.Header)
+		return resp, err
+	})
+	s := &transport.Shaper{Accounts: &quota.Accounts{MaxAccounts: 300}, Base: roundTripper(func(req *http.Request) (*http.Response, error) {
+		resp, err := srv.RoundTrip(req)
+		srv.requests, srv.times = nil, nil
+		return resp, err
+	})}
+	heap := func(answers int) uint64 {
+		for i := range answers {
+			ctx := transport.WithBypass(partition.WithUserID(t.Context(), fmt.Sprint("user", i%3)))
+			resp, err := s.RoundTrip(newRequest(ctx, "GET", fmt.Sprint("http://api.example/", i%5)))
+			require.NoError(t, err)
+			drop(resp)
+		}
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	few := heap(2_000)
+	many := heap(4_000)
+	assert.Less(t, many, few+few/4+100<<10, "seed %d", seed)
+	assert.LessOrEqual(t, len(s.Accounts.Origin("http://api.example").Policies()), 32)
 }

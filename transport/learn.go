@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/headway-go/headway/parse"
@@ -21,6 +22,9 @@ func (x *exchange) learn() {
 	if pause.Any() {
 		attend(x.resp, x.origin, pause, x.s.Caps)
 	}
+	if !got.Cached {
+		x.weigh()
+	}
 	if x.lease.Held() {
 		hold(x.resp, &x.lease)
 	}
@@ -30,10 +34,14 @@ func (x *exchange) learn() {
 	}
 }
 
-// read reads the fields of the response.
+// read reads the fields of the response. What another origin says, to which a
+// Base has followed a redirect by itself, is not about this one.
 func (x *exchange) read(now time.Time) parse.Reading {
 	if s := x.s; s.Cached != nil && s.Cached(x.resp) {
 		return parse.Reading{Cached: true, RetryAfter: parse.None}
+	}
+	if to := x.resp.Request; to != nil && to != x.req && to.Response != x.req.Response && !x.sameOrigin(x.resp) {
+		return parse.Reading{RetryAfter: parse.None}
 	}
 	return x.s.fields().ReadWith(&x.directory.memo, x.req.URL.Host, x.resp.StatusCode, x.resp.Header, now)
 }
@@ -75,7 +83,7 @@ func (x *exchange) take(got *parse.Reading) {
 	if got.Advised {
 		x.report.Pause, x.report.Reach = reach(status, got.RetryAfter)
 	}
-	x.compare(got.Policies, got.Limits)
+	x.takeKind(got)
 }
 
 // fields is the reader of the fields of responses.
@@ -150,51 +158,113 @@ func (x *exchange) takeTerms(policies []parse.Policy) []quota.Terms {
 func (x *exchange) takeFigures(limits []parse.Limit) []quota.Figure {
 	for _, l := range limits {
 		x.figures = append(x.figures, quota.Figure{
-			Policy: l.Policy, Key: l.Key, Keyed: l.HasKey, Available: l.Available, Window: l.Window,
+			Policy: l.Policy, Key: l.Key, Keyed: l.HasKey, Available: l.Available, Window: l.Window, Cost: l.Cost,
 		})
 	}
 	return x.figures
 }
 
-// compare holds the keys that the server named against those that were, or
-// would have been, predicted, and remembers them where nothing can be.
-func (x *exchange) compare(policies []parse.Policy, limits []parse.Limit) {
-	for i := range limits {
-		if l := &limits[i]; l.HasKey {
-			x.compareKey(l.Policy, partition.Key(l.Key))
+// takeKind takes over which policies the response names, and what it says that
+// holds for requests of its kind: what it did cost, and the partition key where
+// none can be predicted.
+func (x *exchange) takeKind(got *parse.Reading) {
+	for i := range got.Limits {
+		l := &got.Limits[i]
+		t := x.saying(l.Policy)
+		t.cost, t.most = max(t.cost, l.Cost), max(t.most, l.Available)
+		if l.HasKey {
+			x.compare(t, partition.Key(l.Key))
 		}
 	}
-	for i := range policies {
-		if p := &policies[i]; p.HasKey && !names(limits, p.Name) {
-			x.compareKey(p.Name, partition.Key(p.Key))
+	limits := len(x.said)
+	for i := range got.Policies {
+		p := &got.Policies[i]
+		t := x.saying(p.Name)
+		if p.HasKey && find(x.said[:limits], p.Name) < 0 {
+			x.compare(t, partition.Key(p.Key))
+		}
+	}
+	if len(x.said) == 0 {
+		return // it may be silent for other reasons
+	}
+	x.setAside()
+	f := finding{said: x.said, whole: !x.report.Refused && exhaustive(got, x.resp.Header)}
+	k, fewer := x.memory.kind, false
+	if k == nil || !k.knows(f) {
+		k, fewer = x.directory.learn(x.ask.Scope, x.likeness(), f)
+	}
+	x.report.LeftOut = x.leftOut(k, fewer)
+}
+
+// setAside counts policies as named that do not concern the request by their own
+// declarations: a response to it leaves them out, whatever its kind. Others of the
+// kind may well match.
+func (x *exchange) setAside() {
+	all := x.directory.declared.Load()
+	if all == nil {
+		return
+	}
+	for _, decl := range *all {
+		if find(x.said, decl.Policy) >= 0 {
+			continue
+		}
+		if _, answer := x.s.Dimensions.Key(*decl, x.req); answer == partition.Irrelevant {
+			x.saying(decl.Policy)
 		}
 	}
 }
 
-// names reports whether there is a service limit of that policy.
-func names(limits []parse.Limit, policy string) bool {
-	for i := range limits {
-		if limits[i].Policy == policy {
-			return true
-		}
+// saying is what the response says of a policy, so far.
+func (x *exchange) saying(policy string) *trait {
+	i := find(x.said, policy)
+	if i < 0 {
+		i = len(x.said)
+		x.said = append(x.said, trait{policy: policy, cost: parse.None, most: parse.None})
 	}
-	return false
+	return &x.said[i]
 }
 
-func (x *exchange) compareKey(policy string, actual partition.Key) {
-	decl, declared := x.directory.declaration(policy)
-	if declared {
-		predicted, answer := x.s.Dimensions.Key(decl, x.req)
-		k := kind{policy, x.ask.Scope}
-		if answer == partition.Known && predicted == actual && !x.directory.distrusts(k) {
-			return
-		}
-		if answer == partition.Known && predicted != actual && !x.directory.distrusts(k) {
-			x.directory.distrust(k)
-			x.traceMispredicted(policy, predicted, actual)
+// exhaustive reports whether a response names all the policies that concern its
+// request: it has a RateLimit-Policy, of which everything was understood.
+func exhaustive(got *parse.Reading, h http.Header) bool {
+	return got.Dialect != parse.VendorFields && len(h["Ratelimit-Policy"]) > 0 && len(got.Policies) > 0 && len(got.Ignored) == 0
+}
+
+// leftOut are the policies that turn out not to concern the kind of the request:
+// those that it was charged to; or all of the origin's, if others of the scope may
+// wait for them in vain.
+func (x *exchange) leftOut(k *kind, all bool) (policies []string) {
+	for _, c := range x.claims {
+		if _, concerned := k.trait(c.Policy); !concerned {
+			policies = append(policies, c.Policy)
 		}
 	}
-	x.directory.remember(x.likeness(policy), actual)
+	if !all {
+		return policies
+	}
+	for _, p := range x.origin.Policies() {
+		if _, concerned := k.trait(p.Name); !concerned && !slices.Contains(policies, p.Name) {
+			policies = append(policies, p.Name)
+		}
+	}
+	return policies
+}
+
+// compare holds the key that the server named against the one that is predicted.
+// It is remembered where nothing can be.
+func (x *exchange) compare(t *trait, actual partition.Key) {
+	if decl := x.directory.declaration(t.policy); decl != nil {
+		predicted, answer := x.s.Dimensions.Key(*decl, x.req)
+		if answer == partition.Known && !slices.Contains(x.memory.failed, decl) {
+			if predicted == actual {
+				return
+			}
+			if x.directory.distrust(x.ask.Scope, decl) {
+				x.traceMispredicted(t.policy, predicted, actual)
+			}
+		}
+	}
+	t.key, t.keyed = actual, true
 }
 
 func (x *exchange) traceMispredicted(policy string, predicted, actual partition.Key) {

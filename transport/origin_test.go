@@ -2,9 +2,13 @@ package transport_test
 
 import (
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
@@ -28,6 +32,14 @@ func TestOrigins(t *testing.T) {
 		{"https://api.example", "https://api.example:443", true},
 		{"http://[::1]", "http://[::1]:80", true},
 		{"http://[2001:DB8::1]:8080", "http://[2001:db8::1]:8080", true},
+		{"http://[2001:DB8:0:0::1]", "http://[2001:db8::1]", true},
+		{"http://[2001:db8::0.0.0.1]", "http://[2001:db8::1]", true},
+		{"http://[fe80::1%25eth0]", "http://[FE80:0::1%25eth0]", true},
+		{"http://api.example:080", "http://api.example", true},
+		{"http://api.example:08080", "http://api.example:8080", true},
+		{"http://bücher.example", "http://xn--bcher-kva.example", true},
+		{"http://BÜCHER.example.:80", "http://XN--BCHER-KVA.example", true},
+		{"https://例え.テスト", "https://xn--r8jz45g.xn--zckzah:443", true},
 		{"http://alice:secret@api.example", "http://api.example", true},
 		{"http://api.example", "https://api.example", false},
 		{"http://api.example:443", "https://api.example:80", false},
@@ -36,6 +48,14 @@ func TestOrigins(t *testing.T) {
 		{"http://api.example", "http://www.api.example", false},
 		{"http://api.example", "http://example", false},
 		{"http://[::1]:8080", "http://[::1]", false},
+		{"http://[::1]", "http://[::2]", false},
+		{"http://[fe80::1%25eth0]", "http://[fe80::1%25eth1]", false},
+		{"http://[fe80::1%25eth0]", "http://[fe80::1%25ETH0]", false},
+		{"http://[::ffff:192.0.2.1]", "http://192.0.2.1", false},
+		{"http://192.0.2.1", "http://192.0.2.2", false},
+		{"http://api.example:0", "http://api.example", false},
+		{"http://bücher.example", "http://bucher.example", false},
+		{"http://bücher.example", "http://büchér.example", false},
 	} {
 		for _, pair := range [][2]string{{tt.a, tt.b}, {tt.b, tt.a}} {
 			bubble(t, pair[0]+" "+pair[1], func(t *testing.T) {
@@ -50,6 +70,46 @@ func TestOrigins(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A host that nothing can be sent to is an origin all the same, and no panic.
+func TestStrangeHosts(t *testing.T) {
+	for _, host := range []string{"", ":", ".", "a b", "ü\nX: y", "ü\x00", "[::1", "[fe80::1%]", "ü%zz", strings.Repeat("ü", 300), "\xff"} {
+		bubble(t, fmt.Sprintf("%q", host[:min(len(host), 20)]), func(t *testing.T) {
+			s := &transport.Shaper{Base: newServer(limit(`"api";a=0;w=60`), says(200)), MaxDelay: transport.NoDelay}
+			strange := func() *http.Request {
+				req := getItems(t.Context())
+				req.URL.Host = host
+				return req
+			}
+			pass(t, s, strange())
+			refusal(t, s, strange())
+			pass(t, s, getItems(t.Context()))
+		})
+	}
+}
+
+// A redirect to another origin is that origin's affair: neither what the first one
+// has left nor how long it asks to wait holds the request that follows it there.
+func TestRedirectToAnotherOrigin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newChooser(func(_ int, req *http.Request) answer {
+			if req.URL.Host == "api.example" {
+				return says(307, "Location", "https://www.example/items", "RateLimit", `"api";a=0;w=60`, "Retry-After", "30")
+			}
+			return limit(`"api";a=1;w=10`)
+		})
+		client := &http.Client{Transport: &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay}}
+		resp, err := client.Get(items)
+		require.NoError(t, err)
+		drop(resp)
+		assert.Equal(t, "www.example", resp.Request.URL.Host)
+		_, err = client.Get(items)
+		assert.ErrorIs(t, err, transport.ErrRejected)
+		resp, err = client.Get("https://www.example/items")
+		require.NoError(t, err)
+		drop(resp)
+	})
 }
 
 // The origin is that of the URL, which says where a request goes; a Host field

@@ -133,3 +133,20 @@ func TestSlowFunctions(t *testing.T) {
 		assert.LessOrEqual(t, gone.Load(), int64(100+1050)) // the burst, and what 10.5 s refill
 	})
 }
+
+// A request departs when the functions have said what there is to say, not before:
+// a window that its answer opens is counted from there.
+func TestSlowLike(t *testing.T) {
+	bubble(t, "window", func(t *testing.T) {
+		srv := newServer(limit(`"api";a=9;w=10`), limit(`"api";a=0;w=10`), says(200))
+		s := &transport.Shaper{Base: srv, Like: func(*http.Request) string {
+			time.Sleep(time.Second)
+			return ""
+		}}
+		for range 3 {
+			pass(t, s, getItems(t.Context()))
+		}
+		at := srv.departures()
+		assert.Equal(t, 10*time.Second+guard(0), at[2]-at[1])
+	})
+}

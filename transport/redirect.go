@@ -72,8 +72,8 @@ func (x *exchange) sameOrigin(resp *http.Response) bool {
 	if resp.Request == nil || resp.Request.URL == nil {
 		return false
 	}
-	u := resp.Request.URL
-	return rawOrigin{u.Scheme, u.Host}.normal() == x.directory.name
+	from := rawOrigin{resp.Request.URL.Scheme, resp.Request.URL.Host}
+	return from == rawOrigin{x.req.URL.Scheme, x.req.URL.Host} || from.normal() == x.directory.name
 }
 
 // sleep waits for d, or for the end of ctx.

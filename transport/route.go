@@ -1,8 +1,7 @@
 package transport
 
 import (
-	"net/http"
-	"strings"
+	"slices"
 
 	"github.com/headway-go/headway/partition"
 	"github.com/headway-go/headway/quota"
@@ -37,61 +36,83 @@ func (x *exchange) route() {
 // claim lists what the request draws on: of each policy that concerns it.
 func (x *exchange) claim() []quota.Claim {
 	x.claims = x.claims[:0]
-	for _, p := range x.origin.Policies() {
-		if c, ok := x.claimOf(p); ok {
+	policies := x.origin.Policies()
+	if len(policies) == 0 {
+		return x.claims
+	}
+	m := x.remember()
+	for i := range policies {
+		if c, ok := x.claimOf(&policies[i], &m); ok {
 			x.claims = append(x.claims, c)
 		}
 	}
 	return x.claims
 }
 
-// claimOf is what the request draws on a policy; not ok, if the policy does not
-// concern it, or nobody can tell which partition of it does.
-func (x *exchange) claimOf(p quota.Policy) (c quota.Claim, ok bool) {
-	c = quota.Claim{Policy: p.Name, Units: x.s.cost(x.req, p)}
-	decl, declared := x.directory.declaration(p.Name)
-	if declared {
-		key, answer := x.s.Dimensions.Key(decl, x.req)
+// claimOf is what the request draws on a policy by what is known of its like; not ok, if the
+// policy does not concern it, or nobody can tell which partition of it does.
+//
+// A policy concerns every request of its origin and scope, except those that do
+// not match a literal of its declaration, and kinds that have been answered with
+// fields that leave it out.
+func (x *exchange) claimOf(p *quota.Policy, m *memory) (c quota.Claim, ok bool) {
+	t, concerned := m.like.trait(p.Name)
+	if !concerned {
+		return c, false
+	}
+	c.Policy = p.Name
+	if decl := x.directory.declaration(p.Name); decl != nil {
+		key, answer := x.s.Dimensions.Key(*decl, x.req)
 		if answer == partition.Irrelevant {
 			return c, false
 		}
-		if answer == partition.Known && p.Keyed && !x.directory.distrusts(kind{p.Name, x.ask.Scope}) {
+		if answer == partition.Known && p.Keyed && !slices.Contains(m.failed, decl) {
 			c.Key, c.Keyed = string(key), true
-			return c, true
 		}
 	}
-	if !p.Keyed {
-		return c, true // the account of the scope
+	if p.Keyed && !c.Keyed {
+		// No prediction (the draft, Section 4.1): the key last seen for requests
+		// like this one, or none.
+		if c.Key, c.Keyed = string(t.key), t.keyed; !t.keyed {
+			return c, false
+		}
 	}
-	// No prediction (the draft, Section 4.1): the key last seen for requests
-	// like this one, or none.
-	key, seen := x.directory.recall(x.likeness(p.Name))
-	c.Key, c.Keyed = string(key), true
-	return c, seen
+	c.Units = x.cost(p, m.like, t)
+	return c, true
 }
 
-// likeness is what is compared where no key can be computed.
-func (x *exchange) likeness(policy string) likeness {
-	l := likeness{policy: policy, scope: x.ask.Scope}
-	if x.s.Like != nil {
-		l.like = x.s.Like(x.req)
-		return l
-	}
-	l.method = x.req.Method
-	if l.method == "" {
-		l.method = http.MethodGet
-	}
-	l.like, _, _ = strings.Cut(strings.TrimPrefix(x.req.URL.Path, "/"), "/")
-	return l
+// remember is what is known of requests like this one.
+func (x *exchange) remember() memory {
+	x.memory = x.directory.recall(x.ask.Scope, x.likeness())
+	return x.memory
 }
 
-// cost is what a request costs under a policy before anything was learned.
-func (s *Shaper) cost(req *http.Request, p quota.Policy) int64 {
+// likeness is what the request has in common with others of its kind.
+func (x *exchange) likeness() likeness {
+	if !x.alike {
+		x.like, x.alike = x.s.likenessOf(x.req), true
+	}
+	return x.like
+}
+
+// cost is what the request, of a kind, is expected to cost under a policy: what
+// the server has said of such requests, at most all that there ever was; else
+// what Shaper.Cost says; else 1, or what the contents weigh.
+func (x *exchange) cost(p *quota.Policy, k *kind, t trait) int64 {
 	switch {
-	case s.Cost != nil:
-		return s.Cost(req, p)
+	case t.cost > 0:
+		most := t.most
+		if p.Quota >= 0 {
+			most = p.Quota
+		}
+		if most < 0 {
+			return t.cost
+		}
+		return max(min(t.cost, most), 1)
+	case x.s.Cost != nil:
+		return x.s.Cost(x.req, *p)
 	case p.Unit == quota.UnitContentBytes:
-		return max(req.ContentLength, 1)
+		return k.weight(x.req)
 	}
 	return 1
 }

@@ -3,14 +3,9 @@ package transport
 import (
 	"net/http"
 	"strings"
-	"sync"
 
 	"github.com/headway-go/headway/partition"
 )
-
-// maxPseudonyms bounds the scopes that are remembered by name. Beyond it they
-// are forgotten, and made again when they are needed.
-const maxPseudonyms = 10_000
 
 // scopeOf is the identity that a request acts for: what Shaper.Scope says, or
 // the pseudonym of its credentials and of the ids in its context. It is ""
@@ -25,7 +20,7 @@ func (s *Shaper) scopeOf(req *http.Request) string {
 	if user == "" && client == "" && credential == "" {
 		return ""
 	}
-	return s.pseudonyms.name(s.accounts().Pseudonym(credential, user, client))
+	return s.accounts().Pseudonym(credential, user, client)
 }
 
 // apiKeyFields carry a key that stands for an identity.
@@ -62,30 +57,4 @@ func stands(authorization string) bool {
 		}
 	}
 	return false
-}
-
-// pseudonyms names numbers, so that the name of a scope is made once.
-type pseudonyms struct {
-	mu    sync.RWMutex
-	names map[uint64]string
-}
-
-func (p *pseudonyms) name(n uint64) string {
-	p.mu.RLock()
-	name, ok := p.names[n]
-	p.mu.RUnlock()
-	if ok {
-		return name
-	}
-	name = string([]byte{
-		byte(n >> 56), byte(n >> 48), byte(n >> 40), byte(n >> 32),
-		byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n),
-	})
-	p.mu.Lock()
-	if p.names == nil || len(p.names) >= maxPseudonyms {
-		p.names = make(map[uint64]string)
-	}
-	p.names[n] = name
-	p.mu.Unlock()
-	return name
 }

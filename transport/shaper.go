@@ -47,7 +47,8 @@ const (
 // Every response that does not come from a cache is read for what it says
 // about quota, whatever its status, and then returned as Base made it. Its
 // body is wrapped only where a limit on concurrency has to know when it ends,
-// or where the body of a refusal may tell whom its Retry-After concerns.
+// where a quota counts bytes of content and nothing says how many there are, or
+// where the body of a refusal may tell whom its Retry-After concerns.
 //
 // What was never advertised is not shaped: requests before the first response
 // go at once. What is advertised is believed up to Caps; no word of a server
@@ -92,15 +93,18 @@ type Shaper struct {
 	// them: with several users, put their ids into the context or set Scope.
 	Scope func(*http.Request) string
 
-	// Like returns the kind of a request, for what is learned by likeness: the
-	// partition key of a policy whose dimensions the server did not declare, or
-	// that cannot be computed. Nil means the method and the first segment of
-	// the path.
+	// Like returns the kind of a request, for what is learned by likeness: which
+	// policies concern it, what it costs under each, and the partition key of a
+	// policy whose dimensions the server did not declare, or that cannot be
+	// computed. A thousand kinds of a scope are told apart; the others are one.
+	// Nil means the method and the first segment of the path.
 	Like func(*http.Request) string
 
-	// Cost returns what a request costs under a policy, in quota units. A
-	// negative cost counts as 0. Nil means 1, and for a policy in content-bytes
-	// the length of the request's body, if it is known, at least 1.
+	// Cost returns what a request costs under a policy, in quota units, as long as
+	// the server has not said what like requests did cost. A negative cost counts
+	// as 0. Nil means 1, and for a policy in content-bytes, at least 1: the length
+	// of the request's body, or of those of like requests where it is not known,
+	// and of the bodies of the responses to like requests.
 	Cost func(*http.Request, quota.Policy) int64
 
 	// Cached says of a response that it came from a cache, beside the signs that
@@ -129,7 +133,6 @@ type Shaper struct {
 	readerOnce  sync.Once
 	reader      *parse.Reader // see fields
 	directories directories
-	pseudonyms  pseudonyms
 	exchanges   sync.Pool // of *exchange
 }
 
@@ -193,6 +196,11 @@ type exchange struct {
 	claims  []quota.Claim        // of ask
 	figures []quota.Figure       // of report
 	terms   []quota.Terms        // of report
+
+	like   likeness // once it is needed
+	alike  bool     // it was
+	memory memory   // what was known of the like when the request was routed
+	said   []trait  // what the response says of each policy
 }
 
 func (s *Shaper) begin(req *http.Request) *exchange {
@@ -229,7 +237,9 @@ func (x *exchange) forget() {
 	clear(x.claims)
 	clear(x.figures)
 	clear(x.terms)
-	x.claims, x.figures, x.terms = x.claims[:0], x.figures[:0], x.terms[:0]
+	clear(x.said)
+	x.claims, x.figures, x.terms, x.said = x.claims[:0], x.figures[:0], x.terms[:0], x.said[:0]
+	x.like, x.alike, x.memory = likeness{}, false, memory{}
 	x.req, x.resp, x.directory, x.origin = nil, nil, nil, nil
 	x.options.trace, x.ask.Held, x.ask.Limiter, x.sent = nil, nil, nil, false
 }
@@ -242,7 +252,7 @@ func (x *exchange) forced() bool { return x.s.Mode == Observe || x.options.bypas
 // admit waits until the request may go, or says why it does not.
 func (x *exchange) admit() error {
 	now, err := x.follow()
-	if s := x.s; s.Scope != nil || s.Limits != nil || s.Cost != nil || len(s.Dimensions) > 0 {
+	if s := x.s; s.Scope != nil || s.Limits != nil || s.Like != nil || s.Cost != nil || len(s.Dimensions) > 0 {
 		now = time.Now() // they may have taken their time
 	}
 	if err == nil {

@@ -304,8 +304,9 @@ func TestQuotaUnits(t *testing.T) {
 		pass(t, s, put(60))
 		refusal(t, s, put(41))
 		pass(t, s, put(39))
-		pass(t, s, put(-1)) // not known: 1
-		refusal(t, s, put(0))
+		refusal(t, s, put(-1)) // not known: what like ones weighed
+		pass(t, s, newRequest(t.Context(), "GET", items))
+		refusal(t, s, newRequest(t.Context(), "GET", items)) // at least 1
 	})
 	bubble(t, "concurrent-requests", func(t *testing.T) {
 		srv := newServer(says(200, "RateLimit-Policy", `"threads";q=2;qu="concurrent-requests"`))

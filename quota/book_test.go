@@ -1,0 +1,294 @@
+package quota
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// consistent asserts that the roster, the books and the scopes agree.
+func (d *desk) consistent() {
+	d.t.Helper()
+	n := len(d.o.scopes)
+	for id, b := range d.o.books {
+		require.Equal(d.t, id, b.bookID)
+		require.NotEmpty(d.t, b.accounts, "a book of nothing: %+v", id)
+		require.LessOrEqual(d.t, len(b.accounts), b.most)
+		n += len(b.accounts)
+		for owner, a := range b.accounts {
+			require.Equal(d.t, owner, a.owner)
+			require.Same(d.t, b, a.book)
+			require.Same(d.t, a, d.o.roster[a.place])
+		}
+	}
+	for name, s := range d.o.scopes {
+		require.Equal(d.t, name, s.base.owner)
+		require.Same(d.t, &s.base, d.o.roster[s.base.place])
+	}
+	require.Len(d.t, d.o.roster, n)
+}
+
+// exchange is a request that is served at once.
+func (d *desk) exchange(now time.Duration, scope string, r Report, cs ...Claim) {
+	d.t.Helper()
+	d.done(now, d.send(now, scope, cs...), r)
+}
+
+// tick has the hand look at as many accounts as there are.
+func (d *desk) tick(now time.Duration) {
+	d.t.Helper()
+	for range len(d.o.roster)/sample + 1 {
+		d.o.sweep(d.o.at(d.at(now)))
+		now += sweepInterval
+	}
+}
+
+// What is over goes by itself, while the origin is in use, once it has not been
+// needed for several of its windows, and for as long as a probe interval.
+func TestAccountsThatAreOverGo(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		report Report
+		over   time.Duration
+	}{
+		{"a short window", Report{Figures: figure("api", 5, mins)}, mins + ProbeInterval},
+		{"a figure without a window", Report{Figures: figure("api", 5, None)}, ProbeInterval},
+		{"a policy with a long window", Report{Figures: figure("api", 5, 50*mins), Terms: terms("api", 9, time.Hour)}, 50*mins + 4*time.Hour},
+		{"our own count, begun", Report{Terms: terms("api", 9, mins)}, mins + ProbeInterval},
+		{"a hold", Report{Figures: figure("api", 5, mins), Pause: 2 * time.Hour}, 2*time.Hour + ProbeInterval},
+		{"a back-off", Report{Figures: figure("api", 5, None), Refused: true}, sec + ProbeInterval},
+		{"a window without end", Report{Figures: figure("api", 5, 1<<62), Terms: terms("api", 9, 1<<62)}, 1 << 62},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newDesk(t)
+			d.exchange(0, "", tt.report)
+			d.tick(tt.over - ms)
+			assert.True(t, d.has("api"))
+			if tt.over < 1<<62 {
+				d.tick(tt.over + 200*ms) // the guard of a window
+				assert.Empty(t, d.o.roster)
+			}
+			d.consistent()
+		})
+	}
+}
+
+// What is out, or in line, does not go, however old it is; nor does the scope
+// that a request is out for.
+func TestAccountsInUseDoNotGo(t *testing.T) {
+	d := newDesk(t)
+	d.exchange(0, "", Report{Figures: figure("line", 5, mins)})
+	d.exchange(0, "", Report{Terms: []Terms{{Policy: Policy{Name: "body", Quota: 5, Unit: UnitConcurrentRequests}}}})
+	free := Claim{Policy: "", Units: 0}
+	out := d.send(0, "", free)
+	body := d.send(0, "alice", Claim{Policy: "body", Units: 1})
+	d.settle(0, body, Report{})
+	line := []claim{{gate: d.o.find(accountID{policy: "line"})}}
+	pin(line, 1)
+	d.tick(100 * time.Hour)
+	assert.Contains(t, d.o.scopes, "")
+	assert.NotContains(t, d.o.scopes, "alice")
+	assert.True(t, d.has("line"))
+	assert.NotNil(t, d.o.find(accountID{policy: "body", owner: "alice"}))
+	assert.False(t, d.has("body"), "of another scope")
+
+	pin(line, -1)
+	out.Release()
+	body.Release()
+	d.tick(300 * time.Hour)
+	assert.Empty(t, d.o.roster)
+	assert.Empty(t, d.o.books)
+}
+
+// What the answer to a request tells is kept, be the request out for so long
+// that the account it was charged to is not there any more.
+func TestAnswerAfterTheAccountWasDropped(t *testing.T) {
+	d := newDesk(t)
+	d.exchange(0, "", Report{Figures: keyedFigure("api", "a", 5, sec)})
+	long, also := d.send(sec/2, "", keyed("api", "a")), d.send(sec/2, "")
+	for at := sec; at < mins; at += 20 * sec {
+		d.wait(at, "", keyed("api", "a")) // it does not count in flight for ever
+	}
+	now := mins + ProbeInterval + sec
+	d.tick(now)
+	id := accountID{policy: "api", owner: "a", keyed: true}
+	require.Nil(t, d.o.find(id))
+	d.settle(now, long, Report{Figures: keyedFigure("api", "a", 0, time.Hour)})
+	d.refused(now, "", keyed("api", "a"))
+	require.NotNil(t, d.o.find(id))
+	d.settle(now, also, Report{})
+	d.consistent()
+}
+
+// Nothing is in flight where nothing is out, even where a request draws on more
+// policies than are told apart.
+func TestNothingIsLeftInFlight(t *testing.T) {
+	d := newDesk(t)
+	var many []Claim
+	for i := range 2*maxPolicies + 1 {
+		many = append(many, keyed(fmt.Sprint(i), "mine"))
+	}
+	l := d.send(0, "", many...)
+	d.exchange(0, "", Report{Figures: keyedFigure("0", "another", 5, None)})
+	a := d.o.find(accountID{policy: "0", owner: "another", keyed: true})
+	require.Equal(t, int64(1), a.inflight, "nobody knows any more that it is not")
+	d.settle(sec, l, Report{})
+	assert.Zero(t, a.inflight)
+}
+
+// Who goes first of two that are not in use.
+func TestWhoIsIdle(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		a    account
+		want bool
+	}{
+		{"nothing known", account{end: never}, true},
+		{"a window that is over", account{basis: figured, end: 5}, true},
+		{"a window", account{basis: figured, end: 11}, false},
+		{"a figure without one", account{basis: figured, end: never}, false},
+		{"our own count", account{basis: counted, end: 11}, false},
+		{"our own count of nothing", account{basis: counted, end: never}, true},
+		{"after a window", account{basis: presumed, end: never}, true},
+		{"held", account{end: never, hold: 11}, false},
+		{"backing off", account{end: never, backoff: 11}, false},
+		{"a request out", account{end: never, inflight: 1}, false},
+		{"somebody in line", account{end: never, pins: 1}, false},
+	} {
+		assert.Equal(t, tt.want, tt.a.idle(10), tt.name)
+	}
+}
+
+// A request that goes has the hand move on: books shrink while they are used.
+func TestUseSweeps(t *testing.T) {
+	d := newDesk(t)
+	const n = 1_000
+	for i := range n {
+		d.exchange(0, "", Report{Figures: keyedFigure("api", fmt.Sprint(i), 5, mins)})
+	}
+	d.consistent()
+	require.Len(t, d.o.roster, n+1)
+	capacity := cap(d.o.roster)
+	now := time.Hour
+	for range n {
+		d.exchange(now, "", Report{})
+		d.exchange(now, "", Report{}) // not at every turn
+		now += sweepInterval
+	}
+	d.consistent()
+	assert.Len(t, d.o.roster, 1)
+	assert.Less(t, cap(d.o.roster), capacity/8)
+	assert.Empty(t, d.o.books)
+}
+
+// A map keeps the memory of what it once had: books that have become thin are
+// kept in a new one, and not at every step.
+func TestMapsShrink(t *testing.T) {
+	const n = 10_000
+	m, most, made := make(map[string]int), 0, 0
+	for i := range n {
+		m[fmt.Sprint(i)] = i
+		most = len(m)
+	}
+	for i := n - 1; i > 0; i-- {
+		delete(m, fmt.Sprint(i))
+		before := most
+		if m, most = shrunk(m, most); most != before {
+			made++
+		}
+		require.Len(t, m, i)
+	}
+	assert.Equal(t, 0, m["0"])
+	assert.Contains(t, m, "0")
+	assert.Less(t, most, 64)
+	assert.Equal(t, 3, made)
+}
+
+// An exchange never loses the accounts that it concerns, however little room
+// there is: room is made among the others.
+func TestRoomIsNotMadeOfWhatIsConcerned(t *testing.T) {
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		d := boundedDesk(t, 1+r.IntN(4))
+		for i := range 200 {
+			now := time.Duration(i) * mins
+			scope := fmt.Sprint(r.IntN(3))
+			var cs []Claim
+			var fs []Figure
+			for p := range 1 + r.IntN(4) {
+				cs = append(cs, keyed(fmt.Sprint(p), fmt.Sprint(r.IntN(3))))
+				fs = append(fs, keyedFigure(fmt.Sprint(p), fmt.Sprint(r.IntN(3)), 100, sec)...)
+			}
+			l := d.send(now, scope, cs...)
+			for _, c := range cs {
+				require.NotNil(t, d.o.find(c.id(scope)), "seed %d: %+v is out", seed, c)
+			}
+			d.settle(now, l, Report{Figures: fs})
+			for _, f := range fs {
+				a := d.o.find(accountID{policy: f.Policy, owner: f.Key, keyed: true})
+				require.NotNil(t, a, "seed %d: %+v was told just now", seed, f)
+				require.Equal(t, int64(100), a.available)
+			}
+			require.Contains(t, d.o.scopes, scope)
+			d.consistent()
+		}
+	}
+}
+
+// An origin is quiet when nothing is out or in line, at whatever number of
+// identities.
+func TestQuiet(t *testing.T) {
+	d := newDesk(t)
+	quiet := func() bool {
+		_, quiet := d.o.quiet()
+		return quiet
+	}
+	require.True(t, quiet())
+	l := d.send(0, "alice", api(0))
+	assert.False(t, quiet(), "it is out")
+	d.settle(0, l, Report{Terms: []Terms{{Policy: Policy{Name: "c", Quota: 5, Unit: UnitConcurrentRequests}}}})
+	assert.False(t, quiet(), "what tells of concurrency is held")
+	l.Release()
+	assert.True(t, quiet())
+
+	c := Claim{Policy: "c", Units: 2}
+	one, two, three := d.send(0, "alice", c), d.send(0, "alice", c), d.send(0, "bob", c)
+	d.settle(0, one, Report{})
+	d.settle(0, two, Report{Outcome: Unsent})
+	three.Cancel()
+	assert.False(t, quiet(), "one is held")
+	one.Release()
+	assert.True(t, quiet())
+
+	in := []claim{{gate: &d.o.root}}
+	pin(in, 1)
+	assert.False(t, quiet(), "somebody waits")
+	pin(in, -1)
+	assert.True(t, quiet())
+	used, _ := d.o.quiet()
+	assert.Equal(t, d.at(0), used)
+}
+
+// Keys and names are kept as they are, and nothing that they were cut from.
+func TestKeysAreKeptWithoutWhatTheyAreOf(t *testing.T) {
+	d := newDesk(t)
+	line := []byte("scope policy key and a lot more")
+	text := string(line)
+	c := Claim{Policy: text[6:12], Key: text[13:16], Keyed: true, Units: 1}
+	d.exchange(0, text[:5], Report{}, c)
+	a := d.o.find(accountID{policy: "policy", owner: "key", keyed: true})
+	require.NotNil(t, a)
+	for _, kept := range []string{a.owner, a.book.policy, d.o.scopes["scope"].base.owner} {
+		assert.False(t, sharesMemory(kept, text), "%q", kept)
+	}
+}
+
+func sharesMemory(part, whole string) bool {
+	p, w := uintptr(unsafe.Pointer(unsafe.StringData(part))), uintptr(unsafe.Pointer(unsafe.StringData(whole)))
+	return p >= w && p < w+uintptr(len(whole))
+}

@@ -1,0 +1,48 @@
+package quota_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/headway-go/headway/quota"
+)
+
+// A program that runs every minute goes on where it was: what it has used up
+// before it knows without asking. The file is read and written where it
+// belongs, beside the credentials of the program, say.
+func ExampleAccounts_Save() {
+	var file bytes.Buffer
+	run := func(now time.Time) {
+		var accounts quota.Accounts
+		if file.Len() > 0 {
+			if err := accounts.Restore(&file, now); err != nil {
+				fmt.Println("starting from nothing:", err)
+			}
+		}
+		origin := accounts.Origin("https://api.example")
+		var lease quota.Lease
+		ask := &quota.Ask{Claims: []quota.Claim{{Policy: "api", Units: 1}}, MaxDelay: quota.NoDelay}
+		if err := origin.Admit(context.Background(), now, ask, &lease); err != nil {
+			fmt.Println(err)
+		} else {
+			fmt.Println("sent")
+			origin.Settle(now, &lease, &quota.Report{
+				Figures: []quota.Figure{{Policy: "api", Available: 0, Window: 90 * time.Second}},
+			})
+		}
+		file.Reset()
+		if err := accounts.Save(&file, now, quota.SaveOptions{}); err != nil {
+			fmt.Println(err)
+		}
+	}
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	run(noon)
+	run(noon.Add(time.Minute))
+	run(noon.Add(2 * time.Minute))
+	// Output:
+	// sent
+	// quota: not admitted: quota exhausted, policy "api", retry after 30.001s
+	// sent
+}

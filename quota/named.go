@@ -1,0 +1,126 @@
+package quota
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// maxPolicies bounds the policies of one origin. A server that makes up more
+	// of them pushes out those it has named least recently.
+	maxPolicies = 32
+
+	// A policy is forgotten that the server has not named for so long, nor for
+	// four of its windows, nor in so many answers that named others.
+	minSilence        = 10 * time.Minute
+	minSilenceAnswers = 32
+)
+
+// A naming is when a policy was named last.
+type naming struct {
+	at   instant
+	told uint32 // which answer it was
+}
+
+// Policies are the quota policies that the server has named, in the order
+// in which it first did so. One that it has long not named in answers that name
+// others is not among them any more; one that holds somebody back still is. The
+// slice is shared: do not modify it.
+func (o *Origin) Policies() []Policy { return *o.policies.Load() }
+
+func (o *Origin) policy(name string) (Policy, bool) {
+	for _, p := range o.Policies() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Policy{}, false
+}
+
+// note keeps a policy that the server has named. What the server leaves out
+// of it now stands as it said it last.
+func (o *Origin) note(t instant, p Policy) Policy {
+	known := o.Policies()
+	for i, k := range known {
+		if k.Name != p.Name {
+			continue
+		}
+		o.named[i] = naming{t, o.told}
+		if p.Quota < 0 {
+			p.Quota, p.Unit, p.Window = k.Quota, k.Unit, k.Window
+		}
+		if p != k {
+			o.publish(append(append(append([]Policy(nil), known[:i]...), p), known[i+1:]...))
+		}
+		return p
+	}
+	if len(known) < maxPolicies {
+		o.named = append(o.named, naming{t, o.told})
+		o.publish(append(known[:len(known):len(known)], p))
+		return p
+	}
+	oldest := 0
+	for i := range o.named {
+		if o.named[i].at < o.named[oldest].at {
+			oldest = i
+		}
+	}
+	next := append([]Policy(nil), known...)
+	next[oldest], o.named[oldest] = p, naming{t, o.told}
+	o.publish(next)
+	return p
+}
+
+func (o *Origin) publish(ps []Policy) { o.policies.Store(&ps) }
+
+// forget forgets the policies that the server has not named for long. Who waits
+// for one need not any more. Its accounts go when they are over.
+func (o *Origin) forget(t instant) {
+	for i := len(o.named) - 1; i >= 0; i-- {
+		if !o.vanished(t, i) {
+			continue
+		}
+		known := o.Policies()
+		o.publish(slices.Delete(slices.Clone(known), i, i+1))
+		o.named = slices.Delete(o.named, i, i+1)
+		for l := range o.lines {
+			if l.gate.(*account).book.policy == known[i].Name {
+				l.wakeAll()
+			}
+		}
+	}
+}
+
+// vanished reports whether a policy is to be forgotten.
+func (o *Origin) vanished(t instant, i int) bool {
+	last := o.named[i]
+	if o.told-last.told < minSilenceAnswers || t < last.at.add(minSilence) {
+		return false
+	}
+	p := o.Policies()[i]
+	return t >= last.at.add(times(max(p.Window, 0), 4)) && t >= o.heldUntil(p.Name)
+}
+
+// heldUntil is when nothing that was told of any account of a policy is in force
+// any more.
+func (o *Origin) heldUntil(policy string) instant {
+	if policy == "" {
+		return o.unnamed.until
+	}
+	var until instant
+	for _, keyed := range [...]bool{false, true} {
+		if b := o.books[bookID{policy, keyed}]; b != nil {
+			until = max(until, b.until)
+		}
+	}
+	return until
+}
+
+// inForce has the book of an account know how long what was told of it holds.
+func (a *account) inForce() {
+	until := max(a.hold, a.backoff)
+	if a.end != never {
+		until = max(until, a.end)
+	}
+	a.book.until = max(a.book.until, until)
+}

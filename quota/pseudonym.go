@@ -1,0 +1,96 @@
+package quota
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"hash/maphash"
+	"sync"
+)
+
+// maxPseudonyms bounds the pseudonyms that are remembered. Beyond it they are
+// forgotten, and made again when they are needed.
+const maxPseudonyms = 10_000
+
+// A secret is the key of the pseudonyms of Accounts. It is saved with them, so
+// that what was known of a pseudonym is found again.
+type secret [32]byte
+
+// pseudonyms are names for what must not be kept. The zero value is ready.
+type pseudonyms struct {
+	once   sync.Once
+	secret secret
+	seed   maphash.Seed
+
+	mu    sync.RWMutex // guards following
+	names map[uint64]string
+}
+
+// use sets the secret, unless there is one already.
+func (p *pseudonyms) use(s secret) bool {
+	first := false
+	p.once.Do(func() {
+		first, p.secret, p.seed = true, s, maphash.MakeSeed()
+	})
+	return first
+}
+
+// key is the secret: a random one, if none was set.
+func (p *pseudonyms) key() secret {
+	p.once.Do(func() {
+		rand.Read(p.secret[:])
+		p.seed = maphash.MakeSeed()
+	})
+	return p.secret
+}
+
+// A digest stands for what it was made of.
+type digest [16]byte
+
+// digest is a keyed hash of the parts and of their borders (HMAC-SHA-256, its
+// first half), as it is needed for that purpose.
+func (p *pseudonyms) digest(purpose string, parts ...string) digest {
+	key := p.key()
+	h := hmac.New(sha256.New, key[:])
+	h.Write([]byte(purpose))
+	for _, part := range parts {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+		h.Write([]byte(part))
+	}
+	return digest(h.Sum(nil)[:len(digest{})])
+}
+
+// of is the digest of the parts, which is remembered.
+func (p *pseudonyms) of(parts ...string) string {
+	p.key()
+	var h maphash.Hash
+	h.SetSeed(p.seed)
+	for _, part := range parts {
+		maphash.WriteComparable(&h, len(part))
+		h.WriteString(part)
+	}
+	n := h.Sum64()
+	p.mu.RLock()
+	name, ok := p.names[n]
+	p.mu.RUnlock()
+	if ok {
+		return name
+	}
+	d := p.digest("pseudonym", parts...)
+	name = string(d[:])
+	p.mu.Lock()
+	if p.names == nil || len(p.names) >= maxPseudonyms {
+		p.names = make(map[uint64]string)
+	}
+	p.names[n] = name
+	p.mu.Unlock()
+	return name
+}
+
+// Pseudonym returns 16 bytes that stand for the parts, of a credential, say,
+// wherever these accounts are used, and tell nothing of them to who does not
+// have the secret. It is a keyed hash with a random key of its own for each
+// Accounts, which is saved and restored with them: equal parts have equal
+// pseudonyms, and different ones hardly ever.
+func (a *Accounts) Pseudonym(parts ...string) string { return a.pseudonyms.of(parts...) }

@@ -1,0 +1,450 @@
+package quota
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What is saved is a sequence of JSON values: a head; then, for each origin,
+// the origin and its accounts; and at last how many that were.
+const (
+	savedFormat  = "headway accounts"
+	savedVersion = 1
+
+	maxSaved       = 1 << 30              // bytes in all
+	maxSavedRecord = 1 << 20              // bytes of one value
+	maxSavedTime   = 366 * 24 * time.Hour // that something may last
+	maxSavedIdle   = time.Hour            // that is told apart from longer
+
+	maxAttached      = 8        // to one origin
+	maxAttachedBytes = 64 << 10 // of each
+)
+
+// ErrNotSaved is what an error of Restore is to errors.Is, if what it was given
+// is not what Save has written, or not all of it.
+var ErrNotSaved = errors.New("quota: these are not saved accounts")
+
+// ErrInUse is the error of Restore if something is known already.
+var ErrInUse = errors.New("quota: accounts to be restored are in use")
+
+// SaveOptions are how accounts are saved. The zero SaveOptions consists
+// entirely of default values.
+type SaveOptions struct {
+	// Keys saves partition keys and the names of scopes as they are. False means
+	// that a keyed hash of each is saved, which is compared with those that come
+	// up after Restore.
+	Keys bool
+}
+
+type savedHead struct {
+	Format  string    `json:"format"`
+	Version int       `json:"version"`
+	Saved   time.Time `json:"saved"`
+	Secret  []byte    `json:"secret"` // of pseudonyms and digests
+}
+
+// A savedRecord is one of these.
+type savedRecord struct {
+	Origin  *savedOrigin  `json:"origin,omitempty"`
+	Account *savedAccount `json:"account,omitempty"` // of the origin before
+	End     *int          `json:"end,omitempty"`     // how many records there were
+}
+
+type savedOrigin struct {
+	Name     string            `json:"name"`
+	Policies []Policy          `json:"policies,omitempty"`
+	Root     savedAccount      `json:"root"`
+	Attached map[string][]byte `json:"attached,omitempty"`
+}
+
+// A savedAccount is an account with times relative to when it was saved, in
+// nanoseconds.
+type savedAccount struct {
+	Policy string `json:"policy,omitempty"`
+	Keyed  bool   `json:"keyed,omitempty"`
+	Owner  []byte `json:"owner,omitempty"`
+	Digest []byte `json:"digest,omitempty"` // of the owner, in its place
+
+	Quota     int64         `json:"quota"`
+	Unit      unit          `json:"unit,omitempty"`
+	Window    time.Duration `json:"window,omitempty"`
+	Basis     basis         `json:"basis,omitempty"`
+	Available int64         `json:"available,omitempty"`
+	Left      time.Duration `json:"left,omitempty"` // of the effective window; None: it has no end
+	Hold      time.Duration `json:"hold,omitempty"`
+	BackOff   time.Duration `json:"backOff,omitempty"`
+	Refusals  uint8         `json:"refusals,omitempty"`
+	Idle      time.Duration `json:"idle,omitempty"` // since it was used
+}
+
+// Save writes what is known at the present instant, now, for Restore. It may be
+// called at any time, and holds no lock for long. An error is that of w.
+//
+// What is out while it saves counts as spent. What says nothing any more is not
+// saved. With the accounts goes the secret that pseudonyms and hashes are made
+// with: let nobody read it who must not find out whether a given user or
+// credential is among them.
+func (a *Accounts) Save(w io.Writer, now time.Time, opts SaveOptions) error {
+	buffered := bufio.NewWriter(w)
+	enc := json.NewEncoder(buffered)
+	key := a.pseudonyms.key()
+	if err := enc.Encode(savedHead{savedFormat, savedVersion, now.Round(0), key[:]}); err != nil {
+		return err
+	}
+	n := 0
+	write := func(r savedRecord) error {
+		n++
+		return enc.Encode(r)
+	}
+	for _, o := range a.all() {
+		if err := o.save(write, now, opts); err != nil {
+			return err
+		}
+	}
+	if err := enc.Encode(savedRecord{End: &n}); err != nil {
+		return err
+	}
+	return buffered.Flush()
+}
+
+func (o namedOrigin) save(write func(savedRecord) error, now time.Time, opts SaveOptions) error {
+	o.guard.Lock()
+	if !o.begun {
+		o.guard.Unlock()
+		return nil
+	}
+	t := o.at(now)
+	s := savedOrigin{o.name, o.Policies(), o.root.saved(t), maps.Clone(o.attached)}
+	o.guard.Unlock()
+	err := write(savedRecord{Origin: &s})
+	for some := range o.chunks {
+		for i := range some {
+			a := &some[i].account
+			if a.roll(t); a.over(t) || a.saysNothing(t) {
+				continue
+			}
+			s := a.saved(t)
+			s.Policy, s.Keyed = a.book.policy, a.book.keyed
+			switch d, sealed := digestOf(a.owner); {
+			case sealed:
+				s.Digest = d[:]
+			case opts.Keys || a.owner == "":
+				s.Owner = []byte(a.owner)
+			default:
+				d = o.accounts.pseudonyms.digest("owner", a.owner)
+				s.Digest = d[:]
+			}
+			if err == nil {
+				err = write(savedRecord{Account: &s})
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	return err
+}
+
+// saysNothing reports whether the account is at t as one that was just opened.
+func (a *account) saysNothing(t instant) bool {
+	return a.basis == open && t >= a.hold && t >= a.backoff && a.refusals == 0
+}
+
+// saved is the account as it is saved at t. What is out is taken for spent.
+func (a *account) saved(t instant) savedAccount {
+	lasts := func(until instant) time.Duration { return min(until.after(t), maxSavedTime) }
+	s := savedAccount{
+		Quota: a.quota, Unit: a.unit, Window: a.window, Basis: a.basis,
+		Hold: lasts(a.hold), BackOff: lasts(a.backoff), Refusals: a.refusals, Idle: min(t.after(a.used), maxSavedIdle),
+	}
+	if s.Available = max(a.spare(), 0); a.unit == countsConcurrent {
+		s.Available = max(a.available, 0)
+	}
+	if s.Left = lasts(a.end); a.end == never {
+		s.Left = None
+	}
+	return s
+}
+
+// restore makes the account what it was when it was saved, at t.
+func (a *account) restore(t instant, s savedAccount) {
+	a.unit, a.quota, a.window = s.Unit, s.Quota, s.Window
+	a.hold, a.backoff, a.refusals = t.add(s.Hold), t.add(s.BackOff), s.Refusals
+	a.used, a.closed, a.refused = t-instant(s.Idle), t, t
+	a.basis, a.available, a.ledger = s.Basis, s.Available, s.Available
+	a.sent, a.adopted, a.received = t, t, t
+	if s.Left != None && (a.basis == figured || a.basis == counted) {
+		a.end = t.add(s.Left)
+	}
+	a.due = a.end
+}
+
+// sound reports whether it may be what was saved of an account.
+func (s *savedAccount) sound() bool {
+	for _, d := range [...]time.Duration{s.Hold, s.BackOff, s.Left + 1} {
+		if d < 0 || d > maxSavedTime+1 {
+			return false
+		}
+	}
+	return s.Quota >= None && s.Quota <= most && s.Window >= 0 &&
+		s.Available >= 0 && s.Available <= 1<<60 &&
+		s.Idle >= 0 && s.Idle <= maxSavedIdle && s.Refusals < 64 &&
+		s.Unit <= countsUnknown && s.Basis <= counted &&
+		(s.Digest == nil || len(s.Digest) == len(digest{}) && s.Owner == nil)
+}
+
+// Restore reads what Save has written: what is known is that again, as it has
+// become in the time since. Windows and holds go on as if the process had not
+// ended. Where the clock says that it was saved in the future, no time has
+// passed.
+//
+// It is for Accounts of which nothing was used yet, else it fails with ErrInUse.
+// What it does not understand, or not all, it refuses with ErrNotSaved; any
+// other error is that of r. When it fails nothing is restored and everything is
+// as it was. Origins and accounts beyond the bounds are left out. It reads up to
+// the end that Save has written, and perhaps beyond.
+func (a *Accounts) Restore(r io.Reader, now time.Time) error {
+	in := newRestorer(a, r, now)
+	if err := in.run(); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.origins) > 0 || !a.pseudonyms.use(in.secret) && a.pseudonyms.key() != in.secret {
+		return ErrInUse
+	}
+	for _, o := range in.to.origins {
+		o.accounts = a
+	}
+	a.origins = in.to.origins
+	a.beyond.Store(in.to.beyond.Load())
+	return nil
+}
+
+// A restorer reads saved accounts into books that nobody else knows of.
+type restorer struct {
+	r       io.Reader
+	dec     *json.Decoder
+	left    int64 // bytes that may be read in all
+	record  int64 // bytes that may be read for one value
+	failure error // of r, or because of too many bytes
+	n       int   // records
+
+	to     *Accounts
+	now    time.Time
+	secret secret
+	start  time.Time // of all books
+	saved  instant
+	origin *Origin // that accounts belong to; nil: one that is left out
+}
+
+func newRestorer(a *Accounts, r io.Reader, now time.Time) *restorer {
+	in := &restorer{
+		r: r, left: maxSaved, record: maxSavedRecord, now: now,
+		to: &Accounts{MaxOrigins: a.MaxOrigins, MaxAccounts: a.MaxAccounts, MaxTotal: a.MaxTotal, origins: make(map[string]*Origin)},
+	}
+	in.dec = json.NewDecoder(in)
+	in.dec.DisallowUnknownFields()
+	return in
+}
+
+// Read implements io.Reader for the decoder.
+func (in *restorer) Read(p []byte) (int, error) {
+	if in.left <= 0 || in.record <= 0 {
+		in.failure = malformed("too large")
+		return 0, in.failure
+	}
+	n, err := in.r.Read(p[:min(int64(len(p)), in.left, in.record)])
+	in.left -= int64(n)
+	in.record -= int64(n)
+	if err != nil && err != io.EOF {
+		in.failure = fmt.Errorf("quota: restore: %w", err)
+	}
+	return n, err
+}
+
+func malformed(how string) error { return fmt.Errorf("%w: %s", ErrNotSaved, how) }
+
+// next reads a value. Its error does not say what was read: it may be secret.
+func (in *restorer) next(v any) error {
+	in.record = maxSavedRecord
+	err := in.dec.Decode(v)
+	switch {
+	case err == nil:
+		return nil
+	case in.failure != nil:
+		return in.failure
+	case err == io.EOF || err == io.ErrUnexpectedEOF:
+		return malformed("the end is missing")
+	}
+	return malformed(fmt.Sprintf("record %d cannot be read", in.n))
+}
+
+func (in *restorer) run() error {
+	var head savedHead
+	if err := in.next(&head); err != nil {
+		return err
+	}
+	switch {
+	case head.Format != savedFormat:
+		return malformed("another format")
+	case head.Version != savedVersion:
+		return malformed(fmt.Sprintf("version %d, not %d", head.Version, savedVersion))
+	case len(head.Secret) != len(in.secret):
+		return malformed("no secret")
+	}
+	in.secret = secret(head.Secret)
+	age := min(max(in.now.Round(0).Sub(head.Saved), 0), 100*maxSavedTime)
+	in.start, in.saved = in.now.Add(-age-maxSavedIdle), instant(maxSavedIdle)
+	for {
+		var r savedRecord
+		if err := in.next(&r); err != nil {
+			return err
+		}
+		if r.End != nil {
+			if *r.End != in.n {
+				return malformed("records are missing")
+			}
+			return nil
+		}
+		in.n++
+		if !in.take(&r) {
+			return malformed(fmt.Sprintf("record %d makes no sense", in.n))
+		}
+	}
+}
+
+// take restores a record. It reports whether it makes sense.
+func (in *restorer) take(r *savedRecord) bool {
+	switch {
+	case r.Origin != nil && r.Account == nil:
+		return in.takeOrigin(r.Origin)
+	case r.Account != nil && r.Origin == nil && in.n > 1:
+		return in.takeAccount(r.Account)
+	}
+	return false
+}
+
+func (in *restorer) takeOrigin(s *savedOrigin) bool {
+	in.origin = nil
+	if in.to.origins[s.Name] != nil || len(s.Policies) > maxPolicies || len(s.Attached) > maxAttached || !s.Root.sound() {
+		return false
+	}
+	for _, data := range s.Attached {
+		if len(data) > maxAttachedBytes {
+			return false
+		}
+	}
+	for _, p := range s.Policies {
+		if p.Quota < None || p.Window < 0 {
+			return false
+		}
+	}
+	if bound := bounded(in.to.MaxOrigins, DefaultMaxOrigins); bound >= 0 && len(in.to.origins) >= bound {
+		return true
+	}
+	o := newOrigin(in.to, in.start)
+	o.begun, o.attached = true, s.Attached
+	o.root.restore(in.saved, s.Root)
+	for _, p := range s.Policies {
+		o.note(in.saved, p)
+	}
+	in.to.origins[s.Name], in.origin = o, o
+	return true
+}
+
+func (in *restorer) takeAccount(s *savedAccount) bool {
+	if !s.sound() {
+		return false
+	}
+	o := in.origin
+	if o == nil {
+		return true
+	}
+	id := accountID{policy: s.Policy, owner: string(s.Owner), keyed: s.Keyed}
+	if s.Digest != nil {
+		id.owner = sealedOwner(digest(s.Digest))
+	}
+	if o.lookup(id) != nil || in.to.full(len(o.roster)) {
+		return true // it was saved twice, having moved meanwhile; or there is no room
+	}
+	a := o.account(in.saved, id)
+	a.restore(in.saved, *s)
+	a.inForce()
+	if s.Digest != nil {
+		o.sealed++
+	}
+	return true
+}
+
+// An account is sealed if its owner is known by a digest only. It is opened
+// with the first one that comes up of that digest.
+const sealedPrefix = "\x00sealed\x00"
+
+func sealedOwner(d digest) string { return sealedPrefix + string(d[:]) }
+
+// digestOf is the digest of a sealed owner.
+func digestOf(owner string) (d digest, ok bool) {
+	text, ok := strings.CutPrefix(owner, sealedPrefix)
+	if ok = ok && len(text) == len(d); ok {
+		d = digest([]byte(text))
+	}
+	return d, ok
+}
+
+// unseal finds the account of that id among those that are sealed, and gives
+// it the name of its owner; nil, if it is not there.
+func (o *Origin) unseal(id accountID) *account {
+	as := id
+	as.owner = sealedOwner(o.accounts.pseudonyms.digest("owner", id.owner))
+	a := o.lookup(as)
+	if a == nil {
+		return nil
+	}
+	o.sealed--
+	a.owner = strings.Clone(id.owner)
+	if s := o.scopes[as.owner]; a.book == &o.unnamed {
+		delete(o.scopes, as.owner)
+		o.scopes[a.owner] = s
+		return a
+	}
+	delete(a.book.accounts, as.owner)
+	a.book.accounts[a.owner] = a
+	return a
+}
+
+// Attach keeps what somebody else knows of the origin, how it partitions its
+// quotas, say, under a name, to be saved and restored with its books as it is.
+// It reports whether there was room: for 8 names, and 64 KiB under each. No
+// data takes the name back.
+func (o *Origin) Attach(name string, data []byte) bool {
+	o.guard.Lock()
+	defer o.guard.Unlock()
+	if len(data) == 0 {
+		delete(o.attached, name)
+		return true
+	}
+	if _, ok := o.attached[name]; len(data) > maxAttachedBytes || !ok && len(o.attached) >= maxAttached {
+		return false
+	}
+	if o.attached == nil {
+		o.attached = make(map[string][]byte)
+	}
+	o.attached[name] = slices.Clone(data)
+	return true
+}
+
+// Attached returns what was attached last under that name; nil, if nothing was.
+// The slice is shared: do not modify it.
+func (o *Origin) Attached(name string) []byte {
+	o.guard.Lock()
+	defer o.guard.Unlock()
+	return o.attached[name]
+}

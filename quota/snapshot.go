@@ -1,0 +1,241 @@
+package quota
+
+import (
+	"cmp"
+	"encoding/hex"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// DefaultSnapshotAccounts is how many accounts of an origin a Snapshot has,
+// unless SnapshotOptions says otherwise.
+const DefaultSnapshotAccounts = 1_000
+
+// SnapshotOptions are how much a Snapshot shows. The zero SnapshotOptions
+// consists entirely of default values.
+type SnapshotOptions struct {
+	// Keys shows partition keys and the names of scopes as they are. They may be
+	// what identifies a person. False means that each is replaced by eight
+	// hexadecimal digits of a keyed hash, which tell them apart.
+	Keys bool
+
+	// MaxAccounts is how many accounts are shown of an origin: those that were
+	// used last. Zero means DefaultSnapshotAccounts; a negative number, all.
+	MaxAccounts int
+}
+
+// A Snapshot is what is known of advertised quotas at an instant. It is plain
+// data: it can be kept, compared and marshalled, and nothing changes it. In
+// JSON, durations are in nanoseconds, as everywhere in Go.
+type Snapshot struct {
+	Time    time.Time        `json:"time"`
+	Origins []OriginSnapshot `json:"origins"` // by name
+}
+
+// An OriginSnapshot is what is known of an origin.
+type OriginSnapshot struct {
+	Name     string            `json:"name"`
+	Used     time.Time         `json:"used,omitzero"`      // when somebody came last; zero: nobody has
+	Refused  time.Time         `json:"refused,omitzero"`   // when the server refused last; zero: never
+	Refusals uint64            `json:"refusals,omitempty"` // how often it has
+	Out      int64             `json:"out,omitempty"`      // requests that are out
+	InLine   int               `json:"inLine,omitempty"`   // requests that wait for one of the accounts
+	Hold     time.Duration     `json:"hold,omitempty"`     // how long the whole origin is held by a word of the server
+	Policies []Policy          `json:"policies,omitempty"` // in the order in which they were named
+	Accounts []AccountSnapshot `json:"accounts,omitempty"` // by policy, key and scope
+	Omitted  int               `json:"omitted,omitempty"`  // accounts beyond SnapshotOptions.MaxAccounts
+}
+
+// An AccountSnapshot is an account of an origin: of a policy and a partition,
+// or of a policy and a scope; that of the scope itself has no policy, and is
+// that of the unnamed policy of an older dialect, too.
+type AccountSnapshot struct {
+	Policy string `json:"policy"`
+	Keyed  bool   `json:"keyed,omitempty"` // Key is a partition key, else the name of a scope
+	Key    string `json:"key"`             // redacted; or as it is, in hexadecimal after 0x if it is not printable
+
+	Basis     string        `json:"basis"`              // what Available rests on: unknown, figure, presumed, counted
+	Available int64         `json:"available"`          // units that may be used now; None: not known
+	Quota     int64         `json:"quota"`              // q of the policy; None: not known
+	Window    time.Duration `json:"window,omitempty"`   // w of the policy; 0: not known
+	Left      time.Duration `json:"left,omitempty"`     // of the effective window; 0: none, or not known
+	InFlight  int64         `json:"inFlight,omitempty"` // units of requests that are not answered
+	Held      int64         `json:"held,omitempty"`     // concurrent requests that are not over
+	InLine    int           `json:"inLine,omitempty"`   // requests that wait for this account
+	Hold      time.Duration `json:"hold,omitempty"`     // held so long by a word of the server
+	BackOff   time.Duration `json:"backOff,omitempty"`  // and so long after refusals that set no time
+	Refusals  int           `json:"refusals,omitempty"` // of those, in a row
+	Used      time.Time     `json:"used"`               // when somebody came last
+}
+
+// chunk is how many accounts are read at a time with the lock held.
+const chunk = 256
+
+// Snapshot returns what is known at the present instant, now. It may be called
+// at any time, changes nothing, and holds no lock for longer than it takes to
+// copy a few hundred accounts: what happens meanwhile, it may see or not.
+func (a *Accounts) Snapshot(now time.Time, opts SnapshotOptions) Snapshot {
+	s := Snapshot{Time: now.Round(0)}
+	for _, o := range a.all() {
+		s.Origins = append(s.Origins, o.snapshot(now, opts))
+	}
+	return s
+}
+
+// A namedOrigin is an origin with its name.
+type namedOrigin struct {
+	*Origin
+	name string
+}
+
+// all are the origins, by name.
+func (a *Accounts) all() []namedOrigin {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := make([]namedOrigin, 0, len(a.origins))
+	for name, o := range a.origins {
+		all = append(all, namedOrigin{o, name})
+	}
+	slices.SortFunc(all, func(x, y namedOrigin) int { return cmp.Compare(x.name, y.name) })
+	return all
+}
+
+func (o namedOrigin) snapshot(now time.Time, opts SnapshotOptions) OriginSnapshot {
+	s := OriginSnapshot{Name: o.name, Policies: slices.Clone(o.Policies())}
+	o.guard.Lock()
+	if !o.begun {
+		o.guard.Unlock()
+		return s
+	}
+	t, opened := o.at(now), len(o.roster)
+	s.Used, s.Out = o.when(o.root.used).Round(0), o.out
+	s.Hold, s.InLine = o.root.hold.after(t), o.root.line.len()
+	if s.Refusals = o.refusals; s.Refusals > 0 {
+		s.Refused = o.when(o.refused).Round(0)
+	}
+	o.guard.Unlock()
+
+	var as []copied
+	most := bounded(opts.MaxAccounts, DefaultSnapshotAccounts)
+	for some := range o.chunks {
+		for _, a := range some {
+			s.InLine += a.waiting
+		}
+		if as = append(as, some...); most >= 0 && len(as) > most+chunk {
+			as = latest(as, most)
+		}
+	}
+	if as = distinct(as); most >= 0 {
+		as = distinct(latest(as, most))
+	}
+	for i := range as {
+		s.Accounts = append(s.Accounts, o.show(&as[i], t, opts.Keys))
+	}
+	s.Omitted = max(opened-len(as), 0)
+	return s
+}
+
+// A copied account is one as it was at some instant.
+type copied struct {
+	account
+	waiting int
+}
+
+// chunks has all accounts, some at a time, as they are when it is their turn.
+// One that has moved in the roster meanwhile may have two.
+func (o *Origin) chunks(yield func([]copied) bool) {
+	some := make([]copied, 0, chunk)
+	for left := math.MaxInt; left > 0; {
+		some = some[:0]
+		o.guard.Lock()
+		// What is dropped has the last one take its place: going down misses none.
+		for left = min(left, len(o.roster)); left > 0 && len(some) < chunk; left-- {
+			a := copied{account: *o.roster[left-1]}
+			a.waiting, a.line = a.line.len(), nil
+			some = append(some, a)
+		}
+		o.guard.Unlock()
+		if !yield(some) {
+			return
+		}
+	}
+}
+
+// distinct are the accounts, each once, by policy and owner.
+func distinct(as []copied) []copied {
+	slices.SortStableFunc(as, compareCopied)
+	return slices.CompactFunc(as, func(x, y copied) bool { return compareCopied(x, y) == 0 })
+}
+
+// latest are the n accounts that were used last.
+func latest(as []copied, n int) []copied {
+	slices.SortFunc(as, func(x, y copied) int {
+		return cmp.Or(cmp.Compare(y.used, x.used), compareCopied(x, y))
+	})
+	return as[:min(n, len(as))]
+}
+
+func compareCopied(x, y copied) int {
+	switch {
+	case x.book.keyed == y.book.keyed || x.book.policy != y.book.policy:
+		return cmp.Or(cmp.Compare(x.book.policy, y.book.policy), cmp.Compare(x.owner, y.owner))
+	case y.book.keyed:
+		return -1
+	}
+	return 1
+}
+
+// show is an account at t as people see it.
+func (o *Origin) show(a *copied, t instant, keys bool) AccountSnapshot {
+	a.roll(t)
+	s := AccountSnapshot{
+		Policy: a.book.policy, Keyed: a.book.keyed, Key: o.accounts.shown(a.owner, keys),
+		Basis: a.basis.String(), Available: None, Quota: a.quota, Window: a.window,
+		InFlight: a.inflight + a.straggle, Held: a.held, InLine: a.waiting,
+		Hold: a.hold.after(t), BackOff: a.backoff.after(t), Refusals: int(a.refusals),
+		Used: o.when(a.used).Round(0),
+	}
+	if left, ok := a.left(t); ok {
+		s.Available = left
+	}
+	if a.end != never {
+		s.Left = a.end.after(t)
+	}
+	return s
+}
+
+// shown is the owner of an account as people see it.
+func (a *Accounts) shown(owner string, keys bool) string {
+	switch d, sealed := digestOf(owner); {
+	case owner == "":
+		return ""
+	case !keys || sealed:
+		if !sealed {
+			d = a.pseudonyms.digest("owner", owner)
+		}
+		return hex.EncodeToString(d[:4])
+	case !utf8.ValidString(owner) || strings.ContainsFunc(owner, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "0x" + hex.EncodeToString([]byte(owner))
+	}
+	return owner
+}
+
+// after is how long it is from u until t; 0, if that has passed.
+func (t instant) after(u instant) time.Duration { return time.Duration(max(t-u, 0)) }
+
+// String returns what an account rests on in a word.
+func (b basis) String() string {
+	switch b {
+	case figured:
+		return "figure"
+	case presumed:
+		return "presumed"
+	case counted:
+		return "counted"
+	}
+	return "unknown"
+}

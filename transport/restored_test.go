@@ -1,0 +1,57 @@
+package transport_test
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+)
+
+// A program that runs again knows what it knew: the identity behind a
+// credential is found again, and no other is held.
+func TestAccountsBetweenRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		as := func(token string) *http.Request {
+			req := newRequest(context.Background(), "GET", items)
+			req.Header.Set("Authorization", "Bearer "+token)
+			return req
+		}
+		var file bytes.Buffer
+		run := func() *transport.Shaper {
+			s := &transport.Shaper{
+				Base:     newServer(limit(`"api";a=0;w=90`)),
+				Accounts: new(quota.Accounts),
+				MaxDelay: transport.NoDelay,
+			}
+			if file.Len() > 0 {
+				require.NoError(t, s.Accounts.Restore(&file, time.Now()))
+			}
+			return s
+		}
+		end := func(s *transport.Shaper) {
+			file.Reset()
+			require.NoError(t, s.Accounts.Save(&file, time.Now(), quota.SaveOptions{}))
+			require.NotContains(t, file.String(), "secret-token")
+		}
+
+		s := run()
+		pass(t, s, as("secret-token"))
+		end(s)
+		time.Sleep(time.Minute)
+		s = run()
+		refusal(t, s, as("secret-token"))
+		pass(t, s, as("another"))
+		end(s)
+		time.Sleep(time.Minute)
+		s = run()
+		pass(t, s, as("secret-token"))
+		refusal(t, s, as("another"))
+	})
+}
