@@ -86,6 +86,17 @@ func TestSavedWhileOut(t *testing.T) {
 	assert.Equal(t, int64(2), d.o.find(accountID{policy: "api"}).inflight, "saving changes nothing")
 }
 
+// Concurrent requests end with the process that made them.
+func TestSavedWhileHeld(t *testing.T) {
+	d := newDesk(t)
+	c := Claim{Policy: "c", Units: 1}
+	d.exchange(0, "", Report{Figures: figure("c", 3, mins), Terms: []Terms{{Policy: Policy{Name: "c", Quota: 5, Unit: UnitConcurrentRequests}}}})
+	d.exchange(0, "", Report{Figures: figure("c", 3, mins)})
+	d.send(0, "", c)
+	r := restored(t, d.saved(sec, SaveOptions{}), d.at(sec))
+	assert.Equal(t, 3, r.more(d.at(sec).Sub(r.o.start), "", c))
+}
+
 // A clock that went backwards counts as no age at all, and one that jumped
 // ahead as much: nothing overflows.
 func TestRestoreWithAnotherClock(t *testing.T) {
