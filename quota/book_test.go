@@ -141,6 +141,29 @@ func TestNothingIsLeftInFlight(t *testing.T) {
 	assert.Zero(t, a.inflight)
 }
 
+// A request that was charged to a partition, and is over, tells nothing of those
+// that are still out, nor of those of another scope.
+func TestKinThatIsOver(t *testing.T) {
+	d := newDesk(t)
+	spare := func(key string) int64 {
+		return d.o.find(accountID{policy: "api", owner: key, keyed: true}).spare()
+	}
+	one, two, three := d.send(0, "", keyed("api", "alice")), d.send(0, ""), d.send(0, "")
+	d.settle(ms, one, Report{Figures: keyedFigure("api", "alice", 9, mins)})
+	d.settle(2*ms, two, Report{Figures: keyedFigure("api", "bob", 9, mins)})
+	assert.Equal(t, int64(8), spare("bob"), "the third may be his")
+	d.settle(3*ms, three, Report{Figures: keyedFigure("api", "alice", 8, mins)})
+	assert.Equal(t, int64(9), spare("bob"), "it was not")
+
+	four, five := d.send(4*ms, "another"), d.send(4*ms, "another")
+	d.settle(5*ms, four, Report{Figures: keyedFigure("api", "carol", 9, mins)})
+	assert.Equal(t, int64(8), spare("carol"))
+	d.settle(5*ms, five, Report{})
+	require.Len(t, d.o.aparts, 1)
+	assert.Empty(t, d.o.aparts[0].young)
+	assert.Empty(t, d.o.aparts[0].kin)
+}
+
 // Who goes first of two that are not in use.
 func TestWhoIsIdle(t *testing.T) {
 	for _, tt := range []struct {

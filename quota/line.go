@@ -45,6 +45,7 @@ type line struct {
 	woken   *waiter     // has been told to look and has not come yet
 	timer   *time.Timer // nil until it is needed
 	armed   time.Time   // when it rings; zero: it does not
+	patient time.Time   // until then, at least, it is in vain for none of them to wait
 }
 
 func newLine(g gate) *line {
@@ -71,6 +72,9 @@ func enter(g gate, w *waiter) bool {
 		a.book.origin.lines[l] = struct{}{}
 	}
 	*at = l
+	if l.len() == 0 || w.latest.Before(l.patient) {
+		l.patient = w.latest
+	}
 	w.line = l
 	l.queued += l.places(w)
 	heap.Push(&l.waiters, w)
@@ -236,11 +240,20 @@ func (l *line) arm(at time.Time) {
 	l.armed = at
 }
 
-// inVain appends those who cannot wait until the given instant, to be woken.
+// inVain appends those who cannot wait until the given instant, to be woken. It
+// looks at none where all of them can: every answer that says when to come back
+// asks all lines.
 func (l *line) inVain(until time.Time, woken []*waiter) []*waiter {
+	if !until.After(l.patient) {
+		return woken
+	}
+	l.patient = until
 	for _, w := range l.waiters.ws {
 		if until.After(w.latest) {
 			woken = append(woken, w)
+			if w.latest.Before(l.patient) {
+				l.patient = w.latest
+			}
 		}
 	}
 	return woken

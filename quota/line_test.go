@@ -2,6 +2,7 @@ package quota
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"testing"
 	"testing/synctest"
@@ -214,4 +215,38 @@ func TestLongLine(t *testing.T) {
 		}
 		c.noTrace()
 	})
+}
+
+// Those who cannot wait for the end of a pause are found, whenever they came,
+// and whoever has left meanwhile.
+func TestInVain(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		now := time.Now()
+		g := &new(Accounts).Origin("").root
+		var in []*waiter
+		for range 50 {
+			switch {
+			case r.IntN(3) > 0 || len(in) == 0:
+				w := &waiter{ready: make(chan struct{}, 1), ticket: serial.Add(1), latest: now.Add(time.Duration(r.IntN(100)) * sec)}
+				require.True(t, enter(g, w))
+				in = append(in, w)
+			default:
+				i := r.IntN(len(in))
+				leave(in[i], now)
+				in = slices.Delete(in, i, i+1)
+			}
+			if len(in) == 0 {
+				continue
+			}
+			until := now.Add(time.Duration(r.IntN(120)) * sec)
+			var want []*waiter
+			for _, w := range in {
+				if until.After(w.latest) {
+					want = append(want, w)
+				}
+			}
+			assert.ElementsMatch(t, want, g.line.inVain(until, nil), "seed %d", seed)
+		}
+	}
 }

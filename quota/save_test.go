@@ -86,6 +86,32 @@ func TestSavedWhileOut(t *testing.T) {
 	assert.Equal(t, int64(2), d.o.find(accountID{policy: "api"}).inflight, "saving changes nothing")
 }
 
+// Concurrent requests end with the process that made them.
+func TestSavedWhileHeld(t *testing.T) {
+	d := newDesk(t)
+	c := Claim{Policy: "c", Units: 1}
+	d.exchange(0, "", Report{Figures: figure("c", 3, mins), Terms: []Terms{{Policy: Policy{Name: "c", Quota: 5, Unit: UnitConcurrentRequests}}}})
+	d.exchange(0, "", Report{Figures: figure("c", 3, mins)})
+	d.send(0, "", c)
+	r := restored(t, d.saved(sec, SaveOptions{}), d.at(sec))
+	assert.Equal(t, 3, r.more(d.at(sec).Sub(r.o.start), "", c))
+}
+
+// What was restored goes on through answers that only lower it.
+func TestRestoredIsLowered(t *testing.T) {
+	for _, w := range []time.Duration{None, mins} {
+		d := newDesk(t)
+		d.exchange(0, "", Report{Figures: figure("api", 3, w)})
+		r := restored(t, d.saved(0, SaveOptions{}), d.at(0))
+		since := d.at(0).Sub(r.o.start)
+		one, two := r.send(since, "", api(1)), r.send(since, "", api(1))
+		r.settle(since+10*ms, one, Report{})
+		r.settle(since+20*ms, two, Report{Figures: figure("api", 0, w)})
+		assert.Equal(t, "figure", r.o.find(accountID{policy: "api"}).basis.String())
+		r.refused(since+30*ms, "", api(1))
+	}
+}
+
 // A clock that went backwards counts as no age at all, and one that jumped
 // ahead as much: nothing overflows.
 func TestRestoreWithAnotherClock(t *testing.T) {
@@ -95,7 +121,7 @@ func TestRestoreWithAnotherClock(t *testing.T) {
 	for _, tt := range []struct {
 		later, wait time.Duration
 	}{
-		{-1000 * time.Hour, 10 * sec}, {-ms, 10 * sec}, {0, 10 * sec}, {4 * sec, 6 * sec}, {time.Hour, 0}, {1 << 62, 0},
+		{-1000 * time.Hour, 10 * sec}, {-ms, 10 * sec}, {0, 10 * sec}, {4 * sec, 6 * sec}, {time.Hour, 0}, {1 << 62, 0}, {1<<63 - 1, 0},
 	} {
 		now := d.at(tt.later)
 		r := restored(t, text, now)

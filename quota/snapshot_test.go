@@ -116,6 +116,9 @@ func TestSnapshotIsBounded(t *testing.T) {
 	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(n) {
 		now := time.Duration(i) * sec
 		d.exchange(now, "", Report{Figures: keyedFigure("api", fmt.Sprintf("%04d", i), 5, 100*time.Hour)})
+		few := d.snapshot(now, SnapshotOptions{MaxAccounts: 10})
+		require.Len(t, few.Accounts, min(len(d.o.roster), 10))
+		require.Equal(t, len(d.o.roster), len(few.Accounts)+few.Omitted)
 	}
 	at := n * sec
 	d.exchange(at, "", Report{})
