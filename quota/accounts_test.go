@@ -204,33 +204,6 @@ func TestJitterIsAskedWithNoLockHeld(t *testing.T) {
 	assert.Equal(t, 1125*ms, r.RetryAfter)
 }
 
-// The source of jitter is asked once for each refusal, with no lock held, and
-// for nothing else.
-func TestJitterIsAskedWithNoLockHeld(t *testing.T) {
-	var a Accounts
-	n := 0
-	a.Jitter = func() float64 {
-		n++
-		a.Origin("https://api.example").Policies()
-		_, quiet := a.Origin("https://api.example").quiet()
-		assert.False(t, quiet, "it is out")
-		return 0.5
-	}
-	o := a.Origin("https://api.example")
-	var l Lease
-	now := time.Now()
-	require.NoError(t, o.Admit(t.Context(), now, &Ask{}, &l))
-	o.Settle(now, &l, &Report{})
-	assert.Zero(t, n, "served")
-	l = Lease{}
-	require.NoError(t, o.Admit(t.Context(), now, &Ask{}, &l))
-	o.Settle(now, &l, &Report{Refused: true})
-	assert.Equal(t, 1, n)
-	r, _ := o.Check(t.Context(), now, &Ask{})
-	require.NotNil(t, r)
-	assert.Equal(t, 1125*ms, r.RetryAfter)
-}
-
 // Jitter is in [0, 1).
 func TestRandomIsJitter(t *testing.T) {
 	var a Accounts

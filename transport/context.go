@@ -7,7 +7,7 @@ type options struct {
 	noDelay  bool
 	bypass   bool
 	priority int
-	trace    *Trace
+	traces   []*Trace // innermost last
 }
 
 type optionsKey struct{}
@@ -46,7 +46,11 @@ func WithPriority(ctx context.Context, priority int) context.Context {
 }
 
 // WithTrace returns a context whose requests are reported to t, too, after
-// they are to the Shaper's own Trace. It replaces the Trace that ctx has.
+// they are to the Shaper's own Trace and to those that ctx has already. A nil
+// t changes nothing.
 func WithTrace(ctx context.Context, t *Trace) context.Context {
-	return with(ctx, func(o *options) { o.trace = t })
+	if t == nil {
+		return ctx
+	}
+	return with(ctx, func(o *options) { o.traces = append(o.traces[:len(o.traces):len(o.traces)], t) })
 }

@@ -72,11 +72,17 @@ func TestOptionsAddUp(t *testing.T) {
 		refusal(t, s, getItems(ctx))
 		assert.Equal(t, []int{1, 1}, []int{own, whole})
 
-		// The last Trace of a context is the one.
+		// So do Traces; nil is none.
 		refusal(t, s, getItems(transport.WithTrace(ctx, nil)))
-		assert.Equal(t, []int{1, 2}, []int{own, whole})
+		assert.Equal(t, []int{2, 2}, []int{own, whole})
+		inner := 0
+		more := transport.WithTrace(ctx, &transport.Trace{Rejected: func(transport.RejectedInfo) { inner++ }})
+		refusal(t, s, getItems(more))
+		assert.Equal(t, []int{1, 3, 3}, []int{inner, own, whole})
+		refusal(t, s, getItems(ctx))
+		assert.Equal(t, []int{1, 4, 4}, []int{inner, own, whole}, "the outer context is as it was")
 		assert.Equal(t, 60*time.Second+guard(0), delay(t, s, getItems(base)))
-		assert.Equal(t, []int{1, 2}, []int{own, whole})
+		assert.Equal(t, []int{1, 4, 4}, []int{inner, own, whole})
 	})
 }
 

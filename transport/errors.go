@@ -65,7 +65,11 @@ func (e *RejectedError) Error() string {
 		s += fmt.Sprintf(", policy %q", e.Policy)
 	}
 	if e.RetryAfter > 0 {
-		s += ", retry after " + e.RetryAfter.String()
+		wait := e.RetryAfter
+		if wait > time.Second {
+			wait = wait.Round(time.Millisecond)
+		}
+		s += ", retry after " + wait.String()
 	}
 	return s
 }

@@ -28,8 +28,11 @@ func (x *exchange) learn() {
 	if x.lease.Held() {
 		hold(x.resp, &x.lease)
 	}
-	if ts := x.traces(); ts.any() {
+	ts := x.traces()
+	if len(got.Ignored) > 0 && ts.any((*Trace).wantsIgnored) {
 		x.traceIgnored(ts, &got)
+	}
+	if ts.any((*Trace).wantsLearned) {
 		x.traceLearned(ts, &got)
 	}
 }

@@ -26,7 +26,7 @@ func (x *exchange) route() {
 	if s.Limits != nil {
 		x.ask.Limiter = s.Limits(x.req)
 	}
-	if ts := x.traces(); ts.any() {
+	if ts := x.traces(); ts.any((*Trace).wantsHeld) {
 		x.ask.Held = x.traceHeld(ts)
 	}
 	x.ask.Again = x.again

@@ -241,10 +241,10 @@ func (x *exchange) forget() {
 	x.claims, x.figures, x.terms, x.said = x.claims[:0], x.figures[:0], x.terms[:0], x.said[:0]
 	x.like, x.alike, x.memory = likeness{}, false, memory{}
 	x.req, x.resp, x.directory, x.origin = nil, nil, nil, nil
-	x.options.trace, x.ask.Held, x.ask.Limiter, x.sent = nil, nil, nil, false
+	x.options.traces, x.ask.Held, x.ask.Limiter, x.sent = nil, nil, nil, false
 }
 
-func (x *exchange) traces() traces { return traces{x.s.Trace, x.options.trace} }
+func (x *exchange) traces() traces { return traces{x.s.Trace, x.options.traces} }
 
 // forced reports whether the request goes whatever stands in its way.
 func (x *exchange) forced() bool { return x.s.Mode == Observe || x.options.bypass }
@@ -261,7 +261,7 @@ func (x *exchange) admit() error {
 	if err != nil {
 		return x.reject(err)
 	}
-	if ts := x.traces(); ts.any() {
+	if ts := x.traces(); ts.any((*Trace).wantsAdmitted) {
 		x.traceAdmitted(ts)
 	}
 	return nil
@@ -272,7 +272,7 @@ func (x *exchange) reject(err error) error {
 	if refusal, ok := err.(*quota.Refusal); ok {
 		err = rejected(refusal)
 	}
-	if ts := x.traces(); ts.any() {
+	if ts := x.traces(); ts.any((*Trace).wantsRejected) {
 		x.traceRejected(ts, err)
 	}
 	return err

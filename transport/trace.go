@@ -2,6 +2,7 @@ package transport
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/headway-go/headway/parse"
@@ -101,17 +102,30 @@ type MispredictedInfo struct {
 	Actual    partition.Key
 }
 
-// traces are the hooks that a request is reported to: the Shaper's and its
-// own. Either may be nil.
-type traces [2]*Trace
+// traces are the hooks that a request is reported to: the Shaper's, which may
+// be nil, and its own.
+type traces struct {
+	shaper *Trace
+	own    []*Trace
+}
 
-func (ts traces) any() bool { return ts[0] != nil || ts[1] != nil }
+// any reports whether there is a Trace that wants something.
+func (ts traces) any(wants func(*Trace) bool) bool {
+	return ts.shaper != nil && wants(ts.shaper) || slices.ContainsFunc(ts.own, wants)
+}
 
 // each calls f for every Trace there is.
 func (ts traces) each(f func(*Trace)) {
-	for _, t := range ts {
-		if t != nil {
-			f(t)
-		}
+	if ts.shaper != nil {
+		f(ts.shaper)
+	}
+	for _, t := range ts.own {
+		f(t)
 	}
 }
+
+func (t *Trace) wantsHeld() bool     { return t.Held != nil }
+func (t *Trace) wantsAdmitted() bool { return t.Admitted != nil }
+func (t *Trace) wantsRejected() bool { return t.Rejected != nil }
+func (t *Trace) wantsLearned() bool  { return t.Learned != nil }
+func (t *Trace) wantsIgnored() bool  { return t.Ignored != nil }
