@@ -1,7 +1,9 @@
 package transport
 
 import (
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -39,8 +41,7 @@ func (ds *directories) of(accounts *quota.Accounts, raw rawOrigin) *directory {
 		ds.byName = make(map[string]*directory)
 	}
 	if d = ds.byName[name]; d == nil {
-		d = &directory{name: name, accounts: accounts}
-		d.origin.Store(accounts.Origin(name))
+		d = newDirectory(accounts, name)
 		forgetOne(ds.byName, maxDirectories)
 		ds.byName[name] = d
 	}
@@ -62,6 +63,14 @@ type directory struct {
 	mu     sync.RWMutex // guards following
 	scopes map[string]*kinds
 	all    int // kinds of all scopes
+}
+
+// newDirectory knows what was saved with the accounts.
+func newDirectory(accounts *quota.Accounts, name string) *directory {
+	d := &directory{name: name, accounts: accounts}
+	d.origin.Store(accounts.Origin(name))
+	d.restore()
+	return d
 }
 
 // books are the origin's accounts, opened again if they were dropped.
@@ -112,6 +121,33 @@ func (d *directory) declare(decls []parse.Declaration) {
 		}
 	}
 	d.declared.Store(&all)
+	d.attach(all)
+}
+
+// attached is the name under which declarations go with the accounts when these
+// are saved: as the field that says them.
+const attached = "RateLimit-Partition"
+
+// attach has declarations saved with the accounts of the origin, but for those
+// that are understood by nobody.
+func (d *directory) attach(all []*parse.Declaration) {
+	var lines []string
+	for _, decl := range all {
+		if line, err := parse.FormatDeclarations([]parse.Declaration{*decl}); err == nil {
+			lines = append(lines, line)
+		}
+	}
+	d.books().Attach(attached, []byte(strings.Join(lines, ", ")))
+}
+
+// restore takes over the declarations that were saved with the accounts.
+func (d *directory) restore() {
+	saved := d.books().Attached(attached)
+	if len(saved) == 0 {
+		return
+	}
+	decls, _ := parse.Declarations(http.Header{"Ratelimit-Partition": {string(saved)}}, parse.Caps{FieldBytes: -1})
+	d.declare(decls)
 }
 
 // declares reports whether all of these declarations are in force.

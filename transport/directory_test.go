@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/headway-go/headway/parse"
+	"github.com/headway-go/headway/quota"
 )
 
 // says is a finding that names policies, all of them if whole.
@@ -115,7 +116,7 @@ func TestDirectoryIsBounded(t *testing.T) {
 		assert.Len(t, failed, maxDeclarations)
 	})
 	t.Run("declarations", func(t *testing.T) {
-		var d directory
+		d := newDirectory(new(quota.Accounts), "https://api.example")
 		for i := range 500 {
 			d.declare([]parse.Declaration{{Policy: fmt.Sprint(i)}, {Policy: "same"}})
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/headway-go/headway/partition"
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 )
@@ -53,5 +54,27 @@ func TestAccountsBetweenRuns(t *testing.T) {
 		s = run()
 		pass(t, s, as("secret-token"))
 		refusal(t, s, as("another"))
+	})
+}
+
+// How a server partitions its quotas is known in the next run, too, so that the
+// key of its first request is.
+func TestDeclarationsBetweenRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		as := func(user string) *http.Request { return getItems(partition.WithUserID(t.Context(), user)) }
+		var file bytes.Buffer
+		s := &transport.Shaper{
+			Base: newServer(says(200, "RateLimit", `"api";a=0;w=90;pk=:YWxpY2U=:`,
+				"RateLimit-Partition", `"api";user_id, "odd";x=1.5, "odd";y`)),
+			Accounts: new(quota.Accounts),
+		}
+		pass(t, s, as("alice"))
+		require.NoError(t, s.Accounts.Save(&file, time.Now(), quota.SaveOptions{}))
+		require.NotContains(t, file.String(), "alice")
+
+		s = &transport.Shaper{Base: newServer(says(200)), Accounts: new(quota.Accounts), MaxDelay: transport.NoDelay}
+		require.NoError(t, s.Accounts.Restore(&file, time.Now()))
+		refusal(t, s, as("alice"))
+		pass(t, s, as("bob"))
 	})
 }
