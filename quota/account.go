@@ -80,8 +80,12 @@ type account struct {
 	unit     unit
 	basis    basis
 	probing  bool  // a probe is out
+	plain    bool  // the strategy is Plain
+	ramp     uint8 // how many may be in flight of what nothing is known of, after a refusal; 0: any number
 	refusals uint8 // in a row
 	tries    uint8 // probes in a row without news
+	pulse    pulse // of its renewal
+	share    share // of it that is ours
 
 	held   int64         // concurrent requests that are not over
 	quota  int64         // q of the policy; None: not known
@@ -93,10 +97,11 @@ type account struct {
 	received instant // arrival of the last figure that changed anything: only what departed later raises
 	asked    instant // departure of the last probe
 
-	due   instant       // the end, before the guard, of the window that is in force
-	trip  time.Duration // of the request that due comes from
-	rtt   time.Duration // of the last answer that had a figure
-	least time.Duration // the shortest rtt of late
+	due    instant       // the end, before the guard, of the window that is in force
+	trip   time.Duration // of the request that due comes from
+	rtt    time.Duration // of the last answer that had a figure
+	least  time.Duration // the shortest rtt of late
+	jitter time.Duration // how much longer than least it takes in the mean
 }
 
 // spare is what may still be spent on the present basis.
@@ -117,7 +122,7 @@ func (a *account) ready(t instant, n int64) (again instant, why Reason) {
 	case a.unit == countsConcurrent:
 		return a.readyConcurrent(t, n), ReasonExhausted
 	}
-	return plain.next(a, t, n), ReasonExhausted
+	return a.next(t, n), ReasonExhausted
 }
 
 // paused is when n units may be taken that a word of the server holds back, or
@@ -125,7 +130,7 @@ func (a *account) ready(t instant, n int64) (again instant, why Reason) {
 func (a *account) paused(n int64) (again instant, why Reason) {
 	until, dry := max(a.hold, a.backoff), a.dry(n)
 	switch {
-	case dry > until && !plain.sameWindow(dry, until):
+	case dry > until && !sameWindow(dry, until):
 		return dry, ReasonExhausted
 	case a.hold >= a.backoff:
 		return max(until, dry), ReasonRetryAfter
@@ -144,7 +149,16 @@ func (a *account) dry(n int64) instant {
 // hopeful reports whether an event may let somebody go before the next look:
 // the answer to the one that asks after a window, or the end of a request.
 func (a *account) hopeful(t instant) bool {
-	return t >= a.hold && t >= a.backoff && (a.unit == countsConcurrent || a.basis == presumed)
+	if t < a.hold || t < a.backoff {
+		return false
+	}
+	switch a.basis {
+	case open, presumed:
+		return true
+	case figured:
+		return a.unit == countsConcurrent || a.inflight > 0 && a.spare() > 0 // it is only a matter of our part
+	}
+	return a.unit == countsConcurrent
 }
 
 // readyConcurrent bounds our own requests in flight: by the policy's quota,
@@ -171,9 +185,13 @@ func (a *account) take(t instant, n int64) uint32 {
 		a.held = plus(a.held, n)
 	}
 	if a.basis == counted && a.end == never && a.window > 0 {
-		a.end = t.add(a.window)
+		a.due = t.add(a.window)
+		a.end = a.due
 	}
-	if a.basis == presumed && !a.probing || a.basis != open && n > a.spare() {
+	switch {
+	case a.basis == open:
+		a.asked = t
+	case a.basis == presumed && !a.probing || n > a.spare():
 		a.asked, a.probing = t, true
 		a.tries = min(a.tries+1, 63)
 	}
@@ -197,11 +215,14 @@ func (a *account) unfly(n int64, epoch uint32) bool {
 // answer settles a take that was answered with a figure, which learn takes
 // over next. Where it cannot, because answers without a figure overlap, the
 // figure in force is not aware of a request that departed after it arrived.
-func (a *account) answer(sent instant, n int64, epoch uint32) {
+func (a *account) answer(sent instant, n int64, epoch uint32, refused bool) {
 	if !a.unfly(n, epoch) {
 		return
 	}
 	a.probing = false
+	if !refused {
+		a.share.served += n
+	}
 	if sent >= a.adopted && a.unit != countsConcurrent {
 		a.ledger = max(a.ledger-n, 0)
 		if sent < a.silent {
@@ -226,9 +247,22 @@ func (a *account) spend(t instant, n int64, epoch uint32) {
 	}
 	a.probing = false
 	if a.unit != countsConcurrent {
+		a.share.served += n
 		a.available = max(a.available-n, 0)
 		a.ledger = max(a.ledger-n, 0)
 		a.silent = t
+	}
+}
+
+// timed takes over how long an answer without a figure was on its way. If it is
+// the one that opened a window of our own count, the guard is now known.
+func (a *account) timed(t, sent instant) {
+	if a.plain {
+		return
+	}
+	a.travelled(time.Duration(t - sent))
+	if a.basis == counted && a.end != never && sent.add(a.window) == a.due {
+		a.end = a.endOf(a.due, a.rtt)
 	}
 }
 
@@ -255,6 +289,9 @@ func (a *account) news(sent instant) {
 		return
 	}
 	a.basis = open
+	if !a.plain {
+		a.ramp = 2
+	}
 }
 
 // unending reports whether a figure without a window is in force: it stands
@@ -276,7 +313,7 @@ func (a *account) recount() {
 
 // roll closes the window if it is over at t.
 func (a *account) roll(t instant) {
-	if a.straggle > 0 && t >= a.closed.add(plain.grace(a.rtt)) {
+	if a.straggle > 0 && t >= a.closed.add(grace(a.rtt)) {
 		a.straggle = 0
 	}
 	if t < a.end || a.basis == open || a.basis == presumed {
@@ -287,7 +324,7 @@ func (a *account) roll(t instant) {
 		a.available, a.end = a.quota, never
 		return
 	}
-	left := plain.presume(a)
+	left := a.presume()
 	a.newEpoch(t)
 	a.basis, a.available, a.end = presumed, left, never
 }
@@ -295,10 +332,15 @@ func (a *account) roll(t instant) {
 // newEpoch begins a window: what was let go in the last one no longer counts,
 // but for a moment in which it may still arrive.
 func (a *account) newEpoch(t instant) {
+	a.share.close(a)
 	a.closed = min(a.end, t)
 	a.straggle, a.inflight = a.inflight, 0
 	a.probing, a.tries = false, 0
-	a.least += a.least / 16 // paths change
+	if a.plain {
+		a.least += a.least / 16 // paths change
+	} else {
+		a.least += (a.rtt - a.least) / 64
+	}
 	a.epoch++
 }
 
@@ -343,7 +385,8 @@ func (a *account) count(sent instant, spent int64) {
 	}
 	a.basis, a.available, a.end = counted, max(a.quota-spent, 0), never
 	if spent > 0 || a.inflight > 0 {
-		a.end = sent.add(a.window)
+		a.due = sent.add(a.window)
+		a.end = a.due
 	}
 }
 
@@ -366,7 +409,7 @@ func (a *account) renew(t, sent instant, w time.Duration) {
 // Cause before effect: a figure raises what is available only if its request
 // departed after the figure in force had arrived; figures of overlapping
 // requests only lower it.
-func (a *account) learn(t, sent instant, f Figure) {
+func (a *account) learn(t, sent instant, f Figure, refused bool) {
 	a.roll(t)
 	a.used = t
 	avail := min(f.Available, most)
@@ -374,15 +417,18 @@ func (a *account) learn(t, sent instant, f Figure) {
 		avail = min(avail, a.quota)
 	}
 	if a.unit == countsConcurrent {
-		a.learnConcurrent(t, sent, avail, plain.due(sent, avail, f.Window))
+		a.learnConcurrent(t, sent, avail, a.dueAt(sent, avail, f.Window))
 		return
 	}
 	a.travelled(time.Duration(t - sent))
-	due, trip := plain.due(sent, avail, f.Window), a.rtt
-	if f.Window == 0 {
+	if f.Window == 0 && (avail == 0 || avail < a.quota) {
+		a.floors()
+	}
+	due, trip := a.dueAt(sent, avail, f.Window), a.rtt
+	if f.Window == 0 && (a.plain || a.window == 0) {
 		trip = 0 // that is no end to be careful of
 	}
-	end := plain.end(a, due, trip)
+	end := a.endOf(due, trip)
 
 	switch {
 	case a.basis == open || a.basis == counted:
@@ -392,24 +438,39 @@ func (a *account) learn(t, sent instant, f Figure) {
 	case a.basis == presumed:
 		a.adopt(t, sent, avail, due, trip)
 	case sent >= a.received && sent >= a.silent:
-		if plain.sameWindow(a.end, end) && a.end < end {
+		if sameWindow(a.end, end) && a.end < end {
 			due, trip = a.due, a.trip
 		}
 		a.adopt(t, sent, avail, due, trip)
-	case end < a.end && sent < a.sent && !plain.sameWindow(a.end, end):
+	case end < a.end && sent < a.sent && !sameWindow(a.end, end):
 		// It speaks of an earlier window than the figure in force.
 	case avail < a.available:
 		a.available, a.sent, a.received = avail, max(sent, a.sent), t
-		if plain.sameWindow(a.end, end) == (end < a.end) {
+		if sameWindow(a.end, end) == (end < a.end) {
 			a.due, a.trip = due, trip
 		}
-	case plain.sameWindow(a.end, end) && end < a.end:
+	case sameWindow(a.end, end) && end < a.end:
 		a.due, a.trip = due, trip
 	}
 	if a.basis == figured {
-		a.end = plain.end(a, a.due, a.trip)
+		a.share.see(a, refused)
+		if avail == 0 {
+			a.pulse.see(a, sent, f.Window, refused)
+		}
+		a.end = a.endOf(a.due, a.trip)
 	}
 	a.roll(t)
+}
+
+// floors notes that the server rounds windows down: the one in force, too.
+func (a *account) floors() {
+	if a.book.floors || a.plain {
+		return
+	}
+	a.book.floors = true
+	if a.basis == figured {
+		a.due, a.end = a.due.add(time.Second), a.end.add(time.Second)
+	}
 }
 
 // travelled keeps how long an exchange took.
@@ -418,6 +479,7 @@ func (a *account) travelled(rtt time.Duration) {
 	if rtt > 0 && (a.least == 0 || rtt < a.least) {
 		a.least = rtt
 	}
+	a.jitter += (rtt - a.least - a.jitter) / 8
 }
 
 // adopt puts a figure in force.
@@ -492,7 +554,7 @@ func (a *account) over(t instant) bool {
 // carefree reports whether the account stands in nobody's way, and has nothing
 // to learn from those who pass.
 func (a *account) carefree(t instant) bool {
-	return a.basis == open && t >= a.hold && t >= a.backoff && a.line == nil
+	return a.basis == open && a.ramp == 0 && t >= a.hold && t >= a.backoff && a.line == nil
 }
 
 // busy reports whether something of it is out or in line.

@@ -29,9 +29,10 @@ type flight struct {
 	epoch uint32
 }
 
-func newLedger() *ledger {
+func newLedger(how Strategy) *ledger {
 	l := &ledger{out: make(map[string]flight)}
-	l.open(&book{bookID: bookID{policy: "api"}}, "")
+	o := &Origin{accounts: &Accounts{Strategy: how}}
+	l.open(&book{bookID: bookID{policy: "api"}, origin: o}, "")
 	return l
 }
 
@@ -67,9 +68,9 @@ func (l *ledger) land(name string) flight {
 func says(name string, avail int64, w time.Duration) event {
 	return func(l *ledger, t instant) {
 		f := l.land(name)
-		l.answer(f.sent, f.units, f.epoch)
+		l.answer(f.sent, f.units, f.epoch, false)
 		l.served(f.sent)
-		l.learn(t, f.sent, Figure{Available: avail, Window: w})
+		l.learn(t, f.sent, Figure{Available: avail, Window: w}, false)
 	}
 }
 
@@ -78,8 +79,8 @@ func says(name string, avail int64, w time.Duration) event {
 func refuses(name string, avail int64, w time.Duration) event {
 	return func(l *ledger, t instant) {
 		f := l.land(name)
-		l.answer(f.sent, f.units, f.epoch)
-		l.learn(t, f.sent, Figure{Available: avail, Window: w})
+		l.answer(f.sent, f.units, f.epoch, true)
+		l.learn(t, f.sent, Figure{Available: avail, Window: w}, true)
 		l.backOff(t, f.sent, 0)
 	}
 }
@@ -159,9 +160,9 @@ func room(a account, t instant) (n int, wait time.Duration) {
 	return n, 0
 }
 
-func play(t *testing.T, rows []row) {
+func play(t *testing.T, how Strategy, rows []row) {
 	t.Helper()
-	l := newLedger()
+	l := newLedger(how)
 	for i, r := range rows {
 		r.do(l, instant(r.now))
 		n, wait := room(l.account, instant(r.now))
@@ -592,7 +593,7 @@ func TestAccount(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { play(t, tt.rows) })
+		t.Run(tt.name, func(t *testing.T) { play(t, Plain, tt.rows) })
 	}
 }
 
@@ -619,7 +620,7 @@ func TestOneLookPerProbeInterval(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLedger()
+			l := newLedger(Plain)
 			tt.begin(l, 0)
 			gone := 0
 			for now := instant(time.Hour); now < instant(3*time.Hour); now += instant(sec) {
@@ -639,7 +640,7 @@ func TestOneLookPerProbeInterval(t *testing.T) {
 // A claim of more units than are left waits, and goes after the window,
 // whatever it costs.
 func TestLargeClaims(t *testing.T) {
-	l := newLedger()
+	l := newLedger(Plain)
 	sendN("a", 1)(l, 0)
 	says("a", 10, 10*sec)(l, instant(40*ms))
 	again, why := l.ready(instant(sec), 11)
@@ -650,7 +651,7 @@ func TestLargeClaims(t *testing.T) {
 	again, _ = l.ready(instant(11*sec), 1_000_000)
 	assert.Equal(t, instant(11*sec), again, "after the window one request asks, whatever it costs")
 
-	c := newLedger()
+	c := newLedger(Plain)
 	counts(5, 10*sec)(c, 0)
 	again, _ = c.ready(0, 8)
 	assert.Equal(t, instant(0), again, "a window of our own count always has room for one")
@@ -722,7 +723,7 @@ func forEveryOrder(n int, f func(order []int)) {
 }
 
 func checkOrder(t *testing.T, order []int, n int, known bool, silent map[int]bool) {
-	l := newLedger()
+	l := newLedger(Plain)
 	remaining := int64(100)
 	if known {
 		send("first")(l, 0)
@@ -765,7 +766,7 @@ func checkOrder(t *testing.T, order []int, n int, known bool, silent map[int]boo
 // bounded by the quota, and a figure is on top of what we hold.
 func TestConcurrentRequests(t *testing.T) {
 	conc := func(q int64) *ledger {
-		l := newLedger()
+		l := newLedger(Plain)
 		l.terms(Policy{Quota: q, Unit: UnitConcurrentRequests})
 		return l
 	}
@@ -846,7 +847,7 @@ func TestConcurrentRequests(t *testing.T) {
 // A unit that nobody has registered (the draft, Section 11.3) is shown and
 // not enforced; only Retry-After and back-off are.
 func TestUnknownUnitNeverRefuses(t *testing.T) {
-	l := newLedger()
+	l := newLedger(Plain)
 	l.terms(Policy{Quota: 1, Unit: "furlongs", Window: sec})
 	l.count(0, 0)
 	send("a")(l, 0)
@@ -861,7 +862,7 @@ func TestUnknownUnitNeverRefuses(t *testing.T) {
 
 // Content bytes are counted by the units of the claim (the draft, Section 2.1.2).
 func TestContentBytes(t *testing.T) {
-	l := newLedger()
+	l := newLedger(Plain)
 	l.terms(Policy{Quota: 1_000, Unit: UnitContentBytes, Window: 10 * sec})
 	l.count(0, 0)
 	sendN("a", 700)(l, 0)
@@ -882,7 +883,7 @@ func TestHugeNumbers(t *testing.T) {
 		for _, q := range units {
 			for _, w := range windows {
 				for _, n := range units {
-					l := newLedger()
+					l := newLedger(Plain)
 					for i, t1 := range nows {
 						l.terms(Policy{Quota: q, Unit: unit, Window: w})
 						l.count(t1, n)
@@ -908,7 +909,7 @@ func TestHugeNumbers(t *testing.T) {
 
 // What is in flight of huge claims does not go round to make room.
 func TestHugeClaimsInFlight(t *testing.T) {
-	l := newLedger()
+	l := newLedger(Plain)
 	send("a")(l, 0)
 	sendN("b", math.MaxInt64)(l, 0)
 	sendN("c", math.MaxInt64)(l, 0)
@@ -919,7 +920,7 @@ func TestHugeClaimsInFlight(t *testing.T) {
 
 // idle accounts say nothing that is still in force.
 func TestIdle(t *testing.T) {
-	l := newLedger()
+	l := newLedger(Plain)
 	assert.True(t, l.idle(0))
 	send("a")(l, 0)
 	assert.False(t, l.idle(0), "a request is out")

@@ -53,6 +53,8 @@ type Accounts struct {
 	// time to come back: by so much the back-off is longer. It is called with
 	// no lock held, by several goroutines at once where several settle. Nil
 	// means random numbers; a seeded source makes what is timed reproducible.
+	Strategy Strategy // how quotas are spent; the zero value is Adaptive
+
 	Jitter func() float64
 
 	beyond atomic.Int64 // accounts that origins have beyond their share

@@ -7,6 +7,7 @@ import "strings"
 type book struct {
 	bookID
 	origin   *Origin
+	floors   bool                // the server rounds windows down
 	accounts map[string]*account // by owner; not those of the unnamed policy, which are the scopes'
 	most     int                 // accounts there have been at a time since the map was made
 	until    instant             // when nothing that was told of any of them is in force any more
@@ -107,6 +108,7 @@ func (o *Origin) scope(t instant, name string) *scope {
 // open makes an account of nothing known.
 func (a *account) open(b *book, owner string) {
 	a.book, a.owner, a.quota, a.end = b, owner, None, never
+	a.plain = b.origin.accounts.Strategy == Plain
 }
 
 // enrol puts an account into the roster.

@@ -261,7 +261,7 @@ func TestLawNeverFrozen(t *testing.T) {
 	units := []string{"", UnitContentBytes, UnitConcurrentRequests, "furlongs"}
 	for seed := range uint64(2_000) {
 		r := rand.New(rand.NewPCG(seed, 9))
-		l := newLedger()
+		l := newLedger(Plain)
 		now := instant(0)
 		for i := range 1 + r.IntN(12) {
 			now += instant(r.Int64N(int64(20 * sec)))

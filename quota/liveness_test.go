@@ -76,7 +76,7 @@ func live(t *testing.T, data []byte) []string {
 }
 
 func (p *scene) run(t *testing.T) {
-	p.accounts = &Accounts{Jitter: func() float64 { return 0.5 }, MaxAccounts: 3 + p.tape.pick(6)}
+	p.accounts = &Accounts{Jitter: func() float64 { return 0.5 }, MaxAccounts: 3 + p.tape.pick(6), Strategy: Strategy(p.tape.pick(4) / 3)}
 	p.origins = []*Origin{p.accounts.Origin("one"), p.accounts.Origin("two")}
 	p.conc, _ = NewConcurrency(ConcurrencyOptions{Permits: 1 + int64(p.tape.pick(3))})
 	p.rate = NewRate(rate.NewLimiter(rate.Limit(1+p.tape.pick(5)), 1+p.tape.pick(3)))
@@ -295,7 +295,7 @@ func (p *scene) report() (r Report) {
 		case what < 3:
 			r.Figures = append(r.Figures, Figure{
 				Policy: scenePolicies[i], Keyed: keyed, Key: key,
-				Available: []int64{0, 0, 1, 2, 10, None, 1 << 62}[tp.pick(7)],
+				Available: []int64{0, 0, 1, 2, 10, 40, 100, None, 1 << 62}[tp.pick(9)],
 				Window:    tp.one(-1, 0, sec, sec, 5*sec, 30*sec, time.Hour, 1<<62),
 			})
 		}
@@ -303,7 +303,7 @@ func (p *scene) report() (r Report) {
 			r.Terms = append(r.Terms, Terms{
 				Policy: Policy{
 					Name: scenePolicies[i], Keyed: keyed, Unit: units[tp.pick(5)],
-					Quota:  []int64{0, 1, 2, 10}[tp.pick(4)],
+					Quota:  []int64{0, 1, 2, 10, 100}[tp.pick(5)],
 					Window: tp.one(0, sec, 10*sec, time.Hour),
 				},
 				Key: key,

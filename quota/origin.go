@@ -87,6 +87,7 @@ type scope struct {
 	base  account // the account of no policy
 	out   int64   // requests that are out, to whatever accounts they are charged
 	apart *apart  // tells those apart, where there is a need to; nil while none is out
+	guess *guess  // what the server is taken to allow; nil: anything
 }
 
 // apart tells the requests of a scope apart that are out.
@@ -117,7 +118,7 @@ func (o *Origin) tellApartNoMore(s *scope) {
 	}
 	s.apart = nil
 	for _, y := range ap.young {
-		y.forget()
+		y.forgetEarly()
 	}
 	if len(o.aparts) < maxAparts {
 		clear(ap.young)

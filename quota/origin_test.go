@@ -152,7 +152,7 @@ func TestScopesAndOriginsAreApart(t *testing.T) {
 // nanosecond.
 func TestBooksBeginWithTheFirstInstant(t *testing.T) {
 	for _, begin := range []time.Time{time.Unix(0, 0), time.Unix(1<<33, 999), time.Now().Add(-time.Hour)} {
-		o := new(Accounts).Origin("https://api.example")
+		o := (&Accounts{Strategy: Plain}).Origin("https://api.example")
 		var l Lease
 		ask := Ask{Claims: []Claim{api(1)}, MaxDelay: NoDelay}
 		require.NoError(t, o.Admit(t.Context(), begin, &ask, &l))

@@ -13,46 +13,28 @@ const (
 	maxBackOff = time.Minute
 )
 
-// plain is the strategy: spend what the server said is left, wait for the end
-// of the effective window, send one probe, and spend again what its answer
-// says is left.
-//
-// With a, the available quota of the figure in force; f, units in flight; s,
-// the departure of the request whose answer opened the window; w, the
-// effective window; and g, the guard:
-//
-//	n units may depart while a - f >= n
-//	the window ends at s + w + g
-//	then one request departs, or what was left over; the others wait for its answer
-//
-// The end is counted from the departure, not from the arrival of the answer:
-// a later request takes about as long on its way as that one did, so it
-// arrives when the server's window is over. The guard covers that one trip
-// may be shorter than another: the first one has to dial.
-var plain pace
-
-// A pace says when an account may be charged. It reads the account and never
-// changes it.
-type pace struct{}
+// This file says when an account may be charged: what Strategy documents, but
+// for what is learned of a server's habits (share.go, pulse.go, guess.go).
 
 // next is the earliest instant at which n units may be charged: t, if now.
 // It is never later than ProbeInterval after the last request that asked.
-func (pace) next(a *account, t instant, n int64) instant {
-	if a.basis == open || a.spare() >= n {
+func (a *account) next(t instant, n int64) instant {
+	switch {
+	case a.basis == open:
+		if a.ramp > 0 && a.inflight >= int64(a.ramp) {
+			return max(t, a.asked.add(minBackOff)) // an answer comes before, as a rule
+		}
 		return t
-	}
-	switch a.basis {
-	case presumed:
-		// At least one request asks, whatever it costs and whatever was said.
-		if !a.probing {
-			return t
-		}
+	case a.spare() >= n && a.share.fair(a, n):
+		return t
+	case a.basis == presumed && a.pulse.steady() && a.tries < 32:
+		return max(t, a.asked.add(a.pulse.every(a)))
+	case a.basis == presumed && !a.probing:
+		return t // at least one request asks, whatever it costs and whatever was said
+	case a.basis == presumed:
 		return max(t, min(a.asked.add(patience(a.tries)), a.graceEnd(n)))
-	case counted:
-		// A window of our own count has room for one whatever it costs, too.
-		if a.end == never && a.window > 0 && a.inflight == 0 {
-			return t
-		}
+	case a.basis == counted && a.end == never && a.window > 0 && a.inflight == 0:
+		return t // a window of our own count has room for one whatever it costs, too
 	}
 	last := max(a.received, a.asked, a.closed)
 	end := a.end
@@ -69,48 +51,55 @@ func (a *account) graceEnd(n int64) instant {
 	if a.straggle == 0 || a.available-a.inflight < n {
 		return never
 	}
-	return a.closed.add(plain.grace(a.rtt))
+	return a.closed.add(grace(a.rtt))
 }
 
 // presume is how many units may go after the window, before anything is
 // heard: what the last figure left over. One request may go in any case.
-func (pace) presume(a *account) int64 {
+func (a *account) presume() int64 {
 	return max(a.available-a.inflight, 0)
 }
 
-// due is when a window is over that was w long in an answer to a request that
-// departed at sent. A window of 0 with nothing left is the last second of a
-// server that rounds down: over within a second.
-func (pace) due(sent instant, avail int64, w time.Duration) instant {
+// dueAt is when a window is over that was w long in an answer to a request
+// that departed at sent. A window of 0 with nothing left is the last second of
+// a server that rounds down: over within a second.
+func (a *account) dueAt(sent instant, avail int64, w time.Duration) instant {
+	floors := !a.plain && a.book.floors
 	switch {
 	case w < 0:
 		return never
-	case w == 0 && avail == 0:
-		return sent.add(time.Second)
+	case floors && a.window > 0:
+		w = max(w, min(w+time.Second, a.window))
+	case floors || w == 0 && avail == 0:
+		w += time.Second
 	}
 	return min(sent.add(w), never-1)
 }
 
-// end is when a window is taken to be over that is due, by the word of an
-// answer that took so long. The guard is a quarter of that, or what it took
-// longer than the shortest one: as late as the request can have arrived.
-func (pace) end(a *account, due instant, trip time.Duration) instant {
+// endOf is when a window is taken to be over that is due, by the word of an
+// answer that took so long: after a guard. The request may have arrived as
+// late as it took longer than the shortest one.
+func (a *account) endOf(due instant, trip time.Duration) instant {
 	if due == never || trip == 0 {
 		return due
 	}
-	guard := min(max(trip/4, trip-a.least, time.Millisecond), 100*time.Millisecond)
+	guard := trip - a.least + trip/32
+	if a.plain {
+		guard = max(trip-a.least, trip/4)
+	}
+	guard = min(max(guard, time.Millisecond), 100*time.Millisecond)
 	return min(due.add(guard), never-1)
 }
 
 // sameWindow reports whether two ends may be those of one window: whole
 // seconds say no more.
-func (pace) sameWindow(x, y instant) bool {
+func sameWindow(x, y instant) bool {
 	return max(x, y)-min(x, y) <= instant(time.Second)
 }
 
 // grace is how long after its window a request may still be on its way to
 // the server.
-func (pace) grace(rtt time.Duration) time.Duration {
+func grace(rtt time.Duration) time.Duration {
 	return min(max(2*rtt, 10*time.Millisecond), time.Second)
 }
 

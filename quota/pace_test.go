@@ -38,7 +38,7 @@ func TestBackOff(t *testing.T) {
 
 // However many refusals there are in a row, the wait is between 1 s and 1 min.
 func TestBackOffCountSaturates(t *testing.T) {
-	a := newLedger()
+	a := newLedger(Plain)
 	now := instant(0)
 	for i := range 300 {
 		a.backOff(now, now, 0)
@@ -84,15 +84,15 @@ func TestSameWindow(t *testing.T) {
 		{0, never, false},
 	}
 	for _, tt := range tests {
-		assert.Equal(t, tt.want, plain.sameWindow(tt.x, tt.y), "%d and %d", tt.x, tt.y)
+		assert.Equal(t, tt.want, sameWindow(tt.x, tt.y), "%d and %d", tt.x, tt.y)
 	}
 }
 
 // A request may be on its way for two trips after its window: at least 10 ms,
 // at most a second.
 func TestGrace(t *testing.T) {
-	assert.Equal(t, 10*ms, plain.grace(0))
-	assert.Equal(t, 10*ms, plain.grace(-sec))
-	assert.Equal(t, 80*ms, plain.grace(40*ms))
-	assert.Equal(t, sec, plain.grace(time.Hour))
+	assert.Equal(t, 10*ms, grace(0))
+	assert.Equal(t, 10*ms, grace(-sec))
+	assert.Equal(t, 80*ms, grace(40*ms))
+	assert.Equal(t, sec, grace(time.Hour))
 }

@@ -94,7 +94,7 @@ func TestSavedWhileHeld(t *testing.T) {
 	d.exchange(0, "", Report{Figures: figure("c", 3, mins)})
 	d.send(0, "", c)
 	r := restored(t, d.saved(sec, SaveOptions{}), d.at(sec))
-	assert.Equal(t, 3, r.more(d.at(sec).Sub(r.o.start), "", c))
+	assert.Equal(t, 4, r.more(d.at(sec).Sub(r.o.start), "", c), "three, and that of who asked")
 }
 
 // What was restored goes on through answers that only lower it.

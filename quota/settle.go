@@ -130,6 +130,7 @@ func (s *settlement) run() {
 	if s.r.Pause > 0 {
 		s.pause()
 	}
+	s.guess()
 	s.o.tellApartNoMore(s.l.scope)
 	if len(s.figured)+len(s.termed) > 0 {
 		s.told()
@@ -220,7 +221,7 @@ func (s *settlement) addYoung(y young) {
 	ys := ap.young
 	if len(ys) >= most {
 		oldest := ys[0]
-		oldest.forget()
+		oldest.forgetEarly()
 		s.early = append(s.early, oldest.account)
 		copy(ys, ys[1:])
 		ys = ys[:most-1]
@@ -228,10 +229,12 @@ func (s *settlement) addYoung(y young) {
 	ap.young = append(ys, y)
 }
 
-// forget gives up waiting for those that were out when the account was opened.
-func (y young) forget() {
+// forgetEarly gives up waiting for those that were out when the account was
+// opened.
+func (y *young) forgetEarly() {
 	y.unfly(y.early, 0)
-	y.account.held = max(y.account.held-y.early, 0)
+	y.held = max(y.held-y.early, 0)
+	y.early = 0
 }
 
 // settleEarly settles the lease with accounts that were opened after it
@@ -249,8 +252,11 @@ func (s *settlement) settleEarly() {
 			y.early--
 			y.held = max(y.held-1, 0)
 			s.early = append(s.early, y.account)
-			if s.r.Outcome == Unsent || s.names(policy) {
+			if s.spares(y.account) || s.names(policy) {
 				y.unfly(1, 0)
+				if !s.spares(y.account) && !s.r.Refused {
+					y.share.served++
+				}
 			} else {
 				y.spend(s.t, 1, 0)
 			}
@@ -258,7 +264,7 @@ func (s *settlement) settleEarly() {
 		if y.early > 0 && y.epoch <= 1 {
 			kept = append(kept, y)
 		} else {
-			y.forget()
+			y.forgetEarly()
 		}
 	}
 	clear(ys[len(kept):])
@@ -298,14 +304,20 @@ func (s *settlement) settleClaims() {
 		case spared:
 			a.refund(c.units, c.epoch)
 		case a.mark == s.o.reports:
-			a.answer(s.sent, s.correct(a, c), c.epoch)
+			a.answer(s.sent, s.correct(a, c), c.epoch, s.r.Refused)
 			if !s.r.Refused {
 				a.served(s.sent)
 			}
 		default:
 			a.spend(s.t, s.correct(a, c), c.epoch)
+			if s.r.Outcome == Answered {
+				a.timed(s.t, s.sent)
+			}
 			if s.r.Outcome == Answered && !s.r.Refused {
 				a.served(s.sent)
+				if a.ramp > 0 {
+					a.ramp = (a.ramp + 1) % 128
+				}
 				a.news(s.sent)
 			}
 		}
@@ -392,6 +404,9 @@ func (s *settlement) terms(p *Terms) {
 	for _, a := range s.termed[from:] {
 		a.terms(policy)
 		a.count(s.sent, s.claimed(a))
+		if s.r.Outcome == Answered {
+			a.timed(s.t, s.sent)
+		}
 	}
 }
 
@@ -433,7 +448,7 @@ func (s *settlement) holdOne(a *account) {
 func (s *settlement) learn(a *account, f *Figure) {
 	switch {
 	case f.Available >= 0:
-		a.learn(s.t, s.sent, *f)
+		a.learn(s.t, s.sent, *f, s.r.Refused)
 	case f.Window >= 0:
 		a.renew(s.t, s.sent, f.Window)
 	}

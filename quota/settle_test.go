@@ -617,7 +617,7 @@ func TestCostIsCorrected(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDesk(t)
 			d.done(0, d.send(0, ""), Report{Terms: terms}) // which costs 1
-			d.settle(mins, d.send(mins, "", Claim{Policy: "api", Units: tt.charged}), Report{Figures: cost(tt.cost)})
+			d.settle(2*mins, d.send(2*mins, "", Claim{Policy: "api", Units: tt.charged}), Report{Figures: cost(tt.cost)})
 			a := d.o.find(accountID{policy: "api"})
 			assert.Equal(t, tt.left, a.spare())
 			assert.Zero(t, a.inflight)
@@ -777,5 +777,23 @@ func TestLeftOutIsNotCharged(t *testing.T) {
 	d = newDesk(t)
 	d.done(0, d.send(0, ""), Report{Pause: sec})
 	d.done(sec, d.send(sec, ""), Report{LeftOut: []string{""}})
-	assert.Equal(t, 1000, d.more(sec, ""))
+	assert.Equal(t, 2, d.more(sec, ""), "as after any news")
+}
+
+// Nor is it held of what is said not to concern it, whatever else is said of that.
+func TestLeftOutIsNotHeld(t *testing.T) {
+	terms := []Terms{{Policy: Policy{Name: "c", Quota: 5, Unit: UnitConcurrentRequests}}}
+	for name, r := range map[string]Report{
+		"opened meanwhile":   {LeftOut: []string{"c"}},
+		"named all the same": {LeftOut: []string{"c"}, Terms: terms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			l := d.send(0, "")
+			d.done(0, d.send(0, ""), Report{Terms: terms})
+			d.done(0, l, r)
+			assert.Zero(t, d.o.find(accountID{policy: "c"}).held)
+			assert.Zero(t, d.o.held)
+		})
+	}
 }

@@ -45,7 +45,7 @@ func TestSnapshot(t *testing.T) {
 			{Key: "bob", Basis: "presumed", Available: 0, Quota: None, BackOff: sec, Refusals: 1, Used: at.Add(sec)},
 			{Key: "carol", Basis: "unknown", Available: None, Quota: None, Used: at.Add(sec)},
 			{Policy: "api", Key: "alice", Basis: "figure", Available: 7, Quota: 20, Window: mins, Left: 8*sec + ms, InFlight: 2, Used: at.Add(sec)},
-			{Policy: "own", Key: "alice", Basis: "counted", Available: 3, Quota: 5, Window: mins, Left: 58 * sec, InFlight: 1, Used: at.Add(sec)},
+			{Policy: "own", Key: "alice", Basis: "counted", Available: 3, Quota: 5, Window: mins, Left: 58*sec + ms, InFlight: 1, Used: at.Add(sec)},
 			{Policy: "user", Keyed: true, Key: "0x611f62", Basis: "figure", Available: 0, Quota: None, Left: 28*sec + ms, Used: at},
 		},
 	}

@@ -181,7 +181,7 @@ func plainRequests(int) *http.Request { return getItems(context.Background()) }
 // the same time: one may be shorter than another, by a quarter, or by 1 ms; never
 // by more than 100 ms.
 func guard(roundTrip time.Duration) time.Duration {
-	return min(max(roundTrip/4, time.Millisecond), 100*time.Millisecond)
+	return min(max(roundTrip/32, time.Millisecond), 100*time.Millisecond)
 }
 
 // times returns so many equal durations.

@@ -46,7 +46,7 @@ func TestRetryAfterWins(t *testing.T) {
 }
 
 // After Retry-After alone, nothing is known: one request asks, and the others
-// wait for its answer.
+// follow its answer, twice as many with each round trip.
 func TestAfterRetryAfterOneAsks(t *testing.T) {
 	for _, status := range []int{429, 403, 503} {
 		bubble(t, http.StatusText(status), func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestAfterRetryAfterOneAsks(t *testing.T) {
 			pass(t, s, getItems(t.Context()))
 			burst(t, s, 4, plainRequests)
 			assert.Equal(t, []time.Duration{0, 30 * time.Second,
-				30*time.Second + rtt, 30*time.Second + rtt, 30*time.Second + rtt}, srv.departures())
+				30*time.Second + rtt, 30*time.Second + rtt, 30*time.Second + 2*rtt}, srv.departures())
 		})
 	}
 }
@@ -242,7 +242,8 @@ func TestBackOffCounts(t *testing.T) {
 		pass(t, s, getItems(t.Context()))
 		burst(t, s, 10, plainRequests)
 		at := srv.departures()
-		assert.Equal(t, times(9, at[1]+rtt), at[2:])
+		want := append(times(2, at[1]+rtt), times(4, at[1]+2*rtt)...)
+		assert.Equal(t, append(want, times(3, at[1]+3*rtt)...), at[2:])
 	})
 }
 

@@ -125,11 +125,17 @@ type Shaper struct {
 	// means one of the Shaper's own.
 	Accounts *quota.Accounts
 
+	// Strategy says how advertised quotas are spent. The zero value is
+	// quota.Adaptive. It is that of the Shaper's own Accounts: where Accounts is
+	// set, their Strategy counts.
+	Strategy quota.Strategy
+
 	// Trace is told what the Shaper does. Nil means nobody is. A request may
 	// have a Trace of its own: see WithTrace.
 	Trace *Trace
 
 	own         quota.Accounts
+	ownOnce     sync.Once // sets its fields
 	readerOnce  sync.Once
 	reader      *parse.Reader // see fields
 	directories directories
@@ -147,6 +153,7 @@ func (s *Shaper) accounts() *quota.Accounts {
 	if s.Accounts != nil {
 		return s.Accounts
 	}
+	s.ownOnce.Do(func() { s.own.Strategy = s.Strategy })
 	return &s.own
 }
 

@@ -55,9 +55,9 @@ func kinds() []row {
 		{name: "gcra 20/10s", policies: gcra(20, 10*sec, 0), demand: backlog(200, 50)},
 		{name: "gcra 60/60s", policies: gcra(60, 60*sec, 0), demand: backlog(300, 50)},
 		{name: "gcra 10/1s burst 15", policies: gcra(10, sec, 15), demand: backlog(600, 50)},
-		{name: "concurrency 8", policies: concurrency(8), service: 100 * ms, demand: backlog(1000, 50)},
+		{name: "concurrency 8", policies: concurrency(8), service: 100 * ms, demand: backlog(4000, 50)},
 		{name: "concurrency 8 slow", policies: concurrency(8), service: sec, demand: backlog(400, 50)},
-		{name: "concurrency 100", policies: concurrency(100), service: 50 * ms, demand: backlog(3000, 500)},
+		{name: "concurrency 100", policies: concurrency(100), service: 50 * ms, demand: backlog(50000, 500)},
 	}
 }
 
@@ -95,7 +95,7 @@ func distances() []row {
 		{name: "aligned 100/10s, 200ms, wild", policies: aligned(100, 10*sec), into: 3300 * ms, rtt: 200 * ms, wild: true, demand: backlog(1000, 50)},
 		{name: "fixed 20/1s, dials", policies: fixed(20, sec), dials: true, demand: backlog(600, 50)},
 		{name: "fixed 100/10s, 200ms, dials", policies: fixed(100, 10*sec), rtt: 200 * ms, dials: true, demand: backlog(1000, 50)},
-		{name: "concurrency 8, 200ms", policies: concurrency(8), service: 100 * ms, rtt: 200 * ms, demand: backlog(600, 50)},
+		{name: "concurrency 8, 200ms", policies: concurrency(8), service: 100 * ms, rtt: 200 * ms, demand: backlog(2000, 50)},
 	}
 }
 
@@ -124,7 +124,7 @@ func oddities() []row {
 		{name: "counts refusals, log 20/1s", policies: penal(slidingLog(20, sec), transporttest.CountRefused, 0), demand: backlog(600, 50)},
 		{name: "counts refusals, log 100/10s", policies: penal(slidingLog(100, 10*sec), transporttest.CountRefused, 0), demand: backlog(1000, 50)},
 		{name: "block of 5s", policies: penal(fixed(100, 10*sec), transporttest.Block, 5*sec), demand: backlog(1000, 50)},
-		{name: "block of 5s, 1s windows", policies: penal(fixed(20, sec), transporttest.Block, 5*sec), demand: backlog(600, 50)},
+		{name: "block of 5s, 1s windows", policies: penal(fixed(20, sec), transporttest.Block, 5*sec), demand: backlog(4000, 50)},
 		{name: "block that doubles", policies: penal(fixed(100, 10*sec), transporttest.BlockLonger, 2*sec), demand: backlog(1000, 50)},
 		{name: "only Retry-After, 100/10s", policies: fixed(100, 10*sec), advertise: transporttest.AdvertiseNothing, demand: backlog(2000, 50)},
 		{name: "only Retry-After, 20/1s", policies: fixed(20, sec), advertise: transporttest.AdvertiseNothing, demand: backlog(1200, 50)},

@@ -38,6 +38,10 @@ func TestScoreboard(t *testing.T) {
 	for i := range now {
 		assert.Equal(t, before[i], now[i])
 	}
+	for name, why := range misses {
+		assert.True(t, strings.Contains(b.String(), " misses: "+name+": "+why+"\n"), "a reason, and no miss: %s", name)
+	}
+	assert.False(t, strings.Contains(b.String(), ": "+unknown+"\n"), "a miss, and no reason: see the end of the golden file")
 }
 
 // Each strategy of ours in each row. The numbers are of simulated time: only ns/op

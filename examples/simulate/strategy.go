@@ -36,8 +36,11 @@ type contender struct {
 // contenders are all strategies, in the order of the table.
 func contenders() []contender {
 	return []contender{
-		{"plain", true, func(r *row, rnd *rand.Rand) strategy {
+		{"adaptive", true, func(r *row, rnd *rand.Rand) strategy {
 			return newShaped(&quota.Accounts{Jitter: rnd.Float64})
+		}},
+		{"plain", true, func(r *row, rnd *rand.Rand) strategy {
+			return newShaped(&quota.Accounts{Strategy: quota.Plain, Jitter: rnd.Float64})
 		}},
 		{"retry", false, func(_ *row, rnd *rand.Rand) strategy { return &retrying{rnd: rnd} }},
 		{"bucket", false, func(r *row, rnd *rand.Rand) strategy { return newTold(r, rnd) }},
