@@ -90,64 +90,40 @@ type claim struct {
 }
 
 // claims are the claims of one admission. Those that share a guard stand side
-// by side. A single one needs no allocation, nor do more of them in memory
-// that is used again.
+// by side.
 type claims struct {
-	few  [1]claim
-	more []claim // all of them, if they are more than few
-	n    int
+	list []claim
 	mine int // the first so many are accounts of one origin
 }
 
 func (c *claims) add(g gate, units int64) {
-	if c.n < len(c.few) {
-		c.few[c.n] = claim{gate: g, units: units}
-		c.n++
-		return
+	if c.list == nil {
+		c.list = make([]claim, 0, 4) // as many as most are
 	}
-	if c.n == len(c.few) {
-		if c.more == nil {
-			c.more = make([]claim, 0, 8)
-		}
-		c.more = append(c.more[:0], c.few[:]...)
-	}
-	c.more = append(c.more, claim{gate: g, units: units})
-	c.n++
+	c.list = append(c.list, claim{gate: g, units: units})
 }
 
 func (c *claims) addAll(gates []gate, units int64) {
-	if n := c.n + len(gates); n > len(c.few) && c.more == nil {
-		c.more = make([]claim, 0, n)
+	if c.list == nil {
+		c.list = make([]claim, 0, len(gates))
 	}
 	for _, g := range gates {
 		c.add(g, units)
 	}
 }
 
-func (c *claims) all() []claim {
-	if c.n > len(c.few) {
-		return c.more
-	}
-	return c.few[:c.n]
-}
+func (c *claims) all() []claim { return c.list }
 
-// truncate keeps the first n claims.
+// truncate keeps the first n claims, and the memory.
 func (c *claims) truncate(n int) {
-	if c.n > len(c.few) && n <= len(c.few) {
-		copy(c.few[:], c.more[:n])
-	}
-	n = min(n, c.n)
-	if n < len(c.more) {
-		clear(c.more[n:])
-		c.more = c.more[:n]
-	}
-	c.n = n
+	clear(c.list[n:])
+	c.list = c.list[:n]
 }
 
 // reset drops all claims, and keeps the memory.
 func (c *claims) reset() {
-	clear(c.more)
-	*c = claims{more: c.more[:0]}
+	c.truncate(0)
+	c.mine = 0
 }
 
 // lock takes the guards of all claims, each once, by rank.

@@ -59,8 +59,7 @@ func TestClaimsKeepTheirMemory(t *testing.T) {
 	assert.Empty(t, cs.all())
 	cs.add(&a.limit, 2)
 	assert.Equal(t, []claim{{gate: &a.limit, units: 2}}, cs.all())
-	kept := cs.more[:cap(cs.more)]
-	for _, c := range kept {
+	for _, c := range cs.list[1:cap(cs.list)] {
 		assert.Nil(t, c.gate, "nothing is kept alive")
 	}
 }

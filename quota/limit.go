@@ -89,14 +89,14 @@ func (l *limit) tryAcquire(lease *Lease, n int64) error {
 	if l.try(lease, n) {
 		return nil
 	}
-	return l.slow(context.Background(), lease, n, NoDelay)
+	return l.slowTry(lease, n)
 }
 
 func (l *limit) acquire(ctx context.Context, lease *Lease, n int64) error {
 	if ctx.Err() == nil && l.try(lease, n) {
 		return nil
 	}
-	return l.slow(ctx, lease, n, forever)
+	return l.slow(ctx, lease, n)
 }
 
 // try is the way of those whom nothing stands in the way of.
@@ -117,8 +117,8 @@ func (l *limit) try(lease *Lease, n int64) bool {
 	return true
 }
 
-// slow is acquire for a single gate.
-func (l *limit) slow(ctx context.Context, lease *Lease, n int64, maxDelay time.Duration) error {
+// slow is acquire for those whom something stands in the way of.
+func (l *limit) slow(ctx context.Context, lease *Lease, n int64) error {
 	if n < 0 || n > l.most() {
 		return ErrPermits
 	}
@@ -126,7 +126,25 @@ func (l *limit) slow(ctx context.Context, lease *Lease, n int64, maxDelay time.D
 		return context.Cause(ctx)
 	}
 	lease.claims.add(l, n)
-	return lease.admit(ctx, maxDelay)
+	return lease.admit(ctx, forever)
+}
+
+// slowTry is tryAcquire for them.
+func (l *limit) slowTry(lease *Lease, n int64) error {
+	if n < 0 || n > l.most() {
+		return ErrPermits
+	}
+	cs := [1]claim{{gate: l, units: n}}
+	now := time.Now()
+	l.guard.Lock()
+	defer l.guard.Unlock()
+	i, v := refusing(cs[:], now, nil, 0)
+	if i < 0 {
+		lease.own, lease.units, lease.epoch = l, n, l.charge(now, n)
+		return nil
+	}
+	v.behind = l.behind(now, n)
+	return refuse(cs[:], i, now, v, v.why)
 }
 
 // Stats implements Limiter.

@@ -238,7 +238,7 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 	o.guard.Lock()
 	var cs claims
 	o.present(ask, &cs)
-	mine := cs.n
+	mine := len(cs.all())
 	cs.addAll(own, 1)
 	lock(cs.all()[mine:])
 	defer unlock(cs.all())
@@ -280,7 +280,7 @@ func (o *Origin) claim(t instant, ask *Ask, s *scope, cs *claims) {
 			cs.add(a, units)
 		}
 	}
-	cs.mine = cs.n
+	cs.mine = len(cs.all())
 }
 
 // present lists the claims of an ask that have an account already.

@@ -440,7 +440,8 @@ func (s *settlement) holdOne(a *account) {
 		}
 	}
 	s.l.claims.add(a, 1)
-	s.l.claims.all()[s.l.claims.n-1].held = true
+	cs := s.l.claims.all()
+	cs[len(cs)-1].held = true
 	a.held = plus(a.held, 1)
 	s.o.held++
 }

@@ -12,15 +12,19 @@ type options struct {
 
 type optionsKey struct{}
 
-func optionsOf(ctx context.Context) options {
+// noOptions are those of most requests. Read-only.
+var noOptions options
+
+// optionsOf returns options that must not be changed.
+func optionsOf(ctx context.Context) *options {
 	if o, ok := ctx.Value(optionsKey{}).(*options); ok {
-		return *o
+		return o
 	}
-	return options{}
+	return &noOptions
 }
 
 func with(ctx context.Context, set func(*options)) context.Context {
-	o := optionsOf(ctx)
+	o := *optionsOf(ctx)
 	set(&o)
 	return context.WithValue(ctx, optionsKey{}, &o)
 }

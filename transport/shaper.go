@@ -188,7 +188,7 @@ func (s *Shaper) CloseIdleConnections() {
 type exchange struct {
 	s       *Shaper
 	req     *http.Request
-	options options
+	options *options
 	began   time.Time
 
 	directory *directory
@@ -198,16 +198,29 @@ type exchange struct {
 	sent      bool           // Base has the request, and closes its body
 	resp      *http.Response // Base's, until it is handed on
 
-	report  quota.Report
-	again   func() []quota.Claim // is claim
-	claims  []quota.Claim        // of ask
-	figures []quota.Figure       // of report
-	terms   []quota.Terms        // of report
+	again  func() []quota.Claim // is claim
+	claims []quota.Claim        // of ask
+	like   likeness             // once it is needed
+	alike  bool                 // it was
+	memory memory               // what was known of the like when the request was routed
 
-	like   likeness // once it is needed
-	alike  bool     // it was
-	memory memory   // what was known of the like when the request was routed
-	said   []trait  // what the response says of each policy
+	*lesson // nil while there is nothing to learn from, which spares those in line
+}
+
+// A lesson is what a response teaches.
+type lesson struct {
+	report  quota.Report
+	figures []quota.Figure // of report
+	terms   []quota.Terms  // of report
+	said    []trait        // what the response says of each policy
+}
+
+// empty keeps the memory.
+func (l *lesson) empty() {
+	clear(l.figures)
+	clear(l.terms)
+	clear(l.said)
+	*l = lesson{figures: l.figures[:0], terms: l.terms[:0], said: l.said[:0]}
 }
 
 func (s *Shaper) begin(req *http.Request) *exchange {
@@ -242,13 +255,13 @@ func (x *exchange) end() {
 // forget lets go of what the exchange points at.
 func (x *exchange) forget() {
 	clear(x.claims)
-	clear(x.figures)
-	clear(x.terms)
-	clear(x.said)
-	x.claims, x.figures, x.terms, x.said = x.claims[:0], x.figures[:0], x.terms[:0], x.said[:0]
+	x.claims = x.claims[:0]
+	if x.lesson != nil {
+		x.lesson.empty()
+	}
 	x.like, x.alike, x.memory = likeness{}, false, memory{}
 	x.req, x.resp, x.directory, x.origin = nil, nil, nil, nil
-	x.options.traces, x.ask.Held, x.ask.Limiter, x.sent = nil, nil, nil, false
+	x.options, x.ask.Held, x.ask.Limiter, x.sent = nil, nil, nil, false
 }
 
 func (x *exchange) traces() traces { return traces{x.s.Trace, x.options.traces} }
@@ -292,6 +305,9 @@ var errNoResponse = errors.New("transport: Base returned neither a response nor 
 func (x *exchange) send() (err error) {
 	x.sent = true
 	x.resp, err = x.s.base().RoundTrip(x.req)
+	if x.lesson == nil {
+		x.lesson = new(lesson)
+	}
 	if err == nil && x.resp == nil {
 		err = errNoResponse
 	}
