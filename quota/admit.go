@@ -156,13 +156,11 @@ func await(ctx context.Context, now time.Time, l *Lease, want *wish, i int, v ve
 		ready:    make(chan struct{}, 1),
 		ticket:   ticket,
 		priority: want.priority,
-		latest:   latest,
+	}
+	if want.maxDelay < forever || late == ReasonDeadline {
+		w.latest = latest
 	}
 	expires := now.Add(want.maxDelay)
-	if want.maxDelay < forever {
-		expiry := time.AfterFunc(time.Until(expires), w.wake)
-		defer expiry.Stop()
-	}
 	over := false
 	defer func() {
 		if !over { // a function of the user's has panicked, with no guard held

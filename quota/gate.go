@@ -44,9 +44,10 @@ type verdict struct {
 	answer *Answer       // of a custom limiter; nil: none
 }
 
-// vain reports whether it is in vain to wait until the latest instant.
+// vain reports whether it is in vain to wait until the latest instant; zero is
+// for ever.
 func (v verdict) vain(latest time.Time) bool {
-	return !v.ok && (v.final || !v.hope && v.again.After(latest))
+	return !v.ok && (v.final || !v.hope && !latest.IsZero() && v.again.After(latest))
 }
 
 // A gate is one thing to get past: an account, or a limiter of the client's

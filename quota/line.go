@@ -10,13 +10,12 @@ import (
 // it out of a full one.
 type waiter struct {
 	ready    chan struct{} // receives when the waiter should look again
-	latest   time.Time     // after this, waiting is in vain
+	latest   time.Time     // after this, waiting is in vain; zero: it never is
 	ticket   uint64        // of arrival
 	units    int64         // of the gate whose line it is in
 	priority int
-	index    int32 // in line.waiters
-	rindex   int32 // in line.last
-	line     *line // nil: in none
+	place    [heaps]int32 // in the heaps of its line, from 1; 0: not there
+	line     *line        // nil: in none
 }
 
 // before reports whether w goes before o: by priority, then by arrival.
@@ -35,17 +34,20 @@ func (w *waiter) before(o *waiter, newest bool) bool {
 // units are out whose release will look. A woken waiter therefore always
 // passes the wake on: when it goes, when it moves to another line, when it
 // gives up.
+//
+// The timer also rings when the first waiter's time is over, and wakes all of
+// those, each once.
 type line struct {
 	gate    gate
 	waiters waiters     // the first goes first
 	last    waiters     // the first goes last; kept where newest is set
+	expiry  waiters     // the first is the first whose waiting is in vain
 	newest  bool        // go first
 	limit   int64       // of queued; 0: nobody counts
 	queued  int64       // permits that are waited for
 	woken   *waiter     // has been told to look and has not come yet
 	timer   *time.Timer // nil until it is needed
 	armed   time.Time   // when it rings; zero: it does not
-	patient time.Time   // until then, at least, it is in vain for none of them to wait
 }
 
 func newLine(g gate) *line {
@@ -54,7 +56,8 @@ func newLine(g gate) *line {
 	}
 	rule := g.rule()
 	l := &line{gate: g, limit: rule.Limit, newest: rule.Order == NewestFirst}
-	l.waiters.newest, l.last.newest, l.last.reverse = l.newest, l.newest, true
+	l.waiters.newest, l.last.newest = l.newest, l.newest
+	l.last.by, l.expiry.by = byTurnReversed, byExpiry
 	return l
 }
 
@@ -72,14 +75,14 @@ func enter(g gate, w *waiter) bool {
 		a.book.origin.lines[l] = struct{}{}
 	}
 	*at = l
-	if l.len() == 0 || w.latest.Before(l.patient) {
-		l.patient = w.latest
-	}
 	w.line = l
 	l.queued += l.places(w)
 	heap.Push(&l.waiters, w)
 	if l.newest {
 		heap.Push(&l.last, w)
+	}
+	if !w.latest.IsZero() {
+		heap.Push(&l.expiry, w)
 	}
 	return true
 }
@@ -131,9 +134,10 @@ func (l *line) remove(w *waiter) {
 	if l.woken == w {
 		l.woken = nil
 	}
-	heap.Remove(&l.waiters, int(w.index))
-	if l.newest {
-		heap.Remove(&l.last, int(w.rindex))
+	for _, h := range []*waiters{&l.waiters, &l.last, &l.expiry} {
+		if at := w.place[h.by]; at > 0 {
+			heap.Remove(h, int(at)-1)
+		}
 	}
 	l.queued -= l.places(w)
 	w.line = nil
@@ -193,7 +197,7 @@ func (l *line) lets(w *waiter, priority int) bool {
 // unlocking, if it could go or would wait in vain; else the timer is set to
 // look again. An empty line is dismantled.
 func (l *line) kick(now time.Time) *waiter {
-	if l == nil || l.woken != nil || *l.gate.queue() != l {
+	if l == nil || *l.gate.queue() != l {
 		return nil
 	}
 	w := l.first()
@@ -205,13 +209,34 @@ func (l *line) kick(now time.Time) *waiter {
 		}
 		return nil
 	}
+	if l.woken != nil {
+		l.arm(sooner(l.armed, l.expires()))
+		return nil
+	}
 	v := l.gate.look(now, w.units)
 	if v.ok || v.vain(w.latest) {
 		l.woken = w
+		l.arm(sooner(l.armed, l.expires()))
 		return w
 	}
-	l.arm(v.again)
+	l.arm(sooner(v.again, l.expires()))
 	return nil
+}
+
+// sooner is the first of two instants; zero is never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// expires is when the first waiter's time is over; zero: nobody's ever is.
+func (l *line) expires() time.Time {
+	if len(l.expiry.ws) == 0 {
+		return time.Time{}
+	}
+	return l.expiry.ws[0].latest
 }
 
 // wakeAll tells everybody in line to look.
@@ -244,16 +269,12 @@ func (l *line) arm(at time.Time) {
 // looks at none where all of them can: every answer that says when to come back
 // asks all lines.
 func (l *line) inVain(until time.Time, woken []*waiter) []*waiter {
-	if !until.After(l.patient) {
+	if e := l.expires(); e.IsZero() || !until.After(e) {
 		return woken
 	}
-	l.patient = until
-	for _, w := range l.waiters.ws {
+	for _, w := range l.expiry.ws {
 		if until.After(w.latest) {
 			woken = append(woken, w)
-			if w.latest.Before(l.patient) {
-				l.patient = w.latest
-			}
 		}
 	}
 	return woken
@@ -267,6 +288,9 @@ func (l *line) ring() {
 	var w *waiter
 	if !now.Before(l.armed) { // else it has been set again meanwhile
 		l.armed = time.Time{}
+		for e := l.expires(); !e.IsZero() && !now.Before(e); e = l.expires() {
+			heap.Pop(&l.expiry).(*waiter).wake()
+		}
 		w = l.kick(now)
 	}
 	g.Unlock()
@@ -285,47 +309,52 @@ func (w *waiter) wake() {
 	}
 }
 
-// waiters is a heap of who goes first; in reverse, of who goes last.
+// An order is what a heap of waiters is by.
+type order uint8
+
+const (
+	byTurn order = iota
+	byTurnReversed
+	byExpiry
+	heaps = 3
+)
+
+// waiters is a heap of those in line. Each knows its place in it.
 type waiters struct {
-	ws      []*waiter
-	newest  bool
-	reverse bool
+	ws     []*waiter
+	by     order
+	newest bool
 }
 
 func (h *waiters) Len() int { return len(h.ws) }
 
 func (h *waiters) Less(i, j int) bool {
-	if h.reverse {
-		i, j = j, i
+	switch h.by {
+	case byTurnReversed:
+		return h.ws[j].before(h.ws[i], h.newest)
+	case byExpiry:
+		return h.ws[i].latest.Before(h.ws[j].latest)
 	}
 	return h.ws[i].before(h.ws[j], h.newest)
 }
 
 func (h *waiters) Swap(i, j int) {
 	h.ws[i], h.ws[j] = h.ws[j], h.ws[i]
-	h.place(i)
-	h.place(j)
-}
-
-// place tells the i-th waiter where it stands.
-func (h *waiters) place(i int) {
-	if h.reverse {
-		h.ws[i].rindex = int32(i)
-		return
-	}
-	h.ws[i].index = int32(i)
+	h.ws[i].place[h.by], h.ws[j].place[h.by] = int32(i)+1, int32(j)+1
 }
 
 // Push is heap.Interface's.
 func (h *waiters) Push(x any) {
-	h.ws = append(h.ws, x.(*waiter))
-	h.place(len(h.ws) - 1)
+	w := x.(*waiter)
+	h.ws = append(h.ws, w)
+	w.place[h.by] = int32(len(h.ws))
 }
 
 // Pop is heap.Interface's.
 func (h *waiters) Pop() any {
 	last := len(h.ws) - 1
 	w := h.ws[last]
+	w.place[h.by] = 0
 	h.ws[last] = nil
 	h.ws = h.ws[:last]
 	return w

@@ -84,7 +84,7 @@ func TestLineIsOrdered(t *testing.T) {
 			sort.Slice(in, func(i, j int) bool { return in[i].before(in[j], false) })
 			require.Same(t, in[0], g.line.first(), "seed %d, step %d", seed, step)
 			for i, w := range g.line.waiters.ws {
-				require.EqualValues(t, i, w.index, "seed %d, step %d", seed, step)
+				require.EqualValues(t, i+1, w.place[byTurn], "seed %d, step %d", seed, step)
 			}
 		}
 		g.guard.Unlock()
@@ -228,7 +228,7 @@ func TestInVain(t *testing.T) {
 		for range 50 {
 			switch {
 			case r.IntN(3) > 0 || len(in) == 0:
-				w := &waiter{ready: make(chan struct{}, 1), ticket: serial.Add(1), latest: now.Add(time.Duration(r.IntN(100)) * sec)}
+				w := &waiter{ready: make(chan struct{}, 1), ticket: serial.Add(1), latest: now.Add(time.Duration(1+r.IntN(100)) * sec)}
 				require.True(t, enter(g, w))
 				in = append(in, w)
 			default:

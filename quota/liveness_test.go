@@ -166,7 +166,7 @@ func broken(g gate, now time.Time) string {
 		return "nobody is woken, no timer is armed, and nothing is out"
 	}
 	for i, w := range l.waiters.ws {
-		if int(w.index) != i || w.line != l {
+		if int(w.place[byTurn]) != i+1 || w.line != l {
 			return "a waiter is not where it thinks it is"
 		}
 	}

@@ -14,11 +14,17 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// BenchmarkInLine is the heap that a request in line takes up, beside the
-// caller's own: its goroutine, its context and the request.
+// BenchmarkInLine is the heap that a request in line takes up, beside what is the
+// caller's own: the request, its context, and a goroutine that waits for one of
+// two things.
 func BenchmarkInLine(b *testing.B) {
 	const n = 100_000
 	for b.Loop() {
+		ctx, cancel := context.WithCancel(context.Background())
+		reqs := make([]*http.Request, n)
+		for i := range reqs {
+			reqs[i] = get(ctx)
+		}
 		accounts := new(quota.Accounts)
 		s := &transport.Shaper{
 			Base:     stub{fields("RateLimit", `"api";a=0;w=3600`)},
@@ -26,18 +32,26 @@ func BenchmarkInLine(b *testing.B) {
 			MaxDelay: 2 * time.Hour,
 			MaxQueue: -1,
 		}
-		_, err := s.RoundTrip(get(context.Background()))
+		_, err := s.RoundTrip(get(ctx))
 		require.NoError(b, err)
-		line := accounts.Origin(get(context.Background()).URL.Scheme + "://" + get(context.Background()).URL.Host).
-			Limiter(quota.Ask{Claims: []quota.Claim{{Policy: "api", Units: 1}}})
+		snapshot := accounts.Snapshot(time.Now(), quota.SnapshotOptions{})
+		require.Len(b, snapshot.Origins, 1)
+		line := accounts.Origin(snapshot.Origins[0].Name).Limiter(quota.Ask{Claims: []quota.Claim{{Policy: "api"}}})
 
-		ctx, cancel := context.WithCancel(context.Background())
-		reqs := make([]*http.Request, n)
-		for i := range reqs {
-			reqs[i] = get(ctx)
-		}
 		var wg sync.WaitGroup
+		parked := make(chan struct{})
+		for range n {
+			wg.Go(func() {
+				select {
+				case <-parked:
+				case <-ctx.Done():
+				}
+			})
+		}
+		time.Sleep(100 * time.Millisecond) // or until they are all parked
 		before := heap()
+		close(parked)
+		wg.Wait()
 		for _, req := range reqs {
 			wg.Go(func() { _, _ = s.RoundTrip(req) })
 		}
