@@ -148,7 +148,7 @@ func (a *account) dry(n int64) instant {
 
 // hopeful reports whether an event may let somebody go before the next look:
 // the answer to the one that asks after a window, or the end of a request.
-func (a *account) hopeful(t instant) bool {
+func (a *account) hopeful(t instant, n int64) bool {
 	if t < a.hold || t < a.backoff {
 		return false
 	}
@@ -156,7 +156,7 @@ func (a *account) hopeful(t instant) bool {
 	case open, presumed:
 		return true
 	case figured:
-		return a.unit == countsConcurrent || a.inflight > 0 && a.spare() > 0 // it is only a matter of our part
+		return a.unit == countsConcurrent || a.inflight > 0 && a.spare() >= n // it is only a matter of our part
 	}
 	return a.unit == countsConcurrent
 }
@@ -188,15 +188,24 @@ func (a *account) take(t instant, n int64) uint32 {
 		a.due = t.add(a.window)
 		a.end = a.due
 	}
-	switch {
-	case a.basis == open:
-		a.asked = t
-	case a.basis == presumed && !a.probing || n > a.spare():
+	if a.beyond(n) {
 		a.asked, a.probing = t, true
 		a.tries = min(a.tries+1, 63)
 	}
 	a.inflight = plus(a.inflight, n)
 	return a.epoch
+}
+
+// beyond reports whether n units are more than may go on the present basis, so
+// that who takes them asks.
+func (a *account) beyond(n int64) bool {
+	switch a.basis {
+	case open:
+		return a.ramp > 0 && a.inflight >= int64(a.ramp)
+	case presumed:
+		return !a.probing || n > a.spare()
+	}
+	return n > a.spare() || !a.share.fair(a, n)
 }
 
 // unfly takes n units out of flight, if they still count there. It reports
@@ -216,13 +225,13 @@ func (a *account) unfly(n int64, epoch uint32) bool {
 // over next. Where it cannot, because answers without a figure overlap, the
 // figure in force is not aware of a request that departed after it arrived.
 func (a *account) answer(sent instant, n int64, epoch uint32, refused bool) {
+	if !refused && a.epoch-epoch <= 1 {
+		a.share.served += n // one of the window before may have arrived in this
+	}
 	if !a.unfly(n, epoch) {
 		return
 	}
 	a.probing = false
-	if !refused {
-		a.share.served += n
-	}
 	if sent >= a.adopted && a.unit != countsConcurrent {
 		a.ledger = max(a.ledger-n, 0)
 		if sent < a.silent {
@@ -374,6 +383,7 @@ func (a *account) terms(p Policy) {
 		a.available = max(a.available+quota-before, 0)
 	case quota >= 0:
 		a.available = min(a.available, quota) // a lower policy bounds at once what is presumed
+		a.share.from = 0                      // and what it lowers is nobody's part
 	}
 }
 

@@ -355,7 +355,7 @@ func (a *account) look(now time.Time, n int64) verdict {
 	if again <= t {
 		return verdict{ok: true, why: why}
 	}
-	v := verdict{why: why, again: o.when(again), hope: a.hopeful(t)}
+	v := verdict{why: why, again: o.when(again), hope: a.hopeful(t, n)}
 	if why == ReasonExhausted && again < a.end && a.end != never {
 		v.back = o.when(a.end)
 	}

@@ -22,7 +22,7 @@ func (a *account) next(t instant, n int64) instant {
 	switch {
 	case a.basis == open:
 		if a.ramp > 0 && a.inflight >= int64(a.ramp) {
-			return max(t, a.asked.add(minBackOff)) // an answer comes before, as a rule
+			return max(t, a.asked.add(patience(a.tries))) // an answer comes before, as a rule
 		}
 		return t
 	case a.spare() >= n && a.share.fair(a, n):

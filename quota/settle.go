@@ -254,9 +254,6 @@ func (s *settlement) settleEarly() {
 			s.early = append(s.early, y.account)
 			if s.spares(y.account) || s.names(policy) {
 				y.unfly(1, 0)
-				if !s.spares(y.account) && !s.r.Refused {
-					y.share.served++
-				}
 			} else {
 				y.spend(s.t, 1, 0)
 			}
@@ -446,9 +443,28 @@ func (s *settlement) holdOne(a *account) {
 	s.o.held++
 }
 
+// serve counts work as served to us with an account that it was not charged to,
+// because nobody knew. Where it cannot be told what it did cost, the comparison
+// with the figures begins anew.
+func (s *settlement) serve(a *account) {
+	for _, c := range s.l.claims.all() {
+		if c.gate == gate(a) {
+			return // see answer
+		}
+	}
+	switch cost := s.costOf(a); {
+	case s.r.Refused || s.r.Outcome != Answered:
+	case cost < 0 && a.unit != countsRequests:
+		a.share.from = 0
+	default:
+		a.share.served += max(cost, 1)
+	}
+}
+
 func (s *settlement) learn(a *account, f *Figure) {
 	switch {
 	case f.Available >= 0:
+		s.serve(a)
 		a.learn(s.t, s.sent, *f, s.r.Refused)
 	case f.Window >= 0:
 		a.renew(s.t, s.sent, f.Window)

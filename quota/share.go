@@ -37,7 +37,11 @@ func (s *share) fair(a *account, n int64) bool {
 	if part == 1 || a.basis != figured {
 		return true
 	}
-	return float64(a.inflight+a.straggle+n) <= shareHaste*part*float64(a.available)+0.5
+	out, ours := a.inflight+a.straggle, part*float64(a.available)
+	if out == 0 && n > 1 {
+		return float64(n) <= ours // or it would never go
+	}
+	return float64(out+n) <= shareHaste*ours+0.5
 }
 
 // see takes over the figure that is in force, of an answer that may be a
@@ -51,7 +55,7 @@ func (s *share) see(a *account, refused bool) {
 	switch {
 	case s.from == 0:
 		s.from, s.served = a.available, 0
-	case a.inflight == 0:
+	case a.inflight+a.straggle == 0:
 		s.compare(a)
 	}
 }

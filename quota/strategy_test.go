@@ -261,16 +261,41 @@ func TestSlowStart(t *testing.T) {
 	assert.Equal(t, []int{1, 2, 4, 8, 16, 32, 64, 1000}, steps)
 }
 
-// Those that are never answered do not stand in the way for ever.
-func TestSlowStartOfLongPolls(t *testing.T) {
+// While answers are long in coming, one follows at a time, as probes do.
+func TestSlowStartBesideLongPolls(t *testing.T) {
 	d := newDesk(t)
 	d.done(0, d.send(0, ""), Report{Refused: true, Pause: sec})
-	d.done(sec, d.send(sec, ""), Report{})
-	d.send(sec, "")
-	d.send(sec, "")
-	assert.Equal(t, sec, d.wait(sec, ""))
-	d.send(2*sec, "")
-	assert.Equal(t, 500*ms, d.wait(2500*ms, ""))
+	d.done(1100*ms, d.send(sec, ""), Report{})
+	d.send(1100*ms, "")
+	d.send(1100*ms, "")
+	assert.Equal(t, 900*ms, d.wait(1100*ms, ""))
+	now := 2 * sec
+	for _, wait := range []time.Duration{sec, 2 * sec, 4 * sec} {
+		d.send(now, "")
+		assert.Equal(t, wait, d.wait(now, ""))
+		now += wait
+	}
+}
+
+// An answer may help who waits for our part of a quota, and nobody who wants
+// more than there is.
+func TestHope(t *testing.T) {
+	l := newLedger(Adaptive)
+	all(others(50, 100), send("a"))(l, 0)
+	says("a", 50, mins)(l, instant(sec))
+	assert.False(t, l.hopeful(instant(2*sec), 20), "nothing is in flight")
+	sendN("b", 10)(l, instant(2*sec))
+	assert.True(t, l.hopeful(instant(2*sec), 40))
+	assert.False(t, l.hopeful(instant(2*sec), 41))
+	pauses(sec)(l, instant(2*sec))
+	assert.False(t, l.hopeful(instant(2*sec), 1))
+	l.hold = 0
+	for _, b := range []basis{open, presumed} {
+		l.basis = b
+		assert.True(t, l.hopeful(instant(2*sec), 41))
+	}
+	l.basis = counted
+	assert.False(t, l.hopeful(instant(2*sec), 1))
 }
 
 // Plain takes servers at their word.

@@ -1,0 +1,187 @@
+package quota
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// What a figure falls by is compared with what was served to us. Sums of more
+// than 200 units are halved.
+func TestShareCompares(t *testing.T) {
+	tests := []struct {
+		name       string
+		served     int64 // since the row before
+		figure     int64
+		refused    bool
+		ours, fall float32
+	}{
+		{"the first figure", 7, 100, false, 0, 0},
+		{"half of it was somebody else's", 20, 60, false, 20, 40},
+		{"a fall is at most ours, and not more", 50, 40, false, 40, 60},
+		{"a rise says nothing", 5, 90, false, 40, 60},
+		{"nor does a figure that stands", 1, 90, false, 40, 60},
+		{"nor a slip", 0, 0, false, 40, 60},
+		{"after a slip, what was served before counts", 29, 60, false, 70, 90},
+		{"nothing left is true where somebody was refused", 10, 0, true, 80, 150},
+		{"the next one is compared with nothing", 0, 90, false, 80, 150},
+		{"halved", 9, 39, false, 44.5, 100.5},
+	}
+	l := newLedger(Adaptive)
+	for _, tt := range tests {
+		l.share.served += tt.served
+		l.available = tt.figure
+		l.share.see(&l.account, tt.refused)
+		assert.Equal(t, tt.ours, l.share.ours, "%s: ours", tt.name)
+		assert.Equal(t, tt.fall, l.share.fall, "%s: all", tt.name)
+	}
+}
+
+// others are on the quota of a ledger, so that our part of it is known.
+func others(ours, fall float32) event {
+	return func(l *ledger, _ instant) { l.share.ours, l.share.fall = ours, fall }
+}
+
+func TestShare(t *testing.T) {
+	const trip = 32 * ms
+	tests := []struct {
+		name string
+		rows []row
+	}{
+		{
+			name: "what is in flight may be what the figure fell by",
+			rows: []row{
+				{0, send("a"), 100, 0},
+				{trip, says("a", 100, mins), 100, unsaid},
+				{sec, all(sendN("b", 40), sendN("c", 40)), 20, unsaid},
+				{sec + trip, says("b", 20, 59*sec), 0, unsaid},
+				{sec + 2*trip, says("c", 60, 59*sec), 20, unsaid},
+			},
+		},
+		{
+			name: "what is in flight when a window ends was ours",
+			rows: []row{
+				{0, send("a"), 100, 0},
+				{trip, says("a", 100, 10*sec), 100, unsaid},
+				{9900 * ms, all(sendN("b", 30), send("c")), 69, unsaid},
+				{9900*ms + trip, says("c", 69, sec), 39, unsaid},
+				{10*sec + ms, send("d"), 8, unsaid},
+				{10*sec + ms + trip, says("d", 99, 10*sec), 69, unsaid}, // b may still arrive
+				{10*sec + ms + 2*trip, nothing, 99, unsaid},
+			},
+		},
+		{
+			name: "what departed at the end of a window may arrive in the next",
+			rows: []row{
+				{0, send("a"), 100, 0},
+				{trip, says("a", 99, 10*sec), 99, unsaid},
+				{9990 * ms, sendN("b", 40), 59, unsaid},
+				{10*sec + ms, send("c"), 18, unsaid},
+				{10*sec + ms + trip, says("c", 99, 10*sec), 59, unsaid},
+				{10*sec + 2*trip, says("b", 59, 10*sec), 59, unsaid},
+				{10*sec + 3*trip, send("d"), 58, unsaid},
+				{10*sec + 4*trip, says("d", 58, 10*sec), 58, unsaid},
+			},
+		},
+		{
+			name: "what departed at the end of a window counts until it cannot arrive any more",
+			rows: []row{
+				{0, all(others(50, 100), send("a")), 100, 0},
+				{trip, says("a", 50, 10*sec), 10, unsaid}, // 0.4 × 1/2 × 50 + 0.5
+				{9990 * ms, sendN("b", 5), 5, unsaid},
+				{10*sec + ms, send("c"), 39, unsaid},                    // what was left over may go
+				{10*sec + ms + trip, says("c", 95, 10*sec), 14, unsaid}, // 19.5 - 5
+				{10*sec + ms + 2*trip, nothing, 19, unsaid},
+			},
+		},
+		{
+			name: "a policy that is lowered is nobody's part",
+			rows: []row{
+				{0, all(advertises(100, mins), send("a")), 100, 0},
+				{trip, says("a", 99, mins), 99, unsaid},
+				{sec, sendN("b", 9), 90, unsaid},
+				{sec + trip, all(advertises(50, mins), says("b", 40, 59*sec)), 40, unsaid},
+			},
+		},
+		{
+			// 0.4 × 1/64 × 50 + 0.5 is less than one.
+			name: "after the time of a figure without a window, one asks and not all",
+			rows: []row{
+				{0, all(others(1, 100), send("a")), 100, 0},
+				{trip, says("a", 50, -1), 0, sec},
+				{trip + sec, nothing, 1, sec},
+			},
+		},
+		{
+			name: "nor do all, once in a long window",
+			rows: []row{
+				{0, all(others(1, 100), send("a")), 100, 0},
+				{trip, says("a", 50, time.Hour), 0, ProbeInterval},
+				{trip + ProbeInterval, nothing, 1, ProbeInterval},
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { play(t, Adaptive, tt.rows) })
+	}
+}
+
+// What costs more than the part that may be in flight goes alone, or it would
+// wait for the end of the window, whatever is left.
+func TestShareOfDearRequests(t *testing.T) {
+	l := newLedger(Adaptive)
+	all(others(100, 200), send("a"))(l, 0)
+	says("a", 20, mins)(l, instant(sec))
+	tests := []struct {
+		n    int64
+		goes bool
+	}{{4, true}, {10, true}, {11, false}, {20, false}} // of 20, ours are 10, and 4.5 may be in flight
+	for _, tt := range tests {
+		again, _ := l.ready(instant(2*sec), tt.n)
+		assert.Equal(t, tt.goes, again == instant(2*sec), "%d", tt.n)
+	}
+	send("b")(l, instant(2*sec))
+	again, _ := l.ready(instant(2*sec), 10)
+	assert.Greater(t, again, instant(2*sec), "beside another")
+}
+
+// Work that an account was not charged with, because nobody knew, is ours, too.
+func TestShareOfUncharged(t *testing.T) {
+	wave := func(d *desk, scope string, n int) (ls []*Lease) {
+		for range n {
+			ls = append(ls, d.send(0, scope))
+		}
+		return ls
+	}
+	t.Run("another scope turns out to be of the partition", func(t *testing.T) {
+		d := newDesk(t)
+		d.done(0, d.send(0, "x", keyed("api", "alice")), Report{Figures: keyedFigure("api", "alice", 99, mins)})
+		for i, l := range wave(d, "y", 50) {
+			d.done(sec, l, Report{Figures: keyedFigure("api", "alice", 98-int64(i), mins)})
+		}
+		assert.Equal(t, 49, d.more(sec, "x", keyed("api", "alice")))
+	})
+	t.Run("unless it was refused", func(t *testing.T) {
+		d := newDesk(t)
+		d.done(0, d.send(0, "x", keyed("api", "alice")), Report{Figures: keyedFigure("api", "alice", 99, mins)})
+		l := wave(d, "y", 1)[0]
+		d.done(sec, l, Report{Refused: true, Figures: keyedFigure("api", "alice", 49, mins)})
+		assert.Equal(t, share{fall: 50}, share{ours: d.o.find(aliceID).share.ours, fall: d.o.find(aliceID).share.fall})
+	})
+	t.Run("the first wave costs what the server says", func(t *testing.T) {
+		d := newDesk(t)
+		for i, l := range wave(d, "", 50) {
+			d.done(100*ms, l, Report{Figures: []Figure{{Policy: "api", Available: 995 - 5*int64(i), Window: mins, Cost: 5}}})
+		}
+		assert.Equal(t, 150, d.more(200*ms, "", api(5)))
+	})
+	t.Run("or else nobody knows, where it is not requests that count", func(t *testing.T) {
+		d := newDesk(t)
+		bytes := []Terms{{Policy: Policy{Name: "api", Quota: 10_000_000, Window: mins, Unit: "content-bytes"}}}
+		for i, l := range wave(d, "", 50) {
+			d.done(100*ms, l, Report{Terms: bytes, Figures: figure("api", 10_000_000-10_000*int64(i+1), mins)})
+		}
+		assert.Equal(t, 95, d.more(200*ms, "", api(100_000)))
+	})
+}
