@@ -20,8 +20,9 @@ type pulse struct {
 }
 
 const (
-	steadyBeats = 3
-	mostDoubt   = 6
+	steadyBeats  = 3
+	patientBeats = 250 // after which the pace is quicker again
+	mostDoubt    = 6
 )
 
 // steady reports whether requests need not wait for each other's answers.
@@ -58,10 +59,13 @@ func (p *pulse) see(a *account, sent instant, w time.Duration, refused bool) {
 	case refused:
 		return
 	case p.trying:
-		p.beats = min(p.beats+1, 100)
+		p.beats++
 		p.doubt = 0
+		if p.beats == patientBeats {
+			p.beats, p.slack = steadyBeats, max(p.slack, 1)-1
+		}
 	}
-	if p.trying = a.share.peak < a.quota/2 && p.skip == 0; p.trying {
+	if p.trying = 2*a.share.peak < a.quota && p.skip == 0; p.trying {
 		a.due = min(a.due, sent.add(p.every(a)))
 	}
 	p.skip = max(p.skip, 1) - 1

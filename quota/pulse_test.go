@@ -1,0 +1,193 @@
+package quota
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// 20 in 1 s are one in 50 ms. Round trips are of 32 ms, unless said otherwise,
+// so that the guard is 1 ms.
+func TestPulse(t *testing.T) {
+	const (
+		trip = 32 * ms
+		us   = time.Microsecond
+	)
+	steady := func(l *ledger, _ instant) { l.pulse.beats = steadyBeats }
+	tests := []struct {
+		name string
+		rows []row
+	}{
+		{
+			name: "whole seconds say it where they say more than one",
+			rows: []row{
+				{0, all(advertises(20, 10*sec), send("a")), 100, 0},
+				{trip, says("a", 0, 2*sec), 0, 2*sec + ms - trip},
+			},
+		},
+		{
+			name: "nobody paces by units that take seconds",
+			rows: []row{
+				{0, all(advertises(10, 20*sec), send("a")), 100, 0},
+				{trip, says("a", 0, sec), 0, sec + ms - trip},
+				{1001 * ms, send("b"), 0, sec},
+				{1001*ms + trip, says("b", 0, sec), 0, sec + ms - trip},
+				{2002 * ms, send("c"), 0, sec},
+				{2002*ms + trip, says("c", 0, sec), 0, sec + ms - trip},
+				{3003 * ms, send("d"), 0, sec},
+				{3003*ms + trip, says("d", 0, sec), 0, sec + ms - trip},
+				{4004 * ms, send("e"), 0, sec},
+			},
+		},
+		{
+			// 16 ms longer are 2 ms in the mean: 54 ms, and a guard of 16 + 48/32 ms.
+			name: "answers that take longer at times make the pace slower",
+			rows: []row{
+				{0, all(advertises(20, sec), send("a")), 100, 0},
+				{trip, says("a", 0, sec), 0, 51*ms - trip},
+				{51 * ms, send("b"), 0, sec},
+				{99 * ms, says("b", 0, sec), 0, 51*ms + 54*ms + 17500*us - 99*ms},
+			},
+		},
+		{
+			// 800 ms longer are 100 ms in the mean: 900 ms and twice that are 1.1 s.
+			name: "but a trial is not later than the end of the window",
+			rows: []row{
+				{0, all(advertises(2, 1800*ms), send("a")), 100, 0},
+				{trip, says("a", 0, sec), 0, 901*ms - trip},
+				{901 * ms, send("b"), 0, sec},
+				{1733 * ms, says("b", 0, sec), 0, 901*ms + sec + 100*ms - 1733*ms},
+			},
+		},
+		{
+			name: "a refusal ends the pace, and one tries again",
+			rows: []row{
+				{0, all(advertises(20, sec), steady, send("a")), 100, 0},
+				{trip, says("a", 0, sec), 0, 51*ms - trip},
+				{51 * ms, send("b"), 0, 50 * ms},
+				{51*ms + trip, refuses("b", 0, sec), 0, unsaid},
+				{1100 * ms, send("c"), 0, sec},
+				{1100*ms + trip, says("c", 0, sec), 0, 51*ms - trip},
+				{1151 * ms, send("d"), 0, sec},
+			},
+		},
+		{
+			name: "a refusal of none that tried is nothing to learn from",
+			rows: []row{
+				{0, all(advertises(20, sec), send("a", "b")), 100, 0},
+				{trip, refuses("a", 0, sec), 0, unsaid},
+				{1100 * ms, send("c"), 0, unsaid},
+				{1100*ms + trip, says("c", 0, sec), 0, 51*ms - trip},
+			},
+		},
+		{
+			name: "what was there in a window is forgotten after it",
+			rows: []row{
+				{0, all(advertises(4, sec), send("a")), 100, 0},
+				{trip, says("a", 3, sec), 3, unsaid},
+				{trip, sendN("b", 3), 0, unsaid},
+				{2 * trip, says("b", 0, sec), 0, sec + ms - 2*trip},
+				{1001 * ms, send("c"), 0, unsaid},
+				{1001*ms + trip, says("c", 0, sec), 0, 251*ms - trip},
+			},
+		},
+		{
+			// Of 3 that is 1, and not of 2.
+			name: "less than half of the quota is hardly anything",
+			rows: []row{
+				{0, all(advertises(3, sec), send("a")), 100, 0},
+				{trip, says("a", 1, sec), 1, unsaid},
+				{trip, send("b"), 0, unsaid},
+				{2 * trip, says("b", 0, sec), 0, trip + sec/3 + ms - 2*trip},
+			},
+		},
+		{
+			name: "half of it is not",
+			rows: []row{
+				{0, all(advertises(2, sec), send("a")), 100, 0},
+				{trip, says("a", 1, sec), 1, unsaid},
+				{trip, send("b"), 0, unsaid},
+				{2 * trip, says("b", 0, sec), 0, sec + ms - 2*trip},
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { play(t, Adaptive, tt.rows) })
+	}
+}
+
+// After 32 that were not answered, the pace is that of probes.
+func TestPulseOfASilentServer(t *testing.T) {
+	l := newLedger(Adaptive)
+	all(advertises(20, sec), send("a"))(l, 0)
+	l.pulse.beats = steadyBeats
+	says("a", 0, sec)(l, instant(32*ms))
+	now := instant(51 * ms)
+	var waits []time.Duration
+	for range 33 {
+		l.roll(now)
+		l.take(now, 1)
+		again, _ := l.ready(now, 1)
+		waits = append(waits, time.Duration(again-now))
+		now = again
+	}
+	for i, w := range waits[:31] {
+		assert.Equal(t, 50*ms, w, "after %d", i+1)
+	}
+	assert.Equal(t, []time.Duration{patience(32), patience(33)}, waits[31:])
+}
+
+// A pulse beats as trials are served, and leaves out the more of them, the more
+// were refused in a row.
+func TestPulseTrials(t *testing.T) {
+	const served, refused = false, true
+	l := newLedger(Adaptive)
+	advertises(20, sec)(l, 0)
+	p := &l.pulse
+	play := func(name string, answer bool, times int, trying bool) {
+		t.Helper()
+		for i := range times {
+			p.see(&l.account, 0, sec, answer)
+			assert.Equal(t, trying && i == times-1, p.trying, "%s, %d", name, i+1)
+		}
+	}
+	play("the first dry window", served, 1, true)
+	play("a trial is refused", refused, 1, false)
+	play("two are left out", served, 3, true)
+	play("it is served", served, 1, true)
+	play("and refused again", refused, 1, false)
+	play("two are left out again", served, 3, true)
+	for _, left := range []int{4, 8, 16, 32, 64, 64} {
+		play("refused in a row", refused, 1, false)
+		play("twice as many are left out", served, left+1, true)
+	}
+}
+
+// The pace takes the jitter twice, half of it more after each refusal, and less
+// again when it has been kept for long. It is never slower than half.
+func TestPulsePace(t *testing.T) {
+	l := newLedger(Adaptive)
+	advertises(20, sec)(l, 0)
+	l.jitter = 4 * ms
+	p := &l.pulse
+	every := func() time.Duration { return p.every(&l.account) }
+	assert.Equal(t, 58*ms, every())
+	for range 3 {
+		p.beats = steadyBeats
+		p.fail()
+	}
+	assert.Equal(t, uint8(0), p.doubt)
+	assert.Equal(t, 64*ms, every())
+	p.beats, p.trying = patientBeats-1, true
+	p.see(&l.account, 0, sec, false)
+	assert.Equal(t, 62*ms, every())
+	assert.True(t, p.steady())
+	for range 1000 {
+		p.beats = steadyBeats
+		p.fail()
+	}
+	assert.Equal(t, 100*ms, every())
+	l.jitter = 0
+	assert.Equal(t, 50*ms, every())
+}
