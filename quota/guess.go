@@ -10,6 +10,7 @@ type guess struct {
 	served  int64   // since then
 	epoch   uint32  // of the base, in which that was
 	refused bool    // since then
+	dry     instant // departure of the first refused
 	until   instant // when it is over, as refusals say, on the clock of departures
 	clean   uint8   // windows in a row that were used up and ended without a refusal
 	more    int64   // to try next
@@ -24,6 +25,7 @@ const (
 func (s *settlement) guess() {
 	a, g := &s.l.scope.base, s.l.scope.guess
 	if a.plain || s.r.Outcome != Answered || len(s.r.Figures)+len(s.r.Terms) > 0 || len(s.o.Policies()) > 0 {
+		s.unguess()
 		return
 	}
 	switch {
@@ -31,7 +33,9 @@ func (s *settlement) guess() {
 		s.l.scope.guess = &guess{refused: true, until: never}
 	case g == nil, s.sent < g.opened:
 	case s.r.Refused:
-		g.refused = true
+		if !g.refused {
+			g.refused, g.dry = true, s.sent
+		}
 		if a.basis == counted {
 			a.distrust(s.t) // it was too much: one asks first
 		}
@@ -47,13 +51,26 @@ func (s *settlement) guess() {
 	}
 }
 
+// unguess gives a guess up where the server names policies.
+func (s *settlement) unguess() {
+	if s.l.scope.guess == nil || len(s.o.Policies()) == 0 {
+		return
+	}
+	s.l.scope.guess = nil
+	if _, named := s.o.policy(""); !named {
+		a := &s.l.scope.base
+		a.terms(Policy{Quota: None})
+		a.ramp = 0
+	}
+}
+
 // close ends a window that ended with a refusal, with a request that was
 // served after it.
 func (g *guess) close(a *account, t, sent instant) {
-	last := *g
+	last, end := *g, min(sent, g.until)
 	*g = guess{opened: sent, served: 1, until: never, more: 1}
-	if last.opened > 0 && last.served >= leastGuess {
-		a.terms(Policy{Quota: last.served, Window: time.Duration(min(sent, last.until) - last.opened)})
+	if last.opened > 0 && last.served >= leastGuess && last.dry-last.opened <= end-last.dry {
+		a.terms(Policy{Quota: last.served, Window: time.Duration(end - last.opened)})
 		a.basis = open
 		a.count(sent, 1)
 		a.timed(t, sent)
