@@ -57,6 +57,37 @@ func TestGuessOfUnusedWindows(t *testing.T) {
 	assert.Equal(t, int64(10), d.o.find(accountID{}).quota)
 }
 
+// Nor do nine in a row that were used up.
+func TestGuessOfWindowsInARow(t *testing.T) {
+	d, now := guessed(t)
+	for i := range 40 {
+		if i%9 == 8 {
+			d.done(now, d.send(now, ""), Report{})
+		} else {
+			require.Equal(t, 10, d.full(now))
+		}
+		now += 11 * sec
+	}
+}
+
+// A window began with the departure of the first request in it, whenever that
+// was answered.
+func TestGuessOfOverlapping(t *testing.T) {
+	d, now := guessed(t)
+	first := d.send(now, "")
+	late := d.send(now+sec, "")
+	d.done(now+2*sec, first, Report{})
+	d.done(now+2*sec, late, Report{})
+	for range 3 {
+		d.done(now+2*sec, d.send(now+2*sec, ""), Report{})
+	}
+	d.done(now+3*sec, d.send(now+3*sec, ""), Report{Refused: true, Pause: 5 * sec})
+	d.done(now+9*sec, d.send(now+9*sec, ""), Report{})
+	a := d.o.find(accountID{})
+	assert.Equal(t, int64(5), a.quota)
+	assert.Equal(t, 8*sec, a.window)
+}
+
 // What came before the first refusal is not known to have been a window.
 func TestNoGuessFromTheFirstRefusal(t *testing.T) {
 	d := newDesk(t)
@@ -68,8 +99,14 @@ func TestNoGuessFromTheFirstRefusal(t *testing.T) {
 	for _, l := range ls[1:] {
 		d.done(sec, l, Report{})
 	}
-	d.done(12*sec, d.send(12*sec, ""), Report{})
-	assert.Equal(t, int64(None), d.o.find(accountID{}).quota)
+	for range 4 {
+		d.done(12*sec, d.send(12*sec, ""), Report{})
+		assert.Equal(t, int64(None), d.o.find(accountID{}).quota)
+	}
+	d.done(12*sec, d.send(12*sec, ""), Report{Refused: true, Pause: 10 * sec})
+	d.done(23*sec, d.send(23*sec, ""), Report{})
+	assert.Equal(t, int64(4), d.o.find(accountID{}).quota, "nor what departed before that")
+	assert.Equal(t, 10*sec, d.o.find(accountID{}).window)
 }
 
 // Who comes now and then is refused for what was too much at a time: what it came
@@ -102,16 +139,23 @@ func TestGuessWindow(t *testing.T) {
 		{"none", 0, 40 * sec},
 	} {
 		d := newDesk(t)
+		poll := d.send(0, "")
 		d.done(0, d.send(0, ""), Report{Refused: true, Pause: sec})
 		for range 5 {
 			d.done(2*sec, d.send(2*sec, ""), Report{})
 		}
+		d.done(2*sec, d.send(2*sec, ""), Report{Outcome: Lost})
+		d.done(2*sec, poll, Report{}) // of a window before
+		again := d.send(2*sec, "")
 		d.done(2*sec, d.send(2*sec, ""), Report{Refused: true, Pause: tt.pause})
-		d.done(42*sec, d.send(42*sec, ""), Report{})
+		again.sent = d.at(8 * sec) // one that did not wait
+		d.done(8*sec, again, Report{Refused: true, Pause: tt.pause})
+		d.done(42*sec+32*ms, d.send(42*sec, ""), Report{})
 		a := d.o.find(accountID{})
 		assert.Equal(t, int64(5), a.quota, tt.name)
 		assert.Equal(t, tt.want, a.window, tt.name)
-		assert.Equal(t, 4, d.full(42*sec), "%s: one has gone", tt.name)
+		assert.Equal(t, 4, d.more(42*sec+32*ms, ""), "%s: one has gone", tt.name)
+		assert.Equal(t, tt.want+ms-32*ms, d.wait(42*sec+32*ms, ""), "%s, with a guard", tt.name)
 	}
 }
 

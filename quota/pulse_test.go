@@ -27,6 +27,13 @@ func TestPulse(t *testing.T) {
 			},
 		},
 		{
+			name: "bytes do not come one by one",
+			rows: []row{
+				{0, all(func(l *ledger, _ instant) { l.terms(Policy{Quota: 20, Window: sec, Unit: "content-bytes"}) }, send("a")), 100, 0},
+				{trip, says("a", 0, sec), 0, sec + ms - trip},
+			},
+		},
+		{
 			name: "nobody paces by units that take seconds",
 			rows: []row{
 				{0, all(advertises(10, 20*sec), send("a")), 100, 0},
@@ -152,6 +159,7 @@ func TestPulseTrials(t *testing.T) {
 			assert.Equal(t, trying && i == times-1, p.trying, "%s, %d", name, i+1)
 		}
 	}
+	play("refused", refused, 1, false)
 	play("the first dry window", served, 1, true)
 	play("a trial is refused", refused, 1, false)
 	play("two are left out", served, 3, true)
@@ -183,7 +191,7 @@ func TestPulsePace(t *testing.T) {
 	p.see(&l.account, 0, sec, false)
 	assert.Equal(t, 62*ms, every())
 	assert.True(t, p.steady())
-	for range 1000 {
+	for range 254 { // a byte is no bound
 		p.beats = steadyBeats
 		p.fail()
 	}

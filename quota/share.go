@@ -13,12 +13,14 @@ type share struct {
 	served  int64 // units, to us
 	peak    int64 // the highest figure in this window
 	refused bool  // somebody was, in this window
+	told    bool  // it has fallen in this window
 }
 
 const (
 	shareFades = 200 // units after which both sums are halved
 	shareLeast = 16  // units below which there is nothing to tell
 	shareHaste = 0.4 // of our part of what is left may be in flight
+	shareStays = 128 // windows that tell nothing, after which others are all but forgotten
 )
 
 // part is our part, in (0, 1].
@@ -65,6 +67,9 @@ func (s *share) close(a *account) {
 	if s.from > 0 {
 		s.served += a.inflight
 		s.compare(a)
+		if !s.told {
+			s.fall -= max(s.fall-s.ours, 0) / shareStays
+		}
 	}
 	*s = share{ours: s.ours, fall: s.fall}
 }
@@ -79,6 +84,7 @@ func (s *share) compare(a *account) {
 	if fall > 0 {
 		s.ours += float32(min(s.served, fall))
 		s.fall += float32(fall)
+		s.told = true
 	}
 	if s.fall > shareFades {
 		s.ours, s.fall = s.ours/2, s.fall/2

@@ -38,6 +38,72 @@ func TestShareCompares(t *testing.T) {
 	}
 }
 
+// Windows are compared each by itself.
+func TestShareOfAWindow(t *testing.T) {
+	l := newLedger(Adaptive)
+	see := func(figure int64, refused bool) share {
+		l.available = figure
+		l.share.see(&l.account, refused)
+		return share{ours: l.share.ours, fall: l.share.fall}
+	}
+	see(100, false)
+	see(60, true)
+	l.share.close(&l.account)
+	assert.Equal(t, share{fall: 40}, see(20, false), "the first figure of a window is compared with none before")
+	assert.Equal(t, share{fall: 40}, see(0, false), "a slip, though somebody was refused in the window before")
+}
+
+// Who sends one at a time, and one only in a window, never sees a figure fall,
+// and does not believe for ever that others are there.
+func TestShareForgets(t *testing.T) {
+	l := newLedger(Adaptive)
+	all(advertises(50, 10*sec), others(1, 100))(l, 0)
+	var windows []int
+	now := instant(0)
+	for len(windows) < 200 {
+		first, n := now, 0
+		for again := now; again == now && n < 50; again, _ = l.ready(now, 1) {
+			n++
+			send("a")(l, now)
+			now = now.add(32 * ms)
+			says("a", int64(50-n), 10*sec-time.Duration(now-first)/sec*sec)(l, now)
+		}
+		windows = append(windows, n)
+		now = l.end
+	}
+	// Of 99 that were not ours, 38 are left after 121 windows: 1/39 of 49 is enough.
+	assert.Equal(t, 1, windows[120])
+	assert.GreaterOrEqual(t, windows[123], 48)
+	assert.Equal(t, 50, windows[199])
+}
+
+// What was sent before counts as ours unless it was refused, or is older than
+// the last window.
+func TestShareOfAnswers(t *testing.T) {
+	tests := []struct {
+		name       string
+		do         event
+		ours, fall float32
+	}{
+		{"served", says("b", 60, 59*sec), 40, 40},
+		{"refused", refuses("b", 60, 59*sec), 0, 40},
+		{"of the last window", all(func(l *ledger, _ instant) { l.epoch++ }, says("b", 60, 59*sec)), 40, 40},
+		{"of the one before", all(func(l *ledger, _ instant) { l.epoch += 2 }, says("b", 60, 59*sec)), 0, 40},
+		{"answered without a figure", all(quiet("b"), send("c"), says("c", 59, 58*sec)), 41, 41},
+	}
+	for _, tt := range tests {
+		l := newLedger(Adaptive)
+		send("a")(l, 0)
+		says("a", 100, mins)(l, instant(ms))
+		sendN("b", 40)(l, instant(sec))
+		tt.do(l, instant(2*sec))
+		l.inflight = 0
+		l.share.see(&l.account, false)
+		assert.Equal(t, tt.ours, l.share.ours, tt.name)
+		assert.Equal(t, tt.fall, l.share.fall, tt.name)
+	}
+}
+
 // others are on the quota of a ledger, so that our part of it is known.
 func others(ours, fall float32) event {
 	return func(l *ledger, _ instant) { l.share.ours, l.share.fall = ours, fall }
@@ -82,6 +148,17 @@ func TestShare(t *testing.T) {
 				{10*sec + 2*trip, says("b", 59, 10*sec), 59, unsaid},
 				{10*sec + 3*trip, send("d"), 58, unsaid},
 				{10*sec + 4*trip, says("d", 58, 10*sec), 58, unsaid},
+			},
+		},
+		{
+			name: "and is waited for",
+			rows: []row{
+				{0, send("a"), 100, 0},
+				{trip, says("a", 99, 10*sec), 99, unsaid},
+				{9990 * ms, sendN("b", 40), 59, unsaid},
+				{10*sec + ms, send("c"), 18, unsaid},
+				{10*sec + ms + trip, all(says("c", 99, 10*sec), send("d")), 58, unsaid},
+				{10*sec + 2*trip, all(says("d", 58, 10*sec), says("b", 58, 10*sec)), 58, unsaid},
 			},
 		},
 		{
@@ -141,8 +218,12 @@ func TestShareOfDearRequests(t *testing.T) {
 		again, _ := l.ready(instant(2*sec), tt.n)
 		assert.Equal(t, tt.goes, again == instant(2*sec), "%d", tt.n)
 	}
+	l.available = 2
+	again, _ := l.ready(instant(2*sec), 1)
+	assert.Greater(t, again, instant(2*sec), "one of two, of which one is ours: the next may be somebody else's")
+	l.available = 20
 	send("b")(l, instant(2*sec))
-	again, _ := l.ready(instant(2*sec), 10)
+	again, _ = l.ready(instant(2*sec), 10)
 	assert.Greater(t, again, instant(2*sec), "beside another")
 }
 
@@ -161,6 +242,13 @@ func TestShareOfUncharged(t *testing.T) {
 			d.done(sec, l, Report{Figures: keyedFigure("api", "alice", 98-int64(i), mins)})
 		}
 		assert.Equal(t, 49, d.more(sec, "x", keyed("api", "alice")))
+	})
+	t.Run("what it was charged with is ours once", func(t *testing.T) {
+		d := newDesk(t)
+		d.done(0, d.send(0, "", api(1)), Report{Figures: figure("api", 100, mins)})
+		d.done(sec, d.send(sec, "", api(20)), Report{Figures: figure("api", 20, mins)})
+		s := d.o.find(accountID{policy: "api"}).share
+		assert.Equal(t, []float32{20, 80}, []float32{s.ours, s.fall})
 	})
 	t.Run("unless it was refused", func(t *testing.T) {
 		d := newDesk(t)

@@ -54,6 +54,15 @@ func TestAdaptive(t *testing.T) {
 			},
 		},
 		{
+			name: "2: unless the server says that it is longer",
+			rows: []row{
+				{0, all(advertises(20, 2*sec), send("a")), 100, 0},
+				{trip, says("a", 19, 0), 19, sec + ms - trip},
+				{trip, send("b"), 18, unsaid},
+				{2 * trip, says("b", 18, 5*sec), 18, 5*sec + ms - trip},
+			},
+		},
+		{
 			// 20 in 1 s are one in 50 ms.
 			name: "3: who found nothing tries again after the time of one unit",
 			rows: []row{
@@ -143,6 +152,9 @@ func TestAdaptive(t *testing.T) {
 			rows: []row{
 				{0, all(counts(3, 10*sec), send("a")), 2, 10 * sec},
 				{trip, all(quiet("a"), func(l *ledger, t instant) { l.timed(t, 0) }), 2, 10*sec + ms - trip},
+				// Of an answer to another one, nothing is to be learned of the window.
+				{5 * sec, send("b"), 1, 5*sec + ms},
+				{6 * sec, all(quiet("b"), func(l *ledger, t instant) { l.timed(t, instant(5*sec)) }), 1, 4*sec + ms},
 			},
 		},
 	}
@@ -155,6 +167,8 @@ func TestAdaptive(t *testing.T) {
 func TestPart(t *testing.T) {
 	s := share{fall: 1000}
 	assert.Equal(t, 1./64, s.part())
+	assert.Equal(t, 0.5, (&share{ours: 8, fall: 16}).part())
+	assert.Equal(t, 1., (&share{ours: 7, fall: 15}).part())
 	s.ours = 2000
 	assert.Equal(t, 1., s.part())
 	assert.Equal(t, 1., new(share).part())
@@ -307,6 +321,9 @@ func TestPlainHasNoHabits(t *testing.T) {
 		d.bare(time.Duration(window)*11*sec, &left, 10*sec)
 	}
 	assert.Nil(t, d.o.scope(0, "").guess)
+	d.bare(mins, new(int), sec)
+	d.done(2*mins, d.send(2*mins, ""), Report{})
+	assert.Equal(t, 1000, d.more(2*mins, ""), "no slow start")
 	play(t, Plain, []row{
 		{0, all(advertises(20, sec), send("a")), 100, 0},
 		{32 * ms, says("a", 0, sec), 0, sec + 8*ms - 32*ms},
@@ -321,6 +338,47 @@ func TestPlainHasNoHabits(t *testing.T) {
 		{sec, sendN("b", 20), 80, unsaid},
 		{sec + 32*ms, says("b", 20, 59*sec), 20, unsaid},
 	})
+}
+
+// Windows of our own count have a guard, whether their first answer repeats the
+// policy or not.
+func TestGuardOfCounts(t *testing.T) {
+	for how, want := range map[Strategy]time.Duration{Adaptive: ms, Plain: 0} {
+		d := newDesk(t)
+		d.o.accounts.Strategy = how
+		const trip = 32 * ms
+		first := terms("api", 3, 10*sec)
+		d.done(trip, d.send(0, ""), Report{Terms: first})
+		d.more(trip, "", api(1))
+		assert.Equal(t, 10*sec+want-trip, d.wait(trip, "", api(1)), "%v, the first", how)
+		start := 10*sec + ms
+		d.done(start+trip, d.send(start, "", api(1)), Report{})
+		d.more(start+trip, "", api(1))
+		assert.Equal(t, 10*sec+want-trip, d.wait(start+trip, "", api(1)), "%v, the next", how)
+	}
+}
+
+// What says that a server rounds windows down.
+func TestFloors(t *testing.T) {
+	tests := []struct {
+		how          Strategy
+		quota, avail int64
+		w            time.Duration
+		want         bool
+	}{
+		{Adaptive, None, 0, 0, true},
+		{Adaptive, None, 5, 0, false},
+		{Adaptive, 10, 9, 0, true},
+		{Adaptive, 10, 10, 0, false},
+		{Adaptive, 10, 0, sec, false},
+		{Plain, 10, 0, 0, false},
+	}
+	for _, tt := range tests {
+		l := newLedger(tt.how)
+		all(advertises(tt.quota, 10*sec), send("a"))(l, 0)
+		says("a", tt.avail, tt.w)(l, instant(32*ms))
+		assert.Equal(t, tt.want, l.book.floors, "%+v", tt)
+	}
 }
 
 func TestStrategyString(t *testing.T) {
