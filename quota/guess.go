@@ -4,7 +4,9 @@ import "time"
 
 // A guess is what a server is taken to allow that says nothing of its quotas,
 // but refuses now and then: as many as it served between two of the instants
-// at which it began to serve again, and in the time between them.
+// at which it began to serve again, and in the time between them. Of who comes
+// rarely, that is too few: no guess is made where less than half of the time was
+// spent being refused.
 type guess struct {
 	opened  instant // departure of the first that was served in this window; 0: there was none
 	served  int64   // since then

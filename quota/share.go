@@ -5,7 +5,7 @@ package quota
 //
 // The two are compared when nothing of ours is in flight, or at the end of a
 // window: then what was served to us is known. Both sums fade, by units and
-// not by time.
+// not by time; but others of whom a window shows nothing are forgotten a little.
 type share struct {
 	ours, fall float32 // sums; of a quota that is ours alone they are equal
 
@@ -13,14 +13,14 @@ type share struct {
 	served  int64 // units, to us
 	peak    int64 // the highest figure in this window
 	refused bool  // somebody was, in this window
-	told    bool  // it has fallen in this window
+	told    bool  // the figure has fallen in this window
 }
 
 const (
 	shareFades = 200 // units after which both sums are halved
 	shareLeast = 16  // units below which there is nothing to tell
 	shareHaste = 0.4 // of our part of what is left may be in flight
-	shareStays = 128 // windows that tell nothing, after which others are all but forgotten
+	shareStays = 128 // windows that show nothing, after which others have a third of their part left
 )
 
 // part is our part, in (0, 1].
@@ -33,7 +33,7 @@ func (s *share) part() float64 {
 
 // fair reports whether n more units may be in flight. While others spend what
 // is left at the same time, no figure is true for long: no more than a part of
-// our part is sent before the next one.
+// our part is sent before the next one. What costs more than that goes alone.
 func (s *share) fair(a *account, n int64) bool {
 	part := s.part()
 	if part == 1 || a.basis != figured {
@@ -41,7 +41,7 @@ func (s *share) fair(a *account, n int64) bool {
 	}
 	out, ours := a.inflight+a.straggle, part*float64(a.available)
 	if out == 0 && n > 1 {
-		return float64(n) <= ours // or it would never go
+		return float64(n) <= ours
 	}
 	return float64(out+n) <= shareHaste*ours+0.5
 }

@@ -29,8 +29,8 @@ package quota
 // # Adaptive
 //
 // The same, and five habits of servers are learned. Each is read off answers
-// that come anyway, but for the trials of 3 and 5; each is given up when an
-// answer contradicts it.
+// that come anyway, but for the trials of 3 and 5; each but the second is given
+// up when an answer contradicts it.
 //
 //  1. The guard is g = r - r₀ + r/32. The request that opened the window can
 //     have arrived no later than r - r₀ after the quickest one would have.
@@ -45,24 +45,29 @@ package quota
 //     request tries again after W/q. If it is served, so are the next; after
 //     three of them, requests depart every W/q + 2j without waiting for each
 //     other's answers, j being how much longer than r₀ answers take in the
-//     mean. If it is refused, somebody else has used the quota, and the next 2,
-//     4, 8, … such trials are left out.
+//     mean, and each refusal of one adds j/2. If a trial is refused, somebody
+//     else has used the quota, and the next 2, 4, 8, … to 64 are left out.
 //
 //  4. A quota that falls by more than was served to us has other users. With p,
 //     our part of what it has fallen by, no more than 0.4·p·a + 0.5 units are
 //     in flight at a time: the others send theirs while ours are on their way,
-//     and no figure is true for long. Each answer brings a new one, so that an
-//     unused quota is still used up, within some round trips. It is what keeps
-//     eight processes that cannot talk from refusing each other.
+//     and no figure is true for long. One that costs more goes alone, if it is no
+//     more than p·a. Each answer brings a new figure, so that an unused quota is
+//     still used up, within some round trips. It is what keeps eight processes
+//     that cannot talk from refusing each other. What the others have is
+//     forgotten, by 1/128 in each window that shows nothing of them.
 //
 //  5. A server that says nothing of its quotas but refuses now and then is
 //     taken to allow what it served between two of the instants at which it
-//     began to serve again, in the time between them. It is counted as a policy
-//     without a service limit is. After ten such windows without a refusal one
-//     unit more is tried, then two, four, … until one is refused.
+//     began to serve again, in the time between them, unless most of that time
+//     passed before the first refusal: then it was not used up. It is counted as
+//     a policy without a service limit is. After ten such windows that were used
+//     up without a refusal one unit more is tried, then two, four, … until one is
+//     refused.
 //
 // Where nothing is known after a refusal, requests follow the first that is
-// served as TCP's slow start does: twice as many with each round trip.
+// served as TCP's slow start does: twice as many with each round trip, and one
+// more after 1 s, 2 s, 4 s, … to 1 min where no answer comes.
 //
 // What it comes to is measured by the scoreboard in examples/simulate, against
 // clients that know everything and against some that know nothing. This is what
