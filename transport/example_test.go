@@ -236,17 +236,14 @@ func ExampleWithPriority() {
 		fmt.Println(err)
 		return
 	}
-	var held sync.WaitGroup
 	client := &http.Client{Transport: &transport.Shaper{
 		Base: &transporttest.Transport{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			fmt.Println(r.URL.Path)
 		})},
 		Limits: func(*http.Request) quota.Limiter { return one },
-		Trace:  &transport.Trace{Held: func(transport.HeldInfo) { held.Done() }},
 	}}
 	running, _ := one.TryAcquire(1) // something else is at work
 	jobs := map[string]int{"/backup": -1, "/page": 0, "/payment": 1}
-	held.Add(len(jobs))
 	var done sync.WaitGroup
 	for path, priority := range jobs {
 		done.Go(func() {
@@ -257,8 +254,9 @@ func ExampleWithPriority() {
 			}
 		})
 	}
-	held.Wait()
-	time.Sleep(20 * time.Millisecond) // all of them are about to stand in line
+	for one.Stats().Queued < int64(len(jobs)) {
+		time.Sleep(time.Millisecond)
+	}
 	running.Release()
 	done.Wait()
 	// Output:
