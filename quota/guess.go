@@ -27,7 +27,6 @@ const (
 func (s *settlement) guess() {
 	a, g := &s.l.scope.base, s.l.scope.guess
 	if a.plain || s.r.Outcome != Answered || len(s.r.Figures)+len(s.r.Terms) > 0 || len(s.o.Policies()) > 0 {
-		s.unguess()
 		return
 	}
 	switch {
@@ -53,17 +52,20 @@ func (s *settlement) guess() {
 	}
 }
 
-// unguess gives a guess up where the server names policies.
+// unguess gives a guess up where the server names policies, before what it says
+// of them is taken over.
 func (s *settlement) unguess() {
-	if s.l.scope.guess == nil || len(s.o.Policies()) == 0 {
+	if s.l.scope.guess == nil || len(s.o.Policies())+len(s.r.Terms) == 0 {
 		return
 	}
 	s.l.scope.guess = nil
-	if _, named := s.o.policy(""); !named {
-		a := &s.l.scope.base
-		a.terms(Policy{Quota: None})
-		a.ramp = 0
+	p, named := s.o.policy("")
+	if !named {
+		p.Quota = None
 	}
+	a := &s.l.scope.base
+	a.terms(p)
+	a.ramp = 0
 }
 
 // close ends a window that ended with a refusal, with a request that was

@@ -174,4 +174,16 @@ func TestGuessGivenUp(t *testing.T) {
 		assert.Nil(t, d.o.scopes[""].guess)
 		assert.Equal(t, int64(50), d.o.find(accountID{}).quota)
 	})
+	t.Run("for a figure of the unnamed one, which it does not bound", func(t *testing.T) {
+		d, now := guessed(t)
+		d.done(now, d.send(now, ""), Report{Figures: figure("", 999, mins)})
+		assert.Equal(t, 999, d.more(now, ""))
+	})
+	t.Run("for what another scope was told", func(t *testing.T) {
+		d, now := guessed(t)
+		d.done(now, d.send(now, "other"), Report{Terms: terms("", 50, 10*sec)})
+		d.done(now, d.send(now, ""), Report{})
+		assert.Nil(t, d.o.scopes[""].guess)
+		assert.Equal(t, int64(50), d.o.find(accountID{}).quota)
+	})
 }

@@ -116,6 +116,7 @@ func (s *settlement) run() {
 		s.name(&s.r.Figures[i])
 	}
 	s.settleClaims()
+	s.unguess()
 	for i := range s.r.Terms {
 		s.terms(&s.r.Terms[i])
 	}
