@@ -17,7 +17,7 @@ type share struct {
 }
 
 const (
-	shareFades = 200 // units after which both sums are halved
+	shareFades = 400 // units after which both sums are halved
 	shareLeast = 16  // units below which there is nothing to tell
 	shareHaste = 0.4 // of our part of what is left may be in flight
 	shareStays = 128 // windows that show nothing, after which others have a third of their part left
