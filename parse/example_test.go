@@ -232,6 +232,32 @@ func ExampleCaps() {
 	// 876600h0m0s []
 }
 
+// Caps for a server of one's own, which says more than strangers may.
+func ExampleCaps_own() {
+	caps := parse.Caps{
+		Quota:        parse.DefaultMaxQuota * 1000,
+		Window:       parse.DefaultMaxWindow * 10,
+		RetryAfter:   parse.DefaultMaxRetryAfter * 7,
+		Items:        parse.DefaultMaxItems * 4,
+		FieldBytes:   parse.DefaultMaxFieldBytes * 4,
+		NameBytes:    parse.DefaultMaxNameBytes * 4,
+		KeyBytes:     parse.DefaultMaxKeyBytes * 4,
+		ProblemBytes: parse.DefaultMaxProblemBytes * 4,
+	}
+	wait, ok, ignored := parse.RetryAfter(http.Header{"Retry-After": {"259200"}}, time.Now(), caps)
+	fmt.Println(wait, ok, ignored)
+
+	// What is ignored says why.
+	_, ignored = parse.Limits(http.Header{"Ratelimit": {`"api";a=1;w=`}}, caps)
+	fmt.Println(errors.Is(ignored[0].Err, parse.ErrSyntax))
+	_, ignored = parse.Declarations(http.Header{"Ratelimit-Partition": {`"api";user_id, "api";method`}}, caps)
+	fmt.Println(errors.Is(ignored[0].Err, parse.ErrConflict))
+	// Output:
+	// 72h0m0s true []
+	// true
+	// true
+}
+
 // What can be written is read as it was.
 func ExampleFormatPolicies() {
 	value, err := parse.FormatPolicies([]parse.Policy{

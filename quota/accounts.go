@@ -37,7 +37,7 @@ const (
 // what was used least recently, and what the server has told to wait last. What
 // is in use, by requests that are out or in line, never goes: beyond a bound
 // the accounts may grow by that much, and no more. An account takes up about
-// 320 bytes and its key, which is kept as it is: whoever makes the keys of
+// 370 bytes and its key, which is kept as it is: whoever makes the keys of
 // partitions and the names of scopes bounds them.
 type Accounts struct {
 	MaxOrigins  int // 0: DefaultMaxOrigins; negative: no bound
@@ -53,9 +53,10 @@ type Accounts struct {
 	// time to come back: by so much the back-off is longer. It is called with
 	// no lock held, by several goroutines at once where several settle. Nil
 	// means random numbers; a seeded source makes what is timed reproducible.
-	Strategy Strategy // how quotas are spent; the zero value is Adaptive
-
 	Jitter func() float64
+
+	// Strategy says how quotas are spent. The zero value is Adaptive.
+	Strategy Strategy
 
 	beyond atomic.Int64 // accounts that origins have beyond their share
 

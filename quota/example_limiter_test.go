@@ -115,9 +115,11 @@ func ExampleNewCustom() {
 	if errors.As(err, &r) {
 		fmt.Println(r.Phrase, r.Detail, r.RetryAfter)
 	}
+	fmt.Println(limiter.Stats().Available == quota.None, quota.DefaultRecheck)
 	// Output:
 	// quota: not admitted: own limit, retry after 1s: processor busy
 	// processor busy 97.5 1s
+	// true 1s
 }
 
 func ExampleNewChain() {
@@ -289,6 +291,21 @@ func ExampleKeyedOptions() {
 	// carol <nil> 2
 }
 
+// Bounds for a gateway, with a limiter for each of many users, most of whom come
+// once a day.
+func ExampleKeyedOptions_bounds() {
+	perUser := quota.NewKeyed(func(string) (quota.Limiter, error) {
+		return quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 10, Window: time.Hour})
+	}, quota.KeyedOptions{
+		MaxKeys:   10 * quota.DefaultMaxKeys,
+		IdleAfter: quota.DefaultIdleAfter / 2,
+	})
+	limiter := must(perUser.Limiter("alice"))
+	_, err := limiter.TryAcquire(11)
+	fmt.Println(errors.Is(err, quota.ErrPermits), limiter.Stats().Available)
+	// Output: true 10
+}
+
 // Close refuses everybody, who waits and who comes; work that has begun may end.
 func ExampleLimiter_close() {
 	limiter := must(quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1}))
@@ -326,4 +343,13 @@ func ExampleChannelOptions() {
 	// a true 1
 	// b true 2
 	// c false 2
+}
+
+// The zero of an option is its default.
+func ExampleChannelOptions_default() {
+	jobs := must(quota.NewChannel(quota.ChannelOptions[int]{}))
+	for jobs.TrySend(0) == nil {
+	}
+	fmt.Println(jobs.Len() == quota.DefaultBuffer)
+	// Output: true
 }

@@ -10,6 +10,20 @@ import (
 	"golang.org/x/time/rate"
 )
 
+// Accounts for a gateway to a few servers with many users each, whose word is to be
+// taken as it is.
+func ExampleAccounts() {
+	accounts := quota.Accounts{
+		MaxOrigins:  quota.DefaultMaxOrigins / 100,
+		MaxAccounts: 5 * quota.DefaultMaxAccounts,
+		MaxTotal:    2 * quota.DefaultMaxTotal,
+		Strategy:    quota.Plain,
+	}
+	origin := accounts.Origin("https://api.example")
+	fmt.Println(origin == accounts.Origin("https://api.example"), origin.Dropped(), accounts.Strategy)
+	// Output: true false plain
+}
+
 // A client that is not an HTTP client asks before it works, and tells what the
 // server said.
 func Example() {
