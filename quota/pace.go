@@ -27,7 +27,7 @@ func (a *account) next(t instant, n int64) instant {
 		return t
 	case a.spare() >= n && a.share.fair(a, n):
 		return t
-	case a.basis == presumed && a.pulse.steady() && a.tries < 32:
+	case a.basis == presumed && a.pulse.steady() && a.least > a.perUnit() && a.tries < 32:
 		return max(t, a.asked.add(a.pulse.every(a)))
 	case a.basis == presumed && !a.probing:
 		return t // at least one request asks, whatever it costs and whatever was said

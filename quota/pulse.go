@@ -8,7 +8,8 @@ import "time"
 //
 // Where hardly anything was there in a window, one request tries again after
 // the time that the policy takes for one unit. If it is served, so are the
-// next ones; after a few of them they no longer wait for each other's answers.
+// next ones; after a few of them they no longer wait for each other's answers,
+// where these take longer than that.
 // If it is refused, it was somebody else who has used the quota, and the next
 // trials are left out, twice as many after each.
 type pulse struct {

@@ -15,6 +15,7 @@ func TestPulse(t *testing.T) {
 		us   = time.Microsecond
 	)
 	steady := func(l *ledger, _ instant) { l.pulse.beats = steadyBeats }
+	far := func(l *ledger, _ instant) { l.least = 60 * ms } // longer than a unit takes
 	tests := []struct {
 		name string
 		rows []row
@@ -72,7 +73,7 @@ func TestPulse(t *testing.T) {
 			rows: []row{
 				{0, all(advertises(20, sec), steady, send("a")), 100, 0},
 				{trip, says("a", 0, sec), 0, 51*ms - trip},
-				{51 * ms, send("b"), 0, 50 * ms},
+				{51 * ms, all(far, send("b")), 0, 50 * ms},
 				{51*ms + trip, refuses("b", 0, sec), 0, unsaid},
 				{1100 * ms, send("c"), 0, sec},
 				{1100*ms + trip, says("c", 0, sec), 0, 51*ms - trip},
@@ -130,6 +131,7 @@ func TestPulseOfASilentServer(t *testing.T) {
 	all(advertises(20, sec), send("a"))(l, 0)
 	l.pulse.beats = steadyBeats
 	says("a", 0, sec)(l, instant(32*ms))
+	l.least = 60 * ms
 	now := instant(51 * ms)
 	var waits []time.Duration
 	for range 33 {

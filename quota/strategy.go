@@ -44,7 +44,7 @@ package quota
 //     policy's quota. Where less than half of q was there in a window, one
 //     request tries again after W/q. If it is served, so are the next; after
 //     three of them, requests depart every W/q + 2j without waiting for each
-//     other's answers, j being how much longer than r₀ answers take in the
+//     other's answers, where r₀ is longer than W/q, j being how much longer than r₀ answers take in the
 //     mean, and each refusal of one adds j/2. If a trial is refused, somebody
 //     else has used the quota, and the next 2, 4, 8, … to 64 are left out.
 //

@@ -13,6 +13,7 @@ import (
 // counts. Round trips are of 32 ms, so that the guard is 1 ms.
 func TestAdaptive(t *testing.T) {
 	const trip = 32 * ms
+	far := func(l *ledger, _ instant) { l.least = 60 * ms }
 	tests := []struct {
 		name string
 		rows []row
@@ -74,8 +75,10 @@ func TestAdaptive(t *testing.T) {
 				{102*ms + trip, says("c", 0, sec), 0, 51*ms - trip},
 				{153 * ms, send("d"), 0, sec},
 				{153*ms + trip, says("d", 0, sec), 0, 51*ms - trip},
-				// Three were served: nobody waits for an answer any more.
-				{204 * ms, send("e"), 0, 50 * ms},
+				// Three were served, but answers come sooner than units.
+				{204 * ms, send("e"), 0, sec},
+				// Where they do not, nobody waits for them any more.
+				{204 * ms, far, 0, 50 * ms},
 				{254 * ms, send("f"), 0, 50 * ms},
 				{254*ms + ms, refuses("e", 0, sec), 0, unsaid},
 			},
