@@ -21,7 +21,6 @@ var misses = map[string]string{
 	"gcra 20/1s, 200ms":          whole,
 	"gcra 20/10s":                "a fiftieth of each half second is left for chance on the way, or some would be refused",
 	"gcra 20/10s down":           "a fiftieth of each half second is left for chance on the way, or some would be refused",
-	"half the quota, gcra":       "trials that are refused, in a demand that comes by chance",
 
 	"two buckets 100/10s": understat,
 	"two buckets 300/60s": understat,
