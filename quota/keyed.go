@@ -42,7 +42,9 @@ func (o KeyedOptions) idleAfter() time.Duration {
 // A Keyed keeps one limiter for each key: for each host, say, or each user. A
 // limiter is made when its key is first asked for, and forgotten when it has
 // been idle for a while: an idle limiter is as good as a new one. One with a
-// permit out, or with somebody in its queue, is never forgotten.
+// permit out, or with somebody in its queue, is never forgotten. (Nor is a Chain
+// with a limiter in it that all keys share, as long as that one is in use: chain
+// it to the limiter of the key for each piece of work, outside of the Keyed.)
 //
 // Use a limiter at once, and ask for it again the next time: one that is kept
 // may have been forgotten meanwhile, and another one made for the key.

@@ -53,12 +53,24 @@ func (x *exchange) read(now time.Time) parse.Reading {
 // cost, unless it is certain that the request never left.
 func (x *exchange) fail(err error) {
 	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
+	unsent := errors.As(err, &op) && op.Op == "dial"
+	if unsent {
 		x.lease.Cancel()
-		return
+	} else {
+		x.report = quota.Report{Outcome: quota.Lost}
+		x.origin.Settle(time.Now(), &x.lease, &x.report)
 	}
-	x.report = quota.Report{Outcome: quota.Lost}
-	x.origin.Settle(time.Now(), &x.lease, &x.report)
+	if ts := x.traces(); ts.any((*Trace).wantsFailed) {
+		x.traceFailed(ts, FailedInfo{Request: x.req, Err: err, Unsent: unsent})
+	}
+}
+
+func (x *exchange) traceFailed(ts traces, info FailedInfo) {
+	ts.each(func(t *Trace) {
+		if t.Failed != nil {
+			t.Failed(info)
+		}
+	})
 }
 
 // take turns what a response says into a report.

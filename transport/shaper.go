@@ -67,7 +67,9 @@ type Shaper struct {
 
 	// MaxDelay is the longest that a request is held back. Zero means
 	// DefaultMaxDelay. NoDelay, or any negative duration, means that no request
-	// is held: one that cannot go now is refused at once.
+	// is held: one that cannot go now is refused at once. Of those held for longer
+	// than quota.ProbeInterval, one in each goes to look, and may be refused by the
+	// server.
 	MaxDelay time.Duration
 
 	// MaxQueue is how many requests may wait for one account or limiter. Zero
@@ -101,7 +103,7 @@ type Shaper struct {
 	Like func(*http.Request) string
 
 	// Cost returns what a request costs under a policy, in quota units, as long as
-	// the server has not said what like requests did cost. A negative cost counts
+	// the server has not said what like requests did cost: its word comes first. A negative cost counts
 	// as 0. Nil means 1, and for a policy in content-bytes, at least 1: the length
 	// of the request's body, or of those of like requests where it is not known,
 	// and of the bodies of the responses to like requests.

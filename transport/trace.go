@@ -32,6 +32,10 @@ type Trace struct {
 	// Learned is called when a response has been read.
 	Learned func(LearnedInfo)
 
+	// Failed is called when Base has returned an error: of each request that was
+	// admitted, either Learned is called or Failed.
+	Failed func(FailedInfo)
+
 	// Ignored is called for each part of a response's fields that was ignored:
 	// malformed, or above a safety cap.
 	Ignored func(IgnoredInfo)
@@ -77,6 +81,13 @@ type LearnedInfo struct {
 	RetryAfter time.Duration  // how long the server asks to be left alone; 0: not at all, or not for reasons of quota
 	Policies   []quota.Policy // what the server names in RateLimit-Policy
 	Limits     []Limit        // what the server says in RateLimit
+}
+
+// FailedInfo says that a request was not answered.
+type FailedInfo struct {
+	Request *http.Request
+	Err     error // of Base
+	Unsent  bool  // it has certainly not arrived, and counts as never sent; else as one that may have
 }
 
 // A Limit is a service limit (the draft, Section 3.1).
@@ -128,4 +139,5 @@ func (t *Trace) wantsHeld() bool     { return t.Held != nil }
 func (t *Trace) wantsAdmitted() bool { return t.Admitted != nil }
 func (t *Trace) wantsRejected() bool { return t.Rejected != nil }
 func (t *Trace) wantsLearned() bool  { return t.Learned != nil }
+func (t *Trace) wantsFailed() bool   { return t.Failed != nil }
 func (t *Trace) wantsIgnored() bool  { return t.Ignored != nil }

@@ -2,6 +2,8 @@ package transport_test
 
 import (
 	"context"
+	"errors"
+	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -23,10 +25,14 @@ func allHooks(told func(info any)) *transport.Trace {
 		Admitted:     func(i transport.AdmittedInfo) { told(i) },
 		Rejected:     func(i transport.RejectedInfo) { told(i) },
 		Learned:      func(i transport.LearnedInfo) { told(i) },
+		Failed:       func(i transport.FailedInfo) { told(i) },
 		Ignored:      func(i transport.IgnoredInfo) { told(i) },
 		Mispredicted: func(i transport.MispredictedInfo) { told(i) },
 	}
 }
+
+// errNobody is the error of a connection that was never made.
+var errNobody = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("nobody listens")}
 
 // noHooks returns a Trace whose hooks must not be called.
 func noHooks(t *testing.T) *transport.Trace {
@@ -170,7 +176,15 @@ func TestTrace(t *testing.T) {
 		},
 		{
 			name: "Base fails", answer: fails(errBroken),
-			want: func(req *http.Request, _ error) []any { return []any{transport.AdmittedInfo{Request: req}} },
+			want: func(req *http.Request, _ error) []any {
+				return []any{transport.AdmittedInfo{Request: req}, transport.FailedInfo{Request: req, Err: errBroken}}
+			},
+		},
+		{
+			name: "Base reaches nobody", answer: fails(errNobody),
+			want: func(req *http.Request, _ error) []any {
+				return []any{transport.AdmittedInfo{Request: req}, transport.FailedInfo{Request: req, Err: errNobody, Unsent: true}}
+			},
 		},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {

@@ -45,6 +45,9 @@ func main() {
 		defer server.Close()
 		urls[name] = server.URL
 	}
+	gone := httptest.NewServer(nil)
+	urls["gone"] = gone.URL
+	gone.Close()
 	if err := story(os.Stdout, log, http.DefaultTransport, urls); err != nil {
 		fmt.Fprintln(os.Stderr, "log:", err)
 		os.Exit(1)
@@ -120,7 +123,15 @@ func story(out io.Writer, log *slog.Logger, base http.RoundTripper, urls map[str
 	}
 
 	fmt.Fprintln(out, "\nA server counts alice under another partition key than its own declaration gives:")
-	return get(ctx, shaped, urls["strange"])
+	if err := get(ctx, shaped, urls["strange"]); err != nil {
+		return err
+	}
+
+	fmt.Fprintln(out, "\nNobody listens at the last address:")
+	if err := get(ctx, shaped, urls["gone"]); err == nil {
+		return fmt.Errorf("somebody does")
+	}
+	return nil
 }
 
 // get gets url for the user in ctx. Any status will do.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -24,6 +26,19 @@ func bare(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
+// A reaching transport reaches those hosts and no others.
+type reaching struct {
+	http.RoundTripper
+	hosts map[string]http.Handler
+}
+
+func (r reaching) RoundTrip(req *http.Request) (*http.Response, error) {
+	if r.hosts[req.URL.Host] == nil {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("nobody listens")}
+	}
+	return r.RoundTripper.RoundTrip(req)
+}
+
 // TestStory plays the story in simulated time and compares what is in the log at
 // the level Info, to the millisecond.
 func TestStory(t *testing.T) {
@@ -33,9 +48,10 @@ func TestStory(t *testing.T) {
 		for name := range hosts {
 			urls[name] = "http://" + name
 		}
-		base := &transporttest.Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		urls["gone"] = "http://gone"
+		base := reaching{&transporttest.Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			hosts[r.Host].ServeHTTP(w, r)
-		})}
+		})}, hosts}
 		var out, logged bytes.Buffer
 		log := slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{ReplaceAttr: bare}))
 		require.NoError(t, story(&out, log, base, urls))
@@ -48,6 +64,7 @@ func TestStory(t *testing.T) {
 			`level=WARN msg=ignored to="GET clumsy/" what="parse: above a safety cap (RateLimit, item 0, parameter w)"`,
 			`level=WARN msg=ignored to="GET clumsy/" what="parse: value out of range (RateLimit, item 1, parameter a)"`,
 			`level=WARN msg="prediction failed" to="GET strange/" policy=api predicted="pk[5 bytes]" actual="pk[9 bytes]"`,
+			`level=WARN msg="not answered" to="GET gone/" err="dial tcp: nobody listens" unsent=true`,
 		}
 		assert.Equal(t, want, strings.Split(strings.TrimSpace(logged.String()), "\n"))
 		assert.Contains(t, out.String(),

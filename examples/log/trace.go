@@ -44,6 +44,9 @@ func traceTo(log *slog.Logger) *transport.Trace {
 			}
 			log.LogAttrs(i.Request.Context(), level, msg, learned(i)...)
 		},
+		Failed: func(i transport.FailedInfo) {
+			log.WarnContext(i.Request.Context(), "not answered", to(i.Request), "err", i.Err, "unsent", i.Unsent)
+		},
 		Ignored: func(i transport.IgnoredInfo) {
 			if warned.first(i.Request.URL.Host, i.Field, i.Param, i.Err.Error()) {
 				log.WarnContext(i.Request.Context(), "ignored", to(i.Request), "what", i.Ignored)
