@@ -277,7 +277,7 @@ func ExampleKeyedOptions() {
 	leases := make(map[string]*quota.Lease)
 	for _, user := range []string{"alice", "bob", "carol"} {
 		limiter, err := perUser.Limiter(user)
-		if err != nil {
+		if errors.Is(err, quota.ErrKeys) {
 			fmt.Println(user, err)
 			continue
 		}

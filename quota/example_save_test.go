@@ -3,7 +3,9 @@ package quota_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/headway-go/headway/quota"
@@ -45,4 +47,21 @@ func ExampleAccounts_Save() {
 	// sent
 	// quota: not admitted: quota exhausted, policy "api", retry after 30.001s
 	// sent
+}
+
+// What cannot be read is refused whole, and what is in use is not overwritten.
+func ExampleAccounts_Restore() {
+	var accounts quota.Accounts
+	err := accounts.Restore(strings.NewReader("not what Save has written"), time.Now())
+	fmt.Println(errors.Is(err, quota.ErrNotSaved))
+
+	var file bytes.Buffer
+	if err := accounts.Save(&file, time.Now(), quota.SaveOptions{Keys: true}); err != nil {
+		fmt.Println(err)
+	}
+	accounts.Origin("https://api.example")
+	fmt.Println(errors.Is(accounts.Restore(&file, time.Now()), quota.ErrInUse))
+	// Output:
+	// true
+	// true
 }

@@ -34,3 +34,34 @@ func ExampleAccounts_Snapshot() {
 	// user of alice: 99 left for 45.001s
 	// [{"name":"user","quota":-1,"keyed":true}]
 }
+
+// What a page for operators shows: which servers there are, what is going on with
+// each, and how much of it all there is.
+func ExampleSnapshot() {
+	var accounts quota.Accounts
+	now := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
+	origin := accounts.Origin("https://api.example")
+	for range 3 {
+		var lease quota.Lease
+		if err := origin.Admit(context.Background(), now, &quota.Ask{MaxDelay: quota.NoDelay}, &lease); err != nil {
+			fmt.Println(err)
+			continue
+		}
+		origin.Settle(now, &lease, &quota.Report{Refused: true, Pause: time.Minute})
+	}
+	s := accounts.Snapshot(now.Add(20*time.Second), quota.SnapshotOptions{MaxAccounts: 10 * quota.DefaultSnapshotAccounts})
+	for _, o := range s.Origins {
+		fmt.Printf("%s: %d out, %d in line, refused %d times, the last time %v ago\n",
+			o.Name, o.Out, o.InLine, o.Refusals, s.Time.Sub(o.Refused))
+		for _, a := range o.Accounts {
+			fmt.Printf("  %q: %d in flight, held for %v\n", a.Policy, a.InFlight, a.Hold)
+		}
+		fmt.Printf("  %d left out\n", o.Omitted)
+	}
+	// Output:
+	// quota: not admitted: retry after, retry after 1m0s
+	// quota: not admitted: retry after, retry after 1m0s
+	// https://api.example: 0 out, 0 in line, refused 1 times, the last time 20s ago
+	//   "": 0 in flight, held for 40s
+	//   0 left out
+}

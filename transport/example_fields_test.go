@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/parse"
+	"github.com/headway-go/headway/partition"
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/transporttest"
@@ -247,4 +248,41 @@ func ExampleTrace_ignored() {
 	// api has another key than predicted: pk[3 bytes] pk[9 bytes]
 	// RateLimit 1 a parse: value out of range
 	// sent
+}
+
+// A client that is alone with its quota, and knows it, takes the server at its word.
+// Its line may be longer than usual.
+func ExampleShaper_strategy() {
+	shaper := &transport.Shaper{
+		Base:     answering("RateLimit", `"api";a=1;w=3600`),
+		MaxDelay: transport.NoDelay,
+		MaxQueue: 10 * transport.DefaultMaxQueue,
+		Strategy: quota.Plain,
+	}
+	client := &http.Client{Transport: shaper}
+	ask(client, "http://api.example/a")
+	ask(client, "http://api.example/b")
+	// Output:
+	// sent
+	// sent
+}
+
+// Whose quota it is prints without saying who that is.
+func ExampleRejectedError_partition() {
+	client := &http.Client{Transport: &transport.Shaper{
+		Base:     answering("RateLimit", `"user";a=0;w=3600;pk=:YWxpY2U=:`, "RateLimit-Partition", `"user";user_id`),
+		MaxDelay: transport.NoDelay,
+	}}
+	for range 2 {
+		ctx := partition.WithUserID(context.Background(), "alice")
+		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://api.example", nil)
+		resp, err := client.Do(req)
+		var rejected *transport.RejectedError
+		if errors.As(err, &rejected) {
+			fmt.Println(rejected.Reason, rejected.Policy, rejected.Partition, len(string(rejected.Partition)))
+			continue
+		}
+		resp.Body.Close()
+	}
+	// Output: quota exhausted user pk[5 bytes] 5
 }

@@ -191,3 +191,57 @@ func ExampleAPI_retryAfter() {
 	// ["Mon, 20 Apr 2026 12:01:00 GMT"]
 	// []
 }
+
+// A server that is hard on those who do not heed it: it grants one request in ten
+// seconds and two more at once, and whoever is refused is blocked for a minute.
+func ExamplePolicy_penalty() {
+	api := &transporttest.API{Policies: []transporttest.Policy{{
+		Name: "api", Quota: 1, Window: 10 * time.Second, Burst: 3, Algorithm: transporttest.GCRA,
+		Penalty: transporttest.Block, Block: time.Minute,
+	}}}
+	req := httptest.NewRequest("GET", "http://api.example/", nil)
+	now := time.Date(2026, time.April, 20, 12, 0, 0, 0, time.UTC)
+	for _, wait := range []time.Duration{0, 0, 0, 0, 30 * time.Second, 30 * time.Second} {
+		now = now.Add(wait)
+		d := api.Decide(now, req)
+		fmt.Printf("%d %s, Retry-After: %q\n", d.Status, d.Header.Get("RateLimit"), d.Header.Get("Retry-After"))
+	}
+	// Output:
+	// 200 "api";a=2;w=10, Retry-After: ""
+	// 200 "api";a=1;w=20, Retry-After: ""
+	// 200 "api";a=0;w=30, Retry-After: ""
+	// 429 "api";a=0;w=60, Retry-After: "60"
+	// 429 "api";a=0;w=60, Retry-After: "60"
+	// 429 "api";a=0;w=60, Retry-After: "60"
+}
+
+// Of a limit on concurrent requests, a decision lasts until it is done.
+func ExampleDecision_Done() {
+	api := &transporttest.API{Policies: []transporttest.Policy{
+		{Name: "slots", Quota: 1, Algorithm: transporttest.Concurrency},
+	}}
+	req := httptest.NewRequest("GET", "http://api.example/", nil)
+	now := time.Date(2026, time.April, 20, 12, 0, 0, 0, time.UTC)
+	first := api.Decide(now, req)
+	second := api.Decide(now, req)
+	first.Done()
+	third := api.Decide(now, req)
+	fmt.Println(first.Served, second.Served, third.Served)
+	// Output: true false true
+}
+
+// A server with a clock that is fast, which says that nothing is left.
+func ExampleAPI_misstate() {
+	api := &transporttest.API{
+		Policies: []transporttest.Policy{{Name: "api", Quota: 100, Window: time.Minute}},
+		Dialect:  transporttest.XRateLimit,
+		Skew:     90 * time.Second,
+		Misstate: func(_ string, _ int64, window time.Duration) (int64, time.Duration) { return 0, window },
+	}
+	d := api.Decide(time.Date(2026, time.April, 20, 12, 0, 0, 0, time.UTC), httptest.NewRequest("GET", "http://api.example/", nil))
+	fmt.Println(d.Status, d.Header.Get("Date"))
+	fmt.Println(d.Header.Get("X-RateLimit-Remaining"))
+	// Output:
+	// 200 Mon, 20 Apr 2026 12:01:30 GMT
+	// 0
+}
