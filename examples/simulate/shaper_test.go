@@ -138,7 +138,7 @@ func TestShaperAgrees(t *testing.T) {
 				k := newCheck(r)
 				took := k.play(t, arrivals)
 				assert.EqualValues(t, want.served, k.served.Load())
-				assert.InEpsilon(t, want.taken.Seconds(), took.Seconds(), 0.015)
+				assert.InEpsilon(t, want.taken.Seconds(), took.Seconds(), 0.01)
 				refused := float64(k.refused.Load()) / float64(want.served)
 				assert.InDelta(t, float64(want.refused+want.wave)/float64(want.served), refused, 0.02)
 				t.Logf("took %v, %v; refused %d+%d, %d", want.taken, took, want.refused, want.wave, k.refused.Load())
