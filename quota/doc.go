@@ -48,7 +48,8 @@
 // The package is three layers, each unaware of the one above it:
 //
 //   - the arithmetic of one account (account.go) and the strategy that says
-//     when it may be charged next (pace.go): no lock, no clock, no waiting;
+//     when it may be charged next (pace.go, and what it has learned in share.go,
+//     pulse.go and guess.go): no lock, no clock, no waiting;
 //   - the books of an origin (origin.go, book.go, settle.go): which accounts
 //     there are, and what a report teaches them;
 //   - admission (admit.go) and the lines of those who wait (line.go).
