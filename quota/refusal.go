@@ -60,7 +60,7 @@ type Refusal struct {
 	Keyed      bool          // whether there is a key (an empty one is a key, too)
 	Cause      Reason        // what stood in the way: one of the first four reasons, or ReasonClosed
 	Reason     Reason        // why it was not waited for; Cause where nobody was willing to wait
-	Wait       time.Duration // until it could go at the earliest; 0: not known
+	Wait       time.Duration // until it can go, unless an answer that is on its way lets it go before; 0: not known
 	RetryAfter time.Duration // when it is worth coming back, from the refusal on; 0: not known. At least Wait
 	Phrase     string        // what a Custom limiter has to say to people; part of the text
 	Detail     any           // what it has to say to programs; nil: nothing

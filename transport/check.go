@@ -9,7 +9,7 @@ import (
 
 // A Verdict is what would happen to a request now. See Shaper.Check.
 type Verdict struct {
-	Wait      time.Duration  // how long the request would wait at least; 0: it would leave at once, or nothing is known
+	Wait      time.Duration  // how long the request would wait, unless an answer that is on its way lets it go before; 0: not at all, or nothing is known
 	Reason    Reason         // what stands in its way; 0: nothing
 	Policy    string         // the policy that does; "" where the server named none
 	Partition partition.Key  // the key of its partition; "" where none is known

@@ -53,7 +53,7 @@ type HeldInfo struct {
 	Policy    string        // "" where the server named none
 	Partition partition.Key // "" where none is known
 	Reason    Reason
-	Wait      time.Duration // until it could go at the earliest; 0: not known
+	Wait      time.Duration // until it can go, unless an answer that is on its way lets it go before; 0: not known
 	Observed  bool          // the request goes all the same
 }
 
