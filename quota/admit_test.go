@@ -317,6 +317,36 @@ func TestMaxDelayIsExact(t *testing.T) {
 	})
 }
 
+// Nor does it help to have to wait for one in front, who has been told to look
+// and takes time to do so.
+func TestMaxDelayBehindSomebodySlow(t *testing.T) {
+	for _, another := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCounter(t)
+			c.tell(Report{Figures: figure("api", 0, 5*sec)})
+			slow := claimOf("api")
+			slow.Again = func() []Claim {
+				time.Sleep(20 * sec)
+				return slow.Claims
+			}
+			first := c.come(t.Context(), "first", slow)
+			ask := claimOf("api")
+			ask.MaxDelay = 8 * sec
+			before := c.come(t.Context(), "came before", ask)
+			if another {
+				time.Sleep(7 * sec)
+				ask.MaxDelay = 3 * sec
+				after := c.come(t.Context(), "comes meanwhile", ask)
+				defer func() { assert.Equal(t, 3*sec, after.after) }()
+			}
+			c.wg.Wait()
+			assert.Equal(t, 8*sec, before.after)
+			assert.Equal(t, ReasonMaxDelay, before.refusal(t).Reason)
+			assert.Equal(t, 25*sec, first.after.Round(sec))
+		})
+	}
+}
+
 // A wait for an answer, or for a body to be read, may be over at any moment: a
 // deadline before the next look is no reason to refuse.
 func TestHopeIsNotVain(t *testing.T) {
