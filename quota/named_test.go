@@ -63,6 +63,32 @@ func TestPoliciesThatVanish(t *testing.T) {
 	}
 }
 
+// Who waits for a policy that vanishes need not any more. (None is forgotten
+// whose figure is in force: here it is a limit on concurrent requests.)
+func TestVanishedPolicyLetsGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCounter(t)
+		conc := Claim{Policy: "old", Units: 1}
+		c.tell(Report{Terms: []Terms{{Policy: Policy{Name: "old", Quota: 1, Unit: UnitConcurrentRequests}}}})
+		c.come(t.Context(), "out", Ask{Claims: []Claim{conc}})
+		claims := []Claim{conc}
+		ask := Ask{Claims: claims, MaxDelay: time.Hour, Again: func() []Claim {
+			if _, known := c.o.policy("old"); !known {
+				return nil
+			}
+			return claims
+		}}
+		waits := c.come(t.Context(), "waits", ask)
+		for range minSilenceAnswers + 2 {
+			time.Sleep(mins)
+			c.tell(Report{Figures: figure("new", 5, mins)})
+		}
+		synctest.Wait()
+		assert.True(t, waits.done.Load())
+		assert.Equal(t, minSilenceAnswers*mins, waits.after.Round(mins))
+	})
+}
+
 // One that is named with every twentieth answer is not forgotten, at whatever
 // rate they come.
 func TestPoliciesThatAreSeldomNamedStay(t *testing.T) {

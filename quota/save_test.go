@@ -222,6 +222,11 @@ func TestRestoreRefuses(t *testing.T) {
 	for i := range len(good) - 2 {
 		bad[good[:i]] = "the end is missing"
 	}
+	// Of what an origin has, there is no more than there can be.
+	origin := func(more string) string { return lines[0] + `{"origin":{"name":"a",` + more + `}}` }
+	bad[origin(`"policies":[{"quota":9,"window":-1}]`)] = "record 1 makes no sense"
+	bad[origin(`"policies":[`+strings.Repeat(`{"quota":9},`, maxPolicies)+`{"quota":9}]`)] = "record 1 makes no sense"
+	bad[origin(`"attached":{"a":"`+strings.Repeat("AAAA", maxAttachedBytes/3+1)+`"}`)] = "record 1 makes no sense"
 	for text, want := range bad {
 		require.NotEqual(t, good, text, "%s", want)
 		a := new(Accounts)
