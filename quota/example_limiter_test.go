@@ -28,6 +28,7 @@ func ExampleNewFixedWindow() {
 	limiter := must(quota.NewFixedWindow(quota.FixedWindowOptions{
 		Permits: 2,
 		Window:  time.Minute,
+		Queue:   quota.Queue{Limit: 10}, // who waits with Acquire
 	}))
 	for range 3 {
 		lease, err := limiter.TryAcquire(1)
@@ -49,6 +50,7 @@ func ExampleNewSlidingWindow() {
 		Permits:  10,
 		Window:   time.Minute,
 		Segments: 6, // permits are back 60 s after the 10 s in which they were taken began
+		Queue:    quota.Queue{Limit: -1},
 	}))
 	_, _ = limiter.TryAcquire(7)
 	fmt.Println(limiter.Stats().Available)
@@ -108,6 +110,7 @@ func ExampleNewCustom() {
 			}
 			return quota.Answer{OK: true}
 		},
+		Queue: quota.Queue{Order: quota.OldestFirst},
 	}))
 	_, err := limiter.TryAcquire(1)
 	fmt.Println(err)

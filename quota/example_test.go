@@ -128,3 +128,28 @@ func ExampleOrigin_Check() {
 	// mails: 100 in 1m0s
 	// quota exhausted 30s true
 }
+
+// A refusal says which quota it was that had nothing left. Keys of partitions may
+// identify people: mind where they are printed.
+func ExampleRefusal() {
+	var accounts quota.Accounts
+	origin := accounts.Origin("https://api.example")
+	now := time.Date(2026, time.January, 2, 3, 4, 5, 0, time.UTC)
+	ask := quota.Ask{
+		Claims:   []quota.Claim{{Policy: "user", Key: "alice", Keyed: true, Units: 1}},
+		MaxDelay: quota.NoDelay,
+	}
+	for range 2 {
+		var lease quota.Lease
+		err := origin.Admit(context.Background(), now, &ask, &lease)
+		var r *quota.Refusal
+		if errors.As(err, &r) {
+			fmt.Println(r.Reason, r.Policy, r.Keyed, len(r.Key), r.RetryAfter.Round(time.Minute))
+			continue
+		}
+		origin.Settle(now, &lease, &quota.Report{
+			Figures: []quota.Figure{{Policy: "user", Key: "alice", Keyed: true, Available: 0, Window: 2 * quota.ProbeInterval}},
+		})
+	}
+	// Output: quota exhausted user true 5 20m0s
+}
