@@ -137,7 +137,9 @@ func (d *directory) attach(all []*parse.Declaration) {
 			lines = append(lines, line)
 		}
 	}
-	d.books().Attach(attached, []byte(strings.Join(lines, ", ")))
+	if o := d.books(); !o.Attach(attached, []byte(strings.Join(lines, ", "))) {
+		o.Attach(attached, nil) // rather none than those of before
+	}
 }
 
 // restore takes over the declarations that were saved with the accounts.

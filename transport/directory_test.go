@@ -2,6 +2,7 @@ package transport
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -121,6 +122,11 @@ func TestDirectoryIsBounded(t *testing.T) {
 			d.declare([]parse.Declaration{{Policy: fmt.Sprint(i)}, {Policy: "same"}})
 		}
 		assert.Len(t, *d.declared.Load(), maxDeclarations)
+		assert.NotEmpty(t, d.books().Attached(attached))
+		for i := range maxDeclarations { // more than there is room for
+			d.declare([]parse.Declaration{{Policy: fmt.Sprint(i, strings.Repeat("x", 1<<12))}})
+		}
+		assert.Empty(t, d.books().Attached(attached), "those of before")
 	})
 }
 
