@@ -30,6 +30,7 @@ const (
 	duration = 6 * time.Second
 	pause    = 100 * time.Millisecond // between two readings of the same page
 	exchange = 30 * time.Millisecond  // from a request to its answer, at least
+	look     = 10 * time.Millisecond  // at a new page, before the next is asked for
 )
 
 func main() {
@@ -179,6 +180,7 @@ func (r *row) readNew(ctx context.Context, client *http.Client, url string) erro
 		default:
 			r.fresh++
 		}
+		time.Sleep(look)
 	}
 }
 
