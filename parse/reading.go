@@ -99,21 +99,33 @@ func (r *Reader) Read(host string, status int, h http.Header, now time.Time) Rea
 // ReadWith is Read with a memory of RateLimit-Policy and RateLimit-Partition, such as
 // a client has one of for each origin. memo may be nil.
 func (r *Reader) ReadWith(memo *Memo, host string, status int, h http.Header, now time.Time) Reading {
-	nothing := Reading{RetryAfter: None}
-	if status/100 == 1 {
-		return nothing
-	}
-	t := r.rows()
-	seen := t.scan(h)
+	return r.ReadScanned(r.Scan(h), memo, host, status, h, now)
+}
+
+// Scan looks through the names of a header for fields that may say something about
+// quota. It is the first step of reading, for those who have something to spare
+// where there is nothing to read.
+func (r *Reader) Scan(h http.Header) Scanned {
+	seen := r.rows().scan(h)
 	if seen&^(seenAside|seenOdd) == 0 {
-		return nothing
+		return 0
 	}
+	return Scanned(seen)
+}
+
+// ReadScanned is ReadWith of a header that the Reader has scanned.
+func (r *Reader) ReadScanned(of Scanned, memo *Memo, host string, status int, h http.Header, now time.Time) (out Reading) {
+	out.RetryAfter = None
+	if of == 0 || status/100 == 1 {
+		return out
+	}
+	t, seen := r.rows(), sightings(of)
 	if seen&seenOdd != 0 {
 		h = canonicalHeader(h)
 	}
 	if seen&seenCache != 0 && Cached(h) {
-		nothing.Cached = true
-		return nothing
+		out.Cached = true
+		return out
 	}
 	x := exchange{table: t, caps: r.Caps, memo: memo, h: h, seen: seen, now: now}
 	if host != "" && (t.hand || seen&(seenRetry|^(seenRow-1)) != 0) {
@@ -125,13 +137,16 @@ func (r *Reader) ReadWith(memo *Memo, host string, status int, h http.Header, no
 	return x.out
 }
 
-// rows returns the table, made on first use if there are rows of one's own.
+// rows returns the table.
 func (r *Reader) rows() *table {
-	if len(r.Vendors) == 0 {
-		return builtIn()
-	}
-	r.once.Do(func() { r.table = newTable(r.Vendors) })
+	r.once.Do(r.fill)
 	return r.table
+}
+
+func (r *Reader) fill() {
+	if r.table = builtIn(); len(r.Vendors) > 0 {
+		r.table = newTable(r.Vendors)
+	}
 }
 
 // host returns the first row that is for a host, or nil.

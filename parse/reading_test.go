@@ -342,3 +342,37 @@ func TestMemoForgetsWhatIsLarge(t *testing.T) {
 	read()
 	assert.NotZero(t, testing.AllocsPerRun(10, read))
 }
+
+// A header is read where it was scanned, and else there is nothing to read.
+func TestScan(t *testing.T) {
+	r := parse.Reader{Vendors: []parse.Vendor{{Name: "own", Remaining: []string{"Acme-*-Left"}, Reset: []string{"Date"}}}}
+	for line, says := range map[string]bool{
+		"Content-Type: text/plain":     false,
+		"Content-Length: 12":           false,
+		"X-Request-Id: 1":              false,
+		"RateLimit: 1":                 true,
+		"RateLimit-Policy: 1":          true,
+		"RateLimit-Partition: 1":       true,
+		"Retry-After: 1":               true,
+		"Age: 0":                       true,
+		"X-RateLimit-Remaining: 1":     true,
+		"X-RateLimit-Remaining-Day: 1": true,
+		"Acme-Jobs-Left: 5":            true,
+		"Date: 5":                      true, // by a row of one's own
+	} {
+		name, value, _ := strings.Cut(line, ": ")
+		for _, name := range []string{http.CanonicalHeaderKey(name), name, strings.ToLower(name), strings.ToUpper(name)} {
+			h := http.Header{name: {value}}
+			scanned := r.Scan(h)
+			assert.Equal(t, says, scanned != 0, name)
+			assert.Equal(t, r.Read("", 200, h, saturday), r.ReadScanned(scanned, nil, "", 200, h, saturday), name)
+			assert.Zero(t, r.Scan(http.Header{name: {}}), "no line of %s", name)
+		}
+	}
+	var plain parse.Reader
+	assert.Zero(t, plain.Scan(http.Header{"Date": {"x"}, "": {"x"}}))
+	assert.Zero(t, plain.Scan(http.Header{"date": {"x"}}), "a Date says something only beside others")
+	assert.Zero(t, plain.Scan(nil))
+	nothing := parse.Reading{RetryAfter: parse.None}
+	assert.Equal(t, nothing, plain.ReadScanned(0, nil, "", 429, fields("Retry-After: 5"), saturday))
+}

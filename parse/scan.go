@@ -10,10 +10,13 @@ import (
 // fields: most names of a header are dismissed by their first byte and length.
 type table struct {
 	rows    []row
-	hosted  []int // the rows for some hosts only
-	hand    bool  // some of them are set by hand
-	lengths [32]uint64
+	hosted  []int      // the rows for some hosts only
+	hand    bool       // some of them are set by hand
+	lengths [32]uint64 // of names by their first letter; 63 is any longer one
+	lasts   [32]uint32 // their last letters
 	known   [32][]family
+	exact   map[string]sightings // of names as net/http stores them, but for families
+	dull    string               // the one that nearly all headers have; "": it may say something
 }
 
 // A family is the known fields whose names begin alike.
@@ -30,6 +33,10 @@ type known struct {
 	pattern
 	seen sightings
 }
+
+// Scanned is what a Reader has found in the names of a header: see [Reader.Scan]. It
+// means something to that Reader only. Zero: there is nothing to read.
+type Scanned uint64
 
 // sightings tell which known fields a header has.
 type sightings uint64
@@ -82,7 +89,25 @@ func newTable(own []Vendor) *table {
 	for i := range all {
 		t.add(newRow(&all[i], i < len(own)))
 	}
+	t.index()
 	return t
+}
+
+// index looks up, once for all, the names that are known to the letter.
+func (t *table) index() {
+	t.exact = make(map[string]sightings)
+	for _, families := range t.known {
+		for _, f := range families {
+			for _, k := range f.members {
+				if name := k.prefix + k.suffix; !k.star && canonical(name) {
+					t.exact[name] = t.sight(name)
+				}
+			}
+		}
+	}
+	if t.exact["Date"] == seenAside {
+		t.dull = "Date" // who needs it finds it
+	}
 }
 
 // add adds a row.
@@ -120,6 +145,12 @@ func (t *table) know(p pattern, seen sightings) {
 	} else {
 		t.lengths[at] |= 1 << min(n, 63)
 	}
+	if end := p.suffix; p.star && end == "" {
+		t.lasts[at] = ^uint32(0)
+	} else {
+		end = p.prefix + end
+		t.lasts[at] |= 1 << (end[len(end)-1] & 31)
+	}
 	members := t.family(at, p.prefix)
 	for i := range *members {
 		if k := &(*members)[i]; k.prefix == p.prefix && k.suffix == p.suffix && k.star == p.star {
@@ -145,25 +176,40 @@ func (t *table) family(at byte, name string) *[]known {
 // scan looks through the names of a header once.
 func (t *table) scan(h http.Header) (seen sightings) {
 	for name, lines := range h {
-		if name == "" || len(lines) == 0 {
+		if len(lines) == 0 || !t.mayKnow(name) || name == t.dull {
 			continue
 		}
-		at := name[0] & 31
-		if t.lengths[at]>>min(len(name), 63)&1 == 0 {
-			continue
-		}
-		var of sightings
-		for i := range t.known[at] {
-			if f := &t.known[at][i]; len(name) >= len(f.lead) && fold(name[:len(f.lead)], f.lead) {
-				of |= f.sight(name)
-			}
-		}
-		if of != 0 && !canonical(name) {
-			of |= seenOdd
+		of, ok := t.exact[name]
+		if !ok {
+			of = t.sight(name)
 		}
 		seen |= of
 	}
 	return seen
+}
+
+// mayKnow reports whether a name looks like one of those that are known.
+func (t *table) mayKnow(name string) bool {
+	n := len(name)
+	if n == 0 {
+		return false
+	}
+	at := name[0] & 31
+	return t.lengths[at]>>min(n, 63)&1 != 0 && t.lasts[at]>>(name[n-1]&31)&1 != 0
+}
+
+// sight is what a name in any case is.
+func (t *table) sight(name string) (of sightings) {
+	families := t.known[name[0]&31]
+	for i := range families {
+		if f := &families[i]; len(name) >= len(f.lead) && fold(name[:len(f.lead)], f.lead) {
+			of |= f.sight(name)
+		}
+	}
+	if of != 0 && !canonical(name) {
+		of |= seenOdd
+	}
+	return of
 }
 
 // sight is what a name is that begins like those of the family.
