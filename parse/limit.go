@@ -56,6 +56,24 @@ func Limits(h http.Header, caps Caps) ([]Limit, []Ignored) {
 // readLimits reads the field lines of RateLimit, and tells which of the two drafts
 // of that form they follow.
 func readLimits(lines []string, caps Caps) ([]Limit, Dialect, []Ignored) {
+	if len(lines) == 1 {
+		if limits, older, ok := plainLimits(lines[0], caps); ok {
+			return limits, dialectOf(older), nil
+		}
+	}
+	return parsedLimits(lines, caps)
+}
+
+// dialectOf is the dialect of a RateLimit that is a List.
+func dialectOf(older bool) Dialect {
+	if older {
+		return Draft08
+	}
+	return EditorsDraft
+}
+
+// parsedLimits is readLimits, by way of the structured-field parser.
+func parsedLimits(lines []string, caps Caps) ([]Limit, Dialect, []Ignored) {
 	var r listReader
 	r.field, r.caps = "RateLimit", caps
 	r.read(lines)
@@ -79,11 +97,7 @@ func readLimits(lines []string, caps Caps) ([]Limit, Dialect, []Ignored) {
 			}
 		}
 	}
-	dialect := EditorsDraft
-	if r.older && !r.newest {
-		dialect = Draft08
-	}
-	return limits, dialect, r.ignored
+	return limits, dialectOf(r.older && !r.newest), r.ignored
 }
 
 // mayRepeat reports whether an item of that policy may repeat one of the limits:

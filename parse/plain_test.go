@@ -1,0 +1,132 @@
+package parse
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// agree holds what is read of a plain line against what the structured-field parser
+// makes of it, and reports whether the line is plain.
+func agree(t require.TestingT, line string, caps Caps) bool {
+	limits, older, ok := plainLimits(line, caps)
+	if !ok {
+		return false
+	}
+	want, dialect, ignored := parsedLimits([]string{line}, caps)
+	require.Equal(t, want, limits, "%q", line)
+	require.Equal(t, dialect, dialectOf(older), "%q", line)
+	require.Empty(t, ignored, "%q", line)
+	return true
+}
+
+// plainCaps are low enough to be met.
+var plainCaps = Caps{Quota: 1e6, Window: 1e12, Items: 3, NameBytes: 8, KeyBytes: 4, FieldBytes: 100}
+
+func TestPlainLimits(t *testing.T) {
+	for _, line := range []string{
+		`"api";a=99;w=60`,
+		`""`,
+		`"api"`,
+		`"api";w=0`,
+		`"api"; a=1;  w=60`,
+		`"api";w=60;c=3;a=0`,
+		`"api";r=50;t=30`,
+		`"api";a=50;t=30`,
+		`"api";r=50;w=30`,
+		`"api";c=0;r=50`,
+		`"api";a=99;w=60;pk=:R0VUH2FsaWNl:`,
+		`"api";pk=::`,
+		`"api";pk=:YR==:`,
+		`"burst";a=9;w=6, "daily";a=99;w=600`,
+		"\"burst\";a=9\t ,\t\"daily\"",
+		`"b";r=9,"d";a=99`,
+		`"a,b;c=d";a=1`,
+		`"api";a=000000000000001`,
+		`"api";a=999999999999999`,
+	} {
+		assert.True(t, agree(t, line, Caps{Quota: -1}), line)
+	}
+}
+
+// What is not plain is left to the parser, be it a field or not.
+func TestNotPlain(t *testing.T) {
+	for _, line := range []string{
+		``, ` `, `api`, `"api`, `"api" `, ` "api"`, `"a\"b"`, "\"a\tb\"", `"é"`, "\"\x7f\"",
+		`"api";`, `"api";a`, `"api";a=`, `"api";a=-1`, `"api";a=1.5`, `"api";a="1"`, `"api";a=1x`, `"api";A=1`,
+		`"api";a=1000000000000000`, `"api";a=1;a=2`, `"api";w=0;w=1`, `"api";a=1;r=1`, `"api";w=1;t=1`, `"api";c=1;c=1`, `"api";x=1`, `"api";ab=1`,
+		`"api";p=1`, `"api";pk`, `"api";pk=1`, `"api";pk=YQ`, `"api";pk=:YQ`, `"api";pk=:YQ:`, `"api";pk=:Y Q=:`, "\"api\";pk=:YQ\n==:", `"api";pk=:-_8=:`,
+		`"api";pk=:YQ==:;pk=:YQ==:`, `"api" ;a=1`, "\"api\";\ta=1", `"api";a=1 w=2`, `"api",`, `"api", `, `,"api"`, `"api""b"`, `"api";a=1,"api";a=2`, `("api")`,
+		`"api" "b"`, `"a",,"b"`,
+	} {
+		_, _, ok := plainLimits(line, Caps{})
+		assert.False(t, ok, line)
+	}
+	for _, line := range []string{
+		`"a";a=1000001`, `"a";c=1000001`, `"a";w=1001`, `"a", "b", "c", "d"`, `"nine long"`, `"a";pk=:MTIzNDU=:`, `"a";a=` + strings.Repeat("0", 100),
+	} {
+		_, _, ok := plainLimits(line, plainCaps)
+		assert.False(t, ok, "above a cap: %s", line)
+	}
+	for _, line := range []string{`"a";a=1000000`, `"a";c=1000000`, `"a";w=1000`, `"a", "b", "c"`, `"eightlng"`, `"a";pk=:MTIzNA==:`} {
+		assert.True(t, agree(t, line, plainCaps), "at a cap: %s", line)
+	}
+}
+
+// What is returned does not keep the header alive.
+func TestPlainLimitsAreNotCutOut(t *testing.T) {
+	line := `"api";a=99;w=60;pk=:R0VUH2FsaWNl:`
+	limits, _, ok := plainLimits(line, Caps{})
+	require.True(t, ok)
+	assert.NotSame(t, unsafe.StringData(line[1:]), unsafe.StringData(limits[0].Policy))
+	assert.Equal(t, 3.0, testing.AllocsPerRun(100, func() { plainLimits(line, Caps{}) }), "the limits, a name and a key")
+}
+
+// Lines made up of what fields are made of are read alike.
+func TestPlainLimitsAgree(t *testing.T) {
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	parts := []string{
+		`"api"`, `"a"`, `"b"`, `""`, `;a=1`, `;a=7`, `;r=2`, `;w=3`, `;t=4`, `;c=5`, `;pk=:YQ==:`, `;pk=::`, `, `, `,`, ` `, `; `,
+		`;x=1`, `;a=-1`, `;w=1.0`, `"`, `;`, `1`, `=`, `:`, "\t", `a`, `\"`, `;a`, `;pk=:YQ:`,
+	}
+	plain := 0
+	for range 200_000 {
+		var line strings.Builder
+		line.WriteString(`"n"`)
+		for range random.IntN(8) {
+			if i := random.IntN(60); i < len(parts) {
+				line.WriteString(parts[i])
+			} else {
+				fmt.Fprintf(&line, ";%c=%d", "arwtc"[random.IntN(5)], random.IntN(100))
+			}
+		}
+		if !assert.NotPanics(t, func() {
+			if agree(t, line.String(), plainCaps) {
+				plain++
+			}
+		}, "seed %d", seed) {
+			return
+		}
+	}
+	assert.Greater(t, plain, 10_000, "seed %d", seed)
+}
+
+// Whatever is read as a plain line, the structured-field parser reads alike.
+func FuzzPlainLimits(f *testing.F) {
+	for _, line := range []string{
+		`"api";a=99;w=60;pk=:R0VUH2FsaWNl:;c=1`, `"default";r=50;t=30`, "\"b\"; a=9 ,\t\"d\";a=99;w=600", `"a\"b";a=-1;w=1.5;x`,
+	} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		agree(t, line, Caps{})
+		agree(t, line, plainCaps)
+		agree(t, line, Caps{Quota: -1, Window: -1, Items: -1, FieldBytes: -1, NameBytes: -1, KeyBytes: -1})
+	})
+}
