@@ -148,7 +148,7 @@ func TestGuessWindow(t *testing.T) {
 		d.done(2*sec, poll, Report{}) // of a window before
 		again := d.send(2*sec, "")
 		d.done(2*sec, d.send(2*sec, ""), Report{Refused: true, Pause: tt.pause})
-		again.sent = d.at(8 * sec) // one that did not wait
+		again.sent = d.o.at(d.at(8 * sec)) // one that did not wait
 		d.done(8*sec, again, Report{Refused: true, Pause: tt.pause})
 		d.done(42*sec+32*ms, d.send(42*sec, ""), Report{})
 		a := d.o.find(accountID{})

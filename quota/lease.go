@@ -16,31 +16,52 @@ type Lease struct {
 	epoch uint32
 
 	claims  claims
-	origin  *Origin // whose accounts are among the claims; nil when settled
+	origin  *Origin // whose accounts are among the claims; nil: none are
 	scope   *scope  // of the origin
 	ticket  uint64  // tells departures of the origin before the opening of an account from those after
-	sent    time.Time
-	charged bool // else there is nothing to end
+	sent    instant // by the books of the origin
+	out     bool    // not settled by the origin
+	charged bool    // else there is nothing to end
 }
 
 // charge takes all that is claimed. The guards of all claims are held.
 func (l *Lease) charge(now time.Time) {
+	if l.origin != nil {
+		l.depart(now)
+	}
 	cs := l.claims.all()
 	for i := range cs {
-		cs[i].epoch = cs[i].gate.charge(now, cs[i].units)
-		cs[i].held = cs[i].gate.holds()
-		if a, ok := cs[i].gate.(*account); ok && a.book.keyed {
-			l.origin.tellApart(l.scope).kinOf(a.book.policy, 1)
+		c := &cs[i]
+		if a, ok := c.gate.(*account); ok {
+			c.epoch, c.held = a.takeHeld(l.sent, c.units), a.holds()
+			if a.book.keyed {
+				l.origin.tellApart(l.scope).kinOf(a.book.policy, 1)
+			}
+			continue
 		}
+		c.epoch, c.held = c.gate.charge(now, c.units), c.gate.holds()
 	}
 	l.charged = true
-	if l.origin != nil {
-		l.sent = now
-		l.scope.out++
-		l.origin.out++
-		l.ticket = l.origin.tickets
-		l.origin.tickets++
+}
+
+// belong has the lease be one of a scope. The last one in the same memory mostly
+// was: then there is nothing to look up.
+func (l *Lease) belong(t instant, o *Origin, scope string) {
+	if s := l.scope; s != nil && l.origin == o && s.base.owner == scope && s.base.place != dropped {
+		s.base.used = t
+		return
 	}
+	l.origin, l.scope = o, o.scope(t, scope)
+}
+
+// depart counts the lease as one that is out.
+func (l *Lease) depart(now time.Time) {
+	o := l.origin
+	l.sent, l.out = o.at(now), true
+	l.scope.out++
+	o.out++
+	l.ticket = o.tickets
+	o.tickets++
 }
 
 // claimAgain takes the guards of a lease that waits, after its claims have been
@@ -77,7 +98,12 @@ func (l *Lease) drop() {
 
 // Sent is when an Origin granted the lease: when its work may have begun. It
 // is the zero time for a lease of limiters alone.
-func (l *Lease) Sent() time.Time { return l.sent }
+func (l *Lease) Sent() time.Time {
+	if l.origin == nil {
+		return time.Time{}
+	}
+	return l.origin.when(l.sent)
+}
 
 // Held reports whether something is held until Release: permits of a
 // concurrency limit, of the client's own or advertised.
@@ -97,7 +123,7 @@ func (l *Lease) Held() bool {
 // to, at the present instant: it takes over what the server said. It does
 // nothing where there is none, or where the lease was settled.
 func (l *Lease) Settle(r *Report) {
-	if l != nil && l.origin != nil {
+	if l != nil && l.out {
 		l.origin.Settle(time.Now(), l, r)
 	}
 }
@@ -119,7 +145,7 @@ func (l *Lease) Release() {
 			own.free(l.units)
 		}
 	case !l.charged:
-	case l.origin != nil:
+	case l.out:
 		l.Move().endUnsettled(Lost, claim.release) // or every lease would be on the heap
 	default:
 		l.end(time.Now(), claim.release)
@@ -136,7 +162,7 @@ func (l *Lease) Cancel() {
 		l.own = nil
 		own.undo(l.units, l.epoch)
 	case !l.charged:
-	case l.origin != nil:
+	case l.out:
 		l.Move().endUnsettled(Unsent, claim.cancel)
 	default:
 		l.end(time.Now(), claim.cancel)

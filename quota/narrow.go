@@ -2,8 +2,7 @@ package quota
 
 import "time"
 
-// A Pause is a word of a server that fell on a whole scope or origin. The zero
-// Pause is none.
+// A Pause is a word of a server that fell on a whole scope or origin.
 type Pause struct {
 	on      *account
 	before  instant // what was in force
@@ -13,12 +12,9 @@ type Pause struct {
 	claimed []*account // what the request was charged to
 }
 
-// Any reports whether there is a pause.
-func (p Pause) Any() bool { return p.on != nil }
-
 // widely pauses the account of the scope or of the origin.
-func (s *settlement) widely(a *account) Pause {
-	p := Pause{on: a, before: a.hold, open: a.basis == open, scope: s.l.scope}
+func (s *settlement) widely(a *account) *Pause {
+	p := &Pause{on: a, before: a.hold, open: a.basis == open, scope: s.l.scope}
 	a.pause(s.t, s.r.Pause)
 	p.until = a.hold
 	for _, c := range s.l.claims.all() {
@@ -32,11 +28,12 @@ func (s *settlement) widely(a *account) Pause {
 // Narrow moves a pause to the policies that it turns out to concern: to the
 // accounts that the request was charged to, and to those of its scope. It does
 // nothing, and the pause stays as wide as it is, if policies is empty or one of
-// them is not known, or if the pause is not the last word any more.
+// them is not known, or if the pause is not the last word any more; nor for a nil
+// Pause.
 //
 // now is the present instant.
-func (o *Origin) Narrow(now time.Time, p Pause, policies []string) {
-	if p.on == nil || p.on.book.origin != o || len(policies) == 0 {
+func (o *Origin) Narrow(now time.Time, p *Pause, policies []string) {
+	if p == nil || p.on == nil || p.on.book.origin != o || len(policies) == 0 {
 		return
 	}
 	var woken []*waiter
@@ -60,7 +57,7 @@ func (o *Origin) Narrow(now time.Time, p Pause, policies []string) {
 }
 
 // concerned finds the accounts of policies, if all of them are known.
-func (o *Origin) concerned(p Pause, policies []string) (to []*account, known bool) {
+func (o *Origin) concerned(p *Pause, policies []string) (to []*account, known bool) {
 	for _, name := range policies {
 		n := len(to)
 		for _, a := range p.claimed {
@@ -79,7 +76,7 @@ func (o *Origin) concerned(p Pause, policies []string) (to []*account, known boo
 }
 
 // lift takes the pause off the account that it fell on.
-func (p Pause) lift() {
+func (p *Pause) lift() {
 	p.on.hold = p.before
 	if p.open && p.on.basis == presumed {
 		p.on.basis, p.on.end = open, never

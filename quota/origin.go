@@ -204,15 +204,20 @@ func (o *Origin) Admit(ctx context.Context, now time.Time, ask *Ask, l *Lease) e
 // enter is Admit, with n permits of each of the client's own gates, which
 // have been consulted.
 func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []gate, n int64, l *Lease) error {
-	want := ask.wish()
-	want.ask, want.own, want.permits = ask, own, n
 	l.claims.reset()
 	l.charged = false
 	o.guard.Lock()
 	t := o.at(now)
 	o.sweep(t)
-	l.origin, l.scope = o, o.scope(t, ask.Scope)
+	l.belong(t, o, ask.Scope)
 	o.claim(t, ask, l.scope, &l.claims)
+	if len(own) == 0 && free(t, l.claims.all()) {
+		l.charge(now)
+		o.guard.Unlock()
+		return nil
+	}
+	want := ask.wish()
+	want.ask, want.own, want.permits = ask, own, n
 	l.claims.addAll(own, n)
 	lock(l.claims.all()[l.claims.mine:])
 	if err := admit(ctx, now, l, &want); err != nil {
@@ -220,6 +225,21 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []gate,
 		return err
 	}
 	return nil
+}
+
+// free reports whether all claims, which are of accounts, are to be had at t, and
+// nobody waits for any of them.
+func free(t instant, cs []claim) bool {
+	for i := range cs {
+		a := cs[i].gate.(*account)
+		if a.line != nil {
+			return false
+		}
+		if again, _ := a.ready(t, cs[i].units); again > t {
+			return false
+		}
+	}
+	return true
 }
 
 // Check says what Admit would do now, without charging or waiting: a nil
@@ -363,11 +383,15 @@ func (a *account) look(now time.Time, n int64) verdict {
 }
 
 func (a *account) charge(now time.Time, n int64) uint32 {
-	o := a.book.origin
+	return a.takeHeld(a.book.origin.at(now), n)
+}
+
+// takeHeld is take, and counts what is held.
+func (a *account) takeHeld(t instant, n int64) uint32 {
 	if a.holds() {
-		o.held++
+		a.book.origin.held++
 	}
-	return a.take(o.at(now), n)
+	return a.take(t, n)
 }
 
 // release ends a claim that is held.

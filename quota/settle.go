@@ -63,19 +63,19 @@ type Report struct {
 // or with another origin, does nothing.
 //
 // The result is the pause that fell on the whole scope or origin, because the
-// report named nothing more precise; else the zero Pause. See Narrow.
-func (o *Origin) Settle(now time.Time, l *Lease, r *Report) Pause {
-	if l.origin != o || !l.charged {
-		return Pause{}
+// report named nothing more precise; else nil. See Narrow.
+func (o *Origin) Settle(now time.Time, l *Lease, r *Report) *Pause {
+	if l.origin != o || !l.out {
+		return nil
 	}
 	jitter := 0.0
 	if r.Refused {
 		jitter = o.accounts.random()
 	}
 	o.guard.Lock()
-	s := settlement{
-		o: o, l: l, r: r, t: o.at(now), sent: o.at(l.sent), jitter: jitter,
-		figured: o.scratch[0][:0], termed: o.scratch[1][:0], early: o.scratch[2][:0],
+	s := settlement{o: o, l: l, r: r, t: o.at(now), sent: l.sent, jitter: jitter}
+	if len(r.Figures)+len(r.Terms) > 0 || l.scope.apart != nil {
+		s.figured, s.termed, s.early = o.scratch[0][:0], o.scratch[1][:0], o.scratch[2][:0]
 	}
 	s.run()
 	woken := s.wake(now)
@@ -92,6 +92,34 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) Pause {
 	return s.wide
 }
 
+// SettleSilent is Settle for an answer that says nothing, where it matters little
+// when it arrived: nothing is known of quotas, and nobody waits. It reports whether
+// that is so; if not, it does nothing. Most requests are to servers that have no
+// quotas, and need not read the clock twice. How long the way is they do not learn.
+func (o *Origin) SettleSilent(l *Lease) bool {
+	if l.origin != o || !l.out {
+		return false
+	}
+	o.guard.Lock()
+	cs, base := l.claims.all(), &l.scope.base
+	silent := len(cs) == 1 && base.basis == open && base.ramp == 0 && base.line == nil && o.root.line == nil &&
+		l.scope.apart == nil && l.scope.guess == nil
+	if silent {
+		o.out--
+		l.scope.out--
+		base.refund(cs[0].units, cs[0].epoch)
+		base.served(l.sent)
+	}
+	o.guard.Unlock()
+	if silent {
+		l.out, l.charged = false, false
+		// The next request is most likely of the same scope: to write a pointer is
+		// dear while garbage is collected, and the lease has the scope anyway.
+		l.claims.list = l.claims.list[:0]
+	}
+	return silent
+}
+
 // A settlement is one run of Settle, under the guard of the origin.
 type settlement struct {
 	o       *Origin
@@ -104,12 +132,12 @@ type settlement struct {
 	termed  []*account // the accounts that the terms concern
 	early   []*account // those opened after the lease departed
 	paused  bool
-	wide    Pause
+	wide    *Pause // nil: none
 }
 
 func (s *settlement) run() {
 	s.o.reports++
-	s.l.origin = nil
+	s.l.out = false
 	s.notOut()
 	s.settleEarly()
 	for i := range s.r.Figures {

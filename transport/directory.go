@@ -21,33 +21,52 @@ const (
 // directories finds the directory of an origin.
 type directories struct {
 	mu     sync.RWMutex // guards following
-	byRaw  map[rawOrigin]*directory
+	byRaw  map[rawOrigin]*found
 	byName map[string]*directory
+
+	last atomic.Pointer[found] // which spares those the search who ask for the same one again
+}
+
+// found is the directory of an origin as it is written.
+type found struct {
+	raw rawOrigin
+	*directory
 }
 
 // of returns the directory of the origin that a request goes to.
 func (ds *directories) of(accounts *quota.Accounts, raw rawOrigin) *directory {
-	ds.mu.RLock()
-	d := ds.byRaw[raw]
-	ds.mu.RUnlock()
-	if d != nil {
-		return d
+	if f := ds.last.Load(); f != nil && f.raw == raw {
+		return f.directory
 	}
+	ds.mu.RLock()
+	f := ds.byRaw[raw]
+	ds.mu.RUnlock()
+	if f == nil {
+		f = ds.open(accounts, raw)
+	}
+	ds.last.Store(f)
+	return f.directory
+}
+
+// open finds the directory of an origin by its name, or makes one.
+func (ds *directories) open(accounts *quota.Accounts, raw rawOrigin) *found {
 	name := raw.normal()
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
 	if ds.byName == nil {
-		ds.byRaw = make(map[rawOrigin]*directory)
+		ds.byRaw = make(map[rawOrigin]*found)
 		ds.byName = make(map[string]*directory)
 	}
-	if d = ds.byName[name]; d == nil {
+	d := ds.byName[name]
+	if d == nil {
 		d = newDirectory(accounts, name)
 		forgetOne(ds.byName, maxDirectories)
 		ds.byName[name] = d
 	}
 	forgetOne(ds.byRaw, maxDirectories)
-	ds.byRaw[raw] = d
-	return d
+	f := &found{raw, d}
+	ds.byRaw[raw] = f
+	return f
 }
 
 // A directory is what a Shaper knows of an origin beside the accounts: how it

@@ -15,11 +15,15 @@ import (
 // learn settles the lease with what the response says. What is held until the
 // response is over stays with its body.
 func (x *exchange) learn() {
+	fields := x.s.fields().Scan(x.resp.Header)
+	if fields == 0 && x.silent() && x.origin.SettleSilent(&x.lease) {
+		return
+	}
 	now := time.Now()
-	got := x.read(now)
+	got := x.read(fields, now)
 	x.take(&got)
 	pause := x.origin.Settle(now, &x.lease, &x.report)
-	if pause.Any() {
+	if pause != nil {
 		attend(x.resp, x.origin, pause, x.s.Caps)
 	}
 	if !got.Cached {
@@ -37,16 +41,22 @@ func (x *exchange) learn() {
 	}
 }
 
+// silent reports whether there is nothing to learn from a response without fields,
+// nor anybody to tell.
+func (x *exchange) silent() bool {
+	return x.resp.StatusCode != http.StatusTooManyRequests && x.s.Cached == nil && !x.traces().any((*Trace).wantsLearned)
+}
+
 // read reads the fields of the response. What another origin says, to which a
 // Base has followed a redirect by itself, is not about this one.
-func (x *exchange) read(now time.Time) parse.Reading {
+func (x *exchange) read(fields parse.Scanned, now time.Time) parse.Reading {
 	if s := x.s; s.Cached != nil && s.Cached(x.resp) {
 		return parse.Reading{Cached: true, RetryAfter: parse.None}
 	}
 	if to := x.resp.Request; to != nil && to != x.req && to.Response != x.req.Response && !x.sameOrigin(x.resp) {
-		return parse.Reading{RetryAfter: parse.None}
+		fields = 0
 	}
-	return x.s.fields().ReadWith(&x.directory.memo, x.req.URL.Host, x.resp.StatusCode, x.resp.Header, now)
+	return x.s.fields().ReadScanned(fields, &x.directory.memo, x.req.URL.Host, x.resp.StatusCode, x.resp.Header, now)
 }
 
 // fail settles an exchange without an answer. It costs what it would have
@@ -75,30 +85,27 @@ func (x *exchange) traceFailed(ts traces, info FailedInfo) {
 
 // take turns what a response says into a report.
 func (x *exchange) take(got *parse.Reading) {
-	status := x.resp.StatusCode
+	status, r := x.resp.StatusCode, &x.report
+	r.Outcome, r.Pause, r.Reach = quota.Answered, 0, quota.ReachNamed
 	if got.Cached {
 		// It costs nothing and is not current (the draft, Section 8.4). A stored
 		// refusal still makes us back off, by our own times.
-		x.report = quota.Report{
-			Outcome: quota.Unsent,
-			Refused: status == http.StatusTooManyRequests,
-		}
+		r.Outcome, r.Refused = quota.Unsent, status == http.StatusTooManyRequests
 		return
 	}
 	if len(got.Declarations) > 0 {
 		x.directory.declare(got.Declarations)
 	}
 	join(got.Policies, got.Limits)
-	x.report = quota.Report{
-		Outcome: quota.Answered,
-		Refused: refused(status, got.Limits),
-		Terms:   x.takeTerms(got.Policies),
-		Figures: x.takeFigures(got.Limits),
-	}
+	r.Refused = refused(status, got.Limits)
 	if got.Advised {
-		x.report.Pause, x.report.Reach = reach(status, got.RetryAfter)
+		r.Pause, r.Reach = reach(status, got.RetryAfter)
 	}
-	x.takeKind(got)
+	if len(got.Policies)+len(got.Limits) == 0 {
+		return // it may be silent for other reasons than that nothing concerns it
+	}
+	r.Terms, r.Figures = x.takeTerms(got.Policies), x.takeFigures(got.Limits)
+	r.LeftOut = x.takeKind(got)
 }
 
 // fields is the reader of the fields of responses.
@@ -181,8 +188,8 @@ func (x *exchange) takeFigures(limits []parse.Limit) []quota.Figure {
 
 // takeKind takes over which policies the response names, and what it says that
 // holds for requests of its kind: what it did cost, and the partition key where
-// none can be predicted.
-func (x *exchange) takeKind(got *parse.Reading) {
+// none can be predicted. It returns the policies that turn out not to concern it.
+func (x *exchange) takeKind(got *parse.Reading) (leftOut []string) {
 	for i := range got.Limits {
 		l := &got.Limits[i]
 		t := x.saying(l.Policy)
@@ -199,16 +206,13 @@ func (x *exchange) takeKind(got *parse.Reading) {
 			x.compare(t, partition.Key(p.Key))
 		}
 	}
-	if len(x.said) == 0 {
-		return // it may be silent for other reasons
-	}
 	x.setAside()
 	f := finding{said: x.said, whole: !x.report.Refused && exhaustive(got, x.resp.Header)}
 	k, fewer := x.memory.kind, false
 	if k == nil || !k.knows(f) {
 		k, fewer = x.directory.learn(x.ask.Scope, x.likeness(), f)
 	}
-	x.report.LeftOut = x.leftOut(k, fewer)
+	return x.leftOut(k, fewer)
 }
 
 // setAside counts policies as named that do not concern the request by their own

@@ -14,7 +14,7 @@ import (
 // attend listens to the body of a refusal, as the caller reads it, for the
 // policies that a pause concerns (the draft, Section 8). It is never read ahead
 // of the caller, and what is not read teaches nothing.
-func attend(resp *http.Response, origin *quota.Origin, pause quota.Pause, caps parse.Caps) {
+func attend(resp *http.Response, origin *quota.Origin, pause *quota.Pause, caps parse.Caps) {
 	status, kind := resp.StatusCode, resp.Header.Get("Content-Type")
 	if status < 400 || resp.Body == nil || resp.Body == http.NoBody || !isProblem(kind) {
 		return

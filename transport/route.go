@@ -11,15 +11,17 @@ import (
 // that its origin has named and that concern it, and for each the partition.
 func (x *exchange) route() {
 	s := x.s
-	x.directory = s.directories.of(s.accounts(), rawOrigin{x.req.URL.Scheme, x.req.URL.Host})
-	x.origin = x.directory.books()
-	x.ask = quota.Ask{
-		Scope:    s.scopeOf(x.req),
-		Priority: x.options.priority,
-		MaxDelay: s.MaxDelay,
-		MaxQueue: s.MaxQueue,
-		Force:    x.forced(),
+	if d := s.directories.of(s.accounts(), rawOrigin{x.req.URL.Scheme, x.req.URL.Host}); d != x.directory {
+		x.directory = d
 	}
+	if o := x.directory.books(); o != x.origin {
+		x.origin = o
+	}
+	if scope := s.scopeOf(x.req); scope != x.ask.Scope {
+		x.ask.Scope = scope
+	}
+	x.ask.Priority, x.ask.MaxDelay, x.ask.MaxQueue = x.options.priority, s.MaxDelay, s.MaxQueue
+	x.ask.Force = x.forced()
 	if x.options.noDelay {
 		x.ask.MaxDelay = NoDelay
 	}
@@ -29,8 +31,9 @@ func (x *exchange) route() {
 	if ts := x.traces(); ts.any((*Trace).wantsHeld) {
 		x.ask.Held = x.traceHeld(ts)
 	}
-	x.ask.Again = x.again
-	x.ask.Claims = x.again()
+	if claims := x.claim(); len(claims)+len(x.ask.Claims) > 0 {
+		x.ask.Claims = claims
+	}
 }
 
 // claim lists what the request draws on: of each policy that concerns it.

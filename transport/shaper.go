@@ -200,11 +200,10 @@ type exchange struct {
 	sent      bool           // Base has the request, and closes its body
 	resp      *http.Response // Base's, until it is handed on
 
-	again  func() []quota.Claim // is claim
-	claims []quota.Claim        // of ask
-	like   likeness             // once it is needed
-	alike  bool                 // it was
-	memory memory               // what was known of the like when the request was routed
+	claims []quota.Claim // of ask
+	like   likeness      // once it is needed
+	alike  bool          // it was
+	memory memory        // what was known of the like when the request was routed
 
 	*lesson // nil while there is nothing to learn from, which spares those in line
 }
@@ -222,16 +221,24 @@ func (l *lesson) empty() {
 	clear(l.figures)
 	clear(l.terms)
 	clear(l.said)
-	*l = lesson{figures: l.figures[:0], terms: l.terms[:0], said: l.said[:0]}
+	if len(l.said) > 0 {
+		l.report = quota.Report{}
+	}
+	l.figures = l.figures[:0]
+	l.terms = l.terms[:0]
+	l.said = l.said[:0]
 }
 
 func (s *Shaper) begin(req *http.Request) *exchange {
 	x, _ := s.exchanges.Get().(*exchange)
 	if x == nil {
-		x = &exchange{s: s}
-		x.again = x.claim
+		x = &exchange{s: s, options: &noOptions}
+		x.ask.Again = x.claim
 	}
-	x.req, x.options, x.began = req, optionsOf(req.Context()), time.Now()
+	if o := optionsOf(req.Context()); o != x.options {
+		x.options = o
+	}
+	x.req, x.began = req, time.Now()
 	return x
 }
 
@@ -254,16 +261,31 @@ func (x *exchange) end() {
 	x.s.exchanges.Put(x)
 }
 
-// forget lets go of what the exchange points at.
+// forget lets go of what the exchange points at, but for what outlives it
+// anyway. What is nil already is left alone: to write a pointer is dear while
+// garbage is collected.
 func (x *exchange) forget() {
 	clear(x.claims)
 	x.claims = x.claims[:0]
 	if x.lesson != nil {
 		x.lesson.empty()
 	}
-	x.like, x.alike, x.memory = likeness{}, false, memory{}
-	x.req, x.resp, x.directory, x.origin = nil, nil, nil, nil
-	x.options, x.ask.Held, x.ask.Limiter, x.sent = nil, nil, nil, false
+	if x.alike {
+		x.like, x.alike, x.memory = likeness{}, false, memory{}
+	}
+	if x.ask.Held != nil {
+		x.ask.Held = nil
+	}
+	if x.ask.Limiter != nil {
+		x.ask.Limiter = nil
+	}
+	if x.options != &noOptions {
+		x.options = &noOptions
+	}
+	if x.resp != nil {
+		x.resp = nil
+	}
+	x.req, x.sent = nil, false
 }
 
 func (x *exchange) traces() traces { return traces{x.s.Trace, x.options.traces} }

@@ -1,0 +1,157 @@
+package quota
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A lease that was settled with silence is over.
+func TestSettleSilent(t *testing.T) {
+	d := newDesk(t)
+	l := d.send(0, "alice")
+	other := newDesk(t)
+	require.False(t, other.o.SettleSilent(l), "it is not of that origin")
+	require.True(t, d.o.SettleSilent(l))
+	assert.False(t, d.o.SettleSilent(l), "it was settled")
+	assert.False(t, l.Held())
+	assert.Equal(t, d.at(0), l.Sent())
+	s := d.o.scopes["alice"]
+	assert.Zero(t, d.o.out+s.out+s.base.inflight)
+	l.Release()
+	l.Cancel()
+	d.done(0, l, Report{Refused: true})
+	assert.Zero(t, d.o.out+s.out+s.base.inflight)
+	assert.Zero(t, d.o.refusals)
+	assert.False(t, new(Origin).SettleSilent(new(Lease)))
+}
+
+// Where there may be something to learn from silence, or somebody to wake, it is
+// left to Settle.
+func TestSettleSilentIsForThoseWithoutQuotas(t *testing.T) {
+	const sec = time.Second
+	refuse := func(d *desk, pause time.Duration) {
+		d.done(0, d.send(0, ""), Report{Refused: true, Pause: pause})
+	}
+	for name, before := range map[string]func(*desk) *Lease{
+		"a policy": func(d *desk) *Lease {
+			d.done(0, d.send(0, ""), Report{Terms: []Terms{{Policy: Policy{Name: "api", Quota: 5, Window: sec}}}})
+			return d.send(0, "", api(1))
+		},
+		"a policy that was named while it was out": func(d *desk) *Lease {
+			l := d.send(0, "")
+			d.done(0, d.send(0, ""), Report{Figures: []Figure{{Policy: "api", Available: 5, Window: sec}}})
+			return l
+		},
+		"a policy without a name": func(d *desk) *Lease {
+			l := d.send(0, "")
+			d.done(0, d.send(0, ""), Report{Figures: []Figure{{Available: 5, Window: sec}}})
+			return l
+		},
+		"a pause": func(d *desk) *Lease {
+			l := d.send(0, "")
+			refuse(d, sec)
+			return l
+		},
+		"after a pause": func(d *desk) *Lease {
+			refuse(d, sec)
+			return d.send(2*sec, "")
+		},
+		"a pause of the origin": func(d *desk) *Lease {
+			d.done(0, d.send(0, ""), Report{Pause: sec, Reach: ReachOrigin})
+			return d.send(2*sec, "")
+		},
+		"after a refusal that says nothing": func(d *desk) *Lease {
+			refuse(d, 0)
+			return d.send(sec, "")
+		},
+		"a slow start": func(d *desk) *Lease {
+			refuse(d, 0)
+			d.done(sec, d.send(sec, ""), Report{})
+			require.NotZero(d.t, d.o.scopes[""].base.ramp)
+			return d.send(sec, "")
+		},
+		"a limit of the client's own": func(d *desk) *Lease {
+			l := new(Lease)
+			require.NoError(d.t, d.o.Admit(d.t.Context(), d.at(0), &Ask{Limiter: concurrencyOf(d.t, 1)}, l))
+			return l
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			l := before(d)
+			out := d.o.out
+			assert.False(t, d.o.SettleSilent(l))
+			assert.Equal(t, out, d.o.out)
+			d.settle(2*sec, l, Report{})
+			assert.Equal(t, out-1, d.o.out)
+			l.Release()
+		})
+	}
+}
+
+// Books that are settled with silence where they can be let the same go as those
+// that never are.
+func TestSettleSilentIsSettle(t *testing.T) {
+	seed, silent := rand.Uint64(), 0
+	for run := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, run))
+		a, b := newDesk(t), newDesk(t)
+		type pair struct {
+			scope string
+			a, b  *Lease
+		}
+		var out []pair
+		now := time.Duration(0)
+		for range 400 {
+			now += time.Duration(random.IntN(300)) * time.Millisecond
+			if scope := string('a' + rune(random.IntN(3))); len(out) == 0 || random.IntN(2) == 0 {
+				la, ra := a.try(now, scope)
+				lb, rb := b.try(now, scope)
+				require.Equal(t, ra, rb, "seed %d, run %d, at %v", seed, run, now)
+				if ra == nil {
+					out = append(out, pair{scope, la, lb})
+				}
+				continue
+			}
+			i := random.IntN(len(out))
+			p := out[i]
+			out = append(out[:i], out[i+1:]...)
+			var r Report
+			switch random.IntN(20 + int(run)) {
+			case 0:
+				r.Refused = true
+			case 1:
+				r.Refused, r.Pause = true, time.Second
+			case 2:
+				r.Pause, r.Reach = time.Second, ReachOrigin
+			case 3:
+				r.Outcome = Lost
+			case 4:
+				if run%2 == 0 {
+					r.Figures = []Figure{{Available: random.Int64N(9), Window: 2 * time.Second}}
+				}
+			}
+			if r.Outcome == Answered && !r.Refused && r.Pause == 0 && r.Figures == nil && a.o.SettleSilent(p.a) {
+				silent++
+				b.settle(now, p.b, r)
+				x, y := &a.o.scopes[p.scope].base, &b.o.scopes[p.scope].base
+				x.rtt, x.least, x.jitter = y.rtt, y.least, y.jitter // nobody has looked at the clock
+			} else {
+				a.settle(now, p.a, r)
+				b.settle(now, p.b, r)
+			}
+			for _, s := range []string{"a", "b", "c"} {
+				require.Equal(t, b.wait(now, s), a.wait(now, s), "seed %d, run %d, at %v", seed, run, now)
+			}
+			require.Equal(t, b.o.out, a.o.out)
+		}
+		for _, s := range a.o.scopes {
+			assert.Equal(t, b.o.scopes[s.base.owner].base.inflight, s.base.inflight)
+		}
+	}
+	assert.Greater(t, silent, 3000, "seed %d", seed)
+}
