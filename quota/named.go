@@ -29,9 +29,10 @@ type naming struct {
 func (o *Origin) Policies() []Policy { return *o.policies.Load() }
 
 func (o *Origin) policy(name string) (Policy, bool) {
-	for _, p := range o.Policies() {
-		if p.Name == name {
-			return p, true
+	known := o.Policies()
+	for i := range known {
+		if known[i].Name == name {
+			return known[i], true
 		}
 	}
 	return Policy{}, false
@@ -41,7 +42,8 @@ func (o *Origin) policy(name string) (Policy, bool) {
 // of it now stands as it said it last.
 func (o *Origin) note(t instant, p Policy) Policy {
 	known := o.Policies()
-	for i, k := range known {
+	for i := range known {
+		k := &known[i]
 		if k.Name != p.Name {
 			continue
 		}
@@ -49,7 +51,7 @@ func (o *Origin) note(t instant, p Policy) Policy {
 		if p.Quota < 0 {
 			p.Quota, p.Unit, p.Window = k.Quota, k.Unit, k.Window
 		}
-		if p != k {
+		if p != *k {
 			o.publish(append(append(append([]Policy(nil), known[:i]...), p), known[i+1:]...))
 		}
 		return p

@@ -80,10 +80,10 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) *Pause {
 	s.run()
 	woken := s.wake(now)
 	if len(s.figured)+len(s.termed)+len(s.early) > 0 {
+		clear(s.figured)
+		clear(s.termed)
+		clear(s.early)
 		o.scratch = [3][]*account{s.figured, s.termed, s.early}
-		for _, used := range o.scratch {
-			clear(used)
-		}
 	}
 	o.guard.Unlock()
 	for _, w := range woken {

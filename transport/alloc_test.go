@@ -29,5 +29,13 @@ func TestAllocations(t *testing.T) {
 	assert.LessOrEqual(t, count(http.Header{
 		"Ratelimit":        {`"api";a=1000000;w=60`},
 		"Ratelimit-Policy": {`"api";q=1000000;w=60`},
-	}), 12.0)
+	}), 2.0, "the limits and a name")
+	assert.LessOrEqual(t, count(http.Header{
+		"Ratelimit":        {`"api";a=1000000;w=60;pk=:R0VUH2FsaWNl:`},
+		"Ratelimit-Policy": {`"api";q=1000000;w=60`},
+	}), 3.0, "and a key")
+	assert.LessOrEqual(t, count(http.Header{
+		"Ratelimit":        {`api;a=1000000;w=60`},
+		"Ratelimit-Policy": {`"api";q=1000000;w=60`},
+	}), 12.0, "and what the structured-field parser needs")
 }

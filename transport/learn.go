@@ -14,23 +14,27 @@ import (
 
 // learn settles the lease with what the response says. What is held until the
 // response is over stays with its body.
-func (x *exchange) learn() {
-	fields := x.s.fields().Scan(x.resp.Header)
-	if fields == 0 && x.silent() && x.origin.SettleSilent(&x.lease) {
+func (x *exchange) learn(resp *http.Response) {
+	fields := x.s.fields().Scan(resp.Header)
+	if fields == 0 && x.silent(resp.StatusCode) && x.origin.SettleSilent(&x.lease) {
 		return
 	}
+	if x.lesson == nil {
+		x.lesson = new(lesson)
+	}
+	x.resp = resp
 	now := time.Now()
 	got := x.read(fields, now)
 	x.take(&got)
 	pause := x.origin.Settle(now, &x.lease, &x.report)
 	if pause != nil {
-		attend(x.resp, x.origin, pause, x.s.Caps)
+		attend(resp, x.origin, pause, x.s.Caps)
 	}
 	if !got.Cached {
 		x.weigh()
 	}
 	if x.lease.Held() {
-		hold(x.resp, &x.lease)
+		hold(resp, &x.lease)
 	}
 	ts := x.traces()
 	if len(got.Ignored) > 0 && ts.any((*Trace).wantsIgnored) {
@@ -39,12 +43,13 @@ func (x *exchange) learn() {
 	if ts.any((*Trace).wantsLearned) {
 		x.traceLearned(ts, &got)
 	}
+	x.resp = nil // it is the caller's
 }
 
-// silent reports whether there is nothing to learn from a response without fields,
-// nor anybody to tell.
-func (x *exchange) silent() bool {
-	return x.resp.StatusCode != http.StatusTooManyRequests && x.s.Cached == nil && !x.traces().any((*Trace).wantsLearned)
+// silent reports whether there is nothing to learn from a response of that status
+// that has no fields, nor anybody to tell.
+func (x *exchange) silent(status int) bool {
+	return status != http.StatusTooManyRequests && x.s.Cached == nil && !x.traces().any((*Trace).wantsLearned)
 }
 
 // read reads the fields of the response. What another origin says, to which a
@@ -67,8 +72,7 @@ func (x *exchange) fail(err error) {
 	if unsent {
 		x.lease.Cancel()
 	} else {
-		x.report = quota.Report{Outcome: quota.Lost}
-		x.origin.Settle(time.Now(), &x.lease, &x.report)
+		x.origin.Settle(time.Now(), &x.lease, &quota.Report{Outcome: quota.Lost})
 	}
 	if ts := x.traces(); ts.any((*Trace).wantsFailed) {
 		x.traceFailed(ts, FailedInfo{Request: x.req, Err: err, Unsent: unsent})
@@ -86,7 +90,7 @@ func (x *exchange) traceFailed(ts traces, info FailedInfo) {
 // take turns what a response says into a report.
 func (x *exchange) take(got *parse.Reading) {
 	status, r := x.resp.StatusCode, &x.report
-	r.Outcome, r.Pause, r.Reach = quota.Answered, 0, quota.ReachNamed
+	*r = quota.Report{}
 	if got.Cached {
 		// It costs nothing and is not current (the draft, Section 8.4). A stored
 		// refusal still makes us back off, by our own times.

@@ -170,11 +170,12 @@ func (s *Shaper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := x.admit(); err != nil {
 		return nil, err
 	}
-	if err := x.send(); err != nil {
+	resp, err := x.send()
+	if err != nil {
 		return nil, err
 	}
-	x.learn()
-	return x.hand(), nil
+	x.learn(resp)
+	return resp, nil
 }
 
 // CloseIdleConnections closes the idle connections of Base, if it can.
@@ -198,14 +199,14 @@ type exchange struct {
 	ask       quota.Ask
 	lease     quota.Lease
 	sent      bool           // Base has the request, and closes its body
-	resp      *http.Response // Base's, until it is handed on
+	resp      *http.Response // Base's, unless the caller has it
 
 	claims []quota.Claim // of ask
 	like   likeness      // once it is needed
 	alike  bool          // it was
 	memory memory        // what was known of the like when the request was routed
 
-	*lesson // nil while there is nothing to learn from, which spares those in line
+	*lesson // nil until there was something to learn, which spares those in line
 }
 
 // A lesson is what a response teaches.
@@ -216,14 +217,8 @@ type lesson struct {
 	said    []trait        // what the response says of each policy
 }
 
-// empty keeps the memory.
+// empty keeps the memory, and what is in it until it is used again: names and keys.
 func (l *lesson) empty() {
-	clear(l.figures)
-	clear(l.terms)
-	clear(l.said)
-	if len(l.said) > 0 {
-		l.report = quota.Report{}
-	}
 	l.figures = l.figures[:0]
 	l.terms = l.terms[:0]
 	l.said = l.said[:0]
@@ -261,12 +256,10 @@ func (x *exchange) end() {
 	x.s.exchanges.Put(x)
 }
 
-// forget lets go of what the exchange points at, but for what outlives it
-// anyway. What is nil already is left alone: to write a pointer is dear while
-// garbage is collected.
+// forget lets go of what the exchange points at, but for what outlives it anyway,
+// and names and keys, which are short. What is nil already is left alone: to write a
+// pointer is dear while garbage is collected.
 func (x *exchange) forget() {
-	clear(x.claims)
-	x.claims = x.claims[:0]
 	if x.lesson != nil {
 		x.lesson.empty()
 	}
@@ -295,7 +288,10 @@ func (x *exchange) forced() bool { return x.s.Mode == Observe || x.options.bypas
 
 // admit waits until the request may go, or says why it does not.
 func (x *exchange) admit() error {
-	now, err := x.follow()
+	now, err := x.began, error(nil)
+	if x.req.Response != nil {
+		now, err = x.follow()
+	}
 	if s := x.s; s.Scope != nil || s.Limits != nil || s.Like != nil || s.Cost != nil || len(s.Dimensions) > 0 {
 		now = time.Now() // they may have taken their time
 	}
@@ -326,26 +322,17 @@ func (x *exchange) reject(err error) error {
 var errNoResponse = errors.New("transport: Base returned neither a response nor an error")
 
 // send hands the request to Base. A failed exchange is settled here.
-func (x *exchange) send() (err error) {
+func (x *exchange) send() (*http.Response, error) {
 	x.sent = true
-	x.resp, err = x.s.base().RoundTrip(x.req)
-	if x.lesson == nil {
-		x.lesson = new(lesson)
-	}
-	if err == nil && x.resp == nil {
+	resp, err := x.s.base().RoundTrip(x.req)
+	if err == nil && resp == nil {
 		err = errNoResponse
 	}
 	if err != nil {
+		x.resp = resp // which nobody gets, if there is one
 		x.fail(err)
 	}
-	return err
-}
-
-// hand gives the response to the caller, who closes it.
-func (x *exchange) hand() *http.Response {
-	resp := x.resp
-	x.resp = nil
-	return resp
+	return resp, err
 }
 
 func (x *exchange) traceRejected(ts traces, err error) {

@@ -122,6 +122,10 @@ type traces struct {
 
 // any reports whether there is a Trace that wants something.
 func (ts traces) any(wants func(*Trace) bool) bool {
+	return (ts.shaper != nil || len(ts.own) > 0) && ts.want(wants)
+}
+
+func (ts traces) want(wants func(*Trace) bool) bool {
 	return ts.shaper != nil && wants(ts.shaper) || slices.ContainsFunc(ts.own, wants)
 }
 
