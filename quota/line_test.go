@@ -87,6 +87,7 @@ func TestLineIsOrdered(t *testing.T) {
 				require.EqualValues(t, i+1, w.place[byTurn], "seed %d, step %d", seed, step)
 			}
 		}
+		disperse(t, g, in)
 		g.guard.Unlock()
 	}
 }
@@ -224,6 +225,7 @@ func TestInVain(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		now := time.Now()
 		g := &new(Accounts).Origin("").root
+		g.guarded().Lock() // the timer may ring
 		var in []*waiter
 		for range 50 {
 			switch {
@@ -248,5 +250,15 @@ func TestInVain(t *testing.T) {
 			}
 			assert.ElementsMatch(t, want, g.line.inVain(until, nil), "seed %d", seed)
 		}
+		disperse(t, g, in)
+		g.guarded().Unlock()
 	}
+}
+
+// disperse has everybody leave the line of a gate, so that its timer is stopped.
+func disperse(t *testing.T, g gate, in []*waiter) {
+	for _, w := range in {
+		leave(w, time.Now())
+	}
+	assert.Nil(t, *g.queue())
 }
