@@ -67,6 +67,8 @@ func TestNotPlain(t *testing.T) {
 		_, _, ok := plainLimits(line, Caps{})
 		assert.False(t, ok, line)
 	}
+	_, _, ok := plainLimits(`"api";a=1000000000000000`, Caps{Quota: -1})
+	assert.False(t, ok, "16 digits are no Integer")
 	for _, line := range []string{
 		`"a";a=1000001`, `"a";c=1000001`, `"a";w=1001`, `"a", "b", "c", "d"`, `"nine long"`, `"a";pk=:MTIzNDU=:`, `"a";a=` + strings.Repeat("0", 100),
 	} {

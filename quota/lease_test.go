@@ -1,8 +1,10 @@
 package quota
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -82,4 +84,32 @@ func TestMovedLeaseEndsWhereItIs(t *testing.T) {
 	assert.Zero(t, c.Stats().Available)
 	moved.Release()
 	assert.EqualValues(t, 1, c.Stats().Available)
+}
+
+// A lease whose memory is used again, as a client's are, is of its scope, be that
+// dropped meanwhile or not; and who comes again and again is not who is dropped.
+func TestLeaseIsUsedAgain(t *testing.T) {
+	a := &Accounts{MaxAccounts: sample}
+	o := begun(a.Origin(""))
+	var alice Lease
+	now := o.start
+	visit := func(scope string, l *Lease) {
+		now = now.Add(time.Second)
+		require.NoError(t, o.Admit(t.Context(), now, &Ask{Scope: scope}, l))
+	}
+	for i := range 3 * sample {
+		var other Lease
+		visit("alice", &alice)
+		require.True(t, o.SettleSilent(&alice))
+		visit(fmt.Sprint(i), &other)
+		require.True(t, o.SettleSilent(&other))
+		require.Contains(t, o.scopes, "alice", "the others were used less recently")
+	}
+	for i := range 3 * sample {
+		visit(fmt.Sprint("stays", i), new(Lease))
+	}
+	require.NotContains(t, o.scopes, "alice")
+	visit("alice", &alice)
+	require.EqualValues(t, 1, o.scopes["alice"].out)
+	require.Same(t, o.scopes["alice"], alice.scope)
 }

@@ -108,7 +108,6 @@ func (o *Origin) SettleSilent(l *Lease) bool {
 		o.out--
 		l.scope.out--
 		base.refund(cs[0].units, cs[0].epoch)
-		base.served(l.sent)
 	}
 	o.guard.Unlock()
 	if silent {

@@ -74,6 +74,26 @@ func TestSettleSilentIsForThoseWithoutQuotas(t *testing.T) {
 			require.NotZero(d.t, d.o.scopes[""].base.ramp)
 			return d.send(sec, "")
 		},
+		"a guess": func(d *desk) *Lease {
+			refuse(d, 0)
+			for range 130 {
+				d.done(sec, d.send(sec, ""), Report{})
+			}
+			s := d.o.scopes[""]
+			require.NotNil(d.t, s.guess)
+			require.Zero(d.t, s.base.ramp)
+			return d.send(sec, "")
+		},
+		"somebody in line": func(d *desk) *Lease {
+			l := d.send(0, "")
+			inLine(d, &d.o.scopes[""].base)
+			return l
+		},
+		"somebody in line for the origin": func(d *desk) *Lease {
+			l := d.send(0, "")
+			inLine(d, &d.o.root)
+			return l
+		},
 		"a limit of the client's own": func(d *desk) *Lease {
 			l := new(Lease)
 			require.NoError(d.t, d.o.Admit(d.t.Context(), d.at(0), &Ask{Limiter: concurrencyOf(d.t, 1)}, l))
@@ -91,6 +111,20 @@ func TestSettleSilentIsForThoseWithoutQuotas(t *testing.T) {
 			l.Release()
 		})
 	}
+}
+
+// inLine has somebody wait for an account.
+func inLine(d *desk, a *account) {
+	w := &waiter{ready: make(chan struct{}, 1), latest: d.at(time.Hour), units: 1}
+	a.guarded().Lock()
+	enter(a, w)
+	a.guarded().Unlock()
+	d.t.Cleanup(func() {
+		assert.Len(d.t, w.ready, 1, "told by Settle to look")
+		a.guarded().Lock()
+		disperse(d.t, a, []*waiter{w})
+		a.guarded().Unlock()
+	})
 }
 
 // Books that are settled with silence where they can be let the same go as those
