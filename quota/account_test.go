@@ -32,7 +32,7 @@ type flight struct {
 func newLedger(how Strategy) *ledger {
 	l := &ledger{out: make(map[string]flight)}
 	o := &Origin{accounts: &Accounts{Strategy: how}}
-	l.open(&book{bookID: bookID{policy: "api"}, origin: o}, "")
+	l.open(&book{bookID: bookID{policy: "api"}, origin: o}, ownerOf(""))
 	return l
 }
 

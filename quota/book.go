@@ -8,7 +8,8 @@ type book struct {
 	bookID
 	origin   *Origin
 	floors   bool                // the server rounds windows down
-	accounts map[string]*account // by owner; not those of the unnamed policy, which are the scopes'
+	accounts map[uint64]*account // by the hash of the owner; not those of the unnamed policy, which are the scopes'
+	collided map[string]*account // by owner: those whose hash is that of one among accounts, or was; nil: none ever
 	most     int                 // accounts there have been at a time since the map was made
 	until    instant             // when nothing that was told of any of them is in force any more
 }
@@ -30,7 +31,7 @@ func (id accountID) book() bookID { return bookID{id.policy, id.keyed} }
 
 // is reports whether the account is that of the id.
 func (a *account) is(id accountID) bool {
-	return a.owner == id.owner && a.book.bookID == id.book()
+	return a.owner.is(id.owner) && a.book.bookID == id.book()
 }
 
 // find returns the account of that id; nil, if there is none. The unnamed
@@ -52,7 +53,7 @@ func (o *Origin) lookup(id accountID) *account {
 		return nil
 	}
 	if b := o.books[id.book()]; b != nil {
-		return b.accounts[id.owner]
+		return b.find(id.owner)
 	}
 	return nil
 }
@@ -66,22 +67,62 @@ func (o *Origin) account(t instant, id accountID) *account {
 	o.makeRoom(t)
 	b := o.book(id.book())
 	a := new(account)
-	a.open(b, strings.Clone(id.owner))
+	a.open(b, ownerOf(id.owner))
 	o.enrol(t, a)
 	if p, ok := o.policy(id.policy); ok {
 		a.terms(p)
 	}
-	b.accounts[a.owner] = a
-	b.most = max(b.most, len(b.accounts))
+	b.add(a)
 	return a
 }
+
+// find returns the account of an owner; nil, if there is none.
+func (b *book) find(name string) *account {
+	if a := b.accounts[b.hash(name)]; a != nil {
+		if a.near(); a.owner.is(name) {
+			return a
+		}
+	}
+	return b.collided[name]
+}
+
+// add takes an account in that is not there.
+func (b *book) add(a *account) {
+	name := a.owner.String()
+	if h := b.hash(name); b.accounts[h] == nil {
+		b.accounts[h] = a
+	} else {
+		if b.collided == nil {
+			b.collided = make(map[string]*account)
+		}
+		b.collided[name] = a
+	}
+	b.most = max(b.most, len(b.accounts))
+}
+
+// remove takes an account out.
+func (b *book) remove(a *account) {
+	name := a.owner.String()
+	if h := b.hash(name); b.accounts[h] == a {
+		delete(b.accounts, h)
+		b.accounts, b.most = shrunk(b.accounts, b.most)
+	} else {
+		delete(b.collided, name)
+	}
+}
+
+// hash is of 64 bits and seeded: nobody can choose owners that collide, and
+// hardly any do.
+func (b *book) hash(name string) uint64 { return b.origin.hash(b.origin.seed, name) }
+
+func (b *book) empty() bool { return len(b.accounts) == 0 && len(b.collided) == 0 }
 
 // book finds a book, or opens it.
 func (o *Origin) book(id bookID) *book {
 	b := o.books[id]
 	if b == nil {
 		id.policy = strings.Clone(id.policy)
-		b = &book{bookID: id, origin: o, accounts: make(map[string]*account)}
+		b = &book{bookID: id, origin: o, accounts: make(map[uint64]*account)}
 		o.books[id] = b
 	}
 	return b
@@ -96,9 +137,9 @@ func (o *Origin) scope(t instant, name string) *scope {
 	if s == nil {
 		o.makeRoom(t)
 		s = new(scope)
-		s.base.open(&o.unnamed, strings.Clone(name))
+		s.base.open(&o.unnamed, longOwner(name))
 		o.enrol(t, &s.base)
-		o.scopes[s.base.owner] = s
+		o.scopes[s.base.owner.long] = s
 		o.unnamed.most = max(o.unnamed.most, len(o.scopes))
 	}
 	s.base.used = t
@@ -106,8 +147,8 @@ func (o *Origin) scope(t instant, name string) *scope {
 }
 
 // open makes an account of nothing known.
-func (a *account) open(b *book, owner string) {
-	a.book, a.owner, a.quota, a.end = b, owner, None, never
+func (a *account) open(b *book, w owner) {
+	a.book, a.owner, a.quota, a.end = b, w, None, never
 	a.plain = b.origin.accounts.Strategy == Plain
 }
 
@@ -138,7 +179,7 @@ func (o *Origin) drop(a *account) {
 	o.roster[last] = nil
 	o.roster = o.roster[:last]
 	o.count(last, -1)
-	if _, ok := digestOf(a.owner); ok {
+	if _, ok := digestOf(a.owner.String()); ok {
 		o.sealed--
 	}
 	if cap(o.roster) > 4*last {
@@ -146,12 +187,11 @@ func (o *Origin) drop(a *account) {
 	}
 	b := a.book
 	if b == &o.unnamed {
-		delete(o.scopes, a.owner)
+		delete(o.scopes, a.owner.long)
 		o.scopes, b.most = shrunk(o.scopes, b.most)
 		return
 	}
-	delete(b.accounts, a.owner)
-	if b.accounts, b.most = shrunk(b.accounts, b.most); len(b.accounts) == 0 {
+	if b.remove(a); b.empty() {
 		delete(o.books, b.bookID)
 	}
 }
@@ -159,11 +199,11 @@ func (o *Origin) drop(a *account) {
 // shrunk is a map that has had so many entries, with the memory of as many as
 // it has now: a map keeps what it once had. Entries that have to move were
 // paid for by those that were deleted.
-func shrunk[V any](m map[string]V, most int) (map[string]V, int) {
+func shrunk[K comparable, V any](m map[K]V, most int) (map[K]V, int) {
 	if most < 64 || len(m) > most/8 {
 		return m, most
 	}
-	small := make(map[string]V, 2*len(m))
+	small := make(map[K]V, 2*len(m))
 	for k, v := range m {
 		small[k] = v
 	}
@@ -215,7 +255,7 @@ func (o *Origin) next() *account {
 // inUse reports whether something of an account is out or in line, or of the
 // scope whose base it is.
 func (o *Origin) inUse(a *account) bool {
-	return a.busy() || a.book == &o.unnamed && o.scopes[a.owner].out > 0
+	return a.busy() || a.book == &o.unnamed && o.scopes[a.owner.long].out > 0
 }
 
 // missedLess reports whether a should be dropped before b: idle ones first,

@@ -2,7 +2,9 @@ package quota
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 	"unsafe"
@@ -17,20 +19,25 @@ func (d *desk) consistent() {
 	n := len(d.o.scopes)
 	for id, b := range d.o.books {
 		require.Equal(d.t, id, b.bookID)
-		require.NotEmpty(d.t, b.accounts, "a book of nothing: %+v", id)
+		require.False(d.t, b.empty(), "a book of nothing: %+v", id)
 		require.LessOrEqual(d.t, len(b.accounts), b.most)
-		n += len(b.accounts)
-		for owner, a := range b.accounts {
-			require.Equal(d.t, owner, a.owner)
+		n += len(b.all())
+		for _, a := range b.all() {
+			require.Same(d.t, a, b.find(a.owner.String()))
 			require.Same(d.t, b, a.book)
 			require.Same(d.t, a, d.o.roster[a.place])
 		}
 	}
 	for name, s := range d.o.scopes {
-		require.Equal(d.t, name, s.base.owner)
+		require.Equal(d.t, name, s.base.owner.String())
 		require.Same(d.t, &s.base, d.o.roster[s.base.place])
 	}
 	require.Len(d.t, d.o.roster, n)
+}
+
+// all are the accounts of a book, in no order.
+func (b *book) all() []*account {
+	return slices.AppendSeq(slices.Collect(maps.Values(b.accounts)), maps.Values(b.collided))
 }
 
 // exchange is a request that is served at once.
@@ -304,7 +311,7 @@ func TestKeysAreKeptWithoutWhatTheyAreOf(t *testing.T) {
 	d.exchange(0, text[:5], Report{}, c)
 	a := d.o.find(accountID{policy: "policy", owner: "key", keyed: true})
 	require.NotNil(t, a)
-	for _, kept := range []string{a.owner, a.book.policy, d.o.scopes["scope"].base.owner} {
+	for _, kept := range []string{a.owner.String(), a.book.policy, d.o.scopes["scope"].base.owner.String()} {
 		assert.False(t, sharesMemory(kept, text), "%q", kept)
 	}
 }

@@ -47,7 +47,7 @@ func (l *Lease) charge(now time.Time) {
 // belong has the lease be one of a scope. The last one in the same memory mostly
 // was: then there is nothing to look up.
 func (l *Lease) belong(t instant, o *Origin, scope string) {
-	if s := l.scope; s != nil && l.origin == o && s.base.owner == scope && s.base.place != dropped {
+	if s := l.scope; s != nil && l.origin == o && s.base.owner.long == scope && s.base.place != dropped {
 		s.base.used = t
 		return
 	}

@@ -120,7 +120,7 @@ func (p *scene) gates() (gs []gateOf) {
 	for i, o := range p.origins {
 		gs = append(gs, gateOf{fmt.Sprint("root of ", i), &o.root})
 		for _, a := range o.roster {
-			gs = append(gs, gateOf{fmt.Sprintf("%+v, %q of %d", a.book.bookID, a.owner, i), a})
+			gs = append(gs, gateOf{fmt.Sprintf("%+v, %q of %d", a.book.bookID, a.owner.String(), i), a})
 		}
 	}
 	return append(gs, gateOf{"concurrency", p.conc}, gateOf{"rate", p.rate})

@@ -65,7 +65,7 @@ func (o *Origin) concerned(p *Pause, policies []string) (to []*account, known bo
 				to = append(to, a)
 			}
 		}
-		if a := o.find(accountID{policy: name, owner: p.scope.base.owner}); a != nil && n == len(to) {
+		if a := o.find(accountID{policy: name, owner: p.scope.base.owner.long}); a != nil && n == len(to) {
 			to = append(to, a)
 		}
 		if n == len(to) {

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"context"
+	"hash/maphash"
 	"sync/atomic"
 	"time"
 )
@@ -62,7 +63,9 @@ type Origin struct {
 	root     account
 	unnamed  book // of the root, and of what all scopes have
 	scopes   map[string]*scope
-	books    map[bookID]*book  // of the policies
+	books    map[bookID]*book                  // of the policies
+	hash     func(maphash.Seed, string) uint64 // of owners in a book: maphash.String
+	seed     maphash.Seed
 	roster   []*account        // all that may be dropped: of the books, and the bases of the scopes
 	hand     int               // goes round the roster
 	swept    instant           // when the hand moved last to see what is over
@@ -73,7 +76,6 @@ type Origin struct {
 	told     uint32            // answers that have named any
 	sealed   int               // accounts whose owner is not known yet
 	attached map[string][]byte // by others, to be saved
-	reports  uint32            // counts settlements
 	refused  instant           // arrival of the last refusal
 	refusals uint64
 	lines    map[*line]struct{} // of accounts
@@ -169,10 +171,12 @@ func newOrigin(a *Accounts, now time.Time) *Origin {
 		start:    now,
 		scopes:   make(map[string]*scope),
 		books:    make(map[bookID]*book),
+		hash:     maphash.String,
+		seed:     maphash.MakeSeed(),
 		lines:    make(map[*line]struct{}),
 	}
 	o.unnamed.origin = o
-	o.root.open(&o.unnamed, "")
+	o.root.open(&o.unnamed, longOwner(""))
 	o.policies.Store(new([]Policy))
 	return o
 }
@@ -406,7 +410,7 @@ func (a *account) cancel(now time.Time, n int64, _ uint32) { a.release(now, n) }
 func (a *account) refusal() Refusal {
 	r := Refusal{Policy: a.book.policy, Keyed: a.book.keyed}
 	if r.Keyed {
-		r.Key = a.owner
+		r.Key = a.owner.String()
 	}
 	return r
 }

@@ -132,13 +132,14 @@ func (o namedOrigin) save(write func(savedRecord) error, now time.Time, opts Sav
 			}
 			s := a.saved(t)
 			s.Policy, s.Keyed = a.book.policy, a.book.keyed
-			switch d, sealed := digestOf(a.owner); {
+			name := some[i].owner
+			switch d, sealed := digestOf(name); {
 			case sealed:
 				s.Digest = d[:]
-			case opts.Keys || a.owner == "":
-				s.Owner = []byte(a.owner)
+			case opts.Keys || name == "":
+				s.Owner = []byte(name)
 			default:
-				d = o.accounts.pseudonyms.digest("owner", a.owner)
+				d = o.accounts.pseudonyms.digest("owner", name)
 				s.Digest = d[:]
 			}
 			if err == nil {
@@ -409,14 +410,16 @@ func (o *Origin) unseal(id accountID) *account {
 		return nil
 	}
 	o.sealed--
-	a.owner = strings.Clone(id.owner)
-	if s := o.scopes[as.owner]; a.book == &o.unnamed {
+	if a.book == &o.unnamed {
+		s := o.scopes[as.owner]
 		delete(o.scopes, as.owner)
-		o.scopes[a.owner] = s
+		a.owner = longOwner(id.owner)
+		o.scopes[a.owner.long] = s
 		return a
 	}
-	delete(a.book.accounts, as.owner)
-	a.book.accounts[a.owner] = a
+	a.book.remove(a)
+	a.owner = ownerOf(id.owner)
+	a.book.add(a)
 	return a
 }
 

@@ -135,7 +135,6 @@ type settlement struct {
 }
 
 func (s *settlement) run() {
-	s.o.reports++
 	s.l.out = false
 	s.notOut()
 	s.settleEarly()
@@ -188,15 +187,10 @@ func (s *settlement) notOut() {
 	}
 }
 
-// name finds the account of a figure, opening it if need be, and marks it as
-// one that this settlement has a figure for.
+// name finds the account of a figure, opening it if need be.
 func (s *settlement) name(f *Figure) {
 	s.o.note(s.t, Policy{Name: f.Policy, Quota: None, Keyed: f.Keyed})
-	a := s.open(f.Policy, f.Key, f.Keyed)
-	if f.Available >= 0 {
-		a.mark = s.o.reports
-	}
-	s.figured = append(s.figured, a)
+	s.figured = append(s.figured, s.open(f.Policy, f.Key, f.Keyed))
 }
 
 // open finds the account of a policy for a key, or for the scope of the lease.
@@ -205,7 +199,7 @@ func (s *settlement) name(f *Figure) {
 func (s *settlement) open(policy, key string, keyed bool) *account {
 	id := accountID{policy: policy, owner: key, keyed: keyed}
 	if !keyed {
-		id.owner = s.l.scope.base.owner
+		id.owner = s.l.scope.base.owner.long
 	}
 	for _, c := range s.l.claims.all() {
 		if a, ok := c.gate.(*account); ok && a.place != dropped && a.is(id) {
@@ -328,7 +322,7 @@ func (s *settlement) settleClaims() {
 		switch {
 		case spared:
 			a.refund(c.units, c.epoch)
-		case a.mark == s.o.reports:
+		case s.tells(a):
 			a.answer(s.sent, s.correct(a, c), c.epoch, s.r.Refused)
 			if !s.r.Refused {
 				a.served(s.sent)
@@ -350,6 +344,16 @@ func (s *settlement) settleClaims() {
 			a.release(time.Time{}, c.units)
 		}
 	}
+}
+
+// tells reports whether the report has a figure for an account.
+func (s *settlement) tells(a *account) bool {
+	for i, f := range s.figured {
+		if f == a && s.r.Figures[i].Available >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // spares reports whether the work did cost an account nothing.
@@ -598,7 +602,7 @@ func (s *settlement) wakeLeftOut(woken []*waiter) []*waiter {
 	}
 	for l := range s.o.lines {
 		a := l.gate.(*account)
-		if (a.book.keyed || a.owner == s.l.scope.base.owner) && slices.Contains(s.r.LeftOut, a.book.policy) {
+		if (a.book.keyed || a.owner.is(s.l.scope.base.owner.long)) && slices.Contains(s.r.LeftOut, a.book.policy) {
 			woken = append(woken, l.waiters.ws...)
 		}
 	}

@@ -184,7 +184,7 @@ func TestSettleSilentIsSettle(t *testing.T) {
 			require.Equal(t, b.o.out, a.o.out)
 		}
 		for _, s := range a.o.scopes {
-			assert.Equal(t, b.o.scopes[s.base.owner].base.inflight, s.base.inflight)
+			assert.Equal(t, b.o.scopes[s.base.owner.long].base.inflight, s.base.inflight)
 		}
 	}
 	assert.Greater(t, silent, 3000, "seed %d", seed)

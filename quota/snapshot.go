@@ -142,6 +142,7 @@ func (o namedOrigin) snapshot(now time.Time, opts SnapshotOptions) OriginSnapsho
 // A copied account is one as it was at some instant.
 type copied struct {
 	account
+	owner   string
 	waiting int
 }
 
@@ -159,6 +160,9 @@ func (o *Origin) chunks(yield func([]copied) bool) {
 			some = append(some, a)
 		}
 		o.guard.Unlock()
+		for i := range some {
+			some[i].owner = some[i].account.owner.String()
+		}
 		if !yield(some) {
 			return
 		}

@@ -1,0 +1,118 @@
+package quota
+
+import (
+	"fmt"
+	"hash/maphash"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Names are kept as they are, whether they stand in the account or not.
+func TestOwner(t *testing.T) {
+	names := []string{"", "\x00", "a", "a\x00", "a\x00\x00", "b", "\xff", sealedOwner(digest{})}
+	for _, n := range []int{38, 39, 40, 254, 255, 256, 257, 300} {
+		names = append(names, strings.Repeat("n", n), strings.Repeat("n", n-1)+"m", strings.Repeat("\x00", n))
+	}
+	for _, name := range names {
+		w := ownerOf(name)
+		assert.Equal(t, name, w.String())
+		assert.False(t, name != "" && sharesMemory(w.long, name), "%q is cut from something", name)
+		for _, other := range names {
+			assert.Equal(t, name == other, w.is(other), "%q is %q", name, other)
+		}
+	}
+}
+
+// One that is short is part of the account, and compared without memory.
+func TestShortOwnersNeedNoMemory(t *testing.T) {
+	for name, allocs := range map[string]float64{strings.Repeat("n", 39): 0, strings.Repeat("n", 40): 1} {
+		var w owner
+		assert.Equal(t, allocs, testing.AllocsPerRun(10, func() { w = ownerOf(name) }))
+		assert.Zero(t, testing.AllocsPerRun(10, func() { w.is(name) }))
+	}
+}
+
+// Owners whose hashes collide are told apart, while accounts come and go.
+func TestOwnersThatCollide(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		d := boundedDesk(t, 6)
+		d.o.hash = func(_ maphash.Seed, owner string) uint64 { return uint64(len(owner)) }
+		owners := []string{"a", "b", "c", strings.Repeat("d", 40), strings.Repeat("e", 40), strings.Repeat("f", 40), "gg"}
+		left := map[string]int64{}
+		for i := range 200 {
+			now, key := time.Duration(i)*sec, owners[r.IntN(len(owners))]
+			if a := d.o.find(accountID{policy: "api", owner: key, keyed: true}); a != nil {
+				require.Equal(t, left[key], a.available, "seed %d: %s", seed, key)
+			}
+			left[key] = 100 + r.Int64N(100)
+			d.exchange(now, "", Report{Figures: keyedFigure("api", key, left[key], mins)}, keyed("api", key))
+			d.consistent()
+		}
+	}
+}
+
+// What is saved of owners whose hashes collide is theirs after it was restored,
+// under whatever names they come up.
+func TestOwnersThatCollideAreRestored(t *testing.T) {
+	for _, opts := range []SaveOptions{{}, {Keys: true}} {
+		d := newDesk(t)
+		owners := []string{"a", "b", "c", strings.Repeat("d", 40), strings.Repeat("e", 40)}
+		for i, key := range owners {
+			d.exchange(0, "", Report{Figures: keyedFigure("api", key, int64(10+i), mins)}, keyed("api", key))
+		}
+		again := restored(t, d.saved(sec, opts), d.at(sec))
+		for _, b := range again.o.books {
+			rehash(b, func(_ maphash.Seed, owner string) uint64 { return uint64(len(owner)) % 2 })
+		}
+		again.consistent()
+		for i, key := range owners {
+			a := again.o.find(accountID{policy: "api", owner: key, keyed: true})
+			require.NotNil(t, a, "%+v: %s", opts, key)
+			assert.Equal(t, int64(10+i), a.available)
+			again.consistent()
+		}
+	}
+}
+
+// rehash has a book find its accounts by another hash.
+func rehash(b *book, hash func(maphash.Seed, string) uint64) {
+	all := b.all()
+	b.accounts, b.collided, b.origin.hash = make(map[uint64]*account), nil, hash
+	for _, a := range all {
+		b.add(a)
+	}
+}
+
+// Books that have had many accounts are small again when these have gone, and
+// they themselves go with the last one, whatever collides.
+func TestBooksShrink(t *testing.T) {
+	for _, hash := range []func(maphash.Seed, string) uint64{
+		maphash.String,
+		func(_ maphash.Seed, owner string) uint64 { return uint64(owner[0]) },
+	} {
+		d := newDesk(t)
+		d.o.hash = hash
+		for i := range 1000 {
+			key := fmt.Sprintf("%c%d", i%200, i)
+			d.exchange(0, "", Report{Figures: keyedFigure("api", key, 100, sec)}, keyed("api", key))
+		}
+		d.exchange(0, "", Report{Figures: keyedFigure("api", "left", 100, 2*time.Hour)}, keyed("api", "left"))
+		d.consistent()
+		d.tick(time.Hour)
+		d.tick(time.Hour + mins) // those that took the place of others, too
+		d.consistent()
+		require.Len(t, d.o.books, 1)
+		for _, b := range d.o.books {
+			assert.Len(t, b.all(), 1)
+			assert.Less(t, b.most, 100)
+		}
+		d.tick(5 * time.Hour)
+		assert.Empty(t, d.o.books)
+	}
+}
