@@ -7,11 +7,9 @@ import "strings"
 type book struct {
 	bookID
 	origin   *Origin
-	floors   bool                // the server rounds windows down
-	accounts map[uint64]*account // by the hash of the owner; not those of the unnamed policy, which are the scopes'
-	collided map[string]*account // by owner: those whose hash is that of one among accounts, or was; nil: none ever
-	most     int                 // accounts there have been at a time since the map was made
-	until    instant             // when nothing that was told of any of them is in force any more
+	floors   bool    // the server rounds windows down
+	accounts index   // not those of the unnamed policy, which are the scopes'
+	until    instant // when nothing that was told of any of them is in force any more
 }
 
 // bookID tells the books of an origin apart.
@@ -53,7 +51,7 @@ func (o *Origin) lookup(id accountID) *account {
 		return nil
 	}
 	if b := o.books[id.book()]; b != nil {
-		return b.find(id.owner)
+		return b.accounts.find(id.owner)
 	}
 	return nil
 }
@@ -72,57 +70,16 @@ func (o *Origin) account(t instant, id accountID) *account {
 	if p, ok := o.policy(id.policy); ok {
 		a.terms(p)
 	}
-	b.add(a)
+	b.accounts.add(a)
 	return a
 }
-
-// find returns the account of an owner; nil, if there is none.
-func (b *book) find(name string) *account {
-	if a := b.accounts[b.hash(name)]; a != nil {
-		if a.near(); a.owner.is(name) {
-			return a
-		}
-	}
-	return b.collided[name]
-}
-
-// add takes an account in that is not there.
-func (b *book) add(a *account) {
-	name := a.owner.String()
-	if h := b.hash(name); b.accounts[h] == nil {
-		b.accounts[h] = a
-	} else {
-		if b.collided == nil {
-			b.collided = make(map[string]*account)
-		}
-		b.collided[name] = a
-	}
-	b.most = max(b.most, len(b.accounts))
-}
-
-// remove takes an account out.
-func (b *book) remove(a *account) {
-	name := a.owner.String()
-	if h := b.hash(name); b.accounts[h] == a {
-		delete(b.accounts, h)
-		b.accounts, b.most = shrunk(b.accounts, b.most)
-	} else {
-		delete(b.collided, name)
-	}
-}
-
-// hash is of 64 bits and seeded: nobody can choose owners that collide, and
-// hardly any do.
-func (b *book) hash(name string) uint64 { return b.origin.hash(b.origin.seed, name) }
-
-func (b *book) empty() bool { return len(b.accounts) == 0 && len(b.collided) == 0 }
 
 // book finds a book, or opens it.
 func (o *Origin) book(id bookID) *book {
 	b := o.books[id]
 	if b == nil {
 		id.policy = strings.Clone(id.policy)
-		b = &book{bookID: id, origin: o, accounts: make(map[uint64]*account)}
+		b = &book{bookID: id, origin: o, accounts: index{hash: o.hash}}
 		o.books[id] = b
 	}
 	return b
@@ -140,7 +97,7 @@ func (o *Origin) scope(t instant, name string) *scope {
 		s.base.open(&o.unnamed, longOwner(name))
 		o.enrol(t, &s.base)
 		o.scopes[s.base.owner.long] = s
-		o.unnamed.most = max(o.unnamed.most, len(o.scopes))
+		o.most = max(o.most, len(o.scopes))
 	}
 	s.base.used = t
 	return s
@@ -188,10 +145,10 @@ func (o *Origin) drop(a *account) {
 	b := a.book
 	if b == &o.unnamed {
 		delete(o.scopes, a.owner.long)
-		o.scopes, b.most = shrunk(o.scopes, b.most)
+		o.scopes, o.most = shrunk(o.scopes, o.most)
 		return
 	}
-	if b.remove(a); b.empty() {
+	if b.accounts.remove(a); b.accounts.n == 0 {
 		delete(o.books, b.bookID)
 	}
 }
@@ -199,11 +156,11 @@ func (o *Origin) drop(a *account) {
 // shrunk is a map that has had so many entries, with the memory of as many as
 // it has now: a map keeps what it once had. Entries that have to move were
 // paid for by those that were deleted.
-func shrunk[K comparable, V any](m map[K]V, most int) (map[K]V, int) {
+func shrunk[V any](m map[string]V, most int) (map[string]V, int) {
 	if most < 64 || len(m) > most/8 {
 		return m, most
 	}
-	small := make(map[K]V, 2*len(m))
+	small := make(map[string]V, 2*len(m))
 	for k, v := range m {
 		small[k] = v
 	}

@@ -2,9 +2,7 @@ package quota
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 	"unsafe"
@@ -19,11 +17,11 @@ func (d *desk) consistent() {
 	n := len(d.o.scopes)
 	for id, b := range d.o.books {
 		require.Equal(d.t, id, b.bookID)
-		require.False(d.t, b.empty(), "a book of nothing: %+v", id)
-		require.LessOrEqual(d.t, len(b.accounts), b.most)
-		n += len(b.all())
+		require.NotZero(d.t, b.accounts.n, "a book of nothing: %+v", id)
+		b.accounts.consistent(d.t)
+		n += b.accounts.n
 		for _, a := range b.all() {
-			require.Same(d.t, a, b.find(a.owner.String()))
+			require.Same(d.t, a, b.accounts.find(a.owner.String()))
 			require.Same(d.t, b, a.book)
 			require.Same(d.t, a, d.o.roster[a.place])
 		}
@@ -36,8 +34,15 @@ func (d *desk) consistent() {
 }
 
 // all are the accounts of a book, in no order.
-func (b *book) all() []*account {
-	return slices.AppendSeq(slices.Collect(maps.Values(b.accounts)), maps.Values(b.collided))
+func (b *book) all() (all []*account) {
+	for i := range b.accounts.buckets {
+		for _, a := range b.accounts.buckets[i].at {
+			if a != nil {
+				all = append(all, a)
+			}
+		}
+	}
+	return all
 }
 
 // exchange is a request that is served at once.

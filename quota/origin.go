@@ -63,20 +63,20 @@ type Origin struct {
 	root     account
 	unnamed  book // of the root, and of what all scopes have
 	scopes   map[string]*scope
-	books    map[bookID]*book                  // of the policies
-	hash     func(maphash.Seed, string) uint64 // of owners in a book: maphash.String
-	seed     maphash.Seed
-	roster   []*account        // all that may be dropped: of the books, and the bases of the scopes
-	hand     int               // goes round the roster
-	swept    instant           // when the hand moved last to see what is over
-	out      int64             // leases that are not settled
-	held     int64             // claims that are held until the work is over
-	pinned   int64             // claims of those who wait
-	named    []naming          // when each of the policies was named last
-	told     uint32            // answers that have named any
-	sealed   int               // accounts whose owner is not known yet
-	attached map[string][]byte // by others, to be saved
-	refused  instant           // arrival of the last refusal
+	most     int                       // scopes there have been at a time since the map was made
+	books    map[bookID]*book          // of the policies
+	hash     func(owner string) uint32 // in the books; seeded: nobody can choose owners that collide
+	roster   []*account                // all that may be dropped: of the books, and the bases of the scopes
+	hand     int                       // goes round the roster
+	swept    instant                   // when the hand moved last to see what is over
+	out      int64                     // leases that are not settled
+	held     int64                     // claims that are held until the work is over
+	pinned   int64                     // claims of those who wait
+	named    []naming                  // when each of the policies was named last
+	told     uint32                    // answers that have named any
+	sealed   int                       // accounts whose owner is not known yet
+	attached map[string][]byte         // by others, to be saved
+	refused  instant                   // arrival of the last refusal
 	refusals uint64
 	lines    map[*line]struct{} // of accounts
 	tickets  uint64             // counts departures
@@ -171,14 +171,19 @@ func newOrigin(a *Accounts, now time.Time) *Origin {
 		start:    now,
 		scopes:   make(map[string]*scope),
 		books:    make(map[bookID]*book),
-		hash:     maphash.String,
-		seed:     maphash.MakeSeed(),
+		hash:     seededHash(),
 		lines:    make(map[*line]struct{}),
 	}
 	o.unnamed.origin = o
 	o.root.open(&o.unnamed, longOwner(""))
 	o.policies.Store(new([]Policy))
 	return o
+}
+
+// seededHash is a hash of strings that nobody can predict.
+func seededHash() func(string) uint32 {
+	seed := maphash.MakeSeed()
+	return func(s string) uint32 { return uint32(maphash.String(seed, s)) }
 }
 
 // Dropped reports whether the books were dropped to keep a bound. What is

@@ -2,7 +2,6 @@ package quota
 
 import (
 	"fmt"
-	"hash/maphash"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -42,7 +41,7 @@ func TestOwnersThatCollide(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		d := boundedDesk(t, 6)
-		d.o.hash = func(_ maphash.Seed, owner string) uint64 { return uint64(len(owner)) }
+		d.o.hash = func(owner string) uint32 { return uint32(len(owner)) }
 		owners := []string{"a", "b", "c", strings.Repeat("d", 40), strings.Repeat("e", 40), strings.Repeat("f", 40), "gg"}
 		left := map[string]int64{}
 		for i := range 200 {
@@ -68,7 +67,7 @@ func TestOwnersThatCollideAreRestored(t *testing.T) {
 		}
 		again := restored(t, d.saved(sec, opts), d.at(sec))
 		for _, b := range again.o.books {
-			rehash(b, func(_ maphash.Seed, owner string) uint64 { return uint64(len(owner)) % 2 })
+			rehash(b, func(owner string) uint32 { return uint32(len(owner)) % 2 })
 		}
 		again.consistent()
 		for i, key := range owners {
@@ -81,20 +80,20 @@ func TestOwnersThatCollideAreRestored(t *testing.T) {
 }
 
 // rehash has a book find its accounts by another hash.
-func rehash(b *book, hash func(maphash.Seed, string) uint64) {
+func rehash(b *book, hash func(string) uint32) {
 	all := b.all()
-	b.accounts, b.collided, b.origin.hash = make(map[uint64]*account), nil, hash
+	b.accounts, b.origin.hash = index{hash: hash}, hash
 	for _, a := range all {
-		b.add(a)
+		b.accounts.add(a)
 	}
 }
 
 // Books that have had many accounts are small again when these have gone, and
 // they themselves go with the last one, whatever collides.
 func TestBooksShrink(t *testing.T) {
-	for _, hash := range []func(maphash.Seed, string) uint64{
-		maphash.String,
-		func(_ maphash.Seed, owner string) uint64 { return uint64(owner[0]) },
+	for _, hash := range []func(string) uint32{
+		seededHash(),
+		func(owner string) uint32 { return uint32(owner[0]) },
 	} {
 		d := newDesk(t)
 		d.o.hash = hash
@@ -110,7 +109,7 @@ func TestBooksShrink(t *testing.T) {
 		require.Len(t, d.o.books, 1)
 		for _, b := range d.o.books {
 			assert.Len(t, b.all(), 1)
-			assert.Less(t, b.most, 100)
+			assert.Less(t, len(b.accounts.buckets), 8)
 		}
 		d.tick(5 * time.Hour)
 		assert.Empty(t, d.o.books)

@@ -417,9 +417,9 @@ func (o *Origin) unseal(id accountID) *account {
 		o.scopes[a.owner.long] = s
 		return a
 	}
-	a.book.remove(a)
+	a.book.accounts.remove(a)
 	a.owner = ownerOf(id.owner)
-	a.book.add(a)
+	a.book.accounts.add(a)
 	return a
 }
 
