@@ -448,6 +448,9 @@ func (a *account) learn(t, sent instant, f Figure, refused bool) {
 		trip = 0 // that is no end to be careful of
 	}
 	end := a.endOf(due, trip)
+	if refused {
+		a.premature(due)
+	}
 
 	switch {
 	case a.basis == open || a.basis == counted:
@@ -529,12 +532,29 @@ func (a *account) learnConcurrent(t, sent instant, avail int64, end instant) {
 	a.received = t
 }
 
-// pause lets nothing depart before d has passed since t, and then one
-// request first where nothing else is known.
+// pause lets nothing depart before d has passed since t, and then one request
+// first where nothing else is known. Where nothing is left for far longer than that,
+// the window ends with the pause: "Retry-After MUST take precedence and the effective
+// window MAY be ignored" (the draft, Section 7). Some servers say as a window when the
+// quota will be whole, and as Retry-After when there will be more. Others are wrong:
+// see premature.
 func (a *account) pause(t instant, d time.Duration) {
 	a.hold = max(a.hold, t.add(d))
-	if a.basis == open {
+	switch {
+	case a.basis == open:
 		a.distrust(t)
+	case a.basis == figured && a.available == 0 && !a.book.hasty:
+		if a.hold < a.due && !sameWindow(a.hold, a.due) {
+			a.end = a.hold
+		}
+	}
+}
+
+// premature notes that Retry-After has ended a window too early: who came back then
+// was refused, and the window is as it was.
+func (a *account) premature(due instant) {
+	if a.basis == presumed && due != never && sameWindow(a.due, due) {
+		a.book.hasty = true
 	}
 }
 

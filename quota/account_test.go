@@ -85,6 +85,15 @@ func refuses(name string, avail int64, w time.Duration) event {
 	}
 }
 
+// stillRefuses answers a request with a refusal that says for how long.
+func stillRefuses(name string, w time.Duration) event {
+	return func(l *ledger, t instant) {
+		f := l.land(name)
+		l.answer(f.sent, f.units, f.epoch, true)
+		l.learn(t, f.sent, Figure{Available: 0, Window: w}, true)
+	}
+}
+
 // quiet answers requests without a service limit.
 func quiet(names ...string) event {
 	return func(l *ledger, t instant) {
@@ -414,6 +423,66 @@ func TestAccount(t *testing.T) {
 				{40 * ms, all(says("a", 15, 40*sec), pauses(20*sec)), 0, 20 * sec},
 				{20*sec + 39*ms, nothing, 0, 1 * ms},
 				{20*sec + 40*ms, nothing, 15, 20*sec - 40*ms + guard40},
+			},
+		},
+		{
+			// Section 7: "the effective window MAY be ignored".
+			name: "Retry-After that is far shorter than an exhausted window lets one ask",
+			rows: []row{
+				{0, send("a"), many, 0},
+				{40 * ms, all(says("a", 0, 60*sec), pauses(20*sec)), 0, 20 * sec},
+				{20*sec + 40*ms, nothing, 1, sec},
+				{20*sec + 40*ms, send("b"), 0, sec},
+				{20*sec + 80*ms, says("b", 7, 60*sec), 7, 60*sec - 40*ms + guard40},
+			},
+		},
+		{
+			name: "who comes back then and is refused ends that",
+			rows: []row{
+				{0, send("a"), many, 0},
+				{40 * ms, all(says("a", 0, 60*sec), pauses(20*sec)), 0, 20 * sec},
+				{20*sec + 40*ms, send("b"), 0, sec},
+				{20*sec + 80*ms, all(stillRefuses("b", 40*sec), pauses(10*sec)), 0, 40*sec - 40*ms + guard40},
+				{61 * sec, send("c"), 0, sec},
+				{61*sec + 40*ms, all(stillRefuses("c", 60*sec), pauses(10*sec)), 0, 60*sec - 40*ms + guard40},
+			},
+		},
+		{
+			name: "not so those who were out when it was said",
+			rows: []row{
+				{0, send("a", "b"), many, 0},
+				{40 * ms, all(stillRefuses("a", 60*sec), pauses(20*sec)), 0, 20 * sec},
+				{50 * ms, all(stillRefuses("b", 60*sec), pauses(20*sec)), 0, 20 * sec},
+				{20*sec + 50*ms, nothing, 1, sec},
+			},
+		},
+		{
+			name: "nor who is served, nor who is refused in another window",
+			rows: []row{
+				{0, send("a"), many, 0},
+				{40 * ms, all(says("a", 0, 60*sec), pauses(20*sec)), 0, 20 * sec},
+				{20*sec + 40*ms, send("b"), 0, sec},
+				{20*sec + 80*ms, all(says("b", 0, 40*sec), pauses(10*sec)), 0, 10 * sec},
+				{30*sec + 80*ms, send("c"), 0, sec},
+				{30*sec + 120*ms, all(stillRefuses("c", 60*sec), pauses(10*sec)), 0, 10 * sec},
+				{40*sec + 120*ms, nothing, 1, sec},
+			},
+		},
+		{
+			name: "Retry-After says when a figure without a window is to be looked at",
+			rows: []row{
+				{0, all(advertises(100, 60*sec), send("a")), many, 0},
+				{40 * ms, all(stillRefuses("a", -1), pauses(20*sec)), 0, 20 * sec},
+				{20*sec + 40*ms, send("b"), 0, sec},
+				{20*sec + 80*ms, all(stillRefuses("b", -1), pauses(10*sec)), 0, 10 * sec},
+				{30*sec + 80*ms, nothing, 1, sec},
+			},
+		},
+		{
+			name: "Retry-After that is as long as the window, but for seconds, says nothing new",
+			rows: []row{
+				{0, send("a"), many, 0},
+				{40 * ms, all(says("a", 0, 21*sec), pauses(20*sec)), 0, 20*sec + 960*ms + guard40},
 			},
 		},
 		{

@@ -8,6 +8,7 @@ type book struct {
 	bookID
 	origin   *Origin
 	floors   bool    // the server rounds windows down
+	hasty    bool    // its Retry-After says less than its windows, and is wrong
 	accounts index   // not those of the unnamed policy, which are the scopes'
 	until    instant // when nothing that was told of any of them is in force any more
 }

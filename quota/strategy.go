@@ -26,6 +26,10 @@ package quota
 // when the server's window is over. The guard covers that one trip may be
 // shorter than another. Of several answers, the earliest end counts.
 //
+// Before a Retry-After has passed, nothing departs. Where nothing is left for longer
+// than that, by more than the second that rounding may take, the window ends with it,
+// unless one that departed then was refused in the same window before.
+//
 // # Adaptive
 //
 // The same, and five habits of servers are learned. Each is read off answers

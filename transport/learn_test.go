@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -27,7 +28,8 @@ func TestRetryAfterWins(t *testing.T) {
 	}{
 		{"longer than the window", []string{"RateLimit", `"api";a=0;w=10`, "Retry-After", "30"}, 30 * time.Second},
 		{"with something left", []string{"RateLimit", `"api";a=9;w=10`, "Retry-After", "30"}, 30 * time.Second},
-		{"shorter than the window", []string{"RateLimit", `"api";a=0;w=30`, "Retry-After", "10"}, 30*time.Second + guard(0)},
+		{"shorter than the window", []string{"RateLimit", `"api";a=0;w=30`, "Retry-After", "10"}, 10 * time.Second},
+		{"shorter by what rounding does", []string{"RateLimit", `"api";a=0;w=30`, "Retry-After", "29"}, 30*time.Second + guard(0)},
 		{"shorter, with something left", []string{"RateLimit", `"api";a=9;w=30`, "Retry-After", "10"}, 10 * time.Second},
 		{"alone", []string{"Retry-After", "30"}, 30 * time.Second},
 		{"a date, by the server's clock", []string{
@@ -43,6 +45,35 @@ func TestRetryAfterWins(t *testing.T) {
 			assert.Equal(t, tt.want, slices.Min(at))
 		})
 	}
+}
+
+// Who comes back when Retry-After says asks first where the window said more; and
+// where that was in vain, nobody of that policy comes before its window is over again.
+func TestRetryAfterBeforeTheWindowIsOver(t *testing.T) {
+	refused := func(left int) answer {
+		return slow(rtt, says(429, "RateLimit", fmt.Sprintf(`"api";a=0;w=%d`, left), "Retry-After", "1"))
+	}
+	bubble(t, "there is more", func(t *testing.T) {
+		srv := newServer(refused(60), slow(rtt, limit(`"api";a=9;w=60`)))
+		s := &transport.Shaper{Base: srv}
+		pass(t, s, getItems(t.Context()))
+		burst(t, s, 4, plainRequests)
+		back := rtt + time.Second
+		assert.Equal(t, []time.Duration{0, back, back + rtt, back + rtt, back + rtt}, srv.departures())
+	})
+	bubble(t, "in vain", func(t *testing.T) {
+		srv := newServer(refused(60), refused(59), limit(`"api";a=1;w=9`), refused(9), limit(`"api";a=9;w=9`))
+		s := &transport.Shaper{Base: srv}
+		for range 5 {
+			pass(t, s, getItems(t.Context()))
+		}
+		back := rtt + time.Second
+		over := back + 59*time.Second
+		again := over + 9*time.Second
+		for i, want := range []time.Duration{0, back, over, over, again} {
+			assert.InDelta(t, want, srv.departures()[i], float64(200*time.Millisecond), "request %d: %v", i, srv.departures())
+		}
+	})
 }
 
 // After Retry-After alone, nothing is known: one request asks, and the others

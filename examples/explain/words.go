@@ -315,7 +315,7 @@ func (e *explanation) then(o outlook) string {
 	case o.Reason == transport.ReasonRetryAfter && e.status/100 == 3:
 		return ""
 	case o.Reason == transport.ReasonRetryAfter && e.exhausted() >= o.Wait+time.Second/2:
-		return "nothing is left before " + words(e.exhausted()) + " have passed"
+		return probe + ", although nothing is left for " + words(e.exhausted())
 	}
 	for _, l := range e.learned.Limits {
 		switch {
