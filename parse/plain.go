@@ -5,12 +5,15 @@ import (
 	"strings"
 )
 
-// plainLimits reads a field line of RateLimit whose items are written as nearly all are: a String
-// without escapes, and parameters that the drafts know, each once, whose values are
-// Integers or a Byte Sequence within their caps; older tells whether it is draft -08
-// that they follow. Any other line, right or wrong, is not ok: it is left to the
-// structured-field parser, which costs several times as much, and reads alike what
-// is read here (see FuzzPlainLimits).
+// plainLimits reads a field line of RateLimit whose items are written as nearly all
+// are: a String without escapes, and parameters that the drafts know, each once, whose
+// values are Integers or a Byte Sequence within their caps. older tells whether it is
+// draft -08 that they follow.
+//
+// It is the one place where a Structured Field does not go through the parser of
+// those, which costs several times as much for what every response brings anew. Any
+// other line, right or wrong, is not ok here and is left to it; and it reads alike
+// what is read here, which FuzzPlainLimits holds.
 func plainLimits(line string, caps Caps) (limits []Limit, older, ok bool) {
 	if len(line) > caps.fieldBytes() {
 		return nil, false, false

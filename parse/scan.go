@@ -7,7 +7,7 @@ import (
 )
 
 // A table is the rows that a Reader reads by, with an index over the names of
-// fields: most names of a header are dismissed by their first byte and length.
+// fields: most names of a header are dismissed by their length, first and last letters.
 type table struct {
 	rows    []row
 	hosted  []int      // the rows for some hosts only

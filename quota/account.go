@@ -56,7 +56,7 @@ const (
 // errs on the low side.
 //
 // Of a million accounts, each is far away from the processor: an account is five
-// lines of a cache, 64 bytes each, and begins where one does.
+// lines of a cache, 64 bytes each, and begins where one does, unless it is a scope's.
 type account struct {
 	owner owner
 	book  *book

@@ -140,7 +140,7 @@ func TestAskTakesNoLimiterWithAQuotaOfItsOwn(t *testing.T) {
 
 func TestUnitsOfManyPermitsSaturate(t *testing.T) {
 	assert.EqualValues(t, 6, product(2, 3))
-	assert.EqualValues(t, math.MaxInt64, product(math.MaxInt64, math.MaxInt64))
+	assert.EqualValues(t, int64(math.MaxInt64), product(math.MaxInt64, math.MaxInt64))
 	assert.EqualValues(t, 0, product(0, math.MaxInt64))
 	l := apiLimiter(Ask{})
 	take(t, l, math.MaxInt64).Cancel()

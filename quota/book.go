@@ -137,8 +137,10 @@ func (o *Origin) drop(a *account) {
 	o.roster[last] = nil
 	o.roster = o.roster[:last]
 	o.count(last, -1)
-	if _, ok := digestOf(a.owner.String()); ok {
-		o.sealed--
+	if o.sealed > 0 {
+		if _, ok := digestOf(a.owner.String()); ok {
+			o.sealed--
+		}
 	}
 	if cap(o.roster) > 4*last {
 		o.roster = append(make([]*account, 0, 2*last), o.roster...)

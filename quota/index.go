@@ -1,7 +1,7 @@
 package quota
 
 // An index finds the accounts of a book by the hash of their owners. It is a hash
-// table whose buckets are one line of a cache each, in one piece: of a million
+// table whose buckets are one line of a cache each, where it is large: of a million
 // accounts, a request that looks for one waits for memory once, and once more for
 // the account itself. (In a map of Go it waits for a table, for a word of it and for
 // a slot: see BenchmarkIndex.)

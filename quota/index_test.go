@@ -36,9 +36,13 @@ func (x *index) consistent(t require.TestingT) {
 	}
 }
 
+func TestSizeOfSlots(t *testing.T) {
+	on64Bits(t)
+	assert.Equal(t, uintptr(64), unsafe.Sizeof(slots{}), "a line of a cache")
+}
+
 // An index is a map, whatever the hash is good for.
 func TestIndex(t *testing.T) {
-	assert.Equal(t, uintptr(64), unsafe.Sizeof(slots{}), "a line of a cache")
 	for name, hash := range map[string]func(string) uint32{
 		"good":         seededHash(),
 		"of one value": func(string) uint32 { return 7 },

@@ -96,8 +96,9 @@ func (l *Lease) drop() {
 	*l = Lease{claims: l.claims}
 }
 
-// Sent is when an Origin granted the lease: when its work may have begun. It
-// is the zero time for a lease of limiters alone.
+// Sent is when an Origin granted the lease: when its work may have begun, and not
+// before the first instant that the Origin was told. It is the zero time for a lease
+// of limiters alone.
 func (l *Lease) Sent() time.Time {
 	if l.origin == nil {
 		return time.Time{}

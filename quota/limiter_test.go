@@ -202,7 +202,7 @@ func TestLargestNumbersDoNotOverflow(t *testing.T) {
 		lease := take(t, l, math.MaxInt64)
 		r := acquiring(t.Context(), l, math.MaxInt64)
 		assert.True(t, r.waiting())
-		assert.EqualValues(t, math.MaxInt64, l.Stats().Queued)
+		assert.EqualValues(t, int64(math.MaxInt64), l.Stats().Queued)
 		_, err := l.Acquire(t.Context(), 1)
 		full := refusedWith(t, err, ReasonQueueFull)
 		assert.GreaterOrEqual(t, full.RetryAfter, time.Duration(0))

@@ -3,8 +3,8 @@ package quota
 import "strings"
 
 // An owner is whose an account is: the bytes of the partition key, or the name
-// of the scope where there is none. A key that is no longer than the text of a
-// UUID stands in the account itself, so that comparing it looks nowhere else.
+// of the scope where there is none. A key of up to 39 bytes, as the text of a UUID
+// is, stands in the account itself, so that comparing it looks nowhere else.
 type owner struct {
 	n     uint8 // how many bytes of short; notShort: it is long
 	short [39]byte

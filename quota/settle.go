@@ -102,7 +102,8 @@ func (o *Origin) SettleSilent(l *Lease) bool {
 	}
 	o.guard.Lock()
 	cs, base := l.claims.all(), &l.scope.base
-	silent := len(cs) == 1 && base.basis == open && base.ramp == 0 && base.line == nil && o.root.line == nil &&
+	silent := len(o.Policies()) == 0 && len(cs) == 1 && !cs[0].held &&
+		base.basis == open && base.ramp == 0 && base.refusals == 0 && base.line == nil && o.root.line == nil &&
 		l.scope.apart == nil && l.scope.guess == nil
 	if silent {
 		o.out--

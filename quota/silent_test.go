@@ -74,6 +74,34 @@ func TestSettleSilentIsForThoseWithoutQuotas(t *testing.T) {
 			require.NotZero(d.t, d.o.scopes[""].base.ramp)
 			return d.send(sec, "")
 		},
+		"a policy without a name, of which there are no figures": func(d *desk) *Lease {
+			terms := []Terms{{Policy: Policy{Quota: 5, Unit: UnitConcurrentRequests}}}
+			d.done(0, d.send(0, ""), Report{Terms: terms})
+			return d.send(0, "", Claim{Units: 1})
+		},
+		"a policy of others": func(d *desk) *Lease {
+			terms := []Terms{{Policy: Policy{Name: "api", Quota: 5, Unit: UnitContentBytes, Keyed: true}, Key: "alice"}}
+			d.done(0, d.send(0, ""), Report{Terms: terms})
+			return d.send(0, "")
+		},
+		"what is held": func(d *desk) *Lease {
+			d.o.scope(0, "").base.unit = countsConcurrent
+			return d.send(0, "")
+		},
+		"refusals that a pause has lasted longer than": func(d *desk) *Lease {
+			d.done(0, d.send(0, "bob", api(1)), Report{Figures: figure("api", 50, mins)})
+			d.o.policies.Store(new([]Policy))
+			a, b := d.send(0, ""), d.send(0, "")
+			d.o.account(0, accountID{policy: "api", owner: ""})
+			p := d.o.Settle(d.at(0), a, &Report{Refused: true, Pause: sec})
+			d.settle(0, b, Report{Refused: true})
+			d.o.Narrow(d.at(0), p, []string{"api"})
+			s := d.o.scopes[""]
+			s.guess = nil
+			require.Equal(d.t, open, s.base.basis)
+			require.NotZero(d.t, s.base.refusals)
+			return d.send(2*sec, "")
+		},
 		"a guess": func(d *desk) *Lease {
 			refuse(d, 0)
 			for range 130 {

@@ -51,10 +51,10 @@ func TestBucketNeitherDriftsNorOverflows(t *testing.T) {
 	m = bucket(math.MaxInt64, math.MaxInt64, 1)
 	m.take(0, math.MaxInt64)
 	m.take(0, math.MaxInt64)
-	assert.EqualValues(t, -math.MaxInt64, m.level, "a debt of no more than there are permits")
+	assert.EqualValues(t, int64(-math.MaxInt64), m.level, "a debt of no more than there are permits")
 	assert.EqualValues(t, 2, m.wait(0, 0, math.MaxInt64))
 	assert.EqualValues(t, 3, m.wait(0, math.MaxInt64, math.MaxInt64)+1, "sums saturate")
-	assert.EqualValues(t, math.MaxInt64, m.available(math.MaxInt64))
+	assert.EqualValues(t, int64(math.MaxInt64), m.available(math.MaxInt64))
 }
 
 // .NET: RetryMetadataOnFailedWaitAsync, CorrectRetryMetadataWithQueuedItem,

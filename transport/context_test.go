@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,7 +93,7 @@ func TestWithPriority(t *testing.T) {
 		srv := newServer(limit(`"api";a=0;w=10`))
 		s := &transport.Shaper{Base: srv, MaxDelay: time.Hour}
 		pass(t, s, getItems(t.Context()))
-		for i, priority := range []int{0, -1, 5, 0, 1 << 40, 5, -1 << 40, 0} {
+		for i, priority := range []int{0, -1, 5, 0, math.MaxInt, 5, math.MinInt, 0} {
 			ctx := context.WithValue(transport.WithPriority(t.Context(), priority), place{}, i)
 			go pass(t, s, getItems(ctx))
 			synctest.Wait()

@@ -23,8 +23,6 @@ type directories struct {
 	mu     sync.RWMutex // guards following
 	byRaw  map[rawOrigin]*found
 	byName map[string]*directory
-
-	last atomic.Pointer[found] // which spares those the search who ask for the same one again
 }
 
 // found is the directory of an origin as it is written.
@@ -34,22 +32,13 @@ type found struct {
 }
 
 // of returns the directory of the origin that a request goes to.
-func (ds *directories) of(accounts *quota.Accounts, raw rawOrigin) *directory {
-	if f := ds.last.Load(); f != nil && f.raw == raw {
-		return f.directory
-	}
+func (ds *directories) of(accounts *quota.Accounts, raw rawOrigin) *found {
 	ds.mu.RLock()
 	f := ds.byRaw[raw]
 	ds.mu.RUnlock()
-	if f == nil {
-		f = ds.open(accounts, raw)
+	if f != nil {
+		return f
 	}
-	ds.last.Store(f)
-	return f.directory
-}
-
-// open finds the directory of an origin by its name, or makes one.
-func (ds *directories) open(accounts *quota.Accounts, raw rawOrigin) *found {
 	name := raw.normal()
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
@@ -64,7 +53,7 @@ func (ds *directories) open(accounts *quota.Accounts, raw rawOrigin) *found {
 		ds.byName[name] = d
 	}
 	forgetOne(ds.byRaw, maxDirectories)
-	f := &found{raw, d}
+	f = &found{raw, d}
 	ds.byRaw[raw] = f
 	return f
 }

@@ -11,8 +11,8 @@ import (
 // that its origin has named and that concern it, and for each the partition.
 func (x *exchange) route() {
 	s := x.s
-	if d := s.directories.of(s.accounts(), rawOrigin{x.req.URL.Scheme, x.req.URL.Host}); d != x.directory {
-		x.directory = d
+	if raw := (rawOrigin{x.req.URL.Scheme, x.req.URL.Host}); x.directory == nil || x.directory.raw != raw {
+		x.directory = s.directories.of(s.accounts(), raw)
 	}
 	if o := x.directory.books(); o != x.origin {
 		x.origin = o

@@ -194,7 +194,7 @@ type exchange struct {
 	options *options
 	began   time.Time
 
-	directory *directory
+	directory *found
 	origin    *quota.Origin
 	ask       quota.Ask
 	lease     quota.Lease
@@ -256,9 +256,9 @@ func (x *exchange) end() {
 	x.s.exchanges.Put(x)
 }
 
-// forget lets go of what the exchange points at, but for what outlives it anyway,
-// and names and keys, which are short. What is nil already is left alone: to write a
-// pointer is dear while garbage is collected.
+// forget lets go of what the exchange points at, but for the origin and the scope, of
+// which the next one mostly is, too, and names and keys, which are short. What is nil
+// already is left alone: to write a pointer is dear while garbage is collected.
 func (x *exchange) forget() {
 	if x.lesson != nil {
 		x.lesson.empty()

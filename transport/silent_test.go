@@ -1,0 +1,164 @@
+package transport_test
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+)
+
+// A policy that was named once, without figures, is not forgotten because of answers
+// that say nothing: what those hold comes back with their bodies.
+func TestSilentAnswersGiveBackWhatTheyHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, name := range []string{`""`, `"threads"`} {
+			srv := newServer(says(200, "RateLimit-Policy", name+`;q=2;qu="concurrent-requests"`), says(200))
+			s := &transport.Shaper{MaxDelay: transport.NoDelay, Base: roundTripper(func(req *http.Request) (*http.Response, error) {
+				resp, err := srv.RoundTrip(req)
+				resp.Body = io.NopCloser(strings.NewReader("x"))
+				return resp, err
+			})}
+			pass(t, s, getItems(t.Context()))
+			for range 3 {
+				a, b := open(t, s), open(t, s)
+				refusal(t, s, getItems(t.Context()))
+				require.NoError(t, a.Body.Close())
+				require.NoError(t, b.Body.Close())
+			}
+		}
+	})
+}
+
+// open sends a request, whose response is to be closed.
+func open(t *testing.T, s *transport.Shaper) *http.Response {
+	resp, err := s.RoundTrip(getItems(t.Context()))
+	require.NoError(t, err)
+	return resp
+}
+
+// What silent answers weigh is learned where a policy counts bytes.
+func TestSilentAnswersAreWeighed(t *testing.T) {
+	const policy = `"";q=10000;qu="content-bytes"`
+	weighs := func(n int64, a answer) answer {
+		return func(req *http.Request) (*http.Response, error) {
+			resp, err := a(req)
+			resp.ContentLength = n
+			resp.Body = io.NopCloser(strings.NewReader(""))
+			return resp, err
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer(says(200, "RateLimit-Policy", policy), weighs(1000, says(200)), weighs(10, says(200, "RateLimit", `"";a=700;w=60`)))
+		s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay}
+		for range 3 {
+			pass(t, s, getItems(t.Context()))
+		}
+		refusal(t, s, getItems(t.Context()))
+	})
+}
+
+// countedBody is open until it is closed.
+type countedBody struct{ open *atomic.Int64 }
+
+func (b countedBody) Read([]byte) (int, error) { return 0, io.EOF }
+func (b countedBody) Close() error             { b.open.Add(-1); return nil }
+
+// Whatever panics of what is the user's, and whatever servers answer: nothing is out,
+// held, in line or open afterwards, and nothing of one request is met by another.
+func TestPanicsLeaveNothing(t *testing.T) {
+	seed := rand.Uint64()
+	synctest.Test(t, func(t *testing.T) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		boom := func() {
+			if random.IntN(12) == 0 {
+				panic("boom")
+			}
+		}
+		threads, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 3})
+		require.NoError(t, err)
+		var bodies atomic.Int64
+		var accounts quota.Accounts
+		var now *http.Request
+		mine := func(req *http.Request) {
+			assert.Same(t, now, req, "seed %d", seed)
+			boom()
+		}
+		s := &transport.Shaper{
+			Accounts: &accounts,
+			MaxDelay: time.Second,
+			Scope:    func(req *http.Request) string { mine(req); return req.URL.Path[1:2] },
+			Limits: func(req *http.Request) quota.Limiter {
+				if mine(req); random.IntN(2) == 0 {
+					return nil
+				}
+				return threads
+			},
+			Like: func(req *http.Request) string { mine(req); return req.URL.Path },
+			Cost: func(req *http.Request, _ quota.Policy) int64 { mine(req); return 1 },
+			Trace: &transport.Trace{
+				Held:     func(i transport.HeldInfo) { mine(i.Request) },
+				Admitted: func(i transport.AdmittedInfo) { mine(i.Request) },
+				Rejected: func(i transport.RejectedInfo) { mine(i.Request) },
+				Failed:   func(i transport.FailedInfo) { mine(i.Request) },
+				Ignored:  func(i transport.IgnoredInfo) { mine(i.Request) },
+			},
+			Base: roundTripper(func(req *http.Request) (*http.Response, error) {
+				if mine(req); random.IntN(10) == 0 {
+					return nil, errBroken
+				}
+				status, fields := 200, []string{}
+				switch random.IntN(12) {
+				case 0:
+					fields = []string{"RateLimit", `"api";a=3;w=1, "x";a=5;w=1;pk=:YQ==:`}
+				case 1:
+					fields = []string{"RateLimit-Policy", `"api";q=20;w=1, "threads";q=9;qu="concurrent-requests"`}
+				case 2:
+					status, fields = 503, []string{"Retry-After", "1"}
+				case 3:
+					fields = []string{"RateLimit", `bad"`}
+				case 4:
+					status = 429
+				}
+				resp, err := says(status, fields...)(req)
+				bodies.Add(1)
+				resp.ContentLength, resp.Body = -1, countedBody{&bodies}
+				return resp, err
+			}),
+		}
+		for range 20_000 {
+			now = newRequest(context.Background(), "GET", "https://"+string('a'+rune(random.IntN(3)))+".example/"+string('a'+rune(random.IntN(3))))
+			func() {
+				defer func() {
+					if r := recover(); r != nil {
+						assert.Equal(t, "boom", r, "seed %d", seed)
+					}
+				}()
+				if resp, err := s.RoundTrip(now); err == nil {
+					resp.Body.Close()
+				}
+			}()
+			if random.IntN(3) == 0 {
+				time.Sleep(100 * time.Millisecond)
+			}
+		}
+		assert.Zero(t, bodies.Load(), "seed %d", seed)
+		assert.EqualValues(t, 3, threads.Stats().Available, "seed %d", seed)
+		for _, o := range accounts.Snapshot(time.Now(), quota.SnapshotOptions{}).Origins {
+			assert.Zero(t, o.Out+int64(o.InLine), "seed %d: %+v", seed, o)
+			for _, a := range o.Accounts {
+				assert.Zero(t, a.Held, "seed %d: %+v", seed, a)
+			}
+		}
+	})
+}
