@@ -51,7 +51,8 @@
 //     when it may be charged next (pace.go, and what it has learned in share.go,
 //     pulse.go and guess.go): no lock, no clock, no waiting;
 //   - the books of an origin (origin.go, book.go, settle.go): which accounts
-//     there are, and what a report teaches them;
+//     there are, how they are found (owner.go, index.go), and what a report
+//     teaches them;
 //   - admission (admit.go) and the lines of those who wait (line.go).
 //
 // The words are those of draft-ietf-httpapi-ratelimit-headers (the editor's

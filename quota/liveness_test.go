@@ -369,7 +369,11 @@ func (c *call) once(ctx context.Context, i int) {
 		return
 	case 7: // never settled
 	default:
-		c.origin.Settle(time.Now(), &lease, &c.report)
+		r := &c.report
+		says := r.Refused || r.Outcome != Answered || r.Pause != 0 || len(r.Terms)+len(r.Figures)+len(r.LeftOut) > 0
+		if says || !c.origin.SettleSilent(&lease) {
+			c.origin.Settle(time.Now(), &lease, r)
+		}
 	}
 	time.Sleep(c.body)
 	lease.Release()
