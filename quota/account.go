@@ -105,14 +105,6 @@ type account struct {
 	held   int64   // concurrent requests that are not over
 }
 
-// near fetches all lines of the account at once, or each would have to be waited
-// for when it is its turn. It is not inlined, for nothing would be left of it.
-//
-//go:noinline
-func (a *account) near() int64 {
-	return int64(a.owner.n) + int64(a.end) + a.ledger + a.quota + a.held
-}
-
 // spare is what may still be spent on the present basis.
 func (a *account) spare() int64 {
 	return a.available - a.inflight - a.straggle

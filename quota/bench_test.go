@@ -32,19 +32,6 @@ func on64Bits(t *testing.T) {
 	}
 }
 
-// All lines of an account are fetched at once.
-func TestNear(t *testing.T) {
-	on64Bits(t)
-	var a account
-	lines := []uintptr{
-		unsafe.Offsetof(a.owner), unsafe.Offsetof(a.end), unsafe.Offsetof(a.ledger), unsafe.Offsetof(a.quota), unsafe.Offsetof(a.held),
-	}
-	for i := range lines {
-		lines[i] /= 64
-	}
-	assert.Equal(t, []uintptr{0, 1, 2, 3, 4}, lines, "of what near looks at")
-}
-
 // admitAndSettle is one exchange with so many accounts.
 func admitAndSettle(n int) func() {
 	var accounts Accounts

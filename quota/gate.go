@@ -13,8 +13,8 @@ import (
 // each exchange more than they spare a few of them. What is done under the
 // guard is a few hundred nanoseconds of arithmetic. By BenchmarkGoroutines, 64
 // goroutines on one origin get as much done as one alone where there is one
-// core for them, and 1.6 times that on two; with an origin for each, which is
-// what the finest locks could give, it is 7 % more.
+// core for them, and 1.1 times that on two; with an origin for each, which is
+// what the finest locks could give, it would be 1.7 times.
 //
 // Lock order: whoever needs several takes them by rank. All accounts of an
 // origin share the rank 0, limiters follow in the order they were made; an

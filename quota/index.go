@@ -32,10 +32,8 @@ func (x *index) find(owner string) *account {
 	for i := range x.buckets {
 		b := x.bucket(h, i)
 		for j := range b.at {
-			if a := b.at[j]; a != nil && b.hash[j] == h {
-				if a.near(); a.owner.is(owner) {
-					return a
-				}
+			if a := b.at[j]; a != nil && b.hash[j] == h && a.owner.is(owner) {
+				return a
 			}
 		}
 		if b.passed == 0 {
