@@ -441,7 +441,7 @@ func (a *account) learn(t, sent instant, f Figure, refused bool) {
 	}
 	end := a.endOf(due, trip)
 	if refused {
-		a.premature(due)
+		a.premature(sent, due)
 	}
 
 	switch {
@@ -542,10 +542,11 @@ func (a *account) pause(t instant, d time.Duration) {
 	}
 }
 
-// premature notes that Retry-After has ended a window too early: who came back then
-// was refused, and the window is as it was.
-func (a *account) premature(due instant) {
-	if a.basis == presumed && due != never && sameWindow(a.due, due) {
+// premature notes that Retry-After has ended a window too early: who departed after
+// that was refused, and the window is due when it was.
+func (a *account) premature(sent, due instant) {
+	ended := a.basis == presumed && a.closed == a.hold
+	if ended && sent >= a.closed && due != never && sameWindow(a.due, due) {
 		a.book.hasty = true
 	}
 }

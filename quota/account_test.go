@@ -457,6 +457,50 @@ func TestAccount(t *testing.T) {
 			},
 		},
 		{
+			name: "not even if they are answered last",
+			rows: []row{
+				{0, send("a", "b"), many, 0},
+				{40 * ms, all(stillRefuses("a", 60*sec), pauses(20*sec)), 0, 20 * sec},
+				{20*sec + 40*ms, nothing, 1, sec},
+				{21 * sec, all(stillRefuses("b", 60*sec), pauses(20*sec)), 0, 20 * sec},
+				{41 * sec, send("c"), 0, sec},
+				{41*sec + 40*ms, all(stillRefuses("c", 70*sec), pauses(20*sec)), 0, 20 * sec},
+			},
+		},
+		{
+			name: "nor who comes after a window that has ended by itself",
+			rows: []row{
+				{0, send("a"), many, 0},
+				{40 * ms, says("a", 0, 0), 0, 960 * ms},
+				{sec, send("b"), 0, sec},
+				{sec + 40*ms, stillRefuses("b", sec), 0, sec - 40*ms + guard40},
+				{3 * sec, send("c"), 0, sec},
+				{3*sec + 40*ms, all(stillRefuses("c", 60*sec), pauses(20*sec)), 0, 20 * sec},
+			},
+		},
+		{
+			name: "nor who comes after a back-off",
+			rows: []row{
+				{0, send("a"), many, 0},
+				{40 * ms, refuses("a", 5, 60*sec), 0, sec},
+				{2 * sec, send("b"), 0, sec},
+				{2*sec + 40*ms, stillRefuses("b", 58*sec), 0, 58*sec - 40*ms + guard40},
+				{61 * sec, send("c"), 0, sec},
+				{61*sec + 40*ms, all(stillRefuses("c", 60*sec), pauses(20*sec)), 0, 20 * sec},
+			},
+		},
+		{
+			name: "nor who comes when somebody was served since",
+			rows: []row{
+				{0, send("a"), many, 0},
+				{40 * ms, all(stillRefuses("a", 60*sec), pauses(20*sec)), 0, 20 * sec},
+				{20*sec + 40*ms, send("b"), 0, sec},
+				{20*sec + 80*ms, says("b", 1, 40*sec), 1, 40*sec - 40*ms + guard40},
+				{21 * sec, send("c"), 0, 39*sec + 40*ms + guard40},
+				{21*sec + 40*ms, all(stillRefuses("c", 39*sec), pauses(10*sec)), 0, 10 * sec},
+			},
+		},
+		{
 			name: "nor who is served, nor who is refused in another window",
 			rows: []row{
 				{0, send("a"), many, 0},
