@@ -37,8 +37,8 @@ const (
 // what was used least recently, and what the server has told to wait last. What
 // is in use, by requests that are out or in line, never goes: beyond a bound
 // the accounts may grow by that much, and no more. An account takes up about
-// 350 bytes, that of a scope 430, and its key where it is longer than 39 bytes: whoever
-// makes the keys of partitions and the names of scopes bounds them.
+// 350 bytes, that of a scope 430, and its key where that is longer than 39 bytes:
+// whoever makes the keys of partitions and the names of scopes bounds them.
 type Accounts struct {
 	MaxOrigins  int // 0: DefaultMaxOrigins; negative: no bound
 	MaxAccounts int // of one origin. 0: DefaultMaxAccounts; negative: no bound

@@ -103,10 +103,10 @@ type Shaper struct {
 	Like func(*http.Request) string
 
 	// Cost returns what a request costs under a policy, in quota units, as long as
-	// the server has not said what like requests did cost: its word comes first. A negative cost counts
-	// as 0. Nil means 1, and for a policy in content-bytes, at least 1: the length
-	// of the request's body, or of those of like requests where it is not known,
-	// and of the bodies of the responses to like requests.
+	// the server has not said what like requests did cost: its word comes first. A
+	// negative cost counts as 0. Nil means 1, and for a policy in content-bytes, at
+	// least 1: the length of the request's body, or of those of like requests where it
+	// is not known, and of the bodies of the responses to like requests.
 	Cost func(*http.Request, quota.Policy) int64
 
 	// Cached says of a response that it came from a cache, beside the signs that

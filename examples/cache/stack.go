@@ -43,6 +43,7 @@ func unmarkedBelowShaper(base http.RoundTripper, trace *transport.Trace) http.Ro
 // memory is an httpcache.Cache that forgets nothing.
 type memory struct{ responses sync.Map }
 
+// Get is the response that is stored under a key.
 func (m *memory) Get(key string) ([]byte, bool) {
 	b, ok := m.responses.Load(key)
 	if !ok {
@@ -51,6 +52,8 @@ func (m *memory) Get(key string) ([]byte, bool) {
 	return b.([]byte), true
 }
 
+// Set stores a response.
 func (m *memory) Set(key string, response []byte) { m.responses.Store(key, response) }
 
+// Delete forgets what is stored under a key.
 func (m *memory) Delete(key string) { m.responses.Delete(key) }

@@ -76,6 +76,7 @@ func explain(resp *http.Response) (*explanation, error) {
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
+// RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // trace keeps what a Shaper says of the response.

@@ -168,4 +168,5 @@ func (j *journal) trace() *transport.Trace {
 	}
 }
 
+// String is what has been noted.
 func (j *journal) String() string { return strings.Join(j.entries, "; ") + "." }

@@ -21,6 +21,7 @@ type recorder struct {
 	first   *http.Response // to alice, for its fields; its body is not ours
 }
 
+// RoundTrip implements http.RoundTripper.
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := r.base.RoundTrip(req)
 	if err != nil {

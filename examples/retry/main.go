@@ -151,6 +151,7 @@ type counting struct {
 	r    *result
 }
 
+// RoundTrip implements http.RoundTripper.
 func (c *counting) RoundTrip(req *http.Request) (*http.Response, error) {
 	c.r.sent.Add(1)
 	resp, err := c.base.RoundTrip(req)
@@ -163,6 +164,7 @@ func (c *counting) RoundTrip(req *http.Request) (*http.Response, error) {
 // distant is a network that is slower than the one within a machine.
 type distant struct{ base http.RoundTripper }
 
+// RoundTrip implements http.RoundTripper.
 func (d distant) RoundTrip(req *http.Request) (*http.Response, error) {
 	time.Sleep(exchange / 2)
 	resp, err := d.base.RoundTrip(req)

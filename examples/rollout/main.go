@@ -60,6 +60,7 @@ func main() {
 // distant is a network that is slower than the one within a machine.
 type distant struct{ base http.RoundTripper }
 
+// RoundTrip implements http.RoundTripper.
 func (d distant) RoundTrip(req *http.Request) (*http.Response, error) {
 	time.Sleep(exchange / 2)
 	resp, err := d.base.RoundTrip(req)

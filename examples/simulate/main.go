@@ -31,8 +31,9 @@
 // refused, after Retry-After; a token bucket that was told the right rate; and
 // praying, which is sending at once, and again after a second. Below the table stands
 // in how many rows each reaches a goodput of 0.97 with no more than 0.5 % refused, or
-// 0.95 and 3 % where several processes share a quota; in which rows the first strategy of quota costs more than another of them; and in which
-// rows it misses one of the two numbers, and why.
+// 0.95 and 3 % where several processes share a quota; in which rows the first strategy
+// of quota costs more than another of them; and in which rows it misses one of the two
+// numbers, and why.
 package main
 
 import (

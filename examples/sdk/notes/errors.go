@@ -27,6 +27,7 @@ type RateLimitError struct {
 	err error // of the http.Client; nil if Sent
 }
 
+// Error implements error.
 func (e *RateLimitError) Error() string {
 	s := "notes: rate limit"
 	if e.RetryAfter > 0 {
