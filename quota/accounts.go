@@ -18,9 +18,6 @@ const (
 	// sample is how many entries are looked at to find the one to drop.
 	sample = 8
 
-	// maxAparts is how many aparts are kept for scopes to come.
-	maxAparts = 64
-
 	// sweepInterval is how often, while an origin is in use, as many are looked
 	// at to find those that are over.
 	sweepInterval = time.Millisecond
@@ -60,7 +57,7 @@ type Accounts struct {
 
 	beyond atomic.Int64 // accounts that origins have beyond their share
 
-	pseudonyms pseudonyms
+	credentialHashes credentialHashes
 
 	mu      sync.Mutex // guards following; taken before the guard of an origin
 	origins map[string]*Origin

@@ -19,7 +19,7 @@ func TestOriginOfName(t *testing.T) {
 }
 
 // Origins are bounded: the least recently used of those that nothing is out to
-// is dropped, and who holds it notices.
+// is evicted, and who holds it notices.
 func TestOriginsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := Accounts{MaxOrigins: 3}
@@ -93,7 +93,7 @@ func TestTotalIsBounded(t *testing.T) {
 	}
 	inAll := func() (n int) {
 		for _, d := range desks {
-			n += len(d.o.roster)
+			n += len(d.o.all)
 			d.consistent()
 		}
 		return n
@@ -109,27 +109,27 @@ func TestTotalIsBounded(t *testing.T) {
 	victim := desks[1]
 	flood(victim, 9)
 	flood(desks[0], 1_000)
-	assert.Len(t, desks[0].o.roster, 10+total/2, "one alone has its share and all that is not shared out")
+	assert.Len(t, desks[0].o.all, 10+total/2, "one alone has its share and all that is not shared out")
 	for i := 1; i <= 9; i++ {
-		assert.NotNil(t, victim.o.find(accountID{policy: "api", owner: fmt.Sprint(i), keyed: true}))
+		assert.NotNil(t, victim.o.find(accountID{policyID{"api", true}, fmt.Sprint(i)}))
 	}
 	for _, d := range desks[1:] {
 		flood(d, 50)
-		assert.Len(t, d.o.roster, 10, "its share")
+		assert.Len(t, d.o.all, 10, "its share")
 	}
-	assert.Len(t, desks[0].o.roster, 10+total/2, "nobody takes them away")
+	assert.Len(t, desks[0].o.all, 10+total/2, "nobody takes them away")
 	assert.Equal(t, total, inAll())
 
-	// What is over, or of an origin that was dropped, is free for others.
+	// What is over, or of an origin that was evicted, is free for others.
 	later := time.Hour + ProbeInterval + time.Minute
 	desks[0].tick(later)
-	require.Empty(t, desks[0].o.roster)
+	require.Empty(t, desks[0].o.all)
 	flood(desks[2], 30)
-	assert.Len(t, desks[2].o.roster, 40)
+	assert.Len(t, desks[2].o.all, 40)
 	require.True(t, desks[2].o.retire())
 	flood(desks[2], 100)
 	flood(desks[3], 200)
-	assert.Len(t, desks[3].o.roster, 10+total/2)
+	assert.Len(t, desks[3].o.all, 10+total/2)
 	require.True(t, desks[3].o.retire())
 	assert.Zero(t, a.beyond.Load())
 	assert.False(t, func() bool { desks[4].send(mins, ""); return desks[4].o.retire() }(), "it is in use")
@@ -173,7 +173,7 @@ func TestFloodOfKeysTakesNoMemory(t *testing.T) {
 	flood(5_000, 100_000)
 	after := inUse()
 	assert.Less(t, after.heap-before.heap, 200e3, "bytes; the accounts themselves are 300e3")
-	assert.Len(t, d.o.roster, 1_000)
+	assert.Len(t, d.o.all, 1_000)
 	d.consistent()
 }
 

@@ -286,7 +286,7 @@ func pin(cs []claim, by int32) {
 	for i := range cs {
 		if a, ok := cs[i].gate.(*account); ok {
 			a.pins += by
-			a.book.origin.pinned += int64(by)
+			a.policy.origin.pinned += int64(by)
 		}
 	}
 }

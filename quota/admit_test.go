@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headway-go/headway/quota/internal/window"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
@@ -96,7 +97,7 @@ func claimOf(policy string) Ask {
 func (c *counter) account(policy string) *account {
 	c.o.guard.Lock()
 	defer c.o.guard.Unlock()
-	a := c.o.find(accountID{policy: policy})
+	a := c.o.find(accountID{policyID: policyID{name: policy}})
 	if a == nil {
 		return nil
 	}
@@ -114,14 +115,14 @@ func (c *counter) noTrace() {
 	c.o.guard.Lock()
 	defer c.o.guard.Unlock()
 	for _, a := range c.everything() {
-		assert.Nil(c.t, a.line, "%+v", a.book.bookID)
-		assert.Zero(c.t, a.pins, "%+v", a.book.bookID)
+		assert.Nil(c.t, a.line, "%+v", a.policy.policyID)
+		assert.Zero(c.t, a.pins, "%+v", a.policy.policyID)
 	}
 }
 
 func (c *counter) everything() (as []*account) {
 	as = append(as, &c.o.root)
-	return append(as, c.o.roster...)
+	return append(as, c.o.all...)
 }
 
 // What waits for the end of a window waits exactly as long, then the first
@@ -219,7 +220,7 @@ func TestMovingBetweenLines(t *testing.T) {
 		c.come(t.Context(), "b", claimOf("b"))
 		time.Sleep(8 * sec)
 		assert.False(t, first.done.Load())
-		assert.Zero(t, c.account("a").inflight, "who waits holds nothing")
+		assert.Zero(t, c.account("a").InFlight, "who waits holds nothing")
 		assert.Nil(t, c.account("a").line)
 		assert.Equal(t, 2, c.inLine("b"))
 		c.tell(Report{Figures: append(figure("a", 9, 20*sec), figure("b", 2, 20*sec)...)})
@@ -523,15 +524,15 @@ func TestDoneContextLoses(t *testing.T) {
 		got := c.come(ctx, "", claimOf("api"))
 		time.Sleep(sec)
 		c.o.guard.Lock() // so that it cannot look before it is cancelled
-		a := c.o.find(accountID{policy: "api"})
-		a.available = 5
+		a := c.o.find(accountID{policyID: policyID{name: "api"}})
+		a.Report(c.o.at(time.Now()), c.o.at(time.Now()), window.Figure{Available: 5, Window: 10 * sec}, false, &a.policy.server)
 		w := a.line.kick(time.Now())
 		cancel()
 		c.o.guard.Unlock()
 		w.wake()
 		c.wg.Wait()
 		assert.True(t, got.err == context.Canceled)
-		assert.Equal(t, int64(5), a.spare())
+		assert.Equal(t, int64(5), spare(a))
 		c.noTrace()
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -628,7 +629,7 @@ func TestHookThatTakesLong(t *testing.T) {
 		c.wg.Wait()
 		require.NoError(t, got.err)
 		if a := c.account("api"); assert.NotNil(t, a, "it was dropped while somebody was coming for it") {
-			assert.Equal(t, int64(1), a.inflight)
+			assert.Equal(t, int64(1), a.InFlight)
 		}
 	})
 }
@@ -650,7 +651,7 @@ func TestForce(t *testing.T) {
 		require.True(t, got.done.Load())
 		require.NoError(t, got.err)
 		assert.Len(t, told, 1)
-		assert.Equal(t, int64(1), c.account("api").inflight)
+		assert.Equal(t, int64(1), c.account("api").InFlight)
 		assert.Equal(t, int64(2), limit.permits.out)
 		got.lease.Release()
 		held.Release()
@@ -669,9 +670,9 @@ func TestCheckChargesNothing(t *testing.T) {
 		r, waits := c.o.Check(t.Context(), time.Now(), &ask)
 		assert.Nil(t, r)
 		assert.False(t, waits)
-		assert.Empty(t, c.o.roster, "it opens nothing")
+		assert.Empty(t, c.o.all, "it opens nothing")
 		assert.Empty(t, c.o.scopes)
-		assert.Empty(t, c.o.books)
+		assert.Empty(t, c.o.byPolicy)
 		c.tell(Report{Figures: figure("api", 1, 10*sec)})
 		for _, l := range []Limiter{nil, limit, r1} {
 			ask.Limiter = l
@@ -756,9 +757,9 @@ func TestAllOrNone(t *testing.T) {
 				look := func() (s state) {
 					for _, name := range names {
 						a := *c.account(name)
-						a.roll(c.o.at(time.Now())) // time passes for both
-						a.roll(c.o.at(time.Now()))
-						a.used, a.book = 0, nil
+						a.Roll(c.o.at(time.Now())) // time passes for both
+						a.Roll(c.o.at(time.Now()))
+						a.Used, a.policy = 0, nil
 						s.accounts = append(s.accounts, a)
 					}
 					s.out = [2]int64{limits[0].permits.out, limits[1].permits.out}
@@ -790,8 +791,8 @@ func TestAllOrNone(t *testing.T) {
 				assert.InDelta(t, min(tokens+waited.Seconds(), burst), rates.rate.TokensAt(time.Now()), 1e-6, "seed %d, step %d", seed, step)
 				for i := range before.accounts {
 					b := before.accounts[i]
-					b.roll(c.o.at(time.Now()))
-					b.roll(c.o.at(time.Now()))
+					b.Roll(c.o.at(time.Now()))
+					b.Roll(c.o.at(time.Now()))
 					assert.Equal(t, b, after.accounts[i], "seed %d, step %d, account %s: %v", seed, step, names[i], err)
 				}
 			}

@@ -93,7 +93,7 @@ func (a *Advertised) Stats() Stats {
 	o.guard.Lock()
 	s.Available = None
 	for _, c := range a.accountsLocked() {
-		if left, ok := c.left(o.at(now)); ok && (s.Available < 0 || left < s.Available) {
+		if left, ok := c.Left(o.at(now)); ok && (s.Available < 0 || left < s.Available) {
 			s.Available = left
 		}
 		for i := 0; i < c.line.len(); i++ {
@@ -105,18 +105,6 @@ func (a *Advertised) Stats() Stats {
 		s.IdleSince = used
 	}
 	return s
-}
-
-// left is how many units may still be spent, where that is known.
-func (a *account) left(t instant) (int64, bool) {
-	a.roll(t)
-	if a.unit == countsUnknown || a.basis == open {
-		return 0, false
-	}
-	if a.unit == countsConcurrent {
-		return max(a.available-a.held, 0), a.basis == figured
-	}
-	return max(a.spare(), 0), true
 }
 
 // accountsLocked are those that there are of what the ask claims, and those

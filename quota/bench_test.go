@@ -232,7 +232,7 @@ func waitInLine(b *testing.B, n int) (each memory, took time.Duration) {
 	inLine := func() int {
 		o.guard.Lock()
 		defer o.guard.Unlock()
-		return o.find(accountID{policy: "api"}).line.len()
+		return o.find(accountID{policyID: policyID{name: "api"}}).line.len()
 	}
 	tell(0)
 	tickets := make([]uint64, n)

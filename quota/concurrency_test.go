@@ -234,8 +234,8 @@ func TestManyAtOnce(t *testing.T) {
 		for _, s := range o.scopes {
 			assert.Zero(t, s.out)
 		}
-		for _, a := range o.roster {
-			assert.Zero(t, a.held, "%+v", a.book.bookID)
+		for _, a := range o.all {
+			assert.Zero(t, a.Retained, "%+v", a.policy.policyID)
 		}
 	}
 }

@@ -134,7 +134,7 @@ func (a *asking) look(now time.Time, _ int64) verdict {
 	}
 	wait = max(wait, minRecheck)
 	t := a.at(now)
-	again := t.add(wait)
+	again := t.Add(wait)
 	// Who comes later may bring forward when those in line ask again, not put
 	// it off.
 	if m := &a.state; m.again <= t || again < m.again {

@@ -81,7 +81,7 @@ func (m *fixedMeter) wait(t instant, ahead, n int64) time.Duration {
 func (m *fixedMeter) take(t instant, n int64) uint32 {
 	m.roll(t)
 	if n > 0 && !m.begun {
-		m.begun, m.end = true, max(t, m.end).add(m.window)
+		m.begun, m.end = true, max(t, m.end).Add(m.window)
 		m.epoch++
 	}
 	m.used += min(n, math.MaxInt64-m.used)

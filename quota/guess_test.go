@@ -18,8 +18,8 @@ func guessed(t *testing.T) (d *desk, now time.Duration) {
 		}
 		now += 11 * sec
 	}
-	require.Equal(t, int64(10), d.o.find(accountID{}).quota)
-	require.Equal(t, 10*sec, d.o.find(accountID{}).window.Round(sec))
+	require.Equal(t, int64(10), d.o.find(accountID{}).Quota)
+	require.Equal(t, 10*sec, d.o.find(accountID{}).Length.Round(sec))
 	return d, now
 }
 
@@ -54,7 +54,7 @@ func TestGuessOfUnusedWindows(t *testing.T) {
 		now += 11 * sec
 	}
 	assert.Equal(t, 10, d.full(now))
-	assert.Equal(t, int64(10), d.o.find(accountID{}).quota)
+	assert.Equal(t, int64(10), d.o.find(accountID{}).Quota)
 }
 
 // Nor do nine in a row that were used up.
@@ -84,8 +84,8 @@ func TestGuessOfOverlapping(t *testing.T) {
 	d.done(now+3*sec, d.send(now+3*sec, ""), Report{Refused: true, Pause: 5 * sec})
 	d.done(now+9*sec, d.send(now+9*sec, ""), Report{})
 	a := d.o.find(accountID{})
-	assert.Equal(t, int64(5), a.quota)
-	assert.Equal(t, 8*sec, a.window)
+	assert.Equal(t, int64(5), a.Quota)
+	assert.Equal(t, 8*sec, a.Length)
 }
 
 // What came before the first refusal is not known to have been a window.
@@ -101,12 +101,12 @@ func TestNoGuessFromTheFirstRefusal(t *testing.T) {
 	}
 	for range 4 {
 		d.done(12*sec, d.send(12*sec, ""), Report{})
-		assert.Equal(t, int64(None), d.o.find(accountID{}).quota)
+		assert.Equal(t, int64(None), d.o.find(accountID{}).Quota)
 	}
 	d.done(12*sec, d.send(12*sec, ""), Report{Refused: true, Pause: 10 * sec})
 	d.done(23*sec, d.send(23*sec, ""), Report{})
-	assert.Equal(t, int64(4), d.o.find(accountID{}).quota, "nor what departed before that")
-	assert.Equal(t, 10*sec, d.o.find(accountID{}).window)
+	assert.Equal(t, int64(4), d.o.find(accountID{}).Quota, "nor what departed before that")
+	assert.Equal(t, 10*sec, d.o.find(accountID{}).Length)
 }
 
 // Who comes now and then is refused for what was too much at a time: what it came
@@ -152,8 +152,8 @@ func TestGuessWindow(t *testing.T) {
 		d.done(8*sec, again, Report{Refused: true, Pause: tt.pause})
 		d.done(42*sec+32*ms, d.send(42*sec, ""), Report{})
 		a := d.o.find(accountID{})
-		assert.Equal(t, int64(5), a.quota, tt.name)
-		assert.Equal(t, tt.want, a.window, tt.name)
+		assert.Equal(t, int64(5), a.Quota, tt.name)
+		assert.Equal(t, tt.want, a.Length, tt.name)
 		assert.Equal(t, 4, d.more(42*sec+32*ms, ""), "%s: one has gone", tt.name)
 		assert.Equal(t, tt.want+ms-32*ms, d.wait(42*sec+32*ms, ""), "%s, with a guard", tt.name)
 	}
@@ -165,14 +165,14 @@ func TestGuessGivenUp(t *testing.T) {
 		d, now := guessed(t)
 		d.done(now, d.send(now, ""), Report{Figures: figure("api", 999, mins)})
 		assert.Equal(t, 999, d.more(now, "", api(1)))
-		assert.Nil(t, d.o.scopes[""].guess)
+		assert.Nil(t, d.o.scopes[""].inferred)
 	})
 	t.Run("for the unnamed one, which is the server's then", func(t *testing.T) {
 		d, now := guessed(t)
 		d.done(now, d.send(now, ""), Report{Terms: terms("", 50, 10*sec)})
 		d.done(now, d.send(now, ""), Report{})
-		assert.Nil(t, d.o.scopes[""].guess)
-		assert.Equal(t, int64(50), d.o.find(accountID{}).quota)
+		assert.Nil(t, d.o.scopes[""].inferred)
+		assert.Equal(t, int64(50), d.o.find(accountID{}).Quota)
 	})
 	t.Run("for a figure of the unnamed one, which it does not bound", func(t *testing.T) {
 		d, now := guessed(t)
@@ -183,7 +183,7 @@ func TestGuessGivenUp(t *testing.T) {
 		d, now := guessed(t)
 		d.done(now, d.send(now, "other"), Report{Terms: terms("", 50, 10*sec)})
 		d.done(now, d.send(now, ""), Report{})
-		assert.Nil(t, d.o.scopes[""].guess)
-		assert.Equal(t, int64(50), d.o.find(accountID{}).quota)
+		assert.Nil(t, d.o.scopes[""].inferred)
+		assert.Equal(t, int64(50), d.o.find(accountID{}).Quota)
 	})
 }

@@ -124,7 +124,7 @@ func BenchmarkIndex(b *testing.B) {
 				owner := make([]byte, 0, 16)
 				for b.Loop() {
 					owner = fmt.Appendf(owner[:0], "user-%07d", random.IntN(n))
-					if find(unsafe.String(&owner[0], len(owner))).held != 0 {
+					if find(unsafe.String(&owner[0], len(owner))).Retained != 0 {
 						b.Fatal("nothing is held")
 					}
 				}

@@ -166,10 +166,10 @@ func (k *Keyed[K]) sweepLocked(t instant) {
 			return
 		}
 		l := e.Value.(*keyedLimiter[K])
-		if t < l.used.add(after) {
+		if t < l.used.Add(after) {
 			return // all others were asked for later
 		}
-		if idle, since := k.idleLocked(l); !idle || t < since.add(after) {
+		if idle, since := k.idleLocked(l); !idle || t < since.Add(after) {
 			l.used = t
 			k.recent.MoveToFront(e)
 			continue

@@ -33,9 +33,9 @@ func (l *Lease) charge(now time.Time) {
 	for i := range cs {
 		c := &cs[i]
 		if a, ok := c.gate.(*account); ok {
-			c.epoch, c.held = a.takeHeld(l.sent, c.units), a.holds()
-			if a.book.keyed {
-				l.origin.tellApart(l.scope).kinOf(a.book.policy, 1)
+			c.epoch, c.held = a.take(l.sent, c.units), a.holds()
+			if a.policy.keyed {
+				l.origin.trackUnattributed(l.scope).countKeyed(a.policy.name, 1)
 			}
 			continue
 		}
@@ -47,8 +47,8 @@ func (l *Lease) charge(now time.Time) {
 // belong has the lease be one of a scope. The last one in the same memory mostly
 // was: then there is nothing to look up.
 func (l *Lease) belong(t instant, o *Origin, scope string) {
-	if s := l.scope; s != nil && l.origin == o && s.base.owner.long == scope && s.base.place != dropped {
-		s.base.used = t
+	if s := l.scope; s != nil && l.origin == o && s.base.owner.long == scope && s.base.place != evicted {
+		s.base.Used = t
 		return
 	}
 	l.origin, l.scope = o, o.scope(t, scope)

@@ -100,9 +100,9 @@ func TestLeaseIsUsedAgain(t *testing.T) {
 	for i := range 3 * sample {
 		var other Lease
 		visit("alice", &alice)
-		require.True(t, o.SettleSilent(&alice))
+		o.Settle(time.Time{}, &alice, &Report{})
 		visit(fmt.Sprint(i), &other)
-		require.True(t, o.SettleSilent(&other))
+		o.Settle(time.Time{}, &other, &Report{})
 		require.Contains(t, o.scopes, "alice", "the others were used less recently")
 	}
 	for i := range 3 * sample {

@@ -289,7 +289,7 @@ func times(d time.Duration, k uint64) time.Duration {
 
 // later is d after t, by k times w. It saturates.
 func later(d, w time.Duration, k uint64) time.Duration {
-	return time.Duration(instant(d).add(times(w, k)))
+	return time.Duration(instant(d).Add(times(w, k)))
 }
 
 // atLeast is the error of an option that has to be 1 or more.

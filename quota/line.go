@@ -72,7 +72,7 @@ func enter(g gate, w *waiter) bool {
 		return false
 	}
 	if a, ok := l.gate.(*account); ok && *at == nil {
-		a.book.origin.lines[l] = struct{}{}
+		a.policy.origin.lines[l] = struct{}{}
 	}
 	*at = l
 	w.line = l
@@ -205,7 +205,7 @@ func (l *line) kick(now time.Time) *waiter {
 		l.arm(time.Time{})
 		*l.gate.queue() = nil
 		if a, ok := l.gate.(*account); ok {
-			delete(a.book.origin.lines, l)
+			delete(a.policy.origin.lines, l)
 		}
 		return nil
 	}

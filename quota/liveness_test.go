@@ -119,8 +119,8 @@ type gateOf struct {
 func (p *scene) gates() (gs []gateOf) {
 	for i, o := range p.origins {
 		gs = append(gs, gateOf{fmt.Sprint("root of ", i), &o.root})
-		for _, a := range o.roster {
-			gs = append(gs, gateOf{fmt.Sprintf("%+v, %q of %d", a.book.bookID, a.owner.String(), i), a})
+		for _, a := range o.all {
+			gs = append(gs, gateOf{fmt.Sprintf("%+v, %q of %d", a.policy.policyID, a.owner.String(), i), a})
 		}
 	}
 	return append(gs, gateOf{"concurrency", p.conc}, gateOf{"rate", p.rate})
@@ -182,7 +182,7 @@ func out(g gate) bool {
 	case *Concurrency:
 		return g.permits.out > 0
 	case *account:
-		return g.held > 0
+		return g.Retained > 0
 	}
 	return false
 }
@@ -195,19 +195,19 @@ func (p *scene) atRest() {
 		}
 		if a, ok := g.gate.(*account); ok {
 			// What was settled in the window before may be counted for a moment more.
-			if a.held != 0 || a.inflight != 0 || a.pins != 0 {
-				p.problem("%s: held %d, in flight %d, pins %d", g.name, a.held, a.inflight, a.pins)
+			if a.Retained != 0 || a.InFlight != 0 || a.pins != 0 {
+				p.problem("%s: held %d, in flight %d, pins %d", g.name, a.Retained, a.InFlight, a.pins)
 			}
 		}
 	}
 	for i, o := range p.origins {
 		for name, s := range o.scopes {
-			if s.out != 0 || s.apart != nil {
-				p.problem("scope %q of %d: %d out, %+v", name, i, s.out, s.apart)
+			if s.out != 0 || s.unattributed != nil {
+				p.problem("scope %q of %d: %d out, %+v", name, i, s.out, s.unattributed)
 			}
 		}
-		if o.out != 0 || o.held != 0 || o.pinned != 0 {
-			p.problem("origin %d: %d out, %d held, %d pinned", i, o.out, o.held, o.pinned)
+		if o.out != 0 || o.retained != 0 || o.pinned != 0 {
+			p.problem("origin %d: %d out, %d held, %d pinned", i, o.out, o.retained, o.pinned)
 		}
 		if len(o.Policies()) > maxPolicies {
 			p.problem("%d policies", len(o.Policies()))
@@ -369,11 +369,7 @@ func (c *call) once(ctx context.Context, i int) {
 		return
 	case 7: // never settled
 	default:
-		r := &c.report
-		says := r.Refused || r.Outcome != Answered || r.Pause != 0 || len(r.Terms)+len(r.Figures)+len(r.LeftOut) > 0
-		if says || !c.origin.SettleSilent(&lease) {
-			c.origin.Settle(time.Now(), &lease, r)
-		}
+		c.origin.Settle(time.Time{}, &lease, &c.report)
 	}
 	time.Sleep(c.body)
 	lease.Release()

@@ -17,7 +17,7 @@ func boundedDesk(t *testing.T, n int) *desk {
 }
 
 func (d *desk) has(policy string) bool {
-	return d.o.find(accountID{policy: policy}) != nil
+	return d.o.find(accountID{policyID: policyID{name: policy}}) != nil
 }
 
 // The policies that a server has named are told in the order in which it did;
@@ -79,7 +79,7 @@ func TestAccountsAreDroppedInOrder(t *testing.T) {
 		busy := Claim{Policy: fmt.Sprint("busy", i), Units: 1}
 		out = append(out, d.send(now, "", busy))
 		assert.False(t, d.has(want), "it goes at this place")
-		assert.Len(t, d.o.roster, 1+4)
+		assert.Len(t, d.o.all, 1+4)
 		now += sec
 	}
 	d.send(now, "", Claim{Policy: "one more", Units: 1})
@@ -92,14 +92,14 @@ func TestAccountsAreDroppedInOrder(t *testing.T) {
 func TestAccountInLineIsNotDropped(t *testing.T) {
 	d := boundedDesk(t, 1+2)
 	d.settle(0, d.send(0, ""), Report{Figures: figure("api", 0, mins)})
-	a := d.o.find(accountID{policy: "api"})
+	a := d.o.find(accountID{policyID: policyID{name: "api"}})
 	pin([]claim{{gate: a}}, 1)
 	for i := range 10 {
 		now := time.Duration(i) * time.Hour
 		d.settle(now, d.send(now, ""), Report{Figures: figure(fmt.Sprint(i), 1, sec)})
 	}
 	assert.True(t, d.has("api"))
-	assert.Len(t, d.o.roster, 1+2)
+	assert.Len(t, d.o.all, 1+2)
 	pin([]claim{{gate: a}}, -1)
 	d.settle(20*time.Hour, d.send(20*time.Hour, ""), Report{Figures: figure("x", 1, sec)})
 	d.settle(21*time.Hour, d.send(21*time.Hour, ""), Report{Figures: figure("y", 1, sec)})
@@ -115,7 +115,7 @@ func TestAccountsStayBounded(t *testing.T) {
 			Figures: keyedFigure("api", fmt.Sprint(i), 0, 24*time.Hour), Pause: time.Hour,
 			Terms: []Terms{{Policy: Policy{Name: "c", Quota: 1, Unit: UnitConcurrentRequests, Keyed: true}, Key: fmt.Sprint(i)}},
 		})
-		require.LessOrEqual(t, len(d.o.roster), 50)
+		require.LessOrEqual(t, len(d.o.all), 50)
 	}
 }
 

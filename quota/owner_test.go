@@ -13,7 +13,7 @@ import (
 
 // Names are kept as they are, whether they stand in the account or not.
 func TestOwner(t *testing.T) {
-	names := []string{"", "\x00", "a", "a\x00", "a\x00\x00", "b", "\xff", sealedOwner(digest{})}
+	names := []string{"", "\x00", "a", "a\x00", "a\x00\x00", "b", "\xff", hashedOwner(digest{})}
 	for _, n := range []int{38, 39, 40, 254, 255, 256, 257, 300} {
 		names = append(names, strings.Repeat("n", n), strings.Repeat("n", n-1)+"m", strings.Repeat("\x00", n))
 	}
@@ -46,8 +46,8 @@ func TestOwnersThatCollide(t *testing.T) {
 		left := map[string]int64{}
 		for i := range 200 {
 			now, key := time.Duration(i)*sec, owners[r.IntN(len(owners))]
-			if a := d.o.find(accountID{policy: "api", owner: key, keyed: true}); a != nil {
-				require.Equal(t, left[key], a.available, "seed %d: %s", seed, key)
+			if a := d.o.find(accountID{policyID{"api", true}, key}); a != nil {
+				require.Equal(t, left[key], spare(a), "seed %d: %s", seed, key)
 			}
 			left[key] = 100 + r.Int64N(100)
 			d.exchange(now, "", Report{Figures: keyedFigure("api", key, left[key], mins)}, keyed("api", key))
@@ -66,21 +66,21 @@ func TestOwnersThatCollideAreRestored(t *testing.T) {
 			d.exchange(0, "", Report{Figures: keyedFigure("api", key, int64(10+i), mins)}, keyed("api", key))
 		}
 		again := restored(t, d.saved(sec, opts), d.at(sec))
-		for _, b := range again.o.books {
+		for _, b := range again.o.byPolicy {
 			rehash(b, func(owner string) uint32 { return uint32(len(owner)) % 2 })
 		}
 		again.consistent()
 		for i, key := range owners {
-			a := again.o.find(accountID{policy: "api", owner: key, keyed: true})
+			a := again.o.known(accountID{policyID{"api", true}, key})
 			require.NotNil(t, a, "%+v: %s", opts, key)
-			assert.Equal(t, int64(10+i), a.available)
+			assert.Equal(t, int64(10+i), spare(a))
 			again.consistent()
 		}
 	}
 }
 
 // rehash has a book find its accounts by another hash.
-func rehash(b *book, hash func(string) uint32) {
+func rehash(b *policyAccounts, hash func(string) uint32) {
 	all := b.all()
 	b.accounts, b.origin.hash = index{hash: hash}, hash
 	for _, a := range all {
@@ -106,12 +106,12 @@ func TestBooksShrink(t *testing.T) {
 		d.tick(time.Hour)
 		d.tick(time.Hour + mins) // those that took the place of others, too
 		d.consistent()
-		require.Len(t, d.o.books, 1)
-		for _, b := range d.o.books {
+		require.Len(t, d.o.byPolicy, 1)
+		for _, b := range d.o.byPolicy {
 			assert.Len(t, b.all(), 1)
 			assert.Less(t, len(b.accounts.buckets), 8)
 		}
 		d.tick(5 * time.Hour)
-		assert.Empty(t, d.o.books)
+		assert.Empty(t, d.o.byPolicy)
 	}
 }

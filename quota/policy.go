@@ -1,9 +1,18 @@
 package quota
 
-import "time"
+import (
+	"time"
+
+	"github.com/headway-go/headway/quota/internal/window"
+)
 
 // None stands for a number that is not known.
-const None = -1
+const None = window.None
+
+// ProbeInterval is the longest time in which nothing departs because of an
+// effective window. Where nothing is left of a longer one, one request may look in
+// each interval (the draft, Section 9.5.1, names ten minutes).
+const ProbeInterval = window.ProbeInterval
 
 // Quota units of the draft, Section 2.1.2. An account in any other unit is
 // kept but never refuses anything.
@@ -23,29 +32,14 @@ type Policy struct {
 	Keyed  bool          `json:"keyed,omitempty"`  // the server names a partition key with it
 }
 
-// unit is a quota unit in a byte.
-type unit uint8
-
-const (
-	countsRequests unit = iota
-	countsBytes
-	countsConcurrent
-	countsUnknown
-)
-
-func unitOf(name string) unit {
+func unitOf(name string) window.Unit {
 	switch name {
 	case "", UnitRequests:
-		return countsRequests
+		return window.Requests
 	case UnitContentBytes:
-		return countsBytes
+		return window.Bytes
 	case UnitConcurrentRequests:
-		return countsConcurrent
+		return window.Concurrent
 	}
-	return countsUnknown
-}
-
-// windowed reports whether the account holds requests back until a window is over.
-func (a *account) windowed() bool {
-	return a.unit == countsRequests || a.unit == countsBytes
+	return window.Other
 }

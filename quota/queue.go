@@ -3,7 +3,6 @@ package quota
 import (
 	"fmt"
 	"math"
-	"time"
 )
 
 // An Order says who goes first among those who wait for a limiter.
@@ -70,8 +69,3 @@ func (q Queue) of(permits int64) Queue {
 	}
 	return q
 }
-
-// An account's line is bounded by Ask.MaxQueue alone: its rule counts nothing.
-func (a *account) rule() Queue                           { return Queue{} }
-func (a *account) behind(time.Time, int64) time.Duration { return 0 }
-func (a *account) tally(bool)                            {}

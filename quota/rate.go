@@ -98,5 +98,5 @@ func (m *rateMeter) idle(t instant) (since instant, ok bool) {
 		return 0, false
 	}
 	missing := burst - m.rate.TokensAt(m.when(m.used))
-	return min(m.used.add(time.Duration(missing/float64(m.rate.Limit())*float64(time.Second))), t), true
+	return min(m.used.Add(time.Duration(missing/float64(m.rate.Limit())*float64(time.Second))), t), true
 }

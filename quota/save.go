@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/headway-go/headway/quota/internal/window"
 )
 
 // What is saved is a sequence of JSON values: a head; then, for each origin,
@@ -18,10 +20,8 @@ const (
 	savedFormat  = "headway accounts"
 	savedVersion = 1
 
-	maxSaved       = 1 << 30              // bytes in all
-	maxSavedRecord = 1 << 20              // bytes of one value
-	maxSavedTime   = 366 * 24 * time.Hour // that something may last
-	maxSavedIdle   = time.Hour            // that is told apart from longer
+	maxSaved       = 1 << 30 // bytes in all
+	maxSavedRecord = 1 << 20 // bytes of one value
 
 	maxAttached      = 8        // to one origin
 	maxAttachedBytes = 64 << 10 // of each
@@ -47,7 +47,7 @@ type savedHead struct {
 	Format  string    `json:"format"`
 	Version int       `json:"version"`
 	Saved   time.Time `json:"saved"`
-	Secret  []byte    `json:"secret"` // of pseudonyms and digests
+	Secret  []byte    `json:"secret"` // of credentialHashes and digests
 }
 
 // A savedRecord is one of these.
@@ -72,29 +72,25 @@ type savedAccount struct {
 	Owner  []byte `json:"owner,omitempty"`
 	Digest []byte `json:"digest,omitempty"` // of the owner, in its place
 
-	Quota     int64         `json:"quota"`
-	Unit      unit          `json:"unit,omitempty"`
-	Window    time.Duration `json:"window,omitempty"`
-	Basis     basis         `json:"basis,omitempty"`
-	Available int64         `json:"available,omitempty"`
-	Left      time.Duration `json:"left,omitempty"` // of the effective window; None: it has no end
-	Hold      time.Duration `json:"hold,omitempty"`
-	BackOff   time.Duration `json:"backOff,omitempty"`
-	Refusals  uint8         `json:"refusals,omitempty"`
-	Idle      time.Duration `json:"idle,omitempty"` // since it was used
+	window.Saved
+}
+
+// sound reports whether it may be what was saved of an account.
+func (s *savedAccount) sound() bool {
+	return s.Sound() && (s.Digest == nil || len(s.Digest) == len(digest{}) && s.Owner == nil)
 }
 
 // Save writes what is known at the present instant, now, for Restore. It may be
 // called at any time, and holds no lock for long. An error is that of w.
 //
 // What is out while it saves counts as spent. What says nothing any more is not
-// saved. With the accounts goes the secret that pseudonyms and hashes are made
+// saved. With the accounts goes the secret that credentialHashes and hashes are made
 // with: let nobody read it who must not find out whether a given user or
 // credential is among them.
 func (a *Accounts) Save(w io.Writer, now time.Time, opts SaveOptions) error {
 	buffered := bufio.NewWriter(w)
 	enc := json.NewEncoder(buffered)
-	key := a.pseudonyms.key()
+	key := a.credentialHashes.key()
 	if err := enc.Encode(savedHead{savedFormat, savedVersion, now.Round(0), key[:]}); err != nil {
 		return err
 	}
@@ -121,17 +117,16 @@ func (o namedOrigin) save(write func(savedRecord) error, now time.Time, opts Sav
 		return nil
 	}
 	t := o.at(now)
-	s := savedOrigin{o.name, o.Policies(), o.root.saved(t), maps.Clone(o.attached)}
+	s := savedOrigin{o.name, o.Policies(), savedAccount{Saved: o.root.Save(t)}, maps.Clone(o.attached)}
 	o.guard.Unlock()
 	err := write(savedRecord{Origin: &s})
 	for some := range o.chunks {
 		for i := range some {
 			a := &some[i].account
-			if a.roll(t); a.over(t) || a.saysNothing(t) {
+			if a.Roll(t); a.Over(t) || a.SaysNothing(t) {
 				continue
 			}
-			s := a.saved(t)
-			s.Policy, s.Keyed = a.book.policy, a.book.keyed
+			s := savedAccount{Policy: a.policy.name, Keyed: a.policy.keyed, Saved: a.Save(t)}
 			name := some[i].owner
 			switch d, sealed := digestOf(name); {
 			case sealed:
@@ -139,7 +134,7 @@ func (o namedOrigin) save(write func(savedRecord) error, now time.Time, opts Sav
 			case opts.Keys || name == "":
 				s.Owner = []byte(name)
 			default:
-				d = o.accounts.pseudonyms.digest("owner", name)
+				d = o.accounts.credentialHashes.digest("owner", name)
 				s.Digest = d[:]
 			}
 			if err == nil {
@@ -151,54 +146,6 @@ func (o namedOrigin) save(write func(savedRecord) error, now time.Time, opts Sav
 		}
 	}
 	return err
-}
-
-// saysNothing reports whether the account is at t as one that was just opened.
-func (a *account) saysNothing(t instant) bool {
-	return a.basis == open && t >= a.hold && t >= a.backoff && a.refusals == 0
-}
-
-// saved is the account as it is saved at t. What is out is taken for spent.
-func (a *account) saved(t instant) savedAccount {
-	lasts := func(until instant) time.Duration { return min(until.after(t), maxSavedTime) }
-	s := savedAccount{
-		Quota: a.quota, Unit: a.unit, Window: a.window, Basis: a.basis,
-		Hold: lasts(a.hold), BackOff: lasts(a.backoff), Refusals: a.refusals, Idle: min(t.after(a.used), maxSavedIdle),
-	}
-	if s.Available = max(a.spare(), 0); a.unit == countsConcurrent {
-		s.Available = max(a.available, 0)
-	}
-	if s.Left = lasts(a.end); a.end == never {
-		s.Left = None
-	}
-	return s
-}
-
-// restore makes the account what it was when it was saved, at t.
-func (a *account) restore(t instant, s savedAccount) {
-	a.unit, a.quota, a.window = s.Unit, s.Quota, s.Window
-	a.hold, a.backoff, a.refusals = t.add(s.Hold), t.add(s.BackOff), s.Refusals
-	a.used, a.closed, a.refused = t-instant(s.Idle), t, t
-	a.basis, a.available, a.ledger = s.Basis, s.Available, s.Available
-	a.sent, a.adopted, a.received = t, t, t
-	if s.Left != None && (a.basis == figured || a.basis == counted) {
-		a.end = t.add(s.Left)
-	}
-	a.due = a.end
-}
-
-// sound reports whether it may be what was saved of an account.
-func (s *savedAccount) sound() bool {
-	for _, d := range [...]time.Duration{s.Hold, s.BackOff, s.Left + 1} {
-		if d < 0 || d > maxSavedTime+1 {
-			return false
-		}
-	}
-	return s.Quota >= None && s.Quota <= most && s.Window >= 0 &&
-		s.Available >= 0 && s.Available <= 1<<60 &&
-		s.Idle >= 0 && s.Idle <= maxSavedIdle && s.Refusals < 64 &&
-		s.Unit <= countsUnknown && s.Basis <= counted &&
-		(s.Digest == nil || len(s.Digest) == len(digest{}) && s.Owner == nil)
 }
 
 // Restore reads what Save has written: what is known is that again, as it has
@@ -218,7 +165,7 @@ func (a *Accounts) Restore(r io.Reader, now time.Time) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.origins) > 0 || !a.pseudonyms.use(in.secret) && a.pseudonyms.key() != in.secret {
+	if len(a.origins) > 0 || !a.credentialHashes.use(in.secret) && a.credentialHashes.key() != in.secret {
 		return ErrInUse
 	}
 	for _, o := range in.to.origins {
@@ -302,8 +249,8 @@ func (in *restorer) run() error {
 		return malformed("no secret")
 	}
 	in.secret = secret(head.Secret)
-	age := min(max(in.now.Round(0).Sub(head.Saved), 0), 100*maxSavedTime)
-	in.start, in.saved = in.now.Add(-age-maxSavedIdle), instant(maxSavedIdle)
+	age := min(max(in.now.Round(0).Sub(head.Saved), 0), 100*window.MaxSavedTime)
+	in.start, in.saved = in.now.Add(-age-window.MaxSavedIdle), instant(window.MaxSavedIdle)
 	for {
 		var r savedRecord
 		if err := in.next(&r); err != nil {
@@ -353,7 +300,7 @@ func (in *restorer) takeOrigin(s *savedOrigin) bool {
 	}
 	o := newOrigin(in.to, in.start)
 	o.begun, o.attached = true, s.Attached
-	o.root.restore(in.saved, s.Root)
+	o.root.Restore(in.saved, s.Root.Saved)
 	for _, p := range s.Policies {
 		o.note(in.saved, p)
 	}
@@ -369,57 +316,68 @@ func (in *restorer) takeAccount(s *savedAccount) bool {
 	if o == nil {
 		return true
 	}
-	id := accountID{policy: s.Policy, owner: string(s.Owner), keyed: s.Keyed}
+	id := accountID{policyID{s.Policy, s.Keyed}, string(s.Owner)}
 	if s.Digest != nil {
-		id.owner = sealedOwner(digest(s.Digest))
+		id.owner = hashedOwner(digest(s.Digest))
 	}
-	if o.lookup(id) != nil || in.to.full(len(o.roster)) {
+	if o.find(id) != nil || in.to.full(len(o.all)) {
 		return true // it was saved twice, having moved meanwhile; or there is no room
 	}
-	a := o.account(in.saved, id)
-	a.restore(in.saved, *s)
-	a.inForce()
+	a := o.create(in.saved, id)
+	a.Restore(in.saved, s.Saved)
+	a.policy.until = max(a.policy.until, a.InForce())
 	if s.Digest != nil {
-		o.sealed++
+		o.hashedOwners++
 	}
 	return true
 }
 
-// An account is sealed if its owner is known by a digest only. It is opened
-// with the first one that comes up of that digest.
-const sealedPrefix = "\x00sealed\x00"
+// An account whose owner was saved as a digest has a hashed owner, until the first
+// request comes whose owner has that digest.
+const hashedPrefix = "\x00hashed\x00"
 
-func sealedOwner(d digest) string { return sealedPrefix + string(d[:]) }
+func hashedOwner(d digest) string { return hashedPrefix + string(d[:]) }
 
-// digestOf is the digest of a sealed owner.
+// digestOf is the digest of a hashed owner.
 func digestOf(owner string) (d digest, ok bool) {
-	text, ok := strings.CutPrefix(owner, sealedPrefix)
+	text, ok := strings.CutPrefix(owner, hashedPrefix)
 	if ok = ok && len(text) == len(d); ok {
 		d = digest([]byte(text))
 	}
 	return d, ok
 }
 
-// unseal finds the account of that id among those that are sealed, and gives
-// it the name of its owner; nil, if it is not there.
-func (o *Origin) unseal(id accountID) *account {
-	as := id
-	as.owner = sealedOwner(o.accounts.pseudonyms.digest("owner", id.owner))
-	a := o.lookup(as)
+// known is find, and looks among the accounts with hashed owners, too.
+func (o *Origin) known(id accountID) *account {
+	if a := o.find(id); a != nil {
+		return a
+	}
+	return o.reveal(id)
+}
+
+// reveal finds the account of that id among those with hashed owners, and gives it
+// the name of its owner; nil, if it is not there.
+func (o *Origin) reveal(id accountID) *account {
+	if o.hashedOwners == 0 {
+		return nil
+	}
+	hashed := id
+	hashed.owner = hashedOwner(o.accounts.credentialHashes.digest("owner", id.owner))
+	a := o.find(hashed)
 	if a == nil {
 		return nil
 	}
-	o.sealed--
-	if a.book == &o.unnamed {
-		s := o.scopes[as.owner]
-		delete(o.scopes, as.owner)
+	o.hashedOwners--
+	if a.policy == &o.unnamed {
+		s := o.scopes[hashed.owner]
+		delete(o.scopes, hashed.owner)
 		a.owner = longOwner(id.owner)
 		o.scopes[a.owner.long] = s
 		return a
 	}
-	a.book.accounts.remove(a)
+	a.policy.accounts.remove(a)
 	a.owner = ownerOf(id.owner)
-	a.book.accounts.add(a)
+	a.policy.accounts.add(a)
 	return a
 }
 

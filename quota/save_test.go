@@ -83,7 +83,7 @@ func TestSavedWhileOut(t *testing.T) {
 	d.send(0, "", api(2))
 	r := restored(t, d.saved(sec, SaveOptions{}), d.at(sec))
 	assert.Equal(t, 3, r.more(d.at(sec).Sub(r.o.start), "", api(1)))
-	assert.Equal(t, int64(2), d.o.find(accountID{policy: "api"}).inflight, "saving changes nothing")
+	assert.Equal(t, int64(2), d.o.find(accountID{policyID: policyID{name: "api"}}).InFlight, "saving changes nothing")
 }
 
 // Concurrent requests end with the process that made them.
@@ -107,7 +107,7 @@ func TestRestoredIsLowered(t *testing.T) {
 		one, two := r.send(since, "", api(1)), r.send(since, "", api(1))
 		r.settle(since+10*ms, one, Report{})
 		r.settle(since+20*ms, two, Report{Figures: figure("api", 0, w)})
-		assert.Equal(t, "figure", r.o.find(accountID{policy: "api"}).basis.String())
+		assert.Equal(t, "reported", r.o.find(accountID{policyID: policyID{name: "api"}}).State.String())
 		r.refused(since+30*ms, "", api(1))
 	}
 }
@@ -133,7 +133,7 @@ func TestRestoreWithAnotherClock(t *testing.T) {
 // who come up are recognised, each by their own.
 func TestSavedIsRedacted(t *testing.T) {
 	d := newDesk(t)
-	scope := d.o.accounts.Pseudonym("Bearer of-alice")
+	scope := d.o.accounts.CredentialHash("Bearer of-alice")
 	d.exchange(0, scope, Report{Figures: append(figure("api", 0, mins), keyedFigure("user", "key-of-alice", 0, mins)...)})
 	d.exchange(0, "bobs-scope", Report{Figures: append(figure("api", 9, mins), keyedFigure("user", "key-of-bob", 7, mins)...)})
 	text := d.saved(0, SaveOptions{})
@@ -142,22 +142,22 @@ func TestSavedIsRedacted(t *testing.T) {
 	}
 	r := restored(t, text, d.at(0))
 	since := d.at(0).Sub(r.o.start)
-	require.Equal(t, scope, r.o.accounts.Pseudonym("Bearer of-alice"), "the secret goes with them")
-	assert.Equal(t, 4, r.o.sealed)
+	require.Equal(t, scope, r.o.accounts.CredentialHash("Bearer of-alice"), "the secret goes with them")
+	assert.Equal(t, 4, r.o.hashedOwners)
 	r.send(since, scope)
 	r.refused(since, scope, api(1))
 	r.refused(since, "", keyed("user", "key-of-alice"))
 	assert.Equal(t, 7, r.more(since, "", keyed("user", "key-of-bob")))
-	assert.Equal(t, 1, r.o.sealed)
+	assert.Equal(t, 1, r.o.hashedOwners)
 	r.consistent()
 
 	// What nobody has come for is saved again, and goes like any other.
 	again := restored(t, r.saved(since, SaveOptions{Keys: true}), d.at(0))
-	assert.Equal(t, 1, again.o.sealed)
+	assert.Equal(t, 1, again.o.hashedOwners)
 	assert.Equal(t, 9, again.more(d.at(0).Sub(again.o.start), "bobs-scope", api(1)))
-	assert.Zero(t, again.o.sealed)
+	assert.Zero(t, again.o.hashedOwners)
 	r.tick(since + 3*time.Hour)
-	assert.Zero(t, r.o.sealed)
+	assert.Zero(t, r.o.hashedOwners)
 	for _, a := range r.o.accounts.Snapshot(d.at(0), SnapshotOptions{Keys: true}).Origins[0].Accounts {
 		assert.NotContains(t, a.Key, "sealed")
 	}
@@ -170,10 +170,10 @@ func TestRestoredScope(t *testing.T) {
 	r := restored(t, d.saved(0, SaveOptions{}), d.at(0))
 	since := d.at(0).Sub(r.o.start)
 	r.send(since, "bob")
-	assert.Equal(t, 1, r.o.sealed)
+	assert.Equal(t, 1, r.o.hashedOwners)
 	assert.Equal(t, 2, r.more(since, "alice", Claim{Units: 1}))
 	assert.Len(t, r.o.scopes, 2)
-	assert.Zero(t, r.o.sealed)
+	assert.Zero(t, r.o.hashedOwners)
 	r.consistent()
 }
 
@@ -254,7 +254,7 @@ func TestRestoreReads(t *testing.T) {
 	in := newRestorer(a, io.MultiReader(strings.NewReader(lines[0]+lines[1]), &endless{of: lines[2]}), d.at(0))
 	in.left = 10 << 20
 	assert.ErrorIs(t, in.run(), ErrNotSaved)
-	assert.Less(t, len(in.to.origins["https://api.example"].roster), 3)
+	assert.Less(t, len(in.to.origins["https://api.example"].all), 3)
 }
 
 type endless struct {
@@ -297,7 +297,7 @@ func TestRestoreOverAccountsInUse(t *testing.T) {
 	text := d.saved(0, SaveOptions{})
 	assert.ErrorIs(t, d.o.accounts.Restore(strings.NewReader(text), d.at(0)), ErrInUse)
 	var a Accounts
-	a.Pseudonym("Bearer x")
+	a.CredentialHash("Bearer x")
 	assert.ErrorIs(t, a.Restore(strings.NewReader(text), d.at(0)), ErrInUse, "it has a secret of its own")
 }
 
@@ -312,10 +312,10 @@ func TestRestoreKeepsBounds(t *testing.T) {
 	a := Accounts{MaxAccounts: 30, MaxOrigins: 1}
 	require.NoError(t, a.Restore(strings.NewReader(text), d.at(0)))
 	assert.Len(t, a.origins, 1)
-	assert.Len(t, a.origins["https://api.example"].roster, 30)
+	assert.Len(t, a.origins["https://api.example"].all, 30)
 	b := Accounts{MaxTotal: 40, MaxOrigins: 4}
 	require.NoError(t, b.Restore(strings.NewReader(text), d.at(0)))
-	assert.Len(t, b.origins["https://api.example"].roster, 5+20)
+	assert.Len(t, b.origins["https://api.example"].all, 5+20)
 	assert.EqualValues(t, 20, b.beyond.Load())
 }
 

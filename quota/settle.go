@@ -3,68 +3,23 @@ package quota
 import (
 	"slices"
 	"time"
+
+	"github.com/headway-go/headway/quota/internal/window"
 )
 
-// An Outcome is what became of leased work.
-type Outcome uint8
-
-const (
-	Answered Outcome = iota // an answer came, and says what it says
-	Lost                    // no answer came; the request may have arrived, and have cost what it costs
-	Unsent                  // the request never left, or nobody counted it: it costs nothing
-)
-
-// A Reach is whom a pause concerns.
-type Reach uint8
-
-const (
-	ReachNamed  Reach = iota // the accounts that the report names, else the scope
-	ReachOrigin              // the whole origin
-)
-
-// A Figure is a service limit: what is left under a policy, and the window
-// within which no more than that may be used (the draft, Section 3.1).
-type Figure struct {
-	Policy    string
-	Key       string // the bytes of the partition key, where Keyed
-	Keyed     bool
-	Available int64         // units; negative: the server gave no figure, but a window
-	Window    time.Duration // 0: over now; negative: none, the figure stands until the next
-	Cost      int64         // what the work did cost, in units; 0 or less: what it was charged
-}
-
-// A Terms is a policy as it was advertised for one partition.
-type Terms struct {
-	Policy        // Keyed: there is a key
-	Key    string // the bytes of the partition key, where Keyed
-}
-
-// A Report is what an answer taught. All of it concerns the origin, and the
-// scope, of the lease that it settles.
-type Report struct {
-	Outcome Outcome
-	Refused bool          // the server refused to serve for lack of quota
-	Terms   []Terms       // policies, each at most once for a key
-	Figures []Figure      // service limits, each at most once for a policy and key
-	Pause   time.Duration // Retry-After; 0 or less: none
-	Reach   Reach         // of the pause
-
-	// LeftOut are policies that turn out not to concern the work, and perhaps not
-	// other work of the scope: they were charged in vain, and who waits for one of
-	// them makes their Claims again.
-	LeftOut []string
-}
-
-// Settle ends what the lease reserved of the origin's accounts, takes over
-// what the server said, and wakes whom that lets go. Permits that are held
-// until the work is over stay with the lease until Release.
+// Settle ends what the lease reserved of the origin's accounts, takes over what
+// the server said, and wakes the work that this lets go. What stays charged until
+// the work is over remains with the lease until Release.
 //
-// now is when the answer arrived. A lease is settled once; settling it again,
-// or with another origin, does nothing.
+// now is when the answer arrived. The zero time means the present instant; the
+// clock is then read only if it matters when the answer came: not for one that says
+// nothing, where nothing is known. A lease is settled once. Settling it again, or
+// with another origin, does nothing.
 //
-// The result is the pause that fell on the whole scope or origin, because the
-// report named nothing more precise; else nil. See Narrow.
-func (o *Origin) Settle(now time.Time, l *Lease, r *Report) *Pause {
+// If the pause fell on the whole scope or origin, because the report named nothing
+// more precise, restrict moves it to the policies that it turns out to concern: see
+// restrictPause. Else restrict is nil.
+func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now time.Time, policies []string)) {
 	if l.origin != o || !l.out {
 		return nil
 	}
@@ -73,54 +28,38 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) *Pause {
 		jitter = o.accounts.random()
 	}
 	o.guard.Lock()
-	s := settlement{o: o, l: l, r: r, t: o.at(now), sent: l.sent, jitter: jitter}
-	if len(r.Figures)+len(r.Terms) > 0 || l.scope.apart != nil {
-		s.figured, s.termed, s.early = o.scratch[0][:0], o.scratch[1][:0], o.scratch[2][:0]
+	s := settlement{o: o, l: l, r: r, sent: l.sent, jitter: jitter}
+	if now.IsZero() {
+		if !r.says() && s.teachesNothing() {
+			s.settleNothing()
+			o.guard.Unlock()
+			return nil
+		}
+		now = time.Now()
+	}
+	s.t = o.at(now)
+	if len(r.Figures)+len(r.Terms) > 0 || l.scope.unattributed != nil {
+		s.figured, s.termed, s.earlier = o.scratch[0][:0], o.scratch[1][:0], o.scratch[2][:0]
 	}
 	s.run()
 	woken := s.wake(now)
-	if len(s.figured)+len(s.termed)+len(s.early) > 0 {
+	if len(s.figured)+len(s.termed)+len(s.earlier) > 0 {
 		clear(s.figured)
 		clear(s.termed)
-		clear(s.early)
-		o.scratch = [3][]*account{s.figured, s.termed, s.early}
+		clear(s.earlier)
+		o.scratch = [3][]*account{s.figured, s.termed, s.earlier}
 	}
 	o.guard.Unlock()
 	for _, w := range woken {
 		w.wake()
 	}
-	return s.wide
+	if s.wide != nil {
+		return s.wide.restrict
+	}
+	return nil
 }
 
-// SettleSilent is Settle for an answer that says nothing, where it matters little
-// when it arrived: nothing is known of quotas, and nobody waits. It reports whether
-// that is so; if not, it does nothing. Most requests are to servers that have no
-// quotas, and need not read the clock twice. How long the way is they do not learn.
-func (o *Origin) SettleSilent(l *Lease) bool {
-	if l.origin != o || !l.out {
-		return false
-	}
-	o.guard.Lock()
-	cs, base := l.claims.all(), &l.scope.base
-	silent := len(o.Policies()) == 0 && len(cs) == 1 && !cs[0].held &&
-		base.basis == open && base.ramp == 0 && base.refusals == 0 && base.line == nil && o.root.line == nil &&
-		l.scope.apart == nil && l.scope.guess == nil
-	if silent {
-		o.out--
-		l.scope.out--
-		base.refund(cs[0].units, cs[0].epoch)
-	}
-	o.guard.Unlock()
-	if silent {
-		l.out, l.charged = false, false
-		// The next request is most likely of the same scope: to write a pointer is
-		// dear while garbage is collected, and the lease has the scope anyway.
-		l.claims.list = l.claims.list[:0]
-	}
-	return silent
-}
-
-// A settlement is one run of Settle, under the guard of the origin.
+// A settlement is one run of Settle. The mutex of the origin is held.
 type settlement struct {
 	o       *Origin
 	l       *Lease
@@ -130,26 +69,43 @@ type settlement struct {
 
 	figured []*account // the account of each figure
 	termed  []*account // the accounts that the terms concern
-	early   []*account // those opened after the lease departed
-	paused  bool
-	wide    *Pause // nil: none
+	earlier []*account // those that the lease departed before: see unattributed
+	wide    *pause     // that fell on the scope or the origin; nil: none
+}
+
+// teachesNothing reports whether an answer that says nothing would change nothing:
+// the request was charged to its scope alone, of which nothing is known, and nothing
+// waits. Most requests go to servers that have no quotas.
+func (s *settlement) teachesNothing() bool {
+	cs, base := s.l.claims.all(), &s.l.scope.base
+	return len(s.o.Policies()) == 0 && len(cs) == 1 && !cs[0].held &&
+		base.Blank() && base.line == nil && s.o.root.line == nil &&
+		s.l.scope.unattributed == nil && s.l.scope.inferred == nil
+}
+
+func (s *settlement) settleNothing() {
+	c := s.l.claims.all()[0]
+	s.l.out, s.l.charged = false, false
+	s.landed()
+	s.l.scope.base.Refund(s.charge(c))
+	s.l.claims.truncate(0)
 }
 
 func (s *settlement) run() {
 	s.l.out = false
-	s.notOut()
-	s.settleEarly()
+	s.landed()
+	s.settleFirstWave()
 	for i := range s.r.Figures {
 		s.name(&s.r.Figures[i])
 	}
 	s.settleClaims()
-	s.unguess()
+	s.dropInferred()
 	for i := range s.r.Terms {
 		s.terms(&s.r.Terms[i])
 	}
-	s.hold()
+	s.retain()
 	for i := range s.r.Figures {
-		s.learn(s.figured[i], &s.r.Figures[i])
+		s.report(s.figured[i], &s.r.Figures[i])
 	}
 	if s.r.Refused {
 		s.o.refused, s.o.refusals = s.t, s.o.refusals+1
@@ -158,74 +114,66 @@ func (s *settlement) run() {
 	if s.r.Pause > 0 {
 		s.pause()
 	}
-	s.guess()
-	s.o.tellApartNoMore(s.l.scope)
+	s.infer()
+	s.o.releaseUnattributed(s.l.scope)
 	if len(s.figured)+len(s.termed) > 0 {
-		s.told()
+		s.countReport()
 	}
 }
 
-// told counts an answer that has named policies.
-func (s *settlement) told() {
-	for _, a := range s.figured {
-		a.inForce()
-	}
-	for _, a := range s.termed {
-		a.inForce()
-	}
-	s.o.forget(s.t)
-	s.o.told++
-}
-
-// notOut counts the lease as one that is not out any more.
-func (s *settlement) notOut() {
+// landed counts the lease as one that is not out any more.
+func (s *settlement) landed() {
 	s.o.out--
 	s.l.scope.out--
 	for _, c := range s.l.claims.all() {
-		if a, ok := c.gate.(*account); ok && a.book.keyed {
-			s.l.scope.apart.kinOf(a.book.policy, -1)
+		if a, ok := c.gate.(*account); ok && a.policy.keyed {
+			s.l.scope.unattributed.countKeyed(a.policy.name, -1)
 		}
 	}
 }
 
-// name finds the account of a figure, opening it if need be.
-func (s *settlement) name(f *Figure) {
-	s.o.note(s.t, Policy{Name: f.Policy, Quota: None, Keyed: f.Keyed})
-	s.figured = append(s.figured, s.open(f.Policy, f.Key, f.Keyed))
+// countReport counts an answer that has named policies.
+func (s *settlement) countReport() {
+	for _, a := range s.figured {
+		a.policy.until = max(a.policy.until, a.InForce())
+	}
+	for _, a := range s.termed {
+		a.policy.until = max(a.policy.until, a.InForce())
+	}
+	s.o.forget(s.t)
+	s.o.reports++
 }
 
-// open finds the account of a policy for a key, or for the scope of the lease.
-// One that is new takes on the requests of the scope that are out: any of them
-// may turn out to be charged to it.
-func (s *settlement) open(policy, key string, keyed bool) *account {
-	id := accountID{policy: policy, owner: key, keyed: keyed}
+// name finds the account of a figure, or creates it.
+func (s *settlement) name(f *Figure) {
+	s.o.note(s.t, Policy{Name: f.Policy, Quota: None, Keyed: f.Keyed})
+	s.figured = append(s.figured, s.account(f.Policy, f.Key, f.Keyed))
+}
+
+// account finds the account of a policy for a key, or for the scope of the lease.
+// A new one is charged with the requests of the scope that are out: see
+// unattributed.
+func (s *settlement) account(policy, key string, keyed bool) *account {
+	id := accountID{policyID{policy, keyed}, key}
 	if !keyed {
 		id.owner = s.l.scope.base.owner.long
 	}
 	for _, c := range s.l.claims.all() {
-		if a, ok := c.gate.(*account); ok && a.place != dropped && a.is(id) {
+		if a, ok := c.gate.(*account); ok && a.place != evicted && a.is(id) {
 			return a
 		}
 	}
-	if a := s.o.find(id); a != nil {
+	if a := s.o.known(id); a != nil {
 		return a
 	}
 	s.pin(1) // while room is made
-	a := s.o.account(s.t, id)
+	a := s.o.create(s.t, id)
 	s.pin(-1)
-	out := s.l.scope.out
-	if keyed {
-		// Those that are charged to another partition are not charged to this one.
-		out -= s.l.scope.apart.kinOf(policy, 0)
-	}
-	if out > 0 {
-		a.inflight, a.held = out, out
-		s.addYoung(young{account: a, born: s.o.tickets, early: out})
-	}
+	s.chargeFirstWave(a)
 	return a
 }
 
-// pin keeps the accounts that the settlement concerns from being dropped.
+// pin keeps the accounts that the settlement concerns from being evicted.
 func (s *settlement) pin(by int32) {
 	s.l.scope.base.pins += by
 	for _, a := range s.figured {
@@ -236,65 +184,10 @@ func (s *settlement) pin(by int32) {
 	}
 }
 
-// addYoung keeps an account until the requests that were out when it was
-// opened have been settled. A server may make up many: the oldest is let go.
-func (s *settlement) addYoung(y young) {
-	const most = 2 * maxPolicies
-	ap := s.o.tellApart(s.l.scope)
-	ys := ap.young
-	if len(ys) >= most {
-		oldest := ys[0]
-		oldest.forgetEarly()
-		s.early = append(s.early, oldest.account)
-		copy(ys, ys[1:])
-		ys = ys[:most-1]
-	}
-	ap.young = append(ys, y)
-}
-
-// forgetEarly gives up waiting for those that were out when the account was
-// opened.
-func (y *young) forgetEarly() {
-	y.unfly(y.early, 0)
-	y.held = max(y.held-y.early, 0)
-	y.early = 0
-}
-
-// settleEarly settles the lease with accounts that were opened after it
-// departed: it counts in flight there, as one unit, and among those that are
-// held; see hold. Where the report has a figure for some partition of the
-// policy, that says what it cost, and whom.
-func (s *settlement) settleEarly() {
-	if s.l.scope.apart == nil {
-		return
-	}
-	ys := s.l.scope.apart.young
-	kept := ys[:0]
-	for _, y := range ys {
-		if policy := y.book.policy; s.l.ticket < y.born && !(y.book.keyed && s.claims(policy)) {
-			y.early--
-			y.held = max(y.held-1, 0)
-			s.early = append(s.early, y.account)
-			if s.spares(y.account) || s.names(policy) {
-				y.unfly(1, 0)
-			} else {
-				y.spend(s.t, 1, 0)
-			}
-		}
-		if y.early > 0 && y.epoch <= 1 {
-			kept = append(kept, y)
-		} else {
-			y.forgetEarly()
-		}
-	}
-	clear(ys[len(kept):])
-	s.l.scope.apart.young = kept
-}
-
 // claims reports whether the lease was charged to some partition of a policy.
 func (s *settlement) claims(policy string) bool {
 	for _, c := range s.l.claims.all() {
-		if a, ok := c.gate.(*account); ok && a.book.keyed && a.book.policy == policy {
+		if a, ok := c.gate.(*account); ok && a.policy.keyed && a.policy.name == policy {
 			return true
 		}
 	}
@@ -311,38 +204,37 @@ func (s *settlement) names(policy string) bool {
 	return false
 }
 
-// settleClaims settles what the lease was charged. What is held until the
-// work is over stays with the lease.
+// charge is a claim as the window knows it.
+func (s *settlement) charge(c claim) window.Charge {
+	return window.Charge{Sent: s.sent, Units: c.units, Epoch: c.epoch}
+}
+
+// settleClaims settles what the lease was charged. What is retained until the work
+// is over stays with the lease.
 func (s *settlement) settleClaims() {
 	for _, c := range s.l.claims.all() {
 		a, ok := c.gate.(*account)
 		if !ok {
 			continue
 		}
-		spared := s.spares(a)
-		switch {
-		case spared:
-			a.refund(c.units, c.epoch)
-		case s.tells(a):
-			a.answer(s.sent, s.correct(a, c), c.epoch, s.r.Refused)
-			if !s.r.Refused {
-				a.served(s.sent)
+		charge := s.charge(c)
+		if s.spares(a) {
+			a.Refund(charge)
+			if c.held {
+				a.release(time.Time{}, c.units)
 			}
-		default:
-			a.spend(s.t, s.correct(a, c), c.epoch)
-			if s.r.Outcome == Answered {
-				a.timed(s.t, s.sent)
-			}
-			if s.r.Outcome == Answered && !s.r.Refused {
-				a.served(s.sent)
-				if a.ramp > 0 {
-					a.ramp = (a.ramp + 1) % 128
-				}
-				a.news(s.sent)
-			}
+			continue
 		}
-		if spared && c.held {
-			a.release(time.Time{}, c.units)
+		if cost := s.costOf(a); cost >= 0 {
+			charge = a.Correct(charge, cost)
+		}
+		switch {
+		case s.tells(a):
+			a.Answered(charge, s.r.Refused)
+		case s.r.Outcome == Answered:
+			a.Silent(s.t, charge, s.r.Refused)
+		default:
+			a.Lost(s.t, charge)
 		}
 	}
 }
@@ -357,56 +249,48 @@ func (s *settlement) tells(a *account) bool {
 	return false
 }
 
-// spares reports whether the work did cost an account nothing.
+// spares reports whether the work cost an account nothing.
 func (s *settlement) spares(a *account) bool {
-	return s.r.Outcome == Unsent || a.book.policy != "" && slices.Contains(s.r.LeftOut, a.book.policy)
+	return s.r.Outcome == Unsent || a.policy.name != "" && slices.Contains(s.r.LeftOut, a.policy.name)
 }
 
-// correct turns the charge of a claim that is in flight into what the server
-// says that the work did cost, if it does, and returns that. Permits that are
-// held for the duration of the work are not given back in part.
-func (s *settlement) correct(a *account, c claim) int64 {
-	cost := s.costOf(a)
-	if cost < 0 || a.unit == countsConcurrent {
-		return c.units
-	}
-	switch c.epoch {
-	case a.epoch:
-		a.inflight = plus(max(a.inflight-c.units, 0), cost)
-	case a.epoch - 1:
-		a.straggle = plus(max(a.straggle-c.units, 0), cost)
-	}
-	return cost
-}
-
-// costOf is what the server says that the work did cost of an account; None,
-// if it does not.
+// costOf is what the server says that the work cost of an account; None, if it
+// does not say.
 func (s *settlement) costOf(a *account) int64 {
 	for i, f := range s.figured {
 		if f == a && s.r.Figures[i].Cost > 0 {
-			return min(s.r.Figures[i].Cost, most)
+			return min(s.r.Figures[i].Cost, window.MaxUnits)
 		}
 	}
 	return None
 }
 
-// claimed is how many units of an account the work of the lease is taken to
-// have cost.
+// claimed is how many units of an account the work of the lease is taken to have
+// cost: what the server says, else what it was charged, else one.
 func (s *settlement) claimed(a *account) int64 {
 	if cost := s.costOf(a); cost >= 0 {
 		return cost
 	}
-	for _, c := range s.l.claims.all() {
-		if c.gate == gate(a) {
-			return c.units
-		}
+	if c := s.claimOf(a); c != nil {
+		return c.units
 	}
 	return 1
 }
 
-// terms takes over a policy. One without a key belongs to the partitions for
-// which there are figures of that name; else to the one that the lease was
-// charged under; else to the scope.
+// claimOf is the claim of the lease on an account; nil, if there is none.
+func (s *settlement) claimOf(a *account) *claim {
+	cs := s.l.claims.all()
+	for i := range cs {
+		if cs[i].gate == gate(a) {
+			return &cs[i]
+		}
+	}
+	return nil
+}
+
+// terms takes over a policy. One without a key belongs to the partitions for which
+// there are figures of that name; else to the one that the lease was charged under;
+// else to the scope.
 func (s *settlement) terms(p *Terms) {
 	from := len(s.termed)
 	for i, a := range s.figured {
@@ -423,95 +307,74 @@ func (s *settlement) terms(p *Terms) {
 	s.o.note(s.t, policy)
 	if len(s.termed) == from && !p.Keyed {
 		for _, c := range s.l.claims.all() {
-			if a, ok := c.gate.(*account); ok && p.Name != "" && a.book.policy == p.Name {
+			if a, ok := c.gate.(*account); ok && p.Name != "" && a.policy.name == p.Name {
 				s.termed = append(s.termed, a)
 			}
 		}
 	}
 	if len(s.termed) == from && (p.Keyed || !keyed) {
-		s.termed = append(s.termed, s.open(p.Name, p.Key, p.Keyed))
+		s.termed = append(s.termed, s.account(p.Name, p.Key, p.Keyed))
 	}
 	for _, a := range s.termed[from:] {
-		a.terms(policy)
-		a.count(s.sent, s.claimed(a))
+		a.setPolicy(policy)
+		a.Count(s.sent, s.claimed(a))
 		if s.r.Outcome == Answered {
-			a.timed(s.t, s.sent)
+			a.Timed(s.t, s.sent)
 		}
 	}
 }
 
-// hold counts the work among those that are held, with each account of
-// concurrent requests that it was not charged to because nobody knew: those
-// that the report names, and those that were opened while it was out.
-func (s *settlement) hold() {
+// retain counts the work with each account of concurrent requests that it was not
+// charged to because the account was not known: those that the report names, and
+// those that were created while it was out.
+func (s *settlement) retain() {
 	if s.r.Outcome != Answered {
 		return
 	}
 	for _, a := range s.figured {
-		s.holdOne(a)
+		s.retainOne(a)
 	}
 	for _, a := range s.termed {
-		s.holdOne(a)
+		s.retainOne(a)
 	}
-	for _, a := range s.early {
-		if !s.names(a.book.policy) {
-			s.holdOne(a)
+	for _, a := range s.earlier {
+		if !s.names(a.policy.name) {
+			s.retainOne(a)
 		}
 	}
 }
 
-func (s *settlement) holdOne(a *account) {
-	if a.unit != countsConcurrent || s.spares(a) {
+func (s *settlement) retainOne(a *account) {
+	if !a.holds() || s.spares(a) || s.claimOf(a) != nil {
 		return
 	}
-	for _, c := range s.l.claims.all() {
-		if c.gate == gate(a) {
-			return
-		}
-	}
 	s.l.claims.add(a, 1)
-	cs := s.l.claims.all()
-	cs[len(cs)-1].held = true
-	a.held = plus(a.held, 1)
-	s.o.held++
+	s.claimOf(a).held = true
+	a.Retain()
+	s.o.retained++
 }
 
-// serve counts work as served to us with an account that it was not charged to,
-// because nobody knew. Where it cannot be told what it did cost, the comparison
-// with the figures begins anew.
-func (s *settlement) serve(a *account) {
-	for _, c := range s.l.claims.all() {
-		if c.gate == gate(a) {
-			return // see answer
-		}
-	}
-	switch cost := s.costOf(a); {
-	case s.r.Refused || s.r.Outcome != Answered:
-	case cost < 0 && a.unit != countsRequests:
-		a.share.from = 0
-	default:
-		a.share.served += max(cost, 1)
-	}
-}
-
-func (s *settlement) learn(a *account, f *Figure) {
+// report takes over a figure.
+func (s *settlement) report(a *account, f *Figure) {
 	switch {
 	case f.Available >= 0:
-		s.serve(a)
-		a.learn(s.t, s.sent, *f, s.r.Refused)
+		if s.claimOf(a) == nil && !s.r.Refused && s.r.Outcome == Answered {
+			a.ServedUncharged(s.costOf(a))
+		}
+		a.Report(s.t, s.sent, window.Figure{Available: f.Available, Window: f.Window}, s.r.Refused, &a.policy.server)
 	case f.Window >= 0:
-		a.renew(s.t, s.sent, f.Window)
+		a.Renew(s.t, s.sent, f.Window, s.claimed(a))
 	}
 }
 
-// backOff follows a refusal. Where the server did not say when to come back,
-// the accounts that it calls exhausted back off; else those it names, for one
+// backOff follows a refusal. If the server did not say when to come back, the
+// accounts that it calls exhausted back off; else those that it names, because one
 // of them must be the reason; else the scope.
 func (s *settlement) backOff() {
 	exhausted := false
 	for i := range s.r.Figures {
 		if f := &s.r.Figures[i]; f.Available == 0 {
-			if a := s.figured[i]; f.Window > 0 && a.windowed() && a.basis == figured {
+			if f.Window > 0 && s.figured[i].Waiting() {
 				return
 			}
 			exhausted = true
@@ -523,20 +386,20 @@ func (s *settlement) backOff() {
 	blamed := false
 	for i, a := range s.figured {
 		if f := &s.r.Figures[i]; f.Available == 0 || f.Available > 0 && !exhausted {
-			a.backOff(s.t, s.sent, s.jitter)
+			a.StartBackOff(s.t, s.sent, s.jitter)
 			blamed = true
 		}
 	}
 	if !blamed {
-		s.l.scope.base.backOff(s.t, s.sent, s.jitter)
+		s.l.scope.base.StartBackOff(s.t, s.sent, s.jitter)
 	}
 }
 
-// pause lets nothing depart that the report concerns.
+// pause holds the accounts that the report names; else the scope. A pause of the
+// whole origin holds the root.
 func (s *settlement) pause() {
-	s.paused = true
 	if s.r.Reach == ReachOrigin {
-		s.wide = s.widely(&s.o.root)
+		s.pauseWidely(&s.o.root)
 		return
 	}
 	named := s.figured
@@ -544,16 +407,51 @@ func (s *settlement) pause() {
 		named = s.termed
 	}
 	for _, a := range named {
-		a.pause(s.t, s.r.Pause)
+		a.Pause(s.t, s.r.Pause, a.policy.server)
 	}
 	if len(named) == 0 {
-		s.wide = s.widely(&s.l.scope.base)
+		s.pauseWidely(&s.l.scope.base)
 	}
 }
 
+// infer learns from an answer that says nothing but whether it is a refusal, where
+// the server has named no policy.
+func (s *settlement) infer() {
+	sc := s.l.scope
+	base := &sc.base
+	if !base.Infers() || s.r.Outcome != Answered || len(s.r.Figures)+len(s.r.Terms)+len(s.o.Policies()) > 0 {
+		return
+	}
+	switch {
+	case !s.r.Refused:
+		if sc.inferred != nil {
+			sc.inferred.Served(&base.Window, s.t, s.sent)
+		}
+	case sc.inferred == nil:
+		sc.inferred = window.NewInferred()
+	default:
+		sc.inferred.Refused(&base.Window, s.t, s.sent, s.r.Pause)
+	}
+}
+
+// dropInferred gives up what was inferred once the server names policies, before
+// what it says of them is taken over.
+func (s *settlement) dropInferred() {
+	sc := s.l.scope
+	if sc.inferred == nil || len(s.o.Policies())+len(s.r.Terms) == 0 {
+		return
+	}
+	sc.inferred = nil
+	p, named := s.o.policy("")
+	if !named {
+		p.Quota = None
+	}
+	sc.base.DropInferred(unitOf(p.Unit), p.Quota, p.Window)
+}
+
 // wake looks at the lines of all accounts that the settlement concerns, and
-// returns who is to be woken after unlocking. It ends the lease's claims, but
-// for those that are held until the work is over.
+// returns who is to be woken after unlocking. It ends the lease's claims, but for
+// those that are retained until the work is over.
 func (s *settlement) wake(now time.Time) (woken []*waiter) {
 	kick := func(a *account) {
 		if w := a.line.kick(now); w != nil {
@@ -568,10 +466,10 @@ func (s *settlement) wake(now time.Time) (woken []*waiter) {
 	for _, a := range s.termed {
 		kick(a)
 	}
-	for _, a := range s.early {
+	for _, a := range s.earlier {
 		kick(a)
 	}
-	cs, held := s.l.claims.all(), 0
+	cs, retained := s.l.claims.all(), 0
 	for _, c := range cs {
 		if a, ok := c.gate.(*account); ok {
 			kick(a)
@@ -579,14 +477,14 @@ func (s *settlement) wake(now time.Time) (woken []*waiter) {
 				continue
 			}
 		}
-		cs[held] = c
-		held++
+		cs[retained] = c
+		retained++
 	}
-	s.l.claims.truncate(held)
-	s.l.charged = held > 0
+	s.l.claims.truncate(retained)
+	s.l.charged = retained > 0
 	woken = s.wakeLeftOut(woken)
-	if s.paused {
-		// Whoever waits for anything of this origin may be waiting for the pause.
+	if s.r.Pause > 0 {
+		// Whatever waits for anything of this origin may be waiting for the pause.
 		until := now.Add(s.r.Pause)
 		for l := range s.o.lines {
 			woken = l.inVain(until, woken)
@@ -595,15 +493,15 @@ func (s *settlement) wake(now time.Time) (woken []*waiter) {
 	return woken
 }
 
-// wakeLeftOut appends those of the scope, and of whatever partition, who wait
-// for policies that turn out not to concern some of them.
+// wakeLeftOut appends those of the scope, and of any partition, who wait for
+// policies that turn out not to concern some of them.
 func (s *settlement) wakeLeftOut(woken []*waiter) []*waiter {
 	if len(s.r.LeftOut) == 0 {
 		return woken
 	}
 	for l := range s.o.lines {
 		a := l.gate.(*account)
-		if (a.book.keyed || a.owner.is(s.l.scope.base.owner.long)) && slices.Contains(s.r.LeftOut, a.book.policy) {
+		if (a.policy.keyed || a.owner.is(s.l.scope.base.owner.long)) && slices.Contains(s.r.LeftOut, a.policy.name) {
 			woken = append(woken, l.waiters.ws...)
 		}
 	}

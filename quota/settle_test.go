@@ -47,7 +47,7 @@ func (d *desk) try(now time.Duration, scope string, cs ...Claim) (*Lease, *Refus
 	return nil, r
 }
 
-var aliceID = accountID{policy: "api", owner: "alice", keyed: true}
+var aliceID = accountID{policyID{"api", true}, "alice"}
 
 // send asks to go at once, which must succeed.
 func (d *desk) send(now time.Duration, scope string, cs ...Claim) *Lease {
@@ -133,8 +133,8 @@ func TestFirstWave(t *testing.T) {
 		ls := wave(d, 50, "")
 		for i, l := range ls {
 			d.settle(100*ms, l, Report{Figures: figure("api", 50+int64((i*7)%50), mins)})
-			if a := d.o.find(accountID{policy: "api"}); a.spare() > 50 {
-				assert.Fail(t, "more than is left", "after %d answers: %d", i+1, a.spare())
+			if a := d.o.find(accountID{policyID: policyID{name: "api"}}); spare(a) > 50 {
+				assert.Fail(t, "more than is left", "after %d answers: %d", i+1, spare(a))
 				break
 			}
 		}
@@ -179,24 +179,24 @@ func TestFirstWave(t *testing.T) {
 		ls := wave(d, 10, "")
 		d.settle(100*ms, ls[0], Report{Figures: keyedFigure("api", "alice", 99, mins)})
 		a := d.o.find(aliceID)
-		assert.Equal(t, int64(90), a.spare(), "any of the nine may be alice's")
+		assert.Equal(t, int64(90), spare(a), "any of the nine may be alice's")
 		for _, l := range ls[1:] {
 			d.settle(100*ms, l, Report{Figures: keyedFigure("api", "bob", 50, mins)})
 		}
-		assert.Equal(t, int64(99), a.spare())
+		assert.Equal(t, int64(99), spare(a))
 	})
 	t.Run("with names made up for every answer the books stay bounded", func(t *testing.T) {
 		d := newDesk(t)
 		ls := wave(d, 500, "")
 		for i, l := range ls {
 			d.settle(100*ms, l, Report{Figures: figure(fmt.Sprint("made-up-", i), 99, mins)})
-			if ap := d.o.scopes[""].apart; ap != nil {
-				require.LessOrEqual(t, len(ap.young), 2*maxPolicies)
+			if ap := d.o.scopes[""].unattributed; ap != nil {
+				require.LessOrEqual(t, len(ap.created), 2*maxPolicies)
 			}
 		}
-		assert.Nil(t, d.o.scopes[""].apart)
-		for _, a := range d.o.roster {
-			assert.False(t, a.busy(), "%q", a.book.policy)
+		assert.Nil(t, d.o.scopes[""].unattributed)
+		for _, a := range d.o.all {
+			assert.False(t, a.busy(), "%q", a.policy.name)
 		}
 	})
 	t.Run("a policy without a service limit counts them, too", func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestFirstWave(t *testing.T) {
 func TestTermsJoin(t *testing.T) {
 	quotaOf := func(d *desk, c Claim, scope string) int64 {
 		if a := d.o.find(c.id(scope)); a != nil {
-			return a.quota
+			return a.Quota
 		}
 		return -2 // no account
 	}
@@ -467,32 +467,39 @@ func TestAppendixA3(t *testing.T) {
 // Draft -09, Appendix B.3.1: "quota;t=1" beside "quota;q=10": our own count
 // against q, renewed when t has passed.
 func TestServiceLimitWithoutFigure(t *testing.T) {
+	const trip = 64 * ms
 	d := newDesk(t)
-	report := Report{Terms: []Terms{{Policy: Policy{Name: "quota", Quota: 10}}}, Figures: figure("quota", None, sec)}
 	claim := Claim{Policy: "quota", Units: 1}
-	d.settle(ms, d.send(0, "", claim), report)
-	n := d.more(2*ms, "", claim)
-	assert.GreaterOrEqual(t, n, 9)
-	assert.LessOrEqual(t, n, 10)
-	assert.Equal(t, 10, d.more(sec+20*ms, "", claim), "renewed, to ten and no more")
+	report := func(left time.Duration) Report {
+		return Report{Terms: []Terms{{Policy: Policy{Name: "quota", Quota: 10}}}, Figures: figure("quota", None, left)}
+	}
+	d.done(trip, d.send(0, ""), report(sec))
+	for range 9 {
+		l := d.send(trip, "", claim)
+		d.done(trip, l, Report{})
+	}
+	end := sec + 2*ms // the guard is a 32nd of the trip
+	assert.Equal(t, end-trip, d.wait(trip, "", claim), "ten in the first second, the one that told included")
+	d.refused(end-1, "", claim)
+	assert.Equal(t, 10, d.more(end, "", claim), "renewed, to ten")
 }
 
 // Settling is done once, and by the origin of the lease.
 func TestSettleOnce(t *testing.T) {
 	d, e := newDesk(t), newDesk(t)
 	one, two := d.send(0, "", api(1)), d.send(0, "", api(1))
-	a := d.o.find(accountID{policy: "api"})
+	a := d.o.find(accountID{policyID: policyID{name: "api"}})
 	e.settle(0, one, Report{})
-	assert.Equal(t, int64(2), a.inflight, "another origin's")
+	assert.Equal(t, int64(2), a.InFlight, "another origin's")
 	d.settle(0, one, Report{})
 	d.settle(0, one, Report{})
 	one.Release()
 	one.Cancel()
-	assert.Equal(t, int64(1), a.inflight)
+	assert.Equal(t, int64(1), a.InFlight)
 	assert.Equal(t, int64(1), d.o.scopes[""].out)
 	two.Release() // as lost
 	two.Release()
-	assert.Zero(t, a.inflight)
+	assert.Zero(t, a.InFlight)
 	assert.Zero(t, d.o.scopes[""].out)
 	new(Lease).Release()
 	new(Lease).Cancel()
@@ -504,11 +511,11 @@ func TestSettleOnce(t *testing.T) {
 func TestReleaseAndCancelOfUnsettled(t *testing.T) {
 	d := newDesk(t)
 	d.settle(0, d.send(0, "", api(1)), Report{Figures: figure("api", 3, mins)})
-	a := d.o.find(accountID{policy: "api"})
+	a := d.o.find(accountID{policyID: policyID{name: "api"}})
 	d.send(0, "", api(1)).Cancel()
-	assert.Equal(t, int64(3), a.spare())
+	assert.Equal(t, int64(3), spare(a))
 	d.send(0, "", api(1)).Release()
-	assert.Equal(t, int64(2), a.spare())
+	assert.Equal(t, int64(2), spare(a))
 }
 
 // concurrent-requests are held until Release, and come back on Cancel.
@@ -536,8 +543,8 @@ func TestHeldUntilReleased(t *testing.T) {
 	assert.False(t, l.Held())
 	l = d.send(0, "", claim)
 	l.Release()
-	assert.Zero(t, d.o.find(accountID{policy: "c"}).held)
-	assert.False(t, d.o.find(accountID{policy: "c"}).busy())
+	assert.Zero(t, d.o.find(accountID{policyID: policyID{name: "c"}}).Retained)
+	assert.False(t, d.o.find(accountID{policyID: policyID{name: "c"}}).busy())
 }
 
 // A lease that is cancelled after it was settled holds nothing either.
@@ -547,7 +554,7 @@ func TestCancelAfterSettling(t *testing.T) {
 	l := d.send(0, "", Claim{Policy: "c", Units: 1})
 	d.settle(0, l, Report{})
 	l.Cancel()
-	assert.Zero(t, d.o.find(accountID{policy: "c"}).held)
+	assert.Zero(t, d.o.find(accountID{policyID: policyID{name: "c"}}).Retained)
 }
 
 // A server may call a policy by another unit from one answer to the next.
@@ -561,8 +568,8 @@ func TestUnitChangesWhileHeld(t *testing.T) {
 		l := d.send(0, "", claim)
 		d.settle(0, l, Report{Terms: unit(UnitRequests)})
 		l.Release()
-		a := d.o.find(accountID{policy: "c"})
-		assert.Zero(t, a.held)
+		a := d.o.find(accountID{policyID: policyID{name: "c"}})
+		assert.Zero(t, a.Retained)
 		assert.False(t, a.busy(), "nobody holds anything: it may be dropped")
 	})
 	t.Run("to concurrent requests", func(t *testing.T) {
@@ -618,15 +625,15 @@ func TestCostIsCorrected(t *testing.T) {
 			d := newDesk(t)
 			d.done(0, d.send(0, ""), Report{Terms: terms}) // which costs 1
 			d.settle(2*mins, d.send(2*mins, "", Claim{Policy: "api", Units: tt.charged}), Report{Figures: cost(tt.cost)})
-			a := d.o.find(accountID{policy: "api"})
-			assert.Equal(t, tt.left, a.spare())
-			assert.Zero(t, a.inflight)
+			a := d.o.find(accountID{policyID: policyID{name: "api"}})
+			assert.Equal(t, tt.left, spare(a))
+			assert.Zero(t, a.InFlight)
 		})
 	}
 	t.Run("of the request that tells of the policy", func(t *testing.T) {
 		d := newDesk(t)
 		d.settle(0, d.send(0, ""), Report{Terms: terms, Figures: cost(25)})
-		assert.Equal(t, int64(75), d.o.find(accountID{policy: "api"}).spare())
+		assert.Equal(t, int64(75), spare(d.o.find(accountID{policyID: policyID{name: "api"}})))
 	})
 	t.Run("of a window that is over", func(t *testing.T) {
 		d := newDesk(t)
@@ -634,7 +641,7 @@ func TestCostIsCorrected(t *testing.T) {
 		l := d.send(0, "", api(2))
 		d.more(sec, "", api(1))
 		d.settle(sec, l, Report{Figures: cost(5)})
-		assert.Zero(t, d.o.find(accountID{policy: "api"}).straggle)
+		assert.Equal(t, d.o.find(accountID{policyID: policyID{name: "api"}}).InFlight, d.o.find(accountID{policyID: policyID{name: "api"}}).Unanswered(), "none of the last window")
 	})
 }
 
@@ -646,23 +653,23 @@ func TestWhoTellsOfConcurrencyIsHeld(t *testing.T) {
 	d := newDesk(t)
 	one, two, lost := d.send(0, ""), d.send(0, ""), d.send(0, "")
 	d.settle(0, one, conc)
-	a := d.o.find(accountID{policy: "c"})
+	a := d.o.find(accountID{policyID: policyID{name: "c"}})
 	assert.True(t, one.Held())
-	assert.Equal(t, int64(3), a.held)
+	assert.Equal(t, int64(3), a.Retained)
 	d.refused(0, "", claim)
 	d.settle(0, two, Report{})
 	assert.True(t, two.Held())
-	assert.Equal(t, int64(3), a.held)
+	assert.Equal(t, int64(3), a.Retained)
 	d.settle(0, lost, Report{Outcome: Lost})
 	assert.False(t, lost.Held())
-	assert.Equal(t, int64(2), a.held)
+	assert.Equal(t, int64(2), a.Retained)
 
 	d.done(0, d.send(0, "", claim), conc)
-	assert.Equal(t, int64(2), a.held, "held twice")
+	assert.Equal(t, int64(2), a.Retained, "held twice")
 	one.Release()
 	one.Release()
 	two.Release()
-	assert.Zero(t, a.held)
+	assert.Zero(t, a.Retained)
 	assert.False(t, a.busy())
 }
 
@@ -678,7 +685,7 @@ func TestHeldInOnePartition(t *testing.T) {
 	one, two := d.send(0, ""), d.send(0, "")
 	d.settle(0, one, conc("alice"))
 	d.settle(0, two, conc("bob"))
-	held := func(key string) int64 { return d.o.find(accountID{policy: "c", owner: key, keyed: true}).held }
+	held := func(key string) int64 { return d.o.find(accountID{policyID{"c", true}, key}).Retained }
 	assert.Equal(t, int64(1), held("alice"))
 	assert.Equal(t, int64(1), held("bob"))
 	one.Release()
@@ -695,13 +702,13 @@ func TestEarlyOnesAreForgotten(t *testing.T) {
 		d.done(0, d.send(0, ""), Report{Figures: keyedFigure("api", fmt.Sprint(i), 9, mins)})
 	}
 	held := int64(0)
-	for _, a := range d.o.roster {
-		held += a.held
+	for _, a := range d.o.all {
+		held += a.Retained
 	}
 	assert.Equal(t, int64(2*maxPolicies), held)
 	d.settle(time.Hour, slow, Report{})
-	for _, a := range d.o.roster {
-		assert.Zero(t, a.held)
+	for _, a := range d.o.all {
+		assert.Zero(t, a.Retained)
 	}
 }
 
@@ -772,7 +779,7 @@ func TestLeftOutIsNotCharged(t *testing.T) {
 	l := d.send(0, "")
 	d.settle(0, l, Report{Terms: []Terms{conc}, LeftOut: []string{"c"}})
 	assert.False(t, l.Held(), "a report that contradicts itself")
-	assert.Zero(t, d.o.find(accountID{policy: "c"}).held)
+	assert.Zero(t, d.o.find(accountID{policyID: policyID{name: "c"}}).Retained)
 
 	d = newDesk(t)
 	d.done(0, d.send(0, ""), Report{Pause: sec})
@@ -792,8 +799,8 @@ func TestLeftOutIsNotHeld(t *testing.T) {
 			l := d.send(0, "")
 			d.done(0, d.send(0, ""), Report{Terms: terms})
 			d.done(0, l, r)
-			assert.Zero(t, d.o.find(accountID{policy: "c"}).held)
-			assert.Zero(t, d.o.held)
+			assert.Zero(t, d.o.find(accountID{policyID: policyID{name: "c"}}).Retained)
+			assert.Zero(t, d.o.retained)
 		})
 	}
 }

@@ -5,33 +5,38 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headway-go/headway/quota/internal/window"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 // A lease that was settled with silence is over.
-func TestSettleSilent(t *testing.T) {
+func TestSettleNothing(t *testing.T) {
 	d := newDesk(t)
 	l := d.send(0, "alice")
 	other := newDesk(t)
-	require.False(t, other.o.SettleSilent(l), "it is not of that origin")
-	require.True(t, d.o.SettleSilent(l))
-	assert.False(t, d.o.SettleSilent(l), "it was settled")
+	other.o.Settle(time.Time{}, l, &Report{})
+	require.EqualValues(t, 1, d.o.out, "it is not of that origin")
+	require.True(t, d.teachesNothing(l))
+	d.o.Settle(time.Time{}, l, &Report{})
+	assert.Zero(t, d.o.out)
+	d.o.Settle(time.Time{}, l, &Report{})
+	assert.Zero(t, d.o.out, "it was settled")
 	assert.False(t, l.Held())
 	assert.Equal(t, d.at(0), l.Sent())
 	s := d.o.scopes["alice"]
-	assert.Zero(t, d.o.out+s.out+s.base.inflight)
+	assert.Zero(t, d.o.out+s.out+s.base.InFlight)
 	l.Release()
 	l.Cancel()
 	d.done(0, l, Report{Refused: true})
-	assert.Zero(t, d.o.out+s.out+s.base.inflight)
+	assert.Zero(t, d.o.out+s.out+s.base.InFlight)
 	assert.Zero(t, d.o.refusals)
-	assert.False(t, new(Origin).SettleSilent(new(Lease)))
+	assert.Nil(t, new(Origin).Settle(time.Time{}, new(Lease), &Report{}))
 }
 
 // Where there may be something to learn from silence, or somebody to wake, it is
 // left to Settle.
-func TestSettleSilentIsForThoseWithoutQuotas(t *testing.T) {
+func TestSettleNothingIsForThoseWithoutQuotas(t *testing.T) {
 	const sec = time.Second
 	refuse := func(d *desk, pause time.Duration) {
 		d.done(0, d.send(0, ""), Report{Refused: true, Pause: pause})
@@ -71,7 +76,7 @@ func TestSettleSilentIsForThoseWithoutQuotas(t *testing.T) {
 		"a slow start": func(d *desk) *Lease {
 			refuse(d, 0)
 			d.done(sec, d.send(sec, ""), Report{})
-			require.NotZero(d.t, d.o.scopes[""].base.ramp)
+			require.False(d.t, d.o.scopes[""].base.Blank())
 			return d.send(sec, "")
 		},
 		"a policy without a name, of which there are no figures": func(d *desk) *Lease {
@@ -85,21 +90,21 @@ func TestSettleSilentIsForThoseWithoutQuotas(t *testing.T) {
 			return d.send(0, "")
 		},
 		"what is held": func(d *desk) *Lease {
-			d.o.scope(0, "").base.unit = countsConcurrent
+			d.o.scope(0, "").base.SetPolicy(window.Concurrent, None, 0)
 			return d.send(0, "")
 		},
 		"refusals that a pause has lasted longer than": func(d *desk) *Lease {
 			d.done(0, d.send(0, "bob", api(1)), Report{Figures: figure("api", 50, mins)})
 			d.o.policies.Store(new([]Policy))
 			a, b := d.send(0, ""), d.send(0, "")
-			d.o.account(0, accountID{policy: "api", owner: ""})
-			p := d.o.Settle(d.at(0), a, &Report{Refused: true, Pause: sec})
+			d.o.create(0, accountID{policyID: policyID{name: "api"}})
+			restrict := d.o.Settle(d.at(0), a, &Report{Refused: true, Pause: sec})
 			d.settle(0, b, Report{Refused: true})
-			d.o.Narrow(d.at(0), p, []string{"api"})
+			restrict(d.at(0), []string{"api"})
 			s := d.o.scopes[""]
-			s.guess = nil
-			require.Equal(d.t, open, s.base.basis)
-			require.NotZero(d.t, s.base.refusals)
+			s.inferred = nil
+			require.Equal(d.t, window.Unknown, s.base.State)
+			require.NotZero(d.t, s.base.Refusals)
 			return d.send(2*sec, "")
 		},
 		"a guess": func(d *desk) *Lease {
@@ -108,8 +113,8 @@ func TestSettleSilentIsForThoseWithoutQuotas(t *testing.T) {
 				d.done(sec, d.send(sec, ""), Report{})
 			}
 			s := d.o.scopes[""]
-			require.NotNil(d.t, s.guess)
-			require.Zero(d.t, s.base.ramp)
+			require.NotNil(d.t, s.inferred)
+			require.True(d.t, s.base.Blank())
 			return d.send(sec, "")
 		},
 		"somebody in line": func(d *desk) *Lease {
@@ -132,13 +137,18 @@ func TestSettleSilentIsForThoseWithoutQuotas(t *testing.T) {
 			d := newDesk(t)
 			l := before(d)
 			out := d.o.out
-			assert.False(t, d.o.SettleSilent(l))
-			assert.Equal(t, out, d.o.out)
+			assert.False(t, d.teachesNothing(l))
 			d.settle(2*sec, l, Report{})
 			assert.Equal(t, out-1, d.o.out)
 			l.Release()
 		})
 	}
+}
+
+// teachesNothing reports whether the lease would be settled without the clock by an
+// answer that says nothing.
+func (d *desk) teachesNothing(l *Lease) bool {
+	return (&settlement{o: d.o, l: l}).teachesNothing()
 }
 
 // inLine has somebody wait for an account.
@@ -157,7 +167,7 @@ func inLine(d *desk, a *account) {
 
 // Books that are settled with silence where they can be let the same go as those
 // that never are.
-func TestSettleSilentIsSettle(t *testing.T) {
+func TestSettleNothingIsSettle(t *testing.T) {
 	seed, silent := rand.Uint64(), 0
 	for run := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, run))
@@ -197,11 +207,13 @@ func TestSettleSilentIsSettle(t *testing.T) {
 					r.Figures = []Figure{{Available: random.Int64N(9), Window: 2 * time.Second}}
 				}
 			}
-			if r.Outcome == Answered && !r.Refused && r.Pause == 0 && r.Figures == nil && a.o.SettleSilent(p.a) {
+			if r.Outcome == Answered && !r.Refused && r.Pause == 0 && r.Figures == nil && a.teachesNothing(p.a) {
 				silent++
+				sent := p.a.sent
+				a.o.Settle(time.Time{}, p.a, &r)
 				b.settle(now, p.b, r)
-				x, y := &a.o.scopes[p.scope].base, &b.o.scopes[p.scope].base
-				x.rtt, x.least, x.jitter = y.rtt, y.least, y.jitter // nobody has looked at the clock
+				// The clock was not read, so the round trip is not known.
+				a.o.scopes[p.scope].base.Timed(a.o.at(a.at(now)), sent)
 			} else {
 				a.settle(now, p.a, r)
 				b.settle(now, p.b, r)
@@ -212,7 +224,7 @@ func TestSettleSilentIsSettle(t *testing.T) {
 			require.Equal(t, b.o.out, a.o.out)
 		}
 		for _, s := range a.o.scopes {
-			assert.Equal(t, b.o.scopes[s.base.owner.long].base.inflight, s.base.inflight)
+			assert.Equal(t, b.o.scopes[s.base.owner.long].base.InFlight, s.base.InFlight)
 		}
 	}
 	assert.Greater(t, silent, 3000, "seed %d", seed)

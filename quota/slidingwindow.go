@@ -92,7 +92,7 @@ func (m *slidingMeter) begin(i int64) instant {
 	if rest > 0 {
 		part++
 	}
-	return instant(times(m.window, uint64(i)/s)).add(time.Duration(part))
+	return instant(times(m.window, uint64(i)/s)).Add(time.Duration(part))
 }
 
 // advance moves the window on to the segment of t.

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headway-go/headway/quota/internal/window"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -80,7 +81,7 @@ func TestSlidingWindowDoesNotDriftWithUnevenSegments(t *testing.T) {
 	big := sliding(1, math.MaxInt64, maxSegments)
 	assert.EqualValues(t, maxSegments-1, big.segment(math.MaxInt64-1))
 	assert.EqualValues(t, maxSegments, big.segment(math.MaxInt64))
-	assert.EqualValues(t, never, big.begin(maxSegments+1))
+	assert.EqualValues(t, window.Never, big.begin(maxSegments+1))
 }
 
 func TestSlidingWindowCancelsIntoItsOwnSegment(t *testing.T) {

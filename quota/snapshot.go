@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/headway-go/headway/quota/internal/window"
 )
 
 // DefaultSnapshotAccounts is how many accounts of an origin a Snapshot has,
@@ -58,18 +60,18 @@ type AccountSnapshot struct {
 	Keyed  bool   `json:"keyed,omitempty"` // Key is a partition key, else the name of a scope
 	Key    string `json:"key"`             // redacted; or as it is, in hexadecimal after 0x if it is not printable
 
-	Basis     string        `json:"basis"`              // what Available rests on: unknown, figure, presumed, counted
-	Available int64         `json:"available"`          // units that may be used now; None: not known
-	Quota     int64         `json:"quota"`              // q of the policy; None: not known
-	Window    time.Duration `json:"window,omitempty"`   // w of the policy; 0: not known
-	Left      time.Duration `json:"left,omitempty"`     // of the effective window; 0: none, or not known
-	InFlight  int64         `json:"inFlight,omitempty"` // units of requests that are not answered
-	Held      int64         `json:"held,omitempty"`     // concurrent requests that are not over
-	InLine    int           `json:"inLine,omitempty"`   // requests that wait for this account
-	Hold      time.Duration `json:"hold,omitempty"`     // held so long by a word of the server
-	BackOff   time.Duration `json:"backOff,omitempty"`  // and so long after refusals that set no time
-	Refusals  int           `json:"refusals,omitempty"` // of those, in a row
-	Used      time.Time     `json:"used"`               // when somebody came last
+	State      string        `json:"state"`                // what Available rests on: unknown, reported, expired, counting
+	Available  int64         `json:"available"`            // units that may be used now; None: not known
+	Quota      int64         `json:"quota"`                // q of the policy; None: not known
+	Window     time.Duration `json:"window,omitempty"`     // w of the policy; 0: not known
+	Left       time.Duration `json:"left,omitempty"`       // of the effective window; 0: none, or not known
+	InFlight   int64         `json:"inFlight,omitempty"`   // units of requests that are not answered
+	Concurrent int64         `json:"concurrent,omitempty"` // concurrent requests that are not over
+	InLine     int           `json:"inLine,omitempty"`     // requests that wait for this account
+	Hold       time.Duration `json:"hold,omitempty"`       // held so long by a word of the server
+	BackOff    time.Duration `json:"backOff,omitempty"`    // and so long after refusals that set no time
+	Refusals   int           `json:"refusals,omitempty"`   // of those, in a row
+	Used       time.Time     `json:"used"`                 // when somebody came last
 }
 
 // chunk is how many accounts are read at a time with the lock held.
@@ -111,9 +113,9 @@ func (o namedOrigin) snapshot(now time.Time, opts SnapshotOptions) OriginSnapsho
 		o.guard.Unlock()
 		return s
 	}
-	t, opened := o.at(now), len(o.roster)
-	s.Used, s.Out = o.when(o.root.used).Round(0), o.out
-	s.Hold, s.InLine = o.root.hold.after(t), o.root.line.len()
+	t, opened := o.at(now), len(o.all)
+	s.Used, s.Out = o.when(o.root.Used).Round(0), o.out
+	s.Hold, s.InLine = o.root.Hold.Since(t), o.root.line.len()
 	if s.Refusals = o.refusals; s.Refusals > 0 {
 		s.Refused = o.when(o.refused).Round(0)
 	}
@@ -154,8 +156,8 @@ func (o *Origin) chunks(yield func([]copied) bool) {
 		some = some[:0]
 		o.guard.Lock()
 		// What is dropped has the last one take its place: going down misses none.
-		for left = min(left, len(o.roster)); left > 0 && len(some) < chunk; left-- {
-			a := copied{account: *o.roster[left-1]}
+		for left = min(left, len(o.all)); left > 0 && len(some) < chunk; left-- {
+			a := copied{account: *o.all[left-1]}
 			a.waiting, a.line = a.line.len(), nil
 			some = append(some, a)
 		}
@@ -178,16 +180,16 @@ func distinct(as []copied) []copied {
 // latest are the n accounts that were used last.
 func latest(as []copied, n int) []copied {
 	slices.SortFunc(as, func(x, y copied) int {
-		return cmp.Or(cmp.Compare(y.used, x.used), compareCopied(x, y))
+		return cmp.Or(cmp.Compare(y.Used, x.Used), compareCopied(x, y))
 	})
 	return as[:min(n, len(as))]
 }
 
 func compareCopied(x, y copied) int {
 	switch {
-	case x.book.keyed == y.book.keyed || x.book.policy != y.book.policy:
-		return cmp.Or(cmp.Compare(x.book.policy, y.book.policy), cmp.Compare(x.owner, y.owner))
-	case y.book.keyed:
+	case x.policy.keyed == y.policy.keyed || x.policy.name != y.policy.name:
+		return cmp.Or(cmp.Compare(x.policy.name, y.policy.name), cmp.Compare(x.owner, y.owner))
+	case y.policy.keyed:
 		return -1
 	}
 	return 1
@@ -195,19 +197,19 @@ func compareCopied(x, y copied) int {
 
 // show is an account at t as people see it.
 func (o *Origin) show(a *copied, t instant, keys bool) AccountSnapshot {
-	a.roll(t)
+	a.Roll(t)
 	s := AccountSnapshot{
-		Policy: a.book.policy, Keyed: a.book.keyed, Key: o.accounts.shown(a.owner, keys),
-		Basis: a.basis.String(), Available: None, Quota: a.quota, Window: a.window,
-		InFlight: a.inflight + a.straggle, Held: a.held, InLine: a.waiting,
-		Hold: a.hold.after(t), BackOff: a.backoff.after(t), Refusals: int(a.refusals),
-		Used: o.when(a.used).Round(0),
+		Policy: a.policy.name, Keyed: a.policy.keyed, Key: o.accounts.shown(a.owner, keys),
+		State: a.State.String(), Available: None, Quota: a.Quota, Window: a.Length,
+		InFlight: a.Unanswered(), Concurrent: a.Retained, InLine: a.waiting,
+		Hold: a.Hold.Since(t), BackOff: a.BackOff.Since(t), Refusals: int(a.Refusals),
+		Used: o.when(a.Used).Round(0),
 	}
-	if left, ok := a.left(t); ok {
+	if left, ok := a.Left(t); ok {
 		s.Available = left
 	}
-	if a.end != never {
-		s.Left = a.end.after(t)
+	if end := a.End(); end != window.Never {
+		s.Left = end.Since(t)
 	}
 	return s
 }
@@ -219,27 +221,11 @@ func (a *Accounts) shown(owner string, keys bool) string {
 		return ""
 	case !keys || sealed:
 		if !sealed {
-			d = a.pseudonyms.digest("owner", owner)
+			d = a.credentialHashes.digest("owner", owner)
 		}
 		return hex.EncodeToString(d[:4])
 	case !utf8.ValidString(owner) || strings.ContainsFunc(owner, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return "0x" + hex.EncodeToString([]byte(owner))
 	}
 	return owner
-}
-
-// after is how long it is from u until t; 0, if that has passed.
-func (t instant) after(u instant) time.Duration { return time.Duration(max(t-u, 0)) }
-
-// String returns what an account rests on in a word.
-func (b basis) String() string {
-	switch b {
-	case figured:
-		return "figure"
-	case presumed:
-		return "presumed"
-	case counted:
-		return "counted"
-	}
-	return "unknown"
 }

@@ -41,12 +41,12 @@ func TestSnapshot(t *testing.T) {
 			{Name: "api", Quota: 20, Window: mins}, {Name: "user", Quota: None, Keyed: true}, {Name: "own", Quota: 5, Window: mins},
 		},
 		Accounts: []AccountSnapshot{
-			{Key: "alice", Basis: "unknown", Available: None, Quota: None, InFlight: 1, Used: at.Add(sec)},
-			{Key: "bob", Basis: "presumed", Available: 0, Quota: None, BackOff: sec, Refusals: 1, Used: at.Add(sec)},
-			{Key: "carol", Basis: "unknown", Available: None, Quota: None, Used: at.Add(sec)},
-			{Policy: "api", Key: "alice", Basis: "figure", Available: 7, Quota: 20, Window: mins, Left: 8*sec + ms, InFlight: 2, Used: at.Add(sec)},
-			{Policy: "own", Key: "alice", Basis: "counted", Available: 3, Quota: 5, Window: mins, Left: 58*sec + ms, InFlight: 1, Used: at.Add(sec)},
-			{Policy: "user", Keyed: true, Key: "0x611f62", Basis: "figure", Available: 0, Quota: None, Left: 28*sec + ms, Used: at},
+			{Key: "alice", State: "unknown", Available: None, Quota: None, InFlight: 1, Used: at.Add(sec)},
+			{Key: "bob", State: "expired", Available: 0, Quota: None, BackOff: sec, Refusals: 1, Used: at.Add(sec)},
+			{Key: "carol", State: "unknown", Available: None, Quota: None, Used: at.Add(sec)},
+			{Policy: "api", Key: "alice", State: "reported", Available: 7, Quota: 20, Window: mins, Left: 8*sec + ms, InFlight: 2, Used: at.Add(sec)},
+			{Policy: "own", Key: "alice", State: "counting", Available: 3, Quota: 5, Window: mins, Left: 58*sec + ms, InFlight: 1, Used: at.Add(sec)},
+			{Policy: "user", Keyed: true, Key: "0x611f62", State: "reported", Available: 0, Quota: None, Left: 28*sec + ms, Used: at},
 		},
 	}
 	before := d.copies()
@@ -56,7 +56,7 @@ func TestSnapshot(t *testing.T) {
 
 	// What is over is shown so, and still nothing changes.
 	later := d.snapshot(time.Hour, SnapshotOptions{Keys: true})
-	assert.Equal(t, "presumed", later.Accounts[3].Basis)
+	assert.Equal(t, "expired", later.Accounts[3].State)
 	assert.Zero(t, later.Accounts[3].Left)
 	assert.Zero(t, later.Hold)
 	assert.Equal(t, before, d.copies())
@@ -65,7 +65,7 @@ func TestSnapshot(t *testing.T) {
 
 // copies are the accounts as they are.
 func (d *desk) copies() (as []account) {
-	for _, a := range d.o.roster {
+	for _, a := range d.o.all {
 		as = append(as, *a)
 	}
 	return as
@@ -117,8 +117,8 @@ func TestSnapshotIsBounded(t *testing.T) {
 		now := time.Duration(i) * sec
 		d.exchange(now, "", Report{Figures: keyedFigure("api", fmt.Sprintf("%04d", i), 5, 100*time.Hour)})
 		few := d.snapshot(now, SnapshotOptions{MaxAccounts: 10})
-		require.Len(t, few.Accounts, min(len(d.o.roster), 10))
-		require.Equal(t, len(d.o.roster), len(few.Accounts)+few.Omitted)
+		require.Len(t, few.Accounts, min(len(d.o.all), 10))
+		require.Equal(t, len(d.o.all), len(few.Accounts)+few.Omitted)
 	}
 	at := n * sec
 	d.exchange(at, "", Report{})
@@ -133,9 +133,9 @@ func TestSnapshotIsBounded(t *testing.T) {
 	all := d.snapshot(at, SnapshotOptions{MaxAccounts: -1})
 	assert.Len(t, all.Accounts, n+1)
 	assert.Zero(t, all.Omitted)
-	d.o.roster = append(d.o.roster, d.o.roster[0]) // it has moved, and is seen twice
+	d.o.all = append(d.o.all, d.o.all[0]) // it has moved, and is seen twice
 	assert.Len(t, d.snapshot(at, SnapshotOptions{MaxAccounts: -1}).Accounts, n+1)
-	d.o.roster = d.o.roster[:n+1]
+	d.o.all = d.o.all[:n+1]
 
 	for i := range DefaultSnapshotAccounts {
 		d.exchange(at, "", Report{Figures: keyedFigure("api", fmt.Sprint("x", i), 5, mins)})

@@ -77,17 +77,17 @@ func (m *bucketMeter) full() bool { return m.level >= m.permits }
 
 // advance refills the bucket as of t.
 func (m *bucketMeter) advance(t instant) {
-	if m.full() || t < m.mark.add(m.period) {
+	if m.full() || t < m.mark.Add(m.period) {
 		return
 	}
 	short := uint64(m.permits) - uint64(m.level)
 	periods := uint64(t-m.mark) / uint64(m.period)
 	filling := (short-1)/uint64(m.perPeriod) + 1 // periods until the bucket is full
 	if periods >= filling {
-		m.level, m.mark = m.permits, m.mark.add(times(m.period, filling))
+		m.level, m.mark = m.permits, m.mark.Add(times(m.period, filling))
 	} else {
 		m.level += int64(periods * uint64(m.perPeriod)) // less than short
-		m.mark = m.mark.add(times(m.period, periods))
+		m.mark = m.mark.Add(times(m.period, periods))
 	}
 	m.fills++
 	m.remember()
@@ -125,7 +125,7 @@ func (m *bucketMeter) wait(t instant, ahead, n int64) time.Duration {
 		begun = t
 	}
 	periods := (uint64(need)-uint64(m.level)-1)/uint64(m.perPeriod) + 1
-	return time.Duration(begun.add(times(m.period, periods)) - t)
+	return time.Duration(begun.Add(times(m.period, periods)) - t)
 }
 
 func (m *bucketMeter) take(t instant, n int64) uint32 {

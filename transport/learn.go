@@ -16,26 +16,23 @@ import (
 // response is over stays with its body.
 func (x *exchange) learn(resp *http.Response) {
 	fields := x.s.fields().Scan(resp.Header)
-	if fields == 0 && x.silent(resp.StatusCode) && x.origin.SettleSilent(&x.lease) {
+	x.resp = resp
+	if fields == 0 && x.silent(resp.StatusCode) {
+		x.origin.Settle(time.Time{}, &x.lease, &saysNothing)
+		x.watch(false)
+		x.resp = nil // it is the caller's
 		return
 	}
 	if x.lesson == nil {
 		x.lesson = new(lesson)
 	}
-	x.resp = resp
 	now := time.Now()
 	got := x.read(fields, now)
 	x.take(&got)
-	pause := x.origin.Settle(now, &x.lease, &x.report)
-	if pause != nil {
-		attend(resp, x.origin, pause, x.s.Caps)
+	if restrict := x.origin.Settle(now, &x.lease, &x.report); restrict != nil {
+		attend(resp, restrict, x.s.Caps)
 	}
-	if !got.Cached {
-		x.weigh()
-	}
-	if x.lease.Held() {
-		hold(resp, &x.lease)
-	}
+	x.watch(got.Cached)
 	ts := x.traces()
 	if len(got.Ignored) > 0 && ts.any((*Trace).wantsIgnored) {
 		x.traceIgnored(ts, &got)
@@ -44,6 +41,19 @@ func (x *exchange) learn(resp *http.Response) {
 		x.traceLearned(ts, &got)
 	}
 	x.resp = nil // it is the caller's
+}
+
+// saysNothing is the report of a response without fields. Read-only.
+var saysNothing quota.Report
+
+// watch follows the body of the response, where something has to be known of it.
+func (x *exchange) watch(cached bool) {
+	if !cached {
+		x.weigh()
+	}
+	if x.lease.Held() {
+		hold(x.resp, &x.lease)
+	}
 }
 
 // silent reports whether there is nothing to learn from a response of that status

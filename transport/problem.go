@@ -8,13 +8,12 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/parse"
-	"github.com/headway-go/headway/quota"
 )
 
 // attend listens to the body of a refusal, as the caller reads it, for the
 // policies that a pause concerns (the draft, Section 8). It is never read ahead
 // of the caller, and what is not read teaches nothing.
-func attend(resp *http.Response, origin *quota.Origin, pause *quota.Pause, caps parse.Caps) {
+func attend(resp *http.Response, restrict func(time.Time, []string), caps parse.Caps) {
 	status, kind := resp.StatusCode, resp.Header.Get("Content-Type")
 	if status < 400 || resp.Body == nil || resp.Body == http.NoBody || !isProblem(kind) {
 		return
@@ -28,7 +27,7 @@ func attend(resp *http.Response, origin *quota.Origin, pause *quota.Pause, caps 
 		most:       most,
 		tell: func(body []byte) {
 			if p, ok := parse.ReadProblem(status, kind, body, caps); ok {
-				origin.Narrow(time.Now(), pause, p.Violated)
+				restrict(time.Now(), p.Violated)
 			}
 		},
 	}

@@ -20,7 +20,7 @@ func (s *Shaper) scopeOf(req *http.Request) string {
 	if user == "" && client == "" && credential == "" {
 		return ""
 	}
-	return s.accounts().Pseudonym(credential, user, client)
+	return s.accounts().CredentialHash(credential, user, client)
 }
 
 // apiKeyFields carry a key that stands for an identity.

@@ -143,7 +143,7 @@ func TestKeyOverScopes(t *testing.T) {
 // for each Accounts.
 func TestScopeIsAPseudonym(t *testing.T) {
 	a, b := new(quota.Accounts), new(quota.Accounts)
-	assert.Equal(t, a.Pseudonym("Bearer a", "", ""), a.Pseudonym("Bearer a", "", ""))
-	assert.NotEqual(t, a.Pseudonym("Bearer a", "", ""), b.Pseudonym("Bearer a", "", ""))
-	assert.NotEqual(t, a.Pseudonym("Bearer a", "", ""), a.Pseudonym("Bearer ", "a", ""))
+	assert.Equal(t, a.CredentialHash("Bearer a", "", ""), a.CredentialHash("Bearer a", "", ""))
+	assert.NotEqual(t, a.CredentialHash("Bearer a", "", ""), b.CredentialHash("Bearer a", "", ""))
+	assert.NotEqual(t, a.CredentialHash("Bearer a", "", ""), a.CredentialHash("Bearer ", "a", ""))
 }

@@ -157,7 +157,7 @@ func TestPanicsLeaveNothing(t *testing.T) {
 		for _, o := range accounts.Snapshot(time.Now(), quota.SnapshotOptions{}).Origins {
 			assert.Zero(t, o.Out+int64(o.InLine), "seed %d: %+v", seed, o)
 			for _, a := range o.Accounts {
-				assert.Zero(t, a.Held, "seed %d: %+v", seed, a)
+				assert.Zero(t, a.Concurrent, "seed %d: %+v", seed, a)
 			}
 		}
 	})

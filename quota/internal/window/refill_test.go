@@ -1,4 +1,4 @@
-package quota
+package window
 
 import (
 	"testing"
@@ -9,13 +9,13 @@ import (
 
 // 20 in 1 s are one in 50 ms. Round trips are of 32 ms, unless said otherwise,
 // so that the guard is 1 ms.
-func TestPulse(t *testing.T) {
+func TestRefill(t *testing.T) {
 	const (
 		trip = 32 * ms
 		us   = time.Microsecond
 	)
-	steady := func(l *ledger, _ instant) { l.pulse.beats = steadyBeats }
-	far := func(l *ledger, _ instant) { l.least = 60 * ms } // longer than a unit takes
+	steady := func(l *ledger, _ Instant) { l.refill.served = steadyTrials }
+	far := func(l *ledger, _ Instant) { l.least = 60 * ms } // longer than a unit takes
 	tests := []struct {
 		name string
 		rows []row
@@ -30,7 +30,7 @@ func TestPulse(t *testing.T) {
 		{
 			name: "bytes do not come one by one",
 			rows: []row{
-				{0, all(func(l *ledger, _ instant) { l.terms(Policy{Quota: 20, Window: sec, Unit: "content-bytes"}) }, send("a")), 100, 0},
+				{0, all(func(l *ledger, _ Instant) { l.SetPolicy(Bytes, 20, sec) }, send("a")), 100, 0},
 				{trip, says("a", 0, sec), 0, sec + ms - trip},
 			},
 		},
@@ -126,18 +126,18 @@ func TestPulse(t *testing.T) {
 }
 
 // After 32 that were not answered, the pace is that of probes.
-func TestPulseOfASilentServer(t *testing.T) {
+func TestRefillOfASilentServer(t *testing.T) {
 	l := newLedger(Adaptive)
 	all(advertises(20, sec), send("a"))(l, 0)
-	l.pulse.beats = steadyBeats
-	says("a", 0, sec)(l, instant(32*ms))
+	l.refill.served = steadyTrials
+	says("a", 0, sec)(l, Instant(32*ms))
 	l.least = 60 * ms
-	now := instant(51 * ms)
+	now := Instant(51 * ms)
 	var waits []time.Duration
 	for range 33 {
-		l.roll(now)
-		l.take(now, 1)
-		again, _ := l.ready(now, 1)
+		l.Roll(now)
+		l.Take(now, 1)
+		again, _ := l.Ready(now, 1)
 		waits = append(waits, time.Duration(again-now))
 		now = again
 	}
@@ -147,17 +147,20 @@ func TestPulseOfASilentServer(t *testing.T) {
 	assert.Equal(t, []time.Duration{patience(32), patience(33)}, waits[31:])
 }
 
-// A pulse beats as trials are served, and leaves out the more of them, the more
+// observe takes over a report that nothing is left for a second.
+func (l *ledger) observe(refused bool) { l.due = l.observeRefill(0, sec, refused) }
+
+// A quota is taken to be refilled as trials are served, and leaves out the more of them, the more
 // were refused in a row.
-func TestPulseTrials(t *testing.T) {
+func TestRefillTrials(t *testing.T) {
 	const served, refused = false, true
 	l := newLedger(Adaptive)
 	advertises(20, sec)(l, 0)
-	p := &l.pulse
+	p := &l.refill
 	play := func(name string, answer bool, times int, trying bool) {
 		t.Helper()
 		for i := range times {
-			p.see(&l.account, 0, sec, answer)
+			l.observe(answer)
 			assert.Equal(t, trying && i == times-1, p.trying, "%s, %d", name, i+1)
 		}
 	}
@@ -176,25 +179,25 @@ func TestPulseTrials(t *testing.T) {
 
 // The pace takes the jitter twice, half of it more after each refusal, and less
 // again when it has been kept for long. It is never slower than half.
-func TestPulsePace(t *testing.T) {
+func TestRefillPace(t *testing.T) {
 	l := newLedger(Adaptive)
 	advertises(20, sec)(l, 0)
 	l.jitter = 4 * ms
-	p := &l.pulse
-	every := func() time.Duration { return p.every(&l.account) }
+	p := &l.refill
+	every := func() time.Duration { return l.refillPace() }
 	assert.Equal(t, 58*ms, every())
 	for range 3 {
-		p.beats = steadyBeats
+		p.served = steadyTrials
 		p.fail()
 	}
-	assert.Equal(t, uint8(0), p.doubt)
+	assert.Equal(t, uint8(0), p.failed)
 	assert.Equal(t, 64*ms, every())
-	p.beats, p.trying = patientBeats-1, true
-	p.see(&l.account, 0, sec, false)
+	p.served, p.trying = quickerTrials-1, true
+	l.observe(false)
 	assert.Equal(t, 62*ms, every())
 	assert.True(t, p.steady())
 	for range 254 { // a byte is no bound
-		p.beats = steadyBeats
+		p.served = steadyTrials
 		p.fail()
 	}
 	assert.Equal(t, 100*ms, every())

@@ -1,4 +1,4 @@
-package quota
+package window
 
 import (
 	"math"
@@ -39,12 +39,12 @@ func TestBackOff(t *testing.T) {
 // However many refusals there are in a row, the wait is between 1 s and 1 min.
 func TestBackOffCountSaturates(t *testing.T) {
 	a := newLedger(Plain)
-	now := instant(0)
+	now := Instant(0)
 	for i := range 300 {
-		a.backOff(now, now, 0)
-		again, why := a.ready(now, 1)
+		a.StartBackOff(now, now, 0)
+		again, why := a.Ready(now, 1)
 		wait := time.Duration(again - now)
-		assert.Equal(t, ReasonBackOff, why)
+		assert.Equal(t, BackingOff, why)
 		assert.GreaterOrEqual(t, wait, sec, "refusal %d", i)
 		assert.LessOrEqual(t, wait, mins, "refusal %d", i)
 		if i > 6 {
@@ -62,26 +62,26 @@ func TestPatience(t *testing.T) {
 }
 
 func TestInstantSaturates(t *testing.T) {
-	assert.Equal(t, never, never.add(1))
-	assert.Equal(t, never, never.add(math.MaxInt64))
-	assert.Equal(t, never, instant(1).add(math.MaxInt64))
-	assert.Equal(t, never-1, never.add(-1))
-	assert.Equal(t, instant(-1), instant(0).add(-1))
+	assert.Equal(t, Never, Never.Add(1))
+	assert.Equal(t, Never, Never.Add(math.MaxInt64))
+	assert.Equal(t, Never, Instant(1).Add(math.MaxInt64))
+	assert.Equal(t, Never-1, Never.Add(-1))
+	assert.Equal(t, Instant(-1), Instant(0).Add(-1))
 }
 
 // Ends that whole seconds cannot tell apart are of one window.
 func TestSameWindow(t *testing.T) {
 	tests := []struct {
-		x, y instant
+		x, y Instant
 		want bool
 	}{
 		{0, 0, true},
-		{0, instant(sec), true},
-		{instant(sec), 0, true},
-		{0, instant(sec) + 1, false},
-		{never, never, true},
-		{never, 0, false},
-		{0, never, false},
+		{0, Instant(sec), true},
+		{Instant(sec), 0, true},
+		{0, Instant(sec) + 1, false},
+		{Never, Never, true},
+		{Never, 0, false},
+		{0, Never, false},
 	}
 	for _, tt := range tests {
 		assert.Equal(t, tt.want, sameWindow(tt.x, tt.y), "%d and %d", tt.x, tt.y)

@@ -9,16 +9,16 @@ import (
 	"sync"
 )
 
-// maxPseudonyms bounds the pseudonyms that are remembered. Beyond it they are
+// maxPseudonyms bounds the credentialHashes that are remembered. Beyond it they are
 // forgotten, and made again when they are needed.
 const maxPseudonyms = 10_000
 
-// A secret is the key of the pseudonyms of Accounts. It is saved with them, so
+// A secret is the key of the credentialHashes of Accounts. It is saved with them, so
 // that what was known of a pseudonym is found again.
 type secret [32]byte
 
-// pseudonyms are names for what must not be kept. The zero value is ready.
-type pseudonyms struct {
+// credentialHashes are names for what must not be kept. The zero value is ready.
+type credentialHashes struct {
 	once   sync.Once
 	secret secret
 	seed   maphash.Seed
@@ -28,7 +28,7 @@ type pseudonyms struct {
 }
 
 // use sets the secret, unless there is one already.
-func (p *pseudonyms) use(s secret) bool {
+func (p *credentialHashes) use(s secret) bool {
 	first := false
 	p.once.Do(func() {
 		first, p.secret, p.seed = true, s, maphash.MakeSeed()
@@ -37,7 +37,7 @@ func (p *pseudonyms) use(s secret) bool {
 }
 
 // key is the secret: a random one, if none was set.
-func (p *pseudonyms) key() secret {
+func (p *credentialHashes) key() secret {
 	p.once.Do(func() {
 		rand.Read(p.secret[:])
 		p.seed = maphash.MakeSeed()
@@ -50,7 +50,7 @@ type digest [16]byte
 
 // digest is a keyed hash of the parts and of their borders (HMAC-SHA-256, its
 // first half), as it is needed for that purpose.
-func (p *pseudonyms) digest(purpose string, parts ...string) digest {
+func (p *credentialHashes) digest(purpose string, parts ...string) digest {
 	key := p.key()
 	h := hmac.New(sha256.New, key[:])
 	h.Write([]byte(purpose))
@@ -62,7 +62,7 @@ func (p *pseudonyms) digest(purpose string, parts ...string) digest {
 }
 
 // of is the digest of the parts, which is remembered.
-func (p *pseudonyms) of(parts ...string) string {
+func (p *credentialHashes) of(parts ...string) string {
 	p.key()
 	var h maphash.Hash
 	h.SetSeed(p.seed)
@@ -88,9 +88,9 @@ func (p *pseudonyms) of(parts ...string) string {
 	return name
 }
 
-// Pseudonym returns 16 bytes that stand for the parts, of a credential, say,
+// CredentialHash returns 16 bytes that stand for the parts, of a credential, say,
 // wherever these accounts are used, and tell nothing of them to who does not
 // have the secret. It is a keyed hash with a random key of its own for each
 // Accounts, which is saved and restored with them: equal parts have equal
-// pseudonyms, and different ones hardly ever.
-func (a *Accounts) Pseudonym(parts ...string) string { return a.pseudonyms.of(parts...) }
+// credentialHashes, and different ones hardly ever.
+func (a *Accounts) CredentialHash(parts ...string) string { return a.credentialHashes.of(parts...) }

@@ -129,7 +129,7 @@ func TestForgottenWhileOut(t *testing.T) {
 	d.settle(time.Hour, l, Report{})
 	d.exchange(time.Hour, "", Report{Terms: terms("old", 7, mins)})
 	assert.Equal(t, []string{"new", "old"}, d.names())
-	assert.Equal(t, int64(7), d.o.find(accountID{policy: "old"}).quota)
+	assert.Equal(t, int64(7), d.o.find(accountID{policyID: policyID{name: "old"}}).Quota)
 	d.consistent()
 }
 

@@ -18,8 +18,8 @@ const (
 
 // A naming is when a policy was named last.
 type naming struct {
-	at   instant
-	told uint32 // which answer it was
+	at      instant
+	reports uint32 // which one it was, of Origin.reports
 }
 
 // Policies are the quota policies that the server has named, in the order
@@ -47,7 +47,7 @@ func (o *Origin) note(t instant, p Policy) Policy {
 		if k.Name != p.Name {
 			continue
 		}
-		o.named[i] = naming{t, o.told}
+		o.named[i] = naming{t, o.reports}
 		if p.Quota < 0 {
 			p.Quota, p.Unit, p.Window = k.Quota, k.Unit, k.Window
 		}
@@ -57,7 +57,7 @@ func (o *Origin) note(t instant, p Policy) Policy {
 		return p
 	}
 	if len(known) < maxPolicies {
-		o.named = append(o.named, naming{t, o.told})
+		o.named = append(o.named, naming{t, o.reports})
 		o.publish(append(known[:len(known):len(known)], p))
 		return p
 	}
@@ -68,7 +68,7 @@ func (o *Origin) note(t instant, p Policy) Policy {
 		}
 	}
 	next := append([]Policy(nil), known...)
-	next[oldest], o.named[oldest] = p, naming{t, o.told}
+	next[oldest], o.named[oldest] = p, naming{t, o.reports}
 	o.publish(next)
 	return p
 }
@@ -86,7 +86,7 @@ func (o *Origin) forget(t instant) {
 		o.publish(slices.Delete(slices.Clone(known), i, i+1))
 		o.named = slices.Delete(o.named, i, i+1)
 		for l := range o.lines {
-			if l.gate.(*account).book.policy == known[i].Name {
+			if l.gate.(*account).policy.name == known[i].Name {
 				l.wakeAll()
 			}
 		}
@@ -96,11 +96,11 @@ func (o *Origin) forget(t instant) {
 // vanished reports whether a policy is to be forgotten.
 func (o *Origin) vanished(t instant, i int) bool {
 	last := o.named[i]
-	if o.told-last.told < minSilenceAnswers || t < last.at.add(minSilence) {
+	if o.reports-last.reports < minSilenceAnswers || t < last.at.Add(minSilence) {
 		return false
 	}
 	p := o.Policies()[i]
-	return t >= last.at.add(times(max(p.Window, 0), 4)) && t >= o.heldUntil(p.Name)
+	return t >= last.at.Add(times(max(p.Window, 0), 4)) && t >= o.heldUntil(p.Name)
 }
 
 // heldUntil is when nothing that was told of any account of a policy is in force
@@ -111,18 +111,9 @@ func (o *Origin) heldUntil(policy string) instant {
 	}
 	var until instant
 	for _, keyed := range [...]bool{false, true} {
-		if b := o.books[bookID{policy, keyed}]; b != nil {
+		if b := o.byPolicy[policyID{policy, keyed}]; b != nil {
 			until = max(until, b.until)
 		}
 	}
 	return until
-}
-
-// inForce has the book of an account know how long what was told of it holds.
-func (a *account) inForce() {
-	until := max(a.hold, a.backoff)
-	if a.end != never {
-		until = max(until, a.end)
-	}
-	a.book.until = max(a.book.until, until)
 }

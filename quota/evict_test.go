@@ -7,6 +7,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/headway-go/headway/quota/internal/window"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -15,26 +16,26 @@ import (
 func (d *desk) consistent() {
 	d.t.Helper()
 	n := len(d.o.scopes)
-	for id, b := range d.o.books {
-		require.Equal(d.t, id, b.bookID)
+	for id, b := range d.o.byPolicy {
+		require.Equal(d.t, id, b.policyID)
 		require.NotZero(d.t, b.accounts.n, "a book of nothing: %+v", id)
 		b.accounts.consistent(d.t)
 		n += b.accounts.n
 		for _, a := range b.all() {
 			require.Same(d.t, a, b.accounts.find(a.owner.String()))
-			require.Same(d.t, b, a.book)
-			require.Same(d.t, a, d.o.roster[a.place])
+			require.Same(d.t, b, a.policy)
+			require.Same(d.t, a, d.o.all[a.place])
 		}
 	}
 	for name, s := range d.o.scopes {
 		require.Equal(d.t, name, s.base.owner.String())
-		require.Same(d.t, &s.base, d.o.roster[s.base.place])
+		require.Same(d.t, &s.base, d.o.all[s.base.place])
 	}
-	require.Len(d.t, d.o.roster, n)
+	require.Len(d.t, d.o.all, n)
 }
 
 // all are the accounts of a book, in no order.
-func (b *book) all() (all []*account) {
+func (b *policyAccounts) all() (all []*account) {
 	for i := range b.accounts.buckets {
 		for _, a := range b.accounts.buckets[i].at {
 			if a != nil {
@@ -54,7 +55,7 @@ func (d *desk) exchange(now time.Duration, scope string, r Report, cs ...Claim) 
 // tick has the hand look at as many accounts as there are.
 func (d *desk) tick(now time.Duration) {
 	d.t.Helper()
-	for range len(d.o.roster)/sample + 1 {
+	for range len(d.o.all)/sample + 1 {
 		d.o.sweep(d.o.at(d.at(now)))
 		now += sweepInterval
 	}
@@ -83,7 +84,7 @@ func TestAccountsThatAreOverGo(t *testing.T) {
 			assert.True(t, d.has("api"))
 			if tt.over < 1<<62 {
 				d.tick(tt.over + 200*ms) // the guard of a window
-				assert.Empty(t, d.o.roster)
+				assert.Empty(t, d.o.all)
 			}
 			d.consistent()
 		})
@@ -100,21 +101,21 @@ func TestAccountsInUseDoNotGo(t *testing.T) {
 	out := d.send(0, "", free)
 	body := d.send(0, "alice", Claim{Policy: "body", Units: 1})
 	d.settle(0, body, Report{})
-	line := []claim{{gate: d.o.find(accountID{policy: "line"})}}
+	line := []claim{{gate: d.o.find(accountID{policyID: policyID{name: "line"}})}}
 	pin(line, 1)
 	d.tick(100 * time.Hour)
 	assert.Contains(t, d.o.scopes, "")
 	assert.NotContains(t, d.o.scopes, "alice")
 	assert.True(t, d.has("line"))
-	assert.NotNil(t, d.o.find(accountID{policy: "body", owner: "alice"}))
+	assert.NotNil(t, d.o.find(accountID{policyID{name: "body"}, "alice"}))
 	assert.False(t, d.has("body"), "of another scope")
 
 	pin(line, -1)
 	out.Release()
 	body.Release()
 	d.tick(300 * time.Hour)
-	assert.Empty(t, d.o.roster)
-	assert.Empty(t, d.o.books)
+	assert.Empty(t, d.o.all)
+	assert.Empty(t, d.o.byPolicy)
 }
 
 // What the answer to a request tells is kept, be the request out for so long
@@ -128,7 +129,7 @@ func TestAnswerAfterTheAccountWasDropped(t *testing.T) {
 	}
 	now := mins + ProbeInterval + sec
 	d.tick(now)
-	id := accountID{policy: "api", owner: "a", keyed: true}
+	id := accountID{policyID{"api", true}, "a"}
 	require.Nil(t, d.o.find(id))
 	d.settle(now, long, Report{Figures: keyedFigure("api", "a", 0, time.Hour)})
 	d.refused(now, "", keyed("api", "a"))
@@ -147,10 +148,10 @@ func TestNothingIsLeftInFlight(t *testing.T) {
 	}
 	l := d.send(0, "", many...)
 	d.exchange(0, "", Report{Figures: keyedFigure("0", "another", 5, None)})
-	a := d.o.find(accountID{policy: "0", owner: "another", keyed: true})
-	require.Equal(t, int64(1), a.inflight, "nobody knows any more that it is not")
+	a := d.o.find(accountID{policyID{"0", true}, "another"})
+	require.Equal(t, int64(1), a.InFlight, "nobody knows any more that it is not")
 	d.settle(sec, l, Report{})
-	assert.Zero(t, a.inflight)
+	assert.Zero(t, a.InFlight)
 }
 
 // A request that was charged to a partition, and is over, tells nothing of those
@@ -158,7 +159,7 @@ func TestNothingIsLeftInFlight(t *testing.T) {
 func TestKinThatIsOver(t *testing.T) {
 	d := newDesk(t)
 	spare := func(key string) int64 {
-		return d.o.find(accountID{policy: "api", owner: key, keyed: true}).spare()
+		return spare(d.o.find(accountID{policyID{"api", true}, key}))
 	}
 	one, two, three := d.send(0, "", keyed("api", "alice")), d.send(0, ""), d.send(0, "")
 	d.settle(ms, one, Report{Figures: keyedFigure("api", "alice", 9, mins)})
@@ -171,32 +172,17 @@ func TestKinThatIsOver(t *testing.T) {
 	d.settle(5*ms, four, Report{Figures: keyedFigure("api", "carol", 9, mins)})
 	assert.Equal(t, int64(8), spare("carol"))
 	d.settle(5*ms, five, Report{})
-	require.Len(t, d.o.aparts, 1)
-	assert.Empty(t, d.o.aparts[0].young)
-	assert.Empty(t, d.o.aparts[0].kin)
+	require.Len(t, d.o.freeUnattributed, 1)
+	assert.Empty(t, d.o.freeUnattributed[0].created)
+	assert.Empty(t, d.o.freeUnattributed[0].keyed)
 }
 
-// Who goes first of two that are not in use.
-func TestWhoIsIdle(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		a    account
-		want bool
-	}{
-		{"nothing known", account{end: never}, true},
-		{"a window that is over", account{basis: figured, end: 5}, true},
-		{"a window", account{basis: figured, end: 11}, false},
-		{"a figure without one", account{basis: figured, end: never}, false},
-		{"our own count", account{basis: counted, end: 11}, false},
-		{"our own count of nothing", account{basis: counted, end: never}, true},
-		{"after a window", account{basis: presumed, end: never}, true},
-		{"held", account{end: never, hold: 11}, false},
-		{"backing off", account{end: never, backoff: 11}, false},
-		{"a request out", account{end: never, inflight: 1}, false},
-		{"somebody in line", account{end: never, pins: 1}, false},
-	} {
-		assert.Equal(t, tt.want, tt.a.idle(10), tt.name)
-	}
+// An account that a request waits for is in use.
+func TestPinnedIsNotIdle(t *testing.T) {
+	a := account{Window: window.New(window.Plain)}
+	assert.True(t, a.idle(10))
+	a.pins = 1
+	assert.False(t, a.idle(10))
 }
 
 // A request that goes has the hand move on: books shrink while they are used.
@@ -207,8 +193,8 @@ func TestUseSweeps(t *testing.T) {
 		d.exchange(0, "", Report{Figures: keyedFigure("api", fmt.Sprint(i), 5, mins)})
 	}
 	d.consistent()
-	require.Len(t, d.o.roster, n+1)
-	capacity := cap(d.o.roster)
+	require.Len(t, d.o.all, n+1)
+	capacity := cap(d.o.all)
 	now := time.Hour
 	for range n {
 		d.exchange(now, "", Report{})
@@ -216,9 +202,9 @@ func TestUseSweeps(t *testing.T) {
 		now += sweepInterval
 	}
 	d.consistent()
-	assert.Len(t, d.o.roster, 1)
-	assert.Less(t, cap(d.o.roster), capacity/8)
-	assert.Empty(t, d.o.books)
+	assert.Len(t, d.o.all, 1)
+	assert.Less(t, cap(d.o.all), capacity/8)
+	assert.Empty(t, d.o.byPolicy)
 }
 
 // A map keeps the memory of what it once had: books that have become thin are
@@ -265,9 +251,9 @@ func TestRoomIsNotMadeOfWhatIsConcerned(t *testing.T) {
 			}
 			d.settle(now, l, Report{Figures: fs})
 			for _, f := range fs {
-				a := d.o.find(accountID{policy: f.Policy, owner: f.Key, keyed: true})
+				a := d.o.find(accountID{policyID{f.Policy, true}, f.Key})
 				require.NotNil(t, a, "seed %d: %+v was told just now", seed, f)
-				require.Equal(t, int64(100), a.available)
+				require.Equal(t, int64(100), spare(a))
 			}
 			require.Contains(t, d.o.scopes, scope)
 			d.consistent()
@@ -314,9 +300,9 @@ func TestKeysAreKeptWithoutWhatTheyAreOf(t *testing.T) {
 	text := string(line)
 	c := Claim{Policy: text[6:12], Key: text[13:16], Keyed: true, Units: 1}
 	d.exchange(0, text[:5], Report{}, c)
-	a := d.o.find(accountID{policy: "policy", owner: "key", keyed: true})
+	a := d.o.find(accountID{policyID{"policy", true}, "key"})
 	require.NotNil(t, a)
-	for _, kept := range []string{a.owner.String(), a.book.policy, d.o.scopes["scope"].base.owner.String()} {
+	for _, kept := range []string{a.owner.String(), a.policy.name, d.o.scopes["scope"].base.owner.String()} {
 		assert.False(t, sharesMemory(kept, text), "%q", kept)
 	}
 }

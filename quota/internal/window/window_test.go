@@ -1,4 +1,4 @@
-package quota
+package window
 
 import (
 	"fmt"
@@ -16,128 +16,114 @@ const (
 	mins = time.Minute
 )
 
-// A ledger is an account with the requests that are out, by name: what a
-// table of events is played on.
+// A ledger is a window with the requests that are out, by name. A table of events
+// is played on it.
 type ledger struct {
-	account
-	out map[string]flight
-}
-
-type flight struct {
-	sent  instant
-	units int64
-	epoch uint32
+	Window
+	server Server
+	out    map[string]Charge
 }
 
 func newLedger(how Strategy) *ledger {
-	l := &ledger{out: make(map[string]flight)}
-	o := &Origin{accounts: &Accounts{Strategy: how}}
-	l.open(&book{bookID: bookID{policy: "api"}, origin: o}, ownerOf(""))
-	return l
+	return &ledger{Window: New(how), out: make(map[string]Charge)}
 }
 
 // An event happens to a ledger.
-type event func(l *ledger, t instant)
+type event func(l *ledger, t Instant)
 
 func sendN(name string, n int64) event {
-	return func(l *ledger, t instant) {
-		l.roll(t)
-		l.out[name] = flight{sent: t, units: n, epoch: l.take(t, n)}
+	return func(l *ledger, t Instant) {
+		l.Roll(t)
+		l.out[name] = Charge{Sent: t, Units: n, Epoch: l.Take(t, n)}
 	}
 }
 
 // send lets requests of one unit go, each with its name.
 func send(names ...string) event {
-	return func(l *ledger, t instant) {
+	return func(l *ledger, t Instant) {
 		for _, name := range names {
 			sendN(name, 1)(l, t)
 		}
 	}
 }
 
-func (l *ledger) land(name string) flight {
-	f, ok := l.out[name]
+// land takes a request out of those that are out.
+func (l *ledger) land(name string) Charge {
+	c, ok := l.out[name]
 	if !ok {
 		panic("nothing is out by the name of " + name)
 	}
 	delete(l.out, name)
-	return f
+	return c
+}
+
+// report answers a request with a service limit.
+func (l *ledger) report(t Instant, name string, avail int64, w time.Duration, refused bool) (sent Instant) {
+	c := l.land(name)
+	l.Answered(c, refused)
+	l.Report(t, c.Sent, Figure{Available: avail, Window: w}, refused, &l.server)
+	return c.Sent
 }
 
 // says answers a request with a service limit; w < 0 is no window.
 func says(name string, avail int64, w time.Duration) event {
-	return func(l *ledger, t instant) {
-		f := l.land(name)
-		l.answer(f.sent, f.units, f.epoch, false)
-		l.served(f.sent)
-		l.learn(t, f.sent, Figure{Available: avail, Window: w}, false)
-	}
+	return func(l *ledger, t Instant) { l.report(t, name, avail, w, false) }
 }
 
 // refuses answers a request with a refusal whose service limit would let the
 // next one go at once.
 func refuses(name string, avail int64, w time.Duration) event {
-	return func(l *ledger, t instant) {
-		f := l.land(name)
-		l.answer(f.sent, f.units, f.epoch, true)
-		l.learn(t, f.sent, Figure{Available: avail, Window: w}, true)
-		l.backOff(t, f.sent, 0)
-	}
+	return func(l *ledger, t Instant) { l.StartBackOff(t, l.report(t, name, avail, w, true), 0) }
 }
 
 // stillRefuses answers a request with a refusal that says for how long.
 func stillRefuses(name string, w time.Duration) event {
-	return func(l *ledger, t instant) {
-		f := l.land(name)
-		l.answer(f.sent, f.units, f.epoch, true)
-		l.learn(t, f.sent, Figure{Available: 0, Window: w}, true)
-	}
+	return func(l *ledger, t Instant) { l.report(t, name, 0, w, true) }
 }
 
 // quiet answers requests without a service limit.
 func quiet(names ...string) event {
-	return func(l *ledger, t instant) {
+	return func(l *ledger, t Instant) {
 		for _, name := range names {
-			f := l.land(name)
-			l.spend(t, f.units, f.epoch)
-			l.served(f.sent)
-			l.news(f.sent)
+			l.Silent(t, l.land(name), false)
 		}
 	}
 }
 
 func lost(name string) event {
-	return func(l *ledger, t instant) {
-		f := l.land(name)
-		l.spend(t, f.units, f.epoch)
-	}
+	return func(l *ledger, t Instant) { l.Lost(t, l.land(name)) }
 }
 
 func unsent(name string) event {
-	return func(l *ledger, t instant) {
-		f := l.land(name)
-		l.refund(f.units, f.epoch)
-	}
+	return func(l *ledger, t Instant) { l.Refund(l.land(name)) }
 }
 
-func pauses(d time.Duration) event { return func(l *ledger, t instant) { l.pause(t, d) } }
+func pauses(d time.Duration) event {
+	return func(l *ledger, t Instant) { l.Pause(t, d, l.server) }
+}
 
 func advertises(q int64, w time.Duration) event {
-	return func(l *ledger, t instant) { l.terms(Policy{Quota: q, Window: w}) }
+	return func(l *ledger, t Instant) { l.SetPolicy(Requests, q, w) }
 }
 
 // counts begins our own count, for a policy without a service limit.
 func counts(q int64, w time.Duration) event {
-	return func(l *ledger, t instant) {
-		l.terms(Policy{Quota: q, Window: w})
-		l.count(t, 0)
+	return func(l *ledger, t Instant) {
+		l.SetPolicy(Requests, q, w)
+		l.Count(t, 0)
 	}
 }
 
-func nothing(*ledger, instant) {}
+// renews takes over a service limit that gives a window and no figure, of a request
+// that departed at sent and cost so many units.
+func renews(sent Instant, w time.Duration, spent int64) event {
+	return func(l *ledger, t Instant) { l.Renew(t, sent, w, spent) }
+}
+
+func nothing(*ledger, Instant) {}
 
 func all(es ...event) event {
-	return func(l *ledger, t instant) {
+	return func(l *ledger, t Instant) {
 		for _, e := range es {
 			e(l, t)
 		}
@@ -158,13 +144,13 @@ const unsaid = -1
 
 // room is how many requests of one unit may go at t, on a copy of the
 // account, and how long the next one waits.
-func room(a account, t instant) (n int, wait time.Duration) {
+func room(a Window, t Instant) (n int, wait time.Duration) {
 	for ; n < 100; n++ {
-		again, _ := a.ready(t, 1)
+		again, _ := a.Ready(t, 1)
 		if again > t {
 			return n, time.Duration(again - t)
 		}
-		a.take(t, 1)
+		a.Take(t, 1)
 	}
 	return n, 0
 }
@@ -173,8 +159,8 @@ func play(t *testing.T, how Strategy, rows []row) {
 	t.Helper()
 	l := newLedger(how)
 	for i, r := range rows {
-		r.do(l, instant(r.now))
-		n, wait := room(l.account, instant(r.now))
+		r.do(l, Instant(r.now))
+		n, wait := room(l.Window, Instant(r.now))
 		assert.Equal(t, r.go_, n, "row %d, at %v: how many may go", i, r.now)
 		if r.wait == unsaid {
 			continue
@@ -183,10 +169,13 @@ func play(t *testing.T, how Strategy, rows []row) {
 	}
 }
 
-// The guard of a window after an answer that took 40 ms.
-const guard40 = 10 * ms
+// The guard of a window after an answer that took 40 ms, and one that took 400 ms or more.
+const (
+	guard40  = 10 * ms
+	guardMax = 100 * ms
+)
 
-func TestAccount(t *testing.T) {
+func TestWindow(t *testing.T) {
 	const many = 100
 	tests := []struct {
 		name string
@@ -604,10 +593,10 @@ func TestAccount(t *testing.T) {
 			rows: []row{
 				{0, counts(3, 10*sec), 3, 10 * sec},
 				{5 * sec, send("a", "b"), 1, 10 * sec},
-				{6 * sec, quiet("a", "b"), 1, 9 * sec},
-				{7 * sec, send("c"), 0, 8 * sec},
-				{8 * sec, quiet("c"), 0, 7 * sec},
-				{15 * sec, nothing, 3, 10 * sec},
+				{6 * sec, quiet("a", "b"), 1, 9*sec + guardMax},
+				{7 * sec, send("c"), 0, 8*sec + guardMax},
+				{8 * sec, quiet("c"), 0, 7*sec + guardMax},
+				{15*sec + guardMax, nothing, 3, 10 * sec},
 			},
 		},
 		{
@@ -615,8 +604,8 @@ func TestAccount(t *testing.T) {
 			rows: []row{
 				{0, counts(0, 10*sec), 1, 10 * sec},
 				{1 * sec, send("a"), 0, 10 * sec},
-				{2 * sec, quiet("a"), 0, 9 * sec},
-				{11 * sec, nothing, 1, 10 * sec},
+				{2 * sec, quiet("a"), 0, 9*sec + guardMax},
+				{11*sec + guardMax, nothing, 1, 10 * sec},
 			},
 		},
 		{
@@ -642,10 +631,11 @@ func TestAccount(t *testing.T) {
 			name: "a service limit without a figure renews our own count when its time has passed",
 			rows: []row{
 				{0, all(advertises(3, 0), send("a")), many, 0},
-				{40 * ms, all(quiet("a"), func(l *ledger, t instant) { l.renew(t, 0, sec) }), 3, 960 * ms},
-				{50 * ms, send("b", "c"), 1, 950 * ms},
-				{90 * ms, quiet("b", "c"), 1, 910 * ms},
-				{sec, nothing, 3, unsaid},
+				{40 * ms, all(quiet("a"), renews(0, sec, 1)), 2, 960*ms + guard40},
+				{50 * ms, send("b"), 1, 950*ms + guard40},
+				{90 * ms, quiet("b"), 1, 910*ms + guard40},
+				{sec + guard40 - 1, nothing, 1, 1},
+				{sec + guard40, nothing, 3, unsaid},
 			},
 		},
 		{
@@ -736,13 +726,13 @@ func TestOneLookPerProbeInterval(t *testing.T) {
 			l := newLedger(Plain)
 			tt.begin(l, 0)
 			gone := 0
-			for now := instant(time.Hour); now < instant(3*time.Hour); now += instant(sec) {
-				if again, _ := l.ready(now, 1); again > now {
+			for now := Instant(time.Hour); now < Instant(3*time.Hour); now += Instant(sec) {
+				if again, _ := l.Ready(now, 1); again > now {
 					continue
 				}
 				gone++
 				send("x")(l, now)
-				tt.answer("x")(l, now+instant(40*ms))
+				tt.answer("x")(l, now+Instant(40*ms))
 			}
 			assert.LessOrEqual(t, gone, 3+13, "three that were left, and a look every ten minutes for two hours")
 			assert.GreaterOrEqual(t, gone, 11, "it is looked at all the same")
@@ -755,22 +745,22 @@ func TestOneLookPerProbeInterval(t *testing.T) {
 func TestLargeClaims(t *testing.T) {
 	l := newLedger(Plain)
 	sendN("a", 1)(l, 0)
-	says("a", 10, 10*sec)(l, instant(40*ms))
-	again, why := l.ready(instant(sec), 11)
-	assert.Equal(t, instant(10*sec+guard40), again)
-	assert.Equal(t, ReasonExhausted, why)
-	again, _ = l.ready(instant(sec), 10)
-	assert.Equal(t, instant(sec), again, "as many as are left may go")
-	again, _ = l.ready(instant(11*sec), 1_000_000)
-	assert.Equal(t, instant(11*sec), again, "after the window one request asks, whatever it costs")
+	says("a", 10, 10*sec)(l, Instant(40*ms))
+	again, why := l.Ready(Instant(sec), 11)
+	assert.Equal(t, Instant(10*sec+guard40), again)
+	assert.Equal(t, Exhausted, why)
+	again, _ = l.Ready(Instant(sec), 10)
+	assert.Equal(t, Instant(sec), again, "as many as are left may go")
+	again, _ = l.Ready(Instant(11*sec), 1_000_000)
+	assert.Equal(t, Instant(11*sec), again, "after the window one request asks, whatever it costs")
 
 	c := newLedger(Plain)
 	counts(5, 10*sec)(c, 0)
-	again, _ = c.ready(0, 8)
-	assert.Equal(t, instant(0), again, "a window of our own count always has room for one")
+	again, _ = c.Ready(0, 8)
+	assert.Equal(t, Instant(0), again, "a window of our own count always has room for one")
 	sendN("big", 8)(c, 0)
-	again, _ = c.ready(instant(sec), 1)
-	assert.Equal(t, instant(10*sec), again)
+	again, _ = c.Ready(Instant(sec), 1)
+	assert.Equal(t, Instant(10*sec), again)
 }
 
 // Cause before effect: within one fixed window, and without other clients,
@@ -847,7 +837,7 @@ func checkOrder(t *testing.T, order []int, n int, known bool, silent map[int]boo
 	figure := make([]int64, n)
 	onTheWay := int64(0)
 	for i, r := range order {
-		now := instant(time.Duration(i+1) * ms)
+		now := Instant(time.Duration(i+1) * ms)
 		name := fmt.Sprint(r)
 		switch step[r]++; step[r] {
 		case 1:
@@ -864,7 +854,7 @@ func checkOrder(t *testing.T, order []int, n int, known bool, silent map[int]boo
 				says(name, figure[r], 60*sec)(l, now)
 			}
 		}
-		if l.basis == figured && l.spare() > remaining-onTheWay {
+		if l.State == Reported && l.spare() > remaining-onTheWay {
 			assert.Fail(t, "more than the server has left", "order %v, event %d, known %v, silent %v: %d > %d",
 				order, i, known, silent, l.spare(), remaining-onTheWay)
 			return
@@ -880,12 +870,12 @@ func checkOrder(t *testing.T, order []int, n int, known bool, silent map[int]boo
 func TestConcurrentRequests(t *testing.T) {
 	conc := func(q int64) *ledger {
 		l := newLedger(Plain)
-		l.terms(Policy{Quota: q, Unit: UnitConcurrentRequests})
+		l.SetPolicy(Concurrent, q, 0)
 		return l
 	}
-	release := func(l *ledger, n int64) { l.held -= n }
-	may := func(l *ledger, t instant) bool {
-		again, _ := l.ready(t, 1)
+	release := func(l *ledger, n int64) { l.Retained -= n }
+	may := func(l *ledger, t Instant) bool {
+		again, _ := l.Ready(t, 1)
 		return again <= t
 	}
 
@@ -893,61 +883,61 @@ func TestConcurrentRequests(t *testing.T) {
 		l := conc(2)
 		send("a", "b")(l, 0)
 		assert.False(t, may(l, 0))
-		quiet("a")(l, instant(ms))
-		assert.False(t, may(l, instant(ms)), "answered, but its body is not read")
+		quiet("a")(l, Instant(ms))
+		assert.False(t, may(l, Instant(ms)), "answered, but its body is not read")
 		release(l, 1)
-		assert.True(t, may(l, instant(ms)))
+		assert.True(t, may(l, Instant(ms)))
 	})
 	t.Run("a figure is not reduced by what we hold a second time", func(t *testing.T) {
 		l := conc(10)
 		send("a", "b", "c")(l, 0)
-		says("a", 2, -1)(l, instant(ms)) // others hold 5 of 10
-		send("d")(l, instant(ms))
-		assert.True(t, may(l, instant(ms)))
-		send("e")(l, instant(ms))
-		assert.False(t, may(l, instant(ms)))
+		says("a", 2, -1)(l, Instant(ms)) // others hold 5 of 10
+		send("d")(l, Instant(ms))
+		assert.True(t, may(l, Instant(ms)))
+		send("e")(l, Instant(ms))
+		assert.False(t, may(l, Instant(ms)))
 	})
 	t.Run("a figure above the quota counts as the quota", func(t *testing.T) {
 		l := conc(1)
 		send("a")(l, 0)
-		says("a", math.MaxInt64, -1)(l, instant(ms))
-		assert.False(t, may(l, instant(ms)))
+		says("a", math.MaxInt64, -1)(l, Instant(ms))
+		assert.False(t, may(l, Instant(ms)))
 	})
 	t.Run("answers without a figure leave the bound alone", func(t *testing.T) {
 		l := conc(10)
 		send("a")(l, 0)
-		says("a", 9, -1)(l, instant(ms))
+		says("a", 9, -1)(l, Instant(ms))
 		release(l, 1)
 		for i := range 20 {
-			now := instant(time.Duration(i+2) * ms)
+			now := Instant(time.Duration(i+2) * ms)
 			send("x")(l, now)
 			quiet("x")(l, now)
 			release(l, 1)
 		}
-		n, _ := room(l.account, instant(sec))
+		n, _ := room(l.Window, Instant(sec))
 		assert.Equal(t, 10, n, "ten at a time, as the server said, and nothing has changed")
 	})
 	t.Run("figures of overlapping requests only lower", func(t *testing.T) {
 		l := conc(10)
 		send("a", "b", "c")(l, 0)
-		says("a", 2, -1)(l, instant(ms)) // five of 10
-		says("b", 5, -1)(l, instant(2*ms))
-		n, _ := room(l.account, instant(2*ms))
+		says("a", 2, -1)(l, Instant(ms)) // five of 10
+		says("b", 5, -1)(l, Instant(2*ms))
+		n, _ := room(l.Window, Instant(2*ms))
 		assert.Equal(t, 2, n, "raised by a request that departed before")
-		says("c", 1, -1)(l, instant(3*ms))
-		n, _ = room(l.account, instant(3*ms))
+		says("c", 1, -1)(l, Instant(3*ms))
+		n, _ = room(l.Window, Instant(3*ms))
 		assert.Equal(t, 1, n)
-		send("d")(l, instant(3*ms))
-		says("d", 5, -1)(l, instant(4*ms))
-		n, _ = room(l.account, instant(4*ms))
+		send("d")(l, Instant(3*ms))
+		says("d", 5, -1)(l, Instant(4*ms))
+		n, _ = room(l.Window, Instant(4*ms))
 		assert.Equal(t, 5, n, "cause before effect")
 	})
 	t.Run("nothing left is never frozen", func(t *testing.T) {
 		l := conc(10)
 		send("a")(l, 0)
-		says("a", 0, -1)(l, instant(ms))
+		says("a", 0, -1)(l, Instant(ms))
 		release(l, 1)
-		assert.True(t, may(l, instant(ms)))
+		assert.True(t, may(l, Instant(ms)))
 	})
 	t.Run("a quota of 0 lets one try", func(t *testing.T) {
 		l := conc(0)
@@ -961,28 +951,28 @@ func TestConcurrentRequests(t *testing.T) {
 // not enforced; only Retry-After and back-off are.
 func TestUnknownUnitNeverRefuses(t *testing.T) {
 	l := newLedger(Plain)
-	l.terms(Policy{Quota: 1, Unit: "furlongs", Window: sec})
-	l.count(0, 0)
+	l.SetPolicy(Other, 1, sec)
+	l.Count(0, 0)
 	send("a")(l, 0)
-	says("a", 0, 60*sec)(l, instant(ms))
-	again, _ := l.ready(instant(ms), 1_000)
-	assert.Equal(t, instant(ms), again)
-	l.pause(instant(ms), sec)
-	again, why := l.ready(instant(ms), 1)
-	assert.Equal(t, instant(ms+sec), again)
-	assert.Equal(t, ReasonRetryAfter, why)
+	says("a", 0, 60*sec)(l, Instant(ms))
+	again, _ := l.Ready(Instant(ms), 1_000)
+	assert.Equal(t, Instant(ms), again)
+	l.Pause(Instant(ms), sec, Server{})
+	again, why := l.Ready(Instant(ms), 1)
+	assert.Equal(t, Instant(ms+sec), again)
+	assert.Equal(t, RetryAfter, why)
 }
 
 // Content bytes are counted by the units of the claim (the draft, Section 2.1.2).
 func TestContentBytes(t *testing.T) {
 	l := newLedger(Plain)
-	l.terms(Policy{Quota: 1_000, Unit: UnitContentBytes, Window: 10 * sec})
-	l.count(0, 0)
+	l.SetPolicy(Bytes, 1_000, 10*sec)
+	l.Count(0, 0)
 	sendN("a", 700)(l, 0)
-	again, _ := l.ready(0, 300)
-	assert.Equal(t, instant(0), again)
-	again, _ = l.ready(0, 301)
-	assert.Equal(t, instant(10*sec), again)
+	again, _ := l.Ready(0, 300)
+	assert.Equal(t, Instant(0), again)
+	again, _ = l.Ready(0, 301)
+	assert.Equal(t, Instant(10*sec), again)
 }
 
 // Whatever the numbers, nothing overflows: no wait is negative, and nothing
@@ -991,28 +981,28 @@ func TestHugeNumbers(t *testing.T) {
 	const huge = math.MaxInt64
 	units := []int64{0, 1, 1_000_000_000_000_000, huge}
 	windows := []time.Duration{-1, 0, sec, 1<<63 - 1}
-	nows := []instant{0, 1, instant(time.Hour), never - 1, never}
-	for _, unit := range []string{"", UnitContentBytes, UnitConcurrentRequests, "furlongs"} {
+	nows := []Instant{0, 1, Instant(time.Hour), Never - 1, Never}
+	for _, unit := range []Unit{Requests, Bytes, Concurrent, Other} {
 		for _, q := range units {
 			for _, w := range windows {
 				for _, n := range units {
 					l := newLedger(Plain)
 					for i, t1 := range nows {
-						l.terms(Policy{Quota: q, Unit: unit, Window: w})
-						l.count(t1, n)
+						l.SetPolicy(unit, q, w)
+						l.Count(t1, n)
 						sendN(fmt.Sprint(i), n)(l, t1)
 						sendN(fmt.Sprint(i, "x"), n)(l, t1)
 						says(fmt.Sprint(i), q, w)(l, t1)
-						if again, _ := l.ready(t1, n); again < t1 {
-							t.Fatalf("negative wait: unit %q, q %d, w %d, n %d, t %d", unit, q, w, n, t1)
+						if again, _ := l.Ready(t1, n); again < t1 {
+							t.Fatalf("negative wait: unit %d, q %d, w %d, n %d, t %d", unit, q, w, n, t1)
 						}
-						if l.inflight < 0 || l.held < 0 || l.available < 0 || l.straggle < 0 {
-							t.Errorf("a sum went round: unit %q, q %d, w %d, n %d, t %d: inflight %d, held %d, available %d",
-								unit, q, w, n, t1, l.inflight, l.held, l.available)
+						if l.InFlight < 0 || l.Retained < 0 || l.available < 0 || l.before < 0 {
+							t.Errorf("a sum went round: unit %d, q %d, w %d, n %d, t %d: inflight %d, held %d, available %d",
+								unit, q, w, n, t1, l.InFlight, l.Retained, l.available)
 							return
 						}
-						l.pause(t1, w)
-						l.backOff(t1, t1, 0.999)
+						l.Pause(t1, w, Server{})
+						l.StartBackOff(t1, t1, 0.999)
 					}
 				}
 			}
@@ -1026,24 +1016,46 @@ func TestHugeClaimsInFlight(t *testing.T) {
 	send("a")(l, 0)
 	sendN("b", math.MaxInt64)(l, 0)
 	sendN("c", math.MaxInt64)(l, 0)
-	says("a", 10, 10*sec)(l, instant(ms))
-	n, _ := room(l.account, instant(ms))
+	says("a", 10, 10*sec)(l, Instant(ms))
+	n, _ := room(l.Window, Instant(ms))
 	assert.Equal(t, 0, n, "two huge claims are out, ten units are left")
 }
 
 // idle accounts say nothing that is still in force.
 func TestIdle(t *testing.T) {
 	l := newLedger(Plain)
-	assert.True(t, l.idle(0))
+	assert.True(t, l.Idle(0))
 	send("a")(l, 0)
-	assert.False(t, l.idle(0), "a request is out")
-	says("a", 3, 10*sec)(l, instant(40*ms))
-	assert.False(t, l.idle(instant(sec)), "its figure is in force")
-	assert.True(t, l.idle(instant(11*sec)))
-	l.pause(instant(11*sec), sec)
-	assert.False(t, l.idle(instant(11*sec)), "it is under a hold")
-	assert.True(t, l.idle(instant(12*sec)))
-	l.backOff(instant(12*sec), instant(12*sec), 0)
-	assert.False(t, l.idle(instant(12*sec)), "it backs off")
-	assert.True(t, l.idle(instant(13*sec)))
+	assert.False(t, l.Idle(0), "a request is out")
+	says("a", 3, 10*sec)(l, Instant(40*ms))
+	assert.False(t, l.Idle(Instant(sec)), "its figure is in force")
+	assert.True(t, l.Idle(Instant(11*sec)))
+	l.Pause(Instant(11*sec), sec, Server{})
+	assert.False(t, l.Idle(Instant(11*sec)), "it is under a hold")
+	assert.True(t, l.Idle(Instant(12*sec)))
+	l.StartBackOff(Instant(12*sec), Instant(12*sec), 0)
+	assert.False(t, l.Idle(Instant(12*sec)), "it backs off")
+	assert.True(t, l.Idle(Instant(13*sec)))
+}
+
+// Which windows are idle.
+func TestIdleStates(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		a    Window
+		want bool
+	}{
+		{"nothing known", Window{end: Never}, true},
+		{"a window that is over", Window{State: Reported, end: 5}, true},
+		{"a window", Window{State: Reported, end: 11}, false},
+		{"a figure without one", Window{State: Reported, end: Never}, false},
+		{"our own count", Window{State: Counting, end: 11}, false},
+		{"our own count of nothing", Window{State: Counting, end: Never}, true},
+		{"after a window", Window{State: Expired, end: Never}, true},
+		{"held", Window{end: Never, Hold: 11}, false},
+		{"backing off", Window{end: Never, BackOff: 11}, false},
+		{"a request out", Window{end: Never, InFlight: 1}, false},
+	} {
+		assert.Equal(t, tt.want, tt.a.Idle(10), tt.name)
+	}
 }

@@ -12,39 +12,39 @@ import (
 // A pseudonym stands for all of its parts, and for their borders.
 func TestPseudonym(t *testing.T) {
 	var a, b Accounts
-	assert.Equal(t, a.Pseudonym("x", "y"), a.Pseudonym("x", "y"))
+	assert.Equal(t, a.CredentialHash("x", "y"), a.CredentialHash("x", "y"))
 	seen := make(map[string][]string)
 	for _, parts := range [][]string{{}, {""}, {"", ""}, {"x", "y"}, {"xy"}, {"xy", ""}, {"", "xy"}, {"y", "x"}} {
-		n := a.Pseudonym(parts...)
+		n := a.CredentialHash(parts...)
 		assert.Len(t, n, 16)
 		assert.NotContains(t, seen, n, "%q and %q", parts, seen[n])
 		seen[n] = parts
 	}
-	assert.NotEqual(t, a.Pseudonym("x"), b.Pseudonym("x"), "the key is of these accounts")
+	assert.NotEqual(t, a.CredentialHash("x"), b.CredentialHash("x"), "the key is of these accounts")
 }
 
 // Pseudonyms that were forgotten are made again as they were: they depend on
 // the secret alone.
 func TestPseudonymsAreBounded(t *testing.T) {
 	var a, b Accounts
-	require.True(t, a.pseudonyms.use(secret{1}))
-	require.True(t, b.pseudonyms.use(secret{1}))
-	require.False(t, b.pseudonyms.use(secret{2}), "it has one")
-	first := a.Pseudonym("first")
+	require.True(t, a.credentialHashes.use(secret{1}))
+	require.True(t, b.credentialHashes.use(secret{1}))
+	require.False(t, b.credentialHashes.use(secret{2}), "it has one")
+	first := a.CredentialHash("first")
 	for i := range 2*maxPseudonyms + 1 {
-		a.Pseudonym(fmt.Sprint(i))
-		require.LessOrEqual(t, len(a.pseudonyms.names), maxPseudonyms)
+		a.CredentialHash(fmt.Sprint(i))
+		require.LessOrEqual(t, len(a.credentialHashes.names), maxPseudonyms)
 	}
-	assert.Equal(t, first, a.Pseudonym("first"))
-	assert.Equal(t, first, b.Pseudonym("first"), "the same secret")
+	assert.Equal(t, first, a.CredentialHash("first"))
+	assert.Equal(t, first, b.CredentialHash("first"), "the same secret")
 }
 
 // A pseudonym that is remembered takes no memory, however long what it is of.
 func TestPseudonymAllocatesNothing(t *testing.T) {
 	var a Accounts
 	credential := "Bearer " + strings.Repeat("x", 1_000)
-	a.Pseudonym(credential, "user", "")
-	assert.Zero(t, testing.AllocsPerRun(100, func() { a.Pseudonym(credential, "user", "") }))
+	a.CredentialHash(credential, "user", "")
+	assert.Zero(t, testing.AllocsPerRun(100, func() { a.CredentialHash(credential, "user", "") }))
 }
 
 func BenchmarkPseudonym(b *testing.B) {
@@ -54,7 +54,7 @@ func BenchmarkPseudonym(b *testing.B) {
 			credential := "Bearer " + strings.Repeat("x", n)
 			b.ReportAllocs()
 			for b.Loop() {
-				a.Pseudonym(credential, "user", "")
+				a.CredentialHash(credential, "user", "")
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package quota
+package window
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 
 // What a figure falls by is compared with what was served to us. Sums of more
 // than 400 units are halved.
-func TestShareCompares(t *testing.T) {
+func TestContentionCompares(t *testing.T) {
 	tests := []struct {
 		name       string
 		served     int64 // since the row before
@@ -30,42 +30,42 @@ func TestShareCompares(t *testing.T) {
 	}
 	l := newLedger(Adaptive)
 	for _, tt := range tests {
-		l.share.served += tt.served
+		l.contention.served += tt.served
 		l.available = tt.figure
-		l.share.see(&l.account, tt.refused)
-		assert.Equal(t, tt.ours, l.share.ours, "%s: ours", tt.name)
-		assert.Equal(t, tt.fall, l.share.fall, "%s: all", tt.name)
+		l.contention.observe(&l.Window, tt.refused)
+		assert.Equal(t, tt.ours, l.contention.ours, "%s: ours", tt.name)
+		assert.Equal(t, tt.fall, l.contention.fall, "%s: all", tt.name)
 	}
 }
 
 // Windows are compared each by itself.
-func TestShareOfAWindow(t *testing.T) {
+func TestContentionOfAWindow(t *testing.T) {
 	l := newLedger(Adaptive)
-	see := func(figure int64, refused bool) share {
+	see := func(figure int64, refused bool) contention {
 		l.available = figure
-		l.share.see(&l.account, refused)
-		return share{ours: l.share.ours, fall: l.share.fall}
+		l.contention.observe(&l.Window, refused)
+		return contention{ours: l.contention.ours, fall: l.contention.fall}
 	}
 	see(100, false)
 	see(60, true)
-	l.share.close(&l.account)
-	assert.Equal(t, share{fall: 40}, see(20, false), "the first figure of a window is compared with none before")
-	assert.Equal(t, share{fall: 40}, see(0, false), "a slip, though somebody was refused in the window before")
+	l.contention.close(&l.Window)
+	assert.Equal(t, contention{fall: 40}, see(20, false), "the first figure of a window is compared with none before")
+	assert.Equal(t, contention{fall: 40}, see(0, false), "a slip, though somebody was refused in the window before")
 }
 
 // Who sends one at a time, and one only in a window, never sees a figure fall,
 // and does not believe for ever that others are there.
-func TestShareForgets(t *testing.T) {
+func TestContentionForgets(t *testing.T) {
 	l := newLedger(Adaptive)
 	all(advertises(50, 10*sec), others(1, 100))(l, 0)
 	var windows []int
-	now := instant(0)
+	now := Instant(0)
 	for len(windows) < 200 {
 		first, n := now, 0
-		for again := now; again == now && n < 50; again, _ = l.ready(now, 1) {
+		for again := now; again == now && n < 50; again, _ = l.Ready(now, 1) {
 			n++
 			send("a")(l, now)
-			now = now.add(32 * ms)
+			now = now.Add(32 * ms)
 			says("a", int64(50-n), 10*sec-time.Duration(now-first)/sec*sec)(l, now)
 		}
 		windows = append(windows, n)
@@ -79,7 +79,7 @@ func TestShareForgets(t *testing.T) {
 
 // What was sent before counts as ours unless it was refused, or is older than
 // the last window.
-func TestShareOfAnswers(t *testing.T) {
+func TestContentionOfAnswers(t *testing.T) {
 	tests := []struct {
 		name       string
 		do         event
@@ -87,29 +87,29 @@ func TestShareOfAnswers(t *testing.T) {
 	}{
 		{"served", says("b", 60, 59*sec), 40, 40},
 		{"refused", refuses("b", 60, 59*sec), 0, 40},
-		{"of the last window", all(func(l *ledger, _ instant) { l.epoch++ }, says("b", 60, 59*sec)), 40, 40},
-		{"of the one before", all(func(l *ledger, _ instant) { l.epoch += 2 }, says("b", 60, 59*sec)), 0, 40},
+		{"of the last window", all(func(l *ledger, _ Instant) { l.epoch++ }, says("b", 60, 59*sec)), 40, 40},
+		{"of the one before", all(func(l *ledger, _ Instant) { l.epoch += 2 }, says("b", 60, 59*sec)), 0, 40},
 		{"answered without a figure", all(quiet("b"), send("c"), says("c", 59, 58*sec)), 41, 41},
 	}
 	for _, tt := range tests {
 		l := newLedger(Adaptive)
 		send("a")(l, 0)
-		says("a", 100, mins)(l, instant(ms))
-		sendN("b", 40)(l, instant(sec))
-		tt.do(l, instant(2*sec))
-		l.inflight = 0
-		l.share.see(&l.account, false)
-		assert.Equal(t, tt.ours, l.share.ours, tt.name)
-		assert.Equal(t, tt.fall, l.share.fall, tt.name)
+		says("a", 100, mins)(l, Instant(ms))
+		sendN("b", 40)(l, Instant(sec))
+		tt.do(l, Instant(2*sec))
+		l.InFlight = 0
+		l.contention.observe(&l.Window, false)
+		assert.Equal(t, tt.ours, l.contention.ours, tt.name)
+		assert.Equal(t, tt.fall, l.contention.fall, tt.name)
 	}
 }
 
 // others are on the quota of a ledger, so that our part of it is known.
 func others(ours, fall float32) event {
-	return func(l *ledger, _ instant) { l.share.ours, l.share.fall = ours, fall }
+	return func(l *ledger, _ Instant) { l.contention.ours, l.contention.fall = ours, fall }
 }
 
-func TestShare(t *testing.T) {
+func TestContention(t *testing.T) {
 	const trip = 32 * ms
 	tests := []struct {
 		name string
@@ -206,70 +206,23 @@ func TestShare(t *testing.T) {
 
 // What costs more than the part that may be in flight goes alone, or it would
 // wait for the end of the window, whatever is left.
-func TestShareOfDearRequests(t *testing.T) {
+func TestContentionOfDearRequests(t *testing.T) {
 	l := newLedger(Adaptive)
 	all(others(100, 200), send("a"))(l, 0)
-	says("a", 20, mins)(l, instant(sec))
+	says("a", 20, mins)(l, Instant(sec))
 	tests := []struct {
 		n    int64
 		goes bool
 	}{{4, true}, {10, true}, {11, false}, {20, false}} // of 20, ours are 10, and 4.5 may be in flight
 	for _, tt := range tests {
-		again, _ := l.ready(instant(2*sec), tt.n)
-		assert.Equal(t, tt.goes, again == instant(2*sec), "%d", tt.n)
+		again, _ := l.Ready(Instant(2*sec), tt.n)
+		assert.Equal(t, tt.goes, again == Instant(2*sec), "%d", tt.n)
 	}
 	l.available = 2
-	again, _ := l.ready(instant(2*sec), 1)
-	assert.Greater(t, again, instant(2*sec), "one of two, of which one is ours: the next may be somebody else's")
+	again, _ := l.Ready(Instant(2*sec), 1)
+	assert.Greater(t, again, Instant(2*sec), "one of two, of which one is ours: the next may be somebody else's")
 	l.available = 20
-	send("b")(l, instant(2*sec))
-	again, _ = l.ready(instant(2*sec), 10)
-	assert.Greater(t, again, instant(2*sec), "beside another")
-}
-
-// Work that an account was not charged with, because nobody knew, is ours, too.
-func TestShareOfUncharged(t *testing.T) {
-	wave := func(d *desk, scope string, n int) (ls []*Lease) {
-		for range n {
-			ls = append(ls, d.send(0, scope))
-		}
-		return ls
-	}
-	t.Run("another scope turns out to be of the partition", func(t *testing.T) {
-		d := newDesk(t)
-		d.done(0, d.send(0, "x", keyed("api", "alice")), Report{Figures: keyedFigure("api", "alice", 99, mins)})
-		for i, l := range wave(d, "y", 50) {
-			d.done(sec, l, Report{Figures: keyedFigure("api", "alice", 98-int64(i), mins)})
-		}
-		assert.Equal(t, 49, d.more(sec, "x", keyed("api", "alice")))
-	})
-	t.Run("what it was charged with is ours once", func(t *testing.T) {
-		d := newDesk(t)
-		d.done(0, d.send(0, "", api(1)), Report{Figures: figure("api", 100, mins)})
-		d.done(sec, d.send(sec, "", api(20)), Report{Figures: figure("api", 20, mins)})
-		s := d.o.find(accountID{policy: "api"}).share
-		assert.Equal(t, []float32{20, 80}, []float32{s.ours, s.fall})
-	})
-	t.Run("unless it was refused", func(t *testing.T) {
-		d := newDesk(t)
-		d.done(0, d.send(0, "x", keyed("api", "alice")), Report{Figures: keyedFigure("api", "alice", 99, mins)})
-		l := wave(d, "y", 1)[0]
-		d.done(sec, l, Report{Refused: true, Figures: keyedFigure("api", "alice", 49, mins)})
-		assert.Equal(t, share{fall: 50}, share{ours: d.o.find(aliceID).share.ours, fall: d.o.find(aliceID).share.fall})
-	})
-	t.Run("the first wave costs what the server says", func(t *testing.T) {
-		d := newDesk(t)
-		for i, l := range wave(d, "", 50) {
-			d.done(100*ms, l, Report{Figures: []Figure{{Policy: "api", Available: 995 - 5*int64(i), Window: mins, Cost: 5}}})
-		}
-		assert.Equal(t, 150, d.more(200*ms, "", api(5)))
-	})
-	t.Run("or else nobody knows, where it is not requests that count", func(t *testing.T) {
-		d := newDesk(t)
-		bytes := []Terms{{Policy: Policy{Name: "api", Quota: 10_000_000, Window: mins, Unit: "content-bytes"}}}
-		for i, l := range wave(d, "", 50) {
-			d.done(100*ms, l, Report{Terms: bytes, Figures: figure("api", 10_000_000-10_000*int64(i+1), mins)})
-		}
-		assert.Equal(t, 95, d.more(200*ms, "", api(100_000)))
-	})
+	send("b")(l, Instant(2*sec))
+	again, _ = l.Ready(Instant(2*sec), 10)
+	assert.Greater(t, again, Instant(2*sec), "beside another")
 }

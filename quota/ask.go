@@ -1,0 +1,55 @@
+package quota
+
+import (
+	"time"
+
+	"github.com/headway-go/headway/quota/internal/window"
+)
+
+// A Claim is a number of units of one account of an origin.
+type Claim struct {
+	Policy string // the name of the policy
+	Key    string // the bytes of the partition key, where Keyed
+	Keyed  bool   // false: the account of the scope
+	Units  int64  // quota units; a negative number counts as 0
+}
+
+func (c *Claim) id(scope string) accountID {
+	if c.Keyed {
+		return accountID{policyID{c.Policy, true}, c.Key}
+	}
+	return accountID{policyID{c.Policy, false}, scope}
+}
+
+// units is what the claim charges.
+func (c *Claim) units() int64 { return min(max(c.Units, 0), window.MaxUnits) }
+
+// An Ask is a piece of work that wants to start.
+type Ask struct {
+	Scope    string         // the identity that it acts for; accounts without a key belong to it
+	Claims   []Claim        // of the origin's accounts; at most one for each policy
+	Again    func() []Claim // makes Claims anew after the work has waited; called with no lock held. nil: they stay as they are
+	Limiter  Limiter        // the client's own limits; nil: none
+	Priority int            // the higher goes first; 0 is normal
+	MaxDelay time.Duration  // the longest wait. 0: DefaultMaxDelay; negative (NoDelay): never wait
+	MaxQueue int            // how many may wait in one line. 0: DefaultMaxQueue; negative: no bound
+	Force    bool           // charge, whatever is left, and never wait
+
+	// Held is called with no lock held before the work waits, and says what it waits
+	// for; if Force is set, what it would have waited for. May be nil.
+	Held func(Refusal)
+}
+
+func (a *Ask) wish() wish {
+	w := wish{
+		priority: a.Priority,
+		maxDelay: a.MaxDelay,
+		maxQueue: bounded(a.MaxQueue, DefaultMaxQueue),
+		force:    a.Force,
+		held:     a.Held,
+	}
+	if w.maxDelay == 0 {
+		w.maxDelay = DefaultMaxDelay
+	}
+	return w
+}

@@ -1,0 +1,169 @@
+package window
+
+// A Charge is what one request has taken of a window.
+type Charge struct {
+	Sent  Instant // departure
+	Units int64
+	Epoch uint32 // of the window it was taken in
+}
+
+// Take takes n units for a request that departs at t. It does not ask whether
+// they are there. It returns the epoch of the charge.
+func (w *Window) Take(t Instant, n int64) (epoch uint32) {
+	w.Used = t
+	if w.Unit == Concurrent {
+		w.Retained = plus(w.Retained, n)
+	}
+	if w.State == Counting && w.end == Never && w.Length > 0 {
+		w.ends(t.Add(w.Length), 0, Never) // its guard is known with the answer: see Timed
+	}
+	if w.beyond(n) {
+		w.asked, w.probing = t, true
+		w.probes = min(w.probes+1, 63)
+	}
+	w.InFlight = plus(w.InFlight, n)
+	return w.epoch
+}
+
+// beyond reports whether n units are more than the present state allows, so that
+// the request that takes them is a probe.
+func (w *Window) beyond(n int64) bool {
+	switch w.State {
+	case Unknown:
+		return w.slow > 0 && w.InFlight >= int64(w.slow)
+	case Expired:
+		return !w.probing || n > w.spare()
+	}
+	return n > w.spare() || !w.habits().allows(w, n)
+}
+
+// Landed takes n units of the epoch out of flight, if they still count there. It
+// reports whether they belong to the present window.
+func (w *Window) Landed(n int64, epoch uint32) bool {
+	switch epoch {
+	case w.epoch:
+		w.InFlight = max(w.InFlight-n, 0)
+		return true
+	case w.epoch - 1:
+		w.before = max(w.before-n, 0)
+	}
+	return false
+}
+
+// Correct changes what a charge in flight has cost, and returns the charge as it
+// is now. A charge of concurrent requests stays as it is.
+func (w *Window) Correct(c Charge, cost int64) Charge {
+	if w.Unit == Concurrent {
+		return c
+	}
+	switch c.Epoch {
+	case w.epoch:
+		w.InFlight = plus(max(w.InFlight-c.Units, 0), cost)
+	case w.epoch - 1:
+		w.before = plus(max(w.before-c.Units, 0), cost)
+	}
+	c.Units = cost
+	return c
+}
+
+// Answered settles a charge that was answered with a figure, which Report takes
+// over next. Where it cannot, because answers without a figure overlap, the
+// figure in force does not include a request that departed after it arrived.
+func (w *Window) Answered(c Charge, refused bool) {
+	if !refused && w.epoch-c.Epoch <= 1 {
+		w.contention.served += c.Units // one of the window before may have arrived in this one
+	}
+	if w.Landed(c.Units, c.Epoch) {
+		w.probing = false
+		if c.Sent >= w.adopted && w.Unit != Concurrent {
+			w.sinceReport = max(w.sinceReport-c.Units, 0)
+			if c.Sent < w.silent {
+				w.available = min(w.available, w.sinceReport)
+			}
+		}
+	}
+	if !refused {
+		w.served(c.Sent)
+	}
+}
+
+// Silent settles a charge that was answered at t without a figure.
+func (w *Window) Silent(t Instant, c Charge, refused bool) {
+	w.Lost(t, c)
+	w.Timed(t, c.Sent)
+	if refused {
+		return
+	}
+	w.served(c.Sent)
+	if w.slow > 0 {
+		w.slow = (w.slow + 1) % 128
+	}
+	w.news(c.Sent)
+}
+
+// Lost settles a charge that may have arrived and was not answered with a figure:
+// it cost what it cost. A figure of a request that was out at the same time may
+// not include it, and raises nothing.
+func (w *Window) Lost(t Instant, c Charge) {
+	if !w.Landed(c.Units, c.Epoch) {
+		return
+	}
+	w.probing = false
+	if w.Unit != Concurrent {
+		w.contention.served += c.Units
+		w.available = max(w.available-c.Units, 0)
+		w.sinceReport = max(w.sinceReport-c.Units, 0)
+		w.silent = t
+	}
+}
+
+// Refund undoes a charge whose request did not depart, or cost nothing.
+func (w *Window) Refund(c Charge) {
+	if w.Landed(c.Units, c.Epoch) {
+		w.probing = false
+	}
+}
+
+// Retain counts one more concurrent request that is not over.
+func (w *Window) Retain() { w.Retained = plus(w.Retained, 1) }
+
+// Release ends n concurrent requests.
+func (w *Window) Release(n int64) { w.Retained = max(w.Retained-n, 0) }
+
+// Preset charges a new window with n requests that departed before it was known.
+// They belong to epoch 0.
+func (w *Window) Preset(n int64) { w.InFlight, w.Retained = n, n }
+
+// Epoch counts the windows that have ended.
+func (w *Window) Epoch() uint32 { return w.epoch }
+
+// served ends the count of refusals in a row.
+func (w *Window) served(sent Instant) {
+	if sent >= w.refused {
+		w.Refusals = 0
+	}
+}
+
+// news takes over an answer without a figure to a request that departed at sent
+// and was served. After a window it says that nothing is known any more.
+func (w *Window) news(sent Instant) {
+	if w.unending() && sent >= w.received && (w.Unit == Concurrent || w.asked > w.received && sent >= w.asked) {
+		w.probes = 0
+		w.forget() // the figure stood until the next answer, which says nothing
+		return
+	}
+	if w.State != Expired || sent < w.closed {
+		return
+	}
+	w.probes = 0
+	if w.countable() {
+		w.recount()
+		return
+	}
+	w.forget()
+	w.slow = w.habits().slowStart()
+}
+
+// unending reports whether a figure without a window is in force: it stands until
+// the next answer.
+func (w *Window) unending() bool { return w.State == Reported && w.end == Never }

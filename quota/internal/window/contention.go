@@ -1,0 +1,111 @@
+package window
+
+// This file is habit 4 of Adaptive: other clients use the quota, too.
+//
+// contention compares what the figures have fallen by with what was served to us.
+// It does so when nothing of ours is in flight, or at the end of a window, because
+// then it is known what was served to us. Both sums fade by units, not by time. But
+// where a window shows nothing of other clients, they are forgotten a little.
+type contention struct {
+	ours, fall float32 // sums; of a quota that is ours alone they are equal
+
+	from    int64 // the figure since which served counts; 0: none yet
+	served  int64 // units, to us
+	peak    int64 // the highest figure in this window
+	refused bool  // a request was, in this window
+	fell    bool  // the figure has fallen in this window
+}
+
+const (
+	contentionFades    = 400 // units after which both sums are halved
+	contentionNeeds    = 16  // units below which nothing can be told
+	contentionInFlight = 0.4 // of our part of what is left may be in flight
+	contentionLasts    = 128 // windows that show nothing, after which others have 1/e of their part left
+)
+
+// Contention returns how much the figures have fallen by, faded, and how much of
+// that was served to us.
+func (w *Window) Contention() (ours, fall float32) { return w.contention.ours, w.contention.fall }
+
+// part is p, our part of the quota, in (0, 1].
+func (c *contention) part() float64 {
+	if c.fall < contentionNeeds || c.ours >= c.fall {
+		return 1
+	}
+	return max(float64(c.ours/c.fall), 1./64)
+}
+
+// allows reports whether n more units may be in flight. While others spend what is
+// left at the same time, no figure is true for long, so no more than 0.4·p·a + 0.5
+// units are sent before the next one comes. A request that costs more goes alone, if
+// it costs no more than p·a.
+func (c *contention) allows(w *Window, n int64) bool {
+	part := c.part()
+	if part == 1 || w.State != Reported {
+		return true
+	}
+	out, ours := w.InFlight+w.before, part*float64(w.available)
+	if out == 0 && n > 1 {
+		return float64(n) <= ours
+	}
+	return float64(out+n) <= contentionInFlight*ours+0.5
+}
+
+// observe looks at the figure that is in force, of an answer that may be a refusal.
+func (c *contention) observe(w *Window, refused bool) {
+	if w.Unit != Requests {
+		return
+	}
+	c.refused = c.refused || refused
+	c.peak = max(c.peak, w.available)
+	switch {
+	case c.from == 0:
+		c.from, c.served = w.available, 0
+	case w.InFlight+w.before == 0:
+		c.compare(w)
+	}
+}
+
+// close ends a window.
+func (c *contention) close(w *Window) {
+	if c.from > 0 {
+		c.served += w.InFlight
+		c.compare(w)
+		if !c.fell {
+			c.fall -= max(c.fall-c.ours, 0) / contentionLasts
+		}
+	}
+	*c = contention{ours: c.ours, fall: c.fall}
+}
+
+// compare adds up what the figure has fallen by. A drop to 0 is ignored unless a
+// request was refused: the server may have been wrong.
+func (c *contention) compare(w *Window) {
+	fall := c.from - w.available
+	if fall == 0 || w.available == 0 && !c.refused {
+		return
+	}
+	if fall > 0 {
+		c.ours += float32(min(c.served, fall))
+		c.fall += float32(fall)
+		c.fell = true
+	}
+	if c.fall > contentionFades {
+		c.ours, c.fall = c.ours/2, c.fall/2
+	}
+	c.from, c.served = w.available, 0
+}
+
+// ServedUncharged counts units that were served to us and were not charged to the
+// window, because its policy was not known then. Where it is not known how many they
+// were, None, the comparison with the figures begins anew.
+func (w *Window) ServedUncharged(units int64) {
+	switch {
+	case units >= 0:
+		w.contention.served += max(units, 1)
+	case w.Unit == Requests:
+		w.contention.served++
+	default:
+		w.contention.from = 0
+	}
+}

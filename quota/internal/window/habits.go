@@ -1,0 +1,113 @@
+package window
+
+import "time"
+
+// A Strategy says how a quota is spent. Package quota documents both.
+type Strategy uint8
+
+const (
+	Adaptive Strategy = iota
+	Plain
+)
+
+// A Server is what has been learned of the server of a policy by all windows of
+// that policy together.
+type Server struct {
+	RoundsDown bool // its seconds: see rounding.go
+	Hasty      bool // its Retry-After says less than its windows, and is wrong: see premature
+}
+
+// habits are the places in which a Strategy has its say. Everything else about a
+// Window is the same under each.
+type habits interface {
+	// guard is g, before its bounds, for a window that a request with that round
+	// trip told of.
+	guard(w *Window, trip time.Duration) time.Duration
+	// guardsZero reports whether a window of 0 has a guard, too.
+	guardsZero(w *Window) bool
+	// lasts is how long a window is that the server says has that length.
+	lasts(w *Window, avail int64, length time.Duration, s *Server) time.Duration
+	// observeRounding looks at the length that a report has.
+	observeRounding(w *Window, length time.Duration, avail int64, s *Server)
+	// allows reports whether n more units, which are there, may be in flight.
+	allows(w *Window, n int64) bool
+	// reported looks at a figure that a report has put in force, or lowered, and
+	// returns when its window is due.
+	reported(w *Window, sent Instant, avail int64, length time.Duration, refused bool) Instant
+	// closing looks at a window that ends.
+	closing(w *Window)
+	// slowStart is how many units may be in flight after a refusal about which
+	// nothing more was heard; 0: any number.
+	slowStart() uint8
+}
+
+func (w *Window) habits() habits {
+	if w.Strategy == Plain {
+		return plain{}
+	}
+	return adaptive{}
+}
+
+// plain takes servers at their word.
+type plain struct{}
+
+func (plain) guard(w *Window, trip time.Duration) time.Duration {
+	return max(trip-w.least, trip/4)
+}
+
+func (plain) guardsZero(*Window) bool { return false }
+
+func (plain) lasts(_ *Window, avail int64, length time.Duration, _ *Server) time.Duration {
+	if length == 0 && avail == 0 {
+		return time.Second // the last second of a server that rounds down
+	}
+	return length
+}
+
+func (plain) observeRounding(*Window, time.Duration, int64, *Server) {}
+
+func (plain) allows(*Window, int64) bool { return true }
+
+func (plain) reported(w *Window, _ Instant, _ int64, _ time.Duration, _ bool) Instant {
+	return w.due
+}
+
+func (plain) closing(w *Window) { w.least += w.least / 16 } // paths change
+
+func (plain) slowStart() uint8 { return 0 }
+
+// adaptive learns. Each habit is a file.
+type adaptive struct{}
+
+// guard: the request that opened the window can have arrived no later than r - r₀
+// after the quickest one would have.
+func (adaptive) guard(w *Window, trip time.Duration) time.Duration {
+	return trip - w.least + trip/32
+}
+
+func (adaptive) guardsZero(w *Window) bool { return w.Length > 0 }
+
+func (adaptive) lasts(w *Window, avail int64, length time.Duration, s *Server) time.Duration {
+	return w.unrounded(avail, length, s)
+}
+
+func (adaptive) observeRounding(w *Window, length time.Duration, avail int64, s *Server) {
+	w.observeRounding(length, avail, s)
+}
+
+func (adaptive) allows(w *Window, n int64) bool { return w.contention.allows(w, n) }
+
+func (adaptive) reported(w *Window, sent Instant, avail int64, length time.Duration, refused bool) Instant {
+	w.contention.observe(w, refused)
+	if avail == 0 {
+		return w.observeRefill(sent, length, refused)
+	}
+	return w.due
+}
+
+func (adaptive) closing(w *Window) {
+	w.contention.close(w)
+	w.least += (w.rtt - w.least) / 64
+}
+
+func (adaptive) slowStart() uint8 { return 2 }

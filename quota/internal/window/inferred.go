@@ -1,0 +1,93 @@
+package window
+
+import "time"
+
+// Inferred is habit 5 of Adaptive: the quota of a server that says nothing of its
+// quotas and refuses now and then. It is what the server served between two of the
+// instants at which it began to serve again, in the time between them. It is not
+// taken over where most of that time passed before the first refusal, because then
+// the quota was not used up. It is counted like a policy without a service limit.
+type Inferred struct {
+	opened  Instant // departure of the first request that was served in this window; 0: none was
+	served  int64   // since then
+	epoch   uint32  // of the window, in which that was
+	refused bool    // a request was, since then
+	dry     Instant // departure of the first that was refused
+	until   Instant // when it is over, by the refusals, in the clock of departures
+	clean   uint8   // windows in a row that were used up and ended without a refusal
+	more    int64   // units to try next
+}
+
+const (
+	cleanWindows = 10 // used up before more is tried
+	minInferred  = 4  // served in a window, or nothing can be told
+)
+
+// NewInferred returns what is known after the first refusal.
+func NewInferred() *Inferred { return &Inferred{refused: true, until: Never} }
+
+// Infers reports whether a quota is inferred from refusals.
+func (w *Window) Infers() bool { return w.Strategy == Adaptive }
+
+// Refused takes over a refusal at t of a request that departed at sent, with its
+// Retry-After; 0 or less: none.
+func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration) {
+	if sent < g.opened {
+		return
+	}
+	if !g.refused {
+		g.refused, g.dry = true, sent
+	}
+	if w.State == Counting {
+		w.distrust(t) // the count was too high: one request asks first
+	}
+	if retryAfter > 0 {
+		g.until = min(g.until, sent.Add(retryAfter))
+	}
+}
+
+// Served takes over at t that a request which departed at sent was served.
+func (g *Inferred) Served(w *Window, t, sent Instant) {
+	switch {
+	case sent < g.opened:
+	case g.refused && sent >= max(w.Hold, w.BackOff):
+		g.close(w, t, sent)
+	case !g.refused && w.State == Counting && w.epoch != g.epoch:
+		g.next(w)
+	default:
+		g.served++
+	}
+}
+
+// close ends a window that ended with a refusal, with a request that was served
+// after it.
+func (g *Inferred) close(w *Window, t, sent Instant) {
+	last, end := *g, min(sent, g.until)
+	*g = Inferred{opened: sent, served: 1, until: Never, more: 1}
+	if last.opened > 0 && last.served >= minInferred && last.dry-last.opened <= end-last.dry {
+		w.SetPolicy(Requests, last.served, time.Duration(end-last.opened))
+		w.forget()
+		w.Count(sent, 1)
+		w.Timed(t, sent)
+	}
+	g.epoch = w.epoch
+}
+
+// next ends a window that ended without a refusal. After ten such windows in a row
+// that were used up one unit more is tried, then two, four, … until one is refused.
+func (g *Inferred) next(w *Window) {
+	if g.served < w.Quota {
+		g.clean = 0
+	} else if g.clean++; g.clean >= cleanWindows {
+		w.SetPolicy(Requests, w.Quota+g.more, w.Length)
+		g.clean, g.more = cleanWindows-1, 2*g.more
+	}
+	g.opened, g.served, g.epoch = w.due-Instant(w.Length), 1, w.epoch
+}
+
+// DropInferred returns to the policy as it is advertised, or to none: a negative
+// quota.
+func (w *Window) DropInferred(unit Unit, quota int64, length time.Duration) {
+	w.SetPolicy(unit, quota, length)
+	w.slow = 0
+}

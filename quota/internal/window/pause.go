@@ -1,0 +1,99 @@
+package window
+
+import "time"
+
+// This file is what follows a Retry-After, or a refusal without one.
+
+const (
+	minBackOff = time.Second
+	maxBackOff = time.Minute
+)
+
+// Paused reports whether a Retry-After or a back-off is in force at t.
+func (w *Window) Paused(t Instant) bool { return t < w.Hold || t < w.BackOff }
+
+// whenPaused is when n units may depart that a Retry-After or a back-off holds, and
+// which of them does: or the window, if it is far longer.
+func (w *Window) whenPaused(n int64) (again Instant, why Cause) {
+	until, dry := max(w.Hold, w.BackOff), w.dry(n)
+	switch {
+	case dry > until && !sameWindow(dry, until):
+		return dry, Exhausted
+	case w.Hold >= w.BackOff:
+		return max(until, dry), RetryAfter
+	}
+	return max(until, dry), BackingOff
+}
+
+// dry is the end of a window in which less than n units are left; 0, if there is
+// no such window.
+func (w *Window) dry(n int64) Instant {
+	if !w.Waiting() || w.available >= n || w.end == Never {
+		return 0
+	}
+	return min(w.end, max(w.received, w.asked, w.closed).Add(ProbeInterval))
+}
+
+// Pause lets nothing depart before d has passed since t, and then one request first
+// where nothing else is known. Where nothing is left for far longer than that, the
+// window ends with the pause: "Retry-After MUST take precedence and the effective
+// window MAY be ignored" (the draft, Section 7). Some servers name as a window when
+// the quota will be whole, and as Retry-After when there will be more. Others are
+// wrong: see premature.
+func (w *Window) Pause(t Instant, d time.Duration, s Server) {
+	w.Hold = max(w.Hold, t.Add(d))
+	switch {
+	case w.State == Unknown:
+		w.distrust(t)
+	case w.State == Reported && w.available == 0 && !s.Hasty:
+		if w.Hold < w.due && !sameWindow(w.Hold, w.due) {
+			w.ends(w.due, w.trip, w.Hold)
+		}
+	}
+}
+
+// Lift takes back a pause that turned out to concern others: hold is what was in
+// force before, and unknown whether nothing was known of the window then.
+func (w *Window) Lift(hold Instant, unknown bool) {
+	w.Hold = hold
+	if unknown && w.State == Expired {
+		w.forget()
+	}
+}
+
+// premature reports whether a Retry-After has ended a window too early: a request
+// that departed after that was refused, with the window due when it was before.
+func (w *Window) premature(sent, due Instant) bool {
+	ended := w.State == Expired && w.closed == w.Hold
+	return ended && sent >= w.closed && due != Never && sameWindow(w.due, due)
+}
+
+// StartBackOff follows a refusal at t whose own words would let the next request go
+// at once. Refusals of requests that departed before the last refusal arrived are
+// one refusal. jitter is in [0, 1).
+func (w *Window) StartBackOff(t, sent Instant, jitter float64) {
+	if w.Refusals > 0 && sent < w.refused {
+		return
+	}
+	w.Refusals = min(w.Refusals+1, 63)
+	w.refused = t
+	w.BackOff = max(w.BackOff, t.Add(backOff(w.Refusals, jitter)))
+	if w.State != Reported || w.available > 0 {
+		w.distrust(t)
+	}
+}
+
+// backOff is the wait after the n-th refusal in a row: 1 s after the first, and
+// twice as long after each, up to 1 min; with up to a quarter more by jitter, which
+// is in [0, 1), inside that bound.
+func backOff(n uint8, jitter float64) time.Duration {
+	d := maxBackOff * 4 / 5
+	if n = max(n, 1) - 1; n < 6 {
+		d = min(d, minBackOff<<n)
+	}
+	return d + time.Duration(jitter*float64(d)/4)
+}
+
+// patience is how long a probe is waited for before another one may go: 1 s after
+// the first, and twice as long after each, up to 48 s.
+func patience(probes uint8) time.Duration { return backOff(probes, 0) }

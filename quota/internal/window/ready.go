@@ -1,0 +1,123 @@
+package window
+
+import "time"
+
+// ProbeInterval is the longest time in which nothing departs because of an
+// effective window: where nothing is left of a longer one, one request may look in
+// each interval (the draft, Section 9.5.1, names ten minutes).
+const ProbeInterval = 10 * time.Minute
+
+// A Cause says what holds a request.
+type Cause uint8
+
+const (
+	Exhausted  Cause = iota // too little is left
+	RetryAfter              // the server said when to come back
+	BackingOff              // the server refused and did not say when to come back
+)
+
+// Ready says when n units may depart: at t, if they may now; else when it is worth
+// looking again, and what holds them. It closes a window that is over, and changes
+// nothing else.
+func (w *Window) Ready(t Instant, n int64) (again Instant, why Cause) {
+	w.Roll(t)
+	switch {
+	case w.Paused(t):
+		return w.whenPaused(n)
+	case w.Unit == Other:
+		return t, Exhausted
+	case w.Unit == Concurrent:
+		return w.whenConcurrent(t, n), Exhausted
+	}
+	return w.when(t, n), Exhausted
+}
+
+// when answers the one question of a quota that comes back with time: when are n
+// units there, as far as it is known at t? Each state has its own answer. None is
+// later than ProbeInterval after the last request that asked.
+func (w *Window) when(t Instant, n int64) Instant {
+	switch w.State {
+	case Unknown:
+		return w.whenUnknown(t)
+	case Expired:
+		return w.whenExpired(t, n)
+	case Counting:
+		return w.whenCounting(t, n)
+	}
+	return w.whenReported(t, n)
+}
+
+// whenUnknown: now, but for the slow start after a refusal.
+func (w *Window) whenUnknown(t Instant) Instant {
+	if w.slow > 0 && w.InFlight >= int64(w.slow) {
+		return max(t, w.asked.Add(patience(w.probes))) // an answer usually comes before
+	}
+	return t
+}
+
+// whenReported: as far as the figure reaches, and after its window one request asks.
+func (w *Window) whenReported(t Instant, n int64) Instant {
+	if w.spare() >= n && w.habits().allows(w, n) {
+		return t
+	}
+	return w.whenRenewed(t, n)
+}
+
+// whenExpired: what the figure left over, or one request, whatever it costs and
+// whatever was said; another one when it was waited for long enough.
+func (w *Window) whenExpired(t Instant, n int64) Instant {
+	switch {
+	case w.spare() >= n:
+		return t
+	case w.refill.steady() && w.least > w.perUnit() && w.probes < 32:
+		return max(t, w.asked.Add(w.refillPace()))
+	case !w.probing:
+		return t
+	}
+	return max(t, min(w.asked.Add(patience(w.probes)), w.whenLanded(n)))
+}
+
+// whenCounting: as far as our own count reaches. A window that has not begun has
+// room for one request, whatever it costs.
+func (w *Window) whenCounting(t Instant, n int64) Instant {
+	if w.spare() >= n || w.end == Never && w.Length > 0 && w.InFlight == 0 {
+		return t
+	}
+	return w.whenRenewed(t, n)
+}
+
+// whenRenewed is the end of the window, or the next look into one that is longer
+// than ProbeInterval. A figure without a window stands until the next answer, so a
+// request asks for one.
+func (w *Window) whenRenewed(t Instant, n int64) Instant {
+	last := max(w.received, w.asked, w.closed)
+	end := w.end
+	if end == Never {
+		end = last.Add(max(w.Length, patience(w.probes)))
+	}
+	return max(t, min(end, last.Add(ProbeInterval), w.whenLanded(n)))
+}
+
+// whenLanded is when n units may depart because those that departed in the last
+// window no longer count; Never, if that does not help.
+func (w *Window) whenLanded(n int64) Instant {
+	if w.before == 0 || w.available-w.InFlight < n {
+		return Never
+	}
+	return w.closed.Add(grace(w.rtt))
+}
+
+// Hopeful reports whether an event may let n units depart before the next look:
+// the answer to a probe, or the end of a request.
+func (w *Window) Hopeful(t Instant, n int64) bool {
+	if w.Paused(t) {
+		return false
+	}
+	switch w.State {
+	case Unknown, Expired:
+		return true
+	case Reported:
+		return w.Unit == Concurrent || w.InFlight > 0 && w.spare() >= n // held back by our part alone
+	}
+	return w.Unit == Concurrent
+}

@@ -1,0 +1,85 @@
+package window
+
+import "time"
+
+// This file is habit 3 of Adaptive: a quota that is refilled unit by unit, more
+// often than whole seconds can say. Such a server says that nothing is left for 1 s
+// when the next unit comes in 50 ms.
+//
+// Where less than half of the quota was there in a window, one request tries again
+// after W/q, the time that the policy takes for one unit. If it is served, so are
+// the next. After a few of them, requests no longer wait for each other's answers,
+// where these take longer than W/q. If it is refused, another client has used the
+// quota, and the next trials are left out, twice as many after each.
+type refill struct {
+	trying bool  // the window in force was cut short
+	served uint8 // trials in a row that were served
+	failed uint8 // trials in a row that were refused
+	skip   uint8 // trials to be left out
+	slack  uint8 // added to the pace, in halves of the jitter
+}
+
+const (
+	steadyTrials  = 3
+	quickerTrials = 250 // after which the pace is quicker again
+	maxFailed     = 6
+)
+
+// steady reports whether requests need not wait for each other's answers.
+func (r *refill) steady() bool { return r.served >= steadyTrials }
+
+// refillPace is the time between two requests: W/q + 2j, and j/2 for each refusal.
+func (w *Window) refillPace() time.Duration {
+	d := w.perUnit()
+	return d + min(w.jitter*time.Duration(4+w.refill.slack)/2, d)
+}
+
+// perUnit is W/q, if that is less than whole seconds can say; else 0.
+func (w *Window) perUnit() time.Duration {
+	if w.Quota <= 1 || w.Length <= 0 || w.Unit != Requests {
+		return 0
+	}
+	d := w.Length / time.Duration(w.Quota)
+	if d >= time.Second {
+		return 0
+	}
+	return d
+}
+
+// observeRefill looks at a report that nothing is left for the length, of a request
+// that departed at sent. It returns when the window is due: earlier, for a trial.
+func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool) Instant {
+	r := &w.refill
+	switch {
+	case length < 0 || length > time.Second || w.perUnit() == 0:
+		return w.due
+	case refused:
+		if r.trying {
+			r.fail()
+		}
+		return w.due
+	case r.trying:
+		r.served++
+		r.failed = 0
+		if r.served == quickerTrials {
+			r.served, r.slack = steadyTrials, max(r.slack, 1)-1
+		}
+	}
+	due := w.due
+	if r.trying = 2*w.contention.peak < w.Quota && r.skip == 0; r.trying {
+		due = min(due, sent.Add(w.refillPace()))
+	}
+	r.skip = max(r.skip, 1) - 1
+	return due
+}
+
+// fail ends a trial that was refused.
+func (r *refill) fail() {
+	if r.steady() {
+		r.slack = min(r.slack+1, 60)
+	} else {
+		r.failed = min(r.failed+1, maxFailed)
+		r.skip = 1 << r.failed
+	}
+	r.trying, r.served = false, 0
+}

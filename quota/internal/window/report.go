@@ -1,0 +1,111 @@
+package window
+
+import "time"
+
+// A Figure is a service limit (the draft, Section 3.1).
+type Figure struct {
+	Available int64
+	Window    time.Duration // 0: over now; negative: none, the figure stands until the next answer
+}
+
+// Report takes over a figure that arrived at t for a request that departed at
+// sent. What it teaches of the policy's server goes into s.
+//
+// Cause before effect: a figure raises what is available only if its request
+// departed after the figure in force had arrived. Figures of overlapping requests
+// only lower it. In the table, the end is when the figure's window is over, with
+// its guard, and two ends within a second are one window:
+//
+//	state              figure                                   what it does
+//	unknown, counting  any                                      is in force
+//	expired            departed before the end, and overlaps    bounds what is left
+//	                   the figure before or has its window
+//	expired            any other                                is in force
+//	reported           departed after the figure in force       is in force; of one
+//	                   and the last silent answer arrived       window the earlier end
+//	reported           departed before the one in force, and    nothing: it is of the
+//	                   ends earlier in another window           window before
+//	reported           says less                                lowers; of one window the
+//	                   the earlier end, of two the later
+//	reported           says no less                             of one window the earlier end
+func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) {
+	w.Roll(t)
+	w.Used = t
+	avail := min(f.Available, MaxUnits)
+	if w.Quota >= 0 {
+		avail = min(avail, w.Quota)
+	}
+	if w.Unit == Concurrent {
+		w.reportConcurrent(t, sent, avail, w.dueAt(sent, avail, f.Window, s))
+		return
+	}
+	w.travelled(time.Duration(t - sent))
+	w.habits().observeRounding(w, f.Window, avail, s)
+	due, trip := w.dueAt(sent, avail, f.Window, s), w.rtt
+	if f.Window == 0 && !w.habits().guardsZero(w) {
+		trip = 0 // there is no end to be careful with
+	}
+	end := due
+	if trip > 0 && due != Never {
+		end = min(due.Add(w.guard(trip)), Never-1)
+	}
+	if refused && w.premature(sent, due) {
+		s.Hasty = true
+	}
+
+	switch {
+	case w.State == Unknown || w.State == Counting:
+		w.adopt(t, sent, avail, due, trip)
+	case w.State == Expired && sent < w.closed && (sent < w.received || end <= w.closed.Add(time.Second)):
+		w.available = min(w.available, avail)
+	case w.State == Expired:
+		w.adopt(t, sent, avail, due, trip)
+	case sent >= w.received && sent >= w.silent:
+		if sameWindow(w.end, end) && w.end < end {
+			due, trip = w.due, w.trip
+		}
+		w.adopt(t, sent, avail, due, trip)
+	case end < w.end && sent < w.sent && !sameWindow(w.end, end):
+	case avail < w.available:
+		w.available, w.sent, w.received = avail, max(sent, w.sent), t
+		if sameWindow(w.end, end) == (end < w.end) {
+			w.due, w.trip = due, trip
+		}
+	case sameWindow(w.end, end) && end < w.end:
+		w.due, w.trip = due, trip
+	}
+	if w.State == Reported {
+		w.due = w.habits().reported(w, sent, avail, f.Window, refused)
+		w.ends(w.due, w.trip, Never)
+	}
+	w.Roll(t)
+}
+
+// adopt puts a figure in force.
+func (w *Window) adopt(t, sent Instant, avail int64, due Instant, trip time.Duration) {
+	if w.State != Reported || avail > w.sinceReport {
+		w.sinceReport, w.adopted = avail, t
+	}
+	w.State, w.available = Reported, avail
+	w.due, w.trip = due, trip
+	w.sent, w.received = sent, t
+	w.probing = false
+	if avail > 0 {
+		w.probes = 0
+	}
+}
+
+// dueAt is when a window is over, before the guard, that had the length in an
+// answer to a request that departed at sent.
+func (w *Window) dueAt(sent Instant, avail int64, length time.Duration, s *Server) Instant {
+	if length < 0 {
+		return Never
+	}
+	return min(sent.Add(w.habits().lasts(w, avail, length, s)), Never-1)
+}
+
+// sameWindow reports whether two ends may be those of one window: whole seconds say
+// no more.
+func sameWindow(x, y Instant) bool {
+	return max(x, y)-min(x, y) <= Instant(time.Second)
+}

@@ -1,0 +1,68 @@
+package window
+
+import "time"
+
+// Bounds of what is saved.
+const (
+	MaxSavedTime = 366 * 24 * time.Hour // that something may last
+	MaxSavedIdle = time.Hour            // since a window was used; a longer time is saved as this
+)
+
+// Saved is what is kept of a window from one process to the next. Times are
+// relative to the instant at which it was saved. What is out counts as spent.
+type Saved struct {
+	Quota     int64         `json:"quota"`
+	Unit      Unit          `json:"unit,omitempty"`
+	Length    time.Duration `json:"window,omitempty"`
+	State     State         `json:"basis,omitempty"`
+	Available int64         `json:"available,omitempty"`
+	Left      time.Duration `json:"left,omitempty"` // of the effective window; None: it has no end
+	Hold      time.Duration `json:"hold,omitempty"`
+	BackOff   time.Duration `json:"backOff,omitempty"`
+	Refusals  uint8         `json:"refusals,omitempty"`
+	Idle      time.Duration `json:"idle,omitempty"` // since it was used
+}
+
+// Save returns the window as it is saved at t.
+func (w *Window) Save(t Instant) Saved {
+	lasts := func(until Instant) time.Duration { return min(until.Since(t), MaxSavedTime) }
+	s := Saved{
+		Quota: w.Quota, Unit: w.Unit, Length: w.Length, State: w.State,
+		Available: max(w.spare(), 0), Left: lasts(w.end),
+		Hold: lasts(w.Hold), BackOff: lasts(w.BackOff), Refusals: w.Refusals, Idle: min(t.Since(w.Used), MaxSavedIdle),
+	}
+	if w.Unit == Concurrent {
+		s.Available = max(w.available, 0)
+	}
+	if w.end == Never {
+		s.Left = None
+	}
+	return s
+}
+
+// Restore makes the window what it was when it was saved, at t.
+func (w *Window) Restore(t Instant, s Saved) {
+	w.Unit, w.Quota, w.Length = s.Unit, s.Quota, s.Length
+	w.Hold, w.BackOff, w.Refusals = t.Add(s.Hold), t.Add(s.BackOff), s.Refusals
+	w.Used, w.closed, w.refused = t-Instant(s.Idle), t, t
+	w.State, w.available, w.sinceReport = s.State, s.Available, s.Available
+	w.sent, w.adopted, w.received = t, t, t
+	due := Never
+	if s.Left != None && (w.State == Reported || w.State == Counting) {
+		due = t.Add(s.Left)
+	}
+	w.ends(due, 0, Never)
+}
+
+// Sound reports whether s may be what was saved of a window.
+func (s *Saved) Sound() bool {
+	for _, d := range [...]time.Duration{s.Hold, s.BackOff, s.Left + 1} {
+		if d < 0 || d > MaxSavedTime+1 {
+			return false
+		}
+	}
+	return s.Quota >= None && s.Quota <= MaxUnits && s.Length >= 0 &&
+		s.Available >= 0 && s.Available <= 1<<60 &&
+		s.Idle >= 0 && s.Idle <= MaxSavedIdle && s.Refusals < 64 &&
+		s.Unit <= Other && s.State <= Counting
+}

@@ -1,0 +1,59 @@
+package quota
+
+import "time"
+
+// An Outcome is what became of leased work.
+type Outcome uint8
+
+const (
+	Answered Outcome = iota // an answer came, and says what it says
+	Lost                    // no answer came; the request may have arrived, and have cost what it costs
+	Unsent                  // the request never left, or nobody counted it: it costs nothing
+)
+
+// A Reach says what a pause concerns.
+type Reach uint8
+
+const (
+	ReachNamed  Reach = iota // the accounts that the report names; the scope, if it names none
+	ReachOrigin              // the whole origin
+)
+
+// A Figure is a service limit: what is left under a policy, and the window
+// within which no more than that may be used (the draft, Section 3.1).
+type Figure struct {
+	Policy    string
+	Key       string // the bytes of the partition key, where Keyed
+	Keyed     bool
+	Available int64         // units; negative: the server gave a window and no figure
+	Window    time.Duration // 0: over now; negative: none, the figure stands until the next
+	Cost      int64         // what the work cost, in units; 0 or less: what it was charged
+}
+
+// Terms are a policy as it was advertised for one partition.
+type Terms struct {
+	Policy        // Keyed: there is a key
+	Key    string // the bytes of the partition key, where Keyed
+}
+
+// A Report is what an answer says. All of it concerns the origin and the scope of
+// the lease that it settles.
+type Report struct {
+	Outcome Outcome
+	Refused bool          // the server refused to serve for lack of quota
+	Terms   []Terms       // policies, each at most once for a key
+	Figures []Figure      // service limits, each at most once for a policy and key
+	Pause   time.Duration // Retry-After; 0 or less: none
+	Reach   Reach         // of the pause
+
+	// LeftOut are policies that turn out not to concern the work, and perhaps not
+	// other work of the scope. What the work was charged under them is given back,
+	// and work that waits for one of them makes its Claims again.
+	LeftOut []string
+}
+
+// says reports whether there is anything in the report but that an answer came.
+func (r *Report) says() bool {
+	return r.Outcome != Answered || r.Refused || r.Pause > 0 ||
+		len(r.Figures)+len(r.Terms)+len(r.LeftOut) > 0
+}

@@ -1,0 +1,147 @@
+package quota
+
+import "github.com/headway-go/headway/quota/internal/window"
+
+// This file is about the first wave: requests that departed before the account was
+// known that the server charges them to. When an answer names a new policy, the
+// requests of the scope that are out may draw on it, too. So a new account begins
+// with all of them in flight, one unit each, and each is settled with it when its
+// answer comes.
+
+// maxNewAccounts bounds the accounts that wait for a first wave in one scope, and
+// maxFreeUnattributed the memory that is kept for scopes to come.
+const (
+	maxNewAccounts      = 2 * maxPolicies
+	maxFreeUnattributed = 64
+)
+
+// unattributed is what a scope knows of its requests that are out, as long as any
+// of them departed before an account was created.
+type unattributed struct {
+	created []newAccount
+	keyed   []keyedCharges
+}
+
+// A newAccount was created while requests were out that may turn out to be charged
+// to it.
+type newAccount struct {
+	*account
+	ticket uint64 // requests with a lower ticket departed before it was created
+	out    int64  // how many of them are out; they count in flight in epoch 0
+}
+
+// keyedCharges counts the requests that are charged to any partition of a policy.
+type keyedCharges struct {
+	policy string
+	out    int64
+}
+
+// trackUnattributed begins to tell the requests of a scope apart.
+func (o *Origin) trackUnattributed(s *scope) *unattributed {
+	if s.unattributed != nil {
+		return s.unattributed
+	}
+	if last := len(o.freeUnattributed) - 1; last >= 0 {
+		s.unattributed, o.freeUnattributed = o.freeUnattributed[last], o.freeUnattributed[:last]
+	} else {
+		s.unattributed = new(unattributed)
+	}
+	return s.unattributed
+}
+
+// releaseUnattributed ends trackUnattributed once nothing of the scope is out.
+func (o *Origin) releaseUnattributed(s *scope) {
+	u := s.unattributed
+	if u == nil || s.out > 0 {
+		return
+	}
+	s.unattributed = nil
+	for _, n := range u.created {
+		n.giveUp()
+	}
+	if len(o.freeUnattributed) < maxFreeUnattributed {
+		clear(u.created)
+		clear(u.keyed)
+		u.created, u.keyed = u.created[:0], u.keyed[:0]
+		o.freeUnattributed = append(o.freeUnattributed, u)
+	}
+}
+
+// giveUp stops waiting for the requests that were out when the account was created.
+func (n *newAccount) giveUp() {
+	n.Landed(n.out, 0)
+	n.Release(n.out)
+	n.out = 0
+}
+
+// countKeyed returns how many requests of the scope are charged to partitions of a
+// policy, after adding by to it.
+func (u *unattributed) countKeyed(policy string, by int64) int64 {
+	if u == nil {
+		return 0
+	}
+	for i := range u.keyed {
+		if k := &u.keyed[i]; k.policy == policy {
+			k.out += by
+			return k.out
+		}
+	}
+	if by > 0 {
+		if len(u.keyed) >= maxNewAccounts {
+			u.keyed = u.keyed[1:]
+		}
+		u.keyed = append(u.keyed, keyedCharges{policy, by})
+	}
+	return max(by, 0)
+}
+
+// chargeFirstWave charges a new account with the requests of the scope that are out. Those
+// that are charged to another partition of the policy are not charged to this one.
+func (s *settlement) chargeFirstWave(a *account) {
+	out := s.l.scope.out
+	if a.policy.keyed {
+		out -= s.l.scope.unattributed.countKeyed(a.policy.name, 0)
+	}
+	if out <= 0 {
+		return
+	}
+	a.Preset(out)
+	u := s.o.trackUnattributed(s.l.scope)
+	if len(u.created) >= maxNewAccounts { // a server that makes up policies
+		oldest := u.created[0]
+		oldest.giveUp()
+		s.earlier = append(s.earlier, oldest.account)
+		u.created = append(u.created[:0], u.created[1:]...)
+	}
+	u.created = append(u.created, newAccount{account: a, ticket: s.o.tickets, out: out})
+}
+
+// settleFirstWave settles the lease with the accounts that were created after it
+// departed. Where the report has a figure for some partition of the policy, that
+// says what the request cost, and which partition it cost.
+func (s *settlement) settleFirstWave() {
+	u := s.l.scope.unattributed
+	if u == nil {
+		return
+	}
+	kept := u.created[:0]
+	for _, n := range u.created {
+		if policy := n.policy.name; s.l.ticket < n.ticket && !(n.policy.keyed && s.claims(policy)) {
+			n.out--
+			n.Release(1)
+			s.earlier = append(s.earlier, n.account)
+			if s.spares(n.account) || s.names(policy) {
+				n.Landed(1, 0)
+			} else {
+				n.Lost(s.t, window.Charge{Units: 1})
+			}
+		}
+		if n.out > 0 && n.Epoch() <= 1 {
+			kept = append(kept, n)
+		} else {
+			n.giveUp()
+		}
+	}
+	clear(u.created[len(kept):])
+	u.created = kept
+}
