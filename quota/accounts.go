@@ -15,47 +15,47 @@ const (
 )
 
 const (
-	// sample is how many entries are looked at to find the one to drop.
+	// sample is how many entries are looked at to find the one to evict.
 	sample = 8
 
-	// sweepInterval is how often, while an origin is in use, as many are looked
-	// at to find those that are over.
+	// sweepInterval is how often, while an origin is in use, as many are looked at to
+	// find those that are over.
 	sweepInterval = time.Millisecond
 )
 
-// Accounts are all that is known of advertised quotas. The zero value is
-// ready. Accounts may be shared between clients, is safe for concurrent use,
-// and must not be copied. The fields are set before first use.
+// Accounts is all that is known of advertised quotas. The zero value is ready.
+// Accounts may be shared between clients, is safe for concurrent use, and must not be
+// copied. The fields are set before first use.
 //
-// What is kept is bounded. There is an account for each policy and partition,
-// or policy and scope, and one for each scope itself. Those go by themselves
-// that have been over for long: 10 minutes, and four of their windows. At a
-// bound, room is made for another: what says nothing any more goes first, then
-// what was used least recently, and what the server has told to wait last. What
-// is in use, by requests that are out or in line, never goes: beyond a bound
-// the accounts may grow by that much, and no more. An account takes up about
-// 350 bytes, that of a scope 430, and its key where that is longer than 39 bytes:
-// whoever makes the keys of partitions and the names of scopes bounds them.
+// What is kept is bounded. There is an account for each policy and partition key, or
+// policy and scope, and one for each scope itself. An account that has been over for
+// long (10 minutes, and four of its windows) is evicted. At a bound, room is made for
+// another one: an account of which nothing is in force is evicted first, then the
+// least recently used, and one that the server has told to wait last. An account in
+// use, by a request that is out or in line, is never evicted: the accounts may exceed
+// a bound by that much. An account takes up about 350 bytes, and that of a scope 430;
+// a partition key longer than 39 bytes and the name of a scope come on top, and are
+// bounded by whatever makes them.
 type Accounts struct {
 	MaxOrigins  int // 0: DefaultMaxOrigins; negative: no bound
 	MaxAccounts int // of one origin. 0: DefaultMaxAccounts; negative: no bound
 
-	// MaxTotal is how many accounts all origins may have together. Half of them
-	// are shared out, equally among as many origins as there may be: no origin
-	// takes these from another. The others go to who needs them first. 0:
+	// MaxTotal is how many accounts all origins may have together. Half of them are
+	// shared out equally among as many origins as there may be: no origin takes these
+	// from another. The other half goes to the origins that need them first. 0:
 	// DefaultMaxTotal; negative: no bound.
 	MaxTotal int
 
-	// Jitter returns a number in [0, 1), drawn for each refusal that sets no
-	// time to come back: by so much the back-off is longer. It is called with
-	// no lock held, by several goroutines at once where several settle. Nil
-	// means random numbers; a seeded source makes what is timed reproducible.
+	// Jitter returns a number in [0, 1). It is drawn for each refusal that names no
+	// time to come back, and makes the back-off longer. It is called with no lock held,
+	// by several goroutines at once. Nil means random numbers; a seeded source makes
+	// the times reproducible.
 	Jitter func() float64
 
 	// Strategy says how quotas are spent. The zero value is Adaptive.
 	Strategy Strategy
 
-	beyond atomic.Int64 // accounts that origins have beyond their share
+	beyond atomic.Int64 // accounts that origins have above their share
 
 	credentialHashes credentialHashes
 
@@ -63,11 +63,10 @@ type Accounts struct {
 	origins map[string]*Origin
 }
 
-// Origin returns the books of the origin of that name, opening them if there
-// are none. The name is the caller's: a normalised scheme, host and port, say.
+// Origin returns the origin of that name, and creates it if there is none. The
+// caller chooses the name: a normalised scheme, host and port, for example.
 //
-// Beyond MaxOrigins, the books of an origin that nothing is out to are
-// dropped; who holds them notices with Dropped.
+// Beyond MaxOrigins, an origin that is not in use is dropped: see Origin.Dropped.
 func (a *Accounts) Origin(name string) *Origin {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -85,7 +84,7 @@ func (a *Accounts) Origin(name string) *Origin {
 	return o
 }
 
-// share is how many accounts an origin may have whatever the others have.
+// share is how many accounts an origin may have, however many others have.
 func (a *Accounts) share() int {
 	origins := bounded(a.MaxOrigins, DefaultMaxOrigins)
 	if origins <= 0 {
@@ -103,8 +102,8 @@ func (a *Accounts) full(n int) bool {
 	return total >= 0 && n >= a.share() && a.beyond.Load() >= int64(total-total/2)
 }
 
-// dropOriginLocked drops the least recently used of a sample of origins that
-// nothing is out to. (Map iteration begins anywhere.)
+// dropOriginLocked drops the least recently used of a sample of origins that are
+// not in use. (Map iteration begins anywhere.)
 func (a *Accounts) dropOriginLocked() {
 	var oldest *Origin
 	var name string
@@ -130,7 +129,7 @@ func (a *Accounts) random() float64 {
 	return rand.Float64()
 }
 
-// bounded reads a bound: the default for 0.
+// bounded returns n, or the default for 0.
 func bounded(n, otherwise int) int {
 	if n == 0 {
 		return otherwise

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// errOwn is the error of an Ask whose own limits are somebody else's.
+// errOwn is the error of an Ask whose Limiter has the quota of an origin in it.
 var errOwn = errors.New("quota: an Ask's Limiter holds the quota of an origin; put it into Claims")
 
-// own are the gates of the client's own limits on an ask, consulted.
+// own returns the gates of the client's own limits on an ask, consulted.
 func (a *Ask) own() ([]gate, error) {
 	if a.Limiter == nil {
 		return nil, nil
@@ -23,13 +23,12 @@ func (a *Ask) own() ([]gate, error) {
 	return gates, nil
 }
 
-// An Advertised is what a server says of its own quota, as a Limiter: for
-// clients that are not HTTP, or where it is to stand in a Chain. Get one from
-// Origin.Limiter.
+// Advertised is the advertised quota of an origin as a Limiter: for clients that
+// are not HTTP, or for use in a Chain. Get one from Origin.Limiter.
 //
-// Its leases are the feedback path: settle each with what the server said,
-// then release it. See Lease.Settle and Report. A lease that is released
-// without that counts as Lost, one that is cancelled as Unsent.
+// Settle each of its leases with what the server said, then release it: see
+// Lease.Settle and Report. A lease that is released without that counts as Lost, and
+// one that is cancelled as Unsent.
 type Advertised struct {
 	limit
 	origin *Origin
@@ -37,13 +36,12 @@ type Advertised struct {
 }
 
 // Limiter returns the accounts that the ask claims as a Limiter. A lease of n
-// permits is charged n times the units of each claim. The ask's Priority,
-// MaxDelay and MaxQueue are those of Acquire, which therefore waits for no
-// longer than DefaultMaxDelay where the ask says nothing else. Its Limiter,
-// Again, Force and Held are ignored: limits of the client's own go beside it into a
-// Chain.
+// permits is charged n times the units of each claim. Acquire uses the ask's
+// Priority, MaxDelay and MaxQueue, and so waits for DefaultMaxDelay if the ask says
+// nothing else. The ask's Limiter, Again, Force and Held are ignored: put the client's
+// own limits beside it into a Chain.
 //
-// The books of an origin may be dropped: see Origin.Dropped.
+// The origin may be dropped: see Origin.Dropped.
 func (o *Origin) Limiter(ask Ask) *Advertised {
 	a := &Advertised{origin: o, ask: ask}
 	a.ask.Claims = slices.Clone(ask.Claims)
@@ -66,7 +64,7 @@ func (a *Advertised) Acquire(ctx context.Context, n int64) (*Lease, error) {
 func (a *Advertised) books() *Advertised { return a }
 
 // enter charges n permits of the accounts and of the gates, which have been
-// consulted, or none.
+// consulted, or nothing.
 func (a *Advertised) enter(ctx context.Context, gates []gate, n int64, maxDelay time.Duration, l *Lease) error {
 	ask := a.ask
 	if n != 1 {
@@ -82,9 +80,9 @@ func (a *Advertised) enter(ctx context.Context, gates []gate, n int64, maxDelay 
 	return a.origin.enter(ctx, time.Now(), &ask, gates, n, l)
 }
 
-// Stats implements Limiter. Available is what the accounts have left that the
-// server has said anything of, in quota units; None where it has not.
-// IdleSince is when the origin was last used, if nothing is out to it.
+// Stats implements Limiter. Available is the lowest that is left of the accounts
+// of which the server has said anything, in quota units; None if it has said nothing.
+// IdleSince is when the origin was last used, if it is not in use.
 func (a *Advertised) Stats() Stats {
 	s := a.limit.Stats()
 	s.IdleSince = time.Time{}
@@ -107,8 +105,8 @@ func (a *Advertised) Stats() Stats {
 	return s
 }
 
-// accountsLocked are those that there are of what the ask claims, and those
-// that every request of its scope claims.
+// accountsLocked returns the accounts that the ask claims, as far as they exist,
+// and those that every request of its scope claims.
 func (a *Advertised) accountsLocked() []*account {
 	var cs claims
 	a.origin.present(&a.ask, &cs)
@@ -125,7 +123,7 @@ func (a *Advertised) Close() {
 	a.wakeAll()
 }
 
-// wakeAll wakes everybody who waits for one of the accounts.
+// wakeAll wakes everything that waits for one of the accounts.
 func (a *Advertised) wakeAll() {
 	a.origin.guard.Lock()
 	for _, c := range a.accountsLocked() {

@@ -9,15 +9,15 @@ import (
 	"sync"
 )
 
-// maxPseudonyms bounds the credentialHashes that are remembered. Beyond it they are
-// forgotten, and made again when they are needed.
-const maxPseudonyms = 10_000
+// maxHashes bounds the hashes that are remembered. Beyond it all are forgotten, and
+// computed again when they are needed.
+const maxHashes = 10_000
 
-// A secret is the key of the credentialHashes of Accounts. It is saved with them, so
-// that what was known of a pseudonym is found again.
+// A secret is the key of the hashes of Accounts. It is saved with them, so that what
+// was known of a hashed credential is found again.
 type secret [32]byte
 
-// credentialHashes are names for what must not be kept. The zero value is ready.
+// credentialHashes stand for names that must not be kept. The zero value is ready.
 type credentialHashes struct {
 	once   sync.Once
 	secret secret
@@ -48,8 +48,8 @@ func (p *credentialHashes) key() secret {
 // A digest stands for what it was made of.
 type digest [16]byte
 
-// digest is a keyed hash of the parts and of their borders (HMAC-SHA-256, its
-// first half), as it is needed for that purpose.
+// digest is a keyed hash of the parts and of their borders (the first half of
+// HMAC-SHA-256), which differs from one purpose to another.
 func (p *credentialHashes) digest(purpose string, parts ...string) digest {
 	key := p.key()
 	h := hmac.New(sha256.New, key[:])
@@ -61,7 +61,7 @@ func (p *credentialHashes) digest(purpose string, parts ...string) digest {
 	return digest(h.Sum(nil)[:len(digest{})])
 }
 
-// of is the digest of the parts, which is remembered.
+// of returns the digest of the parts, and remembers it.
 func (p *credentialHashes) of(parts ...string) string {
 	p.key()
 	var h maphash.Hash
@@ -80,7 +80,7 @@ func (p *credentialHashes) of(parts ...string) string {
 	d := p.digest("pseudonym", parts...)
 	name = string(d[:])
 	p.mu.Lock()
-	if p.names == nil || len(p.names) >= maxPseudonyms {
+	if p.names == nil || len(p.names) >= maxHashes {
 		p.names = make(map[uint64]string)
 	}
 	p.names[n] = name
@@ -88,9 +88,9 @@ func (p *credentialHashes) of(parts ...string) string {
 	return name
 }
 
-// CredentialHash returns 16 bytes that stand for the parts, of a credential, say,
-// wherever these accounts are used, and tell nothing of them to who does not
-// have the secret. It is a keyed hash with a random key of its own for each
-// Accounts, which is saved and restored with them: equal parts have equal
-// credentialHashes, and different ones hardly ever.
+// CredentialHash returns 16 bytes that stand for the parts, of a credential for
+// example, wherever these accounts are used. It is a keyed hash with a random key for
+// each Accounts, which Save writes and Restore reads: equal parts have equal hashes,
+// different parts practically never do, and without the key a hash says nothing about
+// its parts.
 func (a *Accounts) CredentialHash(parts ...string) string { return a.credentialHashes.of(parts...) }

@@ -31,9 +31,9 @@ func TestPseudonymsAreBounded(t *testing.T) {
 	require.True(t, b.credentialHashes.use(secret{1}))
 	require.False(t, b.credentialHashes.use(secret{2}), "it has one")
 	first := a.CredentialHash("first")
-	for i := range 2*maxPseudonyms + 1 {
+	for i := range 2*maxHashes + 1 {
 		a.CredentialHash(fmt.Sprint(i))
-		require.LessOrEqual(t, len(a.credentialHashes.names), maxPseudonyms)
+		require.LessOrEqual(t, len(a.credentialHashes.names), maxHashes)
 	}
 	assert.Equal(t, first, a.CredentialHash("first"))
 	assert.Equal(t, first, b.CredentialHash("first"), "the same secret")

@@ -1,11 +1,11 @@
-// Package quota keeps the accounts of a client: what servers have said is
-// left of each advertised quota, what is on its way to them, and the limits
-// that the client sets itself. It decides when the next piece of work may
-// start, and knows nothing of HTTP.
+// Package quota keeps what a client knows of quotas: what servers have said is left
+// of each quota that they advertise, what is on its way to them, and the limits that
+// the client sets itself. It decides when the next piece of work may start. It knows
+// nothing of HTTP.
 //
-// # Limits of the client's own
+// # The client's own limits
 //
-// They are [Limiter]s: [FixedWindow], [SlidingWindow], [TokenBucket],
+// They are [Limiter]s: [FixedWindow], [SlidingWindow], [TokenBucket] and
 // [Concurrency], adapters for a function ([Custom]) and for a rate.Limiter ([Rate]),
 // and what is made of them: [Chain], [Keyed], [Channel]. Each grants leases, now or
 // after waiting in its [Queue]:
@@ -16,15 +16,15 @@
 //	...
 //	defer lease.Release() // or Cancel, for work that was never begun
 //
-// What is refused, or would be in vain to wait for, gets a [*Refusal], which says
-// why and when to come back. In every struct of options, the zero of an optional
-// field means its default and a negative number no bound.
+// Work that is refused, or that could not start in time, gets a [*Refusal], which
+// says why and when to come back. In every struct of options, the zero of an optional
+// field means its default and a negative number means no bound.
 //
 // # What a server advertises
 //
-// An advertised quota has one account for each origin, policy and partition,
-// or for each origin, policy and scope where the server names no partition.
-// Package transport keeps them for HTTP; other clients do so themselves:
+// An advertised quota has one account for each origin, policy and partition key, or
+// for each origin, policy and scope where the server names no partition. Package
+// transport keeps the accounts for HTTP. Other clients do so themselves:
 //
 //	var accounts quota.Accounts // the zero value is ready
 //	origin := accounts.Origin("https://api.example")
@@ -35,28 +35,31 @@
 //	origin.Settle(time.Now(), &lease, &quota.Report{Figures: ...}) // what the server said
 //
 // Or, as a Limiter, [Origin.Limiter]. A piece of work claims units of several
-// accounts, and permits of limiters of the client's own, at one instant: all of
-// them are checked, then all are charged, or none is. What cannot go now waits in
-// the line of the account that refused it, holding nothing.
+// accounts, and permits of the client's own limiters, at one instant: all of them are
+// checked, then all are charged, or none is. Work that cannot start now waits in the
+// line of the account that refused it, and holds nothing while it waits.
 //
-// What is known is bounded (see [Accounts]), can be looked at with
+// What is known is bounded (see [Accounts]). It can be looked at with
 // [Accounts.Snapshot], and carried from one run of a program to the next with
 // [Accounts.Save] and [Accounts.Restore]. How it is spent is a [Strategy].
 //
 // # Inside
 //
-// The package is three layers, each unaware of the one above it:
+// Three packages below this one know nothing of each other or of this one:
 //
-//   - the arithmetic of one account (account.go) and the strategy that says
-//     when it may be charged next (pace.go, and what it has learned in share.go,
-//     pulse.go and guess.go): no lock, no clock, no waiting;
-//   - the books of an origin (origin.go, book.go, settle.go): which accounts
-//     there are, how they are found (owner.go, index.go), and what a report
-//     teaches them;
-//   - admission (admit.go) and the lines of those who wait (line.go).
+//   - internal/window is the arithmetic of one advertised quota, and what Adaptive
+//     learns of it: no lock, no clock, no waiting;
+//   - internal/wait has the locks, the lines of waiting work, and admission: check
+//     all, then charge all;
+//   - internal/meter is the arithmetic of the client's own limiters.
 //
-// The words are those of draft-ietf-httpapi-ratelimit-headers (the editor's
-// draft of April 2026, "the draft" below): quota policy, service limit,
-// available quota, effective window, quota unit, partition key. Those of
-// limiters are .NET's (see DOTNET.md): permit, lease, queue.
+// This package puts them together. An account (account.go) is a window, an owner, a
+// place and a line. An origin (origin.go) admits work to its accounts, finds or
+// creates them (find.go), and evicts them (evict.go). A report meets the accounts in
+// settle.go.
+//
+// The words are those of draft-ietf-httpapi-ratelimit-headers (the editor's draft of
+// April 2026, "the draft" below): quota policy, service limit, available quota,
+// effective window, quota unit, partition key. Those of limiters are .NET's (see
+// DOTNET.md): permit, lease, queue.
 package quota

@@ -1,27 +1,26 @@
 package quota
 
-// An index finds the accounts of a book by the hash of their owners. It is a hash
-// table whose buckets are one line of a cache each, where it is large: of a million
-// accounts, a request that looks for one waits for memory once, and once more for
-// the account itself. (In a map of Go it waits for a table, for a word of it and for
-// a slot: see BenchmarkIndex.)
+// An index finds the accounts of a policy by the hash of their owners. It is a hash
+// table whose buckets are one cache line each. Among a million accounts a look-up
+// waits for memory once for the bucket and once for the account. A map of Go waits
+// for a table, for a word of it and for a slot: see BenchmarkIndex.
 //
-// Accounts that find no place in their bucket stand in one of the next. Each bucket
-// counts those that have passed it by, so that nobody looks further than they need.
+// An account that finds no room in its bucket goes into one of the next buckets. Each
+// bucket counts the accounts that went past it, so that a look-up stops early.
 type index struct {
 	hash    func(owner string) uint32
 	buckets []slots // a power of two of them, or none
 	n       int     // accounts
 }
 
-// slots are a bucket: room for some accounts.
+// slots is a bucket: room for five accounts.
 type slots struct {
 	hash   [5]uint32
-	passed uint32      // accounts that would be here, if there had been room
+	passed uint32      // accounts that would be here if there had been room
 	at     [5]*account // nil: no account
 }
 
-const fill = 4 // accounts to a bucket at the most, in the mean
+const fill = 4 // the largest mean number of accounts in a bucket
 
 // find returns the account of an owner; nil, if there is none.
 func (x *index) find(owner string) *account {
@@ -43,12 +42,12 @@ func (x *index) find(owner string) *account {
 	return nil
 }
 
-// bucket is the one that is looked at after so many others.
+// bucket returns the one that is looked at after so many others.
 func (x *index) bucket(h uint32, after int) *slots {
 	return &x.buckets[(int(h)+after)&(len(x.buckets)-1)]
 }
 
-// add takes in an account that is not there.
+// add adds an account that is not in the index.
 func (x *index) add(a *account) {
 	if x.n == fill*len(x.buckets) {
 		x.resize(max(2*len(x.buckets), 1))
@@ -63,7 +62,7 @@ func (x *index) put(h uint32, a *account) {
 	}
 }
 
-// take takes an account in, if there is room.
+// take adds an account if there is room.
 func (b *slots) take(h uint32, a *account) bool {
 	for j := range b.at {
 		if b.at[j] == nil {
@@ -74,7 +73,7 @@ func (b *slots) take(h uint32, a *account) bool {
 	return false
 }
 
-// remove takes out an account that is there.
+// remove removes an account that is in the index.
 func (x *index) remove(a *account) {
 	h := x.hash(a.owner.String())
 	for i := 0; !x.bucket(h, i).drop(a); i++ {
@@ -85,7 +84,7 @@ func (x *index) remove(a *account) {
 	}
 }
 
-// drop takes an account out, if it is there.
+// drop removes an account if it is in the bucket.
 func (b *slots) drop(a *account) bool {
 	for j := range b.at {
 		if b.at[j] == a {
@@ -96,8 +95,8 @@ func (b *slots) drop(a *account) bool {
 	return false
 }
 
-// resize moves all accounts into so many buckets. It looks at none of them, and takes
-// some tens of nanoseconds for each.
+// resize moves all accounts into n buckets. It does not look at the accounts, and
+// takes some tens of nanoseconds for each.
 func (x *index) resize(n int) {
 	old := x.buckets
 	x.buckets = make([]slots, n)

@@ -2,18 +2,18 @@ package quota
 
 import "strings"
 
-// An owner is whose an account is: the bytes of the partition key, or the name
-// of the scope where there is none. A key of up to 39 bytes, as the text of a UUID
-// is, stands in the account itself, so that comparing it looks nowhere else.
+// An owner is the partition key that an account belongs to, or the name of the scope
+// where there is no key. A key of up to 39 bytes, the length of a UUID with some
+// prefix, is stored in the account itself, so that comparing it needs no other memory.
 type owner struct {
-	n     uint8 // how many bytes of short; notShort: it is long
+	n     uint8 // bytes of short in use; notShort: the owner is long
 	short [39]byte
 	long  string
 }
 
 const notShort = 1<<8 - 1
 
-// ownerOf keeps a name, and nothing that it was cut from.
+// ownerOf returns an owner with a copy of the name.
 func ownerOf(name string) (w owner) {
 	if len(name) > len(w.short) {
 		return longOwner(name)
@@ -22,8 +22,8 @@ func ownerOf(name string) (w owner) {
 	return w
 }
 
-// longOwner is ownerOf for a name that is kept in one piece, however short it is:
-// those of scopes are, which others refer to.
+// longOwner is ownerOf for a name that is kept as a string, however short it is: the
+// names of scopes are also keys of a map.
 func longOwner(name string) owner { return owner{n: notShort, long: strings.Clone(name)} }
 
 // is reports whether that is the name.
@@ -34,7 +34,7 @@ func (w *owner) is(name string) bool {
 	return string(w.short[:w.n]) == name
 }
 
-// String is the name. It is made anew where it is short.
+// String returns the name. It allocates if the name is short.
 func (w *owner) String() string {
 	if w.n == notShort {
 		return w.long

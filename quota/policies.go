@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	// maxPolicies bounds the policies of one origin. A server that makes up more
-	// of them pushes out those it has named least recently.
+	// maxPolicies bounds the policies of one origin. Beyond it, the one that the
+	// server has named least recently is forgotten.
 	maxPolicies = 32
 
-	// A policy is forgotten that the server has not named for so long, nor for
-	// four of its windows, nor in so many answers that named others.
+	// A policy is forgotten if the server has not named it for that long, nor for
+	// four of its windows, nor in that many answers that named others.
 	minSilence        = 10 * time.Minute
 	minSilenceAnswers = 32
 )
@@ -22,10 +22,10 @@ type naming struct {
 	reports uint32 // which one it was, of Origin.reports
 }
 
-// Policies are the quota policies that the server has named, in the order
-// in which it first did so. One that it has long not named in answers that name
-// others is not among them any more; one that holds somebody back still is. The
-// slice is shared: do not modify it.
+// Policies returns the quota policies that the server has named, in the order in
+// which it first did so. A policy that it has not named for long, in answers that
+// name others, is left out, unless the policy still holds requests. The slice is
+// shared: do not modify it.
 func (o *Origin) Policies() []Policy { return *o.policies.Load() }
 
 func (o *Origin) policy(name string) (Policy, bool) {
@@ -38,8 +38,8 @@ func (o *Origin) policy(name string) (Policy, bool) {
 	return Policy{}, false
 }
 
-// note keeps a policy that the server has named. What the server leaves out
-// of it now stands as it said it last.
+// note keeps a policy that the server has named. What the server leaves out of it
+// now stays as it was said last.
 func (o *Origin) note(t instant, p Policy) Policy {
 	known := o.Policies()
 	for i := range known {
@@ -75,8 +75,8 @@ func (o *Origin) note(t instant, p Policy) Policy {
 
 func (o *Origin) publish(ps []Policy) { o.policies.Store(&ps) }
 
-// forget forgets the policies that the server has not named for long. Who waits
-// for one need not any more. Its accounts go when they are over.
+// forget forgets the policies that the server has not named for long, and wakes the
+// work that waits for them. Their accounts are evicted when they are over.
 func (o *Origin) forget(t instant) {
 	for i := len(o.named) - 1; i >= 0; i-- {
 		if !o.vanished(t, i) {
@@ -103,8 +103,8 @@ func (o *Origin) vanished(t instant, i int) bool {
 	return t >= last.at.Add(times(max(p.Window, 0), 4)) && t >= o.heldUntil(p.Name)
 }
 
-// heldUntil is when nothing that was told of any account of a policy is in force
-// any more.
+// heldUntil is when nothing that was said of any account of a policy is in force any
+// more.
 func (o *Origin) heldUntil(policy string) instant {
 	if policy == "" {
 		return o.unnamed.until

@@ -14,8 +14,8 @@ const None = window.None
 // each interval (the draft, Section 9.5.1, names ten minutes).
 const ProbeInterval = window.ProbeInterval
 
-// Quota units of the draft, Section 2.1.2. An account in any other unit is
-// kept but never refuses anything.
+// Quota units (the draft, Section 2.1.2). An account in any other unit is kept but
+// refuses nothing.
 const (
 	UnitRequests           = "requests"            // what a server has processed; the default
 	UnitContentBytes       = "content-bytes"       // bytes of content that a server has processed

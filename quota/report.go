@@ -2,13 +2,13 @@ package quota
 
 import "time"
 
-// An Outcome is what became of leased work.
+// An Outcome says what became of the work of a lease.
 type Outcome uint8
 
 const (
 	Answered Outcome = iota // an answer came, and says what it says
-	Lost                    // no answer came; the request may have arrived, and have cost what it costs
-	Unsent                  // the request never left, or nobody counted it: it costs nothing
+	Lost                    // no answer came; the request may have arrived and counts as if it had
+	Unsent                  // the request never left, or the server did not count it: it costs nothing
 )
 
 // A Reach says what a pause concerns.

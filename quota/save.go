@@ -14,8 +14,8 @@ import (
 	"github.com/headway-go/headway/quota/internal/window"
 )
 
-// What is saved is a sequence of JSON values: a head; then, for each origin,
-// the origin and its accounts; and at last how many that were.
+// What is saved is a sequence of JSON values: a head; then each origin, followed by
+// its accounts; then the number of these values.
 const (
 	savedFormat  = "headway accounts"
 	savedVersion = 1
@@ -27,19 +27,17 @@ const (
 	maxAttachedBytes = 64 << 10 // of each
 )
 
-// ErrNotSaved is what an error of Restore is to errors.Is, if what it was given
-// is not what Save has written, or not all of it.
-var ErrNotSaved = errors.New("quota: these are not saved accounts")
+// ErrNotSaved matches, with errors.Is, the error of Restore for input that Save has
+// not written, or that is not complete.
+var ErrNotSaved = errors.New("quota: invalid saved accounts")
 
-// ErrInUse is the error of Restore if something is known already.
+// ErrInUse is the error of Restore if the Accounts know something already.
 var ErrInUse = errors.New("quota: accounts to be restored are in use")
 
-// SaveOptions are how accounts are saved. The zero SaveOptions consists
-// entirely of default values.
+// SaveOptions say how accounts are saved. The zero value has the defaults.
 type SaveOptions struct {
-	// Keys saves partition keys and the names of scopes as they are. False means
-	// that a keyed hash of each is saved, which is compared with those that come
-	// up after Restore.
+	// Keys saves partition keys and the names of scopes as they are. False saves a
+	// keyed hash of each instead, with which keys and names are compared after Restore.
 	Keys bool
 }
 
@@ -83,10 +81,9 @@ func (s *savedAccount) sound() bool {
 // Save writes what is known at the present instant, now, for Restore. It may be
 // called at any time, and holds no lock for long. An error is that of w.
 //
-// What is out while it saves counts as spent. What says nothing any more is not
-// saved. With the accounts goes the secret that credentialHashes and hashes are made
-// with: let nobody read it who must not find out whether a given user or
-// credential is among them.
+// What is out while it saves counts as spent. An account of which nothing is in force
+// is not saved. The secret that hashes are made with is written, too: whoever reads it
+// can find out whether a given user or credential is among the accounts.
 func (a *Accounts) Save(w io.Writer, now time.Time, opts SaveOptions) error {
 	buffered := bufio.NewWriter(w)
 	enc := json.NewEncoder(buffered)
@@ -148,16 +145,14 @@ func (o namedOrigin) save(write func(savedRecord) error, now time.Time, opts Sav
 	return err
 }
 
-// Restore reads what Save has written: what is known is that again, as it has
-// become in the time since. Windows and holds go on as if the process had not
-// ended. Where the clock says that it was saved in the future, no time has
-// passed.
+// Restore reads what Save has written. What was known then is known again, changed
+// by the time since: windows and holds go on as if the process had not ended. If by
+// the clock it was saved in the future, no time has passed.
 //
-// It is for Accounts of which nothing was used yet, else it fails with ErrInUse.
-// What it does not understand, or not all, it refuses with ErrNotSaved; any
-// other error is that of r. When it fails nothing is restored and everything is
-// as it was. Origins and accounts beyond the bounds are left out. It reads up to
-// the end that Save has written, and perhaps beyond.
+// It is for Accounts that were not used yet; else the error is ErrInUse. The error
+// for input that is not understood completely matches ErrNotSaved; any other error is
+// that of r. On an error nothing is changed. Origins and accounts beyond the bounds
+// are left out. Restore reads up to the end that Save has written, and perhaps beyond.
 func (a *Accounts) Restore(r io.Reader, now time.Time) error {
 	in := newRestorer(a, r, now)
 	if err := in.run(); err != nil {
@@ -176,7 +171,7 @@ func (a *Accounts) Restore(r io.Reader, now time.Time) error {
 	return nil
 }
 
-// A restorer reads saved accounts into books that nobody else knows of.
+// A restorer reads saved accounts into an Accounts of its own.
 type restorer struct {
 	r       io.Reader
 	dec     *json.Decoder
@@ -188,7 +183,7 @@ type restorer struct {
 	to     *Accounts
 	now    time.Time
 	secret secret
-	start  time.Time // of all books
+	start  time.Time // of all origins
 	saved  instant
 	origin *Origin // that accounts belong to; nil: one that is left out
 }
@@ -381,10 +376,10 @@ func (o *Origin) reveal(id accountID) *account {
 	return a
 }
 
-// Attach keeps what somebody else knows of the origin, how it partitions its
-// quotas, say, under a name, to be saved and restored with its books as it is.
-// It reports whether there was room: for 8 names, and 64 KiB under each. No
-// data takes the name back.
+// Attach keeps data that a client has about the origin, such as how it partitions
+// its quotas, under a name. The data is saved and restored with the origin. Attach
+// reports whether there was room: for 8 names, and 64 KiB under each. Empty data
+// removes the name.
 func (o *Origin) Attach(name string, data []byte) bool {
 	o.guard.Lock()
 	defer o.guard.Unlock()
@@ -402,8 +397,8 @@ func (o *Origin) Attach(name string, data []byte) bool {
 	return true
 }
 
-// Attached returns what was attached last under that name; nil, if nothing was.
-// The slice is shared: do not modify it.
+// Attached returns what was last attached under that name; nil, if nothing was. The
+// slice is shared: do not modify it.
 func (o *Origin) Attached(name string) []byte {
 	o.guard.Lock()
 	defer o.guard.Unlock()

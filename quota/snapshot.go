@@ -13,20 +13,18 @@ import (
 	"github.com/headway-go/headway/quota/internal/window"
 )
 
-// DefaultSnapshotAccounts is how many accounts of an origin a Snapshot has,
-// unless SnapshotOptions says otherwise.
+// DefaultSnapshotAccounts is the default of SnapshotOptions.MaxAccounts.
 const DefaultSnapshotAccounts = 1_000
 
-// SnapshotOptions are how much a Snapshot shows. The zero SnapshotOptions
-// consists entirely of default values.
+// SnapshotOptions say how much a Snapshot shows. The zero value has the defaults.
 type SnapshotOptions struct {
-	// Keys shows partition keys and the names of scopes as they are. They may be
-	// what identifies a person. False means that each is replaced by eight
-	// hexadecimal digits of a keyed hash, which tell them apart.
+	// Keys shows partition keys and the names of scopes as they are. They may identify
+	// a person. False replaces each by eight hexadecimal digits of a keyed hash, which
+	// tell them apart.
 	Keys bool
 
-	// MaxAccounts is how many accounts are shown of an origin: those that were
-	// used last. Zero means DefaultSnapshotAccounts; a negative number, all.
+	// MaxAccounts is how many accounts of an origin are shown: the most recently used.
+	// Zero means DefaultSnapshotAccounts; a negative number, all.
 	MaxAccounts int
 }
 
@@ -41,20 +39,20 @@ type Snapshot struct {
 // An OriginSnapshot is what is known of an origin.
 type OriginSnapshot struct {
 	Name     string            `json:"name"`
-	Used     time.Time         `json:"used,omitzero"`      // when somebody came last; zero: nobody has
+	Used     time.Time         `json:"used,omitzero"`      // when a request last asked for it; zero: none has
 	Refused  time.Time         `json:"refused,omitzero"`   // when the server refused last; zero: never
 	Refusals uint64            `json:"refusals,omitempty"` // how often it has
 	Out      int64             `json:"out,omitempty"`      // requests that are out
 	InLine   int               `json:"inLine,omitempty"`   // requests that wait for one of the accounts
-	Hold     time.Duration     `json:"hold,omitempty"`     // how long the whole origin is held by a word of the server
+	Hold     time.Duration     `json:"hold,omitempty"`     // for which a Retry-After still holds the whole origin
 	Policies []Policy          `json:"policies,omitempty"` // in the order in which they were named
 	Accounts []AccountSnapshot `json:"accounts,omitempty"` // by policy, key and scope
 	Omitted  int               `json:"omitted,omitempty"`  // accounts beyond SnapshotOptions.MaxAccounts
 }
 
-// An AccountSnapshot is an account of an origin: of a policy and a partition,
-// or of a policy and a scope; that of the scope itself has no policy, and is
-// that of the unnamed policy of an older dialect, too.
+// An AccountSnapshot is an account of an origin: of a policy and a partition key, or
+// of a policy and a scope. The account of a scope itself has no policy; it is also
+// that of the policy without a name of an older dialect.
 type AccountSnapshot struct {
 	Policy string `json:"policy"`
 	Keyed  bool   `json:"keyed,omitempty"` // Key is a partition key, else the name of a scope
@@ -68,10 +66,10 @@ type AccountSnapshot struct {
 	InFlight   int64         `json:"inFlight,omitempty"`   // units of requests that are not answered
 	Concurrent int64         `json:"concurrent,omitempty"` // concurrent requests that are not over
 	InLine     int           `json:"inLine,omitempty"`     // requests that wait for this account
-	Hold       time.Duration `json:"hold,omitempty"`       // held so long by a word of the server
-	BackOff    time.Duration `json:"backOff,omitempty"`    // and so long after refusals that set no time
-	Refusals   int           `json:"refusals,omitempty"`   // of those, in a row
-	Used       time.Time     `json:"used"`                 // when somebody came last
+	Hold       time.Duration `json:"hold,omitempty"`       // for which a Retry-After still holds it
+	BackOff    time.Duration `json:"backOff,omitempty"`    // for which it still backs off after refusals that named no time
+	Refusals   int           `json:"refusals,omitempty"`   // of that kind, in a row
+	Used       time.Time     `json:"used"`                 // when a request last asked for it
 }
 
 // chunk is how many accounts are read at a time with the lock held.
@@ -94,7 +92,7 @@ type namedOrigin struct {
 	name string
 }
 
-// all are the origins, by name.
+// all returns the origins, by name.
 func (a *Accounts) all() []namedOrigin {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -141,21 +139,21 @@ func (o namedOrigin) snapshot(now time.Time, opts SnapshotOptions) OriginSnapsho
 	return s
 }
 
-// A copied account is one as it was at some instant.
+// copied is an account as it was at some instant.
 type copied struct {
 	account
 	owner   string
 	waiting int
 }
 
-// chunks has all accounts, some at a time, as they are when it is their turn.
-// One that has moved in the roster meanwhile may have two.
+// chunks iterates over all accounts, some at a time. An account that is moved in
+// Origin.all meanwhile may come twice.
 func (o *Origin) chunks(yield func([]copied) bool) {
 	some := make([]copied, 0, chunk)
 	for left := math.MaxInt; left > 0; {
 		some = some[:0]
 		o.guard.Lock()
-		// What is dropped has the last one take its place: going down misses none.
+		// The last account takes the place of one that is evicted, so going down misses none.
 		for left = min(left, len(o.all)); left > 0 && len(some) < chunk; left-- {
 			a := copied{account: *o.all[left-1]}
 			a.waiting, a.line = a.line.len(), nil
@@ -171,13 +169,13 @@ func (o *Origin) chunks(yield func([]copied) bool) {
 	}
 }
 
-// distinct are the accounts, each once, by policy and owner.
+// distinct returns each account once, by policy and owner.
 func distinct(as []copied) []copied {
 	slices.SortStableFunc(as, compareCopied)
 	return slices.CompactFunc(as, func(x, y copied) bool { return compareCopied(x, y) == 0 })
 }
 
-// latest are the n accounts that were used last.
+// latest returns the n most recently used accounts.
 func latest(as []copied, n int) []copied {
 	slices.SortFunc(as, func(x, y copied) int {
 		return cmp.Or(cmp.Compare(y.Used, x.Used), compareCopied(x, y))
@@ -195,7 +193,7 @@ func compareCopied(x, y copied) int {
 	return 1
 }
 
-// show is an account at t as people see it.
+// show returns an account at t as people see it.
 func (o *Origin) show(a *copied, t instant, keys bool) AccountSnapshot {
 	a.Roll(t)
 	s := AccountSnapshot{
@@ -214,7 +212,7 @@ func (o *Origin) show(a *copied, t instant, keys bool) AccountSnapshot {
 	return s
 }
 
-// shown is the owner of an account as people see it.
+// shown returns the owner of an account as people see it.
 func (a *Accounts) shown(owner string, keys bool) string {
 	switch d, sealed := digestOf(owner); {
 	case owner == "":
