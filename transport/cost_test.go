@@ -148,12 +148,12 @@ func TestCostNeverFreezes(t *testing.T) {
 // A request that costs most of a quota is not sent on what the last one left, be
 // the quota advertised or not.
 func TestExpensiveRequests(t *testing.T) {
-	for name, advertise := range map[string]transporttest.Advertise{"all": transporttest.AdvertiseAll, "limits": transporttest.AdvertiseLimits} {
+	for name, omitPolicies := range map[string]bool{"all": false, "limits": true} {
 		bubble(t, name, func(t *testing.T) {
 			api := &transporttest.API{
-				Policies:  []transporttest.Policy{{Name: "api", Quota: 30, Window: 10 * time.Second}},
-				Advertise: advertise,
-				Cost:      func(*http.Request) int64 { return 25 },
+				Policies:     []transporttest.Policy{{Name: "api", Quota: 30, Window: 10 * time.Second}},
+				OmitPolicies: omitPolicies,
+				Cost:         func(*http.Request) int64 { return 25 },
 			}
 			s := &transport.Shaper{MaxDelay: time.Hour, Base: &transporttest.Transport{Handler: api, Latency: func() time.Duration { return rtt }}}
 			pass(t, s, getItems(t.Context()))

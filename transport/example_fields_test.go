@@ -117,7 +117,7 @@ func ExampleShaper_cost() {
 	}
 	api := &transporttest.API{
 		Policies: []transporttest.Policy{{Name: "items", Quota: 100, Window: time.Hour}},
-		Dialect:  transporttest.Draft09,
+		Dialect:  transporttest.Draft08,
 		Cost:     items,
 	}
 	shaper := &transport.Shaper{

@@ -151,12 +151,10 @@ func TestSearchDoesNotHoldCoreOfVendor(t *testing.T) {
 // out: a crawler's million paths, each a kind of its own, share one policy. That
 // is so past the bound of kinds that are told apart.
 func TestCrawler(t *testing.T) {
-	for name, advertise := range map[string]transporttest.Advertise{
-		"all": transporttest.AdvertiseAll, "limits": transporttest.AdvertiseLimits, "policies": transporttest.AdvertisePolicies,
-	} {
+	for name, api := range map[string]*transporttest.API{"all": {}, "limits": {OmitPolicies: true}, "policies": {OmitLimits: true}} {
 		bubble(t, name, func(t *testing.T) {
 			const paths = 3_000
-			api := &transporttest.API{Advertise: advertise, Policies: []transporttest.Policy{{Name: "api", Quota: paths, Window: 24 * time.Hour}}}
+			api.Policies = []transporttest.Policy{{Name: "api", Quota: paths, Window: 24 * time.Hour}}
 			s := &transport.Shaper{Base: &transporttest.Transport{Handler: api}, MaxDelay: transport.NoDelay}
 			for i := range paths {
 				resp, err := s.RoundTrip(getPath(t, fmt.Sprint("a", i)))

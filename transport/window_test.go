@@ -433,7 +433,7 @@ func TestNeverFrozen(t *testing.T) {
 // Under a server that enforces what it says, all that it has is used and
 // nothing is refused, in both dialects.
 func TestUsesAllAndNoMore(t *testing.T) {
-	for _, dialect := range []transporttest.Dialect{transporttest.EditorsDraft, transporttest.Draft09} {
+	for _, dialect := range []transporttest.Dialect{transporttest.EditorsDraft, transporttest.Draft08} {
 		for _, algorithm := range []transporttest.Algorithm{transporttest.FixedWindow, transporttest.AlignedWindow} {
 			bubble(t, fmt.Sprint(dialect, algorithm), func(t *testing.T) {
 				api := &transporttest.API{

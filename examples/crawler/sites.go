@@ -80,13 +80,13 @@ func draft(api *transporttest.API) http.Handler { return api }
 
 // draft09 speaks draft -09.
 func draft09(api *transporttest.API) http.Handler {
-	api.Dialect = transporttest.Draft09
+	api.Dialect = transporttest.Draft08
 	return api
 }
 
 // refusals says nothing but Retry-After when it refuses.
 func refusals(api *transporttest.API) http.Handler {
-	api.Advertise = transporttest.AdvertiseNothing
+	api.OmitLimits, api.OmitPolicies = true, true
 	return api
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"container/heap"
+	"math"
 	"slices"
 	"strconv"
 	"testing"
@@ -32,9 +33,10 @@ func newClairvoyant(r *row) *clairvoyant {
 	honest.policies = slices.Clone(r.policies)
 	for i, p := range honest.policies {
 		honest.policies[i] = r.left(p)
-		honest.policies[i].Penalty = transporttest.NoPenalty
+		honest.policies[i].CountRefused, honest.policies[i].Block = false, 0
 	}
-	honest.rounding, honest.advertise, honest.retryAfter = transporttest.RoundDown, 0, 0
+	honest.omitLimits, honest.omitPolicies, honest.retryAfter = false, false, transporttest.RetryAfterSeconds
+	honest.rounding = math.Floor
 	s := newServer(&loop{now: begins}, &honest, nil)
 	return &clairvoyant{api: s.api, row: r, now: begins}
 }

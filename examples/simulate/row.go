@@ -13,13 +13,14 @@ type row struct {
 
 	// The server enforces all policies, and says of them what the next fields
 	// have it say, as those of a transporttest.API do.
-	policies   []transporttest.Policy
-	dialect    transporttest.Dialect
-	advertise  transporttest.Advertise
-	rounding   transporttest.Rounding
-	retryAfter transporttest.RetryAfterForm
-	skew       time.Duration
-	misstate   func(*loop, *rand.Rand) misstatement // nil: it says what is
+	policies     []transporttest.Policy
+	dialect      transporttest.Dialect
+	omitLimits   bool
+	omitPolicies bool
+	rounding     func(float64) float64
+	retryAfter   transporttest.RetryAfterForm
+	skew         time.Duration
+	misstate     func(*loop, *rand.Rand) misstatement // nil: it says what is
 
 	halved  [2]time.Duration // from when to when quotas are half of it; whole windows
 	service time.Duration    // the mean time that it works on a request
@@ -126,9 +127,21 @@ func concurrency(quota int64) []transporttest.Policy {
 	return one(policy(transporttest.Concurrency, quota, 0))
 }
 
-// penal is a policy that holds refusals against who was refused.
-func penal(ps []transporttest.Policy, p transporttest.Penalty, block time.Duration) []transporttest.Policy {
-	ps[0].Penalty, ps[0].Block = p, block
+// countRefused makes the policy charge refused requests, too.
+func countRefused(ps []transporttest.Policy) []transporttest.Policy {
+	ps[0].CountRefused = true
+	return ps
+}
+
+// block makes the policy block a client after a refusal.
+func block(ps []transporttest.Policy, d time.Duration) []transporttest.Policy {
+	ps[0].Block = d
+	return ps
+}
+
+// blockLonger is block with a block that doubles.
+func blockLonger(ps []transporttest.Policy, d time.Duration) []transporttest.Policy {
+	ps[0].Block, ps[0].BlockLonger = d, true
 	return ps
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -11,11 +12,6 @@ import (
 const (
 	ms  = time.Millisecond
 	sec = time.Second
-)
-
-const (
-	down    = transporttest.RoundDown
-	nearest = transporttest.RoundNearest
 )
 
 // rows are all experiments. What a row does not say is: the editor's draft,
@@ -64,18 +60,18 @@ func kinds() []row {
 // roundings are what is lost with what whole seconds cannot say.
 func roundings() []row {
 	return []row{
-		{name: "fixed 20/1s down", policies: fixed(20, sec), rounding: down, demand: backlog(600, 50)},
-		{name: "fixed 20/1s nearest", policies: fixed(20, sec), rounding: nearest, demand: backlog(600, 50)},
-		{name: "fixed 20/1s down, no policy", policies: fixed(20, sec), rounding: down, advertise: transporttest.AdvertiseLimits, demand: backlog(600, 50)},
-		{name: "fixed 100/10s down", policies: fixed(100, 10*sec), rounding: down, demand: backlog(1000, 50)},
-		{name: "fixed 100/10s nearest", policies: fixed(100, 10*sec), rounding: nearest, demand: backlog(1000, 50)},
-		{name: "fixed 300/60s down", policies: fixed(300, 60*sec), rounding: down, demand: backlog(1800, 50)},
-		{name: "aligned 20/1s down", policies: aligned(20, sec), into: 300 * ms, rounding: down, demand: backlog(600, 50)},
-		{name: "aligned 100/10s down", policies: aligned(100, 10*sec), into: 3300 * ms, rounding: down, demand: backlog(1000, 50)},
-		{name: "aligned 100/10s nearest", policies: aligned(100, 10*sec), into: 3300 * ms, rounding: nearest, demand: backlog(1000, 50)},
-		{name: "log 60/60s down", policies: slidingLog(60, 60*sec), rounding: down, demand: backlog(600, 50)},
-		{name: "bucket 10/1s burst 20 down", policies: bucket(10, sec, 20), rounding: down, demand: backlog(600, 50)},
-		{name: "gcra 20/10s down", policies: gcra(20, 10*sec, 0), rounding: down, demand: backlog(200, 50)},
+		{name: "fixed 20/1s down", policies: fixed(20, sec), rounding: math.Floor, demand: backlog(600, 50)},
+		{name: "fixed 20/1s nearest", policies: fixed(20, sec), rounding: math.Round, demand: backlog(600, 50)},
+		{name: "fixed 20/1s down, no policy", policies: fixed(20, sec), rounding: math.Floor, omitPolicies: true, demand: backlog(600, 50)},
+		{name: "fixed 100/10s down", policies: fixed(100, 10*sec), rounding: math.Floor, demand: backlog(1000, 50)},
+		{name: "fixed 100/10s nearest", policies: fixed(100, 10*sec), rounding: math.Round, demand: backlog(1000, 50)},
+		{name: "fixed 300/60s down", policies: fixed(300, 60*sec), rounding: math.Floor, demand: backlog(1800, 50)},
+		{name: "aligned 20/1s down", policies: aligned(20, sec), into: 300 * ms, rounding: math.Floor, demand: backlog(600, 50)},
+		{name: "aligned 100/10s down", policies: aligned(100, 10*sec), into: 3300 * ms, rounding: math.Floor, demand: backlog(1000, 50)},
+		{name: "aligned 100/10s nearest", policies: aligned(100, 10*sec), into: 3300 * ms, rounding: math.Round, demand: backlog(1000, 50)},
+		{name: "log 60/60s down", policies: slidingLog(60, 60*sec), rounding: math.Floor, demand: backlog(600, 50)},
+		{name: "bucket 10/1s burst 20 down", policies: bucket(10, sec, 20), rounding: math.Floor, demand: backlog(600, 50)},
+		{name: "gcra 20/10s down", policies: gcra(20, 10*sec, 0), rounding: math.Floor, demand: backlog(200, 50)},
 	}
 }
 
@@ -103,15 +99,15 @@ func distances() []row {
 func dialects() []row {
 	const skew = 90 * sec
 	return []row{
-		{name: "fixed 100/10s, -09", policies: fixed(100, 10*sec), dialect: transporttest.Draft09, demand: backlog(1000, 50)},
+		{name: "fixed 100/10s, -09", policies: fixed(100, 10*sec), dialect: transporttest.Draft08, demand: backlog(1000, 50)},
 		{name: "fixed 100/10s, -07", policies: fixed(100, 10*sec), dialect: transporttest.Draft07, demand: backlog(1000, 50)},
 		{name: "fixed 100/10s, -06", policies: fixed(100, 10*sec), dialect: transporttest.Draft06, demand: backlog(1000, 50)},
 		{name: "fixed 100/10s, X", policies: fixed(100, 10*sec), dialect: transporttest.XRateLimit, skew: skew, demand: backlog(1000, 50)},
 		{name: "fixed 20/1s, X", policies: fixed(20, sec), dialect: transporttest.XRateLimit, skew: skew, demand: backlog(600, 50)},
 		{name: "aligned 300/60s, X", policies: aligned(300, 60*sec), into: 47 * sec, dialect: transporttest.XRateLimit, skew: -skew, demand: backlog(1800, 50)},
 		{name: "10/1s and 200/60s, -07", policies: both(fixed(10, sec), fixed(200, 60*sec)), dialect: transporttest.Draft07, demand: backlog(800, 50)},
-		{name: "fixed 100/10s, limits only", policies: fixed(100, 10*sec), advertise: transporttest.AdvertiseLimits, demand: backlog(1000, 50)},
-		{name: "fixed 100/10s, policies only", policies: fixed(100, 10*sec), advertise: transporttest.AdvertisePolicies, demand: backlog(1000, 50)},
+		{name: "fixed 100/10s, limits only", policies: fixed(100, 10*sec), omitPolicies: true, demand: backlog(1000, 50)},
+		{name: "fixed 100/10s, policies only", policies: fixed(100, 10*sec), omitLimits: true, demand: backlog(1000, 50)},
 	}
 }
 
@@ -121,15 +117,15 @@ func oddities() []row {
 		{name: "10/1s and 200/60s", policies: both(fixed(10, sec), fixed(200, 60*sec)), demand: backlog(800, 50)},
 		{name: "bucket 5/1s and aligned 100/60s", policies: both(bucket(5, sec, 10), aligned(100, 60*sec)), into: 15 * sec, demand: backlog(500, 50)},
 		{name: "halves from 60s to 120s", policies: aligned(100, 10*sec), halved: [2]time.Duration{60 * sec, 120 * sec}, demand: backlog(1500, 50)},
-		{name: "counts refusals, log 20/1s", policies: penal(slidingLog(20, sec), transporttest.CountRefused, 0), demand: backlog(600, 50)},
-		{name: "counts refusals, log 100/10s", policies: penal(slidingLog(100, 10*sec), transporttest.CountRefused, 0), demand: backlog(1000, 50)},
-		{name: "block of 5s", policies: penal(fixed(100, 10*sec), transporttest.Block, 5*sec), demand: backlog(1000, 50)},
-		{name: "block of 5s, 1s windows", policies: penal(fixed(20, sec), transporttest.Block, 5*sec), demand: backlog(4000, 50)},
-		{name: "block that doubles", policies: penal(fixed(100, 10*sec), transporttest.BlockLonger, 2*sec), demand: backlog(1000, 50)},
-		{name: "only Retry-After, 100/10s", policies: fixed(100, 10*sec), advertise: transporttest.AdvertiseNothing, demand: backlog(2000, 50)},
-		{name: "only Retry-After, 20/1s", policies: fixed(20, sec), advertise: transporttest.AdvertiseNothing, demand: backlog(1200, 50)},
-		{name: "only Retry-After, bucket 10/1s", policies: bucket(10, sec, 20), advertise: transporttest.AdvertiseNothing, demand: backlog(600, 50)},
-		{name: "says nothing at all, 100/10s", policies: fixed(100, 10*sec), advertise: transporttest.AdvertiseNothing, retryAfter: transporttest.NoRetryAfter, demand: backlog(1000, 50)},
+		{name: "counts refusals, log 20/1s", policies: countRefused(slidingLog(20, sec)), demand: backlog(600, 50)},
+		{name: "counts refusals, log 100/10s", policies: countRefused(slidingLog(100, 10*sec)), demand: backlog(1000, 50)},
+		{name: "block of 5s", policies: block(fixed(100, 10*sec), 5*sec), demand: backlog(1000, 50)},
+		{name: "block of 5s, 1s windows", policies: block(fixed(20, sec), 5*sec), demand: backlog(4000, 50)},
+		{name: "block that doubles", policies: blockLonger(fixed(100, 10*sec), 2*sec), demand: backlog(1000, 50)},
+		{name: "only Retry-After, 100/10s", policies: fixed(100, 10*sec), omitLimits: true, omitPolicies: true, demand: backlog(2000, 50)},
+		{name: "only Retry-After, 20/1s", policies: fixed(20, sec), omitLimits: true, omitPolicies: true, demand: backlog(1200, 50)},
+		{name: "only Retry-After, bucket 10/1s", policies: bucket(10, sec, 20), omitLimits: true, omitPolicies: true, demand: backlog(600, 50)},
+		{name: "says nothing at all, 100/10s", policies: fixed(100, 10*sec), omitLimits: true, omitPolicies: true, retryAfter: transporttest.NoRetryAfter, demand: backlog(1000, 50)},
 		{name: "a=0 now and then", policies: fixed(100, 10*sec), misstate: sometimesNothing, demand: backlog(1000, 50)},
 		{name: "a=0 always", policies: fixed(1000, sec), misstate: alwaysNothing, demand: backlog(200, 10)},
 		{name: "replicas that lag", policies: fixed(100, 10*sec), misstate: replicas, demand: backlog(1000, 50)},

@@ -105,7 +105,7 @@ func TestNeverDone(t *testing.T) {
 	halt := contender{make: func(*row, *rand.Rand) strategy { return &told{permits: 0} }}
 	assert.Equal(t, stuck, play(r, halt, 1).end)
 
-	r.policies = penal(r.policies, transporttest.Block, time.Minute)
+	r.policies = block(r.policies, time.Minute)
 	pray := contender{make: func(*row, *rand.Rand) strategy { return praying{} }}
 	assert.Equal(t, late, play(r, pray, 1).end)
 
@@ -118,7 +118,7 @@ func TestNeverDone(t *testing.T) {
 
 // Who waits longer after each refusal is refused seven times in 100 s.
 func TestRefusalsOfAJob(t *testing.T) {
-	r := &row{name: "refusals", policies: fixed(1, 100*sec), advertise: transporttest.AdvertiseNothing, retryAfter: transporttest.NoRetryAfter, demand: backlog(2, 1)}
+	r := &row{name: "refusals", policies: fixed(1, 100*sec), omitLimits: true, omitPolicies: true, retryAfter: transporttest.NoRetryAfter, demand: backlog(2, 1)}
 	got := play(r, contender{make: func(_ *row, rnd *rand.Rand) strategy { return &retrying{rnd} }}, 1)
 	assert.Equal(t, 7, got.refused)
 	assert.Greater(t, got.taken, 127*sec)

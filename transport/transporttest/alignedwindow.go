@@ -2,9 +2,9 @@ package transporttest
 
 import "time"
 
-// An alignedWindow grants its quota in windows that begin at the whole multiples
-// of their length since the Unix epoch, whether or not anything is asked for.
-// Each includes its first instant and not its last.
+// An alignedWindow grants its quota in windows that start at whole multiples of their
+// length since the Unix epoch, with or without requests. A window includes its first
+// instant and excludes its last.
 type alignedWindow struct {
 	quota  int64
 	length time.Duration
@@ -13,11 +13,11 @@ type alignedWindow struct {
 	used  int64     // in that window, at most quota
 }
 
-// startOf returns the beginning of the window that now lies in.
+// startOf returns the start of the window that contains now.
 //
-// Truncate counts from the zero time, so the epoch's own distance from a
-// multiple is taken off first and added again. Times are never turned into a
-// number of nanoseconds, which would overflow in the year 2262.
+// Truncate counts from the zero time, not from the Unix epoch, so startOf subtracts
+// the difference first and adds it back afterwards. It does not use UnixNano, which
+// overflows in the year 2262.
 func (a *alignedWindow) startOf(now time.Time) time.Time {
 	epoch := time.Unix(0, 0)
 	phase := epoch.Sub(epoch.Truncate(a.length))

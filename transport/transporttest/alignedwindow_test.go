@@ -11,12 +11,12 @@ import (
 func TestAlignedWindow(t *testing.T) {
 	p := Policy{Quota: 3, Window: 10 * time.Second, Algorithm: AlignedWindow}
 	play(t, p, epoch.Add(20*time.Second), []step{
-		// It ends when it ends, used or not.
+		// The window ends at a multiple of its length, used or not.
 		{at: 7 * time.Second, n: 4, ok: false, wait: never, left: 3, until: 3 * time.Second},
 		{at: 7 * time.Second, n: 2, ok: true, wait: 0, left: 1, until: 3 * time.Second},
 		{at: 8 * time.Second, n: 2, ok: false, wait: 2 * time.Second, left: 1, until: 2 * time.Second},
 		{at: 10*time.Second - 1, n: 2, ok: false, wait: 1, left: 1, until: 1},
-		// Its end is the beginning of the next.
+		// Its end is the start of the next.
 		{at: 10 * time.Second, n: 3, ok: true, wait: 0, left: 0, until: 10 * time.Second},
 		{at: 15 * time.Second, n: 1, ok: false, wait: 5 * time.Second, left: 0, until: 5 * time.Second},
 		{at: 95 * time.Second, n: 1, ok: true, wait: 0, left: 2, until: 5 * time.Second},
@@ -41,8 +41,8 @@ func TestAlignedWindowStart(t *testing.T) {
 		{"seven seconds", 7 * time.Second, time.Unix(1_000_000_000, 5), time.Unix(999_999_994, 0)},
 		{"a week from a Thursday", 7 * day, date(2026, 4, 22), date(2026, 4, 16)},
 		{"odd nanoseconds", 3, time.Unix(0, 11), time.Unix(0, 9)},
-		{"beyond the nanoseconds of an int64", day, date(2500, 1, 1).Add(5), date(2500, 1, 1)},
-		{"long before them", day, date(1500, 1, 1).Add(5), date(1500, 1, 1)},
+		{"after the last time in nanoseconds", day, date(2500, 1, 1).Add(5), date(2500, 1, 1)},
+		{"before the first time in nanoseconds", day, date(1500, 1, 1).Add(5), date(1500, 1, 1)},
 		{"longest", math.MaxInt64, date(2026, 1, 1), epoch},
 		{"other zone", day, date(2026, 1, 1).In(time.FixedZone("", -3600)), date(2026, 1, 1)},
 	} {

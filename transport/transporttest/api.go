@@ -7,125 +7,133 @@ import (
 	"time"
 )
 
-// An API enforces quota policies on the requests that it is asked to serve, and
-// advertises them on its responses. The zero value serves everything.
+// An API is an [http.Handler] that enforces quota policies and advertises them on its
+// responses. The zero value serves every request.
 //
-// Its fields are set before first use and not changed after. An API is safe for
-// concurrent use and must not be copied after first use.
+// Set the fields before first use and do not change them afterwards. An API is safe
+// for concurrent use and must not be copied after first use.
 type API struct {
-	// Policies are the quota policies. A request is served where every policy
-	// that concerns it has enough available, and is charged to all of them at
-	// one instant; else it is refused and charged to none. None means that
-	// everything is served.
+	// Policies are the quota policies. A request is served if every policy that
+	// applies to it has enough quota, and is then charged to all of them at once.
+	// Otherwise it is refused and charged to none. Without policies every request
+	// is served.
 	Policies []Policy
 
 	// Dialect is the form of the fields. The zero value is EditorsDraft.
 	Dialect Dialect
 
-	// Advertise says which fields are sent. The zero value is AdvertiseAll.
-	Advertise Advertise
+	// OmitLimits omits the service limits: the field RateLimit, or what stands for
+	// it in an older dialect. Partition keys are then sent on RateLimit-Policy.
+	OmitLimits bool
 
-	// Rounding says how the time left becomes whole seconds, in effective
-	// windows and in Retry-After. The zero value is RoundUp.
-	Rounding Rounding
+	// OmitPolicies omits the field RateLimit-Policy. With both OmitLimits and
+	// OmitPolicies, RateLimit-Partition is omitted, too. Retry-After is still sent.
+	OmitPolicies bool
+
+	// Rounding rounds effective windows and Retry-After to whole seconds. It is
+	// called with the fraction of a second, x in [0, 1), and returns 0 or 1: set it
+	// to math.Ceil, math.Floor or math.Round. Nil means math.Ceil.
+	Rounding func(x float64) float64
 
 	// RetryAfter is the form of the Retry-After field of a refusal. The zero
 	// value is RetryAfterSeconds.
 	RetryAfter RetryAfterForm
 
-	// Skew is by how much the clock that the Date field and other absolute times
-	// are read from is fast; negative, slow.
+	// Skew is added to the API's clock before it is used for the Date field and
+	// other absolute times. It does not affect windows.
 	Skew time.Duration
 
-	// Misstate changes what is advertised of a policy, and nothing that is
-	// enforced: the available quota and the effective window, negative where
-	// there is none. It is called as User is. Nil changes nothing.
+	// Misstate returns the available quota and the effective window to advertise
+	// for a policy, given the true ones. A negative window means none. It does not
+	// change what is enforced. It may be called concurrently, with no lock held. Nil
+	// advertises the true values.
 	Misstate func(policy string, available int64, window time.Duration) (int64, time.Duration)
 
 	// Problem makes the body of a refusal a problem of the type quota-exceeded
-	// (Section 8.1) that names the policies which had too little. Else it is a
-	// short text.
+	// (Section 8.1) that names the violated policies. The default is a short text.
 	Problem bool
 
 	// Status is the status code of a refusal. Zero means 429 (Too Many Requests).
 	Status int
 
-	// User returns who makes a request: the dimension user_id, and who it is
-	// counted for. Nil means the value of the X-User field, else the user name of
-	// Basic credentials, else the Bearer token, else "". It is called once per
-	// request, with no lock held, by several goroutines at once.
+	// User returns the user of a request, for the dimension user_id and for
+	// CountsOf. Nil means the value of the X-User field, else the user name of Basic
+	// credentials, else the Bearer token, else "". It is called once per request,
+	// possibly concurrently, with no lock held.
 	User func(*http.Request) string
 
-	// Cost returns what a request costs under each policy, in quota units; a
-	// negative cost is none. It is called as User is. In the editor's draft the
-	// cost is advertised on every response, on a refusal as what the request
-	// would have cost. Nil means 1, which is not advertised.
+	// Cost returns the cost of a request in quota units, which is the same under
+	// every policy. A negative cost counts as zero. The editor's draft advertises
+	// the cost on every response, including refusals. Cost is called once per
+	// request, possibly concurrently, with no lock held. Nil means a cost of 1 that
+	// is not advertised.
 	Cost func(*http.Request) int64
 
 	// Handler answers the requests that are served. The fields are set before it
 	// is called, and it may change them. Nil means 200 with a short text.
 	Handler http.Handler
 
-	mu     sync.Mutex // guards following, and the meters of the rules
+	mu     sync.Mutex // guards the fields below and the meters of the rules
 	rules  []*rule    // of Policies; nil before first use
-	clock  time.Time  // the latest instant of a decision
+	clock  time.Time  // the latest time of a decision
 	counts Counts
 	users  map[string]Counts
 }
 
-// Counts says how many requests an API has decided on. The two add up to all.
+// Counts are the numbers of requests that an API has served and refused.
 type Counts struct {
 	Served  int64
 	Refused int64
 }
 
-// A Decision is what an API answers to a request.
+// A Decision is an API's decision on a request, with the response.
 type Decision struct {
-	// Served says whether the request is served. It has been charged if so.
+	// Served says whether the request is served. If so, it has been charged.
 	Served bool
 
-	// Status is the status code: 200 where the request is served, unless the
-	// API's Handler answers with another.
+	// Status is the status code. It is 200 if the request is served; the API's
+	// Handler may answer with another.
 	Status int
 
-	// Header holds the Date field, the fields that advertise quota and, of a
+	// Header holds the Date field, the fields that advertise quota and, for a
 	// refusal, Retry-After and Content-Type. It belongs to the caller.
 	Header http.Header
 
-	// Body is the content. It is nil where the API's Handler writes it.
+	// Body is the content. It is nil if the API's Handler writes the content.
 	Body []byte
 
-	// Violated holds the names of the policies that had too little, in the order
-	// of API.Policies. It is nil where the request is served.
+	// Violated holds the names of the policies that had too little quota, in the
+	// order of API.Policies. It is nil if the request is served.
 	Violated []string
 
-	held *held // what the request holds until it is over; nil: nothing
+	retained *retained // until Done; nil: nothing
 }
 
-// A held is so many units of meters that limit what is in progress.
-type held struct {
+// retained are the units that a request in progress takes from policies that limit
+// concurrency.
+type retained struct {
 	api    *API
 	claims []claim
 	cost   int64
 }
 
-// Done says that the request is over, and gives back what it held of policies
-// that limit concurrency. ServeHTTP calls it; who calls Decide does so. A second
-// call does nothing, nor does one for a request that was refused.
+// Done ends the request and returns the units that it retained under policies that
+// limit concurrency. ServeHTTP calls it; a caller of Decide must call it. Further calls
+// do nothing, nor does a call for a refused request.
 func (d *Decision) Done() {
-	h := d.held
-	if h == nil {
+	r := d.retained
+	if r == nil {
 		return
 	}
-	h.api.mu.Lock()
-	defer h.api.mu.Unlock()
-	for _, c := range h.claims {
-		c.meter.(holder).done(h.cost)
+	r.api.mu.Lock()
+	defer r.api.mu.Unlock()
+	for _, c := range r.claims {
+		c.meter.(releaser).release(r.cost)
 	}
-	d.held = nil
+	d.retained = nil
 }
 
-// ServeHTTP decides on a request at the present time and answers it.
+// ServeHTTP decides on a request at the current time and answers it.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d := a.Decide(time.Now(), r)
 	defer d.Done()
@@ -135,28 +143,28 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.WriteHeader(d.Status)
-	_, _ = w.Write(d.Body) // a client that has gone away needs no answer
+	_, _ = w.Write(d.Body) // fails only if the client has gone away
 }
 
-// Decide decides on a request at the instant now, charges and counts it. It reads
-// the method and the header of the request, and what User and Cost read.
+// Decide decides on a request at the time now: it charges the request if it is served,
+// and counts it. It reads only the method and the header of the request, and what User
+// and Cost read.
 //
-// Only the wall clock of now counts, for the windows as for the Date field. For
-// an API time does not run backwards: an instant before that of an earlier
-// decision counts as the earlier decision's.
+// Decide ignores the monotonic clock reading of now. Time does not run backwards for an
+// API: if now is before the time of an earlier decision, that time is used.
 func (a *API) Decide(now time.Time, r *http.Request) Decision {
 	user, cost := a.user(r), a.cost(r)
-	v := a.judge(now, r, user, cost)
+	o := a.charge(now, r, user, cost)
 
-	d := Decision{Status: http.StatusOK, Header: make(http.Header), Violated: v.violated}
-	d.Header.Set("Date", v.now.Add(a.Skew).UTC().Format(http.TimeFormat))
-	a.misstate(v.claims)
-	a.advertise(d.Header, v.now.Add(a.Skew), v.claims, cost)
-	if len(v.violated) > 0 {
-		a.refuse(&d, v)
+	d := Decision{Status: http.StatusOK, Header: make(http.Header), Violated: o.violated}
+	d.Header.Set("Date", o.now.Add(a.Skew).UTC().Format(http.TimeFormat))
+	a.misstate(o.claims)
+	a.advertise(d.Header, o.now.Add(a.Skew), o.claims, cost)
+	if len(o.violated) > 0 {
+		a.refuse(&d, o)
 		return d
 	}
-	d.Served, d.held = true, a.hold(v.claims, cost)
+	d.Served, d.retained = true, a.retain(o.claims, cost)
 	if a.Handler == nil {
 		d.Header.Set("Content-Type", "text/plain; charset=utf-8")
 		d.Body = []byte("served\n")
@@ -164,7 +172,7 @@ func (a *API) Decide(now time.Time, r *http.Request) Decision {
 	return d
 }
 
-// misstate changes what the claims have left as Misstate says.
+// misstate replaces the available quota and window of the claims by those of Misstate.
 func (a *API) misstate(claims []claim) {
 	if a.Misstate == nil {
 		return
@@ -180,96 +188,96 @@ func (a *API) misstate(claims []claim) {
 	}
 }
 
-// hold returns what a request that is served holds.
-func (a *API) hold(claims []claim, cost int64) *held {
-	var h *held
+// retain returns what a served request retains until it is done, nil if nothing.
+func (a *API) retain(claims []claim, cost int64) *retained {
+	var r *retained
 	for _, c := range claims {
 		if c.Algorithm != Concurrency {
 			continue
 		}
-		if h == nil {
-			h = &held{api: a, cost: cost}
+		if r == nil {
+			r = &retained{api: a, cost: cost}
 		}
-		h.claims = append(h.claims, c)
+		r.claims = append(r.claims, c)
 	}
-	return h
+	return r
 }
 
-// Counts returns how many requests have been decided on.
+// Counts returns the counts of all requests.
 func (a *API) Counts() Counts {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.counts
 }
 
-// CountsOf returns how many requests of one user, as User names them, have been
-// decided on. It is zero for one who has made none.
+// CountsOf returns the counts of one user's requests (see API.User). They are zero for
+// an unknown user.
 func (a *API) CountsOf(user string) Counts {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.users[user]
 }
 
-// A verdict is what was found out about a request at one instant.
-type verdict struct {
+// An outcome is the result of charging a request.
+type outcome struct {
 	now      time.Time // on the clock of the API
-	claims   []claim   // on the policies that concern the request
-	violated []string  // policies that had too little; where none, all are charged
+	claims   []claim   // on the policies that apply to the request
+	violated []string  // policies with too little quota; if none, all were charged
 
-	// wait is the time until the violated policies have enough; never says that
-	// one of them will not.
+	// wait is the time until all violated policies have enough quota. If never, at
+	// least one of them never will.
 	wait  time.Duration
 	never bool
 }
 
-// A claim is what a request asks of one policy, and the service limit (Section
-// 3.1) that was left once the request had been decided on.
+// A claim is a request under one policy, with the service limit (Section 3.1) after
+// the decision.
 type claim struct {
 	*rule
 	partition
-	meter meter // guarded by the mutex of the API
+	meter meter // guarded by API.mu
 
 	available int64
-	window    time.Duration // the effective window, where windowed
+	window    time.Duration // the effective window, if windowed
 	windowed  bool
 }
 
-// judge checks all policies that concern a request and charges all or none.
-func (a *API) judge(now time.Time, r *http.Request, user string, cost int64) verdict {
+// charge charges a request to all policies that apply to it, or to none.
+func (a *API) charge(now time.Time, r *http.Request, user string, cost int64) outcome {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 
-	v := verdict{now: a.tickLocked(now), claims: a.claimsLocked(r, user)}
-	for _, c := range v.claims {
-		if c.meter.available(v.now) >= cost {
+	o := outcome{now: a.tickLocked(now), claims: a.claimsLocked(r, user)}
+	for _, c := range o.claims {
+		if c.meter.available(o.now) >= cost {
 			continue
 		}
-		v.violated = append(v.violated, c.Name)
-		if r, ok := c.meter.(refuser); ok && c.Penalty != NoPenalty {
-			r.refuse(v.now, cost)
+		o.violated = append(o.violated, c.Name)
+		if p, ok := c.meter.(*penalized); ok {
+			p.refuse(o.now, cost)
 		}
-		wait, ok := c.meter.wait(v.now, cost)
-		v.wait = max(v.wait, wait)
-		v.never = v.never || !ok
+		wait, ok := c.meter.wait(o.now, cost)
+		o.wait = max(o.wait, wait)
+		o.never = o.never || !ok
 	}
-	if len(v.violated) == 0 {
-		for _, c := range v.claims {
-			c.meter.charge(v.now, cost)
+	if len(o.violated) == 0 {
+		for _, c := range o.claims {
+			c.meter.charge(o.now, cost)
 		}
 	}
-	a.countLocked(user, len(v.violated) == 0)
+	a.countLocked(user, len(o.violated) == 0)
 
-	for i := range v.claims {
-		c := &v.claims[i]
-		c.available = c.meter.available(v.now)
-		c.window, c.windowed = c.meter.window(v.now)
+	for i := range o.claims {
+		c := &o.claims[i]
+		c.available = c.meter.available(o.now)
+		c.window, c.windowed = c.meter.window(o.now)
 	}
-	return v
+	return o
 }
 
-// tickLocked moves the clock to now, if that is later, and returns it. The
-// monotonic reading is dropped: aligned windows and the Date field have only the
-// wall clock, and all windows of an API shall run on one clock.
+// tickLocked advances the clock to now, if that is later, and returns it. It drops the
+// monotonic reading: aligned windows and the Date field use the wall clock, so all
+// windows do.
 func (a *API) tickLocked(now time.Time) time.Time {
 	if now = now.Round(0); now.After(a.clock) {
 		a.clock = now

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// by returns a request of a user.
+// by returns a request by a user.
 func by(user, method string) *http.Request {
 	return &http.Request{Method: method, Header: http.Header{"X-User": {user}}}
 }
@@ -35,7 +35,7 @@ func TestDecide(t *testing.T) {
 		events   []event
 	}{
 		{
-			"users and methods apart",
+			"partitioned by user and method",
 			[]Policy{{Name: "p", Quota: 1, Window: 10 * sec, PartitionBy: []string{"user_id", "method"}}},
 			[]event{
 				{0, alice, nil, `"p";a=0;w=10;pk=:R0VUH2FsaWNl:`},
@@ -58,13 +58,13 @@ func TestDecide(t *testing.T) {
 				{2 * sec, bob, nil, `"all";a=1;w=8, "each";a=0;w=5;pk=:Ym9i:`},
 				{5 * sec, alice, nil, `"all";a=0;w=5, "each";a=0;w=5;pk=:YWxpY2U=:`},
 				{6 * sec, bob, []string{"all", "each"}, `"all";a=0;w=4, "each";a=0;w=1;pk=:Ym9i:`},
-				// The window of each has ended: it is not the reason.
+				// The window of "each" has ended, so "each" is not violated.
 				{8 * sec, bob, []string{"all"}, `"all";a=0;w=2, "each";a=1;w=5;pk=:Ym9i:`},
 				{10 * sec, bob, nil, `"all";a=2;w=10, "each";a=0;w=5;pk=:Ym9i:`},
 			},
 		},
 		{
-			"a refused request begins no window",
+			"a refused request opens no window",
 			[]Policy{
 				{Name: "short", Quota: 5, Window: 3 * sec},
 				{Name: "long", Quota: 1, Window: 10 * sec},
@@ -77,7 +77,7 @@ func TestDecide(t *testing.T) {
 			},
 		},
 		{
-			"policy of one method",
+			"policy for one method",
 			[]Policy{
 				{Name: "writes", Quota: 1, Window: 10 * sec, PartitionBy: []string{"method=POST"}},
 				{Name: "all", Quota: 9},
@@ -90,7 +90,7 @@ func TestDecide(t *testing.T) {
 			},
 		},
 		{
-			"time running backwards stands still",
+			"time does not run backwards",
 			[]Policy{
 				{Name: "f", Quota: 3, Window: 10 * sec},
 				{Name: "a", Quota: 3, Window: 10 * sec, Algorithm: AlignedWindow},
@@ -137,7 +137,7 @@ func TestZeroAPI(t *testing.T) {
 	assert.Equal(t, Counts{Served: 1}, api.Counts())
 }
 
-// Date is that of the API's clock, in GMT.
+// The Date field is the time of the API's clock, in GMT.
 func TestDate(t *testing.T) {
 	var api API
 	now := time.Date(2026, 4, 20, 1, 2, 3, 999_999_999, time.FixedZone("", 2*3600))
@@ -180,8 +180,8 @@ func TestCountsOf(t *testing.T) {
 	assert.Equal(t, Counts{Served: 3, Refused: 3}, api.Counts())
 }
 
-// The functions of the user are called once per request and without the lock.
-func TestUserAndCostMayAsk(t *testing.T) {
+// User and Cost are called once per request, without the lock.
+func TestUserAndCostMayCallAPI(t *testing.T) {
 	var calls int
 	api := &API{Policies: []Policy{{Name: "p", Quota: 3, PartitionBy: []string{"user_id"}}, {Name: "q", Quota: 3}}}
 	api.User = func(*http.Request) string { calls++; return fmt.Sprint(api.Counts().Served) }
@@ -219,15 +219,18 @@ func TestConcurrentUse(t *testing.T) {
 	assert.Equal(t, api.Counts(), sum)
 }
 
-// However requests arrive, nothing is served beyond a quota in any partition, and
-// a refusal is of exactly the policies that have less than the request costs.
+// For random requests, no partition serves more than its quota, and a refusal names
+// exactly the policies that have less than the request costs.
 func TestQuotaHolds(t *testing.T) {
 	randomly(t, func(t *testing.T, rnd *rand.Rand) {
 		api := &API{Cost: func(r *http.Request) int64 { return r.ContentLength }}
 		for i := range 3 {
 			p := randomPolicy(rnd, windowed...)
 			p.Name = fmt.Sprint(i)
-			p.Penalty, p.Block = Penalty(rnd.IntN(4)), time.Duration(rnd.Int64N(int64(2*time.Second)))
+			p.CountRefused, p.BlockLonger = rnd.IntN(2) == 0, rnd.IntN(2) == 0
+			if rnd.IntN(2) == 0 {
+				p.Block = time.Duration(rnd.Int64N(int64(2 * time.Second)))
+			}
 			p.PartitionBy = [][]string{nil, {"user_id"}, {"method", "user_id"}, {"method=GET"}}[rnd.IntN(4)]
 			api.Policies = append(api.Policies, p)
 		}
@@ -261,7 +264,7 @@ func TestQuotaHolds(t *testing.T) {
 	})
 }
 
-// lacking returns the policies of which less than n is advertised.
+// lacking returns the policies that advertise less than n.
 func lacking(t *testing.T, h http.Header, n int64) []string {
 	t.Helper()
 	list, err := httpsfv.UnmarshalList(h.Values("RateLimit"))
@@ -276,7 +279,7 @@ func lacking(t *testing.T, h http.Header, n int64) []string {
 	return names
 }
 
-// Over a network the fields arrive as they were decided on.
+// The fields arrive unchanged over a network.
 func TestServer(t *testing.T) {
 	api := &API{
 		Policies: []Policy{{Name: "api", Quota: 2, PartitionBy: []string{"user_id", "method"}}},

@@ -19,24 +19,24 @@ func TestConcurrency(t *testing.T) {
 	assert.False(t, third.Served)
 	assert.Equal(t, `"c";a=0`, fields(third.Header)[0])
 	assert.Empty(t, third.Header.Values("Retry-After"))
-	third.Done() // holds nothing
+	third.Done() // was refused, so it retains nothing
 	refused := api.Decide(epoch, by("", "GET"))
 	assert.False(t, refused.Served)
 
 	first.Done()
-	first.Done() // once is enough
+	first.Done() // has no effect
 	fourth, fifth := api.Decide(epoch, by("", "GET")), api.Decide(epoch, by("", "GET"))
 	assert.True(t, fourth.Served)
 	assert.False(t, fifth.Served)
 }
 
-// What a request holds is its cost, under each policy that limits concurrency.
+// A request retains its cost under each policy that limits concurrency.
 func TestConcurrencyOfCosts(t *testing.T) {
 	api := &API{
 		Policies: []Policy{
 			{Name: "user", Quota: 5, Algorithm: Concurrency, PartitionBy: []string{"user_id"}},
 			{Name: "rate", Quota: 9, Window: time.Minute},
-			{Name: "all", Quota: 7, Algorithm: Concurrency, Penalty: Block, Block: time.Second},
+			{Name: "all", Quota: 7, Algorithm: Concurrency, Block: time.Second},
 		},
 		Cost: func(*http.Request) int64 { return 3 },
 	}
@@ -51,7 +51,7 @@ func TestConcurrencyOfCosts(t *testing.T) {
 	assert.Equal(t, `"user";a=2;pk=:Ym9i:;c=3, "rate";a=0;w=59;c=3, "all";a=4;c=3`, fields(last.Header)[0])
 }
 
-// A request is in progress until the Handler has returned.
+// A request is in progress until the Handler returns.
 func TestServeHTTPIsDone(t *testing.T) {
 	api := &API{Policies: []Policy{{Name: "c", Quota: 1, Algorithm: Concurrency}}}
 	status := func() int {

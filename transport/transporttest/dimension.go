@@ -9,23 +9,22 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// separator stands between the values of a partition key (Section 4.2).
+// separator joins the values of a partition key (Section 4.2).
 const separator = "\x1f"
 
-// A dimension is one attribute of requests that a policy is partitioned by
-// (Section 4.1).
+// A dimension is an attribute of requests that partitions a policy (Section 4.1).
 type dimension struct {
 	name string
 
-	// declared is its value in RateLimit-Partition: true where it varies, else
-	// the literal as the plainest bare item that can hold it.
+	// declared is the value in RateLimit-Partition: true if the value varies,
+	// otherwise the literal as a bare item (see bareItem).
 	declared any
 
-	literal string // the text of declared where that is not true
+	literal string // the text of declared; unused if that is true
 }
 
-// parseDimension reads an element of Policy.PartitionBy. It panics on one that
-// is not known or cannot be declared.
+// parseDimension parses an element of Policy.PartitionBy. It panics if the dimension
+// is unknown or its literal cannot be part of a key.
 func parseDimension(s string) dimension {
 	name, literal, fixed := strings.Cut(s, "=")
 	if name != "method" && name != "user_id" {
@@ -40,8 +39,8 @@ func parseDimension(s string) dimension {
 	return dimension{name: name, declared: bareItem(literal), literal: literal}
 }
 
-// bareItem returns a text as a Token, a String or a Display String: the first
-// that can hold it.
+// bareItem returns the text as a Token if possible, otherwise as a String, otherwise
+// as a Display String.
 func bareItem(text string) any {
 	for _, v := range []any{httpsfv.Token(text), text} {
 		if _, err := httpsfv.Marshal(httpsfv.NewItem(v)); err == nil {
@@ -51,23 +50,23 @@ func bareItem(text string) any {
 	return httpsfv.DisplayString(text)
 }
 
-// fitsKey reports whether a value can be part of a partition key: it is UTF-8
-// and does not hold the separator (Section 4.2).
+// fitsKey reports whether the value can be part of a partition key (Section 4.2): it
+// must be UTF-8 and not contain the separator.
 func fitsKey(value string) bool {
 	return utf8.ValidString(value) && !strings.Contains(value, separator)
 }
 
-// A partition is where a request is counted under one policy.
+// A partition identifies where a policy counts a request.
 type partition struct {
 	key string
 
-	// keyed says whether key is the one of Section 4.2. It is not where the
-	// policy has no dimensions or a value of the request does not fit into a key.
+	// keyed says whether key is a partition key as Section 4.2 defines it. It is
+	// false if the policy has no dimensions or if a value does not fit into a key.
 	keyed bool
 }
 
-// partition returns the partition of a request of a user. It reports false where
-// the policy does not concern the request.
+// partition returns the partition of a user's request. It reports false if the policy
+// does not apply to the request.
 func (r *rule) partition(req *http.Request, user string) (partition, bool) {
 	p := partition{keyed: len(r.sorted) > 0}
 	values := make([]string, len(r.sorted))
@@ -88,8 +87,8 @@ func (r *rule) partition(req *http.Request, user string) (partition, bool) {
 	return p, true
 }
 
-// method returns the method of a request in its canonical upper case (Section
-// 11.7). An empty one is GET, as in [http.Request].
+// method returns the method of the request in upper case (Section 11.7). An empty
+// method means GET, as in [http.Request].
 func method(r *http.Request) string {
 	if r.Method == "" {
 		return http.MethodGet
@@ -97,7 +96,7 @@ func method(r *http.Request) string {
 	return strings.ToUpper(r.Method)
 }
 
-// defaultUser returns the user that a request names, as API.User says.
+// defaultUser returns the user of a request if API.User is nil.
 func defaultUser(r *http.Request) string {
 	if user := r.Header.Get("X-User"); user != "" {
 		return user

@@ -10,19 +10,19 @@ import (
 
 func TestPartition(t *testing.T) {
 	for _, tt := range []struct {
-		name      string
-		by        []string
-		method    string
-		user      string
-		key       string
-		keyed     bool
-		concerned bool
+		name    string
+		by      []string
+		method  string
+		user    string
+		key     string
+		keyed   bool
+		applies bool
 	}{
 		{"the draft's example", []string{"user_id", "method"}, "GET", "alice", "GET\x1falice", true, true},
 		{"in the other order", []string{"method", "user_id"}, "GET", "alice", "GET\x1falice", true, true},
 		{"no dimension", nil, "GET", "alice", "", false, true},
 		{"user", []string{"user_id"}, "GET", "alice", "alice", true, true},
-		{"nobody", []string{"user_id"}, "GET", "", "", true, true},
+		{"no user", []string{"user_id"}, "GET", "", "", true, true},
 		{"method", []string{"method"}, "POST", "alice", "POST", true, true},
 		{"no method", []string{"method"}, "", "", "GET", true, true},
 		{"lower case", []string{"method"}, "patch", "", "PATCH", true, true},
@@ -40,8 +40,8 @@ func TestPartition(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rule := newRule(Policy{Name: "p", Quota: 1, PartitionBy: tt.by})
-			got, concerned := rule.partition(&http.Request{Method: tt.method}, tt.user)
-			assert.Equal(t, tt.concerned, concerned)
+			got, applies := rule.partition(&http.Request{Method: tt.method}, tt.user)
+			assert.Equal(t, tt.applies, applies)
 			assert.Equal(t, partition{key: tt.key, keyed: tt.keyed}, got)
 		})
 	}
@@ -70,7 +70,7 @@ func TestDefaultUser(t *testing.T) {
 		authorization string
 		want          string
 	}{
-		{"nobody", "", "", ""},
+		{"no credentials", "", "", ""},
 		{"field", "alice", "", "alice"},
 		{"field before credentials", "alice", "Bearer bob", "alice"},
 		{"Basic", "", "Basic Ym9iOnNlY3JldA==", "bob"},

@@ -1,9 +1,9 @@
-// Package transporttest provides an API server that enforces quotas and
-// advertises them, for tests of HTTP clients, of SDKs and of what shapes their
-// traffic.
+// Package transporttest provides an API server that enforces quotas and advertises
+// them. Use it to test HTTP clients, SDKs, and code that shapes traffic.
 //
-// An [API] is an [http.Handler]. A [Transport] calls it in process, with a
-// latency, so that a test runs in a testing/synctest bubble and takes no time:
+// An [API] is an [http.Handler]. A [Transport] calls a handler in process and
+// simulates latency, so a test that runs in a testing/synctest bubble takes no real
+// time:
 //
 //	func TestNightlyJob(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
@@ -20,23 +20,23 @@
 //		})
 //	}
 //
-// Times in a bubble are exact; a Shaper waits a little longer than a window lasts, a
-// millisecond at least. A bubble begins in the year 2000, when a Unix time looked
-// like a number of seconds (see parse.ResetKind): before a test of an API that sends
-// Unix times, sleep for a quarter of a century.
+// Times in a bubble are exact. A Shaper waits at least a millisecond longer than the
+// window lasts. A bubble starts in the year 2000, but package parse recognises a
+// number as a Unix time only from September 2001 on: a test of an API that sends Unix
+// times must first sleep past that date.
 //
-// Behind an httptest.Server the same API is reached over a network, but not in a
-// bubble: whoever waits for a network keeps its time from passing. [API.Decide] is
-// its arithmetic without HTTP's machinery: it takes the time as an argument, never
-// waits, and starts no goroutine.
+// The same API also works behind an httptest.Server, but not in a bubble: fake time
+// does not advance while a goroutine waits for the network. [API.Decide] makes the
+// decision without HTTP: it takes the time as an argument, never waits, and starts no
+// goroutine.
 //
-// It follows the editor's draft of April 2026 of "RateLimit header fields for
-// HTTP" (draft-ietf-httpapi-ratelimit-headers), whose sections the comments cite
-// as "Section n", and speaks older drafts as well. See [Dialect]. It meters as real
-// servers do ([Algorithm]), holds refusals against those who are refused
-// ([Penalty]), and says what is not so ([API].Misstate) where a test wants that.
+// The default fields are those of the editor's draft of April 2026 of "RateLimit
+// header fields for HTTP" (draft-ietf-httpapi-ratelimit-headers); comments cite its
+// sections as "Section n". A [Dialect] selects an older form. An [Algorithm] selects
+// how quota is counted, a [Policy] can penalize refused requests, and [API].Misstate
+// makes the server advertise wrong values.
 //
-// It is not for production. It keeps a state for every partition and a count for
-// every user that it has ever seen, believes whoever names a user, and serves
-// all requests one after another while it decides.
+// The package is not for production. It keeps state for every partition and every
+// user it has ever seen, trusts the user name in the request, and makes one decision
+// at a time.
 package transporttest

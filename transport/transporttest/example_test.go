@@ -3,6 +3,7 @@ package transporttest_test
 import (
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"time"
@@ -10,8 +11,8 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// A listing is a client that is to be tested: it gets pages until one is refused.
-func listing(client *http.Client, url string) (pages int, err error) {
+// countPages is the client under test: it gets pages until one is refused.
+func countPages(client *http.Client, url string) (pages int, err error) {
 	for {
 		resp, err := client.Get(fmt.Sprintf("%s/pages/%d", url, pages+1))
 		if err != nil {
@@ -26,14 +27,14 @@ func listing(client *http.Client, url string) (pages int, err error) {
 	}
 }
 
-// A client is tested against a limit without a network.
+// A test of a client against a rate limit, without a network.
 func Example() {
 	api := &transporttest.API{Policies: []transporttest.Policy{
 		{Name: "hourly", Quota: 3, Window: time.Hour},
 	}}
 	client := &http.Client{Transport: &transporttest.Transport{Handler: api}}
 
-	pages, err := listing(client, "http://api.example")
+	pages, err := countPages(client, "http://api.example")
 	fmt.Println(pages, err)
 	fmt.Printf("%+v\n", api.Counts())
 	// Output:
@@ -41,7 +42,7 @@ func Example() {
 	// {Served:3 Refused:1}
 }
 
-// An API is an http.Handler and works behind any server.
+// An API is an http.Handler, so any server can serve it.
 func ExampleAPI() {
 	api := &transporttest.API{
 		Policies: []transporttest.Policy{{Name: "hourly", Quota: 1, Window: time.Hour}},
@@ -69,7 +70,7 @@ func ExampleAPI() {
 	// {"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Request cannot be satisfied as assigned quota has been exceeded","status":403,"violated-policies":["hourly"]}
 }
 
-// Decide takes the time as an argument: what happens in an hour is known at once.
+// Decide takes the time as an argument, so hours can be tested without waiting.
 func ExampleAPI_Decide() {
 	api := &transporttest.API{Policies: []transporttest.Policy{
 		{Name: "burst", Quota: 2, Window: 10 * time.Second, Algorithm: transporttest.TokenBucket},
@@ -91,7 +92,7 @@ func ExampleAPI_Decide() {
 	// 12:59:50 429 "burst";a=2, "hourly";a=0;w=10 [hourly]
 }
 
-// Each user has a quota for each method, and all users together have one for POST.
+// Each user has a quota per method. All users together have one for POST.
 func ExamplePolicy_partitionBy() {
 	api := &transporttest.API{Policies: []transporttest.Policy{
 		{Name: "api", Quota: 100, Window: time.Minute, PartitionBy: []string{"user_id", "method"}},
@@ -111,16 +112,15 @@ func ExamplePolicy_partitionBy() {
 	// RateLimit-Partition: "api";user_id;method, "writes";method=POST
 }
 
-// An API speaks older drafts, rounds as servers do, and may say no more than
-// Retry-After.
+// An API can send the fields of older drafts, round down, or send only Retry-After.
 func ExampleAPI_dialect() {
 	policies := []transporttest.Policy{{Name: "api", Quota: 1, Window: 10 * time.Second}}
 	begin := time.Date(2026, time.April, 20, 12, 0, 0, 0, time.UTC)
 	for _, api := range []*transporttest.API{
 		{Policies: policies},
-		{Policies: policies, Dialect: transporttest.Draft09},
-		{Policies: policies, Rounding: transporttest.RoundDown},
-		{Policies: policies, Advertise: transporttest.AdvertiseNothing},
+		{Policies: policies, Dialect: transporttest.Draft08},
+		{Policies: policies, Rounding: math.Floor},
+		{Policies: policies, OmitLimits: true, OmitPolicies: true},
 	} {
 		req := httptest.NewRequest("GET", "http://api.example/", nil)
 		api.Decide(begin, req)
@@ -134,7 +134,7 @@ func ExampleAPI_dialect() {
 	// 429, Retry-After: 8, RateLimit:
 }
 
-// What a request costs, and who makes it, are for the test to say.
+// The test defines the cost and the user of a request.
 func ExampleAPI_cost() {
 	api := &transporttest.API{
 		Policies: []transporttest.Policy{{Name: "points", Quota: 100, Window: time.Minute, PartitionBy: []string{"user_id"}}},
@@ -149,8 +149,8 @@ func ExampleAPI_cost() {
 	// {Served:1 Refused:0} {Served:0 Refused:0}
 }
 
-// A Transport has a Handler answer in process, from some distance. In a bubble of
-// testing/synctest the distance takes no time.
+// A Transport calls a Handler in process, with simulated latency. In a testing/synctest
+// bubble the latency takes no real time.
 func ExampleTransport() {
 	client := &http.Client{Transport: &transporttest.Transport{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -172,7 +172,7 @@ func ExampleTransport() {
 	// GET /items?page=2 for api.example
 }
 
-// A refusal says when to come back in one form or another, or not at all.
+// Retry-After is a number of seconds, a date, or omitted.
 func ExampleAPI_retryAfter() {
 	for _, form := range []transporttest.RetryAfterForm{
 		transporttest.RetryAfterSeconds, transporttest.RetryAfterDate, transporttest.NoRetryAfter,
@@ -192,12 +192,12 @@ func ExampleAPI_retryAfter() {
 	// []
 }
 
-// A server that is hard on those who do not heed it: it grants one request in ten
-// seconds and two more at once, and whoever is refused is blocked for a minute.
+// A strict server: it grants one request per ten seconds, with bursts of three, and
+// blocks a client for a minute after each refusal.
 func ExamplePolicy_penalty() {
 	api := &transporttest.API{Policies: []transporttest.Policy{{
 		Name: "api", Quota: 1, Window: 10 * time.Second, Burst: 3, Algorithm: transporttest.GCRA,
-		Penalty: transporttest.Block, Block: time.Minute,
+		Block: time.Minute,
 	}}}
 	req := httptest.NewRequest("GET", "http://api.example/", nil)
 	now := time.Date(2026, time.April, 20, 12, 0, 0, 0, time.UTC)
@@ -215,7 +215,7 @@ func ExamplePolicy_penalty() {
 	// 429 "api";a=0;w=60, Retry-After: "60"
 }
 
-// Of a limit on concurrent requests, a decision lasts until it is done.
+// Under a limit on concurrent requests, a served request counts until Done.
 func ExampleDecision_Done() {
 	api := &transporttest.API{Policies: []transporttest.Policy{
 		{Name: "slots", Quota: 1, Algorithm: transporttest.Concurrency},
@@ -230,7 +230,7 @@ func ExampleDecision_Done() {
 	// Output: true false true
 }
 
-// A server with a clock that is fast, which says that nothing is left.
+// A server with a fast clock that always advertises an exhausted quota.
 func ExampleAPI_misstate() {
 	api := &transporttest.API{
 		Policies: []transporttest.Policy{{Name: "api", Quota: 100, Window: time.Minute}},

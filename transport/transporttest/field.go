@@ -2,13 +2,16 @@ package transporttest
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"time"
 
 	"github.com/dunglas/httpsfv"
 )
 
-// A Dialect is a form of the fields that advertise quota.
+// A Dialect is a form of the fields that advertise quota. An API sends the fields with
+// served and refused requests alike. They list all policies that apply to the request,
+// in the order of API.Policies. The zero value is EditorsDraft.
 type Dialect int
 
 const (
@@ -19,22 +22,22 @@ const (
 	//	RateLimit-Partition: "api";user_id;method
 	EditorsDraft Dialect = iota
 
-	// Draft09 is the form of draft -09, which -08, -10 and -11 share:
+	// Draft08 is the form of drafts -08 to -11:
 	//
 	//	RateLimit: "api";r=99;t=60;pk=:R0VUH2FsaWNl:
 	//	RateLimit-Policy: "api";q=100;w=60
 	//
-	// It has no RateLimit-Partition field and does not say what a request costs.
-	Draft09
+	// It has no RateLimit-Partition field and does not advertise costs.
+	Draft08
 
-	// Draft07 is the form of draft -07, whose service limit has no name: it is
-	// that of the policy with the least available, the first of several.
+	// Draft07 is the form of draft -07. It has a single service limit without a
+	// name: that of the policy with the least available quota, the first of equals.
 	//
 	//	RateLimit: limit=100, remaining=99, reset=60
 	//	RateLimit-Policy: 100;w=60
 	//
-	// This form and the next two say nothing of partitions, costs and quota units
-	// but requests: a policy of Concurrency is left out.
+	// This form and the next two do not advertise partitions, costs or quota units.
+	// They omit policies with the algorithm Concurrency.
 	Draft07
 
 	// Draft06 is the form of drafts -03 to -06:
@@ -45,8 +48,8 @@ const (
 	//	RateLimit-Policy: 100;w=60
 	Draft06
 
-	// XRateLimit is what came before all drafts, with the Unix time of the reset
-	// on the clock of the API. It has no field for policies.
+	// XRateLimit is the form that predates the drafts. The reset is a Unix time on
+	// the clock of the API (see API.Skew). There is no field for policies.
 	//
 	//	X-RateLimit-Limit: 100
 	//	X-RateLimit-Remaining: 99
@@ -54,32 +57,11 @@ const (
 	XRateLimit
 )
 
-// Advertise says which fields an API sends. Each has an item for every policy
-// that concerns the request, in the order of the policies, on served and refused
-// requests alike. Retry-After and problems are sent or not regardless.
-type Advertise int
-
-const (
-	// AdvertiseAll sends RateLimit, RateLimit-Policy and, in the editor's draft,
-	// RateLimit-Partition. Partition keys are on RateLimit.
-	AdvertiseAll Advertise = iota
-
-	// AdvertiseLimits leaves out RateLimit-Policy.
-	AdvertiseLimits
-
-	// AdvertisePolicies leaves out RateLimit. Partition keys are on
-	// RateLimit-Policy.
-	AdvertisePolicies
-
-	// AdvertiseNothing leaves out all three.
-	AdvertiseNothing
-)
-
-// maxInteger is the largest Integer (RFC 9651, Section 3.3.1). What is larger is
-// advertised as this much.
+// maxInteger is the largest Integer of a structured field (RFC 9651, Section 3.3.1).
+// Larger values are advertised as maxInteger.
 const maxInteger = 999_999_999_999_999
 
-// advertise sets the fields that say what a request's claims have left.
+// advertise sets the fields that advertise the quota of a request's claims.
 func (a *API) advertise(h http.Header, now time.Time, claims []claim, cost int64) {
 	if a.Dialect >= Draft07 {
 		a.advertiseUnnamed(h, now, claims)
@@ -93,13 +75,13 @@ func (a *API) advertise(h http.Header, now time.Time, claims []claim, cost int64
 			partitions = append(partitions, partitionItem(c.rule))
 		}
 	}
-	if a.Advertise == AdvertiseAll || a.Advertise == AdvertiseLimits {
+	if !a.OmitLimits {
 		setList(h, "RateLimit", limits)
 	}
-	if a.Advertise == AdvertiseAll || a.Advertise == AdvertisePolicies {
+	if !a.OmitPolicies {
 		setList(h, "RateLimit-Policy", policies)
 	}
-	if a.Advertise != AdvertiseNothing && a.Dialect == EditorsDraft {
+	if a.Dialect == EditorsDraft && !(a.OmitLimits && a.OmitPolicies) {
 		setList(h, "RateLimit-Partition", partitions)
 	}
 }
@@ -107,13 +89,13 @@ func (a *API) advertise(h http.Header, now time.Time, claims []claim, cost int64
 // limitItem returns a Service Limit Item (Section 3.1; -09, Section 4.1).
 func (a *API) limitItem(c claim, cost int64) httpsfv.Item {
 	available, window := "a", "w"
-	if a.Dialect == Draft09 {
+	if a.Dialect == Draft08 {
 		available, window = "r", "t"
 	}
 	item := httpsfv.NewItem(c.Name)
 	item.Params.Add(available, min(c.available, maxInteger))
 	if c.windowed {
-		item.Params.Add(window, a.Rounding.seconds(c.window))
+		item.Params.Add(window, wholeSeconds(c.window, a.Rounding))
 	}
 	if c.keyed {
 		item.Params.Add("pk", []byte(c.key))
@@ -124,18 +106,18 @@ func (a *API) limitItem(c claim, cost int64) httpsfv.Item {
 	return item
 }
 
-// policyItem returns a Quota Policy Item (Section 2.1; -09, Section 3.1). A
-// window that is not whole seconds cannot be said (Section 2.1.3); it is rounded
-// up, so that who believes it does not exceed the quota.
+// policyItem returns a Quota Policy Item (Section 2.1; -09, Section 3.1). It rounds a
+// fractional window up to whole seconds (Section 2.1.3), so that a client that relies
+// on it does not exceed the quota.
 func (a *API) policyItem(c claim) httpsfv.Item {
 	item := httpsfv.NewItem(c.Name)
 	item.Params.Add("q", min(max(c.Quota, 0), maxInteger))
 	if c.Algorithm == Concurrency {
 		item.Params.Add("qu", "concurrent-requests")
 	} else if c.Window > 0 {
-		item.Params.Add("w", RoundUp.seconds(c.Window))
+		item.Params.Add("w", wholeSeconds(c.Window, math.Ceil))
 	}
-	if c.keyed && a.Advertise == AdvertisePolicies {
+	if c.keyed && a.OmitLimits {
 		item.Params.Add("pk", []byte(c.key))
 	}
 	return item
@@ -150,13 +132,13 @@ func partitionItem(r *rule) httpsfv.Item {
 	return item
 }
 
-// setList sets a field to a List, and does nothing where that is empty.
+// setList sets a field to a List, unless the List is empty.
 func setList(h http.Header, name string, list httpsfv.List) {
 	if len(list) == 0 {
 		return
 	}
 	value, err := httpsfv.Marshal(list)
-	if err != nil { // newRule and maxInteger leave nothing that cannot be written
+	if err != nil { // cannot happen: newRule and maxInteger allow only valid values
 		panic(fmt.Sprintf("transporttest: writing %s: %v", name, err))
 	}
 	h.Set(name, value)

@@ -1,6 +1,7 @@
 package transporttest
 
 import (
+	"math"
 	"net/http"
 	"testing"
 	"time"
@@ -9,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fields returns the fields of a Header that advertise quota, "-" for none.
+// fields returns the fields that advertise quota, "-" for each that is missing.
 func fields(h http.Header) [3]string {
 	var got [3]string
 	for i, name := range []string{"RateLimit", "RateLimit-Policy", "RateLimit-Partition"} {
@@ -41,8 +42,8 @@ func TestFields(t *testing.T) {
 			[3]string{`"api";a=99;w=60;pk=:R0VUH2FsaWNl:`, `"api";q=100;w=60`, `"api";user_id;method`},
 		},
 		{
-			"in -09",
-			&API{Policies: []Policy{perUser}, Dialect: Draft09},
+			"drafts -08 to -11",
+			&API{Policies: []Policy{perUser}, Dialect: Draft08},
 			[3]string{`"api";r=99;t=60;pk=:R0VUH2FsaWNl:`, `"api";q=100;w=60`, "-"},
 		},
 		{
@@ -51,7 +52,7 @@ func TestFields(t *testing.T) {
 			[3]string{`"all";a=4;w=3600`, `"all";q=5;w=3600`, "-"},
 		},
 		{
-			"several policies, one of which does not concern the request",
+			"several policies, one of which does not apply",
 			&API{Policies: []Policy{reads, writes, all, perUser}},
 			[3]string{
 				`"reads";a=6;w=1;pk=:R0VUH2FsaWNl:, "all";a=4;w=3600, "api";a=99;w=60;pk=:R0VUH2FsaWNl:`,
@@ -59,9 +60,9 @@ func TestFields(t *testing.T) {
 				`"reads";user_id;method=GET, "api";user_id;method`,
 			},
 		},
-		{"no policy concerns the request", &API{Policies: []Policy{writes}}, [3]string{"-", "-", "-"}},
+		{"no policy applies", &API{Policies: []Policy{writes}}, [3]string{"-", "-", "-"}},
 		{
-			"literals are Strings where no Token can hold them",
+			"a literal that is not a Token is a String",
 			&API{Policies: []Policy{{Name: "p", Quota: 1, PartitionBy: []string{"user_id=a b"}}}, User: func(*http.Request) string { return "a b" }},
 			[3]string{`"p";a=0;pk=:YSBi:`, `"p";q=1`, `"p";user_id="a b"`},
 		},
@@ -81,26 +82,26 @@ func TestFields(t *testing.T) {
 			[3]string{`"all";a=4;w=3600;c=1`, `"all";q=5;w=3600`, "-"},
 		},
 		{
-			"no cost below none",
+			"a negative cost is zero",
 			&API{Policies: []Policy{all}, Cost: func(*http.Request) int64 { return -3 }},
 			[3]string{`"all";a=5;w=3600;c=0`, `"all";q=5;w=3600`, "-"},
 		},
 		{
-			"-09 has no cost",
-			&API{Policies: []Policy{all}, Cost: two, Dialect: Draft09},
+			"drafts -08 to -11 have no cost",
+			&API{Policies: []Policy{all}, Cost: two, Dialect: Draft08},
 			[3]string{`"all";r=3;t=3600`, `"all";q=5;w=3600`, "-"},
 		},
 		{
 			"limits only",
-			&API{Policies: []Policy{perUser}, Advertise: AdvertiseLimits},
+			&API{Policies: []Policy{perUser}, OmitPolicies: true},
 			[3]string{`"api";a=99;w=60;pk=:R0VUH2FsaWNl:`, "-", `"api";user_id;method`},
 		},
 		{
 			"policies only",
-			&API{Policies: []Policy{perUser}, Advertise: AdvertisePolicies},
+			&API{Policies: []Policy{perUser}, OmitLimits: true},
 			[3]string{"-", `"api";q=100;w=60;pk=:R0VUH2FsaWNl:`, `"api";user_id;method`},
 		},
-		{"nothing", &API{Policies: []Policy{perUser}, Advertise: AdvertiseNothing}, [3]string{"-", "-", "-"}},
+		{"nothing", &API{Policies: []Policy{perUser}, OmitLimits: true, OmitPolicies: true}, [3]string{"-", "-", "-"}},
 		{
 			"no window",
 			&API{Policies: []Policy{{Name: "ever", Quota: 3}}},
@@ -108,11 +109,11 @@ func TestFields(t *testing.T) {
 		},
 		{
 			"windows that are not whole seconds",
-			&API{Policies: []Policy{{Name: "p", Quota: 3, Window: 1100 * time.Millisecond}}, Rounding: RoundDown},
+			&API{Policies: []Policy{{Name: "p", Quota: 3, Window: 1100 * time.Millisecond}}, Rounding: math.Floor},
 			[3]string{`"p";a=2;w=1`, `"p";q=3;w=2`, "-"},
 		},
 		{
-			"more than an Integer can say",
+			"values above the largest Integer",
 			&API{Policies: []Policy{{Name: "p", Quota: 2e15}}, Cost: func(*http.Request) int64 { return 1_000_000_000_000_000 }},
 			[3]string{`"p";a=999999999999999;c=999999999999999`, `"p";q=999999999999999`, "-"},
 		},
@@ -128,21 +129,22 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// The effective window is rounded as Rounding says, whatever the algorithm.
+// Rounding applies to the effective windows of all algorithms.
 func TestFieldsRounding(t *testing.T) {
 	for _, tt := range []struct {
-		rounding Rounding
-		after    time.Duration // the request that begins the window
+		name     string
+		rounding func(float64) float64
+		after    time.Duration // the request that opens the window
 		want     string
 	}{
-		{RoundUp, 0, `"w";a=8;w=10, "a";a=8;w=10, "b";a=8;w=2`},
-		{RoundUp, 1400 * time.Millisecond, `"w";a=8;w=9, "a";a=8;w=9, "b";a=8;w=1`},
-		{RoundDown, 1400 * time.Millisecond, `"w";a=8;w=8, "a";a=8;w=8, "b";a=8;w=0`},
-		{RoundNearest, 1400 * time.Millisecond, `"w";a=8;w=9, "a";a=8;w=9, "b";a=8;w=1`},
-		{RoundNearest, 1600 * time.Millisecond, `"w";a=8;w=8, "a";a=8;w=8, "b";a=8;w=0`},
-		{RoundUp, 9999 * time.Millisecond, `"w";a=8;w=1, "a";a=8;w=1, "b";a=9;w=2`},
-		{RoundDown, 9999 * time.Millisecond, `"w";a=8;w=0, "a";a=8;w=0, "b";a=9;w=2`},
-		{RoundUp, 10 * time.Second, `"w";a=9;w=10, "a";a=9;w=10, "b";a=9;w=2`},
+		{"up", nil, 0, `"w";a=8;w=10, "a";a=8;w=10, "b";a=8;w=2`},
+		{"up", nil, 1400 * time.Millisecond, `"w";a=8;w=9, "a";a=8;w=9, "b";a=8;w=1`},
+		{"down", math.Floor, 1400 * time.Millisecond, `"w";a=8;w=8, "a";a=8;w=8, "b";a=8;w=0`},
+		{"nearest", math.Round, 1400 * time.Millisecond, `"w";a=8;w=9, "a";a=8;w=9, "b";a=8;w=1`},
+		{"nearest", math.Round, 1600 * time.Millisecond, `"w";a=8;w=8, "a";a=8;w=8, "b";a=8;w=0`},
+		{"up", nil, 9999 * time.Millisecond, `"w";a=8;w=1, "a";a=8;w=1, "b";a=9;w=2`},
+		{"down", math.Floor, 9999 * time.Millisecond, `"w";a=8;w=0, "a";a=8;w=0, "b";a=9;w=2`},
+		{"up", nil, 10 * time.Second, `"w";a=9;w=10, "a";a=9;w=10, "b";a=9;w=2`},
 	} {
 		api := &API{Rounding: tt.rounding, Policies: []Policy{
 			{Name: "w", Quota: 10, Window: 10 * time.Second},
@@ -151,11 +153,11 @@ func TestFieldsRounding(t *testing.T) {
 		}}
 		require.True(t, api.Decide(epoch, &http.Request{}).Served)
 		d := api.Decide(epoch.Add(tt.after), &http.Request{})
-		assert.Equal(t, tt.want, d.Header.Get("RateLimit"), "%v after %v", tt.rounding, tt.after)
+		assert.Equal(t, tt.want, d.Header.Get("RateLimit"), "%s after %v", tt.name, tt.after)
 	}
 }
 
-// A full bucket names no window, an empty one the time to the next token.
+// A full bucket advertises no window, an empty one the time until the next token.
 func TestFieldsOfBucket(t *testing.T) {
 	cost := int64(0)
 	api := &API{

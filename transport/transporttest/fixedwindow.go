@@ -2,19 +2,19 @@ package transporttest
 
 import "time"
 
-// A fixedWindow grants its quota in a window that begins with the first charge
-// after the previous window has ended. The window [start, start+length) includes
-// its first instant and not its last.
+// A fixedWindow grants its quota in windows. A window starts with the first charge
+// after the previous window has ended, and is [start, start+length): it includes its
+// first instant and excludes its last.
 type fixedWindow struct {
 	quota  int64
 	length time.Duration
 
-	begun bool      // whether there has been a window yet
+	begun bool      // whether there has been a window
 	start time.Time // of the latest window
 	used  int64     // in the latest window, at most quota
 }
 
-// open reports whether the latest window lasts at now.
+// open reports whether now is in the latest window.
 func (f *fixedWindow) open(now time.Time) bool {
 	return f.begun && now.Sub(f.start) < f.length
 }
@@ -33,8 +33,8 @@ func (f *fixedWindow) charge(now time.Time, n int64) {
 	f.used += n
 }
 
-// window returns the rest of the open window. Where none is open it returns the
-// whole length: a window that began now would end then.
+// window returns the rest of the open window, or the whole length if none is open: a
+// window that starts now ends after that time.
 func (f *fixedWindow) window(now time.Time) (time.Duration, bool) {
 	if !f.open(now) {
 		return f.length, true

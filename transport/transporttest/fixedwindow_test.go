@@ -9,16 +9,16 @@ import (
 func TestFixedWindow(t *testing.T) {
 	p := Policy{Quota: 3, Window: 10 * time.Second}
 	play(t, p, epoch.Add(3*time.Second), []step{
-		// Before the first request: the whole window, whose beginning is not set.
+		// Before the first request no window is open.
 		{at: 0, n: 4, ok: false, wait: never, left: 3, until: 10 * time.Second},
 		{at: 5 * time.Second, n: 4, ok: false, wait: never, left: 3, until: 10 * time.Second},
-		// It begins with what is served.
+		// A window starts with the first served request.
 		{at: 7 * time.Second, n: 1, ok: true, wait: 0, left: 2, until: 10 * time.Second},
 		{at: 9 * time.Second, n: 1, ok: true, wait: 0, left: 1, until: 8 * time.Second},
 		{at: 10 * time.Second, n: 2, ok: false, wait: 7 * time.Second, left: 1, until: 7 * time.Second},
 		{at: 10 * time.Second, n: 1, ok: true, wait: 0, left: 0, until: 7 * time.Second},
 		{at: 17*time.Second - 1, n: 1, ok: false, wait: 1, left: 0, until: 1},
-		// Its end is not part of it. The next begins with what is served, later.
+		// The end is not part of the window. The next window starts later, with a served request.
 		{at: 17 * time.Second, n: 0, ok: true, wait: 0, left: 3, until: 10 * time.Second},
 		{at: 27 * time.Second, n: 4, ok: false, wait: never, left: 3, until: 10 * time.Second},
 		{at: 31 * time.Second, n: 3, ok: true, wait: 0, left: 0, until: 10 * time.Second},

@@ -2,52 +2,48 @@ package transporttest
 
 import "time"
 
-// A meter is the arithmetic of one quota in one partition. Its callers hold
-// [API].mu and never pass a now before an earlier one. Amounts are in quota
-// units and never negative.
+// A meter counts one quota in one partition. The caller holds [API].mu and never
+// passes a time before an earlier one. Amounts are in quota units and never negative.
 type meter interface {
-	// available returns what is left at now.
+	// available returns the units left at now.
 	available(now time.Time) int64
 
-	// charge takes n units, which are at most the available ones.
+	// charge takes n units; n is at most the available amount.
 	charge(now time.Time, n int64)
 
-	// window returns the effective window (Section 3.1.2), as servers of the kind
-	// say it. It reports false where there is none.
+	// window returns the effective window (Section 3.1.2) as servers with this
+	// algorithm advertise it. It reports false if there is none.
 	window(now time.Time) (time.Duration, bool)
 
-	// wait returns the time from now after which n units are available if
-	// nothing is charged meanwhile. It reports false where they never are, or
-	// nobody can say when.
+	// wait returns the time from now until n units are available if nothing else
+	// is charged. It reports false if they never will be, or if the time is
+	// unknown.
 	wait(now time.Time, n int64) (time.Duration, bool)
 }
 
-// A refuser is a meter to which it may matter what it has refused: n units, told
-// where the policy has a Penalty.
-type refuser interface {
-	refuse(now time.Time, n int64)
+// A refusalCounter is a meter that can charge a refused request of n units as if it
+// had been served.
+type refusalCounter interface {
+	countRefused(now time.Time, n int64)
 }
 
-// A holder is a meter of which a request holds n units until it is over.
-type holder interface {
-	done(n int64)
+// A releaser is a meter whose units a request retains until it is over.
+type releaser interface {
+	release(n int64)
 }
 
-// newMeter returns the meter of a partition that has used nothing. It panics on
-// an algorithm or a penalty that it does not know.
+// newMeter returns the meter of an unused partition. It panics if the algorithm is
+// unknown.
 func newMeter(p Policy) meter {
-	m := newLenient(p)
-	switch p.Penalty {
-	case NoPenalty, CountRefused:
-		return m
-	case Block, BlockLonger:
-		return &blocking{meter: m, block: p.Block, longer: p.Penalty == BlockLonger}
+	m := newUnpenalized(p)
+	if p.CountRefused || p.Block > 0 {
+		return &penalized{meter: m, count: p.CountRefused, block: p.Block, longer: p.BlockLonger}
 	}
-	panic("transporttest: unknown Penalty")
+	return m
 }
 
-// newLenient returns the meter of a policy without regard for its penalty.
-func newLenient(p Policy) meter {
+// newUnpenalized is newMeter without the penalties.
+func newUnpenalized(p Policy) meter {
 	quota := max(p.Quota, 0)
 	if p.Algorithm == Concurrency {
 		return &concurrency{quota: quota}
@@ -63,7 +59,7 @@ func newLenient(p Policy) meter {
 	case TokenBucket:
 		return &tokenBucket{burst: p.burst(quota), quota: quota, period: p.Window}
 	case GCRA:
-		return &tokenBucket{burst: p.burst(min(quota, 1)), quota: quota, period: p.Window, whole: true}
+		return &tokenBucket{burst: p.burst(min(quota, 1)), quota: quota, period: p.Window, untilFull: true}
 	case SlidingLog:
 		return &slidingLog{quota: quota, length: p.Window}
 	case SlidingWindow:
@@ -72,7 +68,7 @@ func newLenient(p Policy) meter {
 	panic("transporttest: unknown Algorithm")
 }
 
-// A budget is a quota without a window: what is used is gone.
+// A budget is a quota without a window: used units do not come back.
 type budget struct {
 	left int64
 }

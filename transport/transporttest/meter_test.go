@@ -12,25 +12,25 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// epoch is an instant at which windows of any length begin.
+// epoch is a time at which aligned windows of any length start.
 var epoch = time.Unix(0, 0).UTC()
 
 const (
 	none  = time.Duration(-1) // no window
-	never = time.Duration(-2) // no time to wait for
+	never = time.Duration(-2) // no wait is long enough
 )
 
-// A step asks a meter for n units at epoch plus at, and takes them if it can.
+// A step charges n units to a meter at start plus at, if they are available.
 type step struct {
 	at    time.Duration
 	n     int64
-	ok    bool
-	wait  time.Duration // before taking: until n are available
-	left  int64         // after
-	until time.Duration // after: the effective window
+	ok    bool          // n units are available
+	wait  time.Duration // before the charge: until n units are available
+	left  int64         // after the charge
+	until time.Duration // after the charge: the effective window
 }
 
-// play runs steps on the meter of a policy.
+// play runs the steps on a new meter of the policy.
 func play(t *testing.T, p Policy, start time.Time, steps []step) {
 	t.Helper()
 	m := newMeter(p)
@@ -69,7 +69,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-func TestQuotaOfNothing(t *testing.T) {
+func TestZeroQuota(t *testing.T) {
 	for _, quota := range []int64{0, -5, math.MinInt64} {
 		for _, tt := range []struct {
 			algorithm Algorithm
@@ -90,7 +90,7 @@ func TestUnknownAlgorithm(t *testing.T) {
 	assert.Panics(t, func() { newMeter(Policy{Quota: 1, Window: 1, Algorithm: 99}) })
 }
 
-// randomly calls f with generators whose seed a failure prints.
+// randomly calls f with random generators. A failure prints the seed.
 func randomly(t *testing.T, f func(t *testing.T, rnd *rand.Rand)) {
 	t.Helper()
 	for range 50 {
@@ -101,10 +101,10 @@ func randomly(t *testing.T, f func(t *testing.T, rnd *rand.Rand)) {
 	}
 }
 
-// windowed are the algorithms that grant a quota in a window.
+// windowed are the algorithms with a window.
 var windowed = []Algorithm{FixedWindow, AlignedWindow, TokenBucket, GCRA, SlidingLog, SlidingWindow}
 
-// checkPolicy checks what was granted under a policy with a window.
+// checkPolicy checks that the grants comply with a policy that has a window.
 func checkPolicy(t *testing.T, p Policy, granted []grant) {
 	t.Helper()
 	switch p.Algorithm {
@@ -121,18 +121,18 @@ func checkPolicy(t *testing.T, p Policy, granted []grant) {
 	}
 }
 
-// randomPolicy returns a policy of one of some algorithms.
-func randomPolicy(rnd *rand.Rand, of ...Algorithm) Policy {
+// randomPolicy returns a policy with one of the algorithms.
+func randomPolicy(rnd *rand.Rand, algorithms ...Algorithm) Policy {
 	return Policy{
 		Quota:     1 + rnd.Int64N(30),
 		Window:    1 + time.Duration(rnd.Int64N(int64(20*time.Second))),
-		Algorithm: of[rnd.IntN(len(of))],
-		Burst:     rnd.Int64N(3) * rnd.Int64N(60), // often none
+		Algorithm: algorithms[rnd.IntN(len(algorithms))],
+		Burst:     rnd.Int64N(3) * rnd.Int64N(60), // often 0
 	}
 }
 
-// atOnce is the most that a policy ever grants at once.
-func (p Policy) atOnce() int64 {
+// capacity returns the number of units that a policy grants at once.
+func (p Policy) capacity() int64 {
 	switch p.Algorithm {
 	case TokenBucket:
 		return p.burst(p.Quota)
@@ -142,28 +142,28 @@ func (p Policy) atOnce() int64 {
 	return p.Quota
 }
 
-// longest is the longest that anything has to wait for.
-func (p Policy) longest() time.Duration {
+// maxWait returns the longest possible wait under a policy.
+func (p Policy) maxWait() time.Duration {
 	switch p.Algorithm {
 	case TokenBucket, GCRA:
-		return time.Duration((p.atOnce()*int64(p.Window) + p.Quota - 1) / p.Quota)
+		return time.Duration((p.capacity()*int64(p.Window) + p.Quota - 1) / p.Quota)
 	case SlidingWindow:
 		return 2 * p.Window
 	}
 	return p.Window
 }
 
-// A wait that a meter names is the least after which it serves.
+// The wait that a meter returns is the shortest after which it grants the units.
 func TestWaitIsExact(t *testing.T) {
 	randomly(t, func(t *testing.T, rnd *rand.Rand) {
 		p := randomPolicy(rnd, windowed...)
 		m := newMeter(p)
 		now := epoch.Add(time.Duration(rnd.Int64N(int64(time.Hour))))
 		for range 200 {
-			n := rnd.Int64N(p.atOnce() + 2)
+			n := rnd.Int64N(p.capacity() + 2)
 			wait, ok := m.wait(now, n)
-			require.Equal(t, n <= p.atOnce(), ok)
-			require.LessOrEqual(t, wait, p.longest())
+			require.Equal(t, n <= p.capacity(), ok)
+			require.LessOrEqual(t, wait, p.maxWait())
 			if !ok {
 				continue
 			}
@@ -178,8 +178,8 @@ func TestWaitIsExact(t *testing.T) {
 	})
 }
 
-// Where something was charged, there is no more than the available quota within
-// the effective window, and there is at its end.
+// After a charge, the available quota stays the same until the end of the effective
+// window, and grows at its end.
 func TestWindowIsExact(t *testing.T) {
 	randomly(t, func(t *testing.T, rnd *rand.Rand) {
 		p := randomPolicy(rnd, FixedWindow, AlignedWindow, TokenBucket, SlidingLog)
@@ -202,8 +202,8 @@ func TestWindowIsExact(t *testing.T) {
 	})
 }
 
-// No window and no bucket ever grants more than it has, whatever is asked for
-// when. What was granted is judged afterwards, by other means than the meters'.
+// For random charges, no meter grants more than its quota. The check is independent of
+// the code of the meters.
 func TestNeverMoreThanQuota(t *testing.T) {
 	randomly(t, func(t *testing.T, rnd *rand.Rand) {
 		p := randomPolicy(rnd, windowed...)
@@ -213,7 +213,7 @@ func TestNeverMoreThanQuota(t *testing.T) {
 		for range 400 {
 			now = now.Add(time.Duration(rnd.Int64N(int64(p.Window)/max(p.Quota, 4) + 2)))
 			n := 1 + rnd.Int64N(3)
-			require.LessOrEqual(t, m.available(now), p.atOnce())
+			require.LessOrEqual(t, m.available(now), p.capacity())
 			require.GreaterOrEqual(t, m.available(now), int64(0))
 			if m.available(now) >= n {
 				m.charge(now, n)
@@ -253,8 +253,7 @@ func checkAligned(t *testing.T, p Policy, granted []grant) {
 	}
 }
 
-// checkLog checks that no stretch of time that is as long as the window has more
-// than the quota.
+// checkLog checks that no interval as long as the window has more than the quota.
 func checkLog(t *testing.T, p Policy, granted []grant) {
 	t.Helper()
 	for i, first := range granted {
@@ -268,8 +267,8 @@ func checkLog(t *testing.T, p Policy, granted []grant) {
 	}
 }
 
-// checkSliding checks with each grant that it, those before it in its window and
-// the part of the window before that counts are no more than the quota.
+// checkSliding checks at each grant that the grants of its window so far and the part
+// of the previous window that counts add up to at most the quota.
 func checkSliding(t *testing.T, p Policy, granted []grant) {
 	t.Helper()
 	sums := make(map[int64]int64)
@@ -283,8 +282,8 @@ func checkSliding(t *testing.T, p Policy, granted []grant) {
 	}
 }
 
-// checkBucket checks that in any time d no more was granted than
-// burst + quota × d / window.
+// checkBucket checks that no more than burst + quota × d / window units were granted
+// in any time d.
 func checkBucket(t *testing.T, p Policy, granted []grant) {
 	t.Helper()
 	for i := range granted {
@@ -293,8 +292,8 @@ func checkBucket(t *testing.T, p Policy, granted []grant) {
 			sum += g.n
 			refill := big.NewInt(int64(g.at.Sub(granted[i].at)))
 			refill.Mul(refill, big.NewInt(p.Quota)).Div(refill, big.NewInt(int64(p.Window)))
-			if most := p.atOnce() + refill.Int64(); sum > most {
-				require.Failf(t, "too much", "%d of at most %d from %v to %v", sum, most, granted[i].at, g.at)
+			if limit := p.capacity() + refill.Int64(); sum > limit {
+				require.Failf(t, "too many units", "%d, want at most %d from %v to %v", sum, limit, granted[i].at, g.at)
 			}
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A try is a request at an instant, and what is said of it: RateLimit, and
-// Retry-After where it is refused, "" where it is served.
+// A try is a request and the expected fields of its response. retry is "" if the request
+// is served, and "-" if it is refused without Retry-After.
 type try struct {
 	at    time.Duration
 	limit string
@@ -23,8 +23,8 @@ func TestPenalties(t *testing.T) {
 		tries  []try
 	}{
 		{
-			"a refusal counts",
-			Policy{Quota: 2, Window: 10 * sec, Algorithm: SlidingLog, Penalty: CountRefused},
+			"refusals count in a sliding log",
+			Policy{Quota: 2, Window: 10 * sec, Algorithm: SlidingLog, CountRefused: true},
 			[]try{
 				{0, `"p";a=1;w=10`, ""},
 				{0, `"p";a=0;w=10`, ""},
@@ -35,18 +35,18 @@ func TestPenalties(t *testing.T) {
 			},
 		},
 		{
-			"it counts in a window that slides",
-			Policy{Quota: 2, Window: 10 * sec, Algorithm: SlidingWindow, Penalty: CountRefused},
+			"refusals count in a sliding window",
+			Policy{Quota: 2, Window: 10 * sec, Algorithm: SlidingWindow, CountRefused: true},
 			[]try{
 				{0, `"p";a=1;w=10`, ""},
 				{0, `"p";a=0;w=10`, ""},
-				{5 * sec, `"p";a=0;w=5`, "12"}, // 3 of which one may count: two thirds of the next
+				{5 * sec, `"p";a=0;w=5`, "12"}, // 3 units; one may count: two thirds into the next window
 				{10 * sec, `"p";a=0;w=10`, "10"},
 				{20 * sec, `"p";a=0;w=10`, ""},
 			},
 		},
 		{
-			"it does not without a penalty",
+			"refusals do not count by default",
 			Policy{Quota: 2, Window: 10 * sec, Algorithm: SlidingLog},
 			[]try{
 				{0, `"p";a=1;w=10`, ""},
@@ -58,7 +58,7 @@ func TestPenalties(t *testing.T) {
 		},
 		{
 			"a refusal restarts a block",
-			Policy{Quota: 2, Window: 10 * sec, Penalty: Block, Block: 5 * sec},
+			Policy{Quota: 2, Window: 10 * sec, Block: 5 * sec},
 			[]try{
 				{0, `"p";a=1;w=10`, ""},
 				{0, `"p";a=0;w=10`, ""},
@@ -70,23 +70,23 @@ func TestPenalties(t *testing.T) {
 			},
 		},
 		{
-			"a block is longer each time",
-			Policy{Quota: 2, Window: 10 * sec, Penalty: BlockLonger, Block: 5 * sec},
+			"the block doubles",
+			Policy{Quota: 2, Window: 10 * sec, BlockLonger: true, Block: 5 * sec},
 			[]try{
 				{0, `"p";a=1;w=10`, ""},
 				{0, `"p";a=0;w=10`, ""},
 				{1 * sec, `"p";a=0;w=9`, "9"},
 				{2 * sec, `"p";a=0;w=10`, "10"},
 				{3 * sec, `"p";a=0;w=20`, "20"},
-				{23 * sec, `"p";a=1;w=10`, ""}, // and begins anew
+				{23 * sec, `"p";a=1;w=10`, ""}, // resets the block
 				{23 * sec, `"p";a=0;w=10`, ""},
 				{32 * sec, `"p";a=0;w=5`, "5"},
 				{33 * sec, `"p";a=0;w=10`, "10"},
 			},
 		},
 		{
-			"but not for ever longer",
-			Policy{Quota: 0, Window: sec, Penalty: BlockLonger, Block: sec},
+			"the block doubles ten times",
+			Policy{Quota: 0, Window: sec, BlockLonger: true, Block: sec},
 			[]try{
 				{0, `"p";a=0;w=1`, "-"}, {0, `"p";a=0;w=2`, "-"}, {0, `"p";a=0;w=4`, "-"}, {0, `"p";a=0;w=8`, "-"},
 				{0, `"p";a=0;w=16`, "-"}, {0, `"p";a=0;w=32`, "-"}, {0, `"p";a=0;w=64`, "-"}, {0, `"p";a=0;w=128`, "-"},
@@ -94,13 +94,41 @@ func TestPenalties(t *testing.T) {
 			},
 		},
 		{
-			"a block of a bucket",
-			Policy{Quota: 10, Window: 10 * sec, Burst: 1, Algorithm: TokenBucket, Penalty: Block, Block: 3 * sec},
+			"a full bucket can be blocked",
+			Policy{Quota: 10, Window: 10 * sec, Burst: 1, Algorithm: TokenBucket, Block: 3 * sec},
 			[]try{
 				{0, `"p";a=0;w=1`, ""},
 				{0, `"p";a=0;w=3`, "3"},
-				{2 * sec, `"p";a=0;w=3`, "3"}, // though the bucket is full
+				{2 * sec, `"p";a=0;w=3`, "3"},
 				{5 * sec, `"p";a=0;w=1`, ""},
+			},
+		},
+		{
+			"refusals count and block",
+			Policy{Quota: 1, Window: 10 * sec, Algorithm: SlidingLog, CountRefused: true, Block: 3 * sec},
+			[]try{
+				{0, `"p";a=0;w=10`, ""},
+				{9 * sec, `"p";a=0;w=3`, "10"}, // the log is free at 19 s, the block ends at 12 s
+				{12 * sec, `"p";a=0;w=7`, "10"},
+				{22 * sec, `"p";a=0;w=10`, ""},
+			},
+		},
+		{
+			"a block alone does not count refusals",
+			Policy{Quota: 1, Window: 10 * sec, Algorithm: SlidingLog, Block: 3 * sec},
+			[]try{
+				{0, `"p";a=0;w=10`, ""},
+				{6 * sec, `"p";a=0;w=4`, "4"},
+				{10 * sec, `"p";a=0;w=10`, ""},
+			},
+		},
+		{
+			"BlockLonger alone does nothing",
+			Policy{Quota: 1, Window: 10 * sec, BlockLonger: true},
+			[]try{
+				{0, `"p";a=0;w=10`, ""},
+				{9 * sec, `"p";a=0;w=1`, "1"},
+				{10 * sec, `"p";a=0;w=10`, ""},
 			},
 		},
 	} {
@@ -118,8 +146,4 @@ func TestPenalties(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestUnknownPenalty(t *testing.T) {
-	assert.Panics(t, func() { newMeter(Policy{Quota: 1, Window: 1, Penalty: 99}) })
 }

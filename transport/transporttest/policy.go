@@ -9,90 +9,95 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// A Policy is a quota policy (Section 2.1): a quota, the window that it is
-// granted for, and how it is divided among requests.
+// A Policy is a quota policy (Section 2.1): a quota, its window, and the dimensions
+// that partition it.
 type Policy struct {
-	// Name identifies the policy in the fields. It holds printable ASCII only,
-	// as an RFC 9651 String does; an API panics on any other.
+	// Name identifies the policy in the fields. It must be printable ASCII (an
+	// RFC 9651 String); an API panics on any other name.
 	Name string
 
-	// Quota is the number of quota units granted to each partition. Zero or
-	// negative grants nothing: only what costs nothing is served.
+	// Quota is the number of quota units granted to each partition. If it is zero
+	// or negative, only requests that cost nothing are served.
 	Quota int64
 
-	// Window is what Quota is granted for. Zero or negative means for ever: what
-	// is used does not come back, whatever the Algorithm, and no window is
-	// advertised. A Concurrency has none.
+	// Window is the time for which Quota is granted. If it is zero or negative,
+	// used quota never comes back, and no window is advertised. Concurrency ignores
+	// it.
 	Window time.Duration
 
-	// Algorithm says when used quota comes back. The zero value is FixedWindow.
+	// Algorithm defines when used quota comes back. The zero value is FixedWindow.
 	Algorithm Algorithm
 
-	// Burst is how much a TokenBucket or a GCRA grants at once. Zero or negative
-	// means Quota for a TokenBucket, and 1 for a GCRA.
+	// Burst is the capacity of a TokenBucket or GCRA, in quota units. Zero or
+	// negative means Quota for TokenBucket and 1 for GCRA.
 	Burst int64
 
-	// Penalty is what refusals cost a partition. The zero value is NoPenalty.
-	Penalty Penalty
+	// CountRefused charges refused requests as if they had been served. It matters
+	// only for SlidingLog and SlidingWindow, which then refuse requests for longer.
+	CountRefused bool
 
-	// Block is for how long a Penalty of that kind blocks a partition.
+	// Block is the time for which a partition is blocked after a refusal. Each
+	// further refusal restarts it. Zero or negative means no block.
 	Block time.Duration
 
-	// PartitionBy lists the dimensions that partitions are divided by (Section
-	// 4.1): "user_id" and "method" by the request's own value, and in the form
-	// "method=GET" or "user_id=alice" by that value alone; the policy then
-	// concerns only the requests that have it. A method is in upper case.
+	// BlockLonger doubles the block with each further refusal before a request is
+	// served, up to 1024 times Block.
+	BlockLonger bool
+
+	// PartitionBy lists the dimensions that partition the quota (Section 4.1).
+	// "user_id" and "method" use the value of the request. "user_id=alice" and
+	// "method=GET" are literals: the policy applies only to requests with that
+	// value. Methods are in upper case.
 	//
-	// Empty means one partition for all, without a key. A request with a value
-	// that Section 4.2 has no place for (one that is not UTF-8 or holds the byte
-	// 0x1F) is counted like any other and answered without a key. An API panics
-	// on other dimensions and on one that is listed twice.
+	// Empty means one partition for all requests, without a key. If a value cannot
+	// be part of a key (it is not UTF-8 or contains the byte 0x1F, Section 4.2), the
+	// request is counted as usual but no key is advertised. An API panics on an
+	// unknown dimension and on a dimension listed twice.
 	PartitionBy []string
 }
 
-// An Algorithm says when used quota comes back.
+// An Algorithm defines when used quota comes back. The zero value is FixedWindow.
 type Algorithm int
 
 const (
-	// FixedWindow is a window that begins with the first request served after
-	// the window before it has ended. Between the two its effective window is
-	// the whole Window.
+	// FixedWindow grants the quota in windows. A window starts with the first
+	// request served after the previous window has ended. While no window is open,
+	// the effective window is Window.
 	FixedWindow Algorithm = iota
 
-	// AlignedWindow is a window that begins at a whole multiple of its length
-	// since the Unix epoch, as counters do whose key is the minute or the hour.
-	// Its effective window ends there whether or not anything was served.
+	// AlignedWindow grants the quota in windows that start at whole multiples of
+	// Window since the Unix epoch, like a counter per minute or per hour.
 	AlignedWindow
 
-	// TokenBucket is a bucket of Burst tokens, full at first, that refills
-	// continuously with Quota tokens per Window. Its effective window is the
-	// time until the next whole token; a full bucket advertises none.
+	// TokenBucket is a bucket of Burst tokens. It starts full and refills
+	// continuously at Quota tokens per Window. The effective window is the time
+	// until the next whole token; a full bucket advertises none.
 	TokenBucket
 
-	// GCRA is the generic cell rate algorithm: Window/Quota apart, and Burst at
-	// once. It serves as a TokenBucket does; but its effective window is the
-	// time until all of Burst is available, as implementations say it.
+	// GCRA is the generic cell rate algorithm: one unit per Window/Quota, and up to
+	// Burst units at once. It grants the same requests as TokenBucket, but its
+	// effective window is the time until all of Burst is available, as
+	// implementations advertise it.
 	GCRA
 
-	// SlidingLog remembers when each unit was used: each comes back when Window
-	// has passed. Its effective window is the time until the first does; an
-	// empty log advertises none.
+	// SlidingLog remembers when each unit was used. A unit comes back after Window.
+	// The effective window is the time until the oldest unit comes back; an empty
+	// log advertises none.
 	SlidingLog
 
-	// SlidingWindow is two aligned windows, of which the one before the present
-	// counts in proportion to how much of it lies within the last Window. Its
-	// effective window ends with the present one, as implementations say it,
-	// though units come back all the time.
+	// SlidingWindow counts in aligned windows and adds the part of the previous
+	// window that lies within the last Window. The effective window is the rest of
+	// the current aligned window, as implementations advertise it, although units
+	// come back all the time.
 	SlidingWindow
 
-	// Concurrency limits the quota units of the requests that are in progress:
-	// the quota unit is "concurrent-requests", and Window is ignored. A refusal
-	// has no Retry-After, because nobody knows when a request will be over. See
-	// [Decision.Done].
+	// Concurrency limits the quota units of the requests in progress. The quota
+	// unit is "concurrent-requests". Refusals have no Retry-After, because the API
+	// does not know when a request will end. See [Decision.Done].
 	Concurrency
 )
 
-// burst returns Burst, or what is meant without it.
+// burst returns Burst, or otherwise if Burst is not set.
 func (p Policy) burst(otherwise int64) int64 {
 	if p.Burst > 0 {
 		return p.Burst
@@ -104,12 +109,12 @@ func (p Policy) burst(otherwise int64) int64 {
 type rule struct {
 	Policy
 	dimensions []dimension // as listed in PartitionBy
-	sorted     []dimension // by name, as keys are built
+	sorted     []dimension // by name, for keys
 
-	meters map[string]meter // by partition; guarded by the mutex of the API
+	meters map[string]meter // by partition; guarded by API.mu
 }
 
-// newRule prepares a policy. It panics on one that cannot be advertised.
+// newRule prepares a policy. It panics if the policy cannot be advertised.
 func newRule(p Policy) *rule {
 	if _, err := httpsfv.Marshal(httpsfv.NewItem(p.Name)); err != nil {
 		panic(fmt.Sprintf("transporttest: policy name %q is not an RFC 9651 String", p.Name))
@@ -125,11 +130,11 @@ func newRule(p Policy) *rule {
 	r.sorted = slices.SortedFunc(slices.Values(r.dimensions), func(x, y dimension) int {
 		return strings.Compare(x.name, y.name)
 	})
-	newMeter(p) // panics now rather than with the first request of some partition
+	newMeter(p) // panic now, not at the first request of a partition
 	return r
 }
 
-// meterFor returns the meter of a partition, a fresh one where there is none.
+// meterFor returns the meter of a partition and creates it if needed.
 func (r *rule) meterFor(key string) meter {
 	m := r.meters[key]
 	if m == nil {

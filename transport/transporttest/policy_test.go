@@ -23,7 +23,7 @@ func TestPolicyMisuse(t *testing.T) {
 		{Policy{Window: 1, Algorithm: -1}, "transporttest: unknown Algorithm"},
 	} {
 		api := &API{Policies: []Policy{{Name: "good", Quota: 1}, tt.policy}}
-		for range 2 { // the second panic is not a deadlock or a lapse
+		for range 2 { // the second call panics, too, and does not deadlock
 			assert.PanicsWithValue(t, tt.want, func() { api.Decide(epoch, &http.Request{}) })
 		}
 		assert.Zero(t, api.Counts())

@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// A RetryAfterForm is a form of the Retry-After field of a refusal: the time
-// until the request could be served if no other came between. A request that can
-// never be served, because it costs more than a quota, is refused without the
-// field in every form.
+// A RetryAfterForm is a form of the Retry-After field of a refusal. The field gives
+// the time until the request could be served if no other request comes first. In
+// every form, the API omits the field if the request can never be served because it
+// costs more than a quota. The zero value is RetryAfterSeconds.
 type RetryAfterForm int
 
 const (
 	// RetryAfterSeconds is a number of seconds.
 	RetryAfterSeconds RetryAfterForm = iota
 
-	// RetryAfterDate is an HTTP-date. It lies as many seconds after the Date
-	// field as RetryAfterSeconds would say.
+	// RetryAfterDate is an HTTP-date: the Date field plus the number of seconds
+	// that RetryAfterSeconds would give.
 	RetryAfterDate
 
-	// NoRetryAfter leaves the field out.
+	// NoRetryAfter omits the field.
 	NoRetryAfter
 )
 
-// quotaExceeded is a problem of that type (Section 8.1, RFC 9457).
+// quotaExceeded is a problem (RFC 9457) of the type quota-exceeded (Section 8.1).
 type quotaExceeded struct {
 	Type     string   `json:"type"`
 	Title    string   `json:"title"`
@@ -34,11 +34,11 @@ type quotaExceeded struct {
 	Violated []string `json:"violated-policies"`
 }
 
-// refuse completes a Decision that is a refusal.
-func (a *API) refuse(d *Decision, v verdict) {
+// refuse completes the Decision of a refused request.
+func (a *API) refuse(d *Decision, o outcome) {
 	d.Status = a.status()
-	if !v.never {
-		a.setRetryAfter(d.Header, v.now.Add(a.Skew), v.wait)
+	if !o.never {
+		a.setRetryAfter(d.Header, o.now.Add(a.Skew), o.wait)
 	}
 	if a.Problem {
 		d.Header.Set("Content-Type", "application/problem+json")
@@ -50,12 +50,12 @@ func (a *API) refuse(d *Decision, v verdict) {
 }
 
 func (a *API) setRetryAfter(h http.Header, now time.Time, wait time.Duration) {
-	seconds := a.Rounding.seconds(wait)
+	seconds := wholeSeconds(wait, a.Rounding)
 	switch a.RetryAfter {
 	case RetryAfterSeconds:
 		h.Set("Retry-After", strconv.FormatInt(seconds, 10))
 	case RetryAfterDate:
-		// The Date field says now.Unix(): a fraction of a second is cut off both.
+		// Drop the fraction of now, as the Date field does.
 		at := time.Unix(now.Unix()+seconds, 0)
 		h.Set("Retry-After", at.UTC().Format(http.TimeFormat))
 	}
@@ -68,7 +68,7 @@ func problem(status int, violated []string) []byte {
 		Status:   status,
 		Violated: violated,
 	})
-	if err != nil { // strings and a number can always be written
+	if err != nil { // cannot happen with strings and a number
 		panic(fmt.Sprintf("transporttest: writing a problem: %v", err))
 	}
 	return body

@@ -1,6 +1,7 @@
 package transporttest
 
 import (
+	"math"
 	"net/http"
 	"testing"
 	"time"
@@ -16,25 +17,25 @@ func TestRetryAfter(t *testing.T) {
 		name      string
 		algorithm Algorithm // of a quota of 4 in 60 s, used up at start
 		form      RetryAfterForm
-		rounding  Rounding
+		rounding  func(float64) float64
 		after     time.Duration
 		cost      int64
 		date      string
 		want      string
 	}{
-		{"seconds", FixedWindow, RetryAfterSeconds, RoundUp, 55 * sec, 1, "Mon, 05 Aug 2019 09:26:55 GMT", "5"},
-		{"rounded up", FixedWindow, RetryAfterSeconds, RoundUp, 55*sec + 1, 1, "Mon, 05 Aug 2019 09:26:55 GMT", "5"},
-		{"rounded down", FixedWindow, RetryAfterSeconds, RoundDown, 55*sec + 1, 1, "Mon, 05 Aug 2019 09:26:55 GMT", "4"},
-		{"last instant", FixedWindow, RetryAfterSeconds, RoundDown, 60*sec - 1, 1, "Mon, 05 Aug 2019 09:26:59 GMT", "0"},
-		{"date", FixedWindow, RetryAfterDate, RoundUp, 55 * sec, 1, "Mon, 05 Aug 2019 09:26:55 GMT", "Mon, 05 Aug 2019 09:27:00 GMT"},
-		{"date lies seconds after Date", FixedWindow, RetryAfterDate, RoundUp, 54*sec + 1, 1, "Mon, 05 Aug 2019 09:26:54 GMT", "Mon, 05 Aug 2019 09:27:00 GMT"},
-		{"date rounded down", FixedWindow, RetryAfterDate, RoundDown, 54*sec + 1, 1, "Mon, 05 Aug 2019 09:26:54 GMT", "Mon, 05 Aug 2019 09:26:59 GMT"},
-		{"none", FixedWindow, NoRetryAfter, RoundUp, 55 * sec, 1, "Mon, 05 Aug 2019 09:26:55 GMT", ""},
-		{"aligned", AlignedWindow, RetryAfterSeconds, RoundUp, 12 * sec, 1, "Mon, 05 Aug 2019 09:26:12 GMT", "48"},
-		{"bucket", TokenBucket, RetryAfterSeconds, RoundUp, 12 * sec, 1, "Mon, 05 Aug 2019 09:26:12 GMT", "3"},
-		{"bucket, all of it", TokenBucket, RetryAfterSeconds, RoundUp, 12 * sec, 4, "Mon, 05 Aug 2019 09:26:12 GMT", "48"},
-		{"never", FixedWindow, RetryAfterSeconds, RoundUp, 12 * sec, 5, "Mon, 05 Aug 2019 09:26:12 GMT", ""},
-		{"never, bucket", TokenBucket, RetryAfterDate, RoundUp, 12 * sec, 5, "Mon, 05 Aug 2019 09:26:12 GMT", ""},
+		{"seconds", FixedWindow, RetryAfterSeconds, nil, 55 * sec, 1, "Mon, 05 Aug 2019 09:26:55 GMT", "5"},
+		{"rounded up", FixedWindow, RetryAfterSeconds, nil, 55*sec + 1, 1, "Mon, 05 Aug 2019 09:26:55 GMT", "5"},
+		{"rounded down", FixedWindow, RetryAfterSeconds, math.Floor, 55*sec + 1, 1, "Mon, 05 Aug 2019 09:26:55 GMT", "4"},
+		{"last instant", FixedWindow, RetryAfterSeconds, math.Floor, 60*sec - 1, 1, "Mon, 05 Aug 2019 09:26:59 GMT", "0"},
+		{"date", FixedWindow, RetryAfterDate, nil, 55 * sec, 1, "Mon, 05 Aug 2019 09:26:55 GMT", "Mon, 05 Aug 2019 09:27:00 GMT"},
+		{"date lies seconds after Date", FixedWindow, RetryAfterDate, nil, 54*sec + 1, 1, "Mon, 05 Aug 2019 09:26:54 GMT", "Mon, 05 Aug 2019 09:27:00 GMT"},
+		{"date rounded down", FixedWindow, RetryAfterDate, math.Floor, 54*sec + 1, 1, "Mon, 05 Aug 2019 09:26:54 GMT", "Mon, 05 Aug 2019 09:26:59 GMT"},
+		{"none", FixedWindow, NoRetryAfter, nil, 55 * sec, 1, "Mon, 05 Aug 2019 09:26:55 GMT", ""},
+		{"aligned", AlignedWindow, RetryAfterSeconds, nil, 12 * sec, 1, "Mon, 05 Aug 2019 09:26:12 GMT", "48"},
+		{"bucket", TokenBucket, RetryAfterSeconds, nil, 12 * sec, 1, "Mon, 05 Aug 2019 09:26:12 GMT", "3"},
+		{"bucket, all of it", TokenBucket, RetryAfterSeconds, nil, 12 * sec, 4, "Mon, 05 Aug 2019 09:26:12 GMT", "48"},
+		{"never", FixedWindow, RetryAfterSeconds, nil, 12 * sec, 5, "Mon, 05 Aug 2019 09:26:12 GMT", ""},
+		{"never, bucket", TokenBucket, RetryAfterDate, nil, 12 * sec, 5, "Mon, 05 Aug 2019 09:26:12 GMT", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cost := int64(4)
@@ -54,7 +55,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// A wait that a Duration can hold and its rounding cannot.
+// A wait that rounds up to more than the longest Duration.
 func TestRetryAfterFar(t *testing.T) {
 	api := &API{Policies: []Policy{{Name: "p", Quota: 1, Window: 1<<63 - 1}}}
 	api.Decide(epoch, &http.Request{})
@@ -63,7 +64,8 @@ func TestRetryAfterFar(t *testing.T) {
 	assert.Equal(t, "Fri, 11 Apr 2262 23:47:17 GMT", api.Decide(epoch, &http.Request{}).Header.Get("Retry-After"))
 }
 
-// The longest wait counts, and one that never ends leaves nothing to say.
+// Retry-After is the longest wait of all violated policies. There is none if one of
+// them will never have enough quota.
 func TestRetryAfterOfSeveralPolicies(t *testing.T) {
 	api := &API{Policies: []Policy{
 		{Name: "minute", Quota: 2, Window: time.Minute},

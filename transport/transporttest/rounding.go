@@ -1,27 +1,15 @@
 package transporttest
 
-import "time"
-
-// A Rounding says how a time left becomes whole seconds, which are all that the
-// fields can say.
-type Rounding int
-
-const (
-	// RoundUp says 10 for 9.1 s and for 10 s: who waits so long is not early.
-	RoundUp Rounding = iota
-
-	// RoundDown says 9 for 9.9 s, and 0 in the last second.
-	RoundDown
-
-	// RoundNearest says 9 for 9.4 s and 10 for 9.5 s.
-	RoundNearest
+import (
+	"math"
+	"time"
 )
 
-// seconds returns d, which is not negative, in whole seconds.
-func (r Rounding) seconds(d time.Duration) int64 {
-	whole, rest := int64(d/time.Second), d%time.Second
-	if r == RoundUp && rest > 0 || r == RoundNearest && rest >= time.Second/2 {
-		whole++
+// wholeSeconds rounds d, which is not negative, to whole seconds. round is called with
+// the fraction of a second in d; nil means math.Ceil.
+func wholeSeconds(d time.Duration, round func(float64) float64) int64 {
+	if round == nil {
+		round = math.Ceil
 	}
-	return whole
+	return int64(d/time.Second) + int64(round((d % time.Second).Seconds()))
 }

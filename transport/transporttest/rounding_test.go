@@ -23,8 +23,9 @@ func TestRounding(t *testing.T) {
 		{10 * time.Second, 10, 10, 10},
 		{math.MaxInt64, 9_223_372_037, 9_223_372_036, 9_223_372_037},
 	} {
-		assert.Equal(t, tt.up, RoundUp.seconds(tt.d), "%v up", tt.d)
-		assert.Equal(t, tt.down, RoundDown.seconds(tt.d), "%v down", tt.d)
-		assert.Equal(t, tt.nearest, RoundNearest.seconds(tt.d), "%v nearest", tt.d)
+		assert.Equal(t, tt.up, wholeSeconds(tt.d, nil), "%v by default", tt.d)
+		assert.Equal(t, tt.up, wholeSeconds(tt.d, math.Ceil), "%v up", tt.d)
+		assert.Equal(t, tt.down, wholeSeconds(tt.d, math.Floor), "%v down", tt.d)
+		assert.Equal(t, tt.nearest, wholeSeconds(tt.d, math.Round), "%v nearest", tt.d)
 	}
 }

@@ -2,31 +2,30 @@ package transporttest
 
 import "time"
 
-// A slidingLog remembers when each unit was used: in any stretch of time as long
-// as length, which includes its first instant and not its last, no more than quota
-// are granted.
+// A slidingLog remembers when each unit was used. It never grants more than quota
+// units within any interval [t, t+length).
 type slidingLog struct {
 	quota  int64
 	length time.Duration
 
-	entries []entry // by time; at the front, those that have left
+	entries []entry // in the order of time
 	used    int64   // sum of the entries
 }
 
-// An entry is so many units, used at one instant.
+// An entry is n units used at one instant.
 type entry struct {
 	at time.Time
 	n  int64
 }
 
-// prune brings the log to now.
+// prune removes the entries that no longer count at now.
 func (s *slidingLog) prune(now time.Time) {
-	gone := 0
-	for gone < len(s.entries) && now.Sub(s.entries[gone].at) >= s.length {
-		s.used -= s.entries[gone].n
-		gone++
+	expired := 0
+	for expired < len(s.entries) && now.Sub(s.entries[expired].at) >= s.length {
+		s.used -= s.entries[expired].n
+		expired++
 	}
-	s.entries = s.entries[gone:]
+	s.entries = s.entries[expired:]
 }
 
 func (s *slidingLog) available(now time.Time) int64 {
@@ -47,8 +46,8 @@ func (s *slidingLog) charge(now time.Time, n int64) {
 	s.entries = append(s.entries, entry{now, n})
 }
 
-// window returns the time until the oldest unit leaves the log. It reports false
-// where that is empty.
+// window returns the time until the oldest unit leaves the log. It reports false if
+// the log is empty.
 func (s *slidingLog) window(now time.Time) (time.Duration, bool) {
 	s.prune(now)
 	if len(s.entries) == 0 {
@@ -74,5 +73,4 @@ func (s *slidingLog) wait(now time.Time, n int64) (time.Duration, bool) {
 	panic("transporttest: an empty log refuses")
 }
 
-// refuse logs what was refused, too.
-func (s *slidingLog) refuse(now time.Time, n int64) { s.charge(now, n) }
+func (s *slidingLog) countRefused(now time.Time, n int64) { s.charge(now, n) }

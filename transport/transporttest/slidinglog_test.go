@@ -14,7 +14,7 @@ func TestSlidingLog(t *testing.T) {
 		{at: 4 * time.Second, n: 2, ok: false, wait: 6 * time.Second, left: 1, until: 6 * time.Second},
 		{at: 4 * time.Second, n: 1, ok: true, wait: 0, left: 0, until: 6 * time.Second},
 		{at: 10*time.Second - 1, n: 1, ok: false, wait: 1, left: 0, until: 1},
-		// The two of the beginning leave, the third stays until 14 s.
+		// The first two units come back, the third at 14 s.
 		{at: 10 * time.Second, n: 3, ok: false, wait: 4 * time.Second, left: 2, until: 4 * time.Second},
 		{at: 10 * time.Second, n: 2, ok: true, wait: 0, left: 0, until: 4 * time.Second},
 		{at: 14 * time.Second, n: 1, ok: true, wait: 0, left: 0, until: 6 * time.Second},

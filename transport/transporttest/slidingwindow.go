@@ -5,78 +5,77 @@ import (
 	"time"
 )
 
-// A slidingWindow counts in windows that are aligned to the clock, as an
-// alignedWindow does, and weighs the last one by how much of it lies within the
-// length before now: with x, the time since the present window began,
+// A slidingWindow counts in windows aligned to the clock, as an alignedWindow does.
+// It adds the part of the previous window that lies within length before now. With x
+// as the time since the current window started:
 //
-//	used(x) = present + ⌈last × (length - x) / length⌉
+//	used(x) = current + ⌈previous × (length - x) / length⌉
 type slidingWindow struct {
 	quota int64
-	clock alignedWindow // of which only startOf is used
+	clock alignedWindow // only its startOf is used
 
-	start   time.Time // of the present window
-	last    int64     // units used in the window before
-	present int64     // units used since start
+	start    time.Time // of the current window
+	previous int64     // units used in the window before
+	current  int64     // units used since start
 }
 
 func newSlidingWindow(quota int64, length time.Duration) *slidingWindow {
 	return &slidingWindow{quota: quota, clock: alignedWindow{length: length}}
 }
 
-// turn brings the windows to now and returns the time since the present one began.
-func (s *slidingWindow) turn(now time.Time) time.Duration {
+// advance moves the windows to now and returns the time since the current one started.
+func (s *slidingWindow) advance(now time.Time) time.Duration {
 	start := s.clock.startOf(now)
 	if !start.Equal(s.start) {
-		s.last = 0
+		s.previous = 0
 		if start.Sub(s.start) == s.clock.length {
-			s.last = s.present
+			s.previous = s.current
 		}
-		s.start, s.present = start, 0
+		s.start, s.current = start, 0
 	}
 	return now.Sub(start)
 }
 
 func (s *slidingWindow) available(now time.Time) int64 {
-	x := s.turn(now)
-	hi, lo := bits.Mul64(uint64(s.last), uint64(s.clock.length-x))
-	weighed, rest := bits.Div64(hi, lo, uint64(s.clock.length))
+	x := s.advance(now)
+	hi, lo := bits.Mul64(uint64(s.previous), uint64(s.clock.length-x))
+	part, rest := bits.Div64(hi, lo, uint64(s.clock.length))
 	if rest > 0 {
-		weighed++
+		part++
 	}
-	return max(s.quota-s.present-int64(weighed), 0)
+	return max(s.quota-s.current-int64(part), 0)
 }
 
 func (s *slidingWindow) charge(now time.Time, n int64) {
-	s.turn(now)
-	s.present += n
+	s.advance(now)
+	s.current += n
 }
 
-// window returns the rest of the present window, as such servers say it, whether
-// or not more is available before.
+// window returns the rest of the current window, as servers with this algorithm
+// advertise it, although units come back before its end.
 func (s *slidingWindow) window(now time.Time) (time.Duration, bool) {
-	return s.clock.length - s.turn(now), true
+	return s.clock.length - s.advance(now), true
 }
 
 func (s *slidingWindow) wait(now time.Time, n int64) (time.Duration, bool) {
-	x := s.turn(now)
-	switch room := s.quota - s.present - n; {
+	x := s.advance(now)
+	switch room := s.quota - s.current - n; {
 	case n > s.quota:
 		return 0, false
 	case n <= s.available(now):
 		return 0, true
 	case room >= 0:
-		return s.fits(s.last, room) - x, true
+		return s.fits(s.previous, room) - x, true
 	}
-	return s.clock.length - x + s.fits(s.present, s.quota-n), true
+	return s.clock.length - x + s.fits(s.current, s.quota-n), true
 }
 
-// fits returns the time since the beginning of a window from which on the last one
-// weighs no more than room, which is less than it used.
-func (s *slidingWindow) fits(last, room int64) time.Duration {
+// fits returns how long after its start a window counts at most room units of the
+// previous window, which used more than room.
+func (s *slidingWindow) fits(previous, room int64) time.Duration {
 	hi, lo := bits.Mul64(uint64(room), uint64(s.clock.length))
-	d, _ := bits.Div64(hi, lo, uint64(last))
+	d, _ := bits.Div64(hi, lo, uint64(previous))
 	return s.clock.length - time.Duration(d)
 }
 
-// refuse counts what was refused, too.
-func (s *slidingWindow) refuse(now time.Time, n int64) { s.charge(now, n) }
+func (s *slidingWindow) countRefused(now time.Time, n int64) { s.charge(now, n) }

@@ -11,7 +11,7 @@ func TestSlidingWindow(t *testing.T) {
 	play(t, p, epoch.Add(20*time.Second), []step{
 		{at: 2 * time.Second, n: 11, ok: false, wait: never, left: 10, until: 8 * time.Second},
 		{at: 2 * time.Second, n: 10, ok: true, wait: 0, left: 0, until: 8 * time.Second},
-		// A second after this window, 9/10 of it count.
+		// A second after the end of this window, 9/10 of it still count.
 		{at: 5 * time.Second, n: 1, ok: false, wait: 6 * time.Second, left: 0, until: 5 * time.Second},
 		{at: 10 * time.Second, n: 1, ok: false, wait: time.Second, left: 0, until: 10 * time.Second},
 		{at: 11*time.Second - 1, n: 1, ok: false, wait: 1, left: 0, until: 9*time.Second + 1},
@@ -19,14 +19,15 @@ func TestSlidingWindow(t *testing.T) {
 		{at: 15 * time.Second, n: 5, ok: false, wait: time.Second, left: 4, until: 5 * time.Second},
 		{at: 15 * time.Second, n: 4, ok: true, wait: 0, left: 0, until: 5 * time.Second},
 		{at: 15 * time.Second, n: 10, ok: false, wait: 15 * time.Second, left: 0, until: 5 * time.Second},
-		// 5 were used in the last window.
+		// 5 units were used in the previous window.
 		{at: 20 * time.Second, n: 5, ok: true, wait: 0, left: 0, until: 10 * time.Second},
-		// None were used in the window from 30 s on, of which nothing counts.
+		// No units were used in the window that started at 30 s.
 		{at: 40 * time.Second, n: 10, ok: true, wait: 0, left: 0, until: 10 * time.Second},
 	})
 }
 
-// What is left of the last window is rounded up: there is never more than the quota.
+// The part of the previous window that counts is rounded up, so that the quota is never
+// exceeded.
 func TestSlidingWindowFractions(t *testing.T) {
 	p := Policy{Quota: 3, Window: 10 * time.Second, Algorithm: SlidingWindow}
 	const third = 10 * time.Second / 3 // rounded down

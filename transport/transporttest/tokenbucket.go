@@ -10,25 +10,25 @@ import (
 //
 //	tokens(t) = min(burst, tokens(s) + quota × (t - s) / period)
 //
-// for instants s ≤ t between which nothing is charged, with burst and quota in
-// tokens (one is one quota unit) and t, s and period in nanoseconds. A token can
-// be taken when it is whole.
+// for s ≤ t with no charge in between. Here burst and quota are in tokens (a token is
+// a quota unit), and t, s and period in nanoseconds. Only whole tokens can be taken.
 //
-// What is kept is how much is missing, as a number of whole tokens less a
-// numerator over period. No rounding is ever carried on, so nothing drifts, and
-// products are taken in 128 bits, so nothing overflows.
+// The bucket stores what is missing as a number of whole tokens minus a fraction with
+// the denominator period. It never rounds this state, so it does not drift, and
+// multiplies in 128 bits, so it does not overflow.
 type tokenBucket struct {
 	burst  int64
 	quota  int64
-	period time.Duration // in which quota tokens come back
-	whole  bool          // its window is the time until it is full
+	period time.Duration // quota tokens come back per period
 
-	at      time.Time // of the two numbers below
+	untilFull bool // the advertised window lasts until the bucket is full
+
+	at      time.Time // of missing and part
 	missing int64     // whole tokens up to burst
-	part    uint64    // what has come back of the first of them, in 1/period tokens; below period, and 0 when full
+	part    uint64    // refilled part of one missing token, in 1/period tokens; less than period, 0 if full
 }
 
-// refill brings the bucket to now.
+// refill adds the tokens that have come back by now.
 func (b *tokenBucket) refill(now time.Time) {
 	elapsed := now.Sub(b.at)
 	b.at = now
@@ -37,7 +37,7 @@ func (b *tokenBucket) refill(now time.Time) {
 	}
 	hi, lo := bits.Mul64(uint64(elapsed), uint64(b.quota))
 	lo, carry := bits.Add64(lo, b.part, 0)
-	if hi += carry; hi >= uint64(b.period) { // more than 64 bits can say
+	if hi += carry; hi >= uint64(b.period) { // the quotient would overflow 64 bits
 		b.missing, b.part = 0, 0
 		return
 	}
@@ -60,14 +60,14 @@ func (b *tokenBucket) charge(now time.Time, n int64) {
 	b.missing += n
 }
 
-// window returns the time until there is one whole token more, or until the bucket
-// is full. It reports false for a full one, which never has more.
+// window returns the time until the next whole token or, if untilFull, until the
+// bucket is full. It reports false if the bucket is full.
 func (b *tokenBucket) window(now time.Time) (time.Duration, bool) {
 	available := b.available(now)
 	switch {
 	case available == b.burst:
 		return 0, false
-	case b.whole:
+	case b.untilFull:
 		return b.wait(now, b.burst)
 	}
 	return b.wait(now, available+1)
@@ -84,11 +84,11 @@ func (b *tokenBucket) wait(now time.Time, n int64) (time.Duration, bool) {
 	if b.quota == 0 {
 		return 0, false
 	}
-	// The time in which n - available tokens less part come back, rounded up
-	// to the nanosecond.
+	// The time in which n - available - part/period tokens come back, rounded up to
+	// the nanosecond.
 	hi, lo := bits.Mul64(uint64(n-available), uint64(b.period))
 	lo, borrow := bits.Sub64(lo, b.part, 0)
-	if hi -= borrow; hi >= uint64(b.quota) { // more than 64 bits can say
+	if hi -= borrow; hi >= uint64(b.quota) { // the quotient would overflow 64 bits
 		return math.MaxInt64, true
 	}
 	d, rest := bits.Div64(hi, lo, uint64(b.quota))

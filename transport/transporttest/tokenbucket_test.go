@@ -22,7 +22,7 @@ func TestTokenBucket(t *testing.T) {
 		{at: 2 * time.Second, n: 1, ok: true, wait: 0, left: 0, until: 2 * time.Second},
 		{at: 7 * time.Second, n: 1, ok: true, wait: 0, left: 1, until: time.Second},
 		{at: 16*time.Second - 1, n: 0, ok: true, wait: 0, left: 5, until: none},
-		// What comes in while it is full is lost.
+		// A full bucket does not refill.
 		{at: 60 * time.Second, n: 5, ok: true, wait: 0, left: 0, until: 2 * time.Second},
 		{at: 61 * time.Second, n: 5, ok: false, wait: 9 * time.Second, left: 0, until: time.Second},
 		{at: 70 * time.Second, n: 5, ok: true, wait: 0, left: 0, until: 2 * time.Second},
@@ -58,7 +58,7 @@ func TestTokenBucketExtremes(t *testing.T) {
 			{at: 0, n: large, ok: true, wait: 0, left: 0, until: 1},
 			{at: 1, n: large, ok: false, wait: 1, left: large / 2, until: 1},
 			{at: 2, n: large, ok: true, wait: 0, left: 0, until: 1},
-			{at: 100, n: large, ok: true, wait: 0, left: 0, until: 1}, // more than 64 bits would have come back
+			{at: 100, n: large, ok: true, wait: 0, left: 0, until: 1}, // the refill exceeds 64 bits
 		})
 	})
 	t.Run("quota of one, long window", func(t *testing.T) {
@@ -75,8 +75,8 @@ func TestTokenBucketExtremes(t *testing.T) {
 	})
 }
 
-// However often it is looked at and however the time is cut up, a bucket that is
-// never full has granted burst + ⌊burst × t / period⌋ after a time t.
+// A bucket that is never full grants burst + ⌊burst × t / period⌋ in a time t, at any
+// sequence of charges.
 func TestTokenBucketDoesNotDrift(t *testing.T) {
 	randomly(t, func(t *testing.T, rnd *rand.Rand) {
 		p := Policy{
@@ -120,7 +120,7 @@ func TestTokenBucketBurst(t *testing.T) {
 			{at: 6 * time.Second, n: 4, ok: false, wait: never, left: 3, until: none},
 		})
 	})
-	t.Run("longer to fill than a Duration", func(t *testing.T) {
+	t.Run("takes longer to fill than the longest Duration", func(t *testing.T) {
 		p := Policy{Quota: 1, Window: math.MaxInt64, Algorithm: TokenBucket, Burst: math.MaxInt64}
 		play(t, p, epoch, []step{
 			{at: 0, n: math.MaxInt64, ok: true, wait: 0, left: 0, until: math.MaxInt64},

@@ -10,38 +10,36 @@ import (
 	"time"
 )
 
-// A Transport is an [http.RoundTripper] that has requests served by an
-// [http.Handler] in process. It opens no connection and starts no goroutine, so
-// that it works in a testing/synctest bubble, where latency takes no real time.
-// A response is recorded whole: there are no 1xx responses and no hijacking, and
-// nothing of a body arrives before its end.
+// A Transport is an [http.RoundTripper] that calls an [http.Handler] in process. It
+// opens no connection and starts no goroutine, so it works in a testing/synctest
+// bubble, where latency takes no real time. It records the whole response before it
+// returns: it does not support 1xx responses, hijacking, or streaming.
 //
-// The zero value has every request served by a zero API. Its fields are set
-// before first use. A Transport is safe for concurrent use if its functions and
-// its Handler are.
+// The zero value serves every request with a zero API. Set the fields before first
+// use. A Transport is safe for concurrent use if Handler and Latency are.
 type Transport struct {
-	// Handler serves the requests, in the goroutine of the caller of RoundTrip.
-	// A panic of it is one of RoundTrip. Nil means a zero API.
+	// Handler serves the requests, in the goroutine that calls RoundTrip. If it
+	// panics, RoundTrip panics. Nil means a zero API.
 	Handler http.Handler
 
-	// Latency returns how long one exchange takes beside the time that Handler
-	// takes: half of it passes before the request is served, half after. It may
-	// be called by several goroutines at once. Nil, zero or negative means none.
+	// Latency returns the round-trip time of one exchange, which is added to the
+	// time that Handler takes: one half passes before the call of Handler, the other
+	// after it. It may be called concurrently. Nil, zero or negative means none.
 	Latency func() time.Duration
 }
 
-// bare is a context that ends as its parent does and has none of its values: a
-// client's values do not travel with its request.
-type bare struct{ context.Context }
+// withoutValues is a context that ends with its parent but has no values: the
+// client's values do not travel to the server.
+type withoutValues struct{ context.Context }
 
-func (bare) Value(any) any { return nil }
+func (withoutValues) Value(any) any { return nil }
 
-// RoundTrip has a request served and returns the response. The Handler is given
-// a request of its own, such as a server would read from a connection.
+// RoundTrip calls the Handler and returns its response. The Handler gets a copy of
+// the request, as a server would read it from a connection.
 //
-// When the context of the request ends before the request arrives, it is not
-// served; when it ends after, the response is lost. The error is the cause of the
-// context's end in both cases. A Handler that is still at work then is waited for.
+// If the request's context ends before the request arrives, the Handler is not called.
+// If it ends later, the response is dropped, once the Handler has returned. Either
+// way the error is the cause of the context's end.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		defer r.Body.Close()
@@ -62,8 +60,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return outgoing(rec, r), nil
 }
 
-// travel lets d pass. It returns the cause if ctx has ended by then, also where
-// nothing is left to wait for.
+// travel waits for d. It returns the context's cause if ctx ends first or has already
+// ended, even if d is zero.
 func travel(ctx context.Context, d time.Duration) error {
 	if d > 0 {
 		timer := time.NewTimer(d)
@@ -79,8 +77,8 @@ func travel(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// incoming returns a client's request as the server sees it. It shares nothing
-// with the client's but the content, which it cannot close.
+// incoming returns the client's request as the server sees it. The two share only the
+// body, which the server cannot close.
 func incoming(r *http.Request) (*http.Request, error) {
 	if r.URL == nil {
 		return nil, errors.New("transporttest: nil Request.URL")
@@ -115,11 +113,11 @@ func incoming(r *http.Request) (*http.Request, error) {
 	}
 	if r.Body != nil && r.Body != http.NoBody {
 		in.Body = io.NopCloser(r.Body)
-		if in.ContentLength == 0 { // unknown to a client, none to a server
+		if in.ContentLength == 0 { // means unknown on a client, but empty on a server
 			in.ContentLength = -1
 		}
 	}
-	return in.WithContext(bare{r.Context()}), nil
+	return in.WithContext(withoutValues{r.Context()}), nil
 }
 
 // outgoing returns a recorded response as the client sees it.

@@ -62,7 +62,7 @@ func TestTransportLatency(t *testing.T) {
 	}
 }
 
-// The time in a bubble is the time of an API's windows.
+// In a bubble, an API's windows run on the bubble's time.
 func TestTransportAndAPI(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &API{Policies: []Policy{{Name: "p", Quota: 2, Window: 10 * time.Second}}}
@@ -73,7 +73,7 @@ func TestTransportAndAPI(t *testing.T) {
 			status int
 			limit  string
 		}{
-			{2 * time.Second, 200, `"p";a=1;w=10`}, // arrives after 1 s, when the window begins
+			{2 * time.Second, 200, `"p";a=1;w=10`}, // arrives after 1 s and opens the window
 			{4 * time.Second, 200, `"p";a=0;w=8`},
 			{6 * time.Second, 429, `"p";a=0;w=6`},
 			{8 * time.Second, 429, `"p";a=0;w=4`},
@@ -125,14 +125,14 @@ func TestTransportCancel(t *testing.T) {
 	}
 }
 
-// An ended context wins where there is no latency, too.
+// Without latency, RoundTrip still reports that the context has ended.
 func TestTransportCancelWithoutLatency(t *testing.T) {
 	api := new(API)
 	ctx, cancel := context.WithCancel(t.Context())
 	tr := &Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		api.ServeHTTP(w, r)
 		cancel()
-		assert.ErrorIs(t, r.Context().Err(), context.Canceled, "the end of the context arrives")
+		assert.ErrorIs(t, r.Context().Err(), context.Canceled, "the handler's context ends")
 	})}
 	for range 2 {
 		_, err := tr.RoundTrip(get(ctx))
@@ -171,7 +171,7 @@ func TestTransportConcurrentUse(t *testing.T) {
 	})
 }
 
-// The server sees what would travel, and nothing else.
+// The server sees only what a network would carry.
 func TestTransportRequest(t *testing.T) {
 	type key struct{}
 	var seen *http.Request
@@ -180,7 +180,7 @@ func TestTransportRequest(t *testing.T) {
 		seen = r
 		content, _ = io.ReadAll(r.Body)
 		assert.NoError(t, r.Body.Close())
-		// Handlers may do as they please with what they are given.
+		// Handlers may modify their request.
 		r.Header.Set("X-User", "mallory")
 		r.URL.Path = "/elsewhere"
 		r.Method = "DELETE"
@@ -210,7 +210,7 @@ func TestTransportRequest(t *testing.T) {
 	assert.Nil(t, seen.Context().Value(http.LocalAddrContextKey))
 }
 
-// What a client may leave out, a server is given.
+// The server's request has the fields that a client may leave unset.
 func TestTransportSparseRequest(t *testing.T) {
 	var seen *http.Request
 	tr := &Transport{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r })}
@@ -285,7 +285,7 @@ func TestZeroTransport(t *testing.T) {
 	assert.Equal(t, "served\n", string(body))
 }
 
-// get returns a request that is well formed.
+// get returns a valid request.
 func get(ctx context.Context) *http.Request {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://api.example/", nil)
 	if err != nil {

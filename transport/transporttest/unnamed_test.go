@@ -2,6 +2,7 @@ package transporttest
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// limits returns the fields of a Header, but for those of any response, as lines.
+// limits returns the fields of a Header as lines, without Date and Content-Type.
 func limits(h http.Header) string {
 	var lines []string
 	for name, values := range h {
@@ -39,11 +40,11 @@ func TestUnnamedFields(t *testing.T) {
 			"Ratelimit-Policy: 100;w=60, 10;w=1\nRatelimit: limit=10, remaining=9, reset=1",
 		},
 		{
-			"-07, the first of two that have as much", &API{Dialect: Draft07, Policies: []Policy{minute, {Name: "x", Quota: 100}}},
+			"-07, the first of two with equal quota", &API{Dialect: Draft07, Policies: []Policy{minute, {Name: "x", Quota: 100}}},
 			"Ratelimit-Policy: 100;w=60, 100\nRatelimit: limit=100, remaining=99, reset=60",
 		},
 		{
-			"-07, policies", &API{Dialect: Draft07, Advertise: AdvertisePolicies, Policies: []Policy{minute}},
+			"-07, policies", &API{Dialect: Draft07, OmitLimits: true, Policies: []Policy{minute}},
 			"Ratelimit-Policy: 100;w=60",
 		},
 		{
@@ -51,15 +52,15 @@ func TestUnnamedFields(t *testing.T) {
 			"Ratelimit-Limit: 100\nRatelimit-Policy: 100;w=60\nRatelimit-Remaining: 99\nRatelimit-Reset: 60",
 		},
 		{
-			"-06, limits", &API{Dialect: Draft06, Advertise: AdvertiseLimits, Policies: []Policy{minute}},
+			"-06, limits", &API{Dialect: Draft06, OmitPolicies: true, Policies: []Policy{minute}},
 			"Ratelimit-Limit: 100\nRatelimit-Remaining: 99\nRatelimit-Reset: 60",
 		},
 		{
-			"-06, nothing", &API{Dialect: Draft06, Advertise: AdvertiseNothing, Policies: []Policy{minute}},
+			"-06, nothing", &API{Dialect: Draft06, OmitLimits: true, OmitPolicies: true, Policies: []Policy{minute}},
 			"",
 		},
 		{
-			"nothing comes back", &API{Dialect: Draft06, Policies: []Policy{full}, Cost: none},
+			"a full log resets now", &API{Dialect: Draft06, Policies: []Policy{full}, Cost: none},
 			"Ratelimit-Limit: 5\nRatelimit-Policy: 5;w=60\nRatelimit-Remaining: 5\nRatelimit-Reset: 0",
 		},
 		{
@@ -67,24 +68,24 @@ func TestUnnamedFields(t *testing.T) {
 			"X-Ratelimit-Limit: 100\nX-Ratelimit-Remaining: 99\nX-Ratelimit-Reset: 1060",
 		},
 		{
-			"X-RateLimit, rounded down", &API{Dialect: XRateLimit, Rounding: RoundDown, Policies: []Policy{minute}},
+			"X-RateLimit, rounded down", &API{Dialect: XRateLimit, Rounding: math.Floor, Policies: []Policy{minute}},
 			"X-Ratelimit-Limit: 100\nX-Ratelimit-Remaining: 99\nX-Ratelimit-Reset: 1060",
 		},
 		{
-			"X-RateLimit, and a clock that is fast", &API{Dialect: XRateLimit, Skew: 90*time.Second + 1, Policies: []Policy{minute}},
+			"X-RateLimit, fast clock", &API{Dialect: XRateLimit, Skew: 90*time.Second + 1, Policies: []Policy{minute}},
 			"X-Ratelimit-Limit: 100\nX-Ratelimit-Remaining: 99\nX-Ratelimit-Reset: 1151",
 		},
 		{
-			"X-RateLimit, that and rounded down",
-			&API{Dialect: XRateLimit, Rounding: RoundDown, Skew: 90*time.Second + 1, Policies: []Policy{minute}},
+			"X-RateLimit, fast clock, rounded down",
+			&API{Dialect: XRateLimit, Rounding: math.Floor, Skew: 90*time.Second + 1, Policies: []Policy{minute}},
 			"X-Ratelimit-Limit: 100\nX-Ratelimit-Remaining: 99\nX-Ratelimit-Reset: 1150",
 		},
 		{"no policy", &API{Dialect: Draft06}, ""},
 		{
-			"concurrency cannot be said", &API{Dialect: Draft06, Policies: []Policy{busy, minute}},
+			"concurrency is omitted", &API{Dialect: Draft06, Policies: []Policy{busy, minute}},
 			"Ratelimit-Limit: 100\nRatelimit-Policy: 100;w=60\nRatelimit-Remaining: 99\nRatelimit-Reset: 60",
 		},
-		{"alone neither", &API{Dialect: Draft06, Policies: []Policy{busy}}, ""},
+		{"only concurrency", &API{Dialect: Draft06, Policies: []Policy{busy}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := tt.api.Decide(time.Unix(1000, 0), by("alice", "GET"))
@@ -125,6 +126,6 @@ func TestMisstate(t *testing.T) {
 	for i, want := range []string{`"p";a=0, "q";a=9;w=1`, `"p";a=0, "q";a=8;w=1`, `"p";a=0, "q";a=8;w=1`} {
 		d := api.Decide(epoch, by("", "GET"))
 		assert.Equal(t, want, d.Header.Get("RateLimit"))
-		assert.Equal(t, i < 2, d.Served) // by what is left
+		assert.Equal(t, i < 2, d.Served) // the true quota decides
 	}
 }
