@@ -7,27 +7,27 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// bound is how long a clairvoyant client takes for jobs that come at these times,
-// with so many workers, zero for no bound: one that knows the server's state and
-// everybody's wishes, and never stalls or is refused.
+// bound returns a lower bound of the time in which any client without refusals can do
+// jobs that arrive at the given times: that of a clairvoyant client, which knows the
+// server's state and all future arrivals. Zero workers means no bound on their number.
 //
-// With when(n), the time after the first request before which no server of the
-// kind has granted n; came(n), when the n-th job came; W, the workers; and r, the
-// round trip with the service: the jobs from the n-th on can neither begin before
-// max(when(n), came(n)), nor be done faster than W of them in r, so that
+// Let N be the number of jobs, when(n) the time after the first request before which
+// the server grants fewer than n requests, came(n) the arrival of the n-th job, W the
+// number of workers, and r the round trip plus the service time. The jobs from the n-th
+// on cannot start before max(when(n), came(n)), and at most W of them are done per r:
 //
 //	bound = max over n of max(when(n), came(n)) + ⌈(N - n + 1)/W⌉ × r
 //
-// That holds for every client whose round trip is never shorter than r; where it
-// varies, r is the mean, and a long run may beat the bound by the luck of its last
-// requests.
+// This holds for every client whose round trip is never shorter than r. If the round
+// trip varies, r is its mean, and a long run can beat the bound if its last requests
+// happen to be quick.
 //
-// A limit of c on concurrency is W = min(W, c): a permit is held for the service
-// and the round trip, because nobody learns before that it is free, and who sends
-// sooner is sometimes refused.
+// With a limit of c on concurrency, W is min(W, c). A permit is retained for the
+// service time and the round trip, because the client does not know earlier that it is
+// free.
 //
-// What other clients ask for is theirs: the quota is what they leave of it. A
-// penalty, a misstatement and silence cost a clairvoyant client nothing.
+// Other clients reduce the quota by what they ask for. Penalties, misstatements and
+// missing fields cost a clairvoyant client nothing.
 func (r *row) bound(came []time.Duration, workers int) time.Duration {
 	if workers == 0 {
 		workers = len(came)
@@ -45,14 +45,15 @@ func (r *row) bound(came []time.Duration, workers int) time.Duration {
 	return longest
 }
 
-// when is the time after the first request has arrived before which the server has
-// not granted n requests. Of two policies, the first has the shorter window, which
-// begins anew within each of the other's: with q, the quota of the longer,
+// when returns the earliest time at which the server can have granted n requests, since
+// the arrival of the first one. If there are two policies, the first has the shorter
+// window, and starts again in each window of the second. With q as the quota of the
+// longer one:
 //
 //	when(n) = longer(q × ⌊(n-1)/q⌋ + 1) + shorter(((n-1) mod q) + 1)
 //
-// A quota that is half of it for a while is granted in whole windows: first those
-// before, then those with half of it, then the others.
+// A quota that is halved for a while is granted in three parts: the windows before,
+// those with half of the quota, and those after.
 func (r *row) when(n int64) time.Duration {
 	short := r.left(r.policies[0])
 	if len(r.policies) > 1 {
@@ -77,7 +78,7 @@ func (r *row) when(n int64) time.Duration {
 	return to + r.granted(short, n-before-during)
 }
 
-// left is what other clients leave of a policy.
+// left returns the policy with the quota that other clients leave.
 func (r *row) left(p transporttest.Policy) transporttest.Policy {
 	if r.others > 0 {
 		p.Quota -= int64(p.Window / r.others)
@@ -85,23 +86,24 @@ func (r *row) left(p transporttest.Policy) transporttest.Policy {
 	return p
 }
 
-// granted is when of one policy. With q, the quota; w, the window; and p, the time
-// from the beginning of an aligned window to the first request's arrival in it:
+// granted is when for a single policy. Let q be the quota, w the window, and p the time
+// from the start of an aligned window to the arrival of the first request.
 //
-//   - A window from the first request: ⌊(n-1)/q⌋ × w. Whoever spends each window at
-//     once begins the next as early as can be.
-//   - A window aligned to the clock: ⌊(n-1)/q⌋ × w - p. The part of the first
-//     window that is over is a present.
-//   - A log: ⌊(n-1)/q⌋ × w. The n-th comes w after the (n-q)-th at the earliest.
-//   - Two buckets: q at once, and from the end of the first window on, w - p later,
-//     m = n-q more: m × w/q in the window after it, and in those after that, each of
-//     which grants q-1 at the most, because some of the last one always counts,
-//     w + (m-q) × w/(q-1). With c(k) granted in window k, those in the last one, x of
-//     a window after its beginning, are at most q - (1-x) × c(k-1). So all are at
-//     most the sum of the c before c(k-1), and x × c(k-1), and q; that is largest
-//     where each c is, as it is for whoever takes what there is as soon as it is
-//     there.
-//   - A token bucket and GCRA, with the burst b: b at once, and then (n-b) × w/q.
+//   - FixedWindow: ⌊(n-1)/q⌋ × w. A client that spends each window at once starts the
+//     next one as early as possible.
+//   - AlignedWindow: ⌊(n-1)/q⌋ × w - p. The first window is shorter by p for the
+//     client, but grants the whole quota.
+//   - SlidingLog: ⌊(n-1)/q⌋ × w. The n-th request is granted at least w after the
+//     (n-q)-th.
+//   - SlidingWindow: q requests are granted at once. The other m = n-q are granted
+//     after the end of the first window, which is at w - p: the m-th after a further
+//     m × w/q if it is in the second window, otherwise after w + (m-q) × w/(q-1). Each
+//     window after the second grants at most q-1, because a part of the one before
+//     always counts. Proof: let window k grant c(k). At a fraction x of window k, at
+//     most q - (1-x) × c(k-1) have been granted in it. The total is therefore at most
+//     the sum of all c before c(k-1), plus x × c(k-1), plus q. That is largest if each
+//     c is, which is so for a client that takes each unit as soon as it is available.
+//   - TokenBucket and GCRA with the burst b: b at once, then (n-b) × w/q.
 func (r *row) granted(p transporttest.Policy, n int64) time.Duration {
 	full := time.Duration((n - 1) / max(p.Quota, 1))
 	passed := (r.into + r.rtt/2) % max(p.Window, 1)
@@ -123,18 +125,18 @@ func (r *row) granted(p transporttest.Policy, n int64) time.Duration {
 			return begun + p.Window + time.Duration(more-p.Quota)*p.Window/time.Duration(max(p.Quota-1, 1))
 		}
 	case transporttest.TokenBucket, transporttest.GCRA:
-		return refill(p, max(n-atOnce(p), 0))
+		return refill(p, max(n-capacity(p), 0))
 	}
-	panic("simulate: a server of a kind that has no bound")
+	panic("simulate: no bound for this algorithm")
 }
 
-// refill is the time in which n units come back one by one.
+// refill returns the time in which n units come back one by one.
 func refill(p transporttest.Policy, n int64) time.Duration {
 	return time.Duration(n) * p.Window / time.Duration(p.Quota)
 }
 
-// atOnce is the burst of a bucket.
-func atOnce(p transporttest.Policy) int64 {
+// capacity returns the burst of a bucket.
+func capacity(p transporttest.Policy) int64 {
 	switch {
 	case p.Burst > 0:
 		return p.Burst
@@ -144,8 +146,8 @@ func atOnce(p transporttest.Policy) int64 {
 	return p.Quota
 }
 
-// bounds are the bound of the whole run, and that of each user: alone where users
-// have quotas of their own, else that of all together.
+// bounds returns the bound of the whole run and of each user. A user's bound is its own
+// if there is a quota per user, otherwise that of all users together.
 func (x *run) bounds(arrivals [][]time.Duration) (longest time.Duration, each []time.Duration) {
 	if x.row.keyed() {
 		for i, u := range x.users {

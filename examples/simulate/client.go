@@ -7,53 +7,53 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// A job is one request that has to be served, however often it is sent.
+// A job is one request that is sent until it is served.
 type job struct {
 	user    *user
-	asked   time.Time // when the caller wanted it
+	asked   time.Time // when a worker took it
 	sent    time.Time // the last time that it left
-	refused int       // how often
-	early   bool      // left before its process had heard anything
-	lease   any       // of the strategy
+	refused int       // number of refusals
+	early   bool      // left before its process received a first response
+	lease   any       // for the strategy
 }
 
-// A user has jobs, and does not ask for more of them at a time than it has workers.
+// A user has jobs, and workers that each do one job at a time.
 type user struct {
 	process *process
 	line    *line
 	name    string
-	crawls  bool // all of its jobs are there at the beginning
-	workers int  // 0: no bound
-	busy    int
-	todo    int       // jobs that have come and that no worker has taken
+	crawls  bool      // all of its jobs arrive at the start
+	workers int       // 0: no bound
+	busy    int       // workers with a job
+	todo    int       // jobs that have arrived and that no worker has taken
 	over    time.Time // when the last job was done
 	counts  transporttest.Counts
 }
 
-// A process is one client: users that share what is known of the server.
+// A process is one client. Its users share a strategy.
 type process struct {
 	*run
 	strategy    strategy
-	heard       bool // an answer
+	heard       bool // has received a response
 	lines       []*line
 	inflight    int
 	connections int
 }
 
-// A line is who waits for one quota of a process, first come, first served.
+// A line holds the jobs of a process that wait for one quota, in the order of arrival.
 type line struct {
 	process *process
 	jobs    []*job
-	look    time.Time // when the line will be looked at next; zero: when something happens
+	look    time.Time // when advance will be called next; zero: at the next response or arrival
 }
 
-// arrive is n new jobs.
+// arrive adds n new jobs.
 func (u *user) arrive(n int) {
 	u.todo += n
 	u.work()
 }
 
-// work has free workers take jobs.
+// work gives jobs to free workers.
 func (u *user) work() {
 	for u.todo > 0 && (u.workers == 0 || u.busy < u.workers) {
 		u.todo--
@@ -68,7 +68,7 @@ func (l *line) enter(j *job) {
 	l.advance()
 }
 
-// advance lets go whom the strategy lets go.
+// advance sends the jobs that the strategy admits.
 func (l *line) advance() {
 	for len(l.jobs) > 0 {
 		wait, ok := l.process.strategy.admit(l.process.now, l.jobs[0])
@@ -82,7 +82,8 @@ func (l *line) advance() {
 	}
 }
 
-// lookAgain plans the next look at the line, unless it will be looked at before.
+// lookAgain plans to call advance after wait, unless that is already planned for an
+// earlier time.
 func (l *line) lookAgain(wait time.Duration) {
 	now := l.process.now
 	if at := now.Add(wait); wait > 0 && (!l.look.After(now) || at.Before(l.look)) {
@@ -96,8 +97,7 @@ func (l *line) lookAgain(wait time.Duration) {
 	}
 }
 
-// send has a request travel to the server, be answered, and the answer travel
-// back. Some overtake others.
+// send simulates a request and its response. Requests may overtake each other.
 func (p *process) send(j *job) {
 	j.sent, j.early = p.now, !p.heard
 	p.sent++
@@ -114,7 +114,8 @@ func (p *process) send(j *job) {
 	})
 }
 
-// dial takes a connection, and returns how long that takes.
+// dial takes a connection and returns the time that it takes to open it, if there is no
+// idle one.
 func (p *process) dial() time.Duration {
 	if p.inflight++; !p.row.dials || p.inflight <= p.connections {
 		return 0
@@ -123,7 +124,7 @@ func (p *process) dial() time.Duration {
 	return 2 * p.row.rtt
 }
 
-// receive takes in the answer to a job.
+// receive handles the response to a job.
 func (p *process) receive(j *job, d transporttest.Decision) {
 	p.heard = true
 	p.inflight--
@@ -144,7 +145,7 @@ func (p *process) receive(j *job, d transporttest.Decision) {
 	}
 }
 
-// finish is the end of a job.
+// finish ends a job and frees its worker.
 func (u *user) finish(j *job) {
 	u.process.finish(j)
 	u.busy--
@@ -152,14 +153,14 @@ func (u *user) finish(j *job) {
 	u.work()
 }
 
-// plan lets the jobs of a demand come.
+// plan plans the arrivals of a demand's jobs and returns their times.
 func (u *user) plan(d demand, rnd *rand.Rand) (arrivals []time.Duration) {
 	batch := max(d.batch, 1)
 	var at time.Duration
 	for n := 0; n < d.jobs; n += batch {
-		many := min(batch, d.jobs-n)
-		u.process.after(at, func() { u.arrive(many) })
-		for range many {
+		count := min(batch, d.jobs-n)
+		u.process.after(at, func() { u.arrive(count) })
+		for range count {
 			arrivals = append(arrivals, at)
 		}
 		switch {

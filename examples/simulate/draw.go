@@ -9,19 +9,20 @@ import (
 
 // An arrival is a request as the server sees it.
 type arrival struct {
-	at     time.Duration // since the run began
+	at     time.Duration // since the start of the run
 	served bool
 }
 
-// A picture is what arrived within two windows of a row, under one strategy.
+// A picture is the arrivals in two windows of a row with one strategy.
 type picture struct {
 	name     string
 	from, to time.Duration
 	arrivals []arrival
 }
 
-// depict has contenders play a row, and looks at two windows after the second of the
-// clock: by then they know the server. Where there are no windows, they are seconds.
+// depict simulates the contenders in a row and returns their arrivals in the third and
+// fourth clock-aligned window: by then they have learned what the server does. If the
+// policy has no window, it takes seconds.
 func depict(r *row, cs []contender, seed uint64) []picture {
 	window := r.policies[0].Window
 	if window <= 0 {
@@ -43,7 +44,7 @@ func depict(r *row, cs []contender, seed uint64) []picture {
 	return ps
 }
 
-// bins counts served and refused arrivals in n equal parts of the time.
+// bins counts the served and the refused arrivals in n equal parts of the time.
 func (p *picture) bins(n int) (served, refused []int) {
 	served, refused = make([]int, n), make([]int, n)
 	for _, a := range p.arrivals {
@@ -57,14 +58,14 @@ func (p *picture) bins(n int) (served, refused []int) {
 	return served, refused
 }
 
-// The text is as wide as a terminal, and so many lines high.
+// The size of a text picture: the width of a terminal and the height of the bars.
 const (
 	columns = 76
 	lines   = 8
 )
 
-// writeText draws pictures one below the other: a column is a part of the time, a
-// mark so many requests; x marks those that were refused.
+// writeText draws the pictures one below the other. A column is a part of the time, a
+// mark up to scale requests; x marks refused ones.
 func writeText(w io.Writer, title string, ps []picture) {
 	scale := 1
 	for _, p := range ps {
@@ -80,10 +81,10 @@ func writeText(w io.Writer, title string, ps []picture) {
 		for line := lines; line > 0; line-- {
 			var b strings.Builder
 			for i := range served {
-				switch least := (line - 1) * scale; {
-				case served[i] > least:
+				switch below := (line - 1) * scale; {
+				case served[i] > below:
 					b.WriteByte('#')
-				case served[i]+refused[i] > least:
+				case served[i]+refused[i] > below:
 					b.WriteByte('x')
 				default:
 					b.WriteByte(' ')
@@ -95,20 +96,20 @@ func writeText(w io.Writer, title string, ps []picture) {
 	}
 }
 
-// Measures of the drawing, in its own units.
+// The sizes of an SVG picture.
 const (
 	panelWidth  = 360
 	panelHeight = 200
 	margin      = 40
 )
 
-// writeSVG draws pictures side by side: each request is a dot, as far to the right
-// as it was late and as high as requests had arrived in its window before it.
+// writeSVG draws the pictures side by side. Each request is a dot: x is its time, y the
+// number of requests that have arrived in its window, including it.
 func writeSVG(w io.Writer, title string, ps []picture) {
-	most := 1
+	maxHeight := 1
 	for _, p := range ps {
 		for _, n := range p.heights() {
-			most = max(most, n)
+			maxHeight = max(maxHeight, n)
 		}
 	}
 	width, height := len(ps)*(panelWidth+margin)+margin, panelHeight+2*margin
@@ -116,16 +117,16 @@ func writeSVG(w io.Writer, title string, ps []picture) {
 	fmt.Fprintf(w, "<title>%s</title>\n", escape(title))
 	for i, p := range ps {
 		fmt.Fprintf(w, `<g transform="translate(%d %d)">`+"\n", margin+i*(panelWidth+margin), margin)
-		p.writePanel(w, most)
+		p.writePanel(w, maxHeight)
 		fmt.Fprintln(w, "</g>")
 	}
 	fmt.Fprintln(w, "</svg>")
 }
 
 // writePanel draws one picture.
-func (p *picture) writePanel(w io.Writer, most int) {
+func (p *picture) writePanel(w io.Writer, maxHeight int) {
 	fmt.Fprintf(w, `<text y="-8">%s</text>`+"\n", escape(p.name))
-	fmt.Fprintf(w, `<text x="-4" y="10" text-anchor="end" fill="#666">%d</text>`+"\n", most)
+	fmt.Fprintf(w, `<text x="-4" y="10" text-anchor="end" fill="#666">%d</text>`+"\n", maxHeight)
 	fmt.Fprintf(w, `<path d="M0 0V%[1]dH%[2]dM%[3]d 0V%[1]d" fill="none" stroke="#999"/>`+"\n", panelHeight, panelWidth, panelWidth/2)
 	for i, at := range []time.Duration{p.from, (p.from + p.to) / 2, p.to} {
 		fmt.Fprintf(w, `<text x="%d" y="%d" text-anchor="middle" fill="#666">%v</text>`+"\n", i*panelWidth/2, panelHeight+16, at)
@@ -137,11 +138,12 @@ func (p *picture) writePanel(w io.Writer, most int) {
 			color = "#d30"
 		}
 		x := panelWidth * (a.at - p.from).Seconds() / (p.to - p.from).Seconds()
-		fmt.Fprintf(w, `<circle cx="%.1f" cy="%.1f" r="1.5" fill="%s"/>`+"\n", x, panelHeight-float64(panelHeight*n)/float64(most), color)
+		fmt.Fprintf(w, `<circle cx="%.1f" cy="%.1f" r="1.5" fill="%s"/>`+"\n", x, panelHeight-float64(panelHeight*n)/float64(maxHeight), color)
 	}
 }
 
-// heights are how many requests had arrived in the window of each, with it.
+// heights returns for each arrival the number of arrivals in its window so far,
+// including itself.
 func (p *picture) heights() []int {
 	hs := make([]int, len(p.arrivals))
 	middle := (p.from + p.to) / 2

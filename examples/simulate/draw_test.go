@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// two windows of a second, with a burst and then some that are spread.
+// drawing returns a picture of two windows of a second: a burst, then single requests.
 func drawing() picture {
 	p := picture{name: "a <b>", from: 2 * sec, to: 4 * sec}
 	for range 3 {
@@ -62,11 +62,11 @@ func TestWriteSVG(t *testing.T) {
 		}
 	}
 	assert.Equal(t, map[string]int{"svg": 1, "title": 1, "g": 2, "text": 10, "path": 2, "circle": 14}, names)
-	assert.Contains(t, b.String(), `<circle cx="0.0" cy="0.0" r="1.5" fill="#d30"/>`)     // the fourth of four, refused
-	assert.Contains(t, b.String(), `<circle cx="270.0" cy="100.0" r="1.5" fill="#07c"/>`) // the second, at three quarters
+	assert.Contains(t, b.String(), `<circle cx="0.0" cy="0.0" r="1.5" fill="#d30"/>`)     // the fourth of four in the first window, refused
+	assert.Contains(t, b.String(), `<circle cx="270.0" cy="100.0" r="1.5" fill="#07c"/>`) // the second of three in the second window
 }
 
-// The windows that are drawn are the third and the fourth of the clock.
+// The picture shows the third and the fourth clock-aligned window.
 func TestDepict(t *testing.T) {
 	ours := contenders()[:1]
 	ps := depict(rowCalled(t, "aligned 100/10s"), ours, 1)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A loop is an event queue on one thread, and the only clock of a simulation.
-// Of events at one instant, the one that was planned first happens first.
+// A loop is a single-threaded event queue, and the only clock of a simulation. Events
+// at the same time happen in the order in which they were planned.
 type loop struct {
 	now    time.Time
 	events events
@@ -19,13 +19,13 @@ type event struct {
 	do     func()
 }
 
-// after plans what is to happen when d has passed.
+// after plans to call do after d.
 func (l *loop) after(d time.Duration, do func()) {
 	l.count++
 	heap.Push(&l.events, event{at: l.now.Add(max(d, 0)), serial: l.count, do: do})
 }
 
-// run lets everything happen until nothing is left, or stop says so.
+// run runs the events until none is left or stop returns true.
 func (l *loop) run(stop func() bool) {
 	for len(l.events) > 0 && !stop() {
 		e := heap.Pop(&l.events).(event)
@@ -34,7 +34,7 @@ func (l *loop) run(stop func() bool) {
 	}
 }
 
-// events are a heap, by instant and then in the order in which they were planned.
+// events is a heap, ordered by time and then by the order of planning.
 type events []event
 
 func (es events) Len() int { return len(es) }

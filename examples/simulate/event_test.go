@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Events happen in the order of their times, and those of one instant in the order
+// Events happen in the order of their times. Those at the same time happen in the order
 // in which they were planned.
 func TestLoop(t *testing.T) {
 	l := &loop{now: begins}

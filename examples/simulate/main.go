@@ -1,39 +1,42 @@
-// Simulate is the scoreboard of strategies: how long clients take, and how often they
-// are refused, against many kinds of servers. Time is simulated: hours of it take
-// seconds, and a seed gives the same result to the last digit.
+// Simulate compares strategies of clients against many kinds of servers, and prints a
+// scoreboard: how long a client takes and how often it is refused. Time is simulated:
+// hours take seconds, and the same seed always gives the same numbers.
 //
 //	go run ./examples/simulate                 # all rows
-//	go run ./examples/simulate -run '^gcra'    # those whose names match
+//	go run ./examples/simulate -run '^gcra'    # the rows whose names match
 //	go run ./examples/simulate -full           # all columns of all strategies
-//	go run ./examples/simulate -rows           # what there is
+//	go run ./examples/simulate -rows           # the names of the rows
 //	go run ./examples/simulate -draw '^fixed 20/1s$'
 //	go run ./examples/simulate -draw '^fixed 20/1s$' -svg > fixed.svg
 //
 // The columns are:
 //
-//   - goodput: the time that a clairvoyant client takes, which knows everything and
-//     never stalls, over the time taken. See row.bound. "late" was given up after 20
-//     times the clairvoyant time and an hour, or 20 times the requests; "stuck" came
-//     to a halt.
-//   - refused: requests that were refused, in percent of those served.
-//   - wave: requests that were refused too, but left before their process had heard
-//     anything: what it costs to be told nothing.
-//   - median, p99: how long requests were held: from when a worker wanted one to when
-//     it left for good. Where some users want little, only theirs count.
-//   - burst: the most requests that arrived at the server within 100 ms.
-//   - fair: Jain's index of what users, or processes, or other clients got of what
-//     was theirs.
-//   - cost: the time lost against the clairvoyant client, and a second for each
-//     refused request: that is the price of one.
+//   - goodput: the time of a clairvoyant client divided by the time taken. A
+//     clairvoyant client knows the server's state and is never idle for lack of
+//     knowledge; see row.bound. "late" means that the run was given up after 20 times
+//     the clairvoyant time plus an hour, or after 20 times the necessary requests.
+//     "stuck" means that the run halted with jobs left.
+//   - refused: refused requests, in percent of the served ones, without the wave.
+//   - wave: refused requests that left before their process had received a first
+//     response.
+//   - median, p99: how long requests were held: from the time a worker asked to the
+//     time the request that was served left. If some users arrive over time, only
+//     their requests count.
+//   - burst: the largest number of requests that arrived at the server within 100 ms.
+//   - fair: Jain's fairness index over the users, and the other clients if there are
+//     any.
+//   - cost: the time lost against the clairvoyant client, plus a second for each
+//     request counted as refused.
 //
-// Strategies of package quota stand in lines of their own; to the right are the
-// goodput and the refusals of what else people do: send at once and retry what was
-// refused, after Retry-After; a token bucket that was told the right rate; and
-// praying, which is sending at once, and again after a second. Below the table stands
-// in how many rows each reaches a goodput of 0.97 with no more than 0.5 % refused, or
-// 0.95 and 3 % where several processes share a quota; in which rows the first strategy
-// of quota costs more than another of them; and in which rows it misses one of the two
-// numbers, and why.
+// Each strategy of package quota has its own line. The columns on the right are the
+// goodput and the refusals of other strategies. "retry" sends at once and retries
+// refused requests after Retry-After. "bucket" is a token bucket configured with the
+// right rate. "pray" sends at once and retries after a second.
+//
+// Below the table are: the number of rows in which each strategy reaches a goodput of
+// 0.97 with at most 0.5 % refused (0.95 and 3 % if several processes share the quota);
+// the rows in which the first strategy of quota costs more than another one of quota;
+// and the rows in which it does not reach both numbers, with the reason.
 package main
 
 import (
@@ -48,13 +51,13 @@ import (
 )
 
 func main() {
-	pattern := flag.String("run", "", "play only rows whose names match the regular expression")
-	seed := flag.Uint64("seed", 1, "of everything random")
-	seeds := flag.Uint64("seeds", 1, "play with so many seeds, and show the score whose cost is the median")
-	list := flag.Bool("rows", false, "list the names of the rows, and play none")
+	pattern := flag.String("run", "", "run only the rows whose names match the regular expression")
+	seed := flag.Uint64("seed", 1, "the seed of all random numbers")
+	seeds := flag.Uint64("seeds", 1, "run each row with this number of seeds, and print the score with the median cost")
+	list := flag.Bool("rows", false, "print the names of the rows and exit")
 	full := flag.Bool("full", false, "show all columns of all strategies")
-	draw := flag.String("draw", "", "draw the requests in two windows of rows whose names match")
-	svg := flag.Bool("svg", false, "draw the first of them as SVG")
+	draw := flag.String("draw", "", "draw the requests in two windows of the rows whose names match the regular expression")
+	svg := flag.Bool("svg", false, "with -draw, draw the first row as SVG")
 	flag.Parse()
 
 	if *draw != "" {
@@ -87,7 +90,8 @@ func main() {
 	}
 }
 
-// playAll plays all rows, several at a time: none knows of another.
+// playAll plays all rows with all contenders, several at a time; the runs are
+// independent.
 func playAll(rs []row, cs []contender, seed, seeds uint64) [][]score {
 	scores := make([][]score, len(rs))
 	var wg sync.WaitGroup
@@ -106,7 +110,7 @@ func playAll(rs []row, cs []contender, seed, seeds uint64) [][]score {
 	return scores
 }
 
-// playMedian plays a row with several seeds, and returns the score of median cost.
+// playMedian plays a row with several seeds and returns the score with the median cost.
 func playMedian(r *row, c contender, seed, seeds uint64) score {
 	var all []score
 	for i := range max(seeds, 1) {

@@ -2,5 +2,5 @@
 
 package main
 
-// raced is whether the race detector is on, which makes everything ten times slower.
+// raced says whether the race detector is on, which makes the tests ten times slower.
 const raced = true

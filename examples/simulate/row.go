@@ -7,12 +7,12 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// A row is one experiment: a server, the way to it, and what is wanted of it.
+// A row is one experiment: a server, the network, and the demand of the clients.
 type row struct {
 	name string
 
-	// The server enforces all policies, and says of them what the next fields
-	// have it say, as those of a transporttest.API do.
+	// The server enforces all policies and advertises them according to the fields
+	// that follow, which are those of a transporttest.API.
 	policies     []transporttest.Policy
 	dialect      transporttest.Dialect
 	omitLimits   bool
@@ -20,57 +20,57 @@ type row struct {
 	rounding     func(float64) float64
 	retryAfter   transporttest.RetryAfterForm
 	skew         time.Duration
-	misstate     func(*loop, *rand.Rand) misstatement // nil: it says what is
+	misstate     func(*loop, *rand.Rand) misstatement // nil: true values
 
-	halved  [2]time.Duration // from when to when quotas are half of it; whole windows
-	service time.Duration    // the mean time that it works on a request
-	others  time.Duration    // the mean time between two requests of clients that nobody here knows of; 0: none
-	into    time.Duration    // how far into a window aligned to the clock the run begins
+	halved  [2]time.Duration // quotas are halved from the first to the second time; whole windows
+	service time.Duration    // mean time that the server takes to serve a request
+	others  time.Duration    // mean time between two requests of other clients; 0: there are none
+	into    time.Duration    // offset of the start of the run into a clock-aligned window
 
-	// The way to it and back takes rtt in the mean, a tenth of which is chance; half
-	// of it, if it is wild. A process that dials has to, which takes two round trips
-	// more, where it has no idle connection.
+	// The mean round trip is rtt. A tenth of it is random, half if wild. If dials, a
+	// process without an idle connection needs two more round trips.
 	rtt   time.Duration
 	wild  bool
 	dials bool
 
-	// The clients: so many processes that do not know of each other, zero for
-	// one, of which each has the whole demand.
+	// The clients are independent processes, each with the whole demand. Zero
+	// processes means one.
 	processes int
 	demand    []demand
 }
 
-// A misstatement is what a server says in place of what is so.
+// A misstatement returns the values that a server advertises instead of the true ones.
 type misstatement func(policy string, available int64, window time.Duration) (int64, time.Duration)
 
-// A demand is what one user wants.
+// A demand is the work of one user.
 type demand struct {
 	user    string
 	jobs    int           // requests that have to be served
-	workers int           // how many the user waits for at a time; 0: no bound
-	every   time.Duration // mean time between two arrivals; 0: all are there at the beginning
-	batch   int           // how many arrive together; 0: one
+	workers int           // requests in progress or waiting at a time; 0: no bound
+	every   time.Duration // mean time between two arrivals; 0: all arrive at the start
+	batch   int           // jobs per arrival, at regular times; 0: one, at random times
 }
 
-// backlog is a crawler's demand: all at once, so many workers at a time.
+// backlog returns a crawler's demand: all jobs arrive at the start, and a fixed number
+// of workers does them.
 func backlog(jobs, workers int) []demand {
 	return []demand{{jobs: jobs, workers: workers}}
 }
 
-// stream is the demand of people: each comes when they come.
+// stream returns a demand whose jobs arrive independently of each other.
 func stream(jobs int, every time.Duration) []demand {
 	return []demand{{jobs: jobs, every: every}}
 }
 
-// batches come regularly, so many requests together.
+// batches returns a demand whose jobs arrive in batches at regular times.
 func batches(jobs, batch int, every time.Duration) []demand {
 	return []demand{{jobs: jobs, batch: batch, every: every}}
 }
 
-// size is the number of processes.
+// size returns the number of processes.
 func (r *row) size() int { return max(r.processes, 1) }
 
-// half draws how long a request or an answer is on its way.
+// half returns a random one-way travel time.
 func (r *row) half(rnd *rand.Rand) time.Duration {
 	if mean := r.rtt / 2; r.wild {
 		return mean/2 + exponential(rnd, mean/2)
@@ -78,10 +78,10 @@ func (r *row) half(rnd *rand.Rand) time.Duration {
 	return around(rnd, r.rtt/2)
 }
 
-// keyed reports whether each user has a quota of its own.
+// keyed reports whether there is a quota per user.
 func (r *row) keyed() bool { return len(r.policies[0].PartitionBy) > 0 }
 
-// concurrent is the limit on what is in progress, if that is what the server has.
+// concurrent returns the server's limit on concurrent requests, if it has one.
 func (r *row) concurrent() (limit int, ok bool) {
 	p := r.policies[0]
 	return int(p.Quota), p.Algorithm == transporttest.Concurrency
@@ -93,12 +93,12 @@ func policy(a transporttest.Algorithm, quota int64, window time.Duration) transp
 
 func one(p transporttest.Policy) []transporttest.Policy { return []transporttest.Policy{p} }
 
-// fixed is a window that begins with the first request.
+// fixed returns a policy with a window that starts with the first request.
 func fixed(quota int64, window time.Duration) []transporttest.Policy {
 	return one(policy(transporttest.FixedWindow, quota, window))
 }
 
-// aligned is a window that begins when the clock says so.
+// aligned returns a policy with windows aligned to the clock.
 func aligned(quota int64, window time.Duration) []transporttest.Policy {
 	return one(policy(transporttest.AlignedWindow, quota, window))
 }
@@ -145,13 +145,13 @@ func blockLonger(ps []transporttest.Policy, d time.Duration) []transporttest.Pol
 	return ps
 }
 
-// perUser gives each user a quota of its own.
+// perUser partitions the policy by user.
 func perUser(ps []transporttest.Policy) []transporttest.Policy {
 	ps[0].PartitionBy = []string{"user_id"}
 	return ps
 }
 
-// both are two policies, met together.
+// both returns two policies that both apply to every request.
 func both(x, y []transporttest.Policy) []transporttest.Policy {
 	x[0].Name, y[0].Name = "one", "other"
 	return []transporttest.Policy{x[0], y[0]}

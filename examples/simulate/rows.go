@@ -14,8 +14,9 @@ const (
 	sec = time.Second
 )
 
-// rows are all experiments. What a row does not say is: the editor's draft,
-// seconds rounded up, a round trip of 50 ms, and one process.
+// rows returns all rows. The defaults are the editor's draft, seconds rounded up, a
+// round trip of 50 ms, and one process. A row's name seeds its random numbers: a row
+// with another name has other scores.
 func rows() []row {
 	var all []row
 	for _, rs := range [][]row{kinds(), roundings(), distances(), dialects(), oddities(), demands(), shares()} {
@@ -29,7 +30,7 @@ func rows() []row {
 	return all
 }
 
-// kinds are the kinds of servers, with short, middling and long windows.
+// kinds are servers with different algorithms, with short, medium and long windows.
 func kinds() []row {
 	return []row{
 		{name: "fixed 20/1s", policies: fixed(20, sec), demand: backlog(600, 50)},
@@ -57,7 +58,7 @@ func kinds() []row {
 	}
 }
 
-// roundings are what is lost with what whole seconds cannot say.
+// roundings are servers that round the time left to whole seconds in other ways.
 func roundings() []row {
 	return []row{
 		{name: "fixed 20/1s down", policies: fixed(20, sec), rounding: math.Floor, demand: backlog(600, 50)},
@@ -75,7 +76,7 @@ func roundings() []row {
 	}
 }
 
-// distances are round trips, quick and slow.
+// distances are short, long and varying round trips.
 func distances() []row {
 	return []row{
 		{name: "fixed 20/1s, 5ms", policies: fixed(20, sec), rtt: 5 * ms, demand: backlog(600, 50)},
@@ -95,7 +96,7 @@ func distances() []row {
 	}
 }
 
-// dialects are the ways to say it.
+// dialects are servers that send older or fewer fields.
 func dialects() []row {
 	const skew = 90 * sec
 	return []row{
@@ -111,7 +112,8 @@ func dialects() []row {
 	}
 }
 
-// oddities are servers that change, punish, keep silent, lag or lie.
+// oddities are servers that have several policies, change their quota, penalize
+// refusals, advertise nothing, or advertise outdated or wrong values.
 func oddities() []row {
 	return []row{
 		{name: "10/1s and 200/60s", policies: both(fixed(10, sec), fixed(200, 60*sec)), demand: backlog(800, 50)},
@@ -133,7 +135,7 @@ func oddities() []row {
 	}
 }
 
-// demands are other wishes than those of 50 workers who want far more than there is.
+// demands are other demands than 50 workers that exceed the quota.
 func demands() []row {
 	return []row{
 		{name: "1 worker", policies: fixed(100, 10*sec), demand: backlog(1000, 1)},
@@ -154,7 +156,7 @@ func demands() []row {
 	}
 }
 
-// shares are quotas that are not one client's alone, and many quotas of one client.
+// shares are quotas that several clients share, and servers with a quota per user.
 func shares() []row {
 	return []row{
 		{name: "8 processes", policies: fixed(100, 10*sec), processes: 8, demand: backlog(1000, 6)},
@@ -171,7 +173,7 @@ func shares() []row {
 	}
 }
 
-// unequal is the demand of users of whom each wants a little more than the last.
+// unequal returns the demands of users, each with 10 more jobs than the one before.
 func unequal(users int) []demand {
 	var ds []demand
 	for i := range users {
@@ -180,7 +182,7 @@ func unequal(users int) []demand {
 	return ds
 }
 
-// oneHot is one user with a backlog, and others who want little.
+// oneHot returns the demands of one user with a backlog and of others with few jobs.
 func oneHot(users int) []demand {
 	ds := []demand{{user: "hot", jobs: 300, workers: 50}}
 	for i := range users - 1 {
@@ -189,7 +191,7 @@ func oneHot(users int) []demand {
 	return ds
 }
 
-// sometimesNothing says of one request in twenty that nothing is left.
+// sometimesNothing advertises on one response in twenty that nothing is left.
 func sometimesNothing(_ *loop, rnd *rand.Rand) misstatement {
 	return func(_ string, available int64, window time.Duration) (int64, time.Duration) {
 		if rnd.IntN(20) == 0 {
@@ -199,13 +201,13 @@ func sometimesNothing(_ *loop, rnd *rand.Rand) misstatement {
 	}
 }
 
-// alwaysNothing says so whatever is left.
+// alwaysNothing advertises on every response that nothing is left.
 func alwaysNothing(*loop, *rand.Rand) misstatement {
 	return func(_ string, _ int64, window time.Duration) (int64, time.Duration) { return 0, window }
 }
 
-// replicas are three servers in front of one count. Each looks at it twice a
-// second, and takes off in between what it has served itself.
+// replicas simulates three servers that share a counter. Each reads the counter twice a
+// second, and in between subtracts only the requests that it has served itself.
 func replicas(l *loop, rnd *rand.Rand) misstatement {
 	var next [3]time.Time
 	var seen [3]int64
@@ -219,8 +221,9 @@ func replicas(l *loop, rnd *rand.Rand) misstatement {
 	}
 }
 
-// headroom is the difference between the rate allowed and the rate of late, and
-// one at least, as in the draft's appendix on fields in use.
+// headroom advertises at least one available unit and always a window of a second, as
+// in the draft's appendix on fields in use: the difference between the allowed rate and
+// the recent rate.
 func headroom(*loop, *rand.Rand) misstatement {
 	return func(_ string, available int64, _ time.Duration) (int64, time.Duration) {
 		return max(available, 1), sec

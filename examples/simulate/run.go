@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A run is one strategy in one row.
+// A run is a simulation of one strategy in one row.
 type run struct {
 	*loop
 	row    *row
@@ -15,61 +15,61 @@ type run struct {
 	rnd    *rand.Rand
 
 	users []*user
-	left  int // jobs that are not done
-	sent  int
+	left  int             // jobs that are not done
+	sent  int             // requests
 	each  []time.Duration // the bound of each user
-	held  []time.Duration // what each job waited from being asked to leaving for good
+	held  []time.Duration // of each job: from when a worker asked to when the served request left
 	score score
 }
 
-// A score is how a strategy did in a row.
+// A score is the result of a run.
 type score struct {
 	end     end
 	bound   time.Duration // of a clairvoyant client
 	taken   time.Duration
 	served  int
-	refused int           // but for the first wave
-	wave    int           // refused that had left before their process heard anything
-	median  time.Duration // of the time held, with what refusals cost
-	worst   time.Duration // the 99th percentile of it
-	burst   int           // the most that arrived in a moment
+	refused int           // without the wave
+	wave    int           // refused requests that left before their process received a response
+	median  time.Duration // of run.held
+	worst   time.Duration // the 99th percentile of run.held
+	burst   int           // the largest number of arrivals in a moment
 	fair    float64       // see fairness
 }
 
-// An end is how a run ended.
+// An end is the way in which a run ended.
 type end int
 
 const (
 	done  end = iota
 	late      // it was given up
-	stuck     // nobody was in flight, nothing was planned, and jobs were left
+	stuck     // jobs were left, but no event was planned
 )
 
-// goodput is the time of a clairvoyant client over the time taken.
+// goodput returns the time of a clairvoyant client divided by the time taken.
 func (s *score) goodput() float64 { return s.bound.Seconds() / s.taken.Seconds() }
 
-// refusals are in percent of what was served.
+// refusals returns the refused requests in percent of the served ones.
 func (s *score) refusals() float64 { return 100 * float64(s.refused) / float64(s.served) }
 
-// price is what one refused request costs, in time lost.
+// price is the cost of a refused request.
 const price = time.Second
 
-// cost is the time lost and the price of what was refused. Nothing is won by being
-// quicker than the bound, at the expense of other clients.
+// cost returns the time lost plus the price of the refused requests. A client that is
+// quicker than the bound, at the expense of other clients, gains nothing.
 func (s *score) cost() time.Duration {
 	return max(s.taken-s.bound, 0) + price*time.Duration(s.refused)
 }
 
-// A run is given up after so many times the clairvoyant time, and an hour, or so
-// many times the requests.
+// patience bounds a run: it is given up after this many times the clairvoyant time plus
+// an hour, or after this many times the necessary requests.
 const patience = 20
 
-// play lets a contender play a row. The same seed gives the same score.
+// play simulates a contender in a row. The same seed gives the same score.
 func play(r *row, c contender, seed uint64) score {
 	x := newRun(r, c, seed)
 	deadline := x.now.Add(patience*x.score.bound + time.Hour)
-	most := patience * x.left
-	x.run(func() bool { return x.left == 0 || x.now.After(deadline) || x.sent > most })
+	maxSent := patience * x.left
+	x.run(func() bool { return x.left == 0 || x.now.After(deadline) || x.sent > maxSent })
 	return x.result()
 }
 
@@ -83,10 +83,10 @@ func newRun(r *row, c contender, seed uint64) *run {
 	return x
 }
 
-// populate makes the processes and their users, plans what they want, and returns
-// when each user's jobs come: the same for all contenders.
+// populate creates the processes and their users and plans their jobs. It returns the
+// arrival times of each user's jobs, which are the same for all contenders.
 func (x *run) populate(c contender, seed uint64) (arrivals [][]time.Duration) {
-	wishes := source(seed, x.row.name, "demand")
+	rnd := source(seed, x.row.name, "demand")
 	for range x.row.size() {
 		p := &process{run: x, strategy: c.make(x.row, x.rnd)}
 		for _, d := range x.row.demand {
@@ -97,13 +97,13 @@ func (x *run) populate(c contender, seed uint64) (arrivals [][]time.Duration) {
 			u.crawls = d.every == 0
 			x.left += d.jobs
 			x.users = append(x.users, u)
-			arrivals = append(arrivals, u.plan(d, wishes))
+			arrivals = append(arrivals, u.plan(d, rnd))
 		}
 	}
 	return arrivals
 }
 
-// source is a source of random numbers for one purpose.
+// source returns a random generator for one purpose in one row.
 func source(seed uint64, row, purpose string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(row + "\x00" + purpose))
@@ -120,8 +120,8 @@ func (x *run) count(j *job) {
 	}
 }
 
-// finish counts a job that is done. What a crawler's jobs are held counts only
-// where all are crawlers: it is not delay, but what there is to crawl.
+// finish counts a job that is done. The time for which a crawler's job was held counts
+// only if all users are crawlers: it depends on the size of the backlog.
 func (x *run) finish(j *job) {
 	x.left--
 	x.score.served++
@@ -157,7 +157,8 @@ func (x *run) result() score {
 	return *s
 }
 
-// percentile is the least of sorted times that p percent do not exceed.
+// percentile returns the p-th percentile of sorted times: the smallest that at least p
+// percent of them do not exceed.
 func percentile(sorted []time.Duration, p int) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -165,9 +166,9 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 	return sorted[(len(sorted)*p+99)/100-1]
 }
 
-// fairness is Jain's index, 1 where all fare alike and 1/n where one of n has it
-// all, of the goodput of each user, and of the part of what other clients asked for
-// that was served:
+// fairness returns Jain's index over the goodput of each user and the served fraction
+// of the other clients' requests. It is 1 if all are equal, and 1/n if one of n gets
+// everything:
 //
 //	(Σ x)² / (n × Σ x²)
 func (x *run) fairness() float64 {
@@ -189,7 +190,7 @@ func jain(xs []float64) float64 {
 	var sum, squares float64
 	for _, x := range xs {
 		sum += x
-		squares += float64(x * x) // the conversion keeps it from being fused
+		squares += float64(x * x) // the conversion prevents a fused multiply-add
 	}
 	if squares == 0 {
 		return 1

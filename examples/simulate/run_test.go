@@ -13,7 +13,7 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// rowCalled is the row of that name.
+// rowCalled returns the row with a name.
 func rowCalled(t testing.TB, name string) *row {
 	t.Helper()
 	rs := rows()
@@ -22,8 +22,8 @@ func rowCalled(t testing.TB, name string) *row {
 	return &rs[i]
 }
 
-// A seed gives the same score to the last digit, however many rows are played beside
-// it; another seed gives another.
+// The same seed gives exactly the same score, even if other rows are played at the same
+// time. Another seed gives another score.
 func TestSameSeedSameScore(t *testing.T) {
 	var rs []row
 	for _, name := range []string{"8 processes, 20/1s", "replicas that lag", "concurrency 8", "20 users, one of them hot", "others take 30 %"} {
@@ -46,7 +46,7 @@ func TestRowsHaveNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// A scripted strategy lets one go in the first second, and two in each other.
+// scripted admits two jobs in each second; the test sets left to 1 for the first second.
 type scripted struct {
 	second time.Time
 	left   int
@@ -67,7 +67,7 @@ func (s *scripted) admit(now time.Time, j *job) (time.Duration, bool) {
 
 func (s *scripted) settle(time.Time, *job, transporttest.Decision) time.Duration { return 0 }
 
-// Whoever came first goes first, and at the instant that the strategy named.
+// A line sends its jobs in the order of arrival, at the times that the strategy returns.
 func TestLine(t *testing.T) {
 	s := &scripted{second: begins, left: 1}
 	c := contender{name: "scripted", make: func(*row, *rand.Rand) strategy { return s }}
@@ -81,14 +81,15 @@ func TestLine(t *testing.T) {
 	assert.Equal(t, 2, got.burst)
 }
 
-// A job that is refused is sent again when the strategy says so, at the end of the
-// line, and until it is served. What left before anything was heard counts apart.
+// A refused job is sent again until it is served: it enters the line at the end, after
+// the time that the strategy returns. Refused requests that left before a first response
+// count as the wave.
 func TestRefused(t *testing.T) {
 	c := contender{name: "pray", make: func(*row, *rand.Rand) strategy { return praying{} }}
 	r := &row{name: "refused", policies: fixed(3, 10*sec), rtt: 0, demand: backlog(6, 4)}
 	got := play(r, c, 1)
-	// Of four, one is refused. The next two wait for it in vain, too, and all three
-	// ask again every second until the window is over.
+	// Of the first four, one is refused. The next two are refused as well, and all
+	// three retry every second until the window ends.
 	assert.Equal(t, score{
 		end: done, bound: 10 * sec, taken: 10 * sec, served: 6,
 		refused: 29, wave: 1, median: 0, worst: 10 * sec, burst: 6, fair: 1,
@@ -98,8 +99,8 @@ func TestRefused(t *testing.T) {
 	assert.Equal(t, 1.0, got.goodput())
 }
 
-// A strategy that lets nobody go and never looks again is found out, and one that is
-// refused for ever.
+// A run ends as stuck if the strategy admits nothing and never asks again, and as late if
+// its requests are always refused.
 func TestNeverDone(t *testing.T) {
 	r := &row{name: "never", policies: fixed(1, sec), rtt: 100 * ms, demand: backlog(3, 3)}
 	halt := contender{make: func(*row, *rand.Rand) strategy { return &told{permits: 0} }}
@@ -109,14 +110,14 @@ func TestNeverDone(t *testing.T) {
 	pray := contender{make: func(*row, *rand.Rand) strategy { return praying{} }}
 	assert.Equal(t, late, play(r, pray, 1).end)
 
-	// The bound is an hour; the patience is with 60 requests.
+	// The bound is an hour, but the run is given up after 60 requests.
 	r.policies = fixed(2, time.Hour)
 	got := play(r, pray, 1)
 	assert.Equal(t, late, got.end)
 	assert.InDelta(t, time.Minute, got.taken, float64(10*sec))
 }
 
-// Who waits longer after each refusal is refused seven times in 100 s.
+// A strategy that doubles its wait after each refusal is refused seven times in 100 s.
 func TestRefusalsOfAJob(t *testing.T) {
 	r := &row{name: "refusals", policies: fixed(1, 100*sec), omitLimits: true, omitPolicies: true, retryAfter: transporttest.NoRetryAfter, demand: backlog(2, 1)}
 	got := play(r, contender{make: func(_ *row, rnd *rand.Rand) strategy { return &retrying{rnd} }}, 1)
@@ -124,7 +125,7 @@ func TestRefusalsOfAJob(t *testing.T) {
 	assert.Greater(t, got.taken, 127*sec)
 }
 
-// Nothing is won by being quicker than a client that leaves others their part.
+// A client that is quicker than the bound gains nothing.
 func TestCost(t *testing.T) {
 	s := score{bound: 3 * sec, taken: 5 * sec, refused: 4, wave: 7}
 	assert.Equal(t, 6*sec, s.cost())
@@ -132,9 +133,9 @@ func TestCost(t *testing.T) {
 	assert.Equal(t, 4*sec, s.cost())
 }
 
-// Round trips take what the row says in the mean, and overtake each other.
+// One-way times have the mean and the spread of the row.
 func TestHalf(t *testing.T) {
-	for wild, least := range map[bool]time.Duration{false: 900 * ms, true: 500 * ms} {
+	for wild, minimum := range map[bool]time.Duration{false: 900 * ms, true: 500 * ms} {
 		rnd := source(1, "", "")
 		r := &row{rtt: 2 * sec, wild: wild}
 		var sum, shortest, longest time.Duration = 0, time.Hour, 0
@@ -144,13 +145,13 @@ func TestHalf(t *testing.T) {
 			shortest, longest = min(shortest, d), max(longest, d)
 		}
 		assert.InDelta(t, 1, sum.Seconds()/10_000, 0.02)
-		assert.GreaterOrEqual(t, shortest, least)
-		assert.Less(t, shortest, least+5*ms)
-		assert.Greater(t, longest, least+6*(sec-least))
+		assert.GreaterOrEqual(t, shortest, minimum)
+		assert.Less(t, shortest, minimum+5*ms)
+		assert.Greater(t, longest, minimum+6*(sec-minimum))
 	}
 }
 
-// Who has no idle connection dials, which takes two round trips.
+// A process without an idle connection dials, which takes two round trips.
 func TestDial(t *testing.T) {
 	x := newRun(&row{name: "dial", policies: fixed(100, sec), rtt: sec, dials: true, demand: backlog(4, 2)}, contenders()[1], 1)
 	p := x.users[0].process
@@ -163,7 +164,7 @@ func TestDial(t *testing.T) {
 	x = newRun(rowCalled(t, "fixed 20/1s"), contenders()[1], 1)
 	assert.Zero(t, x.users[0].process.dial())
 
-	// Of three jobs one after the other, the first dials.
+	// Of three consecutive jobs, only the first dials.
 	r := &row{name: "dial", policies: fixed(100, sec), rtt: sec, dials: true, demand: backlog(3, 1)}
 	praying := contender{make: func(*row, *rand.Rand) strategy { return praying{} }}
 	assert.InDelta(t, 5, play(r, praying, 1).taken.Seconds(), 0.5)
@@ -187,8 +188,7 @@ func TestJain(t *testing.T) {
 	assert.InDelta(t, 1, jain([]float64{0, 0}), 1e-9)
 }
 
-// Only the delay of those who want little counts beside a crawler; a crawler's does
-// where there are only crawlers.
+// The time for which a crawler's jobs are held counts only if all users are crawlers.
 func TestWhoseDelayCounts(t *testing.T) {
 	x := newRun(rowCalled(t, "20 users, one of them hot"), contenders()[1], 1)
 	x.finish(&job{user: x.users[0], sent: begins.Add(sec), asked: begins})
@@ -199,7 +199,7 @@ func TestWhoseDelayCounts(t *testing.T) {
 	assert.Len(t, x.held, 1)
 }
 
-// Who is fair leaves others what they ask for: that is in the index, too.
+// The fairness index includes the other clients' served fraction.
 func TestFairnessToOthers(t *testing.T) {
 	x := newRun(rowCalled(t, "others take 30 %"), contenders()[0], 1)
 	x.users[0].counts.Served, x.users[0].over = 1, begins.Add(x.each[0])

@@ -17,8 +17,8 @@ var update = flag.Bool("update", false, "rewrite testdata/scoreboard.golden")
 
 const golden = "testdata/scoreboard.golden"
 
-// The scoreboard is what it was when it was committed. Where a change to a strategy
-// makes some rows better, run with -update, and see that none is worse.
+// The scoreboard equals the golden file. If a change to a strategy makes some rows
+// better, run the test with -update and check that no row is worse.
 func TestScoreboard(t *testing.T) {
 	if raced || testing.Short() {
 		t.Skip("takes too long")
@@ -39,13 +39,13 @@ func TestScoreboard(t *testing.T) {
 		assert.Equal(t, before[i], now[i])
 	}
 	for name, why := range misses {
-		assert.True(t, strings.Contains(b.String(), " misses: "+name+": "+why+"\n"), "a reason, and no miss: %s", name)
+		assert.True(t, strings.Contains(b.String(), " misses: "+name+": "+why+"\n"), "misses gives a reason for %q, but the row reaches its numbers", name)
 	}
-	assert.False(t, strings.Contains(b.String(), ": "+unknown+"\n"), "a miss, and no reason: see the end of the golden file")
+	assert.False(t, strings.Contains(b.String(), ": "+unknown+"\n"), "a row does not reach its numbers, but misses gives no reason: see the end of the table")
 }
 
-// Each strategy of ours in each row. The numbers are of simulated time: only ns/op
-// depends on the machine.
+// BenchmarkScoreboard reports the scores of our strategies in each row. They are of
+// simulated time: only ns/op depends on the machine.
 func BenchmarkScoreboard(b *testing.B) {
 	ours := slices.DeleteFunc(contenders(), func(c contender) bool { return !c.ours })
 	for _, r := range rows() {

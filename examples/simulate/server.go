@@ -9,32 +9,32 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// begins is when every simulation begins, but for row.into: windows of any length that is
-// aligned to the clock begin with it.
+// begins is the time at which every simulation starts, before row.into is added. It is
+// the start of a window for all lengths of aligned windows in use.
 var begins = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// A server is the other side, and counts what it sees.
+// A server simulates the server and its other clients.
 type server struct {
 	*loop
 	row *row
 	api *transporttest.API
 	rnd *rand.Rand
 
-	seen   []time.Time          // arrivals of ours within the last moment
-	burst  int                  // the most that ever came within one moment
-	theirs transporttest.Counts // the other clients'
-	watch  func(served bool)    // of each arrival of ours; nil: nobody does
+	seen   []time.Time          // arrivals of our requests within the last moment
+	burst  int                  // the largest number of them within a moment
+	theirs transporttest.Counts // of the other clients
+	watch  func(served bool)    // called at each arrival of our requests; may be nil
 }
 
-// moment is what the largest burst is counted in.
+// moment is the period in which a burst is counted.
 const moment = 100 * time.Millisecond
 
 func newServer(l *loop, r *row, rnd *rand.Rand) *server {
 	s := &server{loop: l, row: r, rnd: rnd}
-	s.open(1)
+	s.restart(1)
 	if r.halved[1] > 0 {
-		s.after(r.halved[0], func() { s.open(2) })
-		s.after(r.halved[1], func() { s.open(1) })
+		s.after(r.halved[0], func() { s.restart(2) })
+		s.after(r.halved[1], func() { s.restart(1) })
 	}
 	if r.others > 0 {
 		s.crowd()
@@ -42,8 +42,8 @@ func newServer(l *loop, r *row, rnd *rand.Rand) *server {
 	return s
 }
 
-// open begins to serve with the n-th part of all quotas.
-func (s *server) open(n int64) {
+// restart replaces the API by a new one with all quotas divided by n.
+func (s *server) restart(n int64) {
 	policies := slices.Clone(s.row.policies)
 	for i := range policies {
 		policies[i].Quota /= n
@@ -77,7 +77,8 @@ func (s *server) answer(user string) transporttest.Decision {
 	return d
 }
 
-// crowd lets other clients in: each comes when it comes, whatever it is told.
+// crowd simulates the requests of other clients, which arrive at random times and ignore
+// the responses.
 func (s *server) crowd() {
 	s.after(exponential(s.rnd, s.row.others), func() {
 		if s.api.Decide(s.now, requestOf("")).Served {
@@ -93,13 +94,14 @@ func requestOf(user string) *http.Request {
 	return &http.Request{Method: http.MethodGet, Header: http.Header{"X-User": {user}}}
 }
 
-// around draws a time with that mean. The longest of a thousand is 1.7 times as long
-// as the shortest.
+// around returns a random time with the given mean: nine tenths of it are fixed. The
+// longest of a thousand is about 1.7 times as long as the shortest.
 func around(rnd *rand.Rand, mean time.Duration) time.Duration {
 	return mean*9/10 + exponential(rnd, mean/10)
 }
 
-// exponential draws a time with that mean: of events that know nothing of each other.
+// exponential returns an exponentially distributed time with the given mean, such as the
+// time between independent events.
 func exponential(rnd *rand.Rand, mean time.Duration) time.Duration {
 	return time.Duration(rnd.ExpFloat64() * float64(mean))
 }

@@ -20,13 +20,13 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// A check plays a row with whole Shapers, goroutines and a clock: what the event
-// queue leaves out is in it.
+// A check simulates a row with real Shapers and goroutines in a synctest bubble, which
+// the event queue leaves out.
 type check struct {
 	row *row
 	api *transporttest.API
 
-	mu  sync.Mutex // guards following
+	mu  sync.Mutex // guards rnd
 	rnd *rand.Rand
 
 	served, refused atomic.Int64
@@ -66,7 +66,7 @@ func (c *check) shaper() *transport.Shaper {
 	}
 }
 
-// play has all jobs done, and returns how long that took.
+// play does all jobs and returns the time taken.
 func (c *check) play(t *testing.T, arrivals [][]time.Duration) time.Duration {
 	time.Sleep(c.row.into)
 	begin := time.Now()
@@ -120,7 +120,7 @@ func (c *check) do(t *testing.T, s *transport.Shaper, user string) {
 	}
 }
 
-// The event queue comes to the same result as the whole Shaper does.
+// The event queue and real Shapers give the same result.
 func TestShaperAgrees(t *testing.T) {
 	for _, name := range []string{
 		"fixed 20/1s", "aligned 100/10s", "log 100/10s", "bucket 10/1s burst 20", "concurrency 8",

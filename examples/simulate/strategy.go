@@ -15,25 +15,26 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// A strategy says when a process lets its requests go.
+// A strategy decides when a process sends its requests.
 type strategy interface {
-	// admit lets a job go, or says when to look again at the latest; zero is
-	// when something happens.
+	// admit reports whether a job may be sent now. If not, it returns the time
+	// after which to ask again at the latest; zero means after the next response or
+	// arrival.
 	admit(now time.Time, j *job) (wait time.Duration, ok bool)
 
-	// settle takes in the answer to a job, and says after how long a job that
-	// was refused asks again.
+	// settle handles the response to a job. It returns the time after which a
+	// refused job enters the line again; zero means at once.
 	settle(now time.Time, j *job, d transporttest.Decision) (again time.Duration)
 }
 
-// A contender is a strategy by name, and how a process of a row gets one.
+// A contender is a named strategy; make returns a new one for a process.
 type contender struct {
 	name string
 	ours bool // a strategy of package quota
 	make func(r *row, rnd *rand.Rand) strategy
 }
 
-// contenders are all strategies, in the order of the table.
+// contenders returns all strategies, in the order of the table.
 func contenders() []contender {
 	return []contender{
 		{"adaptive", true, func(r *row, rnd *rand.Rand) strategy {
@@ -48,12 +49,11 @@ func contenders() []contender {
 	}
 }
 
-// shaped is what a transport.Shaper does: quota's arithmetic between parse and
-// the line.
+// shaped does what a transport.Shaper does: it reads fields with package parse and
+// admits with package quota. The line is that of the simulation.
 type shaped struct {
 	origin *quota.Origin
 	reader parse.Reader
-	memo   parse.Memo
 }
 
 func newShaped(a *quota.Accounts) *shaped {
@@ -70,7 +70,8 @@ func (s *shaped) admit(now time.Time, j *job) (time.Duration, bool) {
 	return 0, true
 }
 
-// claims are what the server has named so far. Its keys are the users' names.
+// claims returns a claim on each policy that the server has named so far. The partition
+// keys are the names of the users.
 func (s *shaped) claims(j *job) []quota.Claim {
 	var cs []quota.Claim
 	for _, p := range s.origin.Policies() {
@@ -83,11 +84,11 @@ func (s *shaped) claims(j *job) []quota.Claim {
 	return cs
 }
 
-// settle does as package transport does in learn.go. What was refused stands in
-// line again at once: when it may go is the line's affair.
+// settle does what package transport does with a response. A refused job enters the
+// line again at once, and admit decides when it may be sent.
 func (s *shaped) settle(now time.Time, j *job, d transporttest.Decision) time.Duration {
 	lease := j.lease.(*quota.Lease)
-	got := s.reader.ReadWith(&s.memo, "api.example", d.Status, d.Header, now)
+	got := s.reader.Read("api.example", d.Status, d.Header, now)
 	report := quota.Report{Refused: d.Status == http.StatusTooManyRequests}
 	for _, p := range got.Policies {
 		report.Terms = append(report.Terms, quota.Terms{
@@ -108,9 +109,9 @@ func (s *shaped) settle(now time.Time, j *job, d transporttest.Decision) time.Du
 	return 0
 }
 
-// retrying is what most clients do: send at once; what is refused is sent again
-// after Retry-After or, where that says nothing, after 1 s, and twice as long
-// after each further refusal, to 1 min, and up to a quarter more.
+// retrying is what most clients do: it sends at once, and retries a refused request
+// after Retry-After. Without that field it retries after 1 s and doubles the wait at
+// each refusal, up to 1 min, plus a random quarter.
 type retrying struct{ rnd *rand.Rand }
 
 func (*retrying) admit(time.Time, *job) (time.Duration, bool) { return 0, true }
@@ -123,19 +124,19 @@ func (s *retrying) settle(_ time.Time, j *job, d transporttest.Decision) time.Du
 	return wait + time.Duration(s.rnd.Int64N(int64(wait/4)))
 }
 
-// told is a token bucket that was told the right rate, and each process its part of
-// it; without a burst, which fixed windows would not forgive. A limit on concurrency
-// is a semaphore. What is refused in spite of it is sent again as retrying does.
+// told is a token bucket that is configured with the right rate, divided by the number
+// of processes. Its burst is 1, because a larger one can exceed a fixed window. For a
+// limit on concurrency it is a semaphore. Refused requests are retried as by retrying.
 type told struct {
 	retrying
 	limit   rate.Limit
-	each    bool // user has one
-	of      map[string]*rate.Limiter
-	permits int // that are left
+	perUser bool
+	buckets map[string]*rate.Limiter // by user; "" if not perUser
+	permits int                      // left
 }
 
 func newTold(r *row, rnd *rand.Rand) *told {
-	s := &told{retrying: retrying{rnd}, limit: rate.Inf, each: r.keyed(), of: make(map[string]*rate.Limiter), permits: math.MaxInt}
+	s := &told{retrying: retrying{rnd}, limit: rate.Inf, perUser: r.keyed(), buckets: make(map[string]*rate.Limiter), permits: math.MaxInt}
 	if limit, ok := r.concurrent(); ok {
 		s.permits = limit / r.size()
 		return s
@@ -151,13 +152,13 @@ func (s *told) admit(now time.Time, j *job) (time.Duration, bool) {
 		return 0, false
 	}
 	name := ""
-	if s.each {
+	if s.perUser {
 		name = j.user.name
 	}
-	if s.of[name] == nil {
-		s.of[name] = rate.NewLimiter(s.limit, 1)
+	if s.buckets[name] == nil {
+		s.buckets[name] = rate.NewLimiter(s.limit, 1)
 	}
-	r := s.of[name].ReserveN(now, 1)
+	r := s.buckets[name].ReserveN(now, 1)
 	if wait := r.DelayFrom(now); wait > 0 {
 		r.CancelAt(now)
 		return wait, false
@@ -171,7 +172,7 @@ func (s *told) settle(now time.Time, j *job, d transporttest.Decision) time.Dura
 	return s.retrying.settle(now, j, d)
 }
 
-// praying sends at once, and what is refused again after a second.
+// praying sends at once and retries refused requests after a second.
 type praying struct{}
 
 func (praying) admit(time.Time, *job) (time.Duration, bool) { return 0, true }

@@ -10,13 +10,13 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// refusedAfter is a refusal with a Retry-After.
+// refusedAfter returns a refusal with a Retry-After.
 func refusedAfter(s string) transporttest.Decision {
 	return transporttest.Decision{Status: 429, Header: http.Header{"Retry-After": {s}}}
 }
 
-// What is refused is sent again after Retry-After, or after a back-off that doubles to
-// a minute, and up to a quarter more.
+// retrying retries after Retry-After or, without it, after a back-off that doubles up to
+// a minute, plus a random quarter.
 func TestRetrying(t *testing.T) {
 	s := &retrying{rnd: source(1, "", "")}
 	assert.Equal(t, 7*sec, s.settle(begins, &job{}, refusedAfter("7")))
@@ -30,8 +30,7 @@ func TestRetrying(t *testing.T) {
 	}
 }
 
-// A client that was told the rate sends one request in each interval, and its part of
-// the rate where there are several clients.
+// told sends at the lowest rate of all policies, divided by the number of processes.
 func TestToldRate(t *testing.T) {
 	s := newTold(&row{policies: both(fixed(10, sec), fixed(240, 60*sec)), processes: 2}, nil)
 	at := begins
@@ -48,7 +47,7 @@ func TestToldRate(t *testing.T) {
 	}
 }
 
-// Users with quotas of their own have a rate of their own.
+// told limits each user separately if there is a quota per user.
 func TestToldUsers(t *testing.T) {
 	for _, tt := range []struct {
 		policies []transporttest.Policy
@@ -62,7 +61,8 @@ func TestToldUsers(t *testing.T) {
 	}
 }
 
-// A client that was told a limit on concurrency has so many permits.
+// With a limit on concurrency, told has as many permits, divided by the number of
+// processes.
 func TestToldConcurrency(t *testing.T) {
 	s := newTold(&row{policies: concurrency(4), processes: 2}, nil)
 	for range 2 {
@@ -77,8 +77,8 @@ func TestToldConcurrency(t *testing.T) {
 	assert.True(t, ok)
 }
 
-// A line is looked at when the strategy said last, if that is earlier than what it
-// had said before; and again at the later time, which does no harm.
+// lookAgain plans an earlier call of advance, but not a later one. The later call that was
+// planned before still happens, without effect.
 func TestLookAgain(t *testing.T) {
 	x := newRun(&row{name: "look", policies: fixed(1, sec), demand: backlog(1, 1)}, contenders()[1], 1)
 	l := x.users[0].line
@@ -94,7 +94,7 @@ func TestLookAgain(t *testing.T) {
 	assert.Equal(t, begins.Add(7*sec), l.look)
 }
 
-// A burst is what arrives in less than 100 ms.
+// A burst is the number of requests that arrive in less than 100 ms.
 func TestBurst(t *testing.T) {
 	l := &loop{now: begins}
 	s := newServer(l, &row{policies: fixed(1, sec)}, nil)
@@ -105,7 +105,7 @@ func TestBurst(t *testing.T) {
 	assert.Equal(t, 3, s.burst)
 }
 
-// Quotas are half of it from one instant to another.
+// Quotas are halved from one time to another.
 func TestHalved(t *testing.T) {
 	l := &loop{now: begins}
 	s := newServer(l, &row{policies: fixed(8, sec), halved: [2]time.Duration{2 * sec, 3 * sec}}, nil)
@@ -121,7 +121,7 @@ func TestHalved(t *testing.T) {
 	assert.EqualValues(t, 8, s.row.policies[0].Quota)
 }
 
-// Misstatements say what they should.
+// Each misstatement returns the wrong values that its comment describes.
 func TestMisstatements(t *testing.T) {
 	l := &loop{now: begins}
 	rnd := source(1, "", "")
@@ -152,7 +152,7 @@ func TestMisstatements(t *testing.T) {
 		figures[a]++
 		assert.Equal(t, sec, w)
 	}
-	assert.Equal(t, 3, figures[100], "each replica looks once")
+	assert.Equal(t, 3, figures[100], "each replica reads the counter once")
 	assert.LessOrEqual(t, figures[99], 3)
 	l.now = begins.Add(sec / 2)
 	clear(figures)

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// writeTable writes the scores of the contenders in each row: all columns of ours,
-// and beside the first of ours, goodput and refusals of the others. With full, all
-// columns of all.
+// writeTable writes the scores of the contenders in each row. Our strategies get a line
+// each with all columns. The goodput and the refusals of the others are to the right of
+// our first one; if full, the others have a line each, too.
 func writeTable(w io.Writer, cs []contender, rows []row, scores [][]score, full bool) {
 	width := 0
 	for _, r := range rows {
@@ -42,17 +42,18 @@ func writeTable(w io.Writer, cs []contender, rows []row, scores [][]score, full 
 	writeSummary(w, cs, rows, scores)
 }
 
-// What a strategy should reach in every row: where processes cannot talk, the
-// second of each.
+// The goodput and the refusals that a strategy should reach in each row; the shared ones
+// apply if several processes share a quota.
 const (
 	goodGoodput, goodShared          = 0.97, 0.95
 	goodRefusals, goodSharedRefusals = 0.5, 3 // percent
 )
 
-// writeSummary writes in how many rows the contenders are good, and where the first
-// of ours costs more than another of ours, by more than a hundredth of the time.
+// writeSummary writes the number of rows in which each contender is good, the rows in
+// which our first strategy costs more than another of ours, by more than a hundredth of
+// the bound, and the rows in which our first strategy is not good, with the reason.
 func writeSummary(w io.Writer, cs []contender, rows []row, scores [][]score) {
-	fmt.Fprintf(w, "\ngoodput ≥ %v and refused ≤ %v%% (of several processes %v and %v%%), in rows of %d:",
+	fmt.Fprintf(w, "\ngoodput ≥ %v and refused ≤ %v%% (several processes: %v and %v%%), in rows of %d:",
 		goodGoodput, goodRefusals, goodShared, goodSharedRefusals, len(rows))
 	for k, c := range cs {
 		n := 0
@@ -82,10 +83,10 @@ func writeSummary(w io.Writer, cs []contender, rows []row, scores [][]score) {
 	}
 }
 
-// unknown stands for a reason that nobody has given.
+// unknown stands for a reason that is missing in misses.
 const unknown = "?"
 
-// good reports whether a score is as it should be.
+// good reports whether a score reaches the goodput and the refusals.
 func (s *score) good(r *row) bool {
 	goodput, refusals := goodGoodput, goodRefusals
 	if r.size() > 1 {
@@ -96,18 +97,18 @@ func (s *score) good(r *row) bool {
 
 const scoreHead = "goodput refused  wave  median     p99 burst fair    cost"
 
-// line is all columns of a score.
+// line returns all columns of a score.
 func (s *score) line() string {
 	return fmt.Sprintf("%s %6.2f%% %5d %7s %7s %5d %4.2f %7s", s.success(), s.refusals(), s.wave,
 		short(s.median), short(s.worst), s.burst, s.fair, short(s.cost()))
 }
 
-// brief is goodput and refusals.
+// brief returns the goodput and the refusals.
 func (s *score) brief() string {
 	return fmt.Sprintf("%s %4.0f%%", s.success(), s.refusals())
 }
 
-// success is the goodput, or why there is none.
+// success returns the goodput, or the reason why there is none.
 func (s *score) success() string {
 	switch s.end {
 	case late:
@@ -118,7 +119,7 @@ func (s *score) success() string {
 	return fmt.Sprintf("%7.3f", s.goodput())
 }
 
-// short is a duration in three digits or so.
+// short formats a duration with about three digits.
 func short(d time.Duration) string {
 	switch {
 	case d < 0:

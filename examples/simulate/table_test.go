@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Ours stand in lines of their own, the others beside the first; what the first costs
-// more than another of ours is said.
+// Our strategies have lines of their own, the others are beside our first one. The
+// summary lists the row in which our first strategy costs more than another of ours.
 func TestWriteTable(t *testing.T) {
 	cs := []contender{{name: "new", ours: true}, {name: "retry"}, {name: "plain", ours: true}}
 	rs := []row{{name: "a row"}, {name: "another"}}
@@ -17,7 +17,7 @@ func TestWriteTable(t *testing.T) {
 	slow := score{bound: 100 * sec, taken: 200 * sec, served: 1000}
 	late := score{end: late, bound: sec, taken: 2 * time.Hour, served: 1, refused: 20}
 	better := good
-	better.refused, better.taken = 4, better.taken+1500*ms // costs half a second more: no matter
+	better.refused, better.taken = 4, better.taken+1500*ms // costs half a second more, which is not listed
 	var b strings.Builder
 	writeTable(&b, cs, rs, [][]score{{slow, late, good}, {better, slow, good}}, false)
 	assert.Equal(t, strings.TrimPrefix(`
@@ -27,7 +27,7 @@ a row   new         0.500   0.00%     0       0       0     0 0.00    1.7m |    
 another new         0.956   0.40%     3    20ms    2.0m     7 0.50    8.5s |   0.500    0%
         plain       0.970   0.50%     3    20ms    2.0m     7 0.50    8.0s
 
-goodput ≥ 0.97 and refused ≤ 0.5% (of several processes 0.95 and 3%), in rows of 2: new 0 retry 0 plain 2
+goodput ≥ 0.97 and refused ≤ 0.5% (several processes: 0.95 and 3%), in rows of 2: new 0 retry 0 plain 2
 new costs 1.5m more than plain: a row
 new misses: a row: ?
 new misses: another: ?
@@ -41,7 +41,7 @@ a row new         0.500   0.00%     0       0       0     0 0.00    1.7m
       retry        late 2000.00%     0       0       0     0 0.00    2.0h
       plain       0.970   0.50%     3    20ms    2.0m     7 0.50    8.0s
 
-goodput ≥ 0.97 and refused ≤ 0.5% (of several processes 0.95 and 3%), in rows of 1: new 0 retry 0 plain 1
+goodput ≥ 0.97 and refused ≤ 0.5% (several processes: 0.95 and 3%), in rows of 1: new 0 retry 0 plain 1
 new costs 1.5m more than plain: a row
 new misses: a row: ?
 `, "\n"), b.String())
@@ -55,7 +55,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// Of several seeds, the score of the median cost counts.
+// Of several seeds, playMedian returns the score with the median cost.
 func TestPlayMedian(t *testing.T) {
 	r, c := rowCalled(t, "8 processes, bucket"), contenders()[0]
 	all := []score{play(r, c, 5), play(r, c, 6), play(r, c, 7)}
