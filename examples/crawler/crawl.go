@@ -20,8 +20,8 @@ import (
 
 const (
 	agent    = "headway-example"
-	maxBytes = 1 << 20 // of a page
-	tries    = 3       // for a page that is refused
+	maxBytes = 1 << 20 // read of a page
+	tries    = 3       // of a page, while the server refuses it
 )
 
 var (
@@ -30,26 +30,26 @@ var (
 	errRefused    = errors.New("refused")
 )
 
-// A crawler follows links on the hosts that it starts from. It has a goroutine for
-// each page that it knows of: who goes when is the Shaper's business.
+// A crawler follows links on the hosts that it starts from. It starts a goroutine for
+// each page that it finds; the Shaper decides when the requests leave.
 type crawler struct {
 	client *http.Client
-	stop   context.Context // when it ends, nothing leaves any more
+	stop   context.Context // when it ends, no more requests leave
 
 	pages sync.WaitGroup
-	mu    sync.Mutex // guards following
+	mu    sync.Mutex // guards seen and hosts
 	seen  map[string]bool
 	hosts map[string]*host
 }
 
-// newCrawler returns a crawler that sends through base until stop ends.
+// newCrawler returns a crawler that sends requests through base until stop ends.
 func newCrawler(stop context.Context, base http.RoundTripper) *crawler {
 	c := &crawler{stop: stop, seen: make(map[string]bool), hosts: make(map[string]*host)}
 	c.client = &http.Client{Transport: &transport.Shaper{Base: base, Limits: polite(c.crawlDelay)}}
 	return c
 }
 
-// crawl crawls from the roots, and returns when there is nothing left to be done.
+// crawl crawls from the roots and returns when all pages are done.
 func (c *crawler) crawl(roots []string) error {
 	for _, root := range roots {
 		u, err := url.Parse(root)
@@ -70,7 +70,7 @@ func (c *crawler) crawl(roots []string) error {
 	return nil
 }
 
-// soFar is what happened until now, by host.
+// soFar returns the current tallies by host.
 func (c *crawler) soFar() map[string]tally {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,8 +81,8 @@ func (c *crawler) soFar() map[string]tally {
 	return all
 }
 
-// visit fetches a page and follows its links, unless that was begun before, or the
-// page is on none of the hosts.
+// visit starts to fetch a page and to follow its links. It ignores pages that it has
+// seen before and pages on other hosts.
 func (c *crawler) visit(u *url.URL) {
 	u.Fragment = ""
 	c.mu.Lock()
@@ -102,12 +102,12 @@ func (c *crawler) visit(u *url.URL) {
 	})
 }
 
-// page fetches a page, if that is allowed, and tries again where it is refused. The
-// Shaper knows for how long, and has it wait in line.
+// page fetches a page, if robots.txt allows it. If the server refuses it, page tries
+// again: the Shaper makes the retry wait as long as necessary.
 func (c *crawler) page(h *host, u *url.URL) ([]*url.URL, error) {
 	<-h.ready
 	if c.stop.Err() != nil {
-		return nil, errStopped // its robots.txt may not have been read, either
+		return nil, errStopped // robots.txt may be missing for the same reason
 	}
 	if !h.robots.Test(u.RequestURI()) {
 		return nil, errDisallowed
@@ -127,16 +127,16 @@ func (c *crawler) page(h *host, u *url.URL) ([]*url.URL, error) {
 	}
 }
 
-// get gets a URL. When the crawler is stopped, what is in line is given up, and what
-// has left is waited for.
+// get gets a URL. When the crawler is stopped, requests that wait in line are cancelled;
+// requests that have left run to their end.
 func (c *crawler) get(h *host, u *url.URL) (body []byte, status int, err error) {
 	if c.stop.Err() != nil {
 		return nil, 0, errStopped
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	stays := context.AfterFunc(c.stop, func() { cancel(errStopped) })
-	ctx = transport.WithTrace(ctx, h.trace(func() { stays() }))
+	keep := context.AfterFunc(c.stop, func() { cancel(errStopped) })
+	ctx = transport.WithTrace(ctx, h.trace(func() { keep() }))
 
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -152,9 +152,9 @@ func (c *crawler) get(h *host, u *url.URL) (body []byte, status int, err error) 
 	return body, resp.StatusCode, err
 }
 
-// readRobots reads the robots.txt of a host. As long as there is none to be had, the
-// host is not crawled (RFC 9309, Section 2.3.1.4); 429 says nothing of what is
-// allowed, either.
+// readRobots reads the robots.txt of a host. If it is unreachable, the host is not
+// crawled (RFC 9309, Section 2.3.1.4). The same holds after a 429, which does not tell
+// what is allowed.
 func (c *crawler) readRobots(h *host, root *url.URL) {
 	defer close(h.ready)
 	body, status, err := c.get(h, root.JoinPath(robotsPath))
@@ -168,7 +168,7 @@ func (c *crawler) readRobots(h *host, root *url.URL) {
 	h.robots = &rules{robots, robots.FindGroup(agent).CrawlDelay}
 }
 
-// rules are what robots.txt says to us.
+// rules are the contents of a robots.txt.
 type rules struct {
 	robots     *robotstxt.RobotsData
 	crawlDelay time.Duration
@@ -177,8 +177,7 @@ type rules struct {
 // Test reports whether a path may be fetched.
 func (r *rules) Test(path string) bool { return r.robots.TestAgent(path, agent) }
 
-// crawlDelay is how long a host wants to be left alone between two requests. Its
-// robots.txt has been read.
+// crawlDelay returns the Crawl-delay of a host, whose robots.txt must have been read.
 func (c *crawler) crawlDelay(host string) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,7 +187,7 @@ func (c *crawler) crawlDelay(host string) time.Duration {
 	return 0
 }
 
-// links returns what a page links to.
+// links returns the URLs that a page links to.
 func links(base *url.URL, page []byte) (links []*url.URL) {
 	z := html.NewTokenizer(bytes.NewReader(page))
 	for {

@@ -16,18 +16,18 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// A recorder is a Base that notes what leaves, and has it served in process.
+// A recorder is a Base that records requests by host and serves them in process.
 type recorder struct {
 	base http.RoundTripper
 
-	mu    sync.Mutex // guards following
-	left  map[string][]time.Time
-	paths map[string][]string
-	out   map[string]int // under way; "" is all
-	most  map[string]int
+	mu          sync.Mutex // guards the fields below
+	left        map[string][]time.Time
+	paths       map[string][]string
+	inflight    map[string]int // "" is all hosts
+	maxInflight map[string]int
 }
 
-// served returns a recorder of the sites, which are given names for hosts.
+// served returns a recorder for the sites and sets their URLs.
 func served(all []*site) *recorder {
 	handlers := make(map[string]http.Handler)
 	for _, s := range all {
@@ -40,7 +40,7 @@ func served(all []*site) *recorder {
 			handlers[r.Host].ServeHTTP(w, r)
 		})},
 		left: make(map[string][]time.Time), paths: make(map[string][]string),
-		out: make(map[string]int), most: make(map[string]int),
+		inflight: make(map[string]int), maxInflight: make(map[string]int),
 	}
 }
 
@@ -59,13 +59,13 @@ func (r *recorder) note(host string, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, h := range []string{host, ""} {
-		r.out[h] += n
-		r.most[h] = max(r.most[h], r.out[h])
+		r.inflight[h] += n
+		r.maxInflight[h] = max(r.maxInflight[h], r.inflight[h])
 	}
 }
 
-// A bubble begins in the year 2000, when a Unix time looked like a number of seconds
-// to wait (see parse.ResetKind). The forum sends one.
+// today is the time to sleep at the start of a bubble, which is in the year 2000. Package
+// parse recognises Unix times, which the forum sends, only from September 2001 on.
 const today = 25 * 365 * 24 * time.Hour
 
 func TestCrawl(t *testing.T) {
@@ -78,32 +78,32 @@ func TestCrawl(t *testing.T) {
 		require.NoError(t, c.crawl(urls(all)))
 		assert.Less(t, time.Since(began), 15*time.Second)
 
-		assert.LessOrEqual(t, sent.most[""], overall)
+		assert.LessOrEqual(t, sent.maxInflight[""], overall)
 		for _, s := range all {
 			host := hostOf(s)
 			tally := c.soFar()[host]
 			assert.Zero(t, tally.failed, s.name)
 			assert.Zero(t, tally.stopped, s.name)
 			assert.Equal(t, len(sent.paths[host]), tally.sent, s.name)
-			assert.LessOrEqual(t, sent.most[host], perHost, s.name)
+			assert.LessOrEqual(t, sent.maxInflight[host], perHost, s.name)
 			assert.Equal(t, robotsPath, sent.paths[host][0], s.name)
 			for _, path := range sent.paths[host] {
 				assert.False(t, strings.HasPrefix(path, "/staff"), s.name)
 			}
 			if s.name == "diary" {
-				assert.Len(t, sent.paths[host], 1, "its robots.txt forbids all")
+				assert.Len(t, sent.paths[host], 1, "its robots.txt forbids all pages")
 				continue
 			}
 			assert.Equal(t, s.pages, tally.fetched, s.name)
-			assert.Equal(t, s.pages+1+tally.refused, tally.sent, "every page once, and again where it was refused")
+			assert.Equal(t, s.pages+1+tally.refused, tally.sent, "every page once, plus the refused requests")
 
-			apart := delay
+			wantDelay := delay
 			if s.name == "shop" {
-				apart = 400 * time.Millisecond
+				wantDelay = 400 * time.Millisecond
 			}
 			pages := sent.left[host][1:]
 			for i := range pages[1:] {
-				assert.GreaterOrEqual(t, pages[i+1].Sub(pages[i]), apart, s.name)
+				assert.GreaterOrEqual(t, pages[i+1].Sub(pages[i]), wantDelay, s.name)
 			}
 			if s.name != "blog" {
 				assert.Zero(t, tally.refused, s.name)
@@ -112,7 +112,7 @@ func TestCrawl(t *testing.T) {
 	})
 }
 
-// A crawler that is stopped sends nothing more, and waits for what has left.
+// A stopped crawler sends no more requests, and waits for those that have left.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := sites()
@@ -123,7 +123,7 @@ func TestStop(t *testing.T) {
 		began := time.Now()
 		time.AfterFunc(after, cancel)
 		require.NoError(t, c.crawl(urls(all)))
-		assert.LessOrEqual(t, time.Since(began), after+60*time.Millisecond, "the time that a page takes")
+		assert.LessOrEqual(t, time.Since(began), after+60*time.Millisecond, "a page takes 60 ms")
 
 		stopped := 0
 		for _, s := range all {
@@ -131,7 +131,7 @@ func TestStop(t *testing.T) {
 			tally := c.soFar()[host]
 			stopped += tally.stopped
 			assert.Zero(t, tally.failed)
-			assert.Equal(t, tally.sent, 1+tally.fetched+tally.refused, "what has left, the robots.txt included, is not broken off")
+			assert.Equal(t, tally.sent, 1+tally.fetched+tally.refused, "requests that have left are not cancelled; one of them is for robots.txt")
 			assert.Equal(t, len(sent.left[host]), tally.sent)
 			for _, left := range sent.left[host] {
 				assert.LessOrEqual(t, left.Sub(began), after)
@@ -141,7 +141,7 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// A host whose robots.txt cannot be had is not crawled.
+// A host is not crawled if its robots.txt is unreachable.
 func TestRobotsUnknown(t *testing.T) {
 	for _, status := range []int{429, 500, 503} {
 		synctest.Test(t, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestLinks(t *testing.T) {
 func TestSummary(t *testing.T) {
 	s := &site{name: "library", url: "http://library.example"}
 	var b strings.Builder
-	summary(&b, []*site{s}, map[string]tally{"library.example": {fetched: 3, sent: 4, refused: 1, share: 0.5}})
+	summary(&b, []*site{s}, map[string]tally{"library.example": {fetched: 3, sent: 4, refused: 1, used: 0.5}})
 	assert.Contains(t, b.String(), "library         3          0     0      4        1    0           0     0.0 s    50 %  (refusals only)\n")
 	assert.Equal(t, "  2.0 s    5 pages known,   3 fetched,   1 forbidden,   1 to go",
 		progress(2*time.Second, map[string]tally{"a": {known: 4, fetched: 3}, "b": {known: 1, disallowed: 1}}))

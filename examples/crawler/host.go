@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/parse"
+	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 )
 
-// A host is one of those that are crawled, and what came of it.
+// A host is a host to crawl, with its tally.
 type host struct {
 	name   string
 	ready  chan struct{} // closed when robots is set
 	robots *rules
 
-	mu sync.Mutex // guards following
+	mu sync.Mutex // guards tally
 	tally
 }
 
@@ -30,15 +31,15 @@ type tally struct {
 	sent    int // requests
 	refused int // by the server
 
-	longest time.Duration // that a request has waited in line
-	polite  int           // requests that our own limits held back
-	short   int           // those that the server's quota did, or its Retry-After
+	longest time.Duration // the longest wait of a request
+	own     int           // requests that our own limits held
+	server  int           // requests that the server's quota or Retry-After held
 
-	dialect parse.Dialect // that the server speaks
-	share   float64       // of its quota: the most that was used in a window; 0 where it does not tell
+	dialect parse.Dialect // of the server
+	used    float64       // the largest fraction of the quota used in a window; 0: unknown
 }
 
-// end counts what became of a page.
+// end counts a page that is done.
 func (t *tally) end(err error) {
 	switch {
 	case err == nil:
@@ -58,14 +59,14 @@ func (h *host) count(f func(*tally)) {
 	f(&h.tally)
 }
 
-// soFar is what happened until now.
+// soFar returns the current tally.
 func (h *host) soFar() tally {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.tally
 }
 
-// trace counts what happens to one request. left is called when it leaves.
+// trace returns the hooks that count one request. It calls left when the request leaves.
 func (h *host) trace(left func()) *transport.Trace {
 	return &transport.Trace{
 		Held: func(i transport.HeldInfo) {
@@ -81,11 +82,11 @@ func (h *host) trace(left func()) *transport.Trace {
 	}
 }
 
-func (t *tally) held(why transport.Reason) {
-	if why == transport.ReasonOwnLimit {
-		t.polite++
+func (t *tally) held(reason quota.Reason) {
+	if reason == quota.ReasonOwnLimit {
+		t.own++
 	} else {
-		t.short++
+		t.server++
 	}
 }
 
@@ -104,7 +105,7 @@ func (t *tally) learn(i transport.LearnedInfo) {
 	for _, l := range i.Limits {
 		for _, p := range i.Policies {
 			if p.Name == l.Policy && p.Quota > 0 && l.Available >= 0 {
-				t.share = max(t.share, 1-float64(l.Available)/float64(p.Quota))
+				t.used = max(t.used, 1-float64(l.Available)/float64(p.Quota))
 			}
 		}
 	}

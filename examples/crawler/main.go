@@ -1,17 +1,17 @@
-// Crawler crawls several sites at once, each as fast as it allows and no faster than
-// is polite.
+// Crawler crawls several sites at once, each as fast as its quota and the crawler's own
+// limits allow.
 //
 //	cd examples/crawler && go run .
 //
-// Five sites on 127.0.0.1 have quotas that they tell in different ways: in the
-// editor's draft, in draft -09, in X-RateLimit, by refusals alone. What they say is
-// met together with limits of the crawler's own, in polite.go: a delay between two
-// requests to a host, which the Crawl-delay of its robots.txt may lengthen; so many
-// to a host at a time; and so many at all.
+// It starts five sites on 127.0.0.1. They advertise their quotas in different ways: in
+// the editor's draft, in draft -08, in X-RateLimit, or only by refusals. A request must
+// satisfy the site's quota and the crawler's own limits in polite.go at the same time.
+// The limits are a delay between two requests to a host, at least the Crawl-delay of its
+// robots.txt, and a number of concurrent requests, per host and in total.
 //
-// An interrupt (Ctrl-C) stops it: what waits is given up, what has left is waited
-// for, and the summary says how far it came. On a terminal the progress is one line
-// that changes.
+// An interrupt (Ctrl-C) stops the crawler: it cancels the requests that wait in line,
+// waits for those that have left, and prints the summary. On a terminal, the progress is
+// a single line that is updated.
 package main
 
 import (
@@ -49,11 +49,11 @@ func main() {
 	}
 }
 
-// report shows the progress until the crawler has finished.
+// report writes the progress until the crawler has finished.
 func report(out *os.File, c *crawler, finished <-chan error) error {
 	before, after, pause := "", "\n", time.Second
 	if info, err := out.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-		before, after, pause = "\r\x1b[K", "", 100*time.Millisecond // the line before is overwritten
+		before, after, pause = "\r\x1b[K", "", 100*time.Millisecond // overwrite the line
 	}
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
@@ -61,8 +61,8 @@ func report(out *os.File, c *crawler, finished <-chan error) error {
 	for {
 		select {
 		case <-stopped:
-			fmt.Fprint(out, before, "Stopped: what has left is waited for.", after)
-			stopped = nil // said once
+			fmt.Fprint(out, before, "Stopped: waiting for the requests that have left.", after)
+			stopped = nil // print it once
 		case <-tick.C:
 			fmt.Fprint(out, before, progress(time.Since(began), c.soFar()), after)
 		case err := <-finished:
@@ -72,7 +72,7 @@ func report(out *os.File, c *crawler, finished <-chan error) error {
 	}
 }
 
-// urls are those of the sites' first pages.
+// urls returns the URLs of the sites' first pages.
 func urls(all []*site) (urls []string) {
 	for _, s := range all {
 		urls = append(urls, s.url+"/")
@@ -80,18 +80,18 @@ func urls(all []*site) (urls []string) {
 	return urls
 }
 
-// link has all sites link to each other.
+// link makes all sites link to each other.
 func link(all []*site) {
 	for _, s := range all {
 		s.others = urls(all)
 	}
 }
 
-// hostOf is the host of a site.
+// hostOf returns the host of a site.
 func hostOf(s *site) string {
 	u, err := url.Parse(s.url)
 	if err != nil {
-		panic(err) // we have made it
+		panic(err) // cannot happen: the URL is that of our server
 	}
 	return u.Host
 }

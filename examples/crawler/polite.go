@@ -10,23 +10,23 @@ import (
 const (
 	robotsPath = "/robots.txt"
 
-	// Politeness, where a site's robots.txt asks for no more of it.
+	// The crawler's own limits. A Crawl-delay in robots.txt can lengthen the delay.
 	delay   = 25 * time.Millisecond // between two requests to a host
 	perHost = 2                     // requests to a host at a time
 	overall = 4                     // requests at a time
 )
 
-// polite returns the crawler's own limits on a request, which it meets together
-// with the quotas of the host: nothing is taken of one while waiting for another.
-// delays says how long robots.txt wants a host to be left alone between requests.
+// polite returns a function for Shaper.Limits: the crawler's own limits on a request. The
+// Shaper charges them together with the host's quota, so a request takes nothing from one
+// while it waits for another. delays returns the Crawl-delay of a host.
 func polite(delays func(host string) time.Duration) func(*http.Request) quota.Limiter {
 	all, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: overall})
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	// A limiter is made when a host is first asked for a page, which is when its
-	// robots.txt has been read, and forgotten when it has been idle. (So the overall
-	// limit is no part of it: with that in use, no host would ever be idle.)
+	// A host's limiter is created with its first page, after its robots.txt has been
+	// read, and is dropped when it is idle. The overall limit is not part of it: if it
+	// were, a host would not be idle while another one is in use.
 	hosts := quota.NewKeyed(func(host string) (quota.Limiter, error) {
 		rate, err := quota.NewTokenBucket(quota.TokenBucketOptions{
 			Permits: 1, PerPeriod: 1, Period: max(delays(host), delay),
@@ -44,11 +44,11 @@ func polite(delays func(host string) time.Duration) func(*http.Request) quota.Li
 
 	return func(r *http.Request) quota.Limiter {
 		if r.URL.Path == robotsPath {
-			return all // there is one for each host, and no limiter before it
+			return all // the host's limiter needs its robots.txt first
 		}
 		both, err := quota.NewChain(ofHost(r), all)
 		if err != nil {
-			panic(err) // neither is nil
+			panic(err) // cannot happen: neither limiter is nil
 		}
 		return both
 	}

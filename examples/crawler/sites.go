@@ -10,16 +10,16 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// A site is a host to crawl: pages that link to each other and to other sites, with
-// a quota, which it tells in its own way.
+// A site is a host to crawl: pages that link to each other and to other sites, and a
+// quota that is advertised in the site's own way.
 type site struct {
-	name   string
-	pages  int
-	robots string
-	policy transporttest.Policy
-	speaks func(*transporttest.API) http.Handler
-	url    string
-	others []string // URLs that each page links to
+	name      string
+	pages     int
+	robots    string // the robots.txt; "": there is none
+	policy    transporttest.Policy
+	advertise func(*transporttest.API) http.Handler
+	url       string
+	others    []string // URLs that each page links to
 }
 
 func sites() []*site {
@@ -27,17 +27,17 @@ func sites() []*site {
 		return transporttest.Policy{Name: "pages", Quota: quota, Window: window}
 	}
 	return []*site{
-		{name: "library", pages: 60, robots: "User-agent: *\nDisallow: /staff/\n", policy: perWindow(30, 2*time.Second), speaks: draft},
-		{name: "forum", pages: 30, policy: perWindow(12, 2*time.Second), speaks: legacy},
-		{name: "shop", pages: 15, robots: "User-agent: *\nCrawl-delay: 0.4\nDisallow: /staff/\n", policy: perWindow(100, 10*time.Second), speaks: draft09},
-		{name: "blog", pages: 20, policy: perWindow(8, 2*time.Second), speaks: refusals},
-		{name: "diary", pages: 10, robots: "User-agent: *\nDisallow: /\n", policy: perWindow(10, time.Second), speaks: draft},
+		{name: "library", pages: 60, robots: "User-agent: *\nDisallow: /staff/\n", policy: perWindow(30, 2*time.Second), advertise: draft},
+		{name: "forum", pages: 30, policy: perWindow(12, 2*time.Second), advertise: legacy},
+		{name: "shop", pages: 15, robots: "User-agent: *\nCrawl-delay: 0.4\nDisallow: /staff/\n", policy: perWindow(100, 10*time.Second), advertise: draft08},
+		{name: "blog", pages: 20, policy: perWindow(8, 2*time.Second), advertise: refusals},
+		{name: "diary", pages: 10, robots: "User-agent: *\nDisallow: /\n", policy: perWindow(10, time.Second), advertise: draft},
 	}
 }
 
 // handler returns the server of the site.
 func (s *site) handler() http.Handler {
-	return s.speaks(&transporttest.API{Policies: []transporttest.Policy{s.policy}, Handler: http.HandlerFunc(s.serve)})
+	return s.advertise(&transporttest.API{Policies: []transporttest.Policy{s.policy}, Handler: http.HandlerFunc(s.serve)})
 }
 
 // serve serves page n, which links to 2n and 2n+1, and robots.txt.
@@ -75,22 +75,22 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// draft speaks the editor's draft.
+// draft advertises the quota as in the editor's draft.
 func draft(api *transporttest.API) http.Handler { return api }
 
-// draft09 speaks draft -09.
-func draft09(api *transporttest.API) http.Handler {
+// draft08 advertises the quota as in drafts -08 to -11.
+func draft08(api *transporttest.API) http.Handler {
 	api.Dialect = transporttest.Draft08
 	return api
 }
 
-// refusals says nothing but Retry-After when it refuses.
+// refusals advertises no quota, only Retry-After on a refusal.
 func refusals(api *transporttest.API) http.Handler {
 	api.OmitLimits, api.OmitPolicies = true, true
 	return api
 }
 
-// legacy speaks X-RateLimit, with a Unix time.
+// legacy advertises the quota in X-RateLimit fields, with a Unix time.
 func legacy(api *transporttest.API) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := time.Now()

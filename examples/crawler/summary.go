@@ -8,7 +8,7 @@ import (
 	"github.com/headway-go/headway/parse"
 )
 
-// progress is a line on how far the crawler has come.
+// progress returns a line with the counts of pages so far.
 func progress(taken time.Duration, hosts map[string]tally) string {
 	var all tally
 	for _, t := range hosts {
@@ -23,29 +23,30 @@ func progress(taken time.Duration, hosts map[string]tally) string {
 		all.known-all.fetched-all.disallowed-all.stopped-all.failed)
 }
 
-// summary writes what came of each site.
+// summary writes a table of the sites.
 func summary(out io.Writer, all []*site, hosts map[string]tally) {
 	fmt.Fprint(out, `
-                 pages                requests        held back by    longest   quota
-site      fetched  forbidden  left   sent  refused   us  the server      wait    used
+                 pages                requests            held by       longest   quota
+site      fetched  forbidden  left   sent  refused  own  the server      wait    used
 `)
 	for _, s := range all {
 		t := hosts[hostOf(s)]
 		fmt.Fprintf(out, "%-8s %8d %10d %5d %6d %8d %4d %11d %7.1f s %7s  %s\n",
 			s.name, t.fetched, t.disallowed, t.stopped+t.failed, t.sent, t.refused,
-			t.polite, t.short, t.longest.Seconds(), percent(t.share), dialect(t.dialect))
+			t.own, t.server, t.longest.Seconds(), percent(t.used), dialect(t.dialect))
 	}
 	fmt.Fprint(out, `
-Held back: by what stood in the way first, the crawler's own limits or the server's
-quota. Quota used: the most that was gone of it in a window, where the site tells.
+Held by: the first reason why a request had to wait, the crawler's own limits or the
+server's quota. Quota used: the largest part of the quota that was used in a window,
+if the site advertises it.
 `)
 }
 
-func percent(share float64) string {
-	if share == 0 {
+func percent(fraction float64) string {
+	if fraction == 0 {
 		return "?"
 	}
-	return fmt.Sprintf("%.0f %%", 100*share)
+	return fmt.Sprintf("%.0f %%", 100*fraction)
 }
 
 func dialect(d parse.Dialect) string {
