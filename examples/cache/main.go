@@ -1,12 +1,13 @@
-// Cache puts a cache, github.com/gohugoio/httpcache, above a transport.Shaper, and
-// shows why it belongs there, and why stored responses teach a Shaper nothing.
+// Cache combines a cache, github.com/gohugoio/httpcache, with a transport.Shaper. It shows
+// why the cache belongs above the Shaper, and that a Shaper must not learn from stored
+// responses.
 //
 //	cd examples/cache && go run .
 //
-// The API, on 127.0.0.1, grants 10 requests in 2 seconds. A page that may be stored
-// for an hour is the last that goes in a window. Then, for 6 seconds, one reader gets
-// it over and over, and another gets new pages, as many as it can. Three stacks do
-// the same at the same time; stack.go has them.
+// An API on 127.0.0.1 grants 10 requests per 2 seconds. The last request of the first
+// window gets a page that may be stored for an hour. Then, for 6 seconds, one reader gets
+// this page again and again, and another gets as many new pages as it can. Three stacks,
+// in stack.go, do the same work at the same time.
 package main
 
 import (
@@ -26,18 +27,18 @@ import (
 )
 
 const (
-	quota    = 10 // requests in 2 seconds
+	quota    = 10 // requests per 2 seconds
 	duration = 6 * time.Second
-	pause    = 100 * time.Millisecond // between two readings of the same page
-	exchange = 30 * time.Millisecond  // from a request to its answer, at least
-	look     = 10 * time.Millisecond  // at a new page, before the next is asked for
+	pause    = 100 * time.Millisecond // between two requests for the same page
+	exchange = 30 * time.Millisecond  // minimum time from a request to its response
+	look     = 10 * time.Millisecond  // between a new page and the request for the next
 )
 
 func main() {
 	rows := []*row{
 		{name: "cache above the Shaper", stack: cacheAboveShaper},
 		{name: "cache below", stack: cacheBelowShaper},
-		{name: "below, without a mark", stack: unmarkedBelowShaper},
+		{name: "below, unmarked", stack: unmarkedBelowShaper},
 	}
 	fmt.Printf("Three stacks read for %v ...\n\n", duration)
 	var wg sync.WaitGroup
@@ -50,17 +51,19 @@ func main() {
 	}
 	wg.Wait()
 
-	fmt.Println("                           the same page         new pages     answers that")
-	fmt.Println("                         read   longest wait   read  refused   taught  did not")
+	fmt.Println("                           the same page         new pages      responses taken as")
+	fmt.Println("                         read   longest wait   read  refused      fresh  stored")
 	for _, r := range rows {
-		fmt.Printf("%-22s %6d %14v %6d %8d %8d %8d\n", r.name,
-			r.same, r.longest.Round(10*time.Millisecond), r.fresh, r.refused, r.taught, r.stored)
+		fmt.Printf("%-22s %6d %14v %6d %8d %10d %7d\n", r.name,
+			r.same, r.longest.Round(10*time.Millisecond), r.read, r.refused, r.fresh, r.stored)
 	}
 	fmt.Print(`
-The stored page was the last of its window: "0 left for 2 s", it says for ever.
-Above the Shaper, it is read at once, and the Shaper never sees it. Below, it waits
-in line with the rest, and teaches nothing as long as it is marked. Who believes
-it waits two seconds after each reading, for nothing.
+The last two columns count the responses that the Shaper received, and took as fresh or
+as stored. The stored page was the last one of its window, so its fields always say that
+nothing is left for 2 s. If the cache is above the Shaper, the page is read at once, and
+the Shaper never sees it. If it is below, requests for the page wait in line like all
+others. The Shaper learns nothing from stored responses that are marked. If they are not
+marked, it waits for up to 2 s after each of them, without need.
 `)
 	for _, r := range rows {
 		if r.err != nil {
@@ -70,7 +73,7 @@ it waits two seconds after each reading, for nothing.
 	}
 }
 
-// newAPI has a page that may be stored, and others that may not.
+// newAPI returns an API in which only the page /same may be stored.
 func newAPI() *transporttest.API {
 	return &transporttest.API{
 		Policies: []transporttest.Policy{{Name: "reads", Quota: quota, Window: 2 * time.Second}},
@@ -85,7 +88,7 @@ func newAPI() *transporttest.API {
 	}
 }
 
-// distant is a network that is slower than the one within a machine.
+// distant is a Base that adds latency, because the network of a single machine has none.
 type distant struct{ base http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -96,23 +99,26 @@ func (d distant) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// A row is a stack, and what came of reading through it.
+// A row is a stack with the result of reading through it.
 type row struct {
 	name  string
 	stack func(http.RoundTripper, *transport.Trace) http.RoundTripper
 
-	same, fresh, refused int
-	longest              time.Duration // wait for the same page, once it was stored
+	same    int           // the same page, read after it was stored
+	longest time.Duration // wait for it
+	read    int           // new pages
+	refused int           // new pages
 
-	mu             sync.Mutex // guards following
-	taught, stored int        // answers that the Shaper saw
-	err            error
+	mu     sync.Mutex // guards the fields below
+	fresh  int        // responses that the Shaper received and took as fresh
+	stored int        // responses that the Shaper received and recognised as stored
+	err    error
 }
 
-// run has both readers read.
+// run runs both readers.
 func (r *row) run(base http.RoundTripper, url string) {
 	client := &http.Client{Transport: r.stack(base, &transport.Trace{Learned: r.learned})}
-	for n := range quota { // the last of a window is stored: it says that nothing is left
+	for n := range quota { // the last response of the window, which is stored, says that nothing is left
 		path := fmt.Sprint("/new/", n)
 		if n == quota-1 {
 			path = "/same"
@@ -136,11 +142,11 @@ func (r *row) learned(i transport.LearnedInfo) {
 	if i.Cached {
 		r.stored++
 	} else {
-		r.taught++
+		r.fresh++
 	}
 }
 
-// fail keeps an error that is not the end of the time.
+// fail keeps an error, unless it is the deadline.
 func (r *row) fail(err error) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return
@@ -150,7 +156,7 @@ func (r *row) fail(err error) {
 	r.err = errors.Join(r.err, err)
 }
 
-// readSame gets the same page, again and again.
+// readSame gets the same page again and again.
 func (r *row) readSame(ctx context.Context, client *http.Client, url string) error {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
@@ -169,7 +175,7 @@ func (r *row) readSame(ctx context.Context, client *http.Client, url string) err
 	}
 }
 
-// readNew gets one page after the other. One that is refused it gives up.
+// readNew gets one new page after another. It does not retry a refused one.
 func (r *row) readNew(ctx context.Context, client *http.Client, url string) error {
 	for n := 1; ; n++ {
 		status, err := get(ctx, client, fmt.Sprint(url, "/new/", n))
@@ -179,13 +185,13 @@ func (r *row) readNew(ctx context.Context, client *http.Client, url string) erro
 		case status == http.StatusTooManyRequests:
 			r.refused++
 		default:
-			r.fresh++
+			r.read++
 		}
 		time.Sleep(look)
 	}
 }
 
-// get gets a page. It is read to its end: only then is it stored.
+// get gets a page and reads it to its end, because only then is it stored.
 func get(ctx context.Context, client *http.Client, url string) (status int, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// played returns what comes of a stack in simulated time.
+// played runs a row in simulated time.
 func played(t *testing.T, r *row) *row {
 	synctest.Test(t, func(t *testing.T) {
 		r.run(distant{&transporttest.Transport{Handler: newAPI()}}, "http://api.example")
@@ -24,15 +24,15 @@ func TestStacks(t *testing.T) {
 	assert.Zero(t, above.longest, "a stored page is read at once")
 	assert.Zero(t, above.stored, "the Shaper never sees it")
 	assert.Zero(t, above.refused)
-	assert.GreaterOrEqual(t, above.fresh, 2*quota)
+	assert.GreaterOrEqual(t, above.read, 2*quota)
 
 	below := played(t, &row{stack: cacheBelowShaper})
-	assert.Positive(t, below.longest, "it waits with the rest")
-	assert.Equal(t, below.same, below.stored, "and teaches nothing")
+	assert.Positive(t, below.longest, "a stored page waits in line")
+	assert.Equal(t, below.same, below.stored, "the Shaper recognises each stored response")
 	assert.Zero(t, below.refused)
-	assert.Equal(t, above.fresh, below.fresh, "nor does it cost anything")
+	assert.Equal(t, above.read, below.read, "stored responses cost no quota")
 
 	unmarked := played(t, &row{stack: unmarkedBelowShaper})
 	assert.Zero(t, unmarked.stored)
-	assert.Less(t, unmarked.fresh, quota, "a stored page says that nothing is left")
+	assert.Less(t, unmarked.read, quota, "the Shaper waits because a stored page says that nothing is left")
 }

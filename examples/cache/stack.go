@@ -9,8 +9,8 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// cacheAboveShaper is the order to choose. What is stored is answered without
-// asking the Shaper: it costs no quota, and does not stand in line for it.
+// cacheAboveShaper is the right order. The cache answers from its store without the
+// Shaper: such a response costs no quota and does not wait in line.
 func cacheAboveShaper(base http.RoundTripper, trace *transport.Trace) http.RoundTripper {
 	return &httpcache.Transport{
 		Transport: &transport.Shaper{Base: base, Trace: trace},
@@ -18,11 +18,11 @@ func cacheAboveShaper(base http.RoundTripper, trace *transport.Trace) http.Round
 	}
 }
 
-// cacheBelowShaper is the order that one has with a cache on the way, such as a
-// CDN. The Shaper cannot know which requests will not reach the server, and holds
-// them back as all others. But it sees by the marks of an answer that it was
-// stored: by Age, Cache-Status, or the X-From-Cache of this package. From such an
-// answer it learns nothing, and gives back what it had reserved.
+// cacheBelowShaper is the order with a cache on the network, such as a CDN. The Shaper
+// cannot know which requests do not reach the server, so it holds them like all others.
+// It recognises a stored response by the fields Age or Cache-Status, or by the
+// X-From-Cache of this package. It learns nothing from such a response and returns the
+// quota that it had reserved.
 func cacheBelowShaper(base http.RoundTripper, trace *transport.Trace) http.RoundTripper {
 	return &transport.Shaper{
 		Base:  &httpcache.Transport{Transport: base, Cache: &memory{}, MarkCachedResponses: true},
@@ -30,9 +30,9 @@ func cacheBelowShaper(base http.RoundTripper, trace *transport.Trace) http.Round
 	}
 }
 
-// unmarkedBelowShaper is what no cache should be: one that does not say when it
-// answers. What is stored says what was left long ago, and the Shaper believes it.
-// If you have such a cache, tell the Shaper how to recognise it: Shaper.Cached.
+// unmarkedBelowShaper has a cache that does not mark stored responses. Their fields are
+// out of date, but the Shaper relies on them. With such a cache, set Shaper.Cached, so
+// that the Shaper recognises them.
 func unmarkedBelowShaper(base http.RoundTripper, trace *transport.Trace) http.RoundTripper {
 	return &transport.Shaper{
 		Base:  &httpcache.Transport{Transport: base, Cache: &memory{}},
@@ -40,10 +40,10 @@ func unmarkedBelowShaper(base http.RoundTripper, trace *transport.Trace) http.Ro
 	}
 }
 
-// memory is an httpcache.Cache that forgets nothing.
+// memory is an httpcache.Cache without a bound.
 type memory struct{ responses sync.Map }
 
-// Get is the response that is stored under a key.
+// Get returns the response that is stored under a key.
 func (m *memory) Get(key string) ([]byte, bool) {
 	b, ok := m.responses.Load(key)
 	if !ok {
@@ -55,5 +55,5 @@ func (m *memory) Get(key string) ([]byte, bool) {
 // Set stores a response.
 func (m *memory) Set(key string, response []byte) { m.responses.Store(key, response) }
 
-// Delete forgets what is stored under a key.
+// Delete removes the response that is stored under a key.
 func (m *memory) Delete(key string) { m.responses.Delete(key) }

@@ -1,12 +1,12 @@
-// Retry stacks github.com/hashicorp/go-retryablehttp on a transport.Shaper: who
-// retries, who waits, and why in this order.
+// Retry combines github.com/hashicorp/go-retryablehttp with a transport.Shaper, and shows
+// why the retries belong above the Shaper.
 //
 //	cd examples/retry && go run .
 //
-// The API, on 127.0.0.1, grants 20 requests in 2 seconds, of which another program
-// takes 8 at a stroke. One in seven that it serves fails with 502. Eight workers
-// upload 60 documents; the API holds each body against its checksum. The same is
-// done at the same time with the Shaper above the retries. stack.go is what matters.
+// An API on 127.0.0.1 grants 20 requests per 2 seconds. Another program takes 8 of them
+// at once. One in seven of the served requests fails with status 502. Eight workers
+// upload 60 documents, and the API compares each body with its checksum. At the same time
+// the program does the same work with the Shaper above the retries. See stack.go.
 package main
 
 import (
@@ -30,7 +30,7 @@ import (
 const (
 	workers   = 8
 	documents = 60
-	exchange  = 40 * time.Millisecond // from a request to its answer, at least
+	exchange  = 40 * time.Millisecond // minimum time from a request to its response
 )
 
 func main() {
@@ -56,10 +56,10 @@ func main() {
 	}
 	fmt.Print(`
 (sent = stored + 429 + 502.) Above the Shaper, a retry is a request like any other: it
-is counted, and stands in the same line. After the first refusals, for which the
-other program is to blame, nothing is sent until the server will have it. Below,
-the Shaper sees neither refusals nor retries: each worker finds out for itself, and
-may give up.
+is counted and waits in the same line. The other program causes the first refusals;
+after them, the Shaper sends nothing until the server serves requests again. Below the
+Shaper, retries and refusals are invisible to it: each worker finds out for itself that
+the quota is exhausted, and may give up.
 `)
 	if err := check(stacks[0].result); err != nil {
 		fmt.Fprintln(os.Stderr, "retry:", err)
@@ -67,7 +67,7 @@ may give up.
 	}
 }
 
-// check says whether the stack did what it is for.
+// check returns an error if the work failed, a document is missing, or a body was broken.
 func check(r *result) error {
 	switch {
 	case r.err != nil:
@@ -80,16 +80,20 @@ func check(r *result) error {
 	return nil
 }
 
-// A result is what came of the work through one stack.
+// A result is the result of the work through one stack.
 type result struct {
-	sent, refused                 atomic.Int64 // what left the process, and what of it the quota did not allow
-	whole, broken, stored, failed atomic.Int64 // what arrived, as it was sent or not, and what became of it
+	sent    atomic.Int64 // requests that left the process
+	refused atomic.Int64 // of these, by the quota
+	broken  atomic.Int64 // bodies that do not match their checksum
+	whole   atomic.Int64 // bodies that do
+	stored  atomic.Int64
+	failed  atomic.Int64 // with status 502
 
 	taken time.Duration
 	err   error
 }
 
-// run starts a server and has the work done.
+// run starts a server and does the work.
 func run(stack func(http.RoundTripper) *http.Client) *result {
 	var r result
 	api := &transporttest.API{
@@ -112,7 +116,7 @@ func run(stack func(http.RoundTripper) *http.Client) *result {
 	return &r
 }
 
-// elsewhere is the other program: every 2 seconds it takes 8 requests.
+// elsewhere simulates the other program: every 2 seconds it sends 8 requests.
 func elsewhere(ctx context.Context, api *transporttest.API) {
 	tick := time.NewTicker(2 * time.Second)
 	defer tick.Stop()
@@ -129,7 +133,7 @@ func elsewhere(ctx context.Context, api *transporttest.API) {
 	}
 }
 
-// store stores a document, but for one in seven.
+// store stores a document, except for one in seven.
 func (r *result) store(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil || checksum(body) != req.Header.Get("X-Checksum") {
@@ -145,7 +149,7 @@ func (r *result) store(w http.ResponseWriter, req *http.Request) {
 	r.stored.Add(1)
 }
 
-// counting counts what leaves the process, and what is refused.
+// counting is a Base that counts requests and refusals.
 type counting struct {
 	base http.RoundTripper
 	r    *result
@@ -161,7 +165,7 @@ func (c *counting) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// distant is a network that is slower than the one within a machine.
+// distant is a Base that adds latency, because the network of a single machine has none.
 type distant struct{ base http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -172,7 +176,7 @@ func (d distant) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// upload uploads the documents. There is nothing in it of quotas or retries.
+// upload uploads the documents. It needs no code for quotas or retries.
 func upload(ctx context.Context, client *http.Client, url string) error {
 	var begun atomic.Int64
 	errs := make([]error, workers)

@@ -12,49 +12,48 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// retryAboveShaper returns a client that retries, through a Shaper: who retries is
-// go-retryablehttp, which has kept the body and can send it again; who waits for
-// quota is the Shaper, which knows who else does.
+// retryAboveShaper returns a client that retries through a Shaper. go-retryablehttp
+// retries, because it keeps the body and can send it again. The Shaper waits for quota,
+// because it knows all requests that wait.
 //
-// It has to be this order. Each retry is a request of its own: it is counted, it
-// stands in line behind those that came before, and what its answer says is
-// learned. Below the Shaper, retries would go uncounted, and the Shaper would take
-// the time that they sleep for that of an exchange.
+// The order matters. Above the Shaper, each retry is a request of its own: the Shaper
+// counts it, makes it wait in line, and learns from its response. Below the Shaper,
+// retries are not counted, and the pauses between them look like latency.
 func retryAboveShaper(base http.RoundTripper) *http.Client {
 	retrying := retryablehttp.NewClient()
 	retrying.HTTPClient = &http.Client{Transport: &transport.Shaper{Base: base}}
 	retrying.CheckRetry = checkRetry
 	retrying.Backoff = backoff
 	retrying.RetryWaitMin, retrying.RetryWaitMax = 100*time.Millisecond, 2*time.Second
-	retrying.ErrorHandler = retryablehttp.PassthroughErrorHandler // the last answer is the caller's, as it came
+	retrying.ErrorHandler = retryablehttp.PassthroughErrorHandler // the caller gets the last response
 	retrying.Logger = nil
 	return retrying.StandardClient()
 }
 
-// checkRetry does not retry what the Shaper refused: it has found that waiting is in
-// vain, and the error says when to come back. All else is as usual. (The usual policy
-// retries any method. A program whose POSTs must not be made twice says so here.)
+// checkRetry does not retry a request that the Shaper refused: waiting cannot help, and
+// the error says when to come back. Otherwise it uses the default policy, which retries
+// all methods. A program that must not repeat a POST excludes it here.
 func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if errors.Is(err, transport.ErrRejected) {
-		return false, nil // the error stays what it is
+		return false, nil // return the Shaper's error unchanged
 	}
 	return retryablehttp.DefaultRetryPolicy(ctx, resp, err)
 }
 
-// backoff does not wait where the Shaper does: after a 429, and where the server
-// says when to come back. The retry goes into the Shaper's line at once, and keeps
-// its place there. Only for other failures is there a pause of go-retryablehttp's.
-func backoff(least, most time.Duration, attempt int, resp *http.Response) time.Duration {
+// backoff returns 0 if the Shaper waits: after a 429, and after a Retry-After. The retry
+// then enters the Shaper's line at once and keeps its place there. After other failures,
+// backoff returns the default of go-retryablehttp.
+func backoff(minWait, maxWait time.Duration, attempt int, resp *http.Response) time.Duration {
 	if resp != nil {
-		_, says, _ := parse.RetryAfter(resp.Header, time.Now(), parse.Caps{})
-		if says || resp.StatusCode == http.StatusTooManyRequests {
+		_, ok, _ := parse.RetryAfter(resp.Header, time.Now(), parse.Caps{})
+		if ok || resp.StatusCode == http.StatusTooManyRequests {
 			return 0
 		}
 	}
-	return retryablehttp.DefaultBackoff(least, most, attempt, nil)
+	return retryablehttp.DefaultBackoff(minWait, maxWait, attempt, nil)
 }
 
-// shaperAboveRetry is the wrong order, to compare with.
+// shaperAboveRetry is the wrong order, for comparison.
 func shaperAboveRetry(base http.RoundTripper) *http.Client {
 	retrying := retryablehttp.NewClient()
 	retrying.HTTPClient = &http.Client{Transport: base}

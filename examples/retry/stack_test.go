@@ -16,8 +16,8 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// scripted is a Base that answers one thing after the other, and the last again. It
-// keeps what it was sent, and when.
+// scripted is a Base that returns the answers in order, then repeats the last one. It
+// records the bodies and the times of the requests.
 type scripted struct {
 	answers []answer
 	bodies  []string
@@ -54,20 +54,21 @@ func upload1(ctx context.Context, s *scripted) (*http.Response, error) {
 	return retryAboveShaper(s).Do(req)
 }
 
-// Who waits, and for how long, after what; and the whole body is sent each time.
+// The Shaper or go-retryablehttp waits before a retry, depending on the answer. Each
+// request has the whole body.
 func TestStack(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		answers []answer
-		pauses  []time.Duration // between what is sent
-		status  int             // of the answer that the caller gets
+		pauses  []time.Duration // between requests
+		status  int             // of the response that the caller gets
 	}{
 		{"served", []answer{{200, ""}}, nil, 200},
 		{"the Shaper waits after 429", []answer{{429, "3"}, {200, ""}}, []time.Duration{3 * time.Second}, 200},
 		{"the Shaper waits after 503", []answer{{503, "5"}, {200, ""}}, []time.Duration{5 * time.Second}, 200},
 		{"retryablehttp waits after 502", []answer{{502, ""}, {502, ""}, {200, ""}},
 			[]time.Duration{100 * time.Millisecond, 200 * time.Millisecond}, 200},
-		{"one after the other", []answer{{429, "1"}, {502, ""}, {200, ""}},
+		{"429, then 502", []answer{{429, "1"}, {502, ""}, {200, ""}},
 			[]time.Duration{time.Second, 200 * time.Millisecond}, 200},
 		{"given up", []answer{{502, ""}}, []time.Duration{
 			100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond}, 502},
@@ -91,7 +92,7 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// What the Shaper refuses is not tried again, and the error can be had.
+// A request that the Shaper refuses is not retried, and the caller gets the Shaper's error.
 func TestRejected(t *testing.T) {
 	for _, timeout := range []time.Duration{0, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
@@ -114,9 +115,9 @@ func TestRejected(t *testing.T) {
 	}
 }
 
-// After a refusal the pause is the Shaper's: the retry goes into its line at once.
+// After a refusal the Shaper waits, so the retry enters its line at once.
 func TestBackoff(t *testing.T) {
-	const least, most = 100 * time.Millisecond, 2 * time.Second
+	const minWait, maxWait = 100 * time.Millisecond, 2 * time.Second
 	for _, tt := range []struct {
 		answer
 		want time.Duration
@@ -124,13 +125,13 @@ func TestBackoff(t *testing.T) {
 		{answer{429, ""}, 0},
 		{answer{429, "3"}, 0},
 		{answer{503, "3"}, 0},
-		{answer{503, "soon"}, least},
-		{answer{503, ""}, least},
-		{answer{502, ""}, least},
+		{answer{503, "soon"}, minWait},
+		{answer{503, ""}, minWait},
+		{answer{502, ""}, minWait},
 	} {
 		resp := &http.Response{StatusCode: tt.status, Header: http.Header{"Retry-After": {tt.retryAfter}}}
-		assert.Equal(t, tt.want, backoff(least, most, 0, resp), "%+v", tt)
+		assert.Equal(t, tt.want, backoff(minWait, maxWait, 0, resp), "%+v", tt)
 	}
-	assert.Equal(t, least, backoff(least, most, 0, nil), "no answer")
-	assert.Equal(t, most, backoff(least, most, 9, nil))
+	assert.Equal(t, minWait, backoff(minWait, maxWait, 0, nil), "no response")
+	assert.Equal(t, maxWait, backoff(minWait, maxWait, 9, nil))
 }
