@@ -1,17 +1,18 @@
-// Log writes what a transport.Shaper does to log/slog: every hook of its Trace, for
+// Log writes what a transport.Shaper does to log/slog. It uses every hook of Trace, for
 // all requests of a client and for a single one.
 //
 //	go run ./examples/log
 //
-// Three servers on 127.0.0.1 give it something to tell: one with a quota of three
-// requests in two seconds, one that sends nonsense, and one that counts requests
-// otherwise than it declares.
+// There are three servers on 127.0.0.1: one with a quota of three requests per two
+// seconds, one that sends invalid fields, and one that counts requests in other
+// partitions than it declares.
 //
-// trace.go is there to be taken over; a Shaper does not log by itself.
+// A Shaper does not log by itself. Copy trace.go to your program if you need a log.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -28,7 +29,7 @@ import (
 
 func main() {
 	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
-		Level: slog.LevelDebug, // Info is what one wants in production
+		Level: slog.LevelDebug, // use Info in production
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			switch a.Value.Kind() {
 			case slog.KindTime:
@@ -60,11 +61,11 @@ func servers() map[string]http.Handler {
 		"shop": &transporttest.API{Policies: []transporttest.Policy{{
 			Name: "orders", Quota: 3, Window: 2 * time.Second, PartitionBy: []string{"user_id"},
 		}}},
-		// A window of three thousand years, and fewer than nothing left.
+		// A window of three thousand years, and a negative available quota.
 		"clumsy": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("RateLimit", `"big";a=5;w=99999999999, "odd";a=-1, "fine";a=9;w=60`)
 		}),
-		// It declares a partition for each user, and counts them all in one.
+		// It declares a partition per user, but counts all users in one.
 		"strange": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("RateLimit", `"api";a=9;w=60;pk=:ZXZlcnlib2R5:`)
 			w.Header().Set("RateLimit-Partition", `"api";user_id`)
@@ -72,20 +73,20 @@ func servers() map[string]http.Handler {
 	}
 }
 
-// story sends requests of which each has something to tell.
+// story sends requests that call all hooks.
 func story(out io.Writer, log *slog.Logger, base http.RoundTripper, urls map[string]string) error {
 	shaped := &http.Client{Transport: &transport.Shaper{Base: base, Trace: traceTo(log)}}
-	elsewhere := &http.Client{Transport: base} // somebody else's client
+	elsewhere := &http.Client{Transport: base} // a client on another computer
 	ctx := partition.WithUserID(context.Background(), "alice")
 
-	fmt.Fprintln(out, "\nAlice may make three orders in two seconds, and makes four:")
+	fmt.Fprintln(out, "\nAlice may send three orders per two seconds, and sends four:")
 	for range 4 {
 		if err := get(ctx, shaped, urls["shop"]); err != nil {
 			return err
 		}
 	}
 
-	fmt.Fprintln(out, "\nTwo more, and one that cannot wait for the next window:")
+	fmt.Fprintln(out, "\nTwo more, and one whose deadline is before the next window:")
 	for range 2 {
 		if err := get(ctx, shaped, urls["shop"]); err != nil {
 			return err
@@ -94,10 +95,10 @@ func story(out io.Writer, log *slog.Logger, base http.RoundTripper, urls map[str
 	hurried, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 	defer cancel()
 	if err := get(hurried, shaped, urls["shop"]); err == nil {
-		return fmt.Errorf("it went")
+		return errors.New("the order with the deadline was sent")
 	}
 
-	fmt.Fprintln(out, "\nHer other computer makes three as soon as the window begins, which this one cannot know:")
+	fmt.Fprintln(out, "\nHer other computer sends three at the start of the window, which this client cannot know:")
 	time.Sleep(2100 * time.Millisecond)
 	for range 3 {
 		if err := get(ctx, elsewhere, urls["shop"]); err != nil {
@@ -108,33 +109,33 @@ func story(out io.Writer, log *slog.Logger, base http.RoundTripper, urls map[str
 		return err
 	}
 
-	fmt.Fprintln(out, "\nOne order has a Trace of its own, which answers why it took so long:")
+	fmt.Fprintln(out, "\nOne order has its own Trace, which explains why it took so long:")
 	var why journal
 	if err := get(transport.WithTrace(ctx, why.trace()), shaped, urls["shop"]); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "  %s\n", &why)
 
-	fmt.Fprintln(out, "\nA server sends what nobody can mean, twice; what is ignored is warned of once:")
+	fmt.Fprintln(out, "\nA server sends invalid fields twice; the log warns of each field once:")
 	for range 2 {
 		if err := get(ctx, shaped, urls["clumsy"]); err != nil {
 			return err
 		}
 	}
 
-	fmt.Fprintln(out, "\nA server counts alice under another partition key than its own declaration gives:")
+	fmt.Fprintln(out, "\nA server counts Alice under another partition key than it declares:")
 	if err := get(ctx, shaped, urls["strange"]); err != nil {
 		return err
 	}
 
-	fmt.Fprintln(out, "\nNobody listens at the last address:")
+	fmt.Fprintln(out, "\nThere is no server at the last address:")
 	if err := get(ctx, shaped, urls["gone"]); err == nil {
-		return fmt.Errorf("somebody does")
+		return errors.New("the last address answered")
 	}
 	return nil
 }
 
-// get gets url for the user in ctx. Any status will do.
+// get gets url for the user in ctx. It ignores the status.
 func get(ctx context.Context, client *http.Client, url string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/", nil)
 	if err != nil {
@@ -150,15 +151,15 @@ func get(ctx context.Context, client *http.Client, url string) error {
 	return err
 }
 
-// A journal is what happened to one request. Its hooks run in the goroutine of
-// the request, so it needs no lock as long as nobody else looks.
+// A journal is what happened to one request. The hooks run in the goroutine of the
+// request, so a journal needs no mutex if it is read after the request.
 type journal struct{ entries []string }
 
 func (j *journal) trace() *transport.Trace {
 	note := func(format string, args ...any) { j.entries = append(j.entries, fmt.Sprintf(format, args...)) }
 	return &transport.Trace{
 		Held: func(i transport.HeldInfo) {
-			note("it stood in line because of policy %q (%v)", i.Policy, i.Reason)
+			note("it waited in line because of policy %q (%v)", i.Policy, i.Reason)
 		},
 		Admitted: func(i transport.AdmittedInfo) {
 			note("it left after %v", i.Waited.Round(100*time.Millisecond))
@@ -168,5 +169,5 @@ func (j *journal) trace() *transport.Trace {
 	}
 }
 
-// String is what has been noted.
+// String returns the entries as a sentence.
 func (j *journal) String() string { return strings.Join(j.entries, "; ") + "." }

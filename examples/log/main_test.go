@@ -18,29 +18,29 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// bare leaves out the time and the source.
-func bare(_ []string, a slog.Attr) slog.Attr {
+// withoutTime omits the time of a record.
+func withoutTime(_ []string, a slog.Attr) slog.Attr {
 	if a.Key == slog.TimeKey {
 		return slog.Attr{}
 	}
 	return a
 }
 
-// A reaching transport reaches those hosts and no others.
-type reaching struct {
+// onlyHosts is a Base that fails to dial all other hosts.
+type onlyHosts struct {
 	http.RoundTripper
 	hosts map[string]http.Handler
 }
 
-func (r reaching) RoundTrip(req *http.Request) (*http.Response, error) {
+func (r onlyHosts) RoundTrip(req *http.Request) (*http.Response, error) {
 	if r.hosts[req.URL.Host] == nil {
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("nobody listens")}
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 	}
 	return r.RoundTripper.RoundTrip(req)
 }
 
-// TestStory plays the story in simulated time and compares what is in the log at
-// the level Info, to the millisecond.
+// TestStory runs the story in simulated time and compares the log at level Info, with
+// exact times.
 func TestStory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := servers()
@@ -49,11 +49,11 @@ func TestStory(t *testing.T) {
 			urls[name] = "http://" + name
 		}
 		urls["gone"] = "http://gone"
-		base := reaching{&transporttest.Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		base := onlyHosts{&transporttest.Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			hosts[r.Host].ServeHTTP(w, r)
 		})}, hosts}
 		var out, logged bytes.Buffer
-		log := slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{ReplaceAttr: bare}))
+		log := slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{ReplaceAttr: withoutTime}))
 		require.NoError(t, story(&out, log, base, urls))
 
 		want := []string{
@@ -64,18 +64,18 @@ func TestStory(t *testing.T) {
 			`level=WARN msg=ignored to="GET clumsy/" what="parse: above a safety cap (RateLimit, item 0, parameter w)"`,
 			`level=WARN msg=ignored to="GET clumsy/" what="parse: value out of range (RateLimit, item 1, parameter a)"`,
 			`level=WARN msg="prediction failed" to="GET strange/" policy=api predicted="pk[5 bytes]" actual="pk[9 bytes]"`,
-			`level=WARN msg="not answered" to="GET gone/" err="dial tcp: nobody listens" unsent=true`,
+			`level=WARN msg="not answered" to="GET gone/" err="dial tcp: connection refused" unsent=true`,
 		}
 		assert.Equal(t, want, strings.Split(strings.TrimSpace(logged.String()), "\n"))
 		assert.Contains(t, out.String(),
-			`it stood in line because of policy "orders" (retry after); it left after 2s; it was answered with 200.`)
+			`it waited in line because of policy "orders" (retry after); it left after 2s; it was answered with 200.`)
 	})
 }
 
-// TestLevels: what happens to every request is not in a log at the level Info.
+// A log at level Info has no records for requests that are neither held nor refused.
 func TestLevels(t *testing.T) {
 	var logged bytes.Buffer
-	options := &slog.HandlerOptions{ReplaceAttr: bare}
+	options := &slog.HandlerOptions{ReplaceAttr: withoutTime}
 	client := &http.Client{Transport: &transport.Shaper{
 		Base:  &transporttest.Transport{},
 		Trace: traceTo(slog.New(slog.NewTextHandler(&logged, options))),
@@ -102,5 +102,5 @@ func TestJournal(t *testing.T) {
 	trace := j.trace()
 	trace.Held(transport.HeldInfo{Policy: "api", Reason: transport.ReasonExhausted})
 	trace.Rejected(transport.RejectedInfo{Err: transport.ErrRejected, Waited: time.Second})
-	assert.Equal(t, `it stood in line because of policy "api" (quota exhausted); it was not sent: transport: request rejected.`, j.String())
+	assert.Equal(t, `it waited in line because of policy "api" (quota exhausted); it was not sent: transport: request rejected.`, j.String())
 }

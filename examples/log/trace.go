@@ -9,14 +9,15 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// traceTo returns a Trace of which every hook writes to a logger.
+// traceTo returns a Trace whose hooks write to a logger.
 //
-// What holds up or stops a request, and what a server should not have sent, is
-// there at the level Info or Warn. What happens to every request is there at Debug.
-// What a server does wrong, it does with every response: it is warned of once.
+// Level Info has the held requests. Level Warn has the requests that were not sent, not
+// answered or refused by the server, and what was wrong with a server's fields, once for
+// each field, because a server repeats it with every response. Level Debug also has a
+// record of each request that leaves and of each response.
 //
-// No field values are logged, nor queries of URLs; partition keys, which may
-// identify people, print as their length.
+// The log contains neither values of fields nor queries of URLs. Partition keys, which
+// can identify people, print as their length.
 func traceTo(log *slog.Logger) *transport.Trace {
 	var warned onces
 	return &transport.Trace{
@@ -59,16 +60,16 @@ func traceTo(log *slog.Logger) *transport.Trace {
 	}
 }
 
-// to says which request it is.
+// to returns the attribute that identifies a request.
 func to(r *http.Request) slog.Attr {
 	return slog.String("to", r.Method+" "+r.URL.Host+r.URL.Path)
 }
 
-// learned says what was understood of a response: no more than it said.
+// learned returns the attributes for what the Shaper learned from a response.
 func learned(i transport.LearnedInfo) []slog.Attr {
 	attrs := []slog.Attr{to(i.Request), slog.Int("status", i.Status)}
 	if i.Cached {
-		return append(attrs, slog.Bool("cached", true)) // and nothing was learned
+		return append(attrs, slog.Bool("cached", true)) // nothing is learned from a stored response
 	}
 	attrs = append(attrs, slog.Any("dialect", i.Dialect))
 	if i.Vendor != "" {
@@ -94,7 +95,7 @@ func policy(p quota.Policy) []any {
 	return attrs
 }
 
-// limit leaves out what the server did not give.
+// limit returns the attributes of a limit, without those that the server did not send.
 func limit(l transport.Limit) (attrs []any) {
 	if l.Available >= 0 {
 		attrs = append(attrs, "left", l.Available)
@@ -108,13 +109,14 @@ func limit(l transport.Limit) (attrs []any) {
 	return attrs
 }
 
-// onces are things that are said once. There are few of them: their parts are
-// hosts that the program talks to, names of fields, and texts of package parse.
-type onces struct{ said sync.Map }
+// onces remembers what has been logged. It needs no bound: the parts are the hosts that
+// the program calls, names of fields, and texts of package parse.
+type onces struct{ seen sync.Map }
 
+// first reports whether this is the first call with these parts, at most four.
 func (o *onces) first(parts ...string) bool {
 	var key [4]string
 	copy(key[:], parts)
-	_, again := o.said.LoadOrStore(key, true)
+	_, again := o.seen.LoadOrStore(key, true)
 	return !again
 }

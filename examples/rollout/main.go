@@ -1,11 +1,11 @@
-// Rollout puts a transport.Shaper into a client in two steps, as one does in
-// production: first in Mode Observe, where it changes nothing and tells whom it
-// would have held back; then, when that looks right, in Mode Shape.
+// Rollout adds a transport.Shaper to a client in two steps, as one does in production:
+// first with Mode Observe, in which it changes nothing and reports the requests that it
+// would have held; then, if the reports are right, with Mode Shape.
 //
 //	go run ./examples/rollout
 //
-// The API, on 127.0.0.1, grants 30 requests in 2 seconds. Six workers want 90 as
-// soon as possible, and come back after Retry-After when they are refused.
+// An API on 127.0.0.1 grants 30 requests per 2 seconds. Six workers make 90 requests as
+// soon as possible. They retry a refused request after Retry-After.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 const (
 	quota    = 30 // requests in a window
 	window   = 2 * time.Second
-	exchange = 40 * time.Millisecond // from a request to its answer
+	exchange = 40 * time.Millisecond // from a request to its response
 	workers  = 6
 	requests = 90
 )
@@ -38,8 +38,8 @@ func main() {
 		title string
 		mode  transport.Mode
 	}{
-		{"Step 1, Mode Observe: everything goes as it went before.", transport.Observe},
-		{"Step 2, Mode Shape: what would be refused waits instead.", transport.Shape},
+		{"Step 1, Mode Observe: all requests leave as before.", transport.Observe},
+		{"Step 2, Mode Shape: requests that would be refused wait instead.", transport.Shape},
 	} {
 		fmt.Println(step.title)
 		api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: quota, Window: window}}}
@@ -57,7 +57,7 @@ func main() {
 	}
 }
 
-// distant is a network that is slower than the one within a machine.
+// distant is a Base that adds latency, because the network of a single machine has none.
 type distant struct{ base http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -68,7 +68,7 @@ func (d distant) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// run has the work done, and returns what the Shaper said meanwhile.
+// run does the work and returns a summary of what the Shaper reported.
 func run(shaper *transport.Shaper, url string) (*summary, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
@@ -89,7 +89,7 @@ func run(shaper *transport.Shaper, url string) (*summary, time.Duration, error) 
 	return &sum, time.Since(began), errors.Join(errs...)
 }
 
-// fetch gets url, and tries again for as long as it is refused.
+// fetch gets url and retries until it is served.
 func fetch(ctx context.Context, client *http.Client, url string, sum *summary) error {
 	for {
 		wait, err := try(ctx, client, url, sum)
@@ -100,8 +100,8 @@ func fetch(ctx context.Context, client *http.Client, url string, sum *summary) e
 	}
 }
 
-// try sends one request and has the summary count it. wait is 0 where it was
-// served, else when to come back.
+// try sends one request and adds it to the summary. wait is 0 if the request was served,
+// otherwise the time after which to retry.
 func try(ctx context.Context, client *http.Client, url string, sum *summary) (wait time.Duration, err error) {
 	var o observation
 	req, err := http.NewRequestWithContext(transport.WithTrace(ctx, o.trace()), http.MethodGet, url, nil)
@@ -124,10 +124,10 @@ func try(ctx context.Context, client *http.Client, url string, sum *summary) (wa
 	return time.Duration(seconds) * time.Second, err
 }
 
-// An observation is what a Shaper said of one request: with it, its word can be
-// held against the server's.
+// An observation is what the Shaper reported of one request, to compare with the
+// server's decision.
 type observation struct {
-	held    bool          // or would be
+	held    bool          // or would have been held
 	waited  time.Duration // in line
 	refused bool          // by the server
 }
@@ -142,9 +142,9 @@ func (o *observation) trace() *transport.Trace {
 
 // A summary counts observations.
 type summary struct {
-	mu      sync.Mutex    // guards following
+	mu      sync.Mutex    // guards the fields below
 	n       [2][2]int     // by held and refused
-	longest time.Duration // wait in line
+	longest time.Duration // the longest wait in line
 }
 
 func (s *summary) add(o observation) {
@@ -162,19 +162,19 @@ func index(b bool) int {
 }
 
 func (s *summary) write(w io.Writer, mode transport.Mode, taken time.Duration) {
-	held, goes := "was held", "went at once"
+	held, sent := "held", "sent at once"
 	if mode == transport.Observe {
-		held, goes = "would be held", "would go"
+		held, sent = "would be held", "would be sent at once"
 	}
-	fmt.Fprintf(w, "\n  the Shaper      the server   served   refused\n")
-	fmt.Fprintf(w, "  %-26s %8d %9d\n", goes, s.n[0][0], s.n[0][1])
+	fmt.Fprintf(w, "\n  by the Shaper  by the server   served   refused\n")
+	fmt.Fprintf(w, "  %-26s %8d %9d\n", sent, s.n[0][0], s.n[0][1])
 	fmt.Fprintf(w, "  %-26s %8d %9d\n", held, s.n[1][0], s.n[1][1])
 	fmt.Fprintf(w, "\n  %d served in %.1f s; longest wait in line %.1f s\n\n",
 		s.n[0][0]+s.n[1][0], taken.Seconds(), s.longest.Seconds())
 	if mode == transport.Observe {
-		fmt.Fprintf(w, `  Of %d refusals the Shaper would have prevented %d. It would have held %d
-  requests that were served, for one exchange: after a window one request goes
-  first and asks what is left now, and the others wait for its answer.
+		fmt.Fprintf(w, `  Of %d refusals, the Shaper would have prevented %d. It would also have held
+  %d requests that were served, for one exchange: after a window has ended, the
+  Shaper sends a single probe, and the others wait for its response.
 
 `, s.n[0][1]+s.n[1][1], s.n[1][1], s.n[1][0])
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// TestRun does the work of both steps in simulated time. In the first the server
-// refuses, as it would without a Shaper, and each refusal was foretold; in the
-// second it refuses nobody.
+// TestRun does the work of both steps in simulated time. In the first step the server
+// refuses requests, as without a Shaper, and the Shaper has predicted each refusal. In
+// the second step the server refuses none.
 func TestRun(t *testing.T) {
 	for _, mode := range []transport.Mode{transport.Observe, transport.Shape} {
 		synctest.Test(t, func(t *testing.T) {
@@ -26,11 +26,11 @@ func TestRun(t *testing.T) {
 
 			assert.Equal(t, requests, sum.n[0][0]+sum.n[1][0], "served")
 			assert.EqualValues(t, requests, api.Counts().Served)
-			assert.Zero(t, sum.n[0][1], "refused and not foretold")
+			assert.Zero(t, sum.n[0][1], "refused and not predicted")
 			assert.Less(t, taken, 5*time.Second)
 			if mode == transport.Observe {
 				assert.EqualValues(t, api.Counts().Refused, sum.n[1][1])
-				assert.Positive(t, sum.n[1][1], "refused as foretold")
+				assert.Positive(t, sum.n[1][1], "refused as predicted")
 				assert.Zero(t, sum.longest)
 				return
 			}
@@ -49,5 +49,5 @@ func TestWrite(t *testing.T) {
 	s.write(&b, transport.Observe, 3*time.Second)
 	assert.Contains(t, b.String(), "would be held                     1         1\n")
 	assert.Contains(t, b.String(), "2 served in 3.0 s; longest wait in line 1.0 s")
-	assert.Contains(t, b.String(), "Of 1 refusals the Shaper would have prevented 1. It would have held 1\n")
+	assert.Contains(t, b.String(), "Of 1 refusals, the Shaper would have prevented 1. It would also have held\n  1 requests")
 }

@@ -1,12 +1,12 @@
-// Schedule is a worker that asks a transport.Shaper before it takes a job: with
-// Shaper.Check it does the first job that can be done now, sleeps no longer than
-// until one can, and puts off what cannot be done today.
+// Schedule is a worker that calls Shaper.Check before it takes a job. It takes the first
+// job that can be done now, sleeps until one can be done, and postpones jobs that cannot
+// be done today.
 //
 //	go run ./examples/schedule
 //
-// The API, on 127.0.0.1, grants each user 5 requests in 2 seconds, and dave 2 a
-// day. One worker has jobs for alice (12), bob, carol and dave (4 each), in this
-// order. Another one has the same and takes them as they come.
+// An API on 127.0.0.1 grants each user 5 requests per 2 seconds, and dave 2 per day. Two
+// workers have the same jobs in this order: 12 for alice, and 4 each for bob, carol and
+// dave. One worker takes them in order, the other one calls Check.
 package main
 
 import (
@@ -26,12 +26,12 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-const exchange = 100 * time.Millisecond // from a request to its answer
+const exchange = 100 * time.Millisecond // from a request to its response
 
 func main() {
 	results := make([]result, 2)
 	var wg sync.WaitGroup
-	for i, next := range []func(*worker) int{inOrder, whatCanGo} {
+	for i, next := range []func(*worker) int{inOrder, firstReady} {
 		wg.Go(func() {
 			server := httptest.NewServer(newAPI())
 			defer server.Close()
@@ -53,14 +53,14 @@ func newAPI() *transporttest.API {
 	}}
 }
 
-// A worker does jobs, which are requests, one after another.
+// A worker does jobs one after another. A job is a request.
 type worker struct {
 	client *http.Client
 	shaper *transport.Shaper
-	jobs   []*http.Request // to be done
+	jobs   []*http.Request // not done yet
 }
 
-// run has a worker do its jobs, next of which is for next to say.
+// run runs a worker. next returns the index of the job to do next.
 func run(next func(*worker) int, base http.RoundTripper, url string) result {
 	shaper := &transport.Shaper{Base: distant{base}}
 	w := &worker{client: &http.Client{Transport: shaper}, shaper: shaper, jobs: jobs(url)}
@@ -74,26 +74,27 @@ func run(next func(*worker) int, base http.RoundTripper, url string) result {
 	return r
 }
 
-// inOrder takes the first job, and waits with it for as long as that takes.
+// inOrder takes the first job, even if it has to wait.
 func inOrder(*worker) int { return 0 }
 
-// whatCanGo takes the first job that can be done now, or that will not be done
-// today, whatever it waits for. If there is none it sleeps until there may be.
-// (Check reserves nothing: where there are several workers another may be faster,
-// and the job then waits in line. That is no harm; WithNoDelay has it refused.)
-func whatCanGo(w *worker) int {
+// firstReady takes the first job that can be done now or that the Shaper would refuse.
+// If there is none, it sleeps until there may be one.
+//
+// Check reserves nothing. If there are several workers, another one may be faster, and
+// the job then waits in line; with transport.WithNoDelay it is refused instead.
+func firstReady(w *worker) int {
 	for {
 		soonest := time.Duration(-1)
 		for i, job := range w.jobs {
-			v := w.shaper.Check(job)
-			if v.Reason == 0 || v.Rejected != nil {
+			now := w.shaper.Check(job)
+			if now.Reason == 0 || now.Rejected != nil {
 				return i
 			}
-			if soonest < 0 || v.Wait < soonest {
-				soonest = v.Wait
+			if soonest < 0 || now.Wait < soonest {
+				soonest = now.Wait
 			}
 		}
-		time.Sleep(max(soonest, time.Millisecond)) // Wait is 0 where nobody knows
+		time.Sleep(max(soonest, time.Millisecond)) // Wait is 0 if it is unknown
 	}
 }
 
@@ -111,26 +112,26 @@ func (w *worker) do(job *http.Request) error {
 	return err
 }
 
-// jobs are requests of some users.
+// jobs returns the jobs of all users.
 func jobs(url string) (jobs []*http.Request) {
-	for _, of := range []struct {
+	for _, u := range []struct {
 		user string
 		n    int
 	}{{"alice", 12}, {"bob", 4}, {"carol", 4}, {"dave", 4}} {
-		ctx := partition.WithUserID(context.Background(), of.user)
-		for range of.n {
+		ctx := partition.WithUserID(context.Background(), u.user)
+		for range u.n {
 			req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 			if err != nil {
-				panic(err) // the URL is our own
+				panic(err) // cannot happen: the URL is that of our server
 			}
-			req.Header.Set("X-User", of.user)
+			req.Header.Set("X-User", u.user)
 			jobs = append(jobs, req)
 		}
 	}
 	return jobs
 }
 
-// distant is a network that is slower than the one within a machine.
+// distant is a Base that adds latency, because the network of a single machine has none.
 type distant struct{ base http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -141,24 +142,24 @@ func (d distant) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// A result is what came of the jobs.
+// A result is the result of a worker's jobs.
 type result struct {
-	began time.Time
-	line  []rune // a letter for each exchange, of the user; nothing where the worker waited
-	last  map[string]time.Duration
-	off   int           // jobs that were put off
-	back  time.Duration // when it is worth doing those
-	err   error
+	began     time.Time
+	line      []rune                   // the user's initial for each exchange, '·' while the worker waits
+	last      map[string]time.Duration // when the last job of a user was done
+	postponed int                      // jobs that the Shaper refused
+	back      time.Duration            // when to retry those
+	err       error
 }
 
-// done notes that a job was done, or was put off.
+// done records that a job was done or refused by the Shaper.
 func (r *result) done(job *http.Request, err error) {
 	user := partition.UserID(job.Context())
 	now := time.Since(r.began)
 	var rejected *transport.RejectedError
 	switch {
 	case errors.As(err, &rejected):
-		r.off++
+		r.postponed++
 		r.back = rejected.RetryAfter
 		return
 	case err != nil:
@@ -176,10 +177,10 @@ func (r *result) done(job *http.Request, err error) {
 }
 
 func write(out io.Writer, inOrder, checked result) {
-	fmt.Fprintf(out, "What the worker did, a letter for each %v:\n\n", exchange)
+	fmt.Fprintf(out, "The users whose jobs each worker did, a letter per %v:\n\n", exchange)
 	fmt.Fprintf(out, "  in order    %s\n  with Check  %s\n", string(inOrder.line), string(checked.line))
 	fmt.Fprintf(out, "              0s%s1s%[1]s2s%[1]s3s%[1]s4s\n\n", strings.Repeat(" ", 8))
-	fmt.Fprint(out, "Seconds until the last job was done of\n\n              alice    bob  carol   dave   put off\n")
+	fmt.Fprint(out, "Seconds until the last job of each user was done:\n\n              alice    bob  carol   dave  postponed\n")
 	for _, row := range []struct {
 		name string
 		result
@@ -188,11 +189,11 @@ func write(out io.Writer, inOrder, checked result) {
 		for _, user := range []string{"alice", "bob", "carol", "dave"} {
 			fmt.Fprintf(out, " %6.1f", row.last[user].Seconds())
 		}
-		fmt.Fprintf(out, " %9d\n", row.off)
+		fmt.Fprintf(out, " %10d\n", row.postponed)
 	}
 	fmt.Fprintf(out, `
-In order, everybody stands behind alice. With Check, her jobs wait and the worker
-does not. Two of dave's jobs were put off, at no cost: nothing was sent, and it is
-worth coming back in %v.
+In order, the jobs of all users wait behind those of alice. With Check, only her jobs
+wait, and the worker does others meanwhile. Two of dave's jobs were refused by the
+Shaper: nothing was sent, and they can be done in %v.
 `, checked.back.Round(time.Hour))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// played returns what a worker did in simulated time.
+// played runs a worker in simulated time.
 func played(t *testing.T, next func(*worker) int) (r result, counts transporttest.Counts) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newAPI()
@@ -34,16 +34,16 @@ func TestWorkers(t *testing.T) {
 		bobAtLeast time.Duration
 	}{
 		{"in order", inOrder, 3 * window, 2 * window},
-		{"with Check", whatCanGo, time.Second, 0},
+		{"with Check", firstReady, time.Second, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, counts := played(t, tt.next)
 			assert.Equal(t, transporttest.Counts{Served: 22}, counts)
-			assert.Equal(t, 2, r.off)
+			assert.Equal(t, 2, r.postponed)
 			assert.Equal(t, 24*time.Hour, r.back.Round(time.Hour))
 			assert.LessOrEqual(t, r.last["bob"], tt.bobAtMost)
 			assert.GreaterOrEqual(t, r.last["bob"], tt.bobAtLeast)
-			assert.GreaterOrEqual(t, r.last["alice"], 2*window, "her quota is what it is")
+			assert.GreaterOrEqual(t, r.last["alice"], 2*window, "alice's own quota bounds her jobs")
 			assert.Less(t, r.last["alice"], 5*time.Second)
 		})
 	}
@@ -51,15 +51,14 @@ func TestWorkers(t *testing.T) {
 
 func TestWrite(t *testing.T) {
 	a, _ := played(t, inOrder)
-	b, _ := played(t, whatCanGo)
+	b, _ := played(t, firstReady)
 	var out bytes.Buffer
 	write(&out, a, b)
 	assert.Contains(t, out.String(), "with Check  aaaaabbbbccccdd·····aaaaa···············aa\n")
-	assert.Contains(t, out.String(), "worth coming back in 24h0m0s.\n")
+	assert.Contains(t, out.String(), "they can be done in 24h0m0s.\n")
 }
 
-// Where nothing can go, the worker sleeps until the first thing can, whoever it is
-// for.
+// If no job can be done now, the worker sleeps until the first one can, of any user.
 func TestSoonest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const url = "http://api.example"
@@ -75,7 +74,7 @@ func TestSoonest(t *testing.T) {
 			require.NoError(t, w.do(bob))
 		}
 		w.jobs = []*http.Request{bob, alice}
-		assert.Equal(t, 1, whatCanGo(w))
+		assert.Equal(t, 1, firstReady(w))
 		assert.Equal(t, 2*time.Second+time.Millisecond, time.Since(began))
 	})
 }
