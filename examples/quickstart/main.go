@@ -1,12 +1,12 @@
-// Quickstart shows what a transport.Shaper changes for a client of an API with
-// quotas. It does the same work twice at the same time, each against a server
-// of its own on 127.0.0.1: through an http.Client that retries what is refused,
-// and through the same client with a Shaper. Then it draws what happened.
+// Quickstart shows what a transport.Shaper changes for a client of an API with quotas.
+// It does the same work with two clients at the same time, each with its own server on
+// 127.0.0.1. One client retries refused requests, the other does the same but has a
+// Shaper. Then it draws what happened.
 //
 //	go run ./examples/quickstart
 //
-// The API grants each user 40 requests per 2 seconds. Alice wants 200 as soon
-// as possible, bob one now and then.
+// The API grants each user 40 requests per 2 seconds. Alice makes 200 requests as soon
+// as possible, Bob makes one now and then.
 package main
 
 import (
@@ -29,12 +29,12 @@ import (
 )
 
 const (
-	quota    = 40 // requests in a window, for each user
+	quota    = 40 // requests per window and user
 	window   = 2 * time.Second
-	exchange = 60 * time.Millisecond // from a request to its answer, at least
+	exchange = 60 * time.Millisecond // minimum time from a request to its response
 
-	// All of alice's workers begin before anything is known of the quota. As
-	// they are fewer than it, even that first wave stays within it.
+	// All of Alice's workers start before the quota is known. There are fewer of
+	// them than the quota, so the first wave does not exceed it.
 	aliceWorkers  = 20
 	aliceRequests = 200
 
@@ -42,18 +42,16 @@ const (
 	bobRequests = 24
 	bobPause    = 650 * time.Millisecond // between two requests of one worker
 
-	// A run longer than this has failed.
-	timeout = 12 * time.Second
+	timeout = 12 * time.Second // of the work; the ideal is about 8 seconds
 )
 
-// ideal is how long a client takes that knows when each window begins. Alice
-// needs 200/40 = 5 windows, and the first begins with her first request. The
-// client waits for four to pass; in the fifth, 20 workers make 40 requests in
-// two exchanges. (What bob wants is over before.)
+// ideal is the time that a client takes which knows when each window starts. Alice needs
+// 200/40 = 5 windows, of which the first starts with her first request. Four windows
+// pass; in the fifth, 20 workers make 40 requests in two exchanges. Bob is done before.
 const ideal = (aliceRequests/quota-1)*window + quota/aliceWorkers*exchange
 
 func main() {
-	fmt.Printf("The same work through two clients at the same time; about %d seconds ...\n\n",
+	fmt.Printf("The same work with two clients at the same time; about %d seconds ...\n\n",
 		int(ideal.Seconds()))
 
 	plain, shaped, err := compare()
@@ -67,8 +65,7 @@ func main() {
 	}
 }
 
-// compare has the work done through both clients. A Shaper in front of what
-// sends the requests is all that differs.
+// compare does the work with both clients. The only difference is the Shaper.
 func compare() (plain, shaped result, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -88,30 +85,29 @@ func compare() (plain, shaped result, err error) {
 	return plain, shaped, errors.Join(plain.err, shaped.err)
 }
 
-// A result is what came of the work through one client.
+// A result is the result of the work with one client.
 type result struct {
 	client    string
-	counts    transporttest.Counts // the server's own
-	recording *recorder            // what was on the wire
+	counts    transporttest.Counts // by the server
+	recording *recorder            // below the Shaper
 	taken     time.Duration
-	waits     []time.Duration // of bob, for each of his answers
+	waits     []time.Duration // for each of Bob's responses
 	err       error
 }
 
-// run starts a server, has the work done through a client of its own, and says
-// what came of it.
+// run starts a server and does the work with a new client.
 func run(ctx context.Context, name string, wrap func(base http.RoundTripper) http.RoundTripper) result {
 	api := &transporttest.API{Policies: []transporttest.Policy{{
 		Name:        "api",
 		Quota:       quota,
 		Window:      window,
-		PartitionBy: []string{"user_id"}, // which the API reads from X-User
+		PartitionBy: []string{"user_id"}, // the API reads it from X-User
 	}}}
 	server := httptest.NewServer(distant(api))
 	defer server.Close()
 
 	base := http.DefaultTransport.(*http.Transport).Clone()
-	base.MaxIdleConnsPerHost = aliceWorkers + bobWorkers // else most workers dial for each request
+	base.MaxIdleConnsPerHost = aliceWorkers + bobWorkers // with the default, most workers would dial for each request
 	defer base.CloseIdleConnections()
 
 	recording := &recorder{base: base, began: time.Now()}
@@ -130,24 +126,23 @@ func run(ctx context.Context, name string, wrap func(base http.RoundTripper) htt
 	}
 }
 
-// distant puts a network between the client and the API that is slower than
-// the one within a machine.
+// distant adds latency to the API, because the network of a single machine has none.
 func distant(api http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(exchange / 2)
 		api.ServeHTTP(w, r)
-		time.Sleep(exchange / 2) // what was written leaves after this
+		time.Sleep(exchange / 2) // the response leaves when the handler returns
 	})
 }
 
-// work does what alice and bob want, and returns how long bob waited for each
-// answer. The first error ends it.
+// work makes the requests of Alice and Bob. It returns how long Bob waited for each
+// response. The first error ends it.
 func work(ctx context.Context, client *http.Client, url string) (waits []time.Duration, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
 
-	// Alice's workers share a heap of work.
+	// Alice's workers make their requests as soon as possible.
 	var begun atomic.Int64
 	for range aliceWorkers {
 		wg.Go(func() {
@@ -160,8 +155,8 @@ func work(ctx context.Context, client *http.Client, url string) (waits []time.Du
 		})
 	}
 
-	// Bob's keep to a timetable. His waits are counted from it, so that one
-	// long wait does not hide that the next requests were late, too.
+	// Bob's workers have a timetable. A wait counts from the time that is due, so that
+	// requests which start late because of a long wait count as late, too.
 	waits = make([]time.Duration, bobRequests)
 	began := time.Now()
 	for worker := range bobWorkers {
@@ -169,7 +164,7 @@ func work(ctx context.Context, client *http.Client, url string) (waits []time.Du
 			for i := worker; i < bobRequests; i += bobWorkers {
 				due := began.Add(time.Duration(i) * bobPause / bobWorkers)
 				if err := sleep(ctx, time.Until(due)); err != nil {
-					return // the cause is known
+					return // the cause of ctx has the error
 				}
 				if err := get(ctx, client, url+"/messages", "bob"); err != nil {
 					cancel(err)
@@ -183,17 +178,16 @@ func work(ctx context.Context, client *http.Client, url string) (waits []time.Du
 	return waits, context.Cause(ctx)
 }
 
-// get gets url on behalf of a user, and tries again for as long as it is
-// refused for lack of quota.
+// get gets url for a user, and retries until the request is not refused with 429.
 func get(ctx context.Context, client *http.Client, url, user string) error {
-	// This is how a Shaper knows who asks. The plain client does not mind.
+	// The user for the Shaper. The client without a Shaper ignores it.
 	ctx = partition.WithUserID(ctx, user)
 	for attempt := 0; ; attempt++ {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
 			return err
 		}
-		req.Header.Set("X-User", user) // this is how the API does
+		req.Header.Set("X-User", user) // the user for the API
 		resp, err := client.Do(req)
 		if err != nil {
 			return err
@@ -214,8 +208,8 @@ func get(ctx context.Context, client *http.Client, url, user string) error {
 	}
 }
 
-// retryIn is how long most clients wait after a refusal: what Retry-After says,
-// else exponentially longer, with jitter.
+// retryIn returns how long most clients wait after a refusal: Retry-After or, without
+// that, an exponential back-off with jitter.
 func retryIn(h http.Header, attempt int) time.Duration {
 	if seconds, err := strconv.Atoi(h.Get("Retry-After")); err == nil && seconds >= 0 {
 		return time.Duration(seconds) * time.Second
@@ -224,7 +218,7 @@ func retryIn(h http.Header, attempt int) time.Duration {
 	return backOff/2 + rand.N(backOff)
 }
 
-// sleep waits for d, or for the end of ctx.
+// sleep waits for d. If ctx ends first, it returns the cause.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -236,10 +230,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// check says whether the Shaper did what it is for.
+// check returns an error if too many requests were refused with the Shaper.
 func check(shaped result) error {
 	if shaped.counts.Refused*20 > shaped.counts.Served {
-		return errors.New("more than 5 % were refused in spite of the Shaper")
+		return errors.New("more than 5 % of the requests were refused despite the Shaper")
 	}
 	return nil
 }

@@ -38,10 +38,10 @@ func TestMedian(t *testing.T) {
 
 func TestRetryIn(t *testing.T) {
 	assert.Equal(t, 2*time.Second, retryIn(http.Header{"Retry-After": {"2"}}, 7))
-	for attempt, least := range []time.Duration{50, 100, 200, 400, 800, 1600, 1600} {
-		least *= time.Millisecond
+	for attempt, minimum := range []time.Duration{50, 100, 200, 400, 800, 1600, 1600} {
+		minimum *= time.Millisecond
 		d := retryIn(http.Header{}, attempt)
-		assert.GreaterOrEqual(t, d, least)
-		assert.Less(t, d, 3*least)
+		assert.GreaterOrEqual(t, d, minimum)
+		assert.Less(t, d, 3*minimum)
 	}
 }

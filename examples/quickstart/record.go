@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// slice is the time that one column of the timeline stands for.
+// slice is the duration of a column of the timeline.
 const slice = 200 * time.Millisecond
 
-// A recorder is an http.RoundTripper that notes what came back, and when. It
-// stands below a Shaper and sees what leaves the process.
+// A recorder is a Base that counts the responses over time. It is below the Shaper, so it
+// sees only requests that leave the process.
 type recorder struct {
 	base  http.RoundTripper
 	began time.Time
 
-	mu      sync.Mutex // guards following
-	served  []int      // answers in each slice of time
-	refused []int
-	first   *http.Response // to alice, for its fields; its body is not ours
+	mu      sync.Mutex     // guards the fields below
+	served  []int          // responses in each slice of time
+	refused []int          // responses in each slice of time
+	first   *http.Response // the first one to Alice; only its header may be used
 }
 
 // RoundTrip implements http.RoundTripper.

@@ -9,25 +9,24 @@ import (
 	"time"
 )
 
-// writeReport says what happened: in words, as a table, and as a timeline. It
-// fits into 80 columns.
+// writeReport writes what happened, with a table and a timeline, in at most 80 columns.
 func writeReport(w io.Writer, plain, shaped result) {
 	writeExchange(w, shaped.recording.first)
 	writeTable(w, plain, shaped)
 	writeTimeline(w, plain, shaped)
 	fmt.Fprint(w, `
-Alice's workers spend her quota as soon as a window begins; the low bars are
-bob's, who has a quota of his own and waits for nobody. With retries alone, each
-worker finds out by a refusal that a window is used up, and comes back after as
-many whole seconds as Retry-After says. The Shaper knows from the answers what
-is left and until when, holds back what would be refused, and lets it go when
-the next window begins.
+Alice's workers spend her quota at the start of each window. The low bars are
+Bob's requests: he has his own quota and does not wait for Alice. Without the
+Shaper, each worker learns from a refusal that the quota is exhausted, and
+retries after Retry-After, a whole number of seconds. The Shaper knows from the
+responses how much is left and until when. It holds the requests that would be
+refused and sends them when the next window starts.
 `)
 }
 
-// writeExchange shows what a client can learn from.
+// writeExchange writes a request and the fields of its response that advertise quota.
 func writeExchange(w io.Writer, resp *http.Response) {
-	fmt.Fprintf(w, "One of the first exchanges:\n\n")
+	fmt.Fprintf(w, "One of the first requests and its response:\n\n")
 	fmt.Fprintf(w, "  > %s %s %s\n", resp.Request.Method, resp.Request.URL.RequestURI(), resp.Request.Proto)
 	fmt.Fprintf(w, "  > X-User: %s\n", resp.Request.Header.Get("X-User"))
 	fmt.Fprintf(w, "  < %s %s\n", resp.Proto, resp.Status)
@@ -35,14 +34,15 @@ func writeExchange(w io.Writer, resp *http.Response) {
 		fmt.Fprintf(w, "  < %s: %s\n", name, resp.Header.Get(name))
 	}
 	fmt.Fprint(w, `
-The policy grants q requests in w seconds to each user; of alice's (pk), a are
-left for the next w seconds. The Shaper was told nothing but who asks.
+The policy grants each user q requests per w seconds. In Alice's partition (pk),
+a requests are left for the next w seconds. The Shaper has learned this from the
+response; the program only tells it the user of each request.
 
 `)
 }
 
 func writeTable(w io.Writer, results ...result) {
-	fmt.Fprintln(w, "              requests                    time                   bob waited")
+	fmt.Fprintln(w, "              requests                    time                   Bob waited")
 	fmt.Fprintln(w, "          sent  served  refused     ideal     taken  goodput   median   worst")
 	for _, r := range results {
 		fmt.Fprintf(w, "%-8s %5d %7d %8d %7.2f s %7.2f s %8.2f %5d ms %4d ms\n",
@@ -52,25 +52,25 @@ func writeTable(w io.Writer, results ...result) {
 			median(r.waits).Milliseconds(), slices.Max(r.waits).Milliseconds())
 	}
 	fmt.Fprintf(w, `
-ideal is a client that knows when each window begins, goodput = ideal / taken.
-Bob waited for each answer at least the %v that an exchange takes.
+ideal: a client that knows when each window starts; goodput = ideal / taken.
+Bob's waits include the %v that an exchange takes.
 
 `, exchange)
 }
 
-// writeTimeline draws the recordings one under the other, to one scale.
+// writeTimeline draws the recordings one below the other, on the same scale.
 func writeTimeline(w io.Writer, results ...result) {
 	const height = 4 // rows of the highest bar
-	most, columns := 1, 0
+	highest, columns := 1, 0
 	for _, r := range results {
 		columns = max(columns, len(r.recording.served))
 		for i := range r.recording.served {
-			most = max(most, r.recording.served[i], r.recording.refused[i])
+			highest = max(highest, r.recording.served[i], r.recording.refused[i])
 		}
 	}
-	scale := (most + height - 1) / height
+	scale := (highest + height - 1) / height
 
-	fmt.Fprintf(w, "Answers in slices of %v, █ = %d; windows begin at the marks, at the earliest\n\n", slice, scale)
+	fmt.Fprintf(w, "Responses per %v, █ = %d; windows start at the marks or later\n\n", slice, scale)
 	for _, r := range results {
 		label := r.client
 		for _, row := range rising(r.recording.served, scale) {
@@ -95,21 +95,21 @@ func writeRow(w io.Writer, label, row string) {
 	fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%-10s%s", label, row), " "))
 }
 
-// rising draws a bar upwards for each count, the top row first. A full block
-// stands for scale; what is not zero can be seen.
+// rising draws an upward bar for each count, the top row first. A full block is scale. A
+// count that is not zero is always visible.
 func rising(counts []int, scale int) []string {
 	rows := bars(counts, scale, []rune(" ▁▂▃▄▅▆▇█"))
 	slices.Reverse(rows)
 	return rows
 }
 
-// hanging draws a bar downwards for each count.
+// hanging draws a downward bar for each count.
 func hanging(counts []int, scale int) []string {
-	return bars(counts, scale, []rune(" ▀█")) // there are no finer ones
+	return bars(counts, scale, []rune(" ▀█")) // there are no finer blocks
 }
 
-// bars draws a bar for each count in rows, of which the first is next to the
-// axis. The levels of a row go from empty to full.
+// bars draws a bar for each count. The first row is next to the axis. The levels are the
+// blocks of a row, from empty to full.
 func bars(counts []int, scale int, levels []rune) []string {
 	full := len(levels) - 1
 	var rows []string
@@ -124,7 +124,7 @@ func bars(counts []int, scale int, levels []rune) []string {
 	return rows
 }
 
-// axis draws a line of so many columns with a mark at every so many.
+// axis draws a line with a mark at regular columns.
 func axis(columns, every int) string {
 	line := []rune(strings.Repeat("─", columns))
 	for i := 0; i < columns; i += every {
@@ -133,7 +133,7 @@ func axis(columns, every int) string {
 	return string(line)
 }
 
-// seconds is the scale below an axis.
+// seconds draws the scale below an axis.
 func seconds(columns, every int) string {
 	var line strings.Builder
 	for i := 0; i < columns; i += every {
@@ -142,7 +142,7 @@ func seconds(columns, every int) string {
 	return line.String()
 }
 
-// median is the lower one of two, and 0 for none.
+// median returns the median, the lower one of two, and 0 if there are no durations.
 func median(ds []time.Duration) time.Duration {
 	if len(ds) == 0 {
 		return 0
