@@ -1,11 +1,11 @@
-// Sdk is a program that uses a client library with a Shaper inside: package notes,
-// next to this file, is the library, and its tests are those that its users write.
+// Sdk is a program that uses a client library with a Shaper inside. The library is
+// package notes, in the folder notes; its tests show how its users can test their code.
 //
 //	go run ./examples/sdk
 //
-// The API, on 127.0.0.1, grants each user 5 calls in 2 seconds. Alice imports 14
-// notes in the background of a web application, while bob, who waits for a page,
-// reads one now and then and will not wait for more than 300 ms.
+// An API on 127.0.0.1 grants each user 5 calls per 2 seconds. A web application imports
+// 14 notes for Alice in the background. Bob looks at pages with a note now and then, and
+// waits at most 300 ms for a page.
 package main
 
 import (
@@ -51,8 +51,7 @@ func serveNote(w http.ResponseWriter, _ *http.Request) {
 type application struct{ began time.Time }
 
 func (a *application) run(url string) error {
-	// The http.Client is the application's own, with what it has set for all of
-	// its requests.
+	// The application has its own http.Client, with a Jar and a Timeout.
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		return err
@@ -74,19 +73,19 @@ func (a *application) run(url string) error {
 	return errors.Join(imported, served)
 }
 
-// importNotes has nothing to say about quota: what cannot go waits.
+// importNotes creates notes. It needs no code for quotas: calls wait if necessary.
 func (a *application) importNotes(ctx context.Context, alice *notes.Client) error {
 	for i := range 14 {
 		if _, err := alice.Create(ctx, "buy milk"); err != nil {
 			return err
 		}
-		a.say("alice has written note %d", i+1)
+		a.say("alice has created note %d", i+1)
 	}
 	return nil
 }
 
-// browse reads a note twice a second, and in the end too often: then it comes back
-// when it is told to.
+// browse reads a note twice a second, and later as often as possible. After a
+// RateLimitError it waits for RetryAfter.
 func (a *application) browse(ctx context.Context, bob *notes.Client) error {
 	pause := 500 * time.Millisecond
 	for i := range 12 {
@@ -102,8 +101,8 @@ func (a *application) browse(ctx context.Context, bob *notes.Client) error {
 	return nil
 }
 
-// read reads a note for a page that is to be there in 300 ms. wait is when to come
-// back where it could not.
+// read reads a note within 300 ms. If that fails because of the quota, wait is the time
+// after which to retry.
 func (a *application) read(ctx context.Context, bob *notes.Client) (wait time.Duration, err error) {
 	const column = "                              "
 	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
@@ -112,7 +111,7 @@ func (a *application) read(ctx context.Context, bob *notes.Client) (wait time.Du
 	var limited *notes.RateLimitError
 	switch {
 	case errors.As(err, &limited):
-		a.say(column+"bob is told to come back in %.1f s; nothing was sent", limited.RetryAfter.Seconds())
+		a.say(column+"bob must retry in %.1f s; nothing was sent", limited.RetryAfter.Seconds())
 		return limited.RetryAfter, nil
 	case err != nil:
 		return 0, err

@@ -10,18 +10,18 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// A RateLimitError says that a call was not served for lack of quota.
+// A RateLimitError is the error of a call that failed because the quota is exhausted.
 //
-// It is context.DeadlineExceeded to errors.Is where the call would have waited past
-// the deadline of its context. It wraps a *transport.RejectedError where the call
-// was not made.
+// If the request was not sent, it wraps a *transport.RejectedError. If the call would
+// have waited past the deadline of its context, it matches context.DeadlineExceeded with
+// errors.Is.
 type RateLimitError struct {
-	// RetryAfter is when it is worth trying again, from the call's end on. Zero
-	// means that nobody knows.
+	// RetryAfter is the time after which to retry, from the end of the call. Zero
+	// means unknown.
 	RetryAfter time.Duration
 
-	// Sent reports whether the call was made and the API refused it, as it does
-	// when another program uses the same quota. Else nothing was sent.
+	// Sent is true if the request was sent and the API refused it, which happens if
+	// another program uses the same quota.
 	Sent bool
 
 	err error // of the http.Client; nil if Sent
@@ -36,11 +36,10 @@ func (e *RateLimitError) Error() string {
 	return s
 }
 
-// Unwrap returns the error of the http.Client, if there is one.
+// Unwrap returns the error of the http.Client, nil if there is none.
 func (e *RateLimitError) Unwrap() error { return e.err }
 
-// limited turns a refusal of the Shaper, which the http.Client has wrapped, into a
-// RateLimitError. Other errors stay as they are.
+// limited returns a RateLimitError if err wraps a refusal of the Shaper, otherwise err.
 func limited(err error) error {
 	var rejected *transport.RejectedError
 	if !errors.As(err, &rejected) {
@@ -56,7 +55,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("notes: %d %s", e.Code, http.StatusText(e.Code))
 }
 
-// check says what is wrong with a response.
+// check returns an error if the status code of a response is not 2xx.
 func check(resp *http.Response) error {
 	switch {
 	case resp.StatusCode == http.StatusTooManyRequests:

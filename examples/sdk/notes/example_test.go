@@ -11,7 +11,7 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// A program that calls the API is tested without it, and without waiting.
+// A test of a program that uses package notes needs neither the API nor waiting.
 func Example() {
 	api := &transporttest.API{
 		Policies: []transporttest.Policy{
@@ -32,9 +32,9 @@ func Example() {
 	_, err = client.As("alice").Get(ctx, note.ID)
 	var limited *notes.RateLimitError
 	if errors.As(err, &limited) {
-		fmt.Println("come back in", limited.RetryAfter.Round(time.Minute))
+		fmt.Println("retry in", limited.RetryAfter.Round(time.Minute))
 	}
 	// Output:
 	// 1 <nil>
-	// come back in 1h0m0s
+	// retry in 1h0m0s
 }

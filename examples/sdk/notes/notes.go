@@ -1,5 +1,5 @@
-// Package notes is a client of the Notes API, as one would publish it: small, and
-// with an http.Client of the user's.
+// Package notes is a client of the Notes API, as one would publish it: small, and with an
+// http.Client that the user can provide.
 //
 //	client := notes.New("https://notes.example", notes.Options{Token: token})
 //	alice := client.As("alice")
@@ -7,22 +7,22 @@
 //
 // # Quotas
 //
-// The API grants each user a quota, and says with each response what is left of
-// it. A Client keeps within that: a call that would exceed it waits for the next
-// window, so that programs need no pauses of their own. One user never waits for
-// another.
+// The API grants each user a quota and advertises on each response what is left of it. A
+// Client stays within the quota: a call that would exceed it waits for the next window,
+// so programs need no pauses of their own. Calls for one user never wait because of
+// another user.
 //
-// A call waits as long as its context lets it, at most Options.MaxDelay. One that
-// cannot be made in time fails at once with a [RateLimitError], which says when to
-// come back:
+// A call waits until the deadline of its context, but at most for Options.MaxDelay. If it
+// cannot be made in time, it fails at once with a [RateLimitError], which says when to
+// retry:
 //
 //	var limited *notes.RateLimitError
 //	if errors.As(err, &limited) {
-//		return tryAgainIn(limited.RetryAfter)
+//		return retryIn(limited.RetryAfter)
 //	}
 //
-// All Clients made by [Client.As] from one another know together what is left. So
-// make one Client for a program, and not one for each call.
+// A Client and the Clients that [Client.As] returns share what they know of the quotas.
+// So create one Client with [New] per program, not one per call.
 package notes
 
 import (
@@ -41,20 +41,20 @@ import (
 
 // Options are the options of a Client. The zero Options are ready to use.
 type Options struct {
-	// Token is the application's bearer token. It may be empty where HTTPClient
-	// adds one.
+	// Token is the application's bearer token. It may be empty, for example if
+	// HTTPClient adds one.
 	Token string
 
-	// HTTPClient makes the calls: its Transport, Jar, CheckRedirect and Timeout
-	// are in use, and it is not modified. Its Timeout includes the time that a
-	// call waits. Nil means an http.Client without a Timeout.
+	// HTTPClient makes the calls, with its Transport, Jar, CheckRedirect and Timeout.
+	// It is not modified. The Timeout includes the time for which a call waits. Nil
+	// means an http.Client without a Timeout.
 	HTTPClient *http.Client
 
-	// MaxDelay is the longest that a call waits for quota. Zero means 2 minutes,
-	// a negative duration that calls fail rather than wait.
+	// MaxDelay is the longest time for which a call waits for quota. Zero means 2
+	// minutes. If it is negative, calls fail instead of waiting.
 	MaxDelay time.Duration
 
-	// Trace is told which calls wait, and why. Nil means nobody is.
+	// Trace has hooks that are called when a call waits. It may be nil.
 	Trace *transport.Trace
 }
 
@@ -66,19 +66,18 @@ type Client struct {
 	user  string
 }
 
-// New returns a Client of the API at a base URL, which acts for nobody in
-// particular.
+// New returns a Client for the API at a base URL. It acts for no user; see Client.As.
 func New(base string, o Options) *Client {
 	var hc http.Client
 	if o.HTTPClient != nil {
-		hc = *o.HTTPClient // a copy, so that the user's stays as it is
+		hc = *o.HTTPClient // a copy, because the user's must not change
 	}
 	hc.Transport = &transport.Shaper{Base: hc.Transport, MaxDelay: o.MaxDelay, Trace: o.Trace}
 	return &Client{http: &hc, base: base, token: o.Token}
 }
 
-// As returns a Client that acts for the user of that id. It shares everything with
-// c, and may be made for each call.
+// As returns a Client that acts for the user with this id. It shares everything else with
+// c, and is cheap enough to call for each request.
 func (c *Client) As(user string) *Client {
 	as := *c
 	as.user = user
@@ -91,7 +90,7 @@ type Note struct {
 	Text string `json:"text"`
 }
 
-// Create writes a note.
+// Create creates a note.
 func (c *Client) Create(ctx context.Context, text string) (n Note, err error) {
 	err = c.call(ctx, http.MethodPost, "/notes", Note{Text: text}, &n)
 	return n, err
@@ -109,8 +108,8 @@ func (c *Client) List(ctx context.Context) (ns []Note, err error) {
 	return ns, err
 }
 
-// call makes a call: in becomes the body of the request unless it is nil, and out
-// is filled in from that of the response.
+// call makes a call. If in is not nil, it is the body of the request, as JSON. The body
+// of the response is decoded into out.
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
 	req, err := c.request(ctx, method, path, in)
 	if err != nil {
@@ -122,7 +121,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	}
 	defer resp.Body.Close()
 	if err := check(resp); err != nil {
-		_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection can be used again
+		_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection can be reused
 		return err
 	}
 	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
@@ -131,8 +130,8 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	return nil
 }
 
-// request builds the request of a call. Its context tells the Shaper who asks, as
-// the field X-User tells the API.
+// request returns the request of a call. Its context has the user for the Shaper, its
+// field X-User the user for the API.
 func (c *Client) request(ctx context.Context, method, path string, in any) (*http.Request, error) {
 	target, err := url.JoinPath(c.base, path)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 
 const base = "https://notes.example"
 
-// quota is an API that grants each user so many calls a minute. It answers with the
-// same note, and redirects from /notes/1 to /notes/2.
+// quota returns an API that grants each user a number of calls per minute. It always
+// answers with the same note, and redirects from /notes/1 to /notes/2.
 func quota(calls int64) *transporttest.API {
 	return &transporttest.API{
 		Policies: []transporttest.Policy{
@@ -39,13 +39,14 @@ func quota(calls int64) *transporttest.API {
 	}
 }
 
-// client is a Client of the API, in process.
+// client returns a Client that calls the API in process.
 func client(api http.Handler, o Options) *Client {
 	o.HTTPClient = &http.Client{Transport: &transporttest.Transport{Handler: api}}
 	return New(base, o)
 }
 
-// A call waits for the next window, to the millisecond, and is not refused.
+// A call waits for the next window, plus the Shaper's guard of a millisecond, and is not
+// refused.
 func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := quota(5)
@@ -60,7 +61,8 @@ func TestWaits(t *testing.T) {
 	})
 }
 
-// One user never waits for another, whether the Clients are kept or made anew.
+// A call for one user does not wait because of another user, also with a new Client for
+// each call.
 func TestUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := client(quota(1), Options{})
@@ -71,7 +73,7 @@ func TestUsers(t *testing.T) {
 			_, err := c.As("alice").Get(t.Context(), 2)
 			assert.NoError(t, err)
 		})
-		synctest.Wait() // she is in line
+		synctest.Wait() // until the call is in line
 		began := time.Now()
 		_, err = c.As("bob").Get(t.Context(), 2)
 		require.NoError(t, err)
@@ -81,13 +83,13 @@ func TestUsers(t *testing.T) {
 	})
 }
 
-// What cannot be done in time fails at once, and costs nothing.
+// A call that cannot be made in time fails at once and costs no quota.
 func TestRateLimitError(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		options  Options
 		timeout  time.Duration // of the context; 0: none
-		deadline bool          // it is why
+		deadline bool          // the error is context.DeadlineExceeded
 	}{
 		{name: "deadline", timeout: time.Second, deadline: true},
 		{name: "MaxDelay", options: Options{MaxDelay: time.Second}},
@@ -115,25 +117,26 @@ func TestRateLimitError(t *testing.T) {
 			assert.Equal(t, tt.deadline, errors.Is(err, context.DeadlineExceeded), tt.name)
 			assert.ErrorIs(t, err, transport.ErrRejected)
 			var wrapped *url.Error
-			assert.ErrorAs(t, err, &wrapped, "the http.Client's error can be had, too")
+			assert.ErrorAs(t, err, &wrapped, "it also wraps the http.Client's error")
 
 			assert.Zero(t, time.Since(began))
 			assert.Equal(t, transporttest.Counts{Served: 1}, api.Counts())
 
 			time.Sleep(limited.RetryAfter)
 			_, err = alice.Create(t.Context(), "and bread")
-			assert.NoError(t, err, "it was worth coming back")
+			assert.NoError(t, err, "the retry succeeds")
 		})
 	}
 }
 
-// When another program uses the same quota, the API refuses; the error is the same.
+// If another program uses the same quota, the API refuses the call. The error has the same
+// type.
 func TestRefusedByTheAPI(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := quota(1)
 		_, err := client(api, Options{}).As("alice").Get(t.Context(), 2)
 		require.NoError(t, err)
-		_, err = client(api, Options{}).As("alice").Get(t.Context(), 2) // knows nothing of the other
+		_, err = client(api, Options{}).As("alice").Get(t.Context(), 2) // shares nothing with the first Client
 		var limited *RateLimitError
 		require.ErrorAs(t, err, &limited)
 		assert.True(t, limited.Sent)
@@ -149,7 +152,7 @@ func TestStatusError(t *testing.T) {
 	assert.Equal(t, 404, status.Code)
 }
 
-// The user's http.Client works as it did, and is not modified.
+// A Client uses the features of the user's http.Client and does not modify it.
 func TestHTTPClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		jar, err := cookiejar.New(nil)
@@ -174,7 +177,7 @@ func TestHTTPClient(t *testing.T) {
 		note, err := New(base, Options{HTTPClient: theirs}).As("alice").Get(t.Context(), 1)
 		require.NoError(t, err)
 		assert.Equal(t, Note{ID: 2, Text: "buy milk"}, note)
-		assert.Equal(t, 2, sent, "by the user's own Transport")
+		assert.Equal(t, 2, sent, "through the user's own Transport")
 		assert.Equal(t, 1, redirects)
 		u, _ := url.Parse(base + "/notes/2")
 		assert.Len(t, jar.Cookies(u), 1)
@@ -185,8 +188,8 @@ func TestHTTPClient(t *testing.T) {
 	})
 }
 
-// The Timeout of an http.Client counts the time in line. A call that would wait past
-// it fails at once, as with a deadline; one that is slow fails when it is over.
+// The Timeout of an http.Client includes the time in line. A call that would wait past it
+// fails at once, as with a deadline. A slow call fails at the Timeout.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := quota(1)
@@ -219,7 +222,7 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// Who asks is on the request: to the API, and to the Shaper.
+// A request has the user and the token, and errors do not contain the token.
 func TestIdentity(t *testing.T) {
 	var got *http.Request
 	c := New(base+"/v1/", Options{
