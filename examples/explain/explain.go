@@ -14,35 +14,34 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// An explanation is what came of one response.
+// An explanation is everything to say about one response.
 type explanation struct {
 	status int
-	host   string // "" where it is not known
+	host   string // "": unknown
 	got    parse.Reading
-	byTime bool // it would be read otherwise at another time of day
+	byTime bool // the reading depends on the local clock
 
 	learned      transport.LearnedInfo
 	ignored      []parse.Ignored
 	mispredicted []string // policies
 	problem      parse.Problem
 
-	idle []string      // those of like without which all would be read in the same way
-	like []string      // fields that look like quota
-	row  *parse.Vendor // a row that understands some of them, where nothing else did; nil: none was found
+	like []string      // fields with names that suggest a quota
+	idle []string      // those of like that do not change the reading
+	row  *parse.Vendor // if nothing was understood: a row that reads some of like; nil: there is none
 
 	next   outlook // of the next request
-	follow outlook // of the request that follows a redirect on the same server
+	follow outlook // of a request that follows a redirect to the same server
 }
 
-// An outlook is what would happen to a request after the response. Its times
-// count from when the response arrived.
+// An outlook is what would happen to a request after the response. Its times count from
+// the arrival of the response.
 type outlook struct {
 	transport.Verdict
-	back time.Duration // when it is worth coming back; 0: when it could go, or nothing is known
+	back time.Duration // when to retry a refused request; 0: unknown, or not refused
 }
 
-// explain gives a response to a Shaper that knows nothing else, and asks it
-// what it learned.
+// explain gives a response to a new Shaper and records what the Shaper learns.
 func explain(resp *http.Response) (*explanation, error) {
 	e := &explanation{status: resp.StatusCode, host: resp.Request.URL.Hostname()}
 	if e.host == unknownHost {
@@ -79,7 +78,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// trace keeps what a Shaper says of the response.
+// trace records what a Shaper reports of the response.
 func (e *explanation) trace() *transport.Trace {
 	return &transport.Trace{
 		Learned: func(info transport.LearnedInfo) { e.learned = info },
@@ -90,8 +89,8 @@ func (e *explanation) trace() *transport.Trace {
 	}
 }
 
-// read reads the body: a Shaper learns from that of a problem, as its caller
-// reads it. A body that breaks off teaches nothing.
+// read reads the body, because a Shaper learns from a problem in it while the caller
+// reads it. An incomplete body is ignored.
 func (e *explanation) read(answer *http.Response) {
 	defer answer.Body.Close()
 	if answer.StatusCode == http.StatusSwitchingProtocols {
@@ -104,7 +103,7 @@ func (e *explanation) read(answer *http.Response) {
 	e.problem, _ = parse.ReadProblem(e.status, answer.Header.Get("Content-Type"), body.Bytes(), parse.Caps{})
 }
 
-// ask says when a Shaper would let a request go.
+// ask returns when a Shaper would send a request.
 func ask(shaper *transport.Shaper, req *http.Request, arrived time.Time) outlook {
 	o := outlook{Verdict: shaper.Check(req)}
 	since := time.Since(arrived)
@@ -117,8 +116,8 @@ func ask(shaper *transport.Shaper, req *http.Request, arrived time.Time) outlook
 	return o
 }
 
-// inspect reads the header once more for what a Shaper does not tell, and finds
-// what makes no difference by leaving it out.
+// inspect reads the header again, for details that a Shaper does not report. It finds the
+// fields that make no difference by omitting them.
 func (e *explanation) inspect(resp *http.Response) {
 	var reader parse.Reader
 	now := time.Now()
@@ -133,7 +132,7 @@ func (e *explanation) inspect(resp *http.Response) {
 		}
 	}
 	slices.Sort(e.like)
-	// From the last to the first: where Limit and Remaining are, Used is idle.
+	// From the last to the first, so that Used is idle and not Limit or Remaining.
 	rest := maps.Clone(resp.Header)
 	for _, name := range slices.Backward(e.like) {
 		values := rest[name]
@@ -146,20 +145,20 @@ func (e *explanation) inspect(resp *http.Response) {
 	}
 	slices.Sort(e.idle)
 	if e.got.Dialect == parse.NoDialect {
-		e.row = e.guess(resp.Header)
+		e.row = e.suggestRow(resp.Header)
 	}
 }
 
-// guess is a row of the table made of what looks like quota, by the words in the
-// names. It is nil if it understands nothing either.
-func (e *explanation) guess(h http.Header) *parse.Vendor {
+// suggestRow returns a row for the vendor table that reads the fields in e.like, according
+// to the words in their names. It returns nil if that row finds no quota, either.
+func (e *explanation) suggestRow(h http.Header) *parse.Vendor {
 	row := &parse.Vendor{Name: "this API"}
 	if e.host != "" {
 		row.Hosts = []string{e.host}
 	}
 	for _, name := range e.like {
 		switch lower := strings.ToLower(name); {
-		case strings.Contains(lower, "beta"): // announced and not enforced: see parse.Vendors
+		case strings.Contains(lower, "beta"): // advertised but not enforced: see parse.Vendors
 		case strings.Contains(lower, "remaining"):
 			row.Remaining = append(row.Remaining, name)
 		case strings.Contains(lower, "reset"):
@@ -175,7 +174,7 @@ func (e *explanation) guess(h http.Header) *parse.Vendor {
 	return row
 }
 
-// looksLikeQuota reports whether a field's name sounds as if it were about quota.
+// looksLikeQuota reports whether the name of a field suggests a quota.
 func looksLikeQuota(name string) bool {
 	name = strings.ToLower(name)
 	for _, word := range []string{"limit", "quota", "remaining", "retry"} {

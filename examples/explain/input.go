@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	timeout  = 30 * time.Second // for a URL
+	timeout  = 30 * time.Second // of the request for a URL
 	maxBytes = 4 << 20          // of a file, or of a body
 )
 
@@ -24,11 +24,11 @@ const (
 const unknownHost = "host.invalid"
 
 var (
-	errNothing  = errors.New("there is nothing to read")
-	errNoAnswer = errors.New("this is no response: it begins neither with a status line nor with a field")
+	errNothing     = errors.New("there is no input")
+	errNotResponse = errors.New("not a response: the first line is neither a status line nor a field")
 )
 
-// open gets the responses of a URL, of a file, or of standard input.
+// open returns the response of a URL, or the responses in a file or on standard input.
 func open(source, host string, stdin io.Reader) ([]*http.Response, error) {
 	var from io.Reader
 	switch {
@@ -42,7 +42,7 @@ func open(source, host string, stdin io.Reader) ([]*http.Response, error) {
 	default:
 		f, err := os.Open(source)
 		if err != nil {
-			return nil, fmt.Errorf("%w (a URL begins with https://)", err)
+			return nil, fmt.Errorf("%w (a URL starts with https://)", err)
 		}
 		defer f.Close()
 		from = f
@@ -54,8 +54,8 @@ func open(source, host string, stdin io.Reader) ([]*http.Response, error) {
 	return parseResponses(raw, host)
 }
 
-// interactive reports whether nobody has given standard input anything: it is
-// a terminal, or /dev/null.
+// interactive reports whether standard input is a terminal or /dev/null, so that there is
+// no input to read.
 func interactive(stdin io.Reader) bool {
 	f, ok := stdin.(*os.File)
 	if !ok {
@@ -65,11 +65,11 @@ func interactive(stdin io.Reader) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// fetch asks for a URL once. Its errors do not hold the URL, which may hold a key.
+// fetch gets a URL once. Its errors do not contain the URL, which may contain a key.
 func fetch(source string) (*http.Response, error) {
 	req, err := http.NewRequest(http.MethodGet, source, nil)
 	if err != nil {
-		return nil, errors.New("this is no URL")
+		return nil, errors.New("invalid URL")
 	}
 	client := &http.Client{
 		Timeout: timeout,
@@ -85,10 +85,9 @@ func fetch(source string) (*http.Response, error) {
 	return resp, err
 }
 
-// parseResponses reads responses as curl -i prints them: lines that end in LF
-// or CRLF, a header, a blank line, a body; a further status line begins the next
-// response. A body that holds such a line is cut off there. Fields without a
-// status line are those of a 200.
+// parseResponses parses responses as curl -i prints them: a status line, a header, a blank
+// line, and a body, with lines that end in LF or CRLF. Each further status line starts
+// another response, also within a body. Without a status line, the status is 200.
 func parseResponses(raw []byte, host string) ([]*http.Response, error) {
 	if host == "" {
 		host = unknownHost
@@ -115,7 +114,7 @@ func parseResponses(raw []byte, host string) ([]*http.Response, error) {
 	return responses, nil
 }
 
-// nextMessage is where the message ends that raw begins with.
+// nextMessage returns the length of the first message of raw.
 func nextMessage(raw []byte) int {
 	for at := 0; ; {
 		end := bytes.IndexByte(raw[at:], '\n')
@@ -136,7 +135,7 @@ func parseResponse(message []byte) (*http.Response, error) {
 	if code, ok := statusOf(head[0]); ok {
 		status, head = code, head[1:]
 	} else if !isField(head[0]) {
-		return nil, errNoAnswer
+		return nil, errNotResponse
 	}
 	return &http.Response{
 		StatusCode: status,
@@ -145,7 +144,7 @@ func parseResponse(message []byte) (*http.Response, error) {
 	}, nil
 }
 
-// splitHead splits a message at its first blank line. There is always a first line.
+// splitHead splits a message, which is not empty, at its first blank line.
 func splitHead(message []byte) (head []string, body []byte) {
 	for len(message) > 0 {
 		line, rest, _ := bytes.Cut(message, []byte("\n"))
@@ -158,7 +157,7 @@ func splitHead(message []byte) (head []string, body []byte) {
 	return head, message
 }
 
-// statusOf is the status code of a status line, of whatever version of HTTP.
+// statusOf returns the status code of a status line of any version of HTTP.
 func statusOf(line string) (code int, ok bool) {
 	words := strings.Fields(line)
 	if len(words) < 2 || !strings.HasPrefix(words[0], "HTTP/") || len(words[1]) != 3 {
@@ -168,13 +167,13 @@ func statusOf(line string) (code int, ok bool) {
 	return code, err == nil && code >= 100
 }
 
-// isField reports whether a line is that of a field (RFC 9110, Section 5.1).
+// isField reports whether a line is a field line (RFC 9110, Section 5.1).
 func isField(line string) bool {
 	name, _, ok := strings.Cut(line, ":")
 	return ok && name != "" && !strings.ContainsAny(name, " \t\"(),/;<=>?@[\\]{}")
 }
 
-// parseHeader leaves out the lines that are none of a header.
+// parseHeader parses field lines and skips all other lines.
 func parseHeader(lines []string) http.Header {
 	h := http.Header{}
 	for _, line := range lines {

@@ -1,17 +1,16 @@
-// Explain says in plain words what a transport.Shaper understands of a
-// response, what it ignores and why, and when it would let the next request go.
+// Explain prints in plain words what a transport.Shaper understands of a response, what
+// it ignores and why, and when it would send the next request.
 //
 //	go run ./examples/explain https://api.example.com/items
 //	go run ./examples/explain response.txt
 //	curl -si -H "Authorization: Bearer $TOKEN" https://api.example.com/items | go run ./examples/explain
 //
-// A URL is asked for once, with GET; a redirect is not followed. A file holds
-// one or several responses as curl -i prints them. Several are explained one
-// by one, as if each were the first that its server ever sent.
+// It gets a URL once, and does not follow a redirect. A file contains one or several
+// responses as curl -i prints them. Each response is explained on its own, as if it were
+// the first one of its server.
 //
-// It does not read fields itself: it has a Shaper and a parse.Reader do it, and
-// tells what came of it. Partition keys are never printed, nor are values that
-// were not understood.
+// It does not parse fields itself, but explains the results of a Shaper and of a
+// parse.Reader. It never prints partition keys, nor values that were not understood.
 package main
 
 import (
@@ -26,14 +25,14 @@ import (
 
 const usage = `Usage: explain [-host name] [URL | file | -]
 
-Says what a Shaper understands of the answer to a GET of the URL; or of the raw
-response in the file or on standard input, such as curl -si prints.
+Explains what a Shaper understands of the response to a GET of the URL, or of
+raw responses in the file or on standard input, as curl -si prints them.
 
-  -host name   the host that a raw response came from: some rows of the table
-               of vendors are for one host only
+  -host name   the host that sent a raw response: some rows of the vendor
+               table are for one host only
 `
 
-// sample is explained where there is nothing else.
+// sample is explained if there is no input.
 const sample = `HTTP/1.1 429 Too Many Requests
 Date: Fri, 10 Apr 2026 10:00:00 GMT
 RateLimit-Policy: "burst";q=10;w=6, "daily";q=1000;w=86400, "odd";q=-1
@@ -68,7 +67,7 @@ func run(args []string, stdin io.Reader, out io.Writer) error {
 
 	responses, err := open(flags.Arg(0), *host, stdin)
 	if errors.Is(err, errNothing) && flags.NArg() == 0 {
-		fmt.Fprintf(out, "%s\nThere is nothing to read, so here is a sample:\n\n%s\n\n", usage, indent(sample))
+		fmt.Fprintf(out, "%s\nThere is no input, so this is a sample:\n\n%s\n\n", usage, indent(sample))
 		responses, err = parseResponses([]byte(sample), *host)
 	}
 	if err != nil {
@@ -77,7 +76,7 @@ func run(args []string, stdin io.Reader, out io.Writer) error {
 	return explainAll(out, responses)
 }
 
-// explainAll explains each response, with its number where there are several.
+// explainAll explains each response, with its number if there are several.
 func explainAll(out io.Writer, responses []*http.Response) error {
 	var text bytes.Buffer
 	for i, resp := range responses {

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 const wire = "../../parse/testdata/wire/"
 
-// A recorded is a response in wire/.
+// A recorded is a response in the folder wire.
 type recorded struct {
 	I          int         `json:"i"`
 	SentAt     float64     `json:"sent_at_unix"`
@@ -34,8 +34,8 @@ type recorded struct {
 	ID string `json:"id"` // of an anomaly
 }
 
-// raw is the response as curl -i prints it. One without a Date gets one, so that
-// what is said of it does not depend on the time of day.
+// raw returns the response as curl -i prints it. If it has no Date, raw adds one, so that
+// the explanation does not depend on the current time.
 func (r recorded) raw() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\r\n", r.StatusLine)
@@ -52,7 +52,7 @@ func (r recorded) raw() string {
 	return b.String()
 }
 
-// explained is what the program prints for a raw response.
+// explained returns what the program prints for a raw response.
 func explained(t *testing.T, raw string, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -80,8 +80,8 @@ func readJSON(t *testing.T, file string, into any) {
 	require.NoError(t, json.Unmarshal(raw, into))
 }
 
-// TestRecordings explains the first response of each recording, the last that
-// was served, and the first with each status of a refusal.
+// TestRecordings explains of each recording the first response, the last one before a
+// refusal or the end, and the first one with each error status.
 func TestRecordings(t *testing.T) {
 	files, err := filepath.Glob(wire + "recordings/*.json")
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestAnomalies(t *testing.T) {
 	golden(t, "anomalies", b.String())
 }
 
-// TestCases are responses that show what the recordings do not.
+// TestCases explains responses for cases that the recordings lack.
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)
@@ -168,8 +168,8 @@ func TestURL(t *testing.T) {
 	got := explained(t, "", server.URL+"/?key=secret")
 	assert.Equal(t, 1, asked)
 	assert.Equal(t, `302 Found
-  Retry-After: 20 s; it concerns only the request that follows the redirect.
-  The request that follows the redirect to the same server: in 20 s, because the server says when to come back.
+  Retry-After: 20 s; it applies only to the request that follows the redirect.
+  The request that follows the redirect to the same server: in 20 s, because the server says when to retry.
   The next request: at once.
 `, got)
 }
@@ -193,19 +193,19 @@ func TestErrors(t *testing.T) {
 		}
 		assert.Empty(t, out.String())
 	}
-	assert.ErrorIs(t, run(nil, strings.NewReader("<html>\n"), io.Discard), errNoAnswer)
+	assert.ErrorIs(t, run(nil, strings.NewReader("<html>\n"), io.Discard), errNotResponse)
 }
 
 func TestParseResponses(t *testing.T) {
 	const body = "{}\n"
 	for name, raw := range map[string]string{
-		"LF":             "HTTP/1.1 429 Too Many Requests\nRetry-After: 1\nRetry-After: 2\n\n" + body,
-		"CRLF":           "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nRetry-After: 2\r\n\r\n" + body,
-		"HTTP/2":         "HTTP/2 429 \r\nretry-after: 1\r\nretry-after: 2\r\n\r\n" + body,
-		"blank before":   "\ufeff\r\n\nHTTP/3 429\nretry-after: 1\nRETRY-AFTER:2\n\n" + body,
-		"not a field":    "HTTP/1.1 429\n* curl says\nRetry-After: 1\nRetry-After: 2\nnonsense\n\n" + body,
-		"wrong length":   "HTTP/1.1 429\nRetry-After: 1\nRetry-After: 2\nContent-Length: 999\n\n" + body,
-		"chunked no way": "HTTP/1.1 429\nRetry-After: 1\nRetry-After: 2\nTransfer-Encoding: chunked\n\n" + body,
+		"LF":           "HTTP/1.1 429 Too Many Requests\nRetry-After: 1\nRetry-After: 2\n\n" + body,
+		"CRLF":         "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nRetry-After: 2\r\n\r\n" + body,
+		"HTTP/2":       "HTTP/2 429 \r\nretry-after: 1\r\nretry-after: 2\r\n\r\n" + body,
+		"blank before": "\ufeff\r\n\nHTTP/3 429\nretry-after: 1\nRETRY-AFTER:2\n\n" + body,
+		"not a field":  "HTTP/1.1 429\n* curl says\nRetry-After: 1\nRetry-After: 2\nnonsense\n\n" + body,
+		"wrong length": "HTTP/1.1 429\nRetry-After: 1\nRetry-After: 2\nContent-Length: 999\n\n" + body,
+		"not chunked":  "HTTP/1.1 429\nRetry-After: 1\nRetry-After: 2\nTransfer-Encoding: chunked\n\n" + body,
 	} {
 		t.Run(name, func(t *testing.T) {
 			responses, err := parseResponses([]byte(raw), "")
@@ -242,16 +242,16 @@ func TestParseSeveral(t *testing.T) {
 	assert.Equal(t, "one\ntwo\n", string(body))
 }
 
-// TestHost: some rows of the table are for one host only.
+// TestHost uses a row of the vendor table that is for one host only.
 func TestHost(t *testing.T) {
 	const raw = "HTTP/2 200\nX-RateLimit-Remaining: 99.0\nX-RateLimit-Used: 1\nX-RateLimit-Reset: 300\n"
-	assert.Contains(t, explained(t, raw, "-host", "www.reddit.com"), `the row "Reddit"`)
-	assert.Contains(t, explained(t, raw), `the row "X-RateLimit"`)
+	assert.Contains(t, explained(t, raw, "-host", "www.reddit.com"), `(row "Reddit" of`)
+	assert.Contains(t, explained(t, raw), `(row "X-RateLimit" of`)
 }
 
-// TestClock: without a Date, an instant means what the local clock says.
+// If there is no Date, absolute times are relative to the local clock.
 func TestClock(t *testing.T) {
-	const said = "Without a Date"
+	const said = "There is no Date"
 	soon := time.Now().Add(10 * time.Minute).UTC().Format(http.TimeFormat)
 	assert.Contains(t, explained(t, "HTTP/2 429\nRetry-After: "+soon), said)
 	assert.NotContains(t, explained(t, "HTTP/2 429\nDate: "+soon+"\nRetry-After: "+soon), said)
@@ -268,7 +268,7 @@ func TestNoSecrets(t *testing.T) {
 		"Authorization: Bearer secret",
 		"Location: https://secret@example.com/",
 	}, "\n"))
-	assert.Contains(t, got, "given (6 bytes)")
+	assert.Contains(t, got, "present (6 bytes)")
 	assert.NotContains(t, got, "secret")
 	assert.NotContains(t, got, "c2VjcmV0")
 }

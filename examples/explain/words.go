@@ -16,7 +16,7 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// write writes the explanation, a sentence a line.
+// write writes the explanation, one statement per line.
 func (e *explanation) write(w io.Writer) {
 	fmt.Fprintln(w, strings.TrimSpace(fmt.Sprintf("%d %s", e.status, http.StatusText(e.status))))
 	for _, line := range e.lines() {
@@ -27,13 +27,13 @@ func (e *explanation) write(w io.Writer) {
 func (e *explanation) lines() []string {
 	switch {
 	case e.status/100 == 1:
-		return []string{"An interim response: it is never read. What counts is the one that follows."}
+		return []string{"An interim response: the Shaper reads only the final one."}
 	case e.got.Cached:
-		return append([]string{"From a cache: nothing is learned."}, e.outlooks()...)
+		return append([]string{"From a cache: the Shaper learns nothing from it."}, e.outlooks()...)
 	}
 	lines := e.understood()
 	if len(lines) == 0 {
-		lines = e.teach()
+		lines = e.suggest()
 	} else if len(e.idle) > 0 {
 		lines = append(lines, "Makes no difference: "+strings.Join(e.idle, ", ")+". A response is read in one dialect.")
 	}
@@ -41,13 +41,13 @@ func (e *explanation) lines() []string {
 		lines = append(lines, "Ignored: "+ignored(i)+".")
 	}
 	if e.byTime {
-		lines = append(lines, "Without a Date, instants count from the clock of this computer.")
+		lines = append(lines, "There is no Date, so times are relative to the clock of this computer.")
 	}
 	return append(lines, e.outlooks()...)
 }
 
-// understood says what the response says about quota. There is nothing to be
-// said where nothing was understood.
+// understood returns what the response says about quotas, nothing if nothing was
+// understood.
 func (e *explanation) understood() (lines []string) {
 	if d := e.dialect(); d != "" {
 		lines = append(lines, "Dialect: "+d+".")
@@ -56,7 +56,7 @@ func (e *explanation) understood() (lines []string) {
 		lines = append(lines, named("Policy", p.Name)+": "+terms(p)+".")
 	}
 	for i, l := range e.learned.Limits {
-		lines = append(lines, e.left(l))
+		lines = append(lines, e.available(l))
 		if l.Cost >= 0 {
 			lines = append(lines, fmt.Sprintf("%s: this request cost %s.", under("Cost", l.Policy), e.amount(l.Policy, l.Cost)))
 		}
@@ -71,11 +71,11 @@ func (e *explanation) understood() (lines []string) {
 		}
 	}
 	for _, d := range e.got.Declarations {
-		lines = append(lines, under("Partitions", d.Policy)+": declared by "+dimensions(d)+".")
+		lines = append(lines, under("Partition dimensions", d.Policy)+": "+dimensions(d)+".")
 	}
 	for _, name := range e.mispredicted {
 		lines = append(lines, under("Partition key", name)+
-			": another than a GET has by the declaration. The keys of this policy are not predicted.")
+			": not the one that the declaration gives for a GET. The Shaper does not predict keys of this policy.")
 	}
 	if e.got.RetryAfter >= 0 {
 		lines = append(lines, "Retry-After: "+words(e.got.RetryAfter)+"; "+e.advice()+".")
@@ -86,16 +86,16 @@ func (e *explanation) understood() (lines []string) {
 	return lines
 }
 
-// dialect names the dialect and its marks.
+// dialect returns the dialect and how to recognise it.
 func (e *explanation) dialect() string {
 	policies, limits := len(e.got.Policies) > 0, len(e.got.Limits) > 0
 	switch d := e.got.Dialect; {
 	case d == parse.VendorFields:
-		return fmt.Sprintf("%v, read by the row %q of the table", d, e.got.Vendor)
+		return fmt.Sprintf("%v (row %q of the vendor table)", d, e.got.Vendor)
 	case d == parse.EditorsDraft && limits:
 		return "the editor's draft (RateLimit with a and w)"
 	case d == parse.EditorsDraft && policies:
-		return "the editor's draft (RateLimit-Policy alone, which drafts -08 to -11 write in the same way)"
+		return "the editor's draft (RateLimit-Policy alone, which has the same form in drafts -08 to -11)"
 	case d == parse.EditorsDraft:
 		return "the editor's draft"
 	case d == parse.Draft08:
@@ -103,14 +103,14 @@ func (e *explanation) dialect() string {
 	case d == parse.Draft07 && limits:
 		return "draft -07 (RateLimit is a Dictionary: limit, remaining, reset)"
 	case d == parse.Draft07:
-		return "draft -07 (RateLimit-Policy alone, with policies that have no names)"
+		return "draft -07 (RateLimit-Policy alone, without names)"
 	case d == parse.Draft06:
 		return "draft -06 or older (RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset)"
 	}
 	return ""
 }
 
-// terms says what a policy grants.
+// terms returns what a policy grants.
 func terms(p quota.Policy) string {
 	s := amount(p.Quota, p.Unit)
 	switch {
@@ -119,35 +119,35 @@ func terms(p quota.Policy) string {
 	case p.Window > 0:
 		s += " " + per(p.Window)
 	default:
-		s += ", in a window that is not told"
+		s += " per window of unknown length"
 	}
 	switch p.Unit {
 	case "", quota.UnitRequests, quota.UnitContentBytes, quota.UnitConcurrentRequests:
 		return s
 	}
-	return s + " (a unit that is shown and not enforced)"
+	return s + " (a unit that the Shaper does not enforce)"
 }
 
-// left says what is left under a policy.
-func (e *explanation) left(l transport.Limit) string {
-	s := under("Left", l.Policy) + ": "
+// available returns what is available under a policy.
+func (e *explanation) available(l transport.Limit) string {
+	s := under("Available", l.Policy) + ": "
 	if l.Available < 0 {
-		s += "the server does not say"
+		s += "unknown"
 	} else {
 		s += e.amount(l.Policy, l.Available)
 	}
 	switch {
 	case l.Window < 0:
-		return s + ", until an answer says otherwise."
+		return s + ", until a response says otherwise."
 	case l.Window == 0:
-		return s + "; the window is over now."
+		return s + "; the window has ended."
 	case l.Available < 0:
-		return s + "; the window is over in " + words(l.Window) + "."
+		return s + "; the window ends in " + words(l.Window) + "."
 	}
 	return s + " for the next " + words(l.Window) + "."
 }
 
-// amount is a number of units of a policy.
+// amount returns n units of a policy in words.
 func (e *explanation) amount(policy string, n int64) string {
 	for _, p := range e.learned.Policies {
 		if p.Name == policy {
@@ -175,59 +175,59 @@ func amount(n int64, unit string) string {
 	return fmt.Sprintf("%d of %q", n, unit)
 }
 
-// key tells of a partition key no more than how long it is.
+// key returns the size of a partition key, but not the key.
 func (e *explanation) key(policy string, size int) string {
-	s := fmt.Sprintf("%s: given (%d bytes)", under("Partition key", policy), size)
+	s := fmt.Sprintf("%s: present (%d bytes)", under("Partition key", policy), size)
 	declared := slices.ContainsFunc(e.got.Declarations, func(d parse.Declaration) bool { return d.Policy == policy })
 	if !declared && e.got.Dialect != parse.VendorFields {
-		s += ", of what is not declared; it is taken for that of all requests like this one"
+		s += ", without a declaration of its dimensions; the Shaper assumes it for all requests like this one"
 	}
 	return s + "."
 }
 
-// dimensions names what a policy's quota is divided by. Literals may be
-// somebody's name, and are not told.
+// dimensions returns the partition dimensions of a policy. It omits literals, which can
+// identify people.
 func dimensions(d parse.Declaration) string {
 	if len(d.Dimensions) == 0 {
-		return "no dimension, so there is one partition"
+		return "none, so there is a single partition"
 	}
 	var names []string
 	for _, dim := range d.Dimensions {
 		name := dim.Name
 		switch {
 		case name == "":
-			name = "items that contradict each other"
+			name = "unknown, because items contradict each other"
 		case dim.Kind == parse.Literal:
 			name += " (one value only)"
 		case dim.Kind == parse.NotUnderstood:
-			name += " (in a way that is not understood)"
+			name += " (with an unknown kind of value)"
 		}
 		names = append(names, name)
 	}
 	return strings.Join(names, ", ")
 }
 
-// advice says whether Retry-After is obeyed, and why.
+// advice returns whether the Shaper obeys Retry-After, and why.
 func (e *explanation) advice() string {
 	status := e.status
 	rule := parse.AdviceByRule.On(status, e.got.Beside)
 	switch {
 	case e.got.Advised != rule && rule:
-		return "ignored, because the row of the table for this host says so"
+		return "ignored, because the row of the vendor table says so"
 	case !e.got.Advised && e.got.Dialect == parse.NoDialect:
-		return fmt.Sprintf("ignored, because it stands alone on a %d", status)
+		return fmt.Sprintf("ignored, because the status is %d and there are no fields of a draft", status)
 	case !e.got.Advised:
-		return fmt.Sprintf("ignored, because it stands on a %d, beside fields of no draft", status)
+		return fmt.Sprintf("ignored, because the status is %d and the other fields are of no draft", status)
 	case e.got.RetryAfter == 0:
-		return "that asks for no wait"
+		return "no need to wait"
 	case e.got.Advised != rule:
-		return "obeyed, because the row of the table for this host says so"
+		return "obeyed, because the row of the vendor table says so"
 	case status == http.StatusRequestEntityTooLarge:
-		return "it concerns only the request that was too large"
+		return "it applies only to the request that was too large"
 	case status/100 == 3:
-		return "it concerns only the request that follows the redirect"
+		return "it applies only to the request that follows the redirect"
 	case !parse.AdviceByRule.On(status, false):
-		return "obeyed, because it stands beside fields of a draft"
+		return "obeyed, because the response has fields of a draft"
 	case status >= 500:
 		return fmt.Sprintf("obeyed by all requests to this server, because the status is %d", status)
 	}
@@ -237,16 +237,16 @@ func (e *explanation) advice() string {
 func problem(p parse.Problem) string {
 	s := p.Type.String()
 	if len(p.Violated) == 0 {
-		return s + ", which names no policy"
+		return s + ", without names of policies"
 	}
 	var names []string
 	for _, name := range p.Violated {
 		names = append(names, strconv.Quote(name))
 	}
-	return s + ", of " + strings.Join(names, ", ")
+	return s + ", violated policies " + strings.Join(names, ", ")
 }
 
-// ignored says what was ignored, and why.
+// ignored returns what was ignored, and why.
 func ignored(i parse.Ignored) string {
 	s := i.Field
 	if i.Item != parse.None {
@@ -258,7 +258,7 @@ func ignored(i parse.Ignored) string {
 	return s + ": " + strings.TrimPrefix(i.Err.Error(), "parse: ")
 }
 
-// outlooks says when the next request could go.
+// outlooks returns when the next request could be sent.
 func (e *explanation) outlooks() []string {
 	next := "The next request: " + e.outlook(e.next) + "."
 	if e.status/100 != 3 || e.follow.Reason == e.next.Reason {
@@ -272,7 +272,7 @@ func (e *explanation) outlook(o outlook) string {
 		return "at once"
 	}
 	s := "in " + about(o.Wait)
-	if o.Reason == transport.ReasonBackOff {
+	if o.Reason == quota.ReasonBackOff {
 		s = "in " + words(o.Wait.Round(time.Second)) + " or a little more"
 	}
 	s += ", because " + because(o)
@@ -280,21 +280,21 @@ func (e *explanation) outlook(o outlook) string {
 		s += "; " + then
 	}
 	if o.Rejected != nil {
-		s += fmt.Sprintf(". That is longer than MaxDelay (%s): it is not held but refused", words(transport.DefaultMaxDelay))
+		s += fmt.Sprintf(". That is longer than MaxDelay (%s), so the Shaper refuses it", words(transport.DefaultMaxDelay))
 	}
 	if about(o.back) != about(o.Wait) && o.back > o.Wait {
-		s += ". The window is over in " + about(o.back)
+		s += ". The window ends in " + about(o.back)
 	}
 	return s
 }
 
 func because(o outlook) string {
 	switch o.Reason {
-	case transport.ReasonRetryAfter:
-		return "the server says when to come back"
-	case transport.ReasonBackOff:
-		return "the server refused without a usable word on when to come back"
-	case transport.ReasonExhausted:
+	case quota.ReasonRetryAfter:
+		return "the server says when to retry"
+	case quota.ReasonBackOff:
+		return "the server refused this one without a usable time to retry"
+	case quota.ReasonExhausted:
 		if o.Policy == "" {
 			return "nothing is left"
 		}
@@ -303,25 +303,25 @@ func because(o outlook) string {
 	return o.Reason.String()
 }
 
-// then says what goes when the wait is over.
+// then returns what may be sent at the end of the wait.
 func (e *explanation) then(o outlook) string {
 	const (
-		probe   = "one request goes first then, and asks"
-		counted = "then whatever the quota has room for, by the Shaper's own count"
+		probe   = "then a single probe, whose response says what is available"
+		counted = "then as many as the quota allows, by the Shaper's own count"
 	)
 	switch {
-	case o.Reason == transport.ReasonBackOff || e.status >= 500:
+	case o.Reason == quota.ReasonBackOff || e.status >= 500:
 		return probe
-	case o.Reason == transport.ReasonRetryAfter && e.status/100 == 3:
+	case o.Reason == quota.ReasonRetryAfter && e.status/100 == 3:
 		return ""
-	case o.Reason == transport.ReasonRetryAfter && e.exhausted() >= o.Wait+time.Second/2:
-		return probe + ", although nothing is left for " + words(e.exhausted())
+	case o.Reason == quota.ReasonRetryAfter && e.exhausted() >= o.Wait+time.Second/2:
+		return probe + "; the fields say that nothing is left for " + words(e.exhausted())
 	}
 	for _, l := range e.learned.Limits {
 		switch {
 		case l.Policy != o.Policy:
 		case l.Available > 0:
-			return "then what is left may be used"
+			return "then as many as are available"
 		case l.Available == 0 || e.status == http.StatusTooManyRequests:
 			return probe
 		default:
@@ -336,7 +336,7 @@ func (e *explanation) then(o outlook) string {
 	return probe
 }
 
-// exhausted is how long nothing is left under some policy.
+// exhausted returns how long nothing is available under some policy.
 func (e *explanation) exhausted() (d time.Duration) {
 	for _, l := range e.learned.Limits {
 		if l.Available == 0 {
@@ -346,24 +346,24 @@ func (e *explanation) exhausted() (d time.Duration) {
 	return d
 }
 
-// teach says that nothing was understood, and what row of the table might help.
-func (e *explanation) teach() []string {
-	lines := []string{"Nothing here is understood as quota: requests are not shaped by it."}
+// suggest says that nothing was understood, and which row of the vendor table could help.
+func (e *explanation) suggest() []string {
+	lines := []string{"The Shaper finds no quota in this response."}
 	if e.learned.Refused {
-		lines[0] = "Nothing here is understood as quota, save that the status is that of a refusal."
+		lines[0] = "The Shaper finds no quota in this response, but its status is a refusal."
 	}
 	if len(e.like) == 0 {
 		return append(lines, `No field has "limit", "quota", "remaining" or "retry" in its name.`)
 	}
-	lines = append(lines, "These fields look like it: "+strings.Join(e.like, ", ")+".")
+	lines = append(lines, "The names of these fields suggest a quota: "+strings.Join(e.like, ", ")+".")
 	if e.row != nil {
-		lines = append(lines, "If they are, a row of your own teaches a Shaper to read them. This one understands something (see parse.Vendor):",
+		lines = append(lines, "If they advertise one, add a row to Shaper.Vendors. This row reads some of them (see parse.Vendor):",
 			"\n"+indent(rowSource(e.row))+"\n")
 	}
 	return lines
 }
 
-// rowSource is a row as one writes it in Go.
+// rowSource returns a row as Go source.
 func rowSource(row *parse.Vendor) string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "&transport.Shaper{Vendors: []parse.Vendor{{\nName: %q,\n", row.Name)
@@ -383,12 +383,12 @@ func rowSource(row *parse.Vendor) string {
 	b.WriteString("}}}\n")
 	source, err := format.Source(b.Bytes())
 	if err != nil {
-		return b.String() // no worse than unformatted
+		return b.String() // unformatted
 	}
 	return string(source)
 }
 
-// named puts a policy's name behind what is said of it.
+// named returns what with the name of a policy, if it has one.
 func named(what, policy string) string {
 	if policy == "" {
 		return what
@@ -396,7 +396,7 @@ func named(what, policy string) string {
 	return what + " " + strconv.Quote(policy)
 }
 
-// under says under which policy something is as it is.
+// under returns what with the policy that it belongs to, if that has a name.
 func under(what, policy string) string {
 	if policy == "" {
 		return what
@@ -418,7 +418,7 @@ func per(window time.Duration) string {
 	return "per " + words(window)
 }
 
-// about is a duration that was measured, to a tenth of a second.
+// about returns a measured duration in words, to a tenth of a second.
 func about(d time.Duration) string {
 	const tenth = 100 * time.Millisecond
 	if d < tenth/2 {
@@ -427,7 +427,7 @@ func about(d time.Duration) string {
 	return words(d.Round(tenth))
 }
 
-// words is a duration in the two largest of its units.
+// words returns a duration in words, in its two largest units.
 func words(d time.Duration) string {
 	const day = 24 * time.Hour
 	two := func(large time.Duration, name string, small time.Duration, rest string) string {
