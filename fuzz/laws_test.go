@@ -11,16 +11,16 @@ import (
 	"github.com/headway-go/headway/parse"
 )
 
-// caps are low, so that inputs reach them.
+// caps are low, so that fuzzed inputs exceed them.
 var caps = parse.Caps{
 	Quota: 1_000_000, Window: 30 * 24 * time.Hour, RetryAfter: time.Hour,
 	Items: 16, FieldBytes: 512, NameBytes: 64, KeyBytes: 32, ProblemBytes: 1024,
 }
 
-// lines are the field lines of a fuzzed text.
+// lines returns the field lines of a fuzzed text.
 func lines(text string) []string { return strings.Split(text, "\n") }
 
-// joined are the same lines as one.
+// joined returns the same lines as one.
 func joined(text string) []string { return []string{strings.Join(lines(text), ", ")} }
 
 func checkPolicies(t *testing.T, policies []parse.Policy) {
@@ -87,18 +87,17 @@ func checkReading(t *testing.T, r parse.Reading) {
 	require.GreaterOrEqual(t, r.RetryAfter, time.Duration(parse.None))
 	require.LessOrEqual(t, r.RetryAfter, caps.RetryAfter)
 	if r.RetryAfter == parse.None {
-		require.False(t, r.Advised || r.Beside)
+		require.False(t, r.Advised)
 	}
 	if r.Dialect == parse.NoDialect {
 		require.Empty(t, r.Policies)
 		require.Empty(t, r.Limits)
 		require.Empty(t, r.Declarations)
-		require.False(t, r.Beside)
 	}
 	if r.Cached {
 		require.Equal(t, parse.Reading{RetryAfter: parse.None, Cached: true}, r)
 	}
 }
 
-// of is a header with one field.
+// of returns a header with one field.
 func of(field string, lines []string) http.Header { return http.Header{field: lines} }

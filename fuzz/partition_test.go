@@ -11,7 +11,7 @@ import (
 	"github.com/headway-go/headway/partition"
 )
 
-// FuzzPartition reads declarations and builds the keys of a request under them.
+// FuzzPartition reads declarations and computes the keys of a request.
 func FuzzPartition(f *testing.F) {
 	for _, form := range forms {
 		f.Add(form, "GET", "alice", "app")
@@ -28,7 +28,7 @@ func FuzzPartition(f *testing.F) {
 		if len(declarations) == 0 {
 			return
 		}
-		require.True(t, strictList(lines(text)...), "accepted what is no List")
+		require.True(t, strictList(lines(text)...), "accepted a field that is not a List")
 
 		ctx := partition.WithClientID(partition.WithUserID(t.Context(), user), client)
 		req := (&http.Request{Method: method, Header: http.Header{}}).WithContext(ctx)
@@ -43,7 +43,7 @@ func FuzzPartition(f *testing.F) {
 	})
 }
 
-// checkKey holds a key against the laws of Section 4.2 of the editor's draft.
+// checkKey checks a key against Section 4.2 of the editor's draft.
 func checkKey(t *testing.T, d parse.Declaration, req *http.Request) {
 	t.Helper()
 	key, answer := partition.Dimensions(nil).Key(d, req)

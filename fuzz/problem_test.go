@@ -9,7 +9,7 @@ import (
 	"github.com/headway-go/headway/parse"
 )
 
-// FuzzProblem reads bodies that are cut at any byte.
+// FuzzProblem reads bodies that may be cut off.
 func FuzzProblem(f *testing.F) {
 	const media = "application/problem+json"
 	for _, body := range []string{
@@ -35,14 +35,14 @@ func FuzzProblem(f *testing.F) {
 		part, ok := parse.ReadProblem(status, contentType, body[:cut], caps)
 		checkProblem(t, part, ok)
 		if ok {
-			require.True(t, json.Valid(body[:cut]), "a body that is cut teaches nothing")
+			require.True(t, json.Valid(body[:cut]), "a body that is cut off is not read")
 		}
 	})
 }
 
 func checkProblem(t *testing.T, p parse.Problem, ok bool) {
 	t.Helper()
-	require.Equal(t, ok, p.Type != parse.NoProblem)
+	require.Equal(t, ok, p.Type != "")
 	require.LessOrEqual(t, len(p.Violated), caps.Items)
 	seen := map[string]bool{}
 	for _, name := range p.Violated {

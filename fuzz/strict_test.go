@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// A strict reads Structured Fields by the letter of RFC 9651, Section 4.2, and keeps
-// nothing: it tells what is valid. It shares no code with the parser under test.
+// A strict validates Structured Fields by RFC 9651, Section 4.2. It shares no code with
+// the parser under test.
 type strict struct{ rest string }
 
-// strictList reports whether field lines make a List (Section 4.2).
+// strictList reports whether field lines are a List (Section 4.2).
 func strictList(lines ...string) bool {
 	return strictField((*strict).list, lines)
 }
 
-// strictDictionary reports whether field lines make a Dictionary.
+// strictDictionary reports whether field lines are a Dictionary.
 func strictDictionary(lines ...string) bool {
 	return strictField((*strict).dictionary, lines)
 }
@@ -48,7 +48,7 @@ func (s *strict) take(c byte) bool {
 	return true
 }
 
-// peek is the next byte, or 0 at the end.
+// peek returns the next byte, or 0 at the end.
 func (s *strict) peek() byte {
 	if s.rest == "" {
 		return 0
@@ -56,7 +56,7 @@ func (s *strict) peek() byte {
 	return s.rest[0]
 }
 
-// members reads what Lists and Dictionaries have in common (Sections 4.2.1, 4.2.2).
+// members reads the members of a List or a Dictionary (Sections 4.2.1, 4.2.2).
 func (s *strict) members(member func() bool) bool {
 	for s.rest != "" {
 		if !member() {
@@ -219,8 +219,8 @@ func (s *strict) token() bool {
 	return n > 0
 }
 
-// bytes is Section 4.2.7. Padding is to be synthesised where it is missing, and pad
-// bits need not be zero ("SHOULD NOT fail").
+// bytes is Section 4.2.7. Padding may be missing and pad bits need not be zero
+// ("SHOULD NOT fail").
 func (s *strict) bytes() bool {
 	content, rest, ok := strings.Cut(s.rest[1:], ":")
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The strict reading that targets compare with is itself held against the
-// conformance tests of Structured Fields, which are not part of the module.
+// The strict validator agrees with the conformance tests of Structured Fields, which are
+// not part of the module.
 func TestStrict(t *testing.T) {
 	names, err := filepath.Glob("../../shared/vectors/structured-field-tests/*.json")
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// By hand, for where the conformance tests are not.
+// The strict validator, without the conformance tests.
 func TestStrictByHand(t *testing.T) {
 	for value, want := range map[string]bool{
 		``: true, ` `: true, `a`: true, `a,`: false, `a, b`: true, `a b`: false, `"a";q=1;w`: true, `"a";Q=1`: false,

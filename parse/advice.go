@@ -6,27 +6,26 @@ import "net/http"
 type Advice uint8
 
 const (
-	// AdviceByRule is the rule for hosts that nothing else is known of. Beside
-	// fields of a draft Retry-After counts on any status (editor's draft,
-	// Section 7: it MUST take precedence). Alone, or beside other fields, it counts
-	// on refusals and redirects: 403, 413, 429, 3xx and 5xx. Some servers
-	// send it with every answer. It is the zero Advice.
+	// AdviceByRule is the default. Beside valid fields of a draft Retry-After
+	// counts on any status (editor's draft, Section 7: it MUST take precedence).
+	// Alone, or beside other fields, it counts on 403, 413, 429, 3xx and 5xx only,
+	// since some servers send it with every response. It is the zero Advice.
 	AdviceByRule Advice = iota
 
-	// AdviceOnRefusals is for hosts that send it with every answer beside fields of
-	// a draft: it counts on the status codes that it counts on alone.
+	// AdviceOnRefusals is for hosts that send Retry-After with every response,
+	// beside fields of a draft: it counts on 403, 413, 429, 3xx and 5xx only.
 	AdviceOnRefusals
 
-	// AdviceAlways is for hosts that mean it on any status.
+	// AdviceAlways is for hosts whose Retry-After counts on any status.
 	AdviceAlways
 
 	// AdviceNever is for hosts whose Retry-After is not about quota.
 	AdviceNever
 )
 
-// On reports whether Retry-After is advice about quota on a response of that
-// status. beside tells that valid fields of a draft stood beside it.
-func (a Advice) On(status int, beside bool) bool {
+// on reports whether Retry-After is advice about quota on a response with a status.
+// beside says that valid fields of a draft stand beside it.
+func (a Advice) on(status int, beside bool) bool {
 	switch a {
 	case AdviceAlways:
 		return true

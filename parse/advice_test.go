@@ -8,6 +8,7 @@ import (
 	"github.com/headway-go/headway/parse"
 )
 
+// Advice decides by the status and by whether fields of a draft stand beside Retry-After.
 func TestAdvice(t *testing.T) {
 	tests := []struct {
 		advice        parse.Advice
@@ -28,7 +29,9 @@ func TestAdvice(t *testing.T) {
 		{parse.AdviceNever, 429, false, false},
 	}
 	for _, tt := range tests {
-		assert.Equal(t, tt.alone, tt.advice.On(tt.status, false), "%d on %d", tt.advice, tt.status)
-		assert.Equal(t, tt.beside, tt.advice.On(tt.status, true), "%d on %d, beside", tt.advice, tt.status)
+		r := parse.Reader{Vendors: []parse.Vendor{{Hosts: []string{"api.example"}, RetryAfter: tt.advice}}}
+		alone, beside := fields("Retry-After: 1"), fields("Retry-After: 1", `RateLimit: "api";a=1`)
+		assert.Equal(t, tt.alone, r.Read("api.example", tt.status, alone, saturday).Advised, "%d on %d", tt.advice, tt.status)
+		assert.Equal(t, tt.beside, r.Read("api.example", tt.status, beside, saturday).Advised, "%d on %d, beside", tt.advice, tt.status)
 	}
 }

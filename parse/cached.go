@@ -11,26 +11,26 @@ import (
 // draft, Section 8.4). Any one of these signs is enough:
 //
 //   - an Age above 0 (RFC 9111, Section 5.1). Of a list or of several field lines
-//     the first value counts, as that section says; an Age that is not a number
+//     the first value counts, as that section says. An Age that is not a number
 //     is no sign.
 //   - a Cache-Status with a member that has the parameter hit (RFC 9211,
-//     Section 2.1), whichever cache on the way it stands for. A Cache-Status that
-//     is not a List, or is longer than DefaultMaxFieldBytes, is no sign.
-//   - X-From-Cache with a value that [strconv.ParseBool] reads as true: Go
-//     cache transports mark the responses they have stored with "1".
+//     Section 2.1), whichever cache it stands for. A Cache-Status that is not a
+//     List, or is longer than the default Caps.FieldBytes, is no sign.
+//   - X-From-Cache with a value that [strconv.ParseBool] reads as true: cache
+//     transports written in Go mark stored responses with "1".
 //
-// A 304 (Not Modified) that has none of these signs is the origin's own answer: the
-// stored response was revalidated, and what the 304 says of quota is current. A cache
-// transport that answers with the stored response and the fields of the 304 marks
-// it, and nobody can tell which of the two a field came from: it counts as stored.
+// A 304 (Not Modified) without these signs comes from the origin, and what it says of
+// quota is current. A cache transport that combines the stored response with the fields
+// of the 304 marks the result; it counts as stored, since the origin of each field is
+// unknown.
 //
-// A Date in the past is never a sign, although RFC 9111, Section 4.2.3, computes
-// the age of a response from it: clocks are wrong more often than caches are silent.
+// A Date in the past is no sign, although RFC 9111, Section 4.2.3, computes the age of
+// a response from it: clocks are wrong more often than caches are silent.
 func Cached(h http.Header) bool {
 	return hasAge(h["Age"]) || hasHit(h["Cache-Status"]) || isMarked(h["X-From-Cache"])
 }
 
-// hasAge reports whether the field lines of Age say more than 0 seconds.
+// hasAge reports whether Age is above 0.
 func hasAge(lines []string) bool {
 	if len(lines) == 0 {
 		return false
@@ -40,7 +40,7 @@ func hasAge(lines []string) bool {
 	return age > 0
 }
 
-// hasHit reports whether the field lines of Cache-Status say that a cache had a hit.
+// hasHit reports whether Cache-Status says that a cache had a hit.
 func hasHit(lines []string) bool {
 	if len(lines) == 0 {
 		return false
@@ -56,7 +56,7 @@ func hasHit(lines []string) bool {
 	return false
 }
 
-// isMarked reports whether a cache transport has marked the response as stored.
+// isMarked reports whether X-From-Cache marks the response as stored.
 func isMarked(lines []string) bool {
 	if len(lines) == 0 {
 		return false

@@ -52,7 +52,7 @@ func TestCached(t *testing.T) {
 		{"no List", "Cache-Status", []string{"HIT from a.example; hit"}, false},
 		{"empty", "Cache-Status", []string{""}, false},
 		{"without a line", "Cache-Status", []string{}, false},
-		{"too long", "Cache-Status", []string{"A;hit", strings.Repeat(" ", parse.DefaultMaxFieldBytes)}, false},
+		{"too long", "Cache-Status", []string{"A;hit", strings.Repeat(" ", parse.DefaultCaps().FieldBytes)}, false},
 		{"many members", "Cache-Status", []string{strings.Repeat("A, ", 100) + "B;hit"}, true},
 
 		// The mark of Go cache transports.

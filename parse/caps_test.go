@@ -12,10 +12,10 @@ import (
 	"github.com/headway-go/headway/parse"
 )
 
-// unbounded has no bound on anything.
+// unbounded has no bounds.
 var unbounded = parse.Caps{Quota: -1, Window: -1, RetryAfter: -1, Items: -1, FieldBytes: -1, NameBytes: -1, KeyBytes: -1}
 
-// A cap of one's own: at it a value is accepted, above it is not.
+// A value at its cap is accepted, a value above it is not.
 func TestOwnCaps(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -57,7 +57,7 @@ func TestOwnCaps(t *testing.T) {
 
 // The length of a field is the sum of its lines.
 func TestFieldBytesOverLines(t *testing.T) {
-	line := strings.Repeat(" ", parse.DefaultMaxFieldBytes/2-9) + `"api";a=1`
+	line := strings.Repeat(" ", parse.DefaultCaps().FieldBytes/2-9) + `"api";a=1`
 	limits, ignored := parse.Limits(header("RateLimit", line, line), parse.Caps{})
 	assert.Equal(t, []parse.Limit{limit(1, parse.None)}, limits)
 	assert.Empty(t, ignored)
@@ -100,8 +100,8 @@ func TestUnbounded(t *testing.T) {
 	assert.Equal(t, []parse.Policy{{Name: "p", Quota: 999_999_999_999_999, Unit: name, Window: math.MaxInt64}}, policies)
 }
 
-// Without a cap, many items still cost time in proportion: the test would not end
-// within minutes if each item were compared with every other.
+// Without a cap, the time still grows in proportion to the items: comparing each with
+// every other would take minutes.
 func TestUnboundedItems(t *testing.T) {
 	const many = 200_000
 	limits, ignored := parse.Limits(header("RateLimit", strings.Repeat("a,", many)+"a"), unbounded)

@@ -6,27 +6,23 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// A figure is what drafts -07 and -06, and X-RateLimit, say of one account: how many
-// quota units there are, how many are left, and when they are renewed. Each is None
-// where nothing is said.
+// A figure is what drafts -07 and -06, and X-RateLimit, say of one account: its quota,
+// the available quota, and the time until it is renewed. Each is None if it is missing.
 type figure struct {
 	limit     int64
 	remaining int64
 	reset     time.Duration
 }
 
-// noFigure says nothing. Read-only.
+// noFigure has no values. Read-only.
 var noFigure = figure{None, None, None}
 
-// readDictionary reads the field lines of RateLimit as draft -07 has it
-// (Section 3.1): a Dictionary with limit and reset, which are REQUIRED, and
-// remaining. ok is false where the field is no such Dictionary. That a field is a
-// List of RateLimit items as well is not possible: "limit=" ends the first item.
+// readDictionary reads RateLimit as draft -07 defines it (Section 3.1): a Dictionary
+// with limit and reset, which are REQUIRED, and remaining. ok is false if the field is no
+// such Dictionary. Such a Dictionary is never a List of RateLimit items: "limit=" ends
+// the first item. The caller has checked the length of the field.
 //
-// The caller has seen to it that the field is not too long.
-//
-// A reset that is a Unix time is read as one, as in RateLimit-Reset. Parameters
-// MUST be ignored.
+// A reset may be a Unix time, as in RateLimit-Reset. Parameters MUST be ignored.
 func readDictionary(lines []string, kind ResetKind, c *clock, caps Caps) (f figure, ok bool, ignored []Ignored) {
 	r := newListReader("RateLimit", caps)
 	dict, err := httpsfv.UnmarshalDictionary(lines)
@@ -49,7 +45,7 @@ func readDictionary(lines []string, kind ResetKind, c *clock, caps Caps) (f figu
 	return f, !r.malformed, r.ignored
 }
 
-// member is the value of a member of a Dictionary, as a parameter is one of an item.
+// member returns a member of a Dictionary in the form of a parameter.
 func member(dict *httpsfv.Dictionary, key string) param {
 	m, given := dict.Get(key)
 	if !given {
@@ -58,11 +54,11 @@ func member(dict *httpsfv.Dictionary, key string) param {
 	if item, ok := m.(httpsfv.Item); ok {
 		return param{key, item.Value}
 	}
-	return param{key, m} // an Inner List: of a wrong type
+	return param{key, m} // an Inner List, which is of the wrong type
 }
 
-// dictionaryReset reads reset. The cap applies to what the number means, not to
-// the number.
+// dictionaryReset reads reset. Caps.Window applies to the time until the reset, which is
+// not the number if that is a Unix time.
 func (r *listReader) dictionaryReset(p param, kind ResetKind, c *clock) time.Duration {
 	n := r.number(maxInteger, p, param{})
 	if n == None {
@@ -71,7 +67,7 @@ func (r *listReader) dictionaryReset(p param, kind ResetKind, c *clock) time.Dur
 	return r.capped(p.name, decimal{whole: n}.delay(kind, c).reset())
 }
 
-// capped is a window that is not above its cap, or None.
+// capped returns a window, or None if it is above its cap.
 func (r *listReader) capped(param string, d time.Duration) time.Duration {
 	if d > r.caps.window() {
 		r.ignore(param, ErrCap)

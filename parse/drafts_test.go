@@ -40,8 +40,8 @@ func draftExamples(t *testing.T) map[string][]example {
 	return examples
 }
 
-// Every example of -08 and newer is read without a complaint; what -03 to -07 have
-// under the same names is of another form, and nothing of it is taken.
+// Nothing of an example of -08 and newer is ignored. The fields of -03 to -07 with the
+// same names have another form and are not read as Lists.
 func TestExamplesOfTheDrafts(t *testing.T) {
 	older := map[string]bool{"-03": true, "-04": true, "-05": true, "-06": true, "-07": true}
 	for draft, examples := range draftExamples(t) {
@@ -84,7 +84,7 @@ func TestExamplesOfTheDrafts(t *testing.T) {
 	}
 }
 
-// What the examples of the editor's draft say.
+// The values of the examples of the editor's draft.
 func TestExamplesOfTheEditorsDraft(t *testing.T) {
 	policies := []struct {
 		section, value string
@@ -133,8 +133,7 @@ func TestExamplesOfTheEditorsDraft(t *testing.T) {
 	}, declarations)
 }
 
-// What a Reader makes of each example of every draft, alone in a response of Monday,
-// 5 August 2019, 09:27:00.
+// Each example of every draft, alone in a response of Monday, 5 August 2019, 09:27:00.
 func TestReadExamplesOfTheDrafts(t *testing.T) {
 	want := map[string]string{
 		`RateLimit-Limit: 0`:            `draft -06; policy '' 0`,

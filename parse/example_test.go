@@ -9,7 +9,7 @@ import (
 	"github.com/headway-go/headway/parse"
 )
 
-// A server refuses a request, and says what its quotas are.
+// A refusal describes the quotas of a server.
 func Example() {
 	resp := &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{
 		"Date":             {"Mon, 05 Aug 2019 09:27:00 GMT"},
@@ -20,7 +20,7 @@ func Example() {
 	if parse.Cached(resp.Header) {
 		return // what a cache says about quota is not current
 	}
-	caps := parse.Caps{} // every cap at its default
+	caps := parse.Caps{} // the defaults
 
 	policies, _ := parse.Policies(resp.Header, caps)
 	for _, p := range policies {
@@ -68,7 +68,7 @@ func ExampleLimits_ignored() {
 	// parse: value out of range (RateLimit, item 1, parameter a)
 }
 
-// A Reader reads what servers send, whatever the dialect.
+// A Reader reads every dialect.
 func ExampleReader() {
 	var r parse.Reader
 	now := time.Date(2026, time.November, 21, 4, 48, 0, 0, time.UTC)
@@ -96,7 +96,7 @@ func ExampleReader() {
 	// vendor fields: "" has 8 left
 }
 
-// An API of one's own is a row of the table.
+// A row describes the fields of an API.
 func ExampleVendor() {
 	r := parse.Reader{Vendors: []parse.Vendor{{
 		Name:      "Acme",
@@ -126,7 +126,7 @@ func ExampleVendor() {
 	// Acme search 99 1.5s atlas
 }
 
-// A host's dialect is set by hand with a row that names the host.
+// A row with Hosts sets the dialect of a host.
 func ExampleVendor_hosts() {
 	r := parse.Reader{Vendors: []parse.Vendor{
 		{Name: "our GitLab", Hosts: []string{"gitlab.example"}, Dialect: parse.Draft06, ResetIn: parse.UnixSeconds},
@@ -147,7 +147,7 @@ func ExampleVendor_hosts() {
 	// false
 }
 
-// A refusal may tell in its body which policies were violated.
+// The body of a refusal may name the violated policies.
 func ExampleReadProblem() {
 	body := []byte(`{
 		"type": "https://iana.org/assignments/http-problem-types#quota-exceeded",
@@ -162,17 +162,7 @@ func ExampleReadProblem() {
 	// false
 }
 
-// A server, or a test of one, writes the fields.
-func ExampleFormatLimits() {
-	value, err := parse.FormatLimits([]parse.Limit{{
-		Policy: "api", Available: 99, Window: time.Minute, Cost: parse.None, Key: "GET\x1falice", HasKey: true,
-	}})
-	fmt.Println(value, err)
-	// Output:
-	// "api";a=99;w=60;pk=:R0VUH2FsaWNl: <nil>
-}
-
-// Retry-After is a delay or a date, which counts from the Date of the response.
+// Retry-After is a delay, or a date relative to the Date of the response.
 func ExampleRetryAfter() {
 	for _, value := range []string{"120", "Mon, 05 Aug 2019 09:29:00 GMT", "1564997340", "soon"} {
 		h := http.Header{"Date": {"Mon, 05 Aug 2019 09:27:00 GMT"}, "Retry-After": {value}}
@@ -186,7 +176,7 @@ func ExampleRetryAfter() {
 	// 0s false [parse: malformed field value (Retry-After, item 0)]
 }
 
-// A declaration names the dimensions that a policy's quota is divided by.
+// A declaration names the dimensions that partition a policy's quota.
 func ExampleDeclarations() {
 	h := http.Header{"Ratelimit-Partition": {`"api";user_id;method=GET, "site"`}}
 	declarations, _ := parse.Declarations(h, parse.Caps{})
@@ -203,7 +193,7 @@ func ExampleDeclarations() {
 	// site 0
 }
 
-// What comes from a cache says nothing current.
+// What a stored response says is not current.
 func ExampleCached() {
 	for _, h := range []http.Header{
 		{"Age": {"12"}},
@@ -220,7 +210,7 @@ func ExampleCached() {
 	// false
 }
 
-// In Caps zero means the default, and a negative number no bound.
+// In Caps zero means the default and a negative number means no bound.
 func ExampleCaps() {
 	h := http.Header{"Ratelimit-Policy": {`"epoch";q=10;w=3155760000`}} // a century
 	for _, caps := range []parse.Caps{{}, {Window: -1}} {
@@ -232,22 +222,14 @@ func ExampleCaps() {
 	// 876600h0m0s []
 }
 
-// Caps for a server of one's own, which says more than strangers may.
-func ExampleCaps_own() {
-	caps := parse.Caps{
-		Quota:        parse.DefaultMaxQuota * 1000,
-		Window:       parse.DefaultMaxWindow * 10,
-		RetryAfter:   parse.DefaultMaxRetryAfter * 7,
-		Items:        parse.DefaultMaxItems * 4,
-		FieldBytes:   parse.DefaultMaxFieldBytes * 4,
-		NameBytes:    parse.DefaultMaxNameBytes * 4,
-		KeyBytes:     parse.DefaultMaxKeyBytes * 4,
-		ProblemBytes: parse.DefaultMaxProblemBytes * 4,
-	}
+// A trusted server may exceed the default caps.
+func ExampleCaps_larger() {
+	caps := parse.DefaultCaps()
+	caps.RetryAfter *= 7
 	wait, ok, ignored := parse.RetryAfter(http.Header{"Retry-After": {"259200"}}, time.Now(), caps)
 	fmt.Println(wait, ok, ignored)
 
-	// What is ignored says why.
+	// An Ignored has its reason.
 	_, ignored = parse.Limits(http.Header{"Ratelimit": {`"api";a=1;w=`}}, caps)
 	fmt.Println(errors.Is(ignored[0].Err, parse.ErrSyntax))
 	_, ignored = parse.Declarations(http.Header{"Ratelimit-Partition": {`"api";user_id, "api";method`}}, caps)
@@ -258,30 +240,16 @@ func ExampleCaps_own() {
 	// true
 }
 
-// What can be written is read as it was.
-func ExampleFormatPolicies() {
-	value, err := parse.FormatPolicies([]parse.Policy{
-		{Name: "burst", Quota: 100, Window: time.Minute},
-		{Name: "upload", Quota: 1_000_000, Unit: "content-bytes", Key: "alice", HasKey: true},
-	})
-	fmt.Println(value, err)
-	policies, _ := parse.Policies(http.Header{"Ratelimit-Policy": {value}}, parse.Caps{})
-	fmt.Printf("%+v\n", policies[1])
-	// Output:
-	// "burst";q=100;w=60, "upload";q=1000000;qu="content-bytes";pk=:YWxpY2U=: <nil>
-	// {Name:upload Quota:1000000 Unit:content-bytes Window:0s Key:alice HasKey:true}
-}
-
-// A row says what fields mean that do not say it themselves.
+// A row says what fields mean.
 func ExampleVendor_fields() {
 	r := parse.Reader{Vendors: []parse.Vendor{
 		{
-			// "X-Calls: 32/40", a bucket that leaks one call after the other.
+			// "X-Calls: 32/40": 32 of 40 calls are in a leaky bucket.
 			Name: "Leaky", Sign: "X-Leaky", Summary: []string{"X-Calls"}, Reset: []string{"X-Full-In"},
 			ResetIn: parse.DeltaSeconds, Refills: true,
 		},
 		{
-			// What is used instead of what is left; a day, unless a field says otherwise.
+			// The used quota in place of the available one. The default window is a day.
 			Name: "Used", Limit: []string{"X-Quota"}, Used: []string{"X-Quota-Used"},
 			Unit: "content-bytes", Every: 24 * time.Hour, Window: []string{"X-Quota-Per"},
 		},
@@ -323,7 +291,7 @@ func ExampleVendor_fields() {
 	// Counts: "write" has 9 left
 }
 
-// Why something was ignored is an error to compare with.
+// The reason why something was ignored is an error.
 func ExampleIgnored() {
 	h := http.Header{"Ratelimit-Policy": {`"a";q=-1, "b";w=60, "c";q="ten", "d";q=10;w=99999999999`}}
 	policies, ignored := parse.Policies(h, parse.Caps{})
@@ -333,7 +301,7 @@ func ExampleIgnored() {
 		case errors.Is(i.Err, parse.ErrRange), errors.Is(i.Err, parse.ErrType), errors.Is(i.Err, parse.ErrMissing):
 			fmt.Println("the server's mistake:", i.Item, i.Param)
 		case errors.Is(i.Err, parse.ErrCap):
-			fmt.Println("too much for us:", i.Item, i.Param)
+			fmt.Println("above a cap:", i.Item, i.Param)
 		}
 	}
 	// Output:
@@ -341,10 +309,10 @@ func ExampleIgnored() {
 	// the server's mistake: 0 q
 	// the server's mistake: 1 q
 	// the server's mistake: 2 q
-	// too much for us: 3 w
+	// above a cap: 3 w
 }
 
-// A server declares how it counts, and when to come back.
+// FormatDeclarations writes what a server declares about its partitions.
 func ExampleFormatDeclarations() {
 	value, err := parse.FormatDeclarations([]parse.Declaration{{
 		Policy: "api",
@@ -354,13 +322,11 @@ func ExampleFormatDeclarations() {
 		},
 	}})
 	fmt.Println(value, err)
-	fmt.Println(parse.FormatRetryAfter(1500 * time.Millisecond))
 	// Output:
 	// "api";method="POST";user_id <nil>
-	// 2
 }
 
-// The built-in table can be looked at, and rows of it taken for hosts of one's own.
+// A built-in row can be used for other hosts.
 func ExampleVendors() {
 	for _, row := range parse.Vendors() {
 		if row.Name != "GitHub" {

@@ -19,44 +19,44 @@ var (
 	// policy is zero.
 	ErrRange = errors.New("parse: value out of range")
 
-	// ErrMissing says that an item lacks a parameter that it cannot do without,
-	// because it was not sent or because it was above its cap.
+	// ErrMissing says that an item lacks a required parameter, because it was not
+	// sent or was above its cap.
 	ErrMissing = errors.New("parse: required parameter missing")
 
 	// ErrCap says that something is above its cap in [Caps].
 	ErrCap = errors.New("parse: above a safety cap")
 
-	// ErrConflict says that an item of RateLimit-Partition declares something else
-	// than an earlier one for the same policy, or that two policies of drafts -06 and -07
-	// have one quota.
+	// ErrConflict says that an item of RateLimit-Partition contradicts an earlier
+	// one for the same policy, or that two policies of drafts -06 and -07 have the
+	// same quota.
 	ErrConflict = errors.New("parse: contradicts another item")
 )
 
-// Ignored says what was ignored in a field, and why. It holds no field values, so
-// that it can be logged.
+// Ignored says what was ignored in a field, and why. It holds no field values and can
+// be logged.
 //
-// An Ignored with a Param and ErrCap means the parameter alone: its item was read
-// as if the parameter had not been sent. Any other means the whole item or field.
+// An Ignored with a Param and ErrCap concerns the parameter alone: its item was read
+// as if the parameter had not been sent. Any other concerns the whole item or field.
 type Ignored struct {
 	// Field is the name of the field as its specification writes it, such as
 	// "RateLimit-Policy".
 	Field string
 
 	// Item is the index of the item in the List, counted from 0 over all field
-	// lines; of the field line for Retry-After. It is None where the whole field
-	// was ignored. Where a List has more items than Caps.Items, it is the index of
-	// the first one that was not read, and stands for all after it.
+	// lines; for Retry-After the index of the field line. It is None if the whole
+	// field was ignored. If a List has more items than Caps.Items, it is the index
+	// of the first that was not read, and stands for all after it.
 	Item int
 
 	// Param is the name of the parameter at fault, one of those that the drafts
-	// define. It is empty where the fault is the item's or the field's.
+	// define. It is empty if the item or the field is at fault.
 	Param string
 
-	// Err is the reason: it matches one of the errors of this package.
+	// Err is the reason: one of the errors of this package.
 	Err error
 }
 
-// String returns a description on one line, for a log.
+// String returns a description on one line.
 func (i Ignored) String() string {
 	var where strings.Builder
 	where.WriteString(i.Field)

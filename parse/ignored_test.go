@@ -31,7 +31,7 @@ func TestIgnoredMatchesErrors(t *testing.T) {
 	assert.False(t, errors.Is(ignored[0].Err, parse.ErrType))
 }
 
-// What is printed of an Ignored never shows what the server sent.
+// An Ignored never prints what the server sent.
 func TestIgnoredHoldsNoValues(t *testing.T) {
 	const secret = "s3cret"
 	for _, value := range []string{secret + `=1`, `"` + secret + `";a=` + secret, `"` + secret + `";pk="` + secret + `"`, `"x";a=-4711`, `(` + secret + `)`} {

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// An unnamed policy is an item of RateLimit-Policy as drafts -06 and -07 have it
-// (Section 2.1 of both): an Integer, the quota, and its window.
+// An unnamed policy is an item of RateLimit-Policy in drafts -06 and -07 (Section 2.1
+// of both): an Integer, the quota, and its window.
 type unnamed struct {
 	quota  int64
-	window time.Duration // 0 where there is none
-	name   string        // of the parameter name, which Envoy adds
+	window time.Duration // 0 if there is none
+	name   string        // the parameter name, which Envoy adds
 }
 
-// text is the policy as it would be written. It tells the policies of an origin
-// apart that have no other name.
+// text returns the policy as a field writes it. It is the name of a policy that has no
+// other.
 func (u unnamed) text() string {
 	text := strconv.FormatInt(u.quota, 10)
 	if u.window > 0 {
@@ -23,11 +23,9 @@ func (u unnamed) text() string {
 	return text
 }
 
-// readUnnamed reads the field lines of RateLimit-Policy as drafts -06 and -07 have
-// it. w is REQUIRED. Policies that repeat a quota make the field invalid
-// (Section 3.2 of draft -06, Section 3.5 of draft -07).
-//
-// form reports whether the field has that form, valid or not.
+// readUnnamed reads RateLimit-Policy as drafts -06 and -07 define it. w is REQUIRED.
+// Policies that repeat a quota make the field invalid (Section 3.2 of draft -06,
+// Section 3.5 of draft -07). form reports whether any item is an Integer.
 func readUnnamed(lines []string, caps Caps) (policies []unnamed, form bool, ignored []Ignored) {
 	r := readList("RateLimit-Policy", lines, caps)
 	for r.nextInteger() {
@@ -44,7 +42,8 @@ func readUnnamed(lines []string, caps Caps) (policies []unnamed, form bool, igno
 	return policies, form, r.ignored
 }
 
-// nextInteger goes to the next item that is an Integer, as next does for names.
+// nextInteger advances to the next item that is an Integer, and reports whether there is
+// one.
 func (r *listReader) nextInteger() bool {
 	for r.item+1 < r.len() {
 		r.item++
@@ -72,7 +71,7 @@ func (r *listReader) unnamed() (u unnamed, ok bool) {
 	return u, !r.malformed
 }
 
-// repeatsQuota reports whether two policies have one quota.
+// repeatsQuota reports whether two policies have the same quota.
 func repeatsQuota(policies []unnamed) bool {
 	if len(policies) < 2 {
 		return false
@@ -84,10 +83,10 @@ func repeatsQuota(policies []unnamed) bool {
 	return len(seen) < len(policies)
 }
 
-// named makes policies of unnamed ones. Drafts -06 and -07 have one account without
-// a name, whose quota is limit: the policy with that quota is the account's. The
-// others are named by their text, so that a client can count against them. Those
-// that come to have one name become one, as in Policies.
+// named returns unnamed policies with names. Drafts -06 and -07 have one account, whose
+// quota is limit and whose name is "": so is the name of the policy with that quota. The
+// others are named by their text, so that a client can count against them. Policies that
+// get the same name are merged.
 func named(policies []unnamed, limit int64) []Policy {
 	out := make([]Policy, 0, len(policies)+1)
 	var seen index
@@ -105,8 +104,8 @@ func named(policies []unnamed, limit int64) []Policy {
 	return out
 }
 
-// account adds what is known of the one account without a name: the policy, if none
-// of those advertised is its own, and the service limit.
+// account returns the service limit of an account, and its policy after the advertised
+// ones unless one of them has its name.
 func account(f figure, name string, policies []Policy) ([]Policy, []Limit) {
 	if f.limit != None && !advertised(policies, name) {
 		policies = append(policies, Policy{Name: name, Quota: f.limit, Unit: requests})
@@ -117,7 +116,7 @@ func account(f figure, name string, policies []Policy) ([]Policy, []Limit) {
 	return policies, []Limit{{Policy: name, Available: f.remaining, Window: f.reset, Cost: None}}
 }
 
-// advertised reports whether a policy of that name is among policies.
+// advertised reports whether one of the policies has a name.
 func advertised(policies []Policy, name string) bool {
 	for i := range policies {
 		if policies[i].Name == name {

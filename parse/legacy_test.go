@@ -15,11 +15,11 @@ import (
 func TestReadUnnamedPolicies(t *testing.T) {
 	const field = "RateLimit-Policy"
 	tests := []struct{ name, policy, want string }{
-		{"its own", `100;w=10`, `policy '' 100/10s`},
+		{"the account's policy", `100;w=10`, `policy '' 100/10s`},
 		{"Section 3.2: several", `10;w=1, 50;w=60, 100;w=3600, 5000;w=86400`,
 			`policy '10;w=1' 10/1s; policy '50;w=60' 50/1m0s; policy '' 100/1h0m0s; policy '5000;w=86400' 5000/24h0m0s`},
 		{"Section 3.2: parameters", `10;w=1;burst=1000, 100;w=3600;comment="sliding window"`, `policy '10;w=1' 10/1s; policy '' 100/1h0m0s`},
-		{"none is its own", `1000;w=3600`, `policy '1000;w=3600' 1000/1h0m0s; policy '' 100`},
+		{"another policy", `1000;w=3600`, `policy '1000;w=3600' 1000/1h0m0s; policy '' 100`},
 		{"a quota of 0", `0;w=1`, `policy '0;w=1' 0/1s; policy '' 100`},
 		{"leading zeros", `0100;w=010`, `policy '' 100/10s`},
 		{"Section 3.2: invalid, two of one quota", `10;w=1, 10;w=60`, `policy '' 100; parse: contradicts another item (RateLimit-Policy)`},
@@ -53,8 +53,8 @@ func TestReadUnnamedPolicies(t *testing.T) {
 	}
 }
 
-// There is one account, whatever the limit is said to be (Appendix B.2.2 and B.2.3 of
-// draft -07: 100, then 10, then 0).
+// There is one account, whatever its limit (Appendix B.2.2 and B.2.3 of draft -07: 100,
+// then 10, then 0).
 func TestReadOneAccount(t *testing.T) {
 	var r parse.Reader
 	for _, limit := range []int{100, 10, 0} {
@@ -84,7 +84,7 @@ func TestReadLegacy(t *testing.T) {
 		{"parameters MUST be ignored", []string{"RateLimit-Limit: 100;x=1", "RateLimit-Remaining: 99;w=60", "RateLimit-Reset: 50;y"}, `policy '' 100; limit '' 99/50s`},
 		{"-03: a List", []string{"RateLimit-Limit: 100, 100;w=60", "RateLimit-Remaining: 99"}, `policy '' 100/1m0s; limit '' 99`},
 		{"-03: several policies", []string{"RateLimit-Limit: 10, 10;w=1, 50;w=60", "RateLimit-Remaining: 9"}, `policy '' 10/1s; policy '50;w=60' 50/1m0s; limit '' 9`},
-		{"-03: none is its own", []string{"RateLimit-Limit: 15, 100;w=60"}, `policy '100;w=60' 100/1m0s; policy '' 15`},
+		{"-03: another policy", []string{"RateLimit-Limit: 15, 100;w=60"}, `policy '100;w=60' 100/1m0s; policy '' 15`},
 		{"-03: in lines", []string{"RateLimit-Limit: 100", "RateLimit-Limit: 100;w=60"}, `policy '' 100/1m0s`},
 		{"-03: two of one quota", []string{"RateLimit-Limit: 10, 10;w=1, 10;w=60"}, `policy '' 10; parse: contradicts another item (RateLimit-Limit)`},
 		{"-03: a name means nothing", []string{`RateLimit-Limit: 10, 10;w=1;name="x"`}, `policy '' 10/1s`},

@@ -12,21 +12,21 @@ type Limit struct {
 	Policy string
 
 	// Available is the available quota in quota units (a, Section 3.1.1). It is
-	// None where the item has no figure, as in draft -09, Appendix B.3.1: the item
-	// then still names its policy and says when that resets.
+	// None if the item has no figure, as in draft -09, Appendix B.3.1: the item
+	// then names its policy and says when that resets.
 	Available int64
 
 	// Window is the effective window: the time within which no more than the
-	// available quota can be used (w, Section 3.1.2). Zero means that it is over
-	// now, None that none was given.
+	// available quota can be used (w, Section 3.1.2). Zero means that it ends
+	// now, None that the item gives none.
 	Window time.Duration
 
 	// Cost is what the request cost, in quota units (c, Section 3.1.4). It is None
-	// where the item does not say.
+	// if the item does not say.
 	Cost int64
 
 	// Key holds the bytes of the partition key (pk, Section 3.1.3), which need not
-	// be text. It means something only if HasKey is true.
+	// be text. It is valid only if HasKey is true.
 	Key string
 
 	// HasKey reports whether there is a key. An empty key is a key.
@@ -34,16 +34,16 @@ type Limit struct {
 }
 
 // Limits returns the service limits of a response, in the order of their items,
-// and what was ignored. Both are empty where there is no RateLimit. Call [Cached]
-// first: a stored response says nothing current (editor's draft, Section 8.4).
+// and what was ignored. Both are empty if there is no RateLimit. Call [Cached] first:
+// what a stored response says is not current (editor's draft, Section 8.4).
 //
 // In an item with both a and r, or both w and t, the newer name wins and the other
-// is not looked at. A malformed newer one drops the item; one above its cap counts
-// as not sent, so that the older one is read.
+// is not read. If the newer one is malformed, the item is dropped. If it is above its
+// cap, it counts as not sent and the older one is read.
 //
-// Items that repeat a policy and a key become one, in the place of the first: the
-// lowest available quota, the longest effective window and the highest cost of
-// those given. No draft speaks of them; that is the cautious reading.
+// Items that repeat a policy and a key are merged into the first of them: the lowest
+// available quota, the longest effective window and the highest cost. The drafts do not
+// define such items; this is the cautious reading.
 func Limits(h http.Header, caps Caps) ([]Limit, []Ignored) {
 	lines := h["Ratelimit"]
 	if len(lines) == 0 {
@@ -53,8 +53,8 @@ func Limits(h http.Header, caps Caps) ([]Limit, []Ignored) {
 	return limits, ignored
 }
 
-// readLimits reads the field lines of RateLimit, and tells which of the two drafts
-// of that form they follow.
+// readLimits reads the lines of RateLimit as a List, and returns whether they follow the
+// editor's draft or draft -08.
 func readLimits(lines []string, caps Caps) ([]Limit, Dialect, []Ignored) {
 	if len(lines) == 1 {
 		if limits, older, ok := plainLimits(lines[0], caps); ok {
@@ -64,7 +64,7 @@ func readLimits(lines []string, caps Caps) ([]Limit, Dialect, []Ignored) {
 	return parsedLimits(lines, caps)
 }
 
-// dialectOf is the dialect of a RateLimit that is a List.
+// dialectOf returns the dialect of a RateLimit that is a List.
 func dialectOf(older bool) Dialect {
 	if older {
 		return Draft08
@@ -72,7 +72,7 @@ func dialectOf(older bool) Dialect {
 	return EditorsDraft
 }
 
-// parsedLimits is readLimits, by way of the structured-field parser.
+// parsedLimits is readLimits with the Structured Fields parser.
 func parsedLimits(lines []string, caps Caps) ([]Limit, Dialect, []Ignored) {
 	var r listReader
 	r.field, r.caps = "RateLimit", caps
@@ -84,7 +84,7 @@ func parsedLimits(lines []string, caps Caps) ([]Limit, Dialect, []Ignored) {
 	var seen index
 	for r.next() {
 		n := len(limits)
-		limits = limits[:n+1] // read in place: there is room for every item
+		limits = limits[:n+1] // there is room for every item
 		l := &limits[n]
 		if !r.serviceLimit(l) {
 			limits = limits[:n]
@@ -100,19 +100,19 @@ func parsedLimits(lines []string, caps Caps) ([]Limit, Dialect, []Ignored) {
 	return limits, dialectOf(r.older && !r.newest), r.ignored
 }
 
-// mayRepeat reports whether an item of that policy may repeat one of the limits:
-// mostly there is one, or each has a policy of its own.
+// mayRepeat reports whether one of the limits has a policy, or there are too many to
+// compare.
 func mayRepeat(limits []Limit, policy string) bool {
 	for i := range limits {
-		if i == scanMost || limits[i].Policy == policy {
+		if i == maxScan || limits[i].Policy == policy {
 			return true
 		}
 	}
 	return false
 }
 
-// serviceLimit reads the current item. The parameters that are there are looked
-// up, not those that might be: most items have two.
+// serviceLimit reads the current item. It looks up only parameters that are there: most
+// items have two of six.
 func (r *listReader) serviceLimit(l *Limit) (ok bool) {
 	var a, older, w, elder, c, pk any // editor's draft a, w, c and pk; draft -08 to -11 r and t
 	for _, name := range r.params.Names() {
@@ -132,7 +132,7 @@ func (r *listReader) serviceLimit(l *Limit) (ok bool) {
 		}
 	}
 	*l = Limit{Policy: r.policy, Available: None, Window: None, Cost: None}
-	if n, ok := a.(int64); ok && n >= 0 && n <= r.caps.quota() { // as it mostly is
+	if n, ok := a.(int64); ok && n >= 0 && n <= r.caps.quota() { // the usual case
 		l.Available = n
 	} else if a != nil || older != nil {
 		l.Available = r.units(param{"a", a}, param{"r", older})
@@ -157,8 +157,8 @@ func (r *listReader) serviceLimit(l *Limit) (ok bool) {
 
 func (l Limit) identity() identity { return identity{l.Policy, l.Key, l.HasKey} }
 
-// merge takes the more cautious figures of two items for one policy and key. None
-// is below every figure, so that max prefers what was given.
+// merge takes the more cautious figures of two items for one policy and key. None is
+// below every figure, so max prefers a figure.
 func (l *Limit) merge(o Limit) {
 	l.Available = lowest(l.Available, o.Available)
 	l.Window = max(l.Window, o.Window)

@@ -7,16 +7,15 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// A listReader goes through the items of one List field and notes what it ignores.
-// The methods named after a kind of value read parameters of the current item; a
-// malformed parameter marks the item, so that a caller reads all it wants and
-// looks at malformed once.
+// A listReader iterates over the items of one List field and records what it ignores.
+// Its methods for values read parameters of the current item. A malformed parameter sets
+// malformed, which callers check once, after they have read all parameters.
 type listReader struct {
 	field   string
 	caps    Caps
 	list    httpsfv.List
-	only    httpsfv.Item // of a List that is not in list because it is this Item
-	alone   bool         // there is such an Item
+	only    httpsfv.Item // the single item, if alone; list is then nil
+	alone   bool
 	ignored []Ignored
 
 	// The current item.
@@ -25,35 +24,32 @@ type listReader struct {
 	params    *httpsfv.Params
 	malformed bool
 
-	// Which names the service limits so far have used, of the drafts that have
-	// some in common.
-	newest bool // a, w, c
-	older  bool // r, t
+	// Which parameters the service limits have had so far.
+	newest bool // a, w or c
+	older  bool // r or t
 }
 
-// newListReader returns a listReader of a field that is not a List, or not yet parsed.
+// newListReader returns a listReader of a field that is not a List or not yet parsed.
 func newListReader(field string, caps Caps) listReader {
 	return listReader{field: field, caps: caps, item: None}
 }
 
-// readList returns a listReader placed before the first item of the List that the
-// field lines make together (RFC 9651, Section 4.2). There is no item where they
-// do not make a List.
+// readList returns a listReader before the first item of a List, which all lines of the
+// field make together (RFC 9651, Section 4.2). It has no items if they are not a List.
 func readList(field string, lines []string, caps Caps) (r listReader) {
 	r.field, r.caps = field, caps
 	r.read(lines)
 	return r
 }
 
-// read is readList for a listReader that has its field and caps.
+// read parses the lines of the field.
 func (r *listReader) read(lines []string) {
 	r.item = None
 	if r.tooLong(lines) {
 		return
 	}
 	if len(lines) == 1 && strings.IndexByte(lines[0], ',') < 0 {
-		// As most fields are: an Item, which is a List of one (RFC 9651, Section
-		// 4.2.1) and is parsed with less ado.
+		// An Item is a List of one (RFC 9651, Section 4.2.1) and is parsed faster.
 		var err error
 		if r.only, err = httpsfv.UnmarshalItem(lines); err == nil {
 			r.alone = true
@@ -68,7 +64,7 @@ func (r *listReader) read(lines []string) {
 	r.list = firstOf(r, list)
 }
 
-// len is how many members the List has.
+// len returns the number of members of the List.
 func (r *listReader) len() int {
 	if r.alone {
 		return 1
@@ -76,7 +72,7 @@ func (r *listReader) len() int {
 	return len(r.list)
 }
 
-// current is the member that the reader is at; not ok, if it is an Inner List.
+// current returns the current member. ok is false if it is an Inner List.
 func (r *listReader) current() (item httpsfv.Item, ok bool) {
 	if r.alone {
 		return r.only, true
@@ -85,7 +81,7 @@ func (r *listReader) current() (item httpsfv.Item, ok bool) {
 	return item, ok
 }
 
-// tooLong notes and reports whether the field is longer than its cap.
+// tooLong reports, and records, whether the field is longer than Caps.FieldBytes.
 func (r *listReader) tooLong(lines []string) bool {
 	n := 0
 	for _, line := range lines {
@@ -98,19 +94,18 @@ func (r *listReader) tooLong(lines []string) bool {
 	return true
 }
 
-// firstOf returns as many elements as the cap on items allows, and notes where
-// the rest begins.
+// firstOf returns the first Caps.Items elements, and records that the others are ignored.
 func firstOf[T any](r *listReader, all []T) []T {
-	most := r.caps.items()
-	if len(all) <= most {
+	n := r.caps.items()
+	if len(all) <= n {
 		return all
 	}
-	r.ignored = append(r.ignored, Ignored{Field: r.field, Item: most, Err: ErrCap})
-	return all[:most]
+	r.ignored = append(r.ignored, Ignored{Field: r.field, Item: n, Err: ErrCap})
+	return all[:n]
 }
 
-// next goes to the next item that names a policy, and reports whether there is
-// one. A member that is an Inner List, or an item of another type, is dropped.
+// next advances to the next item that names a policy, and reports whether there is
+// one. It drops Inner Lists and items of other types.
 func (r *listReader) next() bool {
 	for r.item+1 < r.len() {
 		r.item++
@@ -140,7 +135,7 @@ func (r *listReader) name(v any) (string, bool) {
 	return name, ok
 }
 
-// A param is a parameter of an item: nil where it was not given.
+// A param is a parameter of an item. Its value is nil if it is missing.
 type param struct {
 	name  string
 	value any
@@ -160,14 +155,14 @@ func (r *listReader) window(newest, older param) time.Duration {
 	return seconds(n)
 }
 
-// number reads the first of two parameters that is given and not above most: a
-// non-negative Integer. None means that there is none. A malformed one spoils the
-// item, whatever the older one says.
-func (r *listReader) number(most int64, newest, older param) int64 {
+// number reads the first of two parameters that is there and not above limit: an
+// Integer that is not negative. It returns None if there is none. If the newer one is
+// malformed, so is the item, whatever the older one says.
+func (r *listReader) number(limit int64, newest, older param) int64 {
 	if newest.value == nil && older.value == nil {
 		return None
 	}
-	if n, ok := newest.value.(int64); ok && n >= 0 && n <= most {
+	if n, ok := newest.value.(int64); ok && n >= 0 && n <= limit {
 		return n
 	}
 	for _, p := range [...]param{newest, older} {
@@ -182,7 +177,7 @@ func (r *listReader) number(most int64, newest, older param) int64 {
 		case n < 0:
 			r.drop(p.name, ErrRange)
 			return None
-		case n > most:
+		case n > limit:
 			r.ignore(p.name, ErrCap)
 		default:
 			return n
@@ -210,19 +205,19 @@ func (r *listReader) key(v any) (key string, ok bool) {
 	return string(b), true
 }
 
-// drop notes a fault of the current item that makes it malformed.
+// drop records a fault that makes the current item malformed.
 func (r *listReader) drop(param string, err error) {
 	r.malformed = true
 	r.ignore(param, err)
 }
 
-// ignore notes that something was ignored at its place.
+// ignore records that something was ignored in the current item.
 func (r *listReader) ignore(param string, err error) {
 	r.ignored = append(r.ignored, Ignored{Field: r.field, Item: r.item, Param: param, Err: err})
 }
 
-// text is the text of a String or a Token. A Token is cut out of the field value
-// and is cloned, so as not to keep the whole of that alive.
+// text returns the text of a String or a Token. It clones a Token, which would keep the
+// whole field value alive.
 func text(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:

@@ -33,7 +33,7 @@ func TestCanonicalKeys(t *testing.T) {
 	assert.True(t, ok)
 }
 
-// all is everything that can be read of a header.
+// all is the result of every function that reads one field.
 type all struct {
 	Policies     []parse.Policy
 	Limits       []parse.Limit
@@ -53,8 +53,8 @@ func readAll(caps parse.Caps, lines ...string) (a all) {
 	return a
 }
 
-// randomItem is an item that is well-formed as a Structured Field, and now and then
-// as an item of our fields.
+// randomItem returns a random item of a Structured Field, which is sometimes a valid item
+// of the drafts' fields.
 func randomItem(random *rand.Rand) string {
 	pick := func(options ...string) string { return options[random.IntN(len(options))] }
 	item := pick(`"a"`, `"b"`, `a`, `b`, `c`, `"b"`, `1`, `("a" b)`)
@@ -65,8 +65,8 @@ func randomItem(random *rand.Rand) string {
 	return item
 }
 
-// Law: how a List is split into field lines does not matter
-// (RFC 9651, Section 4.2).
+// Law: the result does not depend on how a List is split into field lines (RFC 9651,
+// Section 4.2).
 func TestSplitAndJoinedLinesAgree(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -86,7 +86,7 @@ func TestSplitAndJoinedLinesAgree(t *testing.T) {
 	}
 }
 
-// Law: the order of items does not matter for the set of values.
+// Law: the set of values does not depend on the order of items.
 func TestOrderDoesNotMatter(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -105,7 +105,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// Laws for any input: no panic, nothing negative but None, no identity twice.
+// Laws for any input: no panic, no negative value except None, no repeated identity.
 func TestAnyInput(t *testing.T) {
 	const alphabet = `"";;;,,==::??@%()01234.-aqrtwcpkum*_/ ` + "\t\x00\x1f\x7f\xc3\xff"
 	seed := rand.Uint64()
@@ -145,8 +145,8 @@ func TestAnyInput(t *testing.T) {
 	}
 }
 
-// Reading costs what the Structured Fields parser allocates, the slice of values,
-// and the bytes of a key.
+// Reading allocates what the Structured Fields parser allocates, the slice of values, and
+// the bytes of a key.
 func TestAllocations(t *testing.T) {
 	tests := []struct {
 		name, value string

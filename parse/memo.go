@@ -7,16 +7,15 @@ import (
 	"sync/atomic"
 )
 
-// A Memo remembers what RateLimit-Policy and RateLimit-Partition were read as, so
-// that the same bytes are not parsed twice: servers send them with every response
-// and hardly ever change them. The zero Memo is empty and ready to use. It holds 16
-// field values of at most 1 KiB each, in about 130 bytes and what these are, and
-// forgets one when another takes its place. It takes no locks.
+// A memo keeps what RateLimit-Policy and RateLimit-Partition were read as: servers
+// send them with every response and rarely change them. It holds up to 16 field values
+// of at most 1 KiB each. A new value replaces the one in its slot.
 //
-// A Memo may be used from several goroutines at once, but by one [Reader] only,
-// since what a field is read as depends on the caps. It must not be copied.
-type Memo struct {
-	slots [memoSlots]atomic.Pointer[memory]
+// The zero memo is empty. A memo may be used from several goroutines at once and takes
+// no locks. It must not be copied, and belongs to one Reader, since the caps decide
+// what a field is read as.
+type memo struct {
+	slots [memoSlots]atomic.Pointer[memoEntry]
 }
 
 const (
@@ -24,29 +23,29 @@ const (
 	memoMaxBytes = 1 << 10
 )
 
-// memorySeed makes the places of field values unpredictable. Read-only.
-var memorySeed = maphash.MakeSeed()
+// memoSeed makes the slots of field values unpredictable. Read-only.
+var memoSeed = maphash.MakeSeed()
 
-// A memory is what the field lines of one field were read as. It is never modified.
-type memory struct {
-	partition    bool
+// A memoEntry is what the lines of one field were read as. It is never modified.
+type memoEntry struct {
+	partition    bool // RateLimit-Partition, not RateLimit-Policy
 	lines        []string
 	policies     policyField
 	declarations []Declaration
 	ignored      []Ignored // of the declarations
 }
 
-// A policyField is what RateLimit-Policy was read as, in both of its forms. The
-// policies of drafts -06 and -07 are read only if there is none of a newer one.
+// A policyField is what RateLimit-Policy was read as, in each of its two forms. It is
+// read as the form of drafts -06 and -07 only if it has no policy of the newer form.
 type policyField struct {
 	named          []Policy
 	unnamed        []unnamed
-	ignored        []Ignored // as the newer form
-	ignoredUnnamed []Ignored // as the older form
+	ignored        []Ignored // by the newer form
+	ignoredUnnamed []Ignored // by the older form
 	older          bool      // the field has the older form, valid or not
 }
 
-// readPolicyField reads the field lines of RateLimit-Policy in whatever form.
+// readPolicyField reads the lines of RateLimit-Policy in either form.
 func readPolicyField(lines []string, caps Caps) (f policyField) {
 	f.named, f.ignored = readPolicies(lines, caps)
 	if len(f.named) == 0 {
@@ -55,63 +54,57 @@ func readPolicyField(lines []string, caps Caps) (f policyField) {
 	return f
 }
 
-// policies is readPolicyField with a memory. The receiver may be nil.
-func (m *Memo) policies(lines []string, caps Caps) policyField {
-	if m == nil {
-		return readPolicyField(lines, caps)
-	}
+// policies is readPolicyField with a memory.
+func (m *memo) policies(lines []string, caps Caps) policyField {
 	slot := m.slot(lines, false)
-	if known := slot.Load(); known.is(lines, false) {
-		return known.policies
+	if e := slot.Load(); e.is(lines, false) {
+		return e.policies
 	}
 	f := readPolicyField(lines, caps)
-	remember(slot, memory{lines: lines, policies: f})
+	remember(slot, memoEntry{lines: lines, policies: f})
 	return f
 }
 
-// declarations is readDeclarations with a memory. The receiver may be nil.
-func (m *Memo) declarations(lines []string, caps Caps) ([]Declaration, []Ignored) {
-	if m == nil {
-		return readDeclarations(lines, caps)
-	}
+// declarations is readDeclarations with a memory.
+func (m *memo) declarations(lines []string, caps Caps) ([]Declaration, []Ignored) {
 	slot := m.slot(lines, true)
-	if known := slot.Load(); known.is(lines, true) {
-		return known.declarations, known.ignored
+	if e := slot.Load(); e.is(lines, true) {
+		return e.declarations, e.ignored
 	}
 	declarations, ignored := readDeclarations(lines, caps)
-	remember(slot, memory{partition: true, lines: lines, declarations: declarations, ignored: ignored})
+	remember(slot, memoEntry{partition: true, lines: lines, declarations: declarations, ignored: ignored})
 	return declarations, ignored
 }
 
-// slot is the place of the memory of field lines. The two fields have places of
-// their own: of a server that sends one value of each, both are remembered.
-func (m *Memo) slot(lines []string, partition bool) *atomic.Pointer[memory] {
+// slot returns the slot for the lines of a field. Half of the slots belong to each of
+// the two fields, so that neither replaces the other.
+func (m *memo) slot(lines []string, partition bool) *atomic.Pointer[memoEntry] {
 	const each = memoSlots / 2
-	i := (maphash.String(memorySeed, lines[0]) + uint64(len(lines))) % each
+	i := (maphash.String(memoSeed, lines[0]) + uint64(len(lines))) % each
 	if partition {
 		i += each
 	}
 	return &m.slots[i]
 }
 
-// is reports whether a memory, which may be nil, is of these field lines.
-func (m *memory) is(lines []string, partition bool) bool {
-	return m != nil && m.partition == partition && slices.Equal(m.lines, lines)
+// is reports whether an entry, which may be nil, is of these lines.
+func (e *memoEntry) is(lines []string, partition bool) bool {
+	return e != nil && e.partition == partition && slices.Equal(e.lines, lines)
 }
 
-// remember puts a memory into its place, unless it is too large. The field lines
-// are cloned, so as not to keep the header alive.
-func remember(slot *atomic.Pointer[memory], what memory) {
+// remember puts an entry into its slot, unless it is too large. It clones the lines, so
+// that the entry does not keep the header alive.
+func remember(slot *atomic.Pointer[memoEntry], e memoEntry) {
 	n := 0
-	for _, line := range what.lines {
+	for _, line := range e.lines {
 		n += len(line)
 	}
-	if n > memoMaxBytes || len(what.lines) > DefaultMaxItems {
+	if n > memoMaxBytes || len(e.lines) > memoSlots {
 		return
 	}
-	what.lines = slices.Clone(what.lines)
-	for i := range what.lines {
-		what.lines[i] = strings.Clone(what.lines[i])
+	e.lines = slices.Clone(e.lines)
+	for i := range e.lines {
+		e.lines[i] = strings.Clone(e.lines[i])
 	}
-	slot.Store(&what)
+	slot.Store(&e)
 }

@@ -8,14 +8,12 @@ import (
 	"time"
 )
 
-// None stands for a number or a duration that the field did not give, or gave
-// above its cap.
+// None stands for a number or a duration that was not sent, or was above its cap.
 const None = -1
 
-// seconds is n seconds, or the longest Duration where that cannot hold them: an
-// Integer of RFC 9651, Section 3.3.1, goes up to 999,999,999,999,999, a Duration
-// to less than 10,000,000,000 seconds. Every Integer from the wire becomes a Duration
-// here; what is not an Integer does in decimal.times. n is not negative.
+// seconds returns n seconds, or the longest Duration if that is shorter: an Integer
+// (RFC 9651, Section 3.3.1) goes up to 999,999,999,999,999, a Duration to less than
+// 10,000,000,000 seconds. n must not be negative.
 func seconds(n int64) time.Duration {
 	if n > math.MaxInt64/int64(time.Second) {
 		return math.MaxInt64
@@ -31,8 +29,8 @@ func deltaSeconds(s string) (n int64, ok bool) {
 	return int64(u), err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// A decimal is a number as servers write it outside Structured Fields: digits with
-// or without a fraction, and perhaps a minus sign.
+// A decimal is a number as servers write it outside Structured Fields: digits, with an
+// optional fraction and an optional minus sign.
 type decimal struct {
 	whole    int64 // saturates
 	fraction int64 // in units of 1e-9, from 0 to 999,999,999; further digits are cut off
@@ -40,8 +38,8 @@ type decimal struct {
 	pointed  bool // there is a decimal point
 }
 
-// parseDecimal parses [-]1*DIGIT[.1*DIGIT]. It knows neither exponents nor any of
-// the other forms of strconv.
+// parseDecimal parses [-]1*DIGIT[.1*DIGIT], without the other forms of strconv such as
+// exponents.
 func parseDecimal(s string) (d decimal, ok bool) {
 	s, d.negative = strings.CutPrefix(s, "-")
 	whole, fraction, pointed := strings.Cut(s, ".")
@@ -60,8 +58,8 @@ func parseDecimal(s string) (d decimal, ok bool) {
 // zero reports whether the number is 0, with or without a sign.
 func (d decimal) zero() bool { return d.whole == 0 && d.fraction == 0 }
 
-// times is the duration of so many units, rounded down to nanoseconds, or the
-// longest Duration where that cannot hold it. The sign is not looked at.
+// times returns the duration of d units, rounded down to nanoseconds, or the longest
+// Duration if that is shorter. It ignores the sign.
 func (d decimal) times(unit time.Duration) time.Duration {
 	if d.whole > int64(math.MaxInt64/unit) {
 		return math.MaxInt64
@@ -83,7 +81,8 @@ func digits(s string) bool {
 	return s != ""
 }
 
-// plus adds durations that are not negative, and saturates.
+// plus adds two durations that are not negative. It returns the longest Duration if the
+// sum is longer.
 func plus(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

@@ -15,33 +15,33 @@ type Declaration struct {
 	// Policy is the name of the policy. It may be empty.
 	Policy string
 
-	// Dimensions are sorted by name in lexicographic order, as Section 4.2, step 2,
-	// asks for. There may be none: then there is one partition.
+	// Dimensions are sorted by name in lexicographic order (Section 4.2, step 2).
+	// Without dimensions there is one partition.
 	Dimensions []Dimension
 }
 
 // Dimension is one partition dimension: a parameter of a declaration.
 type Dimension struct {
-	// Name is the parameter's key, such as "user_id". It is empty only in the one
-	// dimension of a policy whose declarations contradict each other.
+	// Name is the parameter's key, such as "user_id". It is empty only in the
+	// single dimension of a policy whose declarations contradict each other.
 	Name string
 
 	// Kind says how to read the dimension.
 	Kind DimensionKind
 
 	// Literal is the text that a request's value must equal for the policy to
-	// concern it. It means something only if Kind is Literal.
+	// concern it. It is valid only if Kind is Literal.
 	Literal string
 }
 
-// DimensionKind says how a dimension is to be read, which follows from the type of
-// its parameter.
+// DimensionKind says how to read a dimension. It follows from the type of its
+// parameter.
 type DimensionKind uint8
 
 const (
-	// NotUnderstood is any type that the draft gives no meaning to: a Boolean
-	// false, a Decimal, a Byte Sequence, a Date. The partition key is then opaque.
-	// It is the zero DimensionKind.
+	// NotUnderstood is any value that the draft does not define: a Boolean false, a
+	// Decimal, a Byte Sequence, a Date. It makes the partition key opaque. It is
+	// the zero DimensionKind.
 	NotUnderstood DimensionKind = iota
 
 	// Varies is a Boolean true: there is a partition for each value.
@@ -64,13 +64,11 @@ func (k DimensionKind) String() string {
 }
 
 // Declarations returns what a response declares about partitions, in the order of
-// the items, and what was ignored. Both are empty where there is no
-// RateLimit-Partition.
+// the items, and what was ignored. Both are empty if there is no RateLimit-Partition.
 //
-// Every parameter is a dimension; which of them are known is for the reader of the
-// declaration to say. Items that repeat a policy become one, in the place of the
-// first, if they declare the same. Otherwise nobody can tell which of them holds:
-// the declaration gets a single dimension without a name, not understood, which
+// Every parameter is a dimension, known to the caller or not. Items that repeat a policy
+// and declare the same are merged into the first of them. If they contradict each other,
+// the declaration gets a single dimension without a name that is NotUnderstood, which
 // makes every key opaque.
 func Declarations(h http.Header, caps Caps) ([]Declaration, []Ignored) {
 	lines := h["Ratelimit-Partition"]
@@ -80,7 +78,7 @@ func Declarations(h http.Header, caps Caps) ([]Declaration, []Ignored) {
 	return readDeclarations(lines, caps)
 }
 
-// readDeclarations reads the field lines of RateLimit-Partition.
+// readDeclarations reads the lines of RateLimit-Partition.
 func readDeclarations(lines []string, caps Caps) ([]Declaration, []Ignored) {
 	r := readList("RateLimit-Partition", lines, caps)
 	declarations := make([]Declaration, 0, r.len())

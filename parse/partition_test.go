@@ -56,7 +56,7 @@ func TestDeclarations(t *testing.T) {
 		{"Integer, leading zero", []string{`"api";shard=007`}, api(literal("shard", "7")), nil},
 		{"negative Integer", []string{`"api";shard=-12`}, api(literal("shard", "-12")), nil},
 
-		// No meaning in any draft.
+		// Not defined by any draft.
 		{"false", []string{`"api";method=?0`}, api(unclear("method")), nil},
 		{"Decimal", []string{`"api";shard=1.5`}, api(unclear("shard")), nil},
 		{"Byte Sequence", []string{`"api";user_id=:YQ==:`}, api(unclear("user_id")), nil},
@@ -82,8 +82,8 @@ func TestDeclarations(t *testing.T) {
 	}
 }
 
-// What is returned does not keep the field value alive, of which a Token and the
-// key of a parameter are parts.
+// Declarations do not keep the field value alive, although the parser returns parts of it
+// as Tokens and keys.
 func TestNothingKeepsTheFieldAlive(t *testing.T) {
 	value := strings.Clone(`api;method=GET;q=1;qu=bytes`)
 	within := func(part string) bool {

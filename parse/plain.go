@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// plainLimits reads a field line of RateLimit whose items are written as nearly all
-// are: a String without escapes, and parameters that the drafts know, each once, whose
-// values are Integers or a Byte Sequence within their caps. older tells whether it is
-// draft -08 that they follow.
+// plainLimits reads a line of RateLimit in its usual form: each item is a String without
+// escapes, with parameters that the drafts define, each at most once, whose values are
+// within their caps. older reports whether the items follow draft -08. ok is false for
+// every other line, valid or not.
 //
-// It is the one place where a Structured Field does not go through the parser of
-// those, which costs several times as much for what every response brings anew. Any
-// other line, right or wrong, is not ok here and is left to it; and it reads alike
-// what is read here, which FuzzPlainLimits holds.
+// This is the only Structured Field that does not go through the parser: RateLimit
+// changes with every response, and the parser takes several times as long.
+// FuzzPlainLimits checks that both read the same.
 func plainLimits(line string, caps Caps) (limits []Limit, older, ok bool) {
 	if len(line) > caps.fieldBytes() {
 		return nil, false, false
@@ -34,18 +33,18 @@ func plainLimits(line string, caps Caps) (limits []Limit, older, ok bool) {
 	}
 }
 
-// plain reads a line. It is at the byte that comes next.
+// plain reads a line from the byte at index at.
 type plain struct {
 	line          string
 	at            int
 	caps          Caps
-	newest, older bool // names of the newest draft, and of older ones, have been there
+	newest, older bool // there were parameters of the editor's draft; of draft -08
 }
 
-// over reports whether the line is.
+// over reports whether the line has been read.
 func (p *plain) over() bool { return p.at == len(p.line) }
 
-// skip skips a byte, if it comes next.
+// skip skips the next byte if it is c.
 func (p *plain) skip(c byte) bool {
 	if p.over() || p.line[p.at] != c {
 		return false
@@ -54,7 +53,7 @@ func (p *plain) skip(c byte) bool {
 	return true
 }
 
-// comma goes to the next item (RFC 9651, Section 4.2.1).
+// comma advances to the next item (RFC 9651, Section 4.2.1).
 func (p *plain) comma() bool {
 	p.space()
 	if !p.skip(',') {
@@ -75,7 +74,7 @@ func (p *plain) limit(l *Limit) (ok bool) {
 	if !ok || len(name) > p.caps.nameBytes() {
 		return false
 	}
-	l.Policy = strings.Clone(name) // so as not to keep the header alive
+	l.Policy = strings.Clone(name) // the limit must not keep the header alive
 	for p.skip(';') {
 		for p.skip(' ') {
 		}
@@ -116,9 +115,9 @@ func (p *plain) param(l *Limit) (ok bool) {
 	return false
 }
 
-// number reads the value of a parameter that has none yet: an Integer, neither
-// negative nor more than most (RFC 9651, Section 4.2.4).
-func (p *plain) number(n *int64, most int64) bool {
+// number reads the value of a parameter: an Integer from 0 to limit (RFC 9651, Section
+// 4.2.4). It fails if the parameter is repeated, that is, if *n is not None.
+func (p *plain) number(n *int64, limit int64) bool {
 	if *n != None || !p.skip('=') {
 		return false
 	}
@@ -129,7 +128,7 @@ func (p *plain) number(n *int64, most int64) bool {
 		p.at++
 	}
 	*n = v
-	return p.at > from && v <= most // what follows must be a parameter, or an item, or nothing
+	return p.at > from && v <= limit // callers check what follows
 }
 
 // text reads a String without escapes (RFC 9651, Section 4.2.5).
@@ -156,7 +155,7 @@ func (p *plain) bytes() (string, bool) {
 	}
 	from := p.at
 	for !p.skip(':') {
-		if p.over() || p.line[p.at] < '+' { // such as a line break, which the decoder skips
+		if p.over() || p.line[p.at] < '+' { // the decoder would skip line breaks
 			return "", false
 		}
 		p.at++

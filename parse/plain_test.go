@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// agree holds what is read of a plain line against what the structured-field parser
-// makes of it, and reports whether the line is plain.
+// agree checks that plainLimits and the Structured Fields parser read the same, and
+// reports whether plainLimits reads the line.
 func agree(t require.TestingT, line string, caps Caps) bool {
 	limits, older, ok := plainLimits(line, caps)
 	if !ok {
@@ -25,7 +25,7 @@ func agree(t require.TestingT, line string, caps Caps) bool {
 	return true
 }
 
-// plainCaps are low enough to be met.
+// plainCaps are low, so that inputs exceed them.
 var plainCaps = Caps{Quota: 1e6, Window: 1e12, Items: 3, NameBytes: 8, KeyBytes: 4, FieldBytes: 100}
 
 func TestPlainLimits(t *testing.T) {
@@ -54,7 +54,7 @@ func TestPlainLimits(t *testing.T) {
 	}
 }
 
-// What is not plain is left to the parser, be it a field or not.
+// plainLimits leaves other lines to the parser, valid or not.
 func TestNotPlain(t *testing.T) {
 	for _, line := range []string{
 		``, ` `, `api`, `"api`, `"api" `, ` "api"`, `"a\"b"`, "\"a\tb\"", `"é"`, "\"\x7f\"",
@@ -80,7 +80,7 @@ func TestNotPlain(t *testing.T) {
 	}
 }
 
-// What is returned does not keep the header alive.
+// The limits do not keep the header alive.
 func TestPlainLimitsAreNotCutOut(t *testing.T) {
 	line := `"api";a=99;w=60;pk=:R0VUH2FsaWNl:`
 	limits, _, ok := plainLimits(line, Caps{})
@@ -89,7 +89,7 @@ func TestPlainLimitsAreNotCutOut(t *testing.T) {
 	assert.Equal(t, 3.0, testing.AllocsPerRun(100, func() { plainLimits(line, Caps{}) }), "the limits, a name and a key")
 }
 
-// Lines made up of what fields are made of are read alike.
+// plainLimits and the parser agree on random lines.
 func TestPlainLimitsAgree(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -119,7 +119,7 @@ func TestPlainLimitsAgree(t *testing.T) {
 	assert.Greater(t, plain, 10_000, "seed %d", seed)
 }
 
-// Whatever is read as a plain line, the structured-field parser reads alike.
+// FuzzPlainLimits checks that the parser reads the same as plainLimits.
 func FuzzPlainLimits(f *testing.F) {
 	for _, line := range []string{
 		`"api";a=99;w=60;pk=:R0VUH2FsaWNl:;c=1`, `"default";r=50;t=30`, "\"b\"; a=9 ,\t\"d\";a=99;w=600", `"a\"b";a=-1;w=1.5;x`,

@@ -17,15 +17,15 @@ type Policy struct {
 
 	// Unit is what the quota counts (qu, Section 2.1.2). It is "requests" where the
 	// field says nothing, an empty String, or "request" as in the registry
-	// (Section 11.3). Any other text is given as it came, known or not.
+	// (Section 11.3). Any other text is kept as it is.
 	Unit string
 
 	// Window is the time window of the quota (w, Section 2.1.3).
-	// Zero means that none was given.
+	// Zero means that the item gives none.
 	Window time.Duration
 
 	// Key holds the bytes of the partition key (pk, Section 2.1.4), which need not
-	// be text. It means something only if HasKey is true.
+	// be text. It is valid only if HasKey is true.
 	Key string
 
 	// HasKey reports whether there is a key. An empty key is a key.
@@ -33,15 +33,15 @@ type Policy struct {
 }
 
 // Policies returns the quota policies of a response, in the order of their items,
-// and what was ignored. Both are empty where there is no RateLimit-Policy.
+// and what was ignored. Both are empty if there is no RateLimit-Policy.
 //
 // An item without the REQUIRED q is dropped, and so is one with w=0, which
-// Section 2.1.3 of the editor's draft forbids. One whose quota unit is longer than
-// Caps.NameBytes is dropped too: nobody knows what its quota counts.
+// Section 2.1.3 of the editor's draft forbids. An item whose quota unit is longer than
+// Caps.NameBytes is dropped, too: it is unknown what its quota counts.
 //
-// Items that repeat a name and a key become one, in the place of the first: the
-// lowest quota with its unit (of equal quotas the unit that sorts first) and the
-// longest window. No draft speaks of them; that is the cautious reading.
+// Items that repeat a name and a key are merged into the first of them: the lowest
+// quota with its unit (of equal quotas the unit that sorts first) and the longest
+// window. The drafts do not define such items; this is the cautious reading.
 func Policies(h http.Header, caps Caps) ([]Policy, []Ignored) {
 	lines := h["Ratelimit-Policy"]
 	if len(lines) == 0 {
@@ -50,7 +50,7 @@ func Policies(h http.Header, caps Caps) ([]Policy, []Ignored) {
 	return readPolicies(lines, caps)
 }
 
-// readPolicies reads the field lines of RateLimit-Policy.
+// readPolicies reads the lines of RateLimit-Policy.
 func readPolicies(lines []string, caps Caps) ([]Policy, []Ignored) {
 	r := readList("RateLimit-Policy", lines, caps)
 	policies := make([]Policy, 0, r.len())
@@ -101,7 +101,7 @@ func (r *listReader) quota(q param) int64 {
 	return n
 }
 
-// unit reads qu: a String; a Token is tolerated, as in names.
+// unit reads qu: a String, or a Token as in names.
 func (r *listReader) unit(v any) string {
 	if v == nil {
 		return requests
@@ -117,10 +117,10 @@ func (r *listReader) unit(v any) string {
 	return canonicalUnit(unit)
 }
 
-// requests is the quota unit where nothing else is said.
+// requests is the default quota unit.
 const requests = "requests"
 
-// canonicalUnit gives the unit that counts requests its one name.
+// canonicalUnit returns "requests" for every name of that unit.
 func canonicalUnit(unit string) string {
 	if unit == "" || unit == "request" {
 		return requests
@@ -128,7 +128,7 @@ func canonicalUnit(unit string) string {
 	return unit
 }
 
-// policyWindow reads w, which is not zero where it is given.
+// policyWindow reads w, which must not be 0. It returns 0 if there is none.
 func (r *listReader) policyWindow(w param) time.Duration {
 	switch d := r.window(w, param{}); d {
 	case None:
@@ -143,8 +143,8 @@ func (r *listReader) policyWindow(w param) time.Duration {
 
 func (p Policy) identity() identity { return identity{p.Name, p.Key, p.HasKey} }
 
-// merge takes the more cautious figures of two items for one policy and key. The
-// outcome does not depend on the order of items.
+// merge takes the more cautious figures of two items for one policy and key. The result
+// does not depend on the order of items.
 func (p *Policy) merge(o Policy) {
 	if o.Quota < p.Quota || o.Quota == p.Quota && o.Unit < p.Unit {
 		p.Quota, p.Unit = o.Quota, o.Unit

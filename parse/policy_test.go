@@ -95,7 +95,7 @@ func TestPolicies(t *testing.T) {
 		{"pk String", []string{`"api";q=7;pk="alice"`}, nil, []parse.Ignored{ofPolicy(0, "pk", parse.ErrType)}},
 		{"pk Token", []string{`"api";q=7;pk=alice`}, nil, []parse.Ignored{ofPolicy(0, "pk", parse.ErrType)}},
 
-		// Every fault of an item is told, and drops it once.
+		// Every fault of an item is recorded; the item is dropped once.
 		{"several faults", []string{`"api";q=-1;w=0;pk=x;qu=1, "other";q=7`}, []parse.Policy{other}, []parse.Ignored{
 			ofPolicy(0, "q", parse.ErrRange), ofPolicy(0, "qu", parse.ErrType), ofPolicy(0, "w", parse.ErrRange), ofPolicy(0, "pk", parse.ErrType)}},
 		{"items are counted over field lines", []string{`"api";q=100, "x"`, `1, "other";q=7;w=0`}, []parse.Policy{api}, []parse.Ignored{
@@ -129,7 +129,7 @@ func header(field string, lines ...string) http.Header {
 	return http.Header{http.CanonicalHeaderKey(field): lines}
 }
 
-// assertValues compares slices, of which the nil one and an empty one are the same.
+// assertValues compares slices. A nil slice equals an empty one.
 func assertValues[T any](t *testing.T, want, got []T) {
 	t.Helper()
 	if len(want) == 0 {

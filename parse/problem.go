@@ -7,36 +7,22 @@ import (
 	"strings"
 )
 
-// ProblemType is one of the problem types about quota (editor's draft, Section 8).
-type ProblemType uint8
+// ProblemType is the registered name of a problem type about quota (editor's draft,
+// Section 8). It is empty for any other problem.
+type ProblemType string
 
 const (
-	// NoProblem is any other problem, or none. It is the zero ProblemType.
-	NoProblem ProblemType = iota
-
 	// QuotaExceeded says that the client has exceeded a quota (Section 8.1).
-	QuotaExceeded
+	QuotaExceeded ProblemType = "quota-exceeded"
 
-	// TemporaryReducedCapacity says that the server can do less than usual
+	// TemporaryReducedCapacity says that the capacity of the server is reduced
 	// (Section 8.2).
-	TemporaryReducedCapacity
+	TemporaryReducedCapacity ProblemType = "temporary-reduced-capacity"
 
-	// AbnormalUsageDetected says that the client behaves strangely (Section 8.3).
-	AbnormalUsageDetected
+	// AbnormalUsageDetected says that the server considers the client's usage
+	// abnormal (Section 8.3).
+	AbnormalUsageDetected ProblemType = "abnormal-usage-detected"
 )
-
-// String returns the name that the type is registered under.
-func (t ProblemType) String() string {
-	switch t {
-	case QuotaExceeded:
-		return "quota-exceeded"
-	case TemporaryReducedCapacity:
-		return "temporary-reduced-capacity"
-	case AbnormalUsageDetected:
-		return "abnormal-usage-detected"
-	}
-	return "none"
-}
 
 // A Problem is what the body of a refusal says about quota.
 type Problem struct {
@@ -44,21 +30,19 @@ type Problem struct {
 	Type ProblemType
 
 	// Violated are the names of the policies whose quota was exceeded, each once,
-	// in the order of the body. There may be none.
+	// in the order of the body. It may be empty.
 	Violated []string
 }
 
 // ReadProblem reads a problem details object (RFC 9457) of one of the three types
-// about quota. ok is false if the body is none: if the status is no error, the media
-// type is not application/problem+json, whatever its parameters, or the body is
-// longer than Caps.ProblemBytes, is not JSON, or is cut off. Such a body teaches
-// nothing; what it says in part is not believed.
+// about quota. ok is false if the status is below 400, the media type is not
+// application/problem+json (its parameters do not matter), or the body is longer than
+// Caps.ProblemBytes, is not JSON, is cut off, or has another type.
 //
-// The names come from violated-policies or, where there is none, from
-// policy-violations (draft -09, Appendix B.1.4). A member of that array that is no
-// string, or is longer than Caps.NameBytes, is left out; so is what comes after
-// Caps.Items members. Types are compared as they are registered, with or without
-// "www.".
+// The names come from violated-policies or, if that is missing, from policy-violations
+// (draft -09, Appendix B.1.4). ReadProblem skips members that are not strings or are
+// longer than Caps.NameBytes, and all after the first Caps.Items. The type is the
+// registered URI, with or without "www.".
 func ReadProblem(status int, contentType string, body []byte, caps Caps) (p Problem, ok bool) {
 	if status < 400 || len(body) > caps.problemBytes() || !isProblem(contentType) {
 		return Problem{}, false
@@ -71,7 +55,7 @@ func ReadProblem(status int, contentType string, body []byte, caps Caps) (p Prob
 	if json.Unmarshal(members["type"], &uri) != nil {
 		return Problem{}, false
 	}
-	if p.Type = problemType(uri); p.Type == NoProblem {
+	if p.Type = problemType(uri); p.Type == "" {
 		return Problem{}, false
 	}
 	names, given := members["violated-policies"]
@@ -82,26 +66,24 @@ func ReadProblem(status int, contentType string, body []byte, caps Caps) (p Prob
 	return p, true
 }
 
-// isProblem reports whether a Content-Type is that of a problem details object.
-// Parameters that are malformed do not matter.
+// isProblem reports whether a Content-Type is that of a problem details object, even if
+// its parameters are malformed.
 func isProblem(contentType string) bool {
 	media, _, err := mime.ParseMediaType(contentType)
 	return media == "application/problem+json" && (err == nil || errors.Is(err, mime.ErrInvalidMediaParameter))
 }
 
-// problemType is the type with a URI.
+// problemType returns the type that is registered with a URI, or "".
 func problemType(uri string) ProblemType {
 	uri = strings.Replace(uri, "https://www.", "https://", 1)
 	name, ok := strings.CutPrefix(uri, "https://iana.org/assignments/http-problem-types#")
-	if !ok {
-		return NoProblem
-	}
-	for _, t := range [...]ProblemType{QuotaExceeded, TemporaryReducedCapacity, AbnormalUsageDetected} {
-		if name == t.String() {
+	switch t := ProblemType(name); t {
+	case QuotaExceeded, TemporaryReducedCapacity, AbnormalUsageDetected:
+		if ok {
 			return t
 		}
 	}
-	return NoProblem
+	return ""
 }
 
 // violated reads an array of names.

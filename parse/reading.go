@@ -8,8 +8,11 @@ import (
 )
 
 // A Reader reads everything that a response says about quota, in whatever dialect.
-// The zero Reader is ready to use: it has the default caps and the built-in table of
-// vendors.
+// The zero Reader is ready to use: it has the default caps and the built-in rows.
+//
+// A Reader remembers up to 16 values of RateLimit-Policy and RateLimit-Partition, which
+// servers repeat on every response, so that it need not parse them again. A client of
+// several origins calls [Reader.Clone] for each of them.
 //
 // Fields are set before first use and not changed after. A Reader may be used from
 // several goroutines at once, and must not be copied after first use.
@@ -17,12 +20,22 @@ type Reader struct {
 	// Caps are the safety caps. The zero Caps has default values.
 	Caps Caps
 
-	// Vendors are rows of one's own. They are asked before those of the table that
-	// [Vendors] returns, in their order.
+	// Vendors are the user's rows. They are tried, in their order, before those that
+	// [Vendors] returns.
 	Vendors []Vendor
 
-	once  sync.Once // guards following
-	table *table    // nil until first use
+	once  sync.Once // sets table
+	table *table
+	memo  memo
+}
+
+// Clone returns a Reader with the same caps and rows, and a memory of its own. It
+// shares what was computed from the rows.
+func (r *Reader) Clone() *Reader {
+	clone := &Reader{Caps: r.Caps, Vendors: r.Vendors}
+	t := r.rows()
+	clone.once.Do(func() { clone.table = t })
+	return clone
 }
 
 // A Reading is what a response says about quota.
@@ -34,102 +47,79 @@ type Reading struct {
 	// VendorFields.
 	Vendor string
 
-	// Policies are the quota policies. They may be shared with other Readings and
-	// must not be modified.
+	// Policies are the quota policies. Other Readings may share them: do not modify
+	// them.
 	Policies []Policy
 
-	// Limits are the service limits. They are the caller's.
+	// Limits are the service limits. The caller may modify them.
 	Limits []Limit
 
-	// Declarations are what the response declares about partitions. They may be
-	// shared with other Readings and must not be modified.
+	// Declarations are what the response declares about partitions. Other Readings may
+	// share them: do not modify them.
 	Declarations []Declaration
 
-	// RetryAfter is the delay that Retry-After asks for, counted from now. It is
-	// None if there is none that is valid.
+	// RetryAfter is the delay that Retry-After asks for, counted from now. It is None
+	// if no Retry-After is valid.
 	RetryAfter time.Duration
 
-	// Beside reports whether valid fields of a draft stood beside Retry-After.
-	Beside bool
-
-	// Advised reports whether RetryAfter is advice about quota, by the status, by
-	// what stood beside it, and by what is known of the host. It is false if
-	// RetryAfter is None.
+	// Advised reports whether RetryAfter is advice about quota (see [Advice]). It is
+	// false if RetryAfter is None.
 	Advised bool
 
-	// Cached reports whether the response came from a cache (see [Cached]). Then
-	// nothing else of it was read.
+	// Cached reports whether the response came from a cache (see [Cached]). Nothing
+	// else of such a response is read.
 	Cached bool
 
-	// Ignored is what was ignored. It may be shared with other Readings and must
-	// not be modified.
+	// Ignored is what was ignored. Other Readings may share it: do not modify it.
 	Ignored []Ignored
 }
 
-// Read reads the header of a response. host is the host that it came from, with or
-// without a port, or empty; it matters only to rows of the table that name hosts.
-// now is read from the local wall clock; it stands in for the Date of the response
-// where that has none.
-//
-// One dialect is read: the newest that says something valid. A field that was
-// ignored as malformed chooses none.
-//
-//   - Figures are those of RateLimit, as a List or as the Dictionary of draft -07; else
-//     those of RateLimit-Limit, -Remaining and -Reset of draft -06.
-//   - RateLimit-Policy goes with any of them, in the form that it has: a RateLimit of
-//     draft -07 is met beside a RateLimit-Policy of -08. Policies without names
-//     go with figures of -07 and -06 only. If there are no figures, it is the dialect.
-//   - If none of these fields says anything valid, the first row of the table that
-//     applies and says something valid is read. Two kinds of rows come earlier: those
-//     set by hand for the host come before everything, those with a sign of their own
-//     that use names of draft -06 come before that.
-//   - Retry-After goes with any dialect.
-//
-// In drafts -07 and -06, and in vendors' fields without the name of an account, there
-// is one account without a name. Limits are for Policy "". The policy whose quota
-// equals the limit is called "" too; if none was advertised there is one without a
-// window. Other policies are called by their text, such as "1000;w=3600".
-//
-// Names of fields are recognised in any case. A response with a 1xx status says
-// nothing. Reading costs no allocation if there is nothing to read.
-func (r *Reader) Read(host string, status int, h http.Header, now time.Time) Reading {
-	return r.ReadWith(nil, host, status, h, now)
+// Silent reports whether a header has no field that says anything about quota. Read
+// then returns a Reading that says nothing. Silent does not allocate.
+func (r *Reader) Silent(h http.Header) bool {
+	return len(h["Ratelimit"]) == 0 && r.rows().index.scan(h) == 0 // a lookup is faster than a scan
 }
 
-// ReadWith is Read with a memory of RateLimit-Policy and RateLimit-Partition, such as
-// a client has one of for each origin. memo may be nil.
-func (r *Reader) ReadWith(memo *Memo, host string, status int, h http.Header, now time.Time) Reading {
-	return r.ReadScanned(r.Scan(h), memo, host, status, h, now)
-}
-
-// Scan looks through the names of a header for fields that may say something about
-// quota. It is the first step of reading, for those who have something to spare
-// where there is nothing to read.
-func (r *Reader) Scan(h http.Header) Scanned {
-	seen := r.rows().scan(h)
-	if seen&^(seenAside|seenOdd) == 0 {
-		return 0
-	}
-	return Scanned(seen)
-}
-
-// ReadScanned is ReadWith of a header that the Reader has scanned.
-func (r *Reader) ReadScanned(of Scanned, memo *Memo, host string, status int, h http.Header, now time.Time) (out Reading) {
+// Read reads the header of a response, whose names are in the form that net/http stores
+// (see [CanonicalHeader]). host is the host that the response came from, with or without
+// a port, or empty; it selects the rows that name hosts. now is the local wall clock; it
+// replaces a missing or malformed Date.
+//
+// Read reads one dialect: the newest that says something valid. A malformed field
+// selects no dialect.
+//
+//   - Service limits come from RateLimit, as a List or as the Dictionary of draft -07;
+//     else from RateLimit-Limit, -Remaining and -Reset of draft -06.
+//   - RateLimit-Policy is read beside any of them, in the form that it has: some servers
+//     send a RateLimit of draft -07 with a RateLimit-Policy of -08. Policies without
+//     names are read beside drafts -07 and -06 only. Without service limits the form of
+//     RateLimit-Policy is the dialect.
+//   - If none of these fields says anything valid, Read takes the first row that applies
+//     and says something valid. Two kinds of rows come earlier: a user's row with Hosts
+//     comes before every draft; a row with a Sign whose other fields have the names of
+//     draft -06 comes before that draft.
+//   - Retry-After is read with any dialect.
+//
+// Drafts -07 and -06, and vendors' fields that name no account, describe one account
+// without a name: the Policy of its service limit is "". So is the name of the policy
+// whose quota equals the limit; if none was advertised, Read adds one without a window.
+// Other policies without a name are named by their text, such as "1000;w=3600".
+//
+// A response with a 1xx status says nothing.
+func (r *Reader) Read(host string, status int, h http.Header, now time.Time) (out Reading) {
 	out.RetryAfter = None
-	if of == 0 || status/100 == 1 {
+	t := r.rows()
+	seen := t.index.scan(h)
+	if seen == 0 || status/100 == 1 {
 		return out
-	}
-	t, seen := r.rows(), sightings(of)
-	if seen&seenOdd != 0 {
-		h = canonicalHeader(h)
 	}
 	if seen&seenCache != 0 && Cached(h) {
 		out.Cached = true
 		return out
 	}
-	x := exchange{table: t, caps: r.Caps, memo: memo, h: h, seen: seen, now: now}
-	if host != "" && (t.hand || seen&(seenRetry|^(seenRow-1)) != 0) {
-		// Of the drafts' own fields no built-in row changes the reading.
+	x := exchange{table: t, caps: r.Caps, memo: &r.memo, h: h, seen: seen, now: now}
+	if host != "" && (t.byHand || seen&(seenRetry|^(seenRow-1)) != 0) {
+		// No built-in row for a host changes how the drafts' fields are read.
 		x.host = t.host(host)
 	}
 	x.out.RetryAfter = None
@@ -139,32 +129,19 @@ func (r *Reader) ReadScanned(of Scanned, memo *Memo, host string, status int, h 
 
 // rows returns the table.
 func (r *Reader) rows() *table {
-	r.once.Do(r.fill)
-	return r.table
-}
-
-func (r *Reader) fill() {
-	if r.table = builtIn(); len(r.Vendors) > 0 {
-		r.table = newTable(r.Vendors)
-	}
-}
-
-// host returns the first row that is for a host, or nil.
-func (t *table) host(host string) *row {
-	host = withoutPort(host)
-	for _, i := range t.hosted {
-		if t.rows[i].serves(host) {
-			return &t.rows[i]
+	r.once.Do(func() {
+		if r.table = builtIn(); len(r.Vendors) > 0 {
+			r.table = newTable(r.Vendors)
 		}
-	}
-	return nil
+	})
+	return r.table
 }
 
 // An exchange is one response being read.
 type exchange struct {
 	table *table
 	caps  Caps
-	memo  *Memo
+	memo  *memo
 	host  *row // the row for the host; may be nil
 	h     http.Header
 	seen  sightings
@@ -175,7 +152,7 @@ type exchange struct {
 	made     *clock // nil until asked for
 }
 
-// clock tells when the response was made.
+// clock returns the clock that the response was made by.
 func (x *exchange) clock() *clock {
 	if x.made == nil {
 		x.made = &clock{header: x.h, now: x.now}
@@ -183,10 +160,10 @@ func (x *exchange) clock() *clock {
 	return x.made
 }
 
-// has reports whether one of some fields was seen.
+// has reports whether the header has one of some fields.
 func (x *exchange) has(fields sightings) bool { return x.seen&fields != 0 }
 
-// read reads what the caller wants.
+// read reads everything but the signs of a cache.
 func (x *exchange) read(status int) {
 	if !x.byHand() {
 		x.drafts()
@@ -204,7 +181,7 @@ func (x *exchange) may(d Dialect) bool {
 	return x.host == nil || x.host.Dialect == NoDialect || x.host.Dialect == d
 }
 
-// reset is what a number means in fields whose names do not tell who sends them.
+// reset returns what a number means in a reset whose name many servers use.
 func (x *exchange) reset() ResetKind {
 	if x.host == nil || len(x.host.fields[ofReset]) > 0 {
 		return AnyReset
@@ -212,12 +189,12 @@ func (x *exchange) reset() ResetKind {
 	return x.host.ResetIn
 }
 
-// byHand reads the row that was set by hand for the host.
+// byHand reads the user's row for the host, if there is one.
 func (x *exchange) byHand() bool {
-	return x.host != nil && x.host.hand && x.host.reads() && x.vendor(x.host)
+	return x.host != nil && x.host.byHand && x.host.reads() && x.vendor(x.host)
 }
 
-// drafts reads the fields of the drafts, the newest that say something valid.
+// drafts reads the newest draft that says something valid.
 func (x *exchange) drafts() {
 	if x.has(seenPolicy) && x.mayAnyDraft() {
 		x.policies = x.memo.policies(x.h["Ratelimit-Policy"], x.caps)
@@ -250,8 +227,8 @@ func (x *exchange) declarations() {
 	x.ignore(ignored)
 }
 
-// figures reads RateLimit: as a List, or else, which it cannot be as well, as the
-// Dictionary of draft -07.
+// figures reads RateLimit: as a List, or else as the Dictionary of draft -07. No field
+// value is both.
 func (x *exchange) figures() bool {
 	if !x.has(seenRateLimit) || !x.mayAnyDraft() {
 		return false
@@ -281,10 +258,10 @@ func (x *exchange) figures() bool {
 	return ok
 }
 
-// isSyntax reports whether a field was ignored whole because it is no List.
+// isSyntax reports whether a field was ignored because it is not a List.
 func isSyntax(ignored []Ignored) bool { return len(ignored) == 1 && ignored[0].Err == ErrSyntax }
 
-// figure takes over the figures of an account without a name.
+// figure adds the figures of the account without a name.
 func (x *exchange) figure(f figure, dialect Dialect) {
 	x.out.Dialect = dialect
 	x.out.Policies, x.out.Limits = account(f, "", named(x.policies.unnamed, f.limit))
@@ -310,15 +287,15 @@ func (x *exchange) legacy() bool {
 	return true
 }
 
-// takePolicies takes over what RateLimit-Policy says.
+// takePolicies adds what RateLimit-Policy says.
 func (x *exchange) takePolicies() {
 	p := &x.policies
 	switch {
 	case len(p.named) > 0:
 		all := slices.Clip(p.named) // may be shared
-		for _, own := range x.out.Policies {
-			if !advertised(p.named, own.Name) {
-				all = append(all, own)
+		for _, added := range x.out.Policies {
+			if !advertised(p.named, added.Name) {
+				all = append(all, added)
 			}
 		}
 		x.out.Policies = all
@@ -333,8 +310,8 @@ func (x *exchange) takePolicies() {
 	}
 }
 
-// vendors reads the first row that applies and says something valid. standard tells
-// whether to ask the rows that use names of draft -06, or the others.
+// vendors reads the first row that applies and says something valid: of the rows that
+// use names of draft -06 if standard is true, else of the others.
 func (x *exchange) vendors(standard bool) bool {
 	for i := range x.table.rows {
 		row := &x.table.rows[i]
@@ -367,7 +344,7 @@ func (x *exchange) vendor(row *row) bool {
 	return true
 }
 
-// retryAfter reads Retry-After, and whether it is advice about quota.
+// retryAfter reads Retry-After and decides whether it is advice about quota.
 func (x *exchange) retryAfter(status int) {
 	wait, ok, ignored := RetryAfter(x.h, x.now, x.caps)
 	x.ignore(ignored)
@@ -379,11 +356,10 @@ func (x *exchange) retryAfter(status int) {
 		advice = x.host.RetryAfter
 	}
 	x.out.RetryAfter = wait
-	x.out.Beside = x.out.Dialect.ietf()
-	x.out.Advised = advice.On(status, x.out.Beside)
+	x.out.Advised = advice.on(status, x.out.Dialect.ietf())
 }
 
-// ignore adds to what was ignored. What comes first may be shared.
+// ignore adds to what was ignored. The memo may share the first slice.
 func (x *exchange) ignore(ignored []Ignored) {
 	switch {
 	case len(ignored) == 0:

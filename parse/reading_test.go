@@ -15,7 +15,7 @@ import (
 	"github.com/headway-go/headway/parse"
 )
 
-// fields makes a header of lines "Name: value".
+// fields returns a header of lines "Name: value".
 func fields(lines ...string) http.Header {
 	h := http.Header{}
 	for _, line := range lines {
@@ -63,7 +63,7 @@ func TestReadChoosesOneDialect(t *testing.T) {
 		{"an unnamed policy beside a newer figure", []string{list, oldPolicy},
 			`editor's draft; limit 'api' 9/1m0s; parse: value of a wrong type (RateLimit-Policy, item 0)`},
 
-		// A field that was ignored as malformed chooses no dialect.
+		// A malformed field selects no dialect.
 		{"a malformed List", []string{`RateLimit: "api";a=-1`, limit, remaining},
 			`draft -06; policy '' 7; limit '' 6; parse: value out of range (RateLimit, item 0, parameter a)`},
 		{"a malformed Dictionary", []string{`RateLimit: limit=5, remaining=-4, reset=2`, limit, remaining},
@@ -79,7 +79,7 @@ func TestReadChoosesOneDialect(t *testing.T) {
 		{"nothing valid", []string{`X-RateLimit-Remaining: few`}, `none; parse: value of a wrong type (X-RateLimit-Remaining, item 0)`},
 		{"nothing", []string{"Date: Sat, 21 Nov 2026 04:48:00 GMT"}, `none`},
 
-		// Declarations go with any draft.
+		// Declarations are read with any draft.
 		{"a declaration", []string{`RateLimit-Partition: "api";method`, xRemaining}, `editor's draft`},
 		{"a malformed declaration", []string{`RateLimit-Partition: "`, xRemaining}, `X-RateLimit; limit '' 10; parse: malformed field value (RateLimit-Partition)`},
 
@@ -107,31 +107,29 @@ func TestReadRetryAfter(t *testing.T) {
 		name    string
 		status  int
 		fields  []string
-		beside  bool
 		advised bool
 	}{
-		{"alone, a success", 200, []string{wait}, false, false},
-		{"alone, accepted", 202, []string{wait}, false, false},
-		{"alone, a redirect", 301, []string{wait}, false, true},
-		{"alone, not found", 404, []string{wait}, false, false},
-		{"alone, forbidden", 403, []string{wait}, false, true},
-		{"alone, too large", 413, []string{wait}, false, true},
-		{"alone, too many", 429, []string{wait}, false, true},
-		{"alone, unavailable", 503, []string{wait}, false, true},
-		{"beside X-RateLimit, a success", 200, []string{wait, x}, false, false},
-		{"beside X-RateLimit, too many", 429, []string{wait, x}, false, true},
-		{"beside a draft, a success", 200, []string{wait, draft}, true, true},
-		{"beside -06, a success", 200, []string{wait, "RateLimit-Remaining: 5"}, true, true},
-		{"beside a policy alone", 200, []string{wait, `RateLimit-Policy: "api";q=5`}, true, true},
-		{"beside a malformed draft", 200, []string{wait, `RateLimit: "api";a=-9`}, false, false},
-		{"beside a draft, not found", 404, []string{wait, draft}, true, true},
-		{"malformed", 429, []string{"Retry-After: soon", draft}, false, false},
+		{"alone, a success", 200, []string{wait}, false},
+		{"alone, accepted", 202, []string{wait}, false},
+		{"alone, a redirect", 301, []string{wait}, true},
+		{"alone, not found", 404, []string{wait}, false},
+		{"alone, forbidden", 403, []string{wait}, true},
+		{"alone, too large", 413, []string{wait}, true},
+		{"alone, too many", 429, []string{wait}, true},
+		{"alone, unavailable", 503, []string{wait}, true},
+		{"beside X-RateLimit, a success", 200, []string{wait, x}, false},
+		{"beside X-RateLimit, too many", 429, []string{wait, x}, true},
+		{"beside a draft, a success", 200, []string{wait, draft}, true},
+		{"beside -06, a success", 200, []string{wait, "RateLimit-Remaining: 5"}, true},
+		{"beside a policy alone", 200, []string{wait, `RateLimit-Policy: "api";q=5`}, true},
+		{"beside a malformed draft", 200, []string{wait, `RateLimit: "api";a=-9`}, false},
+		{"beside a draft, not found", 404, []string{wait, draft}, true},
+		{"malformed", 429, []string{"Retry-After: soon", draft}, false},
 	}
 	var r parse.Reader
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := r.Read("", tt.status, fields(tt.fields...), saturday)
-			assert.Equal(t, tt.beside, got.Beside)
 			assert.Equal(t, tt.advised, got.Advised)
 			if tt.name == "malformed" {
 				assert.Equal(t, time.Duration(parse.None), got.RetryAfter)
@@ -161,8 +159,7 @@ func TestReadFinerRetryAfter(t *testing.T) {
 	}
 }
 
-// Nothing is read of what came from a cache, or of an interim response. A 304 says
-// itself what is current.
+// Stored and interim responses are not read. A 304 is.
 func TestReadOnlyWhatIsCurrent(t *testing.T) {
 	var r parse.Reader
 	h := fields(`RateLimit: "api";a=9`, "Retry-After: 5")
@@ -182,8 +179,8 @@ func TestReadOnlyWhatIsCurrent(t *testing.T) {
 	assert.Equal(t, parse.Reading{RetryAfter: parse.None}, r.Read("", 200, http.Header{"Ratelimit": nil, "": {"x"}}, saturday))
 }
 
-// The case of names does not matter, nor does anything else of the map.
-func TestReadNamesInAnyCase(t *testing.T) {
+// CanonicalHeader makes a header readable whose names have any case.
+func TestCanonicalHeader(t *testing.T) {
 	sets := [][]string{
 		{`RateLimit: "api";a=9`, `RateLimit-Policy: "api";q=10`, `RateLimit-Partition: "api"`, "Retry-After: 5"},
 		{"RateLimit-Limit: 5", "RateLimit-Remaining: 4", "RateLimit-Reset: 1795236485", "Date: Sat, 21 Nov 2026 04:48:03 GMT"},
@@ -204,62 +201,56 @@ func TestReadNamesInAnyCase(t *testing.T) {
 			for name, lines := range h {
 				odd[change(name)] = lines
 			}
-			assert.Equal(t, want, r.Read("", 429, odd, saturday), set)
+			assert.Equal(t, want, r.Read("", 429, parse.CanonicalHeader(odd), saturday), set)
 		}
 	}
-	// Names that differ in case only are one field.
+	// Names that differ only in case are one field.
 	h := http.Header{"ratelimit": {`"b";a=2`}, "Ratelimit": {`"a";a=1`}}
-	assert.Equal(t, `editor's draft; limit 'a' 1; limit 'b' 2`, tell(r.Read("", 200, h, saturday)))
+	assert.Equal(t, `editor's draft; limit 'a' 1; limit 'b' 2`, tell(r.Read("", 200, parse.CanonicalHeader(h), saturday)))
+	assert.Equal(t, http.Header{"ratelimit": {`"b";a=2`}, "Ratelimit": {`"a";a=1`}}, h, "unchanged")
 }
 
-func TestReadCostsNothingWhereNothingIs(t *testing.T) {
+// Reading nothing does not allocate.
+func TestReadAllocatesNothingForNothing(t *testing.T) {
 	var r parse.Reader
 	h := typical()
 	assert.Zero(t, testing.AllocsPerRun(100, func() { r.Read("api.example", 200, h, saturday) }))
+	assert.Zero(t, testing.AllocsPerRun(100, func() { r.Silent(h) }))
 	h.Set("Retry-After", "20")
 	h.Set("Age", "0")
 	assert.Zero(t, testing.AllocsPerRun(100, func() { r.Read("api.example", 429, h, saturday) }))
 }
 
-// The newest fields cost what Limits and Policies cost; with a memory, what Limits
-// costs.
+// Reading the newest fields again allocates what Limits allocates.
 func TestReadAllocations(t *testing.T) {
 	var r parse.Reader
-	var memo parse.Memo
 	h := fields(`RateLimit: "api";a=99;w=60`, `RateLimit-Policy: "api";q=100;w=60`, `RateLimit-Partition: "api";user_id`)
 	limits := testing.AllocsPerRun(100, func() { parse.Limits(h, parse.Caps{}) })
-	all := testing.AllocsPerRun(100, func() {
-		parse.Limits(h, parse.Caps{})
-		parse.Policies(h, parse.Caps{})
-		parse.Declarations(h, parse.Caps{})
-	})
-	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { r.Read("", 200, h, saturday) }), all)
-	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { r.ReadWith(&memo, "", 200, h, saturday) }), limits)
+	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { r.Read("", 200, h, saturday) }), limits)
 }
 
 func TestReaderIsSafeForConcurrentUse(t *testing.T) {
 	r := parse.Reader{Vendors: []parse.Vendor{{Name: "own", Remaining: []string{"Acme-Left"}}}}
-	var memo parse.Memo
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
+			clone := r.Clone()
 			for j := range 200 {
 				h := fields("Acme-Left: 5", `RateLimit-Policy: "`+strings.Repeat("n", (i+j)%40)+`";q=1`)
 				if j%2 == 0 {
 					h.Del("RateLimit-Policy")
 				}
-				got := r.ReadWith(&memo, "", 200, h, saturday)
-				assert.Equal(t, j%2 == 0, got.Vendor == "own")
+				assert.Equal(t, j%2 == 0, r.Read("", 200, h, saturday).Vendor == "own")
+				assert.Equal(t, j%2 == 0, clone.Read("", 200, h, saturday).Vendor == "own")
 			}
 		})
 	}
 	wg.Wait()
 }
 
-// A Memo gives what reading gives, and forgets.
-func TestMemo(t *testing.T) {
+// A Reader reads the same whatever it has read before.
+func TestReaderRemembersNothingElse(t *testing.T) {
 	var r parse.Reader
-	var memo parse.Memo
 	values := []string{`"a";q=1`, `"a";q=2`, `5;w=2`, `10;w=1, 10;w=60`, `"`, `"a";q=1, 5`, "", `"` + strings.Repeat("n", 2000) + `";q=1`}
 	for i := range 40 {
 		values = append(values, `"`+strings.Repeat("n", i)+`";q=1`)
@@ -274,39 +265,37 @@ func TestMemo(t *testing.T) {
 				{"Ratelimit-Policy": {value}, "Ratelimit-Limit": {"5"}},
 				{"Ratelimit-Policy": {value}, "Ratelimit": {"limit=5, reset=1"}},
 			} {
-				assert.Equal(t, r.Read("", 200, h, saturday), r.ReadWith(&memo, "", 200, h, saturday))
+				assert.Equal(t, new(parse.Reader).Read("", 200, h, saturday), r.Read("", 200, h, saturday))
 			}
 		}
 	}
 }
 
-// What a Memo gives stays as it is, whatever becomes of the readings.
-func TestMemoIsNotChanged(t *testing.T) {
+// What a Reader remembers is not changed through a Reading.
+func TestReaderMemoryIsNotChanged(t *testing.T) {
 	var r parse.Reader
-	var memo parse.Memo
 	lines := []string{`"a";q=1, 7`}
 	h := http.Header{"Ratelimit-Policy": lines, "Ratelimit": {`limit=5, reset=1`}, "Retry-After": {"x"}}
-	want := r.Read("", 200, h, saturday)
-	r.ReadWith(&memo, "", 200, h, saturday)
-	first := r.ReadWith(&memo, "", 200, h, saturday)
+	want := new(parse.Reader).Read("", 200, h, saturday)
+	r.Read("", 200, h, saturday)
+	first := r.Read("", 200, h, saturday)
 	_ = append(first.Policies[:1], parse.Policy{Name: "x"})
 	_ = append(first.Ignored[:1], parse.Ignored{Field: "x"})
 	lines[0] = `"b";q=1`
 	lines = slices.Clone(lines)
 	lines[0] = `"a";q=1, 7`
 	h["Ratelimit-Policy"] = lines
-	assert.Equal(t, want, r.ReadWith(&memo, "", 200, h, saturday))
+	assert.Equal(t, want, r.Read("", 200, h, saturday))
 }
 
-// A header that is changed after it was read changes no memory of it.
-func TestMemoKeepsItsOwnLines(t *testing.T) {
-	var r parse.Reader
+// A header that is changed after it was read does not change what a Reader remembers.
+func TestReaderKeepsItsOwnLines(t *testing.T) {
 	for i := range 200 {
-		var memo parse.Memo
+		var r parse.Reader
 		lines := []string{`"a";q=1`}
-		r.ReadWith(&memo, "", 200, http.Header{"Ratelimit-Policy": lines}, saturday)
+		r.Read("", 200, http.Header{"Ratelimit-Policy": lines}, saturday)
 		lines[0] = `"` + strings.Repeat("b", i) + `";q=2`
-		got := r.ReadWith(&memo, "", 200, http.Header{"Ratelimit-Policy": lines}, saturday)
+		got := r.Read("", 200, http.Header{"Ratelimit-Policy": lines}, saturday)
 		assert.Equal(t, int64(2), got.Policies[0].Quota)
 	}
 }
@@ -321,58 +310,62 @@ func TestDialectString(t *testing.T) {
 	}
 }
 
-// One value of each of the two fields is remembered, whatever the values.
-func TestMemoRemembersBothFields(t *testing.T) {
+// A Reader remembers one value of each of the two fields, whatever the values.
+func TestReaderRemembersBothFields(t *testing.T) {
 	var r parse.Reader
 	for i := range 64 {
-		var memo parse.Memo
+		r := r.Clone()
 		h := fields(fmt.Sprintf(`RateLimit-Policy: "p%d";q=100;w=60`, i), fmt.Sprintf(`RateLimit-Partition: "p%d";user_id`, i))
-		read := func() { r.ReadWith(&memo, "", 200, h, saturday) }
+		read := func() { r.Read("", 200, h, saturday) }
 		read()
 		assert.Zero(t, testing.AllocsPerRun(10, read), i)
 	}
 }
 
-// A value that is too large is read again and again: a Memo stays small.
-func TestMemoForgetsWhatIsLarge(t *testing.T) {
+// A Reader does not remember a large value.
+func TestReaderForgetsLargeValues(t *testing.T) {
 	var r parse.Reader
-	var memo parse.Memo
 	h := fields(`RateLimit-Policy: "p";q=100;w=60;x="` + strings.Repeat("x", 1<<10) + `"`)
-	read := func() { r.ReadWith(&memo, "", 200, h, saturday) }
+	read := func() { r.Read("", 200, h, saturday) }
 	read()
 	assert.NotZero(t, testing.AllocsPerRun(10, read))
 }
 
-// A header is read where it was scanned, and else there is nothing to read.
-func TestScan(t *testing.T) {
+// A clone has the caps and the rows of its Reader, and shares what is made of them.
+func TestReaderClone(t *testing.T) {
+	r := &parse.Reader{Caps: parse.Caps{Quota: 5}, Vendors: []parse.Vendor{{Name: "own", Remaining: []string{"Acme-Left"}}}}
+	h, above := fields("Acme-Left: 5"), fields("Acme-Left: 6")
+	clone := r.Clone()
+	assert.Equal(t, r.Read("", 200, h, saturday), clone.Read("", 200, h, saturday))
+	assert.Equal(t, "own", clone.Read("", 200, h, saturday).Vendor)
+	assert.ErrorIs(t, clone.Read("", 200, above, saturday).Ignored[0].Err, parse.ErrCap)
+	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { r.Clone() }), 1.0)
+}
+
+// Silent reports whether there is nothing to read.
+func TestSilent(t *testing.T) {
 	r := parse.Reader{Vendors: []parse.Vendor{{Name: "own", Remaining: []string{"Acme-*-Left"}, Reset: []string{"Date"}}}}
-	for line, says := range map[string]bool{
-		"Content-Type: text/plain":     false,
-		"Content-Length: 12":           false,
-		"X-Request-Id: 1":              false,
-		"RateLimit: 1":                 true,
-		"RateLimit-Policy: 1":          true,
-		"RateLimit-Partition: 1":       true,
-		"Retry-After: 1":               true,
-		"Age: 0":                       true,
-		"X-RateLimit-Remaining: 1":     true,
-		"X-RateLimit-Remaining-Day: 1": true,
-		"Acme-Jobs-Left: 5":            true,
-		"Date: 5":                      true, // by a row of one's own
+	for line, silent := range map[string]bool{
+		"Content-Type: text/plain":     true,
+		"Content-Length: 12":           true,
+		"X-Request-Id: 1":              true,
+		"RateLimit: 1":                 false,
+		"RateLimit-Policy: 1":          false,
+		"RateLimit-Partition: 1":       false,
+		"Retry-After: 1":               false,
+		"Age: 0":                       false,
+		"X-RateLimit-Remaining: 1":     false,
+		"X-RateLimit-Remaining-Day: 1": false,
+		"Acme-Jobs-Left: 5":            false,
+		"Date: 5":                      false, // named by a row
 	} {
-		name, value, _ := strings.Cut(line, ": ")
-		for _, name := range []string{http.CanonicalHeaderKey(name), name, strings.ToLower(name), strings.ToUpper(name)} {
-			h := http.Header{name: {value}}
-			scanned := r.Scan(h)
-			assert.Equal(t, says, scanned != 0, name)
-			assert.Equal(t, r.Read("", 200, h, saturday), r.ReadScanned(scanned, nil, "", 200, h, saturday), name)
-			assert.Zero(t, r.Scan(http.Header{name: {}}), "no line of %s", name)
+		h := fields(line)
+		assert.Equal(t, silent, r.Silent(h), line)
+		for name := range h {
+			assert.True(t, r.Silent(http.Header{name: {}}), "no line of %s", name)
 		}
 	}
 	var plain parse.Reader
-	assert.Zero(t, plain.Scan(http.Header{"Date": {"x"}, "": {"x"}}))
-	assert.Zero(t, plain.Scan(http.Header{"date": {"x"}}), "a Date says something only beside others")
-	assert.Zero(t, plain.Scan(nil))
-	nothing := parse.Reading{RetryAfter: parse.None}
-	assert.Equal(t, nothing, plain.ReadScanned(0, nil, "", 429, fields("Retry-After: 5"), saturday))
+	assert.True(t, plain.Silent(http.Header{"Date": {"x"}, "": {"x"}}))
+	assert.True(t, plain.Silent(nil))
 }

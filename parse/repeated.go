@@ -1,29 +1,28 @@
 package parse
 
-// An identity is what makes two items of a List speak of the same thing: a policy
-// and, where the field has keys, a partition.
+// An identity is a policy and, in fields with keys, a partition. Items of a List with
+// the same identity are merged.
 type identity struct {
 	policy string
 	key    string
 	hasKey bool
 }
 
-// scanMost is how many values are compared one by one before a map is made.
-// Responses have a handful of items, for which scanning is faster and allocates
-// nothing; a hostile one may have thousands.
-const scanMost = 16
+// maxScan is the number of values up to which find compares them one by one. That is
+// faster for the few items of most responses, and allocates nothing; a hostile response
+// may have thousands.
+const maxScan = 16
 
 // An index finds values by identity. The zero index is empty.
 type index struct {
-	at map[identity]int // nil while there are few
+	at map[identity]int // nil until maxScan
 }
 
-// find returns the place in values of the one with the same identity as v, or
-// None. The caller then appends v: from scanMost on, values grows by find's misses
-// and by nothing else.
+// find returns the index in values of the one with the same identity as v, or None. On
+// None the caller must append v to values, and must not append anything else.
 func find[T interface{ identity() identity }](x *index, values []T, v T) int {
 	id := v.identity()
-	if len(values) < scanMost {
+	if len(values) < maxScan {
 		for i := range values {
 			if values[i].identity() == id {
 				return i
@@ -32,7 +31,7 @@ func find[T interface{ identity() identity }](x *index, values []T, v T) int {
 		return None
 	}
 	if x.at == nil {
-		x.at = make(map[identity]int, 2*scanMost)
+		x.at = make(map[identity]int, 2*maxScan)
 		for i := range values {
 			x.at[values[i].identity()] = i
 		}
@@ -44,7 +43,7 @@ func find[T interface{ identity() identity }](x *index, values []T, v T) int {
 	return None
 }
 
-// lowest is the lower of two figures, None being no figure.
+// lowest returns the lower of two figures, either of which may be None.
 func lowest(a, b int64) int64 {
 	switch {
 	case a == None:

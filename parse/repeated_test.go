@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Law: scanning and the map find the same.
+// Law: find returns the same with and without the map.
 func TestFind(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -18,9 +18,9 @@ func TestFind(t *testing.T) {
 			values []Limit
 			places = map[identity]int{}
 		)
-		for range random.IntN(5 * scanMost) {
+		for range random.IntN(5 * maxScan) {
 			v := Limit{
-				Policy: strconv.Itoa(random.IntN(2 * scanMost)),
+				Policy: strconv.Itoa(random.IntN(2 * maxScan)),
 				Key:    strconv.Itoa(random.IntN(2)),
 				HasKey: random.IntN(2) == 0,
 			}

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// ResetKind says what a number means that tells when a quota resets. Dates and
-// durations are recognised by their form, whatever the kind.
+// ResetKind says what a number means in a field that says when a quota resets. Dates
+// and durations are recognised by their form, whatever the kind.
 type ResetKind uint8
 
 const (
 	// AnyReset decides by size. A number is a Unix time in seconds if it is at
-	// least 1e9 (September 2001), and one in milliseconds if it is at least 1e12,
-	// provided that it lies within 366 days of the Date of the response. Any other
-	// number is a number of seconds. It is the zero ResetKind.
+	// least 1e9 (September 2001), or in milliseconds if it is at least 1e12, if that
+	// time lies within 366 days of the Date of the response. Any other number is a
+	// number of seconds. It is the zero ResetKind.
 	AnyReset ResetKind = iota
 
 	// DeltaSeconds is a number of seconds.
@@ -31,39 +31,39 @@ const (
 	UnixMillis
 )
 
-// The border between deltas and Unix times, and how near a Unix time must be.
+// A number is a Unix time from leastUnix on, within nearby seconds of the response's Date.
 const (
 	leastUnix = 1_000_000_000
 	nearby    = int64(366 * 24 * time.Hour / time.Second)
 )
 
-// latestUnix is the last second of the year 9999. What lies beyond is as far away
-// as a Duration can say.
+// latestUnix is the last second of the year 9999. A later time is read as the longest
+// Duration.
 const latestUnix = 253_402_300_799
 
-// maxTimeBytes bounds the text that is compared with the forms of a date. The
-// longest seen, of JavaScript, has 71.
+// maxTimeBytes is the longest text that is parsed as a date. The longest known form, of
+// JavaScript, has 71 bytes.
 const maxTimeBytes = 128
 
-// A clock tells when a response was made. It looks only when asked, since most
-// resets are deltas.
+// A clock knows when a response was made. It parses Date on first use: most responses
+// do not need it.
 type clock struct {
 	header http.Header
 	now    time.Time
-	origin time.Time // zero until known
+	date   time.Time // valid if known
 	known  bool
 }
 
-// made is when the response was made by its own clock.
+// made returns when the response was made (see origination).
 func (c *clock) made() time.Time {
 	if !c.known {
-		c.origin, c.known = origination(c.header, c.now), true
+		c.date, c.known = origination(c.header, c.now), true
 	}
-	return c.origin
+	return c.date
 }
 
-// origination is when the response was made by its own clock (RFC 9110,
-// Section 6.6.1), or now where it does not say.
+// origination returns the Date of a response (RFC 9110, Section 6.6.1), or now if it has
+// no valid Date.
 func origination(h http.Header, now time.Time) time.Time {
 	if dates := h["Date"]; len(dates) > 0 {
 		if date, ok := httpDate(trim(dates[0])); ok {
@@ -73,19 +73,19 @@ func origination(h http.Header, now time.Time) time.Time {
 	return now
 }
 
-// A delay is how long something is away from when the response was made.
+// A delay is the time from the Date of a response to an instant.
 type delay struct {
 	d time.Duration // negative for a time in the past
 
-	// coarse says that it was given as an instant of whole seconds: it may be
-	// meant as any instant of that second.
+	// coarse reports whether the instant was given in whole seconds. It may stand
+	// for any instant of that second.
 	coarse bool
 }
 
-// readDelay reads a delay in any form that servers use: a number, whose meaning
-// the kind decides; an HTTP-date, also with UTC or an offset for GMT; RFC 3339,
-// also without seconds, or with a blank for the T; a duration as Go prints it; a
-// date as JavaScript prints it.
+// readDelay reads a delay in any form that servers use: a number, whose meaning depends
+// on kind; an HTTP-date, also with UTC or an offset in place of GMT; RFC 3339, also
+// without seconds or with a space in place of T; a duration or a date as Go and
+// JavaScript print it.
 func readDelay(value string, kind ResetKind, c *clock) (delay, bool) {
 	value = trim(value)
 	if n, ok := parseDecimal(value); ok {
@@ -101,13 +101,13 @@ func readDelay(value string, kind ResetKind, c *clock) (delay, bool) {
 		return delay{at.Sub(c.made()), at.Nanosecond() == 0}, true
 	}
 	if value[0] < '0' || value[0] > '9' {
-		return delay{}, false // ParseDuration takes signs and a leading point
+		return delay{}, false // ParseDuration accepts signs and a leading point
 	}
 	d, err := time.ParseDuration(value)
 	return delay{d: d}, err == nil
 }
 
-// delay is what a number means that is not negative.
+// delay returns the meaning of a number that is not negative.
 func (n decimal) delay(kind ResetKind, c *clock) delay {
 	if kind == AnyReset {
 		kind = n.kind(c)
@@ -123,7 +123,7 @@ func (n decimal) delay(kind ResetKind, c *clock) delay {
 	return delay{d: n.times(time.Second)}
 }
 
-// kind decides what a number means by its size and by when the response was made.
+// kind decides the meaning of a number by its size and the Date of the response.
 func (n decimal) kind(c *clock) ResetKind {
 	if n.whole < leastUnix {
 		return DeltaSeconds
@@ -139,7 +139,7 @@ func (n decimal) kind(c *clock) ResetKind {
 	return DeltaSeconds
 }
 
-// until is how far a Unix time is from when the response was made.
+// until returns the time from the Date of the response to a Unix time.
 func until(unix, nanos int64, c *clock) time.Duration {
 	if unix > latestUnix {
 		return math.MaxInt64
@@ -147,10 +147,9 @@ func until(unix, nanos int64, c *clock) time.Duration {
 	return time.Unix(unix, nanos).Sub(c.made())
 }
 
-// A reset that is a floor of the true one by up to a second is asked for too early
-// (go-httprate, ulule/limiter and HAProxy refuse at that very instant). So an
-// instant of whole seconds is taken as the end of that second, unless it has
-// passed already.
+// reset returns the delay as the time until a reset. A past reset is 0. An instant of
+// whole seconds is taken as the end of that second: servers that round down, such as
+// go-httprate, ulule/limiter and HAProxy, refuse at the instant that they announce.
 func (d delay) reset() time.Duration {
 	switch {
 	case d.d < 0:
@@ -161,7 +160,7 @@ func (d delay) reset() time.Duration {
 	return d.d
 }
 
-// parseTime parses the forms of an instant that are not a number.
+// parseTime parses an instant that is not a number.
 func parseTime(value string) (time.Time, bool) {
 	if value[0] >= '0' && value[0] <= '9' {
 		return isoDate(value)
@@ -177,8 +176,8 @@ func parseTime(value string) (time.Time, bool) {
 	return at, err == nil
 }
 
-// httpDate parses an HTTP-date (RFC 9110, Section 5.6.7) in any of its three forms.
-// UTC for GMT is tolerated: it is what the layouts of package time write.
+// httpDate parses an HTTP-date (RFC 9110, Section 5.6.7) in any of its three forms, also
+// with UTC in place of GMT, which the layouts of package time write.
 func httpDate(value string) (time.Time, bool) {
 	if at, err := http.ParseTime(value); err == nil {
 		return at, true
@@ -190,7 +189,7 @@ func httpDate(value string) (time.Time, bool) {
 	return at, err == nil
 }
 
-// isoDate parses RFC 3339 and what is close to it.
+// isoDate parses RFC 3339 and forms that are close to it.
 func isoDate(value string) (time.Time, bool) {
 	if len(value) < len("2006-01-02T15:04Z") || value[4] != '-' {
 		return time.Time{}, false
@@ -209,6 +208,5 @@ func isoDate(value string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// trim removes the blanks that may stand around a field value (RFC 9110,
-// Section 5.5).
+// trim removes the whitespace around a field value (RFC 9110, Section 5.5).
 func trim(value string) string { return strings.Trim(value, " \t") }

@@ -125,8 +125,7 @@ func TestReadDelay(t *testing.T) {
 	}
 }
 
-// A second that is given as a whole may have been rounded down. What has passed is
-// zero, and stays so.
+// An instant of whole seconds may have been rounded down. A time in the past is zero.
 func TestDelayReset(t *testing.T) {
 	tests := []struct {
 		d    delay

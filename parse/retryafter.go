@@ -5,23 +5,21 @@ import (
 	"time"
 )
 
-// RetryAfter returns how long from now on Retry-After asks to wait (RFC 9110,
-// Section 10.2.3), and what was ignored. ok is false where there is no Retry-After
-// or nothing of it could be used; d is then 0.
+// RetryAfter returns how long Retry-After asks to wait from now on (RFC 9110, Section
+// 10.2.3), and what was ignored. ok is false, and d is 0, if no Retry-After is valid.
 //
-// The field holds delay-seconds or an HTTP-date in any of the three forms of
-// RFC 9110, Section 5.6.7; blanks around it are tolerated. So is what servers send
-// beside the standard: decimals, a Unix time, UTC for GMT, and the other forms of a
-// reset (see [ResetKind]). A date counts from the Date of the response itself, so
-// that neither clock needs to be right. now, read from the local wall clock, stands
-// in only where there is no valid Date. A time in the past is a delay of 0.
+// The field holds delay-seconds or an HTTP-date in any of the three forms of RFC 9110,
+// Section 5.6.7. RetryAfter also accepts what servers send beside the standard: spaces,
+// decimals, a Unix time, UTC in place of GMT, and the other forms of a reset (see
+// [ResetKind]). A date is relative to the Date of the response, so that neither clock
+// needs to be right; now, the local wall clock, replaces a missing or malformed Date. A
+// time in the past is a delay of 0.
 //
-// RFC 9110 allows a single field line. Of several, the longest delay that is valid
-// and within Caps.RetryAfter counts: to obey it is to obey all of them.
+// RFC 9110 allows one field line. Of several lines the longest delay that is valid and
+// within Caps.RetryAfter counts, so that all of them are obeyed.
 //
-// Where there is a valid Retry-After-Ms or X-Ms-Retry-After-Ms, in milliseconds, it
-// counts and Retry-After is not looked at: it is the same delay, told more finely
-// (Azure).
+// A valid Retry-After-Ms or X-Ms-Retry-After-Ms, in milliseconds, replaces Retry-After:
+// it is the same delay with more precision (Azure).
 func RetryAfter(h http.Header, now time.Time, caps Caps) (d time.Duration, ok bool, ignored []Ignored) {
 	c := clock{header: h, now: now}
 	for i := range retryAfterFields {
@@ -39,8 +37,7 @@ func RetryAfter(h http.Header, now time.Time, caps Caps) (d time.Duration, ok bo
 	return d, ok, ignored
 }
 
-// retryAfterFields are the fields that say when to come back, the finest first.
-// Read-only.
+// retryAfterFields are Retry-After and its aliases, the most precise first. Read-only.
 var retryAfterFields = [...]struct {
 	key, name string
 	kind      ResetKind
@@ -50,7 +47,7 @@ var retryAfterFields = [...]struct {
 	{"Retry-After", "Retry-After", AnyReset},
 }
 
-// retryAfter reads the field lines of one of them.
+// retryAfter reads the lines of one of these fields.
 func (r *listReader) retryAfter(lines []string, kind ResetKind, c *clock) (d time.Duration, ok bool) {
 	if r.tooLong(lines) {
 		return 0, false
@@ -64,7 +61,7 @@ func (r *listReader) retryAfter(lines []string, kind ResetKind, c *clock) (d tim
 		case after.d > r.caps.retryAfter():
 			r.ignore("", ErrCap)
 		default:
-			d, ok = max(d, after.d), true // d was 0: what is past is no delay
+			d, ok = max(d, after.d), true // a time in the past is 0
 		}
 	}
 	return d, ok

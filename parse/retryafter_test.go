@@ -48,7 +48,7 @@ func TestRetryAfter(t *testing.T) {
 		{"a list", "", []string{"5, 10"}, 0, false, []parse.Ignored{syntax(0)}},
 		{"garbage", "", []string{"soon"}, 0, false, []parse.Ignored{syntax(0)}},
 
-		// The cap, and what neither a Duration nor an int64 can hold.
+		// The cap, and values that exceed a Duration or an int64.
 		{"a day", "", []string{"86400"}, 24 * time.Hour, true, nil},
 		{"a day and a second", "", []string{"86401"}, 0, false, []parse.Ignored{tooMuch(0)}},
 		{"longer than a Duration", "", []string{"999999999999"}, 0, false, []parse.Ignored{tooMuch(0)}},
@@ -92,7 +92,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// The Date that counts is the one of the response, however wrong its clock is.
+// A date is relative to the Date of the response, however wrong its clock is.
 func TestRetryAfterDoesNotNeedClocks(t *testing.T) {
 	h := http.Header{
 		"Date":        {"Thu, 01 Jan 1970 00:00:00 GMT"},

@@ -38,8 +38,8 @@ func vectors(t *testing.T) map[string][]vector {
 	return files
 }
 
-// Every record for a List is a List of RateLimit items to us, or is ignored whole. A
-// Dictionary is read as draft -07 has it.
+// Each record is accepted or ignored whole as it says: Lists as RateLimit, Dictionaries
+// as RateLimit of draft -07, Items as parameters.
 func TestVectors(t *testing.T) {
 	records := 0
 	for file, vectors := range vectors(t) {
@@ -52,21 +52,20 @@ func TestVectors(t *testing.T) {
 				_, ignored := parse.Limits(header("RateLimit", v.Raw...), unbounded)
 				checkVector(t, file, v, !refusedWhole(ignored))
 			case "dictionary":
-				// The members that draft -07 REQUIRES stand in a line before.
+				// A line before it has the members that draft -07 requires.
 				var r parse.Reader
 				r.Caps = unbounded
 				lines := append([]string{"limit=1, reset=1"}, v.Raw...)
 				if first := v.Raw[0]; strings.TrimSpace(first) == "" || first[0] == ' ' || first[0] == '\t' {
-					continue // about what a field may begin with
+					continue // the record is about the start of a field
 				}
 				got := r.Read("", 200, header("RateLimit", lines...), time.Time{})
 				checkVector(t, file, v, got.Dialect == parse.Draft07)
 			case "item":
 				if len(v.Raw) != 1 || strings.TrimSpace(v.Raw[0]) != v.Raw[0] || v.Raw[0] == "" {
-					continue // about the blanks around an Item, not about the types
+					continue // the record is about spaces around an Item
 				}
-				// As a parameter that is not known; parameters of the Item's own are
-				// then those of the member.
+				// The Item is the value of an unknown parameter.
 				_, ignored := parse.Limits(header("RateLimit", `"api";x=`+v.Raw[0]), unbounded)
 				if strings.Contains(v.Raw[0], ",") && !strings.Contains(v.Raw[0], `"`) {
 					continue // more than one member
@@ -79,8 +78,8 @@ func TestVectors(t *testing.T) {
 	assert.Greater(t, records, 1000)
 }
 
-// tolerated are the records that a parser may refuse and we accept, with the reason.
-// Whatever a parser must refuse we refuse.
+// tolerated are the records that a parser may refuse and this package accepts, with the
+// reasons.
 var tolerated = map[string]string{
 	"non-zero pad bits":                         "the drafts' own examples have them (RFC 9651, Section 4.2.7: SHOULD NOT fail)",
 	"syntactic max date - 999,999,999,999,999":  "no field of ours holds Dates; a dimension that is one is opaque",
@@ -98,7 +97,7 @@ func checkVector(t *testing.T, file string, v vector, accepted bool) {
 	}
 }
 
-// refusedWhole reports whether a field was ignored as no List.
+// refusedWhole reports whether a field was ignored because it is not a List.
 func refusedWhole(ignored []parse.Ignored) bool {
 	return len(ignored) == 1 && ignored[0].Item == parse.None && ignored[0].Err == parse.ErrSyntax
 }

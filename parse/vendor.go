@@ -7,61 +7,62 @@ import (
 	"time"
 )
 
-// A Vendor is a row of the table of dialects: which fields an API tells its quotas
-// with, and what they mean. Rows are data. [Vendors] has those that are built in;
-// further ones go into [Reader.Vendors].
+// A Vendor is a row of the table of dialects: it says which fields an API describes its
+// quotas with, and what they mean. [Vendors] returns the built-in rows; further ones go
+// into [Reader.Vendors].
 //
-// Fields are named in any case. A name may hold one asterisk, which stands for any
-// text that is not empty and not itself the name of a measure (limit, remaining,
-// reset and the like): the name of an account. "X-RateLimit-Limit-*" in
-// Limit and "X-RateLimit-Remaining-*" in Remaining join X-RateLimit-Limit-Tokens and
-// X-RateLimit-Remaining-Tokens to what is said of the account "tokens"; the account
-// of names without an asterisk has no name. Where several names of a list speak of
-// one account, the first counts.
+// A row writes field names in any case. A name may contain one asterisk. It stands for
+// the name of an account: any text that is not empty and does not name a measure, such
+// as limit, remaining or reset. With "X-RateLimit-Limit-*" in Limit and
+// "X-RateLimit-Remaining-*" in Remaining, the fields X-RateLimit-Limit-Tokens and
+// X-RateLimit-Remaining-Tokens describe the account "tokens". Names without an asterisk
+// describe the account "". If several names of a list match fields of one account, the
+// first of them counts.
 //
 // If the name of an account ends in a word for a time (second, minute, hour, day,
-// week, month, year), that is the window of its policy.
+// week, month, year), that time is the window of its policy.
 type Vendor struct {
-	// Name is who sends this.
+	// Name names the API or the software that sends these fields.
 	Name string
 
 	// Hosts are the hosts that the row is for, and their subdomains. If there are
-	// none, the row is for every host, and who it is for is told by Sign.
+	// none, the row is for every host.
 	//
-	// Rows of Reader.Vendors with Hosts are settings made by hand: what they read
-	// comes before the drafts. Other rows come after them.
+	// A row of Reader.Vendors with Hosts is tried before the drafts. Other rows are
+	// tried after them.
 	Hosts []string
 
-	// Sign is a field that must be there for the row to apply. If empty, any of
-	// the row's fields will do.
+	// Sign is a field without which the row does not apply. If empty, the row
+	// applies if any of its fields is there.
 	Sign string
 
 	// Limit, Remaining and Used name the fields with the quota, with what is left
 	// of it, and with what is used. Any two of them give the third. Each is a
-	// number; or, for Limit, the List of drafts -03 and older, whose first member
-	// is the quota and whose others are policies.
+	// number. Limit may also be the List of drafts -03 and older: its first member
+	// is the quota, the others are policies.
 	Limit, Remaining, Used []string
 
-	// Reset names the fields that tell when the quota is renewed.
+	// Reset names the fields that say when the quota is renewed.
 	Reset []string
 
-	// ResetIn says what a number in Reset means. If the row names no Reset but
-	// Hosts, it says so of the drafts -06 and -07 and of X-RateLimit-Reset.
+	// ResetIn says what a number in Reset means. In a row with Hosts and without
+	// Reset, it says what a number means in the resets of drafts -06 and -07 and in
+	// X-RateLimit-Reset.
 	ResetIn ResetKind
 
-	// Refills says that the quota is renewed unit by unit, and that Reset tells
-	// when all of it is. The window of the service limit is then the time until
-	// one more unit: the reset divided by what is used.
+	// Refills says that the quota is renewed unit by unit, and that Reset says
+	// when it will be full. The window of the service limit is then the time until
+	// one more unit is there: the reset divided by what is used.
 	Refills bool
 
 	// Window names the fields with the window of the policy: a number of seconds,
 	// or a duration.
 	Window []string
 
-	// Every is the window of the policy if no field tells it.
+	// Every is the window of the policy if no field gives one.
 	Every time.Duration
 
-	// Summary names fields that say all at once: "32/40", used and quota; or a
+	// Summary names fields with several figures: "32/40", used and quota; or a
 	// Dictionary such as "total=100; remaining=99; resets=41".
 	Summary []string
 
@@ -75,18 +76,18 @@ type Vendor struct {
 	Units map[string]string
 
 	// Partition names fields whose values, with the byte 0x1F between them, are
-	// the partition key. If one of them is missing, no key is known.
+	// the partition key. If one of them is missing, there is no key.
 	Partition []string
 
-	// Dialect restricts what is read from Hosts to one dialect, VendorFields being
-	// this table. If NoDialect, the newest that says something valid is read.
+	// Dialect is the only dialect that is read from Hosts; VendorFields means this
+	// row. If NoDialect, the newest that says something valid is read.
 	Dialect Dialect
 
 	// RetryAfter says when Retry-After of Hosts is advice about quota.
 	RetryAfter Advice
 }
 
-// role is what a field of a row is for.
+// role is the purpose of a field of a row.
 type role uint8
 
 const (
@@ -100,8 +101,7 @@ const (
 	roles
 )
 
-// A pattern is the name of a field in canonical form, with the place of the
-// asterisk if there is one.
+// A pattern is the name of a field in canonical form, split at its asterisk.
 type pattern struct {
 	text           string // as the row writes it
 	prefix, suffix string
@@ -113,22 +113,21 @@ func newPattern(name string) pattern {
 	return pattern{name, prefix, suffix, star}
 }
 
-// match reports whether a canonical field name follows the pattern, and returns
-// the name of the account.
+// match reports whether a field name follows the pattern, and returns the name of the
+// account.
 func (p pattern) match(name string) (account string, ok bool) {
 	if !p.star {
 		return "", name == p.prefix
 	}
-	if len(name) <= len(p.prefix)+len(p.suffix) ||
-		!strings.HasPrefix(name, p.prefix) || !strings.HasSuffix(name, p.suffix) {
+	if !p.covers(name) {
 		return "", false
 	}
 	account = strings.ToLower(name[len(p.prefix) : len(name)-len(p.suffix)])
 	return account, !measure(account)
 }
 
-// measure reports whether a part of a field name says what is measured, and so does
-// not name an account.
+// measure reports whether a part of a field name says what the field measures. Such a
+// part does not name an account.
 func measure(word string) bool {
 	switch word {
 	case "limit", "remaining", "reset", "used", "after", "reset-after", "date", "time", "at", "ms",
@@ -139,20 +138,19 @@ func measure(word string) bool {
 	return false
 }
 
-// A row is a Vendor made ready for reading.
+// A row is a Vendor prepared for reading.
 type row struct {
 	*Vendor
-	sign      pattern
 	fields    [roles][]pattern
 	domains   []string // Hosts in lower case
-	lead      string   // what the names of all fields begin with
+	lead      string   // the common prefix of all field names
 	partition []string // canonical
-	hand      bool     // set by hand for some hosts
-	standard  bool     // uses the names of draft -06
+	byHand    bool     // a user's row with Hosts
+	standard  bool     // has field names of draft -06
 }
 
-func newRow(v *Vendor, own bool) row {
-	r := row{Vendor: v, sign: newPattern(v.Sign), hand: own && len(v.Hosts) > 0}
+func newRow(v *Vendor, users bool) row {
+	r := row{Vendor: v, byHand: users && len(v.Hosts) > 0}
 	for i, names := range [roles][]string{
 		v.Limit, v.Remaining, v.Used, v.Reset, v.Window, v.Summary, v.Counts,
 	} {
@@ -175,7 +173,7 @@ func newRow(v *Vendor, own bool) row {
 	return r
 }
 
-// common is the length of what two texts begin with.
+// common returns the length of the common prefix of two texts.
 func common(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -184,13 +182,12 @@ func common(a, b string) int {
 	return n
 }
 
-// reads reports whether the row names any field that tells of a quota.
+// reads reports whether the row names any field about a quota.
 func (r *row) reads() bool {
 	return slices.ContainsFunc(r.fields[:], func(p []pattern) bool { return len(p) > 0 })
 }
 
-// serves reports whether the row is for a host, given in lower case and without a
-// port.
+// serves reports whether the row is for a host in lower case and without a port.
 func (r *row) serves(host string) bool {
 	for _, domain := range r.domains {
 		if rest, ok := strings.CutSuffix(host, domain); ok &&
@@ -201,7 +198,7 @@ func (r *row) serves(host string) bool {
 	return false
 }
 
-// withoutPort is a host in lower case and without its port.
+// withoutPort returns a host in lower case and without its port.
 func withoutPort(host string) string {
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") &&
 		(strings.HasPrefix(host, "[") || strings.Count(host, ":") == 1) {

@@ -13,7 +13,7 @@ import (
 	"github.com/headway-go/headway/parse"
 )
 
-// What no row needs a name for: X-RateLimit in all its spellings.
+// X-RateLimit in all its spellings.
 func TestReadXRateLimit(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -50,7 +50,7 @@ func TestReadXRateLimit(t *testing.T) {
 		{"the quota is not first", []string{`X-RateLimit-Limit: a, 10;w=1`}, `policy '10;w=1' 10/1s; parse: value of a wrong type (X-RateLimit-Limit, item 0)`},
 		{"measures are no accounts", []string{"X-RateLimit-Limit-Reset: 5", "X-RateLimit-Reset-Date: 5", "X-RateLimit-Remaining-Limit: 1"}, ``},
 
-		// What is negative.
+		// Negative numbers.
 		{"not known", []string{"X-RateLimit-Limit: -1", "X-RateLimit-Remaining: -1", "X-RateLimit-Reset: 0"}, `; parse: value out of range (X-RateLimit-Limit, item 0)`},
 		{"not known, no limit", []string{"X-RateLimit-Remaining: -1"}, ``},
 		{"overdrawn by one", []string{"X-RateLimit-Limit: 5", "X-RateLimit-Remaining: -1"}, `policy '' 5; limit '' 0`},
@@ -72,7 +72,7 @@ func TestReadXRateLimit(t *testing.T) {
 	}
 }
 
-// As many accounts as Caps.Items allows.
+// Caps.Items bounds the number of accounts.
 func TestReadManyAccounts(t *testing.T) {
 	h := http.Header{}
 	for i := range 100 {
@@ -80,7 +80,7 @@ func TestReadManyAccounts(t *testing.T) {
 	}
 	var r parse.Reader
 	got := r.Read("", 200, h, saturday)
-	require.Len(t, got.Limits, parse.DefaultMaxItems)
+	require.Len(t, got.Limits, parse.DefaultCaps().Items)
 	assert.Equal(t, "n000", got.Limits[0].Policy)
 	assert.Equal(t, "n063", got.Limits[63].Policy)
 	assert.Equal(t, []parse.Ignored{{Field: "X-RateLimit-Remaining-*", Item: 64, Err: parse.ErrCap}}, got.Ignored)
@@ -140,7 +140,7 @@ func TestReadManyCounts(t *testing.T) {
 	assert.Equal(t, "Azure Resource Manager; limit 'A' 1; limit 'B' 1; parse: above a safety cap (X-Ms-RateLimit-Remaining-Resource, item 64)", tell(got))
 }
 
-// Rows of one's own come before the built-in ones; those with hosts before the drafts.
+// The user's rows are tried before the built-in ones; those with hosts before the drafts.
 func TestReaderVendors(t *testing.T) {
 	r := parse.Reader{Vendors: []parse.Vendor{
 		{Name: "acme", Limit: []string{"acme-*-quota"}, Remaining: []string{"ACME-*-LEFT", "acme-all-left"}, Window: []string{"acme-*-window"}, Unit: "request", Every: time.Hour},
@@ -203,7 +203,7 @@ func TestReaderManyVendors(t *testing.T) {
 	assert.Equal(t, "Shopify", r.Read("", 200, fields("X-Shopify-Shop-Api-Call-Limit: 32/40"), saturday).Vendor)
 }
 
-// The table is a copy: what a caller does to it changes nothing.
+// Vendors returns a copy.
 func TestVendorsIsACopy(t *testing.T) {
 	rows := parse.Vendors()
 	names := map[string]bool{}

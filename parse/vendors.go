@@ -2,21 +2,20 @@ package parse
 
 import "time"
 
-// Vendors returns the built-in table of dialects, a new copy of it. The first row
-// that applies and says something valid is read. The last is X-RateLimit, as sent by
-// all who need no row of their own.
+// Vendors returns a new copy of the built-in rows. The first row that applies and says
+// something valid is read. The last row is X-RateLimit, for all servers that need no row
+// of their own.
 //
-// Vendors with the fields of a draft have no row: Cloudflare (-08 to -11), Persona,
-// agent.ai (-06), Zendesk where it says nothing of an endpoint. Fields whose name
-// begins with Beta or X-Beta, of Atlassian, announce quotas that are not enforced,
-// and are never read. Slack, Wikimedia, Stripe and Azure Cosmos DB send no more than
-// Retry-After, if that.
+// A vendor that sends the fields of a draft has no row: Cloudflare (-08 to -11), Persona
+// (-06), Zendesk without a field for an endpoint. Fields of Atlassian whose names begin
+// with Beta or X-Beta announce quotas that are not enforced; they are never read. Slack,
+// Wikimedia, Stripe and Azure Cosmos DB send at most Retry-After.
 func Vendors() []Vendor {
 	return []Vendor{
 		{
 			// docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api.
-			// The secondary limit refuses while there is something left, and says
-			// so with Retry-After or not at all.
+			// The secondary limit refuses requests while units are left, with or
+			// without a Retry-After.
 			Name:      "GitHub",
 			Sign:      "X-RateLimit-Resource",
 			Limit:     []string{"X-RateLimit-Limit"},
@@ -27,8 +26,8 @@ func Vendors() []Vendor {
 		},
 		{
 			// docs.discord.com/developers/topics/rate-limits. Reset-After needs no
-			// clock. X-RateLimit-Scope is sent with refusals only: as part of the
-			// key it would tear the account apart.
+			// clock. X-RateLimit-Scope stands on refusals only: as part of the key
+			// it would split the account.
 			Name:      "Discord",
 			Sign:      "X-RateLimit-Bucket",
 			Limit:     []string{"X-RateLimit-Limit"},
@@ -37,8 +36,8 @@ func Vendors() []Vendor {
 			Partition: []string{"X-RateLimit-Bucket"},
 		},
 		{
-			// platform.openai.com/docs/guides/rate-limits. The reset is when the
-			// bucket is full again. The set of accounts is open.
+			// platform.openai.com/docs/guides/rate-limits. At the reset the bucket
+			// is full. Accounts may be added at any time.
 			Name:      "OpenAI",
 			Sign:      "X-RateLimit-Limit-Tokens",
 			Limit:     []string{"X-RateLimit-Limit-*"},
@@ -48,7 +47,7 @@ func Vendors() []Vendor {
 			Units:     units(),
 		},
 		{
-			// docs.anthropic.com. A reset that has passed means full.
+			// docs.anthropic.com. A reset in the past means that the bucket is full.
 			Name:      "Anthropic",
 			Limit:     []string{"Anthropic-RateLimit-*-Limit"},
 			Remaining: []string{"Anthropic-RateLimit-*-Remaining"},
@@ -56,8 +55,8 @@ func Vendors() []Vendor {
 			Units:     units(),
 		},
 		{
-			// learn.microsoft.com, azure-resource-manager. Not a Structured Field,
-			// although it looks like one.
+			// learn.microsoft.com, azure-resource-manager. The counts look like a
+			// Structured Field and are not one.
 			Name:      "Azure Resource Manager",
 			Remaining: []string{"X-Ms-RateLimit-Remaining-*"},
 			Counts:    []string{"X-Ms-RateLimit-Remaining-Resource"},
@@ -68,8 +67,8 @@ func Vendors() []Vendor {
 			Summary: []string{"X-Shopify-Shop-Api-Call-Limit"},
 		},
 		{
-			// developer.atlassian.com/cloud/jira/platform/rate-limiting. Sent with
-			// refusals. Which limit it was stands in the sign.
+			// developer.atlassian.com/cloud/jira/platform/rate-limiting. Refusals
+			// only; the sign names the exceeded limit.
 			Name:      "Atlassian",
 			Sign:      "RateLimit-Reason",
 			Limit:     []string{"X-RateLimit-Limit"},
@@ -80,14 +79,14 @@ func Vendors() []Vendor {
 		},
 		{
 			// confluence.atlassian.com/doc/_ratelimiting_httpheaders-992678779.html.
-			// A token bucket: the interval is of its fill rate, not of the quota.
+			// A token bucket. The interval belongs to the fill rate, not to the quota.
 			Name:      "Atlassian Data Center",
 			Sign:      "X-RateLimit-FillRate",
 			Limit:     []string{"X-RateLimit-Limit"},
 			Remaining: []string{"X-RateLimit-Remaining"},
 		},
 		{
-			// docs.docker.com/docker-hub/usage/pulls. No reset at all.
+			// docs.docker.com/docker-hub/usage/pulls. There is no reset.
 			Name:      "Docker Hub",
 			Sign:      "Docker-RateLimit-Source",
 			Limit:     []string{"RateLimit-Limit"},
@@ -95,7 +94,7 @@ func Vendors() []Vendor {
 			Partition: []string{"Docker-RateLimit-Source"},
 		},
 		{
-			// developer.zendesk.com. One account, and one for each endpoint.
+			// developer.zendesk.com. One account for all, and one for each endpoint.
 			Name:      "Zendesk",
 			Sign:      "Zendesk-RateLimit-*",
 			Limit:     []string{"RateLimit-Limit", "X-Rate-Limit"},
@@ -111,7 +110,7 @@ func Vendors() []Vendor {
 			ResetIn:   DeltaMillis,
 		},
 		{
-			// github.com/reddit/reddit/wiki/API. What is left is a decimal.
+			// github.com/reddit/reddit/wiki/API. Remaining is a decimal.
 			Name:      "Reddit",
 			Hosts:     []string{"reddit.com"},
 			Remaining: []string{"X-RateLimit-Remaining"},
@@ -150,7 +149,7 @@ func Vendors() []Vendor {
 			Every:     time.Minute,
 		},
 		{
-			// developer.lemlist.com. Retry-After stands on successes too.
+			// developer.lemlist.com. Retry-After stands on successes, too.
 			Name:       "lemlist",
 			Hosts:      []string{"api.lemlist.com"},
 			Limit:      []string{"X-RateLimit-Limit"},
@@ -166,10 +165,10 @@ func Vendors() []Vendor {
 			RetryAfter: AdviceOnRefusals,
 		},
 		{
-			// What has grown on the web (draft -06, "RateLimit header fields
-			// currently used on the web"), with the windows or the units in the
-			// names (Kong, RapidAPI, NestJS), with a List (Envoy), without
-			// "-Limit" (Composio).
+			// The fields in common use (draft -06, "RateLimit header fields
+			// currently used on the web"), with windows or units in the names
+			// (Kong, RapidAPI, NestJS), with a List (Envoy), without "-Limit"
+			// (Composio).
 			Name: "X-RateLimit",
 			Limit: []string{
 				"X-RateLimit-Limit", "X-Rate-Limit-Limit", "X-RateLimit", "X-Rate-Limit",
@@ -196,8 +195,8 @@ func Vendors() []Vendor {
 	}
 }
 
-// units are the units of accounts that are named after what they count. Whatever
-// else accounts are named after, they count requests.
+// units returns the units of accounts that are named after what they count. Other
+// accounts count requests.
 func units() map[string]string {
 	return map[string]string{
 		"tokens":             "tokens",

@@ -16,7 +16,7 @@ import (
 	"github.com/headway-go/headway/parse"
 )
 
-// A record is a response as it stood on the wire.
+// A record is a response from the wire.
 type record struct {
 	Status  int
 	Headers [][2]string
@@ -86,7 +86,7 @@ func tell(r parse.Reading) string {
 	return b.String()
 }
 
-// Each documented dialect, read at the time that its sample is of.
+// Each documented dialect, read at the time of its sample.
 func TestVendorsOfTheWire(t *testing.T) {
 	var records []struct {
 		Vendor  string
@@ -155,7 +155,7 @@ func TestVendorsOfTheWire(t *testing.T) {
 	assert.Len(t, records, len(want), "each has a stated reading")
 }
 
-// What a client must survive, and how it is read.
+// How anomalies are read.
 func TestAnomaliesOfTheWire(t *testing.T) {
 	var records []struct {
 		ID string
@@ -300,7 +300,7 @@ func TestRecordingsOfTheWire(t *testing.T) {
 		first, last := file.Responses[0], file.Responses[len(file.Responses)-1]
 		assert.Equal(t, want[name], [2]string{readRecord(&r, first), readRecord(&r, last)}, name)
 
-		// Whatever else was recorded is read without a complaint, too.
+		// Nothing of the other responses is ignored.
 		for _, p := range file.Probes {
 			file.Responses = append(file.Responses, p.Response)
 		}

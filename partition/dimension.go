@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Dimensions maps the name of a partition dimension to a function that computes
-// its value for a request from what is known before the request is sent.
+// Dimensions maps the name of a partition dimension to a function that computes its
+// value for a request before the request is sent.
 //
 // The nil map has the standard dimensions only: method, the request's method in
 // upper case; user_id and client_id, the ids that [WithUserID] and [WithClientID]
-// put into the request's context. An entry wins over the standard dimension of its
-// name; an entry that is nil makes its dimension unknown.
+// put into the request's context. An entry replaces the standard dimension of its
+// name; a nil entry makes its dimension unknown.
 //
-// A function reports false where the request has no value for the dimension. It
-// must not change the request, and must not read its body. Functions may be called
-// from several goroutines at once. A map must not be changed while it is in use.
+// A function reports false if the request has no value for the dimension. It must not
+// change the request or read its body, and may be called from several goroutines at
+// once. A map must not be changed while it is in use.
 type Dimensions map[string]func(*http.Request) (value string, ok bool)
 
-// value computes the value of a dimension. It reports false where the dimension is
+// value computes the value of a dimension. It reports false if the dimension is
 // unknown, the request has no value for it, or the value cannot be part of a key.
 func (d Dimensions) value(name string, req *http.Request) (string, bool) {
 	compute, ok := d[name]
@@ -46,7 +46,7 @@ func standard(name string) func(*http.Request) (string, bool) {
 	return nil
 }
 
-// method is the request's method in its canonical upper case. An empty Method is
+// method returns the request's method in upper case. An empty Method is
 // GET, as in net/http.
 func method(req *http.Request) (string, bool) {
 	if req.Method == "" {
@@ -55,13 +55,13 @@ func method(req *http.Request) (string, bool) {
 	return strings.ToUpper(req.Method), true
 }
 
-// userID is the user id of the request's context. An empty id is no value.
+// userID returns the user id of the request's context. An empty id is no value.
 func userID(req *http.Request) (string, bool) {
 	id := UserID(req.Context())
 	return id, id != ""
 }
 
-// clientID is the client id of the request's context. An empty id is no value.
+// clientID returns the client id of the request's context. An empty id is no value.
 func clientID(req *http.Request) (string, bool) {
 	id := ClientID(req.Context())
 	return id, id != ""

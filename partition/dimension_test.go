@@ -10,7 +10,7 @@ import (
 	"github.com/headway-go/headway/partition"
 )
 
-// varying declares dimensions that vary, in the order of the arguments.
+// varying returns a declaration of dimensions that vary.
 func varying(names ...string) parse.Declaration {
 	d := parse.Declaration{Policy: "api"}
 	for _, name := range names {
@@ -66,12 +66,12 @@ func TestDimensions(t *testing.T) {
 		want       partition.Key
 		answer     partition.Answer
 	}{
-		{"one's own", partition.Dimensions{"tenant": always("t1")}, "tenant", "t1", partition.Known},
+		{"added", partition.Dimensions{"tenant": always("t1")}, "tenant", "t1", partition.Known},
 		{"the standard ones stay", partition.Dimensions{"tenant": always("t1")}, "user_id", "alice", partition.Known},
-		{"one's own wins", partition.Dimensions{"user_id": always("bob")}, "user_id", "bob", partition.Known},
+		{"replaced", partition.Dimensions{"user_id": always("bob")}, "user_id", "bob", partition.Known},
 		{"nil makes unknown", partition.Dimensions{"user_id": nil}, "user_id", "", partition.Opaque},
 		{"no value", partition.Dimensions{"tenant": never}, "tenant", "", partition.Opaque},
-		{"one's own without a value does not fall back", partition.Dimensions{"user_id": never}, "user_id", "", partition.Opaque},
+		{"replaced, without a value", partition.Dimensions{"user_id": never}, "user_id", "", partition.Opaque},
 		{"an empty value is a value", partition.Dimensions{"tenant": always("")}, "tenant", "", partition.Known},
 		{"not ASCII", partition.Dimensions{"tenant": always("Łódź")}, "tenant", "Łódź", partition.Known},
 		{"the separator", partition.Dimensions{"tenant": always("a\x1fb")}, "tenant", "", partition.Opaque},

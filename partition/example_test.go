@@ -9,8 +9,7 @@ import (
 	"github.com/headway-go/headway/partition"
 )
 
-// A server has declared that it counts requests by tenant and method, and that a
-// second policy concerns only POST.
+// A policy counts requests by tenant and method; a second one applies only to POST.
 func ExampleDimensions_Key() {
 	declarations, _ := parse.Declarations(http.Header{
 		"Ratelimit-Partition": {`"api";tenant;method, "writes";tenant;method=POST, "site";region`},
@@ -35,7 +34,7 @@ func ExampleDimensions_Key() {
 	// site: opaque pk[] ""
 }
 
-// The ids that the draft registers travel in the context of a request.
+// The context of a request carries the ids that the draft registers.
 func ExampleWithUserID() {
 	ctx := partition.WithUserID(context.Background(), "alice")
 	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://api.example/items", nil)
@@ -49,8 +48,7 @@ func ExampleWithUserID() {
 	// "GET\x1falice"
 }
 
-// From what a server has declared, a client knows in which partition a request will
-// be counted.
+// A client computes the partition of a request from the server's declaration.
 func Example() {
 	declarations, _ := parse.Declarations(http.Header{
 		"Ratelimit-Partition": {`"api";client_id;user_id`},
@@ -65,7 +63,7 @@ func Example() {
 	// known: "app-7\x1falice"
 }
 
-// A Key may identify somebody, and does not show when it is printed.
+// A Key may identify a person and prints redacted.
 func ExampleKey() {
 	key := partition.Key("alice")
 	fmt.Println(key)

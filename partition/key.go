@@ -16,12 +16,11 @@ import (
 // Key is a partition key: the bytes of pk, which need not be text. string(k) gives
 // them.
 //
-// Keys may identify people (editor's draft, Sections 6 and 9.2), so a Key prints as
-// its length, such as "pk[9 bytes]", or "pk[]" where it is empty: in package fmt,
-// in log/slog and in encodings that use MarshalText. Four cases are out of the
-// type's reach and show the bytes: the verbs %p and %w, which no string has; a
-// Key in an unexported field of a struct that is printed; the keys of a map in
-// encoding/json.
+// Keys may identify people (editor's draft, Sections 6 and 9.2), so a Key prints as its
+// length, such as "pk[9 bytes]", or "pk[]" if it is empty: in package fmt, in log/slog
+// and in encodings that use MarshalText. The bytes show in four cases: with the verbs %p
+// and %w, which are not for strings; in an unexported field of a printed struct; as a
+// map key in encoding/json.
 type Key string
 
 // String returns the redacted form.
@@ -38,10 +37,10 @@ func (k Key) Format(s fmt.State, _ rune) { io.WriteString(s, k.String()) }
 // LogValue returns the redacted form.
 func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
-// MarshalText returns the redacted form. There is no way back from it.
+// MarshalText returns the redacted form, which cannot be unmarshaled.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// Answer says what is known of the partition that a request falls into.
+// Answer says what is known about the partition of a request.
 type Answer uint8
 
 const (
@@ -49,10 +48,10 @@ const (
 	// (editor's draft, Section 4.1). It is the zero Answer.
 	Opaque Answer = iota
 
-	// Irrelevant says that the policy does not concern the request.
+	// Irrelevant says that the policy does not apply to the request.
 	Irrelevant
 
-	// Known says that the key is the one that the declaration gives.
+	// Known says that the key was computed.
 	Known
 )
 
@@ -67,25 +66,25 @@ func (a Answer) String() string {
 	return "opaque"
 }
 
-// separator stands between the values of a key: Unit Separator.
+// separator joins the values of a key: Unit Separator.
 const separator = "\x1f"
 
 // Key computes the partition key of a request under a declaration (editor's draft,
 // Section 4.2): the values of the dimensions, sorted by dimension name, in UTF-8,
-// with the byte 0x1F between them. A dimension that varies has the request's value,
-// a literal its own text. A declaration without dimensions has the empty key.
+// with the byte 0x1F between them. The value of a dimension that varies is the
+// request's, that of a literal is its text. Without dimensions the key is empty.
 //
 // The answer is
 //
-//   - Irrelevant if a literal differs from the request's value; that is so even
-//     where another dimension would make the key opaque;
+//   - Irrelevant if a literal differs from the request's value, even if another
+//     dimension makes the key opaque;
 //   - Opaque if a dimension is unknown to d, was not understood, or has no value on
 //     this request, or if a value or a literal holds the byte 0x1F or is not UTF-8;
 //   - Known otherwise. The key is empty in all other cases.
 //
-// Names and literals are compared byte by byte. Each function of d is called at
-// most once. Key allocates the key alone, as long as there are at most 16 dimensions
-// in a declaration that comes from [parse.Declarations].
+// Names and literals are compared byte by byte. Each function of d is called at most
+// once. Key allocates only the key, for a declaration of at most 16 dimensions from
+// [parse.Declarations].
 func (d Dimensions) Key(decl parse.Declaration, req *http.Request) (Key, Answer) {
 	dimensions := sorted(decl.Dimensions)
 	if answer := d.match(dimensions, req); answer != Known {
@@ -106,8 +105,8 @@ func (d Dimensions) Key(decl parse.Declaration, req *http.Request) (Key, Answer)
 	return Key(strings.Join(values, separator)), Known
 }
 
-// match compares the literals of a declaration with the request. Known means that
-// all of them match and that no dimension was misunderstood.
+// match compares the literals of a declaration with the request. It returns Known if
+// all of them match and every dimension was understood.
 func (d Dimensions) match(dimensions []parse.Dimension, req *http.Request) Answer {
 	answer := Known
 	for _, dim := range dimensions {
@@ -128,8 +127,8 @@ func (d Dimensions) match(dimensions []parse.Dimension, req *http.Request) Answe
 	return answer
 }
 
-// sorted returns the dimensions in the order of Section 4.2, step 2, in which
-// parse.Declarations leaves them.
+// sorted returns the dimensions in the order of Section 4.2, step 2. Those of
+// parse.Declarations are sorted already.
 func sorted(dimensions []parse.Dimension) []parse.Dimension {
 	if !slices.IsSortedFunc(dimensions, byName) {
 		dimensions = slices.SortedFunc(slices.Values(dimensions), byName)
@@ -139,8 +138,8 @@ func sorted(dimensions []parse.Dimension) []parse.Dimension {
 
 func byName(a, b parse.Dimension) int { return strings.Compare(a.Name, b.Name) }
 
-// encodable reports whether a value can be part of a key: it is UTF-8 (Section 4.2,
-// step 3) and does not hold the separator, which it MUST NOT.
+// encodable reports whether a value can be part of a key: it must be UTF-8 (Section 4.2,
+// step 3) and must not contain the separator.
 func encodable(value string) bool {
 	return utf8.ValidString(value) && !strings.Contains(value, separator)
 }

@@ -208,7 +208,7 @@ func TestKeyAllocations(t *testing.T) {
 	tests := []struct {
 		name  string
 		field string
-		most  float64
+		max   float64
 	}{
 		{"known", `"api";user_id;method`, 1},
 		{"irrelevant", `"api";user_id;method=POST`, 0},
@@ -218,7 +218,7 @@ func TestKeyAllocations(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			decl := declare(t, tt.field)
 			var d partition.Dimensions
-			assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { d.Key(decl, req) }), tt.most)
+			assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { d.Key(decl, req) }), tt.max)
 		})
 	}
 }

@@ -32,7 +32,7 @@ type found struct {
 }
 
 // of returns the directory of the origin that a request goes to.
-func (ds *directories) of(accounts *quota.Accounts, raw rawOrigin) *found {
+func (ds *directories) of(accounts *quota.Accounts, fields *parse.Reader, raw rawOrigin) *found {
 	ds.mu.RLock()
 	f := ds.byRaw[raw]
 	ds.mu.RUnlock()
@@ -49,6 +49,7 @@ func (ds *directories) of(accounts *quota.Accounts, raw rawOrigin) *found {
 	d := ds.byName[name]
 	if d == nil {
 		d = newDirectory(accounts, name)
+		d.reader = fields.Clone()
 		forgetOne(ds.byName, maxDirectories)
 		ds.byName[name] = d
 	}
@@ -66,7 +67,7 @@ type directory struct {
 	accounts *quota.Accounts
 	origin   atomic.Pointer[quota.Origin]
 	declared atomic.Pointer[[]*parse.Declaration] // never modified, only replaced
-	memo     parse.Memo                           // of fields that hardly ever change
+	reader   *parse.Reader                        // the Shaper's, with a memory of its own
 
 	mu     sync.RWMutex // guards following
 	scopes map[string]*kinds

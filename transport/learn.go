@@ -15,9 +15,8 @@ import (
 // learn settles the lease with what the response says. What is held until the
 // response is over stays with its body.
 func (x *exchange) learn(resp *http.Response) {
-	fields := x.s.fields().Scan(resp.Header)
 	x.resp = resp
-	if fields == 0 && x.silent(resp.StatusCode) {
+	if x.directory.reader.Silent(resp.Header) && x.silent(resp.StatusCode) {
 		x.origin.Settle(time.Time{}, &x.lease, &saysNothing)
 		x.watch(false)
 		x.resp = nil // it is the caller's
@@ -27,7 +26,7 @@ func (x *exchange) learn(resp *http.Response) {
 		x.lesson = new(lesson)
 	}
 	now := time.Now()
-	got := x.read(fields, now)
+	got := x.read(now)
 	x.take(&got)
 	if restrict := x.origin.Settle(now, &x.lease, &x.report); restrict != nil {
 		attend(resp, restrict, x.s.Caps)
@@ -64,14 +63,14 @@ func (x *exchange) silent(status int) bool {
 
 // read reads the fields of the response. What another origin says, to which a
 // Base has followed a redirect by itself, is not about this one.
-func (x *exchange) read(fields parse.Scanned, now time.Time) parse.Reading {
+func (x *exchange) read(now time.Time) parse.Reading {
 	if s := x.s; s.Cached != nil && s.Cached(x.resp) {
 		return parse.Reading{Cached: true, RetryAfter: parse.None}
 	}
 	if to := x.resp.Request; to != nil && to != x.req && to.Response != x.req.Response && !x.sameOrigin(x.resp) {
-		fields = 0
+		return parse.Reading{RetryAfter: parse.None}
 	}
-	return x.s.fields().ReadScanned(fields, &x.directory.memo, x.req.URL.Host, x.resp.StatusCode, x.resp.Header, now)
+	return x.directory.reader.Read(x.req.URL.Host, x.resp.StatusCode, x.resp.Header, now)
 }
 
 // fail settles an exchange without an answer. It costs what it would have

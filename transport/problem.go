@@ -20,7 +20,7 @@ func attend(resp *http.Response, restrict func(time.Time, []string), caps parse.
 	}
 	most := caps.ProblemBytes
 	if most == 0 {
-		most = parse.DefaultMaxProblemBytes
+		most = parse.DefaultCaps().ProblemBytes
 	}
 	resp.Body = &problemBody{
 		ReadCloser: resp.Body,

@@ -12,7 +12,7 @@ import (
 func (x *exchange) route() {
 	s := x.s
 	if raw := (rawOrigin{x.req.URL.Scheme, x.req.URL.Host}); x.directory == nil || x.directory.raw != raw {
-		x.directory = s.directories.of(s.accounts(), raw)
+		x.directory = s.directories.of(s.accounts(), s.fields(), raw)
 	}
 	if o := x.directory.books(); o != x.origin {
 		x.origin = o

@@ -80,7 +80,7 @@ func (e *explanation) understood() (lines []string) {
 	if e.got.RetryAfter >= 0 {
 		lines = append(lines, "Retry-After: "+words(e.got.RetryAfter)+"; "+e.advice()+".")
 	}
-	if e.problem.Type != parse.NoProblem {
+	if e.problem.Type != "" {
 		lines = append(lines, "The body is a problem: "+problem(e.problem)+".")
 	}
 	return lines
@@ -207,10 +207,20 @@ func dimensions(d parse.Declaration) string {
 	return strings.Join(names, ", ")
 }
 
+// throttles reports whether Retry-After counts by itself on a response with a status.
+func throttles(status int) bool {
+	switch status {
+	case http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
+		return true
+	}
+	return status/100 == 3 || status/100 == 5
+}
+
 // advice returns whether the Shaper obeys Retry-After, and why.
 func (e *explanation) advice() string {
 	status := e.status
-	rule := parse.AdviceByRule.On(status, e.got.Beside)
+	beside := e.got.Dialect >= parse.EditorsDraft && e.got.Dialect <= parse.Draft06
+	rule := beside || throttles(status)
 	switch {
 	case e.got.Advised != rule && rule:
 		return "ignored, because the row of the vendor table says so"
@@ -226,7 +236,7 @@ func (e *explanation) advice() string {
 		return "it applies only to the request that was too large"
 	case status/100 == 3:
 		return "it applies only to the request that follows the redirect"
-	case !parse.AdviceByRule.On(status, false):
+	case !throttles(status):
 		return "obeyed, because the response has fields of a draft"
 	case status >= 500:
 		return fmt.Sprintf("obeyed by all requests to this server, because the status is %d", status)
@@ -235,7 +245,7 @@ func (e *explanation) advice() string {
 }
 
 func problem(p parse.Problem) string {
-	s := p.Type.String()
+	s := string(p.Type)
 	if len(p.Violated) == 0 {
 		return s + ", without names of policies"
 	}

@@ -10,41 +10,40 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// A finding is a field of a response that a row has a use for.
-type finding struct {
+// A rowField is a field of a response that a row reads.
+type rowField struct {
 	account string
 	role    role
-	rank    int // the place of the pattern in the row; the lowest counts
+	rank    int // the place of the pattern in its list; the lowest counts
 	field   string
 	lines   []string
 }
 
-// findings returns the fields that a row has a use for, by account. Their order
-// does not depend on that of the header.
-func (r *row) findings(h http.Header) []finding {
-	var found []finding
+// fieldsOf returns the fields that a row reads, sorted by account, role and rank.
+func (r *row) fieldsOf(h http.Header) []rowField {
+	var found []rowField
 	for name, lines := range h {
 		if len(lines) == 0 || !strings.HasPrefix(name, r.lead) {
 			continue
 		}
 		for i, patterns := range r.fields {
 			for rank, p := range patterns {
-				if account, ok := p.match(name); ok && !r.claims(p, name) {
-					found = append(found, finding{account, role(i), rank, p.text, lines})
+				if account, ok := p.match(name); ok && !r.lists(p, name) {
+					found = append(found, rowField{account, role(i), rank, p.text, lines})
 				}
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b finding) int {
+	slices.SortFunc(found, func(a, b rowField) int {
 		return cmp.Or(
 			strings.Compare(a.account, b.account), cmp.Compare(a.role, b.role), cmp.Compare(a.rank, b.rank))
 	})
 	return found
 }
 
-// claims reports whether a name that a pattern with an asterisk has matched is
-// written out elsewhere in the row, and so does not name an account.
-func (r *row) claims(p pattern, name string) bool {
+// lists reports whether the row lists a field by its full name, so that the pattern
+// with an asterisk that has matched it does not apply.
+func (r *row) lists(p pattern, name string) bool {
 	if !p.star {
 		return false
 	}
@@ -58,15 +57,15 @@ func (r *row) claims(p pattern, name string) bool {
 	return false
 }
 
-// An accountReader reads what a row finds in a response.
+// An accountReader reads the fields of a row.
 type accountReader struct {
 	row    *row
 	caps   Caps
 	clock  *clock
 	kind   ResetKind
-	strict bool // as the drafts have it: figures are Integers that are not negative
+	strict bool // as in the drafts: figures are Integers that are not negative
 
-	advertised []unnamed // policies that RateLimit-Policy names; they win over listed ones
+	advertised []unnamed // policies of RateLimit-Policy; they replace those in the limit field
 
 	policies []Policy
 	limits   []Limit
@@ -75,16 +74,16 @@ type accountReader struct {
 	seenPolicies, seenLimits index
 }
 
-// read reads all accounts, up to the cap on items.
+// read reads all accounts, up to Caps.Items.
 func (a *accountReader) read(h http.Header) {
-	found := a.row.findings(h)
+	found := a.row.fieldsOf(h)
 	key, hasKey := a.key(h)
 	for n := 0; len(found) > 0; n++ {
 		if n == a.caps.items() {
 			a.ignored = append(a.ignored, Ignored{Field: found[0].field, Item: n, Err: ErrCap})
 			break
 		}
-		end := slices.IndexFunc(found, func(f finding) bool { return f.account != found[0].account })
+		end := slices.IndexFunc(found, func(f rowField) bool { return f.account != found[0].account })
 		if end < 0 {
 			end = len(found)
 		}
@@ -103,7 +102,7 @@ func (a *accountReader) read(h http.Header) {
 	}
 }
 
-// key is the partition key that the row makes of fields.
+// key returns the partition key that the row makes of fields.
 func (a *accountReader) key(h http.Header) (key string, ok bool) {
 	if len(a.row.partition) == 0 {
 		return "", false
@@ -125,19 +124,19 @@ func (a *accountReader) key(h http.Header) (key string, ok bool) {
 	return strings.Clone(key), true
 }
 
-// said is what the fields of one account say.
-type said struct {
+// accountValues is what the fields of one account say.
+type accountValues struct {
 	figure
 	used     int64
 	window   time.Duration
 	policies []unnamed
 	negative bool // the quota was given as a negative number
-	nothing  bool // both the quota and what is left were
+	unknown  bool // so was the remaining quota: nothing is known
 }
 
 // account reads the fields of one account.
-func (a *accountReader) account(found []finding) {
-	s := said{figure: noFigure, used: None}
+func (a *accountReader) account(found []rowField) {
+	s := accountValues{figure: noFigure, used: None}
 	for i := range found {
 		f := &found[i]
 		switch f.role {
@@ -167,13 +166,13 @@ func (a *accountReader) account(found []finding) {
 			a.counts(f)
 		}
 	}
-	if !s.nothing {
+	if !s.unknown {
 		a.settle(found[0].account, &s)
 	}
 }
 
-// settle makes a policy and a service limit of what an account says.
-func (a *accountReader) settle(of string, s *said) {
+// settle adds the policy and the service limit of an account.
+func (a *accountReader) settle(of string, s *accountValues) {
 	switch {
 	case s.limit == None && s.used != None && s.remaining != None:
 		s.limit = a.sum(s.used, s.remaining)
@@ -189,7 +188,7 @@ func (a *accountReader) settle(of string, s *said) {
 	name := strings.Clone(of)
 	policies := named(s.policies, s.limit)
 	if i := slices.IndexFunc(s.policies, func(u unnamed) bool { return u.name != "" && u.quota == s.limit }); i >= 0 && name == "" {
-		name = s.policies[i].name // Envoy tells which policy it is
+		name = s.policies[i].name // Envoy names the policies in the limit field
 	}
 	policies, limits := account(s.figure, name, policies)
 	for i := range policies {
@@ -206,7 +205,7 @@ func (a *accountReader) settle(of string, s *said) {
 	}
 }
 
-// addPolicy adds a policy, or makes one of it and an earlier one of the same name.
+// addPolicy adds a policy, or merges it into an earlier one of the same name.
 func (a *accountReader) addPolicy(p Policy) {
 	if i := find(&a.seenPolicies, a.policies, p); i != None {
 		a.policies[i].merge(p)
@@ -215,7 +214,7 @@ func (a *accountReader) addPolicy(p Policy) {
 	a.policies = append(a.policies, p)
 }
 
-// addLimit does so with a service limit.
+// addLimit adds a service limit, or merges it into an earlier one of the same policy.
 func (a *accountReader) addLimit(l Limit) {
 	if i := find(&a.seenLimits, a.limits, l); i != None {
 		a.limits[i].merge(l)
@@ -224,7 +223,7 @@ func (a *accountReader) addLimit(l Limit) {
 	a.limits = append(a.limits, l)
 }
 
-// sum adds two figures, and is None where that is above the cap.
+// sum adds two figures. It returns None if the sum is above the cap.
 func (a *accountReader) sum(x, y int64) int64 {
 	if x > a.caps.quota()-y {
 		return None
@@ -232,7 +231,7 @@ func (a *accountReader) sum(x, y int64) int64 {
 	return x + y
 }
 
-// nextUnit is when the next of n missing units is there, rounded up.
+// nextUnit returns the time until the next of n missing units, rounded up.
 func nextUnit(reset time.Duration, n int64) time.Duration {
 	if n <= 1 {
 		return reset
@@ -240,7 +239,7 @@ func nextUnit(reset time.Duration, n int64) time.Duration {
 	return (reset-1)/time.Duration(n) + 1
 }
 
-// unit is what the quota of an account counts.
+// unit returns what the quota of an account counts.
 func (a *accountReader) unit(account string) string {
 	if unit, ok := a.row.Units[account]; ok {
 		return canonicalUnit(unit)
@@ -248,11 +247,11 @@ func (a *accountReader) unit(account string) string {
 	return canonicalUnit(a.row.Unit)
 }
 
-// period is the window of an account's policy: what a field tells, what the
-// account's name ends in, what the row says.
-func (a *accountReader) period(account string, told time.Duration) time.Duration {
-	if told > 0 {
-		return told
+// period returns the window of an account's policy: from a field, else from the end of
+// the account's name, else from the row.
+func (a *accountReader) period(account string, given time.Duration) time.Duration {
+	if given > 0 {
+		return given
 	}
 	last := account[strings.LastIndexByte(account, '-')+1:]
 	if d := span(last); d > 0 && d <= a.caps.window() {
@@ -261,7 +260,8 @@ func (a *accountReader) period(account string, told time.Duration) time.Duration
 	return max(a.row.Every, 0)
 }
 
-// span is the length of a time by its name. Of a time that varies it is the longest.
+// span returns the length of a time by its name; the longest, if it varies. It returns
+// 0 for other words.
 func span(word string) time.Duration {
 	const day = 24 * time.Hour
 	switch word {
@@ -283,16 +283,16 @@ func span(word string) time.Duration {
 	return 0
 }
 
-// ignore notes that something was ignored in a field.
+// ignore records that something was ignored in a field.
 func (a *accountReader) ignore(field string, item int, param string, err error) {
 	a.ignored = append(a.ignored, Ignored{Field: field, Item: item, Param: param, Err: err})
 }
 
-// reader is a listReader of a finding.
-func (a *accountReader) reader(f *finding) listReader { return newListReader(f.field, a.caps) }
+// reader returns a listReader of a field.
+func (a *accountReader) reader(f *rowField) listReader { return newListReader(f.field, a.caps) }
 
-// quota reads the quota, and the policies that drafts -03 and older list after it.
-func (a *accountReader) quota(f *finding, s *said) (int64, []unnamed) {
+// quota reads the quota, and the policies that follow it in drafts -03 and older.
+func (a *accountReader) quota(f *rowField, s *accountValues) (int64, []unnamed) {
 	r := a.reader(f)
 	defer func() { a.ignored = append(a.ignored, r.ignored...) }()
 	numbers := r.numbers(f.lines)
@@ -314,8 +314,8 @@ func (a *accountReader) quota(f *finding, s *said) (int64, []unnamed) {
 	return limit, policies
 }
 
-// listed reads a member of the quota's List as a policy, which it is if it has a
-// window.
+// listed reads a member of the quota's List as a policy. Only a member with a window
+// is one.
 func (a *accountReader) listed(r *listReader, n number) (u unnamed, ok bool) {
 	if n.params == nil {
 		return u, false
@@ -335,14 +335,14 @@ func (a *accountReader) listed(r *listReader, n number) (u unnamed, ok bool) {
 	return u, !r.malformed && u.quota != None && u.window > 0
 }
 
-// remaining reads what is left: the lowest figure of several.
-func (a *accountReader) remaining(f *finding, s *said) int64 {
+// remaining reads the available quota: the lowest figure of several.
+func (a *accountReader) remaining(f *rowField, s *accountValues) int64 {
 	return a.amounts(f, func(r *listReader, n number) int64 {
 		if n.value.negative && !n.value.zero() && !a.strict {
-			// -1 beside a quota that is -1 or not given: not known. Otherwise what
-			// is overdrawn is nothing left.
+			// -1 beside a quota that is -1 or missing means unknown. Any other
+			// negative figure means that nothing is left.
 			if n.value.whole == 1 && s.limit == None {
-				s.nothing = s.nothing || s.negative
+				s.unknown = s.unknown || s.negative
 				return None
 			}
 			return 0
@@ -351,13 +351,13 @@ func (a *accountReader) remaining(f *finding, s *said) int64 {
 	}, lowest)
 }
 
-// amount reads what is used: the highest figure of several.
-func (a *accountReader) amount(f *finding) int64 {
+// amount reads the used quota: the highest figure of several.
+func (a *accountReader) amount(f *rowField) int64 {
 	return a.amounts(f, a.figure, func(x, y int64) int64 { return max(x, y) })
 }
 
-// amounts reads figures and joins them.
-func (a *accountReader) amounts(f *finding, read func(*listReader, number) int64, join func(x, y int64) int64) int64 {
+// amounts reads figures and combines them.
+func (a *accountReader) amounts(f *rowField, read func(*listReader, number) int64, join func(x, y int64) int64) int64 {
 	r := a.reader(f)
 	n := int64(None)
 	for _, number := range r.numbers(f.lines) {
@@ -368,7 +368,7 @@ func (a *accountReader) amounts(f *finding, read func(*listReader, number) int64
 	return n
 }
 
-// figure is a number as a figure in quota units, or None.
+// figure returns a number as a figure in quota units, or None.
 func (a *accountReader) figure(r *listReader, n number) int64 {
 	switch {
 	case n.value.negative && !n.value.zero():
@@ -383,13 +383,13 @@ func (a *accountReader) figure(r *listReader, n number) int64 {
 	return None
 }
 
-// reset reads when the quota is renewed: the longest delay of several.
-func (a *accountReader) reset(f *finding) time.Duration {
+// reset reads the time until the quota is renewed: the longest of several.
+func (a *accountReader) reset(f *rowField) time.Duration {
 	return a.delays(f, a.kind)
 }
 
-// window reads the window of a policy, which is not zero.
-func (a *accountReader) window(f *finding) time.Duration {
+// window reads the window of a policy. A window of 0 is ignored.
+func (a *accountReader) window(f *rowField) time.Duration {
 	d := a.delays(f, DeltaSeconds)
 	if d == 0 {
 		a.ignore(f.field, None, "", ErrRange)
@@ -398,7 +398,7 @@ func (a *accountReader) window(f *finding) time.Duration {
 }
 
 // delays reads delays, and returns the longest that is not above the cap.
-func (a *accountReader) delays(f *finding, kind ResetKind) time.Duration {
+func (a *accountReader) delays(f *rowField, kind ResetKind) time.Duration {
 	r := a.reader(f)
 	longest := time.Duration(None)
 	defer func() { a.ignored = append(a.ignored, r.ignored...) }()
@@ -422,15 +422,15 @@ func (a *accountReader) delays(f *finding, kind ResetKind) time.Duration {
 	return longest
 }
 
-// A number is a figure with the parameters that stood at it, if any.
+// A number is a number from a field with its parameters, if any.
 type number struct {
 	value  decimal
 	params *httpsfv.Params
 	item   int // its place in the List
 }
 
-// numbers reads field lines that hold a number each, or a List of numbers (drafts
-// -03 and older; a proxy that adds its own). What is something else is ignored.
+// numbers reads a field that is a number or a List of numbers, as in drafts -03 and older
+// and where a proxy adds a line. Other members are ignored.
 func (r *listReader) numbers(lines []string) []number {
 	if r.tooLong(lines) {
 		return nil
@@ -443,7 +443,7 @@ func (r *listReader) numbers(lines []string) []number {
 	return r.listed(lines)
 }
 
-// listed reads field lines as a List of numbers.
+// listed reads a field as a List of numbers.
 func (r *listReader) listed(lines []string) []number {
 	list, err := httpsfv.UnmarshalList(lines)
 	if err != nil {
@@ -464,7 +464,7 @@ func (r *listReader) listed(lines []string) []number {
 	return numbers
 }
 
-// sfNumber is an Integer or a Decimal.
+// sfNumber returns the value of an Integer or a Decimal.
 func sfNumber(v any) (decimal, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -479,9 +479,9 @@ func sfNumber(v any) (decimal, bool) {
 	return decimal{}, false
 }
 
-// summary reads a field that says all at once: "used/quota", or a Dictionary whose
-// members, or the parameters of its first member, are figures.
-func (a *accountReader) summary(f *finding, s *said) {
+// summary reads a field with several figures: "used/quota", or a Dictionary whose
+// members and their parameters are figures.
+func (a *accountReader) summary(f *rowField, s *accountValues) {
 	r := a.reader(f)
 	defer func() { a.ignored = append(a.ignored, r.ignored...) }()
 	if r.tooLong(f.lines) {
@@ -515,8 +515,8 @@ func (a *accountReader) summary(f *finding, s *said) {
 	}
 }
 
-// summaryValue reads one figure of a summary. Others are ignored.
-func (a *accountReader) summaryValue(r *listReader, key string, v any, s *said) {
+// summaryValue reads one figure of a summary. Unknown keys are ignored.
+func (a *accountReader) summaryValue(r *listReader, key string, v any, s *accountValues) {
 	n, ok := sfNumber(v)
 	if !ok || n.negative {
 		return
@@ -533,8 +533,8 @@ func (a *accountReader) summaryValue(r *listReader, key string, v any, s *said) 
 	}
 }
 
-// counts reads a field that lists accounts and what is left of each.
-func (a *accountReader) counts(f *finding) {
+// counts reads a field that lists accounts with their available quota.
+func (a *accountReader) counts(f *rowField) {
 	r := a.reader(f)
 	defer func() { a.ignored = append(a.ignored, r.ignored...) }()
 	if r.tooLong(f.lines) {

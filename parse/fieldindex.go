@@ -1,0 +1,210 @@
+package parse
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A table is the rows that a Reader reads by, with an index of their field names.
+type table struct {
+	rows   []row
+	hosted []int // the rows that name hosts
+	byHand bool  // some of them were set by the user
+	index  fieldIndex
+}
+
+// sightings is a set of bits: which fields of the index a header has.
+type sightings uint64
+
+const (
+	seenCache     sightings = 1 << iota // one that may mark the response as stored
+	seenRateLimit                       // RateLimit
+	seenPolicy                          // RateLimit-Policy
+	seenPartition                       // RateLimit-Partition
+	seenLegacy                          // one of draft -06
+	seenRetry                           // Retry-After or an alias of it
+	seenRow                             // one of the first row; the next bit is the second row's
+)
+
+// lastRow is the bit that the rows at the end of a long table have in common.
+const lastRow = 63 - 6
+
+// ofRow is the bit of a row.
+func ofRow(i int) sightings { return seenRow << min(i, lastRow) }
+
+// A fieldIndex finds the fields of a table among the names of a header, which are in
+// canonical form. It dismisses most names by their first and last byte and their length.
+type fieldIndex struct {
+	shapes  [256]shape // by the first byte
+	exact   map[string]sightings
+	starred map[string][]starred // by the first leadBytes bytes of the name
+	short   []starred            // those whose prefix has fewer bytes
+}
+
+// leadBytes is the number of bytes by which patterns with an asterisk are grouped.
+const leadBytes = 6
+
+// starred is a pattern with an asterisk.
+type starred struct {
+	pattern
+	seen sightings
+}
+
+// A shape is the lengths and the last bytes of the names that begin with one byte.
+type shape struct {
+	lengths uint64 // bit 63 stands for every length from 63 on
+	lasts   uint32 // by the five lowest bits of the byte
+}
+
+// add adds a pattern.
+func (x *fieldIndex) add(p pattern, seen sightings) {
+	if p.prefix == "" {
+		return // such a pattern would have to be compared with every name
+	}
+	s, n := &x.shapes[p.prefix[0]], len(p.prefix)+len(p.suffix)
+	if !p.star {
+		s.lengths |= 1 << min(n, 63)
+		s.lasts |= 1 << (p.prefix[n-1] & 31)
+		x.exact[p.prefix] |= seen
+		return
+	}
+	s.lengths |= ^uint64(0) << min(n+1, 63)
+	if p.suffix == "" {
+		s.lasts = ^uint32(0)
+	} else {
+		s.lasts |= 1 << (p.suffix[len(p.suffix)-1] & 31)
+	}
+	if len(p.prefix) < leadBytes {
+		x.short = append(x.short, starred{p, seen})
+		return
+	}
+	lead := p.prefix[:leadBytes]
+	x.starred[lead] = append(x.starred[lead], starred{p, seen})
+}
+
+// scan returns the fields of the index that a header has.
+func (x *fieldIndex) scan(h http.Header) (seen sightings) {
+	for name, lines := range h {
+		if len(lines) > 0 && x.mayHave(name) {
+			seen |= x.sight(name)
+		}
+	}
+	return seen
+}
+
+// mayHave reports whether some pattern has the shape of a name.
+func (x *fieldIndex) mayHave(name string) bool {
+	if name == "" {
+		return false
+	}
+	s := &x.shapes[name[0]]
+	return s.lengths>>min(len(name), 63)&1 != 0 && s.lasts>>(name[len(name)-1]&31)&1 != 0
+}
+
+// sight returns the fields of the index that a name may be.
+func (x *fieldIndex) sight(name string) sightings {
+	seen := x.exact[name]
+	if len(name) > leadBytes {
+		seen |= match(x.starred[name[:leadBytes]], name)
+	}
+	return seen | match(x.short, name)
+}
+
+// match returns the fields among patterns that a name may be.
+func match(patterns []starred, name string) (seen sightings) {
+	for i := range patterns {
+		if p := &patterns[i]; p.covers(name) {
+			seen |= p.seen
+		}
+	}
+	return seen
+}
+
+// covers reports whether a name follows a pattern with an asterisk, whatever the
+// account it names.
+func (p *pattern) covers(name string) bool {
+	return len(name) > len(p.prefix)+len(p.suffix) &&
+		strings.HasPrefix(name, p.prefix) && strings.HasSuffix(name, p.suffix)
+}
+
+// builtIn is the table of the built-in rows. Read-only.
+var builtIn = sync.OnceValue(func() *table { return newTable(nil) })
+
+// draft06 is draft -06 as a row. Read-only.
+var draft06 = sync.OnceValue(func() *row {
+	r := newRow(&Vendor{
+		Name:      "draft -06",
+		Limit:     []string{"RateLimit-Limit"},
+		Remaining: []string{"RateLimit-Remaining"},
+		Reset:     []string{"RateLimit-Reset"},
+	}, false)
+	return &r
+})
+
+// newTable returns a table of the user's rows, followed by the built-in ones.
+func newTable(users []Vendor) *table {
+	t := &table{index: fieldIndex{exact: make(map[string]sightings), starred: make(map[string][]starred)}}
+	for name, seen := range map[string]sightings{
+		"Age": seenCache, "Cache-Status": seenCache, "X-From-Cache": seenCache,
+		"RateLimit": seenRateLimit, "RateLimit-Policy": seenPolicy, "RateLimit-Partition": seenPartition,
+		"RateLimit-Limit": seenLegacy, "RateLimit-Remaining": seenLegacy, "RateLimit-Reset": seenLegacy,
+		"Retry-After": seenRetry, "Retry-After-Ms": seenRetry, "X-Ms-Retry-After-Ms": seenRetry,
+	} {
+		t.index.add(newPattern(name), seen)
+	}
+	all := slices.Concat(users, Vendors())
+	for i := range all {
+		t.add(newRow(&all[i], i < len(users)))
+	}
+	return t
+}
+
+// add adds a row. A row with a Sign is found by it, another by any of its fields.
+func (t *table) add(r row) {
+	i := len(t.rows)
+	t.rows = append(t.rows, r)
+	if len(r.Hosts) > 0 {
+		t.hosted = append(t.hosted, i)
+		t.byHand = t.byHand || r.byHand
+	}
+	if r.Sign != "" {
+		t.index.add(newPattern(r.Sign), ofRow(i))
+		return
+	}
+	for _, patterns := range r.fields {
+		for _, p := range patterns {
+			t.index.add(p, ofRow(i))
+		}
+	}
+}
+
+// host returns the first row that names a host, or nil.
+func (t *table) host(host string) *row {
+	host = withoutPort(host)
+	for _, i := range t.hosted {
+		if t.rows[i].serves(host) {
+			return &t.rows[i]
+		}
+	}
+	return nil
+}
+
+// CanonicalHeader returns a header whose names have the form that net/http stores
+// (see [http.CanonicalHeaderKey]). A Reader knows only that form. Use CanonicalHeader
+// for headers from a transport that keeps the spelling of the wire. The lines of names
+// that differ only in case are joined, in the order of the names as they were.
+func CanonicalHeader(h http.Header) http.Header {
+	names := make([]string, 0, len(h))
+	for name := range h {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	out := make(http.Header, len(h))
+	for _, name := range names {
+		key := http.CanonicalHeaderKey(name)
+		out[key] = append(out[key], h[name]...)
+	}
+	return out
+}

@@ -1,0 +1,55 @@
+package parse
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// The index finds every field of every row, whatever the account in place of an
+// asterisk, and nothing else.
+func TestFieldIndex(t *testing.T) {
+	table := newTable([]Vendor{
+		{Name: "own", Remaining: []string{"Acme-*-Left", "q*", "*-everything"}},
+		{Name: "long", Sign: strings.Repeat("Long-", 20), Limit: []string{"Beside-Sign"}},
+	})
+	accounts := []string{"X", "Core", "Requests-Per-Minute", strings.Repeat("N", 80)}
+	names := 0
+	for i := range table.rows {
+		r := &table.rows[i]
+		patterns := []pattern{newPattern(r.Sign)}
+		if r.Sign == "" {
+			patterns = nil
+			for _, of := range r.fields {
+				patterns = append(patterns, of...)
+			}
+		}
+		for _, p := range patterns {
+			fields := []string{p.prefix}
+			if p.star {
+				fields = nil
+				for _, account := range accounts {
+					fields = append(fields, p.prefix+account+p.suffix)
+				}
+			}
+			for _, name := range fields {
+				names++
+				want := ofRow(i)
+				if p.prefix == "" {
+					want = 0
+				}
+				assert.Equal(t, want, table.index.scan(http.Header{name: {"1"}})&ofRow(i), name)
+				assert.Zero(t, table.index.scan(http.Header{name: {}}), "no line of %s", name)
+			}
+		}
+	}
+	assert.Greater(t, names, 100)
+	for _, name := range []string{
+		"", "Date", "Content-Type", "X-Request-Id", "X-Ratelimit-Limi", "X-Ratelimit-Limited", "Ratelimit-", "Beside-Sign",
+		"Acme--Left", "Q", "x-ratelimit-limit", "RateLimit", "X-Ratelimit-Foo",
+	} {
+		assert.Zero(t, table.index.scan(http.Header{name: {"1"}}), name)
+	}
+}
