@@ -39,7 +39,8 @@ type Limit struct {
 //
 // In an item with both a and r, or both w and t, the newer name wins and the other
 // is not read. If the newer one is malformed, the item is dropped. If it is above its
-// cap, it counts as not sent and the older one is read.
+// cap, it counts as not sent and the older one is read. In an item with a, w or c, a
+// malformed r or t is an unknown parameter of the editor's draft and is ignored.
 //
 // Items that repeat a policy and a key are merged into the first of them: the lowest
 // available quota, the longest effective window and the highest cost. The drafts do not
@@ -131,6 +132,9 @@ func (r *listReader) serviceLimit(l *Limit) (ok bool) {
 			pk, _ = r.params.Get(name)
 		}
 	}
+	if a != nil || w != nil || c != nil {
+		older, elder = wellFormed(older), wellFormed(elder)
+	}
 	*l = Limit{Policy: r.policy, Available: None, Window: None, Cost: None}
 	if n, ok := a.(int64); ok && n >= 0 && n <= r.caps.quota() { // the usual case
 		l.Available = n
@@ -153,6 +157,14 @@ func (r *listReader) serviceLimit(l *Limit) (ok bool) {
 		r.older = r.older || older != nil || elder != nil
 	}
 	return !r.malformed
+}
+
+// wellFormed returns the value of a parameter, or nil if it is not an Integer from 0 on.
+func wellFormed(v any) any {
+	if n, ok := v.(int64); ok && n >= 0 {
+		return v
+	}
+	return nil
 }
 
 func (l Limit) identity() identity { return identity{l.Policy, l.Key, l.HasKey} }

@@ -79,6 +79,12 @@ func TestLimits(t *testing.T) {
 		{"pk empty", []string{`"api";a=1;pk=::`}, []parse.Limit{keyed(1, none, "")}, nil},
 		{"pk, pad bits not zero", []string{`"api";a=1;pk=:cHsdsRa894==:, "api";a=2;pk=:sdfjLJUOUH==:`}, []parse.Limit{
 			keyed(1, none, "p{\x1d\xb1\x16\xbc\xf7"), keyed(2, none, "\xb1\xd7\xe3\x2c\x95\x0e\x50")}, nil},
+		{"pk without padding", []string{`"api";a=1;pk=:YQ:, "api";a=2;pk=:YWE:;c=1, "api";a=3;pk=:YWE=:`}, []parse.Limit{
+			keyed(1, none, "a"), {Policy: "api", Available: 2, Window: none, Cost: 1, Key: "aa", HasKey: true}}, nil},
+		{"pk without padding, beside a String and a Display String", []string{`"=:\"=:YQ:";a=1;pk=:YQ:;x="=:";y=%"=:YQ:"`},
+			[]parse.Limit{{Policy: `=:"=:YQ:`, Available: 1, Window: none, Cost: none, Key: "a", HasKey: true}}, nil},
+		{"pk without padding, in the second line", []string{`"api";a=1`, `"api";a=2;pk=:YQ:`}, []parse.Limit{limit(1, none), keyed(2, none, "a")}, nil},
+		{"pk without an end", []string{`"api";a=1;pk=:YQ`}, nil, []parse.Ignored{ofLimit(none, "", parse.ErrSyntax)}},
 		{"pk String", []string{`"api";a=1;pk="x", "other";a=7`}, []parse.Limit{other}, []parse.Ignored{ofLimit(0, "pk", parse.ErrType)}},
 		{"pk Boolean", []string{`"api";a=1;pk`}, nil, []parse.Ignored{ofLimit(0, "pk", parse.ErrType)}},
 		{"pk not base64", []string{`"api";a=1;pk=:a:`}, nil, []parse.Ignored{ofLimit(none, "", parse.ErrSyntax)}},
@@ -103,7 +109,9 @@ func TestLimits(t *testing.T) {
 			[]parse.Limit{keyed(50, 30*time.Second, "a"), keyed(9, 5*time.Second, "b")}, nil},
 		{"forms mixed in an item", []string{`"api";r=50;w=30`}, []parse.Limit{limit(50, 30*time.Second)}, nil},
 		{"the newer names win", []string{`"api";r=50;a=9;t=30;w=5`}, []parse.Limit{limit(9, 5*time.Second)}, nil},
-		{"the older ones are then not looked at", []string{`"api";r=-1;a=9;t=x;w=5`}, []parse.Limit{limit(9, 5*time.Second)}, nil},
+		{"t is an unknown parameter beside a", []string{`"api";a=0;t="gold"`, `"x";c=1;r=-1;t=9`, `"y";w=5;r=1.5`}, []parse.Limit{limit(0, none),
+			{Policy: "x", Available: none, Window: 9 * time.Second, Cost: 1}, {Policy: "y", Available: none, Window: 5 * time.Second, Cost: none}}, nil},
+		{"the older ones are then not read", []string{`"api";r=-1;a=9;t=x;w=5`}, []parse.Limit{limit(9, 5*time.Second)}, nil},
 		{"a malformed newer a drops the item", []string{`"api";r=50;a=-9`}, nil, []parse.Ignored{ofLimit(0, "a", parse.ErrRange)}},
 		{"a malformed newer w drops the item", []string{`"api";a=9;t=5;w=x`}, nil, []parse.Ignored{ofLimit(0, "w", parse.ErrType)}},
 		{"an a above its cap counts as not sent", []string{`"api";r=50;a=1000000000001`}, []parse.Limit{limit(50, none)}, []parse.Ignored{ofLimit(0, "a", parse.ErrCap)}},

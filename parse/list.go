@@ -58,10 +58,53 @@ func (r *listReader) read(lines []string) {
 	}
 	list, err := httpsfv.UnmarshalList(lines)
 	if err != nil {
+		if lines, changed := padded(lines); changed {
+			list, err = httpsfv.UnmarshalList(lines)
+		}
+	}
+	if err != nil {
 		r.ignore("", ErrSyntax)
 		return
 	}
 	r.list = firstOf(r, list)
+}
+
+// padded returns lines whose Byte Sequences have the padding that the parser requires.
+// "Parsers SHOULD NOT fail" where it is missing (RFC 9651, Section 4.2.7).
+func padded(lines []string) (all []string, changed bool) {
+	all = make([]string, len(lines))
+	for i, line := range lines {
+		all[i] = pad(line)
+		changed = changed || all[i] != line
+	}
+	return all, changed
+}
+
+// pad returns a line with padding in its Byte Sequences that are parameters. These begin
+// with "=:", which no other value contains but a String or a Display String.
+func pad(line string) string {
+	var b strings.Builder
+	from, quoted := 0, false
+	for i := 0; i < len(line); i++ {
+		switch {
+		case quoted && line[i] == '\\':
+			i++
+		case line[i] == '"':
+			quoted = !quoted
+		case !quoted && strings.HasPrefix(line[i:], "=:"):
+			n := strings.IndexByte(line[i+2:], ':')
+			if n < 0 {
+				return line
+			}
+			content := strings.TrimRight(line[i+2:i+2+n], "=")
+			b.WriteString(line[from : i+2])
+			b.WriteString(content)
+			b.WriteString("==="[:-len(content)&3])
+			from = i + 2 + n
+			i = from
+		}
+	}
+	return b.String() + line[from:]
 }
 
 // len returns the number of members of the List.
@@ -188,7 +231,7 @@ func (r *listReader) number(limit int64, newest, older param) int64 {
 
 // key reads a partition key, a Byte Sequence (editor's draft, Sections 2.1.4 and
 // 3.1.3). Base64 whose pad bits are not zero is accepted, as RFC 9651,
-// Section 4.2.7, recommends and draft -09 needs for its own examples.
+// Section 4.2.7, recommends and the examples of draft -09 need. So is missing padding.
 func (r *listReader) key(v any) (key string, ok bool) {
 	if v == nil {
 		return "", false

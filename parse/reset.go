@@ -12,10 +12,10 @@ import (
 type ResetKind uint8
 
 const (
-	// AnyReset decides by size. A number is a Unix time in seconds if it is at
-	// least 1e9 (September 2001), or in milliseconds if it is at least 1e12, if that
-	// time lies within 366 days of the Date of the response. Any other number is a
-	// number of seconds. It is the zero ResetKind.
+	// AnyReset decides by size. A number is a Unix time, in seconds or else in
+	// milliseconds, if that time lies within 366 days of the Date of the response
+	// and after 1985. Any other number is a number of seconds. It is the zero
+	// ResetKind.
 	AnyReset ResetKind = iota
 
 	// DeltaSeconds is a number of seconds.
@@ -31,9 +31,10 @@ const (
 	UnixMillis
 )
 
-// A number is a Unix time from leastUnix on, within nearby seconds of the response's Date.
+// A number is a Unix time from leastUnix on, within nearby seconds of the response's
+// Date. A delay of leastUnix seconds would be 15 years.
 const (
-	leastUnix = 1_000_000_000
+	leastUnix = 500_000_000
 	nearby    = int64(366 * 24 * time.Hour / time.Second)
 )
 
@@ -178,9 +179,14 @@ func parseTime(value string) (time.Time, bool) {
 
 // httpDate parses an HTTP-date (RFC 9110, Section 5.6.7) in any of its three forms, also
 // with UTC in place of GMT, which the layouts of package time write.
+// The second of a leap second is 60; it is the same instant as the next second.
 func httpDate(value string) (time.Time, bool) {
 	if at, err := http.ParseTime(value); err == nil {
 		return at, true
+	}
+	if before, after, ok := strings.Cut(value, "59:60"); ok {
+		at, ok := httpDate(before + "59:59" + after)
+		return at.Add(time.Second), ok
 	}
 	if !strings.HasSuffix(value, " UTC") {
 		return time.Time{}, false
