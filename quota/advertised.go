@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/headway-go/headway/quota/internal/meter"
 )
 
 // errOwn is the error of an Ask whose Limiter has the quota of an origin in it.
@@ -15,7 +17,7 @@ func (a *Ask) own() ([]gate, error) {
 	if a.Limiter == nil {
 		return nil, nil
 	}
-	if a.Limiter.books() != nil {
+	if a.Limiter.advertised() != nil {
 		return nil, errOwn
 	}
 	gates := a.Limiter.gates()
@@ -30,7 +32,7 @@ func (a *Ask) own() ([]gate, error) {
 // Lease.Settle and Report. A lease that is released without that counts as Lost, and
 // one that is cancelled as Unsent.
 type Advertised struct {
-	limit
+	limiterCore
 	origin *Origin
 	ask    Ask
 }
@@ -46,22 +48,12 @@ func (o *Origin) Limiter(ask Ask) *Advertised {
 	a := &Advertised{origin: o, ask: ask}
 	a.ask.Claims = slices.Clone(ask.Claims)
 	a.ask.Limiter, a.ask.Again, a.ask.Force, a.ask.Held = nil, nil, false, nil
-	a.door = true
-	a.open(unlimited{}, Queue{})
+	a.counting = true
+	a.open(a, meter.Unlimited{}, Queue{})
 	return a
 }
 
-// TryAcquire implements Limiter.
-func (a *Advertised) TryAcquire(n int64) (*Lease, error) {
-	return grant(context.Background(), a, n, NoDelay)
-}
-
-// Acquire implements Limiter.
-func (a *Advertised) Acquire(ctx context.Context, n int64) (*Lease, error) {
-	return grant(ctx, a, n, forever)
-}
-
-func (a *Advertised) books() *Advertised { return a }
+func (a *Advertised) advertised() *Advertised { return a }
 
 // enter charges n permits of the accounts and of the gates, which have been
 // consulted, or nothing.
@@ -71,7 +63,7 @@ func (a *Advertised) enter(ctx context.Context, gates []gate, n int64, maxDelay 
 		ask.Claims = slices.Clone(ask.Claims)
 		for i := range ask.Claims {
 			c := &ask.Claims[i]
-			c.Units = product(max(c.Units, 0), n)
+			c.Units = meter.Mul(max(c.Units, 0), uint64(n))
 		}
 	}
 	if maxDelay < 0 {
@@ -84,7 +76,7 @@ func (a *Advertised) enter(ctx context.Context, gates []gate, n int64, maxDelay 
 // of which the server has said anything, in quota units; None if it has said nothing.
 // IdleSince is when the origin was last used, if it is not in use.
 func (a *Advertised) Stats() Stats {
-	s := a.limit.Stats()
+	s := a.limiterCore.Stats()
 	s.IdleSince = time.Time{}
 	o := a.origin
 	now := time.Now()
@@ -95,7 +87,7 @@ func (a *Advertised) Stats() Stats {
 			s.Available = left
 		}
 		for i := 0; i < c.line.len(); i++ {
-			s.Queued = sum(s.Queued, max(c.line.waiters.ws[i].units, 1))
+			s.Queued = meter.Add(s.Queued, max(c.line.waiters.ws[i].units, 1))
 		}
 	}
 	o.guard.Unlock()
@@ -119,7 +111,7 @@ func (a *Advertised) accountsLocked() []*account {
 
 // Close implements Limiter.
 func (a *Advertised) Close() {
-	a.limit.Close()
+	a.limiterCore.Close()
 	a.wakeAll()
 }
 
@@ -131,6 +123,3 @@ func (a *Advertised) wakeAll() {
 	}
 	a.origin.guard.Unlock()
 }
-
-// product saturates. Neither factor is negative.
-func product(a, b int64) int64 { return int64(times(time.Duration(a), uint64(b))) }

@@ -7,13 +7,11 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/time/rate"
 )
 
 // An account is small: it is what an idle partition costs, beside its place in
@@ -185,29 +183,6 @@ func BenchmarkPartitions(b *testing.B) {
 	}
 }
 
-func BenchmarkConcurrency(b *testing.B) {
-	c, err := NewConcurrency(ConcurrencyOptions{Permits: 1})
-	require.NoError(b, err)
-	b.ReportAllocs()
-	for b.Loop() {
-		l, err := c.TryAcquire(1)
-		if err != nil {
-			b.Fatal(err)
-		}
-		l.Release()
-	}
-}
-
-func BenchmarkRate(b *testing.B) {
-	r := NewRate(rate.NewLimiter(rate.Inf, 1))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := r.TryAcquire(1); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // A memory is what the heap and the stacks take.
 type memory struct{ heap, stack float64 }
 
@@ -274,39 +249,4 @@ func BenchmarkWaiters(b *testing.B) {
 		b.ReportMetric(each.stack, "stack-B/waiter")
 		b.ReportMetric(float64(took.Nanoseconds())/n, "ns/waiter")
 	}
-}
-
-// A wait allocates little: who waits, and what wakes them.
-func TestWaiterAllocatesLittle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newConcurrency(t, 1)
-		wait := func() {
-			held, err := c.TryAcquire(1)
-			if err != nil {
-				panic(err)
-			}
-			done := make(chan struct{})
-			go func() {
-				l, err := c.Acquire(context.Background(), 1)
-				if err != nil {
-					panic(err)
-				}
-				l.Release()
-				close(done)
-			}()
-			synctest.Wait()
-			held.Release()
-			<-done
-		}
-		wait()
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		const n = 1_000
-		for range n {
-			wait()
-		}
-		runtime.ReadMemStats(&after)
-		bytes := (after.TotalAlloc - before.TotalAlloc) / n
-		assert.Less(t, bytes, uint64(2<<10), "bytes allocated in all for two leases and a wait")
-	})
 }

@@ -1,49 +1,52 @@
 package quota
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/headway-go/headway/quota/internal/meter"
 )
 
-// A Chain is several limiters at one door. All of them are checked, then
-// charged, at one instant; where one refuses, none is charged. Who waits holds
-// nothing: it waits in the queue of a limiter that refuses, keeps its place by
-// the time at which it came, and looks at all of them again when woken. So
-// chains of the same limiters in different orders cannot block each other.
+// A Chain combines several limiters. All of them are checked and then charged at
+// one instant; if one refuses, none is charged.
 //
-// A lease ends its part of each limiter in reverse order, after that of an
-// Advertised. A limiter that is in the chain twice, be it through another
+// A waiting request has taken nothing. It waits in the queue of a limiter that
+// refuses, in the order of arrival at the chain, and checks all limiters again
+// when it is woken. So chains of the same limiters in different orders cannot
+// deadlock.
+//
+// A lease ends its part of each limiter in reverse order, and that of an
+// Advertised first. A limiter that is in the chain twice, also through another
 // chain, is charged once.
 type Chain struct {
-	limit
+	limiterCore
 	members []Limiter
-	all     []gate
-	customs bool
+	all     []gate      // of the chain itself and of all members, each once
+	customs bool        // some of all are Custom limiters
 	origin  *Advertised // among the members; nil: none
 }
 
-// NewChain returns a chain of the limiters, and does not keep the slice. It is
-// an error to give it none, or a nil one, or quotas of several origins:
-// a lease is settled with the word of one.
+// NewChain returns a chain of the limiters. It does not keep the slice. The
+// limiters must be at least one, none of them nil, and advertise the quotas of
+// at most one origin: a lease is settled with the answer of one server.
 func NewChain(limiters ...Limiter) (*Chain, error) {
 	if len(limiters) == 0 {
 		return nil, errors.New("quota: a chain of no limiters")
 	}
 	c := &Chain{members: slices.Clone(limiters)}
-	c.door = true
-	c.open(unlimited{}, Queue{})
-	c.all = []gate{&c.limit}
+	c.counting = true
+	c.open(c, meter.Unlimited{}, Queue{})
+	c.all = []gate{&c.limiterCore}
 	for _, l := range limiters {
 		if absent(l) {
 			return nil, errors.New("quota: a nil limiter in a chain")
 		}
-		if b := l.books(); b != nil {
-			if c.origin != nil && c.origin != b {
+		if a := l.advertised(); a != nil {
+			if c.origin != nil && c.origin != a {
 				return nil, errors.New("quota: quotas of two origins in a chain")
 			}
-			c.origin = b
+			c.origin = a
 		}
 		for _, g := range l.gates() {
 			c.add(g)
@@ -52,8 +55,7 @@ func NewChain(limiters ...Limiter) (*Chain, error) {
 	return c, nil
 }
 
-// absent reports whether l is nil, or a nil pointer of one of the types there
-// are.
+// absent reports whether l is nil or a nil pointer.
 func absent(l Limiter) bool {
 	switch l := l.(type) {
 	case nil:
@@ -78,6 +80,7 @@ func absent(l Limiter) bool {
 	return false
 }
 
+// add appends g, unless it is there.
 func (c *Chain) add(g gate) {
 	a, custom := g.(*asking)
 	for _, o := range c.all {
@@ -89,24 +92,13 @@ func (c *Chain) add(g gate) {
 	c.all = append(c.all, g)
 }
 
-// TryAcquire implements Limiter.
-func (c *Chain) TryAcquire(n int64) (*Lease, error) {
-	return grant(context.Background(), c, n, NoDelay)
-}
-
-// Acquire implements Limiter.
-func (c *Chain) Acquire(ctx context.Context, n int64) (*Lease, error) {
-	return grant(ctx, c, n, forever)
-}
-
-// Stats are those of the whole: the lowest of what is available, the sum of
-// what is queued, what the chain itself has granted and refused, and since
-// when all of its limiters have been idle. It looks at one limiter after
-// another.
+// Stats returns the lowest Available of the limiters, the sum of their Queued,
+// since when all of them have been idle, and how many requests the chain itself
+// has granted and refused. It reads one limiter after another.
 func (c *Chain) Stats() Stats {
-	s := c.limit.Stats()
+	s := c.limiterCore.Stats()
 	if len(c.members) == 0 {
-		return s // of no limit at all: see newUnlimited
+		return s // see newUnlimited
 	}
 	s.Available, s.Queued, s.IdleSince = None, 0, time.Time{}
 	idle := true
@@ -115,7 +107,7 @@ func (c *Chain) Stats() Stats {
 		if m.Available >= 0 && (s.Available < 0 || m.Available < s.Available) {
 			s.Available = m.Available
 		}
-		s.Queued = sum(s.Queued, m.Queued)
+		s.Queued = meter.Add(s.Queued, m.Queued)
 		idle = idle && !m.IdleSince.IsZero()
 		if m.IdleSince.After(s.IdleSince) {
 			s.IdleSince = m.IdleSince
@@ -129,15 +121,16 @@ func (c *Chain) Stats() Stats {
 
 // Close implements Limiter. It does not close the limiters of the chain.
 func (c *Chain) Close() {
-	c.limit.Close()
-	// Who waits does so in the lines of the members. They find the door closed.
+	c.limiterCore.Close()
+	// Requests wait in the lines of the members. When woken, they find the chain
+	// closed.
 	wakeAll(c.all)
 	if c.origin != nil {
 		c.origin.wakeAll()
 	}
 }
 
-// wakeAll wakes everybody who waits in the lines of the gates.
+// wakeAll wakes all waiters in the lines of the gates.
 func wakeAll(gates []gate) {
 	for _, g := range gates {
 		g.guarded().Lock()
@@ -159,33 +152,21 @@ func (c *Chain) gates() []gate {
 	return gates
 }
 
-func (c *Chain) most() int64 {
-	most := c.limit.most()
+func (c *Chain) capacity() int64 {
+	capacity := c.limiterCore.capacity()
 	for _, l := range c.members {
-		most = min(most, l.most())
+		capacity = min(capacity, l.capacity())
 	}
-	return most
+	return capacity
 }
 
-func (c *Chain) books() *Advertised { return c.origin }
+func (c *Chain) advertised() *Advertised { return c.origin }
 
-// newUnlimited returns a limiter of no limit.
+// newUnlimited returns a limiter that grants everything: a chain of none.
 func newUnlimited() Limiter {
-	l := &Chain{}
-	l.door = true
-	l.open(unlimited{}, Queue{})
-	l.all = []gate{&l.limit}
-	return l
+	c := new(Chain)
+	c.counting = true
+	c.open(c, meter.Unlimited{}, Queue{})
+	c.all = []gate{&c.limiterCore}
+	return c
 }
-
-// unlimited is the meter of a door that stands for others, and of no limit at
-// all. It says nothing of its own.
-type unlimited struct{}
-
-func (unlimited) most() int64                               { return int64(^uint64(0) >> 1) }
-func (unlimited) wait(instant, int64, int64) time.Duration  { return 0 }
-func (unlimited) take(instant, int64) uint32                { return 0 }
-func (unlimited) cancel(instant, int64, uint32)             {}
-func (unlimited) release(int64) bool                        { return false }
-func (unlimited) available(instant) int64                   { return None }
-func (unlimited) idle(instant) (since instant, always bool) { return 0, true }

@@ -8,41 +8,40 @@ import (
 	"time"
 )
 
-// DefaultBuffer is how many items a Channel holds, unless ChannelOptions say
-// otherwise.
+// DefaultBuffer is the Buffer of ChannelOptions where it is zero.
 const DefaultBuffer = 64
 
 // ChannelOptions are the options of a Channel.
 type ChannelOptions[T any] struct {
-	// Limiter is what sending takes permits of. Nil means that only the buffer
-	// limits it. An Advertised, or a Chain that holds one, is an error: nobody
-	// could settle its leases.
+	// Limiter grants the permits for sending an item. Nil means that only the
+	// buffer limits sending. An Advertised, or a Chain with one, is an error: its
+	// leases would have to be settled.
 	Limiter Limiter
 
-	// Weight is how many permits an item takes: its length in bytes, for a limit
-	// of bytes per second. An item of 0 takes none, but waits until there are any.
-	// It is called with no lock held. Nil means 1.
+	// Weight returns how many permits an item takes, for example its length for
+	// a limit of bytes per second. An item of weight 0 takes none, but waits
+	// until any permit is available. It is called with no lock held. Nil means 1
+	// for each item.
 	Weight func(T) int64
 
-	// Buffer is how many items the channel holds that were sent and not
-	// received. Zero means DefaultBuffer, a negative number no bound.
+	// Buffer is how many items may have been sent and not received. Zero means
+	// DefaultBuffer, a negative number no bound.
 	Buffer int
 }
 
-// A Channel carries items from senders to receivers, as fast as a Limiter lets
-// it. Sending an item takes its weight in permits, together with its place in
-// the buffer: all or none. Receiving it returns the place, and the permits
-// where they are of a limit on concurrency: then the limiter bounds the weight
-// of what is in the channel.
+// A Channel carries items from senders to receivers at the rate that a Limiter
+// allows. Sending an item takes a place in the buffer and permits for its
+// weight, both or none. Receiving the item releases both. So a limiter on
+// concurrency bounds the weight of all items in the channel.
 //
-// Items of one sender are received in the order in which it sent them. A
+// The items of one sender are received in the order in which they were sent. A
 // Channel is safe for concurrent use by any number of senders and receivers,
-// must not be copied, and has no goroutine of its own.
+// must not be copied, and has no goroutine.
 type Channel[T any] struct {
 	limiter Limiter
 	weight  func(T) int64
 	places  *Concurrency
-	ready   chan struct{} // receives when there may be an item, or Close was called
+	ready   chan struct{} // has an element if an item may be there, or Close was called
 
 	mu     sync.Mutex // guards following
 	items  []item[T]
@@ -54,14 +53,13 @@ type item[T any] struct {
 	lease *Lease
 }
 
-// NewChannel returns an empty channel. The error says which option makes no
-// sense.
+// NewChannel returns an empty channel. The error says which option is invalid.
 func NewChannel[T any](o ChannelOptions[T]) (*Channel[T], error) {
 	c := &Channel[T]{limiter: o.Limiter, weight: o.Weight, ready: make(chan struct{}, 1)}
 	if absent(c.limiter) {
 		c.limiter = newUnlimited()
 	}
-	if c.limiter.books() != nil {
+	if c.limiter.advertised() != nil {
 		return nil, errors.New("quota: ChannelOptions.Limiter holds the quota of an origin")
 	}
 	if c.weight == nil {
@@ -76,18 +74,18 @@ func NewChannel[T any](o ChannelOptions[T]) (*Channel[T], error) {
 	return c, err
 }
 
-// Send sends v, and waits until the limiter and the buffer let it. The error
-// is one of Limiter.Acquire: ErrPermits for a weight that makes no sense, the
-// cause of the end of ctx, a *Refusal; or ErrClosed. On failure nothing is
-// sent, and nothing is taken.
+// Send sends v, and waits until the limiter grants the permits and the buffer
+// has room. The error is one of Limiter.Acquire: ErrPermits for a negative or too
+// large weight, context.Cause(ctx) or a *Refusal; or it is ErrClosed. On failure
+// nothing is sent or taken.
 func (c *Channel[T]) Send(ctx context.Context, v T) error { return c.send(ctx, v, forever) }
 
-// TrySend sends v if that is possible at once. Its errors are those of Send.
+// TrySend is Send without waiting: where Send would wait, it returns a *Refusal.
 func (c *Channel[T]) TrySend(v T) error { return c.send(context.Background(), v, NoDelay) }
 
 func (c *Channel[T]) send(ctx context.Context, v T, maxDelay time.Duration) error {
 	n := c.weight(v)
-	if n < 0 || n > c.limiter.most() {
+	if n < 0 || n > c.limiter.capacity() {
 		return ErrPermits
 	}
 	if ctx.Err() != nil {
@@ -113,12 +111,13 @@ func (c *Channel[T]) send(ctx context.Context, v T, maxDelay time.Duration) erro
 	return nil
 }
 
-// Receive waits for an item. The error is the cause of the end of ctx; or
-// ErrClosed, when the channel is closed and all items were received.
+// Receive returns the next item, and waits for it. The error is
+// context.Cause(ctx), or ErrClosed if the channel is closed and all its items
+// were received.
 func (c *Channel[T]) Receive(ctx context.Context) (v T, err error) {
 	for {
 		if ctx.Err() != nil {
-			c.signal() // which may have come here
+			c.signal() // the signal may have gone to this receiver
 			return v, context.Cause(ctx)
 		}
 		v, ok, closed := c.receive()
@@ -135,8 +134,8 @@ func (c *Channel[T]) Receive(ctx context.Context) (v T, err error) {
 	}
 }
 
-// receive takes an item, if there is one, and passes the signal on where there
-// is more to see.
+// receive takes an item if there is one. It passes the signal on if another
+// receiver would not have to wait.
 func (c *Channel[T]) receive() (v T, ok, closed bool) {
 	c.mu.Lock()
 	if len(c.items) == 0 {
@@ -159,7 +158,7 @@ func (c *Channel[T]) receive() (v T, ok, closed bool) {
 	return first.value, true, false
 }
 
-// signal tells one receiver to look. It never blocks.
+// signal wakes one receiver, or the next one to come. It never blocks.
 func (c *Channel[T]) signal() {
 	select {
 	case c.ready <- struct{}{}:
@@ -167,17 +166,16 @@ func (c *Channel[T]) signal() {
 	}
 }
 
-// Len is how many items were sent and not received.
+// Len returns how many items were sent and not received.
 func (c *Channel[T]) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.items)
 }
 
-// Close ends sending: those who wait for it, and all later ones, fail with
-// ErrClosed. What was sent before can still be received; the permits of those
-// items come back at once. The limiter is not closed. A second Close does
-// nothing.
+// Close ends sending: waiting and later calls of Send return ErrClosed. Items
+// that were sent can still be received; their permits are released at once. The
+// limiter is not closed. A second Close does nothing.
 func (c *Channel[T]) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -187,7 +185,7 @@ func (c *Channel[T]) Close() {
 		c.items[i].lease = nil
 	}
 	c.mu.Unlock()
-	// Who waits for the limiter finds the places closed.
+	// Senders that wait for the limiter find the places closed.
 	c.places.Close()
 	wakeAll(c.limiter.gates())
 	for _, l := range unread {

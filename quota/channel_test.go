@@ -1,4 +1,4 @@
-package quota
+package quota_test
 
 import (
 	"context"
@@ -10,16 +10,18 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
 )
 
-func channelOf[T any](t *testing.T, o ChannelOptions[T]) *Channel[T] {
+func channelOf[T any](t *testing.T, o quota.ChannelOptions[T]) *quota.Channel[T] {
 	t.Helper()
-	c, err := NewChannel(o)
+	c, err := quota.NewChannel(o)
 	require.NoError(t, err)
 	return c
 }
 
-func receive[T any](t *testing.T, c *Channel[T]) T {
+func receive[T any](t *testing.T, c *quota.Channel[T]) T {
 	t.Helper()
 	v, err := c.Receive(t.Context())
 	require.NoError(t, err)
@@ -29,9 +31,9 @@ func receive[T any](t *testing.T, c *Channel[T]) T {
 // The proposal: 500 bytes per second.
 func TestChannelTakesPermitsByWeight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := NewTokenBucket(TokenBucketOptions{Permits: 500, PerPeriod: 500, Period: time.Second})
+		l, err := quota.NewTokenBucket(quota.TokenBucketOptions{Permits: 500, PerPeriod: 500, Period: time.Second})
 		require.NoError(t, err)
-		c := channelOf(t, ChannelOptions[string]{Limiter: l, Weight: func(s string) int64 { return int64(len(s)) }})
+		c := channelOf(t, quota.ChannelOptions[string]{Limiter: l, Weight: func(s string) int64 { return int64(len(s)) }})
 		began := time.Now()
 		line := string(make([]byte, 250))
 		for range 6 {
@@ -39,15 +41,15 @@ func TestChannelTakesPermitsByWeight(t *testing.T) {
 		}
 		assert.Equal(t, 2*time.Second, time.Since(began))
 		assert.Equal(t, 6, c.Len())
-		refusedWith(t, c.TrySend(line), ReasonOwnLimit)
-		refusedWith(t, c.TrySend(""), ReasonOwnLimit)
+		refusedWith(t, c.TrySend(line), quota.ReasonOwnLimit)
+		refusedWith(t, c.TrySend(""), quota.ReasonOwnLimit)
 	})
 }
 
 func TestReceivingReturnsPermitsOfAConcurrencyLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := concurrencyOf(t, 10)
-		c := channelOf(t, ChannelOptions[int]{Limiter: l, Weight: func(n int) int64 { return int64(n) }})
+		c := channelOf(t, quota.ChannelOptions[int]{Limiter: l, Weight: func(n int) int64 { return int64(n) }})
 		require.NoError(t, c.TrySend(6))
 		require.NoError(t, c.TrySend(4))
 		var sent atomic.Bool
@@ -66,58 +68,58 @@ func TestReceivingReturnsPermitsOfAConcurrencyLimit(t *testing.T) {
 
 func TestChannelIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := channelOf(t, ChannelOptions[int]{Buffer: 2})
+		c := channelOf(t, quota.ChannelOptions[int]{Buffer: 2})
 		require.NoError(t, c.TrySend(1))
 		require.NoError(t, c.TrySend(2))
-		refusedWith(t, c.TrySend(3), ReasonOwnLimit)
+		refusedWith(t, c.TrySend(3), quota.ReasonOwnLimit)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		assert.ErrorIs(t, c.Send(ctx, 3), context.DeadlineExceeded)
 		assert.Equal(t, 1, receive(t, c))
 		require.NoError(t, c.TrySend(4))
-		unbounded := channelOf(t, ChannelOptions[int]{Buffer: -1})
+		unbounded := channelOf(t, quota.ChannelOptions[int]{Buffer: -1})
 		for i := range 1000 {
 			require.NoError(t, unbounded.TrySend(i))
 		}
-		usual := channelOf(t, ChannelOptions[int]{})
-		for i := range DefaultBuffer {
+		usual := channelOf(t, quota.ChannelOptions[int]{})
+		for i := range quota.DefaultBuffer {
 			require.NoError(t, usual.TrySend(i))
 		}
-		assert.Error(t, usual.TrySend(0))
+		refusedWith(t, usual.TrySend(0), quota.ReasonOwnLimit)
 	})
 }
 
 // Both or none: the limiter is not charged while the buffer is full.
 func TestFullChannelTakesNoPermits(t *testing.T) {
 	l := windowOf(t, 5)
-	c := channelOf(t, ChannelOptions[int]{Limiter: l, Buffer: 1})
+	c := channelOf(t, quota.ChannelOptions[int]{Limiter: l, Buffer: 1})
 	require.NoError(t, c.TrySend(1))
-	assert.Error(t, c.TrySend(2))
+	refusedWith(t, c.TrySend(2), quota.ReasonOwnLimit)
 	assert.EqualValues(t, 4, l.Stats().Available)
 }
 
 func TestChannelRejectsImpossibleItems(t *testing.T) {
-	c := channelOf(t, ChannelOptions[int64]{Limiter: windowOf(t, 5), Weight: func(n int64) int64 { return n }})
-	assert.ErrorIs(t, c.TrySend(-1), ErrPermits)
-	assert.ErrorIs(t, c.Send(t.Context(), 6), ErrPermits)
-	var accounts Accounts
-	_, err := NewChannel(ChannelOptions[int]{Limiter: accounts.Origin("a").Limiter(Ask{})})
-	assert.Error(t, err)
+	c := channelOf(t, quota.ChannelOptions[int64]{Limiter: windowOf(t, 5), Weight: func(n int64) int64 { return n }})
+	assert.ErrorIs(t, c.TrySend(-1), quota.ErrPermits)
+	assert.ErrorIs(t, c.Send(t.Context(), 6), quota.ErrPermits)
+	var accounts quota.Accounts
+	_, err := quota.NewChannel(quota.ChannelOptions[int]{Limiter: accounts.Origin("a").Limiter(quota.Ask{})})
+	assert.EqualError(t, err, "quota: ChannelOptions.Limiter holds the quota of an origin")
 }
 
 func TestClosingReturnsPermitsOfWhatIsUnread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := concurrencyOf(t, 3)
-		c := channelOf(t, ChannelOptions[int]{Limiter: l})
+		c := channelOf(t, quota.ChannelOptions[int]{Limiter: l})
 		for i := range 3 {
 			require.NoError(t, c.TrySend(i))
 		}
 		var waited, received error
 		go func() { waited = c.Send(t.Context(), 3) }()
-		idle := channelOf(t, ChannelOptions[int]{})
+		idle := channelOf(t, quota.ChannelOptions[int]{})
 		var wg sync.WaitGroup
 		for range 3 {
-			wg.Go(func() { _, err := idle.Receive(t.Context()); assert.ErrorIs(t, err, ErrClosed) })
+			wg.Go(func() { _, err := idle.Receive(t.Context()); assert.ErrorIs(t, err, quota.ErrClosed) })
 		}
 		synctest.Wait()
 		idle.Close()
@@ -125,15 +127,15 @@ func TestClosingReturnsPermitsOfWhatIsUnread(t *testing.T) {
 		c.Close()
 		c.Close()
 		synctest.Wait()
-		assert.ErrorIs(t, waited, ErrClosed)
-		assert.ErrorIs(t, c.TrySend(4), ErrClosed)
+		assert.ErrorIs(t, waited, quota.ErrClosed)
+		assert.ErrorIs(t, c.TrySend(4), quota.ErrClosed)
 		assert.EqualValues(t, 3, l.Stats().Available)
 		take(t, l, 3).Release()
 		for i := range 3 {
 			assert.Equal(t, i, receive(t, c), "what was sent can be read")
 		}
 		_, received = c.Receive(t.Context())
-		assert.ErrorIs(t, received, ErrClosed)
+		assert.ErrorIs(t, received, quota.ErrClosed)
 		assert.EqualValues(t, 3, l.Stats().Available)
 		take(t, l, 1).Release()
 	})
@@ -143,13 +145,13 @@ func TestClosingRefusesWhoWaitsForTheLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := concurrencyOf(t, 1)
 		elsewhere := take(t, l, 1)
-		c := channelOf(t, ChannelOptions[int]{Limiter: l})
+		c := channelOf(t, quota.ChannelOptions[int]{Limiter: l})
 		over := make(chan error, 1)
 		go func() { over <- c.Send(t.Context(), 1) }()
 		synctest.Wait()
 		assert.EqualValues(t, 1, l.Stats().Queued)
 		c.Close()
-		assert.ErrorIs(t, <-over, ErrClosed)
+		assert.ErrorIs(t, <-over, quota.ErrClosed)
 		assert.Zero(t, l.Stats().Queued)
 		elsewhere.Release()
 	})
@@ -158,7 +160,7 @@ func TestClosingRefusesWhoWaitsForTheLimiter(t *testing.T) {
 func TestReceiverThatGivesUpPassesTheSignalOn(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
-			c := channelOf(t, ChannelOptions[int]{})
+			c := channelOf(t, quota.ChannelOptions[int]{})
 			ctx, cancel := context.WithCancel(t.Context())
 			var got atomic.Int64
 			receiver := func(ctx context.Context) {
@@ -181,7 +183,7 @@ func TestReceiverThatGivesUpPassesTheSignalOn(t *testing.T) {
 
 func TestChannelUnderStress(t *testing.T) {
 	l := concurrencyOf(t, 7)
-	c := channelOf(t, ChannelOptions[int]{Limiter: l, Buffer: 5})
+	c := channelOf(t, quota.ChannelOptions[int]{Limiter: l, Buffer: 5})
 	var sum atomic.Int64
 	var senders, receivers sync.WaitGroup
 	for range 4 {
@@ -194,7 +196,7 @@ func TestChannelUnderStress(t *testing.T) {
 			for {
 				v, err := c.Receive(t.Context())
 				if err != nil {
-					assert.ErrorIs(t, err, ErrClosed)
+					assert.ErrorIs(t, err, quota.ErrClosed)
 					return
 				}
 				sum.Add(int64(v))

@@ -1,4 +1,4 @@
-package quota
+package quota_test
 
 import (
 	"context"
@@ -12,36 +12,32 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-func newConcurrency(t *testing.T, permits int64) *Concurrency {
-	c, err := NewConcurrency(ConcurrencyOptions{Permits: permits})
-	require.NoError(t, err)
-	return c
-}
+	"github.com/headway-go/headway/quota"
+)
 
 func TestNewConcurrency(t *testing.T) {
 	for _, n := range []int64{0, -1, math.MinInt64} {
-		_, err := NewConcurrency(ConcurrencyOptions{Permits: n})
+		_, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: n})
 		assert.Error(t, err, "%d", n)
 	}
 	for _, n := range []int64{1, math.MaxInt64} {
-		c := newConcurrency(t, n)
+		c := concurrencyOf(t, n)
 		assert.Equal(t, n, c.Stats().Available)
 	}
 }
 
 // So many are out at once, and they come back on Release or Cancel, once.
 func TestConcurrencyTry(t *testing.T) {
-	c := newConcurrency(t, 3)
+	c := concurrencyOf(t, 3)
 	two, err := c.TryAcquire(2)
 	require.NoError(t, err)
 	assert.True(t, two.Held())
 	assert.Equal(t, int64(1), c.Stats().Available)
 	_, err = c.TryAcquire(2)
-	var r *Refusal
+	var r *quota.Refusal
 	require.ErrorAs(t, err, &r)
-	assert.Equal(t, Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, *r)
+	assert.Equal(t, quota.Refusal{Cause: quota.ReasonOwnLimit, Reason: quota.ReasonOwnLimit}, *r)
 	one, err := c.TryAcquire(1)
 	require.NoError(t, err)
 	assert.Zero(t, c.Stats().Available)
@@ -57,7 +53,7 @@ func TestConcurrencyTry(t *testing.T) {
 // Zero permits ask whether there are any, and take none; what can never be
 // granted is an error of the argument.
 func TestConcurrencyPermits(t *testing.T) {
-	c := newConcurrency(t, 1)
+	c := concurrencyOf(t, 1)
 	none, err := c.TryAcquire(0)
 	require.NoError(t, err)
 	assert.Equal(t, int64(1), c.Stats().Available)
@@ -65,20 +61,20 @@ func TestConcurrencyPermits(t *testing.T) {
 	all, err := c.TryAcquire(1)
 	require.NoError(t, err)
 	_, err = c.TryAcquire(0)
-	assert.Error(t, err, "there are none")
+	refusedWith(t, err, quota.ReasonOwnLimit)
 	all.Release()
 	for _, n := range []int64{-1, 2, math.MinInt64, math.MaxInt64} {
 		_, err = c.TryAcquire(n)
-		assert.ErrorIs(t, err, ErrPermits, "%d", n)
+		assert.ErrorIs(t, err, quota.ErrPermits, "%d", n)
 		_, err = c.Acquire(t.Context(), n)
-		assert.ErrorIs(t, err, ErrPermits, "%d", n)
+		assert.ErrorIs(t, err, quota.ErrPermits, "%d", n)
 	}
-	big := newConcurrency(t, math.MaxInt64)
+	big := concurrencyOf(t, math.MaxInt64)
 	l, err := big.TryAcquire(math.MaxInt64)
 	require.NoError(t, err)
 	assert.Zero(t, big.Stats().Available)
 	_, err = big.TryAcquire(1)
-	assert.Error(t, err)
+	refusedWith(t, err, quota.ReasonOwnLimit)
 	l.Release()
 	assert.Equal(t, int64(math.MaxInt64), big.Stats().Available)
 }
@@ -87,7 +83,7 @@ func TestConcurrencyPermits(t *testing.T) {
 // that moment.
 func TestConcurrencyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newConcurrency(t, 2)
+		c := concurrencyOf(t, 2)
 		var mu sync.Mutex
 		var order []int
 		var waits []time.Duration
@@ -101,17 +97,17 @@ func TestConcurrencyWaits(t *testing.T) {
 					order = append(order, i)
 					waits = append(waits, time.Since(began))
 					mu.Unlock()
-					time.Sleep(sec)
+					time.Sleep(time.Second)
 					l.Release()
 				}
 			})
 			synctest.Wait()
-			time.Sleep(ms)
+			time.Sleep(time.Millisecond)
 		}
 		wg.Wait()
 		assert.Equal(t, []int{0, 1, 2, 3, 4, 5}, order)
-		assert.Equal(t, []time.Duration{0, 0, 998 * ms, 998 * ms, 1996 * ms, 1996 * ms}, waits)
-		assert.Nil(t, c.line)
+		assert.Equal(t, []time.Duration{0, 0, 998 * time.Millisecond, 998 * time.Millisecond, 1996 * time.Millisecond, 1996 * time.Millisecond}, waits)
+		assert.Zero(t, c.Stats().Queued)
 		assert.Equal(t, int64(2), c.Stats().Available)
 	})
 }
@@ -119,17 +115,17 @@ func TestConcurrencyWaits(t *testing.T) {
 // A wait ends with the context, with its cause, and takes nothing.
 func TestConcurrencyCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newConcurrency(t, 1)
+		c := concurrencyOf(t, 1)
 		held, err := c.TryAcquire(1)
 		require.NoError(t, err)
 		cause := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(sec, func() { cancel(cause) })
+		time.AfterFunc(time.Second, func() { cancel(cause) })
 		began := time.Now()
 		_, err = c.Acquire(ctx, 1)
 		assert.True(t, err == cause)
-		assert.Equal(t, sec, time.Since(began))
-		assert.Nil(t, c.line)
+		assert.Equal(t, time.Second, time.Since(began))
+		assert.Zero(t, c.Stats().Queued)
 		_, err = c.Acquire(ctx, 1)
 		assert.True(t, err == cause, "it had ended before")
 		held.Release()
@@ -137,7 +133,7 @@ func TestConcurrencyCancel(t *testing.T) {
 		assert.True(t, err == cause, "a done context loses, even if there is room")
 		assert.Equal(t, int64(1), c.Stats().Available)
 
-		dead, stop := context.WithTimeout(t.Context(), sec)
+		dead, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
 		held, err = c.TryAcquire(1)
 		require.NoError(t, err)
@@ -147,78 +143,68 @@ func TestConcurrencyCancel(t *testing.T) {
 	})
 }
 
-// Two admissions that claim limiters in opposite order do not wait for each
-// other; nor do they ever hold one while they wait for the other.
+// Admissions that claim limiters in opposite orders do not deadlock, and never
+// take one while they wait for the other.
 func TestOppositeOrders(t *testing.T) {
-	a, b := newConcurrency(t, 2), newConcurrency(t, 3)
-	both := func(x, y *Concurrency) Limiter {
-		if x.guard.rank > y.guard.rank {
-			x, y = y, x
-		}
-		return bothOf{Limiter: a, all: []gate{x, y}}
-	}
-	var accounts Accounts
+	a, b := concurrencyOf(t, 2), concurrencyOf(t, 3)
+	orders := []quota.Limiter{chainOf(t, a, b), chainOf(t, b, a)}
+	var accounts quota.Accounts
 	o := accounts.Origin("")
 	var wg sync.WaitGroup
-	var in, most atomic.Int64
+	var in, largest atomic.Int64
 	for i := range 16 {
 		wg.Go(func() {
-			limiter := both(a, b)
-			if i%2 == 1 {
-				limiter = both(b, a)
-			}
 			for n := range 300 {
-				ask := Ask{Limiter: limiter, Scope: string(rune('a' + i%3)), MaxQueue: -1, MaxDelay: time.Hour}
-				var l Lease
+				ask := quota.Ask{Limiter: orders[i%2], Scope: string(rune('a' + i%3)), MaxQueue: -1, MaxDelay: time.Hour}
+				var l quota.Lease
 				if !assert.NoError(t, o.Admit(t.Context(), time.Now(), &ask, &l)) {
 					return
 				}
-				if now := in.Add(1); now > most.Load() {
-					most.Store(now)
+				if now := in.Add(1); now > largest.Load() {
+					largest.Store(now)
 				}
 				in.Add(-1)
 				if n%3 == 0 {
 					l.Cancel()
 				} else {
-					o.Settle(time.Now(), &l, &Report{})
+					o.Settle(time.Now(), &l, &quota.Report{})
 					l.Release()
 				}
 			}
 		})
 	}
 	wg.Wait()
-	assert.LessOrEqual(t, most.Load(), int64(2))
-	assert.Zero(t, a.permits.out)
-	assert.Zero(t, b.permits.out)
-	assert.Nil(t, a.line)
-	assert.Nil(t, b.line)
+	assert.LessOrEqual(t, largest.Load(), int64(2))
+	for _, l := range []quota.Limiter{a, b, orders[0], orders[1]} {
+		assert.False(t, l.Stats().IdleSince.IsZero(), "all is back, and nothing waits")
+	}
 }
 
 // Everything at once, for the race detector: many callers of one origin, with
 // policies that change their unit, and leases that are looked at meanwhile.
 func TestManyAtOnce(t *testing.T) {
-	accounts := Accounts{MaxAccounts: 4, MaxOrigins: 2}
-	limit := newConcurrency(t, 4)
+	accounts := quota.Accounts{MaxAccounts: 4, MaxOrigins: 2}
+	limit := concurrencyOf(t, 4)
 	var wg sync.WaitGroup
 	for i := range 12 {
 		wg.Go(func() {
 			for n := range 300 {
 				o := accounts.Origin(string(rune('a' + (i+n)%3)))
-				ask := Ask{
-					Claims: []Claim{{Policy: "c", Units: 1}, {Policy: string(rune('d' + n%5)), Units: 1}},
-					Scope:  string(rune('a' + n%2)), MaxDelay: NoDelay,
+				ask := quota.Ask{
+					Claims: []quota.Claim{{Policy: "c", Units: 1}, {Policy: string(rune('d' + n%5)), Units: 1}},
+					Scope:  string(rune('a' + n%2)), MaxDelay: quota.NoDelay,
 				}
 				if n%4 == 0 {
 					ask.Limiter = limit
 				}
-				var l Lease
+				var l quota.Lease
 				if err := o.Admit(t.Context(), time.Now(), &ask, &l); err != nil {
 					continue
 				}
-				unit := []string{UnitConcurrentRequests, UnitRequests}[n/50%2]
-				o.Settle(time.Now(), &l, &Report{
-					Terms:   []Terms{{Policy: Policy{Name: "c", Quota: 100, Unit: unit}}},
-					Figures: figure("c", 100, sec),
+				unit := []string{quota.UnitConcurrentRequests, quota.UnitRequests}[n/50%2]
+				o.Settle(time.Now(), &l, &quota.Report{
+					Terms:   []quota.Terms{{Policy: quota.Policy{Name: "c", Quota: 100, Unit: unit}}},
+					Figures: []quota.Figure{{Policy: "c", Available: 100, Window: time.Second}},
 				})
 				_ = l.Held()
 				_ = o.Policies()
@@ -229,13 +215,13 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	assert.Zero(t, limit.permits.out)
-	for _, o := range accounts.origins {
-		for _, s := range o.scopes {
-			assert.Zero(t, s.out)
-		}
-		for _, a := range o.all {
-			assert.Zero(t, a.Retained, "%+v", a.policy.policyID)
+	assert.EqualValues(t, 4, limit.Stats().Available)
+	s := accounts.Snapshot(time.Now(), quota.SnapshotOptions{})
+	assert.NotEmpty(t, s.Origins)
+	for _, o := range s.Origins {
+		assert.Zero(t, o.Out)
+		for _, a := range o.Accounts {
+			assert.Zero(t, a.Concurrent, "%+v", a)
 		}
 	}
 }

@@ -1,58 +1,59 @@
 package quota
 
 import (
-	"context"
 	"errors"
 	"math"
 	"time"
+
+	"github.com/headway-go/headway/quota/internal/meter"
 )
 
-// DefaultRecheck is how long who waits for a Custom limiter is kept waiting
-// for, where its refusal does not say when to ask again.
+// DefaultRecheck is the polling interval of a Custom limiter whose Answer has no
+// RetryAfter.
 const DefaultRecheck = time.Second
 
-// minRecheck keeps a function that says "in a moment" from being asked all the
-// time.
+// minRecheck is the shortest polling interval.
 const minRecheck = time.Millisecond
 
-// An Answer is what a Custom limiter says to who asks for permits.
+// An Answer is what the function of a Custom limiter returns.
 type Answer struct {
 	// OK grants the permits. The other fields are for refusals.
 	OK bool
-	// RetryAfter is when it is worth asking again: who waits is kept waiting
-	// for as long, but at least 1 ms. Zero or less means that nobody knows: the
-	// refusal says so, and who waits asks again after DefaultRecheck.
+	// RetryAfter is when to ask again: waiting requests wait that long, but at
+	// least 1 ms. Zero or less means not known: the Refusal has no RetryAfter,
+	// and waiting requests ask again after DefaultRecheck.
 	RetryAfter time.Duration
-	// Phrase says why, to people. It becomes part of the error's text.
+	// Phrase tells people the reason. It becomes part of the error's text.
 	Phrase string
-	// Detail is whatever else there is to say, to programs. If it is an error,
-	// the Refusal is that error to errors.Is and errors.As.
+	// Detail is further information for programs. If it is an error, the
+	// Refusal wraps it.
 	Detail any
 
-	never bool // asking again is in vain
+	never bool // no later answer will be different
 }
 
 // CustomOptions are the options of a Custom limiter.
 type CustomOptions struct {
-	// Answer says whether n permits may be granted now; n is 0 where somebody
-	// asks without taking. It is called with no lock held, by several goroutines
-	// at once, and again for each attempt of who waits. It does not learn
-	// whether the permits were then taken: other limiters may have refused. If
+	// Answer decides whether n permits may be granted now; n is 0 for a request
+	// that takes none. It is called with no lock held, from several goroutines
+	// at once, and again for each attempt of a waiting request. It is not told
+	// whether the permits were then taken: another limiter may have refused. If
 	// it panics, nothing is taken. Required.
 	Answer func(n int64) Answer
 
-	// Queue is who waits. The zero Queue has room for DefaultMaxQueue permits.
+	// Queue is the queue of waiting requests. The zero Queue has room for
+	// DefaultMaxQueue permits.
 	Queue Queue
 }
 
-// A Custom limiter asks a function. It has no permits of its own: its leases
-// hold nothing, Stats.Available is None, and it counts as idle since it last
-// granted something.
+// A Custom limiter asks a function. It counts no permits: Stats.Available is
+// None, Release returns nothing, and the limiter has been idle since its last
+// grant.
 //
-// The function is asked just before the limits beside it in a Chain are
-// checked. What it says may have changed when they are charged.
+// The function is called before the other limits in a Chain are checked. When
+// they are charged, its answer may already be out of date.
 type Custom struct {
-	limit
+	limiterCore
 	state customMeter
 	ask   func(int64) Answer
 }
@@ -67,58 +68,50 @@ func NewCustom(o CustomOptions) (*Custom, error) {
 		return nil, err
 	}
 	c := &Custom{ask: o.Answer}
-	// A queue as long as there are permits would have no bound.
+	// The capacity is no bound here, as it is for the default of other limiters.
 	if o.Queue.Limit == 0 {
 		o.Queue.Limit = DefaultMaxQueue
 	}
-	c.open(&c.state, o.Queue)
+	c.open(c, &c.state, o.Queue)
 	return c, nil
 }
 
-// TryAcquire implements Limiter.
-func (c *Custom) TryAcquire(n int64) (*Lease, error) {
-	return grant(context.Background(), c, n, NoDelay)
-}
-
-// Acquire implements Limiter.
-func (c *Custom) Acquire(ctx context.Context, n int64) (*Lease, error) {
-	return grant(ctx, c, n, forever)
-}
-
-// gates is a gate for one admission, which carries the answer to it.
+// gates returns a gate for one admission, which keeps the answer for it.
 func (c *Custom) gates() []gate { return []gate{&asking{Custom: c}} }
 
-// customMeter is the meter of a Custom limiter: it says when to ask again.
+// customMeter is the meter of a Custom limiter. It says when to ask again.
 type customMeter struct {
-	again instant // not before
-	used  instant
+	again time.Duration // not before
+	used  time.Duration
 }
 
-func (m *customMeter) most() int64             { return math.MaxInt64 }
-func (m *customMeter) available(instant) int64 { return None }
+func (m *customMeter) Capacity() int64               { return math.MaxInt64 }
+func (m *customMeter) Available(time.Duration) int64 { return meter.Unknown }
 
-func (m *customMeter) wait(t instant, _, _ int64) time.Duration {
-	return max(time.Duration(m.again-t), 0)
+func (m *customMeter) Wait(t time.Duration, _, _ int64) time.Duration {
+	return max(m.again-t, 0)
 }
 
-func (m *customMeter) take(t instant, _ int64) uint32 {
+func (m *customMeter) Take(t time.Duration, _ int64) uint32 {
 	m.used = t
 	return 0
 }
 
-func (m *customMeter) cancel(instant, int64, uint32)        {}
-func (m *customMeter) release(int64) bool                   { return false }
-func (m *customMeter) idle(instant) (since instant, _ bool) { return m.used, true }
+func (m *customMeter) Cancel(time.Duration, int64, uint32) {}
+func (m *customMeter) Release(int64) bool                  { return false }
 
-// asking is a Custom limiter as one admission meets it: the gate of a claim.
-// The line behind it is that of the limiter, which wakes its first when it is
-// time to ask again.
+func (m *customMeter) IdleSince(time.Duration) (since time.Duration, ok bool) {
+	return m.used, true
+}
+
+// asking is the gate of a Custom limiter for one admission. Its line is the
+// limiter's, which wakes the first waiter when it is time to ask again.
 type asking struct {
 	*Custom
 	answer Answer
 }
 
-// consult asks the user's function. No guard is held.
+// consult calls the user's function. No guard is held.
 func (a *asking) consult(n int64) { a.answer = a.ask(n) }
 
 func (a *asking) look(now time.Time, _ int64) verdict {
@@ -134,9 +127,8 @@ func (a *asking) look(now time.Time, _ int64) verdict {
 	}
 	wait = max(wait, minRecheck)
 	t := a.at(now)
-	again := t.Add(wait)
-	// Who comes later may bring forward when those in line ask again, not put
-	// it off.
+	again := meter.Add(t, wait)
+	// A later answer can make the waiters ask again sooner, but not later.
 	if m := &a.state; m.again <= t || again < m.again {
 		m.again = again
 	}
@@ -145,7 +137,7 @@ func (a *asking) look(now time.Time, _ int64) verdict {
 
 func (a *asking) behind(time.Time, int64) time.Duration { return 0 }
 
-// consult asks the functions of all Custom limiters among the claims. No guard
+// consult calls the functions of all Custom limiters among the claims. No guard
 // is held.
 func consult(cs []claim) {
 	for i := range cs {
@@ -155,7 +147,7 @@ func consult(cs []claim) {
 	}
 }
 
-// consultGates is consult before there are claims.
+// consultGates is consult for gates that are not claimed yet.
 func consultGates(gates []gate, n int64) {
 	for _, g := range gates {
 		if a, ok := g.(*asking); ok {

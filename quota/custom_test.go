@@ -1,4 +1,4 @@
-package quota
+package quota_test
 
 import (
 	"errors"
@@ -9,40 +9,26 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-// said is a Custom limiter that says what is stored.
-func said(t *testing.T, q Queue) (l *Custom, answer *atomic.Pointer[Answer], asked *atomic.Int64) {
-	t.Helper()
-	answer, asked = new(atomic.Pointer[Answer]), new(atomic.Int64)
-	answer.Store(&Answer{OK: true})
-	l, err := NewCustom(CustomOptions{
-		Answer: func(int64) Answer {
-			asked.Add(1)
-			return *answer.Load()
-		},
-		Queue: q,
-	})
-	require.NoError(t, err)
-	return l, answer, asked
-}
+	"github.com/headway-go/headway/quota"
+)
 
 // .NET: MetadataNamesContainsAllMetadata, and the proposal's reason phrases.
 func TestCustomRefusalCarriesWhatItSays(t *testing.T) {
-	l, answer, _ := said(t, Queue{})
+	l, answer, _ := customOf(t, quota.Queue{})
 	take(t, l, 5).Release()
 	detail := errors.New("the load is 97 %")
-	answer.Store(&Answer{RetryAfter: 3 * time.Second, Phrase: "too busy", Detail: detail})
+	answer.Store(&quota.Answer{RetryAfter: 3 * time.Second, Phrase: "too busy", Detail: detail})
 	_, err := l.TryAcquire(1)
-	r := refusedWith(t, err, ReasonOwnLimit)
+	r := refusedWith(t, err, quota.ReasonOwnLimit)
 	assert.Equal(t, 3*time.Second, r.RetryAfter)
 	assert.Equal(t, "too busy", r.Phrase)
 	assert.ErrorIs(t, err, detail)
 	assert.EqualError(t, err, "quota: not admitted: own limit, retry after 3s: too busy")
 	_, err = l.TryAcquire(-1)
-	assert.ErrorIs(t, err, ErrPermits)
+	assert.ErrorIs(t, err, quota.ErrPermits)
 	s := l.Stats()
-	assert.EqualValues(t, []int64{None, 0, 1, 1}, []int64{s.Available, s.Queued, s.Granted, s.Refused})
+	assert.EqualValues(t, []int64{quota.None, 0, 1, 1}, []int64{s.Available, s.Queued, s.Granted, s.Refused})
 }
 
 func TestWhoWaitsForACustomLimiterAsksAgainWhenItSays(t *testing.T) {
@@ -50,19 +36,19 @@ func TestWhoWaitsForACustomLimiterAsksAgainWhenItSays(t *testing.T) {
 		says, every time.Duration
 	}{
 		{3 * time.Second, 3 * time.Second},
-		{0, DefaultRecheck},
-		{-time.Second, DefaultRecheck},
-		{1, minRecheck},
+		{0, quota.DefaultRecheck},
+		{-time.Second, quota.DefaultRecheck},
+		{1, time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			l, answer, asked := said(t, Queue{})
-			answer.Store(&Answer{RetryAfter: c.says})
+			l, answer, asked := customOf(t, quota.Queue{})
+			answer.Store(&quota.Answer{RetryAfter: c.says})
 			began := time.Now()
 			r := acquiring(t.Context(), l, 1)
 			time.Sleep(4 * c.every)
 			assert.True(t, r.waiting())
 			assert.EqualValues(t, 5, asked.Load())
-			answer.Store(&Answer{OK: true})
+			answer.Store(&quota.Answer{OK: true})
 			time.Sleep(c.every)
 			require.True(t, r.granted())
 			assert.Equal(t, 5*c.every, r.at.Sub(began))
@@ -72,13 +58,13 @@ func TestWhoWaitsForACustomLimiterAsksAgainWhenItSays(t *testing.T) {
 
 func TestThoseInLineForACustomLimiterGoInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, answer, asked := said(t, Queue{})
-		answer.Store(&Answer{})
+		l, answer, asked := customOf(t, quota.Queue{})
+		answer.Store(&quota.Answer{})
 		rs := []*result{acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 1)}
 		asked.Store(0)
-		answer.Store(&Answer{OK: true})
+		answer.Store(&quota.Answer{OK: true})
 		_, err := l.TryAcquire(1)
-		refusedWith(t, err, ReasonOwnLimit)
+		refusedWith(t, err, quota.ReasonOwnLimit)
 		assert.Empty(t, grantedOf(rs...), "nobody overtakes, and it was said to be asked in a second")
 		time.Sleep(time.Second)
 		assert.Equal(t, []int{0, 1, 2}, grantedOf(rs...))
@@ -88,15 +74,15 @@ func TestThoseInLineForACustomLimiterGoInOrder(t *testing.T) {
 
 func TestImpatientNewcomersDoNotPutOffThoseInLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, answer, _ := said(t, Queue{})
-		answer.Store(&Answer{RetryAfter: 5 * time.Second})
+		l, answer, _ := customOf(t, quota.Queue{})
+		answer.Store(&quota.Answer{RetryAfter: 5 * time.Second})
 		r := acquiring(t.Context(), l, 1)
 		for range 9 {
 			time.Sleep(500 * time.Millisecond)
 			_, err := l.TryAcquire(1)
-			refusedWith(t, err, ReasonOwnLimit)
+			refusedWith(t, err, quota.ReasonOwnLimit)
 		}
-		answer.Store(&Answer{OK: true})
+		answer.Store(&quota.Answer{OK: true})
 		time.Sleep(500 * time.Millisecond)
 		assert.True(t, r.granted())
 	})
@@ -104,16 +90,16 @@ func TestImpatientNewcomersDoNotPutOffThoseInLine(t *testing.T) {
 
 func TestCustomCloseRefusesWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, answer, _ := said(t, Queue{Limit: 1})
-		answer.Store(&Answer{Phrase: "no"})
+		l, answer, _ := customOf(t, quota.Queue{Limit: 1})
+		answer.Store(&quota.Answer{Phrase: "no"})
 		a, b := acquiring(t.Context(), l, 0), acquiring(t.Context(), l, 1)
-		refusedWith(t, b.err, ReasonQueueFull)
+		refusedWith(t, b.err, quota.ReasonQueueFull)
 		assert.ErrorContains(t, b.err, ": no")
 		l.Close()
 		assert.False(t, a.waiting())
-		assert.ErrorIs(t, a.err, ErrClosed)
+		assert.ErrorIs(t, a.err, quota.ErrClosed)
 		_, err := l.TryAcquire(1)
-		assert.ErrorIs(t, err, ErrClosed)
+		assert.ErrorIs(t, err, quota.ErrClosed)
 	})
 }
 
@@ -122,17 +108,17 @@ func TestCustomPanicLeavesNothingTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var panics atomic.Bool
 		var calls atomic.Int64
-		custom, err := NewCustom(CustomOptions{Answer: func(int64) Answer {
+		custom, err := quota.NewCustom(quota.CustomOptions{Answer: func(int64) quota.Answer {
 			calls.Add(1)
 			if panics.Load() {
 				panic("boom")
 			}
-			return Answer{}
+			return quota.Answer{}
 		}})
 		require.NoError(t, err)
-		c, err := NewConcurrency(ConcurrencyOptions{Permits: 1})
+		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 		require.NoError(t, err)
-		l, err := NewChain(c, custom)
+		l, err := quota.NewChain(c, custom)
 		require.NoError(t, err)
 
 		panics.Store(true)
@@ -149,7 +135,7 @@ func TestCustomPanicLeavesNothingTaken(t *testing.T) {
 		synctest.Wait()
 		assert.EqualValues(t, 1, custom.Stats().Queued)
 		panics.Store(true)
-		time.Sleep(DefaultRecheck)
+		time.Sleep(quota.DefaultRecheck)
 		synctest.Wait()
 		assert.Equal(t, "boom", recovered.Load())
 		assert.Zero(t, custom.Stats().Queued)
@@ -161,23 +147,23 @@ func TestCustomPanicLeavesNothingTaken(t *testing.T) {
 // The function may use the limiters beside it: no lock is held.
 func TestCustomIsAskedWithNoLockHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := NewConcurrency(ConcurrencyOptions{Permits: 1})
+		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 		require.NoError(t, err)
-		var custom *Custom
-		custom, err = NewCustom(CustomOptions{Answer: func(int64) Answer {
+		var custom *quota.Custom
+		custom, err = quota.NewCustom(quota.CustomOptions{Answer: func(int64) quota.Answer {
 			custom.Stats()
 			lease, err := c.TryAcquire(1)
 			lease.Release()
-			return Answer{OK: err == nil}
+			return quota.Answer{OK: err == nil}
 		}})
 		require.NoError(t, err)
-		l, err := NewChain(c, custom)
+		l, err := quota.NewChain(c, custom)
 		require.NoError(t, err)
 		lease := take(t, l, 1)
 		r := acquiring(t.Context(), l, 1)
 		assert.True(t, r.waiting())
 		lease.Release()
-		time.Sleep(DefaultRecheck)
+		time.Sleep(quota.DefaultRecheck)
 		assert.True(t, r.granted())
 	})
 }

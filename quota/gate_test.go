@@ -10,7 +10,7 @@ import (
 func TestGuardsAreTakenByRankInWhateverOrderClaimsStand(t *testing.T) {
 	a, b, c := concurrencyOf(t, 1), concurrencyOf(t, 1), concurrencyOf(t, 1)
 	orders := [][]gate{
-		{&a.limit, &b.limit, &c.limit}, {&c.limit, &b.limit, &a.limit}, {&b.limit, &c.limit, &a.limit},
+		{&a.limiterCore, &b.limiterCore, &c.limiterCore}, {&c.limiterCore, &b.limiterCore, &a.limiterCore}, {&b.limiterCore, &c.limiterCore, &a.limiterCore},
 	}
 	var wg sync.WaitGroup
 	for _, order := range orders {
@@ -38,7 +38,7 @@ func TestGuardThatIsSharedIsTakenOnce(t *testing.T) {
 	s := o.scope(0, "")
 	a := concurrencyOf(t, 1)
 	var cs claims
-	cs.addAll([]gate{&o.root, &s.base, &a.limit}, 1)
+	cs.addAll([]gate{&o.root, &s.base, &a.limiterCore}, 1)
 	lock(cs.all())
 	unlock(cs.all())
 	assert.True(t, o.guard.TryLock())
@@ -48,17 +48,17 @@ func TestClaimsKeepTheirMemory(t *testing.T) {
 	a := concurrencyOf(t, 1)
 	var cs claims
 	for range 20 {
-		cs.add(&a.limit, 1)
+		cs.add(&a.limiterCore, 1)
 	}
 	assert.Len(t, cs.all(), 20)
 	cs.truncate(3)
 	assert.Len(t, cs.all(), 3)
 	cs.truncate(1)
-	assert.Equal(t, []claim{{gate: &a.limit, units: 1}}, cs.all())
+	assert.Equal(t, []claim{{gate: &a.limiterCore, units: 1}}, cs.all())
 	cs.reset()
 	assert.Empty(t, cs.all())
-	cs.add(&a.limit, 2)
-	assert.Equal(t, []claim{{gate: &a.limit, units: 2}}, cs.all())
+	cs.add(&a.limiterCore, 2)
+	assert.Equal(t, []claim{{gate: &a.limiterCore, units: 2}}, cs.all())
 	for _, c := range cs.list[1:cap(cs.list)] {
 		assert.Nil(t, c.gate, "nothing is kept alive")
 	}

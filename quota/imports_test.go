@@ -15,6 +15,7 @@ func TestImports(t *testing.T) {
 	const module = "github.com/headway-go/headway"
 	for pkg, allowed := range map[string][]string{
 		"window": {"time", "math"},
+		"meter":  {"time", "math", "math/bits"},
 	} {
 		out, err := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, module+"/quota/internal/"+pkg).CombinedOutput()
 		require.NoError(t, err, "%s", out)

@@ -13,20 +13,20 @@ const (
 	DefaultIdleAfter = 10 * time.Second
 )
 
-// ErrKeys is the error of a Keyed that has no room for another key.
+// ErrKeys is the error of Keyed.Limiter if there is no room for another key.
 var ErrKeys = errors.New("quota: too many keys in use")
 
 // KeyedOptions are the options of a Keyed.
 type KeyedOptions struct {
 	// MaxKeys is how many keys have a limiter at a time. Zero means
-	// DefaultMaxKeys, a negative number no bound. Beyond it, a new key takes the
-	// place of one whose limiter is idle; where there is none among the least
-	// recently used, it gets ErrKeys.
+	// DefaultMaxKeys, a negative number no bound. A new key beyond it replaces
+	// one whose limiter is idle, and gets ErrKeys if none of the least recently
+	// used limiters is.
 	MaxKeys int
 
-	// IdleAfter is how long a limiter is kept after it has become idle and was
-	// asked for last. Zero means DefaultIdleAfter, a negative duration that it
-	// is kept until there is no room.
+	// IdleAfter is how long a limiter is kept after it became idle and after its
+	// last use, whichever is later. Zero means DefaultIdleAfter. A negative
+	// duration keeps it until its place is needed.
 	IdleAfter time.Duration
 }
 
@@ -39,70 +39,68 @@ func (o KeyedOptions) idleAfter() time.Duration {
 	return o.IdleAfter
 }
 
-// A Keyed keeps one limiter for each key: for each host, say, or each user. A
-// limiter is made when its key is first asked for, and forgotten when it has
-// been idle for a while: an idle limiter is as good as a new one. One with a
-// permit out, or with somebody in its queue, is never forgotten. (Nor is a Chain
-// with a limiter in it that all keys share, as long as that one is in use: chain
-// it to the limiter of the key for each piece of work, outside of the Keyed.)
+// A Keyed keeps one limiter for each key, for example for each host or user. A
+// limiter is made at the first call of Limiter with its key, and dropped when it
+// has been idle for a while, because an idle limiter is equal to a new one. A
+// limiter is never dropped while a permit is taken or a request waits. That is
+// also true of a Chain with a limiter that all keys share: it is not idle while
+// any key uses that one. So chain a shared limiter outside of the Keyed, to the
+// limiter of the key, for each request.
 //
-// Use a limiter at once, and ask for it again the next time: one that is kept
-// may have been forgotten meanwhile, and another one made for the key.
+// Use a limiter at once, and call Limiter again for the next request: the
+// limiter may have been dropped meanwhile, and another one made for the key.
 //
 // A Keyed is safe for concurrent use. One key never blocks another. It has no
-// goroutine and no timer: whoever asks for a limiter looks at two others on
-// the way.
+// goroutine and no timer: each call of Limiter checks two limiters that have not
+// been used for long.
 type Keyed[K comparable] struct {
 	limiter func(K) (Limiter, error)
 	options KeyedOptions
-	start   time.Time
 
-	mu     sync.Mutex // guards following; taken before the guard of a limiter
+	mu     sync.Mutex // guards following; taken before the mutex of a limiter
 	byKey  map[K]*list.Element
-	recent list.List // of *keyedLimiter[K], the last asked for first
+	recent list.List // of *keyedLimiter[K], the last used first
 	closed bool
 }
 
 // keyedLimiter is the limiter of a key.
 type keyedLimiter[K comparable] struct {
 	key  K
-	used instant // when it was asked for last
+	used time.Time // the last call of Limiter with the key
 
-	// made is closed when the limiter is there; nil after that was noticed. The
-	// following are written before.
+	// made is closed after the following fields were written; then it is nil.
 	made    chan struct{}
-	limiter Limiter // nil: making it failed
+	limiter Limiter // nil: it could not be made
 	err     error
 }
 
-// NewKeyed returns a Keyed whose limiters are made by the function, which must
-// not be nil. It is called once for each key at a time, with no lock held; who
-// asks for the same key meanwhile waits for what it returns. A nil Limiter
-// means no limit on that key. An error is that of all who wait, and the
-// function is called again for the next who asks.
+// NewKeyed returns a Keyed that makes limiters with the given function, which
+// must not be nil. The function is called with no lock held, and not twice at
+// the same time for one key: concurrent calls of Limiter with the key wait for
+// its result. A nil Limiter means no limit for that key. An error is returned to
+// all waiting calls; the next call of Limiter calls the function again.
 func NewKeyed[K comparable](limiter func(K) (Limiter, error), o KeyedOptions) *Keyed[K] {
 	return &Keyed[K]{
 		limiter: limiter,
 		options: o,
-		start:   time.Now(),
 		byKey:   make(map[K]*list.Element),
 	}
 }
 
-// Limiter returns the limiter of a key, and makes it if need be. The error is
-// ErrKeys, ErrClosed, or that of the function that makes limiters.
+// Limiter returns the limiter of a key, and makes it if there is none. The error
+// is ErrKeys, ErrClosed, or that of the function given to NewKeyed.
 func (k *Keyed[K]) Limiter(key K) (Limiter, error) {
-	t := instant(time.Since(k.start))
 	k.mu.Lock()
+	now := time.Now()
 	if k.closed {
 		k.mu.Unlock()
 		return nil, ErrClosed
 	}
 	if e, ok := k.byKey[key]; ok {
 		l := e.Value.(*keyedLimiter[K])
-		l.used = max(l.used, t)
+		l.used = now
 		k.recent.MoveToFront(e)
-		k.sweepLocked(t)
+		k.sweepLocked(now)
 		made := l.made
 		k.mu.Unlock()
 		if made != nil {
@@ -110,12 +108,12 @@ func (k *Keyed[K]) Limiter(key K) (Limiter, error) {
 		}
 		return l.limiter, l.err
 	}
-	k.sweepLocked(t)
+	k.sweepLocked(now)
 	if !k.roomLocked() {
 		k.mu.Unlock()
 		return nil, ErrKeys
 	}
-	l := &keyedLimiter[K]{key: key, used: t, made: make(chan struct{})}
+	l := &keyedLimiter[K]{key: key, used: now, made: make(chan struct{})}
 	e := k.recent.PushFront(l)
 	k.byKey[key] = e
 	k.mu.Unlock()
@@ -123,13 +121,13 @@ func (k *Keyed[K]) Limiter(key K) (Limiter, error) {
 	return l.limiter, l.err
 }
 
-// make makes a limiter, with no lock held.
+// make makes the limiter of l, which is in e, with no lock held.
 func (k *Keyed[K]) make(e *list.Element, l *keyedLimiter[K]) {
 	l.err = errMaking // unless the function returns
 	defer func() {
 		k.mu.Lock()
 		if l.err != nil {
-			k.forgetLocked(e, l)
+			k.dropLocked(e, l)
 		} else if k.closed {
 			l.limiter.Close()
 		}
@@ -147,41 +145,41 @@ func (k *Keyed[K]) make(e *list.Element, l *keyedLimiter[K]) {
 	l.limiter = limiter
 }
 
-// errMaking is for those who wait for a limiter whose making panicked.
+// errMaking is returned to concurrent callers if making the limiter panicked.
 var errMaking = errors.New("quota: making the limiter of a key panicked")
 
-// look is how many limiters are looked at on the way.
-const look = 2
+// sweepLength is how many limiters each call of Limiter checks.
+const sweepLength = 2
 
-// sweepLocked forgets limiters that have been idle for long enough, and moves
-// those that are in use out of the way of the next look.
-func (k *Keyed[K]) sweepLocked(t instant) {
+// sweepLocked drops limiters that have been idle for long enough. It moves those
+// that are in use to the front, so that the next sweep checks others.
+func (k *Keyed[K]) sweepLocked(now time.Time) {
 	after := k.options.idleAfter()
 	if after < 0 {
 		return
 	}
-	for range look {
+	for range sweepLength {
 		e := k.recent.Back()
 		if e == nil {
 			return
 		}
 		l := e.Value.(*keyedLimiter[K])
-		if t < l.used.Add(after) {
-			return // all others were asked for later
+		if now.Sub(l.used) < after {
+			return // all others were used later
 		}
-		if idle, since := k.idleLocked(l); !idle || t < since.Add(after) {
-			l.used = t
+		if since, idle := idleLocked(l); !idle || now.Sub(since) < after {
+			l.used = now
 			k.recent.MoveToFront(e)
 			continue
 		}
-		k.forgetLocked(e, l)
+		k.dropLocked(e, l)
 	}
 }
 
-// roomLocked makes room for one more key, and reports whether there is any.
+// roomLocked makes room for one more key, and reports whether it could.
 func (k *Keyed[K]) roomLocked() bool {
-	most := k.options.maxKeys()
-	if most < 0 || len(k.byKey) < most {
+	maxKeys := k.options.maxKeys()
+	if maxKeys < 0 || len(k.byKey) < maxKeys {
 		return true
 	}
 	for range sample {
@@ -190,8 +188,8 @@ func (k *Keyed[K]) roomLocked() bool {
 			break
 		}
 		l := e.Value.(*keyedLimiter[K])
-		if idle, _ := k.idleLocked(l); idle {
-			k.forgetLocked(e, l)
+		if _, idle := idleLocked(l); idle {
+			k.dropLocked(e, l)
 			return true
 		}
 		k.recent.MoveToFront(e)
@@ -199,31 +197,33 @@ func (k *Keyed[K]) roomLocked() bool {
 	return false
 }
 
-// idleLocked reports whether a limiter is idle, and since when.
-func (k *Keyed[K]) idleLocked(l *keyedLimiter[K]) (idle bool, since instant) {
+// idleLocked reports since when a limiter has been idle, and whether it is. A
+// limiter that is being made is not.
+func idleLocked[K comparable](l *keyedLimiter[K]) (since time.Time, idle bool) {
 	if l.made != nil {
-		return false, 0
+		return time.Time{}, false
 	}
-	at := l.limiter.Stats().IdleSince
-	return !at.IsZero(), instant(at.Sub(k.start))
+	since = l.limiter.Stats().IdleSince
+	return since, !since.IsZero()
 }
 
-func (k *Keyed[K]) forgetLocked(e *list.Element, l *keyedLimiter[K]) {
+// dropLocked removes l, which is in e, unless its key has another limiter by now.
+func (k *Keyed[K]) dropLocked(e *list.Element, l *keyedLimiter[K]) {
 	if k.byKey[l.key] == e {
 		delete(k.byKey, l.key)
 		k.recent.Remove(e)
 	}
 }
 
-// Len is how many keys have a limiter.
+// Len returns how many keys have a limiter.
 func (k *Keyed[K]) Len() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return len(k.byKey)
 }
 
-// Close closes all limiters there are, and gives out no more: the error is
-// ErrClosed. A second Close does nothing.
+// Close closes all limiters. After it, Limiter returns ErrClosed. A second Close
+// does nothing.
 func (k *Keyed[K]) Close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -237,10 +237,10 @@ func (k *Keyed[K]) Close() {
 	k.recent.Init()
 }
 
-// By returns a function that finds the limiter of a T by a key that it has: of
-// a request by its host, say. It fits transport.Shaper.Limits. Where there is
-// no limiter to be had, it returns one that refuses with the reason: see
-// Keyed.Limiter.
+// By returns a function that returns the limiter of a T by the T's key, for
+// example that of an HTTP request by its host, as transport.Shaper.Limits needs
+// it. If Keyed.Limiter returns an error, the function returns a limiter that
+// refuses everything with a *Refusal that wraps the error.
 func By[T any, K comparable](k *Keyed[K], key func(T) K) func(T) Limiter {
 	return func(t T) Limiter {
 		l, err := k.Limiter(key(t))
@@ -251,10 +251,10 @@ func By[T any, K comparable](k *Keyed[K], key func(T) K) func(T) Limiter {
 	}
 }
 
-// refuser is a limiter that refuses everything with err, and lets nobody wait.
+// refuser returns a limiter that refuses everything with err, without a wait.
 func refuser(err error) *Custom {
 	answer := Answer{Phrase: err.Error(), Detail: err, never: true}
 	c := &Custom{ask: func(int64) Answer { return answer }}
-	c.open(&c.state, Queue{Limit: 1})
+	c.open(c, &c.state, Queue{Limit: 1})
 	return c
 }

@@ -10,11 +10,7 @@ import "time"
 // closed. The zero Lease and a nil one hold nothing. A lease is used by one
 // goroutine at a time, and not copied before it has ended.
 type Lease struct {
-	// The claim of a lease that one limiter granted at once; claims are empty.
-	own   *limit // nil: none
-	units int64
-	epoch uint32
-
+	only    claim // of a lease that one limiter granted at once; claims are empty
 	claims  claims
 	origin  *Origin // whose accounts are among the claims; nil: none are
 	scope   *scope  // of the origin
@@ -109,8 +105,8 @@ func (l *Lease) Sent() time.Time {
 // Held reports whether something is held until Release: permits of a
 // concurrency limit, of the client's own or advertised.
 func (l *Lease) Held() bool {
-	if l.own != nil {
-		return l.own.held
+	if l.only.held {
+		return true
 	}
 	for _, c := range l.claims.all() {
 		if c.held {
@@ -139,12 +135,6 @@ func (l *Lease) Settle(r *Report) {
 func (l *Lease) Release() {
 	switch {
 	case l == nil:
-	case l.own != nil:
-		own := l.own
-		l.own = nil
-		if own.held {
-			own.free(l.units)
-		}
 	case !l.charged:
 	case l.out:
 		l.Move().endUnsettled(Lost, claim.release) // or every lease would be on the heap
@@ -158,10 +148,6 @@ func (l *Lease) Release() {
 func (l *Lease) Cancel() {
 	switch {
 	case l == nil:
-	case l.own != nil:
-		own := l.own
-		l.own = nil
-		own.undo(l.units, l.epoch)
 	case !l.charged:
 	case l.out:
 		l.Move().endUnsettled(Unsent, claim.cancel)
@@ -178,16 +164,24 @@ func (l *Lease) endUnsettled(o Outcome, how func(claim, time.Time)) {
 
 // end ends all claims, the last first.
 func (l *Lease) end(now time.Time, how func(claim, time.Time)) {
+	if l.only.gate != nil {
+		l.only.end(now, how)
+	}
 	cs := l.claims.all()
 	for i := len(cs) - 1; i >= 0; i-- {
-		g := cs[i].gate.guarded()
-		g.Lock()
-		how(cs[i], now)
-		w := (*cs[i].gate.queue()).kick(now)
-		g.Unlock()
-		w.wake()
+		cs[i].end(now, how)
 	}
 	l.drop()
+}
+
+// end ends the claim, and wakes the next waiter for its gate.
+func (c claim) end(now time.Time, how func(claim, time.Time)) {
+	g := c.gate.guarded()
+	g.Lock()
+	how(c, now)
+	w := (*c.gate.queue()).kick(now)
+	g.Unlock()
+	w.wake()
 }
 
 func (c claim) release(now time.Time) { c.gate.release(now, c.units) }

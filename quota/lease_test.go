@@ -1,17 +1,17 @@
-package quota
+package quota_test
 
 import (
-	"fmt"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
 )
 
 func TestEndingALeaseTwiceIsHarmless(t *testing.T) {
-	eachKind(t, 4, Queue{}, func(t *testing.T, l Limiter) {
+	eachKind(t, 4, quota.Queue{}, func(t *testing.T, l quota.Limiter) {
 		others := take(t, l, 2)
 		lease := take(t, l, 1)
 		lease.Cancel()
@@ -29,20 +29,20 @@ func TestEndingALeaseTwiceIsHarmless(t *testing.T) {
 }
 
 func TestNilAndZeroLeasesHoldNothing(t *testing.T) {
-	var none *Lease
+	var none *quota.Lease
 	none.Release()
 	none.Cancel()
-	none.Settle(&Report{})
-	var zero Lease
+	none.Settle(&quota.Report{})
+	var zero quota.Lease
 	zero.Release()
 	zero.Cancel()
-	zero.Settle(&Report{})
+	zero.Settle(&quota.Report{})
 	assert.False(t, zero.Held())
 	assert.True(t, zero.Sent().IsZero())
 }
 
 func TestCancelGivesEverythingBackAtOnce(t *testing.T) {
-	eachKind(t, 3, Queue{}, func(t *testing.T, l Limiter) {
+	eachKind(t, 3, quota.Queue{}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 3)
 		r := acquiring(t.Context(), l, 2)
 		assert.True(t, r.waiting())
@@ -55,9 +55,9 @@ func TestCancelGivesEverythingBackAtOnce(t *testing.T) {
 }
 
 func TestHeldSaysWhatReleaseReturns(t *testing.T) {
-	c, err := NewConcurrency(ConcurrencyOptions{Permits: 1})
+	c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 	require.NoError(t, err)
-	w, err := NewFixedWindow(FixedWindowOptions{Permits: 1, Window: period})
+	w, err := quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 1, Window: period})
 	require.NoError(t, err)
 	assert.True(t, take(t, c, 1).Held())
 	assert.False(t, take(t, w, 1).Held())
@@ -66,7 +66,7 @@ func TestHeldSaysWhatReleaseReturns(t *testing.T) {
 // What a forgotten lease looks like: the limiter is never idle again.
 func TestForgottenLeaseShowsInTheStatistics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := NewConcurrency(ConcurrencyOptions{Permits: 2})
+		l, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
 		require.NoError(t, err)
 		take(t, l, 1)
 		comeBack()
@@ -76,7 +76,7 @@ func TestForgottenLeaseShowsInTheStatistics(t *testing.T) {
 }
 
 func TestMovedLeaseEndsWhereItIs(t *testing.T) {
-	c, err := NewConcurrency(ConcurrencyOptions{Permits: 1})
+	c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 	require.NoError(t, err)
 	lease := take(t, c, 1)
 	moved := lease.Move()
@@ -84,32 +84,4 @@ func TestMovedLeaseEndsWhereItIs(t *testing.T) {
 	assert.Zero(t, c.Stats().Available)
 	moved.Release()
 	assert.EqualValues(t, 1, c.Stats().Available)
-}
-
-// A lease whose memory is used again, as a client's are, is of its scope, be that
-// dropped meanwhile or not; and who comes again and again is not who is dropped.
-func TestLeaseIsUsedAgain(t *testing.T) {
-	a := &Accounts{MaxAccounts: sample}
-	o := begun(a.Origin(""))
-	var alice Lease
-	now := o.start
-	visit := func(scope string, l *Lease) {
-		now = now.Add(time.Second)
-		require.NoError(t, o.Admit(t.Context(), now, &Ask{Scope: scope}, l))
-	}
-	for i := range 3 * sample {
-		var other Lease
-		visit("alice", &alice)
-		o.Settle(time.Time{}, &alice, &Report{})
-		visit(fmt.Sprint(i), &other)
-		o.Settle(time.Time{}, &other, &Report{})
-		require.Contains(t, o.scopes, "alice", "the others were used less recently")
-	}
-	for i := range 3 * sample {
-		visit(fmt.Sprint("stays", i), new(Lease))
-	}
-	require.NotContains(t, o.scopes, "alice")
-	visit("alice", &alice)
-	require.EqualValues(t, 1, o.scopes["alice"].out)
-	require.Same(t, o.scopes["alice"], alice.scope)
 }

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// ErrPermits is the error of asking for a number of permits that makes no
-// sense: a negative one, or more than a limiter can ever grant.
+// ErrPermits is the error of a request for an impossible number of permits: a
+// negative number, or more than the limiter can ever grant at once.
 var ErrPermits = errors.New("quota: number of permits out of range")
 
-// A Limiter is a limit of the client's own, on rate or on concurrency. It
-// grants leases of permits, now or after waiting:
+// A Limiter is a limit of the client's own, on a rate or on concurrency. It
+// grants leases of permits, at once or after a wait:
 //
 //	lease, err := limiter.Acquire(ctx, 1)
 //	if err != nil {
@@ -19,96 +19,76 @@ var ErrPermits = errors.New("quota: number of permits out of range")
 //	}
 //	defer lease.Release()
 //
-// FixedWindow, SlidingWindow and TokenBucket limit rates, Concurrency what is
-// going on at a time; Rate and Custom adapt a rate.Limiter and a function of
-// the caller's; a Chain is several limiters at once; and an Advertised is what
-// a server says of its own quota. Keyed keeps one of them for each key.
+// FixedWindow, SlidingWindow and TokenBucket limit a rate; Concurrency limits
+// how much happens at the same time. Rate adapts a rate.Limiter, Custom a
+// function. A Chain combines several limiters. An Advertised stands for the
+// quota that a server advertises. A Keyed keeps a limiter for each key.
 //
-// The interface is sealed: several limiters and accounts are checked, then
-// charged, at one instant, which takes more than these methods. Limiters are
-// safe for concurrent use, must not be copied, and have no goroutine of their
-// own, nor a timer while nobody waits: one that is no longer used needs no
-// closing.
+// A Limiter is safe for concurrent use and must not be copied. It starts no
+// goroutine, and has a timer only while a request waits, so an unused Limiter
+// needs no Close.
+//
+// Only this package implements the interface: several limiters and accounts are
+// checked and then charged at one instant, which takes more than the exported
+// methods.
 type Limiter interface {
-	// TryAcquire grants a lease of n permits now, or returns a *Refusal. For
-	// 0 permits it says whether there are any, and takes none. For a number
-	// that can never be granted the error is ErrPermits. On failure nothing is
+	// TryAcquire grants a lease of n permits now, or returns a *Refusal. For 0
+	// permits it reports whether any permit is available, and takes none. If n
+	// can never be granted, the error is ErrPermits. On failure nothing is
 	// taken.
 	TryAcquire(n int64) (*Lease, error)
 
-	// Acquire is TryAcquire that waits in the limiter's Queue where TryAcquire
-	// would refuse, and holds nothing while it waits. For 0 permits it waits
-	// until there are any. If ctx has ended or ends first, the error is its
-	// cause, bare. A *Refusal says that waiting is out of the question: its
-	// Reason is ReasonQueueFull, ReasonClosed, or ReasonDeadline where the
-	// permits cannot be there before the deadline of ctx, even if nobody else
-	// waited. On failure nothing is taken.
+	// Acquire grants a lease of n permits, and waits in the limiter's Queue
+	// where TryAcquire would refuse. A waiting request has taken nothing. For 0
+	// permits it waits until any permit is available.
+	//
+	// If ctx ends first, or has ended before, the error is context.Cause(ctx),
+	// not wrapped. If the request cannot wait, the error is a *Refusal; its
+	// Reason is ReasonQueueFull, ReasonClosed, or ReasonDeadline if the permits
+	// cannot be available before the deadline of ctx, even if no other request
+	// waits. If n can never be granted, the error is ErrPermits. On failure
+	// nothing is taken.
 	Acquire(ctx context.Context, n int64) (*Lease, error)
 
-	// Stats is what the limiter has done and has left: a snapshot. It works
-	// after Close, too.
+	// Stats returns a snapshot of the limiter's statistics. It works after
+	// Close, too.
 	Stats() Stats
 
-	// Close refuses everybody who waits or comes later, with an error that is
-	// ErrClosed to errors.Is. Leases that are out stay good, and ending them is
-	// harmless. A second Close does nothing.
+	// Close makes the limiter refuse all waiting and later requests, with errors
+	// that match ErrClosed with errors.Is. Leases granted before stay valid, and
+	// can be ended as usual. A second Close does nothing.
 	Close()
 
-	// gates are what stands behind the limiter, in the order in which it names
-	// them. They are for one admission.
+	// gates returns the gates of one admission, in the limiter's order.
 	gates() []gate
-	// most is what can be granted at once.
-	most() int64
-	// books is the advertised quota that the limiter has behind its gates; nil:
-	// none.
-	books() *Advertised
+	// capacity returns the largest number of permits that can be granted at
+	// once.
+	capacity() int64
+	// advertised returns the advertised quota that is part of the limiter, or
+	// nil. Its accounts are not among the gates.
+	advertised() *Advertised
 }
 
 // Stats are the statistics of a limiter at one instant.
 type Stats struct {
-	// Available is how many permits could be granted if nobody waited; None
-	// where nobody knows. Of a chain it is the lowest that is known.
+	// Available is how many permits could be granted if no request waited, or
+	// None if that is not known. For a Chain it is the lowest known number.
 	Available int64
-	// Queued is how many permits are waited for. Who waits for 0 counts as 1.
+	// Queued is how many permits are waited for. A request for 0 permits counts
+	// as 1.
 	Queued int64
-	// Granted counts leases, those of 0 permits included; not permits.
+	// Granted counts leases (not permits), including those of 0 permits.
 	Granted int64
-	// Refused counts refusals, and neither bad arguments nor waits that ended
-	// with their context.
+	// Refused counts requests that got a *Refusal. A request that got ErrPermits,
+	// or whose context ended, is not counted.
 	Refused int64
-	// IdleSince is since when nobody has waited and all permits have been there.
-	// It is the zero time while any permit is out, is replenished or is waited
-	// for.
+	// IdleSince is since when all permits have been available and no request has
+	// waited. It is the zero time if that is not so now.
 	IdleSince time.Time
 }
 
-// grant is acquire into a new lease.
-func grant(ctx context.Context, l Limiter, n int64, maxDelay time.Duration) (*Lease, error) {
-	lease := new(Lease)
-	if err := acquire(ctx, l, n, maxDelay, lease); err != nil {
-		return nil, err
-	}
-	return lease, nil
-}
-
-// acquire is TryAcquire and Acquire of all limiters, after the shortcuts.
-func acquire(ctx context.Context, l Limiter, n int64, maxDelay time.Duration, lease *Lease) error {
-	if n < 0 || n > l.most() {
-		return ErrPermits
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	gates := l.gates()
-	consultGates(gates, n)
-	if b := l.books(); b != nil {
-		return b.enter(ctx, gates, n, maxDelay, lease)
-	}
-	lease.claims.addAll(gates, n)
-	return lease.admit(ctx, maxDelay)
-}
-
-// admit charges what was added to the lease's claims, all of them consulted.
+// admit charges what was added to the lease's claims, after Custom limiters
+// among them were consulted.
 func (l *Lease) admit(ctx context.Context, maxDelay time.Duration) error {
 	want := wish{maxDelay: maxDelay, maxQueue: -1}
 	lock(l.claims.all())

@@ -72,7 +72,7 @@ func TestPushingOutBeginsWithWhoGoesLast(t *testing.T) {
 	require.NoError(t, err)
 	enters := func(ticket uint64, priority int, units int64) (*waiter, bool) {
 		w := &waiter{ready: make(chan struct{}, 1), ticket: ticket, priority: priority, units: units}
-		return w, enter(&l.limit, w)
+		return w, enter(&l.limiterCore, w)
 	}
 	high, ok := enters(1, 1, 2)
 	require.True(t, ok)
@@ -95,10 +95,10 @@ func TestPushingOutTheWokenWakesTheNext(t *testing.T) {
 	require.NoError(t, err)
 	woken := &waiter{ready: make(chan struct{}, 1), ticket: 1, units: 1}
 	next := &waiter{ready: make(chan struct{}, 1), ticket: 2, units: 1}
-	require.True(t, enter(&l.limit, woken))
+	require.True(t, enter(&l.limiterCore, woken))
 	assert.Same(t, woken, l.line.kick(time.Now()))
 	assert.Nil(t, l.line.kick(time.Now()), "it will look")
-	require.True(t, enter(&l.limit, next))
+	require.True(t, enter(&l.limiterCore, next))
 	assert.False(t, woken.come())
 	assert.Same(t, next, l.line.kick(time.Now()))
 }
@@ -120,7 +120,7 @@ func TestLineIsInOrder(t *testing.T) {
 				}
 			} else {
 				w := &waiter{ready: make(chan struct{}, 1), ticket: uint64(i), priority: rnd.IntN(3)}
-				require.True(t, enter(&l.limit, w))
+				require.True(t, enter(&l.limiterCore, w))
 				in[w] = true
 			}
 			for w := range in {

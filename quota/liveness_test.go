@@ -180,7 +180,7 @@ func broken(g gate, now time.Time) string {
 func out(g gate) bool {
 	switch g := g.(type) {
 	case *Concurrency:
-		return g.permits.out > 0
+		return g.meter.Available(0) < g.meter.Capacity()
 	case *account:
 		return g.Retained > 0
 	}
@@ -213,8 +213,8 @@ func (p *scene) atRest() {
 			p.problem("%d policies", len(o.Policies()))
 		}
 	}
-	if p.conc.permits.out != 0 {
-		p.problem("concurrency: %d out", p.conc.permits.out)
+	if m := p.conc.meter; m.Available(0) != m.Capacity() {
+		p.problem("concurrency: %d of %d left", m.Available(0), m.Capacity())
 	}
 }
 

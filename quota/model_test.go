@@ -1,4 +1,4 @@
-package quota
+package quota_test
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
 )
 
 // A plainMeter is a limiter's arithmetic in the plainest way there is, second
@@ -147,7 +149,7 @@ func (m *plainConcurrency) cancel(id int)        { delete(m.takes, id) }
 // A plainLimiter adds a queue.
 type plainLimiter struct {
 	plainMeter
-	queue            Queue
+	queue            quota.Queue
 	line             []plainWaiter // the oldest first
 	granted, refused int64
 	state            map[int]string
@@ -171,7 +173,7 @@ func (p *plainLimiter) grant(w plainWaiter) {
 	p.state[w.id] = "granted"
 }
 
-func (p *plainLimiter) refuse(id int, why Reason) {
+func (p *plainLimiter) refuse(id int, why quota.Reason) {
 	p.refused++
 	p.state[id] = why.String()
 }
@@ -179,7 +181,7 @@ func (p *plainLimiter) refuse(id int, why Reason) {
 func (p *plainLimiter) pump() {
 	for len(p.line) > 0 {
 		at := 0
-		if p.queue.Order == NewestFirst {
+		if p.queue.Order == quota.NewestFirst {
 			at = len(p.line) - 1
 		}
 		w := p.line[at]
@@ -193,17 +195,17 @@ func (p *plainLimiter) pump() {
 
 func (p *plainLimiter) ask(id int, n int64, wait bool) {
 	w := plainWaiter{id, n}
-	free := len(p.line) == 0 || p.queue.Order == NewestFirst
+	free := len(p.line) == 0 || p.queue.Order == quota.NewestFirst
 	switch {
 	case free && p.available() >= max(n, 1):
 		p.grant(w)
 	case !wait:
-		p.refuse(id, ReasonOwnLimit)
-	case p.queue.Order == OldestFirst && p.queued()+max(n, 1) > p.queue.Limit, max(n, 1) > p.queue.Limit:
-		p.refuse(id, ReasonQueueFull)
+		p.refuse(id, quota.ReasonOwnLimit)
+	case p.queue.Order == quota.OldestFirst && p.queued()+max(n, 1) > p.queue.Limit, max(n, 1) > p.queue.Limit:
+		p.refuse(id, quota.ReasonQueueFull)
 	default:
 		for p.queued()+max(n, 1) > p.queue.Limit {
-			p.refuse(p.line[0].id, ReasonQueueFull)
+			p.refuse(p.line[0].id, quota.ReasonQueueFull)
 			p.line = p.line[1:]
 		}
 		p.line = append(p.line, w)
@@ -218,7 +220,7 @@ func (p *plainLimiter) giveUp(id int) {
 
 // stateOf is what became of an Acquire, in the model's words.
 func stateOf(r *result) string {
-	var refusal *Refusal
+	var refusal *quota.Refusal
 	if r.over != nil {
 		r.look()
 	}
@@ -235,7 +237,7 @@ func stateOf(r *result) string {
 
 // playOn plays random operations on a limiter and on its model, and compares
 // them after each.
-func playOn(t *testing.T, seed uint64, l Limiter, p *plainLimiter, permits int64) {
+func playOn(t *testing.T, seed uint64, l quota.Limiter, p *plainLimiter, permits int64) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	real := map[int]*result{}
 	cancels := map[int]context.CancelFunc{}
@@ -323,29 +325,29 @@ func playOn(t *testing.T, seed uint64, l Limiter, p *plainLimiter, permits int64
 func TestModel(t *testing.T) {
 	for _, m := range []struct {
 		name string
-		make func(permits int64, q Queue) (Limiter, error)
+		make func(permits int64, q quota.Queue) (quota.Limiter, error)
 		like func(permits int64) plainMeter
 	}{
-		{"fixed window", func(n int64, q Queue) (Limiter, error) {
-			return NewFixedWindow(FixedWindowOptions{Permits: n, Window: 5 * time.Second, Queue: q})
+		{"fixed window", func(n int64, q quota.Queue) (quota.Limiter, error) {
+			return quota.NewFixedWindow(quota.FixedWindowOptions{Permits: n, Window: 5 * time.Second, Queue: q})
 		}, func(n int64) plainMeter { return &plainFixed{permits: n, takes: map[int]*plainTake{}} }},
-		{"sliding window", func(n int64, q Queue) (Limiter, error) {
-			return NewSlidingWindow(SlidingWindowOptions{Permits: n, Window: 6 * time.Second, Segments: 3, Queue: q})
+		{"sliding window", func(n int64, q quota.Queue) (quota.Limiter, error) {
+			return quota.NewSlidingWindow(quota.SlidingWindowOptions{Permits: n, Window: 6 * time.Second, Segments: 3, Queue: q})
 		}, func(n int64) plainMeter { return &plainSliding{permits: n, takes: map[int]*plainTake{}} }},
-		{"token bucket", func(n int64, q Queue) (Limiter, error) {
-			return NewTokenBucket(TokenBucketOptions{Permits: n, PerPeriod: 2, Period: 3 * time.Second, Queue: q})
+		{"token bucket", func(n int64, q quota.Queue) (quota.Limiter, error) {
+			return quota.NewTokenBucket(quota.TokenBucketOptions{Permits: n, PerPeriod: 2, Period: 3 * time.Second, Queue: q})
 		}, func(n int64) plainMeter { return &plainBucket{permits: n, level: n, takes: map[int]*plainTake{}} }},
-		{"concurrency", func(n int64, q Queue) (Limiter, error) {
-			return NewConcurrency(ConcurrencyOptions{Permits: n, Queue: q})
+		{"concurrency", func(n int64, q quota.Queue) (quota.Limiter, error) {
+			return quota.NewConcurrency(quota.ConcurrencyOptions{Permits: n, Queue: q})
 		}, func(n int64) plainMeter { return &plainConcurrency{permits: n, takes: map[int]*plainTake{}} }},
 	} {
-		for _, order := range []Order{OldestFirst, NewestFirst} {
+		for _, order := range []quota.Order{quota.OldestFirst, quota.NewestFirst} {
 			t.Run(fmt.Sprint(m.name, "/", order), func(t *testing.T) {
 				for range 25 {
 					seed := rand.Uint64()
 					rnd := rand.New(rand.NewPCG(seed, 2))
 					permits := 1 + rnd.Int64N(9)
-					q := Queue{Order: order, Limit: 1 + rnd.Int64N(2*permits)}
+					q := quota.Queue{Order: order, Limit: 1 + rnd.Int64N(2*permits)}
 					synctest.Test(t, func(t *testing.T) {
 						l, err := m.make(permits, q)
 						require.NoError(t, err)
@@ -358,53 +360,6 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// In any stretch of time a bucket grants no more than it holds and what flows
-// into it, whatever is cancelled: what was cancelled was never used.
-func TestBucketNeverGrantsMoreThanFlowsIn(t *testing.T) {
-	type use struct {
-		at instant
-		n  int64
-	}
-	for range 100 {
-		seed := rand.Uint64()
-		rnd := rand.New(rand.NewPCG(seed, 3))
-		m := &bucketMeter{permits: 1 + rnd.Int64N(20), perPeriod: 1 + rnd.Int64N(5), period: 7}
-		m.level = m.permits
-		var uses []use
-		var leases []struct {
-			at    int
-			epoch uint32
-		}
-		var now instant
-		for range 200 {
-			now += instant(rnd.Int64N(9))
-			if rnd.IntN(4) == 0 && len(leases) > 0 {
-				i := rnd.IntN(len(leases))
-				u := &uses[leases[i].at]
-				m.cancel(now, u.n, leases[i].epoch)
-				u.n = 0
-				leases = slices.Delete(leases, i, i+1)
-				continue
-			}
-			if n := min(rnd.Int64N(8), m.permits); m.wait(now, 0, max(n, 1)) == 0 {
-				uses = append(uses, use{now, n})
-				leases = append(leases, struct {
-					at    int
-					epoch uint32
-				}{len(uses) - 1, m.take(now, n)})
-			}
-		}
-		for i := range uses {
-			var n int64
-			for _, u := range uses[i:] {
-				n += u.n
-				d := int64(u.at - uses[i].at)
-				require.LessOrEqual(t, n, m.permits+m.perPeriod*(d/7+1), "seed %d", seed)
-			}
-		}
-	}
-}
-
 // Chains of limiters in different orders, under random load: at every instant
 // none of them is over its limit, and in the end all is back and nobody waits.
 func TestChainsInDifferentOrdersNeitherBlockNorLeak(t *testing.T) {
@@ -412,19 +367,19 @@ func TestChainsInDifferentOrdersNeitherBlockNorLeak(t *testing.T) {
 		seed := rand.Uint64()
 		rnd := rand.New(rand.NewPCG(seed, 4))
 		synctest.Test(t, func(t *testing.T) {
-			var members []Limiter
+			var members []quota.Limiter
 			for i := range 4 {
-				l, err := NewConcurrency(ConcurrencyOptions{Permits: 1 + int64(i)%2, Queue: Queue{Order: Order(rnd.IntN(2))}})
+				l, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1 + int64(i)%2, Queue: quota.Queue{Order: quota.Order(rnd.IntN(2))}})
 				require.NoError(t, err)
 				members = append(members, l)
 			}
-			w, err := NewFixedWindow(FixedWindowOptions{Permits: 3, Window: time.Second})
+			w, err := quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 3, Window: time.Second})
 			require.NoError(t, err)
 			members = append(members, w)
-			var chains []Limiter
+			var chains []quota.Limiter
 			for range 5 {
 				rnd.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
-				c, err := NewChain(members[:1+rnd.IntN(len(members))]...)
+				c, err := quota.NewChain(members[:1+rnd.IntN(len(members))]...)
 				require.NoError(t, err)
 				chains = append(chains, c)
 			}

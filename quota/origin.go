@@ -94,7 +94,7 @@ func (o *Origin) Admit(ctx context.Context, now time.Time, ask *Ask, l *Lease) e
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if ask.Limiter != nil && ask.Limiter.most() < 1 && !ask.Force {
+	if ask.Limiter != nil && ask.Limiter.capacity() < 1 && !ask.Force {
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}
 	}
 	own, err := ask.own()
@@ -151,7 +151,7 @@ func free(t instant, cs []claim) bool {
 // could go at the earliest.
 func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal, waits bool) {
 	want := ask.wish()
-	if ask.Limiter != nil && ask.Limiter.most() < 1 {
+	if ask.Limiter != nil && ask.Limiter.capacity() < 1 {
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, false
 	}
 	own, err := ask.own()

@@ -5,15 +5,16 @@ import (
 	"math"
 )
 
-// An Order says who goes first among those who wait for a limiter.
+// An Order is the order in which a limiter serves waiting requests.
 type Order uint8
 
 const (
-	// OldestFirst lets those go first who came first. Nobody overtakes: who
-	// comes while somebody waits, waits behind them.
+	// OldestFirst serves the request that has waited longest. A new request
+	// waits behind those that are waiting.
 	OldestFirst Order = iota
-	// NewestFirst lets those go first who came last, as suits work that is
-	// worth less the longer it waits. Who comes while somebody waits overtakes.
+	// NewestFirst serves the request that has waited shortest, for work that
+	// loses value while it waits. A new request goes ahead of those that are
+	// waiting.
 	NewestFirst
 )
 
@@ -28,30 +29,30 @@ func (o Order) String() string {
 	return "unknown order"
 }
 
-// A Queue is how those wait who come to a limiter that has too few permits
-// left. The zero Queue is one of oldest first, with room for
-// DefaultMaxQueue permits.
+// A Queue configures how requests wait for a limiter with too few permits. The
+// zero Queue serves the oldest request first and has room for DefaultMaxQueue
+// permits.
 //
-// The limit is in permits, not in waiters: who waits for n permits takes up n
-// places, and who waits for 0, that is for some permit to be there, takes up 1.
-// When a newcomer does not fit, there are two ways: with OldestFirst the
-// newcomer is refused. With NewestFirst those are who would go last, the
-// oldest, one after another until the newcomer fits; unless it alone is more
-// than the limit: then it is refused itself, and nobody else. Either way the
-// refusal's Reason is ReasonQueueFull. A place is free again as soon as its
-// waiter has gone or given up.
+// The room is counted in permits: a request for n permits takes n places, a
+// request for 0 permits takes 1. If a new request does not fit, then with
+// OldestFirst it is refused. With NewestFirst the oldest requests are refused
+// instead, one after another, until the new one fits; a request that does not
+// fit into the empty queue is refused itself. The refusal's Reason is
+// ReasonQueueFull in both cases. Places are free as soon as their request is
+// granted or gives up.
 type Queue struct {
-	// Order is who goes first. The zero Order is OldestFirst.
+	// Order is the order in which requests are served. The zero Order is
+	// OldestFirst.
 	Order Order
 
 	// Limit is how many permits may be waited for at a time. Zero means
-	// DefaultMaxQueue, or as many as the limiter has if that is more, so that
-	// any one request can wait. A negative number means no bound (but that of
-	// an int64). For a limiter that nobody waits for there is TryAcquire.
+	// DefaultMaxQueue, or the limiter's number of permits if that is larger, so
+	// that any single request can wait. A negative number means math.MaxInt64.
+	// Requests that should never wait use TryAcquire.
 	Limit int64
 }
 
-// check says what is wrong with a Queue of the options of that name.
+// check returns the error of an invalid Queue in the options of that name.
 func (q Queue) check(options string) error {
 	if q.Order > NewestFirst {
 		return fmt.Errorf("quota: %s.Queue.Order is %d; it takes OldestFirst or NewestFirst", options, q.Order)
@@ -59,11 +60,12 @@ func (q Queue) check(options string) error {
 	return nil
 }
 
-// of is the queue of a limiter of so many permits, with its defaults.
-func (q Queue) of(permits int64) Queue {
+// withDefaults returns the queue of a limiter of that capacity, with its Limit
+// resolved.
+func (q Queue) withDefaults(capacity int64) Queue {
 	switch {
 	case q.Limit == 0:
-		q.Limit = max(DefaultMaxQueue, permits)
+		q.Limit = max(DefaultMaxQueue, capacity)
 	case q.Limit < 0:
 		q.Limit = math.MaxInt64
 	}

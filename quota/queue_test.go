@@ -1,4 +1,4 @@
-package quota
+package quota_test
 
 import (
 	"context"
@@ -9,21 +9,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-// grantedOf says which of the results were granted.
-func grantedOf(rs ...*result) (which []int) {
-	for i, r := range rs {
-		if r.granted() {
-			which = append(which, i)
-		}
-	}
-	return which
-}
+	"github.com/headway-go/headway/quota"
+)
 
 // .NET: CanAcquireResourceAsync_QueuesAndGrabsOldest.
 func TestOldestFirst(t *testing.T) {
-	eachKind(t, 2, Queue{Order: OldestFirst}, func(t *testing.T, l Limiter) {
+	eachKind(t, 2, quota.Queue{Order: quota.OldestFirst}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 2)
 		a, b := acquiring(t.Context(), l, 2), acquiring(t.Context(), l, 1)
 		comeBack(lease)
@@ -35,7 +27,7 @@ func TestOldestFirst(t *testing.T) {
 
 // .NET: CanAcquireResourceAsync_QueuesAndGrabsNewest.
 func TestNewestFirst(t *testing.T) {
-	eachKind(t, 3, Queue{Order: NewestFirst}, func(t *testing.T, l Limiter) {
+	eachKind(t, 3, quota.Queue{Order: quota.NewestFirst}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 3)
 		a, b, c := acquiring(t.Context(), l, 2), acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 2)
 		comeBack(lease)
@@ -48,12 +40,12 @@ func TestNewestFirst(t *testing.T) {
 // .NET: FailsWhenQueuingMoreThanLimit_OldestFirst,
 // QueueAvailableAfterQueueLimitHitAndResources_BecomeAvailable.
 func TestFullQueueRefusesTheNewcomer(t *testing.T) {
-	eachKind(t, 3, Queue{Limit: 3}, func(t *testing.T, l Limiter) {
+	eachKind(t, 3, quota.Queue{Limit: 3}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 3)
 		a := acquiring(t.Context(), l, 2)
 		b := acquiring(t.Context(), l, 2)
 		assert.False(t, b.waiting())
-		refusedWith(t, b.err, ReasonQueueFull)
+		refusedWith(t, b.err, quota.ReasonQueueFull)
 		c := acquiring(t.Context(), l, 1)
 		assert.True(t, a.waiting() && c.waiting(), "there was room for one permit")
 		comeBack(lease)
@@ -66,12 +58,12 @@ func TestFullQueueRefusesTheNewcomer(t *testing.T) {
 
 // .NET: DropsOldestWhenQueuingMoreThanLimit_NewestFirst.
 func TestFullQueuePushesOutTheOldest(t *testing.T) {
-	eachKind(t, 2, Queue{Order: NewestFirst, Limit: 1}, func(t *testing.T, l Limiter) {
+	eachKind(t, 2, quota.Queue{Order: quota.NewestFirst, Limit: 1}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 2)
 		a := acquiring(t.Context(), l, 1)
 		b := acquiring(t.Context(), l, 1)
 		assert.False(t, a.waiting())
-		refusedWith(t, a.err, ReasonQueueFull)
+		refusedWith(t, a.err, quota.ReasonQueueFull)
 		assert.True(t, b.waiting())
 		assert.EqualValues(t, 1, l.Stats().Queued)
 		comeBack(lease)
@@ -82,7 +74,7 @@ func TestFullQueuePushesOutTheOldest(t *testing.T) {
 
 // .NET: DropsMultipleOldestWhenQueuingMoreThanLimit_NewestFirst.
 func TestAsManyArePushedOutAsItTakesAndNoMore(t *testing.T) {
-	eachKind(t, 4, Queue{Order: NewestFirst, Limit: 4}, func(t *testing.T, l Limiter) {
+	eachKind(t, 4, quota.Queue{Order: quota.NewestFirst, Limit: 4}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 4)
 		rs := []*result{
 			acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 1),
@@ -91,8 +83,8 @@ func TestAsManyArePushedOutAsItTakesAndNoMore(t *testing.T) {
 		assert.False(t, rs[0].waiting())
 		assert.False(t, rs[1].waiting())
 		assert.True(t, rs[2].waiting())
-		refusedWith(t, rs[0].err, ReasonQueueFull)
-		refusedWith(t, rs[1].err, ReasonQueueFull)
+		refusedWith(t, rs[0].err, quota.ReasonQueueFull)
+		refusedWith(t, rs[1].err, quota.ReasonQueueFull)
 		assert.EqualValues(t, 4, l.Stats().Queued)
 		comeBack(lease)
 		assert.True(t, big.granted() && rs[2].granted())
@@ -101,12 +93,12 @@ func TestAsManyArePushedOutAsItTakesAndNoMore(t *testing.T) {
 
 // .NET: DropsRequestedLeaseIfPermitCountGreaterThanQueueLimitAndNoAvailability_NewestFirst.
 func TestWhoDoesNotFitIntoAnEmptyQueueIsRefusedAlone(t *testing.T) {
-	eachKind(t, 2, Queue{Order: NewestFirst, Limit: 1}, func(t *testing.T, l Limiter) {
+	eachKind(t, 2, quota.Queue{Order: quota.NewestFirst, Limit: 1}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 2)
 		a := acquiring(t.Context(), l, 1)
 		b := acquiring(t.Context(), l, 2)
 		assert.False(t, b.waiting())
-		refusedWith(t, b.err, ReasonQueueFull)
+		refusedWith(t, b.err, quota.ReasonQueueFull)
 		assert.True(t, a.waiting(), "nobody is pushed out in vain")
 		comeBack(lease)
 		assert.True(t, a.granted())
@@ -115,8 +107,8 @@ func TestWhoDoesNotFitIntoAnEmptyQueueIsRefusedAlone(t *testing.T) {
 
 // .NET: CanDequeueMultipleResourcesAtOnce.
 func TestOneReleaseLetsSeveralGo(t *testing.T) {
-	for _, order := range []Order{OldestFirst, NewestFirst} {
-		eachKind(t, 5, Queue{Order: order}, func(t *testing.T, l Limiter) {
+	for _, order := range []quota.Order{quota.OldestFirst, quota.NewestFirst} {
+		eachKind(t, 5, quota.Queue{Order: order}, func(t *testing.T, l quota.Limiter) {
 			lease := take(t, l, 5)
 			a, b, c := acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 2), acquiring(t.Context(), l, 1)
 			comeBack(lease)
@@ -129,7 +121,7 @@ func TestOneReleaseLetsSeveralGo(t *testing.T) {
 // .NET: CanAcquireResourcesWithWaitAsyncWithQueuedItemsIfNewestFirst,
 // CanAcquireResourcesWithAcquireWithQueuedItemsIfNewestFirst.
 func TestNewestOvertakes(t *testing.T) {
-	eachKind(t, 2, Queue{Order: NewestFirst}, func(t *testing.T, l Limiter) {
+	eachKind(t, 2, quota.Queue{Order: quota.NewestFirst}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 1)
 		a := acquiring(t.Context(), l, 2)
 		assert.True(t, a.waiting())
@@ -146,14 +138,14 @@ func TestNewestOvertakes(t *testing.T) {
 // .NET: CannotAcquireResourcesWithWaitAsyncWithQueuedItemsIfOldestFirst,
 // CannotAcquireResourcesWithAcquireWithQueuedItemsIfOldestFirst.
 func TestNobodyOvertakesTheOldest(t *testing.T) {
-	eachKind(t, 2, Queue{Order: OldestFirst}, func(t *testing.T, l Limiter) {
+	eachKind(t, 2, quota.Queue{Order: quota.OldestFirst}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 1)
 		a := acquiring(t.Context(), l, 2)
 		b := acquiring(t.Context(), l, 1)
 		_, err := l.TryAcquire(1)
-		refusedWith(t, err, ReasonOwnLimit)
+		refusedWith(t, err, quota.ReasonOwnLimit)
 		_, err = l.TryAcquire(0)
-		refusedWith(t, err, ReasonOwnLimit)
+		refusedWith(t, err, quota.ReasonOwnLimit)
 		assert.True(t, a.waiting() && b.waiting())
 		comeBack(lease)
 		assert.True(t, a.granted())
@@ -166,8 +158,8 @@ func TestNobodyOvertakesTheOldest(t *testing.T) {
 func TestGivingUpFreesThePlace(t *testing.T) {
 	for at, name := range []string{"head", "middle", "tail"} {
 		t.Run(name, func(t *testing.T) {
-			for _, order := range []Order{OldestFirst, NewestFirst} {
-				eachKind(t, 3, Queue{Order: order, Limit: 3}, func(t *testing.T, l Limiter) {
+			for _, order := range []quota.Order{quota.OldestFirst, quota.NewestFirst} {
+				eachKind(t, 3, quota.Queue{Order: order, Limit: 3}, func(t *testing.T, l quota.Limiter) {
 					lease := take(t, l, 3)
 					ends, cancel := context.WithCancel(t.Context())
 					q := make([]*result, 3)
@@ -199,7 +191,7 @@ func TestGivingUpFreesThePlace(t *testing.T) {
 
 // .NET: CanFillQueueWithNewestFirstAfterCancelingQueuedRequestWithAnotherQueuedRequest.
 func TestWhoGaveUpIsNotPushedOutInstead(t *testing.T) {
-	eachKind(t, 2, Queue{Order: NewestFirst, Limit: 2}, func(t *testing.T, l Limiter) {
+	eachKind(t, 2, quota.Queue{Order: quota.NewestFirst, Limit: 2}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 2)
 		ctx, cancel := context.WithCancel(t.Context())
 		a := acquiring(ctx, l, 1)
@@ -210,7 +202,7 @@ func TestWhoGaveUpIsNotPushedOutInstead(t *testing.T) {
 		assert.True(t, b.waiting())
 		d := acquiring(t.Context(), l, 1)
 		assert.False(t, b.waiting())
-		refusedWith(t, b.err, ReasonQueueFull)
+		refusedWith(t, b.err, quota.ReasonQueueFull)
 		assert.EqualValues(t, 2, l.Stats().Queued)
 		comeBack(lease)
 		assert.True(t, c.granted() && d.granted())
@@ -220,7 +212,7 @@ func TestWhoGaveUpIsNotPushedOutInstead(t *testing.T) {
 
 // Whoever is pushed out while it has been told to look passes the wake on.
 func TestPushingOutTheWokenStrandsNobody(t *testing.T) {
-	eachKind(t, 2, Queue{Order: NewestFirst, Limit: 2}, func(t *testing.T, l Limiter) {
+	eachKind(t, 2, quota.Queue{Order: quota.NewestFirst, Limit: 2}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 2)
 		a, b := acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 1)
 		lease.Cancel() // wakes b, which has not looked yet when the next come
@@ -249,14 +241,14 @@ func TestPushingOutTheWokenStrandsNobody(t *testing.T) {
 // into 5 a second over 6 seconds; the 31st is refused.
 func TestBurstIsShaped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := NewTokenBucket(TokenBucketOptions{Permits: 5, PerPeriod: 5, Period: time.Second, Queue: Queue{Limit: 25}})
+		l, err := quota.NewTokenBucket(quota.TokenBucketOptions{Permits: 5, PerPeriod: 5, Period: time.Second, Queue: quota.Queue{Limit: 25}})
 		require.NoError(t, err)
 		began := time.Now()
 		rs := make([]*result, 31)
 		for i := range rs {
 			rs[i] = acquiring(t.Context(), l, 1)
 		}
-		refusedWith(t, rs[30].err, ReasonQueueFull)
+		refusedWith(t, rs[30].err, quota.ReasonQueueFull)
 		time.Sleep(time.Minute)
 		for i, r := range rs[:30] {
 			require.True(t, r.granted())
@@ -265,9 +257,29 @@ func TestBurstIsShaped(t *testing.T) {
 	})
 }
 
-func TestDefaultQueueHasRoomForAnyOneRequest(t *testing.T) {
-	assert.EqualValues(t, DefaultMaxQueue, Queue{}.of(1).Limit)
-	assert.EqualValues(t, 1<<20, Queue{}.of(1<<20).Limit)
-	assert.EqualValues(t, int64(math.MaxInt64), Queue{Limit: -1}.of(1).Limit)
-	assert.EqualValues(t, 7, Queue{Limit: 7}.of(100).Limit)
+// The default queue has room for any single request, a negative limit is none.
+func TestLimitOfQueue(t *testing.T) {
+	for _, c := range []struct{ permits, limit, room int64 }{
+		{1, 0, quota.DefaultMaxQueue},
+		{quota.DefaultMaxQueue + 1, 0, quota.DefaultMaxQueue + 1},
+		{1 << 20, 0, 1 << 20},
+		{math.MaxInt64, -1, math.MaxInt64},
+		{100, 7, 7},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: c.permits, Queue: quota.Queue{Limit: c.limit}})
+			require.NoError(t, err)
+			take(t, l, c.permits)
+			for left := c.room; left > 0; {
+				n := min(left, c.permits)
+				acquireSoon(t.Context(), l, n)
+				left -= n
+			}
+			synctest.Wait()
+			assert.Equal(t, c.room, l.Stats().Queued)
+			_, err = l.Acquire(t.Context(), 1)
+			refusedWith(t, err, quota.ReasonQueueFull)
+			l.Close()
+		})
+	}
 }

@@ -5,98 +5,99 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/headway-go/headway/quota/internal/meter"
 )
 
-// A Rate is a *rate.Limiter of golang.org/x/time met at the same door as
-// everything else: asked together with a server's quotas, and charged only
-// if all of them have room. Its Queue is the zero one.
+// A Rate makes a Limiter of a *rate.Limiter (golang.org/x/time/rate), so that it
+// can be checked together with other limits, and charged only if none of them
+// refuses. Its Queue is the zero Queue.
 //
-// The rate.Limiter may be used elsewhere, too, and its limit and burst be
-// changed. A permit that goes elsewhere between asking and charging is
-// charged here all the same: the limiter goes into debt and the next ones
-// wait the longer.
-type Rate struct {
-	limit
-	tokens rateMeter
-	rate   *rate.Limiter
-}
+// The rate.Limiter may also be used directly, and its limit and burst may
+// change. If a token is taken directly after the Rate found it available, the
+// Rate still charges it: the rate.Limiter goes into debt, and later requests
+// wait longer.
+type Rate struct{ limiterCore }
 
-// NewRate wraps l, which must not be nil.
+// NewRate returns a Limiter that charges l, which must not be nil.
 func NewRate(l *rate.Limiter) *Rate {
-	r := &Rate{rate: l, tokens: rateMeter{rate: l}}
-	r.open(&r.tokens, Queue{})
-	r.tokens.start = r.start
+	r := new(Rate)
+	m := &rateMeter{limiter: l, made: time.Now()}
+	r.open(r, m, Queue{})
+	r.made = m.made // one origin of their instants
 	return r
 }
 
 // rateMeter is the meter of a Rate.
 type rateMeter struct {
-	rate  *rate.Limiter
-	start time.Time // instant 0
-	used  instant   // the last take or cancel
+	limiter *rate.Limiter
+	made    time.Time
+	used    time.Duration // the last Take or Cancel
 }
 
-func (m *rateMeter) when(t instant) time.Time { return m.start.Add(time.Duration(t)) }
+func (m *rateMeter) when(t time.Duration) time.Time { return m.made.Add(t) }
 
-// most is the burst: a rate.Limiter never grants more at once, unless it has
-// no limit at all.
-func (m *rateMeter) most() int64 {
-	if m.rate.Limit() == rate.Inf {
+// Capacity returns the burst: a rate.Limiter never grants more at once, unless
+// its limit is infinite.
+func (m *rateMeter) Capacity() int64 {
+	if m.limiter.Limit() == rate.Inf {
 		return math.MaxInt32
 	}
-	return int64(m.rate.Burst())
+	return int64(m.limiter.Burst())
 }
 
-func (m *rateMeter) wait(t instant, ahead, n int64) time.Duration {
-	limit := m.rate.Limit()
+func (m *rateMeter) Available(t time.Duration) int64 {
+	if m.limiter.Limit() == rate.Inf {
+		return math.MaxInt32
+	}
+	return int64(max(m.limiter.TokensAt(m.when(t)), 0))
+}
+
+func (m *rateMeter) Wait(t time.Duration, ahead, n int64) time.Duration {
+	limit := m.limiter.Limit()
 	if limit == rate.Inf {
 		return 0
 	}
-	short := float64(ahead) + float64(n) - m.rate.TokensAt(m.when(t))
+	short := float64(ahead) + float64(n) - m.limiter.TokensAt(m.when(t))
 	switch {
-	case n > int64(m.rate.Burst()):
-		return inVain // the burst was lowered
+	case n > int64(m.limiter.Burst()):
+		return meter.Never // the burst was lowered
 	case short <= 0:
 		return 0
 	case limit <= 0:
 		return time.Minute // the limit may be raised
 	}
-	// A nanosecond more makes up for the rounding of float64.
+	// One nanosecond makes up for rounding in float64.
 	return time.Duration(min(short/float64(limit)*float64(time.Second), 1<<60)) + time.Nanosecond
 }
 
-func (m *rateMeter) take(t instant, n int64) uint32 {
-	t = max(t, m.used) // or what was refilled since would be refilled again
-	m.used = t
-	m.rate.ReserveN(m.when(t), int(n))
+func (m *rateMeter) Take(t time.Duration, n int64) uint32 {
+	m.reserve(t, n)
 	return 0
 }
 
-// cancel gives the permits back. A rate.Limiter takes negative amounts.
-func (m *rateMeter) cancel(t instant, n int64, _ uint32) {
-	t = max(t, m.used) // or what was refilled since would be refilled again
-	m.used = t
-	m.rate.ReserveN(m.when(t), int(-n))
+// Cancel returns the permits: a rate.Limiter accepts negative amounts.
+func (m *rateMeter) Cancel(t time.Duration, n int64, _ uint32) { m.reserve(t, -n) }
+
+// reserve takes n tokens at t. For an instant before the last one, a
+// rate.Limiter would add the tokens of the time between a second time.
+func (m *rateMeter) reserve(t time.Duration, n int64) {
+	m.used = max(t, m.used)
+	m.limiter.ReserveN(m.when(m.used), int(n))
 }
 
-func (m *rateMeter) release(int64) bool { return false }
+func (m *rateMeter) Release(int64) bool { return false }
 
-func (m *rateMeter) available(t instant) int64 {
-	if m.rate.Limit() == rate.Inf {
-		return math.MaxInt32
+// IdleSince assumes that the rate.Limiter is not used directly.
+func (m *rateMeter) IdleSince(t time.Duration) (since time.Duration, ok bool) {
+	limit := m.limiter.Limit()
+	if limit == rate.Inf || limit <= 0 {
+		return m.used, m.Available(t) >= m.Capacity()
 	}
-	return int64(max(m.rate.TokensAt(m.when(t)), 0))
-}
-
-// idle reckons that nobody else uses the rate.Limiter.
-func (m *rateMeter) idle(t instant) (since instant, ok bool) {
-	burst := float64(m.rate.Burst())
-	if m.rate.Limit() == rate.Inf || m.rate.Limit() <= 0 {
-		return m.used, m.available(t) >= m.most()
-	}
-	if m.rate.TokensAt(m.when(t)) < burst {
+	burst := float64(m.limiter.Burst())
+	if m.limiter.TokensAt(m.when(t)) < burst {
 		return 0, false
 	}
-	missing := burst - m.rate.TokensAt(m.when(m.used))
-	return min(m.used.Add(time.Duration(missing/float64(m.rate.Limit())*float64(time.Second))), t), true
+	missing := burst - m.limiter.TokensAt(m.when(m.used))
+	return min(meter.Add(m.used, time.Duration(missing/float64(limit)*float64(time.Second))), t), true
 }

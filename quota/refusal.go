@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// A Reason says why something may not start now.
+// A Reason is the reason why a request was refused.
 type Reason uint8
 
-// The reasons. The first four say what stands in the way; the others why
-// waiting for it was out of the question.
+// The reasons. The first four, and ReasonClosed, are causes of a refusal; the
+// others say why the request could not wait.
 const (
-	ReasonExhausted  Reason = iota + 1 // nothing is left of a quota, or too little
-	ReasonRetryAfter                   // the server said when to come back
-	ReasonBackOff                      // the server refused without saying when to come back
+	ReasonExhausted  Reason = iota + 1 // too little is left of an advertised quota
+	ReasonRetryAfter                   // the server sent a Retry-After
+	ReasonBackOff                      // the server refused without a Retry-After
 	ReasonOwnLimit                     // a limit of the client's own
-	ReasonMaxDelay                     // it would wait, or has waited, longer than allowed
-	ReasonDeadline                     // it would wait past the deadline of its context
-	ReasonQueueFull                    // too many are waiting already
+	ReasonMaxDelay                     // the wait would be, or was, longer than the maximum delay
+	ReasonDeadline                     // the wait would end after the deadline of the context
+	ReasonQueueFull                    // too many requests are waiting
 	ReasonClosed                       // the limiter was closed
 )
 
-// ErrClosed is what the refusal of a limiter that was closed is to errors.Is.
+// ErrClosed matches, with errors.Is, every *Refusal by a closed limiter.
 var ErrClosed = errors.New("quota: limiter closed")
 
 // String returns the reason in lower-case words.
@@ -49,24 +49,24 @@ func (r Reason) String() string {
 	return "unknown reason"
 }
 
-// A Refusal is the error of what was not admitted. Nothing was charged.
+// A Refusal is the error of a request that was not admitted. Nothing was charged.
 //
-// One because of the context's deadline is also context.DeadlineExceeded to
-// errors.Is, and reports Timeout; one of a limiter that was closed is
-// ErrClosed; and one whose Detail is an error is that error.
+// With errors.Is, a Refusal with ReasonDeadline matches context.DeadlineExceeded,
+// and one by a closed limiter matches ErrClosed. If Detail is an error, the
+// Refusal wraps it.
 type Refusal struct {
-	Policy     string        // what refused: the name of a policy, "" where it has none
-	Key        string        // the bytes of its partition key; never part of the text
-	Keyed      bool          // whether there is a key (an empty one is a key, too)
-	Cause      Reason        // what stood in the way: one of the first four reasons, or ReasonClosed
-	Reason     Reason        // why it was not waited for; Cause where nobody was willing to wait
-	Wait       time.Duration // until it can go, unless an answer that is on its way lets it go before; 0: not known
-	RetryAfter time.Duration // when it is worth coming back, from the refusal on; 0: not known. At least Wait
-	Phrase     string        // what a Custom limiter has to say to people; part of the text
-	Detail     any           // what it has to say to programs; nil: nothing
+	Policy     string        // name of the policy that refused; "" for limits without a name
+	Key        string        // bytes of its partition key; never part of the error's text
+	Keyed      bool          // it has a key, which may be empty
+	Cause      Reason        // why the request could not go at once: one of the first four reasons, or ReasonClosed
+	Reason     Reason        // why it did not wait; equal to Cause if it was not allowed to wait
+	Wait       time.Duration // until it can go, unless a response lets it go sooner; 0: not known
+	RetryAfter time.Duration // after which a retry is useful, from the refusal on, at least Wait; 0: not known
+	Phrase     string        // Answer.Phrase of a Custom limiter; part of the error's text
+	Detail     any           // Answer.Detail of a Custom limiter; nil: none
 }
 
-// Error describes the refusal without the key of the partition.
+// Error describes the refusal. The text does not contain the partition key.
 func (r Refusal) Error() string {
 	s := "quota: not admitted: " + r.Reason.String()
 	if r.Policy != "" {
@@ -81,18 +81,18 @@ func (r Refusal) Error() string {
 	return s
 }
 
-// Is reports whether target is context.DeadlineExceeded and the refusal is
-// because of a deadline, or ErrClosed and it is of a limiter that was closed.
+// Is reports whether target is context.DeadlineExceeded and Reason is
+// ReasonDeadline, or target is ErrClosed and Cause is ReasonClosed.
 func (r *Refusal) Is(target error) bool {
 	return target == context.DeadlineExceeded && r.Reason == ReasonDeadline ||
 		target == ErrClosed && r.Cause == ReasonClosed
 }
 
-// Unwrap returns the Detail, if it is an error.
+// Unwrap returns Detail if it is an error, and nil otherwise.
 func (r *Refusal) Unwrap() error {
 	err, _ := r.Detail.(error)
 	return err
 }
 
-// Timeout reports whether the refusal is because of the context's deadline.
+// Timeout reports whether Reason is ReasonDeadline.
 func (r *Refusal) Timeout() bool { return r.Reason == ReasonDeadline }

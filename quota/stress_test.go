@@ -1,4 +1,4 @@
-package quota
+package quota_test
 
 import (
 	"context"
@@ -12,25 +12,27 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
 )
 
 // TestStress is for the race detector: everybody does everything. What must
 // hold in the end is that nothing is missing and nobody waits.
 func TestStress(t *testing.T) {
-	for _, order := range []Order{OldestFirst, NewestFirst} {
+	for _, order := range []quota.Order{quota.OldestFirst, quota.NewestFirst} {
 		t.Run(order.String(), func(t *testing.T) {
-			q := Queue{Order: order, Limit: 20}
-			c, err := NewConcurrency(ConcurrencyOptions{Permits: 5, Queue: q})
+			q := quota.Queue{Order: order, Limit: 20}
+			c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 5, Queue: q})
 			require.NoError(t, err)
-			b, err := NewTokenBucket(TokenBucketOptions{Permits: 50, PerPeriod: 50, Period: time.Millisecond, Queue: q})
+			b, err := quota.NewTokenBucket(quota.TokenBucketOptions{Permits: 50, PerPeriod: 50, Period: time.Millisecond, Queue: q})
 			require.NoError(t, err)
-			s, err := NewSlidingWindow(SlidingWindowOptions{Permits: 50, Window: time.Millisecond, Segments: 4, Queue: q})
+			s, err := quota.NewSlidingWindow(quota.SlidingWindowOptions{Permits: 50, Window: time.Millisecond, Segments: 4, Queue: q})
 			require.NoError(t, err)
-			custom, err := NewCustom(CustomOptions{Answer: func(int64) Answer {
-				return Answer{OK: rand.IntN(4) > 0, RetryAfter: time.Millisecond}
+			custom, err := quota.NewCustom(quota.CustomOptions{Answer: func(int64) quota.Answer {
+				return quota.Answer{OK: rand.IntN(4) > 0, RetryAfter: time.Millisecond}
 			}, Queue: q})
 			require.NoError(t, err)
-			ls := []Limiter{c, b, s, chainOf(t, c, b), chainOf(t, s, b, c), chainOf(t, custom, c), custom}
+			ls := []quota.Limiter{c, b, s, chainOf(t, c, b), chainOf(t, s, b, c), chainOf(t, custom, c), custom}
 			var out atomic.Int64
 			var wg sync.WaitGroup
 			for range 16 {
@@ -39,7 +41,7 @@ func TestStress(t *testing.T) {
 						i := rand.IntN(len(ls))
 						n := rand.Int64N(4)
 						ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(2000))*time.Microsecond)
-						var lease *Lease
+						var lease *quota.Lease
 						if rand.IntN(2) == 0 {
 							lease, err := ls[i].TryAcquire(n)
 							_, _ = lease, err
@@ -70,7 +72,7 @@ func TestStress(t *testing.T) {
 func TestManyWaitAndGoInOrder(t *testing.T) {
 	const many = 20_000
 	synctest.Test(t, func(t *testing.T) {
-		l, err := NewConcurrency(ConcurrencyOptions{Permits: 1, Queue: Queue{Limit: -1}})
+		l, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1, Queue: quota.Queue{Limit: -1}})
 		require.NoError(t, err)
 		lease := take(t, l, 1)
 		next, wrong := 0, 0
@@ -105,7 +107,7 @@ func TestMemoryOfAWaiter(t *testing.T) {
 		t.Skip("counts the memory of the process")
 	}
 	const many = 10_000
-	l, err := NewConcurrency(ConcurrencyOptions{Permits: 1, Queue: Queue{Limit: -1}})
+	l, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1, Queue: quota.Queue{Limit: -1}})
 	require.NoError(t, err)
 	lease := take(t, l, 1)
 	ctx, cancel := context.WithCancel(t.Context())
