@@ -13,7 +13,7 @@ import (
 	"github.com/headway-go/headway/quota"
 )
 
-func TestAdvertisedLearnsFromTheLeasesThatAreSettled(t *testing.T) {
+func TestAdvertisedLearnsFromSettledLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := apiLimiter(quota.Ask{})
 		assert.EqualValues(t, quota.None, l.Stats().Available, "nothing is known")
@@ -36,7 +36,7 @@ func TestAdvertisedLearnsFromTheLeasesThatAreSettled(t *testing.T) {
 		lease = take(t, l, 3)
 		waiting := acquiring(t.Context(), l, 1)
 		assert.EqualValues(t, 1, l.Stats().Queued)
-		lease.Settle(left(2, 10*time.Second)) // the server took less than we thought
+		lease.Settle(left(2, 10*time.Second)) // the server charged less than was claimed
 		lease.Release()
 		require.True(t, waiting.granted())
 		waiting.lease.Settle(&quota.Report{Refused: true, Pause: time.Minute})
@@ -47,7 +47,7 @@ func TestAdvertisedLearnsFromTheLeasesThatAreSettled(t *testing.T) {
 	})
 }
 
-func TestAdvertisedLeaseThatIsNotSettledWasLost(t *testing.T) {
+func TestUnsettledAdvertisedLeaseIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := apiLimiter(quota.Ask{})
 		lease := take(t, l, 1)
@@ -57,7 +57,7 @@ func TestAdvertisedLeaseThatIsNotSettledWasLost(t *testing.T) {
 	})
 }
 
-func TestAdvertisedStandsInAChain(t *testing.T) {
+func TestAdvertisedInAChain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api, own := apiLimiter(quota.Ask{}), concurrencyOf(t, 2)
 		c := chainOf(t, own, api)
@@ -79,7 +79,7 @@ func TestAdvertisedStandsInAChain(t *testing.T) {
 		other := take(t, own, 2)
 		began := time.Now()
 		waiting := acquiring(t.Context(), c, 1)
-		assert.EqualValues(t, 1, api.Stats().Available, "who waits for one holds nothing of the other")
+		assert.EqualValues(t, 1, api.Stats().Available, "a request that waits for one limiter has not taken the other")
 		time.Sleep(time.Second)
 		other.Release()
 		require.True(t, waiting.granted())
@@ -94,7 +94,7 @@ func TestAdvertisedStandsInAChain(t *testing.T) {
 	})
 }
 
-func TestAdvertisedWaitsAsItsAskSays(t *testing.T) {
+func TestAdvertisedWaitsAsConfigured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := apiLimiter(quota.Ask{MaxDelay: time.Second, MaxQueue: 1})
 		take(t, l, 1).Settle(left(0, 10*time.Second))
@@ -118,7 +118,7 @@ func TestAdvertisedWaitsAsItsAskSays(t *testing.T) {
 	})
 }
 
-func TestAskTakesNoLimiterWithAQuotaOfItsOwn(t *testing.T) {
+func TestAskRejectsAnAdvertisedLimiter(t *testing.T) {
 	o := new(quota.Accounts).Origin("https://api.example")
 	l := o.Limiter(quota.Ask{Claims: []quota.Claim{{Policy: "api", Units: 1}}})
 	var lease quota.Lease
@@ -155,8 +155,8 @@ func TestAdmitAllocatesNothing(t *testing.T) {
 	}))
 }
 
-// Who has waited is charged the permits that it asked for, of all, and asks a
-// custom limiter again.
+// After a wait, the permits of all limiters are charged, and a Custom limiter was
+// asked again.
 func TestAdvertisedWaitKeepsItsOwnLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api, own := apiLimiter(quota.Ask{}), concurrencyOf(t, 3)

@@ -50,7 +50,7 @@ func TestChainChargesAllOrNone(t *testing.T) {
 	a, b, w := concurrencyOf(t, 5), concurrencyOf(t, 2), windowOf(t, 5)
 	c := chainOf(t, a, w, b)
 	_, err := c.TryAcquire(3)
-	assert.ErrorIs(t, err, quota.ErrPermits, "more than one of them can ever grant")
+	assert.ErrorIs(t, err, quota.ErrPermits, "more than one limiter can ever grant")
 	lease := take(t, c, 2)
 	left := func() []int64 { return []int64{a.Stats().Available, w.Stats().Available, b.Stats().Available} }
 	assert.Equal(t, []int64{3, 3, 0}, left())
@@ -60,15 +60,15 @@ func TestChainChargesAllOrNone(t *testing.T) {
 	}
 	assert.Equal(t, []int64{3, 3, 0}, left())
 	assert.EqualValues(t, 3, b.Stats().Refused)
-	assert.Zero(t, a.Stats().Refused, "it was not the one")
+	assert.Zero(t, a.Stats().Refused, "it did not refuse")
 	lease.Release()
 	assert.Equal(t, []int64{5, 3, 2}, left())
 	lease = take(t, c, 2)
 	lease.Cancel()
-	assert.Equal(t, []int64{5, 3, 2}, left(), "all comes back, of the window, too")
+	assert.Equal(t, []int64{5, 3, 2}, left(), "Cancel returns the permits of the window, too")
 }
 
-func TestLimiterThatIsInAChainTwiceIsChargedOnce(t *testing.T) {
+func TestLimiterTwiceInAChainIsChargedOnce(t *testing.T) {
 	a, b := concurrencyOf(t, 2), concurrencyOf(t, 2)
 	custom, _, asked := customOf(t, quota.Queue{})
 	c := chainOf(t, a, custom, chainOf(t, b, a, custom), a)
@@ -80,23 +80,22 @@ func TestLimiterThatIsInAChainTwiceIsChargedOnce(t *testing.T) {
 	assert.EqualValues(t, 1, custom.Stats().Granted)
 }
 
-// Neither holds anything while it waits for the other: there is no first
-// limiter to hold.
-func TestWhoWaitsHoldsNothing(t *testing.T) {
+// A request that waits for one limiter of a chain has not taken the other.
+func TestWaitingRequestHasTakenNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := concurrencyOf(t, 1), concurrencyOf(t, 1)
 		c := chainOf(t, a, b)
 		lease := take(t, b, 1)
 		r := acquiring(t.Context(), c, 1)
 		assert.True(t, r.waiting())
-		take(t, a, 1).Release() // is free meanwhile
+		take(t, a, 1).Release() // is available meanwhile
 		assert.EqualValues(t, 1, c.Stats().Queued)
 		lease.Release()
 		assert.True(t, r.granted())
 	})
 }
 
-func TestChainsInOppositeOrdersDoNotBlockEachOther(t *testing.T) {
+func TestChainsInOppositeOrdersDoNotDeadlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := concurrencyOf(t, 1), concurrencyOf(t, 1)
 		ab, ba := chainOf(t, a, b), chainOf(t, b, a)
@@ -111,7 +110,7 @@ func TestChainsInOppositeOrdersDoNotBlockEachOther(t *testing.T) {
 		for i := range rs {
 			which := grantedOf(rs...)
 			require.Len(t, which, 1, "one after another")
-			assert.Equal(t, i, which[0], "first come, first served, across chains")
+			assert.Equal(t, i, which[0], "in the order of arrival, across chains")
 			rs[which[0]].lease.Release()
 			rs[which[0]].lease = nil
 		}
@@ -119,7 +118,7 @@ func TestChainsInOppositeOrdersDoNotBlockEachOther(t *testing.T) {
 }
 
 // .NET: AcquireAsyncCanBeCanceled, AcquireAsyncCanceledReleasesAcquiredResources.
-func TestChainGivesUpWithoutATrace(t *testing.T) {
+func TestChainWaitEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := concurrencyOf(t, 1), concurrencyOf(t, 1)
 		c := chainOf(t, a, b)
@@ -160,7 +159,7 @@ func TestClosedChainLeavesItsLimitersAlive(t *testing.T) {
 
 // .NET: GetStatisticsReturnsLowestOrAggregateValues, GetStatisticsWithSingleLimiterWorks,
 // GetStatisticsHasCorrectValues.
-func TestChainStatsAreThoseOfTheWhole(t *testing.T) {
+func TestChainStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, w := concurrencyOf(t, 9), concurrencyOf(t, 2), windowOf(t, 6)
 		custom, _, _ := customOf(t, quota.Queue{})
@@ -180,7 +179,7 @@ func TestChainStatsAreThoseOfTheWhole(t *testing.T) {
 }
 
 // .NET: IdleDurationReturnsLowestValue; later: any child active, the chain is.
-func TestChainIsIdleSinceTheLastOfThemIs(t *testing.T) {
+func TestChainIsIdleSinceItsLastLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := concurrencyOf(t, 1), concurrencyOf(t, 1)
 		c := chainOf(t, a, b)
@@ -198,8 +197,8 @@ func TestChainIsIdleSinceTheLastOfThemIs(t *testing.T) {
 	})
 }
 
-// A mover finds the other queue full: it is refused, not put on top.
-func TestQueueIsBoundedForThoseWhoMoveToo(t *testing.T) {
+// A request that moves to a full queue is refused.
+func TestQueueIsBoundedForRequestsThatMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := concurrencyOf(t, 1)
 		b, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1, Queue: quota.Queue{Limit: 1}})
@@ -219,7 +218,7 @@ func TestQueueIsBoundedForThoseWhoMoveToo(t *testing.T) {
 	})
 }
 
-func TestRefusalOfAChainIsThatOfTheOneThatTakesLongest(t *testing.T) {
+func TestChainRefusalIsThatOfTheLongestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		short, err := quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 1, Window: time.Second})
 		require.NoError(t, err)

@@ -107,7 +107,7 @@ func TestChannelRejectsImpossibleItems(t *testing.T) {
 	assert.EqualError(t, err, "quota: ChannelOptions.Limiter holds the quota of an origin")
 }
 
-func TestClosingReturnsPermitsOfWhatIsUnread(t *testing.T) {
+func TestClosingReleasesPermitsOfUnreadItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := concurrencyOf(t, 3)
 		c := channelOf(t, quota.ChannelOptions[int]{Limiter: l})
@@ -141,7 +141,7 @@ func TestClosingReturnsPermitsOfWhatIsUnread(t *testing.T) {
 	})
 }
 
-func TestClosingRefusesWhoWaitsForTheLimiter(t *testing.T) {
+func TestClosingEndsSendsThatWaitForTheLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := concurrencyOf(t, 1)
 		elsewhere := take(t, l, 1)
@@ -168,12 +168,12 @@ func TestReceiverThatGivesUpPassesTheSignalOn(t *testing.T) {
 					got.Add(int64(v))
 				}
 			}
-			go receiver(ctx) // stands first
+			go receiver(ctx) // waits first
 			synctest.Wait()
 			go receiver(t.Context())
 			synctest.Wait()
 			require.NoError(t, c.TrySend(1))
-			cancel() // it was told, and gives up before it looks, most of the time
+			cancel() // usually after it was woken and before it looks
 			synctest.Wait()
 			assert.EqualValues(t, 1, got.Load())
 			c.Close()

@@ -27,7 +27,7 @@ func TestNewConcurrency(t *testing.T) {
 	}
 }
 
-// So many are out at once, and they come back on Release or Cancel, once.
+// Permits are back after Release or Cancel, once.
 func TestConcurrencyTry(t *testing.T) {
 	c := concurrencyOf(t, 3)
 	two, err := c.TryAcquire(2)
@@ -50,8 +50,8 @@ func TestConcurrencyTry(t *testing.T) {
 	assert.Equal(t, int64(3), c.Stats().Available)
 }
 
-// Zero permits ask whether there are any, and take none; what can never be
-// granted is an error of the argument.
+// A request for zero permits takes none, and is refused if none is available. A
+// number that can never be granted is ErrPermits.
 func TestConcurrencyPermits(t *testing.T) {
 	c := concurrencyOf(t, 1)
 	none, err := c.TryAcquire(0)
@@ -79,8 +79,8 @@ func TestConcurrencyPermits(t *testing.T) {
 	assert.Equal(t, int64(math.MaxInt64), big.Stats().Available)
 }
 
-// Waiting is first come, first served, and a release lets the next one go at
-// that moment.
+// Waiting requests are granted in the order of arrival, at the instant of the
+// release.
 func TestConcurrencyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := concurrencyOf(t, 2)
@@ -130,7 +130,7 @@ func TestConcurrencyCancel(t *testing.T) {
 		assert.True(t, err == cause, "it had ended before")
 		held.Release()
 		_, err = c.Acquire(ctx, 1)
-		assert.True(t, err == cause, "a done context loses, even if there is room")
+		assert.True(t, err == cause, "an ended context fails even if permits are available")
 		assert.Equal(t, int64(1), c.Stats().Available)
 
 		dead, stop := context.WithTimeout(t.Context(), time.Second)
@@ -176,7 +176,7 @@ func TestOppositeOrders(t *testing.T) {
 	wg.Wait()
 	assert.LessOrEqual(t, largest.Load(), int64(2))
 	for _, l := range []quota.Limiter{a, b, orders[0], orders[1]} {
-		assert.False(t, l.Stats().IdleSince.IsZero(), "all is back, and nothing waits")
+		assert.False(t, l.Stats().IdleSince.IsZero(), "all permits are back, and no request waits")
 	}
 }
 

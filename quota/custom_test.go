@@ -14,7 +14,7 @@ import (
 )
 
 // .NET: MetadataNamesContainsAllMetadata, and the proposal's reason phrases.
-func TestCustomRefusalCarriesWhatItSays(t *testing.T) {
+func TestCustomRefusalHasTheAnswer(t *testing.T) {
 	l, answer, _ := customOf(t, quota.Queue{})
 	take(t, l, 5).Release()
 	detail := errors.New("the load is 97 %")
@@ -31,7 +31,7 @@ func TestCustomRefusalCarriesWhatItSays(t *testing.T) {
 	assert.EqualValues(t, []int64{quota.None, 0, 1, 1}, []int64{s.Available, s.Queued, s.Granted, s.Refused})
 }
 
-func TestWhoWaitsForACustomLimiterAsksAgainWhenItSays(t *testing.T) {
+func TestWaitingRequestAsksCustomLimiterAgain(t *testing.T) {
 	for _, c := range []struct {
 		says, every time.Duration
 	}{
@@ -56,7 +56,7 @@ func TestWhoWaitsForACustomLimiterAsksAgainWhenItSays(t *testing.T) {
 	}
 }
 
-func TestThoseInLineForACustomLimiterGoInOrder(t *testing.T) {
+func TestCustomLimiterGrantsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, answer, asked := customOf(t, quota.Queue{})
 		answer.Store(&quota.Answer{})
@@ -65,14 +65,14 @@ func TestThoseInLineForACustomLimiterGoInOrder(t *testing.T) {
 		answer.Store(&quota.Answer{OK: true})
 		_, err := l.TryAcquire(1)
 		refusedWith(t, err, quota.ReasonOwnLimit)
-		assert.Empty(t, grantedOf(rs...), "nobody overtakes, and it was said to be asked in a second")
+		assert.Empty(t, grantedOf(rs...), "the line is not overtaken, and is asked again after a second")
 		time.Sleep(time.Second)
 		assert.Equal(t, []int{0, 1, 2}, grantedOf(rs...))
-		assert.EqualValues(t, 4, asked.Load(), "each asks for itself, once")
+		assert.EqualValues(t, 4, asked.Load(), "once for each, and the one refused")
 	})
 }
 
-func TestImpatientNewcomersDoNotPutOffThoseInLine(t *testing.T) {
+func TestRefusedRequestsDoNotDelayWaitingOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, answer, _ := customOf(t, quota.Queue{})
 		answer.Store(&quota.Answer{RetryAfter: 5 * time.Second})
@@ -88,7 +88,7 @@ func TestImpatientNewcomersDoNotPutOffThoseInLine(t *testing.T) {
 	})
 }
 
-func TestCustomCloseRefusesWhoWaits(t *testing.T) {
+func TestCustomCloseRefusesWaitingRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, answer, _ := customOf(t, quota.Queue{Limit: 1})
 		answer.Store(&quota.Answer{Phrase: "no"})
@@ -144,7 +144,7 @@ func TestCustomPanicLeavesNothingTaken(t *testing.T) {
 	})
 }
 
-// The function may use the limiters beside it: no lock is held.
+// No lock is held while the function runs, so it may use other limiters.
 func TestCustomIsAskedWithNoLockHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})

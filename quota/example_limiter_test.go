@@ -28,7 +28,7 @@ func ExampleNewFixedWindow() {
 	limiter := must(quota.NewFixedWindow(quota.FixedWindowOptions{
 		Permits: 2,
 		Window:  time.Minute,
-		Queue:   quota.Queue{Limit: 10}, // who waits with Acquire
+		Queue:   quota.Queue{Limit: 10}, // of requests that wait with Acquire
 	}))
 	for range 3 {
 		lease, err := limiter.TryAcquire(1)
@@ -49,7 +49,7 @@ func ExampleNewSlidingWindow() {
 	limiter := must(quota.NewSlidingWindow(quota.SlidingWindowOptions{
 		Permits:  10,
 		Window:   time.Minute,
-		Segments: 6, // permits are back 60 s after the 10 s in which they were taken began
+		Segments: 6, // permits are available 60 s after the beginning of the 10 s in which they were taken
 		Queue:    quota.Queue{Limit: -1},
 	}))
 	_, _ = limiter.TryAcquire(7)
@@ -74,7 +74,8 @@ func ExampleNewTokenBucket() {
 	// Output: true
 }
 
-// A queue of newest first, for work that is worth less the longer it waits.
+// A queue that serves the newest request first, for work that loses value while it
+// waits.
 func ExampleQueue() {
 	limiter := must(quota.NewConcurrency(quota.ConcurrencyOptions{
 		Permits: 1,
@@ -99,8 +100,8 @@ func ExampleQueue() {
 	// <nil>
 }
 
-// The limiter refuses while the processor is more than 90 % busy, and is asked
-// again every second by those who wait.
+// The limiter refuses while the processor is more than 90 % busy. Waiting requests
+// ask again every second.
 func ExampleNewCustom() {
 	usage := func() float64 { return 97.5 } // of the processor, in percent
 	limiter := must(quota.NewCustom(quota.CustomOptions{
@@ -206,8 +207,8 @@ func ExampleNewChannel() {
 	//  quota: limiter closed
 }
 
-// A client that is not HTTP meets a server's word, too: a lease is settled with
-// what the answer said, whatever it said it in.
+// A client of another protocol settles the lease with what the server's response
+// said.
 func ExampleOrigin_Limiter() {
 	var accounts quota.Accounts
 	limiter := accounts.Origin("dns:///api.example").Limiter(quota.Ask{
@@ -228,7 +229,7 @@ func ExampleOrigin_Limiter() {
 	_, err = limiter.TryAcquire(1)
 	why(err)
 
-	// It stands in a chain with limits of the client's own.
+	// It can be chained with limits of the client's own.
 	atOnce := must(quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 4}))
 	both := must(quota.NewChain(atOnce, limiter))
 	_, err = both.TryAcquire(1)
@@ -240,7 +241,7 @@ func ExampleOrigin_Limiter() {
 	// 4
 }
 
-// A lease ends with its work. What was never begun is cancelled, and costs nothing.
+// Cancel a lease whose work was never begun: it costs nothing.
 func ExampleLease_Cancel() {
 	limiter := must(quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 10, Window: time.Hour}))
 	lease := must(limiter.TryAcquire(4))
@@ -252,7 +253,7 @@ func ExampleLease_Cancel() {
 	// 10
 }
 
-// Who waits is told at once when its time is too short, and leaves nothing behind.
+// Acquire fails at once if the deadline is too early for the wait.
 func ExampleLimiter() {
 	var limiter quota.Limiter = must(quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 1, Window: time.Hour}))
 	_, _ = limiter.TryAcquire(1)
@@ -270,8 +271,8 @@ func ExampleLimiter() {
 	// in line: 0
 }
 
-// Limiters of users who are idle make room for others. Where all are in use, a new
-// user gets an error rather than the place of another.
+// A new user takes the place of one whose limiter is idle, and gets an error if all
+// limiters are in use.
 func ExampleKeyedOptions() {
 	perUser := quota.NewKeyed(func(string) (quota.Limiter, error) {
 		return quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
@@ -294,8 +295,7 @@ func ExampleKeyedOptions() {
 	// carol <nil> 2
 }
 
-// Bounds for a gateway, with a limiter for each of many users, most of whom come
-// once a day.
+// Bounds for a gateway with many users, most of which send a request once a day.
 func ExampleKeyedOptions_bounds() {
 	perUser := quota.NewKeyed(func(string) (quota.Limiter, error) {
 		return quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 10, Window: time.Hour})
@@ -309,7 +309,7 @@ func ExampleKeyedOptions_bounds() {
 	// Output: true 10
 }
 
-// Close refuses everybody, who waits and who comes; work that has begun may end.
+// Close refuses all waiting and later requests. Leases stay valid.
 func ExampleLimiter_close() {
 	limiter := must(quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1}))
 	lease := must(limiter.TryAcquire(1))
@@ -320,7 +320,7 @@ func ExampleLimiter_close() {
 	// Output: true
 }
 
-// Stats are for a page that shows them, and work after Close, too.
+// Stats are a snapshot, for example for a status page.
 func ExampleStats() {
 	limiter := must(quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1}))
 	lease := must(limiter.TryAcquire(1))
@@ -348,7 +348,7 @@ func ExampleChannelOptions() {
 	// c false 2
 }
 
-// The zero of an option is its default.
+// A zero option means its default.
 func ExampleChannelOptions_default() {
 	jobs := must(quota.NewChannel(quota.ChannelOptions[int]{}))
 	for jobs.TrySend(0) == nil {

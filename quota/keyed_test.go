@@ -17,7 +17,7 @@ import (
 
 // .NET: Create_PartitionIsCached, Create_MultiplePartitionsWork,
 // Create_AcquireCallsUnderlyingPartitionsLimiter, Create_WaitAsyncCalls…, Create_GetStatisticsCalls….
-func TestEachKeyHasOneLimiterOfItsOwn(t *testing.T) {
+func TestEachKeyHasOneLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made atomic.Int64
 		k := quota.NewKeyed(perKey(&made), quota.KeyedOptions{})
@@ -36,7 +36,7 @@ func TestEachKeyHasOneLimiterOfItsOwn(t *testing.T) {
 
 // .NET: Create_BlockingFactoryDoesNotBlockOtherPartitions,
 // Create_BlockingWaitDoesNotBlockOtherPartitions.
-func TestMakingALimiterBlocksNobodyElse(t *testing.T) {
+func TestMakingALimiterBlocksNoOtherKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made atomic.Int64
 		proceed := make(chan struct{})
@@ -60,7 +60,7 @@ func TestMakingALimiterBlocksNobodyElse(t *testing.T) {
 		}
 		assert.EqualValues(t, 2, made.Load())
 
-		// Nor does a wait for one key.
+		// A wait for one key blocks no other either.
 		lease := take(t, got[0], 1)
 		r := acquiring(t.Context(), got[0], 1)
 		take(t, of(t, k, "third"), 1)
@@ -108,7 +108,7 @@ func TestFailedMakingIsTriedAgain(t *testing.T) {
 }
 
 // .NET: IdleLimiterIsCleanedUp.
-func TestIdleLimitersAreForgottenOnTheWay(t *testing.T) {
+func TestIdleLimitersAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made atomic.Int64
 		k := quota.NewKeyed(perKey(&made), quota.KeyedOptions{IdleAfter: time.Minute})
@@ -127,7 +127,7 @@ func TestIdleLimitersAreForgottenOnTheWay(t *testing.T) {
 		for range 60 {
 			of(t, k, "x")
 		}
-		assert.Equal(t, 2, k.Len(), "all but x and the one in use")
+		assert.Equal(t, 2, k.Len(), "x, and the one in use")
 		old := of(t, k, "7")
 		_, err := old.TryAcquire(1)
 		refusedWith(t, err, quota.ReasonOwnLimit)
@@ -141,7 +141,7 @@ func TestIdleLimitersAreForgottenOnTheWay(t *testing.T) {
 	})
 }
 
-func TestOneInUseIsNotInTheWayOfTheSweep(t *testing.T) {
+func TestLimiterInUseDoesNotStopTheSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made atomic.Int64
 		k := quota.NewKeyed(perKey(&made), quota.KeyedOptions{})
@@ -151,7 +151,7 @@ func TestOneInUseIsNotInTheWayOfTheSweep(t *testing.T) {
 		_, err := of(t, k, "0").TryAcquire(1)
 		require.NoError(t, err)
 		for i := range 9 {
-			of(t, k, fmt.Sprint(i+1)) // "0" was asked for longest ago
+			of(t, k, fmt.Sprint(i+1)) // "0" was used longest ago
 		}
 		time.Sleep(quota.DefaultIdleAfter)
 		for range 10 {
@@ -161,7 +161,7 @@ func TestOneInUseIsNotInTheWayOfTheSweep(t *testing.T) {
 	})
 }
 
-func TestLimiterIsKeptForAWhileAfterItBecameIdle(t *testing.T) {
+func TestLimiterIsKeptForIdleAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made atomic.Int64
 		k := quota.NewKeyed(perKey(&made), quota.KeyedOptions{})
@@ -179,12 +179,12 @@ func TestLimiterIsKeptForAWhileAfterItBecameIdle(t *testing.T) {
 		of(t, k, "a")
 		time.Sleep(time.Hour)
 		of(t, k, "b")
-		assert.Equal(t, 2, k.Len(), "kept until there is no room")
+		assert.Equal(t, 2, k.Len(), "kept until its place is needed")
 	})
 }
 
 // dotnet/runtime: a chain with one busy child must not be evicted.
-func TestChainWithABusyMemberIsNotForgotten(t *testing.T) {
+func TestChainWithABusyLimiterIsNotDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := concurrencyOf(t, 1)
 		k := quota.NewKeyed(func(string) (quota.Limiter, error) { return quota.NewChain(concurrencyOf(t, 1), busy) }, quota.KeyedOptions{})

@@ -41,7 +41,7 @@ func TestNilAndZeroLeasesHoldNothing(t *testing.T) {
 	assert.True(t, zero.Sent().IsZero())
 }
 
-func TestCancelGivesEverythingBackAtOnce(t *testing.T) {
+func TestCancelReturnsEverythingAtOnce(t *testing.T) {
 	eachKind(t, 3, quota.Queue{}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 3)
 		r := acquiring(t.Context(), l, 2)
@@ -63,8 +63,8 @@ func TestHeldSaysWhatReleaseReturns(t *testing.T) {
 	assert.False(t, take(t, w, 1).Held())
 }
 
-// What a forgotten lease looks like: the limiter is never idle again.
-func TestForgottenLeaseShowsInTheStatistics(t *testing.T) {
+// A lease that is never released keeps the limiter from becoming idle.
+func TestUnreleasedLeaseShowsInTheStatistics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
 		require.NoError(t, err)

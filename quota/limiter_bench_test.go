@@ -16,8 +16,8 @@ import (
 	"github.com/headway-go/headway/quota"
 )
 
-// BenchmarkManyWaiters lets so many waiters go, one after another: the time for
-// each.
+// BenchmarkManyWaiters measures the time per waiting request, of many that are
+// granted one after another.
 func BenchmarkManyWaiters(b *testing.B) {
 	for _, many := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(many), func(b *testing.B) {
@@ -75,7 +75,7 @@ func BenchmarkRate(b *testing.B) {
 	}
 }
 
-// A wait allocates little: who waits, and what wakes them.
+// A wait allocates little.
 func TestWaiterAllocatesLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := concurrencyOf(t, 1)

@@ -146,7 +146,7 @@ func TestDeadlineThatCannotBeMetIsRefusedAtOnce(t *testing.T) {
 				ctx, cancel = context.WithTimeout(t.Context(), period)
 				defer cancel()
 				_, err = l.Acquire(ctx, 1)
-				if err != nil { // the permits and the deadline come at one instant
+				if err != nil { // permits and deadline come at the same instant
 					assert.ErrorIs(t, err, context.DeadlineExceeded)
 				}
 			})
@@ -155,7 +155,7 @@ func TestDeadlineThatCannotBeMetIsRefusedAtOnce(t *testing.T) {
 }
 
 // .NET: DisposeReleasesQueuedAcquires, CanDisposeAfterCancelingQueuedRequest.
-func TestCloseRefusesWhoWaitsAndWhoComes(t *testing.T) {
+func TestCloseRefusesWaitingAndLaterRequests(t *testing.T) {
 	for _, order := range []quota.Order{quota.OldestFirst, quota.NewestFirst} {
 		eachKind(t, 2, quota.Queue{Order: order}, func(t *testing.T, l quota.Limiter) {
 			lease := take(t, l, 2)
@@ -189,7 +189,7 @@ func TestCloseRefusesWhoWaitsAndWhoComes(t *testing.T) {
 
 // .NET: NullIdleDurationWhenActive, IdleDurationUpdatesWhenIdle,
 // IdleDurationUpdatesWhenChangingFromActive.
-func TestIdleSinceAllIsBackAndNobodyWaits(t *testing.T) {
+func TestIdleSince(t *testing.T) {
 	eachKind(t, 2, quota.Queue{}, func(t *testing.T, l quota.Limiter) {
 		made := time.Now()
 		time.Sleep(time.Second)
@@ -204,7 +204,7 @@ func TestIdleSinceAllIsBackAndNobodyWaits(t *testing.T) {
 		time.Sleep(period)
 		other.Release()
 		synctest.Wait()
-		assert.True(t, l.Stats().IdleSince.IsZero(), "the waiter has it")
+		assert.True(t, l.Stats().IdleSince.IsZero(), "the waiting request has taken them")
 		comeBack()
 		require.True(t, r.granted())
 		r.lease.Release()
@@ -212,12 +212,12 @@ func TestIdleSinceAllIsBackAndNobodyWaits(t *testing.T) {
 		assert.False(t, back.IsZero())
 		assert.False(t, back.After(time.Now()))
 		time.Sleep(period)
-		assert.True(t, back.Equal(l.Stats().IdleSince), "it stays since then")
+		assert.True(t, back.Equal(l.Stats().IdleSince), "it does not change")
 	})
 }
 
 // .NET: GetStatisticsReturnsNewInstances, GetStatisticsHasCorrectValues.
-func TestStatsAreASnapshotOfEachKindOfEvent(t *testing.T) {
+func TestStatsAreASnapshot(t *testing.T) {
 	eachKind(t, 100, quota.Queue{Limit: 50}, func(t *testing.T, l quota.Limiter) {
 		assert.EqualValues(t, 100, l.Stats().Available)
 		lease := take(t, l, 60)
@@ -325,7 +325,7 @@ func TestInvalidOptionsAreErrorsThatNameThem(t *testing.T) {
 	}
 	_, err := quota.NewTokenBucket(quota.TokenBucketOptions{})
 	assert.ErrorContains(t, err, "Permits")
-	assert.ErrorContains(t, err, "Period", "all that is wrong is said at once")
+	assert.ErrorContains(t, err, "Period", "one error names all invalid options")
 }
 
 func TestRateIsALimiter(t *testing.T) {
@@ -350,7 +350,7 @@ func TestRateIsALimiter(t *testing.T) {
 
 		take(t, l, 2)
 		r := acquiring(t.Context(), l, 2)
-		lim.SetBurst(1) // now it can never have them
+		lim.SetBurst(1) // less than it waits for
 		time.Sleep(time.Minute)
 		assert.False(t, r.waiting())
 		refusedWith(t, r.err, quota.ReasonOwnLimit)
@@ -367,7 +367,7 @@ func TestRateIsALimiter(t *testing.T) {
 	})
 }
 
-func TestFastPathAllocatesNothing(t *testing.T) {
+func TestTryAcquireAllocatesNothing(t *testing.T) {
 	c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
 	require.NoError(t, err)
 	w, err := quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 1 << 40, Window: time.Hour})

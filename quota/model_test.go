@@ -17,8 +17,8 @@ import (
 	"github.com/headway-go/headway/quota"
 )
 
-// A plainMeter is a limiter's arithmetic in the plainest way there is, second
-// by second, with everything remembered.
+// A plainMeter is the arithmetic of a limiter in its simplest form: second by
+// second, with a record of everything taken.
 type plainMeter interface {
 	tick() // a second passes
 	available() int64
@@ -218,7 +218,7 @@ func (p *plainLimiter) giveUp(id int) {
 	p.state[id] = "gave up"
 }
 
-// stateOf is what became of an Acquire, in the model's words.
+// stateOf returns the state of an Acquire in the words of the model.
 func stateOf(r *result) string {
 	var refusal *quota.Refusal
 	if r.over != nil {
@@ -320,8 +320,8 @@ func playOn(t *testing.T, seed uint64, l quota.Limiter, p *plainLimiter, permits
 	}
 }
 
-// TestModel holds each limiter, in each order of its queue, against a plain
-// and slow model, through random operations.
+// TestModel compares each limiter, in each order of its queue, with a simple and
+// slow model, after each of many random operations.
 func TestModel(t *testing.T) {
 	for _, m := range []struct {
 		name string
@@ -360,9 +360,9 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// Chains of limiters in different orders, under random load: at every instant
-// none of them is over its limit, and in the end all is back and nobody waits.
-func TestChainsInDifferentOrdersNeitherBlockNorLeak(t *testing.T) {
+// Chains of the same limiters in different orders, under random load: in the end
+// all permits are back and no request waits.
+func TestChainsInDifferentOrders(t *testing.T) {
 	for range 20 {
 		seed := rand.Uint64()
 		rnd := rand.New(rand.NewPCG(seed, 4))

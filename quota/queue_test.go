@@ -39,7 +39,7 @@ func TestNewestFirst(t *testing.T) {
 
 // .NET: FailsWhenQueuingMoreThanLimit_OldestFirst,
 // QueueAvailableAfterQueueLimitHitAndResources_BecomeAvailable.
-func TestFullQueueRefusesTheNewcomer(t *testing.T) {
+func TestFullQueueRefusesTheNewRequest(t *testing.T) {
 	eachKind(t, 3, quota.Queue{Limit: 3}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 3)
 		a := acquiring(t.Context(), l, 2)
@@ -47,7 +47,7 @@ func TestFullQueueRefusesTheNewcomer(t *testing.T) {
 		assert.False(t, b.waiting())
 		refusedWith(t, b.err, quota.ReasonQueueFull)
 		c := acquiring(t.Context(), l, 1)
-		assert.True(t, a.waiting() && c.waiting(), "there was room for one permit")
+		assert.True(t, a.waiting() && c.waiting(), "there is room for one permit")
 		comeBack(lease)
 		assert.Equal(t, []int{0, 1}, grantedOf(a, c))
 		d := acquiring(t.Context(), l, 3)
@@ -57,7 +57,7 @@ func TestFullQueueRefusesTheNewcomer(t *testing.T) {
 }
 
 // .NET: DropsOldestWhenQueuingMoreThanLimit_NewestFirst.
-func TestFullQueuePushesOutTheOldest(t *testing.T) {
+func TestFullQueueRefusesTheOldest(t *testing.T) {
 	eachKind(t, 2, quota.Queue{Order: quota.NewestFirst, Limit: 1}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 2)
 		a := acquiring(t.Context(), l, 1)
@@ -73,7 +73,7 @@ func TestFullQueuePushesOutTheOldest(t *testing.T) {
 }
 
 // .NET: DropsMultipleOldestWhenQueuingMoreThanLimit_NewestFirst.
-func TestAsManyArePushedOutAsItTakesAndNoMore(t *testing.T) {
+func TestFullQueueRefusesNoMoreThanItMust(t *testing.T) {
 	eachKind(t, 4, quota.Queue{Order: quota.NewestFirst, Limit: 4}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 4)
 		rs := []*result{
@@ -92,21 +92,21 @@ func TestAsManyArePushedOutAsItTakesAndNoMore(t *testing.T) {
 }
 
 // .NET: DropsRequestedLeaseIfPermitCountGreaterThanQueueLimitAndNoAvailability_NewestFirst.
-func TestWhoDoesNotFitIntoAnEmptyQueueIsRefusedAlone(t *testing.T) {
+func TestRequestLargerThanTheQueueIsRefusedAlone(t *testing.T) {
 	eachKind(t, 2, quota.Queue{Order: quota.NewestFirst, Limit: 1}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 2)
 		a := acquiring(t.Context(), l, 1)
 		b := acquiring(t.Context(), l, 2)
 		assert.False(t, b.waiting())
 		refusedWith(t, b.err, quota.ReasonQueueFull)
-		assert.True(t, a.waiting(), "nobody is pushed out in vain")
+		assert.True(t, a.waiting(), "it is not refused, because that would not make room")
 		comeBack(lease)
 		assert.True(t, a.granted())
 	})
 }
 
 // .NET: CanDequeueMultipleResourcesAtOnce.
-func TestOneReleaseLetsSeveralGo(t *testing.T) {
+func TestOneReleaseGrantsSeveral(t *testing.T) {
 	for _, order := range []quota.Order{quota.OldestFirst, quota.NewestFirst} {
 		eachKind(t, 5, quota.Queue{Order: order}, func(t *testing.T, l quota.Limiter) {
 			lease := take(t, l, 5)
@@ -137,7 +137,7 @@ func TestNewestOvertakes(t *testing.T) {
 
 // .NET: CannotAcquireResourcesWithWaitAsyncWithQueuedItemsIfOldestFirst,
 // CannotAcquireResourcesWithAcquireWithQueuedItemsIfOldestFirst.
-func TestNobodyOvertakesTheOldest(t *testing.T) {
+func TestOldestIsNotOvertaken(t *testing.T) {
 	eachKind(t, 2, quota.Queue{Order: quota.OldestFirst}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 1)
 		a := acquiring(t.Context(), l, 2)
@@ -155,7 +155,7 @@ func TestNobodyOvertakesTheOldest(t *testing.T) {
 }
 
 // .NET: CancelUpdatesQueueLimit, CanFillQueueWithOldestFirstAfterCancelingFirstQueuedRequestManually.
-func TestGivingUpFreesThePlace(t *testing.T) {
+func TestEndedWaitFreesItsPlace(t *testing.T) {
 	for at, name := range []string{"head", "middle", "tail"} {
 		t.Run(name, func(t *testing.T) {
 			for _, order := range []quota.Order{quota.OldestFirst, quota.NewestFirst} {
@@ -190,7 +190,7 @@ func TestGivingUpFreesThePlace(t *testing.T) {
 }
 
 // .NET: CanFillQueueWithNewestFirstAfterCancelingQueuedRequestWithAnotherQueuedRequest.
-func TestWhoGaveUpIsNotPushedOutInstead(t *testing.T) {
+func TestEndedWaitIsNotRefusedInstead(t *testing.T) {
 	eachKind(t, 2, quota.Queue{Order: quota.NewestFirst, Limit: 2}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 2)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -210,8 +210,8 @@ func TestWhoGaveUpIsNotPushedOutInstead(t *testing.T) {
 	})
 }
 
-// Whoever is pushed out while it has been told to look passes the wake on.
-func TestPushingOutTheWokenStrandsNobody(t *testing.T) {
+// A waiter that was woken, and then pushed out before it looked, wakes the next.
+func TestPushingOutTheWokenWaiterStrandsNone(t *testing.T) {
 	eachKind(t, 2, quota.Queue{Order: quota.NewestFirst, Limit: 2}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 2)
 		a, b := acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 1)
@@ -257,7 +257,8 @@ func TestBurstIsShaped(t *testing.T) {
 	})
 }
 
-// The default queue has room for any single request, a negative limit is none.
+// The default queue has room for any single request; a negative limit means no
+// bound.
 func TestLimitOfQueue(t *testing.T) {
 	for _, c := range []struct{ permits, limit, room int64 }{
 		{1, 0, quota.DefaultMaxQueue},

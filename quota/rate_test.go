@@ -47,7 +47,7 @@ func TestRateWaitsExactly(t *testing.T) {
 	})
 }
 
-// Refused where nobody waits; a refusal says when to come back.
+// TryAcquire does not wait. The refusal says when to retry.
 func TestRateTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := quota.NewRate(rate.NewLimiter(1, 2))
@@ -64,12 +64,11 @@ func TestRateTry(t *testing.T) {
 		_, err = r.TryAcquire(0)
 		assert.NoError(t, err)
 		_, err = r.TryAcquire(1)
-		assert.NoError(t, err, "it was worth coming back")
+		assert.NoError(t, err, "after RetryAfter it is granted")
 	})
 }
 
-// A lease that is cancelled gives its permits back exactly; one that is
-// released does not: they replenish by themselves.
+// Cancel returns the permits exactly; Release does not, because they replenish.
 func TestRateCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens := rate.NewLimiter(1, 3)
@@ -94,7 +93,7 @@ func TestRateCancel(t *testing.T) {
 	})
 }
 
-// What can never be granted is an error of the argument.
+// A number of permits that can never be granted is ErrPermits.
 func TestRatePermits(t *testing.T) {
 	r := quota.NewRate(rate.NewLimiter(1, 3))
 	for _, n := range []int64{-1, 4, math.MaxInt64, math.MinInt64} {

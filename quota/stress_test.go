@@ -16,8 +16,8 @@ import (
 	"github.com/headway-go/headway/quota"
 )
 
-// TestStress is for the race detector: everybody does everything. What must
-// hold in the end is that nothing is missing and nobody waits.
+// TestStress is for the race detector: many goroutines do everything at once. In
+// the end all permits are back and no request waits.
 func TestStress(t *testing.T) {
 	for _, order := range []quota.Order{quota.OldestFirst, quota.NewestFirst} {
 		t.Run(order.String(), func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestStress(t *testing.T) {
 	}
 }
 
-// Many wait, and are let go in the order in which they came.
-func TestManyWaitAndGoInOrder(t *testing.T) {
+// Many requests wait, and are granted in the order of arrival.
+func TestManyRequestsAreGrantedInOrder(t *testing.T) {
 	const many = 20_000
 	synctest.Test(t, func(t *testing.T) {
 		l, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1, Queue: quota.Queue{Limit: -1}})
@@ -97,11 +97,11 @@ func TestManyWaitAndGoInOrder(t *testing.T) {
 		wg.Wait()
 		assert.EqualValues(t, many, queued)
 		assert.Equal(t, many, next)
-		t.Log("out of the order in which they were started:", wrong)
+		t.Log("not in the order in which they were started:", wrong)
 	})
 }
 
-// What a waiter takes beside its goroutine.
+// The memory of a waiting request, without its goroutine.
 func TestMemoryOfAWaiter(t *testing.T) {
 	if testing.Short() {
 		t.Skip("counts the memory of the process")
@@ -130,7 +130,7 @@ func TestMemoryOfAWaiter(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&m1)
 	perWaiter := float64(m1.HeapAlloc-m0.HeapAlloc) / many
-	t.Log("bytes a waiter:", perWaiter)
+	t.Log("bytes per waiting request:", perWaiter)
 	assert.Less(t, perWaiter, 450.0, "some 200 of them are the runtime's, for a select of two channels")
 	cancel()
 	wg.Wait()

@@ -47,7 +47,7 @@ func TestBucketSaysWhenToComeBack(t *testing.T) {
 	}
 }
 
-func TestNewestFirstDoesNotReckonWithThoseInLine(t *testing.T) {
+func TestNewestFirstIgnoresTheQueueInRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, err := quota.NewTokenBucket(quota.TokenBucketOptions{Permits: 4, PerPeriod: 1, Period: time.Second, Queue: quota.Queue{Order: quota.NewestFirst}})
 		require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 
 func TestFixedWindowBeginsWithTheFirstGrant(t *testing.T) {
 	walk(t, NewFixedWindow(5, 10), []call{
-		{t: 0, take: 0, left: 5},            // asking begins nothing
+		{t: 0, take: 0, left: 5},            // a take of none opens no window
 		{t: 7, take: 3, left: 2},            // the window is [7, 17)
 		{t: 16, take: -3, wait: 1, left: 2}, // the rest of the window
 		{t: 16, take: 2, left: 0},           //
@@ -23,9 +23,9 @@ func TestFixedWindowBeginsWithTheFirstGrant(t *testing.T) {
 	})
 }
 
-func TestFixedWindowWaitsWholeWindowsForThoseAhead(t *testing.T) {
+func TestFixedWindowWaitsWholeWindowsForRequestsAhead(t *testing.T) {
 	m := NewFixedWindow(5, 10)
-	assert.Equal(t, time.Duration(10), m.Wait(0, 5, 1), "those ahead will begin one")
+	assert.Equal(t, time.Duration(10), m.Wait(0, 5, 1), "the requests ahead open one")
 	m.Take(0, 4)
 	assert.Equal(t, time.Duration(0), m.Wait(2, 0, 1))
 	assert.Equal(t, time.Duration(8), m.Wait(2, 1, 1))
@@ -46,13 +46,13 @@ func TestFixedWindowCancelsIntoItsOwnWindow(t *testing.T) {
 	m.Cancel(12, 5, second)
 	assert.EqualValues(t, 5, m.Available(12))
 	m.Take(13, 1)
-	assert.EqualValues(t, 4, m.Available(22), "a window that was cancelled has not begun")
+	assert.EqualValues(t, 4, m.Available(22), "a window that was cancelled was not opened")
 	since, ok := m.IdleSince(30)
 	assert.True(t, ok)
 	assert.EqualValues(t, 23, since)
 }
 
-func TestFixedWindowBearsForcedCharges(t *testing.T) {
+func TestFixedWindowWithForcedTakes(t *testing.T) {
 	m := NewFixedWindow(5, 10)
 	m.Take(0, math.MaxInt64)
 	m.Take(0, math.MaxInt64)

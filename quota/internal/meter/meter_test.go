@@ -61,7 +61,7 @@ func TestConcurrency(t *testing.T) {
 	assert.EqualValues(t, 5, m.Available(200), "no more than its capacity")
 }
 
-func TestConcurrencyBearsForcedCharges(t *testing.T) {
+func TestConcurrencyWithForcedTakes(t *testing.T) {
 	m := NewConcurrency(5)
 	m.Take(0, math.MaxInt64)
 	m.Take(0, math.MaxInt64)

@@ -9,7 +9,7 @@ import (
 )
 
 // The proposal's example: 3, 4, 3 of 10 in a window of three seconds.
-func TestSlidingWindowMovesOnBySegments(t *testing.T) {
+func TestSlidingWindowMovesBySegments(t *testing.T) {
 	const s = time.Second
 	walk(t, NewSlidingWindow(10, 3*time.Second, 3), []call{
 		{t: 0, take: 3, left: 7},
@@ -59,7 +59,7 @@ func TestSlidingWindowCancelsIntoItsOwnSegment(t *testing.T) {
 	assert.EqualValues(t, 50, since)
 }
 
-func TestSlidingWindowBearsForcedCharges(t *testing.T) {
+func TestSlidingWindowWithForcedTakes(t *testing.T) {
 	m := NewSlidingWindow(5, 30, 3)
 	m.Take(0, math.MaxInt64)
 	m.Take(10, math.MaxInt64)

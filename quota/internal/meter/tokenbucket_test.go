@@ -38,7 +38,7 @@ func TestBucketNeitherDriftsNorOverflows(t *testing.T) {
 			got += n
 		}
 	}
-	assert.EqualValues(t, (999_993-1)/3, got, "one every 3 ns, however it is asked")
+	assert.EqualValues(t, (999_993-1)/3, got, "one every 3 ns, whenever it is called")
 
 	m = NewTokenBucket(math.MaxInt64, 1, time.Hour)
 	m.Take(0, math.MaxInt64)
@@ -54,7 +54,7 @@ func TestBucketNeitherDriftsNorOverflows(t *testing.T) {
 	assert.EqualValues(t, int64(math.MaxInt64), m.Available(math.MaxInt64))
 }
 
-func TestBucketGivesBackNothingTwice(t *testing.T) {
+func TestBucketReturnsNothingTwice(t *testing.T) {
 	m := NewTokenBucket(10, 5, 10)
 	x := m.Take(0, 8)
 	y := m.Take(10, 7) // 5 came in at 10
@@ -76,10 +76,10 @@ func TestBucketGivesBackNothingTwice(t *testing.T) {
 	m.Cancel(10, 3, x)
 	assert.EqualValues(t, 8, m.Available(10))
 	m.Cancel(10, 3, y)
-	assert.EqualValues(t, 10, m.Available(10), "two that were never taken: full")
+	assert.EqualValues(t, 10, m.Available(10), "both were cancelled: full")
 }
 
-func TestBucketForgetsThePastWithoutGivingTooMuch(t *testing.T) {
+func TestBucketMergesPeaksWithoutReturningTooMuch(t *testing.T) {
 	m := NewTokenBucket(1000, 1, 1)
 	x := m.Take(0, 1)
 	now := time.Duration(0)
@@ -107,7 +107,7 @@ func TestBucketIsIdleSinceItBecameFull(t *testing.T) {
 	assert.EqualValues(t, 25, since)
 	m.Take(99, 0)
 	since, _ = m.IdleSince(99)
-	assert.EqualValues(t, 25, since, "asking is no use")
+	assert.EqualValues(t, 25, since, "a take of none is no use")
 	x := m.Take(100, 1)
 	m.Cancel(103, 1, x)
 	since, ok = m.IdleSince(104)
@@ -115,8 +115,8 @@ func TestBucketIsIdleSinceItBecameFull(t *testing.T) {
 	assert.EqualValues(t, 103, since)
 }
 
-// In any stretch of time a bucket grants no more than it holds and what flows
-// into it, whatever is cancelled: what was cancelled was never used.
+// Within any time a bucket grants no more than its capacity and what it gets in
+// that time. Cancelled permits were never used.
 func TestBucketNeverGrantsMoreThanFlowsIn(t *testing.T) {
 	type use struct {
 		at time.Duration
