@@ -9,10 +9,11 @@ import (
 	"github.com/headway-go/headway/quota/internal/meter"
 )
 
-// errOwn is the error of an Ask whose Limiter has the quota of an origin in it.
+// errOwn is the error of an Ask whose Limiter contains an Advertised.
 var errOwn = errors.New("quota: an Ask's Limiter holds the quota of an origin; put it into Claims")
 
-// own returns the gates of the client's own limits on an ask, consulted.
+// own returns the gates of the ask's Limiter, after Custom limiters among them
+// were consulted.
 func (a *Ask) own() ([]gate, error) {
 	if a.Limiter == nil {
 		return nil, nil
@@ -25,25 +26,25 @@ func (a *Ask) own() ([]gate, error) {
 	return gates, nil
 }
 
-// Advertised is the advertised quota of an origin as a Limiter: for clients that
-// are not HTTP, or for use in a Chain. Get one from Origin.Limiter.
+// An Advertised is a Limiter for the quota that a server advertises: for clients
+// of other protocols than HTTP, or for a Chain. Origin.Limiter returns one.
 //
-// Settle each of its leases with what the server said, then release it: see
-// Lease.Settle and Report. A lease that is released without that counts as Lost, and
-// one that is cancelled as Unsent.
+// Settle each of its leases with the server's response, then release it: see
+// Lease.Settle and Report. A lease that is released without being settled counts
+// as Lost, one that is cancelled as Unsent.
 type Advertised struct {
 	limiterCore
 	origin *Origin
 	ask    Ask
 }
 
-// Limiter returns the accounts that the ask claims as a Limiter. A lease of n
-// permits is charged n times the units of each claim. Acquire uses the ask's
-// Priority, MaxDelay and MaxQueue, and so waits for DefaultMaxDelay if the ask says
-// nothing else. The ask's Limiter, Again, Force and Held are ignored: put the client's
-// own limits beside it into a Chain.
+// Limiter returns a Limiter for the accounts that the ask claims. A lease of n
+// permits charges n times the units of each claim. Acquire uses the ask's
+// Priority, MaxDelay and MaxQueue; so it waits for at most DefaultMaxDelay if
+// MaxDelay is zero. The ask's Limiter, Again, Force and Held are ignored: to add
+// limits of the client's own, make a Chain.
 //
-// The origin may be dropped: see Origin.Dropped.
+// If the origin is evicted, what the Limiter charges is lost: see Origin.Dropped.
 func (o *Origin) Limiter(ask Ask) *Advertised {
 	a := &Advertised{origin: o, ask: ask}
 	a.ask.Claims = slices.Clone(ask.Claims)
@@ -55,8 +56,8 @@ func (o *Origin) Limiter(ask Ask) *Advertised {
 
 func (a *Advertised) advertised() *Advertised { return a }
 
-// enter charges n permits of the accounts and of the gates, which have been
-// consulted, or nothing.
+// enter charges n permits of the accounts and of the gates, or none. Custom
+// limiters among the gates were consulted.
 func (a *Advertised) enter(ctx context.Context, gates []gate, n int64, maxDelay time.Duration, l *Lease) error {
 	ask := a.ask
 	if n != 1 {
@@ -72,9 +73,9 @@ func (a *Advertised) enter(ctx context.Context, gates []gate, n int64, maxDelay 
 	return a.origin.enter(ctx, time.Now(), &ask, gates, n, l)
 }
 
-// Stats implements Limiter. Available is the lowest that is left of the accounts
-// of which the server has said anything, in quota units; None if it has said nothing.
-// IdleSince is when the origin was last used, if it is not in use.
+// Stats implements Limiter. Available is the lowest number of quota units left in
+// an account, None if the server has not advertised any. IdleSince is the last
+// use of the origin if no request to it is in flight.
 func (a *Advertised) Stats() Stats {
 	s := a.limiterCore.Stats()
 	s.IdleSince = time.Time{}
@@ -97,8 +98,8 @@ func (a *Advertised) Stats() Stats {
 	return s
 }
 
-// accountsLocked returns the accounts that the ask claims, as far as they exist,
-// and those that every request of its scope claims.
+// accountsLocked returns the existing accounts among those that the ask claims,
+// and the accounts that every request of its scope claims.
 func (a *Advertised) accountsLocked() []*account {
 	var cs claims
 	a.origin.present(&a.ask, &cs)
@@ -115,7 +116,7 @@ func (a *Advertised) Close() {
 	a.wakeAll()
 }
 
-// wakeAll wakes everything that waits for one of the accounts.
+// wakeAll wakes all requests that wait for one of the accounts.
 func (a *Advertised) wakeAll() {
 	a.origin.guard.Lock()
 	for _, c := range a.accountsLocked() {
