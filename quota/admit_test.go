@@ -313,7 +313,7 @@ func TestMaxDelayIsExact(t *testing.T) {
 		assert.Equal(t, DefaultMaxDelay, usual.after)
 		held.Release()
 		assert.Nil(t, limit.line)
-		assert.Equal(t, int64(1), limit.Available())
+		assert.Equal(t, int64(1), limit.Stats().Available)
 		c.noTrace()
 	})
 }
@@ -653,9 +653,9 @@ func TestForce(t *testing.T) {
 		assert.Len(t, told, 1)
 		assert.Equal(t, int64(1), c.account("api").InFlight)
 		got.lease.Release()
-		assert.Zero(t, limit.Available(), "two were out, of one")
+		assert.Zero(t, limit.Stats().Available, "two were out, of one")
 		held.Release()
-		assert.Equal(t, int64(1), limit.Available())
+		assert.Equal(t, int64(1), limit.Stats().Available)
 	})
 }
 
@@ -683,7 +683,7 @@ func TestCheckChargesNothing(t *testing.T) {
 			}
 			assert.Equal(t, before, *c.account("api"))
 		}
-		assert.Equal(t, int64(1), limit.Available())
+		assert.Equal(t, int64(1), limit.Stats().Available)
 		require.NoError(t, c.come(t.Context(), "", claimOf("api")).err)
 		ask.Limiter = nil
 		r, waits = c.o.Check(t.Context(), time.Now(), &ask)
@@ -763,7 +763,7 @@ func TestAllOrNone(t *testing.T) {
 						a.Used, a.policy = 0, nil
 						s.accounts = append(s.accounts, a)
 					}
-					s.out = [2]int64{limits[0].Available(), limits[1].Available()}
+					s.out = [2]int64{limits[0].Stats().Available, limits[1].Stats().Available}
 					return s
 				}
 				before, tokens := look(), tokensOf.TokensAt(time.Now())

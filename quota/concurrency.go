@@ -31,6 +31,3 @@ func NewConcurrency(o ConcurrencyOptions) (*Concurrency, error) {
 	c.open(c, meter.NewConcurrency(o.Permits), o.Queue)
 	return c, nil
 }
-
-// Available returns how many permits are not taken.
-func (c *Concurrency) Available() int64 { return c.Stats().Available }

@@ -71,9 +71,9 @@ func ExampleNewConcurrency() {
 	_, err = limiter.TryAcquire(1)
 	fmt.Println(err)
 	one.Release()
-	fmt.Println(limiter.Available(), "free")
+	fmt.Println(limiter.Stats().Available, "free")
 	two.Release()
-	fmt.Println(limiter.Available(), "free")
+	fmt.Println(limiter.Stats().Available, "free")
 	// Output:
 	// quota: not admitted: own limit
 	// 1 free

@@ -73,8 +73,8 @@ func TestSharedAccountsDoNotLock(t *testing.T) {
 			<-done
 		}
 		assert.Equal(t, transporttest.Counts{Served: 100}, api.Counts())
-		assert.EqualValues(t, 3, c1.Available())
-		assert.EqualValues(t, 2, c2.Available())
+		assert.EqualValues(t, 3, c1.Stats().Available)
+		assert.EqualValues(t, 2, c2.Stats().Available)
 	})
 }
 

@@ -80,16 +80,16 @@ func TestPermitEndsWithBody(t *testing.T) {
 			require.NoError(t, err)
 			resp, err := s.RoundTrip(getItems(t.Context()))
 			require.NoError(t, err)
-			assert.Zero(t, c.Available())
+			assert.Zero(t, c.Stats().Available)
 			_, err = s.RoundTrip(getItems(t.Context()))
 			var rejected *transport.RejectedError
 			if assert.ErrorAs(t, err, &rejected) {
 				assert.Equal(t, transport.ReasonOwnLimit, rejected.Reason)
 			}
 			tt.end(t, resp.Body)
-			assert.EqualValues(t, 1, c.Available())
+			assert.EqualValues(t, 1, c.Stats().Available)
 			other.Release()
-			assert.EqualValues(t, 2, c.Available())
+			assert.EqualValues(t, 2, c.Stats().Available)
 		})
 	}
 }
@@ -108,7 +108,7 @@ func TestNoBodyHoldsNoPermit(t *testing.T) {
 			resp, err := s.RoundTrip(getItems(t.Context()))
 			require.NoError(t, err)
 			assert.Equal(t, body, resp.Body)
-			assert.EqualValues(t, 2, c.Available())
+			assert.EqualValues(t, 2, c.Stats().Available)
 		})
 	}
 	t.Run("error", func(t *testing.T) {
@@ -117,14 +117,14 @@ func TestNoBodyHoldsNoPermit(t *testing.T) {
 			s.Base = newServer(fails(err))
 			_, got := s.RoundTrip(getItems(t.Context()))
 			assert.True(t, got == err)
-			assert.EqualValues(t, 2, c.Available())
+			assert.EqualValues(t, 2, c.Stats().Available)
 		}
 	})
 	t.Run("panic of Base", func(t *testing.T) {
 		s, c := limited(t, 200, nil)
 		s.Base = roundTripper(func(*http.Request) (*http.Response, error) { panic(boom) })
 		assert.PanicsWithValue(t, boom, func() { _, _ = s.RoundTrip(getItems(t.Context())) })
-		assert.EqualValues(t, 2, c.Available())
+		assert.EqualValues(t, 2, c.Stats().Available)
 	})
 }
 
@@ -159,7 +159,7 @@ func TestUpgradedBody(t *testing.T) {
 	require.NoError(t, err)
 	body, ok := resp.Body.(io.ReadWriteCloser)
 	require.True(t, ok, "the body has lost its Write")
-	assert.EqualValues(t, 1, limit.Available())
+	assert.EqualValues(t, 1, limit.Stats().Available)
 
 	_, err = body.Write([]byte("ping"))
 	assert.NoError(t, err)
@@ -169,18 +169,18 @@ func TestUpgradedBody(t *testing.T) {
 	assert.Equal(t, "ping", string(got))
 	_, err = body.Read(got)
 	assert.Equal(t, io.EOF, err)
-	assert.EqualValues(t, 1, limit.Available(), "released at the end of what the server sent")
+	assert.EqualValues(t, 1, limit.Stats().Available, "released at the end of what the server sent")
 
 	half, ok := resp.Body.(interface{ CloseWrite() error })
 	if assert.True(t, ok, "the body has lost its CloseWrite") {
 		assert.NoError(t, half.CloseWrite())
 		assert.Equal(t, 1, c.closedWrite)
-		assert.EqualValues(t, 1, limit.Available(), "released by closing half of it")
+		assert.EqualValues(t, 1, limit.Stats().Available, "released by closing half of it")
 	}
 	assert.NoError(t, body.Close())
 	assert.NoError(t, body.Close())
 	assert.Equal(t, 2, c.closed)
-	assert.EqualValues(t, 2, limit.Available())
+	assert.EqualValues(t, 2, limit.Stats().Available)
 }
 
 // A connection that is upgraded by a real server works through a Shaper that
@@ -211,14 +211,14 @@ func TestUpgradeOverNetwork(t *testing.T) {
 	got, err := io.ReadAll(body)
 	assert.NoError(t, err)
 	assert.Equal(t, "ping", string(got))
-	assert.EqualValues(t, 1, limit.Available())
+	assert.EqualValues(t, 1, limit.Stats().Available)
 	assert.NoError(t, body.Close())
-	assert.EqualValues(t, 2, limit.Available())
+	assert.EqualValues(t, 2, limit.Stats().Available)
 }
 
 // collected collects garbage until the limiter has so many permits.
 func collected(limit *quota.Concurrency, permits int64) {
-	for limit.Available() < permits {
+	for limit.Stats().Available < permits {
 		runtime.GC()
 	}
 }
@@ -245,7 +245,7 @@ func TestLostBodyReleases(t *testing.T) {
 				}
 				resp = nil
 				collected(limit, 2)
-				assert.EqualValues(t, 2, limit.Available())
+				assert.EqualValues(t, 2, limit.Stats().Available)
 			}
 		})
 	}
@@ -297,12 +297,12 @@ func TestBodyIsKeptWhileItIsRead(t *testing.T) {
 		}
 	}()
 	<-began
-	assert.EqualValues(t, 1, limit.Available())
+	assert.EqualValues(t, 1, limit.Stats().Available)
 	s.Base = newServer(says(200))
 	_, err := s.RoundTrip(getItems(t.Context())) // a lost one, to know that garbage was collected
 	require.NoError(t, err)
 	collected(limit, 1)
-	assert.EqualValues(t, 1, limit.Available())
+	assert.EqualValues(t, 1, limit.Stats().Available)
 	write.Close()
 	<-ended
 	collected(limit, 2)

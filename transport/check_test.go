@@ -98,7 +98,7 @@ func TestCheckChangesNothing(t *testing.T) {
 		assert.Equal(t, before, snapshot(req))
 		assert.Zero(t, body.reads.Load())
 		assert.Zero(t, body.closes.Load())
-		assert.EqualValues(t, 1, c.Available())
+		assert.EqualValues(t, 1, c.Stats().Available)
 		assert.Equal(t, 1, srv.count())
 		pass(t, s, getItems(t.Context()))
 		pass(t, s, getItems(t.Context()))

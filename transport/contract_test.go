@@ -510,9 +510,9 @@ func TestPanicInLineTakesNoPermit(t *testing.T) {
 		s.Limits = func(*http.Request) quota.Limiter { return two }
 		s.Trace = &transport.Trace{Held: func(transport.HeldInfo) { panic(boom) }}
 		assert.PanicsWithValue(t, boom, func() { _, _ = s.RoundTrip(getItems(t.Context())) })
-		assert.EqualValues(t, 1, two.Available())
+		assert.EqualValues(t, 1, two.Stats().Available)
 		one.Release()
-		assert.EqualValues(t, 2, two.Available())
+		assert.EqualValues(t, 2, two.Stats().Available)
 	})
 }
 
@@ -907,7 +907,7 @@ func TestRealServers(t *testing.T) {
 			assert.Greater(t, rejected.RetryAfter, 59*time.Minute)
 			assert.EqualValues(t, 40, api.Counts().Served)
 			assert.Zero(t, api.Counts().Refused)
-			assert.EqualValues(t, 4, limiter.Available())
+			assert.EqualValues(t, 4, limiter.Stats().Available)
 			client.CloseIdleConnections()
 		})
 	}

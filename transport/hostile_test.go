@@ -151,7 +151,7 @@ func TestHostileServer(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			assert.Equal(t, permits, concurrency.Available(), "seed %d: permits", seed)
+			assert.Equal(t, permits, concurrency.Stats().Available, "seed %d: permits", seed)
 			atRest(t, s.Accounts, "http://api.example")
 			// Nobody is frozen for ever: within a day and a bit, a request goes.
 			s.MaxDelay = 400 * 24 * time.Hour

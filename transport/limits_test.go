@@ -39,7 +39,7 @@ func TestOwnConcurrency(t *testing.T) {
 			want = append(want, times(3, time.Duration(i)*10*time.Second)...)
 		}
 		assert.Equal(t, want, srv.departures())
-		assert.EqualValues(t, 3, c.Available())
+		assert.EqualValues(t, 3, c.Stats().Available)
 	})
 }
 
@@ -119,13 +119,13 @@ func TestAllOrNone(t *testing.T) {
 		pass(t, s, getItems(t.Context()))
 		go pass(t, s, getItems(t.Context()))
 		synctest.Wait()
-		assert.EqualValues(t, 1, c.Available())
+		assert.EqualValues(t, 1, c.Stats().Available)
 		refusal(t, s, getItems(transport.WithNoDelay(t.Context())))
-		assert.EqualValues(t, 1, c.Available())
+		assert.EqualValues(t, 1, c.Stats().Available)
 		// Another origin is not held up.
 		assert.Zero(t, delay(t, s, newRequest(t.Context(), "GET", "http://www.example")))
 		time.Sleep(time.Hour)
-		assert.EqualValues(t, 1, c.Available())
+		assert.EqualValues(t, 1, c.Stats().Available)
 	})
 	bubble(t, "no unit for who waits for a permit", func(t *testing.T) {
 		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
@@ -149,7 +149,7 @@ func TestAllOrNone(t *testing.T) {
 		assert.Zero(t, delay(t, s, getItems(t.Context())), "the unit is not there")
 		lease.Release()
 		synctest.Wait()
-		assert.EqualValues(t, 1, c.Available(), "a permit for who waits for the server")
+		assert.EqualValues(t, 1, c.Stats().Available, "a permit for who waits for the server")
 		time.Sleep(time.Hour)
 		assert.Equal(t, 3, srv.count())
 	})

@@ -168,7 +168,7 @@ func TestCancelInLine(t *testing.T) {
 				}
 			}
 			synctest.Wait()
-			assert.EqualValues(t, 7, c.Available())
+			assert.EqualValues(t, 7, c.Stats().Available)
 			if len(stay) == 0 {
 				// Nobody is left: the window still ends when it does, and one may go.
 				assert.Equal(t, 9*time.Second+guard(0), delay(t, s, getItems(t.Context())))
@@ -182,7 +182,7 @@ func TestCancelInLine(t *testing.T) {
 			}
 			time.Sleep(time.Hour)
 			assert.Equal(t, stay, order(srv))
-			assert.EqualValues(t, 7, c.Available())
+			assert.EqualValues(t, 7, c.Stats().Available)
 		})
 	}
 }
@@ -235,7 +235,7 @@ func TestManyLines(t *testing.T) {
 			return newRequest(transport.WithPriority(t.Context(), i%3), []string{"GET", "PUT"}[i%2], items)
 		})
 		assert.Equal(t, 200, srv.count())
-		assert.EqualValues(t, 2, c.Available())
+		assert.EqualValues(t, 2, c.Stats().Available)
 	})
 }
 

@@ -206,7 +206,7 @@ func TestSoak(t *testing.T) {
 		wg.Wait()
 		assert.Greater(t, time.Since(began), 3*24*time.Hour)
 		world.checkCounts()
-		assert.EqualValues(t, 30, threads.Available(), "permits")
+		assert.EqualValues(t, 30, threads.Stats().Available, "permits")
 		for host := range world.apis {
 			atRest(t, s.Accounts, "http://"+host)
 		}
