@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 )
 
 // Limiters for tests of what is behind them: lines, claims and accounts.
@@ -67,6 +68,19 @@ func TestLimitersAreEndedInReverseOrder(t *testing.T) {
 		})
 		assert.Equal(t, []gate{c.all[2], c.all[1], c.all[0]}, ended)
 	}
+}
+
+// A rate.Limiter that is told an earlier instant would refill the time between a
+// second time.
+func TestRateMeterWhenTimeRunsBackwards(t *testing.T) {
+	m := &rateMeter{limiter: rate.NewLimiter(1, 100), made: time.Now()}
+	m.Take(10*time.Second, 10)
+	m.Take(5*time.Second, 1)
+	assert.EqualValues(t, 99, m.Available(20*time.Second))
+	m.Cancel(5*time.Second, 1, 0)
+	assert.EqualValues(t, 100, m.Available(20*time.Second))
+	m.Take(20*time.Second, 50)
+	assert.EqualValues(t, 50, m.Available(20*time.Second))
 }
 
 // A lease whose memory is used again, as a client's are, is of its scope, be that

@@ -103,3 +103,38 @@ func TestAddAndMulSaturate(t *testing.T) {
 	}
 	assert.Equal(t, time.Duration(math.MaxInt64), Mul(time.Duration(1), math.MaxUint64))
 }
+
+// An instant before the last one yields no permits: the next window, segment or
+// period begins no earlier than the recorded instant.
+func TestTimeThatRunsBackwardsYieldsNothing(t *testing.T) {
+	f := NewFixedWindow(5, 10)
+	walk(t, f, []call{
+		{t: 7, take: 5, left: 0},  // [7, 17)
+		{t: 20, take: 0, left: 5}, // closed
+		{t: 3, take: 1, left: 4},  // [17, 27)
+		{t: 26, take: 0, left: 4},
+		{t: 27, take: 0, left: 5},
+	})
+	walk(t, NewSlidingWindow(5, 30, 3), []call{
+		{t: 25, take: 1, left: 4}, // in the segment [20, 30)
+		{t: 0, take: 4, left: 0},  // in the same segment
+		{t: 49, take: -1, wait: 1, left: 0},
+		{t: 50, take: 0, left: 5},
+	})
+	walk(t, NewTokenBucket(7, 3, 10), []call{
+		{t: 100, take: 5, left: 2},
+		{t: 125, take: 0, left: 7}, // full since 120
+		{t: 50, take: 1, left: 6},  // the period begins at 120
+		{t: 129, take: -7, wait: 1, left: 6},
+		{t: 130, take: 0, left: 7},
+	})
+}
+
+func TestIdleSinceTheCancelOfAllThatWasTaken(t *testing.T) {
+	for _, m := range []Meter{NewFixedWindow(5, 30), NewSlidingWindow(5, 30, 3), NewTokenBucket(5, 1, 30)} {
+		m.Cancel(4, 5, m.Take(2, 5))
+		since, idle := m.IdleSince(6)
+		assert.True(t, idle, "%T", m)
+		assert.Equal(t, time.Duration(4), since, "%T", m)
+	}
+}
