@@ -3,6 +3,7 @@ package quota
 import (
 	"time"
 
+	"github.com/headway-go/headway/quota/internal/wait"
 	"github.com/headway-go/headway/quota/internal/window"
 )
 
@@ -18,7 +19,7 @@ type instant = window.Instant
 type account struct {
 	owner  owner
 	policy *policyAccounts
-	line   *line // of the requests that wait for this account; nil: none does
+	line   *wait.Line // of the requests that wait for this account; nil: none does
 
 	place int32 // in Origin.all; evicted: it is not there any more
 	pins  int32 // claims of requests that wait
@@ -43,25 +44,36 @@ func (a *account) setPolicy(p Policy) { a.SetPolicy(unitOf(p.Unit), p.Quota, p.W
 // busy reports whether a request is out, in line, or not over.
 func (a *account) busy() bool { return a.Busy() || a.pins > 0 || a.line != nil }
 
-// The methods of gate. They read the clock of the origin.
+// retains reports whether a charge stays taken until the work is over.
+func (a *account) retains() bool { return a.Unit == window.Concurrent }
 
-func (a *account) guarded() *guard { return &a.policy.origin.guard }
-func (a *account) queue() **line   { return &a.line }
-func (a *account) holds() bool     { return a.Unit == window.Concurrent }
+// take charges n units at t.
+func (a *account) take(t instant, n int64) (epoch uint32) {
+	if a.retains() {
+		a.policy.origin.retained++
+	}
+	return a.Take(t, n)
+}
 
-// look implements gate.
-func (a *account) look(now time.Time, n int64) verdict {
+// The methods of wait.Constraint. They read the clock of the origin.
+
+// Mutex implements wait.Constraint: all accounts of an origin share one.
+func (a *account) Mutex() *wait.Mutex { return &a.policy.origin.mu }
+
+// Look implements wait.Constraint.
+func (a *account) Look(now time.Time, n int64) wait.Decision {
 	o := a.policy.origin
 	t := o.at(now)
 	again, why := a.Ready(t, n)
-	if again <= t {
-		return verdict{ok: true, why: reasonOf(why)}
+	d := wait.Decision{OK: again <= t, Reason: uint8(reasonOf(why))}
+	if d.OK {
+		return d
 	}
-	v := verdict{why: reasonOf(why), again: o.when(again), hope: a.Hopeful(t, n)}
+	d.Again, d.Sooner = o.when(again), a.Hopeful(t, n)
 	if end := a.End(); why == window.Exhausted && again < end && end != window.Never {
-		v.back = o.when(end)
+		d.Back = o.when(end)
 	}
-	return v
+	return d
 }
 
 func reasonOf(c window.Cause) Reason {
@@ -74,38 +86,39 @@ func reasonOf(c window.Cause) Reason {
 	return ReasonExhausted
 }
 
-// charge implements gate.
-func (a *account) charge(now time.Time, n int64) uint32 {
-	return a.take(a.policy.origin.at(now), n)
+// Charge implements wait.Constraint.
+func (a *account) Charge(now time.Time, n int64) (epoch uint32, retained bool) {
+	return a.take(a.policy.origin.at(now), n), a.retains()
 }
 
-// take charges n units at t, and counts what is retained.
-func (a *account) take(t instant, n int64) uint32 {
-	if a.holds() {
-		a.policy.origin.retained++
-	}
-	return a.Take(t, n)
-}
-
-// release ends a charge that is retained.
-func (a *account) release(_ time.Time, n int64) {
-	a.Release(n)
+// Release implements wait.Constraint: it ends a charge that is retained.
+func (a *account) Release(_ time.Time, n int64) {
+	a.Unretain(n)
 	a.policy.origin.retained--
 }
 
-// cancel is release: what is not retained was settled before.
-func (a *account) cancel(now time.Time, n int64, _ uint32) { a.release(now, n) }
+// Cancel implements wait.Constraint. It is Release: what is not retained was settled
+// before.
+func (a *account) Cancel(now time.Time, n int64, _ uint32) { a.Release(now, n) }
 
-// refusal names the account in an error.
-func (a *account) refusal() Refusal {
-	r := Refusal{Policy: a.policy.name, Keyed: a.policy.keyed}
-	if r.Keyed {
-		r.Key = a.owner.String()
-	}
-	return r
+// Backlog implements wait.Constraint. It is not known: answers to come decide it.
+func (a *account) Backlog(time.Time, int64) time.Duration { return 0 }
+
+// Refused implements wait.Constraint. Accounts have no statistics.
+func (a *account) Refused(bool) {}
+
+// Line implements wait.Constraint.
+func (a *account) Line() *wait.Line { return a.line }
+
+// OpenLine implements wait.Constraint. The line is bounded by Ask.MaxQueue alone.
+func (a *account) OpenLine() *wait.Line {
+	a.line = wait.NewLine(a, wait.LineOptions{})
+	a.policy.origin.awaited[a] = struct{}{}
+	return a.line
 }
 
-// The line of an account is bounded by Ask.MaxQueue alone.
-func (a *account) rule() Queue                           { return Queue{} }
-func (a *account) behind(time.Time, int64) time.Duration { return 0 }
-func (a *account) tally(bool)                            {}
+// CloseLine implements wait.Constraint.
+func (a *account) CloseLine() {
+	a.line = nil
+	delete(a.policy.origin.awaited, a)
+}

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
+
+	"github.com/headway-go/headway/quota/internal/wait"
 )
 
 // A counter is an origin in a bubble, whose accounts are told what is left.
@@ -79,7 +81,7 @@ func (c *counter) order() []string {
 
 // inLine is how many wait for an account.
 func (c *counter) inLine(policy string) int {
-	return c.account(policy).line.len()
+	return c.account(policy).line.Len()
 }
 
 func (c *came) refusal(t *testing.T) Refusal {
@@ -95,8 +97,8 @@ func claimOf(policy string) Ask {
 
 // account is a copy of an account as it is; nil, if there is none.
 func (c *counter) account(policy string) *account {
-	c.o.guard.Lock()
-	defer c.o.guard.Unlock()
+	c.o.mu.Lock()
+	defer c.o.mu.Unlock()
 	a := c.o.find(accountID{policyID: policyID{name: policy}})
 	if a == nil {
 		return nil
@@ -112,8 +114,8 @@ func (c *counter) account(policy string) *account {
 // noTrace asserts that nobody has left anything in line.
 func (c *counter) noTrace() {
 	c.t.Helper()
-	c.o.guard.Lock()
-	defer c.o.guard.Unlock()
+	c.o.mu.Lock()
+	defer c.o.mu.Unlock()
 	for _, a := range c.everything() {
 		assert.Nil(c.t, a.line, "%+v", a.policy.policyID)
 		assert.Zero(c.t, a.pins, "%+v", a.policy.policyID)
@@ -166,6 +168,32 @@ func TestOrderOfTurns(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, []string{"2", "4", "0", "1", "5", "3"}, c.order())
 		c.wg.Wait()
+		c.noTrace()
+	})
+}
+
+// Thousands in line are let go in the order in which they came.
+func TestLongLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 2_000
+		c := newCounter(t)
+		c.tell(Report{Figures: figure("api", 0, 10*sec)})
+		tickets := make([]uint64, n) // in the order in which they departed
+		for i := range n {
+			ask := claimOf("api")
+			c.wg.Go(func() {
+				var l Lease
+				time.Sleep(time.Duration(i) * time.Microsecond)
+				if assert.NoError(t, c.o.Admit(t.Context(), time.Now(), &ask, &l)) {
+					tickets[i] = l.ticket
+					c.o.Settle(time.Now(), &l, &Report{Figures: figure("api", n, 10*sec)})
+				}
+			})
+		}
+		c.wg.Wait()
+		for i := range tickets[1:] {
+			require.Equal(t, tickets[i]+1, tickets[i+1], "in place %d", i+1)
+		}
 		c.noTrace()
 	})
 }
@@ -459,7 +487,7 @@ func TestCancelLeavesNoTrace(t *testing.T) {
 					assert.True(t, all[i].err == cause, "the cause of the context, bare: %v", all[i].err)
 					assert.Equal(t, sec, all[i].after)
 					assert.False(t, all[i].lease.charged)
-					assert.False(t, all[i].lease.Held())
+					assert.False(t, all[i].lease.retains())
 				}
 				var want []string
 				for i, got := range all {
@@ -485,22 +513,6 @@ func TestCancelLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// The timer of a line that is dismantled is stopped.
-func TestTimerIsStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCounter(t)
-		c.tell(Report{Figures: figure("api", 0, 10*sec)})
-		ctx, cancel := context.WithCancel(t.Context())
-		c.come(ctx, "", claimOf("api"))
-		l := c.account("api").line
-		require.NotNil(t, l)
-		assert.Equal(t, time.Now().Add(10*sec+ms), l.armed)
-		cancel()
-		c.wg.Wait()
-		assert.False(t, l.timer.Stop(), "it is stopped already")
-	})
-}
-
 // A context that is done loses, even if there is room.
 func TestDoneContextLoses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -523,13 +535,13 @@ func TestDoneContextLoses(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		got := c.come(ctx, "", claimOf("api"))
 		time.Sleep(sec)
-		c.o.guard.Lock() // so that it cannot look before it is cancelled
+		c.o.mu.Lock() // so that it cannot look before it is cancelled
 		a := c.o.find(accountID{policyID: policyID{name: "api"}})
 		a.Report(c.o.at(time.Now()), c.o.at(time.Now()), window.Figure{Available: 5, Window: 10 * sec}, false, &a.policy.server)
-		w := a.line.kick(time.Now())
+		w := a.line.Kick(time.Now())
 		cancel()
-		c.o.guard.Unlock()
-		w.wake()
+		c.o.mu.Unlock()
+		w.Wake()
 		c.wg.Wait()
 		assert.True(t, got.err == context.Canceled)
 		assert.Equal(t, int64(5), spare(a))
@@ -740,7 +752,7 @@ func TestAllOrNone(t *testing.T) {
 			}
 			tokensOf := rate.NewLimiter(1, 1+r.IntN(3))
 			rates := NewRate(tokensOf)
-			all := bothOf{Limiter: limits[0], all: []gate{limits[0], limits[1], rates}}
+			all := bothOf{Limiter: limits[0], all: []wait.Constraint{limits[0].self[0], limits[1].self[0], rates.self[0]}}
 			names := []string{"a", "b", "c", "d"}
 			for _, name := range names {
 				c.tell(Report{Figures: figure(name, r.Int64N(4), time.Duration(1+r.IntN(60))*sec)})

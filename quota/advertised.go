@@ -7,23 +7,24 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/quota/internal/meter"
+	"github.com/headway-go/headway/quota/internal/wait"
 )
 
 // errOwn is the error of an Ask whose Limiter contains an Advertised.
 var errOwn = errors.New("quota: an Ask's Limiter holds the quota of an origin; put it into Claims")
 
-// own returns the gates of the ask's Limiter, after Custom limiters among them
+// own returns the constraints of the ask's Limiter, after Custom limiters among them
 // were consulted.
-func (a *Ask) own() ([]gate, error) {
+func (a *Ask) own() ([]wait.Constraint, error) {
 	if a.Limiter == nil {
 		return nil, nil
 	}
 	if a.Limiter.advertised() != nil {
 		return nil, errOwn
 	}
-	gates := a.Limiter.gates()
-	consultGates(gates, 1)
-	return gates, nil
+	own := a.Limiter.constraints()
+	consult(own, 1)
+	return own, nil
 }
 
 // An Advertised is a Limiter for the quota that a server advertises: for clients
@@ -56,9 +57,9 @@ func (o *Origin) Limiter(ask Ask) *Advertised {
 
 func (a *Advertised) advertised() *Advertised { return a }
 
-// enter charges n permits of the accounts and of the gates, or none. Custom
-// limiters among the gates were consulted.
-func (a *Advertised) enter(ctx context.Context, gates []gate, n int64, maxDelay time.Duration, l *Lease) error {
+// enter charges n permits of the accounts and of the limiters beside them, or none.
+// Custom limiters among these were consulted.
+func (a *Advertised) enter(ctx context.Context, own []wait.Constraint, n int64, maxDelay time.Duration, l *Lease) error {
 	ask := a.ask
 	if n != 1 {
 		ask.Claims = slices.Clone(ask.Claims)
@@ -70,7 +71,7 @@ func (a *Advertised) enter(ctx context.Context, gates []gate, n int64, maxDelay 
 	if maxDelay < 0 {
 		ask.MaxDelay = NoDelay
 	}
-	return a.origin.enter(ctx, time.Now(), &ask, gates, n, l)
+	return a.origin.enter(ctx, time.Now(), &ask, own, n, l)
 }
 
 // Stats implements Limiter. Available is the lowest number of quota units left in
@@ -81,17 +82,15 @@ func (a *Advertised) Stats() Stats {
 	s.IdleSince = time.Time{}
 	o := a.origin
 	now := time.Now()
-	o.guard.Lock()
+	o.mu.Lock()
 	s.Available = None
 	for _, c := range a.accountsLocked() {
 		if left, ok := c.Left(o.at(now)); ok && (s.Available < 0 || left < s.Available) {
 			s.Available = left
 		}
-		for i := 0; i < c.line.len(); i++ {
-			s.Queued = meter.Add(s.Queued, max(c.line.waiters.ws[i].units, 1))
-		}
+		s.Queued = meter.Add(s.Queued, c.line.Units())
 	}
-	o.guard.Unlock()
+	o.mu.Unlock()
 	if used, quiet := o.quiet(); quiet && s.Queued == 0 {
 		s.IdleSince = used
 	}
@@ -105,7 +104,7 @@ func (a *Advertised) accountsLocked() []*account {
 	a.origin.present(&a.ask, &cs)
 	var as []*account
 	for _, c := range cs.all() {
-		as = append(as, c.gate.(*account))
+		as = append(as, c.Constraint.(*account))
 	}
 	return as
 }
@@ -118,9 +117,9 @@ func (a *Advertised) Close() {
 
 // wakeAll wakes all requests that wait for one of the accounts.
 func (a *Advertised) wakeAll() {
-	a.origin.guard.Lock()
+	a.origin.mu.Lock()
 	for _, c := range a.accountsLocked() {
-		c.line.wakeAll()
+		c.line.WakeAll()
 	}
-	a.origin.guard.Unlock()
+	a.origin.mu.Unlock()
 }

@@ -1,8 +1,10 @@
 package quota
 
 import (
+	"slices"
 	"time"
 
+	"github.com/headway-go/headway/quota/internal/wait"
 	"github.com/headway-go/headway/quota/internal/window"
 )
 
@@ -35,21 +37,36 @@ type Ask struct {
 	MaxQueue int            // how many may wait in one line. 0: DefaultMaxQueue; negative: no bound
 	Force    bool           // charge, whatever is left, and never wait
 
+	// NotBefore is the earliest time at which the work may start: the end of a
+	// redirect's Retry-After, for example (RFC 9110, Section 10.2.3). The work waits
+	// for it as for a quota, and is refused at once if that would take too long; the
+	// cause is ReasonRetryAfter. The zero time restricts nothing, nor does Force wait.
+	NotBefore time.Time
+
 	// Held is called with no lock held before the work waits, and says what it waits
 	// for; if Force is set, what it would have waited for. May be nil.
 	Held func(Refusal)
 }
 
-func (a *Ask) wish() wish {
-	w := wish{
-		priority: a.Priority,
-		maxDelay: a.MaxDelay,
-		maxQueue: bounded(a.MaxQueue, DefaultMaxQueue),
-		force:    a.Force,
-		held:     a.Held,
+// options returns how the work waits.
+func (a *Ask) options() wait.Options {
+	o := wait.Options{
+		Priority: a.Priority,
+		MaxDelay: a.MaxDelay,
+		MaxQueue: bounded(a.MaxQueue, DefaultMaxQueue),
+		Force:    a.Force,
 	}
-	if w.maxDelay == 0 {
-		w.maxDelay = DefaultMaxDelay
+	if o.MaxDelay == 0 {
+		o.MaxDelay = DefaultMaxDelay
 	}
-	return w
+	return o
+}
+
+// restrict adds the constraint of NotBefore to the client's own ones, if it has not
+// passed.
+func (a *Ask) restrict(now time.Time, own []wait.Constraint) []wait.Constraint {
+	if !a.NotBefore.After(now) {
+		return own
+	}
+	return append(slices.Clip(own), newNotBefore(a.NotBefore))
 }

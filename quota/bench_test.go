@@ -205,9 +205,9 @@ func waitInLine(b *testing.B, n int) (each memory, took time.Duration) {
 		o.Settle(time.Now(), &l, &Report{Figures: []Figure{{Policy: "api", Available: available, Window: time.Hour}}})
 	}
 	inLine := func() int {
-		o.guard.Lock()
-		defer o.guard.Unlock()
-		return o.find(accountID{policyID: policyID{name: "api"}}).line.len()
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return o.find(accountID{policyID: policyID{name: "api"}}).line.Len()
 	}
 	tell(0)
 	tickets := make([]uint64, n)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/quota/internal/meter"
+	"github.com/headway-go/headway/quota/internal/wait"
 )
 
 // A Chain combines several limiters. All of them are checked and then charged at
@@ -22,9 +23,9 @@ import (
 type Chain struct {
 	limiterCore
 	members []Limiter
-	all     []gate      // of the chain itself and of all members, each once
-	customs bool        // some of all are Custom limiters
-	origin  *Advertised // among the members; nil: none
+	all     []wait.Constraint // of the chain itself and of all members, each once
+	customs bool              // some of all are Custom limiters
+	origin  *Advertised       // among the members; nil: none
 }
 
 // NewChain returns a chain of the limiters. It does not keep the slice. The
@@ -37,7 +38,7 @@ func NewChain(limiters ...Limiter) (*Chain, error) {
 	c := &Chain{members: slices.Clone(limiters)}
 	c.counting = true
 	c.open(c, meter.Unlimited{}, Queue{})
-	c.all = []gate{&c.limiterCore}
+	c.all = slices.Clone(c.self[:])
 	for _, l := range limiters {
 		if absent(l) {
 			return nil, errors.New("quota: a nil limiter in a chain")
@@ -48,7 +49,7 @@ func NewChain(limiters ...Limiter) (*Chain, error) {
 			}
 			c.origin = a
 		}
-		for _, g := range l.gates() {
+		for _, g := range l.constraints() {
 			c.add(g)
 		}
 	}
@@ -81,10 +82,10 @@ func absent(l Limiter) bool {
 }
 
 // add appends g, unless it is there.
-func (c *Chain) add(g gate) {
+func (c *Chain) add(g wait.Constraint) {
 	a, custom := g.(*asking)
 	for _, o := range c.all {
-		if b, ok := o.(*asking); o == g || ok && custom && a.Custom == b.Custom {
+		if b, ok := o.(*asking); o == g || ok && custom && a.custom == b.custom {
 			return
 		}
 	}
@@ -130,26 +131,26 @@ func (c *Chain) Close() {
 	}
 }
 
-// wakeAll wakes all waiters in the lines of the gates.
-func wakeAll(gates []gate) {
-	for _, g := range gates {
-		g.guarded().Lock()
-		(*g.queue()).wakeAll()
-		g.guarded().Unlock()
+// wakeAll wakes all waiters in the lines of the constraints.
+func wakeAll(all []wait.Constraint) {
+	for _, c := range all {
+		c.Mutex().Lock()
+		c.Line().WakeAll()
+		c.Mutex().Unlock()
 	}
 }
 
-func (c *Chain) gates() []gate {
+func (c *Chain) constraints() []wait.Constraint {
 	if !c.customs {
 		return c.all
 	}
-	gates := slices.Clone(c.all)
-	for i, g := range gates {
-		if a, ok := g.(*asking); ok {
-			gates[i] = &asking{Custom: a.Custom}
+	all := slices.Clone(c.all)
+	for i, o := range all {
+		if a, ok := o.(*asking); ok {
+			all[i] = a.custom.asking()
 		}
 	}
-	return gates
+	return all
 }
 
 func (c *Chain) capacity() int64 {
@@ -167,6 +168,6 @@ func newUnlimited() Limiter {
 	c := new(Chain)
 	c.counting = true
 	c.open(c, meter.Unlimited{}, Queue{})
-	c.all = []gate{&c.limiterCore}
+	c.all = c.self[:]
 	return c
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"github.com/headway-go/headway/quota/internal/wait"
 )
 
 // DefaultBuffer is the Buffer of ChannelOptions where it is zero.
@@ -78,7 +80,7 @@ func NewChannel[T any](o ChannelOptions[T]) (*Channel[T], error) {
 // has room. The error is one of Limiter.Acquire: ErrPermits for a negative or too
 // large weight, context.Cause(ctx) or a *Refusal; or it is ErrClosed. On failure
 // nothing is sent or taken.
-func (c *Channel[T]) Send(ctx context.Context, v T) error { return c.send(ctx, v, forever) }
+func (c *Channel[T]) Send(ctx context.Context, v T) error { return c.send(ctx, v, wait.Forever) }
 
 // TrySend is Send without waiting: where Send would wait, it returns a *Refusal.
 func (c *Channel[T]) TrySend(v T) error { return c.send(context.Background(), v, NoDelay) }
@@ -92,9 +94,9 @@ func (c *Channel[T]) send(ctx context.Context, v T, maxDelay time.Duration) erro
 		return context.Cause(ctx)
 	}
 	lease := new(Lease)
-	gates := c.limiter.gates()
-	consultGates(gates, n)
-	lease.claims.addAll(gates, n)
+	all := c.limiter.constraints()
+	consult(all, n)
+	lease.claims.addAll(all, n)
 	lease.claims.add(c.places.self[0], 1)
 	if err := lease.admit(ctx, maxDelay); err != nil {
 		return err
@@ -187,7 +189,7 @@ func (c *Channel[T]) Close() {
 	c.mu.Unlock()
 	// Senders that wait for the limiter find the places closed.
 	c.places.Close()
-	wakeAll(c.limiter.gates())
+	wakeAll(c.limiter.constraints())
 	for _, l := range unread {
 		l.Release()
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/quota/internal/meter"
+	"github.com/headway-go/headway/quota/internal/wait"
 )
 
 // DefaultRecheck is the polling interval of a Custom limiter whose Answer has no
@@ -76,8 +77,12 @@ func NewCustom(o CustomOptions) (*Custom, error) {
 	return c, nil
 }
 
-// gates returns a gate for one admission, which keeps the answer for it.
-func (c *Custom) gates() []gate { return []gate{&asking{Custom: c}} }
+// constraints returns a constraint for one admission, which keeps the answer for it.
+func (c *Custom) constraints() []wait.Constraint { return []wait.Constraint{c.asking()} }
+
+func (c *Custom) asking() *asking {
+	return &asking{constraint: (*constraint)(&c.limiterCore), custom: c}
+}
 
 // customMeter is the meter of a Custom limiter. It says when to ask again.
 type customMeter struct {
@@ -104,54 +109,63 @@ func (m *customMeter) IdleSince(time.Duration) (since time.Duration, ok bool) {
 	return m.used, true
 }
 
-// asking is the gate of a Custom limiter for one admission. Its line is the
-// limiter's, which wakes the first waiter when it is time to ask again.
+// asking is a Custom limiter in one admission. Its line is the limiter's, which wakes
+// the first waiter when it is time to ask again.
 type asking struct {
-	*Custom
+	*constraint
+	custom *Custom
 	answer Answer
 }
 
-// consult calls the user's function. No guard is held.
-func (a *asking) consult(n int64) { a.answer = a.ask(n) }
+// consult calls the user's function. No mutex is held.
+func (a *asking) consult(n int64) { a.answer = a.custom.ask(n) }
 
-func (a *asking) look(now time.Time, _ int64) verdict {
+// Look decides by what the function has answered.
+func (a *asking) Look(now time.Time, _ int64) wait.Decision {
 	if a.closed {
-		return verdict{final: true, why: ReasonClosed}
+		return wait.Decision{Final: true, Reason: uint8(ReasonClosed)}
 	}
 	if a.answer.OK {
-		return verdict{ok: true, why: ReasonOwnLimit}
+		return wait.Decision{OK: true, Reason: uint8(ReasonOwnLimit)}
 	}
-	wait := a.answer.RetryAfter
-	if wait <= 0 {
-		wait = DefaultRecheck
+	after := a.answer.RetryAfter
+	if after <= 0 {
+		after = DefaultRecheck
 	}
-	wait = max(wait, minRecheck)
+	after = max(after, minRecheck)
 	t := a.at(now)
-	again := meter.Add(t, wait)
+	again := meter.Add(t, after)
 	// A later answer can make the waiters ask again sooner, but not later.
-	if m := &a.state; m.again <= t || again < m.again {
+	if m := &a.custom.state; m.again <= t || again < m.again {
 		m.again = again
 	}
-	return verdict{why: ReasonOwnLimit, again: now.Add(wait), answer: &a.answer, final: a.answer.never}
+	return wait.Decision{
+		Reason: uint8(ReasonOwnLimit),
+		Again:  now.Add(after),
+		Final:  a.answer.never,
+		Detail: &a.answer,
+	}
 }
 
-func (a *asking) behind(time.Time, int64) time.Duration { return 0 }
+// Backlog is not known: the function was asked for this request alone.
+func (a *asking) Backlog(time.Time, int64) time.Duration { return 0 }
 
-// consult calls the functions of all Custom limiters among the claims. No guard
-// is held.
-func consult(cs []claim) {
-	for i := range cs {
-		if a, ok := cs[i].gate.(*asking); ok {
-			a.consult(cs[i].units)
+// consult calls the functions of all Custom limiters among the constraints for n
+// permits. No mutex is held.
+func consult(all []wait.Constraint, n int64) {
+	for _, c := range all {
+		if a, ok := c.(*asking); ok {
+			a.consult(n)
 		}
 	}
 }
 
-// consultGates is consult for gates that are not claimed yet.
-func consultGates(gates []gate, n int64) {
-	for _, g := range gates {
-		if a, ok := g.(*asking); ok {
-			a.consult(n)
+// consultClaims calls the functions of all Custom limiters among the claims. No mutex
+// is held.
+func consultClaims(cs []wait.Claim) {
+	for i := range cs {
+		if a, ok := cs[i].Constraint.(*asking); ok {
+			a.consult(cs[i].Units)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/headway-go/headway/quota/internal/wait"
 	"github.com/headway-go/headway/quota/internal/window"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -101,7 +102,7 @@ func TestAccountsInUseDoNotGo(t *testing.T) {
 	out := d.send(0, "", free)
 	body := d.send(0, "alice", Claim{Policy: "body", Units: 1})
 	d.settle(0, body, Report{})
-	line := []claim{{gate: d.o.find(accountID{policyID: policyID{name: "line"}})}}
+	line := []wait.Claim{{Constraint: d.o.find(accountID{policyID: policyID{name: "line"}})}}
 	pin(line, 1)
 	d.tick(100 * time.Hour)
 	assert.Contains(t, d.o.scopes, "")
@@ -284,7 +285,7 @@ func TestQuiet(t *testing.T) {
 	one.Release()
 	assert.True(t, quiet())
 
-	in := []claim{{gate: &d.o.root}}
+	in := []wait.Claim{{Constraint: &d.o.root}}
 	pin(in, 1)
 	assert.False(t, quiet(), "somebody waits")
 	pin(in, -1)

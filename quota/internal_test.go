@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
+
+	"github.com/headway-go/headway/quota/internal/wait"
 )
 
 // Limiters for tests of what is behind them: lines, claims and accounts.
@@ -22,6 +24,20 @@ func concurrencyOf(t *testing.T, permits int64) *Concurrency {
 	l, err := NewConcurrency(ConcurrencyOptions{Permits: permits})
 	require.NoError(t, err)
 	return l
+}
+
+func chainOf(t *testing.T, ls ...Limiter) *Chain {
+	t.Helper()
+	c, err := NewChain(ls...)
+	require.NoError(t, err)
+	return c
+}
+
+func refusedWith(t *testing.T, err error, why Reason) {
+	t.Helper()
+	var r *Refusal
+	require.ErrorAs(t, err, &r)
+	assert.Equal(t, why.String(), r.Reason.String())
 }
 
 func take(t *testing.T, l Limiter, n int64) *Lease {
@@ -59,14 +75,14 @@ func TestLimitersAreEndedInReverseOrder(t *testing.T) {
 	for _, members := range [][]Limiter{{a, b}, {b, a}} {
 		c, err := NewChain(members...)
 		require.NoError(t, err)
-		require.Equal(t, []gate{&c.limiterCore, members[0].gates()[0], members[1].gates()[0]}, c.all)
+		require.Equal(t, []wait.Constraint{c.self[0], members[0].constraints()[0], members[1].constraints()[0]}, c.all)
 		lease := take(t, c, 1)
-		var ended []gate
-		lease.end(time.Now(), func(c claim, now time.Time) {
-			ended = append(ended, c.gate)
-			c.release(now)
+		var ended []wait.Constraint
+		lease.end(time.Now(), func(c wait.Claim, now time.Time) {
+			ended = append(ended, c.Constraint)
+			c.Release(now)
 		})
-		assert.Equal(t, []gate{c.all[2], c.all[1], c.all[0]}, ended)
+		assert.Equal(t, []wait.Constraint{c.all[2], c.all[1], c.all[0]}, ended)
 	}
 }
 
@@ -109,4 +125,36 @@ func TestLeaseIsUsedAgain(t *testing.T) {
 	visit("alice", &alice)
 	require.EqualValues(t, 1, o.scopes["alice"].out)
 	require.Same(t, o.scopes["alice"], alice.scope)
+}
+
+func TestClaimsKeepTheirMemory(t *testing.T) {
+	g := concurrencyOf(t, 1).self[0]
+	var cs claims
+	for range 20 {
+		cs.add(g, 1)
+	}
+	assert.Len(t, cs.all(), 20)
+	cs.truncate(3)
+	assert.Len(t, cs.all(), 3)
+	cs.truncate(1)
+	assert.Equal(t, []wait.Claim{{Constraint: g, Units: 1}}, cs.all())
+	cs.reset()
+	assert.Empty(t, cs.all())
+	before := cap(cs.list)
+	cs.add(g, 2)
+	assert.Equal(t, []wait.Claim{{Constraint: g, Units: 2}}, cs.all())
+	assert.Equal(t, before, cap(cs.list))
+	for _, c := range cs.list[1:cap(cs.list)] {
+		assert.Nil(t, c.Constraint, "nothing is kept alive")
+	}
+}
+
+func TestAccountsOfAnOriginShareAMutex(t *testing.T) {
+	o := new(Accounts).Origin("a")
+	var cs claims
+	cs.addAll([]wait.Constraint{&o.root, &o.scope(0, "").base, concurrencyOf(t, 1).self[0]}, 1)
+	wait.Lock(cs.all()) // takes it once
+	assert.False(t, o.mu.TryLock())
+	wait.Unlock(cs.all())
+	assert.True(t, o.mu.TryLock())
 }

@@ -1,6 +1,10 @@
 package quota
 
-import "time"
+import (
+	"time"
+
+	"github.com/headway-go/headway/quota/internal/wait"
+)
 
 // A Lease is what was charged for one piece of work. It ends in one of two
 // ways: Release, when the work is over, or Cancel, when it was never begun. A
@@ -10,17 +14,17 @@ import "time"
 // closed. The zero Lease and a nil one hold nothing. A lease is used by one
 // goroutine at a time, and not copied before it has ended.
 type Lease struct {
-	only    claim // of a lease that one limiter granted at once; claims are empty
+	only    wait.Claim // of a lease that one limiter granted at once; claims are empty
 	claims  claims
 	origin  *Origin // whose accounts are among the claims; nil: none are
 	scope   *scope  // of the origin
-	ticket  uint64  // tells departures of the origin before the opening of an account from those after
-	sent    instant // by the books of the origin
+	ticket  uint64  // counts departures: tells whether the lease departed before an account was created
+	sent    instant // departure, by the clock of the origin
 	out     bool    // not settled by the origin
 	charged bool    // else there is nothing to end
 }
 
-// charge takes all that is claimed. The guards of all claims are held.
+// charge charges all claims. The mutexes of all of them are held.
 func (l *Lease) charge(now time.Time) {
 	if l.origin != nil {
 		l.depart(now)
@@ -28,20 +32,21 @@ func (l *Lease) charge(now time.Time) {
 	cs := l.claims.all()
 	for i := range cs {
 		c := &cs[i]
-		if a, ok := c.gate.(*account); ok {
-			c.epoch, c.held = a.take(l.sent, c.units), a.holds()
-			if a.policy.keyed {
-				l.origin.trackUnattributed(l.scope).countKeyed(a.policy.name, 1)
-			}
+		a, ok := c.Constraint.(*account) // its Charge would read the clock of the origin again
+		if !ok {
+			c.Epoch, c.Retained = c.Constraint.Charge(now, c.Units)
 			continue
 		}
-		c.epoch, c.held = c.gate.charge(now, c.units), c.gate.holds()
+		c.Epoch, c.Retained = a.take(l.sent, c.Units), a.retains()
+		if a.policy.keyed {
+			l.origin.trackUnattributed(l.scope).countKeyed(a.policy.name, 1)
+		}
 	}
 	l.charged = true
 }
 
-// belong has the lease be one of a scope. The last one in the same memory mostly
-// was: then there is nothing to look up.
+// belong makes the lease one of a scope. If the last lease in the same memory was one
+// of it, there is nothing to look up.
 func (l *Lease) belong(t instant, o *Origin, scope string) {
 	if s := l.scope; s != nil && l.origin == o && s.base.owner.long == scope && s.base.place != evicted {
 		s.base.Used = t
@@ -60,41 +65,34 @@ func (l *Lease) depart(now time.Time) {
 	o.tickets++
 }
 
-// claimAgain takes the guards of a lease that waits, after its claims have been
-// made again: what a server has named meanwhile concerns those in line, too.
-func (l *Lease) claimAgain(want *wish) []claim {
-	o := l.origin
-	if o == nil {
-		cs := l.claims.all()
-		consult(cs)
-		lock(cs)
-		return cs
-	}
-	ask := want.ask
+// renew makes the claims of a lease that has waited anew: what a server has named
+// meanwhile concerns waiting work, too. No mutex is held before; those of all claims
+// are held after.
+func (l *Lease) renew(ask *Ask, own []wait.Constraint, n int64) []wait.Claim {
 	if ask.Again != nil {
 		ask.Claims = ask.Again()
 	}
-	consultGates(want.own, want.permits)
-	o.guard.Lock()
+	consult(own, n)
+	o := l.origin
+	o.mu.Lock()
 	pin(l.claims.all(), -1)
-	l.claims.truncate(0)
+	l.claims.reset()
 	o.claim(o.at(time.Now()), ask, l.scope, &l.claims)
-	l.claims.addAll(want.own, want.permits)
+	l.claims.addAll(own, n)
 	cs := l.claims.all()
 	pin(cs, 1)
-	lock(cs[l.claims.mine:])
+	wait.Lock(cs[l.claims.mine:])
 	return cs
 }
 
-// drop empties a lease, and keeps its memory.
+// drop empties the lease and keeps its memory.
 func (l *Lease) drop() {
 	l.claims.reset()
 	*l = Lease{claims: l.claims}
 }
 
-// Sent is when an Origin granted the lease: when its work may have begun, and not
-// before the first instant that the Origin was told. It is the zero time for a lease
-// of limiters alone.
+// Sent is when an Origin granted the lease, and not before the first instant that the
+// Origin was told. It is the zero time for a lease of limiters alone.
 func (l *Lease) Sent() time.Time {
 	if l.origin == nil {
 		return time.Time{}
@@ -102,95 +100,87 @@ func (l *Lease) Sent() time.Time {
 	return l.origin.when(l.sent)
 }
 
-// Held reports whether something is held until Release: permits of a
-// concurrency limit, of the client's own or advertised.
-func (l *Lease) Held() bool {
-	if l.only.held {
+// Retained returns the lease, moved to memory of its own, if it keeps something until
+// Release: permits of a limit on concurrency, of the client's own or advertised. l is
+// empty then. If the lease keeps nothing, Retained returns nil and l stays as it is.
+func (l *Lease) Retained() *Lease {
+	if l == nil || !l.retains() {
+		return nil
+	}
+	return l.move()
+}
+
+// retains reports whether something stays taken until Release.
+func (l *Lease) retains() bool {
+	if l.only.Retained {
 		return true
 	}
-	for _, c := range l.claims.all() {
-		if c.held {
+	cs := l.claims.all()
+	for i := range cs {
+		if cs[i].Retained {
 			return true
 		}
 	}
 	return false
 }
 
-// Settle is Origin.Settle of the origin whose accounts the lease was charged
-// to, at the present instant: it takes over what the server said. It does
-// nothing where there is none, or where the lease was settled.
+// move moves the lease to memory of its own. l is empty then.
+func (l *Lease) move() *Lease {
+	to := new(Lease)
+	*to, *l = *l, Lease{}
+	return to
+}
+
+// Settle is Origin.Settle at the present instant, of the origin whose accounts the
+// lease was charged to. It does nothing if there is none, or if the lease was settled.
 func (l *Lease) Settle(r *Report) {
 	if l != nil && l.out {
 		l.origin.Settle(time.Now(), l, r)
 	}
 }
 
-// Release ends the lease after its work: what does not replenish by itself
-// comes back, and who waits for it is let go. Settle the lease first where it
-// is one of an Origin; without it, the work counts as Lost.
+// Release ends the lease after its work: what does not replenish by itself comes
+// back, and the next waiter for it is let go. Settle the lease of an Origin first; if
+// it is not settled, the work counts as Lost.
 //
-// A lease that is never released keeps its permits of a concurrency limit for
-// ever: Stats.Available shows that they are missing. Of limits that replenish
-// it keeps nothing.
+// A lease that is never released keeps its permits of a concurrency limit: they are
+// missing in Stats.Available. Of a limit that replenishes it keeps nothing.
 func (l *Lease) Release() {
 	switch {
-	case l == nil:
-	case !l.charged:
+	case l == nil, !l.charged:
 	case l.out:
-		l.Move().endUnsettled(Lost, claim.release) // or every lease would be on the heap
+		l.move().endUnsettled(Lost, wait.Claim.Release) // or every lease would be on the heap
 	default:
-		l.end(time.Now(), claim.release)
+		l.end(time.Now(), wait.Claim.Release)
 	}
 }
 
-// Cancel ends a lease whose work was never begun: everything comes back, of
-// limits that replenish, too, as far as it has not been replenished since.
+// Cancel ends a lease whose work was never begun. Everything comes back, of limits
+// that replenish as far as it has not been replenished since.
 func (l *Lease) Cancel() {
 	switch {
-	case l == nil:
-	case !l.charged:
+	case l == nil, !l.charged:
 	case l.out:
-		l.Move().endUnsettled(Unsent, claim.cancel)
+		l.move().endUnsettled(Unsent, wait.Claim.Cancel)
 	default:
-		l.end(time.Now(), claim.cancel)
+		l.end(time.Now(), wait.Claim.Cancel)
 	}
 }
 
-func (l *Lease) endUnsettled(o Outcome, how func(claim, time.Time)) {
+func (l *Lease) endUnsettled(o Outcome, how func(wait.Claim, time.Time)) {
 	now := time.Now()
 	l.origin.Settle(now, l, &Report{Outcome: o})
 	l.end(now, how)
 }
 
 // end ends all claims, the last first.
-func (l *Lease) end(now time.Time, how func(claim, time.Time)) {
-	if l.only.gate != nil {
-		l.only.end(now, how)
+func (l *Lease) end(now time.Time, how func(wait.Claim, time.Time)) {
+	if l.only.Constraint != nil {
+		how(l.only, now)
 	}
 	cs := l.claims.all()
 	for i := len(cs) - 1; i >= 0; i-- {
-		cs[i].end(now, how)
+		how(cs[i], now)
 	}
 	l.drop()
-}
-
-// end ends the claim, and wakes the next waiter for its gate.
-func (c claim) end(now time.Time, how func(claim, time.Time)) {
-	g := c.gate.guarded()
-	g.Lock()
-	how(c, now)
-	w := (*c.gate.queue()).kick(now)
-	g.Unlock()
-	w.wake()
-}
-
-func (c claim) release(now time.Time) { c.gate.release(now, c.units) }
-func (c claim) cancel(now time.Time)  { c.gate.cancel(now, c.units, c.epoch) }
-
-// Move moves what is left of a lease to one of its own, for whoever outlives
-// the memory that l is in. l holds nothing afterwards.
-func (l *Lease) Move() *Lease {
-	to := new(Lease)
-	*to, *l = *l, Lease{}
-	return to
 }

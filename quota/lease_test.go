@@ -37,7 +37,8 @@ func TestNilAndZeroLeasesHoldNothing(t *testing.T) {
 	zero.Release()
 	zero.Cancel()
 	zero.Settle(&quota.Report{})
-	assert.False(t, zero.Held())
+	assert.Nil(t, zero.Retained())
+	assert.Nil(t, none.Retained())
 	assert.True(t, zero.Sent().IsZero())
 }
 
@@ -54,13 +55,16 @@ func TestCancelReturnsEverythingAtOnce(t *testing.T) {
 	})
 }
 
-func TestHeldSaysWhatReleaseReturns(t *testing.T) {
+func TestOnlyPermitsOfConcurrencyAreRetained(t *testing.T) {
 	c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 	require.NoError(t, err)
 	w, err := quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 1, Window: period})
 	require.NoError(t, err)
-	assert.True(t, take(t, c, 1).Held())
-	assert.False(t, take(t, w, 1).Held())
+	assert.NotNil(t, take(t, c, 1).Retained())
+	lease := take(t, w, 1)
+	assert.Nil(t, lease.Retained())
+	lease.Cancel()
+	assert.EqualValues(t, 1, w.Stats().Available, "the lease is what it was")
 }
 
 // A lease that is never released keeps the limiter from becoming idle.
@@ -75,11 +79,11 @@ func TestUnreleasedLeaseShowsInTheStatistics(t *testing.T) {
 	})
 }
 
-func TestMovedLeaseEndsWhereItIs(t *testing.T) {
+func TestRetainedLeaseEndsWhereItIs(t *testing.T) {
 	c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 	require.NoError(t, err)
 	lease := take(t, c, 1)
-	moved := lease.Move()
+	moved := lease.Retained()
 	lease.Release()
 	assert.Zero(t, c.Stats().Available)
 	moved.Release()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/headway-go/headway/quota/internal/wait"
 )
 
 // ErrPermits is the error of a request for an impossible number of permits: a
@@ -59,13 +61,13 @@ type Limiter interface {
 	// can be ended as usual. A second Close does nothing.
 	Close()
 
-	// gates returns the gates of one admission, in the limiter's order.
-	gates() []gate
+	// constraints returns the constraints of one admission, in the limiter's order.
+	constraints() []wait.Constraint
 	// capacity returns the largest number of permits that can be granted at
 	// once.
 	capacity() int64
 	// advertised returns the advertised quota that is part of the limiter, or
-	// nil. Its accounts are not among the gates.
+	// nil. Its accounts are not among the constraints.
 	advertised() *Advertised
 }
 
@@ -90,9 +92,18 @@ type Stats struct {
 // admit charges what was added to the lease's claims, after Custom limiters
 // among them were consulted.
 func (l *Lease) admit(ctx context.Context, maxDelay time.Duration) error {
-	want := wish{maxDelay: maxDelay, maxQueue: -1}
-	lock(l.claims.all())
-	err := admit(ctx, time.Now(), l, &want)
+	wait.Lock(l.claims.all())
+	err := admitted(wait.Admit(ctx, time.Now(), l.claims.all(), &wait.Options{
+		MaxDelay: maxDelay,
+		MaxQueue: -1,
+		Charge:   l.charge,
+		Renew: func() []wait.Claim {
+			cs := l.claims.all()
+			consultClaims(cs)
+			wait.Lock(cs)
+			return cs
+		},
+	}))
 	if err != nil {
 		l.drop()
 	}

@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/quota/internal/meter"
+	"github.com/headway-go/headway/quota/internal/wait"
 )
 
-// A limiterCore implements Limiter and gate for all limiters: a meter, the line
-// of those that wait for it, and statistics. Limiters embed it.
+// A limiterCore implements Limiter for all limiters: a meter, the line of the work
+// that waits for it, and statistics. Limiters embed it.
 type limiterCore struct {
-	guard    guard // guards following
+	mu       wait.Mutex // protects the following
 	meter    meter.Meter
-	line     *line // nil: nothing waits
+	line     *wait.Line // nil: nothing waits
 	granted  int64
 	refusals int64
 	allBack  time.Duration // when the last permit was released
@@ -21,21 +22,21 @@ type limiterCore struct {
 
 	// These fields are written once, before the limiter is used.
 	limiter  Limiter // that embeds this core
-	alone    bool    // no other gate belongs to the limiter
+	alone    bool    // no other constraint belongs to the limiter
 	retains  bool    // permits stay taken until they are released
-	counting bool    // grants everything; its refusals are those of the gates beside it
+	counting bool    // grants everything; its refusals are those of the constraints beside it
 	rules    Queue   // of the line
 	made     time.Time
-	self     [1]gate
+	self     [1]wait.Constraint
 }
 
 // open prepares the core that limiter embeds, with all permits available.
 func (l *limiterCore) open(limiter Limiter, m meter.Meter, q Queue) {
-	l.guard.rank = serial.Add(1)
+	l.mu.TakeRank()
 	l.limiter, l.meter, l.rules, l.made = limiter, m, q.withDefaults(m.Capacity()), time.Now()
-	l.self[0] = l
-	gates := limiter.gates()
-	l.alone = len(gates) == 1 && gates[0] == gate(l) && limiter.advertised() == nil
+	l.self[0] = (*constraint)(l)
+	all := limiter.constraints()
+	l.alone = len(all) == 1 && all[0] == l.self[0] && limiter.advertised() == nil
 }
 
 // at returns an instant as the meter's.
@@ -55,7 +56,7 @@ func (l *limiterCore) TryAcquire(n int64) (lease *Lease, err error) {
 // Acquire implements Limiter.
 func (l *limiterCore) Acquire(ctx context.Context, n int64) (lease *Lease, err error) {
 	lease = new(Lease) // see TryAcquire
-	if err = l.acquire(ctx, lease, n, forever); err != nil {
+	if err = l.acquire(ctx, lease, n, wait.Forever); err != nil {
 		lease = nil
 	}
 	return
@@ -76,39 +77,39 @@ func (l *limiterCore) acquire(ctx context.Context, lease *Lease, n int64, maxDel
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	gates := l.limiter.gates()
-	consultGates(gates, n)
+	all := l.limiter.constraints()
+	consult(all, n)
 	if a := l.limiter.advertised(); a != nil {
-		return a.enter(ctx, gates, n, maxDelay, lease)
+		return a.enter(ctx, all, n, maxDelay, lease)
 	}
-	lease.claims.addAll(gates, n)
+	lease.claims.addAll(all, n)
 	return lease.admit(ctx, maxDelay)
 }
 
-// grant grants n permits of a limiter with no other gate, if they are available
+// grant grants n permits of a limiter with no other constraint, if they are available
 // and nothing waits, and reports whether it did. The lease needs no memory for
 // claims then.
 func (l *limiterCore) grant(lease *Lease, n int64) bool {
 	t := time.Since(l.made)
-	l.guard.Lock()
-	defer l.guard.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.closed || l.line != nil || l.meter.Wait(t, 0, max(n, 1)) != 0 {
 		return false
 	}
 	l.granted++
-	lease.only = claim{gate: l, units: n, epoch: l.meter.Take(t, n), held: l.retains}
+	lease.only = wait.Claim{Constraint: l.self[0], Units: n, Epoch: l.meter.Take(t, n), Retained: l.retains}
 	lease.charged = true
 	return true
 }
 
 // Stats implements Limiter.
 func (l *limiterCore) Stats() Stats {
-	l.guard.Lock()
-	defer l.guard.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	t := l.at(time.Now())
 	s := Stats{
 		Available: l.meter.Available(t),
-		Queued:    l.line.permits(),
+		Queued:    l.line.Units(),
 		Granted:   l.granted,
 		Refused:   l.refusals,
 	}
@@ -120,73 +121,81 @@ func (l *limiterCore) Stats() Stats {
 
 // Close implements Limiter.
 func (l *limiterCore) Close() {
-	l.guard.Lock()
+	l.mu.Lock()
 	l.closed = true
-	w := l.line.kick(time.Now()) // a waiter that leaves wakes the next one
-	l.guard.Unlock()
-	w.wake()
+	w := l.line.Kick(time.Now()) // a waiter that leaves wakes the next one
+	l.mu.Unlock()
+	w.Wake()
 }
 
-func (l *limiterCore) gates() []gate           { return l.self[:] }
-func (l *limiterCore) advertised() *Advertised { return nil }
-func (l *limiterCore) capacity() int64         { return l.meter.Capacity() }
+func (l *limiterCore) constraints() []wait.Constraint { return l.self[:] }
+func (l *limiterCore) advertised() *Advertised        { return nil }
+func (l *limiterCore) capacity() int64                { return l.meter.Capacity() }
 
-// The methods of gate.
+// A constraint is a limiterCore as package wait knows it. It is a type of its own so
+// that limiters, which embed the core, do not export these methods.
+type constraint limiterCore
 
-func (l *limiterCore) guarded() *guard  { return &l.guard }
-func (l *limiterCore) queue() **line    { return &l.line }
-func (l *limiterCore) rule() Queue      { return l.rules }
-func (l *limiterCore) holds() bool      { return l.retains }
-func (l *limiterCore) refusal() Refusal { return Refusal{} }
+func (c *constraint) at(now time.Time) time.Duration { return (*limiterCore)(c).at(now) }
 
-func (l *limiterCore) look(now time.Time, n int64) verdict {
-	if l.closed {
-		return verdict{final: true, why: ReasonClosed}
+func (c *constraint) Mutex() *wait.Mutex { return &c.mu }
+
+func (c *constraint) Look(now time.Time, n int64) wait.Decision {
+	if c.closed {
+		return wait.Decision{Final: true, Reason: uint8(ReasonClosed)}
 	}
-	v := verdict{why: ReasonOwnLimit}
-	switch d := l.meter.Wait(l.at(now), 0, max(n, 1)); d {
+	d := wait.Decision{Reason: uint8(ReasonOwnLimit)}
+	switch left := c.meter.Wait(c.at(now), 0, max(n, 1)); left {
 	case 0:
-		v.ok = true
+		d.OK = true
 	case meter.UntilRelease:
 	case meter.Never:
-		v.final = true
+		d.Final = true
 	default:
-		v.again = now.Add(d)
+		d.Again = now.Add(left)
 	}
-	return v
+	return d
 }
 
-func (l *limiterCore) behind(now time.Time, n int64) time.Duration {
-	ahead := l.line.permits()
-	if l.rules.Order == NewestFirst {
-		ahead = 0
-	}
-	return max(l.meter.Wait(l.at(now), ahead, max(n, 1)), 0)
+func (c *constraint) Charge(now time.Time, n int64) (epoch uint32, retained bool) {
+	c.granted++
+	return c.meter.Take(c.at(now), n), c.retains
 }
 
-func (l *limiterCore) charge(now time.Time, n int64) uint32 {
-	l.granted++
-	return l.meter.Take(l.at(now), n)
-}
-
-func (l *limiterCore) cancel(now time.Time, n int64, epoch uint32) {
-	if l.retains {
-		l.release(now, n)
+func (c *constraint) Cancel(now time.Time, n int64, epoch uint32) {
+	if c.retains {
+		c.Release(now, n)
 		return
 	}
-	l.meter.Cancel(l.at(now), n, epoch)
+	c.meter.Cancel(c.at(now), n, epoch)
 }
 
-func (l *limiterCore) release(now time.Time, n int64) {
-	if l.retains && l.meter.Release(n) {
-		l.allBack = l.at(now)
+func (c *constraint) Release(now time.Time, n int64) {
+	if c.retains && c.meter.Release(n) {
+		c.allBack = c.at(now)
 	}
 }
 
-func (l *limiterCore) tally(itself bool) {
-	if itself || l.counting {
-		l.refusals++
+func (c *constraint) Backlog(now time.Time, n int64) time.Duration {
+	ahead := c.line.Units()
+	if c.rules.Order == NewestFirst {
+		ahead = 0
 	}
+	return max(c.meter.Wait(c.at(now), ahead, max(n, 1)), 0)
+}
+
+func (c *constraint) Refused(itself bool) {
+	if itself || c.counting {
+		c.refusals++
+	}
+}
+
+func (c *constraint) Line() *wait.Line { return c.line }
+func (c *constraint) CloseLine()       { c.line = nil }
+
+func (c *constraint) OpenLine() *wait.Line {
+	c.line = wait.NewLine(c, wait.LineOptions{NewestFirst: c.rules.Order == NewestFirst, Limit: c.rules.Limit})
+	return c.line
 }
 
 // times returns k times d, or the longest duration if that is longer.

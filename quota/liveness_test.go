@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"golang.org/x/time/rate"
+
+	"github.com/headway-go/headway/quota/internal/wait"
 )
 
 // A scene is one run of arbitrary callers against an arbitrary server, both of
@@ -53,10 +55,10 @@ func (tp *tape) one(of ...time.Duration) time.Duration { return of[tp.pick(len(o
 // bothOf is a limiter of several, in the order of their ranks.
 type bothOf struct {
 	Limiter
-	all []gate
+	all []wait.Constraint
 }
 
-func (b bothOf) gates() []gate { return b.all }
+func (b bothOf) constraints() []wait.Constraint { return b.all }
 
 func (p *scene) problem(format string, args ...any) {
 	p.mu.Lock()
@@ -80,7 +82,7 @@ func (p *scene) run(t *testing.T) {
 	p.origins = []*Origin{p.accounts.Origin("one"), p.accounts.Origin("two")}
 	p.conc, _ = NewConcurrency(ConcurrencyOptions{Permits: 1 + int64(p.tape.pick(3))})
 	p.rate = NewRate(rate.NewLimiter(rate.Limit(1+p.tape.pick(5)), 1+p.tape.pick(3)))
-	p.both = bothOf{Limiter: p.conc, all: []gate{p.conc, p.rate}}
+	p.both = bothOf{Limiter: p.conc, all: []wait.Constraint{p.conc.self[0], p.rate.self[0]}}
 
 	var callers sync.WaitGroup
 	n := 2 + p.tape.pick(14)
@@ -110,90 +112,52 @@ func (p *scene) run(t *testing.T) {
 	p.atRest()
 }
 
-// A gateOf is a gate with its name, for messages.
-type gateOf struct {
+// A named constraint has a name for messages, and says whether units are taken
+// whose release will look at its line.
+type named struct {
+	wait.Constraint
 	name string
-	gate gate
+	out  bool
 }
 
-func (p *scene) gates() (gs []gateOf) {
+func (p *scene) constraints() (cs []named) {
 	for i, o := range p.origins {
-		gs = append(gs, gateOf{fmt.Sprint("root of ", i), &o.root})
+		cs = append(cs, named{&o.root, fmt.Sprint("root of ", i), o.root.Retained > 0})
 		for _, a := range o.all {
-			gs = append(gs, gateOf{fmt.Sprintf("%+v, %q of %d", a.policy.policyID, a.owner.String(), i), a})
+			cs = append(cs, named{a, fmt.Sprintf("%+v, %q of %d", a.policy.policyID, a.owner.String(), i), a.Retained > 0})
 		}
 	}
-	return append(gs, gateOf{"concurrency", p.conc}, gateOf{"rate", p.rate})
+	return append(cs, named{p.conc.self[0], "concurrency", p.conc.meter.Available(0) < p.conc.meter.Capacity()}, named{p.rate.self[0], "rate", false})
 }
 
-// stuck checks the invariant of line at a moment at which everybody waits: of
+// stuck checks the invariant of a line at a moment at which everybody waits: of
 // every line the first has been woken, or the timer is armed, or units are out
 // whose release will look. And none could go that is not let go.
 func (p *scene) stuck() (problems []string) {
 	for _, o := range p.origins {
-		o.guard.Lock()
-		defer o.guard.Unlock()
+		o.mu.Lock()
+		defer o.mu.Unlock()
 	}
-	p.conc.guard.Lock()
-	defer p.conc.guard.Unlock()
-	p.rate.guard.Lock()
-	defer p.rate.guard.Unlock()
+	p.conc.mu.Lock()
+	defer p.conc.mu.Unlock()
+	p.rate.mu.Lock()
+	defer p.rate.mu.Unlock()
 	now := time.Now()
-	for _, g := range p.gates() {
-		if problem := broken(g.gate, now); problem != "" {
-			problems = append(problems, g.name+": "+problem)
+	for _, c := range p.constraints() {
+		if problem := c.Line().Problem(now, c.out); problem != "" {
+			problems = append(problems, c.name+": "+problem)
 		}
 	}
 	return problems
 }
 
-// broken says how the line of a gate breaks the invariant that nobody is
-// stranded; "" if it does not. The gate's guard is held, and everybody waits.
-func broken(g gate, now time.Time) string {
-	l := *g.queue()
-	if l == nil {
-		return ""
-	}
-	w := l.first()
-	switch {
-	case w == nil:
-		return "an empty line is kept"
-	case l.woken != nil:
-		return "" // it has been told, and will look
-	case !l.armed.IsZero() && l.armed.Before(now):
-		return "the timer should have rung"
-	case l.armed.IsZero() && !out(g):
-		return "nobody is woken, no timer is armed, and nothing is out"
-	}
-	for i, w := range l.waiters.ws {
-		if int(w.place[byTurn]) != i+1 || w.line != l {
-			return "a waiter is not where it thinks it is"
-		}
-	}
-	if v := g.look(now, w.units); v.ok {
-		return fmt.Sprintf("the first could go, and is told only in %v", l.armed.Sub(now))
-	}
-	return ""
-}
-
-// out reports whether units are out whose release will look at the line.
-func out(g gate) bool {
-	switch g := g.(type) {
-	case *Concurrency:
-		return g.meter.Available(0) < g.meter.Capacity()
-	case *account:
-		return g.Retained > 0
-	}
-	return false
-}
-
 // atRest checks that nothing is left when all the work is done.
 func (p *scene) atRest() {
-	for _, g := range p.gates() {
-		if l := *g.gate.queue(); l != nil {
-			p.problem("%s: a line of %d is left", g.name, l.len())
+	for _, g := range p.constraints() {
+		if l := g.Line(); l != nil {
+			p.problem("%s: a line of %d is left", g.name, l.Len())
 		}
-		if a, ok := g.gate.(*account); ok {
+		if a, ok := g.Constraint.(*account); ok {
 			// What was settled in the window before may be counted for a moment more.
 			if a.Retained != 0 || a.InFlight != 0 || a.pins != 0 {
 				p.problem("%s: held %d, in flight %d, pins %d", g.name, a.Retained, a.InFlight, a.pins)

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/headway-go/headway/quota/internal/wait"
 	"github.com/headway-go/headway/quota/internal/window"
 )
 
@@ -20,7 +21,7 @@ type Origin struct {
 	policies atomic.Pointer[[]Policy] // never modified, only replaced
 	dropped  atomic.Bool
 
-	guard     guard                        // protects the following
+	mu        wait.Mutex                   // protects the following
 	start     time.Time                    // instant 0: the first that the origin was told, or when it was created
 	begun     bool                         // it was told one
 	root      account                      // of the whole origin
@@ -44,8 +45,8 @@ type Origin struct {
 	refused  instant  // arrival of the last refusal
 	refusals uint64   // since the origin was created
 
-	lines    map[*line]struct{} // of accounts
-	attached map[string][]byte  // see Attach
+	awaited  map[*account]struct{} // accounts that have a line
+	attached map[string][]byte     // see Attach
 
 	freeUnattributed []*unattributed // for scopes to use
 	scratch          [3][]*account   // for the next settlement to use
@@ -66,7 +67,7 @@ func newOrigin(a *Accounts, now time.Time) *Origin {
 		scopes:   make(map[string]*scope),
 		byPolicy: make(map[policyID]*policyAccounts),
 		hash:     seededHash(),
-		lines:    make(map[*line]struct{}),
+		awaited:  make(map[*account]struct{}),
 	}
 	o.unnamed.origin = o
 	o.root.init(&o.unnamed, longOwner(""))
@@ -104,41 +105,47 @@ func (o *Origin) Admit(ctx context.Context, now time.Time, ask *Ask, l *Lease) e
 	return o.enter(ctx, now, ask, own, 1, l)
 }
 
-// enter is Admit with n permits of each of the client's own gates, which have been
-// consulted.
-func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []gate, n int64, l *Lease) error {
+// enter admits an ask, and n permits of each of the client's own constraints, which
+// have been consulted.
+func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.Constraint, n int64, l *Lease) error {
+	own = ask.restrict(now, own)
 	l.claims.reset()
 	l.charged = false
-	o.guard.Lock()
+	o.mu.Lock()
 	t := o.at(now)
 	o.sweep(t)
 	l.belong(t, o, ask.Scope)
 	o.claim(t, ask, l.scope, &l.claims)
 	if len(own) == 0 && free(t, l.claims.all()) {
 		l.charge(now)
-		o.guard.Unlock()
+		o.mu.Unlock()
 		return nil
 	}
-	want := ask.wish()
-	want.ask, want.own, want.permits = ask, own, n
 	l.claims.addAll(own, n)
-	lock(l.claims.all()[l.claims.mine:])
-	if err := admit(ctx, now, l, &want); err != nil {
-		l.drop()
-		return err
+	wait.Lock(l.claims.all()[l.claims.mine:])
+	want := ask.options()
+	want.Charge = l.charge
+	want.Waiting = func(by int32) { pin(l.claims.all(), by) }
+	want.Renew = func() []wait.Claim { return l.renew(ask, own, n) }
+	if ask.Held != nil {
+		want.Held = func(r wait.Refusal) { ask.Held(*refusalOf(r)) }
 	}
-	return nil
+	err := admitted(wait.Admit(ctx, now, l.claims.all(), &want))
+	if err != nil {
+		l.drop()
+	}
+	return err
 }
 
 // free reports whether all claims, which are of accounts, can be charged at t and
 // none of the accounts has a line.
-func free(t instant, cs []claim) bool {
+func free(t instant, cs []wait.Claim) bool {
 	for i := range cs {
-		a := cs[i].gate.(*account)
+		a := cs[i].Constraint.(*account)
 		if a.line != nil {
 			return false
 		}
-		if again, _ := a.Ready(t, cs[i].units); again > t {
+		if again, _ := a.Ready(t, cs[i].Units); again > t {
 			return false
 		}
 	}
@@ -150,7 +157,6 @@ func free(t instant, cs []claim) bool {
 // waits whether it would wait for that or be refused. RetryAfter is when the work
 // could go at the earliest.
 func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal, waits bool) {
-	want := ask.wish()
 	if ask.Limiter != nil && ask.Limiter.capacity() < 1 {
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, false
 	}
@@ -158,27 +164,19 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 	if err != nil {
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, false
 	}
-	o.guard.Lock()
+	o.mu.Lock()
 	var cs claims
 	o.present(ask, &cs)
 	mine := len(cs.all())
-	cs.addAll(own, 1)
-	lock(cs.all()[mine:])
-	defer unlock(cs.all())
-	i, v := refusing(cs.all(), now, nil, want.priority)
-	if i < 0 {
+	cs.addAll(ask.restrict(now, own), 1)
+	wait.Lock(cs.all()[mine:])
+	defer wait.Unlock(cs.all())
+	want := ask.options()
+	found, waits := wait.Check(ctx, now, cs.all(), &want)
+	if found.By == nil {
 		return nil, false
 	}
-	latest, late := want.latest(ctx, now)
-	i, v = hopeless(cs.all(), now, latest, i, v)
-	c := cs.all()[i]
-	why := want.vain(*c.gate.queue(), v, latest, late)
-	if waits = why == 0; waits {
-		why = v.why
-	}
-	v.behind = c.gate.behind(now, c.units)
-	found := refusal(c, now, v, why)
-	return &found, waits
+	return refusalOf(found), waits
 }
 
 // claim lists the claims of an ask: the scope, the root, and an account of each of
@@ -198,7 +196,7 @@ func (o *Origin) claim(t instant, ask *Ask, s *scope, cs *claims) {
 			pin(cs.all(), -1)
 		}
 		if a == &s.base {
-			cs.all()[0].units = c.units()
+			cs.all()[0].Units = c.units()
 		} else {
 			cs.add(a, c.units())
 		}
@@ -217,7 +215,7 @@ func (o *Origin) present(ask *Ask, cs *claims) {
 		if a := o.known(c.id(ask.Scope)); a == nil {
 			continue
 		} else if a.policy == &o.unnamed {
-			cs.all()[1].units = c.units()
+			cs.all()[1].Units = c.units()
 		} else {
 			cs.add(a, c.units())
 		}
@@ -239,8 +237,8 @@ func (o *Origin) when(t instant) time.Time { return o.start.Add(time.Duration(t)
 // quiet reports whether nothing is out to the origin and nothing waits, and when
 // it was last used.
 func (o *Origin) quiet() (used time.Time, quiet bool) {
-	o.guard.Lock()
-	defer o.guard.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	return o.when(o.root.Used), o.quietLocked()
 }
 
@@ -248,8 +246,8 @@ func (o *Origin) quietLocked() bool { return o.out == 0 && o.retained == 0 && o.
 
 // retire marks the origin as dropped, unless it is in use.
 func (o *Origin) retire() bool {
-	o.guard.Lock()
-	defer o.guard.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if !o.quietLocked() {
 		return false
 	}

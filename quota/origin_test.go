@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota/internal/wait"
 )
 
 // bounded books keep at most n accounts, those of scopes included.
@@ -93,14 +95,14 @@ func TestAccountInLineIsNotDropped(t *testing.T) {
 	d := boundedDesk(t, 1+2)
 	d.settle(0, d.send(0, ""), Report{Figures: figure("api", 0, mins)})
 	a := d.o.find(accountID{policyID: policyID{name: "api"}})
-	pin([]claim{{gate: a}}, 1)
+	pin([]wait.Claim{{Constraint: a}}, 1)
 	for i := range 10 {
 		now := time.Duration(i) * time.Hour
 		d.settle(now, d.send(now, ""), Report{Figures: figure(fmt.Sprint(i), 1, sec)})
 	}
 	assert.True(t, d.has("api"))
 	assert.Len(t, d.o.all, 1+2)
-	pin([]claim{{gate: a}}, -1)
+	pin([]wait.Claim{{Constraint: a}}, -1)
 	d.settle(20*time.Hour, d.send(20*time.Hour, ""), Report{Figures: figure("x", 1, sec)})
 	d.settle(21*time.Hour, d.send(21*time.Hour, ""), Report{Figures: figure("y", 1, sec)})
 	assert.False(t, d.has("api"))

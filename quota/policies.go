@@ -85,9 +85,9 @@ func (o *Origin) forget(t instant) {
 		known := o.Policies()
 		o.publish(slices.Delete(slices.Clone(known), i, i+1))
 		o.named = slices.Delete(o.named, i, i+1)
-		for l := range o.lines {
-			if l.gate.(*account).policy.name == known[i].Name {
-				l.wakeAll()
+		for a := range o.awaited {
+			if a.policy.name == known[i].Name {
+				a.line.WakeAll()
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func TestRateWaitsExactly(t *testing.T) {
 					mu.Lock()
 					waits = append(waits, time.Since(began))
 					mu.Unlock()
-					assert.False(t, l.Held())
+					assert.Nil(t, l.Retained())
 					l.Release()
 				}
 			})
@@ -166,6 +166,6 @@ func TestRateAndQuotaTogether(t *testing.T) {
 		assert.Equal(t, 10*time.Second+time.Millisecond, time.Since(began))
 		assert.Equal(t, 0.0, tokens.Tokens())
 		o.Settle(time.Now(), &lease, &quota.Report{})
-		assert.False(t, lease.Held())
+		assert.Nil(t, lease.Retained())
 	})
 }

@@ -3,6 +3,7 @@ package quota
 import (
 	"time"
 
+	"github.com/headway-go/headway/quota/internal/wait"
 	"github.com/headway-go/headway/quota/internal/window"
 )
 
@@ -22,7 +23,7 @@ func (s *settlement) pauseWidely(a *account) {
 	a.Pause(s.t, s.r.Pause, a.policy.server)
 	p.until = a.Hold
 	for _, c := range s.l.claims.all() {
-		if a, ok := c.gate.(*account); ok && a.policy.name != "" {
+		if a, ok := c.Constraint.(*account); ok && a.policy.name != "" {
 			p.claimed = append(p.claimed, a)
 		}
 	}
@@ -38,8 +39,8 @@ func (p *pause) restrict(now time.Time, policies []string) {
 		return
 	}
 	o := p.on.policy.origin
-	var woken []*waiter
-	o.guard.Lock()
+	var woken []*wait.Waiter
+	o.mu.Lock()
 	if to, known := o.concerned(p, policies); known && p.on.Hold == p.until && p.until > p.before {
 		t := o.at(now)
 		p.on.Lift(p.before, p.unknown)
@@ -47,15 +48,15 @@ func (p *pause) restrict(now time.Time, policies []string) {
 			a.Pause(t, p.until.Since(t), a.policy.server)
 			a.policy.until = max(a.policy.until, a.InForce())
 		}
-		for l := range o.lines {
-			if w := l.kick(now); w != nil {
+		for a := range o.awaited {
+			if w := a.line.Kick(now); w != nil {
 				woken = append(woken, w)
 			}
 		}
 	}
-	o.guard.Unlock()
+	o.mu.Unlock()
 	for _, w := range woken {
-		w.wake()
+		w.Wake()
 	}
 }
 

@@ -108,14 +108,14 @@ func (a *Accounts) Save(w io.Writer, now time.Time, opts SaveOptions) error {
 }
 
 func (o namedOrigin) save(write func(savedRecord) error, now time.Time, opts SaveOptions) error {
-	o.guard.Lock()
+	o.mu.Lock()
 	if !o.begun {
-		o.guard.Unlock()
+		o.mu.Unlock()
 		return nil
 	}
 	t := o.at(now)
 	s := savedOrigin{o.name, o.Policies(), savedAccount{Saved: o.root.Save(t)}, maps.Clone(o.attached)}
-	o.guard.Unlock()
+	o.mu.Unlock()
 	err := write(savedRecord{Origin: &s})
 	for some := range o.chunks {
 		for i := range some {
@@ -381,8 +381,8 @@ func (o *Origin) reveal(id accountID) *account {
 // reports whether there was room: for 8 names, and 64 KiB under each. Empty data
 // removes the name.
 func (o *Origin) Attach(name string, data []byte) bool {
-	o.guard.Lock()
-	defer o.guard.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if len(data) == 0 {
 		delete(o.attached, name)
 		return true
@@ -400,7 +400,7 @@ func (o *Origin) Attach(name string, data []byte) bool {
 // Attached returns what was last attached under that name; nil, if nothing was. The
 // slice is shared: do not modify it.
 func (o *Origin) Attached(name string) []byte {
-	o.guard.Lock()
-	defer o.guard.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	return o.attached[name]
 }

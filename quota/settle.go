@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/headway-go/headway/quota/internal/wait"
 	"github.com/headway-go/headway/quota/internal/window"
 )
 
@@ -27,12 +28,12 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 	if r.Refused {
 		jitter = o.accounts.random()
 	}
-	o.guard.Lock()
+	o.mu.Lock()
 	s := settlement{o: o, l: l, r: r, sent: l.sent, jitter: jitter}
 	if now.IsZero() {
 		if !r.says() && s.teachesNothing() {
 			s.settleNothing()
-			o.guard.Unlock()
+			o.mu.Unlock()
 			return nil
 		}
 		now = time.Now()
@@ -49,9 +50,9 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 		clear(s.earlier)
 		o.scratch = [3][]*account{s.figured, s.termed, s.earlier}
 	}
-	o.guard.Unlock()
+	o.mu.Unlock()
 	for _, w := range woken {
-		w.wake()
+		w.Wake()
 	}
 	if s.wide != nil {
 		return s.wide.restrict
@@ -78,7 +79,7 @@ type settlement struct {
 // waits. Most requests go to servers that have no quotas.
 func (s *settlement) teachesNothing() bool {
 	cs, base := s.l.claims.all(), &s.l.scope.base
-	return len(s.o.Policies()) == 0 && len(cs) == 1 && !cs[0].held &&
+	return len(s.o.Policies()) == 0 && len(cs) == 1 && !cs[0].Retained &&
 		base.Blank() && base.line == nil && s.o.root.line == nil &&
 		s.l.scope.unattributed == nil && s.l.scope.inferred == nil
 }
@@ -88,7 +89,7 @@ func (s *settlement) settleNothing() {
 	s.l.out, s.l.charged = false, false
 	s.landed()
 	s.l.scope.base.Refund(s.charge(c))
-	s.l.claims.truncate(0)
+	s.l.claims.list = s.l.claims.list[:0] // the next admission overwrites the claim
 }
 
 func (s *settlement) run() {
@@ -126,7 +127,7 @@ func (s *settlement) landed() {
 	s.o.out--
 	s.l.scope.out--
 	for _, c := range s.l.claims.all() {
-		if a, ok := c.gate.(*account); ok && a.policy.keyed {
+		if a, ok := c.Constraint.(*account); ok && a.policy.keyed {
 			s.l.scope.unattributed.countKeyed(a.policy.name, -1)
 		}
 	}
@@ -159,7 +160,7 @@ func (s *settlement) account(policy, key string, keyed bool) *account {
 		id.owner = s.l.scope.base.owner.long
 	}
 	for _, c := range s.l.claims.all() {
-		if a, ok := c.gate.(*account); ok && a.place != evicted && a.is(id) {
+		if a, ok := c.Constraint.(*account); ok && a.place != evicted && a.is(id) {
 			return a
 		}
 	}
@@ -187,7 +188,7 @@ func (s *settlement) pin(by int32) {
 // claims reports whether the lease was charged to some partition of a policy.
 func (s *settlement) claims(policy string) bool {
 	for _, c := range s.l.claims.all() {
-		if a, ok := c.gate.(*account); ok && a.policy.keyed && a.policy.name == policy {
+		if a, ok := c.Constraint.(*account); ok && a.policy.keyed && a.policy.name == policy {
 			return true
 		}
 	}
@@ -205,23 +206,23 @@ func (s *settlement) names(policy string) bool {
 }
 
 // charge is a claim as the window knows it.
-func (s *settlement) charge(c claim) window.Charge {
-	return window.Charge{Sent: s.sent, Units: c.units, Epoch: c.epoch}
+func (s *settlement) charge(c wait.Claim) window.Charge {
+	return window.Charge{Sent: s.sent, Units: c.Units, Epoch: c.Epoch}
 }
 
 // settleClaims settles what the lease was charged. What is retained until the work
 // is over stays with the lease.
 func (s *settlement) settleClaims() {
 	for _, c := range s.l.claims.all() {
-		a, ok := c.gate.(*account)
+		a, ok := c.Constraint.(*account)
 		if !ok {
 			continue
 		}
 		charge := s.charge(c)
 		if s.spares(a) {
 			a.Refund(charge)
-			if c.held {
-				a.release(time.Time{}, c.units)
+			if c.Retained {
+				a.Release(time.Time{}, c.Units)
 			}
 			continue
 		}
@@ -272,16 +273,16 @@ func (s *settlement) claimed(a *account) int64 {
 		return cost
 	}
 	if c := s.claimOf(a); c != nil {
-		return c.units
+		return c.Units
 	}
 	return 1
 }
 
 // claimOf is the claim of the lease on an account; nil, if there is none.
-func (s *settlement) claimOf(a *account) *claim {
+func (s *settlement) claimOf(a *account) *wait.Claim {
 	cs := s.l.claims.all()
 	for i := range cs {
-		if cs[i].gate == gate(a) {
+		if cs[i].Constraint == wait.Constraint(a) {
 			return &cs[i]
 		}
 	}
@@ -307,7 +308,7 @@ func (s *settlement) terms(p *Terms) {
 	s.o.note(s.t, policy)
 	if len(s.termed) == from && !p.Keyed {
 		for _, c := range s.l.claims.all() {
-			if a, ok := c.gate.(*account); ok && p.Name != "" && a.policy.name == p.Name {
+			if a, ok := c.Constraint.(*account); ok && p.Name != "" && a.policy.name == p.Name {
 				s.termed = append(s.termed, a)
 			}
 		}
@@ -345,11 +346,11 @@ func (s *settlement) retain() {
 }
 
 func (s *settlement) retainOne(a *account) {
-	if !a.holds() || s.spares(a) || s.claimOf(a) != nil {
+	if !a.retains() || s.spares(a) || s.claimOf(a) != nil {
 		return
 	}
 	s.l.claims.add(a, 1)
-	s.claimOf(a).held = true
+	s.claimOf(a).Retained = true
 	a.Retain()
 	s.o.retained++
 }
@@ -450,11 +451,11 @@ func (s *settlement) dropInferred() {
 }
 
 // wake looks at the lines of all accounts that the settlement concerns, and
-// returns who is to be woken after unlocking. It ends the lease's claims, but for
+// returns the waiters to wake after unlocking. It ends the lease's claims, but for
 // those that are retained until the work is over.
-func (s *settlement) wake(now time.Time) (woken []*waiter) {
+func (s *settlement) wake(now time.Time) (woken []*wait.Waiter) {
 	kick := func(a *account) {
-		if w := a.line.kick(now); w != nil {
+		if w := a.line.Kick(now); w != nil {
 			woken = append(woken, w)
 		}
 	}
@@ -471,9 +472,9 @@ func (s *settlement) wake(now time.Time) (woken []*waiter) {
 	}
 	cs, retained := s.l.claims.all(), 0
 	for _, c := range cs {
-		if a, ok := c.gate.(*account); ok {
+		if a, ok := c.Constraint.(*account); ok {
 			kick(a)
-			if !c.held || s.spares(a) {
+			if !c.Retained || s.spares(a) {
 				continue
 			}
 		}
@@ -486,23 +487,22 @@ func (s *settlement) wake(now time.Time) (woken []*waiter) {
 	if s.r.Pause > 0 {
 		// Whatever waits for anything of this origin may be waiting for the pause.
 		until := now.Add(s.r.Pause)
-		for l := range s.o.lines {
-			woken = l.inVain(until, woken)
+		for a := range s.o.awaited {
+			woken = a.line.AppendTooLate(woken, until)
 		}
 	}
 	return woken
 }
 
-// wakeLeftOut appends those of the scope, and of any partition, who wait for
-// policies that turn out not to concern some of them.
-func (s *settlement) wakeLeftOut(woken []*waiter) []*waiter {
+// wakeLeftOut appends the waiters of the scope, and of any partition, for policies
+// that turn out not to concern some of them.
+func (s *settlement) wakeLeftOut(woken []*wait.Waiter) []*wait.Waiter {
 	if len(s.r.LeftOut) == 0 {
 		return woken
 	}
-	for l := range s.o.lines {
-		a := l.gate.(*account)
+	for a := range s.o.awaited {
 		if (a.policy.keyed || a.owner.is(s.l.scope.base.owner.long)) && slices.Contains(s.r.LeftOut, a.policy.name) {
-			woken = append(woken, l.waiters.ws...)
+			woken = a.line.Append(woken)
 		}
 	}
 	return woken

@@ -528,9 +528,9 @@ func TestHeldUntilReleased(t *testing.T) {
 	l := d.send(0, "", claim)
 	assert.Equal(t, d.at(0), l.Sent())
 	d.settle(0, l, Report{})
-	assert.True(t, l.Held())
+	assert.True(t, l.retains())
 	d.refused(0, "", claim)
-	moved := l.Move()
+	moved := l.Retained()
 	l.Release()
 	d.refused(0, "", claim)
 	moved.Release()
@@ -540,7 +540,7 @@ func TestHeldUntilReleased(t *testing.T) {
 	l.Cancel()
 	l = d.send(0, "", claim)
 	d.settle(0, l, Report{Outcome: Unsent})
-	assert.False(t, l.Held())
+	assert.False(t, l.retains())
 	l = d.send(0, "", claim)
 	l.Release()
 	assert.Zero(t, d.o.find(accountID{policyID: policyID{name: "c"}}).Retained)
@@ -588,22 +588,27 @@ func TestUnitChangesWhileHeld(t *testing.T) {
 // When the last of the requests that were out has turned out to be of another
 // partition, those in line for the first are let go.
 func TestEarlyRequestsLetGo(t *testing.T) {
-	d := newDesk(t)
-	one, two, three := d.send(0, ""), d.send(0, ""), d.send(0, "")
-	d.settle(0, one, Report{Figures: keyedFigure("api", "alice", 5, mins)})
-	a := d.o.find(aliceID)
-	w := &waiter{ready: make(chan struct{}, 1), latest: d.at(time.Hour), units: 5}
-	d.o.guard.Lock()
-	enter(a, w)
-	assert.Nil(t, a.line.kick(d.at(0)), "any of the two may be alice's")
-	d.o.guard.Unlock()
-	bob := Report{Figures: keyedFigure("api", "bob", 1, mins)}
-	d.settle(0, two, bob)
-	d.settle(0, three, bob)
-	assert.Len(t, w.ready, 1, "alice's turn")
-	d.o.guard.Lock()
-	leave(w, d.at(0))
-	d.o.guard.Unlock()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCounter(t)
+		var out [3]*came
+		for i := range out {
+			out[i] = c.come(t.Context(), "out", Ask{})
+		}
+		c.o.Settle(time.Now(), &out[0].lease, &Report{Figures: keyedFigure("api", "alice", 5, mins)})
+		alice := keyed("api", "alice")
+		alice.Units = 5
+		waits := c.come(t.Context(), "alice", Ask{Claims: []Claim{alice}})
+		assert.False(t, waits.done.Load(), "any of the two may be alice's")
+		time.Sleep(ms)
+		for _, o := range out[1:] {
+			assert.False(t, waits.done.Load())
+			c.o.Settle(time.Now(), &o.lease, &Report{Figures: keyedFigure("api", "bob", 1, mins)})
+			synctest.Wait()
+		}
+		require.True(t, waits.done.Load(), "alice's turn")
+		assert.NoError(t, waits.err)
+		assert.Equal(t, ms, waits.after)
+	})
 }
 
 // What the server says that the work did cost takes the place of what it was
@@ -654,14 +659,14 @@ func TestWhoTellsOfConcurrencyIsHeld(t *testing.T) {
 	one, two, lost := d.send(0, ""), d.send(0, ""), d.send(0, "")
 	d.settle(0, one, conc)
 	a := d.o.find(accountID{policyID: policyID{name: "c"}})
-	assert.True(t, one.Held())
+	assert.True(t, one.retains())
 	assert.Equal(t, int64(3), a.Retained)
 	d.refused(0, "", claim)
 	d.settle(0, two, Report{})
-	assert.True(t, two.Held())
+	assert.True(t, two.retains())
 	assert.Equal(t, int64(3), a.Retained)
 	d.settle(0, lost, Report{Outcome: Lost})
-	assert.False(t, lost.Held())
+	assert.False(t, lost.retains())
 	assert.Equal(t, int64(2), a.Retained)
 
 	d.done(0, d.send(0, "", claim), conc)
@@ -758,7 +763,7 @@ func TestClaimsChangeInLine(t *testing.T) {
 		c.o.Settle(time.Now(), &out.lease, &Report{Outcome: Unsent})
 		synctest.Wait()
 		assert.False(t, waits.done.Load(), "it claims six of five")
-		assert.Equal(t, int64(6), c.account("api").line.waiters.ws[0].units)
+		assert.Equal(t, int64(6), c.account("api").line.Units())
 		units = 2
 		c.o.Settle(time.Now(), &c.come(t.Context(), "out", Ask{Force: true}).lease, &Report{LeftOut: []string{"api"}})
 		c.wg.Wait()
@@ -778,7 +783,7 @@ func TestLeftOutIsNotCharged(t *testing.T) {
 	conc := Terms{Policy: Policy{Name: "c", Quota: 1, Unit: UnitConcurrentRequests}}
 	l := d.send(0, "")
 	d.settle(0, l, Report{Terms: []Terms{conc}, LeftOut: []string{"c"}})
-	assert.False(t, l.Held(), "a report that contradicts itself")
+	assert.False(t, l.retains(), "a report that contradicts itself")
 	assert.Zero(t, d.o.find(accountID{policyID: policyID{name: "c"}}).Retained)
 
 	d = newDesk(t)

@@ -22,7 +22,7 @@ func TestSettleNothing(t *testing.T) {
 	assert.Zero(t, d.o.out)
 	d.o.Settle(time.Time{}, l, &Report{})
 	assert.Zero(t, d.o.out, "it was settled")
-	assert.False(t, l.Held())
+	assert.False(t, l.retains())
 	assert.Equal(t, d.at(0), l.Sent())
 	s := d.o.scopes["alice"]
 	assert.Zero(t, d.o.out+s.out+s.base.InFlight)
@@ -151,18 +151,10 @@ func (d *desk) teachesNothing(l *Lease) bool {
 	return (&settlement{o: d.o, l: l}).teachesNothing()
 }
 
-// inLine has somebody wait for an account.
+// inLine gives an account an empty line, which Settle has to look at.
 func inLine(d *desk, a *account) {
-	w := &waiter{ready: make(chan struct{}, 1), latest: d.at(time.Hour), units: 1}
-	a.guarded().Lock()
-	enter(a, w)
-	a.guarded().Unlock()
-	d.t.Cleanup(func() {
-		assert.Len(d.t, w.ready, 1, "told by Settle to look")
-		a.guarded().Lock()
-		disperse(d.t, a, []*waiter{w})
-		a.guarded().Unlock()
-	})
+	a.OpenLine()
+	d.t.Cleanup(func() { assert.Nil(d.t, a.line, "Settle looks at the line") })
 }
 
 // Books that are settled with silence where they can be let the same go as those

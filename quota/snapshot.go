@@ -106,18 +106,18 @@ func (a *Accounts) all() []namedOrigin {
 
 func (o namedOrigin) snapshot(now time.Time, opts SnapshotOptions) OriginSnapshot {
 	s := OriginSnapshot{Name: o.name, Policies: slices.Clone(o.Policies())}
-	o.guard.Lock()
+	o.mu.Lock()
 	if !o.begun {
-		o.guard.Unlock()
+		o.mu.Unlock()
 		return s
 	}
 	t, opened := o.at(now), len(o.all)
 	s.Used, s.Out = o.when(o.root.Used).Round(0), o.out
-	s.Hold, s.InLine = o.root.Hold.Since(t), o.root.line.len()
+	s.Hold, s.InLine = o.root.Hold.Since(t), o.root.line.Len()
 	if s.Refusals = o.refusals; s.Refusals > 0 {
 		s.Refused = o.when(o.refused).Round(0)
 	}
-	o.guard.Unlock()
+	o.mu.Unlock()
 
 	var as []copied
 	most := bounded(opts.MaxAccounts, DefaultSnapshotAccounts)
@@ -152,14 +152,14 @@ func (o *Origin) chunks(yield func([]copied) bool) {
 	some := make([]copied, 0, chunk)
 	for left := math.MaxInt; left > 0; {
 		some = some[:0]
-		o.guard.Lock()
+		o.mu.Lock()
 		// The last account takes the place of one that is evicted, so going down misses none.
 		for left = min(left, len(o.all)); left > 0 && len(some) < chunk; left-- {
 			a := copied{account: *o.all[left-1]}
-			a.waiting, a.line = a.line.len(), nil
+			a.waiting, a.line = a.line.Len(), nil
 			some = append(some, a)
 		}
-		o.guard.Unlock()
+		o.mu.Unlock()
 		for i := range some {
 			some[i].owner = some[i].account.owner.String()
 		}

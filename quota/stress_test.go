@@ -47,7 +47,8 @@ func TestStress(t *testing.T) {
 							_, _ = lease, err
 							lease.Cancel()
 						} else if lease, _ = ls[i].Acquire(ctx, n); lease != nil {
-							if lease.Held() {
+							if retained := lease.Retained(); retained != nil {
+								lease = retained
 								assert.LessOrEqual(t, out.Add(n), int64(5))
 								runtime.Gosched()
 								out.Add(-n)

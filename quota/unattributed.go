@@ -70,7 +70,7 @@ func (o *Origin) releaseUnattributed(s *scope) {
 // giveUp stops waiting for the requests that were out when the account was created.
 func (n *newAccount) giveUp() {
 	n.Landed(n.out, 0)
-	n.Release(n.out)
+	n.Unretain(n.out)
 	n.out = 0
 }
 
@@ -128,7 +128,7 @@ func (s *settlement) settleFirstWave() {
 	for _, n := range u.created {
 		if policy := n.policy.name; s.l.ticket < n.ticket && !(n.policy.keyed && s.claims(policy)) {
 			n.out--
-			n.Release(1)
+			n.Unretain(1)
 			s.earlier = append(s.earlier, n.account)
 			if s.spares(n.account) || s.names(policy) {
 				n.Landed(1, 0)

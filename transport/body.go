@@ -9,14 +9,19 @@ import (
 	"github.com/headway-go/headway/quota"
 )
 
-// hold takes over what is left of the lease, until the body of the response is
-// read to its end or closed, or nobody can do either any more. The body stays
-// what it was otherwise: one of a 101 response keeps its Write.
+// hold takes over the lease, if it keeps something until the request is over,
+// and releases it when the body of the response is read to its end, closed, or
+// garbage. The body stays what it was otherwise: one of a 101 response keeps its
+// Write.
 func hold(resp *http.Response, lease *quota.Lease) {
 	if resp.Body == nil || resp.Body == http.NoBody {
 		return // over already
 	}
-	b := &body{ReadCloser: resp.Body, lease: lease.Move()}
+	retained := lease.Retained()
+	if retained == nil {
+		return
+	}
+	b := &body{ReadCloser: resp.Body, lease: retained}
 	b.lost = runtime.AddCleanup(b, (*quota.Lease).Release, b.lease)
 	w, writes := resp.Body.(io.Writer)
 	half, halves := resp.Body.(closeWriter)

@@ -50,9 +50,7 @@ func (x *exchange) watch(cached bool) {
 	if !cached {
 		x.weigh()
 	}
-	if x.lease.Held() {
-		hold(x.resp, &x.lease)
-	}
+	hold(x.resp, &x.lease)
 }
 
 // silent reports whether there is nothing to learn from a response of that status

@@ -127,8 +127,8 @@ func (w *Window) Refund(c Charge) {
 // Retain counts one more concurrent request that is not over.
 func (w *Window) Retain() { w.Retained = plus(w.Retained, 1) }
 
-// Release ends n concurrent requests.
-func (w *Window) Release(n int64) { w.Retained = max(w.Retained-n, 0) }
+// Unretain ends n concurrent requests.
+func (w *Window) Unretain(n int64) { w.Retained = max(w.Retained-n, 0) }
 
 // Preset charges a new window with n requests that departed before it was known.
 // They belong to epoch 0.

@@ -1,0 +1,326 @@
+package wait
+
+import (
+	"context"
+	"math"
+	"time"
+)
+
+// Forever as Options.MaxDelay: wait until the context ends.
+const Forever time.Duration = math.MaxInt64
+
+// Options say how an admission waits, and what it calls. The functions must not
+// be called concurrently by anything else, and may be nil.
+type Options struct {
+	Priority int           // the higher goes first
+	MaxDelay time.Duration // the longest wait; negative: be refused at once
+	MaxQueue int           // how many may be in line before; negative: any number
+	Force    bool          // charge at once, whatever the constraints say
+
+	// Held is told what refused, once: before the work waits, or after it was
+	// charged in spite of a refusal. No mutex is held.
+	Held func(Refusal)
+
+	// Renew returns the claims of work that has waited, as they are now. It is
+	// called with no mutex held, and returns with those of all claims held. It
+	// may panic before it takes the first. Nil: the claims stay what they are.
+	Renew func() []Claim
+
+	// Charge charges all claims. Their mutexes are held. Nil: Charge of this
+	// package does.
+	Charge func(now time.Time)
+
+	// Waiting is told when the work begins to wait, with by = 1, and when it
+	// ends to, with by = -1. The mutexes of all claims are held.
+	Waiting func(by int32)
+}
+
+func (o *Options) charge(claims []Claim, now time.Time) {
+	if o.Charge == nil {
+		Charge(claims, now)
+		return
+	}
+	o.Charge(now)
+}
+
+func (o *Options) renew(claims []Claim) []Claim {
+	if o.Renew == nil {
+		Lock(claims)
+		return claims
+	}
+	return o.Renew()
+}
+
+func (o *Options) waiting(by int32) {
+	if o.Waiting != nil {
+		o.Waiting(by)
+	}
+}
+
+// A Why says why work was not admitted, or had to wait.
+type Why uint8
+
+const (
+	Refused   Why = iota // the constraint's decision says why
+	MaxDelay             // it would wait, or has waited, longer than Options.MaxDelay
+	Deadline             // it would wait past the deadline of its context
+	QueueFull            // the line is full
+)
+
+// A Refusal says what refused work, and why it did not wait for it. The zero
+// Refusal is none.
+type Refusal struct {
+	By       Constraint // nil: the work was not refused
+	Decision Decision   // zero if the work was pushed out of By's line and does not claim By any more
+	Why      Why
+
+	// Wait is how long it takes until the work can go, if no event lets it go
+	// sooner; 0: not known. RetryAfter is when it is worth coming back, at least
+	// Wait; 0: not known. Both count from the refusal.
+	Wait, RetryAfter time.Duration
+}
+
+// A verdict is the decision on the claim that stands in the way most.
+type verdict struct {
+	Decision
+	at      int           // of the claim; negative: none stands in the way
+	backlog time.Duration // of a newcomer; 0: not known
+}
+
+func (v verdict) refusal(c Claim, now time.Time, why Why) Refusal {
+	r := Refusal{By: c.Constraint, Decision: v.Decision, Why: why}
+	if !v.Again.IsZero() {
+		r.Wait = max(v.Again.Sub(now), 0)
+		r.RetryAfter = max(v.Back.Sub(now), r.Wait)
+	}
+	r.Wait, r.RetryAfter = max(r.Wait, v.backlog), max(r.RetryAfter, v.backlog)
+	return r
+}
+
+// refuse counts a refusal with all claims, and returns it. The mutexes are held.
+func (v verdict) refuse(claims []Claim, now time.Time, why Why) Refusal {
+	for i := range claims {
+		claims[i].Constraint.Refused(i == v.at)
+	}
+	return v.refusal(claims[v.at], now, why)
+}
+
+// decide finds the claim that cannot be charged now, or whose line has a waiter
+// that goes first; of several, the one that will refuse for longest. w is the
+// one who asks, if it is a waiter already; else priority is the newcomer's.
+func decide(claims []Claim, now time.Time, w *Waiter, priority int) verdict {
+	v := verdict{at: -1}
+	for i := range claims {
+		c := claims[i].Constraint
+		d := c.Look(now, claims[i].Units)
+		if d.OK {
+			if c.Line().hasTurn(w, priority) {
+				continue
+			}
+			d = Decision{Reason: d.Reason}
+		}
+		if v.at < 0 || d.Final || !v.Final && d.Again.After(v.Again) {
+			v.at, v.Decision = i, d
+		}
+	}
+	return v
+}
+
+// orTooLate returns the decision on the claim that cannot be granted by the
+// instant latest; of several, the one that will be granted last. If there is
+// none, it returns v.
+func (v verdict) orTooLate(claims []Claim, now, latest time.Time) verdict {
+	late := v.tooLate(latest)
+	for i := range claims {
+		d := claims[i].Constraint.Look(now, claims[i].Units)
+		if d.tooLate(latest) && (!late || d.Final || !v.Final && d.Again.After(v.Again)) {
+			v.at, v.Decision, late = i, d, true
+		}
+	}
+	return v
+}
+
+// latest returns the instant at which waiting must stop, and what stops it:
+// Deadline or MaxDelay.
+func (o *Options) latest(ctx context.Context, now time.Time) (time.Time, Why) {
+	latest := now.Add(o.MaxDelay)
+	if deadline, ok := ctx.Deadline(); ok && deadline.Before(latest) {
+		return deadline, Deadline
+	}
+	return latest, MaxDelay
+}
+
+// wouldWait reports whether a newcomer that v refused joins the line; if not,
+// why says what is in its way.
+func (o *Options) wouldWait(in *Line, v verdict, latest time.Time, late Why) (why Why, waits bool) {
+	switch {
+	case o.MaxDelay < 0, v.Final:
+		return Refused, false
+	case o.MaxQueue >= 0 && in.Len() >= o.MaxQueue:
+		return QueueFull, false
+	case v.tooLate(latest):
+		return late, false
+	}
+	return Refused, true
+}
+
+// Check says what Admit would do now: the zero Refusal if the work would go at
+// once; else what refuses it, and whether it would wait for that. It charges and counts
+// nothing. The mutexes of all claims are held.
+func Check(ctx context.Context, now time.Time, claims []Claim, o *Options) (r Refusal, waits bool) {
+	v := decide(claims, now, nil, o.Priority)
+	if v.at < 0 {
+		return Refusal{}, false
+	}
+	latest, late := o.latest(ctx, now)
+	v = v.orTooLate(claims, now, latest)
+	c := claims[v.at]
+	why, waits := o.wouldWait(c.Constraint.Line(), v, latest, late)
+	v.backlog = c.Constraint.Backlog(now, c.Units)
+	return v.refusal(c, now, why), waits
+}
+
+// Admit charges all claims at one instant, or none of them: now, or when the
+// wait for the one that refuses is over. Work that waits holds nothing but its
+// place in one line. It is called with the mutexes of all claims held, and
+// returns with none held.
+//
+// If err is not nil, the context has ended, and err is its cause; else if r is
+// not zero, the work was refused; else all claims are charged.
+func Admit(ctx context.Context, now time.Time, claims []Claim, o *Options) (r Refusal, err error) {
+	v := decide(claims, now, nil, o.Priority)
+	if v.at >= 0 && !o.Force {
+		return await(ctx, now, claims, o, v)
+	}
+	o.charge(claims, now)
+	Unlock(claims)
+	if v.at >= 0 && o.Held != nil {
+		o.Held(v.refusal(claims[v.at], now, Refused))
+	}
+	return Refusal{}, nil
+}
+
+// await waits in line after v. It is called with the mutexes of all claims held,
+// and returns with none held.
+func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v verdict) (Refusal, error) {
+	latest, late := o.latest(ctx, now)
+	v = v.orTooLate(claims, now, latest)
+	c := claims[v.at]
+	v.backlog = c.Constraint.Backlog(now, c.Units)
+	if why, waits := o.wouldWait(c.Constraint.Line(), v, latest, late); !waits {
+		r := v.refuse(claims, now, why)
+		Unlock(claims)
+		return r, nil
+	}
+	ticket := serial.Add(1)
+	o.waiting(1)
+	if o.Held != nil {
+		o.notify(claims, v.refusal(c, now, Refused))
+		if ctx.Err() != nil {
+			o.waiting(-1)
+			Unlock(claims)
+			return Refusal{}, context.Cause(ctx)
+		}
+	}
+
+	w := &Waiter{
+		ready:    make(chan struct{}, 1),
+		ticket:   ticket,
+		priority: o.Priority,
+	}
+	if o.MaxDelay < Forever || late == Deadline {
+		w.latest = latest
+	}
+	expires := now.Add(o.MaxDelay)
+	over := false
+	defer func() {
+		if !over { // Renew has panicked, with no mutex held
+			Lock(claims)
+			o.leave(claims, w, time.Now())
+		}
+	}()
+	for {
+		next, room := w.join(&claims[v.at], now)
+		if !room {
+			over = true
+			r := v.refuse(claims, now, QueueFull)
+			o.leave(claims, w, now)
+			next.Wake()
+			return r, nil
+		}
+		in := claims[v.at].Constraint
+		first := w.line.Kick(now)
+		Unlock(claims)
+		next.Wake()
+		first.Wake()
+		select {
+		case <-w.ready:
+		case <-ctx.Done():
+		}
+
+		claims = o.renew(claims)
+		now = time.Now()
+		inLine := w.look()
+		if v = decide(claims, now, w, w.priority); v.at >= 0 {
+			v = v.orTooLate(claims, now, latest)
+		}
+		var r Refusal
+		var err error
+		over = true
+		switch {
+		case ctx.Err() != nil:
+			err = context.Cause(ctx)
+		case !inLine:
+			r = pushedOut(claims, in, now)
+		case v.at < 0:
+			o.charge(claims, now)
+		case v.Final:
+			r = v.refuse(claims, now, Refused)
+		case !now.Before(expires):
+			r = v.refuse(claims, now, MaxDelay)
+		case v.tooLate(latest):
+			r = v.refuse(claims, now, late)
+		default:
+			over = false
+			continue
+		}
+		o.leave(claims, w, now)
+		return r, err
+	}
+}
+
+// pushedOut returns the refusal of a waiter that was pushed out of the line of
+// in.
+func pushedOut(claims []Claim, in Constraint, now time.Time) Refusal {
+	for i := range claims {
+		if c := claims[i]; c.Constraint == in {
+			return verdict{Decision: in.Look(now, c.Units), at: i}.refuse(claims, now, QueueFull)
+		}
+	}
+	return Refusal{By: in, Why: QueueFull}
+}
+
+// leave ends w's wait. It is called with the mutexes of all claims held, and
+// returns with none held.
+func (o *Options) leave(claims []Claim, w *Waiter, now time.Time) {
+	o.waiting(-1)
+	next := w.leave(now)
+	Unlock(claims)
+	next.Wake()
+}
+
+// notify calls Held with the mutexes of all claims unlocked, and takes them
+// again. If Held panics, nothing stays behind.
+func (o *Options) notify(claims []Claim, r Refusal) {
+	Unlock(claims)
+	returned := false
+	defer func() {
+		Lock(claims)
+		if !returned {
+			o.waiting(-1)
+			Unlock(claims)
+		}
+	}()
+	o.Held(r)
+	returned = true
+}

@@ -1,0 +1,113 @@
+package wait
+
+import "time"
+
+// A Constraint can refuse work: an account of a server's quota, or a limiter of
+// the client's own. All methods but Mutex are called with its mutex held. They
+// must not block, call other constraints, or panic.
+type Constraint interface {
+	// Mutex returns the mutex that guards the constraint. Several constraints
+	// may share one.
+	Mutex() *Mutex
+
+	// Look says whether n units may be charged now. It charges nothing. It does
+	// not consider the line.
+	Look(now time.Time, n int64) Decision
+
+	// Charge takes n units, even if there are too few. epoch is for Cancel.
+	// retained reports whether the units stay taken until Release.
+	Charge(now time.Time, n int64) (epoch uint32, retained bool)
+
+	// Cancel undoes a charge whose work was never begun.
+	Cancel(now time.Time, n int64, epoch uint32)
+
+	// Release ends a charge whose work is over.
+	Release(now time.Time, n int64)
+
+	// Backlog returns how long a newcomer has to wait for n units, after those
+	// who are in line; 0 if that is not known, or Look says it already.
+	Backlog(now time.Time, n int64) time.Duration
+
+	// Refused counts a refusal of work that claims this constraint. itself
+	// reports whether this constraint refused it, not one beside it.
+	Refused(itself bool)
+
+	// Line returns the line; nil while nobody waits.
+	Line() *Line
+
+	// OpenLine makes a line with NewLine, has Line return it, and returns it. It
+	// is called when the first waiter comes.
+	OpenLine() *Line
+
+	// CloseLine has Line return nil. It is called when the last waiter has gone.
+	CloseLine()
+}
+
+// A Decision is what a constraint says to a claim.
+type Decision struct {
+	// OK grants the claim.
+	OK bool
+
+	// Final says that the claim will never be granted: waiting is no use.
+	Final bool
+
+	// Again is when to look again. The zero time means that only an event can
+	// help, such as a release.
+	Again time.Time
+
+	// Sooner says that an event may grant the claim before Again.
+	Sooner bool
+
+	// Back is when it is worth coming back after a refusal, where that is later
+	// than Again: one waiter may look into a long window early, but not all.
+	Back time.Time
+
+	// Reason and Detail are the constraint's own. Package wait only hands them on.
+	Reason uint8
+	Detail any
+}
+
+// tooLate reports whether the claim cannot be granted by the instant latest.
+// The zero time sets no limit.
+func (d Decision) tooLate(latest time.Time) bool {
+	return !d.OK && (d.Final || !d.Sooner && !latest.IsZero() && d.Again.After(latest))
+}
+
+// A Claim is what one piece of work wants of one constraint. Epoch and Retained
+// are set when it is charged.
+type Claim struct {
+	Constraint Constraint
+	Units      int64
+	Epoch      uint32
+	Retained   bool // the units stay taken until Release
+}
+
+// Charge charges all claims. The mutexes of all of them are held.
+func Charge(claims []Claim, now time.Time) {
+	for i := range claims {
+		c := &claims[i]
+		c.Epoch, c.Retained = c.Constraint.Charge(now, c.Units)
+	}
+}
+
+// Release ends a claim whose work is over, and wakes the waiter that this lets
+// go. The mutex is not held.
+func (c Claim) Release(now time.Time) {
+	m := c.Constraint.Mutex()
+	m.Lock()
+	c.Constraint.Release(now, c.Units)
+	w := c.Constraint.Line().Kick(now)
+	m.Unlock()
+	w.Wake()
+}
+
+// Cancel undoes a claim whose work was never begun, and wakes the waiter that
+// this lets go. The mutex is not held.
+func (c Claim) Cancel(now time.Time) {
+	m := c.Constraint.Mutex()
+	m.Lock()
+	c.Constraint.Cancel(now, c.Units, c.Epoch)
+	w := c.Constraint.Line().Kick(now)
+	m.Unlock()
+	w.Wake()
+}

@@ -1,0 +1,442 @@
+package wait
+
+import (
+	"container/heap"
+	"math"
+	"time"
+)
+
+// A Line is those who wait for one constraint, and the timer that looks again.
+// Its methods are called with the constraint's mutex held. A nil Line is empty.
+//
+// Liveness: while a line has waiters, at least one of these holds:
+//
+//   - the first waiter has been woken, and will look;
+//   - the timer is armed, and will look;
+//   - units are taken whose Release will look.
+//
+// A waiter that has been woken and leaves (because it is granted, gives up, or
+// moves to another line) therefore looks at the line again, which wakes the
+// next one. Only the first waiter is woken, so that a release of one unit does
+// not wake a thousand.
+//
+// The timer also fires when the first of the waiters runs out of time, and
+// wakes each of those once, so that it can be refused.
+type Line struct {
+	constraint Constraint
+	byTurn     waiters     // the first goes first
+	byTurnLast waiters     // the first goes last; kept only with newest
+	byLatest   waiters     // the first runs out of time first
+	newest     bool        // the newest waiter goes first
+	limit      int64       // of queued; 0: there is none, and queued is not kept
+	queued     int64       // units that are waited for
+	woken      *Waiter     // has been woken and has not looked yet
+	timer      *time.Timer // nil until it is needed
+	armed      time.Time   // when the timer fires; zero: it does not
+}
+
+// LineOptions are the options of a Line.
+type LineOptions struct {
+	// NewestFirst lets the newest waiter of a priority go first, not the oldest.
+	NewestFirst bool
+
+	// Limit is how many units may be waited for; a waiter for 0 units counts as
+	// 1. Zero means that there is no limit. Where a newcomer does not fit, it is
+	// refused; with NewestFirst, those who would go last are pushed out instead,
+	// if that makes room enough.
+	Limit int64
+}
+
+// NewLine returns an empty line of c. Constraint.OpenLine calls it.
+func NewLine(c Constraint, o LineOptions) *Line {
+	l := &Line{constraint: c, limit: o.Limit, newest: o.NewestFirst}
+	l.byTurn.newest, l.byTurnLast.newest = l.newest, l.newest
+	l.byTurnLast.by, l.byLatest.by = byTurnReversed, byLatest
+	return l
+}
+
+// A Waiter is a place in line. It holds nothing else. Only its own goroutine
+// moves it, but a newcomer may push it out of a full line.
+type Waiter struct {
+	ready    chan struct{} // receives when the waiter should look again
+	latest   time.Time     // when it runs out of time; zero: never
+	ticket   uint64        // of arrival
+	units    int64         // of the constraint whose line it is in
+	priority int
+	place    [heaps]int32 // in the heaps of its line, from 1; 0: not there
+	line     *Line        // nil: in none
+}
+
+// Wake tells w to look again. It needs no mutex and never blocks: a waiter that
+// has not looked since the last wake will look anyway. It does nothing for nil.
+func (w *Waiter) Wake() {
+	if w == nil {
+		return
+	}
+	select {
+	case w.ready <- struct{}{}:
+	default:
+	}
+}
+
+// before reports whether w goes before o: by priority, then by arrival.
+func (w *Waiter) before(o *Waiter, newest bool) bool {
+	if w.priority != o.priority {
+		return w.priority > o.priority
+	}
+	return (w.ticket < o.ticket) != newest
+}
+
+// enter puts w into the line of c, and reports whether there was room.
+func enter(c Constraint, w *Waiter) bool {
+	l := c.Line()
+	if l == nil {
+		l = c.OpenLine()
+	}
+	if !l.makeRoom(w) {
+		if l.Len() == 0 {
+			c.CloseLine()
+		}
+		return false
+	}
+	w.line = l
+	l.queued += l.places(w)
+	heap.Push(&l.byTurn, w)
+	if l.newest {
+		heap.Push(&l.byTurnLast, w)
+	}
+	if !w.latest.IsZero() {
+		heap.Push(&l.byLatest, w)
+	}
+	return true
+}
+
+// places is how much of the limit w takes up.
+func (l *Line) places(w *Waiter) int64 {
+	if l.limit == 0 {
+		return 0
+	}
+	return max(w.units, 1)
+}
+
+// makeRoom reports whether w fits into the line. With newest, it first pushes
+// out those who would go last, as many as it takes. It pushes out nobody if that
+// would not make room enough, and nobody who goes before w.
+func (l *Line) makeRoom(w *Waiter) bool {
+	n := l.places(w)
+	short := n - (l.limit - l.queued)
+	if short <= 0 {
+		return true
+	}
+	if !l.newest || l.placesAfter(w) < short {
+		return false
+	}
+	for l.limit-l.queued < n {
+		out := l.byTurnLast.ws[0]
+		l.remove(out)
+		out.Wake()
+	}
+	return true
+}
+
+// placesAfter is the places of those who go after w.
+func (l *Line) placesAfter(w *Waiter) (n int64) {
+	if f := l.first(); f == nil || w.before(f, l.newest) {
+		return l.queued
+	}
+	for _, o := range l.byTurn.ws {
+		if w.before(o, l.newest) {
+			n += l.places(o)
+		}
+	}
+	return n
+}
+
+// remove takes w out.
+func (l *Line) remove(w *Waiter) {
+	if l.woken == w {
+		l.woken = nil
+	}
+	for _, h := range []*waiters{&l.byTurn, &l.byTurnLast, &l.byLatest} {
+		if at := w.place[h.by]; at > 0 {
+			heap.Remove(h, int(at)-1)
+		}
+	}
+	l.queued -= l.places(w)
+	w.line = nil
+}
+
+// leave takes w out of its line, if it is in one, and looks at the line. It
+// returns the waiter to wake after unlocking; nil: none.
+func (w *Waiter) leave(now time.Time) *Waiter {
+	l := w.line
+	if l == nil {
+		return nil
+	}
+	l.remove(w)
+	return l.Kick(now)
+}
+
+// join puts w into the line of claim c, unless it is there already. It returns
+// the waiter to wake in the line that w left, and whether there was room.
+func (w *Waiter) join(c *Claim, now time.Time) (next *Waiter, room bool) {
+	if w.line != nil {
+		if w.line == c.Constraint.Line() {
+			w.units = c.Units // they change only where the line has no limit
+			return nil, true
+		}
+		next = w.leave(now)
+	}
+	w.units = c.Units
+	return next, enter(c.Constraint, w)
+}
+
+// look begins a waiter's look after a wake. It reports whether w is still in
+// line.
+func (w *Waiter) look() bool {
+	if w.line == nil {
+		return false
+	}
+	if w.line.woken == w {
+		w.line.woken = nil
+	}
+	return true
+}
+
+// Len returns how many wait.
+func (l *Line) Len() int {
+	if l == nil {
+		return 0
+	}
+	return len(l.byTurn.ws)
+}
+
+// Units returns how many units are waited for; a waiter for 0 units counts as 1.
+func (l *Line) Units() (n int64) {
+	switch {
+	case l == nil:
+		return 0
+	case l.limit != 0:
+		return l.queued
+	}
+	for _, w := range l.byTurn.ws {
+		n += min(max(w.units, 1), math.MaxInt64-n)
+	}
+	return n
+}
+
+// first is the waiter whose turn is next; nil in an empty line.
+func (l *Line) first() *Waiter {
+	if l.Len() == 0 {
+		return nil
+	}
+	return l.byTurn.ws[0]
+}
+
+// hasTurn reports whether nobody in the line goes before the one who asks: w if
+// it is a waiter already, in whatever line; else a newcomer of that priority.
+func (l *Line) hasTurn(w *Waiter, priority int) bool {
+	f := l.first()
+	switch {
+	case f == nil || f == w:
+		return true
+	case w != nil:
+		return w.before(f, l.newest)
+	case priority == f.priority:
+		return l.newest
+	}
+	return priority > f.priority
+}
+
+// Kick looks at the line. If the first waiter can go, or cannot go in time, Kick
+// returns it, for the caller to wake after unlocking; else it sets the timer to
+// look again. It closes an empty line.
+func (l *Line) Kick(now time.Time) *Waiter {
+	if l == nil || l.constraint.Line() != l {
+		return nil
+	}
+	w := l.first()
+	if w == nil {
+		l.arm(time.Time{})
+		l.constraint.CloseLine()
+		return nil
+	}
+	if l.woken != nil {
+		l.arm(sooner(l.armed, l.firstLatest()))
+		return nil
+	}
+	d := l.constraint.Look(now, w.units)
+	if d.OK || d.tooLate(w.latest) {
+		l.woken = w
+		l.arm(sooner(l.armed, l.firstLatest()))
+		return w
+	}
+	l.arm(sooner(d.Again, l.firstLatest()))
+	return nil
+}
+
+// sooner is the first of two instants; zero is never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// firstLatest is when the first of the waiters runs out of time; zero: none does.
+func (l *Line) firstLatest() time.Time {
+	if len(l.byLatest.ws) == 0 {
+		return time.Time{}
+	}
+	return l.byLatest.ws[0].latest
+}
+
+// Append appends all waiters of the line, for the caller to wake after
+// unlocking.
+func (l *Line) Append(woken []*Waiter) []*Waiter {
+	if l == nil {
+		return woken
+	}
+	return append(woken, l.byTurn.ws...)
+}
+
+// AppendTooLate appends those who run out of time before the given instant, for
+// the caller to wake after unlocking. If none does, it looks at one waiter only:
+// it is called for all lines of an origin.
+func (l *Line) AppendTooLate(woken []*Waiter, until time.Time) []*Waiter {
+	if l == nil {
+		return woken
+	}
+	if e := l.firstLatest(); e.IsZero() || !until.After(e) {
+		return woken
+	}
+	for _, w := range l.byLatest.ws {
+		if until.After(w.latest) {
+			woken = append(woken, w)
+		}
+	}
+	return woken
+}
+
+// WakeAll wakes all waiters of the line.
+func (l *Line) WakeAll() {
+	if l == nil {
+		return
+	}
+	for _, w := range l.byTurn.ws {
+		w.Wake()
+	}
+}
+
+// arm sets the timer to fire at the given instant; zero stops it. It reads the
+// clock, because the callers' instant may be some time ago.
+func (l *Line) arm(at time.Time) {
+	switch {
+	case at.Equal(l.armed):
+		return
+	case at.IsZero():
+		l.timer.Stop()
+	case l.timer == nil:
+		l.timer = time.AfterFunc(time.Until(at), l.ring)
+	default:
+		l.timer.Reset(time.Until(at))
+	}
+	l.armed = at
+}
+
+// ring runs when the line's timer fires. The mutex is not held.
+func (l *Line) ring() {
+	m := l.constraint.Mutex()
+	m.Lock()
+	now := time.Now()
+	var w *Waiter
+	if !now.Before(l.armed) { // else the timer has been set again meanwhile
+		l.armed = time.Time{}
+		for e := l.firstLatest(); !e.IsZero() && !now.Before(e); e = l.firstLatest() {
+			heap.Pop(&l.byLatest).(*Waiter).Wake()
+		}
+		w = l.Kick(now)
+	}
+	m.Unlock()
+	w.Wake()
+}
+
+// Problem says how the line breaks its promises at a moment at which all waiters
+// are blocked, for tests; "" if it does not. released reports whether units are
+// taken whose Release will look at the line.
+func (l *Line) Problem(now time.Time, released bool) string {
+	if l == nil {
+		return ""
+	}
+	w := l.first()
+	switch {
+	case w == nil:
+		return "an empty line is kept"
+	case l.woken != nil:
+		return "" // it will look
+	case !l.armed.IsZero() && l.armed.Before(now):
+		return "the timer should have fired"
+	case l.armed.IsZero() && !released:
+		return "nobody is woken, no timer is armed, and nothing will be released"
+	}
+	for i, w := range l.byTurn.ws {
+		if int(w.place[byTurn]) != i+1 || w.line != l {
+			return "a waiter is not where it thinks it is"
+		}
+	}
+	if l.constraint.Look(now, w.units).OK {
+		return "the first could go, and is told only in " + l.armed.Sub(now).String()
+	}
+	return ""
+}
+
+// An order is what a heap of waiters is sorted by.
+type order uint8
+
+const (
+	byTurn order = iota
+	byTurnReversed
+	byLatest
+	heaps = 3
+)
+
+// waiters is a heap of those in line. Each knows its place in it.
+type waiters struct {
+	ws     []*Waiter
+	by     order
+	newest bool
+}
+
+func (h *waiters) Len() int { return len(h.ws) }
+
+func (h *waiters) Less(i, j int) bool {
+	switch h.by {
+	case byTurnReversed:
+		return h.ws[j].before(h.ws[i], h.newest)
+	case byLatest:
+		return h.ws[i].latest.Before(h.ws[j].latest)
+	}
+	return h.ws[i].before(h.ws[j], h.newest)
+}
+
+func (h *waiters) Swap(i, j int) {
+	h.ws[i], h.ws[j] = h.ws[j], h.ws[i]
+	h.ws[i].place[h.by], h.ws[j].place[h.by] = int32(i)+1, int32(j)+1
+}
+
+// Push implements heap.Interface.
+func (h *waiters) Push(x any) {
+	w := x.(*Waiter)
+	h.ws = append(h.ws, w)
+	w.place[h.by] = int32(len(h.ws))
+}
+
+// Pop implements heap.Interface.
+func (h *waiters) Pop() any {
+	last := len(h.ws) - 1
+	w := h.ws[last]
+	w.place[h.by] = 0
+	h.ws[last] = nil
+	h.ws = h.ws[:last]
+	return w
+}

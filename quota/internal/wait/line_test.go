@@ -1,0 +1,445 @@
+package wait_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota/internal/wait"
+)
+
+// By priority, then by arrival, or the other way round.
+func TestOrderOfTurns(t *testing.T) {
+	for newest, want := range map[bool][]int{false: {2, 4, 0, 1, 5, 3}, true: {4, 2, 5, 1, 0, 3}} {
+		synctest.Test(t, func(t *testing.T) {
+			g := newTurnstile(0, wait.LineOptions{NewestFirst: newest})
+			var all []*came
+			for _, p := range []int{0, 0, 5, -1, 5, 0} {
+				all = append(all, come(t, g.claim(1), priority(p)))
+			}
+			assert.Equal(t, len(all), g.line.Len())
+			assert.Equal(t, want, order(g, all))
+			g.noTrace(t)
+		})
+	}
+}
+
+// A newcomer passes those in line if it goes before the first.
+func TestWhoPassesTheLine(t *testing.T) {
+	for _, tt := range []struct {
+		newest   bool
+		priority int
+		passes   bool
+	}{{false, 0, false}, {false, 1, true}, {false, -1, false}, {true, 0, true}, {true, -1, false}, {true, 1, true}} {
+		synctest.Test(t, func(t *testing.T) {
+			g := newTurnstile(1, wait.LineOptions{NewestFirst: tt.newest})
+			first := come(t, g.claim(2), patient)
+			assert.False(t, first.done.Load())
+			newcomer := come(t, g.claim(1), wait.Options{MaxDelay: -1, Priority: tt.priority})
+			assert.Equal(t, tt.passes, newcomer.granted(), "%+v", tt)
+			if !tt.passes {
+				assert.Equal(t, wait.Refusal{By: g, Decision: wait.Decision{Reason: empty}}, newcomer.refusal)
+			}
+			g.let(2)
+			synctest.Wait()
+			assert.True(t, first.granted())
+		})
+	}
+}
+
+// A waiter that comes from another line goes before those who came after it, or
+// after them where the newest goes first.
+func TestWaiterKeepsItsTurnInAnotherLine(t *testing.T) {
+	for _, newest := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			a, b := newTurnstile(0, wait.LineOptions{}), newTurnstile(1, wait.LineOptions{NewestFirst: newest})
+			old := come(t, append(a.claim(1), b.claim(1)...), patient)
+			young := come(t, b.claim(2), patient)
+			assert.False(t, old.done.Load() || young.done.Load())
+			a.let(1)
+			synctest.Wait()
+			assert.Equal(t, !newest, old.granted())
+			assert.Equal(t, newest, b.line.Len() == 2, "it waits behind the newest")
+			b.let(2)
+			synctest.Wait()
+			b.let(1)
+			synctest.Wait()
+			assert.True(t, old.granted() && young.granted())
+			a.noTrace(t)
+			b.noTrace(t)
+		})
+	}
+}
+
+// Work comes, gives up, is let go and is pushed out at random: those who are
+// granted and pushed out are those of a plain list.
+func TestLineIsAPlainList(t *testing.T) {
+	for seed := range uint64(40) {
+		options := wait.LineOptions{NewestFirst: seed%2 == 1, Limit: []int64{0, 6}[seed/2%2]}
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 4))
+			g := newTurnstile(0, options)
+			type one struct {
+				*came
+				priority int
+				units    int64
+			}
+			var list []one // the first goes first
+			for step := range 300 {
+				what := fmt.Sprintf("seed %d, step %d", seed, step)
+				switch k := r.IntN(6); {
+				case k < 3:
+					o := one{priority: r.IntN(3), units: 1 + r.Int64N(2)}
+					o.came = come(t, g.claim(o.units), priority(o.priority))
+					at := slices.IndexFunc(list, func(x one) bool {
+						return x.priority < o.priority || options.NewestFirst && x.priority == o.priority
+					})
+					if at < 0 {
+						at = len(list)
+					}
+					sum := func(of []one) (n int64) {
+						for _, x := range of {
+							n += x.units
+						}
+						return n
+					}
+					if short := sum(list) + o.units - options.Limit; options.Limit > 0 && short > 0 {
+						if !options.NewestFirst || sum(list[at:]) < short {
+							require.Equal(t, wait.QueueFull, o.refusal.Why, what)
+							break
+						}
+						for last := len(list) - 1; sum(list)+o.units > options.Limit; last-- {
+							require.Equal(t, wait.QueueFull, list[last].refusal.Why, what)
+							list = list[:last]
+						}
+					}
+					list = slices.Insert(list, at, o)
+				case k == 3 && len(list) > 0:
+					i := r.IntN(len(list))
+					list[i].left()
+					synctest.Wait()
+					require.Error(t, list[i].err, what)
+					list = slices.Delete(list, i, i+1)
+				case len(list) > 0:
+					g.let(list[0].units)
+					synctest.Wait()
+					require.True(t, list[0].granted(), what)
+					list = list[1:]
+				}
+				units := int64(0)
+				for _, x := range list {
+					require.False(t, x.done.Load(), what)
+					units += x.units
+				}
+				require.Equal(t, len(list), g.line.Len(), what)
+				require.Equal(t, units, g.line.Units(), what)
+				require.Zero(t, g.room, what)
+				g.locked(func() { require.Empty(t, g.line.Problem(time.Now(), true), what) })
+				require.Equal(t, len(list) == 0, g.line == nil, "an empty line is closed: %s", what)
+			}
+			for _, x := range list {
+				x.left()
+			}
+			g.noTrace(t)
+		})
+	}
+}
+
+// Two woken at a time are one too many; a waiter that leaves after it was woken
+// wakes the next.
+func TestWakeIsPassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTurnstile(0, wait.LineOptions{})
+		a := come(t, g.claim(1), slowly(g.claim(1), sec))
+		b, c := come(t, g.claim(1), patient), come(t, g.claim(1), patient)
+		g.let(1) // wakes a, which takes a second to look
+		g.locked(func() { assert.Nil(t, g.line.Kick(time.Now()), "a has been woken and has not looked yet") })
+		b.left()
+		synctest.Wait()
+		assert.Error(t, b.err)
+		assert.False(t, c.done.Load(), "a is still to look")
+		a.left()
+		time.Sleep(sec)
+		synctest.Wait()
+		assert.Error(t, a.err)
+		assert.True(t, c.granted(), "a has given up, c is the next")
+		g.noTrace(t)
+	})
+	var none *wait.Line
+	assert.Nil(t, none.Kick(time.Now()))
+	assert.Zero(t, none.Len())
+	assert.Zero(t, none.Units())
+	assert.Empty(t, none.Append(nil))
+	assert.Empty(t, none.AppendTooLate(nil, time.Now()))
+	assert.Empty(t, none.Problem(time.Now(), false))
+	none.WakeAll()
+	(*wait.Waiter)(nil).Wake()
+}
+
+// A waiter that was woken for nothing is woken again.
+func TestWokenForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTurnstile(0, wait.LineOptions{})
+		c := come(t, g.claim(1), slowly(g.claim(1), sec))
+		g.let(1)
+		g.locked(func() { g.room = 0 }) // somebody else was quicker
+		time.Sleep(mins)
+		synctest.Wait()
+		assert.False(t, c.done.Load())
+		g.let(1)
+		time.Sleep(mins)
+		synctest.Wait()
+		assert.True(t, c.granted())
+		assert.Equal(t, mins+sec, c.after)
+		g.noTrace(t)
+	})
+}
+
+// A waiter that is pushed out after it was woken cannot wake the next: the one
+// that pushes it out is looked at instead.
+func TestPushingOutTheWokenWakesTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTurnstile(0, wait.LineOptions{NewestFirst: true, Limit: 1})
+		woken := come(t, g.claim(1), slowly(g.claim(1), sec))
+		g.let(1)
+		g.locked(func() { g.room = 0 }) // somebody else was quicker
+		next := come(t, g.claim(1), patient)
+		assert.False(t, next.done.Load())
+		g.let(1)
+		synctest.Wait()
+		assert.True(t, next.granted())
+		time.Sleep(sec)
+		synctest.Wait()
+		assert.Equal(t, wait.Refusal{By: g, Decision: wait.Decision{Reason: empty, Detail: "empty"}, Why: wait.QueueFull}, woken.refusal)
+		g.noTrace(t)
+	})
+}
+
+// Those who would go last are pushed out, as many as it takes: nobody of a
+// higher priority, and nobody if that does not help.
+func TestPushingOutBeginsWithTheLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTurnstile(0, wait.LineOptions{NewestFirst: true, Limit: 4})
+		high := come(t, g.claim(2), priority(1))
+		low := come(t, g.claim(2), patient)
+		big := come(t, g.claim(3), patient)
+		assert.Equal(t, wait.QueueFull, big.refusal.Why, "only 2 go after it")
+		assert.Equal(t, 1, g.refused)
+		assert.False(t, low.done.Load(), "pushing it out would not help")
+		last := come(t, g.claim(2), patient)
+		assert.Equal(t, wait.QueueFull, low.refusal.Why)
+		assert.Equal(t, 2, g.refused)
+		assert.False(t, high.done.Load() || last.done.Load())
+		assert.EqualValues(t, 4, g.line.Units())
+		high.left()
+		last.left()
+		g.noTrace(t)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		g := newTurnstile(0, wait.LineOptions{NewestFirst: true, Limit: 1})
+		tooBig := come(t, g.claim(2), patient)
+		assert.Equal(t, wait.QueueFull, tooBig.refusal.Why, "it does not fit into an empty line")
+		g.noTrace(t)
+	})
+}
+
+// A waiter whose time is up before the constraint can let it go is woken to be
+// refused; one that has time is not.
+func TestTooLateIsWoken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTurnstile(0, wait.LineOptions{})
+		g.again = time.Now().Add(mins)
+		c := come(t, g.claim(1), wait.Options{MaxDelay: mins, MaxQueue: -1})
+		g.kick()
+		synctest.Wait()
+		assert.False(t, c.done.Load(), "just in time")
+		g.locked(func() { g.again = g.again.Add(1) })
+		g.kick()
+		synctest.Wait()
+		require.True(t, c.done.Load())
+		assert.Zero(t, c.after)
+		assert.Equal(t, wait.MaxDelay, c.refusal.Why)
+		assert.Equal(t, mins+1, c.refusal.Wait)
+		g.noTrace(t)
+	})
+}
+
+// One timer, which fires when the constraint says, and is set anew when that
+// changes.
+func TestTimerOfLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTurnstile(0, wait.LineOptions{})
+		g.again = time.Now().Add(10 * sec)
+		c := come(t, g.claim(1), patient)
+		time.Sleep(5 * sec)
+		g.locked(func() { g.again = g.again.Add(10 * sec) })
+		g.kick()
+		g.locked(func() { g.looks = 0 })
+		time.Sleep(10 * sec)
+		synctest.Wait()
+		g.locked(func() {
+			assert.Zero(t, g.looks, "the first instant was taken back")
+			g.room = 1
+		})
+		time.Sleep(mins)
+		synctest.Wait()
+		assert.True(t, c.granted())
+		assert.Equal(t, 20*sec, c.after)
+		g.noTrace(t)
+	})
+}
+
+// Without waiters there is no line, and its timer does not fire.
+func TestNoTimerIsLeft(t *testing.T) {
+	for _, how := range []string{"granted", "gave up", "refused for good", "pushed out"} {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newTurnstile(0, wait.LineOptions{NewestFirst: true, Limit: 1})
+				g.again = time.Now().Add(mins)
+				c := come(t, g.claim(1), patient)
+				line := g.line
+				switch how {
+				case "granted":
+					g.let(1)
+				case "gave up":
+					c.left()
+				case "refused for good":
+					g.locked(func() { g.broken = true })
+					g.kick()
+				case "pushed out":
+					next := come(t, g.claim(1), patient)
+					assert.Same(t, line, g.line)
+					next.left()
+				}
+				synctest.Wait()
+				assert.True(t, c.done.Load())
+				g.noTrace(t)
+			})
+		})
+	}
+}
+
+// A timer that fires when its line has been closed does nothing, also where a
+// new line stands in its place.
+func TestTimerOfAClosedLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTurnstile(0, wait.LineOptions{})
+		g.again = time.Now().Add(sec)
+		c := come(t, g.claim(1), patient)
+		old := g.line
+		for _, open := range []func(){g.CloseLine, func() { g.OpenLine() }} {
+			g.mutex.Lock()
+			open()
+			g.looks = 0
+			g.again = g.again.Add(sec)
+			g.mutex.Unlock()
+			time.Sleep(sec)
+			synctest.Wait()
+			g.locked(func() { assert.Nil(t, old.Kick(time.Now())) })
+			assert.Zero(t, g.looks)
+			assert.False(t, c.done.Load())
+		}
+		g.line = old
+		c.left()
+		g.noTrace(t)
+	})
+}
+
+// Waking several times is waking once, and never blocks.
+func TestWakeNeverBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTurnstile(0, wait.LineOptions{})
+		looked := 0
+		o := patient
+		o.Renew = func() []wait.Claim {
+			looked++
+			time.Sleep(sec)
+			cs := g.claim(1)
+			wait.Lock(cs)
+			return cs
+		}
+		c := come(t, g.claim(1), o)
+		g.locked(g.line.WakeAll)
+		synctest.Wait()
+		for range 3 {
+			g.locked(g.line.WakeAll)
+		}
+		time.Sleep(mins)
+		synctest.Wait()
+		assert.Equal(t, 2, looked)
+		c.left()
+		time.Sleep(mins)
+		synctest.Wait()
+		assert.ErrorIs(t, c.err, context.Canceled)
+		g.noTrace(t)
+	})
+}
+
+// Those who run out of time before an instant are found, whenever they came,
+// whoever has left meanwhile.
+func TestAppendTooLate(t *testing.T) {
+	for seed := range uint64(50) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 8))
+			now := time.Now()
+			g := newTurnstile(0, wait.LineOptions{})
+			type one struct {
+				*came
+				latest time.Time // zero: never
+				looks  int
+			}
+			var in []*one
+			for range 50 {
+				if r.IntN(3) > 0 || len(in) == 0 {
+					o, x := patient, new(one)
+					if r.IntN(5) > 0 {
+						o.MaxDelay = time.Duration(1+r.IntN(100)) * sec
+						x.latest = now.Add(o.MaxDelay)
+					}
+					o.Renew = func() []wait.Claim {
+						x.looks++
+						cs := g.claim(1)
+						wait.Lock(cs)
+						return cs
+					}
+					x.came = come(t, g.claim(1), o)
+					in = append(in, x)
+				} else {
+					i := r.IntN(len(in))
+					in[i].left()
+					synctest.Wait()
+					in = slices.Delete(in, i, i+1)
+				}
+				for _, x := range in {
+					x.looks = 0
+				}
+				until := now.Add(time.Duration(r.IntN(120)) * sec)
+				var woken []*wait.Waiter
+				g.locked(func() { woken = g.line.AppendTooLate(nil, until) })
+				for _, w := range woken {
+					w.Wake()
+				}
+				synctest.Wait()
+				for i, x := range in {
+					want := 0
+					if !x.latest.IsZero() && until.After(x.latest) {
+						want = 1
+					}
+					require.Equal(t, want, x.looks, "seed %d, waiter %d", seed, i)
+				}
+			}
+			g.locked(func() { assert.Len(t, g.line.Append(nil), len(in)) })
+			for _, x := range in {
+				x.left()
+			}
+			g.noTrace(t)
+		})
+	}
+}
