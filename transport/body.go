@@ -9,79 +9,78 @@ import (
 	"github.com/headway-go/headway/quota"
 )
 
-// hold takes over the lease, if it keeps something until the request is over,
-// and releases it when the body of the response is read to its end, closed, or
-// garbage. The body stays what it was otherwise: one of a 101 response keeps its
-// Write.
-func hold(resp *http.Response, lease *quota.Lease) {
+// retainUntilClosed moves the lease to the body of the response if it retains
+// permits. They are released when the body is read to its end, closed, or garbage.
+// The body keeps its other methods: that of a 101 response can still be written to.
+func retainUntilClosed(resp *http.Response, lease *quota.Lease) {
 	if resp.Body == nil || resp.Body == http.NoBody {
-		return // over already
+		return // the end of RoundTrip releases the lease
 	}
 	retained := lease.Retained()
 	if retained == nil {
 		return
 	}
-	b := &body{ReadCloser: resp.Body, lease: retained}
-	b.lost = runtime.AddCleanup(b, (*quota.Lease).Release, b.lease)
+	b := &leasedBody{ReadCloser: resp.Body, lease: retained}
+	b.cleanup = runtime.AddCleanup(b, (*quota.Lease).Release, b.lease)
 	w, writes := resp.Body.(io.Writer)
-	half, halves := resp.Body.(closeWriter)
+	cw, closesWrite := resp.Body.(closeWriter)
 	switch {
-	case writes && halves:
-		resp.Body = &halfClosingBody{writableBody{body: b, Writer: w}, half}
+	case writes && closesWrite:
+		resp.Body = &halfClosingBody{writableBody{leasedBody: b, Writer: w}, cw}
 	case writes:
-		resp.Body = &writableBody{body: b, Writer: w}
+		resp.Body = &writableBody{leasedBody: b, Writer: w}
 	default:
 		resp.Body = b
 	}
 }
 
-// body releases a lease at its end. One that is neither read to its end nor
-// closed, as it must be, does so when it is garbage.
-type body struct {
+// A leasedBody releases a lease when it ends. If the caller neither reads it to
+// its end nor closes it, which is a mistake, the garbage collector does so.
+type leasedBody struct {
 	io.ReadCloser
-	lease *quota.Lease
-	over  sync.Once
-	lost  runtime.Cleanup // does what end does
+	lease   *quota.Lease
+	once    sync.Once // calls end
+	cleanup runtime.Cleanup
 }
 
 // Read reads from the body of Base's response.
-func (b *body) Read(p []byte) (int, error) {
+func (b *leasedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
-		b.over.Do(b.end)
+		b.once.Do(b.end)
 	}
 	return n, err
 }
 
 // Close closes the body of Base's response.
-func (b *body) Close() error {
+func (b *leasedBody) Close() error {
 	err := b.ReadCloser.Close()
-	b.over.Do(b.end)
+	b.once.Do(b.end)
 	return err
 }
 
-func (b *body) end() {
-	b.lost.Stop()
+func (b *leasedBody) end() {
+	b.cleanup.Stop()
 	b.lease.Release()
 }
 
-// writableBody is the body of a connection that was upgraded. It is over when
-// it is closed: the end of what the server writes is not the end of it.
+// A writableBody is the body of a connection that was upgraded. It ends when it is
+// closed: after the server has sent all it has to send, the client may still write.
 type writableBody struct {
-	*body
+	*leasedBody
 	io.Writer
 }
 
 // Read reads from the connection.
 func (b *writableBody) Read(p []byte) (int, error) {
-	defer runtime.KeepAlive(b.body) // it is not garbage while it is read
+	defer runtime.KeepAlive(b.leasedBody) // a body that is being read is not garbage
 	return b.ReadCloser.Read(p)
 }
 
-// closeWriter is what the body of an upgraded connection may be able to do.
+// closeWriter is implemented by the bodies of some upgraded connections.
 type closeWriter interface{ CloseWrite() error }
 
-// halfClosingBody is a writableBody of which one half can be closed.
+// A halfClosingBody is a writableBody that can be closed for writing alone.
 type halfClosingBody struct {
 	writableBody
 	closeWriter

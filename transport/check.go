@@ -7,31 +7,31 @@ import (
 	"github.com/headway-go/headway/partition"
 )
 
-// A Verdict is what would happen to a request now. See Shaper.Check.
+// A Verdict says what would happen to a request now. See Shaper.Check.
 type Verdict struct {
-	Wait      time.Duration  // how long the request would wait, unless an answer that is on its way lets it go before; 0: not at all, or nothing is known
-	Reason    Reason         // what stands in its way; 0: nothing
-	Policy    string         // the policy that does; "" where the server named none
-	Partition partition.Key  // the key of its partition; "" where none is known
-	Rejected  *RejectedError // what it would be refused with; nil: it would leave or wait
+	Wait      time.Duration  // how long the request would wait, or less if a response that arrives before then lets it go; 0: it would not wait, or the time is not known
+	Reason    Reason         // why the request cannot go now; 0: it can
+	Policy    string         // the policy that has too little left; "" if the server named none
+	Partition partition.Key  // the key of its partition; "" if none is known
+	Rejected  *RejectedError // the error of RoundTrip; nil: the request would go now or wait
 }
 
 // Check says what would happen to the request now, and how long it would wait,
-// without sending or charging anything. It neither changes nor closes the
-// request's body.
+// without sending or charging anything. It neither changes the request nor closes
+// its body.
 func (s *Shaper) Check(req *http.Request) Verdict {
 	if req.URL == nil || req.Header == nil {
 		return Verdict{}
 	}
 	x := s.begin(req)
-	x.sent = true // the body is the caller's
+	x.sent = true // so that end leaves the body alone
 	defer x.end()
 	x.route()
 	r, waits := x.origin.Check(req.Context(), time.Now(), &x.ask)
-	if pause, vain := x.redirected(); pause != nil && (r == nil || pause.Wait > r.Wait) {
-		r, waits = pause, !vain
+	if pause, tooLate := x.redirectPause(); pause != nil && (r == nil || pause.Wait > r.Wait) {
+		r, waits = pause, !tooLate
 	}
-	if r == nil || x.forced() {
+	if r == nil || x.unconditional() {
 		return Verdict{}
 	}
 	v := Verdict{

@@ -2,20 +2,20 @@ package transport
 
 import "context"
 
-// options are what a context says about its requests.
+// options are the options of a request, set through its context.
 type options struct {
 	noDelay  bool
 	bypass   bool
 	priority int
-	traces   []*Trace // innermost last
+	traces   []*Trace // that of the outermost WithTrace last
 }
 
 type optionsKey struct{}
 
-// noOptions are those of most requests. Read-only.
+// noOptions are the options of a context without any. Read-only.
 var noOptions options
 
-// optionsOf returns options that must not be changed.
+// optionsOf returns the options of a context. They must not be changed.
 func optionsOf(ctx context.Context) *options {
 	if o, ok := ctx.Value(optionsKey{}).(*options); ok {
 		return o
@@ -29,29 +29,29 @@ func with(ctx context.Context, set func(*options)) context.Context {
 	return context.WithValue(ctx, optionsKey{}, &o)
 }
 
-// WithNoDelay returns a context whose requests are never held back: one that
-// cannot go at once is refused. It wins over Shaper.MaxDelay.
+// WithNoDelay returns a context whose requests are never held: a request that
+// cannot go at once is refused. It overrides Shaper.MaxDelay.
 func WithNoDelay(ctx context.Context) context.Context {
 	return with(ctx, func(o *options) { o.noDelay = true })
 }
 
-// WithBypass returns a context whose requests pass unshaped: never held, never
-// refused. They count as in flight, and their responses are read, as those of
-// all others.
+// WithBypass returns a context whose requests are not shaped: never held, never
+// refused. Like all others, they count as in flight, and their responses are
+// read.
 func WithBypass(ctx context.Context) context.Context {
 	return with(ctx, func(o *options) { o.bypass = true })
 }
 
-// WithPriority returns a context whose requests stand before those of a lower
-// priority in every line, and behind those of their own that came earlier. A
-// request's priority is 0 without it.
+// WithPriority returns a context whose requests have a priority. In every line, a
+// request waits before those of a lower priority, and behind those of the same
+// priority that came earlier. Without WithPriority the priority is 0; it may be
+// negative.
 func WithPriority(ctx context.Context, priority int) context.Context {
 	return with(ctx, func(o *options) { o.priority = priority })
 }
 
-// WithTrace returns a context whose requests are reported to t, too, after
-// they are to the Shaper's own Trace and to those that ctx has already. A nil
-// t changes nothing.
+// WithTrace returns a context whose requests call the hooks of t, after those of
+// Shaper.Trace and those that ctx already has. If t is nil, WithTrace returns ctx.
 func WithTrace(ctx context.Context, t *Trace) context.Context {
 	if t == nil {
 		return ctx

@@ -18,72 +18,76 @@ const (
 	maxDeclarations = 32
 )
 
-// directories finds the directory of an origin.
+// directories finds the directory of an origin. An origin can be written in
+// several ways, so there are two maps: by the scheme and host of the URL as they
+// are, which is fast, and by the name of the origin.
 type directories struct {
 	mu     sync.RWMutex // guards following
-	byRaw  map[rawOrigin]*found
+	byURL  map[rawOrigin]*urlDirectory
 	byName map[string]*directory
 }
 
-// found is the directory of an origin as it is written.
-type found struct {
-	raw rawOrigin
+// A urlDirectory is a directory, and one way to write its origin.
+type urlDirectory struct {
+	url rawOrigin
 	*directory
 }
 
-// of returns the directory of the origin that a request goes to.
-func (ds *directories) of(accounts *quota.Accounts, fields *parse.Reader, raw rawOrigin) *found {
+// of returns the directory of an origin, and creates it if there is none.
+func (ds *directories) of(accounts *quota.Accounts, fields *parse.Reader, url rawOrigin) *urlDirectory {
 	ds.mu.RLock()
-	f := ds.byRaw[raw]
+	u := ds.byURL[url]
 	ds.mu.RUnlock()
-	if f != nil {
-		return f
+	if u != nil {
+		return u
 	}
-	name := raw.normal()
+	name := url.name()
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
 	if ds.byName == nil {
-		ds.byRaw = make(map[rawOrigin]*found)
+		ds.byURL = make(map[rawOrigin]*urlDirectory)
 		ds.byName = make(map[string]*directory)
 	}
 	d := ds.byName[name]
 	if d == nil {
 		d = newDirectory(accounts, name)
 		d.reader = fields.Clone()
-		forgetOne(ds.byName, maxDirectories)
+		makeRoom(ds.byName, maxDirectories)
 		ds.byName[name] = d
 	}
-	forgetOne(ds.byRaw, maxDirectories)
-	f = &found{raw, d}
-	ds.byRaw[raw] = f
-	return f
+	makeRoom(ds.byURL, maxDirectories)
+	u = &urlDirectory{url, d}
+	ds.byURL[url] = u
+	return u
 }
 
-// A directory is what a Shaper knows of an origin beside the accounts: how it
-// partitions its quotas, and which kinds of requests they concern. It is learned
-// from answers, and bounded whatever they say.
+// A directory is what a Shaper knows of an origin beside its accounts: how the
+// origin partitions its quotas, and which kinds of requests they concern. It is
+// learned from responses, and bounded whatever they say.
 type directory struct {
 	name     string
 	accounts *quota.Accounts
 	origin   atomic.Pointer[quota.Origin]
-	declared atomic.Pointer[[]*parse.Declaration] // never modified, only replaced
+	declared atomic.Pointer[[]*parse.Declaration] // the slice is replaced, never modified
 	reader   *parse.Reader                        // the Shaper's, with a memory of its own
 
-	mu     sync.RWMutex // guards following
-	scopes map[string]*kinds
-	all    int // kinds of all scopes
+	mu        sync.RWMutex // guards following
+	scopes    map[string]*kinds
+	kindCount int // in all scopes
 }
 
-// newDirectory knows what was saved with the accounts.
+// newDirectory returns the directory of an origin, with the declarations that
+// were saved in accounts.
 func newDirectory(accounts *quota.Accounts, name string) *directory {
 	d := &directory{name: name, accounts: accounts}
 	d.origin.Store(accounts.Origin(name))
-	d.restore()
+	d.restoreDeclarations()
 	return d
 }
 
-// books are the origin's accounts, opened again if they were dropped.
-func (d *directory) books() *quota.Origin {
+// liveOrigin returns the accounts of the origin. If they were evicted, it creates
+// new ones.
+func (d *directory) liveOrigin() *quota.Origin {
 	o := d.origin.Load()
 	if o.Dropped() {
 		o = d.accounts.Origin(d.name)
@@ -92,11 +96,11 @@ func (d *directory) books() *quota.Origin {
 	return o
 }
 
-// declaration is what the origin has declared about the partitions of a policy;
-// nil, if nothing.
+// declaration returns what the origin has declared about the partitions of a
+// policy, or nil.
 func (d *directory) declaration(policy string) *parse.Declaration {
-	if all := d.declared.Load(); all != nil {
-		for _, decl := range *all {
+	if declared := d.declared.Load(); declared != nil {
+		for _, decl := range *declared {
 			if decl.Policy == policy {
 				return decl
 			}
@@ -105,8 +109,7 @@ func (d *directory) declaration(policy string) *parse.Declaration {
 	return nil
 }
 
-// declare takes over declarations. Policies that are not among them stay as
-// they were declared before.
+// declare records declarations. Declarations of other policies stay in force.
 func (d *directory) declare(decls []parse.Declaration) {
 	if d.declares(decls) {
 		return
@@ -130,30 +133,30 @@ func (d *directory) declare(decls []parse.Declaration) {
 		}
 	}
 	d.declared.Store(&all)
-	d.attach(all)
+	d.saveDeclarations(all)
 }
 
-// attached is the name under which declarations go with the accounts when these
-// are saved: as the field that says them.
-const attached = "RateLimit-Partition"
+// savedDeclarations is the name under which declarations are saved with the
+// accounts of the origin. The value is that of the response field of this name.
+const savedDeclarations = "RateLimit-Partition"
 
-// attach has declarations saved with the accounts of the origin, but for those
-// that are understood by nobody.
-func (d *directory) attach(all []*parse.Declaration) {
+// saveDeclarations attaches declarations to the accounts of the origin, so that
+// they are saved with them. Declarations that cannot be written are left out.
+func (d *directory) saveDeclarations(all []*parse.Declaration) {
 	var lines []string
 	for _, decl := range all {
 		if line, err := parse.FormatDeclarations([]parse.Declaration{*decl}); err == nil {
 			lines = append(lines, line)
 		}
 	}
-	if o := d.books(); !o.Attach(attached, []byte(strings.Join(lines, ", "))) {
-		o.Attach(attached, nil) // rather none than those of before
+	if o := d.liveOrigin(); !o.Attach(savedDeclarations, []byte(strings.Join(lines, ", "))) {
+		o.Attach(savedDeclarations, nil) // too large: save none, and not the old ones
 	}
 }
 
-// restore takes over the declarations that were saved with the accounts.
-func (d *directory) restore() {
-	saved := d.books().Attached(attached)
+// restoreDeclarations records the declarations that were saved with the accounts.
+func (d *directory) restoreDeclarations() {
+	saved := d.liveOrigin().Attached(savedDeclarations)
 	if len(saved) == 0 {
 		return
 	}
@@ -164,56 +167,56 @@ func (d *directory) restore() {
 // declares reports whether all of these declarations are in force.
 func (d *directory) declares(decls []parse.Declaration) bool {
 	for i := range decls {
-		known := d.declaration(decls[i].Policy)
-		if known == nil || !slices.Equal(known.Dimensions, decls[i].Dimensions) {
+		current := d.declaration(decls[i].Policy)
+		if current == nil || !slices.Equal(current.Dimensions, decls[i].Dimensions) {
 			return false
 		}
 	}
 	return true
 }
 
-// A memory is what is known of requests of a scope that are alike.
-type memory struct {
-	kind   *kind                // which they belong to; nil: none is known
-	like   *kind                // kind, or what they are taken for where it is nil
-	failed []*parse.Declaration // which are not believed for the scope
+// known is what is known of requests of one scope and kind.
+type known struct {
+	kind    *kind                // nil: nothing is known of this kind
+	assumed *kind                // kind; or kinds.other if kind is nil
+	failed  []*parse.Declaration // that are not used for predictions in the scope
 }
 
-// recall is what is known of the requests of a scope that are alike.
-func (d *directory) recall(scope string, l likeness) (m memory) {
+// lookUp returns what is known of requests of a scope and kind.
+func (d *directory) lookUp(scope string, key kindKey) (k known) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	ks := d.scopes[scope]
 	if ks == nil {
-		return m
+		return k
 	}
-	m.kind, m.failed = ks.met(l), ks.failed
-	if m.like = m.kind; m.kind == nil {
-		m.like = ks.unseen
+	k.kind, k.failed = ks.get(key), ks.failed
+	if k.assumed = k.kind; k.kind == nil {
+		k.assumed = ks.other
 	}
-	return m
+	return k
 }
 
-// learn takes over what an answer to a request says of its kind, which it returns.
-// fewer says whether some requests of the scope may be concerned by fewer policies
-// than before.
-func (d *directory) learn(scope string, l likeness, f finding) (k *kind, fewer bool) {
+// learn updates what is known of a kind of requests from a response to one of
+// them, and returns the kind. fewer reports whether fewer policies than before may
+// concern some requests of the scope.
+func (d *directory) learn(scope string, key kindKey, r response) (k *kind, fewer bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	ks := d.open(scope)
-	added, fewer := ks.learn(l, f, d.all < maxAll)
+	ks := d.findOrCreateLocked(scope)
+	added, fewer := ks.learn(key, r, d.kindCount < maxKindsOfAll)
 	if added {
-		d.all++
+		d.kindCount++
 	}
-	return ks.met(l), fewer
+	return ks.get(key), fewer
 }
 
-// distrust gives up predicting by a declaration for a scope. It reports whether
-// that is news.
+// distrust stops predictions by a declaration for a scope. It returns false if
+// they were stopped before.
 func (d *directory) distrust(scope string, decl *parse.Declaration) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	ks := d.open(scope)
+	ks := d.findOrCreateLocked(scope)
 	failed := ks.failed
 	if slices.Contains(failed, decl) {
 		return false
@@ -225,15 +228,15 @@ func (d *directory) distrust(scope string, decl *parse.Declaration) bool {
 	return true
 }
 
-// open finds the kinds of a scope, or makes room for them. The lock is held.
-func (d *directory) open(scope string) *kinds {
+// findOrCreateLocked returns the kinds of a scope, and creates them if there are none.
+func (d *directory) findOrCreateLocked(scope string) *kinds {
 	ks := d.scopes[scope]
 	if ks == nil {
 		if d.scopes == nil {
 			d.scopes = make(map[string]*kinds)
 		}
-		if old := forgetOne(d.scopes, maxScopes); old != nil {
-			d.all -= len(old.known)
+		if evicted := makeRoom(d.scopes, maxScopes); evicted != nil {
+			d.kindCount -= len(evicted.seen)
 		}
 		ks = new(kinds)
 		d.scopes[scope] = ks
@@ -241,15 +244,15 @@ func (d *directory) open(scope string) *kinds {
 	return ks
 }
 
-// forgetOne drops an entry, whichever comes first, from a map that is full, and
-// returns it.
-func forgetOne[K comparable, V any](m map[K]V, most int) (old V) {
-	if len(m) < most {
-		return old
+// makeRoom evicts an arbitrary entry from a map that holds capacity entries, and
+// returns its value.
+func makeRoom[K comparable, V any](m map[K]V, capacity int) (evicted V) {
+	if len(m) < capacity {
+		return evicted
 	}
 	for k, v := range m {
 		delete(m, k)
 		return v
 	}
-	return old
+	return evicted
 }

@@ -11,101 +11,102 @@ import (
 	"github.com/headway-go/headway/quota"
 )
 
-// says is a finding that names policies, all of them if whole.
-func says(whole bool, policies ...string) finding {
-	f := finding{whole: whole}
+// says returns a response that names policies.
+func says(complete bool, policies ...string) response {
+	r := response{complete: complete}
 	for _, p := range policies {
-		f.said = append(f.said, trait{policy: p, cost: parse.None, most: parse.None})
+		r.policies = append(r.policies, policyStats{policy: p, cost: parse.None, maxAvailable: parse.None})
 	}
-	return f
+	return r
 }
 
-// asked are the policies among a, b and c that requests of a kind are asked for.
-func asked(d *directory, scope, like string) (policies string) {
-	k := d.recall(scope, likeness{like: like}).like
+// concerning returns those of the policies a, b and c that concern a kind.
+func concerning(d *directory, scope, like string) (policies string) {
+	k := d.lookUp(scope, kindKey{like: like}).assumed
 	for _, p := range []string{"a", "b", "c"} {
-		if _, concerned := k.trait(p); concerned {
+		if _, concerned := k.stats(p); concerned {
 			policies += p
 		}
 	}
 	return policies
 }
 
-// A kind that is not known is asked for what no known kind of its scope leaves out.
-func TestUnseenKind(t *testing.T) {
+// A kind that is not known is concerned by the policies that concern every known
+// kind of its scope.
+func TestUnknownKind(t *testing.T) {
 	type step struct {
-		like   string
-		f      finding
-		fewer  bool
-		unseen string
+		like  string
+		r     response
+		fewer bool
+		other string // the policies of a kind that is not known
 	}
 	var d directory
-	assert.Equal(t, "abc", asked(&d, "", "new"))
+	assert.Equal(t, "abc", concerning(&d, "", "new"))
 	for i, s := range []step{
 		{"x", says(true, "a", "b"), true, "ab"},
 		{"x", says(true, "a", "b"), false, "ab"},
 		{"y", says(true, "b", "c"), true, "b"},
 		{"z", says(true, "a", "b", "c"), true, "b"},
-		{"x", says(true, "a", "b", "c"), false, "bc"}, // named again: it concerns all
+		{"x", says(true, "a", "b", "c"), false, "bc"}, // a concerns all kinds again
 		{"y", says(true, "a", "b", "c"), false, "abc"},
 		{"z", says(true, "c"), true, "c"},
 		{"x", says(true, "a"), true, ""},
 		{"x", says(false, "c"), false, "c"},
 		{"y", says(false, "c"), false, "c"},
 	} {
-		_, fewer := d.learn("", likeness{like: s.like}, s.f)
+		_, fewer := d.learn("", kindKey{like: s.like}, s.r)
 		assert.Equal(t, s.fewer, fewer, "step %d", i)
-		assert.Equal(t, s.unseen, asked(&d, "", "new"), "step %d", i)
+		assert.Equal(t, s.other, concerning(&d, "", "new"), "step %d", i)
 	}
-	assert.Equal(t, "ac", asked(&d, "", "x"))
-	assert.Equal(t, "abc", asked(&d, "", "y"))
-	assert.Equal(t, "c", asked(&d, "", "z"))
-	assert.Equal(t, "abc", asked(&d, "another scope", "z"))
+	assert.Equal(t, "ac", concerning(&d, "", "x"))
+	assert.Equal(t, "abc", concerning(&d, "", "y"))
+	assert.Equal(t, "c", concerning(&d, "", "z"))
+	assert.Equal(t, "abc", concerning(&d, "another scope", "z"))
 }
 
-// Whatever is said, and by whomever: a directory does not grow without bound.
+// A directory does not grow without bound, whatever responses say.
 func TestDirectoryIsBounded(t *testing.T) {
 	t.Run("kinds of a scope", func(t *testing.T) {
 		var d directory
 		for i := range maxKinds + 100 {
-			d.learn("", likeness{like: fmt.Sprint(i)}, says(true, "a"))
+			d.learn("", kindKey{like: fmt.Sprint(i)}, says(true, "a"))
 		}
-		assert.Len(t, d.scopes[""].known, maxKinds)
-		assert.Equal(t, maxKinds, d.all)
-		assert.NotNil(t, d.scopes[""].rest)
+		assert.Len(t, d.scopes[""].seen, maxKinds)
+		assert.Equal(t, maxKinds, d.kindCount)
+		assert.NotNil(t, d.scopes[""].overflow)
 	})
 	t.Run("kinds of all scopes", func(t *testing.T) {
 		var d directory
-		for i := range maxAll + 100 {
-			d.learn(fmt.Sprint("scope", i%50), likeness{like: fmt.Sprint(i)}, says(true, "a"))
+		for i := range maxKindsOfAll + 100 {
+			d.learn(fmt.Sprint("scope", i%50), kindKey{like: fmt.Sprint(i)}, says(true, "a"))
 		}
-		assert.Equal(t, maxAll, d.all)
+		assert.Equal(t, maxKindsOfAll, d.kindCount)
 	})
 	t.Run("scopes", func(t *testing.T) {
 		var d directory
 		for i := range maxScopes + 100 {
-			d.learn(fmt.Sprint("scope", i), likeness{}, says(true, "a"))
-			d.learn(fmt.Sprint("scope", i), likeness{like: "x"}, says(true, "a"))
+			d.learn(fmt.Sprint("scope", i), kindKey{}, says(true, "a"))
+			d.learn(fmt.Sprint("scope", i), kindKey{like: "x"}, says(true, "a"))
 		}
 		assert.Len(t, d.scopes, maxScopes)
 		all := 0
 		for _, ks := range d.scopes {
-			all += len(ks.known)
+			all += len(ks.seen)
 		}
-		assert.Equal(t, all, d.all)
-		assert.LessOrEqual(t, all, maxAll)
+		assert.Equal(t, all, d.kindCount)
+		assert.Equal(t, maxKindsOfAll, all)
 	})
 	t.Run("policies of a kind", func(t *testing.T) {
 		var d directory
 		for i := range 500 {
-			d.learn("", likeness{}, says(false, fmt.Sprint(i), fmt.Sprint(-i), "a"))
+			d.learn("", kindKey{}, says(false, fmt.Sprint(i), fmt.Sprint(-i), "a"))
 			many := make([]string, 64)
 			for j := range many {
 				many[j] = fmt.Sprint(i, j)
 			}
-			d.learn("", likeness{}, says(true, many...))
-			k := d.recall("", likeness{}).kind
-			assert.LessOrEqual(t, len(*k.traits.Load()), maxTraits)
+			d.learn("", kindKey{}, says(true, many...))
+			k := d.lookUp("", kindKey{}).kind
+			assert.Len(t, *k.policies.Load(), maxKindPolicies)
 		}
 	})
 	t.Run("failed predictions", func(t *testing.T) {
@@ -113,7 +114,7 @@ func TestDirectoryIsBounded(t *testing.T) {
 		for range 500 {
 			d.distrust("", new(parse.Declaration))
 		}
-		failed := d.recall("", likeness{}).failed
+		failed := d.lookUp("", kindKey{}).failed
 		assert.Len(t, failed, maxDeclarations)
 	})
 	t.Run("declarations", func(t *testing.T) {
@@ -122,15 +123,15 @@ func TestDirectoryIsBounded(t *testing.T) {
 			d.declare([]parse.Declaration{{Policy: fmt.Sprint(i)}, {Policy: "same"}})
 		}
 		assert.Len(t, *d.declared.Load(), maxDeclarations)
-		assert.NotEmpty(t, d.books().Attached(attached))
-		for i := range maxDeclarations { // more than there is room for
+		assert.NotEmpty(t, d.liveOrigin().Attached(savedDeclarations))
+		for i := range maxDeclarations { // too large to be saved
 			d.declare([]parse.Declaration{{Policy: fmt.Sprint(i, strings.Repeat("x", 1<<12))}})
 		}
-		assert.Empty(t, d.books().Attached(attached), "those of before")
+		assert.Empty(t, d.liveOrigin().Attached(savedDeclarations), "the old ones are still saved")
 	})
 }
 
-// An estimate errs on the high side, and comes down to what it is.
+// An estimate rises at once, and falls in steps until it has reached the value.
 func TestEstimate(t *testing.T) {
 	for _, tt := range []struct{ old, seen, want int64 }{
 		{0, 0, 0}, {0, 5, 5}, {5, 5, 5}, {5, 9, 9}, {9, 5, 8}, {100, 0, 75}, {1, 0, 0}, {2, 0, 1}, {8, 7, 7},

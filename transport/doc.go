@@ -1,25 +1,24 @@
-// Package transport is an http.RoundTripper that shapes the traffic of a
-// client by what servers say about their quotas.
+// Package transport provides an http.RoundTripper that keeps a client within the
+// rate limits that servers advertise.
 //
 //	client := &http.Client{Transport: &transport.Shaper{}}
 //
 // A [Shaper] reads RateLimit, RateLimit-Policy, RateLimit-Partition and
-// Retry-After from every response, or whatever its server says instead (see
-// package parse), keeps an account for each quota policy and
-// partition of each origin, and delays or refuses the next requests before
-// they leave the process. It has to be told nothing: what a server does not
-// advertise is not shaped.
+// Retry-After from every response, or the fields that the server uses instead (see
+// package parse). It keeps an account for each quota policy and partition of each
+// origin, and delays or refuses the next requests before they are sent. It needs no
+// configuration: quotas that a server does not advertise are not enforced.
 //
-// A client that is there already gets one around what sends its requests:
+// To add a Shaper to an existing client, wrap the client's Transport:
 //
 //	client.Transport = &transport.Shaper{Base: client.Transport}
 //
 // # Waiting and refusals
 //
 // A request that would exceed an available quota waits in line until there is
-// room, at most MaxDelay, and a little longer than the server says: one
-// millisecond, or more where its answers take their time. One that cannot go in
-// time is refused at once, with a [*RejectedError] that says when to come back:
+// room, for at most MaxDelay. It waits a little longer than the server says: one
+// millisecond, or more if the server's response times are long. A request that cannot
+// go in time is refused at once, with a [*RejectedError] that says when to try again:
 //
 //	resp, err := client.Do(req)
 //	var rejected *transport.RejectedError
@@ -27,85 +26,89 @@
 //		retryLater(rejected.RetryAfter)
 //	}
 //
-// The deadline of a request's context counts, and so does the Timeout of an
-// http.Client. Neither a refusal nor the end of a context costs any quota.
+// The deadline of the request's context limits the wait as well, and so does the
+// Timeout of an http.Client. A request that is refused, or whose context ends while
+// it waits, is not charged to any quota.
 //
-// With nothing left of a window that lasts longer than [quota.ProbeInterval], ten
-// minutes, one request in each such interval is sent all the same, to look whether
-// that is still so. It may come back with a refusal of the server's.
+// If nothing is left of a window that lasts longer than [quota.ProbeInterval], ten
+// minutes, one request is sent in each such interval, to see whether that is still
+// so. The server may refuse it.
 //
 // # Why did it wait?
 //
-// A [Trace] tells, for all requests or, by [WithTrace], for one:
+// The hooks of a [Trace] say so, for all requests or, with [WithTrace], for one:
 //
 //	shaper.Trace = &transport.Trace{
 //		Held: func(i transport.HeldInfo) { log.Printf("%s waits: %v of %q", i.Request.URL, i.Reason, i.Policy) },
 //	}
 //
-// Other hooks tell what was learned from each response, and what was ignored and
-// why; examples/log writes all of them to log/slog. [Shaper.Check] says what would
-// happen to a request without sending it. For a response at hand there is a
-// program: go run ./examples/explain URL.
+// Other hooks are called with what was learned from each response, and with what was
+// ignored and why; examples/log writes all of it to log/slog. [Shaper.Check] says
+// what would happen to a request, without sending it. To see what a response means,
+// run go run ./examples/explain URL.
 //
-// # Who asks
+// # Users and identities
 //
-// Where the server says how it partitions its quotas, by user, say, the Shaper
-// rebuilds the partition key of a request before it is sent. Else quotas belong to
-// the identity on the request: its credentials. A client that acts for several
-// users, and whose requests do not show it, says so on their contexts:
+// If the server declares how it partitions its quotas, by user for example, the
+// Shaper computes the partition key of a request before it is sent. Otherwise quotas
+// are kept for each identity on the request: its credentials. If a client acts for
+// several users and its requests do not show which, put the user into the context:
 //
 //	ctx = partition.WithUserID(ctx, "alice")
 //
-// See Shaper.Dimensions and Shaper.Scope for all else.
+// See Shaper.Dimensions and Shaper.Scope for all other cases.
 //
-// # Limits of one's own
+// # The client's own limits
 //
-// Shaper.Limits are met together with the server's quotas: none is charged unless
-// all have room. Package quota has windows, buckets, concurrency and chains of
-// them, and one limiter for each host or user:
+// Shaper.Limits adds limits of the client's own to the server's quotas: a request is
+// charged to all of them when all have room, or to none. Package quota has windows,
+// buckets, concurrency limits and chains of them, and one limiter for each host or
+// user:
 //
 //	perHost := quota.NewKeyed(newLimiter, quota.KeyedOptions{})
 //	shaper.Limits = quota.By(perHost, func(r *http.Request) string { return r.URL.Host })
 //
-// # One request otherwise than the others
+// # Options of one request
 //
-// [WithNoDelay] has a request refused rather than held, [WithPriority] puts it
-// before others in line, and [WithBypass] lets it go whatever is known.
+// [WithNoDelay] refuses a request that would be held, [WithPriority] puts it before
+// others in line, and [WithBypass] sends it even if a quota is exceeded.
 //
 // # First steps in production
 //
-// In Mode [Observe] a Shaper learns and reports, and holds nobody: see
+// In Mode [Observe] a Shaper learns and reports, and holds no request: see
 // examples/rollout. Package transporttest has a server to test against.
 //
 // # What it learns
 //
-// A quota policy concerns every request of its origin and identity, except those
-// that do not match a literal of its RateLimit-Partition, and kinds of requests
-// (see Shaper.Like) that have been answered with fields that leave it out: GitHub's
-// search being used up does not hold the rest. For each kind it remembers what the
-// server says that requests cost, what their contents weigh, and the partition key
-// where none can be predicted. What an answer teaches counts from then on.
+// A quota policy concerns every request of its origin and identity, with two
+// exceptions: requests that do not match a literal of its RateLimit-Partition, and
+// kinds of requests (see Shaper.Like) that were answered with fields that leave the
+// policy out. So requests to GitHub are not held when its search quota is used up.
+// For each kind of requests the Shaper remembers what the server says that they
+// cost, how many bytes of content they have, and the partition key if it cannot be
+// predicted. What a response teaches applies to all later requests.
 //
-// A body that is neither read to its end nor closed, as it must be, gives back what
-// it holds when it is garbage. (The garbage collector does that outside of a bubble
-// of testing/synctest, whose timers and channels it must not touch: in there, close
-// all bodies.)
+// A response body must be read to its end or closed. If it is not, what it retains,
+// such as a permit of a concurrency limit, is given back when the body is garbage
+// collected. (In a bubble of testing/synctest this does not work, because the
+// garbage collector must not use the bubble's timers and channels: close all bodies
+// there.)
 //
 // # What it does not do
 //
-// It does not retry, cache, follow redirects or log, and does not turn a
-// response into an error: a 429 from the server is returned as it is. Its word
-// counts for the requests that follow.
+// A Shaper does not retry, cache, follow redirects or log, and it does not turn a
+// response into an error: a 429 from the server is returned as it is, and affects
+// the requests that follow.
 //
 // # Where it belongs
 //
-// In a chain of RoundTrippers, caches and retries stand above a Shaper, and
-// tracing below it. What adds credentials stands above it when the client acts
-// for several users, since the Shaper must see who asks; else below it, so
-// that a token is fresh when the request leaves.
+// In a chain of RoundTrippers, put caches and retries above a Shaper, and tracing
+// below it. If the client acts for several users, add credentials above the Shaper,
+// which must see whose request it is; otherwise add them below it, so that a token
+// is still fresh when the request is sent after waiting.
 //
 // # Drafts
 //
-// The Shaper follows draft-ietf-httpapi-ratelimit-headers, the editor's draft
-// of April 2026 ("the draft" in comments), and reads the forms of all before it.
+// The Shaper follows draft-ietf-httpapi-ratelimit-headers, the editor's draft of
+// April 2026 ("the draft" in comments), and reads the forms of all earlier drafts.
 package transport

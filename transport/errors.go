@@ -10,14 +10,14 @@ import (
 	"github.com/headway-go/headway/quota"
 )
 
-// ErrRejected is what every refusal of a Shaper is to errors.Is.
+// ErrRejected matches every *RejectedError with errors.Is.
 var ErrRejected = errors.New("transport: request rejected")
 
 // A Reason says why a request was held or refused.
 type Reason = quota.Reason
 
-// The reasons. The first four say what stands in the way of a request, the
-// others why waiting for it was out of the question.
+// The reasons. The first four say why a request cannot go now, the others why it was
+// refused without waiting any longer.
 const (
 	ReasonExhausted  = quota.ReasonExhausted  // too little is left of a quota
 	ReasonRetryAfter = quota.ReasonRetryAfter // the server said when to come back
@@ -30,18 +30,18 @@ const (
 )
 
 // A RejectedError is the error of a request that a Shaper refused. The request
-// has not left the process, its body is closed, and no quota was charged.
+// was not sent, its body is closed, and no quota was charged.
 //
-// http.Client wraps it in a *url.Error: find it with errors.As. When the
-// Timeout of an http.Client ends a request, the client makes an error of its
-// own, which hides this one.
+// http.Client wraps it in a *url.Error: find it with errors.As. If the Timeout of
+// an http.Client ends a request, the client returns an error of its own instead,
+// which hides this one.
 type RejectedError struct {
-	Policy     string        // the policy that has too little left; "" where the server named none
-	Partition  partition.Key // the key of its partition; "" where none is known
+	Policy     string        // the policy that has too little left; "" if the server named none
+	Partition  partition.Key // the key of its partition; "" if none is known
 	Reason     Reason        // why the request was refused
-	RetryAfter time.Duration // when it is worth coming back, from the refusal on; 0 where nothing is known
+	RetryAfter time.Duration // when it is worth trying again, from the refusal on; 0: not known
 
-	cause *quota.Refusal // of a limiter that says more; nil: of none
+	cause *quota.Refusal // see Unwrap; nil: it says nothing more
 }
 
 func rejected(r *quota.Refusal) *RejectedError {
@@ -51,14 +51,14 @@ func rejected(r *quota.Refusal) *RejectedError {
 		Reason:     r.Reason,
 		RetryAfter: r.RetryAfter,
 	}
-	if r.Phrase != "" || r.Detail != nil || r.Cause == ReasonClosed {
+	if r.Phrase != "" || r.Detail != nil || r.Cause == quota.ReasonClosed {
 		e.cause = r
 	}
 	return e
 }
 
-// Error says why the request was refused. It names the policy, and neither the
-// partition nor anything of the request.
+// Error returns the reason, the policy and RetryAfter. It contains neither the
+// partition key nor any part of the request.
 func (e *RejectedError) Error() string {
 	s := ErrRejected.Error() + ": " + e.Reason.String()
 	if e.Policy != "" {
@@ -74,14 +74,15 @@ func (e *RejectedError) Error() string {
 	return s
 }
 
-// Is reports whether target is ErrRejected; or context.DeadlineExceeded, and
-// the request would have waited past the deadline of its context.
+// Is reports whether target is ErrRejected, or is context.DeadlineExceeded and
+// Timeout is true.
 func (e *RejectedError) Is(target error) bool {
 	return target == ErrRejected || target == context.DeadlineExceeded && e.Timeout()
 }
 
-// Unwrap returns the *quota.Refusal of a limiter of Shaper.Limits that says more
-// about its refusal, such as a custom one; else nil.
+// Unwrap returns the *quota.Refusal of a limiter of Shaper.Limits if it says more
+// than this error: it is of a Custom limiter with a Phrase or a Detail, or of a
+// limiter that is closed. Else it returns nil.
 func (e *RejectedError) Unwrap() error {
 	if e.cause == nil {
 		return nil
@@ -89,6 +90,7 @@ func (e *RejectedError) Unwrap() error {
 	return e.cause
 }
 
-// Timeout reports whether the request would have waited past the deadline of
-// its context. (A *url.Error asks for this method and does not unwrap.)
-func (e *RejectedError) Timeout() bool { return e.Reason == ReasonDeadline }
+// Timeout reports whether the request was refused because it would have waited
+// past the deadline of its context. (url.Error.Timeout calls this method, and does
+// not unwrap errors.)
+func (e *RejectedError) Timeout() bool { return e.Reason == quota.ReasonDeadline }

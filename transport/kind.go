@@ -12,75 +12,81 @@ import (
 
 // Bounds of what a directory keeps of kinds of requests.
 const (
-	maxScopes = 10_000 // beyond them, one is forgotten, and learned again
-	maxKinds  = 1_000  // of a scope: the others of it are one
-	maxAll    = 20_000 // of all scopes: as above
-	maxTraits = 32     // policies of a kind
+	maxScopes       = 10_000 // beyond them, a scope is forgotten and learned again
+	maxKinds        = 1_000  // of one scope; all further kinds share one entry
+	maxKindsOfAll   = 20_000 // of all scopes together; as above
+	maxKindPolicies = 32     // policies of one kind
 )
 
-// maxMissed is how many answers in a row may leave out a policy that others of
-// the kind have named, where an answer need not name them all.
+// maxMissed is the number of responses in a row that may leave out a policy that
+// another response to the kind has named, if the responses need not name all
+// policies.
 const maxMissed = 4
 
-// A likeness is what requests of one kind have in common: what Shaper.Like says
-// of them, or the method and the first segment of the path.
-type likeness struct{ method, like string }
+// A kindKey identifies a kind of requests: by the result of Shaper.Like, or by the
+// method and the first segment of the path.
+type kindKey struct{ method, like string }
 
-func (s *Shaper) likenessOf(req *http.Request) (l likeness) {
+func (s *Shaper) kindOf(req *http.Request) kindKey {
 	if s.Like != nil {
-		return likeness{like: s.Like(req)}
+		return kindKey{like: s.Like(req)}
 	}
-	l.method = req.Method
-	if l.method == "" {
-		l.method = http.MethodGet
-	}
-	l.like, _, _ = strings.Cut(strings.TrimPrefix(req.URL.Path, "/"), "/")
-	return l
+	return defaultKind(req)
 }
 
-// kinds are the kinds of requests of one scope that have been answered with
-// fields, behind the lock of their directory.
+func defaultKind(req *http.Request) kindKey {
+	method := req.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	segment, _, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/"), "/")
+	return kindKey{method, segment}
+}
+
+// kinds are the kinds of one scope that were answered with rate-limit fields. The
+// mutex of the directory guards them.
 type kinds struct {
-	known map[likeness]*kind
-	// unseen is what a kind that is not known is taken for: it is concerned by
-	// the policies that no known kind has left out. nil: no kind is known.
-	unseen *kind
-	// rest are, past the bound, all kinds that are not known. nil: none of them
-	// has been answered.
-	rest *kind
-	// failed are the declarations that have made a prediction which failed. They
-	// are not believed until they are replaced. Never modified, only replaced.
+	seen map[kindKey]*kind
+	// other stands for any kind that is not in seen: the policies that concern it
+	// are those that concern every kind in seen. nil: seen is empty.
+	other *kind
+	// overflow is shared by the kinds that are not in seen because there is no
+	// room. nil: none of them was answered yet.
+	overflow *kind
+	// failed are declarations that led to a wrong prediction. They are not used
+	// until the server replaces them. The slice is replaced, never modified.
 	failed []*parse.Declaration
 }
 
-// A kind is what is known of requests that are alike. A nil kind is one of which
-// nothing is: every policy may concern it.
+// A kind is what is known of one kind of requests. A nil kind stands for one of
+// which nothing is known: every policy may concern it.
 type kind struct {
-	traits atomic.Pointer[[]trait] // never modified, only replaced
+	policies atomic.Pointer[[]policyStats] // the slice is replaced, never modified
 
-	// What the contents of its requests and responses weigh: see estimate.
+	// Estimates of the bytes of content in requests and in responses.
 	sent, received atomic.Int64
 }
 
-func newKind(traits []trait) *kind {
+func newKind(policies []policyStats) *kind {
 	k := new(kind)
-	k.traits.Store(&traits)
+	k.policies.Store(&policies)
 	return k
 }
 
-// A trait is what is known of a kind of requests under a policy that concerns it.
-type trait struct {
-	policy string
-	key    partition.Key // the one seen last
-	keyed  bool          // one was seen
-	missed uint8         // answers in a row that left the policy out
-	cost   int64         // c (the draft, Section 3.1.4): see estimate. 0: none was seen
-	most   int64         // the most that was ever available; None: no figure was seen
+// A policyStats is what is known of a kind of requests under a policy that
+// concerns it; or what one response says of that policy.
+type policyStats struct {
+	policy       string
+	key          partition.Key // the partition key seen last
+	keyed        bool          // one was seen
+	missed       uint8         // responses in a row that left the policy out
+	cost         int64         // estimate of c (the draft, Section 3.1.4). 0: none was seen; in a response None
+	maxAvailable int64         // the highest available quota seen. None: none was seen
 }
 
-// estimate moves an estimate to what was seen. It errs on the high side, or too
-// much would slip in at once: it rises to what was seen, and falls by a quarter
-// of the difference each time.
+// estimate returns an estimate after a value was seen. It errs on the high side, so
+// that no more requests go at once than the quota allows: it rises to the value at
+// once, and falls by a quarter of the difference.
 func estimate(old, seen int64) int64 {
 	if seen >= old {
 		return seen
@@ -88,158 +94,159 @@ func estimate(old, seen int64) int64 {
 	return old - max((old-seen)/4, 1)
 }
 
-// trait is what is known of the kind under a policy. It reports false where the
+// stats returns what is known of the kind under a policy. It returns false if the
 // policy does not concern the kind.
-func (k *kind) trait(policy string) (trait, bool) {
+func (k *kind) stats(policy string) (policyStats, bool) {
 	if k == nil {
-		return trait{policy: policy, most: parse.None}, true
+		return policyStats{policy: policy, maxAvailable: parse.None}, true
 	}
-	traits := *k.traits.Load()
-	if i := find(traits, policy); i >= 0 {
-		return traits[i], true
+	policies := *k.policies.Load()
+	if i := find(policies, policy); i >= 0 {
+		return policies[i], true
 	}
-	return trait{}, false
+	return policyStats{}, false
 }
 
-// find is where the policy is among traits; None, if it is not.
-func find(traits []trait, policy string) int {
-	for i := range traits {
-		if traits[i].policy == policy {
+// find returns the index of a policy, or None.
+func find(policies []policyStats, policy string) int {
+	for i := range policies {
+		if policies[i].policy == policy {
 			return i
 		}
 	}
 	return parse.None
 }
 
-// with is a trait after an answer said s of it.
-func (t trait) with(s *trait) trait {
-	t.missed = 0
-	if s.keyed {
-		t.key, t.keyed = s.key, true
+// updated returns p after a response that says r of the policy.
+func (p policyStats) updated(r *policyStats) policyStats {
+	p.missed = 0
+	if r.keyed {
+		p.key, p.keyed = r.key, true
 	}
-	if s.cost >= 0 {
-		t.cost = estimate(t.cost, max(s.cost, 1)) // only Shaper.Cost may say 0
+	if r.cost >= 0 {
+		p.cost = estimate(p.cost, max(r.cost, 1)) // only Shaper.Cost may return 0
 	}
-	if t.most < 0 && s.most >= 0 {
-		t.most = s.cost // which was there, as far as anybody knows
+	if p.maxAvailable < 0 && r.maxAvailable >= 0 {
+		p.maxAvailable = r.cost // at least this much was available to the request
 	}
-	t.most = max(t.most, s.most)
-	return t
+	p.maxAvailable = max(p.maxAvailable, r.maxAvailable)
+	return p
 }
 
-// A finding is what an answer says about the policies that concern its request.
-type finding struct {
-	said  []trait // of each policy that it names: cost is c and most a, None where they are not said
-	whole bool    // there are no others
+// A response is what one response says of the policies that concern its request.
+type response struct {
+	policies []policyStats // cost and maxAvailable are the c and a of the response, None if not given
+	complete bool          // no other policy concerns the request
 }
 
-// knows reports whether there is nothing new for the kind in a finding.
-func (k *kind) knows(f finding) bool {
-	traits := *k.traits.Load()
-	if len(traits) != len(f.said) {
+// knows reports whether a response says nothing new about the kind.
+func (k *kind) knows(r response) bool {
+	policies := *k.policies.Load()
+	if len(policies) != len(r.policies) {
 		return false
 	}
-	for i := range f.said {
-		s := &f.said[i]
-		at := find(traits, s.policy)
-		if at < 0 || traits[at].with(s) != traits[at] {
+	for i := range r.policies {
+		p := &r.policies[i]
+		at := find(policies, p.policy)
+		if at < 0 || policies[at].updated(p) != policies[at] {
 			return false
 		}
 	}
 	return true
 }
 
-// learn takes over a finding, and returns the traits from before.
+// learn updates the kind from a response, and returns the policies from before.
 //
-// A policy that an answer names concerns the kind. One that it leaves out does
-// not, if the answer names them all. One that does not may name the policy with
-// the least left, and another one each time (draft -09, Appendix A.3.1); or the
-// one that has refused. What it leaves out is given up when maxMissed answers in
-// a row have not named it: until then it may be held, for its window at the most.
-func (k *kind) learn(f finding) (before []trait) {
-	var next []trait
-	before = *k.traits.Load()
-	for _, t := range before {
-		if i := find(f.said, t.policy); i >= 0 {
-			next = append(next, t.with(&f.said[i]))
-		} else if t.missed++; !f.whole && t.missed < maxMissed {
-			next = append(next, t)
+// A policy that a response names concerns the kind. A policy that a complete
+// response leaves out does not. A response that is not complete may name only the
+// policy with the least left, which can be another one each time (draft -09,
+// Appendix A.3.1), or only the policy that refused the request. A policy that such
+// responses leave out is dropped when maxMissed of them in a row have not named it.
+// Until then requests may be held by it, for its window at most.
+func (k *kind) learn(r response) (before []policyStats) {
+	var next []policyStats
+	before = *k.policies.Load()
+	for _, p := range before {
+		if i := find(r.policies, p.policy); i >= 0 {
+			next = append(next, p.updated(&r.policies[i]))
+		} else if p.missed++; !r.complete && p.missed < maxMissed {
+			next = append(next, p)
 		}
 	}
-	for i := range f.said {
-		if s := &f.said[i]; find(before, s.policy) < 0 {
-			t := trait{policy: strings.Clone(s.policy), most: parse.None}
-			next = append(next, t.with(s))
+	for i := range r.policies {
+		if said := &r.policies[i]; find(before, said.policy) < 0 {
+			p := policyStats{policy: strings.Clone(said.policy), maxAvailable: parse.None}
+			next = append(next, p.updated(said))
 		}
 	}
-	if over := len(next) - maxTraits; over > 0 {
-		next = next[over:] // a server that makes up names
+	if over := len(next) - maxKindPolicies; over > 0 {
+		next = next[over:] // the server makes up names
 	}
-	k.traits.Store(&next)
+	k.policies.Store(&next)
 	return before
 }
 
 // lacks reports whether one of the policies does not concern the kind.
-func (k *kind) lacks(policies []trait) bool {
-	return slices.ContainsFunc(policies, func(t trait) bool {
-		_, ok := k.trait(t.policy)
-		return !ok
+func (k *kind) lacks(policies []policyStats) bool {
+	return slices.ContainsFunc(policies, func(p policyStats) bool {
+		_, concerned := k.stats(p.policy)
+		return !concerned
 	})
 }
 
-// met is the kind that is known of requests of a likeness; nil, if there is none.
-func (ks *kinds) met(l likeness) *kind {
-	if k := ks.known[l]; k != nil {
+// get returns the kind of a key, or nil if nothing is known of it.
+func (ks *kinds) get(key kindKey) *kind {
+	if k := ks.seen[key]; k != nil {
 		return k
 	}
-	return ks.rest
+	return ks.overflow
 }
 
-// learn takes over what an answer to a request says. more says whether there is
-// room for another kind. It reports whether one was added, and whether some
-// requests of the scope may be concerned by fewer policies than before.
-func (ks *kinds) learn(l likeness, f finding, more bool) (added, fewer bool) {
-	k := ks.known[l]
+// learn updates the kind of a key from a response. A kind that is not known is
+// added only if mayAdd is set. fewer reports whether fewer policies than before
+// may concern some requests of the scope.
+func (ks *kinds) learn(key kindKey, r response, mayAdd bool) (added, fewer bool) {
+	k := ks.seen[key]
 	switch {
 	case k != nil:
-		before := k.learn(f)
-		if fewer = k.lacks(before); fewer || len(before) != len(*k.traits.Load()) {
-			ks.unseen = nil
-			for _, k := range ks.known {
-				ks.unseen = common(ks.unseen, k)
+		before := k.learn(r)
+		if fewer = k.lacks(before); fewer || len(before) != len(*k.policies.Load()) {
+			ks.other = nil
+			for _, k := range ks.seen {
+				ks.other = common(ks.other, k)
 			}
 		}
 		return false, fewer
-	case more && len(ks.known) < maxKinds:
-		if ks.known == nil {
-			ks.known = make(map[likeness]*kind)
+	case mayAdd && len(ks.seen) < maxKinds:
+		if ks.seen == nil {
+			ks.seen = make(map[kindKey]*kind)
 		}
 		k = newKind(nil)
-		k.learn(f)
-		ks.known[l] = k
-		ks.unseen = common(ks.unseen, k)
+		k.learn(r)
+		ks.seen[key] = k
+		ks.other = common(ks.other, k)
 		return true, true
 	}
-	// It speaks of one kind among many, whose partition keys have nothing in
-	// common.
-	f.whole = false
-	for i := range f.said {
-		f.said[i].keyed = false
+	// The response is about one of the many kinds in overflow: it does not say
+	// what concerns the others, and its partition keys are not theirs.
+	r.complete = false
+	for i := range r.policies {
+		r.policies[i].keyed = false
 	}
-	if ks.rest == nil {
-		ks.rest = newKind(nil)
+	if ks.overflow == nil {
+		ks.overflow = newKind(nil)
 		fewer = true
 	}
-	return false, ks.rest.lacks(ks.rest.learn(f)) || fewer
+	return false, ks.overflow.lacks(ks.overflow.learn(r)) || fewer
 }
 
-// common is the kind that is concerned by the policies that concern both; the
-// second, if the first is nil.
+// common returns a kind with the policies that concern both a and b. a may be
+// nil: then the policies are those of b.
 func common(a, b *kind) *kind {
-	both := []trait{}
-	for _, t := range *b.traits.Load() {
-		if _, ok := a.trait(t.policy); ok {
-			both = append(both, trait{policy: t.policy, most: parse.None})
+	both := []policyStats{}
+	for _, p := range *b.policies.Load() {
+		if _, concerned := a.stats(p.policy); concerned {
+			both = append(both, policyStats{policy: p.policy, maxAvailable: parse.None})
 		}
 	}
 	return newKind(both)

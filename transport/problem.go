@@ -10,23 +10,23 @@ import (
 	"github.com/headway-go/headway/parse"
 )
 
-// attend listens to the body of a refusal, as the caller reads it, for the
-// policies that a pause concerns (the draft, Section 8). It is never read ahead
-// of the caller, and what is not read teaches nothing.
-func attend(resp *http.Response, restrict func(time.Time, []string), caps parse.Caps) {
-	status, kind := resp.StatusCode, resp.Header.Get("Content-Type")
-	if status < 400 || resp.Body == nil || resp.Body == http.NoBody || !isProblem(kind) {
+// watchProblem reads the policies that a pause concerns from the body of a refusal
+// (the draft, Section 8), as the caller reads it, never ahead of the caller. If the
+// caller does not read the body, nothing is learned from it.
+func watchProblem(resp *http.Response, restrict func(time.Time, []string), caps parse.Caps) {
+	status, mediaType := resp.StatusCode, resp.Header.Get("Content-Type")
+	if status < 400 || resp.Body == nil || resp.Body == http.NoBody || !isProblem(mediaType) {
 		return
 	}
-	most := caps.ProblemBytes
-	if most == 0 {
-		most = parse.DefaultCaps().ProblemBytes
+	maxBytes := caps.ProblemBytes
+	if maxBytes == 0 {
+		maxBytes = parse.DefaultCaps().ProblemBytes
 	}
 	resp.Body = &problemBody{
 		ReadCloser: resp.Body,
-		most:       most,
-		tell: func(body []byte) {
-			if p, ok := parse.ReadProblem(status, kind, body, caps); ok {
+		maxBytes:   maxBytes,
+		done: func(body []byte) {
+			if p, ok := parse.ReadProblem(status, mediaType, body, caps); ok {
 				restrict(time.Now(), p.Violated)
 			}
 		},
@@ -34,21 +34,21 @@ func attend(resp *http.Response, restrict func(time.Time, []string), caps parse.
 }
 
 // isProblem reports whether a media type may be that of a problem (RFC 9457).
-func isProblem(kind string) bool {
+func isProblem(mediaType string) bool {
 	const problem = "application/problem+json"
-	return len(kind) >= len(problem) && strings.EqualFold(kind[:len(problem)], problem)
+	return len(mediaType) >= len(problem) && strings.EqualFold(mediaType[:len(problem)], problem)
 }
 
-// problemBody keeps what is read of a body, up to a bound, and tells it when
-// the body is read to its end or closed.
+// A problemBody keeps what is read of a body, up to a bound, and calls done with it
+// when the body is read to its end or closed.
 type problemBody struct {
 	io.ReadCloser
-	most int // bytes; negative: no bound
-	tell func([]byte)
+	maxBytes int // negative: no bound
+	done     func([]byte)
 
-	mu   sync.Mutex // guards following; Close may run beside Read
-	kept []byte
-	over bool // told, or more was read than is kept
+	mu       sync.Mutex // guards following; Close may run beside Read
+	kept     []byte
+	finished bool // done was called, or more than maxBytes were read
 }
 
 // Read reads from the body of Base's response.
@@ -71,7 +71,7 @@ func (b *problemBody) Close() error {
 func (b *problemBody) keep(p []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.over = b.over || b.most >= 0 && len(b.kept)+len(p) > b.most; b.over {
+	if b.finished = b.finished || b.maxBytes >= 0 && len(b.kept)+len(p) > b.maxBytes; b.finished {
 		b.kept = nil
 		return
 	}
@@ -80,10 +80,10 @@ func (b *problemBody) keep(p []byte) {
 
 func (b *problemBody) end() {
 	b.mu.Lock()
-	kept, over := b.kept, b.over
-	b.kept, b.over = nil, true
+	kept, finished := b.kept, b.finished
+	b.kept, b.finished = nil, true
 	b.mu.Unlock()
-	if !over && len(kept) > 0 {
-		b.tell(kept)
+	if !finished && len(kept) > 0 {
+		b.done(kept)
 	}
 }

@@ -9,28 +9,29 @@ import (
 	"github.com/headway-go/headway/quota"
 )
 
-// redirected says what a redirect asks of the request that follows it to the
-// same origin (RFC 9110, Section 10.2.3), and whether it is in vain to wait for
-// that; nil, if it asks nothing. It concerns nobody else.
-func (x *exchange) redirected() (pause *quota.Refusal, vain bool) {
+// redirectPause returns the Retry-After of a redirect, if the request follows one to
+// the same origin (RFC 9110, Section 10.2.3), else nil. It holds this request alone.
+// tooLate reports whether the request must be refused because it would wait longer
+// than it may.
+func (x *exchange) redirectPause() (pause *quota.Refusal, tooLate bool) {
 	from := x.req.Response
-	if from == nil || from.StatusCode/100 != 3 || x.forced() || !x.sameOrigin(from) || parse.Cached(from.Header) {
+	if from == nil || from.StatusCode/100 != 3 || x.unconditional() || !x.sameOrigin(from) || parse.Cached(from.Header) {
 		return nil, false
 	}
 	wait, ok, _ := parse.RetryAfter(from.Header, x.began, x.s.Caps)
 	if !ok || wait <= 0 {
 		return nil, false
 	}
-	pause = &quota.Refusal{Cause: ReasonRetryAfter, Reason: ReasonRetryAfter, Wait: wait, RetryAfter: wait}
+	pause = &quota.Refusal{Cause: quota.ReasonRetryAfter, Reason: quota.ReasonRetryAfter, Wait: wait, RetryAfter: wait}
 	deadline, limited := x.req.Context().Deadline()
-	switch most := x.maxDelay(); {
-	case most < 0:
+	switch maxDelay := x.maxDelay(); {
+	case maxDelay < 0:
 		return pause, true
 	case limited && x.began.Add(wait).After(deadline):
-		pause.Reason = ReasonDeadline
+		pause.Reason = quota.ReasonDeadline
 		return pause, true
-	case wait > most:
-		pause.Reason = ReasonMaxDelay
+	case wait > maxDelay:
+		pause.Reason = quota.ReasonMaxDelay
 		return pause, true
 	}
 	return pause, false
@@ -43,17 +44,17 @@ func (x *exchange) maxDelay() time.Duration {
 	return x.ask.MaxDelay
 }
 
-// follow waits before a redirect is followed, where it asks for that. The
-// instant that it returns is the present one.
-func (x *exchange) follow() (now time.Time, err error) {
-	pause, vain := x.redirected()
+// waitForRedirect waits for the end of the redirect's pause, if there is one, and
+// returns the current time. The wait counts towards MaxDelay.
+func (x *exchange) waitForRedirect() (now time.Time, err error) {
+	pause, tooLate := x.redirectPause()
 	if pause == nil {
 		return x.began, nil
 	}
 	if x.req.Context().Err() != nil {
 		return x.began, context.Cause(x.req.Context())
 	}
-	if vain {
+	if tooLate {
 		return x.began, pause
 	}
 	if x.ask.Held != nil {
@@ -63,20 +64,21 @@ func (x *exchange) follow() (now time.Time, err error) {
 		return x.began, err
 	}
 	if x.ask.MaxDelay = x.maxDelay() - pause.Wait; x.ask.MaxDelay == 0 {
-		x.ask.MaxDelay = NoDelay
+		x.ask.MaxDelay = NoDelay // 0 would mean the default
 	}
 	return time.Now(), nil
 }
 
+// sameOrigin reports whether a response came from the origin of the request.
 func (x *exchange) sameOrigin(resp *http.Response) bool {
 	if resp.Request == nil || resp.Request.URL == nil {
 		return false
 	}
 	from := rawOrigin{resp.Request.URL.Scheme, resp.Request.URL.Host}
-	return from == rawOrigin{x.req.URL.Scheme, x.req.URL.Host} || from.normal() == x.directory.name
+	return from == rawOrigin{x.req.URL.Scheme, x.req.URL.Host} || from.name() == x.directory.name
 }
 
-// sleep waits for d, or for the end of ctx.
+// sleep waits for d, or returns the cause of the end of ctx.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

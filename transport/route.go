@@ -7,59 +7,54 @@ import (
 	"github.com/headway-go/headway/quota"
 )
 
-// route finds the quotas that the request will be counted under: the policies
-// that its origin has named and that concern it, and for each the partition.
+// route finds the quotas that the request will be charged to: the policies of
+// its origin that concern it, and for each the partition key.
 func (x *exchange) route() {
 	s := x.s
-	if raw := (rawOrigin{x.req.URL.Scheme, x.req.URL.Host}); x.directory == nil || x.directory.raw != raw {
-		x.directory = s.directories.of(s.accounts(), s.fields(), raw)
+	if url := (rawOrigin{x.req.URL.Scheme, x.req.URL.Host}); x.directory == nil || x.directory.url != url {
+		x.directory = s.directories.of(s.accounts(), s.fields(), url)
 	}
-	if o := x.directory.books(); o != x.origin {
-		x.origin = o
-	}
-	if scope := s.scopeOf(x.req); scope != x.ask.Scope {
-		x.ask.Scope = scope
-	}
+	x.origin = x.directory.liveOrigin()
+	x.ask.Scope = s.scopeOf(x.req)
 	x.ask.Priority, x.ask.MaxDelay, x.ask.MaxQueue = x.options.priority, s.MaxDelay, s.MaxQueue
-	x.ask.Force = x.forced()
+	x.ask.Force = x.unconditional()
 	if x.options.noDelay {
 		x.ask.MaxDelay = NoDelay
 	}
 	if s.Limits != nil {
 		x.ask.Limiter = s.Limits(x.req)
 	}
-	if ts := x.traces(); ts.any((*Trace).wantsHeld) {
-		x.ask.Held = x.traceHeld(ts)
+	if wants(x, heldHook) {
+		x.ask.Held = x.traceHeld
 	}
-	if claims := x.claim(); len(claims)+len(x.ask.Claims) > 0 {
-		x.ask.Claims = claims
-	}
+	x.ask.Claims = x.claim()
 }
 
-// claim lists what the request draws on: of each policy that concerns it.
+// claim lists the units that the request needs of each policy that concerns it.
+// It is called again when the request has waited, and reuses the slice.
 func (x *exchange) claim() []quota.Claim {
-	x.claims = x.claims[:0]
+	claims := x.ask.Claims[:0]
 	policies := x.origin.Policies()
 	if len(policies) == 0 {
-		return x.claims
+		return claims
 	}
-	m := x.remember()
+	k := x.lookUp()
 	for i := range policies {
-		if c, ok := x.claimOf(&policies[i], &m); ok {
-			x.claims = append(x.claims, c)
+		if c, ok := x.claimOf(&policies[i], &k); ok {
+			claims = append(claims, c)
 		}
 	}
-	return x.claims
+	return claims
 }
 
-// claimOf is what the request draws on a policy by what is known of its like; not ok, if the
-// policy does not concern it, or nobody can tell which partition of it does.
+// claimOf returns the claim on a policy. ok is false if the policy does not
+// concern the request, or if it is not known which partition does.
 //
-// A policy concerns every request of its origin and scope, except those that do
-// not match a literal of its declaration, and kinds that have been answered with
-// fields that leave it out.
-func (x *exchange) claimOf(p *quota.Policy, m *memory) (c quota.Claim, ok bool) {
-	t, concerned := m.like.trait(p.Name)
+// A policy concerns every request of its origin and scope, except requests that
+// do not match a literal of its declaration, and kinds that were answered with
+// fields that leave the policy out.
+func (x *exchange) claimOf(p *quota.Policy, k *known) (c quota.Claim, ok bool) {
+	stats, concerned := k.assumed.stats(p.Name)
 	if !concerned {
 		return c, false
 	}
@@ -69,72 +64,54 @@ func (x *exchange) claimOf(p *quota.Policy, m *memory) (c quota.Claim, ok bool) 
 		if answer == partition.Irrelevant {
 			return c, false
 		}
-		if answer == partition.Known && p.Keyed && !slices.Contains(m.failed, decl) {
+		if answer == partition.Known && p.Keyed && !slices.Contains(k.failed, decl) {
 			c.Key, c.Keyed = string(key), true
 		}
 	}
 	if p.Keyed && !c.Keyed {
-		// No prediction (the draft, Section 4.1): the key last seen for requests
-		// like this one, or none.
-		if c.Key, c.Keyed = string(t.key), t.keyed; !t.keyed {
+		// The key must not be predicted (the draft, Section 4.1): use the key
+		// last seen for requests of this kind, if there is one.
+		if c.Key, c.Keyed = string(stats.key), stats.keyed; !stats.keyed {
 			return c, false
 		}
 	}
-	c.Units = x.cost(p, m.like, t)
+	c.Units = x.cost(p, k.assumed, stats)
 	return c, true
 }
 
-// remember is what is known of requests like this one.
-func (x *exchange) remember() memory {
-	x.memory = x.directory.recall(x.ask.Scope, x.likeness())
-	return x.memory
+// lookUp returns what is known of requests of this kind.
+func (x *exchange) lookUp() known {
+	x.known = x.directory.lookUp(x.ask.Scope, x.kind())
+	return x.known
 }
 
-// likeness is what the request has in common with others of its kind.
-func (x *exchange) likeness() likeness {
-	if !x.alike {
-		x.like, x.alike = x.s.likenessOf(x.req), true
+// kind returns the kind of the request. Shaper.Like is called once, and only if
+// the kind is needed.
+func (x *exchange) kind() kindKey {
+	if !x.hasKindKey {
+		x.kindKey, x.hasKindKey = x.s.kindOf(x.req), true
 	}
-	return x.like
+	return x.kindKey
 }
 
-// cost is what the request, of a kind, is expected to cost under a policy: what
-// the server has said of such requests, at most all that there ever was; else
-// what Shaper.Cost says; else 1, or what the contents weigh.
-func (x *exchange) cost(p *quota.Policy, k *kind, t trait) int64 {
+// cost returns the expected cost of the request under a policy: what the server
+// has said of such requests, but no more than the policy ever had; else the
+// result of Shaper.Cost; else the bytes of content, or 1.
+func (x *exchange) cost(p *quota.Policy, k *kind, stats policyStats) int64 {
 	switch {
-	case t.cost > 0:
-		most := t.most
+	case stats.cost > 0:
+		capacity := stats.maxAvailable
 		if p.Quota >= 0 {
-			most = p.Quota
+			capacity = p.Quota
 		}
-		if most < 0 {
-			return t.cost
+		if capacity < 0 {
+			return stats.cost
 		}
-		return max(min(t.cost, most), 1)
+		return max(min(stats.cost, capacity), 1)
 	case x.s.Cost != nil:
 		return x.s.Cost(x.req, *p)
 	case p.Unit == quota.UnitContentBytes:
-		return k.weight(x.req)
+		return k.contentBytes(x.req)
 	}
 	return 1
-}
-
-func (x *exchange) traceHeld(ts traces) func(quota.Refusal) {
-	req, observed := x.req, x.forced()
-	return func(r quota.Refusal) {
-		info := HeldInfo{
-			Request:   req,
-			Policy:    r.Policy,
-			Partition: partition.Key(r.Key),
-			Reason:    r.Reason,
-			Wait:      r.Wait,
-			Observed:  observed,
-		}
-		ts.each(func(t *Trace) {
-			if t.Held != nil {
-				t.Held(info)
-			}
-		})
-	}
 }

@@ -7,13 +7,17 @@ import (
 	"github.com/headway-go/headway/partition"
 )
 
-// scopeOf is the identity that a request acts for: what Shaper.Scope says, or
-// the pseudonym of its credentials and of the ids in its context. It is ""
-// where there are none.
 func (s *Shaper) scopeOf(req *http.Request) string {
 	if s.Scope != nil {
 		return s.Scope(req)
 	}
+	return s.defaultScope(req)
+}
+
+// defaultScope returns a keyed hash of the credentials on a request and of the ids in
+// its context, or "". Cookies and signatures do not count: they change, and each request
+// would have a scope of its own.
+func (s *Shaper) defaultScope(req *http.Request) string {
 	ctx := req.Context()
 	user, client := partition.UserID(ctx), partition.ClientID(ctx)
 	credential := credentialOf(req.Header)
@@ -23,20 +27,18 @@ func (s *Shaper) scopeOf(req *http.Request) string {
 	return s.accounts().CredentialHash(credential, user, client)
 }
 
-// apiKeyFields carry a key that stands for an identity.
+// apiKeyFields are fields with a key that identifies the client.
 var apiKeyFields = [...]string{
 	"X-Api-Key", "Api-Key", "Apikey", "X-Auth-Token", "X-Access-Token", "X-Goog-Api-Key",
 	"Private-Token", "Ocp-Apim-Subscription-Key",
 }
 
-// credentialOf is the credential of a request: one that stays the same from
-// request to request. Cookies and signatures do not, and each request would be
-// an identity of its own.
+// credentialOf returns the credential of a request, or "".
 func credentialOf(h http.Header) string {
 	if len(h) == 0 {
 		return ""
 	}
-	if vs := h["Authorization"]; len(vs) > 0 && stands(vs[0]) {
+	if vs := h["Authorization"]; len(vs) > 0 && isStable(vs[0]) {
 		return vs[0]
 	}
 	for _, name := range apiKeyFields {
@@ -47,9 +49,9 @@ func credentialOf(h http.Header) string {
 	return ""
 }
 
-// stands reports whether a value of Authorization stays the same from request
+// isStable reports whether a value of Authorization stays the same from request
 // to request, by its scheme (RFC 9110, Section 11.4).
-func stands(authorization string) bool {
+func isStable(authorization string) bool {
 	scheme, _, _ := strings.Cut(authorization, " ")
 	for _, s := range [...]string{"Bearer", "Basic", "Bot", "Token", "ApiKey", "Api-Key", "Key"} {
 		if strings.EqualFold(scheme, s) {

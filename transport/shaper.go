@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -16,7 +17,8 @@ const (
 	DefaultMaxDelay = quota.DefaultMaxDelay // 2 minutes
 	DefaultMaxQueue = quota.DefaultMaxQueue // 10,000 requests
 
-	// NoDelay as a MaxDelay: never hold a request, refuse it at once.
+	// NoDelay as a MaxDelay means that no request is held: a request that
+	// cannot go now is refused at once.
 	NoDelay = quota.NoDelay
 )
 
@@ -26,118 +28,125 @@ type Mode uint8
 const (
 	// Shape holds them until there is room, or refuses them.
 	Shape Mode = iota
-	// Observe learns and reports, and lets everything go.
+	// Observe learns and reports, and sends every request at once.
 	Observe
 )
 
 // A Shaper is an http.RoundTripper that delays or refuses requests before
-// they leave, so that a server's quotas are used and not exceeded. The zero
+// they are sent, so that a server's quotas are used and not exceeded. The zero
 // value shapes with safe defaults.
 //
-// A request is met with all the quota policies that concern it, as far as the
-// server has advertised them, and with the client's own Limits. It is charged
-// to all of them at one instant and handed to Base. Where one of them has too
-// little left, the request waits in line, first come, first served, and holds
-// nothing while it waits. It is refused with a *RejectedError as soon as
-// waiting cannot help: when it would last longer than MaxDelay, or past the
-// deadline of the request's context, or when MaxQueue requests are waiting
-// already. When its context ends while it waits, the error is context.Cause
-// of that context.
+// A request is checked against every quota policy that the server has
+// advertised and that concerns the request, and against the client's own
+// Limits. If all of them have room, the request is charged to all of them at
+// one instant and handed to Base. If one has too little left, the request waits
+// in line, first come, first served, and takes nothing while it waits. It is
+// refused with a *RejectedError as soon as waiting cannot help: the wait would
+// be longer than MaxDelay, or would pass the deadline of the request's context,
+// or MaxQueue requests are already waiting. If the context ends while the
+// request waits, the error is context.Cause of that context.
 //
 // Every response that does not come from a cache is read for what it says
-// about quota, whatever its status, and then returned as Base made it. Its
-// body is wrapped only where a limit on concurrency has to know when it ends,
-// where a quota counts bytes of content and nothing says how many there are, or
-// where the body of a refusal may tell whom its Retry-After concerns.
+// about quota, whatever its status, and returned as Base made it. Its body is
+// wrapped only in three cases: a concurrency limit has to know when the body
+// ends; a quota counts bytes of content, and the length of the body is not
+// given; or the body of a refusal may name the policies that its Retry-After
+// concerns.
 //
-// What was never advertised is not shaped: requests before the first response
-// go at once. What is advertised is believed up to Caps; no word of a server
-// makes a request wait longer than MaxDelay.
+// Quotas that the server never advertised are not enforced: requests before the
+// first response are sent at once. Advertised quotas are believed up to Caps, and
+// nothing that a server says makes a request wait longer than MaxDelay.
 //
-// Fields are set before first use and not changed after. A Shaper is safe for
-// concurrent use, should be reused, and must not be copied. It has no
-// goroutine of its own and needs no closing.
+// Set the fields before first use, and do not change them afterwards. A Shaper
+// is safe for concurrent use, should be reused, and must not be copied. It
+// starts no goroutine of its own and does not need to be closed.
 type Shaper struct {
 	// Base sends the requests. Nil means http.DefaultTransport, which keeps two
-	// idle connections to a host: give it more where many are let go at once.
+	// idle connections per host: use a Transport that keeps more if many
+	// requests go to one host at once.
 	Base http.RoundTripper
 
 	// Mode is Shape or Observe. The zero Mode is Shape.
 	Mode Mode
 
-	// MaxDelay is the longest that a request is held back. Zero means
+	// MaxDelay is the longest time that a request is held. Zero means
 	// DefaultMaxDelay. NoDelay, or any negative duration, means that no request
-	// is held: one that cannot go now is refused at once. Of those held for longer
-	// than quota.ProbeInterval, one in each goes to look, and may be refused by the
-	// server.
+	// is held: a request that cannot go now is refused at once. If requests are
+	// held for longer than quota.ProbeInterval, one probe is sent per interval;
+	// the server may refuse it.
 	MaxDelay time.Duration
 
-	// MaxQueue is how many requests may wait for one account or limiter. Zero
-	// means DefaultMaxQueue, a negative number no bound.
+	// MaxQueue is the number of requests that may wait for one account or
+	// limiter. Zero means DefaultMaxQueue; a negative number means no bound.
 	MaxQueue int
 
-	// Limits returns the client's own limits on a request: one permit is taken
-	// of it, together with the server's quotas, and held until the body of the
-	// response ends where it is a limit on concurrency. Nil, or a nil Limiter,
-	// means none.
+	// Limits returns the client's own limit on a request. One permit of it is
+	// taken together with the server's quotas. A permit of a concurrency limit
+	// is retained until the body of the response ends. Nil, or a nil Limiter,
+	// means no limit.
 	Limits func(*http.Request) quota.Limiter
 
-	// Dimensions says how partition dimensions are computed from a request, for
-	// those that an API defines for itself. They are merged over the standard
-	// ones: method, and user_id and client_id from the context (see package
-	// partition). Nil means the standard ones.
+	// Dimensions computes partition dimensions from a request, for dimensions
+	// that an API defines itself. It is merged over the standard dimensions:
+	// method, and user_id and client_id from the context (see package
+	// partition). Nil means the standard dimensions only.
 	Dimensions partition.Dimensions
 
-	// Scope returns the identity that a request acts for. Quotas for which the
-	// server names no partition are kept per scope. Nil means a keyed hash of
-	// the credentials on the request (Basic, Bearer, API keys) and of the ids in
-	// its context. Where credentials are added below the Shaper, it cannot see
-	// them: with several users, put their ids into the context or set Scope.
+	// Scope returns the identity that a request acts for. If the server names
+	// no partition, quotas are kept per scope. Nil means a keyed
+	// hash of the credentials on the request (Basic, Bearer, API keys) and of
+	// the user and client ids in its context. Credentials that are added below
+	// the Shaper are invisible to it: a client with several users must then put
+	// their ids into the context or set Scope.
 	Scope func(*http.Request) string
 
-	// Like returns the kind of a request, for what is learned by likeness: which
-	// policies concern it, what it costs under each, and the partition key of a
-	// policy whose dimensions the server did not declare, or that cannot be
-	// computed. A thousand kinds of a scope are told apart; the others are one.
-	// Nil means the method and the first segment of the path.
+	// Like returns the kind of a request. Three things are learned per scope and
+	// kind: which policies concern a request; what it costs under each policy;
+	// and its partition key, if the server did not declare the dimensions of the
+	// policy or they cannot be computed. Up to a thousand kinds of a scope are
+	// told apart; all further kinds are treated as one. Nil means the
+	// method and the first segment of the path.
 	Like func(*http.Request) string
 
-	// Cost returns what a request costs under a policy, in quota units, as long as
-	// the server has not said what like requests did cost: its word comes first. A
-	// negative cost counts as 0. Nil means 1, and for a policy in content-bytes, at
-	// least 1: the length of the request's body, or of those of like requests where it
-	// is not known, and of the bodies of the responses to like requests.
+	// Cost returns the cost of a request under a policy, in quota units. It is
+	// asked only until the server has said what a request of this kind costs. A
+	// negative cost counts as 0. Nil means 1. For a policy in content-bytes, nil
+	// means the length of the request's body plus the expected length of the
+	// response's body, at least 1; lengths that are not known are estimated from
+	// other requests of the kind.
 	Cost func(*http.Request, quota.Policy) int64
 
-	// Cached says of a response that it came from a cache, beside the signs that
-	// are seen anyway: Age, Cache-Status and X-From-Cache. It must not read or
-	// change the response. Nil means that there are no other signs.
+	// Cached reports whether a response came from a cache. It is asked in
+	// addition to the signs that are always recognised: Age, Cache-Status and
+	// X-From-Cache. It must not read or change the response. Nil means that
+	// there are no other signs.
 	Cached func(*http.Response) bool
 
-	// Caps are the safety caps on what a server may say. Values above them are
+	// Caps are the safety caps on what a server may say. Values above a cap are
 	// ignored. The zero value has the defaults of package parse.
 	Caps parse.Caps
 
-	// Vendors says how to read the fields of APIs that follow no draft, beside
-	// those that package parse knows: a row each. Nil means none.
+	// Vendors says how to read the fields of APIs that follow no draft, one row
+	// for each API, in addition to the rows built into package parse. Nil means
+	// no further rows.
 	Vendors []parse.Vendor
 
-	// Accounts is what is known of advertised quotas. Share one between Shapers
-	// that talk to the same servers, or with clients that are not HTTP. Nil
-	// means one of the Shaper's own.
+	// Accounts holds what is known of advertised quotas. Share one between
+	// Shapers that talk to the same servers, or with clients that do not use
+	// net/http. Nil means accounts of the Shaper's own.
 	Accounts *quota.Accounts
 
 	// Strategy says how advertised quotas are spent. The zero value is
-	// quota.Adaptive. It is that of the Shaper's own Accounts: where Accounts is
-	// set, their Strategy counts.
+	// quota.Adaptive. It applies to the Shaper's own accounts: if Accounts is
+	// set, the Strategy of Accounts is used instead.
 	Strategy quota.Strategy
 
-	// Trace is told what the Shaper does. Nil means nobody is. A request may
-	// have a Trace of its own: see WithTrace.
+	// Trace has hooks that are called with what the Shaper does. Nil means no
+	// hooks. A request can have further hooks of its own: see WithTrace.
 	Trace *Trace
 
-	own         quota.Accounts
-	ownOnce     sync.Once // sets its fields
+	ownAccounts quota.Accounts
+	ownOnce     sync.Once // sets the fields of ownAccounts
 	readerOnce  sync.Once
 	reader      *parse.Reader // see fields
 	directories directories
@@ -155,14 +164,14 @@ func (s *Shaper) accounts() *quota.Accounts {
 	if s.Accounts != nil {
 		return s.Accounts
 	}
-	s.ownOnce.Do(func() { s.own.Strategy = s.Strategy })
-	return &s.own
+	s.ownOnce.Do(func() { s.ownAccounts.Strategy = s.Strategy })
+	return &s.ownAccounts
 }
 
 // RoundTrip implements http.RoundTripper.
 func (s *Shaper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL == nil || req.Header == nil {
-		return s.base().RoundTrip(req) // who knows best how to refuse it
+		return s.base().RoundTrip(req) // let Base report the invalid request
 	}
 	x := s.begin(req)
 	defer x.end()
@@ -178,69 +187,52 @@ func (s *Shaper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// CloseIdleConnections closes the idle connections of Base, if it can.
-// http.Client looks for this method.
+// CloseIdleConnections closes the idle connections of Base, if Base has such a
+// method. http.Client looks for this method.
 func (s *Shaper) CloseIdleConnections() {
 	if c, ok := s.base().(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// An exchange is one request on its way: routed, admitted, sent, its response
-// read. It lives from RoundTrip's beginning to its end and is used again.
+// An exchange is the state of one call of RoundTrip: the request is routed,
+// admitted and sent, and its response is read. When the call ends, the exchange
+// goes into a pool for the next request.
 type exchange struct {
 	s       *Shaper
 	req     *http.Request
 	options *options
-	began   time.Time
+	began   time.Time // when RoundTrip was called
 
-	directory *found
+	directory *urlDirectory
 	origin    *quota.Origin
 	ask       quota.Ask
 	lease     quota.Lease
-	sent      bool           // Base has the request, and closes its body
-	resp      *http.Response // Base's, unless the caller has it
+	sent      bool           // Base has the request and closes its body
+	resp      *http.Response // to be closed by end; nil once it is the caller's
 
-	claims []quota.Claim // of ask
-	like   likeness      // once it is needed
-	alike  bool          // it was
-	memory memory        // what was known of the like when the request was routed
+	kindKey    kindKey // see kind
+	hasKindKey bool
+	known      known // about the kind, when the request was routed
 
-	*lesson // nil until there was something to learn, which spares those in line
-}
-
-// A lesson is what a response teaches.
-type lesson struct {
-	report  quota.Report
-	figures []quota.Figure // of report
-	terms   []quota.Terms  // of report
-	said    []trait        // what the response says of each policy
-}
-
-// empty keeps the memory, and what is in it until it is used again: names and keys.
-func (l *lesson) empty() {
-	l.figures = l.figures[:0]
-	l.terms = l.terms[:0]
-	l.said = l.said[:0]
+	report   quota.Report
+	policies []policyStats // what the response says of each policy
 }
 
 func (s *Shaper) begin(req *http.Request) *exchange {
 	x, _ := s.exchanges.Get().(*exchange)
 	if x == nil {
-		x = &exchange{s: s, options: &noOptions}
+		x = &exchange{s: s}
 		x.ask.Again = x.claim
 	}
-	if o := optionsOf(req.Context()); o != x.options {
-		x.options = o
-	}
-	x.req, x.began = req, time.Now()
+	x.req, x.began, x.options = req, time.Now(), optionsOf(req.Context())
 	return x
 }
 
-// end leaves nothing behind, however RoundTrip ends, be it by a panic: the
-// body of a request that was not sent is closed, and its lease cancelled; a
-// lease that nobody settled counts as that of a request that may have arrived;
-// a response that nobody gets is closed.
+// end cleans up however RoundTrip ended, by a panic, too. If the request was
+// not sent, its body is closed and its lease cancelled. A lease that was not
+// settled counts as one whose request may have arrived. A response that is not
+// returned to the caller is closed.
 func (x *exchange) end() {
 	if !x.sent {
 		x.lease.Cancel()
@@ -249,79 +241,56 @@ func (x *exchange) end() {
 		}
 	}
 	x.lease.Release()
-	if x.resp != nil && x.resp.Body != nil {
-		x.resp.Body.Close()
+	if x.resp != nil {
+		if x.resp.Body != nil {
+			x.resp.Body.Close()
+		}
+		x.resp = nil
 	}
-	x.forget()
+	x.reset()
 	x.s.exchanges.Put(x)
 }
 
-// forget lets go of what the exchange points at, but for the origin and the scope, of
-// which the next one mostly is, too, and names and keys, which are short. What is nil
-// already is left alone: to write a pointer is dear while garbage is collected.
-func (x *exchange) forget() {
-	if x.lesson != nil {
-		x.lesson.empty()
-	}
-	if x.alike {
-		x.like, x.alike, x.memory = likeness{}, false, memory{}
-	}
-	if x.ask.Held != nil {
-		x.ask.Held = nil
-	}
-	if x.ask.Limiter != nil {
-		x.ask.Limiter = nil
-	}
-	if x.options != &noOptions {
-		x.options = &noOptions
-	}
-	if x.resp != nil {
-		x.resp = nil
-	}
+// reset drops what belongs to the request alone. It keeps the origin and the
+// scope, which are often those of the next request, too, and the memory of slices;
+// begin sets the options again.
+func (x *exchange) reset() {
 	x.req, x.sent = nil, false
+	x.ask.Held, x.ask.Limiter = nil, nil
+	if x.hasKindKey {
+		x.kindKey, x.hasKindKey, x.known = kindKey{}, false, known{}
+	}
 }
 
-func (x *exchange) traces() traces { return traces{x.s.Trace, x.options.traces} }
+// unconditional reports whether the request is sent even if a quota is exceeded.
+func (x *exchange) unconditional() bool { return x.s.Mode == Observe || x.options.bypass }
 
-// forced reports whether the request goes whatever stands in its way.
-func (x *exchange) forced() bool { return x.s.Mode == Observe || x.options.bypass }
-
-// admit waits until the request may go, or says why it does not.
+// admit waits until the request may be sent, or returns the error of RoundTrip.
 func (x *exchange) admit() error {
 	now, err := x.began, error(nil)
 	if x.req.Response != nil {
-		now, err = x.follow()
+		now, err = x.waitForRedirect()
 	}
 	if s := x.s; s.Scope != nil || s.Limits != nil || s.Like != nil || s.Cost != nil || len(s.Dimensions) > 0 {
-		now = time.Now() // they may have taken their time
+		now = time.Now() // the caller's functions may have taken some time
 	}
 	if err == nil {
 		err = x.origin.Admit(x.req.Context(), now, &x.ask, &x.lease)
 	}
-	if err != nil {
-		return x.reject(err)
+	if err == nil {
+		x.traceAdmitted()
+		return nil
 	}
-	if ts := x.traces(); ts.any((*Trace).wantsAdmitted) {
-		x.traceAdmitted(ts)
-	}
-	return nil
-}
-
-// reject is the error of a request that does not go.
-func (x *exchange) reject(err error) error {
 	if refusal, ok := err.(*quota.Refusal); ok {
 		err = rejected(refusal)
 	}
-	if ts := x.traces(); ts.any((*Trace).wantsRejected) {
-		x.traceRejected(ts, err)
-	}
+	x.traceRejected(err)
 	return err
 }
 
-// errNoResponse is for a Base that breaks the contract of http.RoundTripper.
 var errNoResponse = errors.New("transport: Base returned neither a response nor an error")
 
-// send hands the request to Base. A failed exchange is settled here.
+// send hands the request to Base. If Base fails, send settles the lease.
 func (x *exchange) send() (*http.Response, error) {
 	x.sent = true
 	resp, err := x.s.base().RoundTrip(x.req)
@@ -329,26 +298,21 @@ func (x *exchange) send() (*http.Response, error) {
 		err = errNoResponse
 	}
 	if err != nil {
-		x.resp = resp // which nobody gets, if there is one
+		x.resp = resp // a Base must not return both; end closes the response
 		x.fail(err)
 	}
 	return resp, err
 }
 
-func (x *exchange) traceRejected(ts traces, err error) {
-	info := RejectedInfo{Request: x.req, Err: err, Waited: time.Since(x.began)}
-	ts.each(func(t *Trace) {
-		if t.Rejected != nil {
-			t.Rejected(info)
-		}
-	})
-}
-
-func (x *exchange) traceAdmitted(ts traces) {
-	info := AdmittedInfo{Request: x.req, Waited: x.lease.Sent().Sub(x.began)}
-	ts.each(func(t *Trace) {
-		if t.Admitted != nil {
-			t.Admitted(info)
-		}
-	})
+// fail settles the lease of a request that was not answered. The request is
+// charged as if it had arrived, unless it certainly did not.
+func (x *exchange) fail(err error) {
+	var op *net.OpError
+	unsent := errors.As(err, &op) && op.Op == "dial"
+	if unsent {
+		x.lease.Cancel()
+	} else {
+		x.origin.Settle(time.Now(), &x.lease, &quota.Report{Outcome: quota.Lost})
+	}
+	x.traceFailed(err, unsent)
 }
