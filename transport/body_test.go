@@ -84,7 +84,7 @@ func TestPermitEndsWithBody(t *testing.T) {
 			_, err = s.RoundTrip(getItems(t.Context()))
 			var rejected *transport.RejectedError
 			if assert.ErrorAs(t, err, &rejected) {
-				assert.Equal(t, transport.ReasonOwnLimit, rejected.Reason)
+				assert.Equal(t, quota.ReasonOwnLimit, rejected.Reason)
 			}
 			tt.end(t, resp.Body)
 			assert.EqualValues(t, 1, c.Stats().Available)

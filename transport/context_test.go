@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/headway-go/headway/partition"
+	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 )
 
@@ -21,7 +22,7 @@ func TestWithNoDelay(t *testing.T) {
 		pass(t, s, getItems(t.Context()))
 		ctx := transport.WithNoDelay(t.Context())
 		pass(t, s, getItems(ctx))
-		assert.Equal(t, transport.ReasonExhausted, refusal(t, s, getItems(ctx)).Reason)
+		assert.Equal(t, quota.ReasonExhausted, refusal(t, s, getItems(ctx)).Reason)
 		assert.Equal(t, 60*time.Second+guard(0), delay(t, s, getItems(t.Context())))
 	})
 }
@@ -35,7 +36,7 @@ func TestWithBypass(t *testing.T) {
 		pass(t, s, getItems(t.Context()))
 		pass(t, s, getItems(ctx))
 		pass(t, s, getItems(t.Context()))
-		assert.Equal(t, transport.ReasonExhausted, refusal(t, s, getItems(transport.WithNoDelay(t.Context()))).Reason)
+		assert.Equal(t, quota.ReasonExhausted, refusal(t, s, getItems(transport.WithNoDelay(t.Context()))).Reason)
 		assert.Zero(t, delay(t, s, getItems(ctx)))
 		assert.Equal(t, 100*time.Second+guard(0), delay(t, s, getItems(t.Context())))
 	})

@@ -265,24 +265,24 @@ func paths() []path {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			t.Cleanup(cancel)
 			return ctx
-		}, is: context.DeadlineExceeded, reason: transport.ReasonDeadline},
+		}, is: context.DeadlineExceeded, reason: quota.ReasonDeadline},
 		{name: "would exceed MaxDelay", prepare: func(t *testing.T, s *transport.Shaper, _ *server) context.Context {
 			s.MaxDelay = 5 * time.Second
 			return t.Context()
-		}, is: transport.ErrRejected, reason: transport.ReasonMaxDelay},
+		}, is: transport.ErrRejected, reason: quota.ReasonMaxDelay},
 		{name: "MaxDelay passed in line", prepare: func(t *testing.T, s *transport.Shaper, _ *server) context.Context {
 			s.MaxDelay = 5 * time.Second
 			s.Limits = busy(t)
 			time.Sleep(time.Hour)
 			return t.Context()
-		}, took: 5 * time.Second, is: transport.ErrRejected, reason: transport.ReasonMaxDelay},
+		}, took: 5 * time.Second, is: transport.ErrRejected, reason: quota.ReasonMaxDelay},
 		{name: "NoDelay", prepare: func(t *testing.T, s *transport.Shaper, _ *server) context.Context {
 			s.MaxDelay = transport.NoDelay
 			return t.Context()
-		}, is: transport.ErrRejected, reason: transport.ReasonExhausted},
+		}, is: transport.ErrRejected, reason: quota.ReasonExhausted},
 		{name: "never held", prepare: func(t *testing.T, _ *transport.Shaper, _ *server) context.Context {
 			return transport.WithNoDelay(t.Context())
-		}, is: transport.ErrRejected, reason: transport.ReasonExhausted},
+		}, is: transport.ErrRejected, reason: quota.ReasonExhausted},
 		{name: "queue full", prepare: func(t *testing.T, s *transport.Shaper, _ *server) context.Context {
 			s.MaxQueue = 1
 			go func() {
@@ -293,7 +293,7 @@ func paths() []path {
 			synctest.Wait()
 			t.Cleanup(func() { time.Sleep(time.Hour) }) // it goes
 			return t.Context()
-		}, is: transport.ErrRejected, reason: transport.ReasonQueueFull},
+		}, is: transport.ErrRejected, reason: quota.ReasonQueueFull},
 
 		{name: "Scope panics", prepare: panicking(func(s *transport.Shaper) {
 			s.Scope = func(*http.Request) string { panic(boom) }
@@ -642,7 +642,7 @@ func TestBaseReturnsBothOrNeither(t *testing.T) {
 		assert.Error(t, err)
 		assert.NotErrorIs(t, err, transport.ErrRejected)
 		// It may have arrived, so it has cost what it costs.
-		assert.Equal(t, transport.ReasonExhausted, refusal(t, s, getItems(transport.WithNoDelay(t.Context()))).Reason)
+		assert.Equal(t, quota.ReasonExhausted, refusal(t, s, getItems(transport.WithNoDelay(t.Context()))).Reason)
 	})
 	bubble(t, "response without header and body", func(t *testing.T) {
 		s := &transport.Shaper{

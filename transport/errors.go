@@ -13,21 +13,13 @@ import (
 // ErrRejected matches every *RejectedError with errors.Is.
 var ErrRejected = errors.New("transport: request rejected")
 
-// A Reason says why a request was held or refused.
+// A Reason says why a request was held or refused. Its values are the constants
+// of package quota: [quota.ReasonExhausted], [quota.ReasonRetryAfter],
+// [quota.ReasonBackOff] and [quota.ReasonOwnLimit] say why a request cannot go
+// now; [quota.ReasonMaxDelay], [quota.ReasonDeadline] and [quota.ReasonQueueFull]
+// say why it was refused without waiting any longer; [quota.ReasonClosed] says
+// that a limiter of Shaper.Limits is closed.
 type Reason = quota.Reason
-
-// The reasons. The first four say why a request cannot go now, the others why it was
-// refused without waiting any longer.
-const (
-	ReasonExhausted  = quota.ReasonExhausted  // too little is left of a quota
-	ReasonRetryAfter = quota.ReasonRetryAfter // the server said when to come back
-	ReasonBackOff    = quota.ReasonBackOff    // the server refused without saying when to come back
-	ReasonOwnLimit   = quota.ReasonOwnLimit   // a limiter of Shaper.Limits
-	ReasonMaxDelay   = quota.ReasonMaxDelay   // it would wait, or has waited, for longer than MaxDelay
-	ReasonDeadline   = quota.ReasonDeadline   // it would wait past the deadline of its context
-	ReasonQueueFull  = quota.ReasonQueueFull  // MaxQueue requests are waiting already
-	ReasonClosed     = quota.ReasonClosed     // a limiter of Shaper.Limits is closed
-)
 
 // A RejectedError is the error of a request that a Shaper refused. The request
 // was not sent, its body is closed, and no quota was charged.

@@ -300,7 +300,7 @@ func ExampleMode() {
 		Base: hourly(1),
 		Mode: transport.Observe,
 		Trace: &transport.Trace{Held: func(i transport.HeldInfo) {
-			fmt.Println("would be held by", i.Policy, "for lack of quota:", i.Reason == transport.ReasonExhausted)
+			fmt.Println("would be held by", i.Policy, "for lack of quota:", i.Reason == quota.ReasonExhausted)
 		}},
 	}}
 	fetch(context.Background(), client, "alice")
@@ -320,9 +320,9 @@ func ExampleReason() {
 			return http.StatusBadGateway, 0
 		}
 		switch rejected.Reason {
-		case transport.ReasonDeadline:
+		case quota.ReasonDeadline:
 			return http.StatusGatewayTimeout, rejected.RetryAfter
-		case transport.ReasonQueueFull, transport.ReasonClosed:
+		case quota.ReasonQueueFull, quota.ReasonClosed:
 			return http.StatusServiceUnavailable, rejected.RetryAfter
 		default: // ReasonExhausted, ReasonMaxDelay and others
 			return http.StatusTooManyRequests, rejected.RetryAfter

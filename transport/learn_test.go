@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/partition"
+	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 )
 
@@ -329,7 +330,7 @@ func TestHostileWaits(t *testing.T) {
 				return
 			}
 			err := refusal(t, s, getItems(t.Context()))
-			assert.Equal(t, transport.ReasonMaxDelay, err.Reason)
+			assert.Equal(t, quota.ReasonMaxDelay, err.Reason)
 			assert.Equal(t, tt.want, err.RetryAfter)
 		})
 	}
@@ -394,7 +395,7 @@ func TestRedirectWithRetryAfter(t *testing.T) {
 		err := follow(t, &http.Client{Transport: s}, t.Context())
 		var rejected *transport.RejectedError
 		require.ErrorAs(t, err, &rejected)
-		assert.Equal(t, transport.ReasonMaxDelay, rejected.Reason)
+		assert.Equal(t, quota.ReasonMaxDelay, rejected.Reason)
 	})
 	refused := func(name string, reason transport.Reason, retry string, set func(*transport.Shaper), ctx func(context.Context) context.Context) {
 		bubble(t, name, func(t *testing.T) {
@@ -413,11 +414,11 @@ func TestRedirectWithRetryAfter(t *testing.T) {
 	}
 	same := func(ctx context.Context) context.Context { return ctx }
 	nothing := func(*transport.Shaper) {}
-	refused("no delay", transport.ReasonRetryAfter, "8", func(s *transport.Shaper) { s.MaxDelay = transport.NoDelay }, same)
-	refused("never held", transport.ReasonRetryAfter, "8", nothing, transport.WithNoDelay)
-	refused("max delay", transport.ReasonMaxDelay, "8", func(s *transport.Shaper) { s.MaxDelay = 7 * time.Second }, same)
-	refused("default max delay", transport.ReasonMaxDelay, "121", nothing, same)
-	refused("deadline", transport.ReasonDeadline, "8", nothing, func(ctx context.Context) context.Context {
+	refused("no delay", quota.ReasonRetryAfter, "8", func(s *transport.Shaper) { s.MaxDelay = transport.NoDelay }, same)
+	refused("never held", quota.ReasonRetryAfter, "8", nothing, transport.WithNoDelay)
+	refused("max delay", quota.ReasonMaxDelay, "8", func(s *transport.Shaper) { s.MaxDelay = 7 * time.Second }, same)
+	refused("default max delay", quota.ReasonMaxDelay, "121", nothing, same)
+	refused("deadline", quota.ReasonDeadline, "8", nothing, func(ctx context.Context) context.Context {
 		ctx, cancel := context.WithTimeout(ctx, 7*time.Second)
 		_ = cancel // the bubble's context ends it
 		context.AfterFunc(ctx, cancel)

@@ -65,7 +65,7 @@ func TestSlowRate(t *testing.T) {
 		s := &transport.Shaper{Base: stillServer(), Limits: func(*http.Request) quota.Limiter { return hourly }}
 		pass(t, s, getItems(t.Context()))
 		err := refusal(t, s, getItems(t.Context()))
-		assert.Equal(t, transport.ReasonMaxDelay, err.Reason)
+		assert.Equal(t, quota.ReasonMaxDelay, err.Reason)
 		assert.InDelta(t, time.Hour, err.RetryAfter, float64(time.Microsecond))
 		s.MaxDelay = 2 * time.Hour
 		assert.InDelta(t, time.Hour, delay(t, s, getItems(t.Context())), float64(time.Microsecond))
@@ -82,7 +82,7 @@ func TestLimitsByRequest(t *testing.T) {
 		return nil
 	}}
 	err := refusalNow(t, s, getItems(t.Context()))
-	assert.Equal(t, &transport.RejectedError{Reason: transport.ReasonOwnLimit}, err)
+	assert.Equal(t, &transport.RejectedError{Reason: quota.ReasonOwnLimit}, err)
 	pass(t, s, newRequest(t.Context(), "GET", "http://api.example/search"))
 }
 
@@ -101,9 +101,9 @@ func TestLimiterThatNeverGrants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		never := quota.NewRate(rate.NewLimiter(1, 0))
 		s := &transport.Shaper{Base: stillServer(), Limits: func(*http.Request) quota.Limiter { return never }}
-		assert.Equal(t, transport.ReasonOwnLimit, refusal(t, s, getItems(t.Context())).Reason)
+		assert.Equal(t, quota.ReasonOwnLimit, refusal(t, s, getItems(t.Context())).Reason)
 		v := s.Check(getItems(t.Context()))
-		assert.Equal(t, transport.ReasonOwnLimit, v.Reason)
+		assert.Equal(t, quota.ReasonOwnLimit, v.Reason)
 		assert.NotNil(t, v.Rejected)
 	})
 }
@@ -224,7 +224,7 @@ func TestRejectedErrorOfLimiter(t *testing.T) {
 		one.Close()
 		s := &transport.Shaper{Base: stillServer(), Limits: func(*http.Request) quota.Limiter { return one }}
 		rejected := refusal(t, s, getItems(t.Context()))
-		assert.Equal(t, transport.ReasonClosed, rejected.Reason)
+		assert.Equal(t, quota.ReasonClosed, rejected.Reason)
 		assert.ErrorIs(t, rejected, quota.ErrClosed)
 	})
 }

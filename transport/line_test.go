@@ -103,10 +103,10 @@ func TestMaxQueue(t *testing.T) {
 		pass(t, s, getItems(bob))
 		queue(t, s, same(t.Context(), 3)...)
 		err := refusal(t, s, getItems(t.Context()))
-		assert.Equal(t, &transport.RejectedError{Policy: "api", Reason: transport.ReasonQueueFull, RetryAfter: 10*time.Second + guard(0)}, err)
+		assert.Equal(t, &transport.RejectedError{Policy: "api", Reason: quota.ReasonQueueFull, RetryAfter: 10*time.Second + guard(0)}, err)
 		refusal(t, s, getItems(transport.WithPriority(t.Context(), 9)))
 		queue(t, s, same(bob, 3)...)
-		assert.Equal(t, transport.ReasonQueueFull, refusal(t, s, getItems(bob)).Reason)
+		assert.Equal(t, quota.ReasonQueueFull, refusal(t, s, getItems(bob)).Reason)
 		assert.Zero(t, delay(t, s, getItems(transport.WithBypass(t.Context()))))
 
 		// A place that is free again is free.
@@ -130,7 +130,7 @@ func TestMaxQueue(t *testing.T) {
 			wg.Go(func() { pass(t, s, getItems(context.Background())) })
 		}
 		synctest.Wait()
-		assert.Equal(t, transport.ReasonQueueFull, refusal(t, s, getItems(t.Context())).Reason)
+		assert.Equal(t, quota.ReasonQueueFull, refusal(t, s, getItems(t.Context())).Reason)
 		wg.Wait()
 	})
 }

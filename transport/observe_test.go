@@ -44,7 +44,7 @@ func TestObserve(t *testing.T) {
 		}
 		assert.Equal(t, times(8, 0), srv.departures())
 		assert.Len(t, held, 8)
-		assert.Contains(t, held, transport.ReasonRetryAfter)
+		assert.Contains(t, held, quota.ReasonRetryAfter)
 
 		// A Shaper that shapes has learned from it.
 		shaping := &transport.Shaper{Base: srv, Accounts: accounts}

@@ -31,54 +31,54 @@ func TestRejectedError(t *testing.T) {
 		{
 			name: "exhausted", answer: limit(`"api";a=0;w=60`),
 			setup: func(_ *testing.T, s *transport.Shaper) { s.MaxDelay = transport.NoDelay },
-			want:  transport.RejectedError{Policy: "api", Reason: transport.ReasonExhausted, RetryAfter: left},
+			want:  transport.RejectedError{Policy: "api", Reason: quota.ReasonExhausted, RetryAfter: left},
 			text:  `transport: request rejected: quota exhausted, policy "api", retry after 1m0.001s`,
 		},
 		{
 			name: "exhausted, of a partition", answer: limit(`"api";a=0;w=60;pk=:YWxpY2U=:`),
 			setup: func(_ *testing.T, s *transport.Shaper) { s.MaxDelay = -time.Hour },
-			want:  transport.RejectedError{Policy: "api", Partition: "alice", Reason: transport.ReasonExhausted, RetryAfter: left},
+			want:  transport.RejectedError{Policy: "api", Partition: "alice", Reason: quota.ReasonExhausted, RetryAfter: left},
 			text:  `transport: request rejected: quota exhausted, policy "api", retry after 1m0.001s`,
 		},
 		{
 			name: "retry after", answer: says(429, "Retry-After", "90"),
 			setup: func(_ *testing.T, s *transport.Shaper) { s.MaxDelay = transport.NoDelay },
-			want:  transport.RejectedError{Reason: transport.ReasonRetryAfter, RetryAfter: 90 * time.Second},
+			want:  transport.RejectedError{Reason: quota.ReasonRetryAfter, RetryAfter: 90 * time.Second},
 			text:  `transport: request rejected: retry after, retry after 1m30s`,
 		},
 		{
 			name: "own limit", answer: says(200),
 			setup: func(t *testing.T, s *transport.Shaper) { s.MaxDelay, s.Limits = transport.NoDelay, busy(t) },
-			want:  transport.RejectedError{Reason: transport.ReasonOwnLimit},
+			want:  transport.RejectedError{Reason: quota.ReasonOwnLimit},
 			text:  `transport: request rejected: own limit`,
 		},
 		{
 			name: "max delay", answer: limit(`"api";a=0;w=60`),
 			setup: func(_ *testing.T, s *transport.Shaper) { s.MaxDelay = left - 1 },
-			want:  transport.RejectedError{Policy: "api", Reason: transport.ReasonMaxDelay, RetryAfter: left},
+			want:  transport.RejectedError{Policy: "api", Reason: quota.ReasonMaxDelay, RetryAfter: left},
 			text:  `transport: request rejected: max delay, policy "api", retry after 1m0.001s`,
 		},
 		{
 			name: "default max delay", answer: limit(`"api";a=0;w=121`),
-			want: transport.RejectedError{Policy: "api", Reason: transport.ReasonMaxDelay, RetryAfter: 121*time.Second + time.Millisecond},
+			want: transport.RejectedError{Policy: "api", Reason: quota.ReasonMaxDelay, RetryAfter: 121*time.Second + time.Millisecond},
 			text: `transport: request rejected: max delay, policy "api", retry after 2m1.001s`,
 		},
 		{
 			// One request may look after ten minutes; it is worth coming back when
 			// the window is over.
 			name: "long window", answer: limit(`"api";a=0;w=86400`),
-			want: transport.RejectedError{Policy: "api", Reason: transport.ReasonMaxDelay, RetryAfter: 24*time.Hour + time.Millisecond},
+			want: transport.RejectedError{Policy: "api", Reason: quota.ReasonMaxDelay, RetryAfter: 24*time.Hour + time.Millisecond},
 			text: `transport: request rejected: max delay, policy "api", retry after 24h0m0.001s`,
 		},
 		{
 			name: "deadline", answer: limit(`"api";a=0;w=60`), timeout: left - 1,
-			want: transport.RejectedError{Policy: "api", Reason: transport.ReasonDeadline, RetryAfter: left},
+			want: transport.RejectedError{Policy: "api", Reason: quota.ReasonDeadline, RetryAfter: left},
 			text: `transport: request rejected: deadline, policy "api", retry after 1m0.001s`,
 		},
 		{
 			name: "deadline before max delay", answer: limit(`"api";a=0;w=60`), timeout: 5 * time.Second,
 			setup: func(_ *testing.T, s *transport.Shaper) { s.MaxDelay = 10 * time.Second },
-			want:  transport.RejectedError{Policy: "api", Reason: transport.ReasonDeadline, RetryAfter: left},
+			want:  transport.RejectedError{Policy: "api", Reason: quota.ReasonDeadline, RetryAfter: left},
 			text:  `transport: request rejected: deadline, policy "api", retry after 1m0.001s`,
 		},
 	} {
@@ -102,7 +102,7 @@ func TestRejectedError(t *testing.T) {
 			assert.Equal(t, &tt.want, wrapped.Err)
 			assert.Equal(t, tt.text, wrapped.Err.Error())
 			assert.ErrorIs(t, err, transport.ErrRejected)
-			isDeadline := tt.want.Reason == transport.ReasonDeadline
+			isDeadline := tt.want.Reason == quota.ReasonDeadline
 			assert.Equal(t, isDeadline, wrapped.Timeout())
 			assert.Equal(t, isDeadline, errors.Is(err, context.DeadlineExceeded))
 			assert.NotErrorIs(t, err, context.Canceled)
@@ -161,19 +161,19 @@ func TestLongestOfSeveralWaitsDecides(t *testing.T) {
 		pass(t, s, getItems(t.Context()))
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		want.Reason = transport.ReasonDeadline
+		want.Reason = quota.ReasonDeadline
 		assert.Equal(t, &want, refusal(t, s, getItems(ctx)))
 	})
 	bubble(t, "max delay", func(t *testing.T) {
 		s := &transport.Shaper{Base: newServer(limit(both)), MaxDelay: 30 * time.Second}
 		pass(t, s, getItems(t.Context()))
-		want.Reason = transport.ReasonMaxDelay
+		want.Reason = quota.ReasonMaxDelay
 		assert.Equal(t, &want, refusal(t, s, getItems(t.Context())))
 	})
 	bubble(t, "no delay", func(t *testing.T) {
 		s := &transport.Shaper{Base: newServer(limit(both)), MaxDelay: transport.NoDelay}
 		pass(t, s, getItems(t.Context()))
-		want.Reason = transport.ReasonExhausted
+		want.Reason = quota.ReasonExhausted
 		assert.Equal(t, &want, refusal(t, s, getItems(t.Context())))
 	})
 	bubble(t, "retry after beside a window", func(t *testing.T) {
@@ -194,11 +194,11 @@ func TestRefusedWhileInLine(t *testing.T) {
 	}{
 		{
 			"by what they wait for", says(429, "RateLimit", `"api";a=0;w=60`, "Retry-After", "600"), 2 * time.Second,
-			transport.RejectedError{Policy: "api", Reason: transport.ReasonMaxDelay, RetryAfter: 600 * time.Second},
+			transport.RejectedError{Policy: "api", Reason: quota.ReasonMaxDelay, RetryAfter: 600 * time.Second},
 		},
 		{
 			"by something else", says(503, "Retry-After", "600"), 2 * time.Second,
-			transport.RejectedError{Reason: transport.ReasonMaxDelay, RetryAfter: 600 * time.Second},
+			transport.RejectedError{Reason: quota.ReasonMaxDelay, RetryAfter: 600 * time.Second},
 		},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
@@ -228,22 +228,8 @@ func TestRefusedWhileInLine(t *testing.T) {
 
 // What a refusal prints does not show the key; what it holds does.
 func TestRejectedErrorRedactsKey(t *testing.T) {
-	err := &transport.RejectedError{Policy: "api", Partition: "alice", Reason: transport.ReasonExhausted}
+	err := &transport.RejectedError{Policy: "api", Partition: "alice", Reason: quota.ReasonExhausted}
 	assert.NotContains(t, err.Error(), "alice")
 	assert.Equal(t, "alice", string(err.Partition))
 	assert.Equal(t, partition.Key("alice"), err.Partition)
-}
-
-// Reasons are the words of package quota, and have a text each.
-func TestReasons(t *testing.T) {
-	texts := make(map[string]bool)
-	for _, r := range []transport.Reason{
-		transport.ReasonExhausted, transport.ReasonRetryAfter, transport.ReasonBackOff, transport.ReasonOwnLimit,
-		transport.ReasonMaxDelay, transport.ReasonDeadline, transport.ReasonQueueFull,
-	} {
-		assert.NotZero(t, r)
-		texts[r.String()] = true
-	}
-	assert.Len(t, texts, 7)
-	assert.Equal(t, quota.ReasonDeadline, transport.ReasonDeadline)
 }

@@ -65,7 +65,7 @@ func TestTrace(t *testing.T) {
 				"RateLimit-Policy", `"api";q=5;w=10, "bytes";q=9;qu="content-bytes"`, "Retry-After", "4"),
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.HeldInfo{Request: req, Policy: "api", Partition: "A", Reason: transport.ReasonExhausted, Wait: 10*time.Second + ms},
+					transport.HeldInfo{Request: req, Policy: "api", Partition: "A", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms},
 					transport.AdmittedInfo{Request: req, Waited: 10*time.Second + ms},
 					transport.LearnedInfo{
 						Request: req, Status: 429, Dialect: parse.EditorsDraft, Refused: true, RetryAfter: 4 * time.Second,
@@ -97,7 +97,7 @@ func TestTrace(t *testing.T) {
 			},
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.HeldInfo{Request: req, Policy: "api", Reason: transport.ReasonExhausted, Wait: 10*time.Second + ms},
+					transport.HeldInfo{Request: req, Policy: "api", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms},
 					transport.RejectedInfo{Request: req, Err: errBroken, Waited: 3 * time.Second},
 				}
 			},
@@ -106,7 +106,7 @@ func TestTrace(t *testing.T) {
 			name: "held by Retry-After", first: says(503, "Retry-After", "20"), answer: says(200),
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.HeldInfo{Request: req, Reason: transport.ReasonRetryAfter, Wait: 20 * time.Second},
+					transport.HeldInfo{Request: req, Reason: quota.ReasonRetryAfter, Wait: 20 * time.Second},
 					transport.AdmittedInfo{Request: req, Waited: 20 * time.Second},
 					transport.LearnedInfo{Request: req, Status: 200},
 				}
@@ -117,7 +117,7 @@ func TestTrace(t *testing.T) {
 			setup: func(s *transport.Shaper) { s.MaxDelay = time.Hour },
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.HeldInfo{Request: req, Policy: "api", Reason: transport.ReasonExhausted, Wait: 10 * time.Minute},
+					transport.HeldInfo{Request: req, Policy: "api", Reason: quota.ReasonExhausted, Wait: 10 * time.Minute},
 					transport.AdmittedInfo{Request: req, Waited: 10 * time.Minute},
 					transport.LearnedInfo{Request: req, Status: 200},
 				}
@@ -128,7 +128,7 @@ func TestTrace(t *testing.T) {
 			setup: func(s *transport.Shaper) { s.Mode = transport.Observe },
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.HeldInfo{Request: req, Policy: "api", Reason: transport.ReasonExhausted, Wait: 10*time.Second + ms, Observed: true},
+					transport.HeldInfo{Request: req, Policy: "api", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms, Observed: true},
 					transport.AdmittedInfo{Request: req},
 					transport.LearnedInfo{Request: req, Status: 200},
 				}
@@ -138,7 +138,7 @@ func TestTrace(t *testing.T) {
 			name: "unshaped", first: limit(`"api";a=0;w=10`), answer: says(200), ctx: transport.WithBypass,
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.HeldInfo{Request: req, Policy: "api", Reason: transport.ReasonExhausted, Wait: 10*time.Second + ms, Observed: true},
+					transport.HeldInfo{Request: req, Policy: "api", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms, Observed: true},
 					transport.AdmittedInfo{Request: req},
 					transport.LearnedInfo{Request: req, Status: 200},
 				}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/transporttest"
 )
@@ -100,7 +101,7 @@ func TestOnces(t *testing.T) {
 func TestJournal(t *testing.T) {
 	var j journal
 	trace := j.trace()
-	trace.Held(transport.HeldInfo{Policy: "api", Reason: transport.ReasonExhausted})
+	trace.Held(transport.HeldInfo{Policy: "api", Reason: quota.ReasonExhausted})
 	trace.Rejected(transport.RejectedInfo{Err: transport.ErrRejected, Waited: time.Second})
 	assert.Equal(t, `it waited in line because of policy "api" (quota exhausted); it was not sent: transport: request rejected.`, j.String())
 }
