@@ -43,6 +43,21 @@ func defaultKind(req *http.Request) kindKey {
 	return kindKey{method, segment}
 }
 
+// DefaultLike returns the kind of a request as a Shaper without Like sees it: the
+// method and the first segment of the path, such as "GET /items" for
+// GET /items/7. An empty method means GET. The URL of the request must not be
+// nil.
+//
+// A function for Shaper.Like can add to it:
+//
+//	shaper.Like = func(req *http.Request) string {
+//		return transport.DefaultLike(req) + " " + req.URL.Query().Get("action")
+//	}
+func DefaultLike(req *http.Request) string {
+	k := defaultKind(req)
+	return k.method + " /" + k.like
+}
+
 // kinds are the kinds of one scope that were answered with rate-limit fields. The
 // mutex of the directory guards them.
 type kinds struct {

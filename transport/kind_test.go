@@ -20,8 +20,8 @@ import (
 
 const site = "http://api.example/"
 
-// byPath is a server that answers by the first segment of the path, as it is
-// told at the time.
+// byPath returns a server that answers by the first segment of the path. The test may
+// change answers between requests.
 func byPath(answers map[string]answer) *server {
 	return newChooser(func(_ int, req *http.Request) answer {
 		first, _, _ := strings.Cut(req.URL.Path[1:], "/")
@@ -33,7 +33,7 @@ func getPath(t *testing.T, path string) *http.Request {
 	return newRequest(t.Context(), "GET", site+path)
 }
 
-// The forms in which an answer may name the policies that concern it.
+// The forms in which a response may name the policies that concern its request.
 var forms = map[string]func(limits ...string) answer{
 	"RateLimit": func(limits ...string) answer { return limit(strings.Join(limits, ", ")) },
 	"both": func(limits ...string) answer {
@@ -55,8 +55,8 @@ var forms = map[string]func(limits ...string) answer{
 	},
 }
 
-// A policy concerns every request of its origin, except kinds that have been
-// answered with fields that leave it out: search being empty does not hold core.
+// A policy concerns every request of its origin, except kinds that were answered with
+// fields that leave it out: when search is used up, core is not held.
 func TestSearchDoesNotHoldCore(t *testing.T) {
 	for name, form := range forms {
 		bubble(t, name, func(t *testing.T) {
@@ -70,8 +70,8 @@ func TestSearchDoesNotHoldCore(t *testing.T) {
 			for range 10 {
 				pass(t, s, getPath(t, "repos/b"))
 			}
-			// Nor does core hold search, and a kind that was never seen is asked for
-			// what no kind has left out: for neither.
+			// When core is used up, search is not held. No policy concerns all known
+			// kinds, so none is assumed to concern a kind that was never seen.
 			answers["repos"] = form(`"core";a=0;w=60`)
 			pass(t, s, getPath(t, "repos"))
 			assert.Equal(t, "core", refusal(t, s, getPath(t, "repos")).Policy)
@@ -83,9 +83,9 @@ func TestSearchDoesNotHoldCore(t *testing.T) {
 	}
 }
 
-// A policy that does not concern a request by its own declaration is left out of
-// the answer for that reason alone: it concerns others that match, of the same kind
-// and of kinds that were never seen.
+// A response leaves out a policy whose declaration does not match its request. The
+// policy still concerns requests that match, of the same kind and of kinds that were
+// never seen.
 func TestLiteralLeavesNothingOut(t *testing.T) {
 	answers := func(left string) *server {
 		return newChooser(func(_ int, req *http.Request) answer {
@@ -98,7 +98,7 @@ func TestLiteralLeavesNothingOut(t *testing.T) {
 		})
 	}
 	for name, like := range map[string]func(*http.Request) string{
-		"kinds of their own": nil, "one kind": func(*http.Request) string { return "all" },
+		"two kinds": nil, "one kind": func(*http.Request) string { return "all" },
 	} {
 		bubble(t, name, func(t *testing.T) {
 			s := &transport.Shaper{Base: answers("9"), MaxDelay: transport.NoDelay, Like: like}
@@ -116,7 +116,7 @@ func TestLiteralLeavesNothingOut(t *testing.T) {
 	}
 }
 
-// The fields of GitHub name one account each time.
+// GitHub's fields name one account in each response.
 func TestSearchDoesNotHoldCoreOfVendor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		left := map[string]string{"search": "9", "core": "50"}
@@ -147,9 +147,9 @@ func TestSearchDoesNotHoldCoreOfVendor(t *testing.T) {
 	})
 }
 
-// A kind not seen before is asked for the policies that no known kind has left
-// out: a crawler's million paths, each a kind of its own, share one policy. That
-// is so past the bound of kinds that are told apart.
+// A kind that was never seen is charged to the policies that concern every known
+// kind: the paths of a crawler, each of which is another kind, share one policy. This
+// also holds beyond the number of kinds that are told apart.
 func TestCrawler(t *testing.T) {
 	for name, api := range map[string]*transporttest.API{"all": {}, "limits": {OmitPolicies: true}, "policies": {OmitLimits: true}} {
 		bubble(t, name, func(t *testing.T) {
@@ -169,11 +169,11 @@ func TestCrawler(t *testing.T) {
 	}
 }
 
-// Past the bound, kinds are one: what their answers name concerns all of them,
-// as long as some of them do.
+// Beyond the bound, all kinds are treated as one: a policy that the response to one
+// of them names concerns all of them.
 func TestKindsPastTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		both := forms["both"] // which tells apart what concerns a kind, if it is one
+		both := forms["both"] // responses that name all policies
 		answers := map[string]answer{"core": both(`"core";a=9;w=600`), "search": both(`"search";a=9;w=600`)}
 		plain := both(`"api";a=9999;w=600`)
 		srv := newChooser(func(_ int, req *http.Request) answer {
@@ -202,7 +202,8 @@ func TestKindsPastTheBound(t *testing.T) {
 	})
 }
 
-// What an answer leaves out concerns the kind again when a later one names it.
+// A policy that a response left out concerns the kind again when a later response
+// names it.
 func TestPolicyComesAndGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		both := forms["both"]
@@ -219,10 +220,10 @@ func TestPolicyComesAndGoes(t *testing.T) {
 	})
 }
 
-// Some answers do not name all the policies that concern a request: without a
-// RateLimit-Policy, perhaps the one with the least left (draft -09, Appendix
-// A.3.1); a refusal, perhaps the one that refused. What others of the kind have
-// named is left out when four in a row have not named it, and not before.
+// Some responses do not name all the policies that concern a request: without a
+// RateLimit-Policy, perhaps only the policy with the least left (draft -09, Appendix
+// A.3.1); with a refusal, perhaps only the policy that refused. A policy that another
+// response has named is dropped when four such responses in a row have not named it.
 func TestMostConstrainingAlone(t *testing.T) {
 	const hour, day = `"hour";a=0;w=3600`, `"day";a=9;w=86400`
 	for name, partial := range map[string]answer{
@@ -259,9 +260,9 @@ func TestPolicyWithoutLimitIsNotLeftOut(t *testing.T) {
 	})
 }
 
-// Only what the server says now of this request tells what does not concern it:
-// fields that are fresh, and its own.
-func TestAnswersThatLeaveNothingOut(t *testing.T) {
+// A response without valid fields, from a cache, or about another request does not
+// say that a policy does not concern this request.
+func TestResponsesThatLeaveNothingOut(t *testing.T) {
 	const other = `"other";a=9;w=600`
 	policy := []string{"RateLimit", other, "RateLimit-Policy", `"other";q=10;w=600`}
 	for name, a := range map[string]answer{
@@ -275,7 +276,7 @@ func TestAnswersThatLeaveNothingOut(t *testing.T) {
 		"failure":       fails(errBroken),
 		"another kind":  says(200, policy...),
 		"another scope": says(200, policy...),
-		"another origin": func(req *http.Request) (*http.Response, error) { // by a Base that follows redirects
+		"another origin": func(req *http.Request) (*http.Response, error) { // Base has followed a redirect
 			next := newRequest(req.Context(), "GET", "http://other.example/items")
 			next.Response = &http.Response{StatusCode: 302, Request: req}
 			return says(200, policy...)(next)
@@ -300,8 +301,8 @@ func TestAnswersThatLeaveNothingOut(t *testing.T) {
 	}
 }
 
-// A Base that sends the request elsewhere, to one of many backends, say, answers
-// for the origin all the same.
+// If Base sends the request to another address, such as one of many backends, the
+// response is still one of the origin.
 func TestBaseThatChoosesABackend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(func(req *http.Request) (*http.Response, error) {
@@ -313,8 +314,8 @@ func TestBaseThatChoosesABackend(t *testing.T) {
 	})
 }
 
-// In draft -06 it is the other policies that RateLimit-Policy names: an answer
-// without it leaves none of them out.
+// In draft -06 RateLimit-Policy names the policies beside the unnamed one: a response
+// without it does not leave them out.
 func TestOlderPoliciesAreNotLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		figures := []string{"RateLimit-Limit", "100", "RateLimit-Remaining", "99", "RateLimit-Reset", "600"}
@@ -327,7 +328,7 @@ func TestOlderPoliciesAreNotLeftOut(t *testing.T) {
 	})
 }
 
-// What one scope has been answered with says nothing of another.
+// Responses to one scope say nothing of another.
 func TestKindsOfScopesAreApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		plans := map[string]string{"alice": `"free";a=5;w=60`, "bob": `"pro";a=5;w=60`}
@@ -348,8 +349,8 @@ func TestKindsOfScopesAreApart(t *testing.T) {
 	})
 }
 
-// A request of a kind that was not known does not cost what turns out not to
-// concern it, nor do those that were out beside it.
+// A request of an unknown kind was charged to a policy that turns out not to concern
+// it. The charge is given back, also for requests that were in flight beside it.
 func TestUnseenKindIsNotCharged(t *testing.T) {
 	for name, form := range forms {
 		bubble(t, name, func(t *testing.T) {
@@ -387,7 +388,31 @@ func TestUnseenKindIsNotCharged(t *testing.T) {
 	})
 }
 
-// Those who wait for a policy that turns out not to concern them go at once.
+// DefaultLike is the kind of a Shaper without Like: the method and the first segment.
+func TestDefaultLike(t *testing.T) {
+	for _, tt := range []struct{ method, url, want string }{
+		{"GET", site + "items/7?a=b", "GET /items"},
+		{"", site + "items", "GET /items"},
+		{"POST", site + "items", "POST /items"},
+		{"GET", "http://api.example", "GET /"},
+		{"GET", site, "GET /"},
+	} {
+		req := newRequest(t.Context(), "GET", tt.url)
+		req.Method = tt.method
+		assert.Equal(t, tt.want, transport.DefaultLike(req), "%+v", tt)
+	}
+	for name, like := range map[string]func(*http.Request) string{"default": nil, "function": transport.DefaultLike} {
+		bubble(t, name, func(t *testing.T) {
+			s := &transport.Shaper{Base: newServer(limit(`"api";a=0;w=60;pk=:UkVH:`), says(200)), MaxDelay: transport.NoDelay, Like: like}
+			pass(t, s, getPath(t, "items/1"))
+			refusal(t, s, getPath(t, "items/2"))
+			pass(t, s, getPath(t, "search"))
+			pass(t, s, newRequest(t.Context(), "PUT", items))
+		})
+	}
+}
+
+// Requests that wait for a policy go at once when it turns out not to concern them.
 func TestLeftOutWhileInLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := map[string]answer{

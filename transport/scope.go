@@ -11,13 +11,26 @@ func (s *Shaper) scopeOf(req *http.Request) string {
 	if s.Scope != nil {
 		return s.Scope(req)
 	}
-	return s.defaultScope(req)
+	return s.DefaultScope(req)
 }
 
-// defaultScope returns a keyed hash of the credentials on a request and of the ids in
-// its context, or "". Cookies and signatures do not count: they change, and each request
-// would have a scope of its own.
-func (s *Shaper) defaultScope(req *http.Request) string {
+// DefaultScope returns the scope of a request as a Shaper without Scope sees it: a
+// keyed hash of the credentials on the request and of the user and client ids in
+// its context; "" if there are none of these. The key of the hash belongs to the
+// Accounts: the scope is the same for all Shapers that share them, and the
+// credentials cannot be computed from it.
+//
+// Credentials are the Authorization field, if its scheme is one whose value stays
+// the same from request to request (such as Basic and Bearer), or else a field with
+// an API key. Cookies and signatures are not: they change, and each request would
+// have a scope of its own.
+//
+// A function for Shaper.Scope can add to it:
+//
+//	shaper.Scope = func(req *http.Request) string {
+//		return shaper.DefaultScope(req) + " " + req.Header.Get("X-Tenant")
+//	}
+func (s *Shaper) DefaultScope(req *http.Request) string {
 	ctx := req.Context()
 	user, client := partition.UserID(ctx), partition.ClientID(ctx)
 	credential := credentialOf(req.Header)

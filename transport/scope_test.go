@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 
@@ -12,9 +13,9 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// Where a server names no partition, quotas are kept for each identity: for each
+// If a server names no partition, quotas are kept for each identity: for each
 // credential that stays the same from request to request, and for the ids of the
-// context. What changes with each request is no identity, or nothing would be
+// context. A value that changes with each request does not count: nothing would be
 // shaped.
 func TestScopeOfCredentials(t *testing.T) {
 	field := func(name, value string) func(*http.Request) {
@@ -70,8 +71,8 @@ func TestScopeOfCredentials(t *testing.T) {
 	}
 }
 
-// The user and the client id of the context are part of the scope, each in its
-// own place.
+// The user id and the client id of the context are part of the scope, and are not
+// interchangeable.
 func TestScopeOfIDs(t *testing.T) {
 	user, client := partition.WithUserID, partition.WithClientID
 	for _, tt := range []struct {
@@ -105,7 +106,7 @@ func TestScopeOfIDs(t *testing.T) {
 	}
 }
 
-// Shaper.Scope is all there is to the scope, where it is set.
+// If Shaper.Scope is set, it alone decides the scope.
 func TestScopeFunction(t *testing.T) {
 	for _, same := range []bool{true, false} {
 		s := &transport.Shaper{
@@ -139,11 +140,35 @@ func TestKeyOverScopes(t *testing.T) {
 	pass(t, s, asUser(t.Context(), "bob", "POST", items))
 }
 
-// Credentials are known to the accounts by a keyed hash, with a key of its own
-// for each Accounts.
-func TestScopeIsAPseudonym(t *testing.T) {
-	a, b := new(quota.Accounts), new(quota.Accounts)
-	assert.Equal(t, a.CredentialHash("Bearer a", "", ""), a.CredentialHash("Bearer a", "", ""))
-	assert.NotEqual(t, a.CredentialHash("Bearer a", "", ""), b.CredentialHash("Bearer a", "", ""))
-	assert.NotEqual(t, a.CredentialHash("Bearer a", "", ""), a.CredentialHash("Bearer ", "a", ""))
+// The accounts hold a keyed hash of credentials. Each Accounts has another key.
+func TestDefaultScopeIsHashed(t *testing.T) {
+	a, b := &transport.Shaper{Accounts: new(quota.Accounts)}, new(transport.Shaper)
+	a2 := &transport.Shaper{Accounts: a.Accounts}
+	bearer := getItems(t.Context())
+	bearer.Header.Set("Authorization", "Bearer a")
+	noToken := getItems(partition.WithUserID(t.Context(), "a"))
+	noToken.Header.Set("Authorization", "Bearer ")
+	assert.Equal(t, a.DefaultScope(bearer), a.DefaultScope(bearer))
+	assert.Equal(t, a.DefaultScope(bearer), a2.DefaultScope(bearer), "the same Accounts")
+	assert.NotEqual(t, a.DefaultScope(bearer), b.DefaultScope(bearer), "other Accounts")
+	assert.NotEqual(t, a.DefaultScope(bearer), a.DefaultScope(noToken))
+	assert.NotContains(t, a.DefaultScope(bearer), "Bearer a")
+	assert.Empty(t, a.DefaultScope(getItems(t.Context())))
+}
+
+// A Scope that adds to DefaultScope tells apart what DefaultScope does, and more.
+func TestScopeThatAddsToDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &transport.Shaper{Base: newServer(limit(`"api";a=0;w=60`), says(200)), MaxDelay: transport.NoDelay}
+		s.Scope = func(req *http.Request) string { return s.DefaultScope(req) + " " + req.Header.Get("X-Tenant") }
+		request := func(user, tenant string) *http.Request {
+			req := asUser(t.Context(), user, "GET", items)
+			req.Header.Set("X-Tenant", tenant)
+			return req
+		}
+		pass(t, s, request("alice", "acme"))
+		refusal(t, s, request("alice", "acme"))
+		pass(t, s, request("alice", "zenith"))
+		pass(t, s, request("bob", "acme"))
+	})
 }

@@ -93,7 +93,7 @@ type Shaper struct {
 	Dimensions partition.Dimensions
 
 	// Scope returns the identity that a request acts for. If the server names
-	// no partition, quotas are kept per scope. Nil means a keyed
+	// no partition, quotas are kept per scope. Nil means DefaultScope: a keyed
 	// hash of the credentials on the request (Basic, Bearer, API keys) and of
 	// the user and client ids in its context. Credentials that are added below
 	// the Shaper are invisible to it: a client with several users must then put
@@ -104,8 +104,8 @@ type Shaper struct {
 	// kind: which policies concern a request; what it costs under each policy;
 	// and its partition key, if the server did not declare the dimensions of the
 	// policy or they cannot be computed. Up to a thousand kinds of a scope are
-	// told apart; all further kinds are treated as one. Nil means the
-	// method and the first segment of the path.
+	// told apart; all further kinds are treated as one. Nil means DefaultLike:
+	// the method and the first segment of the path.
 	Like func(*http.Request) string
 
 	// Cost returns the cost of a request under a policy, in quota units. It is
