@@ -14,9 +14,9 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// A userService answers whoever is the user with the figure of a partition of
-// their own, as it has declared. It sees who it is in the same way as the
-// client does: the benchmark's own memory stays the same for many users.
+// A userService declares a partition for each user, and answers with the figure of
+// the user's partition. It finds the user in the context, as the client does, so that
+// the memory of the benchmark itself does not grow with the number of users.
 type userService struct {
 	user   string
 	header http.Header
@@ -43,9 +43,9 @@ func (u *userService) RoundTrip(req *http.Request) (*http.Response, error) {
 	return stub{u.header}.RoundTrip(req)
 }
 
-// BenchmarkUsers is the cost of a request of one user out of many, in random
-// order, each with a partition of their own: those of a gateway, which are of
-// one identity, and those of users who are an identity each.
+// BenchmarkUsers measures a request of one of many users, in random order. Each user
+// has a partition. They share one identity, as those of a gateway do, or have one
+// each.
 func BenchmarkUsers(b *testing.B) {
 	for _, each := range []bool{false, true} {
 		for _, users := range []int{10, 1_000_000} {
@@ -90,9 +90,9 @@ func visit(b *testing.B, rt http.RoundTripper, base *userService, users int) {
 	}
 }
 
-// BenchmarkGoroutines is the time per request, of all goroutines together, of
-// one that works alone, of 64 that share an origin, and of 64 with an origin
-// each, which share no lock.
+// BenchmarkGoroutines measures the time per request, of all goroutines together:
+// of one goroutine, of 64 that share an origin, and of 64 with an origin each,
+// which share no lock.
 func BenchmarkGoroutines(b *testing.B) {
 	for _, bm := range []struct {
 		name                string

@@ -17,7 +17,8 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// Two Shapers that share Accounts share what is known and what is in flight.
+// Two Shapers with the same Accounts share what is known and count each other's
+// requests in flight.
 func TestSharedAccounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		accounts := new(quota.Accounts)
@@ -34,7 +35,7 @@ func TestSharedAccounts(t *testing.T) {
 	})
 }
 
-// Shapers that share nothing know nothing of each other.
+// Shapers with Accounts of their own know nothing of each other.
 func TestOwnAccounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(limit(`"api";a=0;w=60`))
@@ -45,8 +46,8 @@ func TestOwnAccounts(t *testing.T) {
 	})
 }
 
-// Shapers whose accounts and limiters are shared wait for each other and never
-// lock each other out, whoever was first.
+// Shapers that share accounts and limiters wait for each other and never deadlock,
+// in whichever order their requests come.
 func TestSharedAccountsDoNotLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		accounts := new(quota.Accounts)
@@ -78,8 +79,9 @@ func TestSharedAccountsDoNotLock(t *testing.T) {
 	})
 }
 
-// Partitions are bounded: a server that makes up a key for each response does not
-// push out what concerns another user, and nothing grows without bound.
+// The number of partitions is bounded: a server that makes up a key for each
+// response does not evict the account of another user, and nothing grows without
+// bound.
 func TestManyPartitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newChooser(func(n int, req *http.Request) answer {
@@ -96,6 +98,6 @@ func TestManyPartitions(t *testing.T) {
 			require.NoError(t, err)
 			drop(resp)
 		}
-		assert.LessOrEqual(t, len(s.Accounts.Origin("http://api.example").Policies()), 32)
+		assert.Len(t, s.Accounts.Origin("http://api.example").Policies(), 32)
 	})
 }

@@ -37,7 +37,7 @@ func roundTrips(b *testing.B, rt http.RoundTripper) {
 	}
 }
 
-// fields are those of a response that tells as much as most do.
+// fields are those of a typical response.
 func fields(extra ...string) http.Header {
 	h := http.Header{"Content-Type": {"application/json"}, "Date": {"Mon, 05 Aug 2019 09:27:00 GMT"}}
 	for i := 0; i < len(extra); i += 2 {
@@ -46,8 +46,8 @@ func fields(extra ...string) http.Header {
 	return h
 }
 
-// turning answers with an available quota that changes from one response to
-// the next, as that of a server does.
+// turning answers with an available quota that changes from one response to the
+// next, as with a real server.
 type turning struct {
 	headers []http.Header
 	n       atomic.Int64
@@ -68,7 +68,7 @@ func (t *turning) RoundTrip(req *http.Request) (*http.Response, error) {
 	return stub{t.headers[t.n.Add(1)%int64(len(t.headers))]}.RoundTrip(req)
 }
 
-// BenchmarkRoundTrip is the cost of a Shaper beside that of its Base alone.
+// BenchmarkRoundTrip measures a Shaper and, in the rows called base, its Base alone.
 func BenchmarkRoundTrip(b *testing.B) {
 	for _, bm := range []struct {
 		name string
@@ -83,8 +83,8 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// BenchmarkParallel is many callers of one origin, on one partition and on a
-// thousand.
+// BenchmarkParallel measures many callers of one origin, with one partition and
+// with a thousand.
 func BenchmarkParallel(b *testing.B) {
 	for _, partitions := range []int{1, 1000} {
 		b.Run(fmt.Sprint("partitions-", partitions), func(b *testing.B) {

@@ -36,8 +36,8 @@ func limited(t *testing.T, status int, body io.ReadCloser) (*transport.Shaper, *
 	}, c
 }
 
-// A permit is held until the body of the response ends: at its end, at an error,
-// or when it is closed, and it comes back once.
+// A permit is retained until the body of the response has been read to its end or
+// to an error, or is closed, and is given back once.
 func TestPermitEndsWithBody(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -76,7 +76,7 @@ func TestPermitEndsWithBody(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, c := limited(t, 200, tt.body())
-			other, err := c.TryAcquire(1) // would be given back by whoever releases twice
+			other, err := c.TryAcquire(1) // a second release would give it back
 			require.NoError(t, err)
 			resp, err := s.RoundTrip(getItems(t.Context()))
 			require.NoError(t, err)
@@ -100,8 +100,8 @@ type failingCloser struct{ io.Reader }
 
 func (*failingCloser) Close() error { return errBroken }
 
-// Where there is no body to end, nothing is held beyond RoundTrip.
-func TestNoBodyHoldsNoPermit(t *testing.T) {
+// Without a body, nothing is retained after RoundTrip.
+func TestNoBodyRetainsNoPermit(t *testing.T) {
 	for name, body := range map[string]io.ReadCloser{"NoBody": http.NoBody, "nil": nil} {
 		t.Run(name, func(t *testing.T) {
 			s, c := limited(t, 204, body)
@@ -128,8 +128,8 @@ func TestNoBodyHoldsNoPermit(t *testing.T) {
 	})
 }
 
-// The body is wrapped only where its end must be known: not by a limit on rate,
-// not by quotas in requests.
+// The body is wrapped only if its end must be known. A rate limit and quotas in
+// requests do not need that.
 func TestBodyIsNotWrapped(t *testing.T) {
 	body := content()
 	s, _ := limited(t, 200, body)
@@ -139,7 +139,7 @@ func TestBodyIsNotWrapped(t *testing.T) {
 	assert.Equal(t, body, resp.Body)
 }
 
-// A conn is the body of a response with the status 101, as net/http makes it.
+// A conn is the body of a 101 response, as net/http makes it.
 type conn struct {
 	bytes.Buffer
 	closed, closedWrite int
@@ -149,9 +149,9 @@ func (c *conn) Close() error      { c.closed++; return nil }
 func (c *conn) CloseWrite() error { c.closedWrite++; return nil }
 
 // "On a 101 Switching Protocols response, Body also implements io.Writer"
-// (http.Response), and in net/http CloseWrite, which httputil.ReverseProxy calls.
-// It stays so, and the permit is held until the connection is closed: the end of
-// what the server sends is not the end of it.
+// (http.Response); that of net/http also has CloseWrite, which httputil.ReverseProxy
+// calls. The body keeps these methods, and the permit is retained until the connection
+// is closed, even if the server has sent all it has to send.
 func TestUpgradedBody(t *testing.T) {
 	c := &conn{}
 	s, limit := limited(t, http.StatusSwitchingProtocols, c)
@@ -169,13 +169,13 @@ func TestUpgradedBody(t *testing.T) {
 	assert.Equal(t, "ping", string(got))
 	_, err = body.Read(got)
 	assert.Equal(t, io.EOF, err)
-	assert.EqualValues(t, 1, limit.Stats().Available, "released at the end of what the server sent")
+	assert.EqualValues(t, 1, limit.Stats().Available, "the permit was released when the server had sent everything")
 
 	half, ok := resp.Body.(interface{ CloseWrite() error })
-	if assert.True(t, ok, "the body has lost its CloseWrite") {
+	if assert.True(t, ok, "the body has no CloseWrite") {
 		assert.NoError(t, half.CloseWrite())
 		assert.Equal(t, 1, c.closedWrite)
-		assert.EqualValues(t, 1, limit.Stats().Available, "released by closing half of it")
+		assert.EqualValues(t, 1, limit.Stats().Available, "the permit was released by CloseWrite")
 	}
 	assert.NoError(t, body.Close())
 	assert.NoError(t, body.Close())
@@ -183,8 +183,8 @@ func TestUpgradedBody(t *testing.T) {
 	assert.EqualValues(t, 2, limit.Stats().Available)
 }
 
-// A connection that is upgraded by a real server works through a Shaper that
-// holds a permit for it.
+// A connection that a real server upgrades works through a Shaper, which retains a
+// permit for it.
 func TestUpgradeOverNetwork(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, rw, err := http.NewResponseController(w).Hijack()
@@ -216,7 +216,7 @@ func TestUpgradeOverNetwork(t *testing.T) {
 	assert.EqualValues(t, 2, limit.Stats().Available)
 }
 
-// collected collects garbage until the limiter has so many permits.
+// collected collects garbage until the limiter has the given number of permits.
 func collected(limit *quota.Concurrency, permits int64) {
 	for limit.Stats().Available < permits {
 		runtime.GC()
@@ -224,8 +224,7 @@ func collected(limit *quota.Concurrency, permits int64) {
 }
 
 // A body that is neither read to its end nor closed gives its permit back when it
-// is garbage: nobody can end it any more. One that was ended before has given it
-// back once.
+// is garbage. If it was ended before, the permit is not given back again.
 func TestLostBodyReleases(t *testing.T) {
 	for name, status := range map[string]int{"response": 200, "upgrade": 101} {
 		t.Run(name, func(t *testing.T) {
@@ -251,12 +250,12 @@ func TestLostBodyReleases(t *testing.T) {
 	}
 }
 
-// Who waits for a permit that a lost body holds is let go: of the client's own
-// limits as of advertised ones.
+// When a lost body gives its permit back, a request that waits for the permit goes.
+// This holds for the client's own limits and for advertised ones.
 func TestLostBodyLetsGo(t *testing.T) {
 	const policy = `"threads";q=1;qu="concurrent-requests"`
 	s := &transport.Shaper{Base: newServer(says(200, "RateLimit-Policy", policy)), MaxDelay: time.Hour}
-	for range 3 { // the first one tells of the policy, and is held by it as well
+	for range 3 { // the first response advertises the policy, and its request counts, too
 		_, err := s.RoundTrip(getItems(t.Context()))
 		require.NoError(t, err)
 		gone := make(chan struct{})
@@ -275,7 +274,7 @@ func TestLostBodyLetsGo(t *testing.T) {
 	}
 }
 
-// A body is no garbage while somebody reads from it.
+// A body is not garbage while a goroutine reads from it.
 func TestBodyIsKeptWhileItIsRead(t *testing.T) {
 	s, limit := limited(t, 101, nil)
 	read, write := io.Pipe()
@@ -299,7 +298,7 @@ func TestBodyIsKeptWhileItIsRead(t *testing.T) {
 	<-began
 	assert.EqualValues(t, 1, limit.Stats().Available)
 	s.Base = newServer(says(200))
-	_, err := s.RoundTrip(getItems(t.Context())) // a lost one, to know that garbage was collected
+	_, err := s.RoundTrip(getItems(t.Context())) // a lost body: when its permit is back, garbage was collected
 	require.NoError(t, err)
 	collected(limit, 1)
 	assert.EqualValues(t, 1, limit.Stats().Available)
@@ -308,7 +307,7 @@ func TestBodyIsKeptWhileItIsRead(t *testing.T) {
 	collected(limit, 2)
 }
 
-// A readCloser tells when its first Read has begun.
+// A readCloser closes a channel when its first Read begins.
 type readCloser struct {
 	io.ReadCloser
 	began chan struct{}

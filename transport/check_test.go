@@ -15,7 +15,7 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// Check says how long a request would wait, to the nanosecond, and for what.
+// Check returns exactly how long a request would wait, and for which policy.
 func TestCheckIsExact(t *testing.T) {
 	for name, answer := range map[string]answer{
 		"nothing":     says(200),
@@ -43,7 +43,7 @@ func TestCheckIsExact(t *testing.T) {
 	}
 }
 
-// Check says what would be refused, and with what error.
+// Check returns the error with which a request would be refused.
 func TestCheckSaysRefusal(t *testing.T) {
 	for name, setup := range map[string]func(t *testing.T, s *transport.Shaper) context.Context{
 		"no delay": func(t *testing.T, s *transport.Shaper) context.Context {
@@ -79,8 +79,7 @@ func TestCheckSaysRefusal(t *testing.T) {
 	}
 }
 
-// Check sends nothing, charges nothing, and leaves the request and its body as
-// they are.
+// Check sends nothing, charges nothing, and does not touch the request or its body.
 func TestCheckChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
@@ -106,15 +105,15 @@ func TestCheckChangesNothing(t *testing.T) {
 			assert.NotNil(t, s.Check(getItems(t.Context())).Rejected)
 		}
 		time.Sleep(60*time.Second + guard(0))
-		for range 3 { // the probe is not taken by asking
+		for range 3 { // Check does not use up the probe
 			assert.Equal(t, transport.Verdict{}, s.Check(getItems(t.Context())))
 		}
 		assert.Zero(t, delay(t, s, getItems(t.Context())))
 	})
 }
 
-// Hooks are not called for a request that is only asked about.
-func TestCheckIsSilent(t *testing.T) {
+// Check calls no hooks.
+func TestCheckCallsNoHooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &transport.Shaper{Base: newServer(limit(`"api";a=0;w=60`))}
 		pass(t, s, getItems(t.Context()))
@@ -123,8 +122,8 @@ func TestCheckIsSilent(t *testing.T) {
 	})
 }
 
-// A request that would pass whatever stands in its way would not wait.
-func TestCheckOfForced(t *testing.T) {
+// A request that is never held, by WithBypass or in Mode Observe, would not wait.
+func TestCheckOfUnshaped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &transport.Shaper{Base: newServer(limit(`"api";a=0;w=600`)), MaxDelay: transport.NoDelay}
 		pass(t, s, getItems(t.Context()))
@@ -138,8 +137,8 @@ func TestCheckOfForced(t *testing.T) {
 	})
 }
 
-// Check of the request that follows a redirect says what Retry-After asks of it
-// (RFC 9110, Section 10.2.3).
+// For a request that follows a redirect, Check includes the Retry-After of the
+// redirect (RFC 9110, Section 10.2.3).
 func TestCheckOfRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &transport.Shaper{Base: stillServer()}

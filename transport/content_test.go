@@ -14,25 +14,25 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// A scale is a server with a policy that counts bytes. Its responses have a
-// content of so many, and tell its length or not.
+// A scale is a server with a policy in content-bytes. Its responses have a content
+// of a given length, with or without a Content-Length.
 type scale struct {
-	size int
-	told bool
-	left int64
+	size      int
+	hasLength bool
+	left      int64
 }
 
 func (s *scale) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := says(200, "RateLimit", fmt.Sprintf(`"bytes";a=%d;w=60`, s.left),
 		"RateLimit-Policy", `"bytes";q=10000;w=60;qu="content-bytes"`)(req)
 	resp.Body = io.NopCloser(bytes.NewReader(make([]byte, s.size)))
-	if resp.ContentLength = -1; s.told {
+	if resp.ContentLength = -1; s.hasLength {
 		resp.ContentLength = int64(s.size)
 	}
 	return resp, err
 }
 
-// upload is a request with a content of so many bytes; -1: nobody knows.
+// upload returns a request with a content of n bytes; -1: the length is not known.
 func upload(t *testing.T, n int64) *http.Request {
 	req := newRequest(t.Context(), "POST", items)
 	if req.ContentLength = n; n != 0 {
@@ -41,14 +41,14 @@ func upload(t *testing.T, n int64) *http.Request {
 	return req
 }
 
-// costs asserts what a request is expected to cost: it goes if so much is left,
-// and no less.
+// costs asserts the expected cost of a request: it goes if that much is left, and
+// is refused if one byte less is left.
 func (s *scale) costs(t *testing.T, want int64, rt http.RoundTripper, req *http.Request) {
 	t.Helper()
 	for _, less := range []int64{1, 0} {
 		s.left = want - less
 		teller := req.Clone(transport.WithBypass(t.Context()))
-		teller.Method = http.MethodHead // of a kind of its own
+		teller.Method = http.MethodHead // which is another kind
 		pass(t, rt, teller)
 		if less == 1 {
 			refusal(t, rt, req)
@@ -58,31 +58,31 @@ func (s *scale) costs(t *testing.T, want int64, rt http.RoundTripper, req *http.
 	}
 }
 
-// A request under a policy in content-bytes is expected to cost its own length,
-// and what the responses to like requests have weighed.
-func TestWeight(t *testing.T) {
-	for _, told := range []bool{true, false} {
-		bubble(t, map[bool]string{true: "told", false: "counted"}[told], func(t *testing.T) {
-			srv := &scale{size: 300, told: told, left: 5000}
+// The expected cost of a request under a policy in content-bytes is its own length
+// plus the length of the responses to requests of its kind.
+func TestContentBytes(t *testing.T) {
+	for _, hasLength := range []bool{true, false} {
+		bubble(t, map[bool]string{true: "length given", false: "counted"}[hasLength], func(t *testing.T) {
+			srv := &scale{size: 300, hasLength: hasLength, left: 5000}
 			s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay}
 			pass(t, s, getItems(t.Context()))
 			srv.costs(t, 300, s, getItems(t.Context()))
-			srv.costs(t, 50, s, upload(t, 50)) // no like one was answered
+			srv.costs(t, 50, s, upload(t, 50)) // no request of the kind was answered
 			srv.costs(t, 307, s, upload(t, 7))
-			srv.costs(t, 300+40, s, upload(t, -1)) // like ones had 50, and then 7
+			srv.costs(t, 300+40, s, upload(t, -1)) // requests of the kind had 50, and then 7
 			unknown := upload(t, -1)
 			unknown.ContentLength = 0
 			srv.costs(t, 340, s, unknown)
 			srv.size = 100
 			srv.costs(t, 307, s, upload(t, 7))
-			srv.costs(t, 257, s, upload(t, 7)) // it falls by a quarter of the difference
+			srv.costs(t, 257, s, upload(t, 7)) // the estimate falls by a quarter of the difference
 		})
 	}
 }
 
-// The body is counted as the caller reads it. What is not read to its end weighs
-// no less than what was read of it.
-func TestWeightIsCountedAsItIsRead(t *testing.T) {
+// The body is counted as the caller reads it. If it is not read to its end, the bytes
+// that were read are a lower bound.
+func TestContentIsCountedAsItIsRead(t *testing.T) {
 	bubble(t, "in part", func(t *testing.T) {
 		srv := &scale{size: 1000, left: 5000}
 		s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay}
@@ -114,9 +114,9 @@ func TestWeightIsCountedAsItIsRead(t *testing.T) {
 	})
 }
 
-// A body is wrapped only where a policy counts bytes, and nothing tells its length.
-func TestWeighedBodyIsNotWrapped(t *testing.T) {
-	srv := &scale{size: 10, told: true, left: 5000}
+// A body is wrapped only if a policy counts bytes and its length is not given.
+func TestCountedBodyIsNotWrapped(t *testing.T) {
+	srv := &scale{size: 10, hasLength: true, left: 5000}
 	body := content()
 	s := &transport.Shaper{Base: roundTripper(func(req *http.Request) (*http.Response, error) {
 		resp, err := srv.RoundTrip(req)
@@ -128,7 +128,7 @@ func TestWeighedBodyIsNotWrapped(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, body, resp.Body)
 	}
-	srv.told = false
+	srv.hasLength = false
 	resp, err := s.RoundTrip(getItems(t.Context()))
 	require.NoError(t, err)
 	assert.NotEqual(t, body, resp.Body)
@@ -138,12 +138,12 @@ func TestWeighedBodyIsNotWrapped(t *testing.T) {
 	assert.IsType(t, body, other.Body)
 }
 
-// What weighs nothing for its kind: the answer to a HEAD, which tells a length
-// that it does not have; one from a cache; one to a kind that no such policy
-// concerns.
-func TestWeighsNothing(t *testing.T) {
+// These responses do not count for the estimate of their kind: the response to a
+// HEAD, whose Content-Length is not that of its content; one from a cache; one to a
+// kind that no policy in content-bytes concerns.
+func TestContentThatDoesNotCount(t *testing.T) {
 	bubble(t, "HEAD", func(t *testing.T) {
-		srv := &scale{size: 1000, told: true, left: 5000}
+		srv := &scale{size: 1000, hasLength: true, left: 5000}
 		s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay, Like: func(*http.Request) string { return "all" }}
 		for range 3 {
 			pass(t, s, newRequest(t.Context(), "HEAD", items))
@@ -151,7 +151,7 @@ func TestWeighsNothing(t *testing.T) {
 		srv.costs(t, 1, s, newRequest(t.Context(), "HEAD", items))
 	})
 	bubble(t, "from a cache", func(t *testing.T) {
-		srv := &scale{size: 10, told: true, left: 5000}
+		srv := &scale{size: 10, hasLength: true, left: 5000}
 		s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay, Cached: func(*http.Response) bool { return srv.size > 10 }}
 		pass(t, s, getItems(t.Context()))
 		srv.size = 1000
@@ -177,10 +177,10 @@ func TestWeighsNothing(t *testing.T) {
 	})
 }
 
-// Whoever says what requests cost says it of bytes, too.
-func TestWeightAndCost(t *testing.T) {
+// Shaper.Cost replaces the estimate of bytes.
+func TestCostReplacesContentBytes(t *testing.T) {
 	bubble(t, "cost", func(t *testing.T) {
-		srv := &scale{size: 1000, told: true, left: 5000}
+		srv := &scale{size: 1000, hasLength: true, left: 5000}
 		s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay, Cost: func(*http.Request, quota.Policy) int64 { return 500 }}
 		pass(t, s, getItems(t.Context()))
 		srv.costs(t, 500, s, getItems(t.Context()))

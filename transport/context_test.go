@@ -14,7 +14,8 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// WithNoDelay refuses what cannot go at once, whatever MaxDelay says; others wait.
+// A request with WithNoDelay that cannot go at once is refused, whatever MaxDelay is.
+// Other requests wait.
 func TestWithNoDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(limit(`"api";a=1;w=60`), says(200))
@@ -27,7 +28,8 @@ func TestWithNoDelay(t *testing.T) {
 	})
 }
 
-// WithBypass lets a request pass; it counts as any other, and its answer is read.
+// A request with WithBypass is sent at once. It counts as any other, and its response
+// is read.
 func TestWithBypass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(limit(`"api";a=2;w=60`), says(200), says(200), limit(`"api";a=0;w=100`), says(200))
@@ -56,7 +58,7 @@ func TestWithBypass(t *testing.T) {
 	})
 }
 
-// Options add up, keep what else the context holds, and do not reach the context
+// Options add up, keep the other values of the context, and do not change the context
 // that they were derived from.
 func TestOptionsAddUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -74,7 +76,7 @@ func TestOptionsAddUp(t *testing.T) {
 		refusal(t, s, getItems(ctx))
 		assert.Equal(t, []int{1, 1}, []int{own, whole})
 
-		// So do Traces; nil is none.
+		// So do Traces. A nil Trace adds nothing.
 		refusal(t, s, getItems(transport.WithTrace(ctx, nil)))
 		assert.Equal(t, []int{2, 2}, []int{own, whole})
 		inner := 0
@@ -82,13 +84,14 @@ func TestOptionsAddUp(t *testing.T) {
 		refusal(t, s, getItems(more))
 		assert.Equal(t, []int{1, 3, 3}, []int{inner, own, whole})
 		refusal(t, s, getItems(ctx))
-		assert.Equal(t, []int{1, 4, 4}, []int{inner, own, whole}, "the outer context is as it was")
+		assert.Equal(t, []int{1, 4, 4}, []int{inner, own, whole}, "the outer context has changed")
 		assert.Equal(t, 60*time.Second+guard(0), delay(t, s, getItems(base)))
 		assert.Equal(t, []int{1, 4, 4}, []int{inner, own, whole})
 	})
 }
 
-// WithPriority is the order in line; those of one priority go as they came.
+// A request with a higher priority goes first. Requests of one priority go in the
+// order in which they came.
 func TestWithPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(limit(`"api";a=0;w=10`))

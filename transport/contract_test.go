@@ -27,8 +27,8 @@ import (
 
 // The comments quote the contract of http.RoundTripper in package net/http.
 
-// "A RoundTripper must be safe for concurrent use by multiple goroutines." The
-// first use is concurrent, too, of one origin and of many.
+// "A RoundTripper must be safe for concurrent use by multiple goroutines." This
+// includes the first use of the Shaper, of one origin and of many.
 func TestRoundTripConcurrently(t *testing.T) {
 	const workers, each = 32, 50
 	srv := newServer(says(200,
@@ -57,9 +57,9 @@ func TestRoundTripConcurrently(t *testing.T) {
 	assert.Equal(t, workers*each, srv.count())
 }
 
-// "RoundTrip executes a single HTTP transaction": Base is called once for a
-// request that is admitted, whatever it answers, and never for one that is
-// refused. There are no retries.
+// "RoundTrip executes a single HTTP transaction": Base is called once for a request
+// that is admitted, whatever the response, and never for one that is refused. There
+// are no retries.
 func TestRoundTripIsOneTransaction(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -139,8 +139,8 @@ func TestErrorIsBases(t *testing.T) {
 }
 
 // "Similarly, RoundTrip should not attempt to handle higher-level protocol
-// details such as redirects, authentication, or cookies." What a redirect leads
-// to is a request of its own.
+// details such as redirects, authentication, or cookies." The request that follows a
+// redirect is a new one.
 func TestHigherLevelsAreLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(
@@ -163,7 +163,7 @@ func TestHigherLevelsAreLeftAlone(t *testing.T) {
 	})
 }
 
-// A redirect's target is shaped as any other request.
+// The request that follows a redirect is shaped like any other.
 func TestRedirectIsShaped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(says(302, "Location", "/elsewhere", "RateLimit", `"api";a=0;w=10`), says(200))
@@ -175,7 +175,7 @@ func TestRedirectIsShaped(t *testing.T) {
 	})
 }
 
-// A closeCounter is a body that counts what is done to it.
+// A closeCounter is a body that counts calls of its methods.
 type closeCounter struct {
 	io.Reader
 	reads, closes atomic.Int32
@@ -194,18 +194,18 @@ func (b *closeCounter) Close() error {
 // A path is a way that a request with a body can take through a Shaper.
 type path struct {
 	name string
-	// prepare sets the scene for a Shaper over srv, whose first answer has said
-	// that nothing is left for 60 s, and returns the context of the request.
+	// prepare prepares a Shaper over srv and returns the context of the request.
+	// The first response of srv has said that nothing is left for 60 s.
 	prepare func(t *testing.T, s *transport.Shaper, srv *server) context.Context
 	change  func(req *http.Request)
 	sent    bool          // Base gets the request
 	took    time.Duration // how long RoundTrip takes
-	is      error         // what the error is; nil: there is none
+	is      error         // matches the error; nil: there is none
 	reason  transport.Reason
-	panics  any // what it panics with
+	panics  any // the value of the panic; nil: there is none
 }
 
-// busy returns a limiter that has nothing to give until ever.
+// busy returns a limiter that never has a permit.
 func busy(t *testing.T) func(*http.Request) quota.Limiter {
 	c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 	require.NoError(t, err)
@@ -216,7 +216,7 @@ func busy(t *testing.T) func(*http.Request) quota.Limiter {
 
 const boom = "boom"
 
-// paths are all the ways there are.
+// paths returns all paths through RoundTrip.
 func paths() []path {
 	here := func(t *testing.T, _ *transport.Shaper, _ *server) context.Context { return t.Context() }
 	panicking := func(set func(s *transport.Shaper)) func(*testing.T, *transport.Shaper, *server) context.Context {
@@ -291,7 +291,7 @@ func paths() []path {
 				drop(resp)
 			}()
 			synctest.Wait()
-			t.Cleanup(func() { time.Sleep(time.Hour) }) // it goes
+			t.Cleanup(func() { time.Sleep(time.Hour) }) // until the queued request has gone
 			return t.Context()
 		}, is: transport.ErrRejected, reason: quota.ReasonQueueFull},
 
@@ -314,7 +314,7 @@ func paths() []path {
 		{name: "Held panics", prepare: panicking(func(s *transport.Shaper) {
 			s.Trace = &transport.Trace{Held: func(transport.HeldInfo) { panic(boom) }}
 		}), panics: boom},
-		{name: "Held panics unshaped", prepare: passing(func(s *transport.Shaper) {
+		{name: "Held panics, WithBypass", prepare: passing(func(s *transport.Shaper) {
 			s.Trace = &transport.Trace{Held: func(transport.HeldInfo) { panic(boom) }}
 		}), panics: boom},
 		{name: "Admitted panics", prepare: passing(func(s *transport.Shaper) {
@@ -345,8 +345,8 @@ func paths() []path {
 	}
 }
 
-// run takes the path with a request that has the body, and checks what comes
-// of it. It returns the Shaper.
+// run sends a request with the body along the path and checks the result. It returns
+// the Shaper.
 func (p path) run(t *testing.T, method string, body io.ReadCloser, look func(req *http.Request)) *transport.Shaper {
 	srv := newServer(
 		says(200, "RateLimit", `"api";a=0;w=60;pk=:YWNtZQ==:`, "RateLimit-Partition", `"api";tenant`),
@@ -381,11 +381,11 @@ func (p path) run(t *testing.T, method string, body io.ReadCloser, look func(req
 	}()
 	took := time.Since(began)
 
-	assert.Equal(t, p.took, took, "how long it took")
+	assert.Equal(t, p.took, took, "duration of RoundTrip")
 	assert.Equal(t, p.panics, recovered)
 	if p.sent {
 		assert.Equal(t, before+1, srv.count(), "calls of Base")
-		assert.Same(t, req, srv.requests[before], "Base got another request")
+		assert.Same(t, req, srv.requests[before], "Base was given another request")
 	} else {
 		assert.Equal(t, before, srv.count(), "calls of Base")
 	}
@@ -409,21 +409,21 @@ func (p path) run(t *testing.T, method string, body io.ReadCloser, look func(req
 	return s
 }
 
-// "RoundTrip must always close the body, including on errors". It is closed
-// once, and on a refusal before RoundTrip returns: "callers wanting to reuse
-// the body for subsequent requests must arrange to wait for the Close call".
+// "RoundTrip must always close the body, including on errors". It is closed once. If
+// the request is refused, it is closed before RoundTrip returns: "callers wanting to
+// reuse the body for subsequent requests must arrange to wait for the Close call".
 func TestBodyIsClosedOnce(t *testing.T) {
 	for _, p := range paths() {
 		bubble(t, p.name, func(t *testing.T) {
 			body := &closeCounter{Reader: strings.NewReader("content")}
 			p.run(t, http.MethodPut, body, nil)
-			assert.EqualValues(t, 1, body.closes.Load(), "how often the body was closed")
+			assert.EqualValues(t, 1, body.closes.Load(), "calls of Close")
 			assert.Zero(t, body.reads.Load(), "the body was read")
 		})
 	}
 }
 
-// A request without a body has none to close.
+// All paths work for a request without a body.
 func TestNoBody(t *testing.T) {
 	for _, p := range paths() {
 		bubble(t, p.name+"/nil", func(t *testing.T) { p.run(t, http.MethodGet, nil, nil) })
@@ -432,7 +432,7 @@ func TestNoBody(t *testing.T) {
 }
 
 // "RoundTrip should not modify the request, except for consuming and closing
-// the Request's Body." Nor does GetBody get called.
+// the Request's Body." GetBody is not called either.
 func TestRequestIsNotModified(t *testing.T) {
 	for _, p := range paths() {
 		bubble(t, p.name, func(t *testing.T) {
@@ -446,8 +446,7 @@ func TestRequestIsNotModified(t *testing.T) {
 	}
 }
 
-// snapshot is what can be seen of a request: its fields, with copies of its
-// maps and of what it points to.
+// snapshot returns a copy of a request, of its maps and of what it points to.
 func snapshot(req *http.Request) map[string]any {
 	seen := map[string]any{"context": fmt.Sprintf("%p", req.Context())}
 	v := reflect.ValueOf(req).Elem()
@@ -472,8 +471,7 @@ func snapshot(req *http.Request) map[string]any {
 	return seen
 }
 
-// However a request ends, nothing stays behind that holds up the next one: a
-// panic of a hook is one request's own.
+// However a request ends, by a panic of a hook, too, it does not hold the next one.
 func TestPathsLeaveNothing(t *testing.T) {
 	for _, p := range paths() {
 		if p.panics == nil {
@@ -482,13 +480,13 @@ func TestPathsLeaveNothing(t *testing.T) {
 		bubble(t, p.name, func(t *testing.T) {
 			fresh := newServer(limit(`"api";a=1;w=60`), says(200))
 			s := p.run(t, http.MethodGet, nil, nil)
-			// The same Shaper, without what panics.
+			// The same Shaper, without the functions that panic.
 			s.Scope, s.Cost, s.Limits, s.Like, s.Trace = nil, nil, nil, nil, nil
 			s.Dimensions = partition.Dimensions{"tenant": func(*http.Request) (string, bool) { return "acme", true }}
 			s.Base, s.MaxDelay = fresh, 0
 			if !p.sent {
-				assert.Equal(t, 60*time.Second+guard(0), delay(t, s, getItems(t.Context())), "the window")
-				assert.Zero(t, delay(t, s, getItems(t.Context())), "the unit that is left")
+				assert.Equal(t, 60*time.Second+guard(0), delay(t, s, getItems(t.Context())), "wait for the window")
+				assert.Zero(t, delay(t, s, getItems(t.Context())), "wait although a unit is left")
 				return
 			}
 			assert.LessOrEqual(t, delay(t, s, getItems(t.Context())), 60*time.Second+guard(0))
@@ -496,8 +494,8 @@ func TestPathsLeaveNothing(t *testing.T) {
 	}
 }
 
-// A permit is not given back where none was taken: a panic while a request
-// waits does not raise the limit.
+// A panic while a request waits gives back no permit, because none was taken: the
+// limit is not raised.
 func TestPanicInLineTakesNoPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		two, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
@@ -516,7 +514,7 @@ func TestPanicInLineTakesNoPermit(t *testing.T) {
 	})
 }
 
-// A request whose Admitted hook panics has not left, and has cost nothing.
+// A request whose Admitted hook panics is not sent, and is not charged.
 func TestPanicBeforeSendingCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(limit(`"api";a=1;w=60`), says(200))
@@ -529,8 +527,8 @@ func TestPanicBeforeSendingCostsNothing(t *testing.T) {
 	})
 }
 
-// The body of a response that the caller does not get, because a hook
-// panics, is closed: nobody else can.
+// If a hook panics after the response has come, the caller does not get the response.
+// Its body is closed.
 func TestPanicAfterResponseClosesIt(t *testing.T) {
 	for name, trace := range map[string]*transport.Trace{
 		"Learned": {Learned: func(transport.LearnedInfo) { panic(boom) }},
@@ -550,8 +548,8 @@ func TestPanicAfterResponseClosesIt(t *testing.T) {
 }
 
 // "Callers should not mutate or reuse the request until the Response's Body has
-// been closed." From then on they may, and from the return of an error; the race
-// detector sees who still reads.
+// been closed." After that, or after an error was returned, the test changes the
+// request; the race detector reports a Shaper that still reads it.
 func TestRequestIsNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		spoil := func(req *http.Request) {
@@ -587,9 +585,8 @@ func TestRequestIsNotKept(t *testing.T) {
 	})
 }
 
-// "The Request's URL and Header fields must be initialized." Where they are
-// not, Base knows best how to refuse that: http.Transport closes the body and
-// returns an error.
+// "The Request's URL and Header fields must be initialized." If they are not, Base
+// reports the invalid request: http.Transport closes the body and returns an error.
 func TestUninitializedRequest(t *testing.T) {
 	for name, change := range map[string]func(*http.Request){
 		"URL":    func(req *http.Request) { req.URL = nil },
@@ -597,7 +594,7 @@ func TestUninitializedRequest(t *testing.T) {
 		"both":   func(req *http.Request) { req.URL, req.Header = nil, nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &transport.Shaper{} // over http.DefaultTransport
+			s := &transport.Shaper{} // with http.DefaultTransport
 			body := &closeCounter{Reader: strings.NewReader("content")}
 			req := newRequest(t.Context(), http.MethodPut, items)
 			req.Body = body
@@ -611,9 +608,8 @@ func TestUninitializedRequest(t *testing.T) {
 	}
 }
 
-// A RoundTripper returns a response or an error. Where Base breaks that, the
-// Shaper does not: http.Client would drop the response and leak its body, or
-// panic.
+// A RoundTripper returns a response or an error. The Shaper does so even if Base does
+// not: http.Client would drop the response and leak its body, or panic.
 func TestBaseReturnsBothOrNeither(t *testing.T) {
 	bubble(t, "both", func(t *testing.T) {
 		content := &closeCounter{Reader: strings.NewReader("content")}
@@ -641,7 +637,7 @@ func TestBaseReturnsBothOrNeither(t *testing.T) {
 		assert.Nil(t, resp)
 		assert.Error(t, err)
 		assert.NotErrorIs(t, err, transport.ErrRejected)
-		// It may have arrived, so it has cost what it costs.
+		// The request may have arrived, so it is charged.
 		assert.Equal(t, quota.ReasonExhausted, refusal(t, s, getItems(transport.WithNoDelay(t.Context()))).Reason)
 	})
 	bubble(t, "response without header and body", func(t *testing.T) {
@@ -670,8 +666,8 @@ func TestNoCancelRequest(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// A Timeout of an http.Client ends a wait when it passes, and what the Client
-// makes of it says so: *url.Error asks its error for Timeout and does not unwrap.
+// The Timeout of an http.Client ends a wait, and Timeout of the Client's error is
+// true: url.Error.Timeout calls the method of its error and does not unwrap.
 func TestClientTimeout(t *testing.T) {
 	const timeout = 5 * time.Second
 	for _, tt := range []struct {
@@ -705,8 +701,8 @@ func TestClientTimeout(t *testing.T) {
 	}
 }
 
-// When the context ends, the error is its cause, bare, as http.Transport has
-// it; even where there is room: what has ended has ended.
+// When the context ends, the error is its cause, not wrapped, as with http.Transport.
+// If the context has already ended, this is so even if there is room.
 func TestContextEnds(t *testing.T) {
 	errCause := errors.New("the user went away")
 	type contexts func(t *testing.T) context.Context
@@ -761,14 +757,14 @@ func TestContextEnds(t *testing.T) {
 	}
 }
 
-// CloseIdleConnections reaches Base, where http.Client looks for it.
+// CloseIdleConnections, which http.Client looks for, is forwarded to Base.
 func TestCloseIdleConnections(t *testing.T) {
 	closer := &idleCloser{}
 	client := &http.Client{Transport: &transport.Shaper{Base: closer}}
 	client.CloseIdleConnections()
 	assert.Equal(t, 1, closer.closed)
 
-	// Two in a chain pass it on; a Base without it is left alone.
+	// Two Shapers in a chain forward it. A Base without the method is no error.
 	client.Transport = &transport.Shaper{Base: &transport.Shaper{Base: closer}}
 	client.CloseIdleConnections()
 	assert.Equal(t, 2, closer.closed)
@@ -782,9 +778,9 @@ type idleCloser struct {
 
 func (c *idleCloser) CloseIdleConnections() { c.closed++ }
 
-// Errors are in lower case, begin with the name of the package, and hold
-// neither the values of fields nor keys (net/http: "Don't include the value in
-// the error, because it may be sensitive").
+// The text of errors is in lower case, begins with the name of the package, and
+// contains neither field values nor keys (net/http: "Don't include the value in the
+// error, because it may be sensitive").
 func TestErrorsTellNoSecrets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(says(429, "RateLimit", `"api";a=0;w=60;pk=:c2VjcmV0LWtleQ==:`)) // "secret-key"
@@ -805,7 +801,7 @@ func TestErrorsTellNoSecrets(t *testing.T) {
 	})
 }
 
-// A close of the body does not wait for whoever reads it (http.Request, Body:
+// Closing the body does not wait for a concurrent Read (http.Request, Body:
 // "Close ... may be called concurrently with Read").
 func TestCloseDoesNotWaitForReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -833,7 +829,7 @@ func TestCloseDoesNotWaitForReader(t *testing.T) {
 }
 
 // "Transports should be reused instead of created as needed." Thousands of
-// requests leave no goroutine: a bubble ends only when all of its own have.
+// requests leave no goroutine: a bubble ends only when all of its goroutines have.
 func TestNothingIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &transporttest.API{Policies: []transporttest.Policy{
@@ -854,8 +850,8 @@ func TestNothingIsLeft(t *testing.T) {
 	})
 }
 
-// Over real servers, in HTTP/1.1 and in HTTP/2, content arrives in both
-// directions, connections are used again, and a refusal leaves them as they are.
+// With real servers, in HTTP/1.1 and in HTTP/2, content arrives in both directions,
+// connections are reused, and a refusal does not break them.
 func TestRealServers(t *testing.T) {
 	for name, h2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2.0": true} {
 		t.Run(name, func(t *testing.T) {
@@ -913,8 +909,8 @@ func TestRealServers(t *testing.T) {
 	}
 }
 
-// The very first request to an origin meets nothing that could hold it. (Real
-// time passes here, between one step and the next; in a bubble it stands still.)
+// The first request to an origin is not held. (This test uses real time, which
+// passes between one step and the next; in a bubble it would stand still.)
 func TestFirstRequestIsNotHeld(t *testing.T) {
 	for range 100 {
 		s := &transport.Shaper{

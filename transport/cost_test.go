@@ -15,13 +15,13 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// What like requests did cost (c; the draft, Section 3.1.4) is reserved: one of 25
-// units does not slip in on 10 left.
+// A request is charged what requests of its kind did cost (c; the draft, Section
+// 3.1.4): one of 25 units does not go while 10 are left.
 func TestLearnedCost(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		answers []answer
-		cost    int64 // of a like request from then on
+		cost    int64 // of the next request of the kind
 	}{
 		{"as said", []answer{limit(`"api";a=50;w=60;c=25`)}, 25},
 		{"not said", []answer{limit(`"api";a=50;w=60`)}, 1},
@@ -68,15 +68,14 @@ func repeat(n int, a answer) []answer {
 	return as
 }
 
-// A cost is learned for each kind of requests and each policy: one request has as
-// many as there are policies.
+// A cost is learned for each kind of requests and each policy.
 func TestCostsOfKindsAndPolicies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := map[string]answer{
 			"chat":   limit(`"requests";a=100;w=60;c=1, "tokens";a=1000;w=60;c=400`),
 			"models": limit(`"requests";a=100;w=60;c=2, "tokens";a=1000;w=60;c=3`),
 		}
-		// Figures that fall so far tell Adaptive of other users.
+		// With figures that fall this far, Adaptive would assume other users.
 		s := &transport.Shaper{Base: byPath(answers), MaxDelay: transport.NoDelay, Strategy: quota.Plain}
 		pass(t, s, getPath(t, "chat"))
 		pass(t, s, getPath(t, "models"))
@@ -89,7 +88,8 @@ func TestCostsOfKindsAndPolicies(t *testing.T) {
 	})
 }
 
-// The user's Cost counts until the server says what it was. It alone may say 0.
+// Shaper.Cost applies until the server says what a request costs. Only Shaper.Cost
+// can return 0.
 func TestCostBeforeAnythingIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cost := int64(0)
@@ -115,7 +115,7 @@ func TestCostBeforeAnythingIsKnown(t *testing.T) {
 	})
 }
 
-// What a request did cost is charged to our own count when the answer comes.
+// The cost that a response names is charged to our own count.
 func TestCostIsChargedToOwnCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &transport.Shaper{MaxDelay: transport.NoDelay, Base: newServer(
@@ -123,11 +123,12 @@ func TestCostIsChargedToOwnCount(t *testing.T) {
 		for range 4 {
 			pass(t, s, getItems(t.Context()))
 		}
-		refusal(t, s, newRequest(t.Context(), "POST", items)) // which is not like them, and costs 1
+		refusal(t, s, newRequest(t.Context(), "POST", items)) // of another kind, which costs 1
 	})
 }
 
-// After a window one request goes, whatever it costs: no cost freezes an account.
+// After the end of a window one request goes, whatever it costs: no cost freezes an
+// account.
 func TestCostNeverFreezes(t *testing.T) {
 	for name, fields := range map[string][]string{
 		"more than is ever left": {"RateLimit", `"api";a=3;w=5;c=50`},
@@ -145,8 +146,8 @@ func TestCostNeverFreezes(t *testing.T) {
 	}
 }
 
-// A request that costs most of a quota is not sent on what the last one left, be
-// the quota advertised or not.
+// A request that costs most of a quota is not sent while less is left, whether the
+// quota is advertised or not.
 func TestExpensiveRequests(t *testing.T) {
 	for name, omitPolicies := range map[string]bool{"all": false, "limits": true} {
 		bubble(t, name, func(t *testing.T) {
@@ -163,8 +164,8 @@ func TestExpensiveRequests(t *testing.T) {
 	}
 }
 
-// Against a server that charges 25 units, as many requests leave as it serves;
-// those that leave together do not exceed what is left.
+// If a server charges 25 units, only requests that it serves are sent; requests that
+// are sent together do not exceed what is left.
 func TestCostAgainstServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &transporttest.API{
@@ -184,7 +185,7 @@ func TestCostAgainstServer(t *testing.T) {
 		}
 		wg.Wait()
 		assert.Equal(t, transporttest.Counts{Served: 56}, api.Counts())
-		// 25 × 25 + 31 units in windows of 110, of which 25 × 4 fit with some small ones.
-		assert.Less(t, time.Since(began), 75*time.Second)
+		// 25 × 25 + 31 units in windows of 110: each has room for 4 × 25 and some of 1.
+		assert.Equal(t, 6*(10*time.Second+guard(rtt))+2*rtt, time.Since(began))
 	})
 }

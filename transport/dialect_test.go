@@ -12,7 +12,7 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// Whatever form a server speaks, what it says is used up is waited for.
+// A request waits for a quota that is used up, in whichever form the server says so.
 func TestDialects(t *testing.T) {
 	const guard = time.Millisecond
 	for _, tt := range []struct {
@@ -38,7 +38,7 @@ func TestDialects(t *testing.T) {
 		}, 8*time.Second + guard}, // the end of that second
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
-			time.Sleep(26 * 365 * 24 * time.Hour) // to a time that is a Unix time
+			time.Sleep(26 * 365 * 24 * time.Hour) // until the Unix time is large enough to be recognised
 			s := &transport.Shaper{Base: newServer(says(200, tt.fields(time.Now())...), says(200))}
 			pass(t, s, getItems(t.Context()))
 			assert.Equal(t, tt.want, delay(t, s, getItems(t.Context())))
@@ -62,7 +62,7 @@ func TestUnnamedAccountIsOne(t *testing.T) {
 	})
 }
 
-// A row of one's own tells how an API of its own speaks.
+// A row in Vendors says how to read the fields of an API.
 func TestVendors(t *testing.T) {
 	bubble(t, "a row", func(t *testing.T) {
 		row := parse.Vendor{Name: "acme", Limit: []string{"Acme-Quota"}, Remaining: []string{"Acme-Left"}, Reset: []string{"Acme-Renews"}, ResetIn: parse.DeltaSeconds}

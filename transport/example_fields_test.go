@@ -18,7 +18,7 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// answering is a server that answers every request with the same fields.
+// answering returns a server that answers every request with the same fields.
 func answering(fields ...string) http.RoundTripper {
 	return &transporttest.Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i < len(fields); i += 2 {
@@ -27,7 +27,7 @@ func answering(fields ...string) http.RoundTripper {
 	})}
 }
 
-// ask gets a URL, and prints what comes of it.
+// ask gets a URL and prints the result.
 func ask(client *http.Client, url string) {
 	resp, err := client.Get(url)
 	var rejected *transport.RejectedError
@@ -42,13 +42,12 @@ func ask(client *http.Client, url string) {
 	}
 }
 
-// A client that is there already gets a Shaper between itself and what sends its
-// requests. All else of it stays as it is.
+// To add a Shaper to an existing client, wrap its Transport.
 func ExampleShaper_base() {
 	jar, _ := cookiejar.New(nil)
 	client := &http.Client{Jar: jar, Timeout: time.Minute, Transport: hourly(1)}
 
-	client.Transport = &transport.Shaper{Base: client.Transport} // a nil one is fine, too
+	client.Transport = &transport.Shaper{Base: client.Transport} // Transport may be nil
 
 	fetch(context.Background(), client, "alice")
 	fetch(context.Background(), client, "alice")
@@ -82,9 +81,9 @@ func ExampleShaper_maxQueue() {
 	// sent
 }
 
-// A server counts some requests together and does not declare which: it only tells
-// a key. The Shaper takes it for that of all requests of the same kind, which Like
-// tells apart.
+// A server counts some requests together and does not declare which: it only sends a
+// partition key. The Shaper uses the key for all requests of the same kind. Like
+// returns the kind.
 func ExampleShaper_like() {
 	server := &transporttest.Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/v1/search") {
@@ -95,7 +94,7 @@ func ExampleShaper_like() {
 	})}
 	client := &http.Client{Transport: &transport.Shaper{
 		Base: server,
-		// The default, method and first segment, would have /v1 be of one kind.
+		// By default, all of /v1 would be one kind: the method and the first segment.
 		Like: func(r *http.Request) string { return strings.Split(r.URL.Path, "/")[2] },
 	}}
 	ask(client, "http://api.example/v1/search/cats")
@@ -109,7 +108,7 @@ func ExampleShaper_like() {
 	// refused: max delay
 }
 
-// A request for many things costs as many units, which this server does not say.
+// A request for many items costs as many units, which this server does not say.
 func ExampleShaper_cost() {
 	items := func(r *http.Request) int64 {
 		n, _ := strconv.ParseInt(r.Header.Get("X-Items"), 10, 64)
@@ -143,7 +142,7 @@ func ExampleShaper_cost() {
 	// refused by the server: 0
 }
 
-// A cache on the way has a mark of its own. What it has stored teaches nothing.
+// A cache marks its responses with a field of its own. Nothing is learned from them.
 func ExampleShaper_cached() {
 	client := &http.Client{Transport: &transport.Shaper{
 		Base:   answering("X-Cache", "HIT from edge-7", "RateLimit", `"api";a=0;w=3600`),
@@ -156,7 +155,7 @@ func ExampleShaper_cached() {
 	// sent
 }
 
-// What a server says is believed up to Caps: a longer Retry-After counts as none.
+// Values above Caps are ignored: here, a longer Retry-After.
 func ExampleShaper_caps() {
 	client := &http.Client{Transport: &transport.Shaper{
 		Base: answering("RateLimit", `"api";a=9;w=60`, "Retry-After", "86400"),
@@ -174,7 +173,7 @@ func ExampleShaper_caps() {
 	// sent
 }
 
-// An API with fields of its own is read by a row.
+// A row in Vendors says how to read the fields of an API.
 func ExampleShaper_vendors() {
 	client := &http.Client{Transport: &transport.Shaper{
 		Base: answering("Acme-Left", "0", "Acme-Renews-In", "3600"),
@@ -192,8 +191,7 @@ func ExampleShaper_vendors() {
 	// refused: max delay
 }
 
-// Two Shapers share what they know of servers: here, one that is in a hurry and one
-// that is not.
+// Two Shapers share what they know of servers: one that never waits and one that does.
 func ExampleShaper_accounts() {
 	var known quota.Accounts
 	server := answering("RateLimit", `"api";a=0;w=3600`)
@@ -206,7 +204,7 @@ func ExampleShaper_accounts() {
 	// refused: quota exhausted
 }
 
-// The Trace of one request tells why that request waited.
+// With a Trace of its own, a request can tell why it waited.
 func ExampleWithTrace() {
 	client := &http.Client{Transport: &transport.Shaper{Base: hourly(1)}}
 	fetch(context.Background(), client, "alice")
@@ -220,7 +218,7 @@ func ExampleWithTrace() {
 	// alice is refused: max delay
 }
 
-// A request that must go, whatever is known, is sent and counted.
+// A request with WithBypass is sent even if the quota is used up, and is counted.
 func ExampleWithBypass() {
 	client := &http.Client{Transport: &transport.Shaper{Base: hourly(1)}}
 	fetch(context.Background(), client, "alice")
@@ -230,7 +228,7 @@ func ExampleWithBypass() {
 	// alice is served: 429 Too Many Requests
 }
 
-// What was malformed, and what was ill predicted.
+// The hooks Ignored and Mispredicted report malformed fields and wrong predictions.
 func ExampleTrace_ignored() {
 	client := &http.Client{Transport: &transport.Shaper{
 		Base: answering(
@@ -250,8 +248,8 @@ func ExampleTrace_ignored() {
 	// sent
 }
 
-// A client that is alone with its quota, and knows it, takes the server at its word.
-// Its line may be longer than usual.
+// A client that is the only user of its quota can use Plain. Its line may be longer
+// than the default.
 func ExampleShaper_strategy() {
 	shaper := &transport.Shaper{
 		Base:     answering("RateLimit", `"api";a=1;w=3600`),
@@ -267,7 +265,7 @@ func ExampleShaper_strategy() {
 	// sent
 }
 
-// Whose quota it is prints without saying who that is.
+// A partition key prints without its bytes, which may identify a user.
 func ExampleRejectedError_partition() {
 	client := &http.Client{Transport: &transport.Shaper{
 		Base:     answering("RateLimit", `"user";a=0;w=3600;pk=:YWxpY2U=:`, "RateLimit-Partition", `"user";user_id`),

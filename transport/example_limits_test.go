@@ -11,12 +11,12 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// oneAMinute is the limiter of a key.
+// oneAMinute returns the limiter of one key.
 func oneAMinute(string) (quota.Limiter, error) {
 	return quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 1, Window: time.Minute})
 }
 
-// try sends a request that does not wait, for whoever it is.
+// try sends a request of a user that does not wait, and prints the result.
 func try(s *transport.Shaper, url, user string) {
 	req, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
@@ -66,8 +66,8 @@ func ExampleShaper_limitsPerUser() {
 	// a.example bob <nil>
 }
 
-// One limit for all requests: so many at a time, from when they leave until
-// their responses' bodies end.
+// One limit on concurrency for all requests. A request counts until the body of its
+// response ends.
 func ExampleShaper_limitsGlobal() {
 	all, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 	if err != nil {
@@ -91,9 +91,9 @@ func ExampleShaper_limitsGlobal() {
 	// b.example bob <nil>
 }
 
-// One limit for each host, and one for all hosts, of which both have to have room.
-// The chain is made anew for each request: with the second limit in it, the Keyed
-// would take no host for idle while any is in use.
+// One limit for each host, and one for all hosts together: a request needs both. The
+// chain is made for each request, outside of the Keyed: otherwise no limiter of a host
+// would be idle while the limit for all is in use.
 func ExampleShaper_limitsChain() {
 	perHost := quota.NewKeyed(oneAMinute, quota.KeyedOptions{})
 	ofHost := quota.By(perHost, func(r *http.Request) string { return r.URL.Host })

@@ -17,14 +17,14 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// hourly is a server that grants so many requests an hour, to each user.
+// hourly returns a server that allows each user a number of requests an hour.
 func hourly(requests int64) http.RoundTripper {
 	return &transporttest.Transport{Handler: &transporttest.API{Policies: []transporttest.Policy{
 		{Name: "hourly", Quota: requests, Window: time.Hour, PartitionBy: []string{"user_id"}},
 	}}}
 }
 
-// fetch gets a page on behalf of a user, and prints what comes of it.
+// fetch gets a page for a user and prints the result.
 func fetch(ctx context.Context, client *http.Client, user string) {
 	req, err := http.NewRequestWithContext(partition.WithUserID(ctx, user), http.MethodGet, "http://api.example/page", nil)
 	if err != nil {
@@ -44,8 +44,8 @@ func fetch(ctx context.Context, client *http.Client, user string) {
 	}
 }
 
-// The zero value shapes, over http.DefaultTransport. Here the server grants
-// a hundred requests an hour, which the client has not been told.
+// The zero Shaper uses http.DefaultTransport. Here the server allows a hundred requests
+// an hour, which the client learns from the first response.
 func ExampleShaper() {
 	api := &transporttest.API{Policies: []transporttest.Policy{
 		{Name: "hourly", Quota: 100, Window: time.Hour},
@@ -67,8 +67,8 @@ func ExampleShaper() {
 	// {Served:100 Refused:0}
 }
 
-// A request that could not go in time is refused before it leaves, and the error
-// says when to come back.
+// A request that cannot go in time is refused before it is sent, and the error says
+// when to try again.
 func ExampleRejectedError() {
 	client := &http.Client{Transport: &transport.Shaper{Base: hourly(1)}}
 	for range 2 {
@@ -89,7 +89,7 @@ func ExampleRejectedError() {
 	// true false
 }
 
-// MaxDelay bounds how long a request is held back; with NoDelay none is.
+// MaxDelay bounds how long a request is held. With NoDelay no request is held.
 func ExampleShaper_maxDelay() {
 	for _, d := range []time.Duration{time.Minute, transport.NoDelay} {
 		client := &http.Client{Transport: &transport.Shaper{Base: hourly(1), MaxDelay: d}}
@@ -103,7 +103,7 @@ func ExampleShaper_maxDelay() {
 	// alice is refused: quota exhausted
 }
 
-// Limits of the client's own are met together with those of the server: here, two
+// A limit of the client's own applies together with those of the server: here, two
 // requests at a time.
 func ExampleShaper_limits() {
 	two, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
@@ -186,8 +186,8 @@ func ExampleShaper_dimensions() {
 	// acme true
 }
 
-// Where the server names no partition and credentials are added below the Shaper,
-// Scope says for whom a request acts.
+// If the server names no partition and credentials are added below the Shaper, Scope
+// says whose request it is.
 func ExampleShaper_scope() {
 	server := &transporttest.Transport{Handler: &transporttest.API{Policies: []transporttest.Policy{
 		{Name: "hourly", Quota: 1, Window: time.Hour},
@@ -198,14 +198,14 @@ func ExampleShaper_scope() {
 	}}
 	fetch(context.Background(), client, "alice")
 	fetch(context.Background(), client, "alice")
-	fetch(context.Background(), client, "bob") // the server has one quota for both, and says so
+	fetch(context.Background(), client, "bob") // the server has one quota for both, and refuses
 	// Output:
 	// alice is served: 200 OK
 	// alice is refused: max delay
 	// bob is served: 429 Too Many Requests
 }
 
-// A Trace sees what is held, refused and learned.
+// The hooks of a Trace report what is held, refused and learned.
 func ExampleTrace() {
 	client := &http.Client{Transport: &transport.Shaper{
 		Base: hourly(1),
@@ -229,7 +229,7 @@ func ExampleTrace() {
 	// alice is refused: max delay
 }
 
-// What is urgent stands before what is not, in every line.
+// Urgent requests wait before others in every line.
 func ExampleWithPriority() {
 	one, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 	if err != nil {
@@ -242,7 +242,7 @@ func ExampleWithPriority() {
 		})},
 		Limits: func(*http.Request) quota.Limiter { return one },
 	}}
-	running, _ := one.TryAcquire(1) // something else is at work
+	running, _ := one.TryAcquire(1) // the permit is in use
 	jobs := map[string]int{"/backup": -1, "/page": 0, "/payment": 1}
 	var done sync.WaitGroup
 	for path, priority := range jobs {
@@ -265,8 +265,8 @@ func ExampleWithPriority() {
 	// /backup
 }
 
-// A request that must not wait is refused at once; one that must not be shaped is
-// sent whatever is known.
+// With WithNoDelay a request is refused instead of held. With WithBypass it is sent even
+// if the quota is used up.
 func ExampleWithNoDelay() {
 	client := &http.Client{Transport: &transport.Shaper{Base: hourly(1), MaxDelay: 24 * time.Hour}}
 	fetch(context.Background(), client, "alice")
@@ -294,7 +294,7 @@ func ExampleShaper_Check() {
 	// after: quota exhausted of hourly pk[5 bytes], refused: true
 }
 
-// In Mode Observe a Shaper holds nobody, and tells whom it would have held.
+// In Mode Observe a Shaper holds no request, and reports those that it would have held.
 func ExampleMode() {
 	client := &http.Client{Transport: &transport.Shaper{
 		Base: hourly(1),
@@ -311,8 +311,8 @@ func ExampleMode() {
 	// alice is served: 429 Too Many Requests
 }
 
-// A service that calls an API for its own callers turns a refusal into an answer of
-// its own.
+// A service that calls an API on behalf of its own callers turns a refusal into a
+// response with Retry-After.
 func ExampleReason() {
 	status := func(err error) (int, time.Duration) {
 		var rejected *transport.RejectedError
@@ -341,8 +341,8 @@ func ExampleReason() {
 	// 504 1h0m0s
 }
 
-// A policy concerns a kind of requests until an answer leaves it out. Kinds are told
-// apart by the method and the first segment of the path, unless Like says otherwise.
+// A policy concerns a kind of requests until a response to it leaves the policy out.
+// Like returns the kind; by default it is the method and the first segment of the path.
 func ExampleShaper_like_kinds() {
 	search := &transporttest.API{Policies: []transporttest.Policy{{Name: "search", Quota: 2, Window: time.Hour}}}
 	core := &transporttest.API{Policies: []transporttest.Policy{{Name: "core", Quota: 100, Window: time.Hour}}}
@@ -353,7 +353,7 @@ func ExampleShaper_like_kinds() {
 	client := &http.Client{Transport: &transport.Shaper{
 		Base:     &transporttest.Transport{Handler: server},
 		MaxDelay: transport.NoDelay,
-		Like: func(req *http.Request) string { // behind the version
+		Like: func(req *http.Request) string { // the segment after the version
 			_, path, _ := strings.Cut(req.URL.Path, "/v1/")
 			kind, _, _ := strings.Cut(path, "/")
 			return kind

@@ -15,8 +15,8 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// work sends so many requests with so many workers, and returns the time it
-// took. It runs in a bubble.
+// work sends requests with a number of workers, and returns the time it took. It runs
+// in a bubble.
 func work(t *testing.T, client *http.Client, workers, requests int) time.Duration {
 	began := time.Now()
 	var left atomic.Int64

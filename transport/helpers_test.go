@@ -26,7 +26,7 @@ func bubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
-// An answer is what a server makes of a request.
+// An answer makes the response to a request.
 type answer func(*http.Request) (*http.Response, error)
 
 // says answers with a status and fields, given as names and values in turn.
@@ -48,7 +48,7 @@ func says(status int, fields ...string) answer {
 // limit answers with 200 and a RateLimit field.
 func limit(value string) answer { return says(200, "RateLimit", value) }
 
-// slow answers so much later.
+// slow answers after d.
 func slow(d time.Duration, a answer) answer {
 	return func(req *http.Request) (*http.Response, error) {
 		time.Sleep(d)
@@ -61,8 +61,7 @@ func fails(err error) answer {
 	return func(*http.Request) (*http.Response, error) { return nil, err }
 }
 
-// A server is a Base that follows a script, and closes the bodies of requests
-// as it must.
+// A server is a Base that follows a script and closes the bodies of requests.
 type server struct {
 	choose func(n int, req *http.Request) answer
 
@@ -72,15 +71,16 @@ type server struct {
 	times    []time.Duration
 }
 
-// newServer returns a server that gives the answers in turn, and the last one
-// over and over.
+// newServer returns a server that gives the answers in turn, then the last one for
+// all further requests.
 func newServer(answers ...answer) *server {
 	return &server{start: time.Now(), choose: func(n int, _ *http.Request) answer {
 		return answers[min(n, len(answers)-1)]
 	}}
 }
 
-// newChooser returns a server that chooses its answer by the request.
+// newChooser returns a server that chooses its answer by the number of requests
+// before and by the request.
 func newChooser(choose func(n int, req *http.Request) answer) *server {
 	return &server{start: time.Now(), choose: choose}
 }
@@ -97,14 +97,14 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 	return s.choose(n, req)(req)
 }
 
-// departures are when the requests were handed over, from the server's start.
+// departures returns when each request was handed over, from the server's start.
 func (s *server) departures() []time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]time.Duration(nil), s.times...)
 }
 
-// count is how many requests were handed over.
+// count returns the number of requests that were handed over.
 func (s *server) count() int { return len(s.departures()) }
 
 // newRequest returns a request as NewRequestWithContext does.
@@ -118,7 +118,7 @@ func newRequest(ctx context.Context, method, url string) *http.Request {
 
 func getItems(ctx context.Context) *http.Request { return newRequest(ctx, http.MethodGet, items) }
 
-// drop ends a response.
+// drop reads and closes the body of a response.
 func drop(resp *http.Response) {
 	if resp != nil && resp.Body != nil {
 		_, _ = io.Copy(io.Discard, resp.Body)
@@ -126,8 +126,8 @@ func drop(resp *http.Response) {
 	}
 }
 
-// pass sends a request that must be answered, ends the response, and returns
-// how long that took and the status.
+// pass sends a request that must be answered, drops the response, and returns how
+// long that took and the status.
 func pass(t *testing.T, rt http.RoundTripper, req *http.Request) (time.Duration, int) {
 	t.Helper()
 	began := time.Now()
@@ -139,7 +139,7 @@ func pass(t *testing.T, rt http.RoundTripper, req *http.Request) (time.Duration,
 	return took, resp.StatusCode
 }
 
-// delay is how long pass takes.
+// delay returns how long pass takes.
 func delay(t *testing.T, rt http.RoundTripper, req *http.Request) time.Duration {
 	t.Helper()
 	took, _ := pass(t, rt, req)
@@ -151,7 +151,7 @@ func refusal(t *testing.T, rt http.RoundTripper, req *http.Request) *transport.R
 	t.Helper()
 	began := time.Now()
 	resp, err := rt.RoundTrip(req)
-	assert.Zero(t, time.Since(began), "it was held")
+	assert.Zero(t, time.Since(began), "the request was held")
 	assert.Nil(t, resp)
 	drop(resp)
 	var rejected *transport.RejectedError
@@ -159,8 +159,8 @@ func refusal(t *testing.T, rt http.RoundTripper, req *http.Request) *transport.R
 	return rejected
 }
 
-// burst sends n requests at once in so many goroutines, and returns when all
-// of them have been answered.
+// burst sends n requests at once, each in a goroutine, and returns when all of them
+// have been answered.
 func burst(t *testing.T, rt http.RoundTripper, n int, request func(i int) *http.Request) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -174,17 +174,16 @@ func burst(t *testing.T, rt http.RoundTripper, n int, request func(i int) *http.
 	wg.Wait()
 }
 
-// plainRequests makes requests that differ in nothing.
+// plainRequests makes requests that are all the same.
 func plainRequests(int) *http.Request { return getItems(context.Background()) }
 
-// guard is what a window is waited for beyond its end where all round trips take
-// the same time: one may be shorter than another, by a quarter, or by 1 ms; never
-// by more than 100 ms.
+// guard returns the margin added to the end of a window if all round trips take the
+// same time: a 32nd of it, from 1 ms to 100 ms.
 func guard(roundTrip time.Duration) time.Duration {
 	return min(max(roundTrip/32, time.Millisecond), 100*time.Millisecond)
 }
 
-// times returns so many equal durations.
+// times returns n equal durations.
 func times(n int, d time.Duration) []time.Duration {
 	ds := make([]time.Duration, n)
 	for i := range ds {
@@ -195,7 +194,7 @@ func times(n int, d time.Duration) []time.Duration {
 
 var errBroken = errors.New("connection broken")
 
-// A roundTripper is a function that is one.
+// A roundTripper is a function that implements http.RoundTripper.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

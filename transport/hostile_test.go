@@ -24,7 +24,7 @@ func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
 func pick[T any](rnd *rand.Rand, from ...T) T { return from[rnd.IntN(len(from))] }
 
-// number is one that a server could say: most are sensible.
+// number returns a number that a server could send: most are sensible.
 func number(rnd *rand.Rand) string {
 	return pick(rnd, "0", "1", "2", "3", "5", "9", "10", "60", "600", "3600", "31536000", "999999999999999",
 		"-1", "1.5", "1e9", "?0", "", `"7"`, ":AA==:", "99999999999999999999", fmt.Sprint(rnd.IntN(30)))
@@ -34,7 +34,7 @@ func name(rnd *rand.Rand) string {
 	return pick(rnd, `"api"`, `"api"`, `"day"`, "day", `""`, `"\\"`, "7", `"`+strings.Repeat("x", rnd.IntN(400))+`"`, fmt.Sprintf(`"p%d"`, rnd.IntN(50)))
 }
 
-// list is a List of a RateLimit field with parameters of the given names.
+// list returns a RateLimit field with parameters of the given names.
 func list(rnd *rand.Rand, params ...string) string {
 	var b strings.Builder
 	for i := range rnd.IntN(4) {
@@ -60,7 +60,7 @@ func list(rnd *rand.Rand, params ...string) string {
 	return b.String()
 }
 
-// hostile is an answer of a server that says anything.
+// hostile answers with random fields.
 func hostile(rnd *rand.Rand) answer {
 	var fields []string
 	add := func(name, value string) {
@@ -85,8 +85,8 @@ func hostile(rnd *rand.Rand) answer {
 	return slow(time.Duration(rnd.IntN(1500))*time.Millisecond, a)
 }
 
-// No input makes a Shaper panic, keeps a request beyond MaxDelay, or strands
-// anybody: when it is over, a bubble with a goroutine left would fail the test.
+// No input makes a Shaper panic, hold a request for longer than MaxDelay, or leave one
+// waiting for ever: a bubble with a goroutine left at its end fails the test.
 func TestHostileServer(t *testing.T) {
 	rounds := uint64(100)
 	if testing.Short() {
@@ -153,7 +153,7 @@ func TestHostileServer(t *testing.T) {
 			wg.Wait()
 			assert.Equal(t, permits, concurrency.Stats().Available, "seed %d: permits", seed)
 			atRest(t, s.Accounts, "http://api.example")
-			// Nobody is frozen for ever: within a day and a bit, a request goes.
+			// No account is frozen for ever: within little more than a day a request goes.
 			s.MaxDelay = 400 * 24 * time.Hour
 			s.Base = stillServer()
 			assert.LessOrEqual(t, delay(t, s, newRequest(t.Context(), "GET", "http://api.example/a")), 25*time.Hour, "seed %d", seed)
@@ -164,7 +164,7 @@ func TestHostileServer(t *testing.T) {
 	}
 }
 
-// A server that makes everything up does not grow what a client keeps of it.
+// A server with random fields does not make the client's memory grow without bound.
 func TestHostileServerIsBounded(t *testing.T) {
 	const seed = 11
 	rnd := newRand(seed)

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,8 +20,8 @@ import (
 )
 
 // "If a response contains both the RateLimit and Retry-After fields, the
-// Retry-After field MUST take precedence" (the draft, Section 7): nothing leaves
-// before it has passed, no probe either, although the window is over.
+// Retry-After field MUST take precedence" (the draft, Section 7): nothing is sent
+// before it has passed, not even a probe, although the window is over.
 func TestRetryAfterWins(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -48,8 +49,9 @@ func TestRetryAfterWins(t *testing.T) {
 	}
 }
 
-// Who comes back when Retry-After says asks first where the window said more; and
-// where that was in vain, nobody of that policy comes before its window is over again.
+// If the window lasts longer than Retry-After, one request is sent when Retry-After
+// has passed. If it is refused, the next request of that policy waits for the end of
+// the window.
 func TestRetryAfterBeforeTheWindowIsOver(t *testing.T) {
 	refused := func(left int) answer {
 		return slow(rtt, says(429, "RateLimit", fmt.Sprintf(`"api";a=0;w=%d`, left), "Retry-After", "1"))
@@ -62,24 +64,22 @@ func TestRetryAfterBeforeTheWindowIsOver(t *testing.T) {
 		back := rtt + time.Second
 		assert.Equal(t, []time.Duration{0, back, back + rtt, back + rtt, back + rtt}, srv.departures())
 	})
-	bubble(t, "in vain", func(t *testing.T) {
+	bubble(t, "refused", func(t *testing.T) {
 		srv := newServer(refused(60), refused(59), limit(`"api";a=1;w=9`), refused(9), limit(`"api";a=9;w=9`))
 		s := &transport.Shaper{Base: srv}
 		for range 5 {
 			pass(t, s, getItems(t.Context()))
 		}
 		back := rtt + time.Second
-		over := back + 59*time.Second
-		again := over + 9*time.Second
-		for i, want := range []time.Duration{0, back, over, over, again} {
-			assert.InDelta(t, want, srv.departures()[i], float64(200*time.Millisecond), "request %d: %v", i, srv.departures())
-		}
+		over := back + 59*time.Second + guard(rtt)
+		again := over + 9*time.Second + guard(0)
+		assert.Equal(t, []time.Duration{0, back, over, over, again}, srv.departures())
 	})
 }
 
-// After Retry-After alone, nothing is known: one request asks, and the others
-// follow its answer, twice as many with each round trip.
-func TestAfterRetryAfterOneAsks(t *testing.T) {
+// After Retry-After alone, nothing is known of the quota: one probe is sent, and the
+// others follow its response, twice as many with each round trip.
+func TestProbeAfterRetryAfter(t *testing.T) {
 	for _, status := range []int{429, 403, 503} {
 		bubble(t, http.StatusText(status), func(t *testing.T) {
 			srv := newServer(says(status, "Retry-After", "30"), slow(rtt, says(200)))
@@ -92,7 +92,7 @@ func TestAfterRetryAfterOneAsks(t *testing.T) {
 	}
 }
 
-// Retry-After stops those who are in line already.
+// Retry-After holds requests that are already in line.
 func TestRetryAfterStopsTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(limit(`"api";a=1;w=10`), slow(time.Second, says(429, "Retry-After", "40")), says(200))
@@ -105,9 +105,9 @@ func TestRetryAfterStopsTheLine(t *testing.T) {
 	})
 }
 
-// Jitter only adds, and to back-off alone: what a server says is waited for
-// exactly.
-func TestNoJitterOnServersWords(t *testing.T) {
+// There is no jitter on a Retry-After: requests wait exactly as long as the server
+// says.
+func TestNoJitterOnRetryAfter(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			s := &transport.Shaper{Base: newServer(says(429, "Retry-After", "7"), says(200))}
@@ -117,8 +117,8 @@ func TestNoJitterOnServersWords(t *testing.T) {
 	}
 }
 
-// whom lists requests that may share what holds them.
-var whom = []struct {
+// relatives are requests that differ from one of alice's in one respect.
+var relatives = []struct {
 	name    string
 	request func(ctx context.Context) *http.Request
 }{
@@ -137,11 +137,11 @@ func asUser(ctx context.Context, user, method, url string) *http.Request {
 	return newRequest(partition.WithUserID(ctx, user), method, url)
 }
 
-// Retry-After concerns, with 429 and 403, the partitions that the response names,
-// else the origin and scope; with 5xx the origin (RFC 9110, Section 10.2.3: "how
-// long the service is expected to be unavailable"); with 413 nobody else, and
-// with 3xx the redirected request only. Beside RateLimit fields it counts on any
-// other status; alone it does not on a success.
+// Which requests a Retry-After holds: with 429 and 403, those of the partitions that
+// the response names, or else of the origin and scope; with 5xx, those of the origin
+// (RFC 9110, Section 10.2.3: "how long the service is expected to be unavailable");
+// with 413 none; with 3xx the redirected request only. With other statuses it counts
+// if there are RateLimit fields beside it.
 func TestReachOfRetryAfter(t *testing.T) {
 	const (
 		declared = `"api";method;user_id`
@@ -149,7 +149,7 @@ func TestReachOfRetryAfter(t *testing.T) {
 		left     = `"api";a=50;w=60;pk=:R0VUH2FsaWNl:`
 	)
 	var (
-		nobody    = []string{}
+		none      = []string{}
 		named     = []string{"same", "other kind"}
 		scope     = []string{"same", "other kind", "other partition"}
 		theOrigin = []string{"same", "other kind", "other partition", "other scope"}
@@ -170,17 +170,17 @@ func TestReachOfRetryAfter(t *testing.T) {
 		{"500 names", 500, []string{"RateLimit", left}, theOrigin},
 		{"502 alone", 502, nil, theOrigin},
 		{"503 alone", 503, nil, theOrigin},
-		{"413 names", 413, []string{"RateLimit", left}, nobody},
-		{"413 alone", 413, nil, nobody},
-		{"301 names", 301, []string{"RateLimit", left}, nobody},
-		{"307 alone", 307, nil, nobody},
+		{"413 names", 413, []string{"RateLimit", left}, none},
+		{"413 alone", 413, nil, none},
+		{"301 names", 301, []string{"RateLimit", left}, none},
+		{"307 alone", 307, nil, none},
 		{"200 names", 200, []string{"RateLimit", left}, named},
-		{"200 alone", 200, nil, nobody},
+		{"200 alone", 200, nil, none},
 		{"404 names", 404, []string{"RateLimit", left}, named},
-		{"404 alone", 404, nil, nobody},
+		{"404 alone", 404, nil, none},
 	} {
-		for _, who := range whom {
-			bubble(t, tt.name+"/"+who.name, func(t *testing.T) {
+		for _, relative := range relatives {
+			bubble(t, tt.name+"/"+relative.name, func(t *testing.T) {
 				srv := newServer(
 					says(200, "RateLimit", left, "RateLimit-Policy", policy, "RateLimit-Partition", declared),
 					says(tt.status, append(tt.fields, "Retry-After", "25")...),
@@ -191,18 +191,18 @@ func TestReachOfRetryAfter(t *testing.T) {
 					pass(t, s, asUser(t.Context(), "alice", http.MethodGet, items))
 				}
 				want := time.Duration(0)
-				if slices.Contains(tt.held, who.name) {
+				if slices.Contains(tt.held, relative.name) {
 					want = 25 * time.Second
 				}
-				assert.Equal(t, want, delay(t, s, who.request(t.Context())))
+				assert.Equal(t, want, delay(t, s, relative.request(t.Context())))
 			})
 		}
 	}
 }
 
-// On a 429, a Retry-After of 0 or in the past, one above its cap, a figure
-// that says there is something left, or nothing at all: a refusal still costs
-// time, from 1 s on, longer each time, 1 min at most. Jitter only adds.
+// A 429 whose Retry-After is missing, 0, in the past or above its cap, or whose
+// figures say that something is left, still makes the client wait: 1 s at first,
+// twice as long each time, at most 1 min. Jitter only makes the wait longer.
 func TestBackOff(t *testing.T) {
 	for name, fields := range map[string][]string{
 		"nothing":        nil,
@@ -222,7 +222,7 @@ func TestBackOff(t *testing.T) {
 			s := &transport.Shaper{Base: srv}
 			pass(t, s, getItems(t.Context()))
 			for i := range 10 {
-				// The wait is without jitter; it goes up to a quarter beyond.
+				// Jitter adds up to a quarter.
 				least := min(time.Second<<i, time.Minute*4/5)
 				took := delay(t, s, getItems(t.Context())) - rtt
 				assert.GreaterOrEqual(t, took, least, "after refusal %d", i+1)
@@ -232,8 +232,8 @@ func TestBackOff(t *testing.T) {
 	}
 }
 
-// Refusals of requests that were out together are one refusal, and a request
-// that is served ends the count.
+// Refusals of requests that were in flight together count as one, and a request that
+// is served resets the count.
 func TestBackOffCounts(t *testing.T) {
 	bubble(t, "50 at once", func(t *testing.T) {
 		srv := newServer(slow(rtt, says(429)))
@@ -268,7 +268,7 @@ func TestBackOffCounts(t *testing.T) {
 			assert.Equal(t, rtt, delay(t, s, getItems(t.Context()))) // refused
 		}
 	})
-	bubble(t, "then one asks", func(t *testing.T) {
+	bubble(t, "then a probe", func(t *testing.T) {
 		srv := newServer(slow(rtt, says(429)), slow(rtt, says(200)))
 		s := &transport.Shaper{Base: srv}
 		pass(t, s, getItems(t.Context()))
@@ -279,8 +279,8 @@ func TestBackOffCounts(t *testing.T) {
 	})
 }
 
-// Not every error is a refusal: a server that fails without a word of quota is
-// asked again as before.
+// An error without fields about quota is not a refusal: it does not hold the next
+// requests.
 func TestErrorsAreNotRefusals(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 408, 413, 500, 502, 503, 504} {
 		synctest.Test(t, func(t *testing.T) {
@@ -292,8 +292,8 @@ func TestErrorsAreNotRefusals(t *testing.T) {
 	}
 }
 
-// A server's word beyond its cap is ignored, and nothing it says makes a request
-// wait beyond MaxDelay: it is refused at once, and told when to come back.
+// Values above a cap are ignored, and nothing that a server says makes a request wait
+// longer than MaxDelay: it is refused at once, with a RetryAfter.
 func TestHostileWaits(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -310,7 +310,7 @@ func TestHostileWaits(t *testing.T) {
 		{name: "Retry-After below the cap", answer: says(429, "Retry-After", "86400"), want: 24 * time.Hour},
 		{name: "Retry-After without caps", answer: says(429, "Retry-After", "999999999"),
 			caps: func(s *transport.Shaper) { s.Caps.RetryAfter = -1 }, want: 999999999 * time.Second},
-		{name: "Retry-After above a cap of one's own", answer: says(429, "Retry-After", "61"),
+		{name: "Retry-After above a cap that was set", answer: says(429, "Retry-After", "61"),
 			caps: func(s *transport.Shaper) { s.Caps.RetryAfter = time.Minute }},
 		{name: "window above the cap", answer: limit(`"api";a=0;w=999999999999999`)},
 		{name: "window above the cap with something left", answer: limit(`"api";a=1;w=999999999999999`)},
@@ -337,7 +337,7 @@ func TestHostileWaits(t *testing.T) {
 }
 
 // Retry-After with 3xx says how long to wait "prior to issuing the redirected
-// request" (RFC 9110, Section 10.2.3): it holds that request and no other.
+// request" (RFC 9110, Section 10.2.3): it holds that request only.
 func TestRedirectWithRetryAfter(t *testing.T) {
 	redirecting := func(location string, fields ...string) *server {
 		return newChooser(func(_ int, req *http.Request) answer {
@@ -358,12 +358,12 @@ func TestRedirectWithRetryAfter(t *testing.T) {
 		s := &transport.Shaper{Base: srv}
 		go func() {
 			time.Sleep(time.Second)
-			assert.Zero(t, delay(t, s, getItems(t.Context())), "somebody else's request")
+			assert.Zero(t, delay(t, s, getItems(t.Context())), "another request was held")
 		}()
 		require.NoError(t, follow(t, &http.Client{Transport: s}, t.Context()))
 		assert.Equal(t, []time.Duration{0, time.Second, 8 * time.Second}, srv.departures())
 	})
-	bubble(t, "same origin in other words", func(t *testing.T) {
+	bubble(t, "same origin written differently", func(t *testing.T) {
 		srv := redirecting("HTTP://API.example.:80/new", "Retry-After", "8")
 		require.NoError(t, follow(t, &http.Client{Transport: &transport.Shaper{Base: srv}}, t.Context()))
 		assert.Equal(t, []time.Duration{0, 8 * time.Second}, srv.departures())
@@ -386,7 +386,7 @@ func TestRedirectWithRetryAfter(t *testing.T) {
 		assert.Equal(t, []time.Duration{0, 0}, srv.departures())
 	})
 	bubble(t, "and a window after it", func(t *testing.T) {
-		// 8 s of the two minutes are gone when the window holds the request.
+		// 8 s of the 2 min have passed when the window holds the request.
 		srv := redirecting("/new", "Retry-After", "8", "RateLimit", `"api";a=0;w=30`)
 		s := &transport.Shaper{Base: srv, MaxDelay: 30 * time.Second}
 		require.NoError(t, follow(t, &http.Client{Transport: &transport.Shaper{Base: srv}}, t.Context()))
@@ -407,7 +407,8 @@ func TestRedirectWithRetryAfter(t *testing.T) {
 			var rejected *transport.RejectedError
 			require.ErrorAs(t, err, &rejected)
 			assert.Equal(t, reason, rejected.Reason)
-			assert.Greater(t, rejected.RetryAfter, time.Duration(0))
+			assert.Equal(t, retry, strconv.Itoa(int(rejected.RetryAfter/time.Second)))
+			assert.Zero(t, rejected.RetryAfter%time.Second)
 			assert.Zero(t, time.Since(began))
 			assert.Equal(t, 1, srv.count())
 		})
@@ -420,7 +421,7 @@ func TestRedirectWithRetryAfter(t *testing.T) {
 	refused("default max delay", quota.ReasonMaxDelay, "121", nothing, same)
 	refused("deadline", quota.ReasonDeadline, "8", nothing, func(ctx context.Context) context.Context {
 		ctx, cancel := context.WithTimeout(ctx, 7*time.Second)
-		_ = cancel // the bubble's context ends it
+		_ = cancel // the end of the bubble's context calls it
 		context.AfterFunc(ctx, cancel)
 		return ctx
 	})
@@ -450,7 +451,7 @@ func TestRedirectWithRetryAfter(t *testing.T) {
 		})
 	}
 	bubble(t, "without the redirected request", func(t *testing.T) {
-		// Request.Response may come from anywhere; without a Request it tells nothing.
+		// Request.Response may have been made by anyone; without its Request it is ignored.
 		s := &transport.Shaper{Base: stillServer()}
 		req := getItems(t.Context())
 		req.Response = &http.Response{StatusCode: 301, Header: http.Header{"Retry-After": {"8"}}}
@@ -461,7 +462,7 @@ func TestRedirectWithRetryAfter(t *testing.T) {
 }
 
 // What comes from a cache "may not be current" and is ignored (the draft,
-// Section 8.4). It has cost nothing, so its reservation is given back.
+// Section 8.4). It costs nothing, so the charge is given back.
 func TestCachedResponses(t *testing.T) {
 	for name, mark := range map[string][]string{
 		"Age":          {"Age", "1"},
@@ -505,7 +506,7 @@ func TestCachedResponses(t *testing.T) {
 			assert.LessOrEqual(t, took, 1250*time.Millisecond)
 		})
 	}
-	// No signs: a first-hand response has these, too.
+	// These fields are no sign of a cache: other responses have them, too.
 	for name, mark := range map[string][]string{
 		"Age of 0":      {"Age", "0"},
 		"forwarded":     {"Cache-Status", "ExampleCache; fwd=uri-miss; stored"},
@@ -520,8 +521,8 @@ func TestCachedResponses(t *testing.T) {
 	}
 }
 
-// Figures of requests that overlap are answers in any order: within a window the
-// lowest is the newest.
+// Responses to requests that overlap may arrive in any order: within a window, the
+// lowest figure counts as the newest.
 func TestOverlappingFigures(t *testing.T) {
 	for name, late := range map[string][2]time.Duration{
 		"in order":     {100 * time.Millisecond, 200 * time.Millisecond},
@@ -531,7 +532,7 @@ func TestOverlappingFigures(t *testing.T) {
 			srv := newServer(
 				limit(`"api";a=10;w=60`),
 				slow(late[0], limit(`"api";a=9;w=60`)), // served first
-				slow(late[1], limit(`"api";a=2;w=60`)), // after others' requests
+				slow(late[1], limit(`"api";a=2;w=60`)), // served after requests of other clients
 				says(200),
 			)
 			s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay}
@@ -554,10 +555,10 @@ func TestOverlappingFigures(t *testing.T) {
 		}
 		refusal(t, s, getItems(t.Context()))
 	})
-	bubble(t, "an answer of the window before restores nothing", func(t *testing.T) {
+	bubble(t, "a response from the window before restores nothing", func(t *testing.T) {
 		srv := newServer(
 			limit(`"api";a=5;w=10`),
-			slow(12*time.Second, limit(`"api";a=4;w=10`)), // out when its window ends
+			slow(12*time.Second, limit(`"api";a=4;w=10`)), // in flight when its window ends
 			limit(`"api";a=0;w=10`),
 			says(200),
 		)
@@ -572,7 +573,7 @@ func TestOverlappingFigures(t *testing.T) {
 	})
 }
 
-// What is in flight is subtracted from what the server says, until it is answered.
+// Requests in flight are subtracted from the server's figure until they are answered.
 func TestInFlightCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(limit(`"api";a=5;w=60`), slow(2*time.Second, says(200)))
@@ -583,8 +584,8 @@ func TestInFlightCounts(t *testing.T) {
 	})
 }
 
-// Long polls count in their own window only: ten of them do not empty every
-// window after it.
+// Long polls count in the window in which they were sent only: ten of them do not use
+// up every window after it.
 func TestLongPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newChooser(func(_ int, req *http.Request) answer {
@@ -609,8 +610,8 @@ func TestLongPolls(t *testing.T) {
 	})
 }
 
-// Nor do they take from what their own window has left over.
-func TestLongPollsAndWhatIsLeftOver(t *testing.T) {
+// Long polls are not subtracted from what their own window leaves over.
+func TestLongPollsAndLeftOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newChooser(func(n int, req *http.Request) answer {
 			if n == 0 {
@@ -633,9 +634,9 @@ func TestLongPollsAndWhatIsLeftOver(t *testing.T) {
 	})
 }
 
-// An answer without fields costs what it costs, and so does an exchange that
-// failed and may have arrived; one that could not be dialled has not left.
-func TestWhatAnExchangeCosts(t *testing.T) {
+// A request is charged if its response has no fields, and if Base failed and the
+// request may have arrived. If the connection could not be made, it is not charged.
+func TestWhatAnExchangeIsCharged(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		a     answer
@@ -700,7 +701,7 @@ func TestWhereFieldsAreRead(t *testing.T) {
 	})
 }
 
-// A cache that leaves none of the usual signs is told of by a function.
+// Shaper.Cached recognises a cache that leaves none of the usual signs.
 func TestCachedFunction(t *testing.T) {
 	bubble(t, "a mark of its own", func(t *testing.T) {
 		s := &transport.Shaper{

@@ -16,8 +16,8 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// A limit of one's own on concurrency: the next request goes when the body of one
-// before it ends.
+// With a concurrency limit of the client's own, the next request goes when the body of
+// an earlier response ends.
 func TestOwnConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 3})
@@ -43,7 +43,7 @@ func TestOwnConcurrency(t *testing.T) {
 	})
 }
 
-// A limit of one's own on rate, a rate.Limiter of golang.org/x/time.
+// A rate limit of the client's own: a rate.Limiter of golang.org/x/time.
 func TestOwnRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		five := quota.NewRate(rate.NewLimiter(5, 5))
@@ -57,8 +57,8 @@ func TestOwnRate(t *testing.T) {
 	})
 }
 
-// A slow rate is known as well as a window is: who cannot wait for it is refused
-// at once, and told when to come back.
+// The wait for a slow rate is known in advance: a request that cannot wait for it is
+// refused at once, with a RetryAfter.
 func TestSlowRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hourly := quota.NewRate(rate.NewLimiter(rate.Every(time.Hour), 1))
@@ -72,7 +72,7 @@ func TestSlowRate(t *testing.T) {
 	})
 }
 
-// Limits may differ from request to request, and be none.
+// Limits may return different limiters, or nil.
 func TestLimitsByRequest(t *testing.T) {
 	busy := busy(t)
 	s := &transport.Shaper{Base: stillServer(), MaxDelay: transport.NoDelay, Limits: func(req *http.Request) quota.Limiter {
@@ -86,7 +86,7 @@ func TestLimitsByRequest(t *testing.T) {
 	pass(t, s, newRequest(t.Context(), "GET", "http://api.example/search"))
 }
 
-// refusalNow is refusal in real time.
+// refusalNow is refusal outside of a bubble.
 func refusalNow(t *testing.T, rt http.RoundTripper, req *http.Request) *transport.RejectedError {
 	t.Helper()
 	resp, err := rt.RoundTrip(req)
@@ -108,10 +108,10 @@ func TestLimiterThatNeverGrants(t *testing.T) {
 	})
 }
 
-// Own limits and the server's quotas are met together: all are charged at one
-// instant, or none. Nobody waits for one while holding the other.
+// The client's own limits and the server's quotas are charged together at one instant,
+// or not at all. No request holds one while it waits for the other.
 func TestAllOrNone(t *testing.T) {
-	bubble(t, "no permit for who waits for the server", func(t *testing.T) {
+	bubble(t, "no permit is taken while waiting for the server", func(t *testing.T) {
 		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 		require.NoError(t, err)
 		srv := newServer(limit(`"api";a=0;w=60`), says(200))
@@ -122,12 +122,12 @@ func TestAllOrNone(t *testing.T) {
 		assert.EqualValues(t, 1, c.Stats().Available)
 		refusal(t, s, getItems(transport.WithNoDelay(t.Context())))
 		assert.EqualValues(t, 1, c.Stats().Available)
-		// Another origin is not held up.
+		// Another origin is not held.
 		assert.Zero(t, delay(t, s, newRequest(t.Context(), "GET", "http://www.example")))
 		time.Sleep(time.Hour)
 		assert.EqualValues(t, 1, c.Stats().Available)
 	})
-	bubble(t, "no unit for who waits for a permit", func(t *testing.T) {
+	bubble(t, "no unit is taken while waiting for a permit", func(t *testing.T) {
 		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
 		require.NoError(t, err)
 		srv := newServer(limit(`"api";a=1;w=60`), says(200))
@@ -146,14 +146,14 @@ func TestAllOrNone(t *testing.T) {
 		synctest.Wait()
 		refusal(t, s, getItems(transport.WithNoDelay(t.Context())))
 		limited = false
-		assert.Zero(t, delay(t, s, getItems(t.Context())), "the unit is not there")
+		assert.Zero(t, delay(t, s, getItems(t.Context())), "the unit was taken")
 		lease.Release()
 		synctest.Wait()
-		assert.EqualValues(t, 1, c.Stats().Available, "a permit for who waits for the server")
+		assert.EqualValues(t, 1, c.Stats().Available, "a request that waits for the server has a permit")
 		time.Sleep(time.Hour)
 		assert.Equal(t, 3, srv.count())
 	})
-	bubble(t, "no token for who waits for the server", func(t *testing.T) {
+	bubble(t, "no token is taken while waiting for the server", func(t *testing.T) {
 		tokens := rate.NewLimiter(rate.Every(time.Hour), 3)
 		r := quota.NewRate(tokens)
 		srv := newServer(limit(`"api";a=0;w=60`), says(200))
@@ -201,8 +201,7 @@ func TestSharedLimiter(t *testing.T) {
 	})
 }
 
-// What a limiter of the client's own says beside when to come back is found
-// behind the error.
+// Unwrap gives access to what a limiter of the client's own says beyond RetryAfter.
 func TestRejectedErrorOfLimiter(t *testing.T) {
 	bubble(t, "custom", func(t *testing.T) {
 		busy, err := quota.NewCustom(quota.CustomOptions{Answer: func(int64) quota.Answer {

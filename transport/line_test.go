@@ -16,11 +16,11 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// place is who waits, in the order of their coming, in the context of a request.
+// place is the context key of the position in which a request came.
 type place struct{}
 
-// queue sends requests that wait in line for the quota of a server, one after
-// another, each with its place in the context.
+// queue sends requests that wait in line, one after another, each with its place in
+// the context.
 func queue(t *testing.T, rt http.RoundTripper, ctxs ...context.Context) {
 	for i, ctx := range ctxs {
 		go func() {
@@ -33,7 +33,7 @@ func queue(t *testing.T, rt http.RoundTripper, ctxs ...context.Context) {
 	}
 }
 
-// order is who went, in that order.
+// order returns the places of the requests in the order in which they were sent.
 func order(srv *server) (places []any) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
@@ -52,7 +52,7 @@ func same(ctx context.Context, n int) (ctxs []context.Context) {
 	return ctxs
 }
 
-// First come, first served; also where all come at one instant.
+// First come, first served, even if all come at one instant.
 func TestFirstComeFirstServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(limit(`"api";a=0;w=10`))
@@ -76,7 +76,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 		assert.Equal(t, []any{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, order(srv))
 	})
 	bubble(t, "a newcomer does not overtake", func(t *testing.T) {
-		// The first in line wants more than there is; the newcomer would fit.
+		// The first in line needs more than is left; there would be room for the newcomer.
 		srv := newServer(limit(`"api";a=2;w=10`), says(200))
 		s := &transport.Shaper{Base: srv, Cost: func(req *http.Request, _ quota.Policy) int64 {
 			if req.Context().Value(place{}) == 0 {
@@ -92,8 +92,8 @@ func TestFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// MaxQueue bounds who waits in one line; the line of another partition is
-// another.
+// MaxQueue bounds the number of requests in one line. Another partition has another
+// line.
 func TestMaxQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(limit(`"api";a=0;w=10`))
@@ -109,7 +109,7 @@ func TestMaxQueue(t *testing.T) {
 		assert.Equal(t, quota.ReasonQueueFull, refusal(t, s, getItems(bob)).Reason)
 		assert.Zero(t, delay(t, s, getItems(transport.WithBypass(t.Context()))))
 
-		// A place that is free again is free.
+		// When requests have left the line, others may wait in it.
 		time.Sleep(11 * time.Second)
 		assert.Zero(t, s.Check(getItems(t.Context())).Rejected)
 		time.Sleep(time.Hour)
@@ -135,11 +135,11 @@ func TestMaxQueue(t *testing.T) {
 	})
 }
 
-// Whoever leaves the line, wherever they stand, leaves no trace: the others go
-// when they would have gone, and as many.
+// A request that is cancelled, wherever it stands in the line, does not affect the
+// others: they go when they would have gone, and as many.
 func TestCancelInLine(t *testing.T) {
 	errGone := errors.New("gone")
-	for name, who := range map[string][]int{
+	for name, cancelled := range map[string][]int{
 		"head": {0}, "middle": {2}, "tail": {4}, "head and tail": {0, 4}, "all but the last": {0, 1, 2, 3}, "all": {0, 1, 2, 3, 4},
 	} {
 		bubble(t, name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestCancelInLine(t *testing.T) {
 			time.Sleep(time.Second)
 			var stay []any
 			gone := make(map[int]bool)
-			for _, i := range who {
+			for _, i := range cancelled {
 				cancels[i](errGone)
 				gone[i] = true
 			}
@@ -170,11 +170,11 @@ func TestCancelInLine(t *testing.T) {
 			synctest.Wait()
 			assert.EqualValues(t, 7, c.Stats().Available)
 			if len(stay) == 0 {
-				// Nobody is left: the window still ends when it does, and one may go.
+				// The line is empty: the window still ends when it did, and one may go.
 				assert.Equal(t, 9*time.Second+guard(0), delay(t, s, getItems(t.Context())))
 				return
 			}
-			time.Sleep(9*time.Second + guard(0)) // one asks; two may go; the others wait again
+			time.Sleep(9*time.Second + guard(0)) // a probe, then two may go; the others wait again
 			synctest.Wait()
 			assert.Equal(t, stay[:min(len(stay), 3)], order(srv))
 			for _, at := range srv.departures()[1:] {
@@ -187,7 +187,8 @@ func TestCancelInLine(t *testing.T) {
 	}
 }
 
-// Cancelling in any order, at any time, strands nobody and loses no unit.
+// Whenever requests are cancelled, and in whichever order, none of the others waits
+// for ever and no unit is lost.
 func TestCancelAtRandom(t *testing.T) {
 	for seed := range uint64(30) {
 		synctest.Test(t, func(t *testing.T) {
@@ -215,14 +216,13 @@ func TestCancelAtRandom(t *testing.T) {
 			}
 			wg.Wait()
 			time.Sleep(time.Minute)
-			// Nothing is left of all that: the unit of the present window is there.
+			// All requests have ended: the unit of the current window is there.
 			assert.Zero(t, s.Check(getItems(t.Context())).Wait, "seed %d", seed)
 		})
 	}
 }
 
-// One that is admitted and refused by nobody is sent exactly once, though many
-// wait for several things at a time.
+// Every request is sent exactly once, although many wait for several limits at a time.
 func TestManyLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
@@ -239,9 +239,9 @@ func TestManyLines(t *testing.T) {
 	})
 }
 
-// Those in line are counted under what becomes known while they wait: a policy
-// that the answer to the first of them names concerns the others.
-func TestLineMeetsWhatIsLearned(t *testing.T) {
+// Requests in line are charged to policies that become known while they wait: a policy
+// that the response to the first of them names concerns the others.
+func TestPolicyLearnedWhileInLine(t *testing.T) {
 	bubble(t, "after Retry-After", func(t *testing.T) {
 		srv := newServer(says(503, "Retry-After", "10"), slow(rtt, limit(`"api";a=3;w=60`)), slow(rtt, says(200)))
 		s := &transport.Shaper{Base: srv}

@@ -13,13 +13,14 @@ import (
 	"github.com/headway-go/headway/quota"
 )
 
-// When all tests and examples are over, no goroutine is left in the code of this
-// module. (In a bubble of testing/synctest that fails the test at once.)
+// TestMain checks that no goroutine is left in the code of this module when all tests
+// and examples have ended. (In a bubble of testing/synctest such a goroutine fails its
+// test at once.)
 func TestMain(m *testing.M) {
 	code := m.Run()
 	left := ours()
 	for tries := 0; left != "" && tries < 100; tries++ {
-		time.Sleep(10 * time.Millisecond) // it may be on its way out
+		time.Sleep(10 * time.Millisecond) // a goroutine may be about to end
 		left = ours()
 	}
 	if left != "" && code == 0 {
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// ours are the goroutines that are in the code of transport or quota.
+// ours returns the goroutines that are in the code of transport or quota.
 func ours() string {
 	stacks := make([]byte, 1<<20)
 	var found []string
@@ -41,8 +42,8 @@ func ours() string {
 	return strings.Join(found, "\n\n")
 }
 
-// atRest asserts that nothing is out to an origin: no request, nobody in line, and
-// so no timer that looks at a line.
+// atRest asserts that an origin has no request in flight and none in line, and so no
+// timer.
 func atRest(t *testing.T, accounts *quota.Accounts, origin string) {
 	t.Helper()
 	stats := accounts.Origin(origin).Limiter(quota.Ask{}).Stats()

@@ -24,8 +24,8 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// overNetwork runs a test over connections of either version of HTTP. serve
-// starts a server; its address and the Base that trusts it are the result.
+// overNetwork runs a test with connections of HTTP/1.1 and of HTTP/2. serve starts a
+// server and returns its address and a Base that trusts it.
 func overNetwork(t *testing.T, test func(t *testing.T, serve func(http.Handler) (url string, base http.RoundTripper))) {
 	for _, version := range []int{1, 2} {
 		t.Run(fmt.Sprint("HTTP/", version), func(t *testing.T) {
@@ -36,7 +36,7 @@ func overNetwork(t *testing.T, test func(t *testing.T, serve func(http.Handler) 
 					}
 					h.ServeHTTP(w, r)
 				}))
-				srv.Config.ErrorLog = log.New(io.Discard, "", 0) // of connections that were not needed after all
+				srv.Config.ErrorLog = log.New(io.Discard, "", 0) // it logs connections that were not used
 				if srv.EnableHTTP2 = version == 2; srv.EnableHTTP2 {
 					srv.StartTLS()
 				} else {
@@ -51,7 +51,7 @@ func overNetwork(t *testing.T, test func(t *testing.T, serve func(http.Handler) 
 	}
 }
 
-// The ways in which a request says whom it acts for.
+// The ways in which a request shows its user.
 var identities = map[string]func(*http.Request, string) *http.Request{
 	"Basic": func(req *http.Request, user string) *http.Request {
 		req.SetBasicAuth(user, "secret")
@@ -71,7 +71,7 @@ var identities = map[string]func(*http.Request, string) *http.Request{
 	},
 }
 
-// userOf is who a request of one of the identities acts for, as a server sees it.
+// userOf returns the user of a request, as a server sees it.
 func userOf(r *http.Request) string {
 	for _, name := range []string{"X-Api-Key", "X-User"} {
 		if user := r.Header.Get(name); user != "" {
@@ -84,9 +84,9 @@ func userOf(r *http.Request) string {
 	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
 
-// Users of one client neither share quotas nor block each other: where the server
-// names no partition, by the identity of their requests; where it does, by that.
-// Each is served all that it has, and nobody is refused by the server.
+// Users of one client neither share quotas nor block each other. They are told apart by
+// the partition that the server names, or else by the identity of their requests. Each
+// can use all of its quota, and the server refuses no request.
 func TestUsersOverNetwork(t *testing.T) {
 	const users, has = 5, 20
 	policy := transporttest.Policy{Name: "api", Quota: has, Window: time.Hour}
@@ -114,7 +114,7 @@ func TestUsersOverNetwork(t *testing.T) {
 							return err
 						}
 						wg.Go(func() {
-							if !assert.NoError(t, get(), "the first one") {
+							if !assert.NoError(t, get(), "first request") {
 								return
 							}
 							var burst sync.WaitGroup
@@ -122,7 +122,7 @@ func TestUsersOverNetwork(t *testing.T) {
 								burst.Go(func() { _ = get() })
 							}
 							burst.Wait()
-							for get() == nil { // figures of overlapping requests err on the low side
+							for get() == nil { // figures of overlapping requests may be too low
 							}
 						})
 					}
@@ -137,7 +137,7 @@ func TestUsersOverNetwork(t *testing.T) {
 	}
 }
 
-// Scope says who is one identity, whatever the requests look like.
+// Shaper.Scope decides which requests have the same identity.
 func TestScopeOverNetwork(t *testing.T) {
 	overNetwork(t, func(t *testing.T, serve func(http.Handler) (string, http.RoundTripper)) {
 		api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 4, Window: time.Hour}}}
@@ -160,12 +160,12 @@ func TestScopeOverNetwork(t *testing.T) {
 			assert.ErrorIs(t, err, transport.ErrRejected, user)
 		}
 		_, status := pass(t, s, get("alice", "another"))
-		assert.Equal(t, http.StatusTooManyRequests, status, "nothing is known of the other team")
+		assert.Equal(t, http.StatusTooManyRequests, status, "the other team should not have been held")
 	})
 }
 
-// madeUp is a server that makes everything up: names, keys, dimensions, figures,
-// costs and pauses.
+// madeUp returns a server that makes up names, keys, dimensions, figures, costs and
+// pauses.
 func madeUp(seed uint64) http.Handler {
 	var mu sync.Mutex
 	rnd := newRand(seed)
@@ -180,7 +180,7 @@ func madeUp(seed uint64) http.Handler {
 	})
 }
 
-// lie sets fields of a server that makes everything up.
+// lie sets random fields.
 func lie(rnd *rand.Rand, h http.Header) {
 	word := func(n int) string { return fmt.Sprintf("%0*x", n, rnd.Uint64()) }
 	for i := range 1 + rnd.IntN(8) {
@@ -216,8 +216,8 @@ func lie(rnd *rand.Rand, h http.Header) {
 	}
 }
 
-// A server that makes everything up disturbs nobody else on the same client: not
-// another origin, and none of its users.
+// A server that makes everything up does not affect another origin, or its users, on
+// the same client.
 func TestHostileOverNetwork(t *testing.T) {
 	overNetwork(t, func(t *testing.T, serve func(http.Handler) (string, http.RoundTripper)) {
 		const seed, users, has = 7, 3, 30
@@ -271,12 +271,12 @@ func TestHostileOverNetwork(t *testing.T) {
 		liar.Wait()
 		atRest(t, s.Accounts, good)
 		atRest(t, s.Accounts, bad)
-		assert.Greater(t, lies.Load(), int64(100), "the server has hardly spoken")
+		assert.Greater(t, lies.Load(), int64(100), "too few responses to test anything")
 		assert.Equal(t, transporttest.Counts{Served: users * has}, api.Counts())
 	})
 }
 
-// A redirect to another origin is that origin's affair.
+// A request that follows a redirect to another origin is shaped by that origin.
 func TestRedirectOverNetwork(t *testing.T) {
 	overNetwork(t, func(t *testing.T, serve func(http.Handler) (string, http.RoundTripper)) {
 		api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 3, Window: time.Hour}}}
@@ -312,8 +312,8 @@ func TestRedirectOverNetwork(t *testing.T) {
 	})
 }
 
-// concurrent-requests: a request counts until its body is over, on one connection
-// as on many.
+// Under a policy in concurrent-requests, a request counts until the body of its
+// response ends, on one connection and on many.
 func TestConcurrencyOverNetwork(t *testing.T) {
 	overNetwork(t, func(t *testing.T, serve func(http.Handler) (string, http.RoundTripper)) {
 		var running, most atomic.Int64
@@ -339,7 +339,7 @@ func TestConcurrencyOverNetwork(t *testing.T) {
 		}
 		refused := newRequest(transport.WithNoDelay(t.Context()), "GET", url)
 		_, err = s.RoundTrip(refused)
-		assert.ErrorIs(t, err, transport.ErrRejected, "the first one, which told of the policy, counts")
+		assert.ErrorIs(t, err, transport.ErrRejected, "the request whose response advertised the policy should count")
 		drop(first)
 		pass(t, s, newRequest(transport.WithNoDelay(t.Context()), "GET", url))
 		for _, resp := range open {
@@ -361,7 +361,7 @@ func TestConcurrencyOverNetwork(t *testing.T) {
 	})
 }
 
-// An upgrade counts until its connection is closed.
+// An upgraded connection counts until it is closed.
 func TestUpgradeOverNetworkIsConcurrent(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") == "" {
@@ -402,7 +402,7 @@ func TestUpgradeOverNetworkIsConcurrent(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "ping", string(got))
 	_, err = upgrade()
-	assert.ErrorIs(t, err, transport.ErrRejected, "it was read to its end, and is not closed")
+	assert.ErrorIs(t, err, transport.ErrRejected, "the connection was read to its end but not closed")
 	require.NoError(t, one.Close())
 	three, err := upgrade()
 	require.NoError(t, err)

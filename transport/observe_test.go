@@ -12,8 +12,8 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// In Mode Observe nobody is held and nobody refused, whatever is known; all that
-// is learned is the same.
+// In Mode Observe no request is held or refused, whatever is known, and the Shaper
+// learns the same as in Mode Shape.
 func TestObserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		accounts := new(quota.Accounts)
@@ -46,7 +46,7 @@ func TestObserve(t *testing.T) {
 		assert.Len(t, held, 8)
 		assert.Contains(t, held, quota.ReasonRetryAfter)
 
-		// A Shaper that shapes has learned from it.
+		// In Mode Shape, requests are held by what was learned.
 		shaping := &transport.Shaper{Base: srv, Accounts: accounts}
 		assert.Equal(t, 600*time.Second, refusal(t, shaping, getItems(t.Context())).RetryAfter)
 	})

@@ -14,9 +14,9 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// An origin is a scheme, a host and a port (RFC 9110, Section 4.3.1): the host
-// and the scheme in any case, with the scheme's default port or without. One
-// never influences another.
+// An origin is a scheme, a host and a port (RFC 9110, Section 4.3.1). The case of host
+// and scheme does not matter, and the scheme's default port may be left out. Origins do
+// not affect each other.
 func TestOrigins(t *testing.T) {
 	for _, tt := range []struct {
 		a, b string
@@ -72,7 +72,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// A host that nothing can be sent to is an origin all the same, and no panic.
+// A host to which nothing can be sent is an origin, too, and causes no panic.
 func TestStrangeHosts(t *testing.T) {
 	for _, host := range []string{"", ":", ".", "a b", "ü\nX: y", "ü\x00", "[::1", "[fe80::1%]", "ü%zz", strings.Repeat("ü", 300), "\xff"} {
 		bubble(t, fmt.Sprintf("%q", host[:min(len(host), 20)]), func(t *testing.T) {
@@ -89,8 +89,8 @@ func TestStrangeHosts(t *testing.T) {
 	}
 }
 
-// A redirect to another origin is that origin's affair: neither what the first one
-// has left nor how long it asks to wait holds the request that follows it there.
+// A request that follows a redirect to another origin is not held by the quota or the
+// Retry-After of the first origin.
 func TestRedirectToAnotherOrigin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newChooser(func(_ int, req *http.Request) answer {
@@ -112,8 +112,8 @@ func TestRedirectToAnotherOrigin(t *testing.T) {
 	})
 }
 
-// The origin is that of the URL, which says where a request goes; a Host field
-// of another name changes nothing.
+// The origin is that of the URL, which decides where a request is sent. The Host field
+// does not matter.
 func TestHostFieldIsNoOrigin(t *testing.T) {
 	bubble(t, "same", func(t *testing.T) {
 		s := &transport.Shaper{Base: newServer(limit(`"api";a=0;w=60`), says(200)), MaxDelay: transport.NoDelay}
@@ -124,7 +124,7 @@ func TestHostFieldIsNoOrigin(t *testing.T) {
 	})
 }
 
-// Declarations, kinds and failed predictions are an origin's own, too.
+// Each origin has its own declarations, kinds and failed predictions.
 func TestOriginsAreIndependent(t *testing.T) {
 	bubble(t, "declarations", func(t *testing.T) {
 		srv := newServer(
@@ -141,8 +141,8 @@ func TestOriginsAreIndependent(t *testing.T) {
 	})
 }
 
-// Origins are bounded. Beyond the bound some are forgotten, and then known
-// again; nothing else happens.
+// The number of origins is bounded. Beyond the bound some are forgotten and learned
+// again.
 func TestManyOrigins(t *testing.T) {
 	bubble(t, "accounts", func(t *testing.T) {
 		srv := newServer(limit(`"api";a=0;w=60`))
@@ -155,7 +155,7 @@ func TestManyOrigins(t *testing.T) {
 				}
 				drop(resp)
 			}
-			assert.Greater(t, srv.count(), 40*(round+1))
+			assert.Greater(t, srv.count(), 40*(round+1)) // some of them may be refused
 		}
 	})
 	bubble(t, "directories", func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// problem answers with a problem details object.
+// problem answers with a problem details object (RFC 9457).
 func problem(status int, body string, fields ...string) answer {
 	return func(req *http.Request) (*http.Response, error) {
 		resp, err := says(status, append(fields, "Content-Type", "application/problem+json; charset=utf-8")...)(req)
@@ -25,10 +25,10 @@ func problem(status int, body string, fields ...string) answer {
 
 const exceeded = `{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","violated-policies":["writes"]}`
 
-// Problem types narrow a Retry-After that names nothing to the policies that
-// they name (the draft, Section 8), as the caller reads the body, and only
-// where all of these are known.
-func TestProblemNarrowsRetryAfter(t *testing.T) {
+// A Retry-After without RateLimit fields holds all requests of the scope, until the
+// caller reads a body with a problem type that names policies (the draft, Section 8).
+// If all of these are known, it then holds only their requests.
+func TestProblemRestrictsRetryAfter(t *testing.T) {
 	const declared = `"reads";method=GET, "writes";method=POST`
 	all := []string{
 		"RateLimit", `"reads";a=99;w=600;pk=:R0VU:, "writes";a=99;w=600;pk=:UE9TVA==:`,
@@ -38,7 +38,7 @@ func TestProblemNarrowsRetryAfter(t *testing.T) {
 		status int
 		body   string
 		read   func(*http.Response)
-		reads  time.Duration // how long a GET waits afterwards
+		reads  time.Duration // how long a GET waits after the body was read
 	}{
 		"read to its end": {status: 429, body: exceeded, read: func(r *http.Response) { _, _ = io.ReadAll(r.Body) }},
 		"read and closed": {status: 429, body: exceeded + " ", read: func(r *http.Response) {
@@ -68,8 +68,8 @@ func TestProblemNarrowsRetryAfter(t *testing.T) {
 	}
 }
 
-// The caller sees every byte of a problem, and its own errors.
-func TestProblemIsLeftAsItIs(t *testing.T) {
+// The caller reads every byte of a problem, and the errors of its body.
+func TestProblemBodyIsUnchanged(t *testing.T) {
 	for name, body := range map[string]string{
 		"short": exceeded, "long": strings.Repeat("x", 100_000), "empty": "",
 	} {
@@ -86,7 +86,8 @@ func TestProblemIsLeftAsItIs(t *testing.T) {
 	}
 }
 
-// Those in line for a pause that turns out to concern somebody else go at once.
+// Requests that are held by a Retry-After go at once when the problem says that it
+// concerns other policies.
 func TestProblemLetsGo(t *testing.T) {
 	bubble(t, "in line", func(t *testing.T) {
 		srv := newServer(

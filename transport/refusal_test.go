@@ -16,8 +16,8 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// Every refusal says why, of whom, and when to come back; through the
-// *url.Error of an http.Client, too.
+// Every refusal names the reason, the policy and partition, and when to try again. It
+// is found in the *url.Error of an http.Client, too.
 func TestRejectedError(t *testing.T) {
 	const left = 60*time.Second + time.Millisecond // of the window, with the guard
 	for _, tt := range []struct {
@@ -64,8 +64,7 @@ func TestRejectedError(t *testing.T) {
 			text: `transport: request rejected: max delay, policy "api", retry after 2m1.001s`,
 		},
 		{
-			// One request may look after ten minutes; it is worth coming back when
-			// the window is over.
+			// One probe is sent after ten minutes. RetryAfter is the end of the window.
 			name: "long window", answer: limit(`"api";a=0;w=86400`),
 			want: transport.RejectedError{Policy: "api", Reason: quota.ReasonMaxDelay, RetryAfter: 24*time.Hour + time.Millisecond},
 			text: `transport: request rejected: max delay, policy "api", retry after 24h0m0.001s`,
@@ -110,9 +109,8 @@ func TestRejectedError(t *testing.T) {
 	}
 }
 
-// RetryAfter is counted from the refusal on, and holds: a request that comes
-// then goes.
-func TestRetryAfterOfRefusalHolds(t *testing.T) {
+// RetryAfter is counted from the refusal on: a request that comes after that time goes.
+func TestRetryAfterOfRefusalIsRight(t *testing.T) {
 	for name, answer := range map[string]answer{
 		"window":      limit(`"api";a=0;w=60`),
 		"retry after": says(503, "Retry-After", "30"),
@@ -151,8 +149,8 @@ func TestWaitThatJustFits(t *testing.T) {
 	})
 }
 
-// All policies are met, so the one that lasts longest decides whether waiting
-// helps: who cannot make it is refused at once and not after a wait in vain.
+// A request has to wait for all policies, so the longest wait decides: if it is too
+// long, the request is refused at once, and not after a shorter wait.
 func TestLongestOfSeveralWaitsDecides(t *testing.T) {
 	const both = `"short";a=0;w=10, "long";a=0;w=60`
 	want := transport.RejectedError{Policy: "long", RetryAfter: 60*time.Second + time.Millisecond}
@@ -184,7 +182,7 @@ func TestLongestOfSeveralWaitsDecides(t *testing.T) {
 	})
 }
 
-// When those in line learn that they would wait in vain, they are refused then.
+// Requests in line are refused as soon as it is known that they would wait too long.
 func TestRefusedWhileInLine(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -226,7 +224,7 @@ func TestRefusedWhileInLine(t *testing.T) {
 	}
 }
 
-// What a refusal prints does not show the key; what it holds does.
+// A refusal prints without the bytes of the partition key, which its field holds.
 func TestRejectedErrorRedactsKey(t *testing.T) {
 	err := &transport.RejectedError{Policy: "api", Partition: "alice", Reason: quota.ReasonExhausted}
 	assert.NotContains(t, err.Error(), "alice")

@@ -15,8 +15,8 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// A program that runs again knows what it knew: the identity behind a
-// credential is found again, and no other is held.
+// With saved accounts, the next run of a program knows what the last one knew: the
+// identity of a credential is recognised, and no other is held.
 func TestAccountsBetweenRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		as := func(token string) *http.Request {
@@ -57,8 +57,8 @@ func TestAccountsBetweenRuns(t *testing.T) {
 	})
 }
 
-// How a server partitions its quotas is known in the next run, too, so that the
-// key of its first request is.
+// The declarations of a server are saved, too, so that the next run can compute the key
+// of its first request.
 func TestDeclarationsBetweenRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		as := func(user string) *http.Request { return getItems(partition.WithUserID(t.Context(), user)) }

@@ -16,16 +16,16 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// tight is an API with a quota for each user and method.
+// tight returns an API with a quota for each user and method.
 func tight(window time.Duration, by ...string) *transporttest.API {
 	return &transporttest.API{Policies: []transporttest.Policy{
 		{Name: "api", Quota: 5, Window: window, PartitionBy: by},
 	}}
 }
 
-// A client that knows its values for the declared dimensions finds the quota of
-// a request before it is sent (the draft, Section 4.2). A user whose quota is
-// used up never delays another, on the same client and with the same credentials.
+// A client that knows the values of the declared dimensions computes the partition of a
+// request before it is sent (the draft, Section 4.2). A user whose quota is used up
+// never delays another user of the same client with the same credentials.
 func TestHotUserDelaysNobody(t *testing.T) {
 	identified := map[string]struct {
 		dimensions partition.Dimensions
@@ -53,25 +53,25 @@ func TestHotUserDelaysNobody(t *testing.T) {
 			return req
 		}},
 	}
-	for name, who := range identified {
+	for name, how := range identified {
 		bubble(t, name, func(t *testing.T) {
 			api := tight(60*time.Second, "user_id", "method")
 			s := &transport.Shaper{
 				Base:       &transporttest.Transport{Handler: api, Latency: func() time.Duration { return rtt }},
-				Dimensions: who.dimensions,
+				Dimensions: how.dimensions,
 				MaxDelay:   time.Hour,
 			}
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				pass(t, s, who.request(t.Context(), "hot"))
-				burst(t, s, 50, func(int) *http.Request { return who.request(t.Context(), "hot") })
+				pass(t, s, how.request(t.Context(), "hot"))
+				burst(t, s, 50, func(int) *http.Request { return how.request(t.Context(), "hot") })
 			}()
 			time.Sleep(rtt / 2)
 			for i := range 10 {
 				light := fmt.Sprint("light-", i)
 				for range 5 {
-					assert.Equal(t, rtt, delay(t, s, who.request(t.Context(), light)), "%s was held", light)
+					assert.Equal(t, rtt, delay(t, s, how.request(t.Context(), light)), "%s was held", light)
 				}
 				time.Sleep(rtt)
 			}
@@ -82,8 +82,8 @@ func TestHotUserDelaysNobody(t *testing.T) {
 	}
 }
 
-// What is out for one partition does not count against another, even if that
-// one becomes known in the meantime; whether keys are predicted or go by likeness.
+// Requests in flight for one partition do not count against another, even if that one
+// becomes known in the meantime, and whether keys are predicted or go by the kind.
 func TestNewPartitionIsNotCharged(t *testing.T) {
 	for name, declaration := range map[string]string{"declared": `"api";user_id`, "undeclared": ""} {
 		bubble(t, name, func(t *testing.T) {
@@ -138,12 +138,13 @@ func TestLiteralDimension(t *testing.T) {
 	})
 }
 
-// That is so without a key, and where another dimension is not known: what does
-// not concern a request is not asked, whatever else is known of requests like it.
+// A literal that does not match also counts if there is no key, and if another
+// dimension is unknown: the request is not charged to the policy, whatever is known of
+// its kind.
 func TestLiteralDimensionWins(t *testing.T) {
 	for name, fields := range map[string][]string{
 		"no key":        {"RateLimit", `"reads";a=0;w=60`, "RateLimit-Partition", `"reads";method=GET`},
-		"alike":         {"RateLimit", `"reads";a=0;w=60;pk=:R0VU:`, "RateLimit-Partition", `"reads";method=GET`},
+		"same kind":     {"RateLimit", `"reads";a=0;w=60;pk=:R0VU:`, "RateLimit-Partition", `"reads";method=GET`},
 		"also opaque":   {"RateLimit", `"reads";a=0;w=60;pk=:R0VU:`, "RateLimit-Partition", `"reads";method=GET;region`},
 		"policy's only": {"RateLimit-Policy", `"reads";q=1;w=60`, "RateLimit-Partition", `"reads";method=GET`},
 	} {
@@ -159,8 +160,8 @@ func TestLiteralDimensionWins(t *testing.T) {
 	}
 }
 
-// Keys are predicted for partitions that were never seen: not for the first
-// request, which goes ahead, but for those beside it.
+// Keys are also predicted for partitions that were never seen: the first request of one
+// goes, and requests beside it count with it.
 func TestPredictedKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := tight(60*time.Second, "user_id", "method")
@@ -173,7 +174,7 @@ func TestPredictedKeys(t *testing.T) {
 		for range 5 {
 			pass(t, s, request("alice", "GET", "/a"))
 		}
-		// Whatever the path: the dimensions are the user and the method.
+		// The dimensions are the user and the method, so the path does not matter.
 		assert.Equal(t, partition.Key("GET\x1falice"), refusal(t, s, request("alice", "GET", "/b")).Partition)
 		pass(t, s, request("alice", "POST", "/a"))
 		pass(t, s, request("bob", "GET", "/a"))
@@ -182,8 +183,8 @@ func TestPredictedKeys(t *testing.T) {
 
 // "A client that does not recognize or cannot compute the value of any
 // dimension MUST treat the partition key for that policy as opaque and MUST NOT
-// attempt to construct partition keys" (the draft, Section 4.1). It goes by what
-// requests like this one were counted under, and where none was seen, goes ahead.
+// attempt to construct partition keys" (the draft, Section 4.1). The key last seen for
+// requests of the kind is used; if there is none, the request goes.
 func TestOpaqueDimensions(t *testing.T) {
 	for name, declaration := range map[string]string{
 		"undeclared":      "",
@@ -204,10 +205,10 @@ func TestOpaqueDimensions(t *testing.T) {
 				Mispredicted: func(i transport.MispredictedInfo) { assert.Fail(t, "predicted", "%+v", i) },
 			}}
 			pass(t, s, getItems(t.Context()))
-			// Like it: the same method and first segment.
+			// The same kind: the same method and first segment.
 			err := refusal(t, s, newRequest(t.Context(), "GET", "http://api.example/items/7?page=2"))
 			assert.Equal(t, partition.Key("REG"), err.Partition)
-			// Not like it.
+			// Other kinds.
 			pass(t, s, newRequest(t.Context(), "POST", items))
 			pass(t, s, newRequest(t.Context(), "GET", "http://api.example/search"))
 			pass(t, s, newRequest(t.Context(), "GET", "http://api.example"))
@@ -215,7 +216,7 @@ func TestOpaqueDimensions(t *testing.T) {
 	}
 }
 
-// Like says which requests are alike.
+// Shaper.Like decides which requests are of one kind.
 func TestLike(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(limit(`"api";a=0;w=60;pk=:UkVH:`), says(200))
@@ -228,9 +229,9 @@ func TestLike(t *testing.T) {
 	})
 }
 
-// A kind of request may be counted under one key now and another later: the last
-// one counts.
-func TestLikenessFollowsTheServer(t *testing.T) {
+// The server may count a kind of requests under one key now and another later: the last
+// key is used.
+func TestKeyOfKindFollowsTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(limit(`"api";a=9;w=60;pk=:QQ==:`), limit(`"api";a=0;w=60;pk=:Qg==:`), limit(`"api";a=9;w=60;pk=:QQ==:`), says(200))
 		s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay}
@@ -275,7 +276,7 @@ func TestKeyOnPolicyAlone(t *testing.T) {
 		})
 	}
 	bubble(t, "two partitions of a policy", func(t *testing.T) {
-		// It may be either: the limit has no key, and belongs to the scope.
+		// The limit may belong to either: it has no key, and applies to the scope.
 		s := &transport.Shaper{MaxDelay: transport.NoDelay, Base: newServer(says(200,
 			"RateLimit", `"api";a=0;w=60`, "RateLimit-Policy", `"api";q=9;w=60;pk=:QQ==:, "api";q=9;w=60;pk=:Qg==:`))}
 		pass(t, s, getItems(t.Context()))
@@ -283,9 +284,9 @@ func TestKeyOnPolicyAlone(t *testing.T) {
 	})
 }
 
-// A prediction is checked. When the server counts a request under another key, its
-// declaration is not believed any more, for that policy and scope, until another
-// one comes; a hook says so, once.
+// A prediction is checked. When the server counts a request under another key, the
+// declaration is not used any more, for that policy and scope, until another one comes.
+// The hook Mispredicted is called once.
 func TestMisprediction(t *testing.T) {
 	const wrong, right = `"api";method`, `"api";user_id`
 	synctest.Test(t, func(t *testing.T) {
@@ -304,20 +305,20 @@ func TestMisprediction(t *testing.T) {
 			{Request: alice, Policy: "api", Predicted: "GET", Actual: "alice"},
 		}, seen)
 		pass(t, s, asUser(t.Context(), "alice", "GET", items))
-		assert.Len(t, seen, 1, "told twice")
+		assert.Len(t, seen, 1, "Mispredicted was called again")
 
-		// No prediction: requests of another kind go ahead, like ones go by what was seen.
+		// No prediction: requests of another kind go, those of this kind use the key seen.
 		left = "0"
 		pass(t, s, asUser(t.Context(), "alice", "GET", items))
 		assert.Equal(t, partition.Key("alice"), refusal(t, s, asUser(t.Context(), "alice", "GET", items)).Partition)
 		left = "9"
 		pass(t, s, asUser(t.Context(), "alice", "GET", "http://api.example/search"))
 
-		// Another scope has trusted it so far.
+		// In another scope the declaration is still used.
 		pass(t, s, asUser(t.Context(), "bob", "GET", items))
 		assert.Len(t, seen, 2)
 
-		// Another declaration, and keys are predicted again: for any kind of request.
+		// With another declaration keys are predicted again, for any kind of requests.
 		declared, left = right, "0"
 		pass(t, s, asUser(t.Context(), "bob", "GET", items))
 		assert.Len(t, seen, 2)
@@ -327,7 +328,7 @@ func TestMisprediction(t *testing.T) {
 	})
 }
 
-// Costs are those of Shaper.Cost under each policy, none where it says 0 or less.
+// The cost is that of Shaper.Cost under each policy. A cost of 0 or less is no cost.
 func TestCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cost := func(req *http.Request, p quota.Policy) int64 {
@@ -355,7 +356,7 @@ func TestCost(t *testing.T) {
 	})
 }
 
-// A cost beyond all measure does not go round to a credit.
+// A huge cost does not overflow to a negative one.
 func TestHugeCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		huge := int64(0)
@@ -364,7 +365,7 @@ func TestHugeCost(t *testing.T) {
 		pass(t, s, getItems(t.Context()))
 		huge = 1<<63 - 1
 		for range 3 {
-			go func() { // goes as it must: nobody holds it
+			go func() { // sent at once, by WithBypass
 				resp, _ := s.RoundTrip(getItems(transport.WithBypass(context.Background())))
 				drop(resp)
 			}()

@@ -18,9 +18,9 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// A policy that was named once, without figures, is not forgotten because of answers
-// that say nothing: what those hold comes back with their bodies.
-func TestSilentAnswersGiveBackWhatTheyHold(t *testing.T) {
+// A policy that was named once, without figures, is not forgotten when responses have
+// no fields: their permits are given back when their bodies end.
+func TestSilentResponsesGiveBackPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, name := range []string{`""`, `"threads"`} {
 			srv := newServer(says(200, "RateLimit-Policy", name+`;q=2;qu="concurrent-requests"`), says(200))
@@ -31,7 +31,7 @@ func TestSilentAnswersGiveBackWhatTheyHold(t *testing.T) {
 			})}
 			pass(t, s, getItems(t.Context()))
 			for range 3 {
-				a, b := open(t, s), open(t, s)
+				a, b := start(t, s), start(t, s)
 				refusal(t, s, getItems(t.Context()))
 				require.NoError(t, a.Body.Close())
 				require.NoError(t, b.Body.Close())
@@ -40,17 +40,17 @@ func TestSilentAnswersGiveBackWhatTheyHold(t *testing.T) {
 	})
 }
 
-// open sends a request, whose response is to be closed.
-func open(t *testing.T, s *transport.Shaper) *http.Response {
+// start sends a request and returns the response, which the caller must close.
+func start(t *testing.T, s *transport.Shaper) *http.Response {
 	resp, err := s.RoundTrip(getItems(t.Context()))
 	require.NoError(t, err)
 	return resp
 }
 
-// What silent answers weigh is learned where a policy counts bytes.
-func TestSilentAnswersAreWeighed(t *testing.T) {
+// If a policy counts bytes, the content of responses without fields is counted, too.
+func TestContentOfSilentResponsesIsCounted(t *testing.T) {
 	const policy = `"";q=10000;qu="content-bytes"`
-	weighs := func(n int64, a answer) answer {
+	sized := func(n int64, a answer) answer {
 		return func(req *http.Request) (*http.Response, error) {
 			resp, err := a(req)
 			resp.ContentLength = n
@@ -59,7 +59,7 @@ func TestSilentAnswersAreWeighed(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		srv := newServer(says(200, "RateLimit-Policy", policy), weighs(1000, says(200)), weighs(10, says(200, "RateLimit", `"";a=700;w=60`)))
+		srv := newServer(says(200, "RateLimit-Policy", policy), sized(1000, says(200)), sized(10, says(200, "RateLimit", `"";a=700;w=60`)))
 		s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay}
 		for range 3 {
 			pass(t, s, getItems(t.Context()))
@@ -68,14 +68,15 @@ func TestSilentAnswersAreWeighed(t *testing.T) {
 	})
 }
 
-// countedBody is open until it is closed.
-type countedBody struct{ open *atomic.Int64 }
+// An openBody counts as open until it is closed.
+type openBody struct{ open *atomic.Int64 }
 
-func (b countedBody) Read([]byte) (int, error) { return 0, io.EOF }
-func (b countedBody) Close() error             { b.open.Add(-1); return nil }
+func (b openBody) Read([]byte) (int, error) { return 0, io.EOF }
+func (b openBody) Close() error             { b.open.Add(-1); return nil }
 
-// Whatever panics of what is the user's, and whatever servers answer: nothing is out,
-// held, in line or open afterwards, and nothing of one request is met by another.
+// Whichever of the user's functions panics, and whatever servers answer: afterwards no
+// request is in flight, in line or retained, no body is open, and no request has seen
+// the state of another.
 func TestPanicsLeaveNothing(t *testing.T) {
 	seed := rand.Uint64()
 	synctest.Test(t, func(t *testing.T) {
@@ -132,7 +133,7 @@ func TestPanicsLeaveNothing(t *testing.T) {
 				}
 				resp, err := says(status, fields...)(req)
 				bodies.Add(1)
-				resp.ContentLength, resp.Body = -1, countedBody{&bodies}
+				resp.ContentLength, resp.Body = -1, openBody{&bodies}
 				return resp, err
 			}),
 		}

@@ -24,11 +24,11 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// A tally is what a client has seen of one user's requests.
+// A tally counts the results of one user's requests, as the client sees them.
 type tally struct{ served, refused, held, rejected, ended, lost int64 }
 
-// A soak is the world of TestSoak: two servers, and what becomes of the requests
-// to them, by server and user.
+// A soak is the state of TestSoak: two servers, and the results of the requests to
+// them, by server and user.
 type soak struct {
 	t    *testing.T
 	seed uint64
@@ -37,10 +37,10 @@ type soak struct {
 	mu     sync.Mutex // guards following
 	rnd    *rand.Rand
 	seen   map[[2]string]*tally
-	arrive map[[2]string]*transporttest.Counts // what of them arrived and whose answer was lost
+	arrive map[[2]string]*transporttest.Counts // requests that arrived and whose responses were lost
 }
 
-// chance is true once in n times.
+// chance returns true once in n times.
 func (s *soak) chance(n int) bool { return s.upTo(n) == 0 }
 
 func (s *soak) upTo(n int) int {
@@ -58,8 +58,8 @@ func (s *soak) count(host, user string, count func(*tally)) {
 	count(s.seen[[2]string{host, user}])
 }
 
-// RoundTrip is a network: requests take their time, some never arrive, and some
-// answers are lost.
+// RoundTrip acts as a network: it has latency, and loses some requests and some
+// responses.
 func (s *soak) RoundTrip(req *http.Request) (*http.Response, error) {
 	if s.chance(50) {
 		return nil, &net.OpError{Op: "dial", Err: errBroken}
@@ -101,7 +101,7 @@ func (s *soak) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// request is a request of a user.
+// request returns a request of a user.
 func (s *soak) request(ctx context.Context, host, user string) *http.Request {
 	path := []string{"items", "search", "users"}[s.upTo(3)]
 	method := []string{"GET", "GET", "POST"}[s.upTo(3)]
@@ -111,7 +111,7 @@ func (s *soak) request(ctx context.Context, host, user string) *http.Request {
 	return req
 }
 
-// send sends a request of a user, who may lose patience.
+// send sends a request of a user, who may cancel it.
 func (s *soak) send(rt http.RoundTripper, host, user string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	if s.chance(5) {
@@ -141,7 +141,7 @@ func (s *soak) send(rt http.RoundTripper, host, user string) {
 	drop(resp)
 }
 
-// visit is a user who comes for a while: bursts of work, with pauses.
+// visit sends bursts of requests of a user, with pauses.
 func (s *soak) visit(rt http.RoundTripper, user string) {
 	host := []string{"named.example", "plain.example"}[s.upTo(2)]
 	for range 1 + s.upTo(4) {
@@ -160,9 +160,9 @@ func (s *soak) visit(rt http.RoundTripper, user string) {
 	}
 }
 
-// Several days of users who come and go, of requests that fail and callers who
-// give up: at the end every account is idle, every count is the server's, nobody
-// is in line, and no permit is missing.
+// Several days of users that come and go, with requests that fail and are cancelled. At
+// the end every account is idle, all counts agree with the server's, no request is in
+// line, and no permit is missing.
 func TestSoak(t *testing.T) {
 	const days, seed = 4, 20260420
 	visits, names := 1_000, 200
@@ -189,7 +189,7 @@ func TestSoak(t *testing.T) {
 		s := &transport.Shaper{
 			Base: world, Accounts: new(quota.Accounts), MaxDelay: 90 * time.Second, MaxQueue: 25,
 			Limits: func(*http.Request) quota.Limiter { return threads },
-			Scope:  func(*http.Request) string { return "" }, // one quota for all, where no partition is named
+			Scope:  func(*http.Request) string { return "" }, // one quota for all if no partition is named
 			Trace: &transport.Trace{Held: func(i transport.HeldInfo) {
 				world.count(i.Request.URL.Host, i.Request.Header.Get("X-User"), func(c *tally) { c.held++ })
 			}},
@@ -214,7 +214,7 @@ func TestSoak(t *testing.T) {
 	})
 }
 
-// costOfSearch is 3 for a search, and 1 for all else.
+// costOfSearch returns 3 for a search, and 1 for all other requests.
 func costOfSearch(r *http.Request) int64 {
 	if strings.HasPrefix(r.URL.Path, "/search/") {
 		return 3
@@ -222,7 +222,7 @@ func costOfSearch(r *http.Request) int64 {
 	return 1
 }
 
-// checkCounts asserts that what was seen is what the servers have counted.
+// checkCounts asserts that the client's counts are those of the servers.
 func (s *soak) checkCounts() {
 	var all tally
 	for at, c := range s.seen {
@@ -246,7 +246,7 @@ func (s *soak) checkCounts() {
 	assert.Less(s.t, all.refused, all.served/25, "seed %d: refused by the servers", s.seed)
 }
 
-// checkAccounts asserts that what is left of each account is what the server says.
+// checkAccounts asserts that each account has as much left as the server says.
 func (s *soak) checkAccounts(rt *transport.Shaper) {
 	rt.Base = &transporttest.Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.apis[r.Host].ServeHTTP(w, r) })}
 	checked := 0
@@ -257,7 +257,7 @@ func (s *soak) checkAccounts(rt *transport.Shaper) {
 		resp, err := rt.RoundTrip(req)
 		var rejected *transport.RejectedError
 		if errors.As(err, &rejected) && rejected.Policy == "day" {
-			continue // it has nothing left
+			continue // nothing is left
 		}
 		require.NoError(s.t, err, "seed %d", s.seed)
 		drop(resp)

@@ -11,7 +11,7 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// The strategy is that of the Shaper, or of the Accounts that it was given.
+// The strategy is that of the Shaper, or of its Accounts if they are set.
 func TestStrategy(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

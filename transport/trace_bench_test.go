@@ -8,7 +8,7 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// BenchmarkTrace is what being watched costs: nothing where nobody watches.
+// BenchmarkTrace measures the cost of hooks. A hook that is not set costs nothing.
 func BenchmarkTrace(b *testing.B) {
 	for _, bm := range []struct {
 		name  string
@@ -34,7 +34,7 @@ func BenchmarkTrace(b *testing.B) {
 	}
 }
 
-// getTraced returns a request with a Trace of its own, or without one.
+// getTraced returns a request with a Trace of its own, if t is not nil.
 func getTraced(t *transport.Trace) *http.Request {
 	ctx := context.Background()
 	if t != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// allHooks returns a Trace of which every hook calls told with what it was told.
+// allHooks returns a Trace whose hooks all call told with their argument.
 func allHooks(told func(info any)) *transport.Trace {
 	return &transport.Trace{
 		Held:         func(i transport.HeldInfo) { told(i) },
@@ -31,27 +31,27 @@ func allHooks(told func(info any)) *transport.Trace {
 	}
 }
 
-// errNobody is the error of a connection that was never made.
-var errNobody = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("nobody listens")}
+// errRefused is the error of a connection that could not be made.
+var errRefused = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 
 // noHooks returns a Trace whose hooks must not be called.
 func noHooks(t *testing.T) *transport.Trace {
 	return allHooks(func(info any) { assert.Fail(t, "a hook was called", "%T: %+v", info, info) })
 }
 
-// What the hooks of a request are told, from its beginning to its end.
+// The calls of all hooks for one request, in order.
 func TestTrace(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
 		name   string
 		setup  func(s *transport.Shaper)
-		first  answer // to a request before
+		first  answer // to an earlier request
 		answer answer
 		ctx    func(context.Context) context.Context
 		want   func(req *http.Request, err error) []any
 	}{
 		{
-			name: "nothing known, nothing said", answer: says(204),
+			name: "nothing known, no fields", answer: says(204),
 			want: func(req *http.Request, _ error) []any {
 				return []any{
 					transport.AdmittedInfo{Request: req},
@@ -60,7 +60,7 @@ func TestTrace(t *testing.T) {
 			},
 		},
 		{
-			name: "held, and told what is left", first: limit(`"api";a=0;w=10;pk=:QQ==:`),
+			name: "held, and answered with fields", first: limit(`"api";a=0;w=10;pk=:QQ==:`),
 			answer: says(429, "RateLimit", `"api";a=3;w=9;pk=:QQ==:;c=2, "day";a=7`,
 				"RateLimit-Policy", `"api";q=5;w=10, "bytes";q=9;qu="content-bytes"`, "Retry-After", "4"),
 			want: func(req *http.Request, _ error) []any {
@@ -89,7 +89,7 @@ func TestTrace(t *testing.T) {
 			},
 		},
 		{
-			name: "context over in line", first: limit(`"api";a=0;w=10`),
+			name: "context ends in line", first: limit(`"api";a=0;w=10`),
 			ctx: func(ctx context.Context) context.Context {
 				ctx, cancel := context.WithCancelCause(ctx)
 				time.AfterFunc(3*time.Second, func() { cancel(errBroken) })
@@ -113,7 +113,7 @@ func TestTrace(t *testing.T) {
 			},
 		},
 		{
-			name: "a long window is looked into", first: limit(`"api";a=0;w=86400`), answer: says(200),
+			name: "probe of a long window", first: limit(`"api";a=0;w=86400`), answer: says(200),
 			setup: func(s *transport.Shaper) { s.MaxDelay = time.Hour },
 			want: func(req *http.Request, _ error) []any {
 				return []any{
@@ -135,7 +135,7 @@ func TestTrace(t *testing.T) {
 			},
 		},
 		{
-			name: "unshaped", first: limit(`"api";a=0;w=10`), answer: says(200), ctx: transport.WithBypass,
+			name: "bypass", first: limit(`"api";a=0;w=10`), answer: says(200), ctx: transport.WithBypass,
 			want: func(req *http.Request, _ error) []any {
 				return []any{
 					transport.HeldInfo{Request: req, Policy: "api", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms, Observed: true},
@@ -181,9 +181,9 @@ func TestTrace(t *testing.T) {
 			},
 		},
 		{
-			name: "Base reaches nobody", answer: fails(errNobody),
+			name: "Base cannot connect", answer: fails(errRefused),
 			want: func(req *http.Request, _ error) []any {
-				return []any{transport.AdmittedInfo{Request: req}, transport.FailedInfo{Request: req, Err: errNobody, Unsent: true}}
+				return []any{transport.AdmittedInfo{Request: req}, transport.FailedInfo{Request: req, Err: errRefused, Unsent: true}}
 			},
 		},
 	} {
@@ -201,7 +201,7 @@ func TestTrace(t *testing.T) {
 			}
 			var told, own []any
 			s.Trace = allHooks(func(info any) {
-				assert.Len(t, own, len(told), "the request's own Trace came first")
+				assert.Len(t, own, len(told), "the request's own Trace was called first")
 				told = append(told, info)
 			})
 			ctx := transport.WithTrace(t.Context(), allHooks(func(info any) { own = append(own, info) }))
@@ -217,7 +217,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// What is ignored of a response can be seen: field, item, reason.
+// Ignored is called with the field, the item and the reason.
 func TestTraceIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []transport.IgnoredInfo
@@ -248,7 +248,7 @@ func TestTraceIgnored(t *testing.T) {
 			assert.ErrorIs(t, i.Err, want[name], name)
 		}
 	})
-	// The second answer of the same policies says so again.
+	// It is called again for a second response with the same fields.
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
 		s := &transport.Shaper{
@@ -287,8 +287,8 @@ func exhausted(t *testing.T) *quota.Accounts {
 	return accounts
 }
 
-// Hooks are called with no lock held: each may ask the Shaper, and send requests
-// of its own through it.
+// Hooks are called with no lock held: a hook may call Check, and send requests through
+// the Shaper.
 func TestHooksMayCallBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newServer(
@@ -301,7 +301,7 @@ func TestHooksMayCallBack(t *testing.T) {
 			called[name]++
 			s.Check(getItems(context.Background()))
 			if called[name] > 1 || name == "Admitted" {
-				return // the next answer is that of the request that is admitted
+				return // the next response is meant for the admitted request
 			}
 			resp, err := s.RoundTrip(getItems(transport.WithNoDelay(context.Background())))
 			if err != nil {
@@ -331,7 +331,7 @@ func TestHooksMayCallBack(t *testing.T) {
 	})
 }
 
-// The functions of a Shaper are called with no lock held, too.
+// The functions in the fields of a Shaper are called with no lock held, too.
 func TestFunctionsMayCallBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &transport.Shaper{Base: newServer(says(200, "RateLimit", `"api";a=5;w=10;pk=:QQ==:`, "RateLimit-Partition", `"api";tenant`))}
@@ -361,8 +361,8 @@ func TestFunctionsMayCallBack(t *testing.T) {
 	})
 }
 
-// A hook that takes its time holds up its request, and no longer than that: the
-// wait ends when it would have ended.
+// A slow hook delays its request, but is not added to the wait: the wait ends when it
+// would have ended.
 func TestSlowHook(t *testing.T) {
 	bubble(t, "shorter than the wait", func(t *testing.T) {
 		srv := newServer(limit(`"api";a=0;w=10`), says(200))
@@ -377,7 +377,7 @@ func TestSlowHook(t *testing.T) {
 		assert.Equal(t, 40*time.Second, delay(t, s, getItems(t.Context())))
 	})
 	bubble(t, "longer than the context", func(t *testing.T) {
-		// What has ended has ended, although there is room by then.
+		// The context has ended, although there is room by then.
 		srv := newServer(limit(`"api";a=0;w=10`), says(200))
 		s := &transport.Shaper{Base: srv}
 		pass(t, s, getItems(t.Context()))

@@ -14,9 +14,9 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// BenchmarkInLine is the heap that a request in line takes up, beside what is the
-// caller's own: the request, its context, and a goroutine that waits for one of
-// two things.
+// BenchmarkInLine measures the heap memory of a request in line, without what the
+// caller has allocated: the request, its context, and a goroutine in a select with two
+// cases.
 func BenchmarkInLine(b *testing.B) {
 	const n = 100_000
 	for b.Loop() {
@@ -48,7 +48,7 @@ func BenchmarkInLine(b *testing.B) {
 				}
 			})
 		}
-		time.Sleep(100 * time.Millisecond) // or until they are all parked
+		time.Sleep(100 * time.Millisecond) // until all goroutines are parked
 		before := heap()
 		close(parked)
 		wg.Wait()
