@@ -6,16 +6,26 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// A figure is what drafts -07 and -06, and X-RateLimit, say of one account: its quota,
-// the available quota, and the time until it is renewed. Each is None if it is missing.
+// A figure is what drafts -07 and -06, and vendors' fields, say of one account.
 type figure struct {
-	limit     int64
+	limit     int64 // the quota; None if it is missing, as in remaining and cost
 	remaining int64
-	reset     time.Duration
+	cost      int64
+	reset     delay         // until the quota is renewed; noDelay if it is missing
+	full      time.Duration // until the quota is full, if it is renewed unit by unit; or 0
+	next      time.Duration // until the next unit, if full is not 0
 }
 
-// noFigure has no values. Read-only.
-var noFigure = figure{None, None, None}
+// serviceLimit returns a figure as the service limit of a policy. ok is false if it has
+// nothing but a quota.
+func (f *figure) serviceLimit(policy string) (l Limit, ok bool) {
+	l = Limit{Policy: policy, Available: f.remaining, Window: f.reset.reset(), Cost: f.cost}
+	if f.full > 0 {
+		l.Window, l.Full = f.next, f.full
+	}
+	l.Resets, l.Coarse = f.reset.at, f.reset.coarse && f.reset.d >= 0 && !f.reset.at.IsZero()
+	return l, f.remaining != None || f.reset != noDelay || f.cost != None
+}
 
 // readDictionary reads RateLimit as draft -07 defines it (Section 3.1): a Dictionary
 // with limit and reset, which are REQUIRED, and remaining. ok is false if the field is no
@@ -28,18 +38,19 @@ func readDictionary(lines []string, kind ResetKind, c *clock, caps Caps) (f figu
 	dict, err := httpsfv.UnmarshalDictionary(lines)
 	if err != nil {
 		r.ignore("", ErrSyntax)
-		return noFigure, false, r.ignored
+		return figure{}, false, r.ignored
 	}
 	f = figure{
 		limit:     r.units(member(dict, "limit"), param{}),
 		remaining: r.units(member(dict, "remaining"), param{}),
+		cost:      None,
 		reset:     r.dictionaryReset(member(dict, "reset"), kind, c),
 	}
 	switch {
 	case r.malformed:
 	case f.limit == None:
 		r.drop("limit", ErrMissing)
-	case f.reset == None:
+	case f.reset == noDelay:
 		r.drop("reset", ErrMissing)
 	}
 	return f, !r.malformed, r.ignored
@@ -59,12 +70,16 @@ func member(dict *httpsfv.Dictionary, key string) param {
 
 // dictionaryReset reads reset. Caps.Window applies to the time until the reset, which is
 // not the number if that is a Unix time.
-func (r *listReader) dictionaryReset(p param, kind ResetKind, c *clock) time.Duration {
+func (r *listReader) dictionaryReset(p param, kind ResetKind, c *clock) delay {
 	n := r.number(maxInteger, p, param{})
 	if n == None {
-		return None
+		return noDelay
 	}
-	return r.capped(p.name, decimal{whole: n}.delay(kind, c).reset())
+	d := decimal{whole: n}.delay(kind, c)
+	if r.capped(p.name, d.reset()) == None {
+		return noDelay
+	}
+	return d
 }
 
 // capped returns a window, or None if it is above its cap.

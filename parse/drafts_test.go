@@ -271,7 +271,7 @@ func TestReadExamplesOfTheDrafts(t *testing.T) {
 		for _, e := range examples {
 			line := e.Field + ": " + e.Value
 			seen[line] = true
-			got := r.Read("", 429, header(e.Field, e.Value), now)
+			got := r.Read("", 403, header(e.Field, e.Value), now)
 			if expected, ok := want[line]; assert.True(t, ok, line) {
 				assert.Equal(t, expected, tell(got), "%s, %s", draft, line)
 			}
@@ -310,9 +310,9 @@ func TestReadResponsesOfTheDrafts(t *testing.T) {
 	}
 	var r parse.Reader
 	for _, tt := range tests {
-		seven := r.Read("", 429, fields(strings.Split(tt.seven, "|")...), time.Time{})
+		seven := r.Read("", 403, fields(strings.Split(tt.seven, "|")...), time.Time{})
 		assert.Equal(t, "draft -07; "+tt.want, tell(seven), tt.section)
-		six := r.Read("", 429, fields(strings.Split(tt.six, "|")...), time.Time{})
+		six := r.Read("", 403, fields(strings.Split(tt.six, "|")...), time.Time{})
 		assert.Equal(t, "draft -06; "+tt.want, tell(six), tt.section)
 	}
 }

@@ -93,7 +93,7 @@ func ExampleReader() {
 	// draft -07: "" has 50 left for 5s
 	// draft -06: "" has 0 left for 51s
 	// vendor fields: "minute" has 59 left
-	// vendor fields: "" has 8 left
+	// vendor fields: "" has 8 left for 500ms
 }
 
 // A row describes the fields of an API.
@@ -251,7 +251,7 @@ func ExampleVendor_fields() {
 		{
 			// The used quota in place of the available one. The default window is a day.
 			Name: "Used", Limit: []string{"X-Quota"}, Used: []string{"X-Quota-Used"},
-			Unit: "content-bytes", Every: 24 * time.Hour, Window: []string{"X-Quota-Per"},
+			Units: map[string]string{"": "content-bytes"}, Every: map[string]time.Duration{"": 24 * time.Hour}, Window: []string{"X-Quota-Per"},
 		},
 		{
 			// All accounts in one field.

@@ -9,10 +9,11 @@ import (
 
 // A table is the rows that a Reader reads by, with an index of their field names.
 type table struct {
-	rows   []row
-	hosted []int // the rows that name hosts
-	byHand bool  // some of them were set by the user
-	index  fieldIndex
+	rows    []row
+	hosted  []int     // the rows that name hosts
+	byHand  bool      // some of them were set by the user
+	retries sightings // the rows with Retry
+	index   fieldIndex
 }
 
 // sightings is a set of bits: which fields of the index a header has.
@@ -122,6 +123,14 @@ func match(patterns []starred, name string) (seen sightings) {
 	return seen
 }
 
+// is reports whether a name follows a pattern, whatever the account it names.
+func (p *pattern) is(name string) bool {
+	if p.star {
+		return p.covers(name)
+	}
+	return name == p.prefix
+}
+
 // covers reports whether a name follows a pattern with an asterisk, whatever the
 // account it names.
 func (p *pattern) covers(name string) bool {
@@ -150,9 +159,14 @@ func newTable(users []Vendor) *table {
 		"Age": seenCache, "Cache-Status": seenCache, "X-From-Cache": seenCache,
 		"RateLimit": seenRateLimit, "RateLimit-Policy": seenPolicy, "RateLimit-Partition": seenPartition,
 		"RateLimit-Limit": seenLegacy, "RateLimit-Remaining": seenLegacy, "RateLimit-Reset": seenLegacy,
-		"Retry-After": seenRetry, "Retry-After-Ms": seenRetry, "X-Ms-Retry-After-Ms": seenRetry,
 	} {
 		t.index.add(newPattern(name), seen)
+	}
+	for _, f := range retryAfterFields {
+		t.index.add(newPattern(f.name), seenRetry)
+	}
+	for _, p := range retryAliases {
+		t.index.add(p, seenRetry)
 	}
 	all := slices.Concat(users, Vendors())
 	for i := range all {
@@ -169,14 +183,16 @@ func (t *table) add(r row) {
 		t.hosted = append(t.hosted, i)
 		t.byHand = t.byHand || r.byHand
 	}
+	seen := ofRow(i)
 	if r.Sign != "" {
-		t.index.add(newPattern(r.Sign), ofRow(i))
-		return
+		t.index.add(newPattern(r.Sign), seen)
+		seen = 0
 	}
-	for _, patterns := range r.fields {
-		for _, p := range patterns {
-			t.index.add(p, ofRow(i))
-		}
+	for _, p := range slices.Concat(r.patterns(), r.retry) {
+		t.index.add(p, seen)
+	}
+	if len(r.retry) > 0 {
+		t.retries |= ofRow(i)
 	}
 }
 

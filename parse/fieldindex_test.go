@@ -21,10 +21,7 @@ func TestFieldIndex(t *testing.T) {
 		r := &table.rows[i]
 		patterns := []pattern{newPattern(r.Sign)}
 		if r.Sign == "" {
-			patterns = nil
-			for _, of := range r.fields {
-				patterns = append(patterns, of...)
-			}
+			patterns = append(r.patterns(), r.retry...)
 		}
 		for _, p := range patterns {
 			fields := []string{p.prefix}

@@ -104,16 +104,17 @@ func named(policies []unnamed, limit int64) []Policy {
 	return out
 }
 
-// account returns the service limit of an account, and its policy after the advertised
+// accountOf returns the service limit of an account, and its policy after the advertised
 // ones unless one of them has its name.
-func account(f figure, name string, policies []Policy) ([]Policy, []Limit) {
+func accountOf(f figure, name string, policies []Policy) ([]Policy, []Limit) {
 	if f.limit != None && !advertised(policies, name) {
 		policies = append(policies, Policy{Name: name, Quota: f.limit, Unit: requests})
 	}
-	if f.remaining == None && f.reset == None {
+	l, ok := f.serviceLimit(name)
+	if !ok {
 		return policies, nil
 	}
-	return policies, []Limit{{Policy: name, Available: f.remaining, Window: f.reset, Cost: None}}
+	return policies, []Limit{l}
 }
 
 // advertised reports whether one of the policies has a name.

@@ -92,15 +92,15 @@ func TestReadLegacy(t *testing.T) {
 		{"RateLimit-Policy wins", []string{"RateLimit-Limit: 10, 10;w=1", "RateLimit-Policy: 10;w=60"}, `policy '' 10/1m0s`},
 		{"a Unix time", []string{"RateLimit-Limit: 5", "RateLimit-Remaining: 0", "RateLimit-Reset: 1795236530"}, `policy '' 5; limit '' 0/51s`},
 		{"a date", []string{"RateLimit-Remaining: 0", "RateLimit-Reset: Sat, 21 Nov 2026 04:48:19 GMT"}, `limit '' 0/20s`},
-		{"sent twice", []string{"RateLimit-Remaining: 5", "RateLimit-Remaining: 3", "RateLimit-Reset: 2", "RateLimit-Reset: 9"}, `limit '' 3/9s`},
-		{"sent twice, joined", []string{"RateLimit-Remaining: 5, 3", "RateLimit-Reset: 2, 9"}, `limit '' 3/9s`},
+		{"sent twice", []string{"RateLimit-Remaining: 5", "RateLimit-Remaining: 3", "RateLimit-Reset: 2", "RateLimit-Reset: 9"}, `limit '1' 5/2s; limit '2' 3/9s`},
+		{"sent twice, joined", []string{"RateLimit-Remaining: 5, 3", "RateLimit-Reset: 2, 9"}, `limit '1' 5/2s; limit '2' 3/9s`},
 		{"reset above its cap", []string{"RateLimit-Remaining: 0", "RateLimit-Reset: 31622401"}, `limit '' 0; parse: above a safety cap (RateLimit-Reset, item 0)`},
 		{"limit above its cap", []string{"RateLimit-Remaining: 0", "RateLimit-Limit: 1000000000001"}, `limit '' 0; parse: above a safety cap (RateLimit-Limit, item 0)`},
 		{"limit negative", []string{"RateLimit-Remaining: 5", "RateLimit-Limit: -1"}, `limit '' 5; parse: value out of range (RateLimit-Limit, item 0)`},
 		{"remaining negative", []string{"RateLimit-Remaining: -5", "RateLimit-Limit: 1"}, `policy '' 1; parse: value out of range (RateLimit-Remaining, item 0)`},
 		{"remaining Decimal", []string{"RateLimit-Remaining: 5.0", "RateLimit-Limit: 1"}, `policy '' 1; parse: value of a wrong type (RateLimit-Remaining, item 0)`},
 		{"reset negative", []string{"RateLimit-Remaining: 5", "RateLimit-Reset: -1"}, `limit '' 5; parse: value out of range (RateLimit-Reset, item 0)`},
-		{"reset malformed", []string{"RateLimit-Remaining: 5", "RateLimit-Reset: \""}, `limit '' 5; parse: malformed field value (RateLimit-Reset, item 0)`},
+		{"reset malformed", []string{"RateLimit-Remaining: 5", "RateLimit-Reset: \""}, `limit '' 5; parse: value of a wrong type (RateLimit-Reset, item 0)`},
 	}
 	var r parse.Reader
 	for _, tt := range tests {

@@ -31,6 +31,22 @@ type Limit struct {
 
 	// HasKey reports whether there is a key. An empty key is a key.
 	HasKey bool
+
+	// Coarse reports whether the server sent the end of the window as an instant of
+	// whole seconds, which may be rounded. Window then extends to the end of that
+	// second.
+	Coarse bool
+
+	// Resets is the end of the window, or with Full the time at which the quota is
+	// full, by the clock of the server and in UTC, if the server sent it as an
+	// instant. It is not rounded. Reading.Date is the time of the response by the
+	// same clock. The zero Time means that the server sent a delay or none.
+	Resets time.Time
+
+	// Full is the time until the whole quota is available, if the quota is renewed
+	// unit by unit. Window is then the time until one more unit is available. Zero
+	// means that the quota is full, or is not known to be renewed so.
+	Full time.Duration
 }
 
 // Limits returns the service limits of a response, in the order of their items,
@@ -173,6 +189,8 @@ func (l Limit) identity() identity { return identity{l.Policy, l.Key, l.HasKey} 
 // below every figure, so max prefers a figure.
 func (l *Limit) merge(o Limit) {
 	l.Available = lowest(l.Available, o.Available)
-	l.Window = max(l.Window, o.Window)
+	if o.Window > l.Window {
+		l.Window, l.Resets, l.Coarse, l.Full = o.Window, o.Resets, o.Coarse, o.Full
+	}
 	l.Cost = max(l.Cost, o.Cost)
 }

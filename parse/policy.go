@@ -2,6 +2,7 @@ package parse
 
 import (
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -53,6 +54,11 @@ func Policies(h http.Header, caps Caps) ([]Policy, []Ignored) {
 // readPolicies reads the lines of RateLimit-Policy.
 func readPolicies(lines []string, caps Caps) ([]Policy, []Ignored) {
 	r := readList("RateLimit-Policy", lines, caps)
+	if isSyntax(r.ignored) {
+		if plain, changed := withoutKinds(lines); changed {
+			r = readList("RateLimit-Policy", plain, caps)
+		}
+	}
 	policies := make([]Policy, 0, r.len())
 	var seen index
 	for r.next() {
@@ -67,6 +73,24 @@ func readPolicies(lines []string, caps Caps) ([]Policy, []Ignored) {
 		policies = append(policies, p)
 	}
 	return policies, r.ignored
+}
+
+// withoutKinds returns the lines of a field without a String before the name of a policy,
+// in which Hugging Face names the kind of the policy: "fixed window";"api";q=500;w=300.
+func withoutKinds(lines []string) (all []string, changed bool) {
+	all = make([]string, len(lines))
+	for i, line := range lines {
+		for {
+			end := strings.Index(line, `";"`)
+			start := strings.LastIndexByte(line[:max(end, 0)], '"')
+			if start < 0 {
+				break
+			}
+			line, changed = line[:start]+line[end+2:], true
+		}
+		all[i] = line
+	}
+	return all, changed
 }
 
 // quotaPolicy reads the current item.

@@ -58,13 +58,18 @@ type Reading struct {
 	// share them: do not modify them.
 	Declarations []Declaration
 
-	// RetryAfter is the delay that Retry-After asks for, counted from now. It is None
-	// if no Retry-After is valid.
+	// RetryAfter is the delay that Retry-After or an alias of it asks for, counted from
+	// now. It is None if none of them is valid.
 	RetryAfter time.Duration
 
-	// Advised reports whether RetryAfter is advice about quota (see [Advice]). It is
-	// false if RetryAfter is None.
+	// Advised reports whether RetryAfter is advice about quota (see [Advice]): also on
+	// a success, if a negative available quota beside it says that the request was
+	// refused. It is false if RetryAfter is None.
 	Advised bool
+
+	// Date is the time of the response by the clock of the server, in UTC. It is set
+	// only if some Limit has Resets; it is zero if the response has no valid Date.
+	Date time.Time
 
 	// Cached reports whether the response came from a cache (see [Cached]). Nothing
 	// else of such a response is read.
@@ -100,6 +105,9 @@ func (r *Reader) Silent(h http.Header) bool {
 //     draft -06 comes before that draft.
 //   - Retry-After is read with any dialect.
 //
+// On a 429, a service limit without an available quota but with a window has nothing
+// left, unless the response says so of another one.
+//
 // Drafts -07 and -06, and vendors' fields that name no account, describe one account
 // without a name: the Policy of its service limit is "". So is the name of the policy
 // whose quota equals the limit; if none was advertised, Read adds one without a window.
@@ -117,9 +125,9 @@ func (r *Reader) Read(host string, status int, h http.Header, now time.Time) (ou
 		out.Cached = true
 		return out
 	}
-	x := exchange{table: t, caps: r.Caps, memo: &r.memo, h: h, seen: seen, now: now}
+	x := exchange{table: t, caps: r.Caps, memo: &r.memo, h: h, seen: seen, made: clock{header: h, now: now}}
 	if host != "" && (t.byHand || seen&(seenRetry|^(seenRow-1)) != 0) {
-		// No built-in row for a host changes how the drafts' fields are read.
+		// A RateLimit is read the same on every host, unless the user has a row for it.
 		x.host = t.host(host)
 	}
 	x.out.RetryAfter = None
@@ -145,20 +153,15 @@ type exchange struct {
 	host  *row // the row for the host; may be nil
 	h     http.Header
 	seen  sightings
-	now   time.Time
 	out   Reading
 
-	policies policyField
-	made     *clock // nil until asked for
+	policies  policyField
+	made      clock
+	overdrawn bool // a vendor's field has a negative available quota
 }
 
 // clock returns the clock that the response was made by.
-func (x *exchange) clock() *clock {
-	if x.made == nil {
-		x.made = &clock{header: x.h, now: x.now}
-	}
-	return x.made
-}
+func (x *exchange) clock() *clock { return &x.made }
 
 // has reports whether the header has one of some fields.
 func (x *exchange) has(fields sightings) bool { return x.seen&fields != 0 }
@@ -171,8 +174,42 @@ func (x *exchange) read(status int) {
 			x.vendors(false)
 		}
 	}
-	if x.has(seenRetry) {
+	if x.has(seenRetry | x.table.retries) {
 		x.retryAfter(status)
+	}
+	if status == http.StatusTooManyRequests {
+		x.refused()
+	}
+	x.date()
+}
+
+// refused sets the available quota of a refusal that only says when its quota is renewed:
+// nothing is left until then.
+func (x *exchange) refused() {
+	for i := range x.out.Limits {
+		if x.out.Limits[i].Available == 0 {
+			return // the response says which quota is exceeded
+		}
+	}
+	for i := range x.out.Limits {
+		if l := &x.out.Limits[i]; l.Available == None && l.Window != None {
+			l.Available = 0
+		}
+	}
+}
+
+// date sets the Date of the response, if an instant in it is relative to that.
+func (x *exchange) date() {
+	if len(x.h["Date"]) == 0 {
+		return
+	}
+	for i := range x.out.Limits {
+		if !x.out.Limits[i].Resets.IsZero() {
+			if made := x.clock().made(); x.made.dated {
+				x.out.Date = made.UTC()
+			}
+			return
+		}
 	}
 }
 
@@ -183,7 +220,7 @@ func (x *exchange) may(d Dialect) bool {
 
 // reset returns what a number means in a reset whose name many servers use.
 func (x *exchange) reset() ResetKind {
-	if x.host == nil || len(x.host.fields[ofReset]) > 0 {
+	if x.host == nil || x.host.resets {
 		return AnyReset
 	}
 	return x.host.ResetIn
@@ -264,7 +301,7 @@ func isSyntax(ignored []Ignored) bool { return len(ignored) == 1 && ignored[0].E
 // figure adds the figures of the account without a name.
 func (x *exchange) figure(f figure, dialect Dialect) {
 	x.out.Dialect = dialect
-	x.out.Policies, x.out.Limits = account(f, "", named(x.policies.unnamed, f.limit))
+	x.out.Policies, x.out.Limits = accountOf(f, "", named(x.policies.unnamed, f.limit))
 	x.policies.unnamed = nil
 }
 
@@ -274,7 +311,7 @@ func (x *exchange) legacy() bool {
 		return false
 	}
 	a := accountReader{
-		row: draft06(), caps: x.caps, clock: x.clock(), kind: x.reset(),
+		row: draft06(), index: &x.table.index, caps: x.caps, clock: x.made, kind: x.reset(),
 		strict: true, advertised: x.policies.unnamed,
 	}
 	a.read(x.h)
@@ -327,7 +364,7 @@ func (x *exchange) vendors(standard bool) bool {
 
 // vendor reads a row.
 func (x *exchange) vendor(row *row) bool {
-	a := accountReader{row: row, caps: x.caps, clock: x.clock(), kind: row.ResetIn}
+	a := accountReader{row: row, index: &x.table.index, caps: x.caps, clock: x.made, kind: row.ResetIn}
 	if row.ResetIn == AnyReset && x.host != nil {
 		a.kind = x.reset()
 	}
@@ -338,7 +375,7 @@ func (x *exchange) vendor(row *row) bool {
 		}
 		return false
 	}
-	x.out.Dialect, x.out.Vendor = VendorFields, row.Name
+	x.out.Dialect, x.out.Vendor, x.overdrawn = VendorFields, row.Name, a.overdrawn
 	x.out.Policies, x.out.Limits = a.policies, a.limits
 	x.ignore(a.ignored)
 	return true
@@ -346,8 +383,16 @@ func (x *exchange) vendor(row *row) bool {
 
 // retryAfter reads Retry-After and decides whether it is advice about quota.
 func (x *exchange) retryAfter(status int) {
-	wait, ok, ignored := RetryAfter(x.h, x.now, x.caps)
-	x.ignore(ignored)
+	var wait time.Duration
+	ok := false
+	if x.has(seenRetry) {
+		var ignored []Ignored
+		wait, ok, ignored = readRetryAfter(x.h, x.clock(), x.caps)
+		x.ignore(ignored)
+	}
+	if !ok {
+		wait, ok = x.rowRetry()
+	}
 	if !ok {
 		return
 	}
@@ -356,7 +401,22 @@ func (x *exchange) retryAfter(status int) {
 		advice = x.host.RetryAfter
 	}
 	x.out.RetryAfter = wait
-	x.out.Advised = advice.on(status, x.out.Dialect.ietf())
+	x.out.Advised = advice.on(status, x.out.Dialect.ietf()) || x.overdrawn && advice == AdviceByRule
+}
+
+// rowRetry reads the fields that rows name as aliases of Retry-After. The longest delay
+// counts.
+func (x *exchange) rowRetry() (wait time.Duration, ok bool) {
+	for i := range x.table.rows {
+		row := &x.table.rows[i]
+		if len(row.retry) == 0 || !x.has(ofRow(i)) || len(row.Hosts) > 0 && row != x.host {
+			continue
+		}
+		d, valid, ignored := readAliases(x.h, row.retry, row.ResetIn, x.clock(), x.caps)
+		x.ignore(ignored)
+		wait, ok = max(wait, d), ok || valid
+	}
+	return wait, ok
 }
 
 // ignore adds to what was ignored. The memo may share the first slice.

@@ -51,7 +51,7 @@ func TestReadChoosesOneDialect(t *testing.T) {
 		{"-08", []string{`RateLimit: "api";r=9;t=60`, xRemaining}, `draft -08; limit 'api' 9/1m0s`},
 		{"-08, a policy alone may be either", []string{newPolicy, xLimit}, `editor's draft; policy 'api' 10/1m0s`},
 		{"an item of each", []string{`RateLimit: "a";r=9, "b";a=8`}, `editor's draft; limit 'a' 9; limit 'b' 8`},
-		{"the older item is malformed", []string{`RateLimit: "a";r=-9, "b";c=8`}, `editor's draft; limit 'b' ?; parse: value out of range (RateLimit, item 0, parameter r)`},
+		{"the older item is malformed", []string{`RateLimit: "a";r=-9, "b";c=8`}, `editor's draft; limit 'b' ? cost 8; parse: value out of range (RateLimit, item 0, parameter r)`},
 		{"the newer item is malformed", []string{`RateLimit: "a";a=-9, "b";r=8`}, `draft -08; limit 'b' 8; parse: value out of range (RateLimit, item 0, parameter a)`},
 		{"-07", []string{dictionary, oldPolicy, limit, remaining, xRemaining}, `draft -07; policy '' 5/2s; limit '' 4/2s`},
 		{"-07 with a policy of -08", []string{dictionary, newPolicy}, `draft -07; policy 'api' 10/1m0s; policy '' 5; limit '' 4/2s`},

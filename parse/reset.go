@@ -53,25 +53,27 @@ type clock struct {
 	now    time.Time
 	date   time.Time // valid if known
 	known  bool
+	dated  bool // date is the Date of the response
 }
 
 // made returns when the response was made (see origination).
 func (c *clock) made() time.Time {
 	if !c.known {
-		c.date, c.known = origination(c.header, c.now), true
+		c.date, c.dated = origination(c.header, c.now)
+		c.known = true
 	}
 	return c.date
 }
 
 // origination returns the Date of a response (RFC 9110, Section 6.6.1), or now if it has
 // no valid Date.
-func origination(h http.Header, now time.Time) time.Time {
+func origination(h http.Header, now time.Time) (made time.Time, dated bool) {
 	if dates := h["Date"]; len(dates) > 0 {
 		if date, ok := httpDate(trim(dates[0])); ok {
-			return date
+			return date, true
 		}
 	}
-	return now
+	return now, false
 }
 
 // A delay is the time from the Date of a response to an instant.
@@ -81,7 +83,13 @@ type delay struct {
 	// coarse reports whether the instant was given in whole seconds. It may stand
 	// for any instant of that second.
 	coarse bool
+
+	at   time.Time // the instant, in UTC, if it was given as one
+	span bool      // it was given as a duration, such as "6m0s"
 }
+
+// noDelay is the delay of a missing or malformed value. Read-only.
+var noDelay = delay{d: math.MinInt64}
 
 // readDelay reads a delay in any form that servers use: a number, whose meaning depends
 // on kind; an HTTP-date, also with UTC or an offset in place of GMT; RFC 3339, also
@@ -99,13 +107,18 @@ func readDelay(value string, kind ResetKind, c *clock) (delay, bool) {
 		return delay{}, false
 	}
 	if at, ok := parseTime(value); ok {
-		return delay{at.Sub(c.made()), at.Nanosecond() == 0}, true
+		return delayUntil(at, at.Nanosecond() == 0, c), true
 	}
 	if value[0] < '0' || value[0] > '9' {
 		return delay{}, false // ParseDuration accepts signs and a leading point
 	}
 	d, err := time.ParseDuration(value)
-	return delay{d: d}, err == nil
+	return delay{d: d, span: true}, err == nil
+}
+
+// delayUntil returns the time from the Date of the response to an instant.
+func delayUntil(at time.Time, coarse bool, c *clock) delay {
+	return delay{d: max(at.Sub(c.made()), noDelay.d+1), coarse: coarse, at: at.UTC()}
 }
 
 // delay returns the meaning of a number that is not negative.
@@ -117,9 +130,9 @@ func (n decimal) delay(kind ResetKind, c *clock) delay {
 	case DeltaMillis:
 		return delay{d: n.times(time.Millisecond)}
 	case UnixSeconds:
-		return delay{until(n.whole, n.fraction, c), n.fraction == 0}
+		return unixDelay(n.whole, n.fraction, n.fraction == 0, c)
 	case UnixMillis:
-		return delay{d: until(n.whole/1000, n.whole%1000*1e6+n.fraction/1000, c)}
+		return unixDelay(n.whole/1000, n.whole%1000*1e6+n.fraction/1000, false, c)
 	}
 	return delay{d: n.times(time.Second)}
 }
@@ -140,19 +153,21 @@ func (n decimal) kind(c *clock) ResetKind {
 	return DeltaSeconds
 }
 
-// until returns the time from the Date of the response to a Unix time.
-func until(unix, nanos int64, c *clock) time.Duration {
+// unixDelay returns the time from the Date of the response to a Unix time.
+func unixDelay(unix, nanos int64, coarse bool, c *clock) delay {
 	if unix > latestUnix {
-		return math.MaxInt64
+		return delay{d: math.MaxInt64, coarse: coarse}
 	}
-	return time.Unix(unix, nanos).Sub(c.made())
+	return delayUntil(time.Unix(unix, nanos), coarse, c)
 }
 
-// reset returns the delay as the time until a reset. A past reset is 0. An instant of
-// whole seconds is taken as the end of that second: servers that round down, such as
+// reset returns the delay as the time until a reset, or None for noDelay. A past reset
+// is 0. An instant of whole seconds is taken as the end of that second: servers that round down, such as
 // go-httprate, ulule/limiter and HAProxy, refuse at the instant that they announce.
 func (d delay) reset() time.Duration {
 	switch {
+	case d.d == noDelay.d:
+		return None
 	case d.d < 0:
 		return 0
 	case d.coarse:

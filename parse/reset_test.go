@@ -136,13 +136,14 @@ func TestDelayReset(t *testing.T) {
 		want time.Duration
 	}{
 		{delay{d: 5 * time.Second}, 5 * time.Second},
-		{delay{5 * time.Second, true}, 6 * time.Second},
-		{delay{0, true}, time.Second},
-		{delay{-1, true}, 0},
+		{delay{d: 5 * time.Second, coarse: true}, 6 * time.Second},
+		{delay{d: 0, coarse: true}, time.Second},
+		{delay{d: -1, coarse: true}, 0},
 		{delay{d: -time.Hour}, 0},
-		{delay{math.MinInt64, true}, 0},
-		{delay{math.MaxInt64, true}, math.MaxInt64},
-		{delay{math.MaxInt64 - time.Second + 1, true}, math.MaxInt64},
+		{delay{d: math.MinInt64 + 1, coarse: true}, 0},
+		{noDelay, None},
+		{delay{d: math.MaxInt64, coarse: true}, math.MaxInt64},
+		{delay{d: math.MaxInt64 - time.Second + 1, coarse: true}, math.MaxInt64},
 	}
 	for _, tt := range tests {
 		assert.Equal(t, tt.want, tt.d.reset(), "%v", tt.d)

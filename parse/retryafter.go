@@ -2,6 +2,8 @@ package parse
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -19,9 +21,14 @@ import (
 // within Caps.RetryAfter counts, so that all of them are obeyed.
 //
 // A valid Retry-After-Ms or X-Ms-Retry-After-Ms, in milliseconds, replaces Retry-After:
-// it is the same delay with more precision (Azure).
+// it is the same delay with more precision (Azure). If none of these is valid, the longest
+// of the aliases counts: X-RateLimit-Retry-After, X-Retry-After, X-Retry-In, their variants
+// with a unit at the end, and Retry-After with the name of a quota at the end.
 func RetryAfter(h http.Header, now time.Time, caps Caps) (d time.Duration, ok bool, ignored []Ignored) {
-	c := clock{header: h, now: now}
+	return readRetryAfter(h, &clock{header: h, now: now}, caps)
+}
+
+func readRetryAfter(h http.Header, c *clock, caps Caps) (d time.Duration, ok bool, ignored []Ignored) {
 	for i := range retryAfterFields {
 		f := &retryAfterFields[i]
 		lines := h[f.key]
@@ -29,15 +36,33 @@ func RetryAfter(h http.Header, now time.Time, caps Caps) (d time.Duration, ok bo
 			continue
 		}
 		r := newListReader(f.name, caps)
-		d, ok = r.retryAfter(lines, f.kind, &c)
+		d, ok = r.retryAfter(lines, f.kind, c)
 		if ignored = append(ignored, r.ignored...); ok {
-			break
+			return d, ok, ignored
 		}
 	}
+	d, ok, more := readAliases(h, retryAliases, AnyReset, c, caps)
+	return d, ok, append(ignored, more...)
+}
+
+// readAliases reads the fields that follow some patterns as Retry-After. The longest delay
+// counts.
+func readAliases(h http.Header, aliases []pattern, kind ResetKind, c *clock, caps Caps) (d time.Duration, ok bool, ignored []Ignored) {
+	for name, lines := range h {
+		if len(lines) == 0 || !slices.ContainsFunc(aliases, func(p pattern) bool { return p.is(name) }) {
+			continue
+		}
+		r := newListReader(name, caps)
+		after, valid := r.retryAfter(lines, unitOf(name, kind), c)
+		d, ok = max(d, after), ok || valid
+		ignored = append(ignored, r.ignored...)
+	}
+	slices.SortFunc(ignored, func(a, b Ignored) int { return strings.Compare(a.Field, b.Field) })
 	return d, ok, ignored
 }
 
-// retryAfterFields are Retry-After and its aliases, the most precise first. Read-only.
+// retryAfterFields are Retry-After and the fields that replace it, the most precise first.
+// Read-only.
 var retryAfterFields = [...]struct {
 	key, name string
 	kind      ResetKind
@@ -46,6 +71,15 @@ var retryAfterFields = [...]struct {
 	{"X-Ms-Retry-After-Ms", "x-ms-retry-after-ms", DeltaMillis},
 	{"Retry-After", "Retry-After", AnyReset},
 }
+
+// retryAliases are the other names of Retry-After. Read-only.
+var retryAliases = func() (all []pattern) {
+	for _, name := range [...]string{"X-Retry-After", "X-RateLimit-Retry-After", "X-Rate-Limit-Retry-After", "RateLimit-Retry-After"} {
+		short := strings.Replace(name, "Retry-After", "RetryAfter", 1)
+		all = append(all, newPattern(name), newPattern(name+"-*"), newPattern(short), newPattern(short+"-*"))
+	}
+	return append(all, newPattern("Retry-After-*"), newPattern("X-Retry-In"), newPattern("X-RateLimit-*-Retry-After"))
+}()
 
 // retryAfter reads the lines of one of these fields.
 func (r *listReader) retryAfter(lines []string, kind ResetKind, c *clock) (d time.Duration, ok bool) {

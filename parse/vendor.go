@@ -2,7 +2,6 @@ package parse
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 )
@@ -19,8 +18,16 @@ import (
 // describe the account "". If several names of a list match fields of one account, the
 // first of them counts.
 //
-// If the name of an account ends in a word for a time (second, minute, hour, day,
-// week, month, year), that time is the window of its policy.
+// A literal name puts the name of its account in angle brackets, which are not part of
+// the field name: "X-<Day>Limit-Remaining" is the field X-DayLimit-Remaining of the account
+// "day". Names of accounts are in lower case.
+//
+// If the name of an account ends in a time (second, minute, hour, day, week, month, year,
+// or a number of them such as 15min or 24hour), that time is the window of its policy.
+//
+// A field with several values, such as "1, 15000", describes several policies. Its values
+// belong to the values at the same positions of the account's other fields. Windows may
+// stand beside the figures: "100;w=60", "100;window=60", "100:60", "150/15m".
 type Vendor struct {
 	// Name names the API or the software that sends these fields.
 	Name string
@@ -39,45 +46,71 @@ type Vendor struct {
 	// Limit, Remaining and Used name the fields with the quota, with what is left
 	// of it, and with what is used. Any two of them give the third. Each is a
 	// number. Limit may also be the List of drafts -03 and older: its first member
-	// is the quota, the others are policies.
+	// is the quota, the others, with windows, are policies. A quota that is not
+	// whole, such as 0.5 a second, is read as whole units in a longer window.
 	Limit, Remaining, Used []string
+
+	// Cost names the fields with the cost of the request, in quota units.
+	Cost []string
 
 	// Reset names the fields that say when the quota is renewed.
 	Reset []string
 
-	// ResetIn says what a number in Reset means. In a row with Hosts and without
-	// Reset, it says what a number means in the resets of drafts -06 and -07 and in
-	// X-RateLimit-Reset.
+	// ResetIn says what a number in Reset or Retry means. If it is AnyReset, a
+	// field whose name ends in -Ms, -Milliseconds or -Seconds has that unit. In a
+	// row with Hosts and without Reset, ResetIn says what a number means in the
+	// resets of drafts -06 and -07 and in X-RateLimit-Reset.
 	ResetIn ResetKind
 
-	// Refills says that the quota is renewed unit by unit, and that Reset says
-	// when it will be full. The window of the service limit is then the time until
-	// one more unit is there: the reset divided by what is used.
+	// Refills says that the quota is renewed unit by unit, and that Reset says when
+	// it will be full. If ResetIn is AnyReset, that holds for durations such as
+	// "6m0s" and for instants, and a number of seconds is the end of a window. If
+	// no reset is sent, Every is the time in which an empty quota becomes full. See
+	// Limit.Full.
 	Refills bool
 
-	// Window names the fields with the window of the policy: a number of seconds,
-	// or a duration.
+	// Window names the fields with the window of the policy: a number, a duration,
+	// or a word such as "minute".
 	Window []string
 
-	// Every is the window of the policy if no field gives one.
-	Every time.Duration
+	// WindowIn says what a number in Window means: DeltaSeconds or DeltaMillis. If
+	// it is AnyReset, the name of the field says it as for ResetIn, and seconds are
+	// the default.
+	WindowIn ResetKind
 
-	// Summary names fields with several figures: "32/40", used and quota; or a
-	// Dictionary such as "total=100; remaining=99; resets=41".
+	// Every is the window of a policy by the name of its account, if no field gives
+	// one. The entry "" is for all accounts without another window.
+	Every map[string]time.Duration
+
+	// Policy names fields that list policies, such as "1;w=1, 15000;w=2592000".
+	Policy []string
+
+	// Accounts names the values of a field with several, by position. Without it
+	// they are named by their text, such as "1000;w=3600".
+	Accounts []string
+
+	// Summary names fields with several figures: "32/40", used and quota; pairs
+	// such as "total=100; remaining=99; resets=41"; several accounts such as
+	// "api-usage=10/100; api-bursts=1/50" or "b=per_hour;q=100;r=0;t=340,
+	// b=per_day;q=1000;r=900;t=40000".
 	Summary []string
 
 	// Counts names fields with a comma-separated list of an account's name and
 	// what is left of its quota: "GetVM3Min;197,GetVM30Min;1297".
 	Counts []string
 
-	// Unit is what the quota counts, "requests" if empty; Units is the unit by the
-	// name of the account.
-	Unit  string
+	// Units says what a quota counts, by the name of its account, with or without
+	// the time in which it ends. The entry "" is for all other accounts. The
+	// default is "requests".
 	Units map[string]string
 
 	// Partition names fields whose values, with the byte 0x1F between them, are
 	// the partition key. If one of them is missing, there is no key.
 	Partition []string
+
+	// Retry names fields that mean the same as Retry-After, and are read if there is
+	// no valid Retry-After.
+	Retry []string
 
 	// Dialect is the only dialect that is read from Hosts; VendorFields means this
 	// row. If NoDialect, the newest that says something valid is read.
@@ -92,12 +125,14 @@ type role uint8
 
 const (
 	ofLimit role = iota
+	ofPolicy
 	ofRemaining
 	ofUsed
 	ofReset
 	ofWindow
 	ofSummary
 	ofCounts
+	ofCost // last: costs belong to accounts that were read
 	roles
 )
 
@@ -106,34 +141,46 @@ type pattern struct {
 	text           string // as the row writes it
 	prefix, suffix string
 	star           bool
+	account        string // of a name without an asterisk
 }
 
 func newPattern(name string) pattern {
-	prefix, suffix, star := strings.Cut(http.CanonicalHeaderKey(name), "*")
-	return pattern{name, prefix, suffix, star}
+	p := pattern{text: name}
+	if before, rest, ok := strings.Cut(name, "<"); ok {
+		account, after, _ := strings.Cut(rest, ">")
+		p.account = strings.ToLower(account)
+		p.text = before + account + after
+	}
+	p.prefix, p.suffix, p.star = strings.Cut(http.CanonicalHeaderKey(p.text), "*")
+	return p
 }
 
-// match reports whether a field name follows the pattern, and returns the name of the
-// account.
-func (p pattern) match(name string) (account string, ok bool) {
-	if !p.star {
-		return "", name == p.prefix
-	}
+// match reports whether a field name follows a pattern with an asterisk, and returns the
+// name of the account.
+func (p *pattern) match(name string) (account string, ok bool) {
 	if !p.covers(name) {
 		return "", false
 	}
-	account = strings.ToLower(name[len(p.prefix) : len(name)-len(p.suffix)])
-	return account, !measure(account)
+	account = name[len(p.prefix) : len(name)-len(p.suffix)]
+	if measure(account) {
+		return "", false
+	}
+	return strings.ToLower(account), true
 }
 
 // measure reports whether a part of a field name says what the field measures. Such a
 // part does not name an account.
-func measure(word string) bool {
-	switch word {
-	case "limit", "remaining", "reset", "used", "after", "reset-after", "date", "time", "at", "ms",
+func measure(part string) bool {
+	for _, word := range [...]string{
+		"limit", "remaining", "reset", "used", "after", "reset-after", "date", "time", "at", "ms",
 		"policy", "resource", "bucket", "scope", "global", "reason", "window", "window-size",
-		"interval", "interval-seconds", "fillrate", "fill-rate", "type", "source":
-		return true
+		"interval", "interval-seconds", "interval-ms", "fillrate", "fill-rate", "type", "source",
+		"retry-after", "retry", "retryafter", "next", "name", "group", "period", "usage", "cost", "query-cost",
+		"max", "min", "total", "count", "left", "quota", "ratelimit", "rate-limit",
+	} {
+		if strings.EqualFold(part, word) {
+			return true
+		}
 	}
 	return false
 }
@@ -141,28 +188,41 @@ func measure(word string) bool {
 // A row is a Vendor prepared for reading.
 type row struct {
 	*Vendor
-	fields    [roles][]pattern
+	literal   map[string][]patternOf
+	starred   []patternOf
+	retry     []pattern
 	domains   []string // Hosts in lower case
-	lead      string   // the common prefix of all field names
 	partition []string // canonical
 	byHand    bool     // a user's row with Hosts
 	standard  bool     // has field names of draft -06
+	resets    bool     // has Reset
+}
+
+// patternOf is a pattern of a row with its purpose.
+type patternOf struct {
+	pattern
+	role role
+	rank int // its place in the list
 }
 
 func newRow(v *Vendor, users bool) row {
-	r := row{Vendor: v, byHand: users && len(v.Hosts) > 0}
+	r := row{Vendor: v, byHand: users && len(v.Hosts) > 0, literal: make(map[string][]patternOf)}
 	for i, names := range [roles][]string{
-		v.Limit, v.Remaining, v.Used, v.Reset, v.Window, v.Summary, v.Counts,
+		ofLimit: v.Limit, ofPolicy: v.Policy, ofRemaining: v.Remaining, ofUsed: v.Used, ofReset: v.Reset,
+		ofWindow: v.Window, ofSummary: v.Summary, ofCounts: v.Counts, ofCost: v.Cost,
 	} {
-		for _, name := range names {
-			p := newPattern(name)
-			if r.lead == "" && !r.reads() {
-				r.lead = p.prefix
+		for rank, name := range names {
+			p := patternOf{newPattern(name), role(i), rank}
+			if p.star {
+				r.starred = append(r.starred, p)
+			} else {
+				r.literal[p.prefix] = append(r.literal[p.prefix], p)
 			}
-			r.lead = r.lead[:common(r.lead, p.prefix)]
-			r.fields[i] = append(r.fields[i], p)
 			r.standard = r.standard || strings.HasPrefix(p.prefix, "Ratelimit-")
 		}
+	}
+	for _, name := range v.Retry {
+		r.retry = append(r.retry, newPattern(name))
 	}
 	for _, host := range v.Hosts {
 		r.domains = append(r.domains, strings.ToLower(host))
@@ -170,21 +230,32 @@ func newRow(v *Vendor, users bool) row {
 	for _, name := range v.Partition {
 		r.partition = append(r.partition, http.CanonicalHeaderKey(name))
 	}
+	r.resets = len(v.Reset) > 0
 	return r
 }
 
-// common returns the length of the common prefix of two texts.
-func common(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
+// patterns returns the patterns of all fields about a quota.
+func (r *row) patterns() (all []pattern) {
+	for _, of := range r.literal {
+		all = append(all, of[0].pattern)
 	}
-	return n
+	for _, p := range r.starred {
+		all = append(all, p.pattern)
+	}
+	return all
 }
 
 // reads reports whether the row names any field about a quota.
-func (r *row) reads() bool {
-	return slices.ContainsFunc(r.fields[:], func(p []pattern) bool { return len(p) > 0 })
+func (r *row) reads() bool { return len(r.literal)+len(r.starred) > 0 }
+
+// unit returns what the quota of an account counts.
+func (r *row) unit(account string) string {
+	for _, name := range [...]string{account, withoutSpan(account), ""} {
+		if unit, ok := r.Units[name]; ok {
+			return canonicalUnit(unit)
+		}
+	}
+	return requests
 }
 
 // serves reports whether the row is for a host in lower case and without a port.

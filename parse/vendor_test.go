@@ -45,7 +45,7 @@ func TestReadXRateLimit(t *testing.T) {
 		{"policies that repeat", []string{"X-RateLimit-Limit: 5, 10;w=1, 10;w=1"}, `policy '10;w=1' 10/1s; policy '' 5`},
 		{"a policy and an account of one name", []string{`X-RateLimit-Limit: 5, 10;w=60;name="minute"`, "X-RateLimit-Limit-Minute: 7"}, `policy 'minute' 7/1m0s; policy '' 5`},
 		{"Decimals in a List", []string{"X-RateLimit-Remaining: 5.5, 3.75;x", "X-RateLimit-Reset: 1.25, 2.5, -3.5"},
-			`limit '' 3/2.5s; parse: value out of range (X-RateLimit-Reset, item 0)`},
+			`limit '1' 5/1.25s; limit '2' 3/2.5s; parse: value out of range (X-RateLimit-Reset, item 2)`},
 		{"a name that is none", []string{`X-RateLimit-Limit: 10, 10;w=1;name=5`}, `policy '' 10/1s`},
 		{"the quota is not first", []string{`X-RateLimit-Limit: a, 10;w=1`}, `policy '10;w=1' 10/1s; parse: value of a wrong type (X-RateLimit-Limit, item 0)`},
 		{"measures are no accounts", []string{"X-RateLimit-Limit-Reset: 5", "X-RateLimit-Reset-Date: 5", "X-RateLimit-Remaining-Limit: 1"}, ``},
@@ -97,18 +97,18 @@ func TestReadVendors(t *testing.T) {
 			`GitHub; policy '' 5; parse: above a safety cap (X-RateLimit-Resource)`},
 		{"a sign without figures", "", []string{"X-RateLimit-Resource: core"}, `none`},
 		{"OpenAI, when the next token comes", "", []string{"x-ratelimit-limit-tokens: 100", "x-ratelimit-remaining-tokens: 70", "x-ratelimit-reset-tokens: 10s"},
-			`OpenAI; policy 'tokens' 100 tokens; limit 'tokens' 70/333.333334ms`},
+			`OpenAI; policy 'tokens' 100 tokens; limit 'tokens' 70/333.333334ms (full in 10s)`},
 		{"OpenAI, full", "", []string{"x-ratelimit-limit-tokens: 100", "x-ratelimit-remaining-tokens: 100", "x-ratelimit-reset-tokens: 0s"},
 			`OpenAI; policy 'tokens' 100 tokens; limit 'tokens' 100/0s`},
-		{"Shopify", "", []string{"X-Shopify-Shop-Api-Call-Limit: 32/40"}, `Shopify; policy '' 40; limit '' 8`},
-		{"Shopify, blanks", "", []string{"X-Shopify-Shop-Api-Call-Limit: 32 / 40"}, `Shopify; policy '' 40; limit '' 8`},
-		{"Shopify, overdrawn", "", []string{"X-Shopify-Shop-Api-Call-Limit: 41/40"}, `Shopify; policy '' 40; limit '' 0`},
+		{"Shopify", "", []string{"X-Shopify-Shop-Api-Call-Limit: 32/40"}, `Shopify; policy '' 40/20s; limit '' 8/500ms (full in 16s)`},
+		{"Shopify, blanks", "", []string{"X-Shopify-Shop-Api-Call-Limit: 32 / 40"}, `Shopify; policy '' 40/20s; limit '' 8/500ms (full in 16s)`},
+		{"Shopify, overdrawn", "", []string{"X-Shopify-Shop-Api-Call-Limit: 41/40"}, `Shopify; policy '' 40/20s; limit '' 0/500ms (full in 20s)`},
 		{"Shopify, malformed", "", []string{"X-Shopify-Shop-Api-Call-Limit: 32/many"}, `none; parse: malformed field value (X-Shopify-Shop-Api-Call-Limit)`},
-		{"Shopify, negative", "", []string{"X-Shopify-Shop-Api-Call-Limit: -1/40"}, `Shopify; policy '' 40; parse: value out of range (X-Shopify-Shop-Api-Call-Limit)`},
+		{"Shopify, negative", "", []string{"X-Shopify-Shop-Api-Call-Limit: -1/40"}, `Shopify; policy '' 40/20s; parse: value out of range (X-Shopify-Shop-Api-Call-Limit)`},
 		{"Shopify, too long", "", []string{"X-Shopify-Shop-Api-Call-Limit: 1/" + strings.Repeat("0", 8192)}, `none; parse: above a safety cap (X-Shopify-Shop-Api-Call-Limit)`},
 		{"Zendesk, an endpoint alone", "", []string{"Zendesk-RateLimit-Search: total=100; remaining=99; resets=41"}, `Zendesk; policy 'search' 100; limit 'search' 99/41s`},
 		{"Zendesk, as members", "", []string{"Zendesk-RateLimit-Search: limit=100, used=1, remaining=x, y=(1)"},
-			`Zendesk; policy 'search' 100; limit 'search' 99; parse: value of a wrong type (Zendesk-RateLimit-*)`},
+			`Zendesk; policy 'search' 100; limit 'search' 99; parse: value of a wrong type (Zendesk-RateLimit-*, item 2)`},
 		{"Zendesk, malformed", "", []string{"Zendesk-RateLimit-Search: total="}, `none`},
 		{"Zendesk without an endpoint is draft -06", "", []string{"X-Rate-Limit: 700", "RateLimit-Limit: 700", "RateLimit-Remaining: 699"}, `draft -06; policy '' 700; limit '' 699`},
 		{"Azure, malformed counts", "", []string{"x-ms-ratelimit-remaining-resource: A;1, B, ;2, C;-3, D;x, A;0"},
@@ -143,7 +143,7 @@ func TestReadManyCounts(t *testing.T) {
 // The user's rows are tried before the built-in ones; those with hosts before the drafts.
 func TestReaderVendors(t *testing.T) {
 	r := parse.Reader{Vendors: []parse.Vendor{
-		{Name: "acme", Limit: []string{"acme-*-quota"}, Remaining: []string{"ACME-*-LEFT", "acme-all-left"}, Window: []string{"acme-*-window"}, Unit: "request", Every: time.Hour},
+		{Name: "acme", Limit: []string{"acme-*-quota"}, Remaining: []string{"ACME-*-LEFT", "acme-all-left"}, Window: []string{"acme-*-window"}, Units: map[string]string{"": "request"}, Every: map[string]time.Duration{"": time.Hour}},
 		{Name: "own github", Sign: "X-RateLimit-Resource", Remaining: []string{"X-RateLimit-Remaining"}, Partition: []string{"X-RateLimit-Resource", "X-Team"}},
 		{Name: "by hand", Hosts: []string{"hand.example", "127.0.0.1", "::1"}, Remaining: []string{"X-Left"}},
 		{Name: "old", Hosts: []string{"old.example"}, Dialect: parse.Draft06, ResetIn: parse.UnixSeconds},
@@ -219,4 +219,172 @@ func TestVendorsIsACopy(t *testing.T) {
 	assert.Equal(t, "X-RateLimit", parse.Vendors()[len(rows)-1].Name)
 	var r parse.Reader
 	assert.Contains(t, tell(r.Read("", 200, fields("X-RateLimit-Limit-Tokens: 5"), saturday)), "5 tokens")
+}
+
+// Fields with several values describe several policies, paired by position.
+func TestReadSeveralValues(t *testing.T) {
+	tests := []struct {
+		name, host string
+		fields     []string
+		want       string
+	}{
+		{"Brave Search", "", []string{"X-RateLimit-Limit: 1, 15000", "X-RateLimit-Policy: 1;w=1, 15000;w=2592000", "X-RateLimit-Remaining: 0, 1000", "X-RateLimit-Reset: 1, 1419704"},
+			`X-RateLimit; policy '1;w=1' 1/1s; policy '15000;w=2592000' 15000/720h0m0s; limit '1;w=1' 0/1s; limit '15000;w=2592000' 1000/394h21m44s`},
+		{"in several lines", "", []string{"X-RateLimit-Limit: 1", "X-RateLimit-Limit: 15000", "X-RateLimit-Remaining: 0", "X-RateLimit-Remaining: 1000", "X-RateLimit-Reset: 1", "X-RateLimit-Reset: 1419704"},
+			`X-RateLimit; policy '1' 1; policy '15000' 15000; limit '1' 0/1s; limit '15000' 1000/394h21m44s`},
+		{"draft -06", "", []string{"RateLimit-Limit: 1, 15000", "RateLimit-Remaining: 0, 1000", "RateLimit-Reset: 1, 1419704"},
+			`draft -06; policy '1' 1; policy '15000' 15000; limit '1' 0/1s; limit '15000' 1000/394h21m44s`},
+		{"equal quotas by position", "", []string{"X-RateLimit-Limit: 5, 5", "X-RateLimit-Policy: 5;w=1, 5;w=60", "X-RateLimit-Remaining: 0, 4"},
+			`X-RateLimit; policy '5;w=1' 5/1s; policy '5;w=60' 5/1m0s; limit '5;w=1' 0; limit '5;w=60' 4`},
+		{"policies in another order", "", []string{"X-RateLimit-Limit: 1, 15000", "X-RateLimit-Policy: 15000;w=2592000, 1;w=1", "X-RateLimit-Remaining: 0, 1000"},
+			`X-RateLimit; policy '1;w=1' 1/1s; policy '15000;w=2592000' 15000/720h0m0s; limit '1;w=1' 0; limit '15000;w=2592000' 1000`},
+		{"windows in the limit", "", []string{"X-RateLimit-Limit: 10;w=1, 100;w=60", "X-RateLimit-Remaining: 9, 0"},
+			`X-RateLimit; policy '10;w=1' 10/1s; policy '100;w=60' 100/1m0s; limit '10;w=1' 9; limit '100;w=60' 0`},
+		{"a window field", "", []string{"X-RateLimit-Limit: 10, 100", "X-RateLimit-Window: 1, 60", "X-RateLimit-Remaining: 9, 0"},
+			`X-RateLimit; policy '10;w=1' 10/1s; policy '100;w=60' 100/1m0s; limit '10;w=1' 9; limit '100;w=60' 0`},
+		{"one reset for all", "", []string{"X-RateLimit-Limit: 10, 100", "X-RateLimit-Remaining: 9, 0", "X-RateLimit-Reset: 7"},
+			`X-RateLimit; policy '10' 10; policy '100' 100; limit '10' 9/7s; limit '100' 0/7s`},
+		{"without a limit", "", []string{"X-RateLimit-Remaining: 0, 1000", "X-RateLimit-Reset: 1, 1419704"},
+			`X-RateLimit; limit '1' 0/1s; limit '2' 1000/394h21m44s`},
+		{"the same twice", "", []string{"X-RateLimit-Limit: 5, 5", "X-RateLimit-Remaining: 4, 3", "X-RateLimit-Reset: 2, 3"},
+			`X-RateLimit; policy '' 5; limit '' 3/3s`},
+		{"several of one field only: the most cautious", "", []string{"X-RateLimit-Limit: 5", "X-RateLimit-Remaining: 4, 3", "X-RateLimit-Reset: 2"},
+			`X-RateLimit; policy '' 5; limit '' 3/2s`},
+		{"a malformed value keeps its position", "", []string{"X-RateLimit-Remaining: 0, 1000", "X-RateLimit-Limit: 1, 15000", "X-RateLimit-Reset: soon, 1419704"},
+			`X-RateLimit; policy '1' 1; policy '15000' 15000; limit '1' 0; limit '15000' 1000/394h21m44s; parse: value of a wrong type (X-RateLimit-Reset, item 0)`},
+		{"dates", "", []string{"X-RateLimit-Limit: 1, 2", "X-RateLimit-Remaining: 0, 1", "X-RateLimit-Reset: 2026-11-21T04:48:05.5Z, 2026-11-21T04:49:00.5Z"},
+			`X-RateLimit; policy '1' 1; policy '2' 2; limit '1' 0/5.5s; limit '2' 1/1m0.5s`},
+		{"Riot Games", "", []string{"X-App-Rate-Limit: 20:1,100:120", "X-App-Rate-Limit-Count: 20:1,30:120", "X-Method-Rate-Limit: 2000:60", "X-Method-Rate-Limit-Count: 3:60"},
+			`Riot Games; policy 'app 20;w=1' 20/1s; policy 'app 100;w=120' 100/2m0s; policy 'method' 2000/1m0s; limit 'app 20;w=1' 0; limit 'app 100;w=120' 70; limit 'method' 1997`},
+		{"Riot Games, in another order", "", []string{"X-App-Rate-Limit: 20:1,100:120", "X-App-Rate-Limit-Count: 30:120,20:1"},
+			`Riot Games; policy 'app 20;w=1' 20/1s; policy 'app 100;w=120' 100/2m0s; limit 'app 20;w=1' 0; limit 'app 100;w=120' 70`},
+		{"Strava, also for reading", "www.strava.com", []string{"X-RateLimit-Limit: 200,2000", "X-RateLimit-Usage: 20,2000", "X-ReadRateLimit-Limit: 100,1000", "X-ReadRateLimit-Usage: 100,300"},
+			`Strava; policy '15-minute' 200/15m0s; policy 'day' 2000/24h0m0s; policy 'read 15-minute' 100/15m0s; policy 'read day' 1000/24h0m0s; ` +
+				`limit '15-minute' 180; limit 'day' 0; limit 'read 15-minute' 0; limit 'read day' 700`},
+	}
+	var r parse.Reader
+	for _, tt := range tests {
+		assert.Equal(t, tt.want, tell(r.Read(tt.host, 200, fields(tt.fields...), saturday)), tt.name)
+	}
+}
+
+// Vendors' units, windows, names and costs.
+func TestReadMoreVendors(t *testing.T) {
+	tests := []struct {
+		name, host string
+		fields     []string
+		want       string
+	}{
+		{"HubSpot", "", []string{"X-HubSpot-RateLimit-Daily: 250000", "X-HubSpot-RateLimit-Daily-Remaining: 249999", "X-HubSpot-RateLimit-Interval-Milliseconds: 10000",
+			"X-HubSpot-RateLimit-Max: 100", "X-HubSpot-RateLimit-Remaining: 0", "X-HubSpot-RateLimit-Secondly: 10", "X-HubSpot-RateLimit-Secondly-Remaining: 9"},
+			`HubSpot; policy '' 100/10s; policy 'daily' 250000/24h0m0s; policy 'secondly' 10/1s; limit '' 0; limit 'daily' 249999; limit 'secondly' 9`},
+		{"BigCommerce", "", []string{"X-Rate-Limit-Requests-Left: 6", "X-Rate-Limit-Requests-Quota: 25", "X-Rate-Limit-Time-Reset-Ms: 3000", "X-Rate-Limit-Time-Window-Ms: 5000"},
+			`BigCommerce; policy '' 25/5s; limit '' 6/3s`},
+		{"Brevo", "", []string{"x-sib-ratelimit-limit: 10", "x-sib-ratelimit-remaining: 0", "x-sib-ratelimit-reset: 3"}, `Brevo; policy '' 10; limit '' 0/3s`},
+		{"Fastly", "", []string{"Fastly-RateLimit-Remaining: 0", "Fastly-RateLimit-Reset: 1795236485"}, `Fastly; limit '' 0/6s`},
+		{"Hugging Face", "", []string{`RateLimit: "api";r=0;t=189`, `RateLimit-Policy: "fixed window";"api";q=500;w=300`}, `draft -08; policy 'api' 500/5m0s; limit 'api' 0/3m9s`},
+		{"a kind that does not help", "", []string{`RateLimit-Policy: "fixed window";"api";q=`}, `none; parse: malformed field value (RateLimit-Policy)`},
+		{"Hetzner", "api.hetzner.cloud", []string{"RateLimit-Limit: 3600", "RateLimit-Remaining: 3597", "RateLimit-Reset: 1795236482", "Date: Sat, 21 Nov 2026 04:48:00 GMT"},
+			`Hetzner; policy '' 3600; limit '' 3597/1s (full in 3s)`},
+		{"Anthropic, partly used", "", []string{"anthropic-ratelimit-requests-limit: 50", "anthropic-ratelimit-requests-remaining: 0", "anthropic-ratelimit-requests-reset: 2026-11-21T04:48:59Z"},
+			`Anthropic; policy 'requests' 50; limit 'requests' 0/1.2s (full in 1m0s)`},
+		{"OpenAI, plain seconds are a window", "", []string{"x-ratelimit-limit-tokens: 100", "x-ratelimit-remaining-tokens: 0", "x-ratelimit-reset-tokens: 45"},
+			`OpenAI; policy 'tokens' 100 tokens; limit 'tokens' 0/45s`},
+		{"Groq", "", []string{"x-ratelimit-limit-tokens: 6000", "x-ratelimit-remaining-tokens: 5000", "x-ratelimit-reset-tokens: 7.66s", "x-ratelimit-limit-requests: 14400", "x-ratelimit-remaining-requests: 14398", "x-ratelimit-reset-requests: 12s"},
+			`OpenAI; policy 'requests' 14400; policy 'tokens' 6000 tokens; limit 'requests' 14398/6s (full in 12s); limit 'tokens' 5000/7.66ms (full in 7.66s)`},
+		{"a rate that is not whole", "", []string{"x-amzn-RateLimit-Limit: 2.5"}, `Amazon SP-API; policy '' 2/800ms`},
+		{"a rate that is whole", "", []string{"x-amzn-RateLimit-Limit: 10.0"}, `Amazon SP-API; policy '' 10/1s`},
+		{"a rate that is too low", "", []string{"x-amzn-RateLimit-Limit: 0.00000001"}, `none`},
+		{"a quota in words", "", []string{"X-RateLimit-Limit: 100/minute", "X-RateLimit-Remaining: 0"}, `X-RateLimit; policy '' 100/1m0s; limit '' 0`},
+		{"a quota and a number of seconds", "", []string{"X-RateLimit-Limit: 100:60", "X-RateLimit-Remaining: 0"}, `X-RateLimit; policy '' 100/1m0s; limit '' 0`},
+		{"a quota and what is no window", "", []string{"X-RateLimit-Limit: 100/x", "X-RateLimit-Remaining: 0"}, `X-RateLimit; limit '' 0; parse: malformed field value (X-RateLimit-Limit)`},
+		{"windows in names", "", []string{"X-RateLimit-Limit-10s: 5", "X-RateLimit-Limit-15-min: 6", "X-RateLimit-Limit-24hour: 7", "X-RateLimit-Limit-Per_Hour: 8", "X-RateLimit-Limit-1d: 9", "X-RateLimit-Limit-V2: 1", "X-RateLimit-Limit-5: 2"},
+			`X-RateLimit; policy '10s' 5/10s; policy '15-min' 6/15m0s; policy '1d' 9/24h0m0s; policy '24hour' 7/24h0m0s; policy '5' 2; policy 'per_hour' 8/1h0m0s; policy 'v2' 1`},
+		{"a window in milliseconds", "", []string{"X-RateLimit-Limit: 5", "X-RateLimit-Interval-Ms: 1500", "X-RateLimit-Reset-Ms: 500"}, `X-RateLimit; policy '' 5/1.5s; limit '' ?/500ms`},
+		{"a window in a word", "", []string{"X-RateLimit-Limit: 5", "X-RateLimit-Period: hour"}, `X-RateLimit; policy '' 5/1h0m0s`},
+		{"a cost", "", []string{"X-RateLimit-Limit: 5", "X-RateLimit-Remaining: 3", "X-RateLimit-Cost: 2"}, `X-RateLimit; policy '' 5; limit '' 3 cost 2`},
+		{"Contentful", "", []string{"X-Contentful-RateLimit-Hour-Limit: 36000", "X-Contentful-RateLimit-Hour-Remaining: 35000", "X-Contentful-RateLimit-Second-Limit: 10", "X-Contentful-RateLimit-Second-Remaining: 0", "X-Contentful-RateLimit-Reset: 1"},
+			`Contentful; policy 'hour' 36000/1h0m0s; policy 'second' 10/1s; limit 'hour' 35000; limit 'second' 0; retry after 1s`},
+		{"Etsy", "", []string{"X-Limit-Per-Second: 10", "X-Remaining-This-Second: 9", "X-Limit-Per-Day: 10000", "X-Remaining-Today: 0"},
+			`Etsy; policy 'day' 10000/24h0m0s; policy 'second' 10/1s; limit 'day' 0; limit 'second' 9`},
+		{"Salesforce, an application", "", []string{"Sforce-Limit-Info: api-usage=18/5000; per-app-api-usage=17/250(appName=sample-connected-app)"},
+			`Salesforce; policy 'api-usage' 5000/24h0m0s; policy 'per-app-api-usage' 250/24h0m0s; limit 'api-usage' 4982; limit 'per-app-api-usage' 233`},
+		{"Atlassian Data Center", "", []string{"X-RateLimit-Limit: 50", "X-RateLimit-Remaining: 0", "X-RateLimit-Interval-Seconds: 1", "X-RateLimit-FillRate: 5"}, `Atlassian Data Center; policy '' 50; limit '' 0`},
+	}
+	var r parse.Reader
+	for _, tt := range tests {
+		assert.Equal(t, tt.want, tell(r.Read(tt.host, 200, fields(tt.fields...), saturday)), tt.name)
+	}
+}
+
+// Aliases of Retry-After, and refusals that do not say what is left.
+func TestReadRefusals(t *testing.T) {
+	tests := []struct {
+		name   string
+		status int
+		fields []string
+		want   string
+	}{
+		{"Symfony", 429, []string{"X-RateLimit-Retry-After: 1795236490", "X-RateLimit-Remaining: 0", "X-RateLimit-Limit: 5"}, `X-RateLimit; policy '' 5; limit '' 0; retry after 10s!`},
+		{"in seconds, by name", 429, []string{"X-Rate-Limit-Retry-After-Seconds: 7"}, `none; retry after 7s!`},
+		{"in milliseconds, by name", 429, []string{"X-Rate-Limit-Retry-After-Ms: 1500"}, `none; retry after 1.5s!`},
+		{"in milliseconds, an instant", 429, []string{"X-RateLimit-Retry-After: 1795236490500"}, `none; retry after 10.5s!`},
+		{"a duration", 429, []string{"X-Retry-In: 500ms"}, `none; retry after 500ms!`},
+		{"of named quotas, the longest", 429, []string{"Retry-After-short: 2", "Retry-After-long: 9"}, `none; retry after 9s!`},
+		{"Retry-After comes first", 429, []string{"Retry-After: 3", "Retry-After-long: 9", "X-Retry-After: 8"}, `none; retry after 3s!`},
+		{"unless it is malformed", 429, []string{"Retry-After: soon", "X-RetryAfter: 8"}, `none; retry after 8s!; parse: malformed field value (Retry-After, item 0)`},
+		{"on a success", 200, []string{"X-RateLimit-Retry-After: 8"}, `none; retry after 8s`},
+		{"above its cap", 429, []string{"X-Retry-After: 86401"}, `none; parse: above a safety cap (X-Retry-After, item 0)`},
+		{"Oracle", 429, []string{"RequestLimit-Write-RetryAfter: 30000"}, `none; retry after 30s!`},
+
+		{"X-RateLimit, a reset alone", 429, []string{"X-RateLimit-Limit: 5", "X-RateLimit-Reset: 9"}, `X-RateLimit; policy '' 5; limit '' 0/9s`},
+		{"-06, a reset alone", 429, []string{"RateLimit-Limit: 5", "RateLimit-Reset: 9"}, `draft -06; policy '' 5; limit '' 0/9s`},
+		{"-08, a reset alone", 429, []string{`RateLimit: "x";t=15`}, `draft -08; limit 'x' 0/15s`},
+		{"-08, another one is exceeded", 429, []string{`RateLimit: "x";t=15, "y";r=0;t=1`}, `draft -08; limit 'x' ?/15s; limit 'y' 0/1s`},
+		{"-08, another one is left", 429, []string{`RateLimit: "x";t=15, "y";r=1`}, `draft -08; limit 'x' 0/15s; limit 'y' 1`},
+		{"-08, a success", 200, []string{`RateLimit: "x";t=15`}, `draft -08; limit 'x' ?/15s`},
+		{"-08, no reset", 429, []string{`RateLimit: "x"`}, `editor's draft; limit 'x' ?`},
+
+		{"overdrawn on a success", 200, []string{"Retry-After: 4", "X-RateLimit-Remaining-Tokens: -27689"}, `X-RateLimit; limit 'tokens' 0; retry after 4s!`},
+		{"nothing left on a success", 200, []string{"Retry-After: 4", "X-RateLimit-Remaining-Tokens: 0"}, `X-RateLimit; limit 'tokens' 0; retry after 4s`},
+	}
+	var r parse.Reader
+	for _, tt := range tests {
+		assert.Equal(t, tt.want, tell(r.Read("", tt.status, fields(tt.fields...), saturday)), tt.name)
+	}
+}
+
+// A Limit says how its reset was sent.
+func TestReadResets(t *testing.T) {
+	at := time.Date(2026, time.November, 21, 4, 48, 5, 0, time.UTC)
+	const date = "Date: Sat, 21 Nov 2026 04:48:00 GMT"
+	tests := []struct {
+		name   string
+		fields []string
+		resets time.Time
+		coarse bool
+		date   time.Time
+	}{
+		{"a delay", []string{date, "X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 5"}, time.Time{}, false, time.Time{}},
+		{"Unix seconds", []string{date, "X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 1795236485"}, at, true, saturday},
+		{"Unix seconds with a fraction", []string{date, "X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 1795236485.5"}, at.Add(time.Second / 2), false, saturday},
+		{"a date", []string{date, "X-RateLimit-Remaining: 1", "X-RateLimit-Reset: Sat, 21 Nov 2026 05:48:05 +0100"}, at, true, saturday},
+		{"no Date", []string{"X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 1795236485"}, at, true, time.Time{}},
+		{"a malformed Date", []string{"Date: today", "X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 1795236485"}, at, true, time.Time{}},
+		{"in the past", []string{date, "X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 1795236475"}, at.Add(-10 * time.Second), false, saturday},
+		{"draft -06", []string{date, "RateLimit-Remaining: 1", "RateLimit-Reset: 1795236485"}, at, true, saturday},
+		{"draft -07", []string{date, "RateLimit: limit=5, remaining=1, reset=1795236485"}, at, true, saturday},
+		{"draft -08", []string{date, `RateLimit: "a";r=1;t=5`}, time.Time{}, false, time.Time{}},
+	}
+	var r parse.Reader
+	for _, tt := range tests {
+		got := r.Read("", 200, fields(tt.fields...), saturday.Add(time.Hour))
+		if tt.name == "no Date" || tt.name == "a malformed Date" {
+			got = r.Read("", 200, fields(tt.fields...), saturday)
+		}
+		require.Len(t, got.Limits, 1, tt.name)
+		assert.Equal(t, tt.resets, got.Limits[0].Resets, tt.name)
+		assert.Equal(t, tt.coarse, got.Limits[0].Coarse, tt.name)
+		assert.Equal(t, tt.date, got.Date, tt.name)
+	}
 }

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/dunglas/httpsfv"
 )
 
 // A rowField is a field of a response that a row reads.
@@ -19,18 +17,22 @@ type rowField struct {
 	lines   []string
 }
 
-// fieldsOf returns the fields that a row reads, sorted by account, role and rank.
-func (r *row) fieldsOf(h http.Header) []rowField {
-	var found []rowField
+// fieldsOf appends the fields that a row reads, sorted by account, role and rank.
+func (r *row) fieldsOf(x *fieldIndex, h http.Header, found []rowField) []rowField {
 	for name, lines := range h {
-		if len(lines) == 0 || !strings.HasPrefix(name, r.lead) {
+		if len(lines) == 0 || !x.mayHave(name) {
 			continue
 		}
-		for i, patterns := range r.fields {
-			for rank, p := range patterns {
-				if account, ok := p.match(name); ok && !r.lists(p, name) {
-					found = append(found, rowField{account, role(i), rank, p.text, lines})
-				}
+		if of, ok := r.literal[name]; ok {
+			for _, f := range of {
+				found = append(found, rowField{f.account, f.role, f.rank, f.text, lines})
+			}
+			continue
+		}
+		for i := range r.starred {
+			f := &r.starred[i]
+			if account, ok := f.match(name); ok {
+				found = append(found, rowField{account, f.role, f.rank, f.text, lines})
 			}
 		}
 	}
@@ -41,51 +43,46 @@ func (r *row) fieldsOf(h http.Header) []rowField {
 	return found
 }
 
-// lists reports whether the row lists a field by its full name, so that the pattern
-// with an asterisk that has matched it does not apply.
-func (r *row) lists(p pattern, name string) bool {
-	if !p.star {
-		return false
-	}
-	for _, patterns := range r.fields {
-		for _, q := range patterns {
-			if !q.star && q.prefix == name {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // An accountReader reads the fields of a row.
 type accountReader struct {
 	row    *row
+	index  *fieldIndex // of the table
 	caps   Caps
-	clock  *clock
+	clock  clock
 	kind   ResetKind
 	strict bool // as in the drafts: figures are Integers that are not negative
 
 	advertised []unnamed // policies of RateLimit-Policy; they replace those in the limit field
 
-	policies []Policy
-	limits   []Limit
-	ignored  []Ignored
+	policies  []Policy
+	limits    []Limit
+	ignored   []Ignored
+	overdrawn bool // an available quota is negative: the request was refused
+
+	charged []charge // to accounts that may not have been read yet
 
 	seenPolicies, seenLimits index
 }
 
+// A charge is the cost of a request for an account.
+type charge struct {
+	account string
+	cost    int64
+}
+
 // read reads all accounts, up to Caps.Items.
 func (a *accountReader) read(h http.Header) {
-	found := a.row.fieldsOf(h)
+	var few [16]rowField
+	found := a.row.fieldsOf(a.index, h, few[:0])
 	key, hasKey := a.key(h)
 	for n := 0; len(found) > 0; n++ {
 		if n == a.caps.items() {
 			a.ignored = append(a.ignored, Ignored{Field: found[0].field, Item: n, Err: ErrCap})
 			break
 		}
-		end := slices.IndexFunc(found, func(f rowField) bool { return f.account != found[0].account })
-		if end < 0 {
-			end = len(found)
+		end := 1
+		for end < len(found) && found[end].account == found[0].account {
+			end++
 		}
 		if len(found[0].account) > a.caps.nameBytes() {
 			a.ignore(found[0].field, None, "", ErrCap)
@@ -93,6 +90,9 @@ func (a *accountReader) read(h http.Header) {
 			a.account(found[:end])
 		}
 		found = found[end:]
+	}
+	for _, c := range a.charged {
+		a.costs(c.account, c.cost)
 	}
 	for i := range a.policies {
 		a.policies[i].Key, a.policies[i].HasKey = key, hasKey
@@ -124,84 +124,301 @@ func (a *accountReader) key(h http.Header) (key string, ok bool) {
 	return strings.Clone(key), true
 }
 
-// accountValues is what the fields of one account say.
+// accountValues is what the fields of one account say. Each field may have several
+// values.
 type accountValues struct {
-	figure
-	used     int64
-	window   time.Duration
-	policies []unnamed
-	negative bool // the quota was given as a negative number
-	unknown  bool // so was the remaining quota: nothing is known
+	limits    values[number] // without the policies that follow them in drafts -03 and older
+	remaining values[number]
+	used      values[number]
+	resets    values[delay] // d is None where a value is malformed
+	windows   values[delay]
+	cost      int64
+	policies  []unnamed
 }
 
 // account reads the fields of one account.
 func (a *accountReader) account(found []rowField) {
-	s := accountValues{figure: noFigure, used: None}
+	s := accountValues{cost: None}
 	for i := range found {
 		f := &found[i]
 		switch f.role {
 		case ofLimit:
-			if s.limit == None {
-				s.limit, s.policies = a.quota(f, &s)
+			if s.limits.n == 0 {
+				a.quotas(f, &s)
 			}
 		case ofRemaining:
-			if s.remaining == None {
-				s.remaining = a.remaining(f, &s)
+			if s.remaining.n == 0 {
+				s.remaining = a.figures(f, true)
 			}
 		case ofUsed:
-			if s.used == None {
-				s.used = a.amount(f)
+			if s.used.n == 0 {
+				s.used = a.figures(f, false)
+			}
+		case ofCost:
+			if n := a.figures(f, false); n.n > 0 {
+				s.cost = a.figure(n.at(0))
 			}
 		case ofReset:
-			if s.reset == None {
-				s.reset = a.reset(f)
+			if s.resets.n == 0 {
+				s.resets = a.delays(f, unitOf(f.field, a.kind))
 			}
 		case ofWindow:
-			if s.window == 0 {
-				s.window = a.window(f)
+			if s.windows.n == 0 {
+				s.windows = a.windows(f)
 			}
+		case ofPolicy:
+			a.listed(f, &s)
 		case ofSummary:
 			a.summary(f, &s)
 		case ofCounts:
 			a.counts(f)
 		}
 	}
-	if !s.unknown {
-		a.settle(found[0].account, &s)
+	a.settle(found[0].account, &s)
+}
+
+// settle adds the policies and the service limits of an account.
+func (a *accountReader) settle(account string, s *accountValues) {
+	if s.cost != None && s.limits.n+s.remaining.n+s.used.n+s.resets.n == 0 {
+		a.charged = append(a.charged, charge{account, s.cost})
+		return
+	}
+	n := s.several()
+	if n == 1 {
+		a.one(account, s)
+		return
+	}
+	same := s.limits.n > 1
+	for i := range n {
+		same = same && s.limits.at(i).value == s.limits.at(0).value && s.window(i) == s.window(0)
+	}
+	for i := range n {
+		name := account
+		switch {
+		case i < len(a.row.Accounts):
+			name = join(account, a.row.Accounts[i])
+		case !same:
+			name = join(account, s.text(i))
+		}
+		a.pair(name, account, i, s)
 	}
 }
 
-// settle adds the policy and the service limit of an account.
-func (a *accountReader) settle(of string, s *accountValues) {
-	switch {
-	case s.limit == None && s.used != None && s.remaining != None:
-		s.limit = a.sum(s.used, s.remaining)
-	case s.remaining == None && s.limit != None && s.used != None:
-		s.remaining = max(s.limit-s.used, 0)
-	}
-	if a.row.Refills && s.limit != None && s.remaining != None && s.reset > 0 {
-		s.reset = nextUnit(s.reset, s.limit-s.remaining)
-	}
-	if len(a.advertised) > 0 {
-		s.policies = a.advertised
-	}
-	name := strings.Clone(of)
-	policies := named(s.policies, s.limit)
-	if i := slices.IndexFunc(s.policies, func(u unnamed) bool { return u.name != "" && u.quota == s.limit }); i >= 0 && name == "" {
-		name = s.policies[i].name // Envoy names the policies in the limit field
-	}
-	policies, limits := account(s.figure, name, policies)
-	for i := range policies {
-		policies[i].Unit = a.unit(of)
-		if p := &policies[i]; p.Name == name && p.Window == 0 {
-			p.Window = a.period(of, s.window)
+// several returns how many policies the values of an account describe. It is more than
+// one only if two fields have several values.
+func (s *accountValues) several() int {
+	n, lists := 0, 0
+	for _, length := range [...]int{s.limits.n, s.remaining.n, s.used.n, s.resets.n} {
+		if length < 2 {
+			continue
+		}
+		if lists++; n == 0 || length < n {
+			n = length
 		}
 	}
-	for _, p := range policies {
-		a.addPolicy(p)
+	if lists < 2 {
+		return 1
 	}
-	for _, l := range limits {
+	return n
+}
+
+// window returns the window of the i-th of several policies: from the limit, else from
+// the policy with that quota, else by position.
+func (s *accountValues) window(i int) time.Duration {
+	l := s.limits.at(i)
+	if l.window > 0 {
+		return l.window
+	}
+	if s.windows.n > 0 {
+		if w := s.windows.at(i).d; w > 0 {
+			return w
+		}
+	}
+	match, equal := time.Duration(0), 0
+	for _, u := range s.policies {
+		if u.quota == l.value.whole {
+			match = u.window
+			equal++
+		}
+	}
+	if i < len(s.policies) && s.policies[i].quota == l.value.whole {
+		return s.policies[i].window
+	}
+	if equal == 1 {
+		return match
+	}
+	return 0
+}
+
+// text returns the name of the i-th of several policies that have none: the policy as a
+// field writes it, or its position if the quota is unknown.
+func (s *accountValues) text(i int) string {
+	if s.limits.n < 2 {
+		return unnamed{quota: int64(i + 1)}.text()
+	}
+	return unnamed{quota: s.limits.at(i).value.whole, window: s.window(i)}.text()
+}
+
+// join returns the name of a policy within an account.
+func join(account, name string) string {
+	if account == "" {
+		return name
+	}
+	return account + " " + name
+}
+
+// pair adds the i-th of several policies, and its service limit.
+func (a *accountReader) pair(name, account string, i int, s *accountValues) {
+	f := figure{limit: None, remaining: None, reset: noDelay, cost: s.cost}
+	if s.limits.n > 0 {
+		f.limit = a.figure(s.limits.at(i))
+	}
+	if s.remaining.n > 0 {
+		f.remaining = a.left(s.remaining.at(i), f.limit)
+	}
+	used := int64(None)
+	if s.used.n > 0 {
+		used = a.figure(s.usedOf(i))
+	}
+	if s.resets.n > 0 {
+		f.reset = s.resets.at(i)
+	}
+	a.add(name, account, f, used, nil, s.window(i))
+}
+
+// usedOf returns the used quota of the i-th of several policies: by the window that both
+// values have, else by position.
+func (s *accountValues) usedOf(i int) number {
+	if w := s.limits.at(i).window; w > 0 {
+		for j := range s.used.n {
+			if s.used.at(j).window == w {
+				return s.used.at(j)
+			}
+		}
+	}
+	return s.used.at(i)
+}
+
+// one adds the policy and the service limit of an account whose fields have one value
+// each. Of a single field with several values the most cautious counts.
+func (a *accountReader) one(account string, s *accountValues) {
+	f := figure{limit: None, remaining: None, reset: noDelay, cost: s.cost}
+	if s.limits.n > 0 {
+		f.limit = a.quota(s)
+	}
+	for i := range s.remaining.n {
+		left := s.remaining.at(i)
+		if left.value.negative && left.value.whole == 1 && f.limit == None && !a.strict {
+			if s.limits.n > 0 && s.limits.at(0).value.negative {
+				return // -1 of -1: nothing is known
+			}
+			continue
+		}
+		f.remaining = lowest(f.remaining, a.left(left, f.limit))
+	}
+	used := int64(None)
+	for i := range s.used.n {
+		used = max(used, a.figure(s.used.at(i)))
+	}
+	for i := range s.resets.n {
+		if d := s.resets.at(i); d.reset() > f.reset.reset() {
+			f.reset = d
+		}
+	}
+	window := time.Duration(0)
+	for i := range s.windows.n {
+		window = max(window, s.windows.at(i).d)
+	}
+	policies := s.policies
+	if len(a.advertised) > 0 {
+		policies = a.advertised
+	}
+	a.add(account, account, f, used, policies, window)
+}
+
+// quota returns the quota of an account. A quota that is not whole, such as 0.5 a second,
+// is expressed as whole units in a longer window.
+func (a *accountReader) quota(s *accountValues) int64 {
+	l := s.limits.at(0)
+	if l.value.fraction == 0 || a.strict {
+		return a.figure(l)
+	}
+	window := l.window
+	if window == 0 && s.windows.n > 0 {
+		window = s.windows.at(0).d
+	}
+	if window <= 0 {
+		window = a.row.Every[""]
+	}
+	whole := max(l.value.whole, 1)
+	if window > 0 && whole <= a.caps.quota() && !l.value.negative {
+		exact := float64(l.value.whole) + float64(l.value.fraction)/1e9
+		longer := float64(window) * float64(whole) / exact
+		if longer <= float64(a.caps.window()) {
+			s.windows = values[delay]{first: delay{d: time.Duration(longer)}, n: 1}
+			return whole
+		}
+	}
+	if l.value.whole == 0 {
+		return None
+	}
+	return a.figure(l)
+}
+
+// add adds what is known of a policy.
+func (a *accountReader) add(name, account string, f figure, used int64, list []unnamed, window time.Duration) {
+	switch {
+	case f.limit == None && used != None && f.remaining != None:
+		f.limit = a.sum(used, f.remaining)
+	case f.remaining == None && f.limit != None && used != None:
+		f.remaining = max(f.limit-used, 0)
+	}
+	if a.row.Refills {
+		a.refill(&f, account)
+	}
+	name = strings.Clone(name)
+	for _, u := range list {
+		if name == "" && u.name != "" && u.quota == f.limit {
+			name = u.name // Envoy names the policies in the limit field
+		}
+	}
+	unit, known := a.row.unit(account), false
+	if len(list) > 0 {
+		for _, p := range named(list, f.limit) {
+			p.Unit = unit
+			if p.Name == "" {
+				p.Name = name
+			}
+			known = known || p.Name == name
+			a.addPolicy(p)
+		}
+	}
+	if f.limit != None && !known {
+		a.addPolicy(Policy{Name: name, Quota: f.limit, Unit: unit, Window: a.period(name, account, window)})
+	}
+	if l, ok := f.serviceLimit(name); ok {
 		a.addLimit(l)
+	}
+}
+
+// refill computes when the next unit is there, of a quota that is renewed unit by unit.
+func (a *accountReader) refill(f *figure, account string) {
+	if f.limit == None || f.remaining == None {
+		return
+	}
+	missing := max(f.limit-f.remaining, 0)
+	every := a.row.Every[account]
+	if every == 0 {
+		every = a.row.Every[""]
+	}
+	if f.reset == noDelay && every > 0 && f.limit > 0 {
+		full := float64(every) * (float64(missing) / float64(f.limit))
+		f.reset = delay{d: min(time.Duration(full), a.caps.window()), span: true}
+	}
+	r := &f.reset
+	if r.reset() > 0 && (r.span || !r.at.IsZero() || a.kind != AnyReset) {
+		f.full = r.reset()
+		f.next = nextUnit(f.full, missing)
 	}
 }
 
@@ -223,6 +440,15 @@ func (a *accountReader) addLimit(l Limit) {
 	a.limits = append(a.limits, l)
 }
 
+// costs sets the cost of the accounts with a name, whatever time their names end in.
+func (a *accountReader) costs(account string, cost int64) {
+	for i := range a.limits {
+		if l := &a.limits[i]; l.Policy == account || withoutSpan(l.Policy) == account {
+			l.Cost = max(l.Cost, cost)
+		}
+	}
+}
+
 // sum adds two figures. It returns None if the sum is above the cap.
 func (a *accountReader) sum(x, y int64) int64 {
 	if x > a.caps.quota()-y {
@@ -232,55 +458,28 @@ func (a *accountReader) sum(x, y int64) int64 {
 }
 
 // nextUnit returns the time until the next of n missing units, rounded up.
-func nextUnit(reset time.Duration, n int64) time.Duration {
+func nextUnit(full time.Duration, n int64) time.Duration {
 	if n <= 1 {
-		return reset
+		return full
 	}
-	return (reset-1)/time.Duration(n) + 1
+	return (full-1)/time.Duration(n) + 1
 }
 
-// unit returns what the quota of an account counts.
-func (a *accountReader) unit(account string) string {
-	if unit, ok := a.row.Units[account]; ok {
-		return canonicalUnit(unit)
-	}
-	return canonicalUnit(a.row.Unit)
-}
-
-// period returns the window of an account's policy: from a field, else from the end of
-// the account's name, else from the row.
-func (a *accountReader) period(account string, given time.Duration) time.Duration {
+// period returns the window of a policy: from a field, else from the row, else from the
+// end of its name, else the row's window for all policies.
+func (a *accountReader) period(name, account string, given time.Duration) time.Duration {
 	if given > 0 {
 		return given
 	}
-	last := account[strings.LastIndexByte(account, '-')+1:]
-	if d := span(last); d > 0 && d <= a.caps.window() {
-		return d
+	if every := a.row.Every[name]; every > 0 {
+		return every
 	}
-	return max(a.row.Every, 0)
-}
-
-// span returns the length of a time by its name; the longest, if it varies. It returns
-// 0 for other words.
-func span(word string) time.Duration {
-	const day = 24 * time.Hour
-	switch word {
-	case "second", "sec":
-		return time.Second
-	case "minute", "min":
-		return time.Minute
-	case "hour", "hourly":
-		return time.Hour
-	case "day", "daily":
-		return day
-	case "week", "weekly":
-		return 7 * day
-	case "month", "monthly":
-		return 31 * day
-	case "year", "yearly":
-		return 366 * day
+	for _, of := range [...]string{name, account} {
+		if d := spanAtEnd(of); d > 0 && d <= a.caps.window() {
+			return d
+		}
 	}
-	return 0
+	return max(a.row.Every[""], 0)
 }
 
 // ignore records that something was ignored in a field.
@@ -288,274 +487,29 @@ func (a *accountReader) ignore(field string, item int, param string, err error) 
 	a.ignored = append(a.ignored, Ignored{Field: field, Item: item, Param: param, Err: err})
 }
 
-// reader returns a listReader of a field.
-func (a *accountReader) reader(f *rowField) listReader { return newListReader(f.field, a.caps) }
-
-// quota reads the quota, and the policies that follow it in drafts -03 and older.
-func (a *accountReader) quota(f *rowField, s *accountValues) (int64, []unnamed) {
-	r := a.reader(f)
-	defer func() { a.ignored = append(a.ignored, r.ignored...) }()
-	numbers := r.numbers(f.lines)
-	limit := int64(None)
-	var policies []unnamed
-	for _, n := range numbers {
-		if r.item = n.item; n.item == 0 {
-			limit, s.negative = a.figure(&r, n), n.value.negative
-		}
-		if u, ok := a.listed(&r, n); ok {
-			policies = append(policies, u)
-		}
-	}
-	if a.strict && repeatsQuota(policies) {
-		r.item = None
-		r.ignore("", ErrConflict)
-		policies = nil
-	}
-	return limit, policies
-}
-
-// listed reads a member of the quota's List as a policy. Only a member with a window
-// is one.
-func (a *accountReader) listed(r *listReader, n number) (u unnamed, ok bool) {
-	if n.params == nil {
-		return u, false
-	}
-	w, given := n.params.Get("w")
-	if !given {
-		return u, false
-	}
-	r.params, r.malformed = n.params, false
-	u.quota = a.figure(r, n)
-	u.window = r.policyWindow(param{"w", w})
-	if name, ok := n.params.Get("name"); ok && !a.strict {
-		if text, ok := text(name); ok && len(text) <= a.caps.nameBytes() {
-			u.name = text
-		}
-	}
-	return u, !r.malformed && u.quota != None && u.window > 0
-}
-
-// remaining reads the available quota: the lowest figure of several.
-func (a *accountReader) remaining(f *rowField, s *accountValues) int64 {
-	return a.amounts(f, func(r *listReader, n number) int64 {
-		if n.value.negative && !n.value.zero() && !a.strict {
-			// -1 beside a quota that is -1 or missing means unknown. Any other
-			// negative figure means that nothing is left.
-			if n.value.whole == 1 && s.limit == None {
-				s.unknown = s.unknown || s.negative
-				return None
-			}
-			return 0
-		}
-		return a.figure(r, n)
-	}, lowest)
-}
-
-// amount reads the used quota: the highest figure of several.
-func (a *accountReader) amount(f *rowField) int64 {
-	return a.amounts(f, a.figure, func(x, y int64) int64 { return max(x, y) })
-}
-
-// amounts reads figures and combines them.
-func (a *accountReader) amounts(f *rowField, read func(*listReader, number) int64, join func(x, y int64) int64) int64 {
-	r := a.reader(f)
-	n := int64(None)
-	for _, number := range r.numbers(f.lines) {
-		r.item = number.item
-		n = join(n, read(&r, number))
-	}
-	a.ignored = append(a.ignored, r.ignored...)
-	return n
-}
-
-// figure returns a number as a figure in quota units, or None.
-func (a *accountReader) figure(r *listReader, n number) int64 {
+// figure returns a number as a figure in quota units, or None. It records the reason at
+// the field and item of the number.
+func (a *accountReader) figure(n number) int64 {
 	switch {
+	case n.field == "":
 	case n.value.negative && !n.value.zero():
-		r.ignore("", ErrRange)
+		a.ignore(n.field, n.item, "", ErrRange)
 	case a.strict && n.value.pointed:
-		r.ignore("", ErrType)
+		a.ignore(n.field, n.item, "", ErrType)
 	case n.value.whole > a.caps.quota():
-		r.ignore("", ErrCap)
+		a.ignore(n.field, n.item, "", ErrCap)
 	default:
 		return n.value.whole
 	}
 	return None
 }
 
-// reset reads the time until the quota is renewed: the longest of several.
-func (a *accountReader) reset(f *rowField) time.Duration {
-	return a.delays(f, a.kind)
-}
-
-// window reads the window of a policy. A window of 0 is ignored.
-func (a *accountReader) window(f *rowField) time.Duration {
-	d := a.delays(f, DeltaSeconds)
-	if d == 0 {
-		a.ignore(f.field, None, "", ErrRange)
+// left returns an available quota as a figure. A negative one means that nothing is left,
+// outside the drafts.
+func (a *accountReader) left(n number, limit int64) int64 {
+	if n.value.negative && !n.value.zero() && !a.strict {
+		a.overdrawn = a.overdrawn || limit == None || n.value.whole > 1
+		return 0
 	}
-	return max(d, 0)
-}
-
-// delays reads delays, and returns the longest that is not above the cap.
-func (a *accountReader) delays(f *rowField, kind ResetKind) time.Duration {
-	r := a.reader(f)
-	longest := time.Duration(None)
-	defer func() { a.ignored = append(a.ignored, r.ignored...) }()
-	if r.tooLong(f.lines) {
-		return None
-	}
-	for i, line := range firstOf(&r, f.lines) {
-		r.item = i
-		if d, ok := readDelay(line, kind, a.clock); ok {
-			longest = max(longest, r.capped("", d.reset()))
-			continue
-		}
-		for _, n := range r.listed([]string{line}) {
-			if n.value.negative && !n.value.zero() {
-				r.ignore("", ErrRange)
-				continue
-			}
-			longest = max(longest, r.capped("", n.value.delay(kind, a.clock).reset()))
-		}
-	}
-	return longest
-}
-
-// A number is a number from a field with its parameters, if any.
-type number struct {
-	value  decimal
-	params *httpsfv.Params
-	item   int // its place in the List
-}
-
-// numbers reads a field that is a number or a List of numbers, as in drafts -03 and older
-// and where a proxy adds a line. Other members are ignored.
-func (r *listReader) numbers(lines []string) []number {
-	if r.tooLong(lines) {
-		return nil
-	}
-	if len(lines) == 1 {
-		if n, ok := parseDecimal(trim(lines[0])); ok {
-			return []number{{value: n}}
-		}
-	}
-	return r.listed(lines)
-}
-
-// listed reads a field as a List of numbers.
-func (r *listReader) listed(lines []string) []number {
-	list, err := httpsfv.UnmarshalList(lines)
-	if err != nil {
-		r.ignore("", ErrSyntax)
-		return nil
-	}
-	var numbers []number
-	for i, m := range firstOf(r, list) {
-		item, _ := m.(httpsfv.Item)
-		n, ok := sfNumber(item.Value)
-		if !ok {
-			r.item = i
-			r.ignore("", ErrType)
-			continue
-		}
-		numbers = append(numbers, number{n, item.Params, i})
-	}
-	return numbers
-}
-
-// sfNumber returns the value of an Integer or a Decimal.
-func sfNumber(v any) (decimal, bool) {
-	switch v := v.(type) {
-	case int64:
-		return decimal{whole: max(v, -v), negative: v < 0}, true
-	case float64:
-		thousandths := int64(max(v, -v)*1000 + 0.5) // less than 1e15: exact
-		return decimal{
-			whole: thousandths / 1000, fraction: thousandths % 1000 * 1e6,
-			negative: v < 0, pointed: true,
-		}, true
-	}
-	return decimal{}, false
-}
-
-// summary reads a field with several figures: "used/quota", or a Dictionary whose
-// members and their parameters are figures.
-func (a *accountReader) summary(f *rowField, s *accountValues) {
-	r := a.reader(f)
-	defer func() { a.ignored = append(a.ignored, r.ignored...) }()
-	if r.tooLong(f.lines) {
-		return
-	}
-	if used, limit, ok := strings.Cut(trim(f.lines[0]), "/"); ok && len(f.lines) == 1 {
-		u, okUsed := parseDecimal(trim(used))
-		l, okLimit := parseDecimal(trim(limit))
-		if okUsed && okLimit {
-			s.used, s.limit = a.figure(&r, number{value: u}), a.figure(&r, number{value: l})
-			return
-		}
-	}
-	dict, err := httpsfv.UnmarshalDictionary(f.lines)
-	if err != nil {
-		r.ignore("", ErrSyntax)
-		return
-	}
-	for _, key := range dict.Names() {
-		m, _ := dict.Get(key)
-		item, ok := m.(httpsfv.Item)
-		if !ok {
-			r.ignore("", ErrType)
-			continue
-		}
-		a.summaryValue(&r, key, item.Value, s)
-		for _, name := range item.Params.Names() {
-			v, _ := item.Params.Get(name)
-			a.summaryValue(&r, name, v, s)
-		}
-	}
-}
-
-// summaryValue reads one figure of a summary. Unknown keys are ignored.
-func (a *accountReader) summaryValue(r *listReader, key string, v any, s *accountValues) {
-	n, ok := sfNumber(v)
-	if !ok || n.negative {
-		return
-	}
-	switch key {
-	case "limit", "total":
-		s.limit = a.figure(r, number{value: n})
-	case "remaining":
-		s.remaining = a.figure(r, number{value: n})
-	case "used":
-		s.used = a.figure(r, number{value: n})
-	case "reset", "resets":
-		s.reset = r.capped("", n.delay(a.kind, a.clock).reset())
-	}
-}
-
-// counts reads a field that lists accounts with their available quota.
-func (a *accountReader) counts(f *rowField) {
-	r := a.reader(f)
-	defer func() { a.ignored = append(a.ignored, r.ignored...) }()
-	if r.tooLong(f.lines) {
-		return
-	}
-	for pair := range strings.SplitSeq(strings.Join(f.lines, ","), ",") {
-		if r.item++; r.item >= a.caps.items() {
-			r.ignore("", ErrCap)
-			return
-		}
-		name, count, _ := strings.Cut(trim(pair), ";")
-		n, ok := parseDecimal(trim(count))
-		switch {
-		case !ok || name == "":
-			r.ignore("", ErrSyntax)
-		case len(name) > a.caps.nameBytes():
-			r.ignore("", ErrCap)
-		default:
-			if left := a.figure(&r, number{value: n}); left != None {
-				a.addLimit(Limit{Policy: strings.Clone(name), Available: left, Window: None, Cost: None})
-			}
-		}
-	}
+	return a.figure(n)
 }

@@ -36,8 +36,9 @@ func Vendors() []Vendor {
 			Partition: []string{"X-RateLimit-Bucket"},
 		},
 		{
-			// platform.openai.com/docs/guides/rate-limits. At the reset the bucket
-			// is full. Accounts may be added at any time.
+			// platform.openai.com/docs/guides/rate-limits. At the reset, a duration,
+			// the bucket is full. Others who use these names send the seconds until
+			// the end of a window. Accounts may be added at any time.
 			Name:      "OpenAI",
 			Sign:      "X-RateLimit-Limit-Tokens",
 			Limit:     []string{"X-RateLimit-Limit-*"},
@@ -47,11 +48,13 @@ func Vendors() []Vendor {
 			Units:     units(),
 		},
 		{
-			// docs.anthropic.com. A reset in the past means that the bucket is full.
+			// docs.anthropic.com. At the reset the bucket is full; one in the past
+			// means that it is.
 			Name:      "Anthropic",
 			Limit:     []string{"Anthropic-RateLimit-*-Limit"},
 			Remaining: []string{"Anthropic-RateLimit-*-Remaining"},
 			Reset:     []string{"Anthropic-RateLimit-*-Reset"},
+			Refills:   true,
 			Units:     units(),
 		},
 		{
@@ -62,9 +65,12 @@ func Vendors() []Vendor {
 			Counts:    []string{"X-Ms-RateLimit-Remaining-Resource"},
 		},
 		{
-			// shopify.dev/docs/api/admin-rest/usage/rate-limits. A leaky bucket.
+			// shopify.dev/docs/api/admin-rest/usage/rate-limits. A leaky bucket: 40 leak
+			// at 2 a second, 80 at 4, 400 at 20.
 			Name:    "Shopify",
 			Summary: []string{"X-Shopify-Shop-Api-Call-Limit"},
+			Refills: true,
+			Every:   map[string]time.Duration{"": 20 * time.Second},
 		},
 		{
 			// developer.atlassian.com/cloud/jira/platform/rate-limiting. Refusals
@@ -74,7 +80,7 @@ func Vendors() []Vendor {
 			Limit:     []string{"X-RateLimit-Limit"},
 			Remaining: []string{"X-RateLimit-Remaining"},
 			Reset:     []string{"X-RateLimit-Reset"},
-			Unit:      "points",
+			Units:     map[string]string{"": "points"},
 			Partition: []string{"RateLimit-Reason"},
 		},
 		{
@@ -106,7 +112,7 @@ func Vendors() []Vendor {
 			// docs.oracle.com, Access Governance.
 			Name:      "Oracle",
 			Remaining: []string{"RequestLimit-*-Remaining"},
-			Reset:     []string{"RequestLimit-*-RetryAfter"},
+			Retry:     []string{"RequestLimit-*-RetryAfter"},
 			ResetIn:   DeltaMillis,
 		},
 		{
@@ -117,7 +123,7 @@ func Vendors() []Vendor {
 			Used:      []string{"X-RateLimit-Used"},
 			Reset:     []string{"X-RateLimit-Reset"},
 			ResetIn:   DeltaSeconds,
-			Every:     10 * time.Minute,
+			Every:     map[string]time.Duration{"": 10 * time.Minute},
 		},
 		{
 			// linear.app/developers/rate-limiting.
@@ -146,7 +152,7 @@ func Vendors() []Vendor {
 			Remaining: []string{"X-Rate-Limit-Remaining"},
 			Reset:     []string{"X-Rate-Limit-Reset"},
 			ResetIn:   UnixSeconds,
-			Every:     time.Minute,
+			Every:     map[string]time.Duration{"": time.Minute},
 		},
 		{
 			// developer.lemlist.com. Retry-After stands on successes, too.
@@ -155,7 +161,7 @@ func Vendors() []Vendor {
 			Limit:      []string{"X-RateLimit-Limit"},
 			Remaining:  []string{"X-RateLimit-Remaining"},
 			Reset:      []string{"X-RateLimit-Reset"},
-			Every:      2 * time.Second,
+			Every:      map[string]time.Duration{"": 2 * time.Second},
 			RetryAfter: AdviceOnRefusals,
 		},
 		{
@@ -165,32 +171,209 @@ func Vendors() []Vendor {
 			RetryAfter: AdviceOnRefusals,
 		},
 		{
+			// docs.gitlab.com/administration/settings/user_and_ip_rate_limits. The
+			// name of the throttle is the partition.
+			Name:      "GitLab",
+			Sign:      "RateLimit-Name",
+			Limit:     []string{"RateLimit-Limit"},
+			Remaining: []string{"RateLimit-Remaining"},
+			Used:      []string{"RateLimit-Observed"},
+			Reset:     []string{"RateLimit-Reset"},
+			Partition: []string{"RateLimit-Name"},
+		},
+		{
+			// docs.hetzner.cloud. One request a second is given back; at the reset
+			// all are.
+			Name:      "Hetzner",
+			Hosts:     []string{"api.hetzner.cloud", "api.hetzner.com"},
+			Limit:     []string{"RateLimit-Limit"},
+			Remaining: []string{"RateLimit-Remaining"},
+			Reset:     []string{"RateLimit-Reset"},
+			ResetIn:   UnixSeconds,
+			Refills:   true,
+		},
+		{
+			// docs.developer.yelp.com.
+			Name:      "Yelp",
+			Sign:      "RateLimit-DailyLimit",
+			Limit:     []string{"RateLimit-DailyLimit"},
+			Remaining: []string{"RateLimit-Remaining"},
+			Reset:     []string{"RateLimit-ResetTime"},
+			Every:     map[string]time.Duration{"": 24 * time.Hour},
+		},
+		{
+			// developers.hubspot.com/docs/developer-tooling/platform/usage-guidelines.
+			Name:      "HubSpot",
+			Limit:     []string{"X-HubSpot-RateLimit-Max", "X-HubSpot-RateLimit-<Daily>", "X-HubSpot-RateLimit-<Secondly>"},
+			Remaining: []string{"X-HubSpot-RateLimit-Remaining", "X-HubSpot-RateLimit-*-Remaining"},
+			Window:    []string{"X-HubSpot-RateLimit-Interval-Milliseconds"},
+			WindowIn:  DeltaMillis,
+		},
+		{
+			// docs.sentry.io/api/ratelimits.
+			Name:      "Sentry",
+			Limit:     []string{"X-Sentry-Rate-Limit-Limit", "X-Sentry-Rate-Limit-<Concurrent>Limit"},
+			Remaining: []string{"X-Sentry-Rate-Limit-Remaining", "X-Sentry-Rate-Limit-<Concurrent>Remaining"},
+			Reset:     []string{"X-Sentry-Rate-Limit-Reset"},
+			Units:     map[string]string{"concurrent": "concurrent-requests"},
+		},
+		{
+			// developers.brevo.com/docs/api-limits.
+			Name:      "Brevo",
+			Limit:     []string{"X-Sib-RateLimit-Limit"},
+			Remaining: []string{"X-Sib-RateLimit-Remaining"},
+			Reset:     []string{"X-Sib-RateLimit-Reset"},
+		},
+		{
+			// www.fastly.com/documentation/reference/api/#rate-limiting.
+			Name:      "Fastly",
+			Remaining: []string{"Fastly-RateLimit-Remaining"},
+			Reset:     []string{"Fastly-RateLimit-Reset"},
+		},
+		{
+			// docs.datadoghq.com/api/latest/rate-limits. The name of the limit is the
+			// partition.
+			Name:      "Datadog",
+			Sign:      "X-RateLimit-Name",
+			Limit:     []string{"X-RateLimit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Reset:     []string{"X-RateLimit-Reset"},
+			Window:    []string{"X-RateLimit-Period"},
+			Partition: []string{"X-RateLimit-Name"},
+		},
+		{
+			// developers.eveonline.com/docs/services/esi/rate-limiting. Used is the
+			// cost of the request.
+			Name:      "EVE",
+			Sign:      "X-RateLimit-Group",
+			Limit:     []string{"X-RateLimit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Cost:      []string{"X-RateLimit-Used"},
+			Reset:     []string{"X-RateLimit-Reset"},
+			Partition: []string{"X-RateLimit-Group"},
+		},
+		{
+			// developer.xero.com/documentation/guides/oauth2/limits.
+			Name:      "Xero",
+			Remaining: []string{"X-<Min>Limit-Remaining", "X-<Day>Limit-Remaining", "X-<AppMin>Limit-Remaining"},
+			Every:     map[string]time.Duration{"appmin": time.Minute},
+		},
+		{
+			// developer.riotgames.com/docs/portal#web-apis_rate-limiting. "20:1,100:120":
+			// 20 in a second and 100 in two minutes.
+			Name:  "Riot Games",
+			Limit: []string{"X-<App>-Rate-Limit", "X-<Method>-Rate-Limit"},
+			Used:  []string{"X-<App>-Rate-Limit-Count", "X-<Method>-Rate-Limit-Count"},
+		},
+		{
+			// developers.strava.com/docs/rate-limits.
+			Name:     "Strava",
+			Hosts:    []string{"strava.com"},
+			Limit:    []string{"X-RateLimit-Limit", "X-<Read>RateLimit-Limit"},
+			Used:     []string{"X-RateLimit-Usage", "X-<Read>RateLimit-Usage"},
+			Accounts: []string{"15-minute", "day"},
+		},
+		{
+			// developer.bigcommerce.com/docs/start/best-practices/api-rate-limits.
+			Name:      "BigCommerce",
+			Limit:     []string{"X-Rate-Limit-Requests-Quota"},
+			Remaining: []string{"X-Rate-Limit-Requests-Left"},
+			Reset:     []string{"X-Rate-Limit-Time-Reset-Ms"},
+			Window:    []string{"X-Rate-Limit-Time-Window-Ms"},
+		},
+		{
+			// developer-docs.amazon.com/sp-api/docs/usage-plans-and-rate-limits.
+			// Requests a second, which may be less than one.
+			Name:  "Amazon SP-API",
+			Limit: []string{"X-Amzn-RateLimit-Limit"},
+			Every: map[string]time.Duration{"": time.Second},
+		},
+		{
+			// developer.salesforce.com, Limit Info Header.
+			Name:    "Salesforce",
+			Summary: []string{"Sforce-Limit-Info"},
+			Every:   map[string]time.Duration{"api-usage": 24 * time.Hour, "per-app-api-usage": 24 * time.Hour},
+		},
+		{
+			// auth0.com/docs/troubleshoot/customer-support/operational-policies.
+			Name:    "Auth0",
+			Summary: []string{"Auth0-*-Quota-Limit"},
+		},
+		{
+			// www.contentful.com/developers/docs/references/content-delivery-api.
+			Name:      "Contentful",
+			Limit:     []string{"X-Contentful-RateLimit-*-Limit"},
+			Remaining: []string{"X-Contentful-RateLimit-*-Remaining"},
+			Retry:     []string{"X-Contentful-RateLimit-Reset"},
+		},
+		{
+			// developers.etsy.com/documentation/essentials/rate-limits.
+			Name:      "Etsy",
+			Limit:     []string{"X-Limit-Per-<Second>", "X-Limit-Per-<Day>"},
+			Remaining: []string{"X-Remaining-This-<Second>", "X-Remaining-To<day>"},
+		},
+		{
+			// apidocs.imgur.com.
+			Name:      "Imgur",
+			Sign:      "X-RateLimit-UserLimit",
+			Limit:     []string{"X-RateLimit-<User>Limit", "X-RateLimit-<Client>Limit"},
+			Remaining: []string{"X-RateLimit-<User>Remaining", "X-RateLimit-<Client>Remaining"},
+			Reset:     []string{"X-RateLimit-<User>Reset"},
+		},
+		{
+			// www.kucoin.com/docs/basic-info/request-rate-limit.
+			Name:      "KuCoin",
+			Limit:     []string{"Gw-RateLimit-Limit"},
+			Remaining: []string{"Gw-RateLimit-Remaining"},
+			Reset:     []string{"Gw-RateLimit-Reset"},
+			ResetIn:   DeltaMillis,
+		},
+		{
+			// bybit-exchange.github.io/docs/v5/rate-limit.
+			Name:      "Bybit",
+			Limit:     []string{"X-Bapi-Limit"},
+			Remaining: []string{"X-Bapi-Limit-Status"},
+			Reset:     []string{"X-Bapi-Limit-Reset-Timestamp"},
+			ResetIn:   UnixMillis,
+		},
+		{
 			// The fields in common use (draft -06, "RateLimit header fields
 			// currently used on the web"), with windows or units in the names
-			// (Kong, RapidAPI, NestJS), with a List (Envoy), without "-Limit"
-			// (Composio).
+			// (Kong, RapidAPI, NestJS), with lists (Envoy, WHOOP, Brave Search),
+			// without "-Limit" (Composio), without "X-" (koa), with other words
+			// (Trello, Akamai, Mistral).
 			Name: "X-RateLimit",
 			Limit: []string{
 				"X-RateLimit-Limit", "X-Rate-Limit-Limit", "X-RateLimit", "X-Rate-Limit",
+				"Rate-Limit-Limit", "Rate-Limit-Total", "X-RateLimit-Total", "X-Rate-Limit-Total", "X-RateLimit-Max", "X-Rate-Limit-Max",
 				"X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-RateLimit-*-Limit", "X-Rate-Limit-*-Limit",
+				"X-RateLimit-*-Max", "X-Rate-Limit-*-Max",
 			},
 			Remaining: []string{
-				"X-RateLimit-Remaining", "X-Rate-Limit-Remaining",
+				"X-RateLimit-Remaining", "X-Rate-Limit-Remaining", "Rate-Limit-Remaining",
 				"X-RateLimit-Remaining-*", "X-Rate-Limit-Remaining-*",
 				"X-RateLimit-*-Remaining", "X-Rate-Limit-*-Remaining",
 			},
 			Used: []string{
-				"X-RateLimit-Used", "X-Rate-Limit-Used",
+				"X-RateLimit-Used", "X-Rate-Limit-Used", "X-RateLimit-Usage", "X-Rate-Limit-Usage", "Rate-Limit-Used",
 				"X-RateLimit-Used-*", "X-Rate-Limit-Used-*", "X-RateLimit-*-Used", "X-Rate-Limit-*-Used",
 			},
+			Cost: []string{
+				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
+			},
 			Reset: []string{
-				"X-RateLimit-Reset-After", "X-Rate-Limit-Reset-After", "X-RateLimit-Reset", "X-Rate-Limit-Reset",
+				"X-RateLimit-Reset-After", "X-Rate-Limit-Reset-After", "X-RateLimit-Reset-Ms", "X-Rate-Limit-Reset-Ms",
+				"X-RateLimit-Reset", "X-Rate-Limit-Reset", "Rate-Limit-Reset", "X-RateLimit-Next", "X-Rate-Limit-Next",
 				"X-RateLimit-Reset-*", "X-Rate-Limit-Reset-*", "X-RateLimit-*-Reset", "X-Rate-Limit-*-Reset",
 			},
 			Window: []string{
 				"X-RateLimit-Window-Size", "X-RateLimit-Window", "X-Rate-Limit-Window",
+				"X-RateLimit-Period", "X-Rate-Limit-Period", "X-RateLimit-Interval", "X-Rate-Limit-Interval",
+				"X-RateLimit-Interval-Seconds", "X-Rate-Limit-Interval-Seconds", "X-RateLimit-Interval-Ms", "X-Rate-Limit-Interval-Ms",
+				"X-RateLimit-*-Interval-Ms", "X-Rate-Limit-*-Interval-Ms",
 			},
-			Units: units(),
+			Policy: []string{"X-RateLimit-Policy", "X-Rate-Limit-Policy"},
+			Units:  units(),
 		},
 	}
 }

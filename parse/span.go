@@ -1,0 +1,91 @@
+package parse
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// span returns the length of a time by its name; the longest, if it varies. It returns 0
+// for other words.
+func span(word string) time.Duration {
+	const day = 24 * time.Hour
+	switch word {
+	case "second", "seconds", "sec", "secs", "secondly":
+		return time.Second
+	case "minute", "minutes", "min", "mins", "minutely":
+		return time.Minute
+	case "hour", "hours", "hr", "hrs", "hourly":
+		return time.Hour
+	case "day", "days", "daily":
+		return day
+	case "week", "weeks", "weekly":
+		return 7 * day
+	case "month", "months", "monthly":
+		return 31 * day
+	case "year", "years", "yearly":
+		return 366 * day
+	}
+	return 0
+}
+
+// spanOf returns the length of a time: a number of seconds, a duration as Go prints it, a
+// word, or a number of words or of days, such as "24hour" and "1d". It returns 0 for
+// anything else.
+func spanOf(text string) time.Duration {
+	text = strings.ToLower(text)
+	if d := span(text); d > 0 {
+		return d
+	}
+	if n, ok := parseDecimal(text); ok && !n.negative {
+		return n.times(time.Second)
+	}
+	if text == "" || text[0] < '0' || text[0] > '9' {
+		return 0
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		return d
+	}
+	end := strings.IndexFunc(text, func(c rune) bool { return c < '0' || c > '9' })
+	if end < 0 {
+		return 0
+	}
+	unit := strings.TrimSpace(text[end:])
+	if unit == "d" {
+		unit = "day"
+	}
+	n, err := strconv.ParseInt(text[:end], 10, 32)
+	if one := span(unit); err == nil && one > 0 && n > 0 && n <= int64(maxSpan/one) {
+		return time.Duration(n) * one
+	}
+	return 0
+}
+
+// maxSpan is the longest time that a name can say.
+const maxSpan = 100 * 366 * 24 * time.Hour
+
+// spanAtEnd returns the time that the name of an account ends in, or 0.
+func spanAtEnd(account string) time.Duration {
+	last := account[strings.LastIndexAny(account, "-_. ")+1:]
+	if digits(last) {
+		return 0
+	}
+	one := span(last)
+	if one == 0 {
+		return spanOf(last)
+	}
+	before := strings.TrimRight(account[:len(account)-len(last)], "-_. ")
+	count := before[strings.LastIndexAny(before, "-_. ")+1:]
+	if n, err := strconv.ParseInt(count, 10, 32); err == nil && n > 0 && n <= int64(maxSpan/one) {
+		return time.Duration(n) * one // "15-min"
+	}
+	return one
+}
+
+// withoutSpan returns the name of an account without the time that it ends in.
+func withoutSpan(account string) string {
+	if i := strings.LastIndexAny(account, "-_. "); i > 0 && spanAtEnd(account) > 0 {
+		return account[:i]
+	}
+	return account
+}

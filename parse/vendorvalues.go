@@ -1,0 +1,437 @@
+package parse
+
+import (
+	"strings"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+)
+
+// values are the values of a field. Most fields have one, which is not allocated.
+type values[T any] struct {
+	first T
+	more  []T
+	n     int
+}
+
+func (v *values[T]) add(x T) {
+	if v.n == 0 {
+		v.first = x
+	} else {
+		v.more = append(v.more, x)
+	}
+	v.n++
+}
+
+// at returns the i-th value. A single value is that of every position.
+func (v *values[T]) at(i int) T {
+	if i == 0 || v.n < 2 || i > len(v.more) {
+		return v.first
+	}
+	return v.more[i-1]
+}
+
+// A number is a number of a field, with what stands beside it.
+type number struct {
+	value  decimal
+	window time.Duration // "100;w=60", "150/15m", "20:1"; 0 if there is none
+	name   string        // the parameter name, which Envoy adds
+	field  string        // where it stands, for Ignored; empty in the zero number
+	item   int
+}
+
+// numbers reads a field of numbers: one, a List of them as in drafts -03 and older, or, if
+// it is not strict, a comma-separated list with windows. Malformed members are ignored.
+func (a *accountReader) numbers(f *rowField) (all values[number]) {
+	r := newListReader(f.field, a.caps)
+	defer a.keep(&r)
+	if r.tooLong(f.lines) {
+		return all
+	}
+	if len(f.lines) == 1 {
+		if d, ok := parseDecimal(trim(f.lines[0])); ok {
+			all.add(number{value: d, field: f.field})
+			return all
+		}
+	}
+	list, err := httpsfv.UnmarshalList(f.lines)
+	if err != nil {
+		if a.strict {
+			r.ignore("", ErrSyntax)
+			return all
+		}
+		return a.loose(&r, f)
+	}
+	for i, m := range firstOf(&r, list) {
+		item, _ := m.(httpsfv.Item)
+		d, ok := sfNumber(item.Value)
+		if r.item = i; !ok {
+			r.ignore("", ErrType)
+			continue
+		}
+		n := number{value: d, field: f.field, item: i}
+		if a.params(&r, &n, item.Params) {
+			all.add(n)
+		}
+	}
+	return all
+}
+
+// params reads the parameters of a member. ok is false if its window is malformed.
+func (a *accountReader) params(r *listReader, n *number, params *httpsfv.Params) (ok bool) {
+	for _, name := range params.Names() {
+		v, _ := params.Get(name)
+		switch name {
+		case "w", "window":
+			if name == "window" && a.strict {
+				continue
+			}
+			r.params, r.malformed = params, false
+			if n.window = r.policyWindow(param{name, v}); r.malformed {
+				return false
+			}
+		case "name":
+			if text, ok := text(v); ok && len(text) <= a.caps.nameBytes() && !a.strict {
+				n.name = text
+			}
+		}
+	}
+	return true
+}
+
+// loose reads a comma-separated list of "100", "100:60" and "100/1m" or "100/minute".
+func (a *accountReader) loose(r *listReader, f *rowField) (all values[number]) {
+	var faults []int
+	parts := strings.Split(strings.Join(f.lines, ","), ",")
+	for i, part := range firstOf(r, parts) {
+		figure, per, separated := strings.Cut(part, "/")
+		if !separated {
+			figure, per, separated = strings.Cut(part, ":")
+		}
+		d, ok := parseDecimal(trim(figure))
+		n := number{value: d, field: f.field, item: i}
+		if separated {
+			n.window = spanOf(trim(per))
+			ok = ok && n.window > 0 && n.window <= a.caps.window()
+		}
+		if !ok {
+			faults = append(faults, i)
+			continue
+		}
+		all.add(n)
+	}
+	if all.n == 0 {
+		r.ignore("", ErrSyntax)
+		return all
+	}
+	for _, r.item = range faults {
+		r.ignore("", ErrType)
+	}
+	return all
+}
+
+// keep adds what a listReader has ignored.
+func (a *accountReader) keep(r *listReader) { a.ignored = append(a.ignored, r.ignored...) }
+
+// quotas reads the quotas of an account, and the policies that follow them in drafts -03
+// and older: the members with a window, if others have none.
+func (a *accountReader) quotas(f *rowField, s *accountValues) {
+	all := a.numbers(f)
+	bare := 0
+	for i := range all.n {
+		if all.at(i).window == 0 {
+			bare++
+		}
+	}
+	for i := range all.n {
+		n := all.at(i)
+		if n.window > 0 {
+			quota := a.figure(n)
+			if quota == None {
+				continue
+			}
+			s.policies = append(s.policies, unnamed{quota, n.window, n.name})
+		}
+		if n.window == 0 || bare == 0 && all.at(0).item == 0 {
+			s.limits.add(n)
+		}
+	}
+	if a.strict && repeatsQuota(s.policies) {
+		a.ignore(f.field, None, "", ErrConflict)
+		s.policies = nil
+	}
+}
+
+// listed reads a field that lists policies.
+func (a *accountReader) listed(f *rowField, s *accountValues) {
+	all := a.numbers(f)
+	for i := range all.n {
+		if n := all.at(i); n.window > 0 {
+			if quota := a.figure(n); quota != None {
+				s.policies = append(s.policies, unnamed{quota, n.window, n.name})
+			}
+		}
+	}
+}
+
+// figures reads an available quota, a used quota or a cost. left permits negative ones.
+func (a *accountReader) figures(f *rowField, left bool) (valid values[number]) {
+	all := a.numbers(f)
+	for i := range all.n {
+		n := all.at(i)
+		if n.value.negative && !n.value.zero() && left && !a.strict {
+			valid.add(n)
+		} else if a.figure(n) != None {
+			valid.add(n)
+		}
+	}
+	return valid
+}
+
+// delays reads delays. A malformed or too long one of several keeps its position.
+func (a *accountReader) delays(f *rowField, kind ResetKind) (all values[delay]) {
+	r := newListReader(f.field, a.caps)
+	defer a.keep(&r)
+	if r.tooLong(f.lines) {
+		return all
+	}
+	valid := false
+	item := 0
+	for _, line := range firstOf(&r, f.lines) {
+		parts := []string{line}
+		if d, ok := readDelay(line, kind, &a.clock); ok {
+			r.item = item
+			all.add(r.cappedDelay(d))
+			valid, item = valid || all.at(item) != noDelay, item+1
+			continue
+		} else if strings.Contains(line, ",") {
+			parts = strings.Split(line, ",")
+		}
+		for _, part := range firstOf(&r, parts) {
+			value, _, _ := strings.Cut(part, ";") // parameters are ignored
+			d, ok := readDelay(value, kind, &a.clock)
+			if r.item = item; ok {
+				d = r.cappedDelay(d)
+			} else {
+				d = noDelay
+				r.ignore("", faultOf(value))
+			}
+			all.add(d)
+			valid, item = valid || d != noDelay, item+1
+		}
+	}
+	if !valid {
+		return values[delay]{}
+	}
+	return all
+}
+
+// faultOf returns why a value is no delay.
+func faultOf(value string) error {
+	if _, ok := parseDecimal(trim(value)); ok {
+		return ErrRange // it is negative
+	}
+	return ErrType
+}
+
+// cappedDelay returns a delay, or noDelay if it is above the cap on windows.
+func (r *listReader) cappedDelay(d delay) delay {
+	if r.capped("", d.reset()) == None {
+		return noDelay
+	}
+	return d
+}
+
+// windows reads the windows of policies. A window of 0 is ignored.
+func (a *accountReader) windows(f *rowField) (all values[delay]) {
+	kind := unitOf(f.field, a.row.WindowIn)
+	if kind == AnyReset {
+		kind = DeltaSeconds
+	}
+	for _, line := range f.lines {
+		if d := spanOf(trim(line)); len(f.lines) == 1 && d > 0 && d <= a.caps.window() && (line[0] < '0' || line[0] > '9') {
+			all.add(delay{d: d}) // "minute"
+			return all
+		}
+	}
+	all = a.delays(f, kind)
+	for i := range all.n {
+		if all.at(i).d == 0 {
+			a.ignore(f.field, None, "", ErrRange)
+			return values[delay]{}
+		}
+	}
+	return all
+}
+
+// unitOf returns what a number means in a field: what the end of its name says, unless
+// kind says it.
+func unitOf(field string, kind ResetKind) ResetKind {
+	if kind != AnyReset {
+		return kind
+	}
+	end := strings.ToLower(field[strings.LastIndexByte(field, '-')+1:])
+	switch end {
+	case "ms", "millis", "milliseconds":
+		return DeltaMillis
+	case "seconds", "secs":
+		return DeltaSeconds
+	}
+	return kind
+}
+
+// sfNumber returns the value of an Integer or a Decimal.
+func sfNumber(v any) (decimal, bool) {
+	switch v := v.(type) {
+	case int64:
+		return decimal{whole: max(v, -v), negative: v < 0}, true
+	case float64:
+		thousandths := int64(max(v, -v)*1000 + 0.5) // less than 1e15: exact
+		return decimal{
+			whole: thousandths / 1000, fraction: thousandths % 1000 * 1e6,
+			negative: v < 0, pointed: true,
+		}, true
+	}
+	return decimal{}, false
+}
+
+// summary reads a field with several figures. It is a list of pairs, separated by commas
+// or semicolons, or a single "used/quota". A pair is a measure and its value, such as
+// total=100; a name and the account of the pairs that follow, such as b=per_hour; or an
+// account with its used and whole quota, such as api-usage=10/100.
+func (a *accountReader) summary(f *rowField, s *accountValues) {
+	r := newListReader(f.field, a.caps)
+	defer a.keep(&r)
+	if r.tooLong(f.lines) {
+		return
+	}
+	text := strings.Join(f.lines, ",")
+	if a.ratio(f, text, s) {
+		return
+	}
+	read := false
+	other := accountValues{cost: None}
+	account, current := "", s
+	flush := func() {
+		if account != "" {
+			a.settle(account, &other)
+		}
+		other = accountValues{cost: None}
+	}
+	pairs := strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ';' })
+	for i, pair := range firstOf(&r, pairs) {
+		key, value, _ := strings.Cut(pair, "=")
+		key, value = strings.ToLower(trim(key)), strings.Trim(trim(value), `"`)
+		r.item = i
+		switch {
+		case key == "b" || key == "name" || key == "bucket":
+			flush()
+			if len(value) > a.caps.nameBytes() {
+				r.ignore("", ErrCap)
+				return
+			}
+			account, current = strings.ToLower(value), &other
+		case strings.Contains(value, "/") && len(key) <= a.caps.nameBytes():
+			of := accountValues{cost: None}
+			value, _, _ = strings.Cut(value, "(")
+			if a.ratio(f, value, &of) {
+				read = true
+				a.settle(key, &of)
+			} else {
+				r.ignore("", ErrSyntax)
+			}
+		case a.summaryValue(&r, f, key, value, current):
+			read = true
+		}
+	}
+	flush()
+	if !read {
+		r.item = None
+		r.ignore("", ErrSyntax)
+	}
+}
+
+// ratio reads "used/quota".
+func (a *accountReader) ratio(f *rowField, text string, s *accountValues) bool {
+	used, limit, ok := strings.Cut(text, "/")
+	if !ok {
+		return false
+	}
+	u, okUsed := parseDecimal(trim(used))
+	l, okLimit := parseDecimal(trim(limit))
+	if !okUsed || !okLimit {
+		return false
+	}
+	n := number{value: u, field: f.field, item: None}
+	if a.figure(n) != None {
+		s.used.add(n)
+	}
+	if n.value = l; a.figure(n) != None {
+		s.limits.add(n)
+	}
+	return true
+}
+
+// summaryValue reads one figure of a summary, and reports whether its key is a measure.
+func (a *accountReader) summaryValue(r *listReader, f *rowField, key, value string, s *accountValues) bool {
+	var to *values[number]
+	switch key {
+	case "limit", "total", "q", "quota":
+		to = &s.limits
+	case "remaining", "r", "left":
+		to = &s.remaining
+	case "used":
+		to = &s.used
+	case "reset", "resets", "t":
+		d, ok := readDelay(value, a.kind, &a.clock)
+		if !ok {
+			r.ignore("", ErrType)
+		} else if d = r.cappedDelay(d); d != noDelay {
+			s.resets.add(d)
+		}
+		return true
+	case "w", "window":
+		if w := spanOf(value); w > 0 && w <= a.caps.window() {
+			s.windows.add(delay{d: w})
+		}
+		return true
+	default:
+		return false
+	}
+	d, ok := parseDecimal(value)
+	n := number{value: d, field: f.field, item: r.item}
+	switch {
+	case !ok:
+		r.ignore("", ErrType)
+	case a.figure(n) != None && to.n == 0:
+		to.add(n)
+	}
+	return true
+}
+
+// counts reads a field that lists accounts with their available quota.
+func (a *accountReader) counts(f *rowField) {
+	r := newListReader(f.field, a.caps)
+	defer a.keep(&r)
+	if r.tooLong(f.lines) {
+		return
+	}
+	for pair := range strings.SplitSeq(strings.Join(f.lines, ","), ",") {
+		if r.item++; r.item >= a.caps.items() {
+			r.ignore("", ErrCap)
+			return
+		}
+		name, count, _ := strings.Cut(trim(pair), ";")
+		d, ok := parseDecimal(trim(count))
+		switch {
+		case !ok || name == "":
+			a.ignore(f.field, r.item, "", ErrSyntax)
+		case len(name) > a.caps.nameBytes():
+			a.ignore(f.field, r.item, "", ErrCap)
+		default:
+			if left := a.figure(number{value: d, field: f.field, item: r.item}); left != None {
+				a.addLimit(Limit{Policy: strings.Clone(name), Available: left, Window: None, Cost: None})
+			}
+		}
+	}
+}
