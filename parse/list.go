@@ -58,8 +58,9 @@ func (r *listReader) read(lines []string) {
 	}
 	list, err := httpsfv.UnmarshalList(lines)
 	if err != nil {
-		if lines, changed := padded(lines); changed {
-			list, err = httpsfv.UnmarshalList(lines)
+		text := strings.Join(lines, ", ")
+		if with := pad(text); with != text {
+			list, err = httpsfv.UnmarshalList([]string{with})
 		}
 	}
 	if err != nil {
@@ -69,19 +70,9 @@ func (r *listReader) read(lines []string) {
 	r.list = firstOf(r, list)
 }
 
-// padded returns lines whose Byte Sequences have the padding that the parser requires.
-// "Parsers SHOULD NOT fail" where it is missing (RFC 9651, Section 4.2.7).
-func padded(lines []string) (all []string, changed bool) {
-	all = make([]string, len(lines))
-	for i, line := range lines {
-		all[i] = pad(line)
-		changed = changed || all[i] != line
-	}
-	return all, changed
-}
-
-// pad returns a line with padding in its Byte Sequences that are parameters. These begin
-// with "=:", which no other value contains but a String or a Display String.
+// pad returns a List with the padding that the parser requires in Byte Sequences that are
+// parameters: "parsers SHOULD NOT fail" if it is missing (RFC 9651, Section 4.2.7). They
+// begin with "=:", which no other value contains but a String or a Display String.
 func pad(line string) string {
 	var b strings.Builder
 	from, quoted := 0, false

@@ -55,8 +55,9 @@ func Policies(h http.Header, caps Caps) ([]Policy, []Ignored) {
 func readPolicies(lines []string, caps Caps) ([]Policy, []Ignored) {
 	r := readList("RateLimit-Policy", lines, caps)
 	if isSyntax(r.ignored) {
-		if plain, changed := withoutKinds(lines); changed {
-			r = readList("RateLimit-Policy", plain, caps)
+		text := strings.Join(lines, ", ")
+		if without := withoutKinds(text); without != text {
+			r = readList("RateLimit-Policy", []string{without}, caps)
 		}
 	}
 	policies := make([]Policy, 0, r.len())
@@ -75,22 +76,19 @@ func readPolicies(lines []string, caps Caps) ([]Policy, []Ignored) {
 	return policies, r.ignored
 }
 
-// withoutKinds returns the lines of a field without a String before the name of a policy,
-// in which Hugging Face names the kind of the policy: "fixed window";"api";q=500;w=300.
-func withoutKinds(lines []string) (all []string, changed bool) {
-	all = make([]string, len(lines))
-	for i, line := range lines {
-		for {
-			end := strings.Index(line, `";"`)
-			start := strings.LastIndexByte(line[:max(end, 0)], '"')
-			if start < 0 {
-				break
-			}
-			line, changed = line[:start]+line[end+2:], true
+// withoutKinds returns a List without a String before the name of a policy, in which
+// Hugging Face names the kind of the policy: "fixed window";"api";q=500;w=300.
+func withoutKinds(list string) string {
+	var b strings.Builder
+	for {
+		end := strings.Index(list, `";"`)
+		if end < 0 {
+			return b.String() + list
 		}
-		all[i] = line
+		start := max(strings.LastIndexByte(list[:end], '"'), 0)
+		b.WriteString(list[:start])
+		list = list[end+2:]
 	}
-	return all, changed
 }
 
 // quotaPolicy reads the current item.

@@ -204,6 +204,9 @@ func (a *accountReader) settle(account string, s *accountValues) {
 	}
 }
 
+// maxSeveral bounds the policies of one account, whatever Caps.Items is.
+const maxSeveral = 64
+
 // several returns how many policies the values of an account describe. It is more than
 // one only if two fields have several values.
 func (s *accountValues) several() int {
@@ -219,7 +222,7 @@ func (s *accountValues) several() int {
 	if lists < 2 {
 		return 1
 	}
-	return n
+	return min(n, maxSeveral)
 }
 
 // window returns the window of the i-th of several policies: from the limit, else from

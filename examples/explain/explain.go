@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,9 +27,13 @@ type explanation struct {
 	mispredicted []string // policies
 	problem      parse.Problem
 
-	like []string      // fields with names that suggest a quota
-	idle []string      // those of like that do not change the reading
-	row  *parse.Vendor // if nothing was understood: a row that reads some of like; nil: there is none
+	like    []string      // fields that look like quota
+	from    []string      // those of them that the reading comes from
+	unknown []string      // those that no row knows
+	other   []string      // those of another dialect or row
+	repeats []string      // those that only repeat what others say
+	lists   []string      // those of from that have several values
+	row     *parse.Vendor // a row that understands some of them, if nothing else did; or nil
 
 	next   outlook // of the next request
 	follow outlook // of a request that follows a redirect to the same server
@@ -132,49 +137,124 @@ func (e *explanation) inspect(resp *http.Response) {
 		}
 	}
 	slices.Sort(e.like)
-	// From the last to the first, so that Used is idle and not Limit or Remaining.
+	// From the last to the first: if Limit and Remaining are there, Used makes no difference.
+	// A status that is not a refusal keeps the reader from completing what is missing.
+	neutral := reader.Read(e.host, http.StatusOK, resp.Header, now)
 	rest := maps.Clone(resp.Header)
 	for _, name := range slices.Backward(e.like) {
 		values := rest[name]
 		delete(rest, name)
-		if reflect.DeepEqual(e.got, read(rest, now)) {
-			e.idle = append(e.idle, name)
-		} else {
+		same := reflect.DeepEqual(e.got, read(rest, now)) &&
+			reflect.DeepEqual(neutral, reader.Read(e.host, http.StatusOK, rest, now))
+		if !same {
 			rest[name] = values
+			e.from = append(e.from, name)
+			continue
+		}
+		alone := read(http.Header{name: values, "Date": resp.Header["Date"]}, now)
+		switch {
+		case reader.Silent(http.Header{name: values}):
+			e.unknown = append(e.unknown, name)
+		case alone.Dialect != parse.NoDialect && (alone.Dialect != e.got.Dialect || alone.Vendor != e.got.Vendor):
+			e.other = append(e.other, name)
+		default:
+			e.repeats = append(e.repeats, name)
 		}
 	}
-	slices.Sort(e.idle)
+	for _, names := range [][]string{e.from, e.unknown, e.other, e.repeats} {
+		slices.Sort(names)
+	}
+	for _, name := range e.from {
+		if values := strings.Split(strings.Join(resp.Header[name], ","), ","); len(values) > 1 && !slices.ContainsFunc(values, notNumber) {
+			e.lists = append(e.lists, name)
+		}
+	}
 	if e.got.Dialect == parse.NoDialect {
 		e.row = e.suggestRow(resp.Header)
 	}
 }
 
-// suggestRow returns a row for the vendor table that reads the fields in e.like, according
-// to the words in their names. It returns nil if that row finds no quota, either.
+// notNumber reports whether a value is not a number, and so may be part of a date or an
+// item with parameters.
+func notNumber(value string) bool {
+	_, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+	return err != nil
+}
+
+// suggestRow returns a row for the fields that look like quota, made of the words in their
+// names. It returns nil if that row understands nothing either.
 func (e *explanation) suggestRow(h http.Header) *parse.Vendor {
 	row := &parse.Vendor{Name: "this API"}
 	if e.host != "" {
 		row.Hosts = []string{e.host}
 	}
+	prefix := commonSegments(e.like)
 	for _, name := range e.like {
-		switch lower := strings.ToLower(name); {
-		case strings.Contains(lower, "beta"): // advertised but not enforced: see parse.Vendors
-		case strings.Contains(lower, "remaining"):
-			row.Remaining = append(row.Remaining, name)
-		case strings.Contains(lower, "reset"):
-			row.Reset = append(row.Reset, name)
-		case !strings.Contains(lower, "retry"):
-			row.Limit = append(row.Limit, name)
+		account, measures := segments(name[len(prefix):])
+		pattern := name
+		if account != "" && len(e.like) > 1 {
+			pattern = prefix + strings.Replace(name[len(prefix):], account, "<"+account+">", 1)
+		}
+		has := func(words ...string) bool {
+			return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(measures, w) })
+		}
+		switch {
+		case strings.Contains(strings.ToLower(name), "beta"): // not enforced: see parse.Vendors
+		case name == "Retry-After": // read anyway
+		case has("retry"):
+			row.Retry = append(row.Retry, name)
+		case has("remaining", "left"):
+			row.Remaining = append(row.Remaining, pattern)
+		case has("reset"):
+			row.Reset = append(row.Reset, pattern)
+		case has("window", "interval", "period"):
+			row.Window = append(row.Window, pattern)
+		case has("used", "usage", "count"):
+			row.Used = append(row.Used, pattern)
+		default:
+			row.Limit = append(row.Limit, pattern)
 		}
 	}
 	reader := parse.Reader{Vendors: []parse.Vendor{*row}}
-	if reader.Read(e.host, e.status, h, time.Now()).Dialect == parse.NoDialect {
+	if got := reader.Read(e.host, e.status, h, time.Now()); got.Dialect == parse.NoDialect {
 		return nil
 	}
 	return row
 }
 
-// looksLikeQuota reports whether the name of a field suggests a quota.
+// commonSegments returns the segments of field names, up to a hyphen, with which all of
+// them begin.
+func commonSegments(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	prefix := names[0]
+	for _, name := range names {
+		for !strings.HasPrefix(name, prefix) {
+			prefix = prefix[:len(prefix)-1]
+		}
+	}
+	return prefix[:strings.LastIndexByte(prefix, '-')+1]
+}
+
+// segments splits a part of a field name into the segments that name an account and, in
+// lower case, those that say what the field measures.
+func segments(part string) (account, measures string) {
+	var names, words []string
+	for _, segment := range strings.Split(part, "-") {
+		switch lower := strings.ToLower(segment); lower {
+		case "limit", "quota", "max", "total", "remaining", "left", "reset", "resets", "in", "after", "at", "retry",
+			"window", "interval", "period", "used", "usage", "count", "ms", "milliseconds", "seconds", "x", "ratelimit", "rate":
+			words = append(words, lower)
+		default:
+			names = append(names, segment)
+			words = append(words, lower)
+		}
+	}
+	return strings.Join(names, "-"), strings.Join(words, "-")
+}
+
+// looksLikeQuota reports whether a field's name sounds as if it were about quota.
 func looksLikeQuota(name string) bool {
 	name = strings.ToLower(name)
 	for _, word := range []string{"limit", "quota", "remaining", "retry"} {

@@ -34,8 +34,8 @@ func (e *explanation) lines() []string {
 	lines := e.understood()
 	if len(lines) == 0 {
 		lines = e.suggest()
-	} else if len(e.idle) > 0 {
-		lines = append(lines, "Makes no difference: "+strings.Join(e.idle, ", ")+". A response is read in one dialect.")
+	} else {
+		lines = append(lines, e.sources()...)
 	}
 	for _, i := range e.ignored {
 		lines = append(lines, "Ignored: "+ignored(i)+".")
@@ -46,7 +46,28 @@ func (e *explanation) lines() []string {
 	return append(lines, e.outlooks()...)
 }
 
-// understood returns what the response says about quotas, nothing if nothing was
+// sources says which fields the reading comes from, and why others make no difference.
+func (e *explanation) sources() (lines []string) {
+	add := func(what string, names []string, why string) {
+		if len(names) > 0 {
+			lines = append(lines, what+": "+strings.Join(names, ", ")+"."+why)
+		}
+	}
+	if e.got.Dialect != parse.NoDialect {
+		add("Read from", e.from, "")
+	}
+	if len(e.got.Limits) > 1 {
+		add("Several values", e.lists, " They describe one policy each, by their position.")
+	} else {
+		add("Several values", e.lists, " They were merged: the most cautious of each field counts.")
+	}
+	add("Makes no difference", e.other, " A response is read in one dialect.")
+	add("Adds nothing", e.repeats, " Other fields say the same, or it means nothing by itself.")
+	add("Not known", e.unknown, " No row of the table has a field of that name.")
+	return lines
+}
+
+// understood says what the response says about quota. It returns nothing if nothing was
 // understood.
 func (e *explanation) understood() (lines []string) {
 	if d := e.dialect(); d != "" {
@@ -229,7 +250,9 @@ func (e *explanation) advice() string {
 	case !e.got.Advised:
 		return fmt.Sprintf("ignored, because the status is %d and the other fields are of no draft", status)
 	case e.got.RetryAfter == 0:
-		return "no need to wait"
+		return "that asks for no wait"
+	case e.got.Advised != rule && e.overdrawn():
+		return "obeyed, because a negative figure beside it says that the request was refused"
 	case e.got.Advised != rule:
 		return "obeyed, because the row of the vendor table says so"
 	case status == http.StatusRequestEntityTooLarge:
@@ -242,6 +265,11 @@ func (e *explanation) advice() string {
 		return fmt.Sprintf("obeyed by all requests to this server, because the status is %d", status)
 	}
 	return fmt.Sprintf("obeyed, because the status is %d", status)
+}
+
+// overdrawn reports whether a figure of a success says that nothing is left.
+func (e *explanation) overdrawn() bool {
+	return e.host == "" && slices.ContainsFunc(e.got.Limits, func(l parse.Limit) bool { return l.Available == 0 })
 }
 
 func problem(p parse.Problem) string {
@@ -384,7 +412,10 @@ func rowSource(row *parse.Vendor) string {
 		{"Hosts", row.Hosts},
 		{"Limit", row.Limit},
 		{"Remaining", row.Remaining},
+		{"Used", row.Used},
 		{"Reset", row.Reset},
+		{"Window", row.Window},
+		{"Retry", row.Retry},
 	} {
 		if list.names != nil {
 			fmt.Fprintf(&b, "%s: %#v,\n", list.field, list.names)
