@@ -15,10 +15,12 @@ func (w *Window) whenConcurrent(t Instant, n int64) Instant {
 	switch {
 	case bound < 0 || w.Retained+n <= bound:
 		return t
-	case w.Retained == 0 && (!w.probing || t >= w.asked.Add(patience(w.probes))):
-		return t // never frozen
+	case w.Retained > 0:
+		return min(t.Add(time.Second), w.end) // a request that ends looks earlier
+	case w.probing:
+		return max(t, min(w.asked.Add(patience(w.probes)), w.end))
 	}
-	return min(t.Add(time.Second), w.end)
+	return t // never frozen
 }
 
 // reportConcurrent turns a figure into room for our own requests: what is available

@@ -939,6 +939,17 @@ func TestConcurrentRequests(t *testing.T) {
 		release(l, 1)
 		assert.True(t, may(l, Instant(ms)))
 	})
+	t.Run("while a probe is out, the next look is when its patience ends", func(t *testing.T) {
+		l := conc(0)
+		send("a")(l, 0)
+		says("a", 0, -1)(l, 0)
+		send("b", "c")(l, 0) // c is a probe
+		l.Unretain(3)
+		for _, now := range []time.Duration{0, 300 * ms, sec - 1, sec, 3 * sec} {
+			again, _ := l.Ready(Instant(now), 1)
+			assert.Equal(t, max(sec, now), time.Duration(again), "at %v", now)
+		}
+	})
 	t.Run("a quota of 0 lets one try", func(t *testing.T) {
 		l := conc(0)
 		assert.True(t, may(l, 0))
