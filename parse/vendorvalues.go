@@ -198,16 +198,14 @@ func (a *accountReader) delays(f *rowField, kind ResetKind) (all values[delay]) 
 	valid := false
 	item := 0
 	for _, line := range firstOf(&r, f.lines) {
-		parts := []string{line}
 		if d, ok := readDelay(line, kind, &a.clock); ok {
 			r.item = item
-			all.add(r.cappedDelay(d))
-			valid, item = valid || all.at(item) != noDelay, item+1
+			d = r.cappedDelay(d)
+			all.add(d)
+			valid, item = valid || d != noDelay, item+1
 			continue
-		} else if strings.Contains(line, ",") {
-			parts = strings.Split(line, ",")
 		}
-		for _, part := range firstOf(&r, parts) {
+		for _, part := range firstOf(&r, strings.Split(line, ",")) {
 			value, _, _ := strings.Cut(part, ";") // parameters are ignored
 			d, ok := readDelay(value, kind, &a.clock)
 			if r.item = item; ok {

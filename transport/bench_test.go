@@ -77,6 +77,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 		{"nothing", stub{fields()}},
 		{"fields", newTurning("")},
 		{"fields-pk", newTurning(";pk=:R0VUH2FsaWNl:")},
+		{"x-ratelimit", stub{fields("X-RateLimit-Limit", "1000000", "X-RateLimit-Remaining", "999999", "X-RateLimit-Reset", "1564997225")}},
 	} {
 		b.Run(bm.name+"/base", func(b *testing.B) { roundTrips(b, bm.base) })
 		b.Run(bm.name+"/shaper", func(b *testing.B) { roundTrips(b, &transport.Shaper{Base: bm.base}) })
