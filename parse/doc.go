@@ -51,7 +51,11 @@
 // to be right. A time in the past is zero. The meaning of a number depends on its size
 // and on that Date (see [ResetKind]). A reset at an instant of whole seconds is read as
 // the end of that second: several servers round down and refuse at the instant that
-// they announce. Retry-After is not rounded.
+// they announce; [Limit] says what was sent. Retry-After is not rounded.
+//
+// If a quota is renewed unit by unit and the server says when it will be full, the window
+// of the [Limit] is the time until the next unit, and its Full the time until all are
+// available.
 //
 // # Structured Fields
 //

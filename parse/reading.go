@@ -315,6 +315,7 @@ func (x *exchange) legacy() bool {
 		strict: true, advertised: x.policies.unnamed,
 	}
 	a.read(x.h)
+	x.made = a.clock
 	x.ignore(a.ignored)
 	if len(a.policies)+len(a.limits) == 0 {
 		return false
@@ -369,6 +370,7 @@ func (x *exchange) vendor(row *row) bool {
 		a.kind = x.reset()
 	}
 	a.read(x.h)
+	x.made = a.clock
 	if len(a.policies)+len(a.limits) == 0 {
 		if row.Sign == "" {
 			x.ignore(a.ignored)

@@ -161,26 +161,20 @@ func (p *pattern) match(name string) (account string, ok bool) {
 	if !p.covers(name) {
 		return "", false
 	}
-	account = name[len(p.prefix) : len(name)-len(p.suffix)]
-	if measure(account) {
-		return "", false
-	}
-	return strings.ToLower(account), true
+	account = strings.ToLower(name[len(p.prefix) : len(name)-len(p.suffix)])
+	return account, !measure(account)
 }
 
-// measure reports whether a part of a field name says what the field measures. Such a
-// part does not name an account.
+// measure reports whether a part of a field name, in lower case, says what the field
+// measures. Such a part does not name an account.
 func measure(part string) bool {
-	for _, word := range [...]string{
-		"limit", "remaining", "reset", "used", "after", "reset-after", "date", "time", "at", "ms",
+	switch part {
+	case "limit", "remaining", "reset", "used", "after", "reset-after", "date", "time", "at", "ms",
 		"policy", "resource", "bucket", "scope", "global", "reason", "window", "window-size",
 		"interval", "interval-seconds", "interval-ms", "fillrate", "fill-rate", "type", "source",
 		"retry-after", "retry", "retryafter", "next", "name", "group", "period", "usage", "cost", "query-cost",
-		"max", "min", "total", "count", "left", "quota", "ratelimit", "rate-limit",
-	} {
-		if strings.EqualFold(part, word) {
-			return true
-		}
+		"max", "min", "total", "count", "left", "quota", "ratelimit", "rate-limit":
+		return true
 	}
 	return false
 }
