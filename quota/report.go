@@ -28,6 +28,11 @@ type Figure struct {
 	Available int64         // units; negative: the server gave a window and no figure
 	Window    time.Duration // 0: over now; negative: none, the figure stands until the next
 	Cost      int64         // what the work cost, in units; 0 or less: what it was charged
+
+	// Resets is the end of the window by the clock of the server, if the server sent
+	// it as an instant. The zero Time means that it sent a time span, or none. See
+	// Report.Date.
+	Resets time.Time
 }
 
 // Terms are a policy as it was advertised for one partition.
@@ -45,6 +50,7 @@ type Report struct {
 	Figures []Figure      // service limits, each at most once for a policy and key
 	Pause   time.Duration // Retry-After; 0 or less: none
 	Reach   Reach         // of the pause
+	Date    time.Time     // of the answer, by the clock of Figure.Resets; zero: not known
 
 	// LeftOut are policies that turn out not to concern the work, and perhaps not
 	// other work of the scope. What the work was charged under them is given back,

@@ -362,10 +362,23 @@ func (s *settlement) report(a *account, f *Figure) {
 		if s.claimOf(a) == nil && !s.r.Refused && s.r.Outcome == Answered {
 			a.ServedUncharged(s.costOf(a))
 		}
-		a.Report(s.t, s.sent, window.Figure{Available: f.Available, Window: f.Window}, s.r.Refused, &a.policy.server)
+		a.Report(s.t, s.sent, s.figure(f), s.r.Refused, &a.policy.server)
 	case f.Window >= 0:
 		a.Renew(s.t, s.sent, f.Window, s.claimed(a))
 	}
+}
+
+// figure is a figure as the window knows it. An instant is rounded up to whole seconds.
+func (s *settlement) figure(f *Figure) window.Figure {
+	x := window.Figure{Available: f.Available, Window: f.Window}
+	if !f.Resets.IsZero() && !s.r.Date.IsZero() {
+		x.Resets = f.Resets.Unix()
+		if f.Resets.Nanosecond() > 0 {
+			x.Resets++
+		}
+		x.Ahead = x.Resets - s.r.Date.Unix()
+	}
+	return x
 }
 
 // backOff follows a refusal. If the server did not say when to come back, the

@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"math"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -52,4 +53,34 @@ func TestGoal(t *testing.T) {
 		require.Zero(t, api.Counts().Refused)
 		assert.GreaterOrEqual(t, float64(ideal)/float64(took), 0.97)
 	})
+}
+
+// Servers that send X-RateLimit name the end of a window as a Unix time, and Date in
+// whole seconds (RFC 9110, Section 6.6.1). Their windows last two seconds and no longer.
+func TestWindowsOfWholeSeconds(t *testing.T) {
+	tests := []struct {
+		name     string
+		rounding func(float64) float64
+		refused  int64
+	}{
+		{"rounded up", math.Ceil, 0},
+		{"rounded down", math.Floor, 1},
+	}
+	for _, tt := range tests {
+		bubble(t, tt.name, func(t *testing.T) {
+			time.Sleep(400 * time.Millisecond) // into a second
+			api := &transporttest.API{
+				Policies: []transporttest.Policy{{Quota: 5, Window: 2 * time.Second}},
+				Dialect:  transporttest.XRateLimit,
+				Rounding: tt.rounding,
+			}
+			client := &http.Client{Transport: &transport.Shaper{
+				Base:     &transporttest.Transport{Handler: api, Latency: func() time.Duration { return 50 * time.Millisecond }},
+				MaxDelay: time.Hour,
+			}}
+			took := work(t, client, 3, 50)
+			assert.Less(t, took, 9*(2*time.Second+60*time.Millisecond))
+			assert.EqualValues(t, tt.refused, api.Counts().Refused)
+		})
+	}
 }

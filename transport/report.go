@@ -29,6 +29,7 @@ func (x *exchange) fillReport(got *parse.Reading) {
 	if len(got.Policies)+len(got.Limits) == 0 {
 		return // this does not mean that no policy concerns the request
 	}
+	r.Date = got.Date
 	for _, p := range got.Policies {
 		r.Terms = append(r.Terms, quota.Terms{
 			Policy: quota.Policy{Name: p.Name, Quota: p.Quota, Unit: p.Unit, Window: p.Window, Keyed: p.HasKey},
@@ -38,9 +39,19 @@ func (x *exchange) fillReport(got *parse.Reading) {
 	for _, l := range got.Limits {
 		r.Figures = append(r.Figures, quota.Figure{
 			Policy: l.Policy, Key: l.Key, Keyed: l.HasKey, Available: l.Available, Window: l.Window, Cost: l.Cost,
+			Resets: windowEnd(&l),
 		})
 	}
 	r.LeftOut = x.learnKind(got)
+}
+
+// windowEnd is the instant at which a limit's window ends, if the server named one
+// and it is not when the quota is full.
+func windowEnd(l *parse.Limit) time.Time {
+	if l.Full > 0 {
+		return time.Time{}
+	}
+	return l.Resets
 }
 
 // refused reports whether the server refused the request for lack of quota: the

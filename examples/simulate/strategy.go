@@ -89,7 +89,7 @@ func (s *shaped) claims(j *job) []quota.Claim {
 func (s *shaped) settle(now time.Time, j *job, d transporttest.Decision) time.Duration {
 	lease := j.lease.(*quota.Lease)
 	got := s.reader.Read("api.example", d.Status, d.Header, now)
-	report := quota.Report{Refused: d.Status == http.StatusTooManyRequests}
+	report := quota.Report{Refused: d.Status == http.StatusTooManyRequests, Date: got.Date}
 	for _, p := range got.Policies {
 		report.Terms = append(report.Terms, quota.Terms{
 			Policy: quota.Policy{Name: p.Name, Quota: p.Quota, Unit: p.Unit, Window: p.Window, Keyed: p.HasKey},
@@ -99,6 +99,7 @@ func (s *shaped) settle(now time.Time, j *job, d transporttest.Decision) time.Du
 	for _, l := range got.Limits {
 		report.Figures = append(report.Figures, quota.Figure{
 			Policy: l.Policy, Key: l.Key, Keyed: l.HasKey, Available: l.Available, Window: l.Window,
+			Resets: l.Resets,
 		})
 	}
 	if got.Advised {

@@ -27,6 +27,6 @@
 // units may depart.
 //
 // What [Adaptive] learns of a server are habits, one file each: guard and slow start
-// (habits.go), rounding, refill, contention, inferred. [Plain] is the window without
+// (habits.go), rounding, resets, refill, contention, inferred. [Plain] is the window without
 // them.
 package window

@@ -14,6 +14,7 @@ const (
 // that policy together.
 type Server struct {
 	RoundsDown bool // its seconds: see rounding.go
+	Instants   Instants
 	Hasty      bool // its Retry-After says less than its windows, and is wrong: see premature
 }
 
@@ -25,10 +26,13 @@ type habits interface {
 	guard(w *Window, trip time.Duration) time.Duration
 	// guardsZero reports whether a window of 0 has a guard, too.
 	guardsZero(w *Window) bool
+	// compareInstants reports whether an end that the server sent as an instant is
+	// compared with that of earlier answers.
+	compareInstants() bool
 	// lasts is how long a window is that the server says has that length.
 	lasts(w *Window, avail int64, length time.Duration, s *Server) time.Duration
 	// observeRounding looks at the length that a report has.
-	observeRounding(w *Window, length time.Duration, avail int64, s *Server)
+	observeRounding(w *Window, f Figure, avail int64, s *Server)
 	// allows reports whether n more units, which are there, may be in flight.
 	allows(w *Window, n int64) bool
 	// reported looks at a figure that a report has put in force, or lowered, and
@@ -57,6 +61,8 @@ func (plain) guard(w *Window, trip time.Duration) time.Duration {
 
 func (plain) guardsZero(*Window) bool { return false }
 
+func (plain) compareInstants() bool { return false }
+
 func (plain) lasts(_ *Window, avail int64, length time.Duration, _ *Server) time.Duration {
 	if length == 0 && avail == 0 {
 		return time.Second // the last second of a server that rounds down
@@ -64,7 +70,7 @@ func (plain) lasts(_ *Window, avail int64, length time.Duration, _ *Server) time
 	return length
 }
 
-func (plain) observeRounding(*Window, time.Duration, int64, *Server) {}
+func (plain) observeRounding(*Window, Figure, int64, *Server) {}
 
 func (plain) allows(*Window, int64) bool { return true }
 
@@ -87,12 +93,16 @@ func (adaptive) guard(w *Window, trip time.Duration) time.Duration {
 
 func (adaptive) guardsZero(w *Window) bool { return w.Length > 0 }
 
+func (adaptive) compareInstants() bool { return true }
+
 func (adaptive) lasts(w *Window, avail int64, length time.Duration, s *Server) time.Duration {
 	return w.unrounded(avail, length, s)
 }
 
-func (adaptive) observeRounding(w *Window, length time.Duration, avail int64, s *Server) {
-	w.observeRounding(length, avail, s)
+func (adaptive) observeRounding(w *Window, f Figure, avail int64, s *Server) {
+	if f.Resets == 0 {
+		w.observeRounding(f.Window, avail, s)
+	}
 }
 
 func (adaptive) allows(w *Window, n int64) bool { return w.contention.allows(w, n) }

@@ -39,14 +39,15 @@ func (w *Window) dry(n int64) Instant {
 // window ends with the pause: "Retry-After MUST take precedence and the effective
 // window MAY be ignored" (the draft, Section 7). Some servers name as a window when
 // the quota will be whole, and as Retry-After when there will be more. Others are
-// wrong: see premature.
+// wrong: see premature. An end that was named as an instant may be a second late, so an
+// earlier end of the pause counts, however near.
 func (w *Window) Pause(t Instant, d time.Duration, s Server) {
 	w.Hold = max(w.Hold, t.Add(d))
 	switch {
 	case w.State == Unknown:
 		w.distrust(t)
 	case w.State == Reported && w.available == 0 && !s.Hasty:
-		if w.Hold < w.due && !sameWindow(w.Hold, w.due) {
+		if w.Hold < w.due && (w.resets > 0 || !sameWindow(w.Hold, w.due)) {
 			w.ends(w.due, w.trip, w.Hold)
 		}
 	}

@@ -6,6 +6,11 @@ import "time"
 type Figure struct {
 	Available int64
 	Window    time.Duration // 0: over now; negative: none, the figure stands until the next answer
+
+	// Resets is the end of the window in Unix seconds by the clock of the server,
+	// rounded up; 0: the server did not name an instant. Ahead is how many seconds
+	// that is after the Date of the answer.
+	Resets, Ahead int64
 }
 
 // Report takes over a figure that arrived at t for a request that departed at
@@ -28,6 +33,8 @@ type Figure struct {
 //	reported           says less                                lowers; of one window the
 //	                   the earlier end, of two the later
 //	reported           says no less                             of one window the earlier end
+//
+// Where the server names the end as an instant, it is that of resetsAt.
 func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) {
 	w.Roll(t)
 	w.Used = t
@@ -36,12 +43,13 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) {
 		avail = min(avail, w.Quota)
 	}
 	if w.Unit == Concurrent {
-		w.reportConcurrent(t, sent, avail, w.dueAt(sent, avail, f.Window, s))
+		due, _ := w.dueAt(sent, avail, f, refused, s)
+		w.reportConcurrent(t, sent, avail, due)
 		return
 	}
 	w.travelled(time.Duration(t - sent))
-	w.habits().observeRounding(w, f.Window, avail, s)
-	due, trip := w.dueAt(sent, avail, f.Window, s), w.rtt
+	w.habits().observeRounding(w, f, avail, s)
+	due, trip := w.dueAt(sent, avail, f, refused, s)
 	if f.Window == 0 && !w.habits().guardsZero(w) {
 		trip = 0 // there is no end to be careful with
 	}
@@ -75,6 +83,9 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) {
 		w.due, w.trip = due, trip
 	}
 	if w.State == Reported {
+		if f.Resets > 0 && f.Resets == w.resets {
+			w.due, w.trip = due, trip
+		}
 		w.due = w.habits().reported(w, sent, avail, f.Window, refused)
 		w.ends(w.due, w.trip, Never)
 	}
@@ -95,13 +106,17 @@ func (w *Window) adopt(t, sent Instant, avail int64, due Instant, trip time.Dura
 	}
 }
 
-// dueAt is when a window is over, before the guard, that had the length in an
-// answer to a request that departed at sent.
-func (w *Window) dueAt(sent Instant, avail int64, length time.Duration, s *Server) Instant {
-	if length < 0 {
-		return Never
+// dueAt is when the window of a figure is over, before the guard, and the round trip
+// that the guard depends on. The request of the figure departed at sent.
+func (w *Window) dueAt(sent Instant, avail int64, f Figure, refused bool, s *Server) (due Instant, trip time.Duration) {
+	switch {
+	case f.Window < 0:
+		return Never, w.rtt
+	case f.Resets > 0 && w.habits().compareInstants():
+		return w.resetsAt(sent, f, refused, s)
 	}
-	return min(sent.Add(w.habits().lasts(w, avail, length, s)), Never-1)
+	w.resets = 0
+	return min(sent.Add(w.habits().lasts(w, avail, f.Window, s)), Never-1), w.rtt
 }
 
 // sameWindow reports whether two ends may be those of one window: whole seconds say

@@ -83,6 +83,10 @@ type Window struct {
 	Length time.Duration // w of the policy; 0: not known
 
 	due      Instant       // the end, before the guard, of this window, or of the last one where no end is in force
+	resets   int64         // the instant that the server named last as an end, in Unix seconds by its clock; 0: none
+	ahead    int32         // by how many seconds that was after the Date of its answer
+	unproved bool          // the end that follows from it may be a second early
+	told     Instant       // departure of the first request whose answer named that instant
 	trip     time.Duration // round trip of the request that due comes from; 0: due needs no guard
 	rtt      time.Duration // r: the last round trip
 	least    time.Duration // r₀: the shortest recent round trip
@@ -154,7 +158,11 @@ func (w *Window) Roll(t Instant) {
 	}
 	switch w.State {
 	case Reported:
-		w.expire(w.end, max(w.available-w.InFlight, 0))
+		left := max(w.available-w.InFlight, 0)
+		if w.unproved && w.contention.part() < 1 {
+			left = 0 // others may have used it, if the window is not over
+		}
+		w.expire(w.end, left)
 	case Counting:
 		w.close(w.end)
 		w.available = w.Quota

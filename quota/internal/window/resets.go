@@ -1,0 +1,70 @@
+package window
+
+import "time"
+
+// This file is the end of a window that the server names as an instant of whole seconds,
+// which is the same in all answers of that window. The Date of the answer is in whole
+// seconds, too, so their difference can be wrong by a second in each direction.
+//
+// Where the server rounds instants up, and where its windows begin with a request and
+// last whole seconds, the first answer tells the end exactly: one second before the
+// difference. Elsewhere that is up to a second early. Then the request that departs at
+// that end is refused with the same instant, and from then on the windows of the policy
+// end one second later.
+
+// Instants says what the instants of a server have turned out to mean. From 1 on it
+// counts the windows that were over one second before the difference, so that it takes
+// more than one request that arrived too early to contradict them.
+type Instants int8
+
+const (
+	looseInstants    Instants = iota - 2 // units come back before the instant: it is not the end of a window
+	lateInstants                         // windows are not over one second before the difference
+	unprovedInstants                     // nothing is known
+	maxInstants      Instants = 8
+)
+
+// resetsAt is when the window of a figure is over, before the guard, and the round trip
+// that the guard depends on. Both come from the first departure that was told the
+// instant: a later one is told the same at another fraction of a second.
+func (w *Window) resetsAt(sent Instant, f Figure, refused bool, s *Server) (due Instant, trip time.Duration) {
+	w.observeInstants(sent, f, refused, s)
+	w.unproved = s.Instants == unprovedInstants
+	ahead := int32(min(max(f.Ahead, 0), int64(MaxSavedTime/time.Second)))
+	switch {
+	case s.Instants == looseInstants:
+		w.resets = 0
+		return sent.Add(f.Window), w.rtt
+	case f.Resets < w.resets && sent < w.told: // of a window before
+		return sent.Add(s.until(ahead)), w.rtt
+	case f.Resets != w.resets || sent < w.told:
+		w.resets, w.told, w.ahead = f.Resets, sent, ahead
+		return sent.Add(s.until(ahead)), w.rtt
+	}
+	return w.told.Add(s.until(w.ahead)), w.trip
+}
+
+// until is how long a window lasts that ends at an instant so many seconds after Date.
+func (s *Server) until(ahead int32) time.Duration {
+	if s.Instants != lateInstants {
+		ahead--
+	}
+	return time.Duration(max(ahead, 1)) * time.Second
+}
+
+// observeInstants looks at an answer to a request that departed after the window.
+func (w *Window) observeInstants(sent Instant, f Figure, refused bool, s *Server) {
+	if w.State != Expired || sent < w.closed || w.resets == 0 || s.Instants < unprovedInstants {
+		return
+	}
+	switch same := f.Resets == w.resets; {
+	case same && refused && w.closed != w.Hold:
+		if s.Instants -= 2; s.Instants <= unprovedInstants {
+			s.Instants = lateInstants
+		}
+	case same && !refused && w.available == 0 && w.contention.part() == 1:
+		s.Instants = looseInstants
+	case !same && sent < w.closed.Add(time.Second):
+		s.Instants = min(s.Instants+1, maxInstants)
+	}
+}

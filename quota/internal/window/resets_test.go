@@ -1,0 +1,177 @@
+package window
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// names answers a request with a service limit that ends at an instant, so many seconds
+// after the Date of the answer. The window is what the instant says if it is rounded
+// down.
+func names(name string, avail, resets, ahead int64, refused bool) event {
+	return func(l *ledger, t Instant) {
+		c := l.land(name)
+		l.Answered(c, refused)
+		f := Figure{Available: avail, Window: time.Duration(ahead+1) * sec, Resets: resets, Ahead: ahead}
+		l.Report(t, c.Sent, f, refused, &l.server)
+	}
+}
+
+// The X-RateLimit-Reset of most servers is a Unix time, and Date is in whole seconds, too
+// (RFC 9110, Section 6.6.1). Round trips are of 32 ms, so that the guard is 1 ms.
+func TestResets(t *testing.T) {
+	const (
+		trip            = 32 * ms
+		served, refused = false, true
+	)
+	tests := []struct {
+		name string
+		rows []row
+	}{
+		{
+			// Of a window of 2 s from 100.4 to 102.4, which is rounded up to 103.
+			name: "an instant that is rounded up tells the end of a window of whole seconds",
+			rows: []row{
+				{0, send("a"), 100, 0},
+				{trip, names("a", 1, 103, 3, served), 1, 2*sec + ms - trip},
+				// A later answer has a later Date, and one that took longer has no part in the guard.
+				{900 * ms, send("b"), 0, 2*sec + ms - 900*ms},
+				{900*ms + 2*trip, names("b", 0, 103, 2, served), 0, 2*sec + ms - 900*ms - 2*trip},
+				{2*sec + ms, send("c"), 0, sec},
+				{2*sec + ms + trip, names("c", 1, 105, 3, served), 1, 2*sec + ms - trip},
+			},
+		},
+		{
+			name: "the first departure that was told it counts, whichever answer comes first",
+			rows: []row{
+				{0, send("a"), 100, 0},
+				{700 * ms, send("b"), 100, 0},
+				{700*ms + trip, names("b", 1, 103, 2, served), 0, sec + ms - trip},
+				{800 * ms, names("a", 1, 103, 3, served), 1, 2*sec + 100*ms - 800*ms}, // a guard of 800 ms
+			},
+		},
+		{
+			name: "a late answer of the window before changes nothing",
+			rows: []row{
+				{0, send("a", "b"), 100, 0},
+				{trip, names("a", 1, 103, 3, served), 0, 2*sec + ms - trip},
+				{2*sec + ms, send("c"), 0, sec},
+				{2*sec + ms + trip, names("c", 4, 105, 3, served), 3, unsaid},
+				{2500 * ms, names("b", 1, 103, 3, served), 4, 4*sec + 2*ms - 2500*ms},
+				{2500 * ms, send("d"), 3, unsaid},
+				{2500*ms + trip, names("d", 3, 105, 3, served), 3, 4*sec + 2*ms - 2500*ms - trip},
+			},
+		},
+		{
+			// From 100.4 to 102.4, which is rounded down to 102.
+			name: "one that is rounded down makes one request too early",
+			rows: []row{
+				{0, send("a"), 100, 0},
+				{trip, names("a", 0, 102, 2, served), 0, sec + ms - trip},
+				{sec + ms, send("b"), 0, sec},
+				{sec + ms + trip, names("b", 0, 102, 1, refused), 0, 2*sec + ms - sec - ms - trip},
+				{2*sec + ms, send("c"), 0, sec},
+				{2*sec + ms + trip, names("c", 0, 104, 2, served), 0, 2*sec + ms - trip},
+			},
+		},
+		{
+			name: "a window is never shorter than a second",
+			rows: []row{
+				{0, send("a"), 100, 0},
+				{trip, names("a", 0, 100, 0, served), 0, sec + ms - trip},
+			},
+		},
+		{
+			name: "nor longer than can be said",
+			rows: []row{
+				{0, send("a"), 100, 0},
+				{trip, names("a", 3, 1<<50, 1<<50, served), 3, ProbeInterval},
+			},
+		},
+		{
+			name: "units that come back before the instant show that it is not the end",
+			rows: []row{
+				{0, send("a"), 100, 0},
+				{trip, names("a", 0, 103, 3, served), 0, 2*sec + ms - trip},
+				{2*sec + ms, send("b"), 0, sec},
+				{2*sec + ms + trip, names("b", 0, 103, 1, served), 0, 2*sec + ms - trip},
+			},
+		},
+		{
+			name: "a Retry-After that ends earlier counts, however near",
+			rows: []row{
+				{0, all(send("a"), func(l *ledger, _ Instant) { l.server.Instants = lateInstants }), 100, 0},
+				{trip, all(names("a", 0, 103, 3, refused), pauses(1997*ms)), 0, 1997 * ms},
+				{trip + 1997*ms, send("b"), 0, sec},
+			},
+		},
+		{
+			name: "of a quota with other users, an end that is not proved frees nothing",
+			rows: []row{
+				{0, all(others(50, 100), send("a")), 100, 0},
+				{trip, names("a", 50, 103, 3, served), 10, unsaid},
+				{2*sec + ms, nothing, 1, sec},
+			},
+		},
+		{
+			name: "and one that is proved frees what is left",
+			rows: []row{
+				{0, all(others(50, 100), send("a"), func(l *ledger, _ Instant) { l.server.Instants = 1 }), 100, 0},
+				{trip, names("a", 50, 103, 3, served), 10, unsaid},
+				{2*sec + ms, nothing, 50, unsaid},
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { play(t, Adaptive, tt.rows) })
+	}
+}
+
+// What an answer after the window says of the instants of its server. The window ended at
+// 2 s and 1 ms.
+func TestObserveInstants(t *testing.T) {
+	const look = 2*sec + ms
+	tests := []struct {
+		name    string
+		known   Instants
+		look    time.Duration
+		left    int64
+		resets  int64
+		refused bool
+		want    Instants
+	}{
+		{"refused", 0, look, 0, 103, true, lateInstants},
+		{"refused, once proved", 1, look, 0, 103, true, lateInstants},
+		{"refused, proved twice", 2, look, 0, 103, true, lateInstants},
+		{"refused, proved more often", 3, look, 0, 103, true, 1},
+		{"refused in another window", 0, look, 0, 105, true, 1},
+		{"served in another window", 0, look, 0, 105, false, 1},
+		{"served in another window, again", 8, look, 0, 105, false, 8},
+		{"served long after", 0, look + sec, 0, 105, false, 0},
+		{"served in the same window", 0, look, 0, 103, false, looseInstants},
+		{"served in the same window of what was left", 0, look, 1, 103, false, 0},
+		{"before the end", 0, look - 1, 0, 103, true, 0},
+		{"late once", lateInstants, look, 0, 105, false, lateInstants},
+		{"loose once", looseInstants, look, 0, 103, true, looseInstants},
+	}
+	for _, tt := range tests {
+		l := newLedger(Adaptive)
+		send("a")(l, 0)
+		l.server.Instants = max(tt.known, 0)
+		names("a", tt.left, 103, 3, false)(l, Instant(32*ms))
+		l.server.Instants = tt.known
+		send("b")(l, Instant(tt.look))
+		names("b", 0, tt.resets, 1, tt.refused)(l, Instant(tt.look+32*ms))
+		assert.Equal(t, tt.want, l.server.Instants, tt.name)
+	}
+}
+
+// Plain takes the window as it is read.
+func TestPlainReadsNoInstants(t *testing.T) {
+	play(t, Plain, []row{
+		{0, send("a"), 100, 0},
+		{32 * ms, names("a", 0, 103, 3, false), 0, 4*sec + 8*ms - 32*ms},
+	})
+}
