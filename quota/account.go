@@ -11,8 +11,8 @@ import (
 type instant = window.Instant
 
 // An account is what is known of one quota: a window, the owner that it belongs
-// to, its place among the accounts of its origin, and the line of those who wait
-// for it. All of it is protected by the mutex of its origin.
+// to, its place among the accounts of its origin, and the line of the requests that
+// wait for it. All of it is protected by the mutex of its origin.
 //
 // Of a million accounts, each is far away from the processor: an account takes up
 // no more than six cache lines of 64 bytes.

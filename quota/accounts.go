@@ -18,8 +18,8 @@ const (
 	// sample is how many entries are looked at to find the one to evict.
 	sample = 8
 
-	// sweepInterval is how often, while an origin is in use, as many are looked at to
-	// find those that are over.
+	// sweepInterval is the shortest time between two sweeps of an origin, each of
+	// which looks at as many accounts.
 	sweepInterval = time.Millisecond
 )
 
@@ -28,17 +28,18 @@ const (
 // copied. The fields are set before first use.
 //
 // What is kept is bounded. There is an account for each policy and partition key, or
-// policy and scope, and one for each scope itself. An account that has been over for
-// long (10 minutes, and four of its windows) is evicted. At a bound, room is made for
-// another one: an account of which nothing is in force is evicted first, then the
-// least recently used, and one that the server has told to wait last. An account in
-// use, by a request that is out or in line, is never evicted: the accounts may exceed
-// a bound by that much. An account takes up about 350 bytes, and that of a scope 430;
+// policy and scope, and one for each scope itself. An account is evicted if nothing said
+// of it is in force and it was not used for 10 minutes, or for four of its windows if
+// that is longer. At a bound, one of a sample of accounts is evicted to make room for
+// another: accounts with a Retry-After in force go last, accounts of which nothing is
+// in force first, and among equals the least recently used. An account in use, by a
+// request in flight or in line, is never evicted: the accounts may exceed a bound by
+// that much. An account takes up about 350 bytes, and that of a scope 430;
 // a partition key longer than 39 bytes and the name of a scope come on top, and are
 // bounded by whatever makes them.
 type Accounts struct {
 	MaxOrigins  int // 0: DefaultMaxOrigins; negative: no bound
-	MaxAccounts int // of one origin. 0: DefaultMaxAccounts; negative: no bound
+	MaxAccounts int // of one origin; 0: DefaultMaxAccounts; negative: no bound
 
 	// MaxTotal is how many accounts all origins may have together. Half of them are
 	// shared out equally among as many origins as there may be: no origin takes these
@@ -59,7 +60,7 @@ type Accounts struct {
 
 	credentialHashes credentialHashes
 
-	mu      sync.Mutex // guards following; taken before the guard of an origin
+	mu      sync.Mutex // protects the following; locked before the mutex of an origin
 	origins map[string]*Origin
 }
 
@@ -84,7 +85,7 @@ func (a *Accounts) Origin(name string) *Origin {
 	return o
 }
 
-// share is how many accounts an origin may have, however many others have.
+// share returns how many accounts an origin may have, whatever the other origins have.
 func (a *Accounts) share() int {
 	origins := bounded(a.MaxOrigins, DefaultMaxOrigins)
 	if origins <= 0 {
@@ -93,7 +94,7 @@ func (a *Accounts) share() int {
 	return max(bounded(a.MaxTotal, DefaultMaxTotal), 0) / 2 / origins
 }
 
-// full reports whether an origin of n accounts must not have another.
+// full reports whether an origin that has n accounts may not get another one.
 func (a *Accounts) full(n int) bool {
 	if bound := bounded(a.MaxAccounts, DefaultMaxAccounts); bound >= 0 && n >= bound {
 		return true

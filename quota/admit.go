@@ -19,7 +19,7 @@ const (
 // by side.
 type claims struct {
 	list []wait.Claim
-	mine int // the first so many are accounts of one origin
+	mine int // how many of list, from the first on, are accounts of an origin
 }
 
 func (c *claims) add(g wait.Constraint, units int64) {
@@ -52,8 +52,8 @@ func (c *claims) reset() {
 	c.mine = 0
 }
 
-// pin keeps the accounts among the claims from being evicted while by = 1 is
-// not followed by by = -1.
+// pin with by = 1 keeps the accounts among the claims from being evicted, until it is
+// called with by = -1.
 func pin(cs []wait.Claim, by int32) {
 	for i := range cs {
 		if a, ok := cs[i].Constraint.(*account); ok {

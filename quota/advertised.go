@@ -13,8 +13,7 @@ import (
 // errOwn is the error of an Ask whose Limiter contains an Advertised.
 var errOwn = errors.New("quota: an Ask's Limiter holds the quota of an origin; put it into Claims")
 
-// own returns the constraints of the ask's Limiter, after Custom limiters among them
-// were consulted.
+// own consults the Custom limiters in the ask's Limiter, and returns its constraints.
 func (a *Ask) own() ([]wait.Constraint, error) {
 	if a.Limiter == nil {
 		return nil, nil
@@ -57,8 +56,8 @@ func (o *Origin) Limiter(ask Ask) *Advertised {
 
 func (a *Advertised) advertised() *Advertised { return a }
 
-// enter charges n permits of the accounts and of the limiters beside them, or none.
-// Custom limiters among these were consulted.
+// enter charges n permits of the accounts and of own, the limiters beside them, or
+// none. The caller has consulted the Custom limiters among these.
 func (a *Advertised) enter(ctx context.Context, own []wait.Constraint, n int64, maxDelay time.Duration, l *Lease) error {
 	ask := a.ask
 	if n != 1 {

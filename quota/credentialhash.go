@@ -17,17 +17,18 @@ const maxHashes = 10_000
 // was known of a hashed credential is found again.
 type secret [32]byte
 
-// credentialHashes stand for names that must not be kept. The zero value is ready.
+// credentialHashes computes hashes that stand for credentials and keys, which must not
+// be kept themselves. The zero value is ready.
 type credentialHashes struct {
 	once   sync.Once
 	secret secret
 	seed   maphash.Seed
 
-	mu    sync.RWMutex // guards following
+	mu    sync.RWMutex // protects the following
 	names map[uint64]string
 }
 
-// use sets the secret, unless there is one already.
+// use sets the secret if there is none yet, and reports whether it did.
 func (p *credentialHashes) use(s secret) bool {
 	first := false
 	p.once.Do(func() {
@@ -36,7 +37,7 @@ func (p *credentialHashes) use(s secret) bool {
 	return first
 }
 
-// key is the secret: a random one, if none was set.
+// key returns the secret, and makes a random one if there is none yet.
 func (p *credentialHashes) key() secret {
 	p.once.Do(func() {
 		rand.Read(p.secret[:])
@@ -45,11 +46,12 @@ func (p *credentialHashes) key() secret {
 	return p.secret
 }
 
-// A digest stands for what it was made of.
+// A digest is a keyed hash. It stands for what was hashed.
 type digest [16]byte
 
-// digest is a keyed hash of the parts and of their borders (the first half of
-// HMAC-SHA-256), which differs from one purpose to another.
+// digest returns a keyed hash of the parts: the first half of HMAC-SHA-256. The length
+// of each part is hashed, too, so that moving a byte from one part to the next changes
+// the result. So does another purpose.
 func (p *credentialHashes) digest(purpose string, parts ...string) digest {
 	key := p.key()
 	h := hmac.New(sha256.New, key[:])

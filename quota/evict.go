@@ -1,28 +1,29 @@
 package quota
 
-// This file keeps the number of accounts bounded. All accounts of an origin stand
-// in Origin.all, and a clock hand goes round them: an account that was not used for
-// long is evicted when the hand comes by, or earlier where there is no room.
+// This file keeps the number of accounts bounded. A clock hand goes round the accounts
+// in Origin.all. An account that was not used for long is evicted when the hand reaches
+// it, or earlier if room is needed.
 
-// evicted is the place of an account that is not in Origin.all any more. A request
-// that is out for longer than its window may still be charged to it.
+// evicted is the place of an account that is no longer in Origin.all. A request that is
+// in flight for longer than the window may still be charged to it.
 const evicted = -1
 
-// add takes in an account.
+// add adds an account to Origin.all.
 func (o *Origin) add(t instant, a *account) {
 	a.Used, a.place = t, int32(len(o.all))
 	o.all = append(o.all, a)
 	o.countBeyond(len(o.all)-1, 1)
 }
 
-// countBeyond tells the bound of all origins of accounts beyond the first n.
+// countBeyond adds by to Accounts.beyond, if account number n of the origin (from 0) is
+// above the origin's share.
 func (o *Origin) countBeyond(n, by int) {
 	if n >= o.accounts.share() && !o.dropped.Load() {
 		o.accounts.beyond.Add(int64(by))
 	}
 }
 
-// evict takes out an account, or the scope that it belongs to.
+// evict removes an account and, if it is that of a scope, the scope.
 func (o *Origin) evict(a *account) {
 	last := len(o.all) - 1
 	o.all[a.place] = o.all[last]
@@ -50,9 +51,9 @@ func (o *Origin) evict(a *account) {
 	}
 }
 
-// shrunk returns a map that has had up to n entries, with the memory of as many as
-// it has now: a map keeps the memory that it once had. The entries that have to move
-// are paid for by those that were deleted.
+// shrunk returns a map with the entries of m, which has had up to n entries, and the
+// largest number of entries that the result has had. If less than an eighth is left, it
+// is a smaller copy, because a map does not give back memory.
 func shrunk[V any](m map[string]V, n int) (map[string]V, int) {
 	if n < 64 || len(m) > n/8 {
 		return m, n
@@ -64,9 +65,9 @@ func shrunk[V any](m map[string]V, n int) (map[string]V, int) {
 	return small, len(m)
 }
 
-// makeRoom makes room for another account if there is none left. It evicts the
-// least valuable idle account among a sample of 8. Accounts in use are never
-// evicted: where all of the sample are in use, the bound is exceeded.
+// makeRoom makes room for another account if there is none left. It evicts the least
+// valuable account of a sample. Accounts in use are never evicted: if the whole sample
+// is in use, the bound is exceeded.
 func (o *Origin) makeRoom(t instant) {
 	if !o.accounts.full(len(o.all)) {
 		return
@@ -106,14 +107,15 @@ func (o *Origin) next() *account {
 	return o.all[o.clockHand]
 }
 
-// inUse reports whether a request is out or in line for the account, or for the
-// scope that it belongs to.
+// inUse reports whether a request is in flight or in line for the account, or for the
+// scope if the account is that of a scope.
 func (o *Origin) inUse(a *account) bool {
 	return a.busy() || a.policy == &o.unnamed && o.scopes[a.owner.long].out > 0
 }
 
-// lessValuable reports whether a is evicted before b: idle ones first, then the
-// least recently used, and those under a hold last.
+// lessValuable reports whether a is evicted before b. In this order: an account without
+// a Retry-After in force goes before one with it; an idle account before one that is
+// not; the less recently used one first.
 func (a *account) lessValuable(b *account, t instant) bool {
 	if x, y := t < a.Hold, t < b.Hold; x != y {
 		return y
@@ -124,6 +126,6 @@ func (a *account) lessValuable(b *account, t instant) bool {
 	return a.Used < b.Used
 }
 
-// idle reports whether the account is not in use, and nothing that was said of it
-// is in force at t.
+// idle reports whether the account is not in use and nothing said of it is in force at
+// t.
 func (a *account) idle(t instant) bool { return a.Idle(t) && !a.busy() }

@@ -13,24 +13,24 @@ type policyAccounts struct {
 	origin   *Origin
 	server   window.Server // what all accounts of the policy have learned of it
 	accounts index         // empty for the policy without a name: its accounts are the scopes'
-	until    instant       // when nothing that was told of any of them is in force any more
+	until    instant       // from then on, nothing said of any of them is in force
 }
 
-// policyID tells the policyAccounts of an origin apart. One policy may have
-// accounts with keys and without.
+// policyID identifies the policyAccounts of an origin. One policy may have accounts
+// with keys and accounts without.
 type policyID struct {
 	name  string
 	keyed bool
 }
 
-// accountID tells the accounts of an origin apart.
+// accountID identifies an account of an origin.
 type accountID struct {
 	policyID
 	owner string // the bytes of the partition key; or the scope, where there is no key
 }
 
-// find returns the account of that id; nil, if there is none. The account of the
-// policy without a name is that of the scope.
+// find returns the account with that id, or nil. The account of the policy without a
+// name is that of the scope.
 func (o *Origin) find(id accountID) *account {
 	if id.policyID == o.unnamed.policyID {
 		if s := o.scopes[id.owner]; s != nil {
@@ -44,8 +44,9 @@ func (o *Origin) find(id accountID) *account {
 	return nil
 }
 
-// create makes the account of that id, which was not found, with what is known of
-// its policy. An account that was restored is given its owner instead.
+// create creates the account with that id, which find has not found, and sets its
+// policy. If the account was restored with a hashed owner, create gives it its owner
+// instead.
 func (o *Origin) create(t instant, id accountID) *account {
 	if id.policyID == o.unnamed.policyID {
 		return &o.scope(t, id.owner).base
@@ -65,7 +66,7 @@ func (o *Origin) create(t instant, id accountID) *account {
 	return a
 }
 
-// accountsOf finds the accounts of a policy, or creates them.
+// accountsOf finds or creates the policyAccounts of a policy.
 func (o *Origin) accountsOf(id policyID) *policyAccounts {
 	p := o.byPolicy[id]
 	if p == nil {
@@ -76,7 +77,7 @@ func (o *Origin) accountsOf(id policyID) *policyAccounts {
 	return p
 }
 
-// scope finds the scope of that name, or creates it.
+// scope finds or creates the scope of that name.
 func (o *Origin) scope(t instant, name string) *scope {
 	s := o.scopes[name]
 	if s == nil && o.reveal(accountID{owner: name}) != nil {

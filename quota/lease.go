@@ -45,8 +45,8 @@ func (l *Lease) charge(now time.Time) {
 	l.charged = true
 }
 
-// belong makes the lease one of a scope. If the last lease in the same memory was one
-// of it, there is nothing to look up.
+// belong sets the scope of the lease. If the last lease in the same memory was of that
+// scope, there is nothing to look up.
 func (l *Lease) belong(t instant, o *Origin, scope string) {
 	if s := l.scope; s != nil && l.origin == o && s.base.owner.long == scope && s.base.place != evicted {
 		s.base.Used = t
@@ -55,7 +55,7 @@ func (l *Lease) belong(t instant, o *Origin, scope string) {
 	l.origin, l.scope = o, o.scope(t, scope)
 }
 
-// depart counts the lease as one that is out.
+// depart counts the lease as in flight.
 func (l *Lease) depart(now time.Time) {
 	o := l.origin
 	l.sent, l.out = o.at(now), true
@@ -65,9 +65,9 @@ func (l *Lease) depart(now time.Time) {
 	o.tickets++
 }
 
-// renew makes the claims of a lease that has waited anew: what a server has named
-// meanwhile concerns waiting work, too. No mutex is held before; those of all claims
-// are held after.
+// renew makes the claims of work that has waited again, because the server may have
+// named other policies meanwhile. It is called with no mutex held, and returns with
+// those of all claims held.
 func (l *Lease) renew(ask *Ask, own []wait.Constraint, n int64) []wait.Claim {
 	if ask.Again != nil {
 		ask.Claims = ask.Again()
@@ -149,14 +149,14 @@ func (l *Lease) Release() {
 	switch {
 	case l == nil, !l.charged:
 	case l.out:
-		l.move().endUnsettled(Lost, wait.Claim.Release) // or every lease would be on the heap
+		l.move().endUnsettled(Lost, wait.Claim.Release) // move, so that other leases can stay on the stack
 	default:
 		l.end(time.Now(), wait.Claim.Release)
 	}
 }
 
-// Cancel ends a lease whose work was never begun. Everything comes back, of limits
-// that replenish as far as it has not been replenished since.
+// Cancel ends a lease whose work was never begun. Everything is given back; permits of a
+// limit that replenishes, only as far as it has not replenished them since.
 func (l *Lease) Cancel() {
 	switch {
 	case l == nil, !l.charged:

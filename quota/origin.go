@@ -13,35 +13,36 @@ import (
 // An Origin is one server, which enforces quotas of its own, and what is known of
 // them. It is safe for concurrent use. Get one from Accounts.
 //
-// A request is charged to the account of its scope, on which a pause rests that
-// concerns nothing the server has named; to the root, while a pause of the whole
-// origin rests on it; and to an account of each policy that concerns it.
+// A request is charged to an account of each policy that concerns it, and to that of
+// its scope, which is paused by a Retry-After that names no policy. While something is
+// known of the root, the account of the whole origin, the request is charged to that,
+// too: a pause with ReachOrigin is there.
 type Origin struct {
 	accounts *Accounts
 	policies atomic.Pointer[[]Policy] // never modified, only replaced
 	dropped  atomic.Bool
 
 	mu        wait.Mutex                   // protects the following
-	start     time.Time                    // instant 0: the first that the origin was told, or when it was created
-	begun     bool                         // it was told one
-	root      account                      // of the whole origin
-	unnamed   policyAccounts               // the policy without a name: the root, and what all scopes have
+	start     time.Time                    // instant 0: the first time that the origin was given; until then, its creation
+	begun     bool                         // start was given
+	root      account                      // the account of the whole origin
+	unnamed   policyAccounts               // of the policy without a name: the root, and the accounts of all scopes
 	scopes    map[string]*scope            // by name
-	maxScopes int                          // the most that were in the map since it was made
+	maxScopes int                          // the largest size of the map since it was made
 	byPolicy  map[policyID]*policyAccounts // all but unnamed
-	hash      func(owner string) uint32    // of the indexes; seeded, so that nobody can choose owners that collide
+	hash      func(owner string) uint32    // of the indexes; seeded, so that owners cannot be chosen to collide
 
-	all          []*account // that may be evicted: of the policies, and of the scopes
-	clockHand    int        // goes round all
-	swept        instant    // when sweep has looked last
-	hashedOwners int        // accounts that were restored and whose owner is not known yet
+	all          []*account // that may be evicted: those of policies and of scopes
+	clockHand    int        // index in all; see next
+	swept        instant    // when sweep last looked
+	hashedOwners int        // restored accounts whose owner is known by its hash only
 
 	out      int64    // leases that are not settled
 	retained int64    // claims that stay charged until their work is over
-	pinned   int64    // claims of those who wait
+	pinned   int64    // claims of requests that wait
 	tickets  uint64   // counts departures
 	named    []naming // when each of the policies was named last
-	reports  uint32   // reports that have named any
+	reports  uint32   // reports that have named a policy
 	refused  instant  // arrival of the last refusal
 	refusals uint64   // since the origin was created
 
@@ -52,12 +53,12 @@ type Origin struct {
 	scratch          [3][]*account   // for the next settlement to use
 }
 
-// A scope is the identity that requests act for.
+// A scope is what is known of an identity that requests act for.
 type scope struct {
 	base         account          // of the policy without a name, and of no policy
-	out          int64            // requests that are out, whatever they are charged to
-	unattributed *unattributed    // nil: no account was created while requests were out
-	inferred     *window.Inferred // the quota that refusals show; nil: none
+	out          int64            // requests in flight
+	unattributed *unattributed    // nil: no account was created while requests were in flight
+	inferred     *window.Inferred // from refusals; nil: there was none
 }
 
 func newOrigin(a *Accounts, now time.Time) *Origin {
@@ -81,8 +82,8 @@ func seededHash() func(string) uint32 {
 	return func(s string) uint32 { return uint32(maphash.String(seed, s)) }
 }
 
-// Dropped reports whether the Accounts have dropped the origin to keep a bound.
-// What is charged to it then is lost: ask the Accounts for the origin again.
+// Dropped reports whether the Accounts have dropped the origin to keep a bound. What is
+// charged to it afterwards is lost: call Accounts.Origin again.
 func (o *Origin) Dropped() bool { return o.dropped.Load() }
 
 // Admit charges everything that the ask claims at one instant, now or after
@@ -105,8 +106,8 @@ func (o *Origin) Admit(ctx context.Context, now time.Time, ask *Ask, l *Lease) e
 	return o.enter(ctx, now, ask, own, 1, l)
 }
 
-// enter admits an ask, and n permits of each of the client's own constraints, which
-// have been consulted.
+// enter is Admit with n permits of each of own, the client's own constraints, which the
+// caller has consulted.
 func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.Constraint, n int64, l *Lease) error {
 	own = ask.restrict(now, own)
 	l.claims.reset()
@@ -153,9 +154,9 @@ func free(t instant, cs []wait.Claim) bool {
 }
 
 // Check says what Admit would do now, without charging or waiting. The Refusal is
-// nil if the work would go at once. Else it says what the work would wait for, and
-// waits whether it would wait for that or be refused. RetryAfter is when the work
-// could go at the earliest.
+// nil if the work would go at once. Otherwise it says what the work would wait for, and
+// waits reports whether Admit would wait for that or refuse the work. RetryAfter is
+// when the work could go at the earliest.
 func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal, waits bool) {
 	if ask.Limiter != nil && ask.Limiter.capacity() < 1 {
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, false
@@ -204,7 +205,7 @@ func (o *Origin) claim(t instant, ask *Ask, s *scope, cs *claims) {
 	cs.mine = len(cs.all())
 }
 
-// present lists the claims of an ask that have an account already.
+// present is like claim, but lists only the claims on accounts that exist.
 func (o *Origin) present(ask *Ask, cs *claims) {
 	cs.add(&o.root, 1)
 	if base := o.known(accountID{owner: ask.Scope}); base != nil {
@@ -222,8 +223,8 @@ func (o *Origin) present(ask *Ask, cs *claims) {
 	}
 }
 
-// at turns a time into an instant of the origin, which begins with the first one
-// that it is told: none is before it. The mutex is held.
+// at turns a time into an instant of the origin. The first time that it is given is
+// instant 0, and so is every earlier one. The mutex is held.
 func (o *Origin) at(now time.Time) instant {
 	if !o.begun {
 		o.start, o.begun = now, true
@@ -234,8 +235,8 @@ func (o *Origin) at(now time.Time) instant {
 // when turns an instant of the origin into a time.
 func (o *Origin) when(t instant) time.Time { return o.start.Add(time.Duration(t)) }
 
-// quiet reports whether nothing is out to the origin and nothing waits, and when
-// it was last used.
+// quiet returns when the origin was last used, and whether nothing is in flight to it
+// and nothing waits.
 func (o *Origin) quiet() (used time.Time, quiet bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -10,8 +10,8 @@ const (
 	// server has named least recently is forgotten.
 	maxPolicies = 32
 
-	// A policy is forgotten if the server has not named it for that long, nor for
-	// four of its windows, nor in that many answers that named others.
+	// A policy is forgotten if the server has not named it for minSilence, nor for
+	// four of its windows, nor in the last minSilenceAnswers answers that named others.
 	minSilence        = 10 * time.Minute
 	minSilenceAnswers = 32
 )
@@ -19,7 +19,7 @@ const (
 // A naming is when a policy was named last.
 type naming struct {
 	at      instant
-	reports uint32 // which one it was, of Origin.reports
+	reports uint32 // Origin.reports at that time
 }
 
 // Policies returns the quota policies that the server has named, in the order in
@@ -38,8 +38,8 @@ func (o *Origin) policy(name string) (Policy, bool) {
 	return Policy{}, false
 }
 
-// note keeps a policy that the server has named. What the server leaves out of it
-// now stays as it was said last.
+// note records a policy that the server has named, and returns it. If p has no quota,
+// the quota, unit and window that were advertised last stay in force.
 func (o *Origin) note(t instant, p Policy) Policy {
 	known := o.Policies()
 	for i := range known {
@@ -103,8 +103,8 @@ func (o *Origin) vanished(t instant, i int) bool {
 	return t >= last.at.Add(times(max(p.Window, 0), 4)) && t >= o.heldUntil(p.Name)
 }
 
-// heldUntil is when nothing that was said of any account of a policy is in force any
-// more.
+// heldUntil returns the instant from which on nothing said of any account of a policy
+// is in force.
 func (o *Origin) heldUntil(policy string) instant {
 	if policy == "" {
 		return o.unnamed.until

@@ -7,10 +7,10 @@ import (
 	"github.com/headway-go/headway/quota/internal/window"
 )
 
-// A pause is a Retry-After that fell on a whole scope or origin.
+// A pause is a Retry-After that holds a whole scope or origin.
 type pause struct {
 	on      *account
-	before  instant // the hold that was in force
+	before  instant // the hold that was in force before
 	until   instant
 	unknown bool // nothing was known of the account
 	scope   *scope
@@ -30,10 +30,10 @@ func (s *settlement) pauseWidely(a *account) {
 	s.wide = p
 }
 
-// restrict moves the pause to the policies that it turns out to concern: to the
-// accounts that the request was charged to, and to those of its scope. It does
-// nothing, and the pause stays as wide as it is, if policies is empty or one of them
-// is not known, or if another pause has come since.
+// restrict moves the pause from the scope or origin to the accounts of the given
+// policies: those that the request was charged to; for a policy without such an account,
+// to that of the request's scope. It does nothing if policies is empty, if one of them
+// has no account, or if another pause has come since.
 func (p *pause) restrict(now time.Time, policies []string) {
 	if len(policies) == 0 {
 		return
@@ -60,7 +60,8 @@ func (p *pause) restrict(now time.Time, policies []string) {
 	}
 }
 
-// concerned finds the accounts of policies, if all of them are known.
+// concerned returns the accounts that restrict pauses. known reports whether there is
+// one for each of the policies.
 func (o *Origin) concerned(p *pause, policies []string) (to []*account, known bool) {
 	for _, name := range policies {
 		n := len(to)

@@ -73,7 +73,7 @@ type savedAccount struct {
 	window.Saved
 }
 
-// sound reports whether it may be what was saved of an account.
+// sound reports whether Save can have written s.
 func (s *savedAccount) sound() bool {
 	return s.Sound() && (s.Digest == nil || len(s.Digest) == len(digest{}) && s.Owner == nil)
 }
@@ -81,9 +81,9 @@ func (s *savedAccount) sound() bool {
 // Save writes what is known at the present instant, now, for Restore. It may be
 // called at any time, and holds no lock for long. An error is that of w.
 //
-// What is out while it saves counts as spent. An account of which nothing is in force
-// is not saved. The secret that hashes are made with is written, too: whoever reads it
-// can find out whether a given user or credential is among the accounts.
+// Units in flight are saved as spent. An account of which nothing is in force is not
+// saved. The secret that hashes are made with is written, too: with it, one can find out
+// whether a given user or credential is among the accounts.
 func (a *Accounts) Save(w io.Writer, now time.Time, opts SaveOptions) error {
 	buffered := bufio.NewWriter(w)
 	enc := json.NewEncoder(buffered)
@@ -125,8 +125,8 @@ func (o namedOrigin) save(write func(savedRecord) error, now time.Time, opts Sav
 			}
 			s := savedAccount{Policy: a.policy.name, Keyed: a.policy.keyed, Saved: a.Save(t)}
 			name := some[i].owner
-			switch d, sealed := digestOf(name); {
-			case sealed:
+			switch d, hashed := digestOf(name); {
+			case hashed:
 				s.Digest = d[:]
 			case opts.Keys || name == "":
 				s.Owner = []byte(name)
@@ -146,13 +146,13 @@ func (o namedOrigin) save(write func(savedRecord) error, now time.Time, opts Sav
 }
 
 // Restore reads what Save has written. What was known then is known again, changed
-// by the time since: windows and holds go on as if the process had not ended. If by
-// the clock it was saved in the future, no time has passed.
+// by the time since: windows and holds go on as if the process had not ended. If the
+// clock says that it was saved in the future, no time has passed.
 //
-// It is for Accounts that were not used yet; else the error is ErrInUse. The error
-// for input that is not understood completely matches ErrNotSaved; any other error is
-// that of r. On an error nothing is changed. Origins and accounts beyond the bounds
-// are left out. Restore reads up to the end that Save has written, and perhaps beyond.
+// The Accounts must not have been used yet; if they were, the error is ErrInUse. If any
+// part of the input is invalid, the error matches ErrNotSaved; any other error is that
+// of r. On an error nothing is changed. Origins and accounts beyond the bounds are left
+// out. Restore may read beyond the end of what Save has written.
 func (a *Accounts) Restore(r io.Reader, now time.Time) error {
 	in := newRestorer(a, r, now)
 	if err := in.run(); err != nil {
@@ -185,7 +185,7 @@ type restorer struct {
 	secret secret
 	start  time.Time // of all origins
 	saved  instant
-	origin *Origin // that accounts belong to; nil: one that is left out
+	origin *Origin // of the accounts that come next; nil: it is left out
 }
 
 func newRestorer(a *Accounts, r io.Reader, now time.Time) *restorer {
@@ -264,7 +264,7 @@ func (in *restorer) run() error {
 	}
 }
 
-// take restores a record. It reports whether it makes sense.
+// take restores a record. It reports whether the record is valid.
 func (in *restorer) take(r *savedRecord) bool {
 	switch {
 	case r.Origin != nil && r.Account == nil:
@@ -316,7 +316,7 @@ func (in *restorer) takeAccount(s *savedAccount) bool {
 		id.owner = hashedOwner(digest(s.Digest))
 	}
 	if o.find(id) != nil || in.to.full(len(o.all)) {
-		return true // it was saved twice, having moved meanwhile; or there is no room
+		return true // saved twice, because it moved in Origin.all meanwhile; or there is no room
 	}
 	a := o.create(in.saved, id)
 	a.Restore(in.saved, s.Saved)
@@ -327,13 +327,13 @@ func (in *restorer) takeAccount(s *savedAccount) bool {
 	return true
 }
 
-// An account whose owner was saved as a digest has a hashed owner, until the first
-// request comes whose owner has that digest.
+// An account whose owner was saved as a digest has a hashed owner: hashedPrefix and the
+// digest. The first request whose owner has that digest reveals the owner.
 const hashedPrefix = "\x00hashed\x00"
 
 func hashedOwner(d digest) string { return hashedPrefix + string(d[:]) }
 
-// digestOf is the digest of a hashed owner.
+// digestOf returns the digest of a hashed owner; ok is false for any other owner.
 func digestOf(owner string) (d digest, ok bool) {
 	text, ok := strings.CutPrefix(owner, hashedPrefix)
 	if ok = ok && len(text) == len(d); ok {
@@ -342,7 +342,7 @@ func digestOf(owner string) (d digest, ok bool) {
 	return d, ok
 }
 
-// known is find, and looks among the accounts with hashed owners, too.
+// known is like find, but also looks among the accounts with hashed owners.
 func (o *Origin) known(id accountID) *account {
 	if a := o.find(id); a != nil {
 		return a
@@ -350,8 +350,8 @@ func (o *Origin) known(id accountID) *account {
 	return o.reveal(id)
 }
 
-// reveal finds the account of that id among those with hashed owners, and gives it
-// the name of its owner; nil, if it is not there.
+// reveal finds the account with that id among those with hashed owners, and gives it
+// its owner. It returns nil if there is none.
 func (o *Origin) reveal(id accountID) *account {
 	if o.hashedOwners == 0 {
 		return nil
@@ -397,8 +397,8 @@ func (o *Origin) Attach(name string, data []byte) bool {
 	return true
 }
 
-// Attached returns what was last attached under that name; nil, if nothing was. The
-// slice is shared: do not modify it.
+// Attached returns what was last attached under that name, or nil. The slice is shared:
+// do not modify it.
 func (o *Origin) Attached(name string) []byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()

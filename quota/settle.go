@@ -12,14 +12,14 @@ import (
 // the server said, and wakes the work that this lets go. What stays charged until
 // the work is over remains with the lease until Release.
 //
-// now is when the answer arrived. The zero time means the present instant; the
-// clock is then read only if it matters when the answer came: not for one that says
-// nothing, where nothing is known. A lease is settled once. Settling it again, or
-// with another origin, does nothing.
+// now is when the answer arrived. The zero time means the present instant; Settle then
+// reads the clock only if it needs the time, which it does not if the report says
+// nothing and nothing is known. A lease is settled once. Settling it again, or with
+// another origin, does nothing.
 //
-// If the pause fell on the whole scope or origin, because the report named nothing
-// more precise, restrict moves it to the policies that it turns out to concern: see
-// restrictPause. Else restrict is nil.
+// If a Retry-After holds the whole scope or origin, because the report names nothing
+// more precise, restrict moves it to the given policies: those that the body of the
+// answer names, for example. Otherwise restrict is nil.
 func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now time.Time, policies []string)) {
 	if l.origin != o || !l.out {
 		return nil
@@ -70,8 +70,8 @@ type settlement struct {
 
 	figured []*account // the account of each figure
 	termed  []*account // the accounts that the terms concern
-	earlier []*account // those that the lease departed before: see unattributed
-	wide    *pause     // that fell on the scope or the origin; nil: none
+	earlier []*account // accounts created after the lease departed: see unattributed
+	wide    *pause     // of the scope or the origin; nil: none
 }
 
 // teachesNothing reports whether an answer that says nothing would change nothing:
@@ -122,7 +122,7 @@ func (s *settlement) run() {
 	}
 }
 
-// landed counts the lease as one that is not out any more.
+// landed counts the lease as no longer in flight.
 func (s *settlement) landed() {
 	s.o.out--
 	s.l.scope.out--
@@ -255,8 +255,8 @@ func (s *settlement) spares(a *account) bool {
 	return s.r.Outcome == Unsent || a.policy.name != "" && slices.Contains(s.r.LeftOut, a.policy.name)
 }
 
-// costOf is what the server says that the work cost of an account; None, if it
-// does not say.
+// costOf returns what the server says that the work cost, in units of an account; None
+// if it does not say.
 func (s *settlement) costOf(a *account) int64 {
 	for i, f := range s.figured {
 		if f == a && s.r.Figures[i].Cost > 0 {
@@ -278,7 +278,7 @@ func (s *settlement) claimed(a *account) int64 {
 	return 1
 }
 
-// claimOf is the claim of the lease on an account; nil, if there is none.
+// claimOf returns the claim of the lease on an account, or nil.
 func (s *settlement) claimOf(a *account) *wait.Claim {
 	cs := s.l.claims.all()
 	for i := range cs {

@@ -77,7 +77,7 @@ const chunk = 256
 
 // Snapshot returns what is known at the present instant, now. It may be called
 // at any time, changes nothing, and holds no lock for longer than it takes to
-// copy a few hundred accounts: what happens meanwhile, it may see or not.
+// copy a few hundred accounts. It may or may not show what happens meanwhile.
 func (a *Accounts) Snapshot(now time.Time, opts SnapshotOptions) Snapshot {
 	s := Snapshot{Time: now.Round(0)}
 	for _, o := range a.all() {
@@ -120,17 +120,17 @@ func (o namedOrigin) snapshot(now time.Time, opts SnapshotOptions) OriginSnapsho
 	o.mu.Unlock()
 
 	var as []copied
-	most := bounded(opts.MaxAccounts, DefaultSnapshotAccounts)
+	maxAccounts := bounded(opts.MaxAccounts, DefaultSnapshotAccounts)
 	for some := range o.chunks {
 		for _, a := range some {
 			s.InLine += a.waiting
 		}
-		if as = append(as, some...); most >= 0 && len(as) > most+chunk {
-			as = latest(as, most)
+		if as = append(as, some...); maxAccounts >= 0 && len(as) > maxAccounts+chunk {
+			as = latest(as, maxAccounts)
 		}
 	}
-	if as = distinct(as); most >= 0 {
-		as = distinct(latest(as, most))
+	if as = distinct(as); maxAccounts >= 0 {
+		as = distinct(latest(as, maxAccounts))
 	}
 	for i := range as {
 		s.Accounts = append(s.Accounts, o.show(&as[i], t, opts.Keys))
@@ -214,11 +214,11 @@ func (o *Origin) show(a *copied, t instant, keys bool) AccountSnapshot {
 
 // shown returns the owner of an account as people see it.
 func (a *Accounts) shown(owner string, keys bool) string {
-	switch d, sealed := digestOf(owner); {
+	switch d, hashed := digestOf(owner); {
 	case owner == "":
 		return ""
-	case !keys || sealed:
-		if !sealed {
+	case !keys || hashed:
+		if !hashed {
 			d = a.credentialHashes.digest("owner", owner)
 		}
 		return hex.EncodeToString(d[:4])

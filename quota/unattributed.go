@@ -2,11 +2,11 @@ package quota
 
 import "github.com/headway-go/headway/quota/internal/window"
 
-// This file is about the first wave: requests that departed before the account was
-// known that the server charges them to. When an answer names a new policy, the
-// requests of the scope that are out may draw on it, too. So a new account begins
-// with all of them in flight, one unit each, and each is settled with it when its
-// answer comes.
+// This file charges the first wave: requests that departed before there was an account
+// for the policy that the server charges them to. When an answer names a new policy, the
+// other requests of the scope that are in flight may be charged to it, too. So a new
+// account starts with all of them in flight, one unit each, and each is settled with it
+// when its answer comes.
 
 // maxNewAccounts bounds the accounts that wait for a first wave in one scope, and
 // maxFreeUnattributed the memory that is kept for scopes to come.
@@ -15,19 +15,19 @@ const (
 	maxFreeUnattributed = 64
 )
 
-// unattributed is what a scope knows of its requests that are out, as long as any
-// of them departed before an account was created.
+// unattributed is what a scope knows of its requests in flight, as long as any of them
+// departed before an account was created.
 type unattributed struct {
 	created []newAccount
 	keyed   []keyedCharges
 }
 
-// A newAccount was created while requests were out that may turn out to be charged
-// to it.
+// A newAccount was created while requests were in flight that the server may charge to
+// it.
 type newAccount struct {
 	*account
 	ticket uint64 // requests with a lower ticket departed before it was created
-	out    int64  // how many of them are out; they count in flight in epoch 0
+	out    int64  // how many of them are in flight; they are charged to epoch 0
 }
 
 // keyedCharges counts the requests that are charged to any partition of a policy.
@@ -36,7 +36,7 @@ type keyedCharges struct {
 	out    int64
 }
 
-// trackUnattributed begins to tell the requests of a scope apart.
+// trackUnattributed returns the unattributed of a scope, and makes it if there is none.
 func (o *Origin) trackUnattributed(s *scope) *unattributed {
 	if s.unattributed != nil {
 		return s.unattributed
@@ -49,7 +49,7 @@ func (o *Origin) trackUnattributed(s *scope) *unattributed {
 	return s.unattributed
 }
 
-// releaseUnattributed ends trackUnattributed once nothing of the scope is out.
+// releaseUnattributed frees it once nothing of the scope is in flight.
 func (o *Origin) releaseUnattributed(s *scope) {
 	u := s.unattributed
 	if u == nil || s.out > 0 {
@@ -95,8 +95,8 @@ func (u *unattributed) countKeyed(policy string, by int64) int64 {
 	return max(by, 0)
 }
 
-// chargeFirstWave charges a new account with the requests of the scope that are out. Those
-// that are charged to another partition of the policy are not charged to this one.
+// chargeFirstWave charges a new account with the requests of the scope that are in
+// flight, except those that are charged to another partition of the policy.
 func (s *settlement) chargeFirstWave(a *account) {
 	out := s.l.scope.out
 	if a.policy.keyed {

@@ -24,15 +24,15 @@ type Constraint interface {
 	// Release ends a charge whose work is over.
 	Release(now time.Time, n int64)
 
-	// Backlog returns how long a newcomer has to wait for n units, after those
-	// who are in line; 0 if that is not known, or Look says it already.
+	// Backlog returns how long a newcomer has to wait for n units, behind the
+	// waiters in line; 0 if that is not known, or Look says it already.
 	Backlog(now time.Time, n int64) time.Duration
 
 	// Refused counts a refusal of work that claims this constraint. itself
 	// reports whether this constraint refused it, not one beside it.
 	Refused(itself bool)
 
-	// Line returns the line; nil while nobody waits.
+	// Line returns the line; nil while it has no waiters.
 	Line() *Line
 
 	// OpenLine makes a line with NewLine, has Line return it, and returns it. It

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Line is those who wait for one constraint, and the timer that looks again.
+// A Line has the waiters of one constraint, and the timer that looks again.
 // Its methods are called with the constraint's mutex held. A nil Line is empty.
 //
 // Liveness: while a line has waiters, at least one of these holds:
@@ -119,9 +119,9 @@ func (l *Line) places(w *Waiter) int64 {
 	return max(w.units, 1)
 }
 
-// makeRoom reports whether w fits into the line. With newest, it first pushes
-// out those who would go last, as many as it takes. It pushes out nobody if that
-// would not make room enough, and nobody who goes before w.
+// makeRoom reports whether w fits into the line. With newest, it first pushes out
+// as many of the last waiters as it takes. It pushes out no waiter that goes before
+// w, and none at all if that would not make room enough.
 func (l *Line) makeRoom(w *Waiter) bool {
 	n := l.places(w)
 	short := n - (l.limit - l.queued)
@@ -139,7 +139,7 @@ func (l *Line) makeRoom(w *Waiter) bool {
 	return true
 }
 
-// placesAfter is the places of those who go after w.
+// placesAfter returns the places of the waiters that go after w.
 func (l *Line) placesAfter(w *Waiter) (n int64) {
 	if f := l.first(); f == nil || w.before(f, l.newest) {
 		return l.queued
@@ -233,8 +233,8 @@ func (l *Line) first() *Waiter {
 	return l.byTurn.ws[0]
 }
 
-// hasTurn reports whether nobody in the line goes before the one who asks: w if
-// it is a waiter already, in whatever line; else a newcomer of that priority.
+// hasTurn reports whether no waiter in the line goes before w, which may wait in
+// another line; or, if w is nil, before a newcomer of that priority.
 func (l *Line) hasTurn(w *Waiter, priority int) bool {
 	f := l.first()
 	switch {
@@ -300,8 +300,8 @@ func (l *Line) Append(woken []*Waiter) []*Waiter {
 	return append(woken, l.byTurn.ws...)
 }
 
-// AppendTooLate appends those who run out of time before the given instant, for
-// the caller to wake after unlocking. If none does, it looks at one waiter only:
+// AppendTooLate appends the waiters that run out of time before the given instant,
+// for the caller to wake after unlocking. If none does, it looks at one waiter only:
 // it is called for all lines of an origin.
 func (l *Line) AppendTooLate(woken []*Waiter, until time.Time) []*Waiter {
 	if l == nil {
