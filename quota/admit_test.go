@@ -5,127 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/headway-go/headway/quota/internal/window"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
 
 	"github.com/headway-go/headway/quota/internal/wait"
+	"github.com/headway-go/headway/quota/internal/window"
 )
-
-// A counter is an origin in a bubble, whose accounts are told what is left.
-// Callers wait in goroutines of their own.
-type counter struct {
-	t  *testing.T
-	o  *Origin
-	wg sync.WaitGroup
-
-	mu   sync.Mutex
-	gone []string // in the order in which they were let go
-}
-
-func newCounter(t *testing.T) *counter {
-	a := &Accounts{Jitter: func() float64 { return 0 }}
-	return &counter{t: t, o: a.Origin("https://api.example")}
-}
-
-// tell has an answer say what it says.
-func (c *counter) tell(r Report) {
-	c.t.Helper()
-	var l Lease
-	require.NoError(c.t, c.o.Admit(context.Background(), time.Now(), &Ask{Force: true}, &l))
-	c.o.Settle(time.Now(), &l, &r)
-	l.Release()
-}
-
-// come has somebody come and wait; what becomes of it is the result.
-func (c *counter) come(ctx context.Context, name string, ask Ask) *came {
-	res := new(came)
-	c.wg.Go(func() {
-		began := time.Now()
-		res.err = c.o.Admit(ctx, began, &ask, &res.lease)
-		res.after = time.Since(began)
-		if res.err == nil {
-			c.mu.Lock()
-			c.gone = append(c.gone, name)
-			c.mu.Unlock()
-		}
-		res.done.Store(true)
-	})
-	synctest.Wait()
-	return res
-}
-
-// A came is what became of somebody who came; only done may be looked at
-// before they are.
-type came struct {
-	lease Lease
-	err   error
-	after time.Duration
-	done  atomic.Bool
-}
-
-// order is who was let go, in the order in which they were.
-func (c *counter) order() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.gone)
-}
-
-// inLine is how many wait for an account.
-func (c *counter) inLine(policy string) int {
-	return c.account(policy).line.Len()
-}
-
-func (c *came) refusal(t *testing.T) Refusal {
-	t.Helper()
-	var r *Refusal
-	require.ErrorAs(t, c.err, &r)
-	return *r
-}
-
-func claimOf(policy string) Ask {
-	return Ask{Claims: []Claim{{Policy: policy, Units: 1}}}
-}
-
-// account is a copy of an account as it is; nil, if there is none.
-func (c *counter) account(policy string) *account {
-	c.o.mu.Lock()
-	defer c.o.mu.Unlock()
-	a := c.o.find(accountID{policyID: policyID{name: policy}})
-	if a == nil {
-		return nil
-	}
-	copied := *a
-	if a.line != nil { // and of its line
-		line := *a.line
-		copied.line = &line
-	}
-	return &copied
-}
-
-// noTrace asserts that nobody has left anything in line.
-func (c *counter) noTrace() {
-	c.t.Helper()
-	c.o.mu.Lock()
-	defer c.o.mu.Unlock()
-	for _, a := range c.everything() {
-		assert.Nil(c.t, a.line, "%+v", a.policy.policyID)
-		assert.Zero(c.t, a.pins, "%+v", a.policy.policyID)
-	}
-}
-
-func (c *counter) everything() (as []*account) {
-	as = append(as, &c.o.root)
-	return append(as, c.o.all...)
-}
 
 // What waits for the end of a window waits exactly as long, then the first
 // asks, and its answer lets the others go in order.

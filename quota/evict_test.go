@@ -7,60 +7,12 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/headway-go/headway/quota/internal/wait"
-	"github.com/headway-go/headway/quota/internal/window"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota/internal/wait"
+	"github.com/headway-go/headway/quota/internal/window"
 )
-
-// consistent asserts that the roster, the books and the scopes agree.
-func (d *desk) consistent() {
-	d.t.Helper()
-	n := len(d.o.scopes)
-	for id, b := range d.o.byPolicy {
-		require.Equal(d.t, id, b.policyID)
-		require.NotZero(d.t, b.accounts.n, "a book of nothing: %+v", id)
-		b.accounts.consistent(d.t)
-		n += b.accounts.n
-		for _, a := range b.all() {
-			require.Same(d.t, a, b.accounts.find(a.owner.String()))
-			require.Same(d.t, b, a.policy)
-			require.Same(d.t, a, d.o.all[a.place])
-		}
-	}
-	for name, s := range d.o.scopes {
-		require.Equal(d.t, name, s.base.owner.String())
-		require.Same(d.t, &s.base, d.o.all[s.base.place])
-	}
-	require.Len(d.t, d.o.all, n)
-}
-
-// all are the accounts of a book, in no order.
-func (b *policyAccounts) all() (all []*account) {
-	for i := range b.accounts.buckets {
-		for _, a := range b.accounts.buckets[i].at {
-			if a != nil {
-				all = append(all, a)
-			}
-		}
-	}
-	return all
-}
-
-// exchange is a request that is served at once.
-func (d *desk) exchange(now time.Duration, scope string, r Report, cs ...Claim) {
-	d.t.Helper()
-	d.done(now, d.send(now, scope, cs...), r)
-}
-
-// tick has the hand look at as many accounts as there are.
-func (d *desk) tick(now time.Duration) {
-	d.t.Helper()
-	for range len(d.o.all)/sample + 1 {
-		d.o.sweep(d.o.at(d.at(now)))
-		now += sweepInterval
-	}
-}
 
 // What is over goes by itself, while the origin is in use, once it has not been
 // needed for several of its windows, and for as long as a probe interval.

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// consistent asserts that everybody in an index is found, and that no bucket says
-// that somebody has passed it by who has not.
-func (x *index) consistent(t require.TestingT) {
+// requireConsistent requires that every account in an index is found, and that every
+// bucket counts the accounts that went past it.
+func (x *index) requireConsistent(t require.TestingT) {
 	n, passed := 0, make([]uint32, len(x.buckets))
 	for i := range x.buckets {
 		for j, a := range x.buckets[i].at {
@@ -71,10 +71,10 @@ func TestIndex(t *testing.T) {
 			}
 			require.Same(t, want[owner], x.find(owner), "%s, seed %d, step %d", name, seed, step)
 			if step%50 == 0 {
-				x.consistent(t)
+				x.requireConsistent(t)
 			}
 		}
-		x.consistent(t)
+		x.requireConsistent(t)
 		require.Len(t, want, x.n)
 		for _, a := range want {
 			x.remove(a)
@@ -101,7 +101,7 @@ func TestIndexEnds(t *testing.T) {
 			x.remove(a)
 		}
 	}
-	x.consistent(t)
+	x.requireConsistent(t)
 	assert.NotZero(t, x.buckets[0].passed)
 	assert.NotZero(t, x.buckets[1].passed)
 	assert.Nil(t, x.find("stranger"))

@@ -11,17 +11,6 @@ import (
 	"github.com/headway-go/headway/quota/internal/wait"
 )
 
-// bounded books keep at most n accounts, those of scopes included.
-func boundedDesk(t *testing.T, n int) *desk {
-	d := newDesk(t)
-	d.o.accounts.MaxAccounts = n
-	return d
-}
-
-func (d *desk) has(policy string) bool {
-	return d.o.find(accountID{policyID: policyID{name: policy}}) != nil
-}
-
 // The policies that a server has named are told in the order in which it did;
 // what it leaves out stands as it said it last; the slice is never modified.
 func TestPolicies(t *testing.T) {

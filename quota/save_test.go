@@ -17,22 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// saved is what is saved of the accounts.
-func (d *desk) saved(now time.Duration, opts SaveOptions) string {
-	d.t.Helper()
-	var b strings.Builder
-	require.NoError(d.t, d.o.accounts.Save(&b, d.at(now), opts))
-	return b.String()
-}
-
-// restored is a desk of another process, which is begun now.
-func restored(t *testing.T, text string, now time.Time) *desk {
-	t.Helper()
-	a := &Accounts{Jitter: func() float64 { return 0 }}
-	require.NoError(t, a.Restore(strings.NewReader(text), now))
-	return &desk{t, a.Origin("https://api.example")}
-}
-
 // What is known before is known after, whoever asks: windows, holds and
 // back-offs go on as if nothing had happened in between.
 func TestRestoredGoesOn(t *testing.T) {

@@ -1,0 +1,178 @@
+package quota
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota/internal/wait"
+)
+
+// This file shows tests of the public face what has no public witness.
+
+const (
+	MaxPolicies       = maxPolicies
+	MinSilence        = minSilence
+	MinSilenceAnswers = minSilenceAnswers
+	SweepInterval     = sweepInterval
+	Sample            = sample
+	Chunk             = chunk
+	MaxSavedRecord    = maxSavedRecord
+	MaxAttached       = maxAttached
+	MaxAttachedBytes  = maxAttachedBytes
+)
+
+// RequireConsistent requires that the list of all accounts, the accounts of each
+// policy and the scopes agree.
+func (o *Origin) RequireConsistent(t require.TestingT) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := len(o.scopes)
+	for id, p := range o.byPolicy {
+		require.Equal(t, id, p.policyID)
+		require.NotZero(t, p.accounts.n, "a policy without accounts: %+v", id)
+		p.accounts.requireConsistent(t)
+		n += p.accounts.n
+		for _, a := range p.all() {
+			require.Same(t, a, p.accounts.find(a.owner.String()))
+			require.Same(t, p, a.policy)
+			require.Same(t, a, o.all[a.place])
+		}
+	}
+	for name, s := range o.scopes {
+		require.Equal(t, name, s.base.owner.String())
+		require.Same(t, &s.base, o.all[s.base.place])
+	}
+	require.Len(t, o.all, n)
+}
+
+// all returns the accounts of a policy, in no order.
+func (p *policyAccounts) all() (all []*account) {
+	for i := range p.accounts.buckets {
+		for _, a := range p.accounts.buckets[i].at {
+			if a != nil {
+				all = append(all, a)
+			}
+		}
+	}
+	return all
+}
+
+// Ticket returns the place of a lease among all departures to its origin.
+func (l *Lease) Ticket() uint64 { return l.ticket }
+
+// HashedOwners returns how many restored accounts have an owner that is not known
+// yet.
+func (o *Origin) HashedOwners() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.hashedOwners
+}
+
+// A namedConstraint has a name for messages, and says whether units are taken whose
+// release looks at its line.
+type namedConstraint struct {
+	wait.Constraint
+	name string
+	out  bool
+}
+
+func (o *Origin) constraints() []namedConstraint {
+	cs := []namedConstraint{{&o.root, "root", o.root.Retained > 0}}
+	for _, a := range o.all {
+		cs = append(cs, namedConstraint{a, fmt.Sprintf("%+v of %q", a.policy.policyID, a.owner.String()), a.Retained > 0})
+	}
+	return cs
+}
+
+// LineProblems checks every line, while all goroutines wait: the first waiter has
+// been woken, or the timer is set, or units are out whose release looks at the line;
+// and no waiter is left that could go.
+func LineProblems(now time.Time, origins []*Origin, conc *Concurrency, rate *Rate) (problems []string) {
+	var cs []namedConstraint
+	for i, o := range origins {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		for _, c := range o.constraints() {
+			c.name = fmt.Sprint("origin ", i, ", ", c.name)
+			cs = append(cs, c)
+		}
+	}
+	conc.mu.Lock()
+	defer conc.mu.Unlock()
+	rate.mu.Lock()
+	defer rate.mu.Unlock()
+	cs = append(cs,
+		namedConstraint{conc.self[0], "concurrency", conc.meter.Available(0) < conc.meter.Capacity()},
+		namedConstraint{rate.self[0], "rate", false})
+	for _, c := range cs {
+		if problem := c.Line().Problem(now, c.out); problem != "" {
+			problems = append(problems, c.name+": "+problem)
+		}
+	}
+	return problems
+}
+
+// Leftovers returns what is in line, in use or counted as out, in words: nothing, if
+// all work is over.
+func (o *Origin) Leftovers() (left []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range o.constraints() {
+		a := c.Constraint.(*account)
+		if a.line != nil {
+			left = append(left, fmt.Sprintf("%s: a line of %d", c.name, a.line.Len()))
+		}
+		// Charges of the window before may be counted for a moment more.
+		if a.Retained != 0 || a.InFlight != 0 {
+			left = append(left, fmt.Sprintf("%s: retained %d, in flight %d", c.name, a.Retained, a.InFlight))
+		}
+	}
+	for name, s := range o.scopes {
+		if s.out != 0 || s.unattributed != nil {
+			left = append(left, fmt.Sprintf("scope %q: %d out, %+v", name, s.out, s.unattributed))
+		}
+	}
+	if o.out != 0 || o.retained != 0 {
+		left = append(left, fmt.Sprintf("%d out, %d retained", o.out, o.retained))
+	}
+	return append(left, o.waitingLocked()...)
+}
+
+// Waiting returns what requests in line have left behind, in words: nothing, if no
+// request waits.
+func (o *Origin) Waiting() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.waitingLocked()
+}
+
+func (o *Origin) waitingLocked() (left []string) {
+	for _, c := range o.constraints() {
+		if a := c.Constraint.(*account); a.line != nil || a.pins != 0 {
+			left = append(left, fmt.Sprintf("%s: a line of %d, %d pins", c.name, a.line.Len(), a.pins))
+		}
+	}
+	if o.pinned != 0 || len(o.awaited) > 0 {
+		left = append(left, fmt.Sprintf("%d pinned, %d accounts awaited", o.pinned, len(o.awaited)))
+	}
+	return left
+}
+
+// NewUnsorted returns a limiter of several that is consulted in the order of the
+// constraints, and has the statistics of the first.
+func NewUnsorted(ls ...Limiter) Limiter {
+	u := unsorted{Limiter: ls[0]}
+	for _, l := range ls {
+		u.all = append(u.all, l.constraints()...)
+	}
+	return u
+}
+
+type unsorted struct {
+	Limiter
+	all []wait.Constraint
+}
+
+func (u unsorted) constraints() []wait.Constraint { return u.all }
