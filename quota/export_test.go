@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/quota/internal/wait"
+	"github.com/headway-go/headway/quota/internal/window"
 )
 
 // This file shows tests of the public face what has no public witness.
@@ -176,3 +177,24 @@ type unsorted struct {
 }
 
 func (u unsorted) constraints() []wait.Constraint { return u.all }
+
+// CopyAccounts copies all that is known of the policies in the scope "". The result
+// returns what becomes of the copies until some time if no request concerns them, but
+// for the time of last use.
+func (o *Origin) CopyAccounts(policies []string) (until func(time.Time) []window.Window) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var copies []window.Window
+	for _, name := range policies {
+		copies = append(copies, o.find(accountID{policyID: policyID{name: name}}).Window)
+	}
+	return func(now time.Time) []window.Window {
+		for i := range copies {
+			w := &copies[i]
+			w.Roll(o.at(now)) // ends a window of our own count, which begins another
+			w.Roll(o.at(now))
+			w.Used = 0
+		}
+		return copies
+	}
+}

@@ -1,4 +1,4 @@
-package quota
+package quota_test
 
 import (
 	"context"
@@ -9,27 +9,29 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
 )
 
 // in is an ask for work that may not start for d.
-func in(d time.Duration, ask Ask) Ask {
+func in(d time.Duration, ask quota.Ask) quota.Ask {
 	ask.NotBefore = time.Now().Add(d)
 	return ask
 }
 
-// Work waits exactly until NotBefore; Held and Check say why. Nobody else does.
+// Work waits exactly until NotBefore; Held and Check say why. Other work does not.
 func TestNotBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t)
-		var told []Refusal
-		ask := in(5*sec, Ask{Held: func(r Refusal) { told = append(told, r) }})
-		want := Refusal{Cause: ReasonRetryAfter, Reason: ReasonRetryAfter, Wait: 5 * sec, RetryAfter: 5 * sec}
+		var told []quota.Refusal
+		ask := in(5*sec, quota.Ask{Held: func(r quota.Refusal) { told = append(told, r) }})
+		want := quota.Refusal{Cause: quota.ReasonRetryAfter, Reason: quota.ReasonRetryAfter, Wait: 5 * sec, RetryAfter: 5 * sec}
 		r, waits := c.o.Check(t.Context(), time.Now(), &ask)
 		assert.Equal(t, &want, r)
 		assert.True(t, waits)
 		got := c.come(t.Context(), "later", ask)
 		assert.False(t, got.done.Load())
-		other := c.come(t.Context(), "now", Ask{})
+		other := c.come(t.Context(), "now", quota.Ask{})
 		assert.Zero(t, other.after)
 		time.Sleep(5*sec - 1)
 		synctest.Wait()
@@ -38,19 +40,19 @@ func TestNotBefore(t *testing.T) {
 		require.NoError(t, got.err)
 		assert.Equal(t, 5*sec, got.after)
 		assert.Equal(t, ask.NotBefore, got.lease.Sent())
-		assert.Equal(t, []Refusal{want}, told)
+		assert.Equal(t, []quota.Refusal{want}, told)
 		assert.Nil(t, got.lease.Retained())
-		c.o.Settle(time.Now(), &got.lease, &Report{})
+		c.settle(got, quota.Report{})
 		got.lease.Release()
-		c.noTrace()
+		c.requireNoWaiter()
 
 		for _, past := range []time.Duration{0, -1, -time.Hour} {
-			ask := in(past, Ask{})
+			ask := in(past, quota.Ask{})
 			r, _ := c.o.Check(t.Context(), time.Now(), &ask)
 			assert.Nil(t, r)
 			assert.Zero(t, c.come(t.Context(), "", ask).after)
 		}
-		assert.Equal(t, []Refusal{want}, told)
+		assert.Equal(t, []quota.Refusal{want}, told)
 	})
 }
 
@@ -58,20 +60,20 @@ func TestNotBefore(t *testing.T) {
 func TestNotBeforeIsTooLate(t *testing.T) {
 	for name, tt := range map[string]struct {
 		notBefore time.Duration
-		ask       Ask
+		ask       quota.Ask
 		within    time.Duration // the deadline of the context; 0: none
-		reason    Reason
+		reason    quota.Reason
 	}{
-		"no delay":                    {1, Ask{MaxDelay: NoDelay}, 0, ReasonRetryAfter},
-		"longer than MaxDelay":        {5*sec + 1, Ask{MaxDelay: 5 * sec}, 0, ReasonMaxDelay},
-		"longer than DefaultMaxDelay": {DefaultMaxDelay + 1, Ask{}, 0, ReasonMaxDelay},
-		"past the deadline":           {5*sec + 1, Ask{}, 5 * sec, ReasonDeadline},
-		"beside a shorter wait":       {15 * sec, Ask{MaxDelay: 12 * sec, Claims: []Claim{api(1)}}, 0, ReasonMaxDelay},
+		"no delay":                    {1, quota.Ask{MaxDelay: quota.NoDelay}, 0, quota.ReasonRetryAfter},
+		"longer than MaxDelay":        {5*sec + 1, quota.Ask{MaxDelay: 5 * sec}, 0, quota.ReasonMaxDelay},
+		"longer than DefaultMaxDelay": {quota.DefaultMaxDelay + 1, quota.Ask{}, 0, quota.ReasonMaxDelay},
+		"past the deadline":           {5*sec + 1, quota.Ask{}, 5 * sec, quota.ReasonDeadline},
+		"beside a shorter wait":       {15 * sec, quota.Ask{MaxDelay: 12 * sec, Claims: []quota.Claim{api(1)}}, 0, quota.ReasonMaxDelay},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCounter(t)
-				c.tell(Report{Figures: figure("api", 0, 10*sec)})
+				c.tell(quota.Report{Figures: figure("api", 0, 10*sec)})
 				ctx, cancel := context.WithCancel(t.Context())
 				if tt.within > 0 {
 					ctx, cancel = context.WithTimeout(t.Context(), tt.within)
@@ -81,11 +83,11 @@ func TestNotBeforeIsTooLate(t *testing.T) {
 				r, waits := c.o.Check(ctx, time.Now(), &ask)
 				got := c.come(ctx, "", ask)
 				require.True(t, got.done.Load(), "it waits")
-				want := Refusal{Cause: ReasonRetryAfter, Reason: tt.reason, Wait: tt.notBefore, RetryAfter: tt.notBefore}
+				want := quota.Refusal{Cause: quota.ReasonRetryAfter, Reason: tt.reason, Wait: tt.notBefore, RetryAfter: tt.notBefore}
 				assert.Equal(t, want, got.refusal(t))
 				assert.Equal(t, &want, r)
 				assert.False(t, waits)
-				c.noTrace()
+				c.requireNoWaiter()
 			})
 		})
 	}
@@ -96,7 +98,7 @@ func TestNotBeforeIsTooLate(t *testing.T) {
 func TestNotBeforeIsJustInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t)
-		got := c.come(t.Context(), "", in(5*sec, Ask{MaxDelay: 5 * sec}))
+		got := c.come(t.Context(), "", in(5*sec, quota.Ask{MaxDelay: 5 * sec}))
 		c.wg.Wait()
 		assert.NoError(t, got.err)
 		assert.Equal(t, 5*sec, got.after)
@@ -107,7 +109,7 @@ func TestNotBeforeIsJustInTime(t *testing.T) {
 func TestNotBeforeEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t)
-		c.tell(Report{Figures: figure("api", 5, mins)})
+		c.tell(quota.Report{Figures: figure("api", 5, mins)})
 		before := *c.account("api")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		got := c.come(ctx, "", in(mins, claimOf("api")))
@@ -117,45 +119,45 @@ func TestNotBeforeEndsWithItsContext(t *testing.T) {
 		c.wg.Wait()
 		assert.True(t, got.err == cause, "%v", got.err)
 		assert.Equal(t, sec, got.after)
-		before.Used = c.account("api").Used
+		before.Used, before.Left = c.account("api").Used, before.Left-sec
 		assert.Equal(t, before, *c.account("api"))
-		c.noTrace()
+		c.requireNoWaiter()
 	})
 }
 
 // NotBefore is met together with accounts and limiters, whichever takes longer;
-// work that waits for it holds nothing.
+// work that waits for it has taken nothing.
 func TestNotBeforeBesideOthers(t *testing.T) {
 	for _, tt := range []struct{ notBefore, after time.Duration }{{3 * sec, 10*sec + ms}, {20 * sec, 20 * sec}} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCounter(t)
 			limit := concurrencyOf(t, 1)
-			c.tell(Report{Figures: figure("api", 0, 10*sec)})
+			c.tell(quota.Report{Figures: figure("api", 0, 10*sec)})
 			ask := claimOf("api")
 			ask.Limiter = limit
 			got := c.come(t.Context(), "", in(tt.notBefore, ask))
 			lease, err := limit.TryAcquire(1)
-			require.NoError(t, err, "nothing is held")
+			require.NoError(t, err, "nothing is taken")
 			lease.Release()
 			c.wg.Wait()
 			require.NoError(t, got.err)
 			assert.Equal(t, tt.after, got.after)
 			assert.EqualValues(t, 1, c.account("api").InFlight)
 			assert.Zero(t, limit.Stats().Available)
-			c.o.Settle(time.Now(), &got.lease, &Report{})
+			c.settle(got, quota.Report{})
 			got.lease.Release()
 			assert.EqualValues(t, 1, limit.Stats().Available)
-			c.noTrace()
+			c.requireNoWaiter()
 		})
 	}
 }
 
-// Work with the same limiter and another NotBefore, or none, is not concerned.
+// Work with the same limiter and another NotBefore, or none, does not wait for it.
 func TestNotBeforeIsOfOneAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t)
 		chain := chainOf(t, concurrencyOf(t, 9), concurrencyOf(t, 9)) // a slice with room for more
-		ask := Ask{Limiter: chain, MaxQueue: 1}
+		ask := quota.Ask{Limiter: chain, MaxQueue: 1}
 		late := c.come(t.Context(), "late", in(20*sec, ask))
 		soon := c.come(t.Context(), "soon", in(10*sec, ask))
 		now := c.come(t.Context(), "now", ask)
@@ -168,16 +170,16 @@ func TestNotBeforeIsOfOneAsk(t *testing.T) {
 		late.lease.Cancel()
 		soon.lease.Cancel()
 		now.lease.Cancel()
-		c.noTrace()
+		c.requireNoWaiter()
 	})
 }
 
-// What cannot be predicted is asked for again after the wait.
+// The claims are made again after the wait.
 func TestNotBeforeClaimsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t)
-		c.tell(Report{Figures: figure("api", 5, mins)})
-		ask := in(sec, Ask{Again: func() []Claim { return []Claim{api(3)} }})
+		c.tell(quota.Report{Figures: figure("api", 5, mins)})
+		ask := in(sec, quota.Ask{Again: func() []quota.Claim { return []quota.Claim{api(3)} }})
 		got := c.come(t.Context(), "", ask)
 		c.wg.Wait()
 		require.NoError(t, got.err)
@@ -190,20 +192,20 @@ func TestNotBeforeClaimsAgain(t *testing.T) {
 func TestNotBeforeAndForce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t)
-		var told []Refusal
-		got := c.come(t.Context(), "", in(sec, Ask{Force: true, Held: func(r Refusal) { told = append(told, r) }}))
+		var told []quota.Refusal
+		got := c.come(t.Context(), "", in(sec, quota.Ask{Force: true, Held: func(r quota.Refusal) { told = append(told, r) }}))
 		require.True(t, got.done.Load())
 		assert.NoError(t, got.err)
-		assert.Equal(t, []Refusal{{Cause: ReasonRetryAfter, Reason: ReasonRetryAfter, Wait: sec, RetryAfter: sec}}, told)
+		assert.Equal(t, []quota.Refusal{{Cause: quota.ReasonRetryAfter, Reason: quota.ReasonRetryAfter, Wait: sec, RetryAfter: sec}}, told)
 	})
 }
 
 // An Advertised keeps the NotBefore of its ask.
 func TestNotBeforeOfALimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := new(Accounts).Origin("").Limiter(in(sec, Ask{}))
+		l := new(quota.Accounts).Origin("").Limiter(in(sec, quota.Ask{}))
 		_, err := l.TryAcquire(1)
-		refusedWith(t, err, ReasonRetryAfter)
+		refusedWith(t, err, quota.ReasonRetryAfter)
 		began := time.Now()
 		lease, err := l.Acquire(t.Context(), 1)
 		require.NoError(t, err)
