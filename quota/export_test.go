@@ -198,3 +198,11 @@ func (o *Origin) CopyAccounts(policies []string) (until func(time.Time) []window
 		return copies
 	}
 }
+
+// ListTwice runs f while the first account is listed twice, as one that is moved while
+// the accounts are copied is seen twice.
+func (o *Origin) ListTwice(f func()) {
+	o.all = append(o.all, o.all[0])
+	f()
+	o.all = o.all[:len(o.all)-1]
+}
