@@ -1,4 +1,4 @@
-package quota
+package quota_test
 
 import (
 	"context"
@@ -13,19 +13,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"golang.org/x/time/rate"
 
-	"github.com/headway-go/headway/quota/internal/wait"
+	"github.com/headway-go/headway/quota"
 )
 
-// A scene is one run of arbitrary callers against an arbitrary server, both of
-// which take what they do from a tape.
+// A scene is one run of arbitrary callers against an arbitrary server. What they do is
+// read from a tape.
 type scene struct {
 	t        *testing.T
 	tape     *tape
-	accounts *Accounts
-	origins  []*Origin
-	conc     *Concurrency
-	rate     *Rate
-	both     Limiter
+	accounts *quota.Accounts
+	origins  []*quota.Origin
+	conc     *quota.Concurrency
+	permits  int64 // of conc
+	rate     *quota.Rate
+	both     quota.Limiter
 
 	mu       sync.Mutex
 	problems []string
@@ -52,14 +53,6 @@ func (tp *tape) pick(n int) int { return int(tp.next()) % n }
 
 func (tp *tape) one(of ...time.Duration) time.Duration { return of[tp.pick(len(of))] }
 
-// bothOf is a limiter of several, in the order of their ranks.
-type bothOf struct {
-	Limiter
-	all []wait.Constraint
-}
-
-func (b bothOf) constraints() []wait.Constraint { return b.all }
-
 func (p *scene) problem(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,11 +71,12 @@ func live(t *testing.T, data []byte) []string {
 }
 
 func (p *scene) run(t *testing.T) {
-	p.accounts = &Accounts{Jitter: func() float64 { return 0.5 }, MaxAccounts: 3 + p.tape.pick(6), Strategy: Strategy(p.tape.pick(4) / 3)}
-	p.origins = []*Origin{p.accounts.Origin("one"), p.accounts.Origin("two")}
-	p.conc, _ = NewConcurrency(ConcurrencyOptions{Permits: 1 + int64(p.tape.pick(3))})
-	p.rate = NewRate(rate.NewLimiter(rate.Limit(1+p.tape.pick(5)), 1+p.tape.pick(3)))
-	p.both = bothOf{Limiter: p.conc, all: []wait.Constraint{p.conc.self[0], p.rate.self[0]}}
+	p.accounts = &quota.Accounts{Jitter: func() float64 { return 0.5 }, MaxAccounts: 3 + p.tape.pick(6), Strategy: quota.Strategy(p.tape.pick(4) / 3)}
+	p.origins = []*quota.Origin{p.accounts.Origin("one"), p.accounts.Origin("two")}
+	p.permits = 1 + int64(p.tape.pick(3))
+	p.conc = concurrencyOf(t, p.permits)
+	p.rate = quota.NewRate(rate.NewLimiter(rate.Limit(1+p.tape.pick(5)), 1+p.tape.pick(3)))
+	p.both = quota.NewUnsorted(p.conc, p.rate)
 
 	var callers sync.WaitGroup
 	n := 2 + p.tape.pick(14)
@@ -100,7 +94,7 @@ func (p *scene) run(t *testing.T) {
 			case <-time.After(97*time.Millisecond + 13*time.Nanosecond):
 			}
 			synctest.Wait()
-			for _, problem := range p.stuck() {
+			for _, problem := range quota.LineProblems(time.Now(), p.origins, p.conc, p.rate) {
 				p.problem("%s", problem)
 			}
 		}
@@ -112,73 +106,21 @@ func (p *scene) run(t *testing.T) {
 	p.atRest()
 }
 
-// A named constraint has a name for messages, and says whether units are taken
-// whose release will look at its line.
-type named struct {
-	wait.Constraint
-	name string
-	out  bool
-}
-
-func (p *scene) constraints() (cs []named) {
-	for i, o := range p.origins {
-		cs = append(cs, named{&o.root, fmt.Sprint("root of ", i), o.root.Retained > 0})
-		for _, a := range o.all {
-			cs = append(cs, named{a, fmt.Sprintf("%+v, %q of %d", a.policy.policyID, a.owner.String(), i), a.Retained > 0})
-		}
-	}
-	return append(cs, named{p.conc.self[0], "concurrency", p.conc.meter.Available(0) < p.conc.meter.Capacity()}, named{p.rate.self[0], "rate", false})
-}
-
-// stuck checks the invariant of a line at a moment at which everybody waits: of
-// every line the first has been woken, or the timer is armed, or units are out
-// whose release will look. And none could go that is not let go.
-func (p *scene) stuck() (problems []string) {
-	for _, o := range p.origins {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-	}
-	p.conc.mu.Lock()
-	defer p.conc.mu.Unlock()
-	p.rate.mu.Lock()
-	defer p.rate.mu.Unlock()
-	now := time.Now()
-	for _, c := range p.constraints() {
-		if problem := c.Line().Problem(now, c.out); problem != "" {
-			problems = append(problems, c.name+": "+problem)
-		}
-	}
-	return problems
-}
-
 // atRest checks that nothing is left when all the work is done.
 func (p *scene) atRest() {
-	for _, g := range p.constraints() {
-		if l := g.Line(); l != nil {
-			p.problem("%s: a line of %d is left", g.name, l.Len())
-		}
-		if a, ok := g.Constraint.(*account); ok {
-			// What was settled in the window before may be counted for a moment more.
-			if a.Retained != 0 || a.InFlight != 0 || a.pins != 0 {
-				p.problem("%s: held %d, in flight %d, pins %d", g.name, a.Retained, a.InFlight, a.pins)
-			}
-		}
-	}
 	for i, o := range p.origins {
-		for name, s := range o.scopes {
-			if s.out != 0 || s.unattributed != nil {
-				p.problem("scope %q of %d: %d out, %+v", name, i, s.out, s.unattributed)
-			}
+		for _, left := range o.Leftovers() {
+			p.problem("origin %d: %s", i, left)
 		}
-		if o.out != 0 || o.retained != 0 || o.pinned != 0 {
-			p.problem("origin %d: %d out, %d held, %d pinned", i, o.out, o.retained, o.pinned)
-		}
-		if len(o.Policies()) > maxPolicies {
-			p.problem("%d policies", len(o.Policies()))
+		if n := len(o.Policies()); n > quota.MaxPolicies {
+			p.problem("origin %d: %d policies", i, n)
 		}
 	}
-	if m := p.conc.meter; m.Available(0) != m.Capacity() {
-		p.problem("concurrency: %d of %d left", m.Available(0), m.Capacity())
+	if s := p.conc.Stats(); s.Available != p.permits || s.Queued != 0 {
+		p.problem("concurrency: %d of %d available, %d queued", s.Available, p.permits, s.Queued)
+	}
+	if s := p.rate.Stats(); s.Queued != 0 {
+		p.problem("rate: %d queued", s.Queued)
 	}
 }
 
@@ -186,14 +128,14 @@ func (p *scene) atRest() {
 type call struct {
 	p        *scene
 	start    time.Duration
-	origin   *Origin
-	ask      Ask
+	origin   *quota.Origin
+	ask      quota.Ask
 	deadline time.Duration // 0: none
 	cancel   time.Duration // 0: never
 	work     time.Duration // until the answer
 	body     time.Duration // until the release
 	how      int           // settled, released, cancelled
-	report   Report
+	report   quota.Report
 	again    int // times it is done
 }
 
@@ -206,17 +148,17 @@ func (p *scene) caller() *call {
 		how:   tp.pick(8),
 		again: 1 + tp.pick(3),
 	}
-	c.ask = Ask{
+	c.ask = quota.Ask{
 		Scope:    []string{"", "", "s"}[tp.pick(3)],
-		MaxDelay: tp.one(0, 0, 0, sec, 10*sec, NoDelay),
+		MaxDelay: tp.one(0, 0, 0, sec, 10*sec, quota.NoDelay),
 		MaxQueue: []int{0, 0, 0, 1, -1}[tp.pick(5)],
 		Priority: []int{0, 0, 0, 1}[tp.pick(4)],
 		Force:    tp.pick(12) == 11,
-		Limiter:  []Limiter{nil, nil, nil, p.conc, p.rate, p.both}[tp.pick(6)],
+		Limiter:  []quota.Limiter{nil, nil, nil, p.conc, p.rate, p.both}[tp.pick(6)],
 	}
 	for range tp.pick(4) {
 		i := tp.pick(len(scenePolicies))
-		c.ask.Claims = append(c.ask.Claims, Claim{
+		c.ask.Claims = append(c.ask.Claims, quota.Claim{
 			Policy: scenePolicies[i],
 			Keyed:  tp.pick(4) == 3, Key: []string{"", "k"}[tp.pick(2)],
 			Units: []int64{1, 1, 1, 2, 0, 50}[tp.pick(6)],
@@ -230,14 +172,14 @@ func (p *scene) caller() *call {
 		c.cancel = tp.one(ms, 20*ms, sec, 4*sec)
 	}
 	if tp.pick(5) == 4 {
-		c.ask.Held = func(Refusal) { time.Sleep(ms) }
+		c.ask.Held = func(quota.Refusal) { time.Sleep(ms) }
 	}
 	c.report = p.report()
 	return c
 }
 
 // once keeps one claim of each policy.
-func once(cs []Claim) (kept []Claim) {
+func once(cs []quota.Claim) (kept []quota.Claim) {
 	seen := make(map[string]bool)
 	for _, c := range cs {
 		if !seen[c.Policy] {
@@ -248,24 +190,24 @@ func once(cs []Claim) (kept []Claim) {
 	return kept
 }
 
-func (p *scene) report() (r Report) {
+func (p *scene) report() (r quota.Report) {
 	tp := p.tape
-	r.Outcome = []Outcome{Answered, Answered, Answered, Answered, Lost, Unsent}[tp.pick(6)]
+	r.Outcome = []quota.Outcome{quota.Answered, quota.Answered, quota.Answered, quota.Answered, quota.Lost, quota.Unsent}[tp.pick(6)]
 	r.Refused = tp.pick(4) == 3
-	units := []string{"", "", UnitContentBytes, UnitConcurrentRequests, "furlongs"}
+	units := []string{"", "", quota.UnitContentBytes, quota.UnitConcurrentRequests, "furlongs"}
 	for i := range tp.pick(4) {
 		keyed, key := tp.pick(4) == 3, []string{"", "k"}[tp.pick(2)]
 		switch what := tp.pick(4); {
 		case what < 3:
-			r.Figures = append(r.Figures, Figure{
+			r.Figures = append(r.Figures, quota.Figure{
 				Policy: scenePolicies[i], Keyed: keyed, Key: key,
-				Available: []int64{0, 0, 1, 2, 10, 40, 100, None, 1 << 62}[tp.pick(9)],
+				Available: []int64{0, 0, 1, 2, 10, 40, 100, quota.None, 1 << 62}[tp.pick(9)],
 				Window:    tp.one(-1, 0, sec, sec, 5*sec, 30*sec, time.Hour, 1<<62),
 			})
 		}
 		if tp.pick(3) == 2 {
-			r.Terms = append(r.Terms, Terms{
-				Policy: Policy{
+			r.Terms = append(r.Terms, quota.Terms{
+				Policy: quota.Policy{
 					Name: scenePolicies[i], Keyed: keyed, Unit: units[tp.pick(5)],
 					Quota:  []int64{0, 1, 2, 10, 100}[tp.pick(5)],
 					Window: tp.one(0, sec, 10*sec, time.Hour),
@@ -276,7 +218,7 @@ func (p *scene) report() (r Report) {
 	}
 	if tp.pick(5) == 4 {
 		r.Pause = tp.one(0, sec, 7*sec, 30*sec, 1<<62)
-		r.Reach = []Reach{ReachNamed, ReachOrigin}[tp.pick(2)]
+		r.Reach = []quota.Reach{quota.ReachNamed, quota.ReachOrigin}[tp.pick(2)]
 	}
 	return r
 }
@@ -300,24 +242,24 @@ func (c *call) once(ctx context.Context, i int) {
 		defer cancel()
 		defer time.AfterFunc(c.cancel, cancel).Stop()
 	}
-	var lease Lease
+	var lease quota.Lease
 	began := time.Now()
 	err := c.origin.Admit(ctx, began, &c.ask, &lease)
-	most := c.ask.MaxDelay
+	longest := c.ask.MaxDelay
 	switch {
-	case most == 0:
-		most = DefaultMaxDelay
-	case most < 0 || c.ask.Force:
-		most = 0
+	case longest == 0:
+		longest = quota.DefaultMaxDelay
+	case longest < 0 || c.ask.Force:
+		longest = 0
 	}
 	if c.ask.Held != nil {
-		most += ms // what the hook takes is its own time
+		longest += ms // the time of the hook
 	}
-	if waited := time.Since(began); waited > most {
-		c.p.problem("caller %d waited %v, at most %v", i, waited, most)
+	if waited := time.Since(began); waited > longest {
+		c.p.problem("caller %d waited %v, longer than %v", i, waited, longest)
 	}
 	if err != nil {
-		var r *Refusal
+		var r *quota.Refusal
 		if !errors.As(err, &r) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 			c.p.problem("caller %d: %v", i, err)
 		}
@@ -339,8 +281,8 @@ func (c *call) once(ctx context.Context, i int) {
 	lease.Release()
 }
 
-// Nobody is stranded: whatever servers say and callers do, everybody is let go
-// or refused in time, and at the end nothing is left.
+// Whatever servers say and callers do, every request is admitted or refused in time,
+// and at the end nothing is left.
 func TestLiveness(t *testing.T) {
 	const runs = 250
 	for seed := range uint64(runs) {
@@ -350,7 +292,7 @@ func TestLiveness(t *testing.T) {
 			data[i] = byte(r.Uint32())
 		}
 		if problems := live(t, data); len(problems) > 0 {
-			assert.Fail(t, "somebody or something is left", "seed %d: %q", seed, problems)
+			assert.Fail(t, "a request or a charge is left", "seed %d: %q", seed, problems)
 			return
 		}
 	}
