@@ -140,7 +140,7 @@ const sweeper = "sweeper"
 // over.
 func (d *desk) tick(now time.Duration) {
 	d.t.Helper()
-	for range len(d.snapshot().Accounts)/quota.Sample + 2 {
+	for range 2*len(d.snapshot().Accounts)/quota.Sample + 2 {
 		d.exchange(now, sweeper, quota.Report{})
 		now += quota.SweepInterval
 	}

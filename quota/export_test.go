@@ -206,3 +206,12 @@ func (o *Origin) ListTwice(f func()) {
 	f()
 	o.all = o.all[:len(o.all)-1]
 }
+
+// Retire drops the origin if it is not in use, as Accounts does at their bound.
+func (o *Origin) Retire() bool { return o.retire() }
+
+// BeyondShares returns how many accounts the origins have above their shares.
+func (a *Accounts) BeyondShares() int64 { return a.beyond.Load() }
+
+// HeapInUse returns the bytes of what is reachable.
+func HeapInUse() float64 { return inUse().heap }

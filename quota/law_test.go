@@ -1,8 +1,8 @@
 package quota_test
 
 import (
-	"context"
 	"container/heap"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
