@@ -1,4 +1,4 @@
-package quota
+package quota_test
 
 import (
 	"testing"
@@ -6,47 +6,41 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/quota"
 )
 
-// names are the policies that are known.
-func (d *desk) names() (names []string) {
-	for _, p := range d.o.Policies() {
-		names = append(names, p.Name)
-	}
-	return names
-}
-
-// answers are n answers that name a policy, one after another, until some time.
+// answers settles n answers that name a policy, evenly between two instants.
 func (d *desk) answers(from, to time.Duration, n int, policy string) {
 	for i := range n {
 		now := from + (to-from)*time.Duration(i+1)/time.Duration(n)
-		d.exchange(now, "", Report{Figures: figure(policy, 9, sec)})
+		d.exchange(now, "", quota.Report{Figures: figure(policy, 9, sec)})
 	}
 }
 
-// A policy that the server names no more is forgotten after a while; not while
-// it may only have had no occasion to name it.
+// A policy that the server does not name any more is forgotten after a while and a
+// number of answers, and not while it is in force.
 func TestPoliciesThatVanish(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		window  time.Duration // of the policy
-		report  Report        // that named it last
+		report  quota.Report  // that named it last
 		to      time.Duration
 		answers int
 		known   bool
 	}{
-		{"at once", mins, Report{}, sec, 100, true},
-		{"almost so long", mins, Report{}, minSilence - ms, 1_000, true},
-		{"so long", mins, Report{}, minSilence, 1_000, false},
-		{"so long, in few answers", mins, Report{}, 100 * time.Hour, minSilenceAnswers - 1, true},
-		{"so long, in as few as that", mins, Report{}, 100 * time.Hour, minSilenceAnswers, false},
-		{"four windows are longer, almost", time.Hour, Report{}, 4*time.Hour - ms, 1_000, true},
-		{"four windows are longer", time.Hour, Report{}, 4 * time.Hour, 1_000, false},
-		{"a window without end", 1 << 62, Report{}, 1000 * time.Hour, 1_000, true},
-		{"it holds somebody", mins, Report{Pause: time.Hour, Figures: figure("old", 1, mins)}, time.Hour - ms, 1_000, true},
-		{"it has held somebody", mins, Report{Pause: time.Hour, Figures: figure("old", 1, mins)}, time.Hour, 1_000, false},
-		{"its figure is in force", mins, Report{Figures: figure("old", 1, time.Hour)}, time.Hour - ms, 1_000, true},
-		{"that of a partition is", mins, Report{Figures: keyedFigure("old", "k", 1, time.Hour)}, time.Hour - ms, 1_000, true},
+		{"at once", mins, quota.Report{}, sec, 100, true},
+		{"almost as long as it takes", mins, quota.Report{}, quota.MinSilence - ms, 1_000, true},
+		{"as long as it takes", mins, quota.Report{}, quota.MinSilence, 1_000, false},
+		{"one answer too few", mins, quota.Report{}, 100 * time.Hour, quota.MinSilenceAnswers - 1, true},
+		{"just as many answers", mins, quota.Report{}, 100 * time.Hour, quota.MinSilenceAnswers, false},
+		{"four windows are longer, almost", time.Hour, quota.Report{}, 4*time.Hour - ms, 1_000, true},
+		{"four windows are longer", time.Hour, quota.Report{}, 4 * time.Hour, 1_000, false},
+		{"a window without end", 1 << 62, quota.Report{}, 1000 * time.Hour, 1_000, true},
+		{"a hold is in force", mins, quota.Report{Pause: time.Hour, Figures: figure("old", 1, mins)}, time.Hour - ms, 1_000, true},
+		{"a hold has ended", mins, quota.Report{Pause: time.Hour, Figures: figure("old", 1, mins)}, time.Hour, 1_000, false},
+		{"its figure is in force", mins, quota.Report{Figures: figure("old", 1, time.Hour)}, time.Hour - ms, 1_000, true},
+		{"the figure of a partition is in force", mins, quota.Report{Figures: keyedFigure("old", "k", 1, time.Hour)}, time.Hour - ms, 1_000, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDesk(t)
@@ -58,39 +52,40 @@ func TestPoliciesThatVanish(t *testing.T) {
 				want = want[1:]
 			}
 			assert.Equal(t, want, d.names())
-			assert.Len(t, d.o.named, len(want))
 		})
 	}
 }
 
-// Who waits for a policy that vanishes need not any more. (None is forgotten
-// whose figure is in force: here it is a limit on concurrent requests.)
-func TestVanishedPolicyLetsGo(t *testing.T) {
+// A request that waits for a policy that is forgotten makes its claims again, and goes.
+// (No policy is forgotten while its figure is in force: here it is a limit on concurrent
+// requests.)
+func TestForgottenPolicyWakesTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t)
-		conc := Claim{Policy: "old", Units: 1}
-		c.tell(Report{Terms: []Terms{{Policy: Policy{Name: "old", Quota: 1, Unit: UnitConcurrentRequests}}}})
-		c.come(t.Context(), "out", Ask{Claims: []Claim{conc}})
-		claims := []Claim{conc}
-		ask := Ask{Claims: claims, MaxDelay: time.Hour, Again: func() []Claim {
-			if _, known := c.o.policy("old"); !known {
-				return nil
+		conc := quota.Claim{Policy: "old", Units: 1}
+		c.tell(quota.Report{Terms: concurrentTerms("old", 1)})
+		c.come(t.Context(), "out", quota.Ask{Claims: []quota.Claim{conc}})
+		claims := []quota.Claim{conc}
+		ask := quota.Ask{Claims: claims, MaxDelay: time.Hour, Again: func() []quota.Claim {
+			for _, p := range c.o.Policies() {
+				if p.Name == "old" {
+					return claims
+				}
 			}
-			return claims
+			return nil
 		}}
 		waits := c.come(t.Context(), "waits", ask)
-		for range minSilenceAnswers + 2 {
+		for range quota.MinSilenceAnswers + 2 {
 			time.Sleep(mins)
-			c.tell(Report{Figures: figure("new", 5, mins)})
+			c.tell(quota.Report{Figures: figure("new", 5, mins)})
 		}
 		synctest.Wait()
 		assert.True(t, waits.done.Load())
-		assert.Equal(t, minSilenceAnswers*mins, waits.after.Round(mins))
+		assert.Equal(t, quota.MinSilenceAnswers*mins, waits.after)
 	})
 }
 
-// One that is named with every twentieth answer is not forgotten, at whatever
-// rate they come.
+// A policy that every twentieth answer names is not forgotten, at any rate of answers.
 func TestPoliciesThatAreSeldomNamedStay(t *testing.T) {
 	for _, apart := range []time.Duration{ms, sec, time.Hour} {
 		d := newDesk(t)
@@ -99,7 +94,7 @@ func TestPoliciesThatAreSeldomNamedStay(t *testing.T) {
 			if i%20 == 0 {
 				policy = "seldom"
 			}
-			d.exchange(time.Duration(i)*apart, "", Report{Figures: figure(policy, 9, sec)})
+			d.exchange(time.Duration(i)*apart, "", quota.Report{Figures: figure(policy, 9, sec)})
 			if i > 0 {
 				assert.Equal(t, []string{"seldom", "often"}, d.names())
 			}
@@ -107,63 +102,62 @@ func TestPoliciesThatAreSeldomNamedStay(t *testing.T) {
 	}
 }
 
-// Answers that name nothing let nothing be forgotten: the server may just say
-// nothing any more.
+// Answers that name no policy do not count: the server may have ceased to send fields.
 func TestSilenceForgetsNothing(t *testing.T) {
 	d := newDesk(t)
-	d.exchange(0, "", Report{Figures: figure("api", 9, sec)})
+	d.exchange(0, "", quota.Report{Figures: figure("api", 9, sec)})
 	for i := range 1_000 {
-		d.exchange(time.Duration(i)*mins, "", Report{})
+		d.exchange(time.Duration(i)*mins, "", quota.Report{})
 	}
 	assert.Equal(t, []string{"api"}, d.names())
 }
 
-// What is out to a policy that is forgotten is settled all the same; named
-// again, it is as new.
+// A request that was charged under a policy that is forgotten is settled all the same.
+// Named again, the policy is as a new one.
 func TestForgottenWhileOut(t *testing.T) {
 	d := newDesk(t)
-	d.exchange(0, "", Report{Terms: terms("old", 5, mins)})
-	l := d.send(sec, "", Claim{Policy: "old", Units: 1})
+	d.exchange(0, "", quota.Report{Terms: terms("old", 5, mins)})
+	l := d.send(sec, "", quota.Claim{Policy: "old", Units: 1})
 	d.answers(sec, time.Hour, 100, "new")
 	assert.Equal(t, []string{"new"}, d.names())
-	d.settle(time.Hour, l, Report{})
-	d.exchange(time.Hour, "", Report{Terms: terms("old", 7, mins)})
+	d.settle(time.Hour, l, quota.Report{})
+	d.exchange(time.Hour, "", quota.Report{Terms: terms("old", 7, mins)})
 	assert.Equal(t, []string{"new", "old"}, d.names())
-	assert.Equal(t, int64(7), d.o.find(accountID{policyID: policyID{name: "old"}}).Quota)
-	d.consistent()
+	assert.Equal(t, int64(7), d.known("", quota.Claim{Policy: "old"}).Quota)
+	d.o.RequireConsistent(t)
 }
 
-// Nobody is held by a policy that is forgotten: who waits for it, and says what
-// concerns them anew, goes.
-func TestForgottenLetsGo(t *testing.T) {
+// A request that waits for a policy goes with the first answer after it was forgotten,
+// whatever else it claims then.
+func TestForgottenPolicyLetsRequestsGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t)
-		c.tell(Report{Terms: []Terms{{Policy: Policy{Name: "old", Quota: 1, Unit: UnitConcurrentRequests}}}})
-		held := new(Lease)
+		c.tell(quota.Report{Terms: concurrentTerms("old", 1)})
+		taken := new(quota.Lease)
 		ask := claimOf("old")
-		if err := c.o.Admit(t.Context(), time.Now(), &ask, held); err != nil {
+		if err := c.o.Admit(t.Context(), time.Now(), &ask, taken); err != nil {
 			t.Fatal(err)
 		}
 		waits := claimOf("old")
 		waits.MaxDelay = 2 * time.Hour
-		waits.Again = func() (cs []Claim) {
+		waits.Again = func() (cs []quota.Claim) {
 			for _, p := range c.o.Policies() {
-				cs = append(cs, Claim{Policy: p.Name, Units: 1})
+				cs = append(cs, quota.Claim{Policy: p.Name, Units: 1})
 			}
 			return cs
 		}
 		got := c.come(t.Context(), "", waits)
-		for range minSilenceAnswers {
+		for range quota.MinSilenceAnswers {
 			time.Sleep(20 * sec)
 			assert.False(t, got.done.Load())
-			c.tell(Report{Figures: figure("new", 9, sec)})
+			c.tell(quota.Report{Figures: figure("new", 9, sec)})
 		}
-		c.tell(Report{Figures: figure("new", 9, sec)})
+		c.tell(quota.Report{Figures: figure("new", 9, sec)})
 		synctest.Wait()
 		assert.True(t, got.done.Load())
 		assert.NoError(t, got.err)
-		assert.Equal(t, minSilenceAnswers*20*sec, got.after)
-		held.Release()
+		assert.Equal(t, quota.MinSilenceAnswers*20*sec, got.after)
+		taken.Release()
 		c.wg.Wait()
 	})
 }
