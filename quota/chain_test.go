@@ -3,6 +3,8 @@ package quota_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -229,4 +231,85 @@ func TestChainRefusalIsThatOfTheLongestWait(t *testing.T) {
 		_, err = c.Acquire(t.Context(), 2)
 		assert.True(t, errors.Is(err, quota.ErrPermits))
 	})
+}
+
+// Two limits that never say yes at the same instant let the waiter for both
+// through nevertheless, though each has work of its own that never ends.
+func TestWaiterOfAChainHasItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := bucketOf(t, time.Second), bucketOf(t, time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		busy := func(l quota.Limiter) {
+			for range 3 {
+				go func() {
+					for ctx.Err() == nil {
+						lease, _ := l.Acquire(ctx, 1)
+						lease.Release()
+					}
+				}()
+			}
+		}
+		busy(x)
+		time.Sleep(500 * time.Millisecond)
+		busy(y)
+		time.Sleep(1200 * time.Millisecond)
+		both := chainOf(t, x, y)
+		for range 20 {
+			began := time.Now()
+			waitFor(t, both).Release()
+			assert.LessOrEqual(t, time.Since(began), 10*time.Second)
+		}
+	})
+}
+
+// Whatever the two limits are and how long their work takes, a waiter for both is
+// passed over for no longer than eight times the time that one of them is free
+// after the other, and a turn in each line.
+func TestWaitersOfAChainHaveTheirTurn(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			var alone sync.WaitGroup
+			defer alone.Wait()
+			defer cancel()
+			var members []quota.Limiter
+			var longest, turns time.Duration
+			for range 2 + r.IntN(2) {
+				d := time.Duration(1+r.IntN(1000)) * time.Millisecond
+				n := 1 + r.Int64N(4)
+				longest, turns = max(longest, d), turns+time.Duration(n+1)*d
+				permits := int64(1)
+				l := quota.Limiter(bucketOf(t, d))
+				if r.IntN(2) > 0 {
+					permits += int64(r.IntN(2))
+					l = concurrencyOf(t, permits)
+				}
+				members = append(members, l)
+				for range n + permits {
+					off := time.Duration(r.Int64N(int64(d)))
+					alone.Go(func() {
+						time.Sleep(off)
+						for {
+							lease, err := l.Acquire(ctx, 1)
+							if err != nil {
+								return
+							}
+							time.Sleep(d)
+							lease.Release()
+						}
+					})
+				}
+			}
+			time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond)
+			both := chainOf(t, members...)
+			for range 10 {
+				began := time.Now()
+				waitFor(t, both).Release()
+				bound := 8*longest*time.Duration(len(members)) + turns
+				assert.LessOrEqual(t, time.Since(began), bound, "seed %d", seed)
+			}
+		})
+	}
 }

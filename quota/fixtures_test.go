@@ -212,3 +212,17 @@ func apiLimiter(ask quota.Ask) *quota.Advertised {
 	ask.Claims = []quota.Claim{{Policy: "api", Units: 1}}
 	return accounts.Origin("https://api.example").Limiter(ask)
 }
+
+// bucketOf returns a bucket of one permit, which comes back after period.
+func bucketOf(t testing.TB, period time.Duration) quota.Limiter {
+	l, err := quota.NewTokenBucket(quota.TokenBucketOptions{Permits: 1, PerPeriod: 1, Period: period})
+	require.NoError(t, err)
+	return l
+}
+
+// waitFor acquires one permit.
+func waitFor(t testing.TB, l quota.Limiter) *quota.Lease {
+	lease, err := l.Acquire(t.Context(), 1)
+	require.NoError(t, err)
+	return lease
+}

@@ -114,7 +114,7 @@ func decide(claims []Claim, now time.Time, w *Waiter, priority int) verdict {
 		c := claims[i].Constraint
 		d := c.Look(now, claims[i].Units)
 		if d.OK {
-			if c.Line().hasTurn(w, priority) {
+			if l := c.Line(); l == nil || l.hasTurn(w, priority) && !l.keepsFrom(&claims[i], now, w, priority) {
 				continue
 			}
 			d = Decision{Reason: d.Reason}
@@ -227,6 +227,7 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 		ready:    make(chan struct{}, 1),
 		ticket:   ticket,
 		priority: o.Priority,
+		came:     now,
 	}
 	if o.MaxDelay < Forever || late == Deadline {
 		w.latest = latest
@@ -282,6 +283,7 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 			r = v.refuse(claims, now, late)
 		default:
 			over = false
+			w.keep(claims, now, v)
 			continue
 		}
 		o.leave(claims, w, now)
@@ -305,8 +307,30 @@ func pushedOut(claims []Claim, in Constraint, now time.Time) Refusal {
 func (o *Options) leave(claims []Claim, w *Waiter, now time.Time) {
 	o.waiting(-1)
 	next := w.leave(now)
+	if len(w.keeps) == 0 {
+		Unlock(claims)
+		next.Wake()
+		return
+	}
+	others := w.dropKeeps(now, nil)
 	Unlock(claims)
 	next.Wake()
+	for _, other := range others {
+		other.Wake()
+	}
+}
+
+// keep keeps for w, which v refuses, what it could have of the constraint in
+// whose line it is. The mutexes of all claims are held.
+func (w *Waiter) keep(claims []Claim, now time.Time, v verdict) {
+	for i := range claims {
+		c := claims[i].Constraint
+		if i == v.at || c.Line() != w.line || !c.Look(now, claims[i].Units).OK || !w.line.hasTurn(w, 0) {
+			continue
+		}
+		w.line.keepFor(w, claims[i].Units, now, v.Again)
+		return
+	}
 }
 
 // notify calls Held with the mutexes of all claims unlocked, and takes them

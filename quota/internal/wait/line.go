@@ -3,6 +3,7 @@ package wait
 import (
 	"container/heap"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -22,6 +23,20 @@ import (
 //
 // The timer also fires when the first of the waiters runs out of time, and
 // wakes each of those once, so that it can be refused.
+//
+// Fairness: a waiter is in one line at a time, that of a constraint that refuses
+// it. If its turn comes there and another constraint refuses it, it moves to that
+// one's line, and keeps the units that it could have had: until it is granted or
+// gives up, work that goes after it is charged only if enough is left for both.
+// So two constraints that each say yes while the other says no let the waiter
+// through in the end, though it never holds anything.
+//
+// What a waiter keeps it keeps for an eighth of the time that it has waited, and
+// not if the other constraint is known to refuse it for longer. Then it keeps
+// nothing for seven times as long. So a waiter that is stuck elsewhere costs a
+// line little; and as it keeps units of all its lines at the same time, and for
+// longer each time, its wait ends: where each of its constraints lets it have its
+// turn within d, it is passed over for about eight times the sum of these d.
 type Line struct {
 	constraint Constraint
 	byTurn     waiters     // the first goes first
@@ -33,6 +48,15 @@ type Line struct {
 	woken      *Waiter     // has been woken and has not looked yet
 	timer      *time.Timer // nil until it is needed
 	armed      time.Time   // when the timer fires; zero: it does not
+	kept       keep
+}
+
+// A keep is what a line keeps for a waiter that is in another line. The zero keep
+// is none.
+type keep struct {
+	by    *Waiter
+	units int64
+	until time.Time
 }
 
 // LineOptions are the options of a Line.
@@ -65,6 +89,10 @@ type Waiter struct {
 	priority int
 	place    [heaps]int32 // in the heaps of its line, from 1; 0: not there
 	line     *Line        // nil: in none
+	came     time.Time    // when it began to wait
+	keeps    []*Line      // that are kept for it
+	until    time.Time    // when it stops keeping units
+	resumes  time.Time    // when it may keep units again
 }
 
 // Wake tells w to look again. It needs no mutex and never blocks: a waiter that
@@ -94,9 +122,7 @@ func enter(c Constraint, w *Waiter) bool {
 		l = c.OpenLine()
 	}
 	if !l.makeRoom(w) {
-		if l.Len() == 0 {
-			c.CloseLine()
-		}
+		l.closeIfEmpty()
 		return false
 	}
 	w.line = l
@@ -164,6 +190,61 @@ func (l *Line) remove(w *Waiter) {
 	}
 	l.queued -= l.places(w)
 	w.line = nil
+}
+
+// keepFor keeps units for w, whose turn it is and which another constraint
+// refuses until the given instant; zero: that is not known.
+func (l *Line) keepFor(w *Waiter, units int64, now, refused time.Time) {
+	until, waited := w.until, now.Sub(w.came)
+	if !now.Before(w.resumes) {
+		until = now.Add(waited / keptShare)
+	}
+	if !now.Before(l.kept.until) {
+		l.unkeep()
+	}
+	o := l.kept.by
+	if !now.Before(until) || refused.After(until) || o == w || o != nil && !w.before(o, l.newest) {
+		return
+	}
+	if until != w.until {
+		w.until, w.resumes = until, now.Add(waited)
+	}
+	l.unkeep()
+	l.kept = keep{by: w, units: units, until: until}
+	w.keeps = append(w.keeps, l)
+}
+
+// keptShare is the share of the time that a waiter has waited for which it keeps
+// units: one in so many.
+const keptShare = 8
+
+// unkeep ends the line's keep, if there is one.
+func (l *Line) unkeep() {
+	if w := l.kept.by; w != nil {
+		w.keeps = slices.DeleteFunc(w.keeps, func(o *Line) bool { return o == l })
+	}
+	l.kept = keep{}
+}
+
+// keepsFrom reports whether units that would be charged now are kept for a waiter
+// that goes before the one who asks: for units of c, w if it is a waiter already,
+// else a newcomer of that priority.
+func (l *Line) keepsFrom(c *Claim, now time.Time, w *Waiter, priority int) bool {
+	if l == nil || l.kept.by == nil || l.kept.by == w || !now.Before(l.kept.until) || l.goesBefore(l.kept.by, w, priority) {
+		return false
+	}
+	both := l.kept.units + min(c.Units, math.MaxInt64-l.kept.units)
+	return !c.Constraint.Look(now, both).OK
+}
+
+// dropKeeps ends all that is kept for w, and appends the waiters to wake.
+func (w *Waiter) dropKeeps(now time.Time, next []*Waiter) []*Waiter {
+	for len(w.keeps) > 0 {
+		l := w.keeps[len(w.keeps)-1]
+		l.unkeep()
+		next = append(next, l.Kick(now))
+	}
+	return next
 }
 
 // leave takes w out of its line, if it is in one, and looks at the line. It
@@ -237,9 +318,13 @@ func (l *Line) first() *Waiter {
 // another line; or, if w is nil, before a newcomer of that priority.
 func (l *Line) hasTurn(w *Waiter, priority int) bool {
 	f := l.first()
+	return f == nil || f == w || l.goesBefore(f, w, priority)
+}
+
+// goesBefore reports whether the one who asks goes before f: w if it is a waiter
+// already; else a newcomer of that priority.
+func (l *Line) goesBefore(f, w *Waiter, priority int) bool {
 	switch {
-	case f == nil || f == w:
-		return true
 	case w != nil:
 		return w.before(f, l.newest)
 	case priority == f.priority:
@@ -255,24 +340,44 @@ func (l *Line) Kick(now time.Time) *Waiter {
 	if l == nil || l.constraint.Line() != l {
 		return nil
 	}
-	w := l.first()
-	if w == nil {
-		l.arm(time.Time{})
-		l.constraint.CloseLine()
+	if l.kept.by != nil && !now.Before(l.kept.until) {
+		l.unkeep()
+	}
+	if l.closeIfEmpty() {
 		return nil
 	}
 	if l.woken != nil {
 		l.arm(sooner(l.armed, l.firstLatest()))
 		return nil
 	}
+	w := l.first()
+	if w == nil {
+		l.arm(l.kept.until)
+		return nil
+	}
 	d := l.constraint.Look(now, w.units)
+	if d.OK && l.keepsFrom(&Claim{Constraint: l.constraint, Units: w.units}, now, w, 0) {
+		l.arm(sooner(l.kept.until, l.firstLatest()))
+		return nil
+	}
 	if d.OK || d.tooLate(w.latest) {
 		l.woken = w
 		l.arm(sooner(l.armed, l.firstLatest()))
 		return w
 	}
-	l.arm(sooner(d.Again, l.firstLatest()))
+	l.arm(sooner(sooner(d.Again, l.kept.until), l.firstLatest()))
 	return nil
+}
+
+// closeIfEmpty closes the line if nobody is in it and nothing is kept, and
+// reports whether it did.
+func (l *Line) closeIfEmpty() bool {
+	if l.Len() > 0 || l.kept.by != nil {
+		return false
+	}
+	l.arm(time.Time{})
+	l.constraint.CloseLine()
+	return true
 }
 
 // sooner is the first of two instants; zero is never.
@@ -370,6 +475,10 @@ func (l *Line) Problem(now time.Time, released bool) string {
 	}
 	w := l.first()
 	switch {
+	case l.kept.by != nil && (l.armed.IsZero() || l.armed.After(l.kept.until)) && l.woken == nil:
+		return "units are kept, and no timer ends that"
+	case w == nil && l.kept.by != nil:
+		return ""
 	case w == nil:
 		return "an empty line is kept"
 	case l.woken != nil:
@@ -384,7 +493,7 @@ func (l *Line) Problem(now time.Time, released bool) string {
 			return "a waiter is not where it thinks it is"
 		}
 	}
-	if l.constraint.Look(now, w.units).OK {
+	if l.constraint.Look(now, w.units).OK && !l.keepsFrom(&Claim{Constraint: l.constraint, Units: w.units}, now, w, 0) {
 		return "the first could go, and is told only in " + l.armed.Sub(now).String()
 	}
 	return ""

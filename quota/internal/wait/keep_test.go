@@ -1,0 +1,81 @@
+package wait_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota/internal/wait"
+)
+
+// A waiter that had its turn at a, and then waits for b, keeps its unit of a for
+// an eighth of the time that it has waited. Nothing is kept from work that leaves
+// enough for it, or that goes before it.
+func TestUnitsAreKeptForAnEighthOfTheWait(t *testing.T) {
+	for name, tt := range map[string]struct {
+		late  time.Duration // when b has room, after a
+		solo  wait.Options
+		room  int64         // of a
+		after time.Duration // when the solo goes, after a has room
+		both  time.Duration // when the waiter goes, after a has room; 0: not
+	}{
+		"in time":        {sec, patient, 1, mins, sec},
+		"too late":       {3 * sec, patient, 1, 2 * sec, 0},
+		"room for two":   {sec, patient, 2, 0, sec},
+		"priority":       {sec, priority(1), 1, 0, 0},
+		"no longer than": {2 * sec, patient, 1, 2 * sec, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b := newTurnstile(0, wait.LineOptions{}), newTurnstile(1, wait.LineOptions{})
+				both := come(t, append(a.claim(1), b.claim(1)...), patient)
+				b.locked(func() { b.room = 0 })
+				time.Sleep(16 * sec)
+				a.let(tt.room)
+				synctest.Wait()
+				began := time.Now()
+				solo := come(t, a.claim(1), tt.solo)
+				time.AfterFunc(tt.late+1, func() { b.let(1) })
+				time.Sleep(mins)
+				synctest.Wait()
+				if tt.after < mins {
+					require.True(t, solo.granted())
+					assert.Equal(t, tt.after, solo.after)
+				} else {
+					assert.False(t, solo.done.Load())
+				}
+				assert.Equal(t, tt.both > 0, both.granted())
+				if tt.both > 0 {
+					assert.Equal(t, 16*sec+tt.both+1, both.after)
+				}
+				assert.Equal(t, mins, time.Since(began))
+				solo.left()
+				both.left()
+				a.noTrace(t)
+				b.noTrace(t)
+			})
+		})
+	}
+}
+
+// What is kept is free when the waiter gives up.
+func TestUnitsAreKeptNoLongerThanTheirWaiterWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newTurnstile(0, wait.LineOptions{}), newTurnstile(1, wait.LineOptions{})
+		both := come(t, append(a.claim(1), b.claim(1)...), patient)
+		b.locked(func() { b.room = 0 })
+		time.Sleep(mins)
+		a.let(1)
+		solo := come(t, a.claim(1), patient)
+		assert.False(t, solo.done.Load())
+		both.left()
+		synctest.Wait()
+		require.True(t, solo.granted())
+		assert.Zero(t, solo.after)
+		a.noTrace(t)
+		b.noTrace(t)
+	})
+}
