@@ -102,7 +102,7 @@ func (a *account) Release(_ time.Time, n int64) {
 func (a *account) Cancel(now time.Time, n int64, _ uint32) { a.Release(now, n) }
 
 // Backlog implements wait.Constraint. It is not known: answers to come decide it.
-func (a *account) Backlog(time.Time, int64) time.Duration { return 0 }
+func (a *account) Backlog(time.Time, int64, int64) time.Duration { return 0 }
 
 // Refused implements wait.Constraint. Accounts have no statistics.
 func (a *account) Refused(bool) {}

@@ -148,7 +148,7 @@ func (a *asking) Look(now time.Time, _ int64) wait.Decision {
 }
 
 // Backlog is not known: the function was asked for this request alone.
-func (a *asking) Backlog(time.Time, int64) time.Duration { return 0 }
+func (a *asking) Backlog(time.Time, int64, int64) time.Duration { return 0 }
 
 // consult calls the functions of all Custom limiters among the constraints for n
 // permits. No mutex is held.

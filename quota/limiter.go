@@ -47,9 +47,9 @@ type Limiter interface {
 	// If ctx ends first, or has ended before, the error is context.Cause(ctx),
 	// not wrapped. If the request cannot wait, the error is a *Refusal; its
 	// Reason is ReasonQueueFull, ReasonClosed, or ReasonDeadline if the permits
-	// cannot be available before the deadline of ctx, even if no other request
-	// waits. If n can never be granted, the error is ErrPermits. On failure
-	// nothing is taken.
+	// cannot be available before the deadline of ctx, as far as is known: a request
+	// that waits ahead may yet give up. If n can never be granted, the error is
+	// ErrPermits. On failure nothing is taken.
 	Acquire(ctx context.Context, n int64) (*Lease, error)
 
 	// Stats returns a snapshot of the limiter's statistics. It works after

@@ -176,11 +176,7 @@ func (c *constraint) Release(now time.Time, n int64) {
 	}
 }
 
-func (c *constraint) Backlog(now time.Time, n int64) time.Duration {
-	ahead := c.line.Units()
-	if c.rules.Order == NewestFirst {
-		ahead = 0
-	}
+func (c *constraint) Backlog(now time.Time, ahead, n int64) time.Duration {
 	return max(c.meter.Wait(c.at(now), ahead, max(n, 1)), 0)
 }
 

@@ -33,8 +33,8 @@ func (c *notBefore) OpenLine() *wait.Line {
 	return c.line
 }
 
-func (c *notBefore) Charge(time.Time, int64) (uint32, bool)        { return 0, false }
-func (c *notBefore) Cancel(time.Time, int64, uint32)               {}
-func (c *notBefore) Release(time.Time, int64)                      {}
-func (c *notBefore) Backlog(time.Time, int64) (none time.Duration) { return 0 }
-func (c *notBefore) Refused(bool)                                  {}
+func (c *notBefore) Charge(time.Time, int64) (uint32, bool)               { return 0, false }
+func (c *notBefore) Cancel(time.Time, int64, uint32)                      {}
+func (c *notBefore) Release(time.Time, int64)                             {}
+func (c *notBefore) Backlog(time.Time, int64, int64) (none time.Duration) { return 0 }
+func (c *notBefore) Refused(bool)                                         {}

@@ -3,6 +3,8 @@ package quota_test
 import (
 	"context"
 	"math"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -283,4 +285,78 @@ func TestLimitOfQueue(t *testing.T) {
 			l.Close()
 		})
 	}
+}
+
+// A request that cannot go in time because of those ahead is refused at once, and
+// told when to come back. Those with a lower priority are not ahead of it.
+func TestQueueThatIsTooLongRefusesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := bucketOf(t, time.Second)
+		take(t, l, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 20 {
+			acquiring(ctx, l, 1)
+		}
+		for _, limiter := range []quota.Limiter{l, chainOf(t, concurrencyOf(t, 1), l, windowOf(t, 5))} {
+			began := time.Now()
+			short, stop := context.WithTimeout(ctx, 5*time.Second)
+			_, err := limiter.Acquire(short, 1)
+			r := refusedWith(t, err, quota.ReasonDeadline)
+			assert.Equal(t, []time.Duration{21 * time.Second, 21 * time.Second}, []time.Duration{r.Wait, r.RetryAfter})
+			assert.Zero(t, time.Since(began))
+			stop()
+		}
+		var lease quota.Lease
+		err := new(quota.Accounts).Origin("o").Admit(ctx, time.Now(), &quota.Ask{Limiter: l, Priority: 1, MaxDelay: time.Second}, &lease)
+		assert.NoError(t, err)
+		lease.Release()
+		cancel()
+	})
+}
+
+// Of a burst through a bucket, exactly those wait that can go in time.
+func TestBurstBeyondMaxDelayIsRefusedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := bucketOf(t, time.Second)
+		o := new(quota.Accounts).Origin("o")
+		var went, refused atomic.Int64
+		var callers sync.WaitGroup
+		for range 200 {
+			callers.Go(func() {
+				began := time.Now()
+				var lease quota.Lease
+				err := o.Admit(t.Context(), began, &quota.Ask{Limiter: l, MaxDelay: 2 * time.Minute}, &lease)
+				lease.Release()
+				if err == nil {
+					went.Add(1)
+					return
+				}
+				refusedWith(t, err, quota.ReasonMaxDelay)
+				assert.Zero(t, time.Since(began))
+				refused.Add(1)
+			})
+		}
+		callers.Wait()
+		assert.EqualValues(t, []int64{121, 79}, []int64{went.Load(), refused.Load()})
+	})
+}
+
+// A chain's RetryAfter reckons with the queues of all its limiters.
+func TestChainRetryAfterIsThatOfTheLongestQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow, quick := bucketOf(t, 5*time.Second), bucketOf(t, time.Second)
+		c := chainOf(t, slow, quick)
+		take(t, c, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for range 20 {
+			acquiring(ctx, quick, 1)
+		}
+		_, err := c.TryAcquire(1)
+		r := refusedWith(t, err, quota.ReasonOwnLimit)
+		assert.Equal(t, 21*time.Second, r.RetryAfter)
+		began := time.Now()
+		waitFor(t, c).Release()
+		assert.Equal(t, 21*time.Second, time.Since(began))
+	})
 }

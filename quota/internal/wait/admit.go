@@ -84,7 +84,7 @@ type Refusal struct {
 type verdict struct {
 	Decision
 	at      int           // of the claim; negative: none stands in the way
-	backlog time.Duration // of a newcomer; 0: not known
+	backlog time.Duration // of a newcomer, the longest of all claims; 0: not known
 }
 
 func (v verdict) refusal(c Claim, now time.Time, why Why) Refusal {
@@ -140,6 +140,25 @@ func (v verdict) orTooLate(claims []Claim, now, latest time.Time) verdict {
 	return v
 }
 
+// behind adds to v how long a newcomer of that priority has to wait behind the
+// waiters that go before it, as far as that is known: cancellations may let it
+// go sooner. If that is longer than v says of its claim, v is the decision on the
+// claim with the longest line.
+func (v verdict) behind(claims []Claim, now time.Time, priority int) verdict {
+	at := v.at
+	for i := range claims {
+		c := claims[i].Constraint
+		if b := c.Backlog(now, c.Line().unitsBefore(priority), claims[i].Units); b > v.backlog {
+			v.backlog, at = b, i
+		}
+	}
+	if at != v.at && !v.Final && !v.Sooner && now.Add(v.backlog).After(v.Again) {
+		v.at, v.Decision = at, claims[at].Constraint.Look(now, claims[at].Units)
+		v.OK = false
+	}
+	return v
+}
+
 // latest returns the instant at which waiting must stop, and what stops it:
 // Deadline or MaxDelay.
 func (o *Options) latest(ctx context.Context, now time.Time) (time.Time, Why) {
@@ -152,13 +171,13 @@ func (o *Options) latest(ctx context.Context, now time.Time) (time.Time, Why) {
 
 // wouldWait reports whether a newcomer that v refused joins the line; if not,
 // why says what is in its way.
-func (o *Options) wouldWait(in *Line, v verdict, latest time.Time, late Why) (why Why, waits bool) {
+func (o *Options) wouldWait(in *Line, v verdict, now, latest time.Time, late Why) (why Why, waits bool) {
 	switch {
 	case o.MaxDelay < 0, v.Final:
 		return Refused, false
 	case o.MaxQueue >= 0 && in.Len() >= o.MaxQueue:
 		return QueueFull, false
-	case v.tooLate(latest):
+	case v.tooLate(latest), !latest.IsZero() && v.backlog > latest.Sub(now):
 		return late, false
 	}
 	return Refused, true
@@ -174,9 +193,9 @@ func Check(ctx context.Context, now time.Time, claims []Claim, o *Options) (r Re
 	}
 	latest, late := o.latest(ctx, now)
 	v = v.orTooLate(claims, now, latest)
+	v = v.behind(claims, now, o.Priority)
 	c := claims[v.at]
-	why, waits := o.wouldWait(c.Constraint.Line(), v, latest, late)
-	v.backlog = c.Constraint.Backlog(now, c.Units)
+	why, waits := o.wouldWait(c.Constraint.Line(), v, now, latest, late)
 	return v.refusal(c, now, why), waits
 }
 
@@ -204,10 +223,9 @@ func Admit(ctx context.Context, now time.Time, claims []Claim, o *Options) (r Re
 // and returns with none held.
 func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v verdict) (Refusal, error) {
 	latest, late := o.latest(ctx, now)
-	v = v.orTooLate(claims, now, latest)
+	v = v.orTooLate(claims, now, latest).behind(claims, now, o.Priority)
 	c := claims[v.at]
-	v.backlog = c.Constraint.Backlog(now, c.Units)
-	if why, waits := o.wouldWait(c.Constraint.Line(), v, latest, late); !waits {
+	if why, waits := o.wouldWait(c.Constraint.Line(), v, now, latest, late); !waits {
 		r := v.refuse(claims, now, why)
 		Unlock(claims)
 		return r, nil

@@ -24,9 +24,10 @@ type Constraint interface {
 	// Release ends a charge whose work is over.
 	Release(now time.Time, n int64)
 
-	// Backlog returns how long a newcomer has to wait for n units, behind the
-	// waiters in line; 0 if that is not known, or Look says it already.
-	Backlog(now time.Time, n int64) time.Duration
+	// Backlog returns how long work has to wait for n units, if ahead units are
+	// granted to others first, and no event helps; 0 if that is not known, or Look
+	// says it already.
+	Backlog(now time.Time, ahead, n int64) time.Duration
 
 	// Refused counts a refusal of work that claims this constraint. itself
 	// reports whether this constraint refused it, not one beside it.

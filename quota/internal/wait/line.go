@@ -45,6 +45,7 @@ type Line struct {
 	newest     bool        // the newest waiter goes first
 	limit      int64       // of queued; 0: there is none, and queued is not kept
 	queued     int64       // units that are waited for
+	raised     int         // waiters with another priority than 0
 	woken      *Waiter     // has been woken and has not looked yet
 	timer      *time.Timer // nil until it is needed
 	armed      time.Time   // when the timer fires; zero: it does not
@@ -127,6 +128,9 @@ func enter(c Constraint, w *Waiter) bool {
 	}
 	w.line = l
 	l.queued += l.places(w)
+	if w.priority != 0 {
+		l.raised++
+	}
 	heap.Push(&l.byTurn, w)
 	if l.newest {
 		heap.Push(&l.byTurnLast, w)
@@ -189,6 +193,9 @@ func (l *Line) remove(w *Waiter) {
 		}
 	}
 	l.queued -= l.places(w)
+	if w.priority != 0 {
+		l.raised--
+	}
 	w.line = nil
 }
 
@@ -302,6 +309,24 @@ func (l *Line) Units() (n int64) {
 	}
 	for _, w := range l.byTurn.ws {
 		n += min(max(w.units, 1), math.MaxInt64-n)
+	}
+	return n
+}
+
+// unitsBefore returns the units of the waiters that go before a newcomer of that
+// priority; 0 in a line without a limit: no constraint that has one knows its
+// backlog.
+func (l *Line) unitsBefore(priority int) (n int64) {
+	switch {
+	case l == nil, l.newest && l.raised == 0 && priority >= 0:
+		return 0
+	case !l.newest && l.raised == 0 && priority <= 0:
+		return l.queued
+	}
+	for _, w := range l.byTurn.ws {
+		if !l.goesBefore(w, nil, priority) {
+			n += l.places(w)
+		}
 	}
 	return n
 }

@@ -35,6 +35,7 @@ type turnstile struct {
 	sooner  bool      // likewise
 	broken  bool      // for good
 	backlog time.Duration
+	each    time.Duration // more of it for each unit ahead
 
 	asked          atomic.Int64 // calls of Mutex: each firing of the timer makes one
 	looks          int
@@ -72,12 +73,14 @@ func (g *turnstile) Charge(_ time.Time, n int64) (uint32, bool) {
 	return 9, true
 }
 
-func (g *turnstile) Cancel(_ time.Time, n int64, _ uint32)  { g.room += n }
-func (g *turnstile) Release(_ time.Time, n int64)           { g.room += n }
-func (g *turnstile) Backlog(time.Time, int64) time.Duration { return g.backlog }
-func (g *turnstile) Line() *wait.Line                       { return g.line }
-func (g *turnstile) CloseLine()                             { g.line = nil }
-func (g *turnstile) claim(n int64) []wait.Claim             { return []wait.Claim{{Constraint: g, Units: n}} }
+func (g *turnstile) Cancel(_ time.Time, n int64, _ uint32) { g.room += n }
+func (g *turnstile) Release(_ time.Time, n int64)          { g.room += n }
+func (g *turnstile) Backlog(_ time.Time, ahead, _ int64) time.Duration {
+	return g.backlog + time.Duration(ahead)*g.each
+}
+func (g *turnstile) Line() *wait.Line           { return g.line }
+func (g *turnstile) CloseLine()                 { g.line = nil }
+func (g *turnstile) claim(n int64) []wait.Claim { return []wait.Claim{{Constraint: g, Units: n}} }
 func (g *turnstile) OpenLine() *wait.Line {
 	g.line = wait.NewLine(g, g.options)
 	return g.line
