@@ -91,7 +91,7 @@ type Waiter struct {
 	place    [heaps]int32 // in the heaps of its line, from 1; 0: not there
 	line     *Line        // nil: in none
 	came     time.Time    // when it began to wait
-	keeps    []*Line      // that are kept for it
+	keeps    []*Line      // that keep units for it, or did; only its own goroutine changes them
 	until    time.Time    // when it stops keeping units
 	resumes  time.Time    // when it may keep units again
 }
@@ -207,7 +207,7 @@ func (l *Line) keepFor(w *Waiter, units int64, now, refused time.Time) {
 		until = now.Add(waited / keptShare)
 	}
 	if !now.Before(l.kept.until) {
-		l.unkeep()
+		l.kept = keep{}
 	}
 	o := l.kept.by
 	if !now.Before(until) || refused.After(until) || o == w || o != nil && !w.before(o, l.newest) {
@@ -216,22 +216,15 @@ func (l *Line) keepFor(w *Waiter, units int64, now, refused time.Time) {
 	if until != w.until {
 		w.until, w.resumes = until, now.Add(waited)
 	}
-	l.unkeep()
 	l.kept = keep{by: w, units: units, until: until}
-	w.keeps = append(w.keeps, l)
+	if !slices.Contains(w.keeps, l) {
+		w.keeps = append(w.keeps, l)
+	}
 }
 
 // keptShare is the share of the time that a waiter has waited for which it keeps
 // units: one in so many.
 const keptShare = 8
-
-// unkeep ends the line's keep, if there is one.
-func (l *Line) unkeep() {
-	if w := l.kept.by; w != nil {
-		w.keeps = slices.DeleteFunc(w.keeps, func(o *Line) bool { return o == l })
-	}
-	l.kept = keep{}
-}
 
 // keepsFrom reports whether units that would be charged now are kept for a waiter
 // that goes before the one who asks: for units of c, w if it is a waiter already,
@@ -246,11 +239,13 @@ func (l *Line) keepsFrom(c *Claim, now time.Time, w *Waiter, priority int) bool 
 
 // dropKeeps ends all that is kept for w, and appends the waiters to wake.
 func (w *Waiter) dropKeeps(now time.Time, next []*Waiter) []*Waiter {
-	for len(w.keeps) > 0 {
-		l := w.keeps[len(w.keeps)-1]
-		l.unkeep()
-		next = append(next, l.Kick(now))
+	for _, l := range w.keeps {
+		if l.kept.by == w {
+			l.kept = keep{}
+			next = append(next, l.Kick(now))
+		}
 	}
+	w.keeps = nil
 	return next
 }
 
@@ -366,7 +361,7 @@ func (l *Line) Kick(now time.Time) *Waiter {
 		return nil
 	}
 	if l.kept.by != nil && !now.Before(l.kept.until) {
-		l.unkeep()
+		l.kept = keep{}
 	}
 	if l.closeIfEmpty() {
 		return nil
