@@ -98,7 +98,7 @@ func (w *Window) Silent(t Instant, c Charge, refused bool) {
 	if w.slow > 0 {
 		w.slow = (w.slow + 1) % 128
 	}
-	w.news(c.Sent)
+	w.news(c)
 }
 
 // Lost settles a charge that may have arrived and was not answered with a figure:
@@ -144,20 +144,22 @@ func (w *Window) served(sent Instant) {
 	}
 }
 
-// news takes over an answer without a figure to a request that departed at sent
-// and was served. After a window it says that nothing is known any more.
-func (w *Window) news(sent Instant) {
-	if w.unending() && sent >= w.received && (w.Unit == Concurrent || w.asked > w.received && sent >= w.asked) {
+// news takes over an answer without a figure to a request that was served. After a
+// window it says that a new one has begun: our own count is taken against the quota,
+// if that is known; else nothing is known any more.
+func (w *Window) news(c Charge) {
+	if w.unending() && c.Sent >= w.received && (w.Unit == Concurrent || w.asked > w.received && c.Sent >= w.asked) {
 		w.probes = 0
 		w.forget() // the figure stood until the next answer, which says nothing
 		return
 	}
-	if w.State != Expired || sent < w.closed {
+	again := w.endless() && w.asked > 0 && c.Sent >= w.asked
+	if !again && (w.State != Expired || c.Sent < w.closed) {
 		return
 	}
 	w.probes = 0
-	if w.countable() {
-		w.recount()
+	if w.Quota >= 0 && w.Unit != Concurrent {
+		w.recount(c)
 		return
 	}
 	w.forget()
@@ -167,3 +169,7 @@ func (w *Window) news(sent Instant) {
 // unending reports whether a figure without a window is in force: it stands until
 // the next answer.
 func (w *Window) unending() bool { return w.State == Reported && w.end == Never }
+
+// endless reports whether our own count is in force and the length of its window is
+// not known. When it is used up, a request asks whether a new window has begun.
+func (w *Window) endless() bool { return w.State == Counting && w.end == Never && w.Length == 0 }

@@ -13,11 +13,11 @@ func (w *Window) SetPolicy(unit Unit, quota int64, length time.Duration) {
 	if quota == w.Quota && length == w.Length {
 		return
 	}
-	before := w.Quota
+	before, had := w.Quota, w.Length
 	w.Quota, w.Length = quota, length
 	switch {
 	case w.Unit == Concurrent || w.State == Unknown:
-	case w.State == Counting && !w.countable():
+	case w.State == Counting && (quota < 0 || length == 0 && had > 0):
 		w.forget()
 	case w.State == Counting:
 		w.available = max(w.available+quota-before, 0)
@@ -50,13 +50,20 @@ func (w *Window) count(spent int64) {
 	w.State, w.available, w.end = Counting, max(w.Quota-spent, 0), Never
 }
 
-// recount begins our own count after a window about which nothing was heard. It
-// begins with the last request that departed, if one is out; else with the next one.
-func (w *Window) recount() {
-	w.count(0)
-	if w.InFlight > 0 {
-		w.ends(w.Used.Add(w.Length), w.rtt, Never)
+// recount begins our own count after a window about which nothing was heard, with
+// a request that was served and says nothing. It counts in the window that it has
+// opened. Others that are out may have reached the server later.
+func (w *Window) recount(c Charge) {
+	w.count(c.Units)
+	w.asked = 0
+	if w.Length == 0 {
+		return
 	}
+	sent := c.Sent
+	if w.InFlight > 0 {
+		sent = w.Used
+	}
+	w.ends(sent.Add(w.Length), w.rtt, Never)
 }
 
 // Timed takes over how long the answer at t was on its way, for one that tells the
