@@ -64,16 +64,24 @@ func (a *account) Mutex() *wait.Mutex { return &a.policy.origin.mu }
 func (a *account) Look(now time.Time, n int64) wait.Decision {
 	o := a.policy.origin
 	t := o.at(now)
-	again, why := a.Ready(t, n)
+	again, why := a.ready(t, n)
 	d := wait.Decision{OK: again <= t, Reason: uint8(reasonOf(why))}
 	if d.OK {
 		return d
 	}
-	d.Again, d.Sooner = o.when(again), a.Hopeful(t, n)
+	d.Again, d.Sooner = o.when(again), a.Hopeful(t, max(n, -n))
 	if end := a.End(); why == window.Exhausted && again < end && end != window.Never {
 		d.Back = o.when(end)
 	}
 	return d
+}
+
+// ready is Ready for n units, or for an estimate of -n.
+func (a *account) ready(t instant, n int64) (again instant, why window.Cause) {
+	if n < 0 {
+		return a.ReadyEstimated(t, -n)
+	}
+	return a.Ready(t, n)
 }
 
 func reasonOf(c window.Cause) Reason {

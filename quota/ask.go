@@ -14,6 +14,10 @@ type Claim struct {
 	Key    string // the bytes of the partition key, where Keyed
 	Keyed  bool   // false: the account of the scope
 	Units  int64  // quota units; a negative number counts as 0
+
+	// Estimated says that Units are an estimate. Where less is left, but something is,
+	// the work departs when nothing else has for a minute: it shows what it costs.
+	Estimated bool
 }
 
 func (c *Claim) id(scope string) accountID {

@@ -146,7 +146,7 @@ func free(t instant, cs []wait.Claim) bool {
 		if a.line != nil {
 			return false
 		}
-		if again, _ := a.Ready(t, cs[i].Units); again > t {
+		if again, _ := a.ready(t, cs[i].Asks()); again > t {
 			return false
 		}
 	}
@@ -196,11 +196,14 @@ func (o *Origin) claim(t instant, ask *Ask, s *scope, cs *claims) {
 			a.Count(t, 0)
 			pin(cs.all(), -1)
 		}
+		at := 0
 		if a == &s.base {
 			cs.all()[0].Units = c.units()
 		} else {
+			at = len(cs.all())
 			cs.add(a, c.units())
 		}
+		cs.all()[at].Estimated = c.Estimated
 	}
 	cs.mine = len(cs.all())
 }
@@ -213,13 +216,18 @@ func (o *Origin) present(ask *Ask, cs *claims) {
 	}
 	for i := range ask.Claims {
 		c := &ask.Claims[i]
-		if a := o.known(c.id(ask.Scope)); a == nil {
+		a := o.known(c.id(ask.Scope))
+		if a == nil {
 			continue
-		} else if a.policy == &o.unnamed {
+		}
+		at := 1
+		if a.policy == &o.unnamed {
 			cs.all()[1].Units = c.units()
 		} else {
+			at = len(cs.all())
 			cs.add(a, c.units())
 		}
+		cs.all()[at].Estimated = c.Estimated
 	}
 }
 

@@ -66,8 +66,10 @@ package quota
 //     figure is true for long. A request that costs more goes alone, if it costs no
 //     more than p·a. Each answer brings a new figure, so an unused quota is still used
 //     up within some round trips. This keeps eight processes that cannot talk from
-//     refusing each other. The others' part is forgotten, by 1/128 in each window that
-//     shows nothing of them.
+//     refusing each other. With enough left and nothing in flight a request departs in
+//     any case after 1 s, and after four times as long, up to 48 s, for each time that
+//     a figure has shown other users. The others' part is forgotten, by 1/128 in each
+//     window that shows nothing of them.
 //
 //  5. Inference. A server that says nothing of its quotas but refuses now and then is
 //     taken to allow what it served between two of the instants at which it began to

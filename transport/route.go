@@ -75,7 +75,7 @@ func (x *exchange) claimOf(p *quota.Policy, k *known) (c quota.Claim, ok bool) {
 			return c, false
 		}
 	}
-	c.Units = x.cost(p, k.assumed, stats)
+	c.Units, c.Estimated = x.cost(p, k.assumed, stats), stats.cost > 0
 	return c, true
 }
 
@@ -96,7 +96,7 @@ func (x *exchange) kind() kindKey {
 
 // cost returns the expected cost of the request under a policy: what the server
 // has said of such requests, but no more than the policy ever had; else the
-// result of Shaper.Cost; else the bytes of content, or 1.
+// result of Shaper.Cost; else the bytes of content, or 1. The first is an estimate.
 func (x *exchange) cost(p *quota.Policy, k *kind, stats policyStats) int64 {
 	switch {
 	case stats.cost > 0:

@@ -112,7 +112,7 @@ func decide(claims []Claim, now time.Time, w *Waiter, priority int) verdict {
 	v := verdict{at: -1}
 	for i := range claims {
 		c := claims[i].Constraint
-		d := c.Look(now, claims[i].Units)
+		d := c.Look(now, claims[i].Asks())
 		if d.OK {
 			if l := c.Line(); l == nil || l.hasTurn(w, priority) && !l.keepsFrom(&claims[i], now, w, priority) {
 				continue
@@ -132,7 +132,7 @@ func decide(claims []Claim, now time.Time, w *Waiter, priority int) verdict {
 func (v verdict) orTooLate(claims []Claim, now, latest time.Time) verdict {
 	late := v.tooLate(latest)
 	for i := range claims {
-		d := claims[i].Constraint.Look(now, claims[i].Units)
+		d := claims[i].Constraint.Look(now, claims[i].Asks())
 		if d.tooLate(latest) && (!late || d.Final || !v.Final && d.Again.After(v.Again)) {
 			v.at, v.Decision, late = i, d, true
 		}
@@ -153,7 +153,7 @@ func (v verdict) behind(claims []Claim, now time.Time, priority int) verdict {
 		}
 	}
 	if at != v.at && !v.Final && !v.Sooner && now.Add(v.backlog).After(v.Again) {
-		v.at, v.Decision = at, claims[at].Constraint.Look(now, claims[at].Units)
+		v.at, v.Decision = at, claims[at].Constraint.Look(now, claims[at].Asks())
 		v.OK = false
 	}
 	return v
@@ -314,7 +314,7 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 func pushedOut(claims []Claim, in Constraint, now time.Time) Refusal {
 	for i := range claims {
 		if c := claims[i]; c.Constraint == in {
-			return verdict{Decision: in.Look(now, c.Units), at: i}.refuse(claims, now, QueueFull)
+			return verdict{Decision: in.Look(now, c.Asks()), at: i}.refuse(claims, now, QueueFull)
 		}
 	}
 	return Refusal{By: in, Why: QueueFull}
@@ -343,7 +343,7 @@ func (o *Options) leave(claims []Claim, w *Waiter, now time.Time) {
 func (w *Waiter) keep(claims []Claim, now time.Time, v verdict) {
 	for i := range claims {
 		c := claims[i].Constraint
-		if i == v.at || c.Line() != w.line || !c.Look(now, claims[i].Units).OK || !w.line.hasTurn(w, 0) {
+		if i == v.at || c.Line() != w.line || !c.Look(now, claims[i].Asks()).OK || !w.line.hasTurn(w, 0) {
 			continue
 		}
 		w.line.keepFor(w, claims[i].Units, now, v.Again)

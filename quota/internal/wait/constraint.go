@@ -10,8 +10,9 @@ type Constraint interface {
 	// may share one.
 	Mutex() *Mutex
 
-	// Look says whether n units may be charged now. It charges nothing. It does
-	// not consider the line.
+	// Look says whether n units may be charged now, or -n units that are an estimate
+	// if n is negative: see Claim.Estimated. It charges nothing. It does not consider
+	// the line.
 	Look(now time.Time, n int64) Decision
 
 	// Charge takes n units, even if there are too few. epoch is for Cancel.
@@ -81,6 +82,18 @@ type Claim struct {
 	Units      int64
 	Epoch      uint32
 	Retained   bool // the units stay taken until Release
+
+	// Estimated says that Units are an estimate, which the constraint may grant
+	// although there are less.
+	Estimated bool
+}
+
+// Asks returns the units that Constraint.Look is asked for.
+func (c *Claim) Asks() int64 {
+	if c.Estimated {
+		return -c.Units
+	}
+	return c.Units
 }
 
 // Charge charges all claims. The mutexes of all of them are held.

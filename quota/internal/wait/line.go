@@ -86,7 +86,7 @@ type Waiter struct {
 	ready    chan struct{} // receives when the waiter should look again
 	latest   time.Time     // when it runs out of time; zero: never
 	ticket   uint64        // of arrival
-	units    int64         // of the constraint whose line it is in
+	units    int64         // of the constraint whose line it is in: see Claim.Asks
 	priority int
 	place    [heaps]int32 // in the heaps of its line, from 1; 0: not there
 	line     *Line        // nil: in none
@@ -146,7 +146,7 @@ func (l *Line) places(w *Waiter) int64 {
 	if l.limit == 0 {
 		return 0
 	}
-	return max(w.units, 1)
+	return max(w.units, -w.units, 1)
 }
 
 // makeRoom reports whether w fits into the line. With newest, it first pushes out
@@ -265,12 +265,12 @@ func (w *Waiter) leave(now time.Time) *Waiter {
 func (w *Waiter) join(c *Claim, now time.Time) (next *Waiter, room bool) {
 	if w.line != nil {
 		if w.line == c.Constraint.Line() {
-			w.units = c.Units // they change only where the line has no limit
+			w.units = c.Asks() // they change only where the line has no limit
 			return nil, true
 		}
 		next = w.leave(now)
 	}
-	w.units = c.Units
+	w.units = c.Asks()
 	return next, enter(c.Constraint, w)
 }
 
@@ -303,7 +303,7 @@ func (l *Line) Units() (n int64) {
 		return l.queued
 	}
 	for _, w := range l.byTurn.ws {
-		n += min(max(w.units, 1), math.MaxInt64-n)
+		n += min(max(w.units, -w.units, 1), math.MaxInt64-n)
 	}
 	return n
 }
@@ -376,7 +376,7 @@ func (l *Line) Kick(now time.Time) *Waiter {
 		return nil
 	}
 	d := l.constraint.Look(now, w.units)
-	if d.OK && l.keepsFrom(&Claim{Constraint: l.constraint, Units: w.units}, now, w, 0) {
+	if d.OK && l.keepsFrom(&Claim{Constraint: l.constraint, Units: max(w.units, -w.units)}, now, w, 0) {
 		l.arm(sooner(l.kept.until, l.firstLatest()))
 		return nil
 	}
@@ -513,7 +513,7 @@ func (l *Line) Problem(now time.Time, released bool) string {
 			return "a waiter is not where it thinks it is"
 		}
 	}
-	if l.constraint.Look(now, w.units).OK && !l.keepsFrom(&Claim{Constraint: l.constraint, Units: w.units}, now, w, 0) {
+	if l.constraint.Look(now, w.units).OK && !l.keepsFrom(&Claim{Constraint: l.constraint, Units: max(w.units, -w.units)}, now, w, 0) {
 		return "the first could go, and is told only in " + l.armed.Sub(now).String()
 	}
 	return ""

@@ -1,5 +1,7 @@
 package window
 
+import "time"
+
 // This file is habit 4 of Adaptive: other clients use the quota, too.
 //
 // contention compares what the figures have fallen by with what was served to us.
@@ -14,6 +16,7 @@ type contention struct {
 	peak    int64 // the highest figure in this window
 	refused bool  // a request was, in this window
 	fell    bool  // the figure has fallen in this window
+	others  uint8 // comparisons that showed other clients, less those that showed none
 }
 
 const (
@@ -51,6 +54,11 @@ func (c *contention) allows(w *Window, n int64) bool {
 	return float64(out+n) <= contentionInFlight*ours+0.5
 }
 
+// patience is how long nothing is in flight before a request departs that is not
+// allowed to: 1 s, and four times as long, up to 48 s, after each comparison that
+// showed other clients. One that showed none takes back one of those.
+func (c *contention) patience() time.Duration { return patience(2*c.others + 1) }
+
 // observe looks at the figure that is in force, of an answer that may be a refusal.
 func (c *contention) observe(w *Window, refused bool) {
 	if w.Unit != Requests {
@@ -75,7 +83,7 @@ func (c *contention) close(w *Window) {
 			c.fall -= max(c.fall-c.ours, 0) / contentionLasts
 		}
 	}
-	*c = contention{ours: c.ours, fall: c.fall}
+	*c = contention{ours: c.ours, fall: c.fall, others: c.others}
 }
 
 // compare adds up what the figure has fallen by. A drop to 0 is ignored unless a
@@ -84,6 +92,12 @@ func (c *contention) compare(w *Window) {
 	fall := c.from - w.available
 	if fall == 0 || w.available == 0 && !c.refused {
 		return
+	}
+	switch {
+	case fall > c.served:
+		c.others = min(c.others+1, 63)
+	case fall > 0:
+		c.others = max(c.others, 1) - 1
 	}
 	if fall > 0 {
 		c.ours += float32(min(c.served, fall))

@@ -191,11 +191,29 @@ func TestContention(t *testing.T) {
 			},
 		},
 		{
-			name: "nor do all, once in a long window",
+			// The draft, Section 3.1.2, bounds what may be used; it does not forbid to use it.
+			name: "one asks in a long window, too, and not all",
 			rows: []row{
 				{0, all(others(1, 100), send("a")), 100, 0},
-				{trip, says("a", 50, time.Hour), 0, ProbeInterval},
-				{trip + ProbeInterval, nothing, 1, ProbeInterval},
+				{trip, says("a", 50, time.Hour), 0, sec},
+				{trip + sec, nothing, 1, ProbeInterval},
+				{trip + sec, send("b"), 0, ProbeInterval},
+				{2*trip + sec, says("b", 49, time.Hour-sec), 0, sec},
+			},
+		},
+		{
+			name: "others that are seen again and again are asked after less often",
+			rows: []row{
+				{0, all(others(1, 100), send("a")), 100, 0},
+				{sec, says("a", 50, time.Hour), 0, sec},
+				{2 * sec, send("b"), 0, ProbeInterval},
+				{3 * sec, says("b", 40, time.Hour-2*sec), 0, 4 * sec},
+				{7 * sec, send("c"), 0, ProbeInterval},
+				{8 * sec, says("c", 30, time.Hour-7*sec), 0, 16 * sec},
+				{24 * sec, send("d"), 0, ProbeInterval},
+				{25 * sec, says("d", 29, time.Hour-24*sec), 0, 4 * sec},
+				{29 * sec, send("e"), 0, ProbeInterval},
+				{30 * sec, says("e", 28, time.Hour-29*sec), 0, sec},
 			},
 		},
 	}
@@ -210,19 +228,20 @@ func TestContentionOfDearRequests(t *testing.T) {
 	l := newLedger(Adaptive)
 	all(others(100, 200), send("a"))(l, 0)
 	says("a", 20, mins)(l, Instant(sec))
+	now := Instant(2*sec - 1)
 	tests := []struct {
 		n    int64
 		goes bool
 	}{{4, true}, {10, true}, {11, false}, {20, false}} // of 20, ours are 10, and 4.5 may be in flight
 	for _, tt := range tests {
-		again, _ := l.Ready(Instant(2*sec), tt.n)
-		assert.Equal(t, tt.goes, again == Instant(2*sec), "%d", tt.n)
+		again, _ := l.Ready(now, tt.n)
+		assert.Equal(t, tt.goes, again == now, "%d", tt.n)
 	}
 	l.available = 2
-	again, _ := l.Ready(Instant(2*sec), 1)
-	assert.Greater(t, again, Instant(2*sec), "one of two, of which one is ours: the next may be somebody else's")
+	again, _ := l.Ready(now, 1)
+	assert.Equal(t, now+1, again, "one of two, of which one is ours: the next may be somebody else's")
 	l.available = 20
-	send("b")(l, Instant(2*sec))
-	again, _ = l.Ready(Instant(2*sec), 10)
-	assert.Greater(t, again, Instant(2*sec), "beside another")
+	send("b")(l, now)
+	again, _ = l.Ready(now, 10)
+	assert.Greater(t, again, now+1, "beside another")
 }

@@ -56,11 +56,29 @@ func (w *Window) whenUnknown(t Instant) Instant {
 }
 
 // whenReported: as far as the figure reaches, and after its window one request asks.
+// With something left and nothing in flight one request asks before that, whatever
+// is presumed of other clients: only an answer corrects it.
 func (w *Window) whenReported(t Instant, n int64) Instant {
-	if w.spare() >= n && w.habits().allows(w, n) {
+	enough := w.spare() >= n
+	if enough && w.habits().allows(w, n) {
 		return t
 	}
-	return w.whenRenewed(t, n)
+	again := w.whenRenewed(t, n)
+	if enough && w.Unanswered() == 0 {
+		again = max(t, min(again, max(w.received, w.asked).Add(w.contention.patience())))
+	}
+	return again
+}
+
+// ReadyEstimated is Ready for n units that are an estimate. Where less is left, one
+// request departs when nothing else has departed or arrived for a minute: it shows
+// what it costs.
+func (w *Window) ReadyEstimated(t Instant, n int64) (again Instant, why Cause) {
+	again, why = w.Ready(t, n)
+	if again > t && w.Waiting() && !w.Paused(t) && w.available > 0 && w.Unanswered() == 0 {
+		again = max(t, min(again, max(w.received, w.asked).Add(maxBackOff)))
+	}
+	return again, why
 }
 
 // whenExpired: what the figure left over, or one request, whatever it costs and
