@@ -52,6 +52,9 @@ func (a *account) take(t instant, n int64) (epoch uint32) {
 	if a.retains() {
 		a.policy.origin.retained++
 	}
+	if o := a.policy.origin; a == &o.root && t < a.Hold && t >= o.looked.Add(window.ProbeInterval) {
+		o.looked, o.looking = t, true
+	}
 	return a.Take(t, n)
 }
 
@@ -72,16 +75,23 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 	d.Again, d.Sooner = o.when(again), a.Hopeful(t, max(n, -n))
 	if end := a.End(); why == window.Exhausted && again < end && end != window.Never {
 		d.Back = o.when(end)
+	} else if why == window.RetryAfter && again < a.Hold {
+		d.Back = o.when(a.Hold)
 	}
 	return d
 }
 
-// ready is Ready for n units, or for an estimate of -n.
+// ready is Ready for n units, or for an estimate of -n. While a hold of the whole
+// origin lasts, one request in each ProbeInterval may look.
 func (a *account) ready(t instant, n int64) (again instant, why window.Cause) {
 	if n < 0 {
 		return a.ReadyEstimated(t, -n)
 	}
-	return a.Ready(t, n)
+	again, why = a.Ready(t, n)
+	if o := a.policy.origin; again > t && a == &o.root && t < a.Hold && t >= a.BackOff {
+		again = max(t, min(again, o.looked.Add(window.ProbeInterval)))
+	}
+	return again, why
 }
 
 func reasonOf(c window.Cause) Reason {

@@ -45,6 +45,8 @@ type Origin struct {
 	reports  uint32   // reports that have named a policy
 	refused  instant  // arrival of the last refusal
 	refusals uint64   // since the origin was created
+	looked   instant  // when a hold of the whole origin began, or a request departed last to look whether it is over
+	looking  bool     // one did, since it began
 
 	awaited  map[*account]struct{} // accounts that have a line
 	attached map[string][]byte     // see Attach

@@ -48,8 +48,10 @@ type Report struct {
 	Refused bool          // the server refused to serve for lack of quota
 	Terms   []Terms       // policies, each at most once for a key
 	Figures []Figure      // service limits, each at most once for a policy and key
-	Pause   time.Duration // Retry-After; 0 or less: none
-	Reach   Reach         // of the pause
+	Pause   time.Duration // Retry-After; 0 or less: none, or see AtOnce
+	AtOnce  bool          // Retry-After is 0 or in the past: a refusal is followed by a back-off, whatever its windows say
+	Reach   Reach         // of the pause; of the back-off after a refusal without one
+	Failed  bool          // the server could not serve, for other reasons than quota: a hold of the origin goes on
 	Date    time.Time     // of the answer, by the clock of Figure.Resets; zero: not known
 
 	// LeftOut are policies that turn out not to concern the work, and perhaps not
@@ -60,6 +62,6 @@ type Report struct {
 
 // says reports whether there is anything in the report but that an answer came.
 func (r *Report) says() bool {
-	return r.Outcome != Answered || r.Refused || r.Pause > 0 ||
+	return r.Outcome != Answered || r.Refused || r.Failed || r.Pause > 0 ||
 		len(r.Figures)+len(r.Terms)+len(r.LeftOut) > 0
 }

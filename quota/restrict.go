@@ -1,53 +1,61 @@
 package quota
 
 import (
+	"slices"
 	"time"
 
 	"github.com/headway-go/headway/quota/internal/wait"
 	"github.com/headway-go/headway/quota/internal/window"
 )
 
-// A pause is a Retry-After that holds a whole scope or origin.
-type pause struct {
-	on      *account
-	before  instant // the hold that was in force before
-	until   instant
-	unknown bool // nothing was known of the account
+// A penalty is a pause or a back-off of several accounts, or of a whole scope or
+// origin, that the body of the answer may restrict to some policies (the draft,
+// Section 8).
+type penalty struct {
+	parts   []penalised
 	scope   *scope
 	claimed []*account // what the request was charged to
 }
 
-// pauseWidely pauses the account of the scope or of the origin.
-func (s *settlement) pauseWidely(a *account) {
-	p := &pause{on: a, before: a.Hold, unknown: a.State == window.Unknown, scope: s.l.scope}
-	a.Pause(s.t, s.r.Pause, a.policy.server)
-	p.until = a.Hold
-	for _, c := range s.l.claims.all() {
-		if a, ok := c.Constraint.(*account); ok && a.policy.name != "" {
-			p.claimed = append(p.claimed, a)
-		}
-	}
-	s.wide = p
+// penalised is what a penalty has changed of an account.
+type penalised struct {
+	*account
+	before, after window.Window
 }
 
-// restrict moves the pause from the scope or origin to the accounts of the given
-// policies: those that the request was charged to; for a policy without such an account,
-// to that of the request's scope. It does nothing if policies is empty, if one of them
-// has no account, or if another pause has come since.
-func (p *pause) restrict(now time.Time, policies []string) {
+// penalise changes an account, and remembers how, where the answer may turn out to
+// concern others.
+func (s *settlement) penalise(a *account, change func()) {
+	if !s.r.Refused && s.r.Reach != ReachOrigin && len(s.figured)+len(s.termed) > 0 {
+		change() // advice beside figures, perhaps on every answer
+		return
+	}
+	before := a.Window
+	change()
+	if s.penalty == nil {
+		s.penalty = &penalty{scope: s.l.scope}
+		for _, c := range s.l.claims.all() {
+			if a, ok := c.Constraint.(*account); ok && a.policy.name != "" {
+				s.penalty.claimed = append(s.penalty.claimed, a)
+			}
+		}
+	}
+	s.penalty.parts = append(s.penalty.parts, penalised{a, before, a.Window})
+}
+
+// restrict moves the penalty to the policies that it turns out to concern: to the
+// accounts that the request was charged to, and to those of its scope. It does
+// nothing, and the penalty stays as wide as it is, if policies is empty or one of
+// them is not known.
+func (p *penalty) restrict(now time.Time, policies []string) {
 	if len(policies) == 0 {
 		return
 	}
-	o := p.on.policy.origin
+	o := p.scope.base.policy.origin
 	var woken []*wait.Waiter
 	o.mu.Lock()
-	if to, known := o.concerned(p, policies); known && p.on.Hold == p.until && p.until > p.before {
-		t := o.at(now)
-		p.on.Lift(p.before, p.unknown)
-		for _, a := range to {
-			a.Pause(t, p.until.Since(t), a.policy.server)
-			a.policy.until = max(a.policy.until, a.InForce())
-		}
+	if to, known := o.concerned(p, policies); known {
+		p.move(o.at(now), to)
 		for a := range o.awaited {
 			if w := a.line.Kick(now); w != nil {
 				woken = append(woken, w)
@@ -60,13 +68,51 @@ func (p *pause) restrict(now time.Time, policies []string) {
 	}
 }
 
-// concerned returns the accounts that restrict pauses. known reports whether there is
-// one for each of the policies.
-func (o *Origin) concerned(p *pause, policies []string) (to []*account, known bool) {
+// move moves the penalty to other accounts.
+func (p *penalty) move(t instant, to []*account) {
+	var hold, backOff instant
+	for i := range p.parts {
+		part := &p.parts[i]
+		if part.after.Hold > part.before.Hold {
+			hold = max(hold, part.after.Hold)
+		}
+		if part.after.BackOff > part.before.BackOff {
+			backOff = max(backOff, part.after.BackOff)
+		}
+	}
+	for _, a := range to {
+		i := slices.IndexFunc(p.parts, func(part penalised) bool { return part.account == a })
+		if i >= 0 {
+			p.parts = slices.Delete(p.parts, i, i+1)
+			continue
+		}
+		if hold > t {
+			a.Pause(t, hold.Since(t), a.policy.server)
+		}
+		if backOff > t {
+			a.StartBackOff(t, t, 0)
+			a.BackOff = max(a.BackOff, backOff)
+		}
+		a.policy.until = max(a.policy.until, a.InForce())
+	}
+	for i := range p.parts {
+		part := &p.parts[i]
+		part.Undo(&part.before, &part.after)
+	}
+	p.parts = nil
+}
+
+// concerned finds the accounts of policies, if all of them are known.
+func (o *Origin) concerned(p *penalty, policies []string) (to []*account, known bool) {
 	for _, name := range policies {
 		n := len(to)
+		for i := range p.parts {
+			if a := p.parts[i].account; name != "" && a.policy.name == name {
+				to = append(to, a)
+			}
+		}
 		for _, a := range p.claimed {
-			if a.policy.name == name {
+			if a.policy.name == name && !slices.Contains(to, a) {
 				to = append(to, a)
 			}
 		}

@@ -17,9 +17,9 @@ import (
 // nothing and nothing is known. A lease is settled once. Settling it again, or with
 // another origin, does nothing.
 //
-// If a Retry-After holds the whole scope or origin, because the report names nothing
-// more precise, restrict moves it to the given policies: those that the body of the
-// answer names, for example. Otherwise restrict is nil.
+// If a pause or a back-off may concern fewer policies than the accounts that it holds,
+// restrict moves it to the given policies: those that the body of the answer names, for
+// example. Otherwise restrict is nil.
 func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now time.Time, policies []string)) {
 	if l.origin != o || !l.out {
 		return nil
@@ -54,8 +54,8 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 	for _, w := range woken {
 		w.Wake()
 	}
-	if s.wide != nil {
-		return s.wide.restrict
+	if s.penalty != nil {
+		return s.penalty.restrict
 	}
 	return nil
 }
@@ -68,10 +68,12 @@ type settlement struct {
 	t, sent instant
 	jitter  float64 // in [0, 1)
 
-	figured []*account // the account of each figure
-	termed  []*account // the accounts that the terms concern
-	earlier []*account // accounts created after the lease departed: see unattributed
-	wide    *pause     // of the scope or the origin; nil: none
+	figured   []*account // the account of each figure
+	termed    []*account // the accounts that the terms concern
+	earlier   []*account // created after the lease departed: see unattributed
+	elsewhere bool       // it is a refusal, and shows which policies have nothing left
+
+	penalty *penalty // nil: none that may turn out to concern less
 }
 
 // teachesNothing reports whether an answer that says nothing would change nothing:
@@ -95,6 +97,7 @@ func (s *settlement) settleNothing() {
 func (s *settlement) run() {
 	s.l.out = false
 	s.landed()
+	s.elsewhere = s.r.Refused && slices.ContainsFunc(s.r.Figures, func(f Figure) bool { return f.Available == 0 })
 	s.settleFirstWave()
 	for i := range s.r.Figures {
 		s.name(&s.r.Figures[i])
@@ -115,6 +118,7 @@ func (s *settlement) run() {
 	if s.r.Pause > 0 {
 		s.pause()
 	}
+	s.resume()
 	s.infer()
 	s.o.releaseUnattributed(s.l.scope)
 	if len(s.figured)+len(s.termed) > 0 {
@@ -226,6 +230,10 @@ func (s *settlement) settleClaims() {
 			}
 			continue
 		}
+		if s.untouched(a) {
+			a.Refund(charge)
+			continue
+		}
 		if cost := s.costOf(a); cost >= 0 {
 			charge = a.Correct(charge, cost)
 		}
@@ -253,6 +261,12 @@ func (s *settlement) tells(a *account) bool {
 // spares reports whether the work cost an account nothing.
 func (s *settlement) spares(a *account) bool {
 	return s.r.Outcome == Unsent || a.policy.name != "" && slices.Contains(s.r.LeftOut, a.policy.name)
+}
+
+// untouched reports whether the work, which was refused, cost an account nothing:
+// the report shows which policies refused it, and does not name this one.
+func (s *settlement) untouched(a *account) bool {
+	return s.elsewhere && !slices.Contains(s.figured, a)
 }
 
 // costOf returns what the server says that the work cost, in units of an account; None
@@ -318,7 +332,11 @@ func (s *settlement) terms(p *Terms) {
 	}
 	for _, a := range s.termed[from:] {
 		a.setPolicy(policy)
-		a.Count(s.sent, s.claimed(a))
+		if s.untouched(a) {
+			a.Count(s.sent, 0)
+		} else {
+			a.Count(s.sent, s.claimed(a))
+		}
 		if s.r.Outcome == Answered {
 			a.Timed(s.t, s.sent)
 		}
@@ -384,12 +402,17 @@ func (s *settlement) figure(f *Figure) window.Figure {
 // backOff follows a refusal. If the server did not say when to come back, the
 // accounts that it calls exhausted back off; else those that it names, because one
 // of them must be the reason; else the scope.
+//
+// A Retry-After of 0 takes precedence over a window (the draft, Section 7).
 func (s *settlement) backOff() {
 	exhausted := false
 	for i := range s.r.Figures {
 		if f := &s.r.Figures[i]; f.Available == 0 {
-			if f.Window > 0 && s.figured[i].Waiting() {
-				return
+			if a := s.figured[i]; f.Window > 0 && a.Waiting() {
+				if !s.r.AtOnce {
+					return
+				}
+				a.Disregard(s.t)
 			}
 			exhausted = true
 		}
@@ -397,23 +420,32 @@ func (s *settlement) backOff() {
 	if s.r.Pause > 0 {
 		return
 	}
+	if s.r.Reach == ReachOrigin {
+		s.startBackOff(&s.o.root)
+		return
+	}
 	blamed := false
 	for i, a := range s.figured {
 		if f := &s.r.Figures[i]; f.Available == 0 || f.Available > 0 && !exhausted {
-			a.StartBackOff(s.t, s.sent, s.jitter)
+			s.startBackOff(a)
 			blamed = true
 		}
 	}
 	if !blamed {
-		s.l.scope.base.StartBackOff(s.t, s.sent, s.jitter)
+		s.startBackOff(&s.l.scope.base)
 	}
+}
+
+func (s *settlement) startBackOff(a *account) {
+	s.penalise(a, func() { a.StartBackOff(s.t, s.sent, s.jitter) })
 }
 
 // pause holds the accounts that the report names; else the scope. A pause of the
 // whole origin holds the root.
 func (s *settlement) pause() {
 	if s.r.Reach == ReachOrigin {
-		s.pauseWidely(&s.o.root)
+		s.o.looked, s.o.looking = s.t, false
+		s.pauseOne(&s.o.root)
 		return
 	}
 	named := s.figured
@@ -421,10 +453,23 @@ func (s *settlement) pause() {
 		named = s.termed
 	}
 	for _, a := range named {
-		a.Pause(s.t, s.r.Pause, a.policy.server)
+		s.pauseOne(a)
 	}
 	if len(named) == 0 {
-		s.pauseWidely(&s.l.scope.base)
+		s.pauseOne(&s.l.scope.base)
+	}
+}
+
+func (s *settlement) pauseOne(a *account) {
+	s.penalise(a, func() { a.Pause(s.t, s.r.Pause, a.policy.server) })
+}
+
+// resume ends a hold of the whole origin if a request that departed to look whether
+// it is over was served.
+func (s *settlement) resume() {
+	if root := &s.o.root; s.t < root.Hold && s.o.looking && s.sent >= s.o.looked &&
+		s.r.Outcome == Answered && !s.r.Refused && !s.r.Failed && s.r.Pause <= 0 {
+		root.Hold = s.t
 	}
 }
 
@@ -433,7 +478,7 @@ func (s *settlement) pause() {
 func (s *settlement) infer() {
 	sc := s.l.scope
 	base := &sc.base
-	if !base.Infers() || s.r.Outcome != Answered || len(s.r.Figures)+len(s.r.Terms)+len(s.o.Policies()) > 0 {
+	if !base.Infers() || s.r.Reach == ReachOrigin && s.r.Refused || s.r.Outcome != Answered || len(s.r.Figures)+len(s.r.Terms)+len(s.o.Policies()) > 0 {
 		return
 	}
 	switch {

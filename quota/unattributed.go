@@ -118,7 +118,8 @@ func (s *settlement) chargeFirstWave(a *account) {
 
 // settleFirstWave settles the lease with the accounts that were created after it
 // departed. Where the report has a figure for some partition of the policy, that
-// says what the request cost, and which partition it cost.
+// says what the request cost, and which partition it cost. A refusal by other
+// policies cost nothing.
 func (s *settlement) settleFirstWave() {
 	u := s.l.scope.unattributed
 	if u == nil {
@@ -130,7 +131,7 @@ func (s *settlement) settleFirstWave() {
 			n.out--
 			n.Unretain(1)
 			s.earlier = append(s.earlier, n.account)
-			if s.spares(n.account) || s.names(policy) {
+			if s.spares(n.account) || s.names(policy) || s.elsewhere {
 				n.Landed(1, 0)
 			} else {
 				n.Lost(s.t, window.Charge{Units: 1})

@@ -33,7 +33,6 @@ var misses = map[string]string{
 	"log 100/10s, 200ms":       "only the probe uses the first unit that comes back; the others wait for its response",
 
 	"fixed 20/1s down, no policy": "w is always 0, and the length of the window is not advertised",
-	"10/1s and 200/60s, -07":      "only one policy is advertised: the client charges the refused requests of the first wave to the other one, for one window",
 
 	"only Retry-After, 100/10s":      silent,
 	"only Retry-After, 20/1s":        silent,

@@ -53,12 +53,32 @@ func (w *Window) Pause(t Instant, d time.Duration, s Server) {
 	}
 }
 
-// Lift takes back a pause that turned out to concern others: hold is what was in
-// force before, and unknown whether nothing was known of the window then.
-func (w *Window) Lift(hold Instant, unknown bool) {
-	w.Hold = hold
-	if unknown && w.State == Expired {
+// Undo takes back a pause or a back-off that turned out to concern others. before is
+// the window as it was before, and after as it was then; what has come since stays.
+func (w *Window) Undo(before, after *Window) {
+	if w.Hold == after.Hold {
+		w.Hold = before.Hold
+	}
+	if w.BackOff == after.BackOff {
+		w.BackOff, w.Refusals, w.refused = before.BackOff, before.Refusals, before.refused
+	}
+	switch {
+	case before.State == Unknown && w.State == Expired:
 		w.forget()
+	case w.State != after.State || w.epoch != after.epoch:
+	case before.State != after.State:
+		w.State, w.available, w.sinceReport = before.State, before.available, before.sinceReport
+		w.ends(before.due, before.trip, Never)
+		w.end = min(w.end, before.end)
+	case w.State == Reported:
+		w.end = before.end
+	}
+}
+
+// Disregard ends a window in which nothing is left: one request at a time from t on.
+func (w *Window) Disregard(t Instant) {
+	if w.State == Reported && w.available == 0 {
+		w.distrust(t)
 	}
 }
 
