@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/partition"
@@ -97,7 +98,18 @@ type policyStats struct {
 	missed       uint8         // responses in a row that left the policy out
 	cost         int64         // estimate of c (the draft, Section 3.1.4). 0: none was seen; in a response None
 	maxAvailable int64         // the highest available quota seen. None: none was seen
+	hold         *kindHold     // the last Retry-After that named the policy; nil: none. Never modified
 }
+
+// A kindHold is a Retry-After with which the server has answered a kind of requests,
+// on an account of a policy.
+type kindHold struct {
+	until time.Time
+	key   string
+	keyed bool
+}
+
+func (h *kindHold) inForce() bool { return h != nil && time.Now().Before(h.until) }
 
 // estimate returns an estimate after a value was seen. It errs on the high side, so
 // that no more requests go at once than the quota allows: it rises to the value at
@@ -138,6 +150,9 @@ func (p policyStats) updated(r *policyStats) policyStats {
 	if r.keyed {
 		p.key, p.keyed = r.key, true
 	}
+	if r.hold != nil {
+		p.hold = r.hold
+	}
 	if r.cost >= 0 {
 		p.cost = estimate(p.cost, max(r.cost, 1)) // only Shaper.Cost may return 0
 	}
@@ -177,14 +192,15 @@ func (k *kind) knows(r response) bool {
 // policy with the least left, which can be another one each time (draft -09,
 // Appendix A.3.1), or only the policy that refused the request. A policy that such
 // responses leave out is dropped when maxMissed of them in a row have not named it.
-// Until then requests may be held by it, for its window at most.
+// Until then requests may be held by it, for its window at most. A policy whose
+// Retry-After holds the kind is kept until that has passed.
 func (k *kind) learn(r response) (before []policyStats) {
 	var next []policyStats
 	before = *k.policies.Load()
 	for _, p := range before {
 		if i := find(r.policies, p.policy); i >= 0 {
 			next = append(next, p.updated(&r.policies[i]))
-		} else if p.missed++; !r.complete && p.missed < maxMissed {
+		} else if p.missed++; !r.complete && p.missed < maxMissed || p.hold.inForce() {
 			next = append(next, p)
 		}
 	}

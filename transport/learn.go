@@ -48,7 +48,7 @@ func (s *Shaper) fields() *parse.Reader {
 // saysNothing reports whether a response with the status and without fields
 // teaches nothing, and there is no hook to be called with it.
 func (x *exchange) saysNothing(status int) bool {
-	return status != http.StatusTooManyRequests && x.s.Cached == nil && !wants(x, learnedHook)
+	return status != http.StatusTooManyRequests && status < http.StatusInternalServerError && x.s.Cached == nil && !wants(x, learnedHook)
 }
 
 // read reads the fields of the response. If Base has followed a redirect to
@@ -84,13 +84,72 @@ func (x *exchange) learnKind(got *parse.Reading) (leftOut []string) {
 			x.checkKey(stats, partition.Key(p.Key))
 		}
 	}
+	x.checkDeclarations(got)
 	x.nameIrrelevant()
+	x.noteHold()
 	r := response{policies: x.policies, complete: !x.report.Refused && namesAllPolicies(got, x.resp.Header)}
 	k, fewer := x.known.kind, false
 	if k == nil || !k.knows(r) {
 		k, fewer = x.directory.learn(x.ask.Scope, x.kind(), r)
 	}
 	return x.leftOut(k, fewer)
+}
+
+// checkDeclarations gives up, for this scope, the declarations by which none of the
+// policies that apply to the request concerns it: all policies that the response names;
+// of a refusal, those that have nothing left. A response may name other policies beside
+// those.
+func (x *exchange) checkDeclarations(got *parse.Reading) {
+	if x.directory.declared.Load() == nil {
+		return
+	}
+	spent := func(policy string) bool {
+		return slices.ContainsFunc(got.Limits, func(l parse.Limit) bool { return l.Policy == policy && l.Available == 0 })
+	}
+	exhausted := x.report.Refused && slices.ContainsFunc(x.policies, func(p policyStats) bool { return spent(p.policy) })
+	failed := x.directory.lookUp(x.ask.Scope, x.kind()).failed
+	var wrong []*parse.Declaration
+	for i := range x.policies {
+		policy := x.policies[i].policy
+		if exhausted && !spent(policy) {
+			continue
+		}
+		decl := x.directory.declaration(policy)
+		if decl == nil || slices.Contains(failed, decl) {
+			return
+		}
+		if _, answer := x.s.Dimensions.Key(*decl, x.req); answer != partition.Irrelevant {
+			return
+		}
+		wrong = append(wrong, decl)
+	}
+	for _, decl := range wrong {
+		if x.directory.distrust(x.ask.Scope, decl) {
+			x.traceMispredicted(decl.Policy, "", x.policies[find(x.policies, decl.Policy)].key)
+		}
+	}
+}
+
+// noteHold notes the accounts that a Retry-After holds and the response names. They
+// hold requests of this kind until it has passed, whatever is declared or named
+// meanwhile.
+func (x *exchange) noteHold() {
+	r := &x.report
+	if r.Pause <= 0 || r.Reach != quota.ReachNamed {
+		return
+	}
+	until := time.Now().Add(r.Pause)
+	for i := range r.Figures {
+		f := &r.Figures[i]
+		x.named(f.Policy).hold = &kindHold{until: until, key: f.Key, keyed: f.Keyed}
+	}
+	if len(r.Figures) > 0 {
+		return
+	}
+	for i := range r.Terms {
+		p := &r.Terms[i]
+		x.named(p.Name).hold = &kindHold{until: until, key: p.Key, keyed: p.Keyed}
+	}
 }
 
 // nameIrrelevant adds the policies that do not concern this request by their own
@@ -101,8 +160,9 @@ func (x *exchange) nameIrrelevant() {
 	if declared == nil {
 		return
 	}
+	failed := x.directory.lookUp(x.ask.Scope, x.kind()).failed
 	for _, decl := range *declared {
-		if find(x.policies, decl.Policy) >= 0 {
+		if find(x.policies, decl.Policy) >= 0 || slices.Contains(failed, decl) {
 			continue
 		}
 		if _, answer := x.s.Dimensions.Key(*decl, x.req); answer == partition.Irrelevant {

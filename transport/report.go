@@ -1,7 +1,10 @@
 package transport
 
 import (
+	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/headway-go/headway/parse"
@@ -23,8 +26,15 @@ func (x *exchange) fillReport(got *parse.Reading) {
 	}
 	inheritKeys(got.Policies, got.Limits)
 	r.Refused = refused(status, got.Limits)
-	if got.Advised {
-		r.Pause, r.Reach = pauseOf(status, got.RetryAfter)
+	r.Failed = status >= http.StatusInternalServerError
+	switch {
+	case got.Advised:
+		if r.Pause, r.Reach = pauseOf(status, got.RetryAfter); r.Pause == 0 {
+			r.AtOnce, r.Reach = true, quota.ReachNamed
+		}
+	case advisesTooMuch(status, got.Ignored):
+		_, r.Reach = pauseOf(status, 0)
+		r.Refused = true
 	}
 	if len(got.Policies)+len(got.Limits) == 0 {
 		return // this does not mean that no policy concerns the request
@@ -86,6 +96,17 @@ func pauseOf(status int, wait time.Duration) (time.Duration, quota.Reach) {
 		return 0, quota.ReachNamed
 	}
 	return wait, quota.ReachNamed
+}
+
+// advisesTooMuch reports whether a refusal has a Retry-After above its cap (the
+// draft, Section 9.5.1). It counts as a refusal without one, and not as nothing.
+func advisesTooMuch(status int, ignored []parse.Ignored) bool {
+	if status != http.StatusForbidden && status != http.StatusTooManyRequests && status < http.StatusInternalServerError {
+		return false
+	}
+	return slices.ContainsFunc(ignored, func(i parse.Ignored) bool {
+		return strings.HasPrefix(i.Field, "Retry-After") && errors.Is(i.Err, parse.ErrCap)
+	})
 }
 
 // inheritKeys gives a service limit without a partition key the key of its policy,

@@ -40,8 +40,13 @@ func (x *exchange) claim() []quota.Claim {
 	}
 	k := x.lookUp()
 	for i := range policies {
-		if c, ok := x.claimOf(&policies[i], &k); ok {
+		c, ok := x.claimOf(&policies[i], &k)
+		if ok {
 			claims = append(claims, c)
+		}
+		stats, _ := k.assumed.stats(policies[i].Name)
+		if h := stats.hold; h.inForce() && !(ok && c.Keyed == h.keyed && c.Key == h.key) {
+			claims = append(claims, quota.Claim{Policy: policies[i].Name, Key: h.key, Keyed: h.keyed})
 		}
 	}
 	return claims
@@ -61,7 +66,7 @@ func (x *exchange) claimOf(p *quota.Policy, k *known) (c quota.Claim, ok bool) {
 	c.Policy = p.Name
 	if decl := x.directory.declaration(p.Name); decl != nil {
 		key, answer := x.s.Dimensions.Key(*decl, x.req)
-		if answer == partition.Irrelevant {
+		if answer == partition.Irrelevant && !slices.Contains(k.failed, decl) {
 			return c, false
 		}
 		if answer == partition.Known && p.Keyed && !slices.Contains(k.failed, decl) {
