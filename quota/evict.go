@@ -85,10 +85,11 @@ func (o *Origin) makeRoom(t instant) {
 }
 
 // sweep evicts a few of the accounts that have not been used for long. It looks at
-// a few accounts only, so that no request pays for all of them.
-func (o *Origin) sweep(t instant) {
+// a few accounts only, so that no request pays for all of them, and does nothing more
+// often than every sweepInterval. It reports whether it did anything.
+func (o *Origin) sweep(t instant) bool {
 	if t < o.swept.Add(sweepInterval) {
-		return
+		return false
 	}
 	o.swept = t
 	for range min(sample, len(o.all)) {
@@ -96,6 +97,7 @@ func (o *Origin) sweep(t instant) {
 			o.evict(a)
 		}
 	}
+	return true
 }
 
 // next moves the clock hand to the next account.

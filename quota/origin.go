@@ -25,6 +25,7 @@ type Origin struct {
 	mu        wait.Mutex                   // protects the following
 	start     time.Time                    // instant 0: the first time that the origin was given; until then, its creation
 	begun     bool                         // start was given
+	stepped   time.Duration                // by how much the wall clock has gone ahead of the monotonic clock since start
 	root      account                      // the account of the whole origin
 	unnamed   policyAccounts               // of the policy without a name: the root, and the accounts of all scopes
 	scopes    map[string]*scope            // by name
@@ -116,7 +117,9 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 	l.charged = false
 	o.mu.Lock()
 	t := o.at(now)
-	o.sweep(t)
+	if o.sweep(t) && o.awake(now) {
+		t = o.at(now)
+	}
 	l.belong(t, o, ask.Scope)
 	o.claim(t, ask, l.scope, &l.claims)
 	if len(own) == 0 && free(t, l.claims.all()) {
@@ -168,6 +171,9 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, false
 	}
 	o.mu.Lock()
+	if o.begun {
+		o.awake(now)
+	}
 	var cs claims
 	o.present(ask, &cs)
 	mine := len(cs.all())
@@ -240,6 +246,27 @@ func (o *Origin) at(now time.Time) instant {
 		o.start, o.begun = now, true
 	}
 	return instant(max(now.Sub(o.start), 0))
+}
+
+// minSleep is the shortest time of suspension that counts as time: the wall clock
+// is also set by hand and by other clocks.
+const minSleep = time.Minute
+
+// awake counts time in which the machine was suspended. The monotonic clock stands
+// still then on many systems, and the server's clock does not. It reports whether
+// there was any since the last call. The mutex is held.
+func (o *Origin) awake(now time.Time) bool {
+	ahead := now.Round(0).Sub(o.start.Round(0)) - now.Sub(o.start)
+	slept := min(ahead-o.stepped, window.MaxSavedTime)
+	o.stepped = max(ahead, o.stepped)
+	if slept < minSleep {
+		return false
+	}
+	o.start = o.start.Add(-slept)
+	for a := range o.awaited {
+		a.line.WakeAll()
+	}
+	return true
 }
 
 // when turns an instant of the origin into a time.

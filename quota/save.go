@@ -147,7 +147,8 @@ func (o namedOrigin) save(write func(savedRecord) error, now time.Time, opts Sav
 
 // Restore reads what Save has written. What was known then is known again, changed
 // by the time since: windows and holds go on as if the process had not ended. If the
-// clock says that it was saved in the future, no time has passed.
+// clock says that it was saved in the future, no time has passed. What was
+// saved may have been changed: no hold is restored for longer than 24 hours.
 //
 // The Accounts must not have been used yet; if they were, the error is ErrInUse. If any
 // part of the input is invalid, the error matches ErrNotSaved; any other error is that

@@ -162,11 +162,13 @@ func (v verdict) behind(claims []Claim, now time.Time, priority int) verdict {
 // latest returns the instant at which waiting must stop, and what stops it:
 // Deadline or MaxDelay.
 func (o *Options) latest(ctx context.Context, now time.Time) (time.Time, Why) {
-	latest := now.Add(o.MaxDelay)
-	if deadline, ok := ctx.Deadline(); ok && deadline.Before(latest) {
-		return deadline, Deadline
+	if deadline, ok := ctx.Deadline(); ok {
+		// A deadline without a monotonic reading is as far away as the wall clock says now.
+		if left := deadline.Sub(now); left < o.MaxDelay {
+			return now.Add(left), Deadline
+		}
 	}
-	return latest, MaxDelay
+	return now.Add(o.MaxDelay), MaxDelay
 }
 
 // wouldWait reports whether a newcomer that v refused joins the line; if not,

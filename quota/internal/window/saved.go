@@ -6,6 +6,7 @@ import "time"
 const (
 	MaxSavedTime = 366 * 24 * time.Hour // that something may last
 	MaxSavedIdle = time.Hour            // since a window was used; a longer time is saved as this
+	maxSavedHold = 24 * time.Hour       // that is restored: the default cap on Retry-After
 )
 
 // Saved is what is kept of a window from one process to the next. Times are
@@ -43,7 +44,7 @@ func (w *Window) Save(t Instant) Saved {
 // Restore makes the window what it was when it was saved, at t.
 func (w *Window) Restore(t Instant, s Saved) {
 	w.Unit, w.Quota, w.Length = s.Unit, s.Quota, s.Length
-	w.Hold, w.BackOff, w.Refusals = t.Add(s.Hold), t.Add(s.BackOff), s.Refusals
+	w.Hold, w.BackOff, w.Refusals = t.Add(min(s.Hold, maxSavedHold)), t.Add(min(s.BackOff, maxBackOff)), s.Refusals
 	w.Used, w.closed, w.refused = t-Instant(s.Idle), t, t
 	w.State, w.available, w.sinceReport = s.State, s.Available, s.Available
 	w.sent, w.adopted, w.received = t, t, t
