@@ -107,7 +107,6 @@ func (x *exchange) checkDeclarations(got *parse.Reading) {
 		return slices.ContainsFunc(got.Limits, func(l parse.Limit) bool { return l.Policy == policy && l.Available == 0 })
 	}
 	exhausted := x.report.Refused && slices.ContainsFunc(x.policies, func(p policyStats) bool { return spent(p.policy) })
-	failed := x.directory.lookUp(x.ask.Scope, x.kind()).failed
 	var wrong []*parse.Declaration
 	for i := range x.policies {
 		policy := x.policies[i].policy
@@ -115,7 +114,7 @@ func (x *exchange) checkDeclarations(got *parse.Reading) {
 			continue
 		}
 		decl := x.directory.declaration(policy)
-		if decl == nil || slices.Contains(failed, decl) {
+		if decl == nil || slices.Contains(x.memory.failed, decl) {
 			return
 		}
 		if _, answer := x.s.Dimensions.Key(*decl, x.req); answer != partition.Irrelevant {
@@ -160,9 +159,8 @@ func (x *exchange) nameIrrelevant() {
 	if declared == nil {
 		return
 	}
-	failed := x.directory.lookUp(x.ask.Scope, x.kind()).failed
 	for _, decl := range *declared {
-		if find(x.policies, decl.Policy) >= 0 || slices.Contains(failed, decl) {
+		if find(x.policies, decl.Policy) >= 0 || slices.Contains(x.known.failed, decl) {
 			continue
 		}
 		if _, answer := x.s.Dimensions.Key(*decl, x.req); answer == partition.Irrelevant {
