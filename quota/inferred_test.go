@@ -1,0 +1,304 @@
+package quota_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
+)
+
+// bare sends requests together, 50 at most, to a server that serves as many as are left
+// and refuses the others without figures. It returns how many were served.
+func (d *desk) bare(now time.Duration, left *int, pause time.Duration) (served int) {
+	d.t.Helper()
+	var out []*quota.Lease
+	for len(out) < 50 {
+		l, r := d.try(now, "")
+		if r != nil {
+			break
+		}
+		out = append(out, l)
+	}
+	for _, l := range out {
+		if *left == 0 {
+			d.done(now, l, quota.Report{Refused: true, Pause: pause})
+			continue
+		}
+		*left--
+		served++
+		d.done(now, l, quota.Report{})
+	}
+	return served
+}
+
+// A server without fields that serves ten requests in 10 s gets ten in 10 s, once it has
+// refused twice, and one more now and then.
+func TestInferred(t *testing.T) {
+	d := newDesk(t)
+	var sent, refusals []int
+	for window := range 40 {
+		now, left := time.Duration(window)*11*sec, 10
+		served, before := 0, left
+		for n := 1; n > 0; {
+			n = d.bare(now, &left, 10*sec)
+			served += n
+		}
+		require.Equal(t, before-left, served)
+		sent = append(sent, served)
+		r, _ := d.o.Check(t.Context(), d.at(now), new(quota.Ask))
+		require.NotNil(t, r, "window %d: the next request would go", window)
+		if r.Reason == quota.ReasonRetryAfter {
+			refusals = append(refusals, window)
+		}
+	}
+	for window, n := range sent {
+		assert.Equal(t, 10, n, "window %d", window)
+	}
+	// The first two refusals teach the quota. After ten clean windows one more is tried.
+	assert.Equal(t, []int{0, 1, 12, 23, 34}, refusals)
+}
+
+// A quota of few requests is not inferred: the server may refuse every second one.
+func TestFewAreNotInferred(t *testing.T) {
+	d := newDesk(t)
+	now := time.Duration(0)
+	for range 10 {
+		for left := 3; d.bare(now, &left, sec) > 0; {
+		}
+		now += 2 * sec
+	}
+	assert.Equal(t, int64(quota.None), d.known("", quota.Claim{}).Quota)
+}
+
+// Nothing is inferred of a server that names its policies.
+func TestNotInferredBesidePolicies(t *testing.T) {
+	d := newDesk(t)
+	d.done(0, d.send(0, ""), quota.Report{Terms: []quota.Terms{{Policy: quota.Policy{Name: "api", Quota: 1000, Window: mins}}}})
+	for window := range 4 {
+		left := 10
+		for d.bare(time.Duration(window)*11*sec, &left, 10*sec) > 0 {
+		}
+	}
+	assert.Equal(t, int64(quota.None), d.known("", quota.Claim{}).Quota)
+}
+
+// After a refusal, each answer lets two requests go.
+func TestSlowStart(t *testing.T) {
+	d := newDesk(t)
+	d.done(0, d.send(0, ""), quota.Report{Refused: true, Pause: sec})
+	now := sec
+	var steps []int
+	for range 8 {
+		var out []*quota.Lease
+		for len(out) < 1000 {
+			l, r := d.try(now, "")
+			if r != nil {
+				break
+			}
+			out = append(out, l)
+		}
+		now += 100 * ms
+		for _, l := range out {
+			d.done(now, l, quota.Report{})
+		}
+		steps = append(steps, len(out))
+	}
+	assert.Equal(t, []int{1, 2, 4, 8, 16, 32, 64, 1000}, steps)
+}
+
+// While answers take long, one request goes at a time, as probes do.
+func TestSlowStartBesideLongPolls(t *testing.T) {
+	d := newDesk(t)
+	d.done(0, d.send(0, ""), quota.Report{Refused: true, Pause: sec})
+	d.done(1100*ms, d.send(sec, ""), quota.Report{})
+	d.send(1100*ms, "")
+	d.send(1100*ms, "")
+	assert.Equal(t, 900*ms, d.wait(1100*ms, ""))
+	now := 2 * sec
+	for _, wait := range []time.Duration{sec, 2 * sec, 4 * sec} {
+		d.send(now, "")
+		assert.Equal(t, wait, d.wait(now, ""))
+		now += wait
+	}
+}
+
+// inferredTen returns a desk whose server serves ten requests in 10 s, after that was
+// inferred and one window was used up.
+func inferredTen(t *testing.T) (d *desk, now time.Duration) {
+	d = newDesk(t)
+	for range 3 {
+		left := 10
+		for d.bare(now, &left, 10*sec) > 0 {
+		}
+		now += 11 * sec
+	}
+	require.Equal(t, int64(10), d.known("", quota.Claim{}).Quota)
+	require.Equal(t, 10*sec, d.known("", quota.Claim{}).Window)
+	return d, now
+}
+
+// full sends as many requests as may go, which are all served, and returns how many.
+func (d *desk) full(now time.Duration) (n int) {
+	left := 1000
+	for s := 1; s > 0 && n < 1000; n += s {
+		s = d.bare(now, &left, 10*sec)
+	}
+	return n
+}
+
+// After ten windows that were used up one more request is tried, and in each window
+// that follows twice as many more, as long as the server serves them.
+func TestInferredGrows(t *testing.T) {
+	d, now := inferredTen(t)
+	var sent []int
+	for range 15 {
+		sent = append(sent, d.full(now))
+		now += 11 * sec
+	}
+	assert.Equal(t, []int{10, 10, 10, 10, 10, 10, 10, 10, 10, 11, 13, 17, 25, 41, 73}, sent)
+}
+
+// A window that was not used up does not count as one of the ten.
+func TestInferredStaysWhileUnused(t *testing.T) {
+	d, now := inferredTen(t)
+	for range 30 {
+		for range 5 {
+			d.done(now, d.send(now, ""), quota.Report{})
+		}
+		now += 11 * sec
+	}
+	assert.Equal(t, 10, d.full(now))
+	assert.Equal(t, int64(10), d.known("", quota.Claim{}).Quota)
+}
+
+// The ten windows that are used up must follow one another.
+func TestInferredGrowsAfterWindowsInARow(t *testing.T) {
+	d, now := inferredTen(t)
+	for i := range 40 {
+		if i%9 == 8 {
+			d.done(now, d.send(now, ""), quota.Report{})
+		} else {
+			require.Equal(t, 10, d.full(now))
+		}
+		now += 11 * sec
+	}
+}
+
+// A window began when the first request in it departed, whenever that was answered.
+func TestInferredWindowBeginsWithDeparture(t *testing.T) {
+	d, now := inferredTen(t)
+	first := d.send(now, "")
+	late := d.send(now+sec, "")
+	d.done(now+2*sec, first, quota.Report{})
+	d.done(now+2*sec, late, quota.Report{})
+	for range 3 {
+		d.done(now+2*sec, d.send(now+2*sec, ""), quota.Report{})
+	}
+	d.done(now+3*sec, d.send(now+3*sec, ""), quota.Report{Refused: true, Pause: 5 * sec})
+	d.done(now+9*sec, d.send(now+9*sec, ""), quota.Report{})
+	a := d.known("", quota.Claim{})
+	assert.Equal(t, int64(5), a.Quota)
+	assert.Equal(t, 8*sec, a.Window)
+}
+
+// What was served before the first refusal is not taken for a window.
+func TestFirstRefusalIsNotInferredFrom(t *testing.T) {
+	d := newDesk(t)
+	var ls []*quota.Lease
+	for range 10 {
+		ls = append(ls, d.send(sec, ""))
+	}
+	d.done(sec, ls[0], quota.Report{Refused: true, Pause: 10 * sec})
+	for _, l := range ls[1:] {
+		d.done(sec, l, quota.Report{})
+	}
+	for range 4 {
+		d.done(12*sec, d.send(12*sec, ""), quota.Report{})
+		assert.Equal(t, int64(quota.None), d.known("", quota.Claim{}).Quota)
+	}
+	d.done(12*sec, d.send(12*sec, ""), quota.Report{Refused: true, Pause: 10 * sec})
+	d.done(23*sec, d.send(23*sec, ""), quota.Report{})
+	assert.Equal(t, int64(4), d.known("", quota.Claim{}).Quota, "nor what departed before that")
+	assert.Equal(t, 10*sec, d.known("", quota.Claim{}).Window)
+}
+
+// Requests that come rarely are refused because too many came together: how many were
+// served since the last refusal is no quota.
+func TestRareUseIsNotInferredFrom(t *testing.T) {
+	d := newDesk(t)
+	d.done(0, d.send(0, ""), quota.Report{Refused: true, Pause: sec})
+	now := time.Duration(0)
+	for range 10 {
+		now += 5 * mins
+		d.done(now, d.send(now, ""), quota.Report{})
+	}
+	now += 5 * mins
+	d.done(now, d.send(now, ""), quota.Report{Refused: true, Pause: 30 * sec})
+	now += 31 * sec
+	for range 30 {
+		d.done(now, d.send(now, ""), quota.Report{})
+	}
+	assert.Equal(t, int64(quota.None), d.known("", quota.Claim{}).Quota)
+}
+
+// A window ends with the Retry-After of the first refusal; without one, with the next
+// request that is served.
+func TestInferredWindowEnds(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		pause time.Duration
+		want  time.Duration
+	}{
+		{"Retry-After", 10 * sec, 10 * sec},
+		{"none", 0, 40 * sec},
+	} {
+		d := newDesk(t)
+		poll := d.send(0, "")
+		d.done(0, d.send(0, ""), quota.Report{Refused: true, Pause: sec})
+		for range 5 {
+			d.done(2*sec, d.send(2*sec, ""), quota.Report{})
+		}
+		d.done(2*sec, d.send(2*sec, ""), quota.Report{Outcome: quota.Lost})
+		d.done(2*sec, poll, quota.Report{}) // of a window before
+		d.done(2*sec, d.send(2*sec, ""), quota.Report{Refused: true, Pause: tt.pause})
+		again := new(quota.Lease) // of a request that does not wait
+		require.NoError(t, d.o.Admit(t.Context(), d.at(8*sec), &quota.Ask{Force: true}, again))
+		d.done(8*sec, again, quota.Report{Refused: true, Pause: tt.pause})
+		d.done(42*sec+32*ms, d.send(42*sec, ""), quota.Report{})
+		a := d.known("", quota.Claim{})
+		assert.Equal(t, int64(5), a.Quota, tt.name)
+		assert.Equal(t, tt.want, a.Window, tt.name)
+		assert.Equal(t, 4, d.more(42*sec+32*ms, ""), "%s: one has departed", tt.name)
+		assert.Equal(t, tt.want+ms-32*ms, d.wait(42*sec+32*ms, ""), "%s, with a guard", tt.name)
+	}
+}
+
+// An inferred quota is dropped once the server names its policies.
+func TestInferredIsDropped(t *testing.T) {
+	t.Run("for a policy", func(t *testing.T) {
+		d, now := inferredTen(t)
+		d.done(now, d.send(now, ""), quota.Report{Figures: figure("api", 999, mins)})
+		assert.Equal(t, int64(quota.None), d.known("", quota.Claim{}).Quota)
+		assert.Equal(t, 999, d.more(now, "", api(1)))
+	})
+	t.Run("for the terms of the unnamed one", func(t *testing.T) {
+		d, now := inferredTen(t)
+		d.done(now, d.send(now, ""), quota.Report{Terms: terms("", 50, 10*sec)})
+		d.done(now, d.send(now, ""), quota.Report{})
+		assert.Equal(t, int64(50), d.known("", quota.Claim{}).Quota)
+	})
+	t.Run("for a figure of the unnamed one, which it does not bound", func(t *testing.T) {
+		d, now := inferredTen(t)
+		d.done(now, d.send(now, ""), quota.Report{Figures: figure("", 999, mins)})
+		assert.Equal(t, 999, d.more(now, ""))
+	})
+	t.Run("for the terms that another scope was told", func(t *testing.T) {
+		d, now := inferredTen(t)
+		d.done(now, d.send(now, "other"), quota.Report{Terms: terms("", 50, 10*sec)})
+		d.done(now, d.send(now, ""), quota.Report{})
+		assert.Equal(t, int64(50), d.known("", quota.Claim{}).Quota)
+	})
+}
