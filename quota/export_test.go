@@ -215,3 +215,8 @@ func (a *Accounts) BeyondShares() int64 { return a.beyond.Load() }
 
 // HeapInUse returns the bytes of what is reachable.
 func HeapInUse() float64 { return inUse().heap }
+
+// Contention returns how much of what the figures of an account fell by was ours.
+func (o *Origin) Contention(scope string, c Claim) (ours, fall float32) {
+	return o.find(c.id(scope)).Contention()
+}
