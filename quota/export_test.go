@@ -2,6 +2,7 @@ package quota
 
 import (
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -219,4 +220,16 @@ func HeapInUse() float64 { return inUse().heap }
 // Contention returns how much of what the figures of an account fell by was ours.
 func (o *Origin) Contention(scope string, c Claim) (ours, fall float32) {
 	return o.find(c.id(scope)).Contention()
+}
+
+// RestoreAtMost is Restore with another bound of the bytes in all. It returns how many
+// accounts were made before the end or an error.
+func (a *Accounts) RestoreAtMost(bytes int64, r io.Reader, now time.Time) (n int, err error) {
+	in := newRestorer(a, r, now)
+	in.left = bytes
+	err = in.run()
+	for _, o := range in.to.origins {
+		n += len(o.all)
+	}
+	return n, err
 }
