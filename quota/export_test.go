@@ -233,3 +233,19 @@ func (a *Accounts) RestoreAtMost(bytes int64, r io.Reader, now time.Time) (n int
 	}
 	return n, err
 }
+
+// Pin has an account waited for by one request more, or one less for by = -1.
+func (o *Origin) Pin(scope string, c Claim, by int32) {
+	pin([]wait.Claim{{Constraint: o.find(c.id(scope))}}, by)
+}
+
+// FreeUnattributed returns how many entries each unattributed has that is kept for use.
+func (o *Origin) FreeUnattributed() (entries []int) {
+	for _, u := range o.freeUnattributed {
+		entries = append(entries, len(u.created)+len(u.keyed))
+	}
+	return entries
+}
+
+// Capacity returns for how many accounts the list of all has memory.
+func (o *Origin) Capacity() int { return cap(o.all) }
