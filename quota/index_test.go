@@ -38,10 +38,10 @@ func (x *index) requireConsistent(t require.TestingT) {
 
 func TestSizeOfSlots(t *testing.T) {
 	on64Bits(t)
-	assert.Equal(t, uintptr(64), unsafe.Sizeof(slots{}), "a line of a cache")
+	assert.Equal(t, uintptr(64), unsafe.Sizeof(slots{}), "a cache line")
 }
 
-// An index is a map, whatever the hash is good for.
+// An index finds what a map finds, with any hash.
 func TestIndex(t *testing.T) {
 	for name, hash := range map[string]func(string) uint32{
 		"good":         seededHash(),
@@ -84,7 +84,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// Where all buckets have been passed by, to look for somebody who is not there ends.
+// A search for an unknown owner ends although accounts went past every bucket.
 func TestIndexEnds(t *testing.T) {
 	home := map[string]uint32{"stranger": 0}
 	x := index{hash: func(owner string) uint32 { return home[owner] }}
@@ -107,8 +107,8 @@ func TestIndexEnds(t *testing.T) {
 	assert.Nil(t, x.find("stranger"))
 }
 
-// BenchmarkIndex is to look up one account out of many, in random order, and to look
-// at it; and the same in a map.
+// BenchmarkIndex looks up one account out of many, in random order, and reads it; and
+// does the same with a map.
 func BenchmarkIndex(b *testing.B) {
 	for _, n := range []int{10, 1_000_000} {
 		x, m := index{hash: seededHash()}, map[string]*account{}
@@ -125,7 +125,7 @@ func BenchmarkIndex(b *testing.B) {
 				for b.Loop() {
 					owner = fmt.Appendf(owner[:0], "user-%07d", random.IntN(n))
 					if find(unsafe.String(&owner[0], len(owner))).Retained != 0 {
-						b.Fatal("nothing is held")
+						b.Fatal("nothing is retained")
 					}
 				}
 			})

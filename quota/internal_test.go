@@ -86,8 +86,8 @@ func TestLimitersAreEndedInReverseOrder(t *testing.T) {
 	}
 }
 
-// A rate.Limiter that is told an earlier instant would refill the time between a
-// second time.
+// A rate.Limiter that is told an earlier instant would add the tokens of the time
+// between once more.
 func TestRateMeterWhenTimeRunsBackwards(t *testing.T) {
 	m := &rateMeter{limiter: rate.NewLimiter(1, 100), made: time.Now()}
 	m.Take(10*time.Second, 10)
@@ -99,8 +99,8 @@ func TestRateMeterWhenTimeRunsBackwards(t *testing.T) {
 	assert.EqualValues(t, 50, m.Available(20*time.Second))
 }
 
-// A lease whose memory is used again, as a client's are, is of its scope, be that
-// dropped meanwhile or not; and who comes again and again is not who is dropped.
+// A lease whose memory is used again belongs to its scope, also if that was evicted
+// meanwhile. A scope that is used again and again is not evicted.
 func TestLeaseIsUsedAgain(t *testing.T) {
 	a := &Accounts{MaxAccounts: sample}
 	o := begun(a.Origin(""))

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Names are kept as they are, whether they stand in the account or not.
+// Names are copied as they are, short ones into the account.
 func TestOwner(t *testing.T) {
 	names := []string{"", "\x00", "a", "a\x00", "a\x00\x00", "b", "\xff", hashedOwner(digest{})}
 	for _, n := range []int{38, 39, 40, 254, 255, 256, 257, 300} {
@@ -27,7 +27,7 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// One that is short is part of the account, and compared without memory.
+// A short name is part of the account, and comparing it allocates nothing.
 func TestShortOwnersNeedNoMemory(t *testing.T) {
 	for name, allocs := range map[string]float64{strings.Repeat("n", 39): 0, strings.Repeat("n", 40): 1} {
 		var w owner
@@ -56,8 +56,7 @@ func TestOwnersThatCollide(t *testing.T) {
 	}
 }
 
-// What is saved of owners whose hashes collide is theirs after it was restored,
-// under whatever names they come up.
+// Owners whose hashes collide are told apart after Restore, too.
 func TestOwnersThatCollideAreRestored(t *testing.T) {
 	for _, opts := range []SaveOptions{{}, {Keys: true}} {
 		d := newDesk(t)
@@ -79,7 +78,7 @@ func TestOwnersThatCollideAreRestored(t *testing.T) {
 	}
 }
 
-// rehash has a book find its accounts by another hash.
+// rehash makes the index of a policy anew, with another hash.
 func rehash(b *policyAccounts, hash func(string) uint32) {
 	all := b.all()
 	b.accounts, b.origin.hash = index{hash: hash}, hash
@@ -88,9 +87,9 @@ func rehash(b *policyAccounts, hash func(string) uint32) {
 	}
 }
 
-// Books that have had many accounts are small again when these have gone, and
-// they themselves go with the last one, whatever collides.
-func TestBooksShrink(t *testing.T) {
+// An index that had many accounts is small again when they have been evicted, and goes
+// with the last one.
+func TestIndexOfAPolicyShrinks(t *testing.T) {
 	for _, hash := range []func(string) uint32{
 		seededHash(),
 		func(owner string) uint32 { return uint32(owner[0]) },

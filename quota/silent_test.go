@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A lease that was settled with silence is over.
+// A lease that was settled without the clock is over.
 func TestSettleNothing(t *testing.T) {
 	d := newDesk(t)
 	l := d.send(0, "alice")
@@ -34,9 +34,9 @@ func TestSettleNothing(t *testing.T) {
 	assert.Nil(t, new(Origin).Settle(time.Time{}, new(Lease), &Report{}))
 }
 
-// Where there may be something to learn from silence, or somebody to wake, it is
-// left to Settle.
-func TestSettleNothingIsForThoseWithoutQuotas(t *testing.T) {
+// An answer that says nothing is settled with the clock where it teaches something, or a
+// request may have to be woken.
+func TestSilenceThatTeaches(t *testing.T) {
 	const sec = time.Second
 	refuse := func(d *desk, pause time.Duration) {
 		d.done(0, d.send(0, ""), Report{Refused: true, Pause: pause})
@@ -89,7 +89,7 @@ func TestSettleNothingIsForThoseWithoutQuotas(t *testing.T) {
 			d.done(0, d.send(0, ""), Report{Terms: terms})
 			return d.send(0, "")
 		},
-		"what is held": func(d *desk) *Lease {
+		"a scope whose requests are retained": func(d *desk) *Lease {
 			d.o.scope(0, "").base.SetPolicy(window.Concurrent, None, 0)
 			return d.send(0, "")
 		},
@@ -107,7 +107,7 @@ func TestSettleNothingIsForThoseWithoutQuotas(t *testing.T) {
 			require.NotZero(d.t, s.base.Refusals)
 			return d.send(2*sec, "")
 		},
-		"a guess": func(d *desk) *Lease {
+		"an inferred quota": func(d *desk) *Lease {
 			refuse(d, 0)
 			for range 130 {
 				d.done(sec, d.send(sec, ""), Report{})
@@ -117,12 +117,12 @@ func TestSettleNothingIsForThoseWithoutQuotas(t *testing.T) {
 			require.True(d.t, s.base.Blank())
 			return d.send(sec, "")
 		},
-		"somebody in line": func(d *desk) *Lease {
+		"a request in line": func(d *desk) *Lease {
 			l := d.send(0, "")
 			inLine(d, &d.o.scopes[""].base)
 			return l
 		},
-		"somebody in line for the origin": func(d *desk) *Lease {
+		"a request in line for the origin": func(d *desk) *Lease {
 			l := d.send(0, "")
 			inLine(d, &d.o.root)
 			return l
@@ -157,8 +157,8 @@ func inLine(d *desk, a *account) {
 	d.t.Cleanup(func() { assert.Nil(d.t, a.line, "Settle looks at the line") })
 }
 
-// Books that are settled with silence where they can be let the same go as those
-// that never are.
+// An origin whose answers are settled without the clock where that is possible admits
+// the same requests as one whose answers never are.
 func TestSettleNothingIsSettle(t *testing.T) {
 	seed, silent := rand.Uint64(), 0
 	for run := range uint64(300) {

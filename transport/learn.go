@@ -114,7 +114,7 @@ func (x *exchange) checkDeclarations(got *parse.Reading) {
 			continue
 		}
 		decl := x.directory.declaration(policy)
-		if decl == nil || slices.Contains(x.memory.failed, decl) {
+		if decl == nil || slices.Contains(x.known.failed, decl) {
 			return
 		}
 		if _, answer := x.s.Dimensions.Key(*decl, x.req); answer != partition.Irrelevant {
