@@ -42,7 +42,9 @@ package quota
 //
 //  2. Rounding. A server that rounds seconds down says w = 0 in the last second. One
 //     that rounds up never does. Once a policy's server has said so, its windows end
-//     at s + w + 1 s, or at s + W if W, the window of the policy, is less.
+//     at s + w + 1 s, or at s + W if W, the window of the policy, is less. A bucket may
+//     say when it will be full, so a window also ends at s + W if w is more than W
+//     and a window before has shown no other client.
 //
 //     A server may also name the end as an instant R in whole seconds, such as a Unix
 //     time, in an answer whose Date is D. With s of the first departure that was told
@@ -53,12 +55,14 @@ package quota
 //
 //  3. Refill. A quota that is refilled unit by unit, more often than whole seconds
 //     can say, says a = 0, w = 1 when the next unit comes after W/q (q is the policy's
-//     quota). If less than half of q was there in a window, one request tries again
-//     after W/q. If it is served, the next ones do the same. After three of them, and
-//     where r₀ is longer than W/q, requests depart every W/q + 2j without waiting for
-//     each other's answers (j is the mean of r - r₀), and each refusal of one of them
-//     adds j/2. If a trial is refused, another client has used the quota, and the next
-//     2, 4, 8, … up to 64 trials are left out.
+//     quota). A server that weighs two windows says a = 0 until the present one is
+//     over, although units of the one before come back all the time. If less than half
+//     of q was there in a window, one request tries again after W/q; but if w is more
+//     than 1 s, only after a window that has shown no other client. If it is served, the next
+//     ones do the same. After three of them, and where r₀ is longer than W/q, requests
+//     depart every W/q + 2j without waiting for each other's answers (j is the mean of
+//     r - r₀), and each refusal of one of them adds j/2. If a trial is refused, another
+//     client has used the quota, and the next 2, 4, 8, … up to 64 trials are left out.
 //
 //  4. Contention. A quota that falls by more than was served to us has other users.
 //     With p, our part of what it has fallen by, no more than 0.4·p·a + 0.5 units are

@@ -4,7 +4,6 @@ package main
 // of the table says how much that costs.
 const (
 	whole    = "whole seconds do not tell when the next unit is available; the client finds it by trial, and varying latency spoils some trials"
-	longZero = "the server advertises 0 until long after the next unit is available, and the client waits until then"
 	distant  = "a window starts with the probe, which must not be early: the margin for varying latency is lost in each window"
 	silent   = "the quota is not advertised and is learned from refusals: two waves, and another one now and then to check it"
 	wrong    = "the advertised values are wrong, and the client relies on them"
@@ -21,10 +20,6 @@ var misses = map[string]string{
 	"gcra 20/1s, 200ms":          whole,
 	"gcra 20/10s":                fraction,
 	"gcra 20/10s down":           fraction,
-
-	"two buckets 100/10s": longZero,
-	"two buckets 300/60s": longZero,
-	"gcra 10/1s burst 15": longZero,
 
 	"fixed 20/1s, 200ms":       distant,
 	"aligned 20/1s, 200ms":     distant + "; the client drifts against the aligned windows, and some requests are refused when it is a window behind",

@@ -13,7 +13,7 @@ type contention struct {
 
 	from    int64 // the figure since which served counts; 0: none yet
 	served  int64 // units, to us
-	peak    int64 // the highest figure in this window
+	peak    int64 // what was there in this window, but for a unit
 	refused bool  // a request was, in this window
 	fell    bool  // the figure has fallen in this window
 	others  uint8 // comparisons that showed other clients, less those that showed none
@@ -37,6 +37,9 @@ func (c *contention) part() float64 {
 	}
 	return max(float64(c.ours/c.fall), 1./64)
 }
+
+// alone reports whether a window has ended and nothing has shown another client.
+func (w *Window) alone() bool { return w.epoch > 0 && w.contention.part() == 1 }
 
 // allows reports whether n more units may be in flight. While others spend what is
 // left at the same time, no figure is true for long, so no more than 0.4·p·a + 0.5
@@ -68,6 +71,7 @@ func (c *contention) observe(w *Window, refused bool) {
 	c.peak = max(c.peak, w.available)
 	switch {
 	case c.from == 0:
+		c.peak = max(c.peak, w.available+c.served-1) // the first request may cost more than a unit
 		c.from, c.served = w.available, 0
 	case w.InFlight+w.before == 0:
 		c.compare(w)

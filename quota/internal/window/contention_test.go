@@ -109,6 +109,9 @@ func others(ours, fall float32) event {
 	return func(l *ledger, _ Instant) { l.contention.ours, l.contention.fall = ours, fall }
 }
 
+// later is after a window that has shown no other client.
+func later(l *ledger, t Instant) { l.close(t) }
+
 func TestContention(t *testing.T) {
 	const trip = 32 * ms
 	tests := []struct {

@@ -15,6 +15,7 @@ const (
 type Server struct {
 	RoundsDown bool // its seconds: see rounding.go
 	Instants   Instants
+	Longer     bool // its windows are longer than that of the policy: see rounding.go
 	Hasty      bool // its Retry-After says less than its windows, and is wrong: see premature
 }
 
@@ -30,9 +31,9 @@ type habits interface {
 	// compared with that of earlier answers.
 	compareInstants() bool
 	// lasts is how long a window is that the server says has that length.
-	lasts(w *Window, avail int64, length time.Duration, s *Server) time.Duration
+	lasts(w *Window, avail int64, length time.Duration, refused bool, s *Server) time.Duration
 	// observeRounding looks at the length that a report has.
-	observeRounding(w *Window, f Figure, avail int64, s *Server)
+	observeRounding(w *Window, sent Instant, f Figure, avail int64, refused bool, s *Server)
 	// allows reports whether n more units, which are there, may be in flight.
 	allows(w *Window, n int64) bool
 	// reported looks at a figure that a report has put in force, or lowered, and
@@ -63,14 +64,14 @@ func (plain) guardsZero(*Window) bool { return false }
 
 func (plain) compareInstants() bool { return false }
 
-func (plain) lasts(_ *Window, avail int64, length time.Duration, _ *Server) time.Duration {
+func (plain) lasts(_ *Window, avail int64, length time.Duration, _ bool, _ *Server) time.Duration {
 	if length == 0 && avail == 0 {
 		return time.Second // the last second of a server that rounds down
 	}
 	return length
 }
 
-func (plain) observeRounding(*Window, Figure, int64, *Server) {}
+func (plain) observeRounding(*Window, Instant, Figure, int64, bool, *Server) {}
 
 func (plain) allows(*Window, int64) bool { return true }
 
@@ -95,13 +96,13 @@ func (adaptive) guardsZero(w *Window) bool { return w.Length > 0 }
 
 func (adaptive) compareInstants() bool { return true }
 
-func (adaptive) lasts(w *Window, avail int64, length time.Duration, s *Server) time.Duration {
-	return w.unrounded(avail, length, s)
+func (adaptive) lasts(w *Window, avail int64, length time.Duration, refused bool, s *Server) time.Duration {
+	return w.unrounded(avail, length, refused, s)
 }
 
-func (adaptive) observeRounding(w *Window, f Figure, avail int64, s *Server) {
+func (adaptive) observeRounding(w *Window, sent Instant, f Figure, avail int64, refused bool, s *Server) {
 	if f.Resets == 0 {
-		w.observeRounding(f.Window, avail, s)
+		w.observeRounding(sent, f.Window, avail, refused, s)
 	}
 }
 

@@ -53,12 +53,30 @@ func TestAdaptive(t *testing.T) {
 			},
 		},
 		{
-			name: "2: unless the server says that it is longer",
+			name: "2: also if the server says that it is longer",
 			rows: []row{
-				{0, all(advertises(20, 2*sec), send("a")), 100, 0},
+				{0, all(later, advertises(20, 2*sec), send("a")), 100, 0},
 				{trip, says("a", 19, 0), 19, sec + ms - trip},
 				{trip, send("b"), 18, unsaid},
-				{2 * trip, says("b", 18, 5*sec), 18, 5*sec + ms - trip},
+				{2 * trip, says("b", 18, 5*sec), 18, 2*sec + ms - trip},
+			},
+		},
+		{
+			name: "2: until a request is refused that relied on it",
+			rows: []row{
+				{0, all(later, advertises(20, 2*sec), sendN("a", 20)), 100, 0},
+				{trip, says("a", 0, 5*sec), 0, 2*sec + ms - trip},
+				{2*sec + ms, send("b"), 0, sec},
+				{2*sec + ms + trip, stillRefuses("b", 3*sec), 0, 3*sec + ms - trip},
+				{6 * sec, send("c"), 0, sec},
+				{6*sec + trip, says("c", 10, 5*sec), 10, 5*sec + ms - trip},
+			},
+		},
+		{
+			name: "2: and not where other clients may use the quota",
+			rows: []row{
+				{0, all(advertises(20, 2*sec), send("a")), 100, 0},
+				{trip, says("a", 0, 5*sec), 0, 5*sec + ms - trip},
 			},
 		},
 		{

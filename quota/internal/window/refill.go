@@ -4,7 +4,8 @@ import "time"
 
 // This file is habit 3 of Adaptive: a quota that is refilled unit by unit, more
 // often than whole seconds can say. Such a server says that nothing is left for 1 s
-// when the next unit comes in 50 ms.
+// when the next unit comes in 50 ms. If it weighs two windows, it says so for the rest
+// of the present one, although units of the one before come back all the time.
 //
 // Where less than half of the quota was there in a window, one request tries again
 // after W/q, the time that the policy takes for one unit. If it is served, so are
@@ -51,8 +52,10 @@ func (w *Window) perUnit() time.Duration {
 func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool) Instant {
 	r := &w.refill
 	switch {
-	case length < 0 || length > time.Second || w.perUnit() == 0:
+	case length < 0 || w.perUnit() == 0:
 		return w.due
+	case length > time.Second && !w.alone():
+		return w.due // others may have left little of the window
 	case refused:
 		if r.trying {
 			r.fail()

@@ -21,10 +21,22 @@ func TestRefill(t *testing.T) {
 		rows []row
 	}{
 		{
-			name: "whole seconds say it where they say more than one",
+			// The rest of a window of which the one before is weighed.
+			name: "however long it says that nothing is left",
+			rows: []row{
+				{0, all(later, advertises(20, 10*sec), send("a")), 100, 0},
+				{trip, says("a", 0, 9*sec), 0, 500*ms + ms - trip},
+				{501 * ms, send("b"), 0, sec},
+				{501*ms + trip, says("b", 0, 9*sec), 0, 501*ms - trip},
+			},
+		},
+		{
+			name: "but not for more than a second where other clients may use the quota",
 			rows: []row{
 				{0, all(advertises(20, 10*sec), send("a")), 100, 0},
 				{trip, says("a", 0, 2*sec), 0, 2*sec + ms - trip},
+				{2*sec + ms, send("b"), 0, unsaid},
+				{2*sec + ms + trip, says("b", 0, sec), 0, 501*ms - trip},
 			},
 		},
 		{
@@ -32,6 +44,13 @@ func TestRefill(t *testing.T) {
 			rows: []row{
 				{0, all(func(l *ledger, _ Instant) { l.SetPolicy(Bytes, 20, sec) }, send("a")), 100, 0},
 				{trip, says("a", 0, sec), 0, sec + ms - trip},
+			},
+		},
+		{
+			name: "a request that costs the whole quota leaves none to come back",
+			rows: []row{
+				{0, all(later, advertises(20, 10*sec), sendN("a", 20)), 100, 0},
+				{trip, says("a", 0, 10*sec), 0, 10*sec + ms - trip},
 			},
 		},
 		{

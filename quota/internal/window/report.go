@@ -48,7 +48,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) {
 		return
 	}
 	w.travelled(time.Duration(t - sent))
-	w.habits().observeRounding(w, f, avail, s)
+	w.habits().observeRounding(w, sent, f, avail, refused, s)
 	due, trip := w.dueAt(sent, avail, f, refused, s)
 	if f.Window == 0 && !w.habits().guardsZero(w) {
 		trip = 0 // there is no end to be careful with
@@ -116,7 +116,7 @@ func (w *Window) dueAt(sent Instant, avail int64, f Figure, refused bool, s *Ser
 		return w.resetsAt(sent, f, refused, s)
 	}
 	w.resets = 0
-	return min(sent.Add(w.habits().lasts(w, avail, f.Window, s)), Never-1), w.rtt
+	return min(sent.Add(w.habits().lasts(w, avail, f.Window, refused, s)), Never-1), w.rtt
 }
 
 // sameWindow reports whether two ends may be those of one window: whole seconds say

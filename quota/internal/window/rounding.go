@@ -6,9 +6,18 @@ import "time"
 // the last second, and one that rounds up never does. Of a policy that has once
 // said so, a window ends at s + w + 1 s, or at s + W if W, the window of the policy,
 // is less.
+//
+// If w itself is more than W, it is the time until a bucket is full. In any W that begins
+// with an empty bucket it gives the quota of the policy, so the window ends at s + W. It takes
+// a window that has shown no other client, and it is given up once a request that
+// departed then was refused.
 
-// observeRounding notes that the server rounds down, for the window in force, too.
-func (w *Window) observeRounding(length time.Duration, avail int64, s *Server) {
+// observeRounding notes what a report says of the server: that it rounds down, for the
+// window in force, too; or that its windows are longer than W.
+func (w *Window) observeRounding(sent Instant, length time.Duration, avail int64, refused bool, s *Server) {
+	if refused && w.State == Expired && sent >= w.closed && w.Length > 0 && length > w.Length {
+		s.Longer = true
+	}
 	if s.RoundsDown || length != 0 || avail > 0 && avail >= w.Quota {
 		return
 	}
@@ -19,8 +28,10 @@ func (w *Window) observeRounding(length time.Duration, avail int64, s *Server) {
 }
 
 // unrounded is how long a window is that the server says has that length.
-func (w *Window) unrounded(avail int64, length time.Duration, s *Server) time.Duration {
+func (w *Window) unrounded(avail int64, length time.Duration, refused bool, s *Server) time.Duration {
 	switch {
+	case w.Length > 0 && length > w.Length && !refused && !s.Longer && w.alone():
+		return w.Length
 	case s.RoundsDown && w.Length > 0:
 		return max(length, min(length+time.Second, w.Length))
 	case s.RoundsDown || length == 0 && avail == 0:
