@@ -58,11 +58,13 @@ package quota
 //     quota). A server that weighs two windows says a = 0 until the present one is
 //     over, although units of the one before come back all the time. If less than half
 //     of q was there in a window, one request tries again after W/q; but if w is more
-//     than 1 s, only after a window that has shown no other client. If it is served, the next
-//     ones do the same. After three of them, and where r₀ is longer than W/q, requests
-//     depart every W/q + 2j without waiting for each other's answers (j is the mean of
-//     r - r₀), and each refusal of one of them adds j/2. If a trial is refused, another
-//     client has used the quota, and the next 2, 4, 8, … up to 64 trials are left out.
+//     than 1 s, only after a window that has shown no other client.
+//     If it is served, the next ones do the same, W/q + 2j after each other (j is the
+//     mean of r - r₀), or W/q + j/4 once 16 of them were served, no other client was
+//     seen, and r₀ is no longer than W/q. Where it is longer, requests no longer wait
+//     for each other's answers after three of them. Each refusal after that adds j/2.
+//     If an earlier trial is refused, another client has used the quota, and the next
+//     2, 4, 8, … up to 64 trials are left out.
 //
 //  4. Contention. A quota that falls by more than was served to us has other users.
 //     With p, our part of what it has fallen by, no more than 0.4·p·a + 0.5 units are

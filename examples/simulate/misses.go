@@ -3,23 +3,19 @@ package main
 // Reasons why the first strategy does not reach its numbers in a row. The column "cost"
 // of the table says how much that costs.
 const (
-	whole    = "whole seconds do not tell when the next unit is available; the client finds it by trial, and varying latency spoils some trials"
-	distant  = "a window starts with the probe, which must not be early: the margin for varying latency is lost in each window"
-	silent   = "the quota is not advertised and is learned from refusals: two waves, and another one now and then to check it"
-	wrong    = "the advertised values are wrong, and the client relies on them"
-	probes   = "each process must send a probe per window, and its part of the quota is hardly larger"
-	fraction = "a fiftieth of each half second is left as a margin for varying latency, to avoid refusals"
+	whole   = "whole seconds do not tell when the next unit is available; the client finds it by trial, and varying latency spoils some trials"
+	distant = "a window starts with the probe, which must not be early: the margin for varying latency is lost in each window"
+	silent  = "the quota is not advertised and is learned from refusals: two waves, and another one now and then to check it"
+	wrong   = "the advertised values are wrong, and the client relies on them"
+	probes  = "each process must send a probe per window, and its part of the quota is hardly larger"
 )
 
 // misses are the reasons by row name.
 var misses = map[string]string{
 	"log 20/1s":                  whole,
 	"counts refusals, log 20/1s": whole,
-	"two buckets 20/1s":          whole,
 	"gcra 20/1s":                 whole,
 	"gcra 20/1s, 200ms":          whole,
-	"gcra 20/10s":                fraction,
-	"gcra 20/10s down":           fraction,
 
 	"fixed 20/1s, 200ms":       distant,
 	"aligned 20/1s, 200ms":     distant + "; the client drifts against the aligned windows, and some requests are refused when it is a window behind",

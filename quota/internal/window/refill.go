@@ -22,6 +22,7 @@ type refill struct {
 
 const (
 	steadyTrials  = 3
+	sureTrials    = 16  // after which a trial keeps less of a margin
 	quickerTrials = 250 // after which the pace is quicker again
 	maxFailed     = 6
 )
@@ -29,10 +30,25 @@ const (
 // steady reports whether requests need not wait for each other's answers.
 func (r *refill) steady() bool { return r.served >= steadyTrials }
 
-// refillPace is the time between two requests: W/q + 2j, and j/2 for each refusal.
-func (w *Window) refillPace() time.Duration {
+// refillPace is the time between two requests that do not wait for each other's answers:
+// W/q + 2j, and j/2 for each refusal.
+func (w *Window) refillPace() time.Duration { return w.perUnitWith(8) }
+
+// trialAfter is how long after a request that was served the next one departs, before the
+// guard. Between requests that do not overlap, W/q + j/4 is enough, and j/2 for each
+// refusal: the guard covers what the trip of the first one took longer than another. But
+// first it must be sure that units come back one by one, and to this client alone.
+func (w *Window) trialAfter() time.Duration {
+	if w.refill.served < sureTrials || w.least > w.perUnit() || !w.alone() {
+		return w.refillPace()
+	}
+	return w.perUnitWith(1)
+}
+
+// perUnitWith is W/q and so many quarters of the jitter, and half of it for each refusal.
+func (w *Window) perUnitWith(quarters int) time.Duration {
 	d := w.perUnit()
-	return d + min(w.jitter*time.Duration(4+w.refill.slack)/2, d)
+	return d + min(w.jitter*time.Duration(quarters+2*int(w.refill.slack))/4, d)
 }
 
 // perUnit is W/q, if that is less than whole seconds can say; else 0.
@@ -65,12 +81,12 @@ func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool)
 		r.served++
 		r.failed = 0
 		if r.served == quickerTrials {
-			r.served, r.slack = steadyTrials, max(r.slack, 1)-1
+			r.served, r.slack = sureTrials, max(r.slack, 1)-1
 		}
 	}
 	due := w.due
 	if r.trying = 2*w.contention.peak < w.Quota && r.skip == 0; r.trying {
-		due = min(due, sent.Add(w.refillPace()))
+		due = min(due, sent.Add(w.trialAfter()))
 	}
 	r.skip = max(r.skip, 1) - 1
 	return due

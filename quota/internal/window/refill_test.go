@@ -15,6 +15,7 @@ func TestRefill(t *testing.T) {
 		us   = time.Microsecond
 	)
 	steady := func(l *ledger, _ Instant) { l.refill.served = steadyTrials }
+	sure := func(l *ledger, _ Instant) { l.refill.served = sureTrials }
 	far := func(l *ledger, _ Instant) { l.least = 60 * ms } // longer than a unit takes
 	tests := []struct {
 		name string
@@ -75,6 +76,25 @@ func TestRefill(t *testing.T) {
 				{trip, says("a", 0, sec), 0, 51*ms - trip},
 				{51 * ms, send("b"), 0, sec},
 				{99 * ms, says("b", 0, sec), 0, 51*ms + 54*ms + 17500*us - 99*ms},
+			},
+		},
+		{
+			// 8 ms longer are 1 ms in the mean: 50.25 ms, and a guard of 8 + 40/32 ms.
+			name: "but hardly, once many trials were served",
+			rows: []row{
+				{0, all(later, advertises(20, sec), sure, send("a")), 100, 0},
+				{trip, says("a", 0, sec), 0, 51*ms - trip},
+				{51 * ms, send("b"), 0, unsaid},
+				{91 * ms, says("b", 0, sec), 0, 51*ms + 50250*us + 9250*us - 91*ms},
+			},
+		},
+		{
+			name: "not where other clients use the quota",
+			rows: []row{
+				{0, all(later, others(50, 100), advertises(20, sec), sure, send("a")), 100, 0},
+				{trip, says("a", 0, sec), 0, 51*ms - trip},
+				{51 * ms, send("b"), 0, unsaid},
+				{91 * ms, says("b", 0, sec), 0, 51*ms + 52*ms + 9250*us - 91*ms},
 			},
 		},
 		{
