@@ -15,7 +15,7 @@ func TestLawNeverFrozen(t *testing.T) {
 	units := []Unit{Requests, Bytes, Concurrent, Other}
 	for seed := range uint64(2_000) {
 		r := rand.New(rand.NewPCG(seed, 9))
-		l := newLedger(Plain)
+		l := newLedger([]Strategy{Plain, Adaptive}[seed%2])
 		now := Instant(0)
 		for i := range 1 + r.IntN(12) {
 			now += Instant(r.Int64N(int64(20 * sec)))
@@ -26,7 +26,7 @@ func TestLawNeverFrozen(t *testing.T) {
 				l.Count(now, r.Int64N(2))
 			}
 			w := time.Duration(r.Int64N(int64(48*time.Hour)) / int64(sec) * int64(sec) >> r.IntN(20))
-			switch r.IntN(7) {
+			switch r.IntN(8) {
 			case 0:
 				quiet(name)(l, now)
 			case 1:
@@ -37,6 +37,8 @@ func TestLawNeverFrozen(t *testing.T) {
 				refuses(name, r.Int64N(3), w)(l, now)
 			case 4:
 				l.Renew(now, now, w, 1)
+			case 5:
+				names(name, r.Int64N(3), r.Int64N(40), r.Int64N(1<<r.IntN(40))-5, r.IntN(3) == 0)(l, now)
 			default:
 				says(name, r.Int64N(3), w-1)(l, now)
 			}

@@ -243,3 +243,14 @@ func TestRefillPace(t *testing.T) {
 	l.jitter = 0
 	assert.Equal(t, 50*ms, every())
 }
+
+// Where requests overlap, the guard of one does not cover the others.
+func TestTrialAfter(t *testing.T) {
+	l := newLedger(Adaptive)
+	all(later, advertises(20, sec))(l, 0)
+	l.jitter, l.refill.served = 4*ms, sureTrials
+	for least, want := range map[time.Duration]time.Duration{50 * ms: 51 * ms, 50*ms + 1: 58 * ms} {
+		l.least = least
+		assert.Equal(t, want, l.trialAfter(), "%v", least)
+	}
+}

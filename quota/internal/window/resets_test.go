@@ -175,3 +175,23 @@ func TestPlainReadsNoInstants(t *testing.T) {
 		{32 * ms, names("a", 0, 103, 3, false), 0, 4*sec + 8*ms - 32*ms},
 	})
 }
+
+// A request that relied on a Retry-After and was refused says nothing of the instant.
+func TestInstantsAfterRetryAfter(t *testing.T) {
+	l := newLedger(Adaptive)
+	l.server.Instants = 1
+	send("a")(l, 0)
+	all(names("a", 0, 103, 3, true), pauses(1500*ms))(l, Instant(32*ms))
+	send("b")(l, Instant(1532*ms))
+	names("b", 0, 103, 2, true)(l, Instant(1564*ms))
+	assert.Equal(t, Server{Instants: 1, Hasty: true}, l.server)
+}
+
+// After an answer with a delay, an end is known to a second only.
+func TestDelayAfterInstant(t *testing.T) {
+	play(t, Adaptive, []row{
+		{0, send("a", "b"), 100, 0},
+		{32 * ms, names("a", 1, 103, 3, false), 0, 2*sec + ms - 32*ms},
+		{32 * ms, all(says("b", 0, 2*sec), pauses(1500*ms)), 0, 2*sec + ms - 32*ms},
+	})
+}
