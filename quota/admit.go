@@ -19,7 +19,7 @@ const (
 // by side.
 type claims struct {
 	list []wait.Claim
-	mine int // how many of list, from the first on, are accounts of an origin
+	mine int // how many of list, from the first on, belong to one origin
 }
 
 func (c *claims) add(g wait.Constraint, units int64) {

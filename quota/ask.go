@@ -47,6 +47,15 @@ type Ask struct {
 	// cause is ReasonRetryAfter. The zero time restricts nothing, nor does Force wait.
 	NotBefore time.Time
 
+	// FirstFlight is how many requests may be out to an origin that has not answered
+	// yet: it may allow as few. More work waits for the first answer, whatever that
+	// says, or until a second has passed since the first of those requests departed.
+	// The cause is ReasonFirstFlight. A negative number means no bound. Zero means
+	// DefaultFirstFlight; but no bound for work whose MaxDelay is less than a second
+	// or whose deadline is less than two seconds away. With Force, work does not wait.
+	// An origin that was restored has answered before.
+	FirstFlight int
+
 	// Held is called with no lock held before the work waits, and says what it waits
 	// for; if Force is set, what it would have waited for. May be nil.
 	Held func(Refusal)

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"context"
 	"time"
 
 	"github.com/headway-go/headway/quota/internal/wait"
@@ -59,6 +60,9 @@ func (l *Lease) belong(t instant, o *Origin, scope string) {
 func (l *Lease) depart(now time.Time) {
 	o := l.origin
 	l.sent, l.out = o.at(now), true
+	if o.out == 0 && !o.first.over {
+		o.first.since = l.sent
+	}
 	l.scope.out++
 	o.out++
 	l.ticket = o.tickets
@@ -68,7 +72,7 @@ func (l *Lease) depart(now time.Time) {
 // renew makes the claims of work that has waited again, because the server may have
 // named other policies meanwhile. It is called with no mutex held, and returns with
 // those of all claims held.
-func (l *Lease) renew(ask *Ask, own []wait.Constraint, n int64) []wait.Claim {
+func (l *Lease) renew(ctx context.Context, ask *Ask, own []wait.Constraint, n int64) []wait.Claim {
 	if ask.Again != nil {
 		ask.Claims = ask.Again()
 	}
@@ -77,7 +81,10 @@ func (l *Lease) renew(ask *Ask, own []wait.Constraint, n int64) []wait.Claim {
 	o.mu.Lock()
 	pin(l.claims.all(), -1)
 	l.claims.reset()
-	o.claim(o.at(time.Now()), ask, l.scope, &l.claims)
+	now := time.Now()
+	o.claim(o.at(now), ask, l.scope, &l.claims)
+	o.first.claim(ctx, now, ask, &l.claims)
+	l.claims.mine = len(l.claims.all())
 	l.claims.addAll(own, n)
 	cs := l.claims.all()
 	pin(cs, 1)

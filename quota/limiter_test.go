@@ -261,12 +261,12 @@ func TestRefusalSaysWhyAndWhen(t *testing.T) {
 
 func TestEveryReasonHasWords(t *testing.T) {
 	seen := map[string]bool{}
-	for r := quota.ReasonExhausted; r <= quota.ReasonClosed; r++ {
+	for r := quota.ReasonExhausted; r <= quota.ReasonFirstFlight; r++ {
 		assert.NotEqual(t, "unknown reason", r.String())
 		assert.False(t, seen[r.String()])
 		seen[r.String()] = true
 	}
-	assert.Equal(t, "unknown reason", (quota.ReasonClosed + 1).String())
+	assert.Equal(t, "unknown reason", (quota.ReasonFirstFlight + 1).String())
 }
 
 // .NET: InvalidOptionsThrows.

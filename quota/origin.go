@@ -26,6 +26,7 @@ type Origin struct {
 	start     time.Time                    // instant 0: the first time that the origin was given; until then, its creation
 	begun     bool                         // start was given
 	stepped   time.Duration                // by how much the wall clock has gone ahead of the monotonic clock since start
+	first     firstFlight                  // until the origin has answered
 	root      account                      // the account of the whole origin
 	unnamed   policyAccounts               // of the policy without a name: the root, and the accounts of all scopes
 	scopes    map[string]*scope            // by name
@@ -73,7 +74,7 @@ func newOrigin(a *Accounts, now time.Time) *Origin {
 		hash:     seededHash(),
 		awaited:  make(map[*account]struct{}),
 	}
-	o.unnamed.origin = o
+	o.first.origin, o.unnamed.origin = o, o
 	o.root.init(&o.unnamed, longOwner(""))
 	o.policies.Store(new([]Policy))
 	return o
@@ -122,6 +123,8 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 	}
 	l.belong(t, o, ask.Scope)
 	o.claim(t, ask, l.scope, &l.claims)
+	o.first.claim(ctx, now, ask, &l.claims)
+	l.claims.mine = len(l.claims.all())
 	if len(own) == 0 && free(t, l.claims.all()) {
 		l.charge(now)
 		o.mu.Unlock()
@@ -132,7 +135,7 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 	want := ask.options()
 	want.Charge = l.charge
 	want.Waiting = func(by int32) { pin(l.claims.all(), by) }
-	want.Renew = func() []wait.Claim { return l.renew(ask, own, n) }
+	want.Renew = func() []wait.Claim { return l.renew(ctx, ask, own, n) }
 	if ask.Held != nil {
 		want.Held = func(r wait.Refusal) { ask.Held(*refusalOf(r)) }
 	}
@@ -143,13 +146,13 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 	return err
 }
 
-// free reports whether all claims, which are of accounts, can be charged at t and
+// free reports whether all claims, which are of the origin, can be charged at t and
 // none of the accounts has a line.
 func free(t instant, cs []wait.Claim) bool {
 	for i := range cs {
-		a := cs[i].Constraint.(*account)
-		if a.line != nil {
-			return false
+		a, ok := cs[i].Constraint.(*account)
+		if !ok || a.line != nil {
+			return false // a first flight is claimed only if it stands in the way
 		}
 		if again, _ := a.ready(t, cs[i].Asks()); again > t {
 			return false
@@ -176,6 +179,7 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 	}
 	var cs claims
 	o.present(ask, &cs)
+	o.first.claim(ctx, now, ask, &cs)
 	mine := len(cs.all())
 	cs.addAll(ask.restrict(now, own), 1)
 	wait.Lock(cs.all()[mine:])
@@ -213,7 +217,6 @@ func (o *Origin) claim(t instant, ask *Ask, s *scope, cs *claims) {
 		}
 		cs.all()[at].Estimated = c.Estimated
 	}
-	cs.mine = len(cs.all())
 }
 
 // present is like claim, but lists only the claims on accounts that exist.

@@ -10,17 +10,18 @@ import (
 // A Reason is the reason why a request was refused.
 type Reason uint8
 
-// The reasons. The first four, and ReasonClosed, are causes of a refusal; the
-// others say why the request could not wait.
+// The reasons. The first four, ReasonClosed and ReasonFirstFlight are causes of a
+// refusal; the others say why the request could not wait.
 const (
-	ReasonExhausted  Reason = iota + 1 // too little is left of an advertised quota
-	ReasonRetryAfter                   // the server sent a Retry-After
-	ReasonBackOff                      // the server refused without a Retry-After
-	ReasonOwnLimit                     // a limit of the client's own
-	ReasonMaxDelay                     // the wait would be, or was, longer than the maximum delay
-	ReasonDeadline                     // the wait would end after the deadline of the context
-	ReasonQueueFull                    // too many requests are waiting
-	ReasonClosed                       // the limiter was closed
+	ReasonExhausted   Reason = iota + 1 // too little is left of an advertised quota
+	ReasonRetryAfter                    // the server sent a Retry-After
+	ReasonBackOff                       // the server refused without a Retry-After
+	ReasonOwnLimit                      // a limit of the client's own
+	ReasonMaxDelay                      // the wait would be, or was, longer than the maximum delay
+	ReasonDeadline                      // the wait would end after the deadline of the context
+	ReasonQueueFull                     // too many requests are waiting
+	ReasonClosed                        // the limiter was closed
+	ReasonFirstFlight                   // the origin has not answered yet, and enough requests are on their way to it
 )
 
 // ErrClosed matches, with errors.Is, every *Refusal by a closed limiter.
@@ -45,6 +46,8 @@ func (r Reason) String() string {
 		return "queue full"
 	case ReasonClosed:
 		return "limiter closed"
+	case ReasonFirstFlight:
+		return "first contact"
 	}
 	return "unknown reason"
 }
@@ -58,7 +61,7 @@ type Refusal struct {
 	Policy     string        // name of the policy that refused; "" for limits without a name
 	Key        string        // bytes of its partition key; never part of the error's text
 	Keyed      bool          // it has a key, which may be empty
-	Cause      Reason        // why the request could not go at once: one of the first four reasons, or ReasonClosed
+	Cause      Reason        // why the request could not go at once: one of the first four reasons, ReasonClosed or ReasonFirstFlight
 	Reason     Reason        // why it did not wait; equal to Cause if it was not allowed to wait
 	Wait       time.Duration // until it can go, unless a response lets it go sooner; 0: not known
 	RetryAfter time.Duration // after which a retry is useful, from the refusal on, at least Wait; 0: not known

@@ -296,6 +296,7 @@ func (in *restorer) takeOrigin(s *savedOrigin) bool {
 	}
 	o := newOrigin(in.to, in.start)
 	o.begun, o.attached = true, s.Attached
+	o.first.over = true // what was saved, it has said
 	o.root.Restore(in.saved, s.Root.Saved)
 	for _, p := range s.Policies {
 		o.note(in.saved, p)

@@ -83,7 +83,7 @@ func (s *settlement) teachesNothing() bool {
 	cs, base := s.l.claims.all(), &s.l.scope.base
 	return len(s.o.Policies()) == 0 && len(cs) == 1 && !cs[0].Retained &&
 		base.Blank() && base.line == nil && s.o.root.line == nil &&
-		s.l.scope.unattributed == nil && s.l.scope.inferred == nil
+		s.l.scope.unattributed == nil && s.l.scope.inferred == nil && s.o.first.over
 }
 
 func (s *settlement) settleNothing() {
@@ -130,6 +130,7 @@ func (s *settlement) run() {
 func (s *settlement) landed() {
 	s.o.out--
 	s.l.scope.out--
+	s.o.first.over = s.o.first.over || s.r.Outcome == Answered
 	for _, c := range s.l.claims.all() {
 		if a, ok := c.Constraint.(*account); ok && a.policy.keyed {
 			s.l.scope.unattributed.countKeyed(a.policy.name, -1)
@@ -512,11 +513,13 @@ func (s *settlement) dropInferred() {
 // returns the waiters to wake after unlocking. It ends the lease's claims, but for
 // those that are retained until the work is over.
 func (s *settlement) wake(now time.Time) (woken []*wait.Waiter) {
-	kick := func(a *account) {
-		if w := a.line.Kick(now); w != nil {
+	kickLine := func(l *wait.Line) {
+		if w := l.Kick(now); w != nil {
 			woken = append(woken, w)
 		}
 	}
+	kick := func(a *account) { kickLine(a.line) }
+	kickLine(s.o.first.line)
 	kick(&s.o.root)
 	kick(&s.l.scope.base)
 	for _, a := range s.figured {

@@ -14,6 +14,9 @@ import (
 func TestSettleNothing(t *testing.T) {
 	d := newDesk(t)
 	l := d.send(0, "alice")
+	require.False(t, d.teachesNothing(l), "that the origin answers")
+	d.done(0, l, Report{})
+	l = d.send(0, "alice")
 	other := newDesk(t)
 	other.o.Settle(time.Time{}, l, &Report{})
 	require.EqualValues(t, 1, d.o.out, "it is not of that origin")

@@ -113,7 +113,7 @@ func (o namedOrigin) snapshot(now time.Time, opts SnapshotOptions) OriginSnapsho
 	}
 	t, opened := o.at(now), len(o.all)
 	s.Used, s.Out = o.when(o.root.Used).Round(0), o.out
-	s.Hold, s.InLine = o.root.Hold.Since(t), o.root.line.Len()
+	s.Hold, s.InLine = o.root.Hold.Since(t), o.root.line.Len()+o.first.line.Len()
 	if s.Refusals = o.refusals; s.Refusals > 0 {
 		s.Refused = o.when(o.refused).Round(0)
 	}

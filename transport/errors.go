@@ -15,8 +15,8 @@ var ErrRejected = errors.New("transport: request rejected")
 
 // A Reason says why a request was held or refused. Its values are the constants
 // of package quota: [quota.ReasonExhausted], [quota.ReasonRetryAfter],
-// [quota.ReasonBackOff] and [quota.ReasonOwnLimit] say why a request cannot go
-// now; [quota.ReasonMaxDelay], [quota.ReasonDeadline] and [quota.ReasonQueueFull]
+// [quota.ReasonBackOff], [quota.ReasonFirstFlight] and [quota.ReasonOwnLimit] say
+// why a request cannot go now; [quota.ReasonMaxDelay], [quota.ReasonDeadline] and [quota.ReasonQueueFull]
 // say why it was refused without waiting any longer; [quota.ReasonClosed] says
 // that a limiter of Shaper.Limits is closed.
 type Reason = quota.Reason

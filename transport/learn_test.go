@@ -237,7 +237,7 @@ func TestBackOff(t *testing.T) {
 func TestBackOffCounts(t *testing.T) {
 	bubble(t, "50 at once", func(t *testing.T) {
 		srv := newServer(slow(rtt, says(429)))
-		s := &transport.Shaper{Base: srv}
+		s := &transport.Shaper{Base: srv, FirstFlight: -1}
 		burst(t, s, 50, plainRequests)
 		took := delay(t, s, getItems(t.Context()))
 		assert.GreaterOrEqual(t, took-rtt, time.Second)
@@ -247,7 +247,7 @@ func TestBackOffCounts(t *testing.T) {
 		srv := newChooser(func(n int, _ *http.Request) answer {
 			return slow(time.Duration(n+1)*time.Millisecond, says(429))
 		})
-		s := &transport.Shaper{Base: srv}
+		s := &transport.Shaper{Base: srv, FirstFlight: -1}
 		burst(t, s, 50, plainRequests)
 		took := delay(t, s, getItems(t.Context()))
 		assert.LessOrEqual(t, took-51*time.Millisecond, 1250*time.Millisecond)

@@ -17,6 +17,7 @@ func (x *exchange) route() {
 	x.origin = x.directory.liveOrigin()
 	x.ask.Scope = s.scopeOf(x.req)
 	x.ask.Priority, x.ask.MaxDelay, x.ask.MaxQueue = x.options.priority, s.MaxDelay, s.MaxQueue
+	x.ask.FirstFlight = s.FirstFlight
 	x.ask.Force = x.unconditional()
 	if x.options.noDelay {
 		x.ask.MaxDelay = NoDelay

@@ -17,6 +17,8 @@ const (
 	DefaultMaxDelay = quota.DefaultMaxDelay // 2 minutes
 	DefaultMaxQueue = quota.DefaultMaxQueue // 10,000 requests
 
+	DefaultFirstFlight = quota.DefaultFirstFlight // 10 requests
+
 	// NoDelay as a MaxDelay means that no request is held: a request that
 	// cannot go now is refused at once.
 	NoDelay = quota.NoDelay
@@ -53,8 +55,8 @@ const (
 // given; or the body of a refusal may name the policies that its Retry-After
 // concerns.
 //
-// Quotas that the server never advertised are not enforced: requests before the
-// first response are sent at once. Advertised quotas are believed up to Caps, and
+// Quotas that the server never advertised are not enforced: FirstFlight requests are
+// sent at once, and the others after the first response. Advertised quotas are believed up to Caps, and
 // nothing that a server says makes a request wait longer than MaxDelay.
 //
 // Set the fields before first use, and do not change them afterwards. A Shaper
@@ -79,6 +81,15 @@ type Shaper struct {
 	// MaxQueue is the number of requests that may wait for one account or
 	// limiter. Zero means DefaultMaxQueue; a negative number means no bound.
 	MaxQueue int
+
+	// FirstFlight is the number of requests that may be on their way to an origin
+	// that has not answered yet, because it may allow as few. More requests wait for
+	// the first response, whatever it says, but no longer than a second from the
+	// departure of the first request. Zero means DefaultFirstFlight for requests that
+	// can wait for that second, and no bound for those that would be refused instead
+	// (see MaxDelay) or have less than two seconds left before their deadline. A
+	// negative number means no bound.
+	FirstFlight int
 
 	// Limits returns the client's own limit on a request. One permit of it is
 	// taken together with the server's quotas. A permit of a concurrency limit

@@ -3,6 +3,7 @@ package transport_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"sync"
 	"testing"
@@ -22,14 +23,65 @@ import (
 
 const rtt = 100 * time.Millisecond
 
-// Quotas that were never advertised are not enforced: the first requests go at once.
-func TestFirstRequestsAreNotShaped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := newServer(slow(rtt, limit(`"api";a=0;w=60`)))
+// Quotas that were never advertised are not enforced. But an origin that has not
+// answered may allow as few as ten requests: the others wait for its first answer. A
+// server that allows ten refuses none of fifty; one without quotas costs a round trip,
+// once.
+func TestFirstFlight(t *testing.T) {
+	bubble(t, "allows ten", func(t *testing.T) {
+		api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 10, Window: 10 * time.Second}}}
+		s := &transport.Shaper{Base: &transporttest.Transport{Handler: api, Latency: func() time.Duration { return rtt }}}
+		var statuses sync.Map
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				_, status := pass(t, s, getItems(t.Context()))
+				statuses.Store(status, true)
+			})
+		}
+		wg.Wait()
+		_, refused := statuses.Load(429)
+		assert.False(t, refused)
+	})
+	bubble(t, "has no quotas", func(t *testing.T) {
+		srv := newServer(slow(rtt, says(200)))
 		s := &transport.Shaper{Base: srv}
 		burst(t, s, 50, plainRequests)
-		assert.Equal(t, times(50, 0), srv.departures())
+		burst(t, s, 50, plainRequests)
+		assert.Equal(t, append(append(times(10, 0), times(40, rtt)...), times(50, 2*rtt)...), srv.departures())
 	})
+	bubble(t, "is not reached", func(t *testing.T) {
+		srv := newServer(slow(rtt, fails(&net.OpError{Op: "dial"})))
+		s := &transport.Shaper{Base: srv}
+		for range 50 {
+			go s.RoundTrip(getItems(t.Context()))
+		}
+		time.Sleep(time.Second - rtt)
+		assert.Equal(t, 50, srv.count(), "ten at a time")
+	})
+	for name, tt := range map[string]struct {
+		set func(*transport.Shaper)
+		ctx func(context.Context) context.Context
+	}{
+		"Observe":  {set: func(s *transport.Shaper) { s.Mode = transport.Observe }},
+		"NoDelay":  {set: func(s *transport.Shaper) { s.MaxDelay = transport.NoDelay }},
+		"no bound": {set: func(s *transport.Shaper) { s.FirstFlight = -1 }},
+		"bypass":   {ctx: transport.WithBypass},
+		"no delay": {ctx: transport.WithNoDelay},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			srv := newServer(slow(rtt, says(200)))
+			s, ctx := &transport.Shaper{Base: srv}, t.Context()
+			if tt.set != nil {
+				tt.set(s)
+			}
+			if tt.ctx != nil {
+				ctx = tt.ctx(ctx)
+			}
+			burst(t, s, 50, func(int) *http.Request { return getItems(ctx) })
+			assert.Equal(t, times(50, 0), srv.departures())
+		})
+	}
 }
 
 // "A client SHOULD NOT exceed the available quota within the time expressed in

@@ -13,13 +13,13 @@ const (
 // misses are the reasons by row name.
 var misses = map[string]string{
 	"log 20/1s":                  whole,
+	"two buckets 20/1s":          whole,
 	"counts refusals, log 20/1s": whole,
 	"gcra 20/1s":                 whole,
 	"gcra 20/1s, 200ms":          whole,
 
 	"fixed 20/1s, 200ms":       distant,
 	"aligned 20/1s, 200ms":     distant + "; the client drifts against the aligned windows, and some requests are refused when it is a window behind",
-	"fixed 20/1s, wild":        distant,
 	"fixed 20/1s, 200ms, wild": distant,
 	"log 100/10s, 200ms":       "only the probe uses the first unit that comes back; the others wait for its response",
 

@@ -1,0 +1,78 @@
+package quota
+
+import (
+	"context"
+	"time"
+
+	"github.com/headway-go/headway/quota/internal/wait"
+)
+
+// DefaultFirstFlight is the default of Ask.FirstFlight.
+const DefaultFirstFlight = 10
+
+// maxFirstFlight is how long work waits for the first answer of an origin.
+const maxFirstFlight = time.Second
+
+// firstFlight is the constraint of Ask.FirstFlight. It is part of its origin, whose
+// mutex protects it. The units of a claim are how many requests may be out at most.
+// It ends with the first answer, whatever that says: from then on the accounts decide.
+type firstFlight struct {
+	origin *Origin
+	line   *wait.Line
+	over   bool    // the origin has answered
+	since  instant // departure of the first of the requests that are out
+}
+
+// firstFlight returns how many requests may be out to an origin that has not answered
+// when the work departs; negative: any number. Work that could be refused because of
+// this wait, or come too late after it, does not wait unless the ask says so.
+func (a *Ask) firstFlight(ctx context.Context, now time.Time) int64 {
+	if a.FirstFlight != 0 {
+		return int64(max(a.FirstFlight, None))
+	}
+	if a.MaxDelay != 0 && a.MaxDelay < maxFirstFlight {
+		return None
+	}
+	if deadline, ok := ctx.Deadline(); ok && deadline.Before(now.Add(2*maxFirstFlight)) {
+		return None
+	}
+	return DefaultFirstFlight
+}
+
+// claim adds a claim on the constraint if that stands in the way of the work. The
+// origin's mutex is held.
+func (f *firstFlight) claim(ctx context.Context, now time.Time, ask *Ask, cs *claims) {
+	if f.over && f.line == nil {
+		return
+	}
+	most := ask.firstFlight(ctx, now)
+	if most >= 0 && (f.line != nil || !f.Look(now, most).OK) {
+		cs.add(f, most)
+	}
+}
+
+func (f *firstFlight) Mutex() *wait.Mutex { return &f.origin.mu }
+
+func (f *firstFlight) Look(now time.Time, most int64) wait.Decision {
+	t, end := f.origin.at(now), f.since.Add(maxFirstFlight)
+	return wait.Decision{
+		OK:     f.over || f.origin.out < most || t >= end,
+		Again:  f.origin.when(end),
+		Sooner: true,
+		Reason: uint8(ReasonFirstFlight),
+	}
+}
+
+func (f *firstFlight) Line() *wait.Line { return f.line }
+func (f *firstFlight) CloseLine()       { f.line = nil }
+
+func (f *firstFlight) OpenLine() *wait.Line {
+	f.line = wait.NewLine(f, wait.LineOptions{})
+	return f.line
+}
+
+func (f *firstFlight) Charge(time.Time, int64) (uint32, bool)               { return 0, false }
+func (f *firstFlight) Cancel(time.Time, int64, uint32)                      {}
+func (f *firstFlight) Release(time.Time, int64)                             {}
+func (f *firstFlight) Backlog(time.Time, int64, int64) (none time.Duration) { return 0 }
+func (f *firstFlight) Refused(bool)                                         {}

@@ -1,0 +1,177 @@
+package quota_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
+)
+
+// flight sends n pieces of work at once, and returns those that departed.
+func (c *counter) flight(n int, ask quota.Ask) (departed []*request) {
+	for range n {
+		got := c.come(c.t.Context(), "", ask)
+		if got.done.Load() {
+			require.NoError(c.t, got.err)
+			departed = append(departed, got)
+		}
+	}
+	return departed
+}
+
+func (c *counter) answer(got *request, r quota.Report) {
+	c.o.Settle(time.Now(), &got.lease, &r)
+	got.lease.Release()
+	synctest.Wait()
+}
+
+// Ten requests may be out to an origin that has not answered. Its first answer of any
+// kind ends that; then the accounts decide.
+func TestFirstFlight(t *testing.T) {
+	for name, tt := range map[string]struct {
+		first quota.Report
+		goes  int // in all, after the answer
+	}{
+		"no fields": {quota.Report{}, 50},
+		"a figure":  {quota.Report{Figures: []quota.Figure{{Policy: "api", Available: 9, Window: mins}}}, 10},
+		"more":      {quota.Report{Figures: []quota.Figure{{Policy: "api", Available: 19, Window: mins}}}, 20},
+		"refused":   {quota.Report{Refused: true, Pause: mins}, 10},
+		"5xx":       {quota.Report{Pause: mins, Reach: quota.ReachOrigin}, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCounter(t)
+				ask := quota.Ask{Again: func() []quota.Claim { return claimsOf(c.o) }, MaxDelay: 90 * sec}
+				out := c.flight(50, ask)
+				require.Len(t, out, 10)
+				assert.Equal(t, 40, c.snapshot().InLine)
+				r, waits := c.o.Check(t.Context(), time.Now(), &ask)
+				assert.Equal(t, &quota.Refusal{Cause: quota.ReasonFirstFlight, Reason: quota.ReasonFirstFlight, Wait: sec, RetryAfter: sec}, r)
+				assert.True(t, waits)
+				time.Sleep(100 * time.Millisecond)
+				c.answer(out[0], tt.first)
+				assert.Len(t, c.order(), tt.goes)
+				if r, _ := c.o.Check(t.Context(), time.Now(), &ask); r != nil {
+					assert.NotEqual(t, quota.ReasonFirstFlight, r.Cause)
+				}
+				for _, got := range out[1:] {
+					c.answer(got, quota.Report{})
+				}
+				c.wg.Wait()
+				c.requireNoWaiter()
+			})
+		})
+	}
+}
+
+func claimsOf(o *quota.Origin) (cs []quota.Claim) {
+	for _, p := range o.Policies() {
+		cs = append(cs, quota.Claim{Policy: p.Name, Units: 1})
+	}
+	return cs
+}
+
+// Who comes later does not overtake those in line, whatever bound it has.
+func TestFirstFlightIsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCounter(t)
+		out := c.flight(10, quota.Ask{})
+		c.come(t.Context(), "first", quota.Ask{})
+		c.come(t.Context(), "second", quota.Ask{FirstFlight: 20})
+		assert.Equal(t, strings.Split("||||||||||", "|")[:10], c.order())
+		c.answer(out[0], quota.Report{Outcome: quota.Lost})
+		assert.Equal(t, []string{"first", "second"}, c.order()[10:])
+		c.requireNoWaiter()
+	})
+}
+
+// An origin that does not answer holds nothing for longer than a second after the
+// first departure. What never arrived makes room, and is no answer.
+func TestFirstFlightWithoutAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCounter(t)
+		begin := time.Now()
+		time.Sleep(100 * time.Millisecond)
+		out := c.flight(13, quota.Ask{})
+		require.Len(t, out, 10)
+		time.Sleep(300 * time.Millisecond)
+		c.answer(out[0], quota.Report{Outcome: quota.Unsent})
+		c.answer(out[1], quota.Report{Outcome: quota.Lost})
+		assert.Len(t, c.order(), 12)
+		time.Sleep(700*time.Millisecond - 1)
+		synctest.Wait()
+		assert.Len(t, c.order(), 12)
+		c.wg.Wait()
+		assert.Equal(t, 1100*time.Millisecond, time.Since(begin))
+		assert.Len(t, c.flight(20, quota.Ask{}), 20, "nothing is held any more")
+		c.requireNoWaiter()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		c := newCounter(t)
+		for _, got := range c.flight(10, quota.Ask{}) {
+			c.answer(got, quota.Report{Outcome: quota.Lost})
+		}
+		time.Sleep(mins)
+		assert.Len(t, c.flight(11, quota.Ask{}), 10, "another flight has its own second")
+		c.wg.Wait()
+		c.requireNoWaiter()
+	})
+}
+
+// The bound is the ask's. Work that would be refused because of this wait does not
+// wait; nor does Force.
+func TestFirstFlightBounds(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ask    quota.Ask
+		within time.Duration // its deadline; 0: none
+		waits  time.Duration
+		err    error
+	}{
+		"the default":       {waits: sec},
+		"more":              {ask: quota.Ask{FirstFlight: 11}},
+		"fewer":             {ask: quota.Ask{FirstFlight: 2}, waits: sec},
+		"no bound":          {ask: quota.Ask{FirstFlight: -1}},
+		"no delay":          {ask: quota.Ask{MaxDelay: quota.NoDelay}},
+		"little delay":      {ask: quota.Ask{MaxDelay: sec - 1}},
+		"some delay":        {ask: quota.Ask{MaxDelay: sec}, waits: sec},
+		"no delay, a bound": {ask: quota.Ask{MaxDelay: quota.NoDelay, FirstFlight: 10}, err: &quota.Refusal{Cause: quota.ReasonFirstFlight, Reason: quota.ReasonFirstFlight, Wait: sec, RetryAfter: sec}},
+		"forced":            {ask: quota.Ask{Force: true}},
+		"a close deadline":  {within: 2*sec - 1},
+		"a deadline":        {within: 2 * sec, waits: sec},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCounter(t)
+				c.flight(10, quota.Ask{Force: true})
+				ctx, cancel := context.WithTimeout(t.Context(), mins)
+				if tt.within > 0 {
+					ctx, cancel = context.WithTimeout(t.Context(), tt.within)
+				}
+				defer cancel()
+				got := c.come(ctx, "", tt.ask)
+				c.wg.Wait()
+				assert.Equal(t, tt.err, got.err)
+				assert.Equal(t, tt.waits, got.after)
+				c.requireNoWaiter()
+			})
+		})
+	}
+}
+
+// What was restored was told by the origin: there is no first contact.
+func TestFirstFlightAfterRestore(t *testing.T) {
+	d := newDesk(t)
+	d.done(0, d.send(0, ""), quota.Report{Figures: []quota.Figure{{Policy: "api", Available: 50, Window: mins}}})
+	var to quota.Accounts
+	require.NoError(t, to.Restore(strings.NewReader(d.saved(0, quota.SaveOptions{})), d.at(0)))
+	o := to.Origin("https://api.example")
+	for range 20 {
+		require.NoError(t, o.Admit(t.Context(), d.at(0), &quota.Ask{MaxDelay: quota.NoDelay, FirstFlight: 1}, new(quota.Lease)))
+	}
+}
