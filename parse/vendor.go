@@ -118,6 +118,9 @@ type Vendor struct {
 
 	// RetryAfter says when Retry-After of Hosts is advice about quota.
 	RetryAfter Advice
+
+	// Refusals are further signs of refusals, for Reader.Refusals.
+	Refusals []Refusal
 }
 
 // role is the purpose of a field of a row.

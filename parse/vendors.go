@@ -23,6 +23,7 @@ func Vendors() []Vendor {
 			Used:      []string{"X-RateLimit-Used"},
 			Reset:     []string{"X-RateLimit-Reset"},
 			Partition: []string{"X-RateLimit-Resource"},
+			Refusals:  []Refusal{{Status: 403, Text: "secondary rate limit", Wait: time.Minute}},
 		},
 		{
 			// docs.discord.com/developers/topics/rate-limits. Reset-After needs no
@@ -337,6 +338,13 @@ func Vendors() []Vendor {
 			ResetIn:   UnixMillis,
 		},
 		{
+			// docs.aws.amazon.com, "Common error types": refusals have the status
+			// 400, and a code in a field or in the body.
+			Name:     "AWS",
+			Hosts:    []string{"amazonaws.com"},
+			Refusals: awsRefusals(),
+		},
+		{
 			// The fields in common use (draft -06, "RateLimit header fields
 			// currently used on the web"), with windows or units in the names
 			// (Kong, RapidAPI, NestJS), with lists (Envoy, WHOOP, Brave Search),
@@ -390,4 +398,15 @@ func units() map[string]string {
 		"complexity":         "complexity",
 		"api-units":          "api-units",
 	}
+}
+
+// awsRefusals returns a sign for each code of the AWS SDKs for throttling.
+func awsRefusals() (signs []Refusal) {
+	for _, code := range []string{
+		"ThrottlingException", "ProvisionedThroughputExceededException", "RequestLimitExceeded",
+		"TooManyRequestsException", "LimitExceededException",
+	} {
+		signs = append(signs, Refusal{Status: 400, Field: "X-Amzn-Errortype", Text: code}, Refusal{Status: 400, Text: code})
+	}
+	return signs
 }

@@ -7,7 +7,7 @@ type Outcome uint8
 
 const (
 	Answered Outcome = iota // an answer came, and says what it says
-	Lost                    // no answer came; the request may have arrived and counts as if it had
+	Lost                    // no answer came, or its meaning is not known yet (see Origin.Refuse); it counts as a request that arrived
 	Unsent                  // the request never left, or the server did not count it: it costs nothing
 )
 
@@ -51,6 +51,7 @@ type Report struct {
 	Pause   time.Duration // Retry-After; 0 or less: none, or see AtOnce
 	AtOnce  bool          // Retry-After is 0 or in the past: a refusal is followed by a back-off, whatever its windows say
 	Reach   Reach         // of the pause; of the back-off after a refusal without one
+	Wait    time.Duration // after a refusal without a Pause: how long to back off at least, twice as long after each in a row; 0: a second
 	Failed  bool          // the server could not serve, for other reasons than quota: a hold of the origin goes on
 	Date    time.Time     // of the answer, by the clock of Figure.Resets; zero: not known
 

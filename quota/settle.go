@@ -438,7 +438,10 @@ func (s *settlement) backOff() {
 }
 
 func (s *settlement) startBackOff(a *account) {
-	s.penalise(a, func() { a.StartBackOff(s.t, s.sent, s.jitter) })
+	s.penalise(a, func() {
+		a.StartBackOff(s.t, s.sent, s.jitter)
+		a.BackOffAtLeast(s.t, s.r.Wait)
+	})
 }
 
 // pause holds the accounts that the report names; else the scope. A pause of the

@@ -24,6 +24,8 @@ func (x *exchange) learn(resp *http.Response) {
 	now := time.Now()
 	got := x.read(now)
 	x.fillReport(&got)
+	signs := x.readRefusal(&got)
+	x.watchRefusal(resp, signs)
 	if restrict := x.origin.Settle(now, &x.lease, &x.report); restrict != nil {
 		watchProblem(resp, restrict, x.s.Caps)
 	}
@@ -48,7 +50,7 @@ func (s *Shaper) fields() *parse.Reader {
 // saysNothing reports whether a response with the status and without fields
 // teaches nothing, and there is no hook to be called with it.
 func (x *exchange) saysNothing(status int) bool {
-	return status != http.StatusTooManyRequests && status < http.StatusInternalServerError && x.s.Cached == nil && !wants(x, learnedHook)
+	return status < 400 && x.s.Cached == nil && x.s.Refused == nil && !wants(x, learnedHook)
 }
 
 // read reads the fields of the response. If Base has followed a redirect to
@@ -57,10 +59,17 @@ func (x *exchange) read(now time.Time) parse.Reading {
 	if s := x.s; s.Cached != nil && s.Cached(x.resp) {
 		return parse.Reading{Cached: true, RetryAfter: parse.None}
 	}
-	if to := x.resp.Request; to != nil && to != x.req && to.Response != x.req.Response && !x.sameOrigin(x.resp) {
+	if x.redirectedAway() {
 		return parse.Reading{RetryAfter: parse.None}
 	}
 	return x.directory.reader.Read(x.req.URL.Host, x.resp.StatusCode, x.resp.Header, now)
+}
+
+// redirectedAway reports whether the response is of another origin: Base has followed
+// a redirect by itself.
+func (x *exchange) redirectedAway() bool {
+	to := x.resp.Request
+	return to != nil && to != x.req && to.Response != x.req.Response && !x.sameOrigin(x.resp)
 }
 
 // learnKind records what the response says of requests of this kind: which

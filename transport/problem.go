@@ -18,19 +18,21 @@ func watchProblem(resp *http.Response, restrict func(time.Time, []string), caps 
 	if status < 400 || resp.Body == nil || resp.Body == http.NoBody || !isProblem(mediaType) {
 		return
 	}
+	watchBody(resp, caps, func(body []byte) {
+		if p, ok := parse.ReadProblem(status, mediaType, body, caps); ok {
+			restrict(time.Now(), p.Violated)
+		}
+	})
+}
+
+// watchBody calls done with the body of the response once the caller has read or closed
+// it, unless it is larger than the cap on problem details.
+func watchBody(resp *http.Response, caps parse.Caps, done func([]byte)) {
 	maxBytes := caps.ProblemBytes
 	if maxBytes == 0 {
 		maxBytes = parse.DefaultCaps().ProblemBytes
 	}
-	resp.Body = &problemBody{
-		ReadCloser: resp.Body,
-		maxBytes:   maxBytes,
-		done: func(body []byte) {
-			if p, ok := parse.ReadProblem(status, mediaType, body, caps); ok {
-				restrict(time.Now(), p.Violated)
-			}
-		},
-	}
+	resp.Body = &problemBody{ReadCloser: resp.Body, maxBytes: maxBytes, done: done}
 }
 
 // isProblem reports whether a media type may be that of a problem (RFC 9457).

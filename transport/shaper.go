@@ -50,10 +50,10 @@ const (
 //
 // Every response that does not come from a cache is read for what it says
 // about quota, whatever its status, and returned as Base made it. Its body is
-// wrapped only in three cases: a concurrency limit has to know when the body
+// wrapped only in four cases: a concurrency limit has to know when the body
 // ends; a quota counts bytes of content, and the length of the body is not
-// given; or the body of a refusal may name the policies that its Retry-After
-// concerns.
+// given; the body of a refusal may name the policies that its Retry-After
+// concerns; or the body of an error may say that it is a refusal.
 //
 // Quotas that the server never advertised are not enforced: FirstFlight requests are
 // sent at once, and the others after the first response. Advertised quotas are believed up to Caps, and
@@ -132,6 +132,15 @@ type Shaper struct {
 	// X-From-Cache. It must not read or change the response. Nil means that
 	// there are no other signs.
 	Cached func(*http.Response) bool
+
+	// Refused reports whether a response is a refusal for lack of quota, where its
+	// status and fields do not say so, and how long to wait before the next request;
+	// 0 means that this is not known. It is asked about each response that does not
+	// come from a cache, in addition to the signs that are always recognised: the
+	// status 429; the status 403 or 503 with a service limit of which nothing is left;
+	// and the Refusals of the rows of Vendors. It must not read or change the response:
+	// its body belongs to the caller. Nil means that there are no other signs.
+	Refused func(*http.Response) (refused bool, wait time.Duration)
 
 	// Caps are the safety caps on what a server may say. Values above a cap are
 	// ignored. The zero value has the defaults of package parse.

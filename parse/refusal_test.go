@@ -1,0 +1,46 @@
+package parse_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/parse"
+)
+
+func TestRefusals(t *testing.T) {
+	secondary := parse.Refusal{Status: 403, Text: "secondary rate limit", Wait: time.Minute}
+	byField := parse.Refusal{Status: 400, Field: "X-Amzn-Errortype", Text: "ThrottlingException"}
+	codes := []string{"ThrottlingException", "ProvisionedThroughputExceededException", "RequestLimitExceeded", "TooManyRequestsException", "LimitExceededException"}
+	for name, tt := range map[string]struct {
+		host   string
+		status int
+		fields []string
+		want   []parse.Refusal
+	}{
+		"GitHub":             {"api.github.com", 403, []string{"X-RateLimit-Resource: core"}, []parse.Refusal{secondary}},
+		"GitHub Enterprise":  {"github.acme.example:8443", 403, []string{"X-RateLimit-Resource: core"}, []parse.Refusal{secondary}},
+		"GitHub, 404":        {"api.github.com", 404, []string{"X-RateLimit-Resource: core"}, nil},
+		"someone else":       {"api.example", 403, []string{"X-RateLimit-Limit: 5"}, nil},
+		"AWS by field":       {"dynamodb.eu-west-1.amazonaws.com:443", 400, []string{"X-Amzn-ErrorType: com.amazon#ThrottlingException:http://x"}, []parse.Refusal{byField}},
+		"AWS, another error": {"dynamodb.eu-west-1.amazonaws.com", 400, []string{"X-Amzn-ErrorType: ValidationException"}, nil},
+		"not a host of AWS":  {"amazonaws.com.example", 400, []string{"X-Amzn-ErrorType: ThrottlingException"}, nil},
+		"AWS, 200":           {"s3.amazonaws.com", 200, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r parse.Reader
+			var got []parse.Refusal
+			for _, sign := range r.Refusals(tt.host, tt.status, fields(tt.fields...)) {
+				if tt.status == 400 && sign.Field == "" {
+					assert.Contains(t, codes, sign.Text)
+					continue
+				}
+				got = append(got, sign)
+			}
+			assert.Equal(t, tt.want, got)
+		})
+	}
+	r := parse.Reader{Vendors: []parse.Vendor{{Name: "acme", Refusals: []parse.Refusal{{Status: 402, Text: "slow down"}}}}}
+	assert.Equal(t, []parse.Refusal{{Status: 402, Text: "slow down"}}, r.Refusals("api.example", 402, nil))
+}

@@ -1,0 +1,163 @@
+package transport_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/parse"
+	"github.com/headway-go/headway/transport"
+)
+
+// withBody answers as a does, with another body.
+func withBody(a answer, body string) answer {
+	return func(req *http.Request) (*http.Response, error) {
+		resp, err := a(req)
+		resp.Body = io.NopCloser(strings.NewReader(body))
+		return resp, err
+	}
+}
+
+// secondary is GitHub's secondary limit: a 403 with something left and no Retry-After.
+// Its documentation asks for a minute, and for more after each further refusal.
+func secondary() answer {
+	return withBody(
+		says(403, "X-RateLimit-Limit", "5000", "X-RateLimit-Remaining", "4990", "X-RateLimit-Reset", "2000000000", "X-RateLimit-Resource", "core"),
+		`{"message":"You have exceeded a secondary rate limit. Please wait a few minutes before you try again."}`)
+}
+
+func TestRefusalInBody(t *testing.T) {
+	bubble(t, "read", func(t *testing.T) {
+		srv := newServer(secondary(), secondary(), says(200), secondary(), says(200))
+		s := &transport.Shaper{Base: srv, MaxDelay: time.Hour}
+		for range 5 {
+			pass(t, s, getItems(t.Context()))
+		}
+		assert.Equal(t, []time.Duration{0, time.Minute, 3 * time.Minute, 3 * time.Minute, 4 * time.Minute}, srv.departures())
+	})
+	bubble(t, "not read", func(t *testing.T) {
+		srv := newServer(secondary(), says(200))
+		s := &transport.Shaper{Base: srv}
+		resp, err := s.RoundTrip(getItems(t.Context()))
+		require.NoError(t, err)
+		assert.Zero(t, delay(t, s, getItems(t.Context())), "nothing is read ahead of the caller")
+		drop(resp)
+		assert.Equal(t, time.Minute, delay(t, s, getItems(t.Context())))
+	})
+	bubble(t, "the caller's", func(t *testing.T) {
+		s := &transport.Shaper{Base: newServer(secondary())}
+		resp, err := s.RoundTrip(getItems(t.Context()))
+		require.NoError(t, err)
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		assert.Contains(t, string(body), "Please wait a few minutes")
+	})
+	bubble(t, "many at once", func(t *testing.T) {
+		srv := newServer(slow(rtt, secondary()))
+		srv.choose = func(n int, _ *http.Request) answer {
+			if n < 20 {
+				return slow(rtt, secondary())
+			}
+			return slow(rtt, says(200))
+		}
+		s := &transport.Shaper{Base: srv, FirstFlight: -1}
+		burst(t, s, 20, plainRequests)
+		assert.Equal(t, time.Minute+rtt, delay(t, s, getItems(t.Context())), "one refusal")
+	})
+	for name, a := range map[string]answer{
+		"another 403":   withBody(says(403, "X-RateLimit-Resource", "core"), `{"message":"Resource not accessible"}`),
+		"another API":   withBody(says(403), "secondary rate limit"),
+		"another error": withBody(says(404, "X-RateLimit-Resource", "core"), "secondary rate limit"),
+		"too large":     withBody(says(403, "X-RateLimit-Resource", "core"), strings.Repeat(" ", 17<<10)+"secondary rate limit"),
+	} {
+		bubble(t, name, func(t *testing.T) {
+			s := &transport.Shaper{Base: newServer(a)}
+			for range 3 {
+				assert.Zero(t, delay(t, s, getItems(t.Context())))
+			}
+		})
+	}
+}
+
+// AWS refuses with the status 400, and a code in a field or in the body.
+func TestRefusalWithStatus400(t *testing.T) {
+	for name, a := range map[string]answer{
+		"field": says(400, "X-Amzn-Errortype", "ThrottlingException:http://internal.amazon.com/"),
+		"body":  withBody(says(400), `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}`),
+	} {
+		bubble(t, name, func(t *testing.T) {
+			s := &transport.Shaper{Base: newServer(a)}
+			get := func() *http.Request {
+				return newRequest(t.Context(), http.MethodPost, "https://dynamodb.eu-west-1.amazonaws.com/")
+			}
+			assert.Zero(t, delay(t, s, get()))
+			for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+				got := delay(t, s, get())
+				assert.GreaterOrEqual(t, got, want)
+				assert.LessOrEqual(t, got, want*5/4)
+			}
+		})
+	}
+}
+
+// Shaper.Refused says what a refusal is, and how long to wait.
+func TestRefused(t *testing.T) {
+	slowDown := func(wait time.Duration) func(*http.Response) (bool, time.Duration) {
+		return func(resp *http.Response) (bool, time.Duration) { return resp.Header.Get("Slow-Down") != "", wait }
+	}
+	for name, tt := range map[string]struct {
+		first    answer
+		wait     time.Duration
+		caps     parse.Caps
+		min, max time.Duration
+	}{
+		"a time":                 {says(400, "Slow-Down", "1"), 30 * time.Second, parse.Caps{}, 30 * time.Second, 30 * time.Second},
+		"a success":              {says(200, "Slow-Down", "1"), 30 * time.Second, parse.Caps{}, 30 * time.Second, 30 * time.Second},
+		"no time":                {says(200, "Slow-Down", "1"), 0, parse.Caps{}, time.Second, 1250 * time.Millisecond},
+		"a negative time":        {says(200, "Slow-Down", "1"), -1, parse.Caps{}, time.Second, 1250 * time.Millisecond},
+		"Retry-After":            {says(400, "Slow-Down", "1", "Retry-After", "20"), 0, parse.Caps{}, 20 * time.Second, 20 * time.Second},
+		"a longer one":           {says(400, "Slow-Down", "1", "Retry-After", "20"), 30 * time.Second, parse.Caps{}, 30 * time.Second, 30 * time.Second},
+		"beyond the default cap": {says(400, "Slow-Down", "1"), 25 * time.Hour, parse.Caps{}, time.Second, 1250 * time.Millisecond},
+		"beyond a cap":           {says(400, "Slow-Down", "1"), 25 * time.Second, parse.Caps{RetryAfter: 20 * time.Second}, time.Second, 1250 * time.Millisecond},
+		"no cap":                 {says(400, "Slow-Down", "1"), 25 * time.Hour, parse.Caps{RetryAfter: -1}, 25 * time.Hour, 25 * time.Hour},
+		"no refusal":             {says(400), 30 * time.Second, parse.Caps{}, 0, 0},
+		"from a cache":           {says(400, "Slow-Down", "1", "Age", "3"), 30 * time.Second, parse.Caps{}, 0, 0},
+		"429 by itself":          {says(429, "Retry-After", "7"), 0, parse.Caps{}, 7 * time.Second, 7 * time.Second},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			refusals := 0
+			s := &transport.Shaper{Base: newServer(tt.first, says(200)), Refused: slowDown(tt.wait), Caps: tt.caps, MaxDelay: 48 * time.Hour}
+			s.Trace = &transport.Trace{Learned: func(i transport.LearnedInfo) {
+				if i.Refused {
+					refusals++
+				}
+			}}
+			pass(t, s, getItems(t.Context()))
+			got := delay(t, s, getItems(t.Context()))
+			assert.GreaterOrEqual(t, got, tt.min)
+			assert.LessOrEqual(t, got, tt.max)
+			assert.Equal(t, tt.max > 0, refusals == 1)
+		})
+	}
+	bubble(t, "of the whole origin", func(t *testing.T) {
+		s := &transport.Shaper{Base: newServer(says(503, "Slow-Down", "1"), says(200)), Refused: slowDown(time.Minute)}
+		s.Scope = func(req *http.Request) string { return req.URL.Path }
+		pass(t, s, getItems(t.Context()))
+		assert.Equal(t, time.Minute, delay(t, s, newRequest(t.Context(), "GET", "http://api.example/other")))
+	})
+	bubble(t, "of another origin", func(t *testing.T) {
+		elsewhere := func(*http.Request) (*http.Response, error) {
+			return says(400, "Slow-Down", "1")(newRequest(t.Context(), "GET", "http://other.example/"))
+		}
+		s := &transport.Shaper{Base: newServer(elsewhere, says(200)), Refused: slowDown(time.Minute)}
+		first := getItems(t.Context())
+		first.Response = &http.Response{}
+		pass(t, s, first)
+		assert.Zero(t, delay(t, s, getItems(t.Context())))
+	})
+}
