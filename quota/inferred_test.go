@@ -302,3 +302,31 @@ func TestInferredIsDropped(t *testing.T) {
 		assert.Equal(t, int64(50), d.known("", quota.Claim{}).Quota)
 	})
 }
+
+// If a request comes in the last second of a window, a server that says only
+// Retry-After shows what is left in the window, not what it allows in a second. A longer
+// Retry-After before tells the two apart. One that is never sent again is forgotten.
+func TestEndOfAWindowIsNotInferred(t *testing.T) {
+	aligned := func(d *desk, now time.Duration, left *int) (served int) {
+		until := now.Truncate(10*sec) + 10*sec
+		pause := (until - now + sec - 1).Truncate(sec)
+		for n := d.bare(now, left, pause); n > 0; n = d.bare(now, left, pause) {
+			served += n
+		}
+		return served
+	}
+	d := newDesk(t)
+	left := 10
+	require.Equal(t, 10, aligned(d, 3*sec, &left))
+	left = 10
+	require.Positive(t, aligned(d, 19*sec, &left), "refused with Retry-After: 1")
+	left = 10
+	aligned(d, 20*sec+sec/2, &left)
+	assert.EqualValues(t, quota.None, d.account("", quota.Claim{}).Quota, "not ten in a second")
+	left = 10
+	aligned(d, 30*sec, &left)
+	left = 10
+	aligned(d, 40*sec, &left)
+	assert.EqualValues(t, 10, d.account("", quota.Claim{}).Quota)
+	assert.Equal(t, 10*sec, d.account("", quota.Claim{}).Window.Round(sec))
+}

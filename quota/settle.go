@@ -491,7 +491,7 @@ func (s *settlement) infer() {
 			sc.inferred.Served(&base.Window, s.t, s.sent)
 		}
 	case sc.inferred == nil:
-		sc.inferred = window.NewInferred()
+		sc.inferred = window.NewInferred(s.r.Pause)
 	default:
 		sc.inferred.Refused(&base.Window, s.t, s.sent, s.r.Pause)
 	}

@@ -80,7 +80,8 @@ package quota
 //  5. Inference. A server that says nothing of its quotas but refuses now and then is
 //     taken to allow what it served between two of the instants at which it began to
 //     serve again, in the time between them. If most of that time passed before the
-//     first refusal, the quota was not used up, and nothing is inferred. The inferred
+//     first refusal, the quota was not used up, and nothing is inferred; nor if a
+//     Retry-After has shown that windows are more than twice as long. The inferred
 //     quota is counted as a policy without a service limit is. After ten windows in a
 //     row that were used up without a refusal one unit more is tried, then two, four,
 //     … until one is refused.

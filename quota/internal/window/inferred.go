@@ -6,7 +6,10 @@ import "time"
 // quotas and refuses now and then. It is what the server served between two of the
 // instants at which it began to serve again, in the time between them. It is not
 // taken over where most of that time passed before the first refusal, because then
-// the quota was not used up. It is counted like a policy without a service limit.
+// the quota was not used up; nor where a Retry-After was more than twice as long, because
+// then it began in the middle of the server's window: one whose hold ended at 10 s, and
+// which then was not called until 19 s, says what is left of a window, and not how much
+// there is in a second. It is counted like a policy without a service limit.
 type Inferred struct {
 	opened  Instant // departure of the first request that was served in this window; 0: none was
 	served  int64   // since then
@@ -16,6 +19,8 @@ type Inferred struct {
 	until   Instant // when it is over, by the refusals, in the clock of departures
 	clean   uint8   // windows in a row that were used up and ended without a refusal
 	more    int64   // units to try next
+
+	longest time.Duration // Retry-After; half of it once a window seemed shorter
 }
 
 const (
@@ -23,8 +28,11 @@ const (
 	minInferred  = 4  // served in a window, or nothing can be told
 )
 
-// NewInferred returns what is known after the first refusal.
-func NewInferred() *Inferred { return &Inferred{refused: true, until: Never} }
+// NewInferred returns what is known after the first refusal, with its Retry-After; 0 or
+// less: none.
+func NewInferred(retryAfter time.Duration) *Inferred {
+	return &Inferred{refused: true, until: Never, longest: retryAfter}
+}
 
 // Infers reports whether a quota is inferred from refusals.
 func (w *Window) Infers() bool { return w.Strategy == Adaptive }
@@ -43,6 +51,7 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	}
 	if retryAfter > 0 {
 		g.until = min(g.until, sent.Add(retryAfter))
+		g.longest = max(g.longest, retryAfter)
 	}
 }
 
@@ -63,9 +72,14 @@ func (g *Inferred) Served(w *Window, t, sent Instant) {
 // after it.
 func (g *Inferred) close(w *Window, t, sent Instant) {
 	last, end := *g, min(sent, g.until)
-	*g = Inferred{opened: sent, served: 1, until: Never, more: 1}
-	if last.opened > 0 && last.served >= minInferred && last.dry-last.opened <= end-last.dry {
-		w.SetPolicy(Requests, last.served, time.Duration(end-last.opened))
+	length := time.Duration(end - last.opened)
+	*g = Inferred{opened: sent, served: 1, until: Never, more: 1, longest: last.longest}
+	switch {
+	case last.opened == 0 || last.served < minInferred || last.dry-last.opened > end-last.dry:
+	case length < last.longest/2:
+		g.longest /= 2 // the server may have changed
+	default:
+		w.SetPolicy(Requests, last.served, length)
 		w.forget()
 		w.Count(sent, 1)
 		w.Timed(t, sent)
