@@ -22,6 +22,12 @@ func TestScopeOfCredentials(t *testing.T) {
 		return func(req *http.Request) { req.Header.Set(name, value) }
 	}
 	none := func(*http.Request) {}
+	both := func(authorization, accessToken string) func(*http.Request) {
+		return func(req *http.Request) {
+			req.Header.Set("Authorization", authorization)
+			req.Header.Set("X-Access-Token", accessToken)
+		}
+	}
 	for _, tt := range []struct {
 		name string
 		a, b func(*http.Request)
@@ -54,6 +60,16 @@ func TestScopeOfCredentials(t *testing.T) {
 				req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Signature=bb")
 				req.Header.Set("X-Api-Key", "b")
 			}, false},
+		{"names in lower case",
+			func(req *http.Request) { req.Header["x-api-key"] = []string{"a"} },
+			func(req *http.Request) { req.Header["x-api-key"] = []string{"b"} }, false},
+		{"one name in two cases",
+			func(req *http.Request) { req.Header["x-api-key"] = []string{"a"} }, field("X-Api-Key", "a"), true},
+		{"one token, two apps", both("Bearer a", "a"), both("Bearer a", "b"), false},
+		{"two tokens, one app", both("Bearer a", "a"), both("Bearer b", "a"), false},
+		{"one token, one app", both("Bearer a", "a"), both("Bearer a", "a"), true},
+		{"two values", func(req *http.Request) { req.Header["X-Api-Key"] = []string{"a", "b"} },
+			func(req *http.Request) { req.Header["X-Api-Key"] = []string{"a", "c"} }, false},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
 			s := &transport.Shaper{Base: newServer(limit(`"api";a=0;w=60`), says(200)), MaxDelay: transport.NoDelay}
@@ -104,6 +120,22 @@ func TestScopeOfIDs(t *testing.T) {
 			refusal(t, s, getItems(tt.a(t.Context())))
 		})
 	}
+}
+
+// Where the context names the user, a new token does not make another identity: what
+// the server has said of the user stays in force.
+func TestUserOutlivesToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &transport.Shaper{Base: newServer(limit(`"api";a=0;w=60`), says(200)), MaxDelay: transport.NoDelay}
+		request := func(user, token string) *http.Request {
+			req := getItems(partition.WithUserID(t.Context(), user))
+			req.Header.Set("Authorization", "Bearer "+token)
+			return req
+		}
+		pass(t, s, request("alice", "a"))
+		refusal(t, s, request("alice", "b"))
+		pass(t, s, request("bob", "a"))
+	})
 }
 
 // If Shaper.Scope is set, it alone decides the scope.
