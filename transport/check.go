@@ -28,9 +28,6 @@ func (s *Shaper) Check(req *http.Request) Verdict {
 	defer x.end()
 	x.route()
 	r, waits := x.origin.Check(req.Context(), time.Now(), &x.ask)
-	if pause, tooLate := x.redirectPause(); pause != nil && (r == nil || pause.Wait > r.Wait) {
-		r, waits = pause, !tooLate
-	}
 	if r == nil || x.unconditional() {
 		return Verdict{}
 	}

@@ -392,10 +392,14 @@ func TestRedirectWithRetryAfter(t *testing.T) {
 		require.NoError(t, follow(t, &http.Client{Transport: &transport.Shaper{Base: srv}}, t.Context()))
 		assert.Equal(t, []time.Duration{0, 30*time.Second + guard(0)}, srv.departures())
 
+		// A window that lasts too long refuses the request before the pause is over.
+		s.MaxDelay = 20 * time.Second
+		began := time.Now()
 		err := follow(t, &http.Client{Transport: s}, t.Context())
 		var rejected *transport.RejectedError
 		require.ErrorAs(t, err, &rejected)
 		assert.Equal(t, quota.ReasonMaxDelay, rejected.Reason)
+		assert.Zero(t, time.Since(began))
 	})
 	refused := func(name string, reason transport.Reason, retry string, set func(*transport.Shaper), ctx func(context.Context) context.Context) {
 		bubble(t, name, func(t *testing.T) {

@@ -22,6 +22,7 @@ func (x *exchange) route() {
 	if x.options.noDelay {
 		x.ask.MaxDelay = NoDelay
 	}
+	x.ask.NotBefore = x.notBefore()
 	if s.Limits != nil {
 		x.ask.Limiter = s.Limits(x.req)
 	}

@@ -287,16 +287,11 @@ func (x *exchange) unconditional() bool { return x.s.Mode == Observe || x.option
 
 // admit waits until the request may be sent, or returns the error of RoundTrip.
 func (x *exchange) admit() error {
-	now, err := x.began, error(nil)
-	if x.req.Response != nil {
-		now, err = x.waitForRedirect()
-	}
+	now := x.began
 	if s := x.s; s.Scope != nil || s.Limits != nil || s.Like != nil || s.Cost != nil || len(s.Dimensions) > 0 {
 		now = time.Now() // the caller's functions may have taken some time
 	}
-	if err == nil {
-		err = x.origin.Admit(x.req.Context(), now, &x.ask, &x.lease)
-	}
+	err := x.origin.Admit(x.req.Context(), now, &x.ask, &x.lease)
 	if err == nil {
 		x.traceAdmitted()
 		return nil
