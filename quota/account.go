@@ -130,7 +130,7 @@ func (a *account) Line() *wait.Line { return a.line }
 
 // OpenLine implements wait.Constraint. The line is bounded by Ask.MaxQueue alone.
 func (a *account) OpenLine() *wait.Line {
-	a.line = wait.NewLine(a, wait.LineOptions{})
+	a.line = wait.NewLine(a, wait.LineOptions{Round: &a.policy.waiting})
 	a.policy.origin.awaited[a] = struct{}{}
 	return a.line
 }

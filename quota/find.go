@@ -3,6 +3,7 @@ package quota
 import (
 	"strings"
 
+	"github.com/headway-go/headway/quota/internal/wait"
 	"github.com/headway-go/headway/quota/internal/window"
 )
 
@@ -14,6 +15,7 @@ type policyAccounts struct {
 	server   window.Server // what all accounts of the policy have learned of it
 	accounts index         // empty for the policy without a name: its accounts are the scopes'
 	until    instant       // from then on, nothing said of any of them is in force
+	waiting  wait.Round    // of the work that waits for any of them
 }
 
 // policyID identifies the policyAccounts of an origin. One policy may have accounts

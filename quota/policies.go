@@ -51,6 +51,9 @@ func (o *Origin) note(t instant, p Policy) Policy {
 		if p.Quota < 0 {
 			p.Quota, p.Unit, p.Window = k.Quota, k.Unit, k.Window
 		}
+		if p.Keyed != k.Keyed {
+			o.routeAgain(p.Name)
+		}
 		if p != *k {
 			o.publish(append(append(append([]Policy(nil), known[:i]...), p), known[i+1:]...))
 		}
@@ -85,10 +88,20 @@ func (o *Origin) forget(t instant) {
 		known := o.Policies()
 		o.publish(slices.Delete(slices.Clone(known), i, i+1))
 		o.named = slices.Delete(o.named, i, i+1)
-		for a := range o.awaited {
-			if a.policy.name == known[i].Name {
-				a.line.WakeAll()
-			}
+		o.routeAgain(known[i].Name)
+	}
+}
+
+// routeAgain has all work that waits for a policy make its claims again, one after
+// another. What it costs does not depend on how much waits.
+func (o *Origin) routeAgain(policy string) {
+	if policy == "" {
+		o.unnamed.waiting.Begin()
+		return
+	}
+	for _, keyed := range [...]bool{false, true} {
+		if p := o.byPolicy[policyID{policy, keyed}]; p != nil {
+			p.waiting.Begin()
 		}
 	}
 }

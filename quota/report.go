@@ -59,10 +59,14 @@ type Report struct {
 	// other work of the scope. What the work was charged under them is given back,
 	// and work that waits for one of them makes its Claims again.
 	LeftOut []string
+
+	// Moved are policies that may concern other work than before, or in another
+	// account. Work that waits for one of them makes its Claims again.
+	Moved []string
 }
 
 // says reports whether there is anything in the report but that an answer came.
 func (r *Report) says() bool {
 	return r.Outcome != Answered || r.Refused || r.Failed || r.Pause > 0 ||
-		len(r.Figures)+len(r.Terms)+len(r.LeftOut) > 0
+		len(r.Figures)+len(r.Terms)+len(r.LeftOut)+len(r.Moved) > 0
 }

@@ -547,26 +547,17 @@ func (s *settlement) wake(now time.Time) (woken []*wait.Waiter) {
 	}
 	s.l.claims.truncate(retained)
 	s.l.charged = retained > 0
-	woken = s.wakeLeftOut(woken)
+	for _, policy := range s.r.LeftOut {
+		s.o.routeAgain(policy)
+	}
+	for _, policy := range s.r.Moved {
+		s.o.routeAgain(policy)
+	}
 	if s.r.Pause > 0 {
 		// Whatever waits for anything of this origin may be waiting for the pause.
 		until := now.Add(s.r.Pause)
 		for a := range s.o.awaited {
 			woken = a.line.AppendTooLate(woken, until)
-		}
-	}
-	return woken
-}
-
-// wakeLeftOut appends the waiters of the scope, and of any partition, for policies
-// that turn out not to concern some of them.
-func (s *settlement) wakeLeftOut(woken []*wait.Waiter) []*wait.Waiter {
-	if len(s.r.LeftOut) == 0 {
-		return woken
-	}
-	for a := range s.o.awaited {
-		if (a.policy.keyed || a.owner.is(s.l.scope.base.owner.long)) && slices.Contains(s.r.LeftOut, a.policy.name) {
-			woken = a.line.Append(woken)
 		}
 	}
 	return woken

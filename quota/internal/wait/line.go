@@ -50,6 +50,7 @@ type Line struct {
 	timer      *time.Timer // nil until it is needed
 	armed      time.Time   // when the timer fires; zero: it does not
 	kept       keep
+	round      *Round // that the waiters take part in; nil: none
 }
 
 // A keep is what a line keeps for a waiter that is in another line. The zero keep
@@ -70,11 +71,15 @@ type LineOptions struct {
 	// refused; with NewestFirst, those who would go last are pushed out instead,
 	// if that makes room enough.
 	Limit int64
+
+	// Round wakes the waiters of this line, and of others with the same mutex. May
+	// be nil.
+	Round *Round
 }
 
 // NewLine returns an empty line of c. Constraint.OpenLine calls it.
 func NewLine(c Constraint, o LineOptions) *Line {
-	l := &Line{constraint: c, limit: o.Limit, newest: o.NewestFirst}
+	l := &Line{constraint: c, limit: o.Limit, newest: o.NewestFirst, round: o.Round}
 	l.byTurn.newest, l.byTurnLast.newest = l.newest, l.newest
 	l.byTurnLast.by, l.byLatest.by = byTurnReversed, byLatest
 	return l
@@ -88,12 +93,15 @@ type Waiter struct {
 	ticket   uint64        // of arrival
 	units    int64         // of the constraint whose line it is in: see Claim.Asks
 	priority int
-	place    [heaps]int32 // in the heaps of its line, from 1; 0: not there
-	line     *Line        // nil: in none
-	came     time.Time    // when it began to wait
-	keeps    []*Line      // that keep units for it, or did; only its own goroutine changes them
-	until    time.Time    // when it stops keeping units
-	resumes  time.Time    // when it may keep units again
+	place    [heaps]int32  // in the heaps of its line, from 1; 0: not there
+	line     *Line         // nil: in none
+	came     time.Time     // when it began to wait
+	keeps    []*Line       // that keep units for it, or did; only its own goroutine changes them
+	until    time.Duration // after came: when it stops keeping units
+	resumes  time.Duration // after came: when it may keep units again
+
+	previous, following *Waiter // in the round of the line
+	round               uint64  // in which it came
 }
 
 // Wake tells w to look again. It needs no mutex and never blocks: a waiter that
@@ -127,6 +135,7 @@ func enter(c Constraint, w *Waiter) bool {
 		return false
 	}
 	w.line = l
+	l.round.add(w)
 	l.queued += l.places(w)
 	if w.priority != 0 {
 		l.raised++
@@ -196,27 +205,28 @@ func (l *Line) remove(w *Waiter) {
 	if w.priority != 0 {
 		l.raised--
 	}
+	l.round.remove(w)
 	w.line = nil
 }
 
 // keepFor keeps units for w, whose turn it is and which another constraint
 // refuses until the given instant; zero: that is not known.
 func (l *Line) keepFor(w *Waiter, units int64, now, refused time.Time) {
-	until, waited := w.until, now.Sub(w.came)
-	if !now.Before(w.resumes) {
-		until = now.Add(waited / keptShare)
+	waited, until := now.Sub(w.came), w.until
+	if waited >= w.resumes {
+		until = waited + waited/keptShare
 	}
 	if !now.Before(l.kept.until) {
 		l.kept = keep{}
 	}
-	o := l.kept.by
-	if !now.Before(until) || refused.After(until) || o == w || o != nil && !w.before(o, l.newest) {
+	end, o := w.came.Add(until), l.kept.by
+	if waited >= until || refused.After(end) || o == w || o != nil && !w.before(o, l.newest) {
 		return
 	}
 	if until != w.until {
-		w.until, w.resumes = until, now.Add(waited)
+		w.until, w.resumes = until, 2*waited
 	}
-	l.kept = keep{by: w, units: units, until: until}
+	l.kept = keep{by: w, units: units, until: end}
 	if !slices.Contains(w.keeps, l) {
 		w.keeps = append(w.keeps, l)
 	}
@@ -283,6 +293,7 @@ func (w *Waiter) look() bool {
 	if w.line.woken == w {
 		w.line.woken = nil
 	}
+	w.line.round.looked(w)
 	return true
 }
 
