@@ -90,7 +90,8 @@ func TestManyPartitions(t *testing.T) {
 			}
 			return limit(fmt.Sprintf(`"api-%d";a=0;w=600;pk=:%08d:`, n%100, n))
 		})
-		s := &transport.Shaper{Base: srv, Accounts: &quota.Accounts{MaxAccounts: 100}, MaxDelay: transport.NoDelay}
+		s := &transport.Shaper{Base: srv, Accounts: &quota.Accounts{MaxAccounts: 100}, MaxDelay: transport.NoDelay,
+			Like: func(req *http.Request) string { return req.URL.Path }}
 		victim := partition.WithUserID(t.Context(), "victim")
 		pass(t, s, getItems(victim))
 		for i := range 3000 {

@@ -35,7 +35,7 @@ func (s *Shaper) Check(req *http.Request) Verdict {
 		Wait:      r.Wait,
 		Reason:    r.Cause,
 		Policy:    r.Policy,
-		Partition: partition.Key(r.Key),
+		Partition: partitionKey(r.Key),
 	}
 	if !waits {
 		v.Rejected = rejected(r)

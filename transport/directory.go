@@ -1,11 +1,13 @@
 package transport
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/quota"
@@ -25,6 +27,8 @@ type directories struct {
 	mu     sync.RWMutex // guards following
 	byURL  map[rawOrigin]*urlDirectory
 	byName map[string]*directory
+
+	kindBytes atomic.Int64 // that the kinds of all directories take up
 }
 
 // A urlDirectory is a directory, and one way to write its origin.
@@ -38,7 +42,7 @@ func (ds *directories) of(accounts *quota.Accounts, fields *parse.Reader, url ra
 	ds.mu.RLock()
 	u := ds.byURL[url]
 	ds.mu.RUnlock()
-	if u != nil {
+	if u != nil && !u.dropped.Load() {
 		return u
 	}
 	name := url.name()
@@ -51,8 +55,10 @@ func (ds *directories) of(accounts *quota.Accounts, fields *parse.Reader, url ra
 	d := ds.byName[name]
 	if d == nil {
 		d = newDirectory(accounts, name)
-		d.reader = fields.Clone()
-		makeRoom(ds.byName, maxDirectories)
+		d.reader, d.kindsOfAll = fields.Clone(), &ds.kindBytes
+		if evicted := makeRoom(ds.byName, maxDirectories); evicted != nil {
+			evicted.drop()
+		}
 		ds.byName[name] = d
 	}
 	makeRoom(ds.byURL, maxDirectories)
@@ -71,9 +77,13 @@ type directory struct {
 	declared atomic.Pointer[[]*parse.Declaration] // the slice is replaced, never modified
 	reader   *parse.Reader                        // the Shaper's, with a memory of its own
 
-	mu        sync.RWMutex // guards following
-	scopes    map[string]*kinds
-	kindCount int // in all scopes
+	unnamed atomic.Pointer[[]definition] // see nameOf; the slice is replaced, never modified
+	dropped atomic.Bool                  // another one is used instead
+
+	mu         sync.RWMutex // guards following
+	scopes     map[string]*kinds
+	kindBytes  int           // that the kinds of all scopes take up
+	kindsOfAll *atomic.Int64 // that the kinds of all directories take up
 }
 
 // newDirectory returns the directory of an origin, with the declarations that
@@ -101,7 +111,7 @@ func (d *directory) liveOrigin() *quota.Origin {
 func (d *directory) declaration(policy string) *parse.Declaration {
 	if declared := d.declared.Load(); declared != nil {
 		for _, decl := range *declared {
-			if decl.Policy == policy {
+			if listName(decl.Policy) == policy {
 				return decl
 			}
 		}
@@ -109,10 +119,11 @@ func (d *directory) declaration(policy string) *parse.Declaration {
 	return nil
 }
 
-// declare records declarations. Declarations of other policies stay in force.
-func (d *directory) declare(decls []parse.Declaration) {
+// declare records declarations. Declarations of other policies stay in force. changed
+// are the policies whose declaration is another one than before.
+func (d *directory) declare(decls []parse.Declaration) (changed []string) {
 	if d.declares(decls) {
-		return
+		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -124,16 +135,20 @@ func (d *directory) declare(decls []parse.Declaration) {
 		i := slices.IndexFunc(all, func(k *parse.Declaration) bool { return k.Policy == decl.Policy })
 		switch {
 		case i >= 0 && slices.Equal(all[i].Dimensions, decl.Dimensions):
+			continue
 		case i >= 0:
 			all[i] = &decl
 		case len(all) < maxDeclarations:
 			all = append(all, &decl)
 		default:
+			changed = append(changed, listName(all[0].Policy))
 			all = append(all[1:], &decl)
 		}
+		changed = append(changed, listName(decl.Policy))
 	}
 	d.declared.Store(&all)
 	d.saveDeclarations(all)
+	return changed
 }
 
 // savedDeclarations is the name under which declarations are saved with the
@@ -167,7 +182,7 @@ func (d *directory) restoreDeclarations() {
 // declares reports whether all of these declarations are in force.
 func (d *directory) declares(decls []parse.Declaration) bool {
 	for i := range decls {
-		current := d.declaration(decls[i].Policy)
+		current := d.declaration(listName(decls[i].Policy))
 		if current == nil || !slices.Equal(current.Dimensions, decls[i].Dimensions) {
 			return false
 		}
@@ -175,40 +190,86 @@ func (d *directory) declares(decls []parse.Declaration) bool {
 	return true
 }
 
+// A definition is what a policy without a name is, and its name in the accounts.
+type definition struct {
+	quota  int64
+	window time.Duration
+	name   string
+}
+
+// maxDefinitions bounds the policies without a name that are told apart.
+const maxDefinitions = 4
+
+// nameOf returns the name in the accounts of a policy without a name: "", or the text
+// of the policy if the origin has named another one without a name before. One with
+// the same quota or the same window as another replaces it.
+func (d *directory) nameOf(quota int64, window time.Duration) string {
+	if p := d.unnamed.Load(); p != nil {
+		for i := range *p {
+			if k := &(*p)[i]; k.quota == quota && k.window == window {
+				return k.name
+			}
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var all []definition
+	if p := d.unnamed.Load(); p != nil {
+		all = slices.Clone(*p)
+	}
+	def := definition{quota: quota, window: window}
+	at := slices.IndexFunc(all, func(k definition) bool { return k.quota == quota || k.window == window })
+	switch {
+	case at >= 0:
+		def.name, all[at] = all[at].name, definition{quota, window, all[at].name}
+	case len(all) == maxDefinitions:
+		return ""
+	default:
+		if len(all) > 0 {
+			def.name = fmt.Sprintf("%d;w=%d", quota, int64(window/time.Second))
+		}
+		all = append(all, def)
+	}
+	d.unnamed.Store(&all)
+	return def.name
+}
+
 // known is what is known of requests of one scope and kind.
 type known struct {
 	kind    *kind                // nil: nothing is known of this kind
-	assumed *kind                // kind; or kinds.other if kind is nil
+	assumed *kind                // kind; or what is known of like kinds, if kind is nil
 	failed  []*parse.Declaration // that are not used for predictions in the scope
 }
 
 // lookUp returns what is known of requests of a scope and kind.
-func (d *directory) lookUp(scope string, key kindKey) (k known) {
+func (d *directory) lookUp(scope string, path *kindPath) (k known) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	ks := d.scopes[scope]
 	if ks == nil {
 		return k
 	}
-	k.kind, k.failed = ks.get(key), ks.failed
-	if k.assumed = k.kind; k.kind == nil {
-		k.assumed = ks.other
-	}
+	k.failed = ks.failed
+	k.kind, k.assumed = ks.get(path)
 	return k
 }
 
-// learn updates what is known of a kind of requests from a response to one of
-// them, and returns the kind. fewer reports whether fewer policies than before may
-// concern some requests of the scope.
-func (d *directory) learn(scope string, key kindKey, r response) (k *kind, fewer bool) {
+// learn updates what is known of a kind of requests from a response to one of them,
+// and returns the kind. moved are policies that may concern fewer requests of the
+// scope than before, or in another partition. isNew reports whether nothing was
+// known of the kind.
+func (d *directory) learn(scope string, path *kindPath, r response) (k *kind, moved []string, isNew bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	ks := d.findOrCreateLocked(scope)
-	added, fewer := ks.learn(key, r, d.kindCount < maxKindsOfAll)
-	if added {
-		d.kindCount++
+	if isNew = ks.seen[path.key()] == nil; isNew {
+		if len(ks.seen) >= maxKinds {
+			d.weighLocked(ks, ks.evict)
+		}
+		d.makeRoomLocked(ks)
 	}
-	return ks.get(key), fewer
+	d.weighLocked(ks, func() { k, moved = ks.learn(path, r) })
+	return k, moved, isNew
 }
 
 // distrust stops predictions by a declaration for a scope. It returns false if
@@ -217,14 +278,16 @@ func (d *directory) distrust(scope string, decl *parse.Declaration) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	ks := d.findOrCreateLocked(scope)
-	failed := ks.failed
-	if slices.Contains(failed, decl) {
+	if slices.Contains(ks.failed, decl) {
 		return false
 	}
-	if len(failed) >= maxDeclarations {
-		failed = failed[1:]
+	failed := []*parse.Declaration{decl}
+	for _, f := range ks.failed { // but those that were replaced
+		if d.declaration(listName(f.Policy)) == f && len(failed) < maxDeclarations {
+			failed = append(failed, f)
+		}
 	}
-	ks.failed = append(slices.Clone(failed), decl)
+	ks.failed = failed
 	return true
 }
 
@@ -236,12 +299,99 @@ func (d *directory) findOrCreateLocked(scope string) *kinds {
 			d.scopes = make(map[string]*kinds)
 		}
 		if evicted := makeRoom(d.scopes, maxScopes); evicted != nil {
-			d.kindCount -= len(evicted.seen)
+			d.countLocked(-evicted.bytes)
 		}
-		ks = new(kinds)
-		d.scopes[scope] = ks
+		ks = &kinds{bytes: scopeBytes + len(scope)}
+		d.countLocked(ks.bytes)
+		d.scopes[strings.Clone(scope)] = ks
 	}
 	return ks
+}
+
+// weighLocked counts the memory that change adds to the kinds of a scope.
+func (d *directory) weighLocked(ks *kinds, change func()) {
+	before := ks.bytes
+	change()
+	d.countLocked(ks.bytes - before)
+}
+
+func (d *directory) countLocked(n int) {
+	d.kindBytes += n
+	if d.kindsOfAll != nil {
+		d.kindsOfAll.Add(int64(n))
+	}
+}
+
+// drop forgets all kinds of a directory that is not used any more.
+func (d *directory) drop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.dropped.Store(true)
+	d.countLocked(-d.kindBytes)
+	d.scopes, d.kindsOfAll = nil, nil
+}
+
+// Kinds may take up a tenth of the memory that accounts may: see quota.Accounts. An
+// account takes up about so many bytes.
+const (
+	accountBytes = 350
+	kindsPart    = 10
+)
+
+// fullLocked reports whether the kinds take up as much memory as they may: those of
+// the origin by Accounts.MaxAccounts; those of all origins by Accounts.MaxTotal, half
+// of which is shared out equally among as many origins as there may be.
+func (d *directory) fullLocked() bool {
+	if d.accounts == nil {
+		return false
+	}
+	ofOrigin := kindBytesOf(d.accounts.MaxAccounts, quota.DefaultMaxAccounts)
+	if ofOrigin >= 0 && d.kindBytes >= ofOrigin {
+		return true
+	}
+	ofAll := kindBytesOf(d.accounts.MaxTotal, quota.DefaultMaxTotal) / 2
+	return ofAll >= 0 && d.kindsOfAll != nil && d.kindsOfAll.Load() >= int64(ofAll) && d.kindBytes >= ofAll/maxDirectories
+}
+
+// kindBytesOf returns the memory for kinds beside so many accounts; negative: no
+// bound.
+func kindBytesOf(accounts, otherwise int) int {
+	if accounts == 0 {
+		accounts = otherwise
+	}
+	if accounts < 0 {
+		return -2
+	}
+	return max(accounts/kindsPart, 1) * accountBytes
+}
+
+// makeRoomLocked evicts kinds until there is room for another one of ks. It takes
+// them from the scope that has more than another.
+func (d *directory) makeRoomLocked(ks *kinds) {
+	for d.fullLocked() {
+		name, from := d.anyScopeLocked(ks)
+		if from == nil && len(ks.seen) == 0 {
+			return
+		}
+		if from == nil || len(from.seen) < len(ks.seen) {
+			from = ks
+		}
+		d.weighLocked(from, from.evict)
+		if from != ks && len(from.seen) == 0 {
+			delete(d.scopes, name)
+			d.countLocked(-from.bytes)
+		}
+	}
+}
+
+// anyScopeLocked returns an arbitrary scope but one, or nil.
+func (d *directory) anyScopeLocked(but *kinds) (name string, ks *kinds) {
+	for name, ks := range d.scopes {
+		if ks != but {
+			return name, ks
+		}
+	}
+	return "", nil
 }
 
 // makeRoom evicts an arbitrary entry from a map that holds capacity entries, and

@@ -39,7 +39,7 @@ type RejectedError struct {
 func rejected(r *quota.Refusal) *RejectedError {
 	e := &RejectedError{
 		Policy:     r.Policy,
-		Partition:  partition.Key(r.Key),
+		Partition:  partitionKey(r.Key),
 		Reason:     r.Reason,
 		RetryAfter: r.RetryAfter,
 	}

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -11,67 +10,23 @@ import (
 	"github.com/headway-go/headway/partition"
 )
 
-// Bounds of what a directory keeps of kinds of requests.
+// Bounds of what a directory keeps of kinds of requests. Beyond them an arbitrary
+// kind is evicted, and learned again.
 const (
-	maxScopes       = 10_000 // beyond them, a scope is forgotten and learned again
-	maxKinds        = 1_000  // of one scope; all further kinds share one entry
-	maxKindsOfAll   = 20_000 // of all scopes together; as above
-	maxKindPolicies = 32     // policies of one kind
+	maxScopes       = 10_000
+	maxKinds        = 1_000 // of one scope
+	maxKindPolicies = 32    // policies of one kind
 )
-
-// maxMissed is the number of responses in a row that may leave out a policy that
-// another response to the kind has named, if the responses need not name all
-// policies.
-const maxMissed = 4
-
-// A kindKey identifies a kind of requests: by the result of Shaper.Like, or by the
-// method and the first segment of the path.
-type kindKey struct{ method, like string }
-
-func (s *Shaper) kindOf(req *http.Request) kindKey {
-	if s.Like != nil {
-		return kindKey{like: s.Like(req)}
-	}
-	return defaultKind(req)
-}
-
-func defaultKind(req *http.Request) kindKey {
-	method := req.Method
-	if method == "" {
-		method = http.MethodGet
-	}
-	segment, _, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/"), "/")
-	return kindKey{method, segment}
-}
-
-// DefaultLike returns the kind of a request as a Shaper without Like sees it: the
-// method and the first segment of the path, such as "GET /items" for
-// GET /items/7. An empty method means GET. The URL of the request must not be
-// nil.
-//
-// A function for Shaper.Like can add to it:
-//
-//	shaper.Like = func(req *http.Request) string {
-//		return transport.DefaultLike(req) + " " + req.URL.Query().Get("action")
-//	}
-func DefaultLike(req *http.Request) string {
-	k := defaultKind(req)
-	return k.method + " /" + k.like
-}
 
 // kinds are the kinds of one scope that were answered with rate-limit fields. The
 // mutex of the directory guards them.
 type kinds struct {
-	seen map[kindKey]*kind
-	// other stands for any kind that is not in seen: the policies that concern it
-	// are those that concern every kind in seen. nil: seen is empty.
-	other *kind
-	// overflow is shared by the kinds that are not in seen because there is no
-	// room. nil: none of them was answered yet.
-	overflow *kind
+	seen   map[kindKey]*kind
+	groups map[kindKey]*group
 	// failed are declarations that led to a wrong prediction. They are not used
 	// until the server replaces them. The slice is replaced, never modified.
 	failed []*parse.Declaration
+	bytes  int // that the kinds and groups take up, roughly
 }
 
 // A kind is what is known of one kind of requests. A nil kind stands for one of
@@ -81,6 +36,9 @@ type kind struct {
 
 	// Estimates of the bytes of content in requests and in responses.
 	sent, received atomic.Int64
+
+	group *group // the smallest that the kind belongs to
+	bytes int    // that it takes up, roughly
 }
 
 func newKind(policies []policyStats) *kind {
@@ -95,7 +53,7 @@ type policyStats struct {
 	policy       string
 	key          partition.Key // the partition key seen last
 	keyed        bool          // one was seen
-	missed       uint8         // responses in a row that left the policy out
+	unkeyed      bool          // the last response named the policy without a key
 	cost         int64         // estimate of c (the draft, Section 3.1.4). 0: none was seen; in a response None
 	maxAvailable int64         // the highest available quota seen. None: none was seen
 	hold         *kindHold     // the last Retry-After that named the policy; nil: none. Never modified
@@ -146,9 +104,11 @@ func find(policies []policyStats, policy string) int {
 
 // updated returns p after a response that says r of the policy.
 func (p policyStats) updated(r *policyStats) policyStats {
-	p.missed = 0
-	if r.keyed {
-		p.key, p.keyed = r.key, true
+	if r.keyed || r.unkeyed {
+		if p.key != r.key {
+			p.key = partition.Key(strings.Clone(string(r.key)))
+		}
+		p.keyed, p.unkeyed = r.keyed, r.unkeyed
 	}
 	if r.hold != nil {
 		p.hold = r.hold
@@ -172,7 +132,7 @@ type response struct {
 // knows reports whether a response says nothing new about the kind.
 func (k *kind) knows(r response) bool {
 	policies := *k.policies.Load()
-	if len(policies) != len(r.policies) {
+	if r.complete && len(policies) != len(r.policies) {
 		return false
 	}
 	for i := range r.policies {
@@ -190,95 +150,249 @@ func (k *kind) knows(r response) bool {
 // A policy that a response names concerns the kind. A policy that a complete
 // response leaves out does not. A response that is not complete may name only the
 // policy with the least left, which can be another one each time (draft -09,
-// Appendix A.3.1), or only the policy that refused the request. A policy that such
-// responses leave out is dropped when maxMissed of them in a row have not named it.
-// Until then requests may be held by it, for its window at most. A policy whose
-// Retry-After holds the kind is kept until that has passed.
-func (k *kind) learn(r response) (before []policyStats) {
+// Appendix A.3.1), or only the policy that refused the request: it leaves nothing
+// out. A policy that the server does not name to any kind any more is forgotten by
+// the accounts of the origin. A policy whose Retry-After holds the kind is kept until
+// that has passed.
+func (k *kind) learn(r response, intern func(policyStats) policyStats) (before []policyStats) {
 	var next []policyStats
 	before = *k.policies.Load()
 	for _, p := range before {
 		if i := find(r.policies, p.policy); i >= 0 {
 			next = append(next, p.updated(&r.policies[i]))
-		} else if p.missed++; !r.complete && p.missed < maxMissed || p.hold.inForce() {
+		} else if !r.complete || p.hold.inForce() {
 			next = append(next, p)
 		}
 	}
 	for i := range r.policies {
 		if said := &r.policies[i]; find(before, said.policy) < 0 {
-			p := policyStats{policy: strings.Clone(said.policy), maxAvailable: parse.None}
+			p := policyStats{policy: said.policy, maxAvailable: parse.None}
 			next = append(next, p.updated(said))
 		}
 	}
 	if over := len(next) - maxKindPolicies; over > 0 {
 		next = next[over:] // the server makes up names
 	}
+	for i := range next {
+		next[i] = intern(next[i])
+	}
 	k.policies.Store(&next)
 	return before
 }
 
-// lacks reports whether one of the policies does not concern the kind.
-func (k *kind) lacks(policies []policyStats) bool {
-	return slices.ContainsFunc(policies, func(p policyStats) bool {
-		_, concerned := k.stats(p.policy)
-		return !concerned
-	})
+// A group is the kinds that begin alike: all of a scope, or those with the same
+// method, or also with the same first segments of the path.
+type group struct {
+	key      kindKey
+	parent   *group // nil: the group of all kinds
+	depth    int    // 0: the group of all kinds
+	kinds    int
+	policies []groupPolicy
+	assumed  *kind // of a kind of the group of which nothing is known; replaced, never modified
+	bytes    int   // that it takes up, roughly
 }
 
-// get returns the kind of a key, or nil if nothing is known of it.
-func (ks *kinds) get(key kindKey) *kind {
-	if k := ks.seen[key]; k != nil {
-		return k
+// A groupPolicy is what is known of the kinds of a group under a policy.
+type groupPolicy struct {
+	policyStats     // key is the one of the sameKey kinds
+	kinds       int // that the policy concerns
+	sameKey     int // of them, those with the key
+}
+
+// find returns the entry of a policy, and adds it if there is none.
+func (g *group) find(policy string) *groupPolicy {
+	for i := range g.policies {
+		if g.policies[i].policy == policy {
+			return &g.policies[i]
+		}
 	}
-	return ks.overflow
+	g.policies = append(g.policies, groupPolicy{policyStats: policyStats{policy: policy, maxAvailable: parse.None}})
+	return &g.policies[len(g.policies)-1]
 }
 
-// learn updates the kind of a key from a response. A kind that is not known is
-// added only if mayAdd is set. fewer reports whether fewer policies than before
-// may concern some requests of the scope.
-func (ks *kinds) learn(key kindKey, r response, mayAdd bool) (added, fewer bool) {
-	k := ks.seen[key]
-	switch {
-	case k != nil:
-		before := k.learn(r)
-		if fewer = k.lacks(before); fewer || len(before) != len(*k.policies.Load()) {
-			ks.other = nil
-			for _, k := range ks.seen {
-				ks.other = common(ks.other, k)
+// update replaces what the group knows of one of its kinds. It does not look at the
+// others.
+func (g *group) update(before, after []policyStats) {
+	for i := range before {
+		p := g.find(before[i].policy)
+		p.kinds--
+		if before[i].keyed && before[i].key == p.key {
+			p.sameKey--
+		}
+	}
+	for i := range after {
+		a, p := &after[i], g.find(after[i].policy)
+		p.kinds++
+		if p.sameKey == 0 && a.keyed {
+			p.key = a.key
+		}
+		if a.keyed && a.key == p.key {
+			p.sameKey++
+		}
+		p.cost, p.maxAvailable = estimate(p.cost, a.cost), max(p.maxAvailable, a.maxAvailable)
+	}
+	g.policies = slices.DeleteFunc(g.policies, func(p groupPolicy) bool { return p.kinds == 0 })
+}
+
+// assume computes what is assumed of a kind of which nothing is known: the policies
+// that concern every known kind of the group. In a group of paths that begin alike it
+// costs what they cost, and has the partition key that is the same for all of them.
+// It returns the policies of which less is assumed than before, or another key.
+func (g *group) assume() (moved []string) {
+	var common []policyStats
+	for i := range g.policies {
+		if p := &g.policies[i]; p.kinds == g.kinds {
+			c := policyStats{policy: p.policy, maxAvailable: parse.None}
+			if g.depth > 1 {
+				c.cost, c.maxAvailable = p.cost, p.maxAvailable
+				if c.keyed = p.sameKey == p.kinds; c.keyed {
+					c.key = p.key
+				}
+			}
+			common = append(common, c)
+		}
+	}
+	if g.assumed != nil {
+		before := *g.assumed.policies.Load()
+		for i := range before {
+			if at := find(common, before[i].policy); at < 0 || common[at].key != before[i].key {
+				moved = append(moved, before[i].policy)
 			}
 		}
-		return false, fewer
-	case mayAdd && len(ks.seen) < maxKinds:
-		if ks.seen == nil {
-			ks.seen = make(map[kindKey]*kind)
+		if slices.Equal(before, common) {
+			return nil
 		}
-		k = newKind(nil)
-		k.learn(r)
-		ks.seen[key] = k
-		ks.other = common(ks.other, k)
-		return true, true
 	}
-	// The response is about one of the many kinds in overflow: it does not say
-	// what concerns the others, and its partition keys are not theirs.
-	r.complete = false
-	for i := range r.policies {
-		r.policies[i].keyed = false
-	}
-	if ks.overflow == nil {
-		ks.overflow = newKind(nil)
-		fewer = true
-	}
-	return false, ks.overflow.lacks(ks.overflow.learn(r)) || fewer
+	g.assumed = newKind(common)
+	return moved
 }
 
-// common returns a kind with the policies that concern both a and b. a may be
-// nil: then the policies are those of b.
-func common(a, b *kind) *kind {
-	both := []policyStats{}
-	for _, p := range *b.policies.Load() {
-		if _, concerned := a.stats(p.policy); concerned {
-			both = append(both, policyStats{policy: p.policy, maxAvailable: parse.None})
+// get returns the kind of a path, or nil if nothing is known of it; and what is
+// assumed of it: what is known of those with the longest beginning that two known
+// kinds have in common with it.
+func (ks *kinds) get(path *kindPath) (k, assumed *kind) {
+	if k = ks.seen[path.key()]; k != nil {
+		return k, k
+	}
+	for i := path.n - 2; i >= 0; i-- {
+		if g := ks.groups[path.keys[i]]; g != nil && (g.kinds > 1 || i == 0) {
+			return nil, g.assumed
 		}
 	}
-	return newKind(both)
+	return nil, nil
+}
+
+// learn updates the kind of a path from a response. moved are policies that may
+// concern fewer requests of the scope than before, or in another partition.
+func (ks *kinds) learn(path *kindPath, r response) (k *kind, moved []string) {
+	k = ks.seen[path.key()]
+	if k == nil {
+		k = ks.add(path)
+	}
+	before := k.learn(r, ks.intern)
+	after := *k.policies.Load()
+	for i := range before {
+		if at := find(after, before[i].policy); at < 0 || after[at].key != before[i].key || after[at].keyed != before[i].keyed {
+			moved = append(moved, before[i].policy)
+		}
+	}
+	ks.weigh(k)
+	for g := k.group; g != nil; g = g.parent {
+		g.update(before, after)
+		for _, policy := range g.assume() {
+			if !slices.Contains(moved, policy) {
+				moved = append(moved, policy)
+			}
+		}
+		ks.weighGroup(g)
+	}
+	return k, moved
+}
+
+// add adds the kind of a path, which is not known, and the groups that it belongs to.
+func (ks *kinds) add(path *kindPath) *kind {
+	if ks.seen == nil {
+		ks.seen, ks.groups = make(map[kindKey]*kind), make(map[kindKey]*group)
+	}
+	var g *group
+	for i := range path.n - 1 {
+		parent := g
+		if g = ks.groups[path.keys[i]]; g == nil {
+			g = &group{key: path.keys[i], parent: parent, depth: i}
+			ks.groups[g.key] = g
+		}
+		g.kinds++
+	}
+	k := newKind(nil)
+	k.group = g
+	ks.seen[path.key()] = k
+	return k
+}
+
+// evict forgets an arbitrary kind, and the groups that it was the last of. (Map
+// iteration begins anywhere.)
+func (ks *kinds) evict() {
+	for key, k := range ks.seen {
+		delete(ks.seen, key)
+		ks.bytes -= k.bytes
+		for g := k.group; g != nil; g = g.parent {
+			g.kinds--
+			g.update(*k.policies.Load(), nil)
+			if g.kinds == 0 {
+				delete(ks.groups, g.key)
+				ks.bytes -= g.bytes
+				continue
+			}
+			g.assume()
+			ks.weighGroup(g)
+		}
+		return
+	}
+}
+
+// intern returns p with strings that the scope has in memory already, or else with
+// strings of its own: those of a response keep its header in memory.
+func (ks *kinds) intern(p policyStats) policyStats {
+	if all := ks.groups[0]; all != nil {
+		for i := range all.policies {
+			if known := &all.policies[i]; known.policy == p.policy {
+				if p.policy = known.policy; known.key == p.key {
+					p.key = known.key
+				}
+				return p
+			}
+		}
+	}
+	p.policy = strings.Clone(p.policy)
+	return p
+}
+
+// The memory that an entry takes up, with its place in a map, but without strings.
+const (
+	scopeBytes       = 256
+	kindBytes        = 160
+	groupBytes       = 192
+	policyStatsBytes = 72
+	groupPolicyBytes = 88
+)
+
+// weigh counts the memory of a kind.
+func (ks *kinds) weigh(k *kind) {
+	n := kindBytes
+	for _, p := range *k.policies.Load() {
+		n += policyStatsBytes + len(p.policy) + len(p.key)
+	}
+	ks.bytes += n - k.bytes
+	k.bytes = n
+}
+
+// weighGroup counts the memory of a group.
+func (ks *kinds) weighGroup(g *group) {
+	n := groupBytes
+	for i := range g.policies {
+		p := &g.policies[i]
+		n += groupPolicyBytes + policyStatsBytes + len(p.policy) + len(p.key)
+	}
+	ks.bytes += n - g.bytes
+	g.bytes = n
 }

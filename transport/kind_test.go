@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -169,35 +170,28 @@ func TestCrawler(t *testing.T) {
 	}
 }
 
-// Beyond the bound, all kinds are treated as one: a policy that the response to one
-// of them names concerns all of them.
+// Beyond the bound an arbitrary kind is forgotten for each new one. What the response
+// to a kind says counts for this kind, however many kinds there are.
 func TestKindsPastTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		both := forms["both"] // responses that name all policies
 		answers := map[string]answer{"core": both(`"core";a=9;w=600`), "search": both(`"search";a=9;w=600`)}
 		plain := both(`"api";a=9999;w=600`)
 		srv := newChooser(func(_ int, req *http.Request) answer {
-			if a := answers[req.Header.Get("X-Kind")]; a != nil {
+			if a := answers[req.URL.Path[1:]]; a != nil {
 				return a
 			}
 			return plain
 		})
-		s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay}
-		for i := range 1000 {
-			resp, err := s.RoundTrip(getPath(t, fmt.Sprint("a", i)))
-			require.NoError(t, err)
-			drop(resp)
+		s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay, Like: func(req *http.Request) string { return req.URL.Path }}
+		for i := range 2000 {
+			pass(t, s, getPath(t, fmt.Sprint("a", i)))
 		}
-		other := func(kind string) *http.Request {
-			req := getPath(t, kind)
-			req.Header.Set("X-Kind", kind)
-			return req
-		}
-		pass(t, s, other("core"))
+		pass(t, s, getPath(t, "core"))
 		answers["core"] = both(`"core";a=0;w=600`)
-		pass(t, s, other("core"))
-		pass(t, s, other("search").WithContext(transport.WithBypass(t.Context())))
-		assert.Equal(t, "core", refusal(t, s, other("search")).Policy)
+		pass(t, s, getPath(t, "core"))
+		assert.Equal(t, "core", refusal(t, s, getPath(t, "core")).Policy)
+		pass(t, s, getPath(t, "search"))
 		pass(t, s, getPath(t, "a7"))
 	})
 }
@@ -222,29 +216,36 @@ func TestPolicyComesAndGoes(t *testing.T) {
 
 // Some responses do not name all the policies that concern a request: without a
 // RateLimit-Policy, perhaps only the policy with the least left (draft -09, Appendix
-// A.3.1); with a refusal, perhaps only the policy that refused. A policy that another
-// response has named is dropped when four such responses in a row have not named it.
+// A.3.1); with a refusal, perhaps only the policy that refused. A kind that was told
+// of a policy keeps it, however many such responses leave it out.
 func TestMostConstrainingAlone(t *testing.T) {
-	const hour, day = `"hour";a=0;w=3600`, `"day";a=9;w=86400`
+	const hour, day = `"hour";a=0;w=3600`, `"day";a=90;w=86400`
 	for name, partial := range map[string]answer{
 		"no policies": limit(day),
-		"malformed":   says(200, "RateLimit", day, "RateLimit-Policy", `"day";q=10;w=86400, "hour";q=x`),
-		"refusal":     says(429, "RateLimit", day, "RateLimit-Policy", `"day";q=10;w=86400`, "Retry-After", "1"),
+		"malformed":   says(200, "RateLimit", day, "RateLimit-Policy", `"day";q=100;w=86400, "hour";q=x`),
+		"refusal":     says(429, "RateLimit", day, "RateLimit-Policy", `"day";q=100;w=86400`, "Retry-After", "1"),
 	} {
 		bubble(t, name, func(t *testing.T) {
-			answers := []answer{limit(hour), limit(day), partial, partial, limit(hour), partial, partial, partial, partial}
-			s := &transport.Shaper{Base: newServer(answers...), MaxDelay: transport.NoDelay}
+			answers := append([]answer{limit(hour)}, slices.Repeat([]answer{partial}, 12)...)
+			all := says(200, "RateLimit", day, "RateLimit-Policy", `"day";q=100;w=86400`)
+			s := &transport.Shaper{Base: newServer(append(answers, all)...), MaxDelay: transport.NoDelay}
 			bypass := transport.WithBypass(t.Context())
-			for range len(answers) - 1 {
+			for range answers {
 				pass(t, s, getItems(bypass))
 				time.Sleep(2 * time.Second)
 				assert.Equal(t, "hour", refusal(t, s, getItems(t.Context())).Policy)
 			}
 			pass(t, s, getItems(bypass))
-			time.Sleep(2 * time.Second)
 			pass(t, s, getItems(t.Context()))
 		})
 	}
+	bubble(t, "own count", func(t *testing.T) {
+		s := &transport.Shaper{Base: newServer(limit(`"day";a=6;w=5000`), limit(`"hour";a=50;w=100`)), MaxDelay: transport.NoDelay}
+		for range 1 + 6 {
+			pass(t, s, getItems(t.Context()))
+		}
+		assert.Equal(t, "day", refusal(t, s, getItems(t.Context())).Policy)
+	})
 }
 
 // A service limit for one of several policies leaves the others to our own count
@@ -388,26 +389,65 @@ func TestUnseenKindIsNotCharged(t *testing.T) {
 	})
 }
 
-// DefaultLike is the kind of a Shaper without Like: the method and the first segment.
+// DefaultLike is the kind of a Shaper without Like: the method and the path, with
+// numbers and identifiers as one.
 func TestDefaultLike(t *testing.T) {
-	for _, tt := range []struct{ method, url, want string }{
-		{"GET", site + "items/7?a=b", "GET /items"},
-		{"", site + "items", "GET /items"},
-		{"POST", site + "items", "POST /items"},
-		{"GET", "http://api.example", "GET /"},
-		{"GET", site, "GET /"},
+	for _, tt := range []struct{ method, path, want string }{
+		{"GET", "items/7?a=b", "GET /items/*"},
+		{"", "items", "GET /items"},
+		{"POST", "items/", "POST /items"},
+		{"GET", "", "GET /"},
+		{"GET", "api/v3/repos//golang/go/issues/5/comments", "GET /api/v3/repos/golang/go/issues"},
+		{"GET", "1.1/statuses/show.json", "GET /*.*/statuses/show.json"},
+		{"GET", "v1.1/a17/page-2/oauth2", "GET /v1.1/a*/page-*/oauth*"},
+		{"GET", "a/6ba7b810-9dad-11d1-80b4-00c04fd430c8", "GET /a/*"},
+		{"GET", "a/6BA7B8109DAD11D180B400C04FD430C8", "GET /a/*"},
+		{"GET", "a/1a2b3c4/01ARZ3NDEKTSV4RRFFQ69G5FAV/U012AB3CD/cus_9s6XKzkNRiz8i3/dQw4w9WgXcQ", "GET /a/*/*/*/*/*"},
+		{"GET", "a/jo@example.com/@me/" + strings.Repeat("x", 65), "GET /a/*/@me/*"},
+		{"GET", "api/chat.postMessage/facade/getUserInformationForAll", "GET /api/chat.postMessage/facade/getUserInformationForAll"},
+		{"GET", "2024-01-02/vv1/version", "GET /*/vv*/version"},
 	} {
-		req := newRequest(t.Context(), "GET", tt.url)
+		req := newRequest(t.Context(), "GET", site+tt.path)
 		req.Method = tt.method
 		assert.Equal(t, tt.want, transport.DefaultLike(req), "%+v", tt)
 	}
+	req := newRequest(t.Context(), "GET", "http://api.example")
+	assert.Equal(t, "GET /", transport.DefaultLike(req))
 	for name, like := range map[string]func(*http.Request) string{"default": nil, "function": transport.DefaultLike} {
 		bubble(t, name, func(t *testing.T) {
 			s := &transport.Shaper{Base: newServer(limit(`"api";a=0;w=60;pk=:UkVH:`), says(200)), MaxDelay: transport.NoDelay, Like: like}
 			pass(t, s, getPath(t, "items/1"))
 			refusal(t, s, getPath(t, "items/2"))
+			pass(t, s, getPath(t, "items"))
 			pass(t, s, getPath(t, "search"))
 			pass(t, s, newRequest(t.Context(), "PUT", items))
+		})
+	}
+}
+
+// Two methods of an API under one beginning are two kinds: when one is used up, the
+// other goes, also before it was ever answered.
+func TestPathsUnderOneBeginning(t *testing.T) {
+	for name, paths := range map[string][2]string{
+		"an enterprise server": {"api/v3/search", "api/v3/repos"},
+		"methods of an API":    {"api/chat.postMessage", "api/users.list"},
+		"versions":             {"v1/completions", "v1/models"},
+		"two searches":         {"search/code", "search/issues"},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			answers := map[string]answer{paths[0]: limit(`"one";a=1;w=60`), paths[1]: limit(`"two";a=9;w=60`), "never": says(200)}
+			s := &transport.Shaper{MaxDelay: transport.NoDelay, Base: newChooser(func(_ int, req *http.Request) answer {
+				return answers[req.URL.Path[1:]]
+			})}
+			pass(t, s, getPath(t, paths[0]))
+			pass(t, s, getPath(t, paths[1]))
+			answers[paths[0]] = limit(`"one";a=0;w=60`)
+			pass(t, s, getPath(t, paths[0]))
+			refusal(t, s, getPath(t, paths[0]))
+			for range 5 {
+				pass(t, s, getPath(t, paths[1]))
+			}
+			pass(t, s, getPath(t, "never"))
 		})
 	}
 }

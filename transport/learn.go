@@ -74,34 +74,42 @@ func (x *exchange) redirectedAway() bool {
 
 // learnKind records what the response says of requests of this kind: which
 // policies concern them, what they cost, and the partition keys that cannot be
-// predicted. It returns the policies that turned out not to concern the request.
-func (x *exchange) learnKind(got *parse.Reading) (leftOut []string) {
+// predicted. It is called when the report has the policies of the response.
+func (x *exchange) learnKind(got *parse.Reading) {
+	r := &x.report
 	x.policies = x.policies[:0]
-	for i := range got.Limits {
-		l := &got.Limits[i]
-		stats := x.named(l.Policy)
-		stats.cost, stats.maxAvailable = max(stats.cost, l.Cost), max(stats.maxAvailable, l.Available)
-		if l.HasKey {
-			x.checkKey(stats, partition.Key(l.Key))
-		}
+	for i := range r.Figures {
+		f := &r.Figures[i]
+		stats := x.named(f.Policy)
+		stats.cost, stats.maxAvailable = max(stats.cost, f.Cost), max(stats.maxAvailable, f.Available)
+		x.seeKey(stats, f.Key, f.Keyed)
 	}
 	limits := len(x.policies)
-	for i := range got.Policies {
-		p := &got.Policies[i]
-		stats := x.named(p.Name)
-		if p.HasKey && find(x.policies[:limits], p.Name) < 0 {
-			x.checkKey(stats, partition.Key(p.Key))
+	for i := range r.Terms {
+		t := &r.Terms[i]
+		stats := x.named(t.Name)
+		if find(x.policies[:limits], t.Name) < 0 {
+			x.seeKey(stats, t.Key, t.Keyed)
 		}
 	}
 	x.checkDeclarations(got)
-	x.nameIrrelevant()
 	x.noteHold()
-	r := response{policies: x.policies, complete: !x.report.Refused && namesAllPolicies(got, x.resp.Header)}
-	k, fewer := x.known.kind, false
-	if k == nil || !k.knows(r) {
-		k, fewer = x.directory.learn(x.ask.Scope, x.kind(), r)
+	for i := range x.partitions {
+		// A response leaves out a policy that does not concern the request by its
+		// declaration. That says nothing of the kind: other requests of the kind
+		// may match the declaration.
+		if p := &x.partitions[i]; p.answer == partition.Irrelevant && find(x.policies, p.policy) < 0 {
+			x.named(p.policy)
+		}
 	}
-	return x.leftOut(k, fewer)
+	said := response{policies: x.policies, complete: !r.Refused && namesAllPolicies(got, x.resp.Header)}
+	k, isNew := x.known.kind, false
+	if k == nil || !k.knows(said) {
+		var moved []string
+		k, moved, isNew = x.directory.learn(x.ask.Scope, x.kind(), said)
+		r.Moved = append(r.Moved, moved...)
+	}
+	r.LeftOut = x.leftOut(k, isNew)
 }
 
 // checkDeclarations gives up, for this scope, the declarations by which none of the
@@ -109,31 +117,30 @@ func (x *exchange) learnKind(got *parse.Reading) (leftOut []string) {
 // of a refusal, those that have nothing left. A response may name other policies beside
 // those.
 func (x *exchange) checkDeclarations(got *parse.Reading) {
-	if x.directory.declared.Load() == nil {
+	if len(x.partitions) == 0 {
 		return
 	}
 	spent := func(policy string) bool {
-		return slices.ContainsFunc(got.Limits, func(l parse.Limit) bool { return l.Policy == policy && l.Available == 0 })
+		return slices.ContainsFunc(x.report.Figures, func(f quota.Figure) bool { return f.Policy == policy && f.Available == 0 })
 	}
 	exhausted := x.report.Refused && slices.ContainsFunc(x.policies, func(p policyStats) bool { return spent(p.policy) })
-	var wrong []*parse.Declaration
+	var wrong []*prediction
 	for i := range x.policies {
 		policy := x.policies[i].policy
 		if exhausted && !spent(policy) {
 			continue
 		}
-		decl := x.directory.declaration(policy)
-		if decl == nil || slices.Contains(x.known.failed, decl) {
+		at := slices.IndexFunc(x.partitions, func(p prediction) bool { return p.policy == policy })
+		if at < 0 || x.partitions[at].answer != partition.Irrelevant {
 			return
 		}
-		if _, answer := x.s.Dimensions.Key(*decl, x.req); answer != partition.Irrelevant {
-			return
-		}
-		wrong = append(wrong, decl)
+		wrong = append(wrong, &x.partitions[at])
 	}
-	for _, decl := range wrong {
-		if x.directory.distrust(x.ask.Scope, decl) {
-			x.traceMispredicted(decl.Policy, "", x.policies[find(x.policies, decl.Policy)].key)
+	for _, p := range wrong {
+		p.answer = partition.Opaque
+		if x.directory.distrust(x.ask.Scope, x.directory.declaration(p.policy)) {
+			x.report.Moved = append(x.report.Moved, p.policy)
+			x.traceMispredicted(p.policy, "", x.policies[find(x.policies, p.policy)].key)
 		}
 	}
 }
@@ -147,35 +154,46 @@ func (x *exchange) noteHold() {
 		return
 	}
 	until := time.Now().Add(r.Pause)
+	hold := func(policy, key string, keyed bool) {
+		failed := slices.ContainsFunc(x.partitions, func(p prediction) bool { return p.policy == policy && p.failed })
+		if keyed {
+			key = x.accountKey(partition.Key(key), failed)
+		}
+		x.named(policy).hold = &kindHold{until: until, key: key, keyed: keyed}
+	}
 	for i := range r.Figures {
 		f := &r.Figures[i]
-		x.named(f.Policy).hold = &kindHold{until: until, key: f.Key, keyed: f.Keyed}
+		hold(f.Policy, f.Key, f.Keyed)
 	}
 	if len(r.Figures) > 0 {
 		return
 	}
 	for i := range r.Terms {
-		p := &r.Terms[i]
-		x.named(p.Name).hold = &kindHold{until: until, key: p.Key, keyed: p.Keyed}
+		t := &r.Terms[i]
+		hold(t.Name, t.Key, t.Keyed)
 	}
 }
 
-// nameIrrelevant adds the policies that do not concern this request by their own
-// declaration. A response leaves them out for that reason, which says nothing of
-// the kind: other requests of the kind may match the declaration.
-func (x *exchange) nameIrrelevant() {
-	declared := x.directory.declared.Load()
-	if declared == nil {
+// seeKey records the partition key of an item of a response, unless the key can be
+// predicted. Of several keys, the one that is known for the kind is that of the
+// request, or else the first.
+func (x *exchange) seeKey(stats *policyStats, key string, keyed bool) {
+	for i := range x.partitions {
+		if p := &x.partitions[i]; p.policy == stats.policy && p.answer == partition.Known && !p.failed {
+			return
+		}
+	}
+	if !keyed {
+		stats.unkeyed = !stats.keyed
 		return
 	}
-	for _, decl := range *declared {
-		if find(x.policies, decl.Policy) >= 0 || slices.Contains(x.known.failed, decl) {
-			continue
-		}
-		if _, answer := x.s.Dimensions.Key(*decl, x.req); answer == partition.Irrelevant {
-			x.named(decl.Policy)
+	if stats.keyed {
+		last, concerned := x.known.kind.stats(stats.policy)
+		if !concerned || !last.keyed || string(last.key) != key {
+			return
 		}
 	}
+	stats.key, stats.keyed, stats.unkeyed = partition.Key(key), true, false
 }
 
 // named returns the entry of a policy that the response names, and adds it if
@@ -190,22 +208,26 @@ func (x *exchange) named(policy string) *policyStats {
 }
 
 // namesAllPolicies reports whether a response names all the policies that concern
-// its request: it has a RateLimit-Policy, and no part of it was ignored.
+// its request: it has a RateLimit-Policy, and no part of it was ignored. A single
+// policy without a name may be another one in the next response.
 func namesAllPolicies(got *parse.Reading, h http.Header) bool {
+	if (got.Dialect == parse.Draft07 || got.Dialect == parse.Draft06) && len(got.Policies) == 1 {
+		return false
+	}
 	return got.Dialect != parse.VendorFields && len(h["Ratelimit-Policy"]) > 0 && len(got.Policies) > 0 && len(got.Ignored) == 0
 }
 
 // leftOut returns the policies that do not concern kind k, of those that the
-// request was charged to. With all set it returns them of all policies of the
-// origin, because other requests of the scope may be waiting for one of them
-// without need.
-func (x *exchange) leftOut(k *kind, all bool) (policies []string) {
+// request was charged to. If the kind is new, it returns them of all policies of the
+// origin, because other requests of the kind may be waiting for one of them without
+// need.
+func (x *exchange) leftOut(k *kind, isNew bool) (policies []string) {
 	for _, c := range x.ask.Claims {
 		if _, concerned := k.stats(c.Policy); !concerned {
 			policies = append(policies, c.Policy)
 		}
 	}
-	if !all {
+	if !isNew {
 		return policies
 	}
 	for _, p := range x.origin.Policies() {
@@ -214,21 +236,4 @@ func (x *exchange) leftOut(k *kind, all bool) (policies []string) {
 		}
 	}
 	return policies
-}
-
-// checkKey compares the key that the server named with the predicted one. The
-// server's key is recorded if there is no prediction or if it was wrong.
-func (x *exchange) checkKey(stats *policyStats, actual partition.Key) {
-	if decl := x.directory.declaration(stats.policy); decl != nil {
-		predicted, answer := x.s.Dimensions.Key(*decl, x.req)
-		if answer == partition.Known && !slices.Contains(x.known.failed, decl) {
-			if predicted == actual {
-				return
-			}
-			if x.directory.distrust(x.ask.Scope, decl) {
-				x.traceMispredicted(stats.policy, predicted, actual)
-			}
-		}
-	}
-	stats.key, stats.keyed = actual, true
 }

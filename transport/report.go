@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/parse"
+	"github.com/headway-go/headway/partition"
 	"github.com/headway-go/headway/quota"
 )
 
@@ -15,6 +16,7 @@ import (
 func (x *exchange) fillReport(got *parse.Reading) {
 	status, r := x.resp.StatusCode, &x.report
 	*r = quota.Report{Terms: r.Terms[:0], Figures: r.Figures[:0]} // with their memory
+	x.partitions = x.partitions[:0]
 	if got.Cached {
 		// The response costs nothing and is not current (the draft, Section 8.4).
 		// A stored refusal still makes us back off, by our own times.
@@ -22,7 +24,7 @@ func (x *exchange) fillReport(got *parse.Reading) {
 		return
 	}
 	if len(got.Declarations) > 0 {
-		x.directory.declare(got.Declarations)
+		r.Moved = x.directory.declare(got.Declarations)
 	}
 	inheritKeys(got.Policies, got.Limits)
 	r.Refused = refused(status, got.Limits)
@@ -52,7 +54,149 @@ func (x *exchange) fillReport(got *parse.Reading) {
 			Resets: windowEnd(&l),
 		})
 	}
-	r.LeftOut = x.learnKind(got)
+	x.name(got)
+	x.checkPartitions()
+	x.learnKind(got)
+	x.keepInScope()
+}
+
+// emptyName stands for the name of a policy that a server has named "". In package
+// quota "" is the policy without a name of drafts -07 and -06. No field of a server
+// can hold emptyName: names are ASCII (RFC 9651, Section 3.3.3).
+const emptyName = "“”"
+
+// listName returns the name of a policy in the accounts, for a name in a List.
+func listName(name string) string {
+	if name == "" {
+		return emptyName
+	}
+	return name
+}
+
+// name turns the names of the report into those of the accounts.
+func (x *exchange) name(got *parse.Reading) {
+	unnamed := ""
+	switch got.Dialect {
+	case parse.EditorsDraft, parse.Draft08:
+		unnamed = emptyName
+	case parse.Draft07, parse.Draft06:
+		for i := range got.Policies {
+			if p := &got.Policies[i]; p.Name == "" && p.Quota >= 0 && p.Window > 0 {
+				unnamed = x.directory.nameOf(p.Quota, p.Window)
+			}
+		}
+	}
+	if unnamed == "" {
+		return
+	}
+	r := &x.report
+	for i := range r.Terms {
+		if t := &r.Terms[i]; t.Name == "" {
+			t.Name = unnamed
+		}
+	}
+	for i := range r.Figures {
+		if f := &r.Figures[i]; f.Policy == "" {
+			f.Policy = unnamed
+		}
+	}
+}
+
+// checkPartitions compares the partition keys that the response names with the
+// predicted one. The item of the predicted key is the request's own; those of other
+// partitions of the policy are not its business. An item without a key belongs to the
+// predicted partition. If the response names other keys only, the declaration is not
+// used for the scope any more.
+func (x *exchange) checkPartitions() {
+	declared := x.directory.declared.Load()
+	if declared == nil {
+		return
+	}
+	r := &x.report
+	for _, decl := range *declared {
+		p := x.predictBy(decl, x.known.failed)
+		if p.answer == partition.Known && !p.failed {
+			if actual, wrong := x.mispredicts(&p); wrong {
+				p.failed = true
+				if x.directory.distrust(x.ask.Scope, decl) {
+					r.Moved = append(r.Moved, p.policy)
+					x.traceMispredicted(p.policy, p.key, actual)
+				}
+			} else {
+				x.keepOwn(&p)
+			}
+		}
+		x.partitions = append(x.partitions, p)
+	}
+}
+
+// mispredicts reports whether the report names partitions of a policy, but not the
+// predicted one, and returns the first of them.
+func (x *exchange) mispredicts(p *prediction) (actual partition.Key, wrong bool) {
+	for i := range x.report.Figures {
+		if f := &x.report.Figures[i]; f.Keyed && f.Policy == p.policy {
+			if f.Key == string(p.key) {
+				return "", false
+			}
+			if !wrong {
+				actual, wrong = partition.Key(f.Key), true
+			}
+		}
+	}
+	for i := range x.report.Terms {
+		if t := &x.report.Terms[i]; t.Keyed && t.Name == p.policy {
+			if t.Key == string(p.key) {
+				return "", false
+			}
+			if !wrong {
+				actual, wrong = partition.Key(t.Key), true
+			}
+		}
+	}
+	return actual, wrong
+}
+
+// keepOwn removes the items of other partitions of a policy from the report, and
+// gives those without a key the predicted one.
+func (x *exchange) keepOwn(p *prediction) {
+	r, key := &x.report, string(p.key)
+	r.Figures = slices.DeleteFunc(r.Figures, func(f quota.Figure) bool {
+		return f.Policy == p.policy && f.Keyed && f.Key != key
+	})
+	for i := range r.Figures {
+		if f := &r.Figures[i]; f.Policy == p.policy {
+			f.Key, f.Keyed = key, true
+		}
+	}
+	r.Terms = slices.DeleteFunc(r.Terms, func(t quota.Terms) bool {
+		return t.Name == p.policy && t.Keyed && t.Key != key
+	})
+	for i := range r.Terms {
+		if t := &r.Terms[i]; t.Name == p.policy {
+			t.Key, t.Keyed = key, true
+		}
+	}
+}
+
+// keepInScope moves what the response says of a policy whose predictions failed to
+// accounts of the scope.
+func (x *exchange) keepInScope() {
+	for i := range x.partitions {
+		p := &x.partitions[i]
+		if !p.failed {
+			continue
+		}
+		for i := range x.report.Figures {
+			if f := &x.report.Figures[i]; f.Keyed && f.Policy == p.policy {
+				f.Key = x.accountKey(partition.Key(f.Key), true)
+			}
+		}
+		for i := range x.report.Terms {
+			if t := &x.report.Terms[i]; t.Keyed && t.Name == p.policy {
+				t.Key = x.accountKey(partition.Key(t.Key), true)
+			}
+		}
+	}
 }
 
 // windowEnd is the instant at which a limit's window ends, if the server named one

@@ -2,7 +2,9 @@ package transport
 
 import (
 	"slices"
+	"strings"
 
+	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/partition"
 	"github.com/headway-go/headway/quota"
 )
@@ -11,7 +13,7 @@ import (
 // its origin that concern it, and for each the partition key.
 func (x *exchange) route() {
 	s := x.s
-	if url := (rawOrigin{x.req.URL.Scheme, x.req.URL.Host}); x.directory == nil || x.directory.url != url {
+	if url := (rawOrigin{x.req.URL.Scheme, x.req.URL.Host}); x.directory == nil || x.directory.url != url || x.directory.dropped.Load() {
 		x.directory = s.directories.of(s.accounts(), s.fields(), url)
 	}
 	x.origin = x.directory.liveOrigin()
@@ -66,24 +68,73 @@ func (x *exchange) claimOf(p *quota.Policy, k *known) (c quota.Claim, ok bool) {
 		return c, false
 	}
 	c.Policy = p.Name
-	if decl := x.directory.declaration(p.Name); decl != nil {
-		key, answer := x.s.Dimensions.Key(*decl, x.req)
-		if answer == partition.Irrelevant && !slices.Contains(k.failed, decl) {
-			return c, false
-		}
-		if answer == partition.Known && p.Keyed && !slices.Contains(k.failed, decl) {
-			c.Key, c.Keyed = string(key), true
-		}
-	}
-	if p.Keyed && !c.Keyed {
+	predicted := x.predict(p.Name, k.failed)
+	switch {
+	case predicted.answer == partition.Irrelevant:
+		return c, false
+	case predicted.answer == partition.Known && !predicted.failed:
+		// Also if the server sends no pk: the declaration says who shares.
+		c.Key, c.Keyed = string(predicted.key), true
+	case stats.keyed:
 		// The key must not be predicted (the draft, Section 4.1): use the key
-		// last seen for requests of this kind, if there is one.
-		if c.Key, c.Keyed = string(stats.key), stats.keyed; !stats.keyed {
-			return c, false
-		}
+		// last seen for requests of this kind.
+		c.Key, c.Keyed = x.accountKey(stats.key, predicted.failed), true
+	case p.Keyed && !stats.unkeyed:
+		return c, false
 	}
 	c.Units, c.Estimated = x.cost(p, k.assumed, stats), stats.cost > 0
 	return c, true
+}
+
+// A prediction is what the declaration of a policy says of the request.
+type prediction struct {
+	policy string
+	key    partition.Key
+	answer partition.Answer
+	failed bool // in the scope, predictions by the declaration were wrong
+}
+
+// predict computes the partition of the request under a policy. failed are the
+// declarations that led to wrong predictions.
+func (x *exchange) predict(policy string, failed []*parse.Declaration) (p prediction) {
+	if decl := x.directory.declaration(policy); decl != nil {
+		return x.predictBy(decl, failed)
+	}
+	return p
+}
+
+func (x *exchange) predictBy(decl *parse.Declaration, failed []*parse.Declaration) (p prediction) {
+	p.policy = listName(decl.Policy)
+	p.key, p.answer = x.s.Dimensions.Key(*decl, x.req)
+	if slices.Contains(failed, decl) {
+		switch p.answer {
+		case partition.Known:
+			p.failed = true
+		case partition.Irrelevant:
+			p.answer = partition.Opaque // that was wrong
+		}
+	}
+	return p
+}
+
+// ofScope stands between a partition key and a scope: see accountKey.
+const ofScope = "\x1f\x00\x1f"
+
+// accountKey returns the key of the account for a partition key that the server has
+// named. Where the key is not the predicted one, although the declaration is
+// understood, the account is one of the scope: other scopes reach that partition by
+// predictions, and what one is told in error neither holds nor frees another.
+func (x *exchange) accountKey(key partition.Key, failed bool) string {
+	if failed {
+		return string(key) + ofScope + x.ask.Scope
+	}
+	return string(key)
+}
+
+// partitionKey returns the partition key for which accountKey has returned key.
+func partitionKey(key string) partition.Key {
+	key, _, _ = strings.Cut(key, ofScope)
+	return partition.Key(key)
 }
 
 // lookUp returns what is known of requests of this kind.
@@ -94,11 +145,11 @@ func (x *exchange) lookUp() known {
 
 // kind returns the kind of the request. Shaper.Like is called once, and only if
 // the kind is needed.
-func (x *exchange) kind() kindKey {
-	if !x.hasKindKey {
-		x.kindKey, x.hasKindKey = x.s.kindOf(x.req), true
+func (x *exchange) kind() *kindPath {
+	if !x.hasKindPath {
+		x.kindPath, x.hasKindPath = x.s.kindOf(x.req), true
 	}
-	return x.kindKey
+	return &x.kindPath
 }
 
 // cost returns the expected cost of the request under a policy: what the server

@@ -205,8 +205,8 @@ func TestOpaqueDimensions(t *testing.T) {
 				Mispredicted: func(i transport.MispredictedInfo) { assert.Fail(t, "predicted", "%+v", i) },
 			}}
 			pass(t, s, getItems(t.Context()))
-			// The same kind: the same method and first segment.
-			err := refusal(t, s, newRequest(t.Context(), "GET", "http://api.example/items/7?page=2"))
+			// The same kind: the same method and path.
+			err := refusal(t, s, newRequest(t.Context(), "GET", items+"?page=2"))
 			assert.Equal(t, partition.Key("REG"), err.Partition)
 			// Other kinds.
 			pass(t, s, newRequest(t.Context(), "POST", items))

@@ -105,8 +105,8 @@ type Shaper struct {
 
 	// Scope returns the identity that a request acts for. If the server names
 	// no partition, quotas are kept per scope. Nil means DefaultScope: a keyed
-	// hash of the credentials on the request (Basic, Bearer, API keys) and of
-	// the user and client ids in its context. Credentials that are added below
+	// hash of the user and client ids in the context of the request; without a
+	// user id, of all credentials on it (Basic, Bearer, API keys). Credentials that are added below
 	// the Shaper are invisible to it: a client with several users must then put
 	// their ids into the context or set Scope.
 	Scope func(*http.Request) string
@@ -115,8 +115,9 @@ type Shaper struct {
 	// kind: which policies concern a request; what it costs under each policy;
 	// and its partition key, if the server did not declare the dimensions of the
 	// policy or they cannot be computed. Up to a thousand kinds of a scope are
-	// told apart; all further kinds are treated as one. Nil means DefaultLike:
-	// the method and the first segment of the path.
+	// remembered. Of others it is assumed what all kinds have in common. Nil means
+	// DefaultLike: the method and the path, with identifiers as one; then it is
+	// assumed what the kinds with the same beginning have in common.
 	Like func(*http.Request) string
 
 	// Cost returns the cost of a request under a policy, in quota units. It is
@@ -231,12 +232,13 @@ type exchange struct {
 	sent      bool           // Base has the request and closes its body
 	resp      *http.Response // to be closed by end; nil once it is the caller's
 
-	kindKey    kindKey // see kind
-	hasKindKey bool
-	known      known // about the kind, when the request was routed
+	kindPath    kindPath // see kind
+	hasKindPath bool
+	known       known // about the kind, when the request was routed
 
-	report   quota.Report
-	policies []policyStats // what the response says of each policy
+	report     quota.Report
+	policies   []policyStats // what the response says of each policy
+	partitions []prediction  // of the request, under the policies that the server has declared
 }
 
 func (s *Shaper) begin(req *http.Request) *exchange {
@@ -277,8 +279,8 @@ func (x *exchange) end() {
 func (x *exchange) reset() {
 	x.req, x.sent = nil, false
 	x.ask.Held, x.ask.Limiter = nil, nil
-	if x.hasKindKey {
-		x.kindKey, x.hasKindKey, x.known = kindKey{}, false, known{}
+	if x.hasKindPath {
+		x.hasKindPath, x.known = false, known{}
 	}
 }
 

@@ -162,7 +162,7 @@ func (x *exchange) traceHeld(r quota.Refusal) {
 		return HeldInfo{
 			Request:   x.req,
 			Policy:    r.Policy,
-			Partition: partition.Key(r.Key),
+			Partition: partitionKey(r.Key),
 			Reason:    r.Reason,
 			Wait:      r.Wait,
 			Observed:  x.unconditional(),
