@@ -49,14 +49,35 @@
 //
 // # Users and identities
 //
+// Two requests share a quota or do not. The server may say so; if not, the Shaper
+// assumes it from what the requests look like. What to set if it assumes wrong:
+//
+//	which requests do not share                    set
+//	---------------------------------------------  ----------------------------------------
+//	those of different users, on one client        partition.WithUserID
+//	those of different apps of one client          partition.WithClientID
+//	those with another tenant, region or plan,     Shaper.Scope: add it to DefaultScope
+//	  and the server declares nothing
+//	the same, but the server declares it as a      Shaper.Dimensions: compute its value
+//	  dimension of RateLimit-Partition
+//	those for another operation of the API, which  Shaper.Like: add it to DefaultLike
+//	  the path does not show (GraphQL, ?action=)
+//	those with the same user and another token     nothing, with partition.WithUserID
+//	those with another path or method              nothing: Shaper.Like sees it
+//
+// Scopes are apart from the start: what is learned of one says nothing of another.
+// Kinds (Shaper.Like) are apart only as far as responses show it: a policy that is
+// learned from one kind is assumed to concern others, until their responses leave it
+// out. Dimensions change nothing unless the server declares them.
+//
 // If the server declares how it partitions its quotas, by user for example, the
-// Shaper computes the partition key of a request before it is sent. Otherwise quotas
-// are kept for each identity on the request: its credentials. If a client acts for
-// several users and its requests do not show which, put the user into the context:
+// Shaper computes the partition key of a request before it is sent, also if the
+// server never sends a key. Otherwise quotas are kept for each scope: for each user
+// id in the context, or else for each set of credentials on the request. If a client
+// acts for several users and its requests do not show which, put the user into the
+// context:
 //
 //	ctx = partition.WithUserID(ctx, "alice")
-//
-// See Shaper.Dimensions and Shaper.Scope for all other cases.
 //
 // # The client's own limits
 //
@@ -80,13 +101,22 @@
 //
 // # What it learns
 //
-// A quota policy concerns every request of its origin and identity, with two
+// A quota policy concerns every request of its origin and scope, with two
 // exceptions: requests that do not match a literal of its RateLimit-Partition, and
 // kinds of requests (see Shaper.Like) that were answered with fields that leave the
 // policy out. So requests to GitHub are not held when its search quota is used up.
-// For each kind of requests the Shaper remembers what the server says that they
-// cost, how many bytes of content they have, and the partition key if it cannot be
-// predicted. What a response teaches applies to all later requests.
+// A kind that was told of a policy keeps it until a RateLimit-Policy that lists all
+// policies leaves it out. For each kind of requests the Shaper remembers what the
+// server says that they cost, how many bytes of content they have, and the partition
+// key if it cannot be predicted. Of a path that was never answered it assumes what
+// paths with the same beginning have in common. What a response teaches applies to
+// all later requests, and to those that wait.
+//
+// Memory for kinds is bounded: they take up at most a tenth of the memory that
+// Accounts.MaxAccounts allows an origin, and Accounts.MaxTotal all origins.
+//
+// A policy whose name is empty is called “” (two quotation marks) in hooks and errors;
+// "" is the policy without a name of older drafts.
 //
 // A response body must be read to its end or closed. If it is not, what it retains,
 // such as a permit of a concurrency limit, is given back when the body is garbage
