@@ -199,8 +199,12 @@ type groupPolicy struct {
 	sameKey     int // of them, those with the key
 }
 
-// find returns the entry of a policy, and adds it if there is none.
-func (g *group) find(policy string) *groupPolicy {
+// find returns the entry of a policy, which is likely to be that of the index, and adds
+// it if there is none.
+func (g *group) find(policy string, likely int) *groupPolicy {
+	if likely < len(g.policies) && g.policies[likely].policy == policy {
+		return &g.policies[likely]
+	}
 	for i := range g.policies {
 		if g.policies[i].policy == policy {
 			return &g.policies[i]
@@ -214,14 +218,14 @@ func (g *group) find(policy string) *groupPolicy {
 // others.
 func (g *group) update(before, after []policyStats) {
 	for i := range before {
-		p := g.find(before[i].policy)
+		p := g.find(before[i].policy, i)
 		p.kinds--
 		if before[i].keyed && before[i].key == p.key {
 			p.sameKey--
 		}
 	}
 	for i := range after {
-		a, p := &after[i], g.find(after[i].policy)
+		a, p := &after[i], g.find(after[i].policy, i)
 		p.kinds++
 		if p.sameKey == 0 && a.keyed {
 			p.key = a.key
@@ -239,7 +243,7 @@ func (g *group) update(before, after []policyStats) {
 // costs what they cost, and has the partition key that is the same for all of them.
 // It returns the policies of which less is assumed than before, or another key.
 func (g *group) assume() (moved []string) {
-	var common []policyStats
+	common := make([]policyStats, 0, len(g.policies))
 	for i := range g.policies {
 		if p := &g.policies[i]; p.kinds == g.kinds {
 			c := policyStats{policy: p.policy, maxAvailable: parse.None}
