@@ -1,0 +1,67 @@
+package transport_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+)
+
+// The wait for a redirect's Retry-After counts towards MaxDelay. If it takes all of
+// MaxDelay, nothing is left for a second wait: the request is refused at once.
+func TestRedirectThatTakesAllOfMaxDelay(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		set   time.Duration
+		retry string
+		want  []time.Duration // departures, if the request is sent in spite of the second wait
+	}{
+		{"the default", 0, "120", nil},
+		{"one's own", 8 * time.Second, "8", nil},
+		{"a second less", 9 * time.Second, "8", []time.Duration{0, 0, 8*time.Second + 500*time.Millisecond}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := newChooser(func(_ int, req *http.Request) answer {
+					if req.URL.Path == "/old" {
+						return says(307, "Location", "/new", "Retry-After", tt.retry)
+					}
+					return says(200)
+				})
+				permits, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
+				require.NoError(t, err)
+				s := &transport.Shaper{Base: srv, MaxDelay: tt.set, Limits: func(req *http.Request) quota.Limiter {
+					if req.URL.Path == "/old" {
+						return nil
+					}
+					return permits
+				}}
+				// Another request takes the only permit until half a second after the redirect's wait.
+				wait, err := time.ParseDuration(tt.retry + "s")
+				require.NoError(t, err)
+				other, err := s.RoundTrip(getItems(t.Context()))
+				require.NoError(t, err)
+				time.AfterFunc(wait+500*time.Millisecond, func() { other.Body.Close() })
+
+				began := time.Now()
+				resp, err := (&http.Client{Transport: s}).Do(newRequest(t.Context(), http.MethodGet, "http://api.example/old"))
+				if drop(resp); tt.want != nil {
+					require.NoError(t, err)
+					assert.Equal(t, tt.want, srv.departures())
+					return
+				}
+				var rejected *transport.RejectedError
+				require.ErrorAs(t, err, &rejected)
+				assert.Equal(t, wait, time.Since(began))
+				assert.Equal(t, 2, srv.count())
+				time.Sleep(time.Second) // the permit comes back
+			})
+		})
+	}
+}
