@@ -1,0 +1,199 @@
+package transport_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/transport"
+)
+
+// The flags of the long runs: see CONTRIBUTING.md.
+var (
+	manyRequests = flag.Int("requests", 0, "how many requests TestAnyServer and TestNetworkSoak make; 0: few")
+	firstSeed    = flag.Uint64("seed", 1, "the first seed of TestAnyServer")
+)
+
+// Whatever a server says and whatever callers do, all requests end, and none of them later
+// than MaxDelay or its deadline allow. None departs while a Retry-After holds it. Requests
+// that need the same go in the order in which they came; an overtaking is logged, and fails
+// the test if it happens in more than one world and one more for each half a million
+// requests. At the end nothing is in flight, in line or retained. A request that is left
+// waiting fails the test: its bubble deadlocks.
+//
+// The seed of a failure decides the server, the callers and their choices. Callers that
+// act at the same instant may still run in another order.
+func TestAnyServer(t *testing.T) {
+	n := *manyRequests
+	if n == 0 {
+		if n = 30_000; testing.Short() {
+			n = 6_000
+		}
+	}
+	var total worldCounts
+	seed, failed, disorderly := *firstSeed, 0, 0
+	for ; total.requests < n; seed++ {
+		w := &world{t: t, seed: seed}
+		synctest.Test(t, w.run)
+		total.add(w.counts)
+		for _, problem := range w.problems {
+			t.Errorf("seed %d, %s: %s", seed, w.what, problem)
+		}
+		if w.disorder != "" {
+			disorderly++
+			t.Logf("seed %d, %s: %s", seed, w.what, w.disorder)
+		}
+		if len(w.problems) > 0 {
+			failed++
+		}
+		if failed == 10 {
+			break
+		}
+	}
+	t.Logf("seeds %d to %d: %+v", *firstSeed, seed-1, total)
+	assert.LessOrEqual(t, disorderly, 1+total.requests/500_000, "worlds with overtakings")
+	for what, n := range map[string]int{
+		"sent": total.sent, "waited": total.waited, "rejected": total.rejected, "cancelled": total.cancelled,
+		"refused": total.refused, "failed": total.failed, "redirected": total.redirected, "holds": total.holds, "left others behind in line": total.behind,
+	} {
+		assert.Positive(t, n, what)
+	}
+}
+
+// worldCounts show that a run has tried what it is there to try.
+type worldCounts struct{ requests, sent, waited, rejected, cancelled, refused, failed, redirected, holds, behind int }
+
+func (c *worldCounts) add(d worldCounts) {
+	c.requests += d.requests
+	c.sent += d.sent
+	c.waited += d.waited
+	c.rejected += d.rejected
+	c.cancelled += d.cancelled
+	c.refused += d.refused
+	c.failed += d.failed
+	c.redirected += d.redirected
+	c.holds += d.holds
+	c.behind += d.behind
+}
+
+// A passage is one request on its way through the Shaper, and what became of it.
+type passage struct {
+	class    string // requests of one class need the same
+	priority int
+	bypass   bool
+
+	called   time.Time
+	latest   time.Time // it must have departed or ended by then
+	held     bool      // it has waited
+	departed time.Time // zero: not yet
+	ended    time.Time // RoundTrip returned; zero: not yet
+	gone     bool      // its context ended
+}
+
+type passageKey struct{}
+
+func passageOf(req *http.Request) *passage { return req.Context().Value(passageKey{}).(*passage) }
+
+// A hold is a Retry-After that the Shaper has received.
+type hold struct{ from, until time.Time }
+
+func (h hold) forbids(t time.Time) bool { return t.After(h.from) && t.Before(h.until) }
+
+// waiting returns whether the passage has begun to wait and nothing has ended that.
+func (p *passage) waiting() bool {
+	return p.held && p.departed.IsZero() && p.ended.IsZero() && !p.gone
+}
+
+// An overtaking is a request that departed while one that came before it waited. It is
+// none if the other ends its wait at the same instant.
+type overtaking struct {
+	first, second *passage
+	at            time.Time
+}
+
+func (o overtaking) problem() string {
+	if o.first.departed.Equal(o.at) || o.first.ended.Equal(o.at) || o.first.gone {
+		return ""
+	}
+	return fmt.Sprintf("%s of priority %d came at %v, %v before another of priority %d that departed at %v, and it at %v (ended %v)", o.first.class, o.first.priority,
+		clock(o.first.called), o.second.called.Sub(o.first.called), o.second.priority, clock(o.at), clock(o.first.departed), clock(o.first.ended))
+}
+
+// clock returns a simulated time as the time since bubbles begin.
+func clock(t time.Time) time.Duration {
+	if t.IsZero() {
+		return -1
+	}
+	return t.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+}
+
+// depart checks a request that the Shaper hands over. w.mu is held.
+func (w *world) depart(p *passage, now time.Time) {
+	w.counts.sent++
+	p.departed = now
+	if now.After(p.latest) {
+		w.problem("%s departed %v too late", p.class, now.Sub(p.latest))
+	}
+	if p.bypass {
+		return
+	}
+	for where, holds := range map[string][]hold{"of its class": w.holds[p.class], "of the origin": w.holds[""]} {
+		for _, h := range holds {
+			if h.forbids(now) {
+				w.problem("%s departed at %v, in a hold %s from %v to %v", p.class, clock(now), where, clock(h.from), clock(h.until))
+			}
+		}
+	}
+	if !w.orderly {
+		return
+	}
+	for _, q := range w.passages[p.class] {
+		switch {
+		case !q.waiting():
+		case q.called.Before(p.called) && q.priority >= p.priority:
+			w.overtakings = append(w.overtakings, overtaking{q, p, now})
+		case p.held && q.called.After(p.called):
+			w.counts.behind++
+		}
+	}
+}
+
+// hold notes that the Shaper receives a Retry-After now. w.mu is held.
+func (w *world) hold(class string, d time.Duration) {
+	now := time.Now()
+	w.counts.holds++
+	w.holds[class] = append(w.holds[class], hold{now, now.Add(d)})
+}
+
+// end checks a request whose RoundTrip has returned.
+func (w *world) end(ctx context.Context, p *passage, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.ended = time.Now()
+	if p.held {
+		w.counts.waited++
+	}
+	if !p.departed.IsZero() {
+		return
+	}
+	if p.ended.After(p.latest) {
+		w.problem("%s was refused %v too late: %v", p.class, p.ended.Sub(p.latest), err)
+	}
+	switch rejected, ok := err.(*transport.RejectedError); {
+	case ok:
+		w.counts.rejected++
+		if rejected.RetryAfter < 0 || rejected.Reason == 0 {
+			w.problem("%+v", rejected)
+		}
+	case ctx.Err() != nil && err == context.Cause(ctx):
+		w.counts.cancelled++
+	default:
+		w.problem("%s was not sent: %v", p.class, err)
+	}
+}
