@@ -79,11 +79,16 @@ func refusalOf(w wait.Refusal) *Refusal {
 	default:
 		r.Reason = r.Cause
 	}
-	if a, ok := w.By.(*account); ok {
-		r.Policy, r.Keyed = a.policy.name, a.policy.keyed
+	switch by := w.By.(type) {
+	case *account:
+		r.Policy, r.Keyed = by.policy.name, by.policy.keyed
 		if r.Keyed {
-			r.Key = a.owner.String()
+			r.Key = by.owner.String()
 		}
+	case *constraint:
+		r.Policy = by.rules.Name
+	case *asking:
+		r.Policy = by.rules.Name
 	}
 	if answer, ok := w.Decision.Detail.(*Answer); ok {
 		r.Phrase, r.Detail = answer.Phrase, answer.Detail

@@ -557,7 +557,7 @@ func TestCheckChargesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t)
 		limit := concurrencyOf(t, 1)
-		r1 := quota.NewRate(rate.NewLimiter(1, 1))
+		r1 := quota.Rate(rate.NewLimiter(1, 1))
 		ask := claimOf("api")
 		r, waits := c.o.Check(t.Context(), time.Now(), &ask)
 		assert.Nil(t, r)
@@ -624,9 +624,9 @@ func TestAllOrNone(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 3))
 			c := newCounter(t)
-			limits := []*quota.Concurrency{concurrencyOf(t, 1+r.Int64N(3)), concurrencyOf(t, 1+r.Int64N(3))}
+			limits := []*quota.Limit{concurrencyOf(t, 1+r.Int64N(3)), concurrencyOf(t, 1+r.Int64N(3))}
 			tokensOf := rate.NewLimiter(1, 1+r.IntN(3))
-			rates := quota.NewRate(tokensOf)
+			rates := quota.Rate(tokensOf)
 			all := quota.NewUnsorted(limits[0], limits[1], rates)
 			names := []string{"a", "b", "c", "d"}
 			for _, name := range names {

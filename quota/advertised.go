@@ -14,7 +14,7 @@ import (
 var errOwn = errors.New("quota: an Ask's Limiter holds the quota of an origin; put it into Claims")
 
 // own consults the Custom limiters in the ask's Limiter, and returns its constraints.
-func (a *Ask) own() ([]wait.Constraint, error) {
+func (a *Ask) own(ctx context.Context) ([]wait.Constraint, error) {
 	if a.Limiter == nil {
 		return nil, nil
 	}
@@ -22,7 +22,7 @@ func (a *Ask) own() ([]wait.Constraint, error) {
 		return nil, errOwn
 	}
 	own := a.Limiter.constraints()
-	consult(own, 1)
+	consult(ctx, own, 1)
 	return own, nil
 }
 
@@ -50,7 +50,7 @@ func (o *Origin) Limiter(ask Ask) *Advertised {
 	a.ask.Claims = slices.Clone(ask.Claims)
 	a.ask.Limiter, a.ask.Again, a.ask.Force, a.ask.Held = nil, nil, false, nil
 	a.counting = true
-	a.open(a, meter.Unlimited{}, Queue{})
+	a.open(a, meter.Unlimited{}, Options{})
 	return a
 }
 

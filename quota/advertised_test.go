@@ -160,7 +160,7 @@ func TestAdmitAllocatesNothing(t *testing.T) {
 func TestAdvertisedWaitKeepsItsOwnLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api, own := apiLimiter(quota.Ask{}), concurrencyOf(t, 3)
-		custom, answer, asked := customOf(t, quota.Queue{})
+		custom, answer, asked := customOf(t, quota.Options{})
 		c := chainOf(t, own, custom, api)
 		take(t, api, 1).Settle(left(5, time.Minute))
 
@@ -178,7 +178,7 @@ func TestAdvertisedWaitKeepsItsOwnLimits(t *testing.T) {
 		answer.Store(&quota.Answer{})
 		r = acquiring(t.Context(), c, 2)
 		answer.Store(&quota.Answer{OK: true})
-		time.Sleep(quota.DefaultRecheck)
+		time.Sleep(time.Second)
 		assert.True(t, r.granted())
 	})
 }

@@ -1,7 +1,6 @@
 package quota
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -9,51 +8,57 @@ import (
 	"github.com/headway-go/headway/quota/internal/wait"
 )
 
-// A Chain combines several limiters. All of them are checked and then charged at
+// Chain combines several limiters. All of them are checked and then charged at
 // one instant; if one refuses, none is charged.
 //
 // A waiting request has taken nothing. It waits in the queue of a limiter that
 // refuses, in the order of arrival at the chain, and checks all limiters again
 // when it is woken. So chains of the same limiters in different orders cannot
-// deadlock.
+// deadlock. Nor can requests for one of the limiters alone pass it over for ever:
+// a limiter whose turn it is to grant it, while another refuses it, keeps its
+// permits for it for some of the time.
 //
 // A lease ends its part of each limiter in reverse order, and that of an
 // Advertised first. A limiter that is in the chain twice, also through another
-// chain, is charged once.
-type Chain struct {
-	limiterCore
-	members []Limiter
-	all     []wait.Constraint // of the chain itself and of all members, each once
-	customs bool              // some of all are Custom limiters
-	origin  *Advertised       // among the members; nil: none
-}
-
-// NewChain returns a chain of the limiters. It does not keep the slice. The
-// limiters must be at least one, none of them nil, and advertise the quotas of
-// at most one origin: a lease is settled with the answer of one server.
-func NewChain(limiters ...Limiter) (*Chain, error) {
-	if len(limiters) == 0 {
-		return nil, errors.New("quota: a chain of no limiters")
-	}
-	c := &Chain{members: slices.Clone(limiters)}
+// chain, is charged once. Closing the chain does not close its limiters.
+//
+// Chain does not keep the slice. A limiter that is nil limits nothing, and so does
+// a chain of none. A chain with the quotas of two origins grants nothing, with
+// ErrPermits at each Acquire: a lease is settled with the answer of one server.
+func Chain(limiters ...Limiter) Limiter {
+	c := new(chain)
 	c.counting = true
-	c.open(c, meter.Unlimited{}, Queue{})
-	c.all = slices.Clone(c.self[:])
 	for _, l := range limiters {
 		if absent(l) {
-			return nil, errors.New("quota: a nil limiter in a chain")
+			continue
 		}
+		c.members = append(c.members, l)
 		if a := l.advertised(); a != nil {
-			if c.origin != nil && c.origin != a {
-				return nil, errors.New("quota: quotas of two origins in a chain")
-			}
+			c.twoOrigins = c.twoOrigins || c.origin != nil && c.origin != a
 			c.origin = a
 		}
+		if inner, ok := l.(*chain); ok && inner.twoOrigins {
+			c.twoOrigins = true
+		}
+	}
+	c.open(c, meter.Unlimited{}, Options{})
+	c.all = slices.Clone(c.self[:])
+	for _, l := range c.members {
 		for _, g := range l.constraints() {
 			c.add(g)
 		}
 	}
-	return c, nil
+	return c
+}
+
+// A chain is the Limiter that Chain returns.
+type chain struct {
+	limiterCore
+	members    []Limiter
+	all        []wait.Constraint // of the chain itself and of all members, each once
+	customs    bool              // some of all are Custom limiters
+	origin     *Advertised       // among the members; nil: none
+	twoOrigins bool              // grants nothing
 }
 
 // absent reports whether l is nil or a nil pointer.
@@ -61,19 +66,11 @@ func absent(l Limiter) bool {
 	switch l := l.(type) {
 	case nil:
 		return true
-	case *FixedWindow:
+	case *Limit:
 		return l == nil
-	case *SlidingWindow:
+	case *custom:
 		return l == nil
-	case *TokenBucket:
-		return l == nil
-	case *Concurrency:
-		return l == nil
-	case *Rate:
-		return l == nil
-	case *Custom:
-		return l == nil
-	case *Chain:
+	case *chain:
 		return l == nil
 	case *Advertised:
 		return l == nil
@@ -82,7 +79,7 @@ func absent(l Limiter) bool {
 }
 
 // add appends g, unless it is there.
-func (c *Chain) add(g wait.Constraint) {
+func (c *chain) add(g wait.Constraint) {
 	a, custom := g.(*asking)
 	for _, o := range c.all {
 		if b, ok := o.(*asking); o == g || ok && custom && a.custom == b.custom {
@@ -96,10 +93,10 @@ func (c *Chain) add(g wait.Constraint) {
 // Stats returns the lowest Available of the limiters, the sum of their Queued,
 // since when all of them have been idle, and how many requests the chain itself
 // has granted and refused. It reads one limiter after another.
-func (c *Chain) Stats() Stats {
+func (c *chain) Stats() Stats {
 	s := c.limiterCore.Stats()
 	if len(c.members) == 0 {
-		return s // see newUnlimited
+		return s
 	}
 	s.Available, s.Queued, s.IdleSince = None, 0, time.Time{}
 	idle := true
@@ -121,7 +118,7 @@ func (c *Chain) Stats() Stats {
 }
 
 // Close implements Limiter. It does not close the limiters of the chain.
-func (c *Chain) Close() {
+func (c *chain) Close() {
 	c.limiterCore.Close()
 	// Requests wait in the lines of the members. When woken, they find the chain
 	// closed.
@@ -140,7 +137,7 @@ func wakeAll(all []wait.Constraint) {
 	}
 }
 
-func (c *Chain) constraints() []wait.Constraint {
+func (c *chain) constraints() []wait.Constraint {
 	if !c.customs {
 		return c.all
 	}
@@ -153,7 +150,10 @@ func (c *Chain) constraints() []wait.Constraint {
 	return all
 }
 
-func (c *Chain) capacity() int64 {
+func (c *chain) capacity() int64 {
+	if c.twoOrigins {
+		return 0
+	}
 	capacity := c.limiterCore.capacity()
 	for _, l := range c.members {
 		capacity = min(capacity, l.capacity())
@@ -161,13 +161,4 @@ func (c *Chain) capacity() int64 {
 	return capacity
 }
 
-func (c *Chain) advertised() *Advertised { return c.origin }
-
-// newUnlimited returns a limiter that grants everything: a chain of none.
-func newUnlimited() Limiter {
-	c := new(Chain)
-	c.counting = true
-	c.open(c, meter.Unlimited{}, Queue{})
-	c.all = c.self[:]
-	return c
-}
+func (c *chain) advertised() *Advertised { return c.origin }

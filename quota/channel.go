@@ -3,6 +3,7 @@ package quota
 import (
 	"context"
 	"errors"
+	"iter"
 	"math"
 	"sync"
 	"time"
@@ -10,8 +11,11 @@ import (
 	"github.com/headway-go/headway/quota/internal/wait"
 )
 
-// DefaultBuffer is the Buffer of ChannelOptions where it is zero.
-const DefaultBuffer = 64
+// defaultBuffer is the Buffer of ChannelOptions where it is zero.
+const defaultBuffer = 64
+
+// bufferName is the name of a channel's buffer, which no limiter of a user has.
+const bufferName = "\x00buffer"
 
 // ChannelOptions are the options of a Channel.
 type ChannelOptions[T any] struct {
@@ -26,8 +30,7 @@ type ChannelOptions[T any] struct {
 	// for each item.
 	Weight func(T) int64
 
-	// Buffer is how many items may have been sent and not received. Zero means
-	// DefaultBuffer, a negative number no bound.
+	// Buffer is how many items may have been sent and not received. Zero means 64, a negative number no bound.
 	Buffer int
 }
 
@@ -42,7 +45,7 @@ type ChannelOptions[T any] struct {
 type Channel[T any] struct {
 	limiter Limiter
 	weight  func(T) int64
-	places  *Concurrency
+	places  *Limit
 	ready   chan struct{} // has an element if an item may be there, or Close was called
 
 	mu     sync.Mutex // guards following
@@ -59,7 +62,7 @@ type item[T any] struct {
 func NewChannel[T any](o ChannelOptions[T]) (*Channel[T], error) {
 	c := &Channel[T]{limiter: o.Limiter, weight: o.Weight, ready: make(chan struct{}, 1)}
 	if absent(c.limiter) {
-		c.limiter = newUnlimited()
+		c.limiter = Chain()
 	}
 	if c.limiter.advertised() != nil {
 		return nil, errors.New("quota: ChannelOptions.Limiter holds the quota of an origin")
@@ -67,13 +70,12 @@ func NewChannel[T any](o ChannelOptions[T]) (*Channel[T], error) {
 	if c.weight == nil {
 		c.weight = func(T) int64 { return 1 }
 	}
-	buffer := int64(bounded(o.Buffer, DefaultBuffer))
+	buffer := int64(bounded(o.Buffer, defaultBuffer))
 	if buffer < 0 {
 		buffer = math.MaxInt64
 	}
-	var err error
-	c.places, err = NewConcurrency(ConcurrencyOptions{Permits: buffer, Queue: Queue{Limit: -1}})
-	return c, err
+	c.places = Concurrency(buffer, Options{Name: bufferName, MaxQueue: -1})
+	return c, nil
 }
 
 // Send sends v, and waits until the limiter grants the permits and the buffer
@@ -82,7 +84,9 @@ func NewChannel[T any](o ChannelOptions[T]) (*Channel[T], error) {
 // nothing is sent or taken.
 func (c *Channel[T]) Send(ctx context.Context, v T) error { return c.send(ctx, v, wait.Forever) }
 
-// TrySend is Send without waiting: where Send would wait, it returns a *Refusal.
+// TrySend is Send without waiting: where Send would wait, it returns a *Refusal. Its
+// Reason is ReasonQueueFull if the buffer is full, and ReasonOwnLimit if the limiter
+// refuses.
 func (c *Channel[T]) TrySend(v T) error { return c.send(context.Background(), v, NoDelay) }
 
 func (c *Channel[T]) send(ctx context.Context, v T, maxDelay time.Duration) error {
@@ -95,10 +99,14 @@ func (c *Channel[T]) send(ctx context.Context, v T, maxDelay time.Duration) erro
 	}
 	lease := new(Lease)
 	all := c.limiter.constraints()
-	consult(all, n)
+	consult(ctx, all, n)
 	lease.claims.addAll(all, n)
 	lease.claims.add(c.places.self[0], 1)
-	if err := lease.admit(ctx, maxDelay); err != nil {
+	if err := lease.admit(ctx, all, n, maxDelay); err != nil {
+		var r *Refusal
+		if errors.As(err, &r) && r.Reason == ReasonOwnLimit && r.Policy == bufferName {
+			r.Policy, r.Reason = "", ReasonQueueFull
+		}
 		return err
 	}
 	c.mu.Lock()
@@ -132,6 +140,26 @@ func (c *Channel[T]) Receive(ctx context.Context) (v T, err error) {
 		select {
 		case <-c.ready:
 		case <-ctx.Done():
+		}
+	}
+}
+
+// TryReceive is Receive without waiting. ok is false if there is no item, or none
+// any more.
+func (c *Channel[T]) TryReceive() (v T, ok bool) {
+	v, ok, _ = c.receive()
+	return v, ok
+}
+
+// All returns an iterator over the items as they are received. It ends when the
+// channel is closed and all its items were received, or when ctx ends.
+func (c *Channel[T]) All(ctx context.Context) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for {
+			v, err := c.Receive(ctx)
+			if err != nil || !yield(v) {
+				return
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package quota_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -31,8 +32,7 @@ func receive[T any](t *testing.T, c *quota.Channel[T]) T {
 // The proposal: 500 bytes per second.
 func TestChannelTakesPermitsByWeight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := quota.NewTokenBucket(quota.TokenBucketOptions{Permits: 500, PerPeriod: 500, Period: time.Second})
-		require.NoError(t, err)
+		l := quota.TokenBucket(500, 500, time.Second)
 		c := channelOf(t, quota.ChannelOptions[string]{Limiter: l, Weight: func(s string) int64 { return int64(len(s)) }})
 		began := time.Now()
 		line := string(make([]byte, 250))
@@ -71,7 +71,7 @@ func TestChannelIsBounded(t *testing.T) {
 		c := channelOf(t, quota.ChannelOptions[int]{Buffer: 2})
 		require.NoError(t, c.TrySend(1))
 		require.NoError(t, c.TrySend(2))
-		refusedWith(t, c.TrySend(3), quota.ReasonOwnLimit)
+		refusedWith(t, c.TrySend(3), quota.ReasonQueueFull)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		assert.ErrorIs(t, c.Send(ctx, 3), context.DeadlineExceeded)
@@ -82,10 +82,10 @@ func TestChannelIsBounded(t *testing.T) {
 			require.NoError(t, unbounded.TrySend(i))
 		}
 		usual := channelOf(t, quota.ChannelOptions[int]{})
-		for i := range quota.DefaultBuffer {
+		for i := range 64 {
 			require.NoError(t, usual.TrySend(i))
 		}
-		refusedWith(t, usual.TrySend(0), quota.ReasonOwnLimit)
+		refusedWith(t, usual.TrySend(0), quota.ReasonQueueFull)
 	})
 }
 
@@ -94,7 +94,7 @@ func TestFullChannelTakesNoPermits(t *testing.T) {
 	l := windowOf(t, 5)
 	c := channelOf(t, quota.ChannelOptions[int]{Limiter: l, Buffer: 1})
 	require.NoError(t, c.TrySend(1))
-	refusedWith(t, c.TrySend(2), quota.ReasonOwnLimit)
+	refusedWith(t, c.TrySend(2), quota.ReasonQueueFull)
 	assert.EqualValues(t, 4, l.Stats().Available)
 }
 
@@ -208,4 +208,27 @@ func TestChannelUnderStress(t *testing.T) {
 	receivers.Wait()
 	assert.EqualValues(t, 4*499*500/2, sum.Load())
 	assert.EqualValues(t, 7, l.Stats().Available)
+}
+
+// A full buffer and a limiter that refuses are two reasons; what was sent can be
+// received without waiting, or ranged over.
+func TestChannelReceivesInThreeWays(t *testing.T) {
+	c, err := quota.NewChannel(quota.ChannelOptions[int]{Limiter: quota.FixedWindow(4, time.Hour), Buffer: 3})
+	require.NoError(t, err)
+	for i := range 3 {
+		require.NoError(t, c.TrySend(i))
+	}
+	refusedWith(t, c.TrySend(3), quota.ReasonQueueFull)
+	v, ok := c.TryReceive()
+	assert.True(t, ok)
+	assert.Zero(t, v)
+	require.NoError(t, c.TrySend(3))
+	v, err = c.Receive(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 1, v)
+	refusedWith(t, c.TrySend(4), quota.ReasonOwnLimit)
+	c.Close()
+	assert.Equal(t, []int{2, 3}, slices.Collect(c.All(t.Context())))
+	_, ok = c.TryReceive()
+	assert.False(t, ok)
 }

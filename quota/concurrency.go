@@ -1,33 +1,19 @@
 package quota
 
-import (
-	"errors"
+import "github.com/headway-go/headway/quota/internal/meter"
 
-	"github.com/headway-go/headway/quota/internal/meter"
-)
-
-// ConcurrencyOptions are the options of a Concurrency.
-type ConcurrencyOptions struct {
-	Permits int64 // taken at the same time; at least 1
-	Queue   Queue // of waiting requests; the zero Queue has room for DefaultMaxQueue permits
-}
-
-// A Concurrency limits how much happens at the same time: up to Permits permits
-// are taken at once, and each stays taken until its lease is released or
+// Concurrency returns a limiter of how much happens at the same time: up to n
+// permits are taken at once, and each stays taken until its lease is released or
 // cancelled.
-type Concurrency struct{ limiterCore }
-
-// NewConcurrency returns a limiter with all permits available. The error says
-// which option is out of range.
-func NewConcurrency(o ConcurrencyOptions) (*Concurrency, error) {
-	if err := errors.Join(
-		atLeast("ConcurrencyOptions.Permits", o.Permits, 1),
-		o.Queue.check("ConcurrencyOptions"),
-	); err != nil {
-		return nil, err
+//
+// If n is less than 1, the limiter grants nothing: see Limit. Of several Options
+// the last ones count.
+func Concurrency(n int64, o ...Options) *Limit {
+	if n < 1 {
+		return nothing(o)
 	}
-	c := new(Concurrency)
-	c.retains = true
-	c.open(c, meter.NewConcurrency(o.Permits), o.Queue)
-	return c, nil
+	l := new(Limit)
+	l.retains = true
+	l.open(l, meter.NewConcurrency(n), last(o))
+	return l
 }

@@ -1,7 +1,7 @@
 package quota
 
 import (
-	"errors"
+	"context"
 	"math"
 	"time"
 
@@ -9,20 +9,21 @@ import (
 	"github.com/headway-go/headway/quota/internal/wait"
 )
 
-// DefaultRecheck is the polling interval of a Custom limiter whose Answer has no
-// RetryAfter.
-const DefaultRecheck = time.Second
+const (
+	// recheck is the polling interval of a Custom limiter whose Answer has no
+	// RetryAfter.
+	recheck = time.Second
+	// minRecheck is the shortest polling interval.
+	minRecheck = time.Millisecond
+)
 
-// minRecheck is the shortest polling interval.
-const minRecheck = time.Millisecond
-
-// An Answer is what the function of a Custom limiter returns.
+// An Answer is what CustomFuncs.Take returns.
 type Answer struct {
 	// OK grants the permits. The other fields are for refusals.
 	OK bool
 	// RetryAfter is when to ask again: waiting requests wait that long, but at
 	// least 1 ms. Zero or less means not known: the Refusal has no RetryAfter,
-	// and waiting requests ask again after DefaultRecheck.
+	// and waiting requests ask again after 1 s.
 	RetryAfter time.Duration
 	// Phrase tells people the reason. It becomes part of the error's text.
 	Phrase string
@@ -33,61 +34,81 @@ type Answer struct {
 	never bool // no later answer will be different
 }
 
-// CustomOptions are the options of a Custom limiter.
-type CustomOptions struct {
-	// Answer decides whether n permits may be granted now; n is 0 for a request
-	// that takes none. It is called with no lock held, from several goroutines
-	// at once, and again for each attempt of a waiting request. It is not told
-	// whether the permits were then taken: another limiter may have refused. If
-	// it panics, nothing is taken. Required.
-	Answer func(n int64) Answer
+// CustomFuncs are the functions of a Custom limiter. They are called with no lock
+// held, from several goroutines at once. Only Take is required.
+type CustomFuncs struct {
+	// Take decides whether n permits may be granted now, and takes them if so. n is
+	// 0 for a request that takes none. It is called again for each attempt of a
+	// waiting request, with the request's context. If it panics, nothing is taken.
+	// If it is nil, everything is granted.
+	Take func(ctx context.Context, n int64) Answer
 
-	// Queue is the queue of waiting requests. The zero Queue has room for
-	// DefaultMaxQueue permits.
-	Queue Queue
+	// Undo returns n permits that Take has granted, and that were not used: another
+	// limiter refused, or the lease was cancelled. Nil: nothing is returned.
+	Undo func(n int64)
+
+	// Release is told that the work that n permits were granted for is over. If it
+	// is set, the lease retains its permits until Release, and the limiter is idle
+	// only while none are. Nil: a lease has nothing to release.
+	Release func(n int64)
+
+	// Idle reports whether the limiter equals a new one now: By drops it some
+	// time after. Nil: it does whenever no permits are retained.
+	Idle func() bool
 }
 
-// A Custom limiter asks a function. It counts no permits: Stats.Available is
-// None, Release returns nothing, and the limiter has been idle since its last
-// grant.
+// Custom returns a limiter that asks functions. It counts no permits:
+// Stats.Available is None, and Stats.IdleSince is the last use if the limiter is
+// idle. Of several Options the last ones count.
 //
-// The function is called before the other limits in a Chain are checked. When
-// they are charged, its answer may already be out of date.
-type Custom struct {
+// Take is called before the other limits in a Chain are checked. If one of them
+// refuses, Undo is called before the request waits or returns. When the others are
+// charged, Take's answer may already be out of date.
+func Custom(f CustomFuncs, o ...Options) Limiter {
+	if f.Take == nil {
+		f.Take = func(context.Context, int64) Answer { return Answer{OK: true} }
+	}
+	c := &custom{funcs: f}
+	options := last(o)
+	// The capacity is no bound here, as it is for the default of other limiters.
+	if options.MaxQueue == 0 {
+		options.MaxQueue = DefaultMaxQueue
+	}
+	c.retains = f.Release != nil
+	c.state.retains = c.retains
+	c.open(c, &c.state, options)
+	return c
+}
+
+// A custom is the Limiter that Custom returns.
+type custom struct {
 	limiterCore
 	state customMeter
-	ask   func(int64) Answer
+	funcs CustomFuncs
 }
 
-// NewCustom returns a limiter that asks o.Answer. The error says which option
-// is missing or out of range.
-func NewCustom(o CustomOptions) (*Custom, error) {
-	if o.Answer == nil {
-		return nil, errors.New("quota: CustomOptions.Answer is nil")
+// Stats implements Limiter.
+func (c *custom) Stats() Stats {
+	s := c.limiterCore.Stats()
+	if c.funcs.Idle != nil && !s.IdleSince.IsZero() && !c.funcs.Idle() {
+		s.IdleSince = time.Time{}
 	}
-	if err := o.Queue.check("CustomOptions"); err != nil {
-		return nil, err
-	}
-	c := &Custom{ask: o.Answer}
-	// The capacity is no bound here, as it is for the default of other limiters.
-	if o.Queue.Limit == 0 {
-		o.Queue.Limit = DefaultMaxQueue
-	}
-	c.open(c, &c.state, o.Queue)
-	return c, nil
+	return s
 }
 
 // constraints returns a constraint for one admission, which keeps the answer for it.
-func (c *Custom) constraints() []wait.Constraint { return []wait.Constraint{c.asking()} }
+func (c *custom) constraints() []wait.Constraint { return []wait.Constraint{c.asking()} }
 
-func (c *Custom) asking() *asking {
+func (c *custom) asking() *asking {
 	return &asking{constraint: (*constraint)(&c.limiterCore), custom: c}
 }
 
 // customMeter is the meter of a Custom limiter. It says when to ask again.
 type customMeter struct {
-	again time.Duration // not before
-	used  time.Duration
+	again   time.Duration // not before
+	used    time.Duration
+	retains bool
+	out     int64 // leases that retain permits
 }
 
 func (m *customMeter) Capacity() int64               { return math.MaxInt64 }
@@ -99,26 +120,63 @@ func (m *customMeter) Wait(t time.Duration, _, _ int64) time.Duration {
 
 func (m *customMeter) Take(t time.Duration, _ int64) uint32 {
 	m.used = t
+	if m.retains {
+		m.out++
+	}
 	return 0
 }
 
 func (m *customMeter) Cancel(time.Duration, int64, uint32) {}
-func (m *customMeter) Release(int64) bool                  { return false }
+
+func (m *customMeter) Release(int64) (all bool) {
+	m.out--
+	return m.out == 0
+}
 
 func (m *customMeter) IdleSince(time.Duration) (since time.Duration, ok bool) {
-	return m.used, true
+	return m.used, m.out == 0
 }
 
 // asking is a Custom limiter in one admission. Its line is the limiter's, which wakes
 // the first waiter when it is time to ask again.
 type asking struct {
 	*constraint
-	custom *Custom
+	custom *custom
 	answer Answer
+	taken  bool // by consult, and neither charged nor undone
 }
 
 // consult calls the user's function. No mutex is held.
-func (a *asking) consult(n int64) { a.answer = a.custom.ask(n) }
+func (a *asking) consult(ctx context.Context, n int64) {
+	a.answer = a.custom.funcs.Take(ctx, n)
+	a.taken = a.answer.OK
+}
+
+// undo undoes what consult has taken, unless it was charged. No mutex is held.
+func (a *asking) undo(n int64) {
+	if a.taken {
+		a.taken = false
+		if undo := a.custom.funcs.Undo; undo != nil {
+			undo(n)
+		}
+	}
+}
+
+func (a *asking) Charge(now time.Time, n int64) (epoch uint32, retained bool) {
+	a.taken = false
+	return a.constraint.Charge(now, n)
+}
+
+// ended tells the user that a lease has ended. No mutex is held.
+func (a *asking) ended(n int64, cancelled bool) {
+	f := &a.custom.funcs
+	switch {
+	case cancelled && f.Undo != nil:
+		f.Undo(n)
+	case !cancelled && f.Release != nil:
+		f.Release(n)
+	}
+}
 
 // Look decides by what the function has answered.
 func (a *asking) Look(now time.Time, _ int64) wait.Decision {
@@ -130,7 +188,7 @@ func (a *asking) Look(now time.Time, _ int64) wait.Decision {
 	}
 	after := a.answer.RetryAfter
 	if after <= 0 {
-		after = DefaultRecheck
+		after = recheck
 	}
 	after = max(after, minRecheck)
 	t := a.at(now)
@@ -150,22 +208,28 @@ func (a *asking) Look(now time.Time, _ int64) wait.Decision {
 // Backlog is not known: the function was asked for this request alone.
 func (a *asking) Backlog(time.Time, int64, int64) time.Duration { return 0 }
 
-// consult calls the functions of all Custom limiters among the constraints for n
-// permits. No mutex is held.
-func consult(all []wait.Constraint, n int64) {
+// consult calls Take of all Custom limiters among the constraints for n permits.
+// No mutex is held. If one panics, nothing stays taken.
+func consult(ctx context.Context, all []wait.Constraint, n int64) {
+	returned := false
+	defer func() {
+		if !returned {
+			undo(all, n)
+		}
+	}()
 	for _, c := range all {
 		if a, ok := c.(*asking); ok {
-			a.consult(n)
+			a.consult(ctx, n)
 		}
 	}
+	returned = true
 }
 
-// consultClaims calls the functions of all Custom limiters among the claims. No mutex
-// is held.
-func consultClaims(cs []wait.Claim) {
-	for i := range cs {
-		if a, ok := cs[i].Constraint.(*asking); ok {
-			a.consult(cs[i].Units)
+// undo undoes what consult has taken and was not charged. No mutex is held.
+func undo(all []wait.Constraint, n int64) {
+	for _, c := range all {
+		if a, ok := c.(*asking); ok {
+			a.undo(n)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -15,7 +16,7 @@ import (
 
 // .NET: MetadataNamesContainsAllMetadata, and the proposal's reason phrases.
 func TestCustomRefusalHasTheAnswer(t *testing.T) {
-	l, answer, _ := customOf(t, quota.Queue{})
+	l, answer, _ := customOf(t, quota.Options{})
 	take(t, l, 5).Release()
 	detail := errors.New("the load is 97 %")
 	answer.Store(&quota.Answer{RetryAfter: 3 * time.Second, Phrase: "too busy", Detail: detail})
@@ -36,12 +37,12 @@ func TestWaitingRequestAsksCustomLimiterAgain(t *testing.T) {
 		says, every time.Duration
 	}{
 		{3 * time.Second, 3 * time.Second},
-		{0, quota.DefaultRecheck},
-		{-time.Second, quota.DefaultRecheck},
+		{0, time.Second},
+		{-time.Second, time.Second},
 		{1, time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			l, answer, asked := customOf(t, quota.Queue{})
+			l, answer, asked := customOf(t, quota.Options{})
 			answer.Store(&quota.Answer{RetryAfter: c.says})
 			began := time.Now()
 			r := acquiring(t.Context(), l, 1)
@@ -58,7 +59,7 @@ func TestWaitingRequestAsksCustomLimiterAgain(t *testing.T) {
 
 func TestCustomLimiterGrantsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, answer, asked := customOf(t, quota.Queue{})
+		l, answer, asked := customOf(t, quota.Options{})
 		answer.Store(&quota.Answer{})
 		rs := []*result{acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 1)}
 		asked.Store(0)
@@ -74,7 +75,7 @@ func TestCustomLimiterGrantsInOrder(t *testing.T) {
 
 func TestRefusedRequestsDoNotDelayWaitingOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, answer, _ := customOf(t, quota.Queue{})
+		l, answer, _ := customOf(t, quota.Options{})
 		answer.Store(&quota.Answer{RetryAfter: 5 * time.Second})
 		r := acquiring(t.Context(), l, 1)
 		for range 9 {
@@ -90,7 +91,7 @@ func TestRefusedRequestsDoNotDelayWaitingOnes(t *testing.T) {
 
 func TestCustomCloseRefusesWaitingRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, answer, _ := customOf(t, quota.Queue{Limit: 1})
+		l, answer, _ := customOf(t, quota.Options{MaxQueue: 1})
 		answer.Store(&quota.Answer{Phrase: "no"})
 		a, b := acquiring(t.Context(), l, 0), acquiring(t.Context(), l, 1)
 		refusedWith(t, b.err, quota.ReasonQueueFull)
@@ -108,18 +109,15 @@ func TestCustomPanicLeavesNothingTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var panics atomic.Bool
 		var calls atomic.Int64
-		custom, err := quota.NewCustom(quota.CustomOptions{Answer: func(int64) quota.Answer {
+		custom := quota.Custom(quota.CustomFuncs{Take: func(context.Context, int64) quota.Answer {
 			calls.Add(1)
 			if panics.Load() {
 				panic("boom")
 			}
 			return quota.Answer{}
 		}})
-		require.NoError(t, err)
-		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-		require.NoError(t, err)
-		l, err := quota.NewChain(c, custom)
-		require.NoError(t, err)
+		c := quota.Concurrency(1)
+		l := quota.Chain(c, custom)
 
 		panics.Store(true)
 		assert.PanicsWithValue(t, "boom", func() { _, _ = l.TryAcquire(1) })
@@ -135,7 +133,7 @@ func TestCustomPanicLeavesNothingTaken(t *testing.T) {
 		synctest.Wait()
 		assert.EqualValues(t, 1, custom.Stats().Queued)
 		panics.Store(true)
-		time.Sleep(quota.DefaultRecheck)
+		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Equal(t, "boom", recovered.Load())
 		assert.Zero(t, custom.Stats().Queued)
@@ -147,23 +145,67 @@ func TestCustomPanicLeavesNothingTaken(t *testing.T) {
 // No lock is held while the function runs, so it may use other limiters.
 func TestCustomIsAskedWithNoLockHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-		require.NoError(t, err)
-		var custom *quota.Custom
-		custom, err = quota.NewCustom(quota.CustomOptions{Answer: func(int64) quota.Answer {
+		c := quota.Concurrency(1)
+		var custom quota.Limiter
+		custom = quota.Custom(quota.CustomFuncs{Take: func(context.Context, int64) quota.Answer {
 			custom.Stats()
 			lease, err := c.TryAcquire(1)
 			lease.Release()
 			return quota.Answer{OK: err == nil}
 		}})
-		require.NoError(t, err)
-		l, err := quota.NewChain(c, custom)
-		require.NoError(t, err)
+		l := quota.Chain(c, custom)
 		lease := take(t, l, 1)
 		r := acquiring(t.Context(), l, 1)
 		assert.True(t, r.waiting())
 		lease.Release()
-		time.Sleep(quota.DefaultRecheck)
+		time.Sleep(time.Second)
 		assert.True(t, r.granted())
+	})
+}
+
+// A store of 5 beside a busy limiter keeps what it had, whatever is refused or
+// waits; it is told of each work's end.
+func TestCustomLimiterUndoesAndReleases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type key struct{}
+		var store, out atomic.Int64
+		store.Store(5)
+		var asked context.Context
+		custom := quota.Custom(quota.CustomFuncs{
+			Take: func(ctx context.Context, n int64) quota.Answer {
+				asked = ctx
+				if store.Load() < n {
+					return quota.Answer{Phrase: "empty"}
+				}
+				store.Add(-n)
+				return quota.Answer{OK: true}
+			},
+			Undo:    func(n int64) { store.Add(n) },
+			Release: func(n int64) { out.Add(n) },
+			Idle:    func() bool { return store.Load() == 5 },
+		}, quota.Options{Name: "store"})
+		busy := concurrencyOf(t, 2)
+		both := chainOf(t, custom, busy)
+		lease := take(t, busy, 2)
+		for range 5 {
+			_, err := both.TryAcquire(1)
+			refusedWith(t, err, quota.ReasonOwnLimit)
+			assert.EqualValues(t, 5, store.Load())
+		}
+		r := acquiring(context.WithValue(t.Context(), key{}, 7), both, 2)
+		assert.True(t, r.waiting())
+		assert.EqualValues(t, 5, store.Load(), "a waiting request has taken nothing")
+		assert.False(t, custom.Stats().IdleSince.IsZero())
+		lease.Release()
+		require.True(t, r.granted())
+		assert.Equal(t, 7, asked.Value(key{}))
+		assert.EqualValues(t, 3, store.Load())
+		assert.True(t, custom.Stats().IdleSince.IsZero())
+		r.lease.Release()
+		assert.EqualValues(t, []int64{3, 2}, []int64{store.Load(), out.Load()})
+		take(t, both, 1).Cancel()
+		assert.EqualValues(t, []int64{3, 2}, []int64{store.Load(), out.Load()})
+		_, err := custom.TryAcquire(4)
+		assert.EqualError(t, err, `quota: not admitted: own limit "store", retry after 1s: empty`)
 	})
 }

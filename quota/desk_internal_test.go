@@ -48,8 +48,6 @@ func (d *desk) try(now time.Duration, scope string, cs ...Claim) (*Lease, *Refus
 	return nil, r
 }
 
-var aliceID = accountID{policyID{"api", true}, "alice"}
-
 // send asks to go at once, which must succeed.
 func (d *desk) send(now time.Duration, scope string, cs ...Claim) *Lease {
 	d.t.Helper()

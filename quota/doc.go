@@ -5,13 +5,12 @@
 //
 // # The client's own limits
 //
-// They are [Limiter]s: [FixedWindow], [SlidingWindow], [TokenBucket] and
-// [Concurrency], adapters for a function ([Custom]) and for a rate.Limiter ([Rate]),
-// and what is made of them: [Chain], [Keyed], [Channel]. Each grants leases, now or
-// after waiting in its [Queue]:
+// They are [Limiter]s: [PerSecond], [FixedWindow], [SlidingWindow], [TokenBucket] and
+// [Concurrency], adapters for functions ([Custom]) and for a rate.Limiter ([Rate]),
+// and what is made of them: [Chain], [By], [Together], [Channel]. Each grants leases,
+// now or after waiting in a queue:
 //
-//	limiter, err := quota.NewTokenBucket(quota.TokenBucketOptions{Permits: 5, PerPeriod: 5, Period: time.Second})
-//	...
+//	limiter := quota.PerSecond(5, 10) // and bursts of up to 10
 //	lease, err := limiter.Acquire(ctx, 1) // waits; TryAcquire does not
 //	...
 //	defer lease.Release() // or Cancel, for work that was never begun

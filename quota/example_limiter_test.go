@@ -24,12 +24,8 @@ func why(err error) {
 	}
 }
 
-func ExampleNewFixedWindow() {
-	limiter := must(quota.NewFixedWindow(quota.FixedWindowOptions{
-		Permits: 2,
-		Window:  time.Minute,
-		Queue:   quota.Queue{Limit: 10}, // of requests that wait with Acquire
-	}))
+func ExampleFixedWindow() {
+	limiter := quota.FixedWindow(2, time.Minute, quota.Options{MaxQueue: 10})
 	for range 3 {
 		lease, err := limiter.TryAcquire(1)
 		if err != nil {
@@ -45,26 +41,16 @@ func ExampleNewFixedWindow() {
 	// own limit 1m0s
 }
 
-func ExampleNewSlidingWindow() {
-	limiter := must(quota.NewSlidingWindow(quota.SlidingWindowOptions{
-		Permits:  10,
-		Window:   time.Minute,
-		Segments: 6, // permits are available 60 s after the beginning of the 10 s in which they were taken
-		Queue:    quota.Queue{Limit: -1},
-	}))
+func ExampleSlidingWindow() {
+	limiter := quota.SlidingWindow(10, time.Minute, 6, quota.Options{MaxQueue: -1})
 	_, _ = limiter.TryAcquire(7)
 	fmt.Println(limiter.Stats().Available)
 	// Output: 3
 }
 
-func ExampleNewTokenBucket() {
+func ExampleTokenBucket() {
 	began := time.Now()
-	limiter := must(quota.NewTokenBucket(quota.TokenBucketOptions{
-		Permits:   5,
-		PerPeriod: 5,
-		Period:    100 * time.Millisecond,
-		Queue:     quota.Queue{Limit: 25},
-	}))
+	limiter := quota.TokenBucket(5, 5, 100*time.Millisecond, quota.Options{MaxQueue: 25})
 	for range 15 {
 		if _, err := limiter.Acquire(context.Background(), 1); err != nil {
 			panic(err)
@@ -76,11 +62,8 @@ func ExampleNewTokenBucket() {
 
 // A queue that serves the newest request first, for work that loses value while it
 // waits.
-func ExampleQueue() {
-	limiter := must(quota.NewConcurrency(quota.ConcurrencyOptions{
-		Permits: 1,
-		Queue:   quota.Queue{Order: quota.NewestFirst, Limit: 1},
-	}))
+func ExampleOptions() {
+	limiter := quota.Concurrency(1, quota.Options{NewestFirst: true, MaxQueue: 1})
 	lease := must(limiter.TryAcquire(1))
 	older, newer := make(chan error), make(chan error)
 	wait := func(done chan error) {
@@ -102,34 +85,31 @@ func ExampleQueue() {
 
 // The limiter refuses while the processor is more than 90 % busy. Waiting requests
 // ask again every second.
-func ExampleNewCustom() {
+func ExampleCustom() {
 	usage := func() float64 { return 97.5 } // of the processor, in percent
-	limiter := must(quota.NewCustom(quota.CustomOptions{
-		Answer: func(int64) quota.Answer {
-			if load := usage(); load > 90 {
-				return quota.Answer{RetryAfter: time.Second, Phrase: "processor busy", Detail: load}
-			}
-			return quota.Answer{OK: true}
-		},
-		Queue: quota.Queue{Order: quota.OldestFirst},
-	}))
+	limiter := quota.Custom(quota.CustomFuncs{Take: func(context.Context, int64) quota.Answer {
+		if load := usage(); load > 90 {
+			return quota.Answer{RetryAfter: time.Second, Phrase: "processor busy", Detail: load}
+		}
+		return quota.Answer{OK: true}
+	}}, quota.Options{})
 	_, err := limiter.TryAcquire(1)
 	fmt.Println(err)
 	var r *quota.Refusal
 	if errors.As(err, &r) {
 		fmt.Println(r.Phrase, r.Detail, r.RetryAfter)
 	}
-	fmt.Println(limiter.Stats().Available == quota.None, quota.DefaultRecheck)
+	fmt.Println(limiter.Stats().Available == quota.None, time.Second)
 	// Output:
 	// quota: not admitted: own limit, retry after 1s: processor busy
 	// processor busy 97.5 1s
 	// true 1s
 }
 
-func ExampleNewChain() {
-	perHour := must(quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 100, Window: time.Hour}))
-	atOnce := must(quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1}))
-	limiter := must(quota.NewChain(perHour, atOnce))
+func ExampleChain() {
+	perHour := quota.FixedWindow(100, time.Hour)
+	atOnce := quota.Concurrency(1)
+	limiter := quota.Chain(perHour, atOnce)
 
 	lease := must(limiter.TryAcquire(1))
 	_, err := limiter.TryAcquire(1)
@@ -141,36 +121,11 @@ func ExampleNewChain() {
 	// 99 left this hour: the refused one cost nothing
 }
 
-func ExampleNewKeyed() {
-	perUser := quota.NewKeyed(func(user string) (quota.Limiter, error) {
-		if user == "admin" {
-			return nil, nil // no limit
-		}
-		return quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 1, Window: time.Minute})
-	}, quota.KeyedOptions{})
-
-	for _, user := range []string{"alice", "bob", "alice", "admin", "admin"} {
-		limiter, err := perUser.Limiter(user)
-		if err != nil {
-			panic(err)
-		}
-		_, err = limiter.TryAcquire(1)
-		fmt.Println(user, err == nil)
-	}
-	// Output:
-	// alice true
-	// bob true
-	// alice false
-	// admin true
-	// admin true
-}
-
 func ExampleBy() {
 	type job struct{ queue, name string }
-	perQueue := quota.NewKeyed(func(string) (quota.Limiter, error) {
-		return quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-	}, quota.KeyedOptions{})
-	limiter := quota.By(perQueue, func(j job) string { return j.queue })
+	limiter := quota.By(
+		func(j job) string { return j.queue },
+		func(string) quota.Limiter { return quota.Concurrency(1, quota.Options{Name: "per queue"}) })
 
 	_, err := limiter(job{"mail", "welcome"}).TryAcquire(1)
 	fmt.Println(err)
@@ -180,19 +135,15 @@ func ExampleBy() {
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// quota: not admitted: own limit
+	// quota: not admitted: own limit "per queue"
 	// <nil>
 }
 
 // 500 bytes per second.
 func ExampleNewChannel() {
 	lines := must(quota.NewChannel(quota.ChannelOptions[string]{
-		Limiter: must(quota.NewTokenBucket(quota.TokenBucketOptions{
-			Permits:   500,
-			PerPeriod: 500,
-			Period:    time.Second,
-		})),
-		Weight: func(s string) int64 { return int64(len(s)) },
+		Limiter: quota.TokenBucket(500, 500, time.Second),
+		Weight:  func(s string) int64 { return int64(len(s)) },
 	}))
 	ctx := context.Background()
 	fmt.Println(lines.Send(ctx, "as fast as it may"))
@@ -230,8 +181,8 @@ func ExampleOrigin_Limiter() {
 	why(err)
 
 	// It can be chained with limits of the client's own.
-	atOnce := must(quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 4}))
-	both := must(quota.NewChain(atOnce, limiter))
+	atOnce := quota.Concurrency(4)
+	both := quota.Chain(atOnce, limiter)
 	_, err = both.TryAcquire(1)
 	why(err)
 	fmt.Println(atOnce.Stats().Available)
@@ -243,7 +194,7 @@ func ExampleOrigin_Limiter() {
 
 // Cancel a lease whose work was never begun: it costs nothing.
 func ExampleLease_Cancel() {
-	limiter := must(quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 10, Window: time.Hour}))
+	limiter := quota.FixedWindow(10, time.Hour)
 	lease := must(limiter.TryAcquire(4))
 	fmt.Println(limiter.Stats().Available)
 	lease.Cancel() // Release would leave the 4 to the next window
@@ -255,7 +206,7 @@ func ExampleLease_Cancel() {
 
 // Acquire fails at once if the deadline is too early for the wait.
 func ExampleLimiter() {
-	var limiter quota.Limiter = must(quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 1, Window: time.Hour}))
+	var limiter quota.Limiter = quota.FixedWindow(1, time.Hour)
 	_, _ = limiter.TryAcquire(1)
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -271,47 +222,9 @@ func ExampleLimiter() {
 	// in line: 0
 }
 
-// A new user takes the place of one whose limiter is idle, and gets an error if all
-// limiters are in use.
-func ExampleKeyedOptions() {
-	perUser := quota.NewKeyed(func(string) (quota.Limiter, error) {
-		return quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-	}, quota.KeyedOptions{MaxKeys: 2})
-
-	leases := make(map[string]*quota.Lease)
-	for _, user := range []string{"alice", "bob", "carol"} {
-		limiter, err := perUser.Limiter(user)
-		if errors.Is(err, quota.ErrKeys) {
-			fmt.Println(user, err)
-			continue
-		}
-		leases[user] = must(limiter.TryAcquire(1))
-	}
-	leases["alice"].Release()
-	_, err := perUser.Limiter("carol")
-	fmt.Println("carol", err, perUser.Len())
-	// Output:
-	// carol quota: too many keys in use
-	// carol <nil> 2
-}
-
-// Bounds for a gateway with many users, most of which send a request once a day.
-func ExampleKeyedOptions_bounds() {
-	perUser := quota.NewKeyed(func(string) (quota.Limiter, error) {
-		return quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 10, Window: time.Hour})
-	}, quota.KeyedOptions{
-		MaxKeys:   10 * quota.DefaultMaxKeys,
-		IdleAfter: quota.DefaultIdleAfter / 2,
-	})
-	limiter := must(perUser.Limiter("alice"))
-	_, err := limiter.TryAcquire(11)
-	fmt.Println(errors.Is(err, quota.ErrPermits), limiter.Stats().Available)
-	// Output: true 10
-}
-
 // Close refuses all waiting and later requests. Leases stay valid.
 func ExampleLimiter_close() {
-	limiter := must(quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1}))
+	limiter := quota.Concurrency(1)
 	lease := must(limiter.TryAcquire(1))
 	limiter.Close()
 	_, err := limiter.Acquire(context.Background(), 1)
@@ -322,7 +235,7 @@ func ExampleLimiter_close() {
 
 // Stats are a snapshot, for example for a status page.
 func ExampleStats() {
-	limiter := must(quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1}))
+	limiter := quota.Concurrency(1)
 	lease := must(limiter.TryAcquire(1))
 	_, _ = limiter.TryAcquire(1)
 	s := limiter.Stats()
@@ -353,6 +266,6 @@ func ExampleChannelOptions_default() {
 	jobs := must(quota.NewChannel(quota.ChannelOptions[int]{}))
 	for jobs.TrySend(0) == nil {
 	}
-	fmt.Println(jobs.Len() == quota.DefaultBuffer)
+	fmt.Println(jobs.Len() == 64)
 	// Output: true
 }

@@ -60,15 +60,11 @@ func Example() {
 	// refused: quota exhausted of mails
 }
 
-func ExampleNewConcurrency() {
-	limiter, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+func ExampleConcurrency() {
+	limiter := quota.Concurrency(2)
 	one, _ := limiter.TryAcquire(1)
 	two, _ := limiter.TryAcquire(1)
-	_, err = limiter.TryAcquire(1)
+	_, err := limiter.TryAcquire(1)
 	fmt.Println(err)
 	one.Release()
 	fmt.Println(limiter.Stats().Available, "free")
@@ -80,9 +76,9 @@ func ExampleNewConcurrency() {
 	// 2 free
 }
 
-func ExampleNewRate() {
+func ExampleRate() {
 	// Three at once, then one each hour.
-	limiter := quota.NewRate(rate.NewLimiter(rate.Every(time.Hour), 3))
+	limiter := quota.Rate(rate.NewLimiter(rate.Every(time.Hour), 3))
 	for range 4 {
 		if _, err := limiter.TryAcquire(1); err != nil {
 			fmt.Println("come back later")

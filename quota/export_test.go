@@ -91,7 +91,7 @@ func (o *Origin) constraints() []namedConstraint {
 // LineProblems checks every line, while all goroutines wait: the first waiter has
 // been woken, or the timer is set, or units are out whose release looks at the line;
 // and no waiter is left that could go.
-func LineProblems(now time.Time, origins []*Origin, conc *Concurrency, rate *Rate) (problems []string) {
+func LineProblems(now time.Time, origins []*Origin, conc, rate *Limit) (problems []string) {
 	var cs []namedConstraint
 	for i, o := range origins {
 		o.mu.Lock()
@@ -249,3 +249,15 @@ func (o *Origin) FreeUnattributed() (entries []int) {
 
 // Capacity returns for how many accounts the list of all has memory.
 func (o *Origin) Capacity() int { return cap(o.all) }
+
+// What tests of the limiters behind By configure.
+type (
+	Keyed[K comparable] = limiters[K]
+	KeyedOptions        = limitersOptions
+)
+
+func NewKeyed[K comparable](limiter func(K) (Limiter, error), o KeyedOptions) *Keyed[K] {
+	return newLimiters(limiter, o)
+}
+
+func LimiterOf[T any, K comparable](k *Keyed[K], key func(T) K) func(T) Limiter { return of(k, key) }

@@ -15,12 +15,11 @@ import (
 // it is the rest of the window.
 func TestFixedWindowSaysWhenToComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 2, Window: 20 * time.Second, Queue: quota.Queue{Limit: 2}})
-		require.NoError(t, err)
+		l := quota.FixedWindow(2, 20*time.Second, quota.Options{MaxQueue: 2})
 		time.Sleep(time.Hour)
 		take(t, l, 2)
 		time.Sleep(2 * time.Second)
-		_, err = l.TryAcquire(1)
+		_, err := l.TryAcquire(1)
 		assert.Equal(t, 18*time.Second, refusedWith(t, err, quota.ReasonOwnLimit).RetryAfter)
 		r := acquiring(t.Context(), l, 2)
 		_, err = l.Acquire(t.Context(), 1)

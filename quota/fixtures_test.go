@@ -21,42 +21,33 @@ const period = 10 * time.Second
 // kinds are the limiters that every rule of Limiter is tested with.
 var kinds = []struct {
 	name string
-	make func(permits int64, q quota.Queue) (quota.Limiter, error)
+	make func(permits int64, q quota.Options) (quota.Limiter, error)
 }{
-	{"fixed window", func(n int64, q quota.Queue) (quota.Limiter, error) {
-		return quota.NewFixedWindow(quota.FixedWindowOptions{Permits: n, Window: period, Queue: q})
+	{"fixed window", func(n int64, q quota.Options) (quota.Limiter, error) {
+		return quota.FixedWindow(n, period, q), nil
 	}},
-	{"sliding window", func(n int64, q quota.Queue) (quota.Limiter, error) {
-		return quota.NewSlidingWindow(quota.SlidingWindowOptions{Permits: n, Window: period, Segments: 5, Queue: q})
+	{"sliding window", func(n int64, q quota.Options) (quota.Limiter, error) {
+		return quota.SlidingWindow(n, period, 5, q), nil
 	}},
-	{"token bucket", func(n int64, q quota.Queue) (quota.Limiter, error) {
-		return quota.NewTokenBucket(quota.TokenBucketOptions{Permits: n, PerPeriod: n, Period: period, Queue: q})
+	{"token bucket", func(n int64, q quota.Options) (quota.Limiter, error) {
+		return quota.TokenBucket(n, n, period, q), nil
 	}},
-	{"concurrency", func(n int64, q quota.Queue) (quota.Limiter, error) {
-		return quota.NewConcurrency(quota.ConcurrencyOptions{Permits: n, Queue: q})
+	{"concurrency", func(n int64, q quota.Options) (quota.Limiter, error) {
+		return quota.Concurrency(n, q), nil
 	}},
-	{"chain of one", func(n int64, q quota.Queue) (quota.Limiter, error) {
-		l, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: n, Queue: q})
-		if err != nil {
-			return nil, err
-		}
-		return quota.NewChain(l)
+	{"chain of one", func(n int64, q quota.Options) (quota.Limiter, error) {
+		l := quota.Concurrency(n, q)
+		return quota.Chain(l), nil
 	}},
-	{"chain of two", func(n int64, q quota.Queue) (quota.Limiter, error) {
-		l, err := quota.NewFixedWindow(quota.FixedWindowOptions{Permits: n, Window: period, Queue: q})
-		if err != nil {
-			return nil, err
-		}
-		wide, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: math.MaxInt64})
-		if err != nil {
-			return nil, err
-		}
-		return quota.NewChain(wide, l)
+	{"chain of two", func(n int64, q quota.Options) (quota.Limiter, error) {
+		l := quota.FixedWindow(n, period, q)
+		wide := quota.Concurrency(math.MaxInt64)
+		return quota.Chain(wide, l), nil
 	}},
 }
 
 // eachKind runs a test in a bubble for each of kinds.
-func eachKind(t *testing.T, permits int64, q quota.Queue, test func(t *testing.T, l quota.Limiter)) {
+func eachKind(t *testing.T, permits int64, q quota.Options, test func(t *testing.T, l quota.Limiter)) {
 	t.Helper()
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -145,41 +136,34 @@ func grantedOf(rs ...*result) (which []int) {
 	return which
 }
 
-func concurrencyOf(t *testing.T, permits int64) *quota.Concurrency {
+func concurrencyOf(t *testing.T, permits int64) *quota.Limit {
 	t.Helper()
-	l, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: permits})
-	require.NoError(t, err)
+	l := quota.Concurrency(permits)
 	return l
 }
 
-func windowOf(t *testing.T, permits int64) *quota.FixedWindow {
+func windowOf(t *testing.T, permits int64) *quota.Limit {
 	t.Helper()
-	l, err := quota.NewFixedWindow(quota.FixedWindowOptions{Permits: permits, Window: period})
-	require.NoError(t, err)
+	l := quota.FixedWindow(permits, period)
 	return l
 }
 
-func chainOf(t *testing.T, ls ...quota.Limiter) *quota.Chain {
+func chainOf(t *testing.T, ls ...quota.Limiter) quota.Limiter {
 	t.Helper()
-	c, err := quota.NewChain(ls...)
-	require.NoError(t, err)
+	c := quota.Chain(ls...)
 	return c
 }
 
 // customOf returns a Custom limiter that returns the stored answer, and counts
 // how often it is asked.
-func customOf(t *testing.T, q quota.Queue) (l *quota.Custom, answer *atomic.Pointer[quota.Answer], asked *atomic.Int64) {
+func customOf(t *testing.T, q quota.Options) (l quota.Limiter, answer *atomic.Pointer[quota.Answer], asked *atomic.Int64) {
 	t.Helper()
 	answer, asked = new(atomic.Pointer[quota.Answer]), new(atomic.Int64)
 	answer.Store(&quota.Answer{OK: true})
-	l, err := quota.NewCustom(quota.CustomOptions{
-		Answer: func(int64) quota.Answer {
-			asked.Add(1)
-			return *answer.Load()
-		},
-		Queue: q,
-	})
-	require.NoError(t, err)
+	l = quota.Custom(quota.CustomFuncs{Take: func(context.Context, int64) quota.Answer {
+		asked.Add(1)
+		return *answer.Load()
+	}}, q)
 	return l, answer, asked
 }
 
@@ -188,7 +172,7 @@ func customOf(t *testing.T, q quota.Queue) (l *quota.Custom, answer *atomic.Poin
 func perKey(made *atomic.Int64) func(string) (quota.Limiter, error) {
 	return func(string) (quota.Limiter, error) {
 		made.Add(1)
-		return quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
+		return quota.Concurrency(1), nil
 	}
 }
 
@@ -215,8 +199,7 @@ func apiLimiter(ask quota.Ask) *quota.Advertised {
 
 // bucketOf returns a bucket of one permit, which comes back after period.
 func bucketOf(t testing.TB, period time.Duration) quota.Limiter {
-	l, err := quota.NewTokenBucket(quota.TokenBucketOptions{Permits: 1, PerPeriod: 1, Period: period})
-	require.NoError(t, err)
+	l := quota.TokenBucket(1, 1, period)
 	return l
 }
 

@@ -1,10 +1,8 @@
 package quota
 
 import (
-	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -16,28 +14,9 @@ import (
 
 // Limiters for tests of what is behind them: lines, claims and accounts.
 
-// period is the window of a FixedWindow.
-const period = 10 * time.Second
-
-func concurrencyOf(t *testing.T, permits int64) *Concurrency {
+func concurrencyOf(t *testing.T, permits int64) *Limit {
 	t.Helper()
-	l, err := NewConcurrency(ConcurrencyOptions{Permits: permits})
-	require.NoError(t, err)
-	return l
-}
-
-func chainOf(t *testing.T, ls ...Limiter) *Chain {
-	t.Helper()
-	c, err := NewChain(ls...)
-	require.NoError(t, err)
-	return c
-}
-
-func refusedWith(t *testing.T, err error, why Reason) {
-	t.Helper()
-	var r *Refusal
-	require.ErrorAs(t, err, &r)
-	assert.Equal(t, why.String(), r.Reason.String())
+	return Concurrency(permits)
 }
 
 func take(t *testing.T, l Limiter, n int64) *Lease {
@@ -47,42 +26,17 @@ func take(t *testing.T, l Limiter, n int64) *Lease {
 	return lease
 }
 
-// acquiring starts an Acquire, and returns when it waits or has ended.
-func acquiring(ctx context.Context, l Limiter, n int64) *acquisition {
-	a := &acquisition{over: make(chan struct{})}
-	go func() {
-		_, _ = l.Acquire(ctx, n)
-		close(a.over)
-	}()
-	synctest.Wait()
-	return a
-}
-
-type acquisition struct{ over chan struct{} }
-
-func (a *acquisition) waiting() bool {
-	synctest.Wait()
-	select {
-	case <-a.over:
-		return false
-	default:
-		return true
-	}
-}
-
 func TestLimitersAreEndedInReverseOrder(t *testing.T) {
-	a, b := concurrencyOf(t, 1), concurrencyOf(t, 1)
-	for _, members := range [][]Limiter{{a, b}, {b, a}} {
-		c, err := NewChain(members...)
-		require.NoError(t, err)
-		require.Equal(t, []wait.Constraint{c.self[0], members[0].constraints()[0], members[1].constraints()[0]}, c.all)
-		lease := take(t, c, 1)
-		var ended []wait.Constraint
-		lease.end(time.Now(), func(c wait.Claim, now time.Time) {
-			ended = append(ended, c.Constraint)
-			c.Release(now)
-		})
-		assert.Equal(t, []wait.Constraint{c.all[2], c.all[1], c.all[0]}, ended)
+	for _, end := range []func(*Lease){(*Lease).Release, (*Lease).Cancel} {
+		var ended []string
+		named := func(name string) Limiter {
+			add := func(int64) { ended = append(ended, name) }
+			return Custom(CustomFuncs{Release: add, Undo: add})
+		}
+		a, b := named("a"), named("b")
+		end(take(t, Chain(a, b), 1))
+		end(take(t, Chain(b, a), 1))
+		assert.Equal(t, []string{"b", "a", "a", "b"}, ended)
 	}
 }
 

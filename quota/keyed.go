@@ -2,60 +2,61 @@ package quota
 
 import (
 	"container/list"
+	"context"
 	"errors"
 	"sync"
 	"time"
 )
 
-// Defaults of a Keyed.
+// Defaults of limitersOptions.
 const (
-	DefaultMaxKeys   = 100_000
-	DefaultIdleAfter = 10 * time.Second
+	defaultMaxKeys   = 100_000
+	defaultIdleAfter = 10 * time.Second
 )
 
-// ErrKeys is the error of Keyed.Limiter if there is no room for another key.
+// ErrKeys is the error of a limiter of By if there is no room for another key.
 var ErrKeys = errors.New("quota: too many keys in use")
 
-// KeyedOptions are the options of a Keyed.
-type KeyedOptions struct {
+// limitersOptions are the options of a limiters.
+type limitersOptions struct {
 	// MaxKeys is how many keys have a limiter at a time. Zero means
-	// DefaultMaxKeys, a negative number no bound. A new key beyond it replaces
+	// 100,000, a negative number no bound. A new key beyond it replaces
 	// one whose limiter is idle, and gets ErrKeys if none of the least recently
 	// used limiters is.
 	MaxKeys int
 
 	// IdleAfter is how long a limiter is kept after it became idle and after its
-	// last use, whichever is later. Zero means DefaultIdleAfter. A negative
+	// last use, whichever is later. Zero means 10 s. A negative
 	// duration keeps it until its place is needed.
 	IdleAfter time.Duration
 }
 
-func (o KeyedOptions) maxKeys() int { return bounded(o.MaxKeys, DefaultMaxKeys) }
+func (o limitersOptions) maxKeys() int { return bounded(o.MaxKeys, defaultMaxKeys) }
 
-func (o KeyedOptions) idleAfter() time.Duration {
+func (o limitersOptions) idleAfter() time.Duration {
 	if o.IdleAfter == 0 {
-		return DefaultIdleAfter
+		return defaultIdleAfter
 	}
 	return o.IdleAfter
 }
 
-// A Keyed keeps one limiter for each key, for example for each host or user. A
+// A limiters keeps one limiter for each key, for example for each host or user. A
 // limiter is made at the first call of Limiter with its key, and dropped when it
 // has been idle for a while, because an idle limiter is equal to a new one. A
 // limiter is never dropped while a permit is taken or a request waits. That is
 // also true of a Chain with a limiter that all keys share: it is not idle while
-// any key uses that one. So chain a shared limiter outside of the Keyed, to the
+// any key uses that one. So chain a shared limiter outside of it, to the
 // limiter of the key, for each request.
 //
 // Use a limiter at once, and call Limiter again for the next request: the
 // limiter may have been dropped meanwhile, and another one made for the key.
 //
-// A Keyed is safe for concurrent use. One key never blocks another. It has no
+// A limiters is safe for concurrent use. One key never blocks another. It has no
 // goroutine and no timer: each call of Limiter checks two limiters that have not
 // been used for long.
-type Keyed[K comparable] struct {
+type limiters[K comparable] struct {
 	limiter func(K) (Limiter, error)
-	options KeyedOptions
+	options limitersOptions
 
 	mu     sync.Mutex // guards following; taken before the mutex of a limiter
 	byKey  map[K]*list.Element
@@ -74,13 +75,13 @@ type keyedLimiter[K comparable] struct {
 	err     error
 }
 
-// NewKeyed returns a Keyed that makes limiters with the given function, which
+// newLimiters returns a limiters that makes limiters with the given function, which
 // must not be nil. The function is called with no lock held, and not twice at
 // the same time for one key: concurrent calls of Limiter with the key wait for
 // its result. A nil Limiter means no limit for that key. An error is returned to
 // all waiting calls; the next call of Limiter calls the function again.
-func NewKeyed[K comparable](limiter func(K) (Limiter, error), o KeyedOptions) *Keyed[K] {
-	return &Keyed[K]{
+func newLimiters[K comparable](limiter func(K) (Limiter, error), o limitersOptions) *limiters[K] {
+	return &limiters[K]{
 		limiter: limiter,
 		options: o,
 		byKey:   make(map[K]*list.Element),
@@ -88,8 +89,8 @@ func NewKeyed[K comparable](limiter func(K) (Limiter, error), o KeyedOptions) *K
 }
 
 // Limiter returns the limiter of a key, and makes it if there is none. The error
-// is ErrKeys, ErrClosed, or that of the function given to NewKeyed.
-func (k *Keyed[K]) Limiter(key K) (Limiter, error) {
+// is ErrKeys, ErrClosed, or that of the function given to newLimiters.
+func (k *limiters[K]) Limiter(key K) (Limiter, error) {
 	k.mu.Lock()
 	now := time.Now()
 	if k.closed {
@@ -122,7 +123,7 @@ func (k *Keyed[K]) Limiter(key K) (Limiter, error) {
 }
 
 // make makes the limiter of l, which is in e, with no lock held.
-func (k *Keyed[K]) make(e *list.Element, l *keyedLimiter[K]) {
+func (k *limiters[K]) make(e *list.Element, l *keyedLimiter[K]) {
 	l.err = errMaking // unless the function returns
 	defer func() {
 		k.mu.Lock()
@@ -140,7 +141,7 @@ func (k *Keyed[K]) make(e *list.Element, l *keyedLimiter[K]) {
 		return
 	}
 	if absent(limiter) {
-		limiter = newUnlimited()
+		limiter = Chain()
 	}
 	l.limiter = limiter
 }
@@ -153,7 +154,7 @@ const sweepLength = 2
 
 // sweepLocked drops limiters that have been idle for long enough. It moves those
 // that are in use to the front, so that the next sweep checks others.
-func (k *Keyed[K]) sweepLocked(now time.Time) {
+func (k *limiters[K]) sweepLocked(now time.Time) {
 	after := k.options.idleAfter()
 	if after < 0 {
 		return
@@ -177,7 +178,7 @@ func (k *Keyed[K]) sweepLocked(now time.Time) {
 }
 
 // roomLocked makes room for one more key, and reports whether it could.
-func (k *Keyed[K]) roomLocked() bool {
+func (k *limiters[K]) roomLocked() bool {
 	maxKeys := k.options.maxKeys()
 	if maxKeys < 0 || len(k.byKey) < maxKeys {
 		return true
@@ -208,7 +209,7 @@ func idleLocked[K comparable](l *keyedLimiter[K]) (since time.Time, idle bool) {
 }
 
 // dropLocked removes l, which is in e, unless its key has another limiter by now.
-func (k *Keyed[K]) dropLocked(e *list.Element, l *keyedLimiter[K]) {
+func (k *limiters[K]) dropLocked(e *list.Element, l *keyedLimiter[K]) {
 	if k.byKey[l.key] == e {
 		delete(k.byKey, l.key)
 		k.recent.Remove(e)
@@ -216,7 +217,7 @@ func (k *Keyed[K]) dropLocked(e *list.Element, l *keyedLimiter[K]) {
 }
 
 // Len returns how many keys have a limiter.
-func (k *Keyed[K]) Len() int {
+func (k *limiters[K]) Len() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return len(k.byKey)
@@ -224,7 +225,7 @@ func (k *Keyed[K]) Len() int {
 
 // Close closes all limiters. After it, Limiter returns ErrClosed. A second Close
 // does nothing.
-func (k *Keyed[K]) Close() {
+func (k *limiters[K]) Close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true
@@ -239,9 +240,28 @@ func (k *Keyed[K]) Close() {
 
 // By returns a function that returns the limiter of a T by the T's key, for
 // example that of an HTTP request by its host, as transport.Shaper.Limits needs
-// it. If Keyed.Limiter returns an error, the function returns a limiter that
-// refuses everything with a *Refusal that wraps the error.
-func By[T any, K comparable](k *Keyed[K], key func(T) K) func(T) Limiter {
+// it:
+//
+//	quota.By(
+//		func(r *http.Request) string { return r.URL.Host },
+//		func(host string) quota.Limiter { return quota.PerSecond(2, 2) })
+//
+// The second function makes the limiter of a key at its first use, with no lock
+// held. A nil Limiter means no limit for that key. A limiter is dropped when it has
+// been idle for 10 s, because an idle limiter is equal to a new one, and never while
+// a permit is taken or a request waits. A Chain with a limiter that all keys share is
+// not idle while any key uses that one: use Together instead. There are at most
+// 100,000 limiters at a time. If none of the least recently used is idle then, a new
+// key gets one that refuses everything with a *Refusal that wraps ErrKeys.
+//
+// Use a limiter at once, and ask again for the next request. One key never blocks
+// another. There is no goroutine and no timer.
+func By[T any, K comparable](key func(T) K, limiter func(K) Limiter) func(T) Limiter {
+	return of(newLimiters(func(key K) (Limiter, error) { return limiter(key), nil }, limitersOptions{}), key)
+}
+
+// of returns a function that returns the limiter of a T by the T's key.
+func of[T any, K comparable](k *limiters[K], key func(T) K) func(T) Limiter {
 	return func(t T) Limiter {
 		l, err := k.Limiter(key(t))
 		if err != nil {
@@ -251,10 +271,27 @@ func By[T any, K comparable](k *Keyed[K], key func(T) K) func(T) Limiter {
 	}
 }
 
+// Always returns a function that returns l for each T, as transport.Shaper.Limits
+// needs it:
+//
+//	quota.Always[*http.Request](quota.PerSecond(10, 20))
+func Always[T any](l Limiter) func(T) Limiter { return func(T) Limiter { return l } }
+
+// Together returns a function that returns a Chain of what the functions return
+// for a T: a limit for each host and one for all hosts, for example. None of the
+// functions is nil.
+func Together[T any](limits ...func(T) Limiter) func(T) Limiter {
+	return func(t T) Limiter {
+		all := make([]Limiter, len(limits))
+		for i, limit := range limits {
+			all[i] = limit(t)
+		}
+		return Chain(all...)
+	}
+}
+
 // refuser returns a limiter that refuses everything with err, without a wait.
-func refuser(err error) *Custom {
+func refuser(err error) Limiter {
 	answer := Answer{Phrase: err.Error(), Detail: err, never: true}
-	c := &Custom{ask: func(int64) Answer { return answer }}
-	c.open(c, &c.state, Queue{Limit: 1})
-	return c
+	return Custom(CustomFuncs{Take: func(context.Context, int64) Answer { return answer }}, Options{MaxQueue: 1})
 }

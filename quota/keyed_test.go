@@ -153,7 +153,7 @@ func TestLimiterInUseDoesNotStopTheSweep(t *testing.T) {
 		for i := range 9 {
 			of(t, k, fmt.Sprint(i+1)) // "0" was used longest ago
 		}
-		time.Sleep(quota.DefaultIdleAfter)
+		time.Sleep(10 * time.Second)
 		for range 10 {
 			of(t, k, "x")
 		}
@@ -171,7 +171,7 @@ func TestLimiterIsKeptForIdleAfter(t *testing.T) {
 		of(t, k, "b")
 		of(t, k, "b")
 		assert.Equal(t, 2, k.Len())
-		time.Sleep(quota.DefaultIdleAfter)
+		time.Sleep(10 * time.Second)
 		of(t, k, "b")
 		assert.Equal(t, 1, k.Len())
 
@@ -187,7 +187,7 @@ func TestLimiterIsKeptForIdleAfter(t *testing.T) {
 func TestChainWithABusyLimiterIsNotDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := concurrencyOf(t, 1)
-		k := quota.NewKeyed(func(string) (quota.Limiter, error) { return quota.NewChain(concurrencyOf(t, 1), busy) }, quota.KeyedOptions{})
+		k := quota.NewKeyed(func(string) (quota.Limiter, error) { return quota.Chain(concurrencyOf(t, 1), busy), nil }, quota.KeyedOptions{})
 		chain := of(t, k, "a")
 		take(t, busy, 1)
 		time.Sleep(time.Hour)
@@ -205,7 +205,7 @@ func TestKeysAreBounded(t *testing.T) {
 		a, b, c := take(t, of(t, k, "a"), 1), take(t, of(t, k, "b"), 1), take(t, of(t, k, "c"), 1)
 		_, err := k.Limiter("d")
 		assert.ErrorIs(t, err, quota.ErrKeys)
-		refused := quota.By(k, func(s string) string { return s })("d")
+		refused := quota.LimiterOf(k, func(s string) string { return s })("d")
 		_, err = refused.TryAcquire(1)
 		assert.ErrorIs(t, err, quota.ErrKeys)
 		assert.ErrorContains(t, err, "too many keys")
@@ -262,7 +262,7 @@ func TestClosedKeyedClosesItsLimiters(t *testing.T) {
 		}
 		_, err := k.Limiter("a")
 		assert.ErrorIs(t, err, quota.ErrClosed)
-		_, err = quota.By(k, func(s string) string { return s })("a").TryAcquire(1)
+		_, err = quota.LimiterOf(k, func(s string) string { return s })("a").TryAcquire(1)
 		assert.ErrorIs(t, err, quota.ErrClosed)
 		assert.Zero(t, k.Len())
 	})
@@ -273,7 +273,7 @@ func TestClosedKeyedClosesItsLimiters(t *testing.T) {
 func TestByDerivesTheKey(t *testing.T) {
 	var made, derived atomic.Int64
 	k := quota.NewKeyed(perKey(&made), quota.KeyedOptions{})
-	by := quota.By(k, func(n int) string {
+	by := quota.LimiterOf(k, func(n int) string {
 		derived.Add(1)
 		return fmt.Sprint(n % 10)
 	})
@@ -287,7 +287,7 @@ func TestByDerivesTheKey(t *testing.T) {
 }
 
 func TestKeyedUnderStress(t *testing.T) {
-	k := quota.NewKeyed(func(int) (quota.Limiter, error) { return quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1}) },
+	k := quota.NewKeyed(func(int) (quota.Limiter, error) { return quota.Concurrency(1), nil },
 		quota.KeyedOptions{MaxKeys: 10, IdleAfter: time.Nanosecond})
 	var wg sync.WaitGroup
 	var out [30]atomic.Int64

@@ -15,6 +15,7 @@ import (
 // closed. The zero Lease and a nil one hold nothing. A lease is used by one
 // goroutine at a time, and not copied before it has ended.
 type Lease struct {
+	_       noCopy
 	only    wait.Claim // of a lease that one limiter granted at once; claims are empty
 	claims  claims
 	origin  *Origin // whose accounts are among the claims; nil: none are
@@ -76,7 +77,7 @@ func (l *Lease) renew(ctx context.Context, ask *Ask, own []wait.Constraint, n in
 	if ask.Again != nil {
 		ask.Claims = ask.Again()
 	}
-	consult(own, n)
+	consult(ctx, own, n)
 	o := l.origin
 	o.mu.Lock()
 	pin(l.claims.all(), -1)
@@ -101,7 +102,7 @@ func (l *Lease) drop() {
 // Sent is when an Origin granted the lease, and not before the first instant that the
 // Origin was told. It is the zero time for a lease of limiters alone.
 func (l *Lease) Sent() time.Time {
-	if l.origin == nil {
+	if l == nil || l.origin == nil {
 		return time.Time{}
 	}
 	return l.origin.when(l.sent)
@@ -133,8 +134,11 @@ func (l *Lease) retains() bool {
 
 // move moves the lease to memory of its own. l is empty then.
 func (l *Lease) move() *Lease {
-	to := new(Lease)
-	*to, *l = *l, Lease{}
+	to := &Lease{
+		only: l.only, claims: l.claims, origin: l.origin, scope: l.scope,
+		ticket: l.ticket, sent: l.sent, out: l.out, charged: l.charged,
+	}
+	*l = Lease{}
 	return to
 }
 
@@ -156,9 +160,9 @@ func (l *Lease) Release() {
 	switch {
 	case l == nil, !l.charged:
 	case l.out:
-		l.move().endUnsettled(Lost, wait.Claim.Release) // move, so that other leases can stay on the stack
+		l.move().endUnsettled(Lost, false) // move, so that other leases can stay on the stack
 	default:
-		l.end(time.Now(), wait.Claim.Release)
+		l.end(time.Now(), false)
 	}
 }
 
@@ -168,26 +172,43 @@ func (l *Lease) Cancel() {
 	switch {
 	case l == nil, !l.charged:
 	case l.out:
-		l.move().endUnsettled(Unsent, wait.Claim.Cancel)
+		l.move().endUnsettled(Unsent, true)
 	default:
-		l.end(time.Now(), wait.Claim.Cancel)
+		l.end(time.Now(), true)
 	}
 }
 
-func (l *Lease) endUnsettled(o Outcome, how func(wait.Claim, time.Time)) {
+func (l *Lease) endUnsettled(o Outcome, cancelled bool) {
 	now := time.Now()
 	l.origin.Settle(now, l, &Report{Outcome: o})
-	l.end(now, how)
+	l.end(now, cancelled)
 }
 
 // end ends all claims, the last first.
-func (l *Lease) end(now time.Time, how func(wait.Claim, time.Time)) {
+func (l *Lease) end(now time.Time, cancelled bool) {
 	if l.only.Constraint != nil {
-		how(l.only, now)
+		endClaim(l.only, now, cancelled)
 	}
 	cs := l.claims.all()
 	for i := len(cs) - 1; i >= 0; i-- {
-		how(cs[i], now)
+		endClaim(cs[i], now, cancelled)
 	}
 	l.drop()
 }
+
+func endClaim(c wait.Claim, now time.Time, cancelled bool) {
+	if cancelled {
+		c.Cancel(now)
+	} else {
+		c.Release(now)
+	}
+	if a, ok := c.Constraint.(*asking); ok {
+		a.ended(c.Units, cancelled)
+	}
+}
+
+// noCopy makes go vet tell of copies.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}

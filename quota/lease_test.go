@@ -5,13 +5,12 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/quota"
 )
 
 func TestEndingALeaseTwiceIsHarmless(t *testing.T) {
-	eachKind(t, 4, quota.Queue{}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 4, quota.Options{}, func(t *testing.T, l quota.Limiter) {
 		others := take(t, l, 2)
 		lease := take(t, l, 1)
 		lease.Cancel()
@@ -43,7 +42,7 @@ func TestNilAndZeroLeasesHoldNothing(t *testing.T) {
 }
 
 func TestCancelReturnsEverythingAtOnce(t *testing.T) {
-	eachKind(t, 3, quota.Queue{}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 3, quota.Options{}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 3)
 		r := acquiring(t.Context(), l, 2)
 		assert.True(t, r.waiting())
@@ -56,10 +55,8 @@ func TestCancelReturnsEverythingAtOnce(t *testing.T) {
 }
 
 func TestOnlyPermitsOfConcurrencyAreRetained(t *testing.T) {
-	c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-	require.NoError(t, err)
-	w, err := quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 1, Window: period})
-	require.NoError(t, err)
+	c := quota.Concurrency(1)
+	w := quota.FixedWindow(1, period)
 	assert.NotNil(t, take(t, c, 1).Retained())
 	lease := take(t, w, 1)
 	assert.Nil(t, lease.Retained())
@@ -70,8 +67,7 @@ func TestOnlyPermitsOfConcurrencyAreRetained(t *testing.T) {
 // A lease that is never released keeps the limiter from becoming idle.
 func TestUnreleasedLeaseShowsInTheStatistics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
-		require.NoError(t, err)
+		l := quota.Concurrency(2)
 		take(t, l, 1)
 		comeBack()
 		assert.EqualValues(t, 1, l.Stats().Available)
@@ -80,8 +76,7 @@ func TestUnreleasedLeaseShowsInTheStatistics(t *testing.T) {
 }
 
 func TestRetainedLeaseEndsWhereItIs(t *testing.T) {
-	c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-	require.NoError(t, err)
+	c := quota.Concurrency(1)
 	lease := take(t, c, 1)
 	moved := lease.Retained()
 	lease.Release()

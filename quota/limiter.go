@@ -21,10 +21,10 @@ var ErrPermits = errors.New("quota: number of permits out of range")
 //	}
 //	defer lease.Release()
 //
-// FixedWindow, SlidingWindow and TokenBucket limit a rate; Concurrency limits
-// how much happens at the same time. Rate adapts a rate.Limiter, Custom a
-// function. A Chain combines several limiters. An Advertised stands for the
-// quota that a server advertises. A Keyed keeps a limiter for each key.
+// PerSecond, FixedWindow, SlidingWindow and TokenBucket limit a rate; Concurrency
+// limits how much happens at the same time. Rate adapts a rate.Limiter, Custom
+// functions. A Chain combines several limiters. An Advertised stands for the
+// quota that a server advertises. By keeps a limiter for each key.
 //
 // A Limiter is safe for concurrent use and must not be copied. It starts no
 // goroutine, and has a timer only while a request waits, so an unused Limiter
@@ -89,19 +89,20 @@ type Stats struct {
 	IdleSince time.Time
 }
 
-// admit charges what was added to the lease's claims, after Custom limiters
-// among them were consulted.
-func (l *Lease) admit(ctx context.Context, maxDelay time.Duration) error {
+// admit charges the constraints for n permits, after Custom limiters among them
+// were consulted, and whatever else was added to the lease's claims.
+func (l *Lease) admit(ctx context.Context, all []wait.Constraint, n int64, maxDelay time.Duration) error {
+	defer undo(all, n)
 	wait.Lock(l.claims.all())
 	err := admitted(wait.Admit(ctx, time.Now(), l.claims.all(), &wait.Options{
 		MaxDelay: maxDelay,
 		MaxQueue: -1,
 		Charge:   l.charge,
+		Sleeps:   func() { undo(all, n) },
 		Renew: func() []wait.Claim {
-			cs := l.claims.all()
-			consultClaims(cs)
-			wait.Lock(cs)
-			return cs
+			consult(ctx, all, n)
+			wait.Lock(l.claims.all())
+			return l.claims.all()
 		},
 	}))
 	if err != nil {

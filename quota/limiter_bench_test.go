@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
 
 	"github.com/headway-go/headway/quota"
@@ -25,10 +24,7 @@ func BenchmarkManyWaiters(b *testing.B) {
 			n := 0
 			for b.Loop() {
 				b.StopTimer()
-				l, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1, Queue: quota.Queue{Limit: -1}})
-				if err != nil {
-					b.Fatal(err)
-				}
+				l := quota.Concurrency(1, quota.Options{MaxQueue: -1})
 				lease, _ := l.TryAcquire(1)
 				var wg sync.WaitGroup
 				for range many {
@@ -53,8 +49,7 @@ func BenchmarkManyWaiters(b *testing.B) {
 }
 
 func BenchmarkConcurrency(b *testing.B) {
-	c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-	require.NoError(b, err)
+	c := quota.Concurrency(1)
 	b.ReportAllocs()
 	for b.Loop() {
 		l, err := c.TryAcquire(1)
@@ -66,7 +61,7 @@ func BenchmarkConcurrency(b *testing.B) {
 }
 
 func BenchmarkRate(b *testing.B) {
-	r := quota.NewRate(rate.NewLimiter(rate.Inf, 1))
+	r := quota.Rate(rate.NewLimiter(rate.Inf, 1))
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := r.TryAcquire(1); err != nil {

@@ -17,7 +17,7 @@ import (
 
 // .NET: CanAcquireResource, NoMetadataOnAcquiredLease.
 func TestTakenIsGoneUntilItComesBack(t *testing.T) {
-	eachKind(t, 1, quota.Queue{}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 1, quota.Options{}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 1)
 		none, err := l.TryAcquire(1)
 		assert.Nil(t, none)
@@ -29,7 +29,7 @@ func TestTakenIsGoneUntilItComesBack(t *testing.T) {
 
 // .NET: CanAcquireResourceAsync.
 func TestAcquireWaitsUntilItComesBack(t *testing.T) {
-	eachKind(t, 1, quota.Queue{}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 1, quota.Options{}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 1)
 		r := acquiring(t.Context(), l, 1)
 		assert.True(t, r.waiting())
@@ -41,7 +41,7 @@ func TestAcquireWaitsUntilItComesBack(t *testing.T) {
 // .NET: ThrowsWhenAcquiringMoreThanLimit, ThrowsWhenWaitingForMoreThanLimit,
 // ThrowsWhenAcquiringLessThanZero, ThrowsWhenWaitingForLessThanZero.
 func TestImpossibleNumbersOfPermitsAreAnErrorAtOnce(t *testing.T) {
-	eachKind(t, 3, quota.Queue{}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 3, quota.Options{}, func(t *testing.T, l quota.Limiter) {
 		take(t, l, 3)
 		for _, n := range []int64{-1, math.MinInt64, 4, math.MaxInt64} {
 			_, err := l.TryAcquire(n)
@@ -57,7 +57,7 @@ func TestImpossibleNumbersOfPermitsAreAnErrorAtOnce(t *testing.T) {
 // WaitAsyncZero_WithAvailability, WaitAsyncZero_WithoutAvailabilityWaitsForAvailability,
 // GetStatisticsWithZeroPermitCount.
 func TestZeroPermitsAskWithoutTaking(t *testing.T) {
-	eachKind(t, 1, quota.Queue{}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 1, quota.Options{}, func(t *testing.T, l quota.Limiter) {
 		take(t, l, 0).Release()
 		asked, err := l.Acquire(t.Context(), 0)
 		require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestZeroPermitsAskWithoutTaking(t *testing.T) {
 
 // .NET: LargeAcquiresAndQueuesDoNotIntegerOverflow.
 func TestLargestNumbersDoNotOverflow(t *testing.T) {
-	eachKind(t, math.MaxInt64, quota.Queue{Limit: math.MaxInt64}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, math.MaxInt64, quota.Options{MaxQueue: math.MaxInt64}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, math.MaxInt64)
 		r := acquiring(t.Context(), l, math.MaxInt64)
 		assert.True(t, r.waiting())
@@ -98,7 +98,7 @@ func TestLargestNumbersDoNotOverflow(t *testing.T) {
 
 // .NET: CanCancelWaitAsyncBeforeQueuing, WaitAsyncThrowsWhenPassedACanceledToken.
 func TestContextThatHasEndedTakesNothing(t *testing.T) {
-	eachKind(t, 1, quota.Queue{}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 1, quota.Options{}, func(t *testing.T, l quota.Limiter) {
 		cause := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(cause)
@@ -111,7 +111,7 @@ func TestContextThatHasEndedTakesNothing(t *testing.T) {
 
 // .NET: CanCancelWaitAsyncAfterQueuing, Create_CancellationTokenPassedToUnderlyingLimiter.
 func TestContextThatEndsWhileWaitingTakesNothing(t *testing.T) {
-	eachKind(t, 1, quota.Queue{}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 1, quota.Options{}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 1)
 		cause := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -131,7 +131,7 @@ func TestDeadlineThatCannotBeMetIsRefusedAtOnce(t *testing.T) {
 	for _, k := range kinds[:3] {
 		t.Run(k.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l, err := k.make(1, quota.Queue{})
+				l, err := k.make(1, quota.Options{})
 				require.NoError(t, err)
 				take(t, l, 1)
 				ctx, cancel := context.WithTimeout(t.Context(), period-1)
@@ -156,8 +156,8 @@ func TestDeadlineThatCannotBeMetIsRefusedAtOnce(t *testing.T) {
 
 // .NET: DisposeReleasesQueuedAcquires, CanDisposeAfterCancelingQueuedRequest.
 func TestCloseRefusesWaitingAndLaterRequests(t *testing.T) {
-	for _, order := range []quota.Order{quota.OldestFirst, quota.NewestFirst} {
-		eachKind(t, 2, quota.Queue{Order: order}, func(t *testing.T, l quota.Limiter) {
+	for _, newest := range []bool{false, true} {
+		eachKind(t, 2, quota.Options{NewestFirst: newest}, func(t *testing.T, l quota.Limiter) {
 			lease := take(t, l, 2)
 			ctx, cancel := context.WithCancel(t.Context())
 			gone := acquiring(ctx, l, 1)
@@ -190,7 +190,7 @@ func TestCloseRefusesWaitingAndLaterRequests(t *testing.T) {
 // .NET: NullIdleDurationWhenActive, IdleDurationUpdatesWhenIdle,
 // IdleDurationUpdatesWhenChangingFromActive.
 func TestIdleSince(t *testing.T) {
-	eachKind(t, 2, quota.Queue{}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 2, quota.Options{}, func(t *testing.T, l quota.Limiter) {
 		made := time.Now()
 		time.Sleep(time.Second)
 		assert.True(t, made.Equal(l.Stats().IdleSince), "since it was made")
@@ -218,7 +218,7 @@ func TestIdleSince(t *testing.T) {
 
 // .NET: GetStatisticsReturnsNewInstances, GetStatisticsHasCorrectValues.
 func TestStatsAreASnapshot(t *testing.T) {
-	eachKind(t, 100, quota.Queue{Limit: 50}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 100, quota.Options{MaxQueue: 50}, func(t *testing.T, l quota.Limiter) {
 		assert.EqualValues(t, 100, l.Stats().Available)
 		lease := take(t, l, 60)
 		first := l.Stats()
@@ -246,7 +246,7 @@ func TestStatsAreASnapshot(t *testing.T) {
 
 // .NET: MetadataNamesContainsAllMetadata, ReasonMetadataOnFailedWaitAsync.
 func TestRefusalSaysWhyAndWhen(t *testing.T) {
-	eachKind(t, 1, quota.Queue{Limit: 1}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 1, quota.Options{MaxQueue: 1}, func(t *testing.T, l quota.Limiter) {
 		take(t, l, 1)
 		acquired := acquiring(t.Context(), l, 1)
 		_, err := l.Acquire(t.Context(), 1)
@@ -270,68 +270,44 @@ func TestEveryReasonHasWords(t *testing.T) {
 }
 
 // .NET: InvalidOptionsThrows.
-func TestInvalidOptionsAreErrorsThatNameThem(t *testing.T) {
-	badQueue := quota.Queue{Order: 7}
-	for _, c := range []struct {
-		names string
-		make  func() (quota.Limiter, error)
-	}{
-		{"FixedWindowOptions.Permits", func() (quota.Limiter, error) {
-			return quota.NewFixedWindow(quota.FixedWindowOptions{0, 1, quota.Queue{}})
-		}},
-		{"FixedWindowOptions.Window", func() (quota.Limiter, error) {
-			return quota.NewFixedWindow(quota.FixedWindowOptions{1, 0, quota.Queue{}})
-		}},
-		{"FixedWindowOptions.Queue.Order", func() (quota.Limiter, error) { return quota.NewFixedWindow(quota.FixedWindowOptions{1, 1, badQueue}) }},
-		{"SlidingWindowOptions.Permits", func() (quota.Limiter, error) {
-			return quota.NewSlidingWindow(quota.SlidingWindowOptions{-1, 10, 1, quota.Queue{}})
-		}},
-		{"SlidingWindowOptions.Window", func() (quota.Limiter, error) {
-			return quota.NewSlidingWindow(quota.SlidingWindowOptions{1, -1, 1, quota.Queue{}})
-		}},
-		{"SlidingWindowOptions.Segments", func() (quota.Limiter, error) {
-			return quota.NewSlidingWindow(quota.SlidingWindowOptions{1, 10, 0, quota.Queue{}})
-		}},
-		{"SlidingWindowOptions.Segments", func() (quota.Limiter, error) {
-			return quota.NewSlidingWindow(quota.SlidingWindowOptions{1, 10, 11, quota.Queue{}})
-		}},
-		{"SlidingWindowOptions.Segments", func() (quota.Limiter, error) {
-			return quota.NewSlidingWindow(quota.SlidingWindowOptions{1, time.Hour, 65_537, quota.Queue{}})
-		}},
-		{"SlidingWindowOptions.Queue.Order", func() (quota.Limiter, error) {
-			return quota.NewSlidingWindow(quota.SlidingWindowOptions{1, 10, 1, badQueue})
-		}},
-		{"TokenBucketOptions.Permits", func() (quota.Limiter, error) {
-			return quota.NewTokenBucket(quota.TokenBucketOptions{0, 1, 1, quota.Queue{}})
-		}},
-		{"TokenBucketOptions.PerPeriod", func() (quota.Limiter, error) {
-			return quota.NewTokenBucket(quota.TokenBucketOptions{1, 0, 1, quota.Queue{}})
-		}},
-		{"TokenBucketOptions.Period", func() (quota.Limiter, error) {
-			return quota.NewTokenBucket(quota.TokenBucketOptions{1, 1, 0, quota.Queue{}})
-		}},
-		{"TokenBucketOptions.Queue.Order", func() (quota.Limiter, error) {
-			return quota.NewTokenBucket(quota.TokenBucketOptions{1, 1, 1, badQueue})
-		}},
-		{"ConcurrencyOptions.Permits", func() (quota.Limiter, error) { return quota.NewConcurrency(quota.ConcurrencyOptions{0, quota.Queue{}}) }},
-		{"ConcurrencyOptions.Queue.Order", func() (quota.Limiter, error) { return quota.NewConcurrency(quota.ConcurrencyOptions{1, badQueue}) }},
-		{"CustomOptions.Answer", func() (quota.Limiter, error) { return quota.NewCustom(quota.CustomOptions{}) }},
-		{"CustomOptions.Queue.Order", func() (quota.Limiter, error) {
-			return quota.NewCustom(quota.CustomOptions{Answer: func(int64) quota.Answer { return quota.Answer{} }, Queue: badQueue})
-		}},
+func TestArgumentsOutOfRangeGrantNothing(t *testing.T) {
+	for i, l := range []*quota.Limit{
+		quota.PerSecond(0, 1), quota.PerSecond(-1, 1), quota.PerSecond(1, 0), quota.PerSecond(math.MaxInt64, 0),
+		quota.FixedWindow(0, 1), quota.FixedWindow(1, 0),
+		quota.SlidingWindow(-1, 10, 1), quota.SlidingWindow(1, -1, 1), quota.SlidingWindow(1, 10, 0),
+		quota.SlidingWindow(1, 10, 11), quota.SlidingWindow(1, time.Hour, 65_537),
+		quota.TokenBucket(0, 1, 1), quota.TokenBucket(1, 0, 1), quota.TokenBucket(1, 1, 0),
+		quota.Concurrency(0), quota.Concurrency(-1),
 	} {
-		_, err := c.make()
-		assert.ErrorContains(t, err, c.names)
+		for n := range int64(2) {
+			_, err := l.TryAcquire(n)
+			assert.ErrorIs(t, err, quota.ErrPermits, i)
+			_, err = quota.Chain(quota.Concurrency(1), l).Acquire(t.Context(), n)
+			assert.ErrorIs(t, err, quota.ErrPermits, i)
+		}
+		assert.Zero(t, l.Stats().Available)
 	}
-	_, err := quota.NewTokenBucket(quota.TokenBucketOptions{})
-	assert.ErrorContains(t, err, "Permits")
-	assert.ErrorContains(t, err, "Period", "one error names all invalid options")
+	take(t, quota.Custom(quota.CustomFuncs{}), math.MaxInt64)
+}
+
+// The rate of PerSecond is never above n.
+func TestPerSecond(t *testing.T) {
+	for _, n := range []int64{1, 3, 7, 10, 999, 1_000_000, 1_500_999, 1 << 40} {
+		synctest.Test(t, func(t *testing.T) {
+			l := quota.PerSecond(n, 2*n)
+			take(t, l, 2*n)
+			time.Sleep(time.Second)
+			assert.InDelta(t, n, l.Stats().Available, 1+float64(n)/1000)
+			assert.LessOrEqual(t, l.Stats().Available, n)
+		})
+	}
+	assert.EqualValues(t, 20, quota.PerSecond(10, 20).Stats().Available)
 }
 
 func TestRateIsALimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := rate.NewLimiter(1, 2)
-		l := quota.NewRate(lim)
+		l := quota.Rate(lim)
 		take(t, l, 2)
 		assert.Zero(t, l.Stats().Available)
 		_, err := l.TryAcquire(1)
@@ -355,12 +331,12 @@ func TestRateIsALimiter(t *testing.T) {
 		assert.False(t, r.waiting())
 		refusedWith(t, r.err, quota.ReasonOwnLimit)
 
-		free := quota.NewRate(rate.NewLimiter(rate.Inf, 0))
+		free := quota.Rate(rate.NewLimiter(rate.Inf, 0))
 		take(t, free, math.MaxInt32)
 		assert.EqualValues(t, math.MaxInt32, free.Stats().Available)
-		_, err = quota.NewRate(rate.NewLimiter(0, 0)).TryAcquire(1)
+		_, err = quota.Rate(rate.NewLimiter(0, 0)).TryAcquire(1)
 		assert.ErrorIs(t, err, quota.ErrPermits)
-		stopped := quota.NewRate(rate.NewLimiter(0, 1))
+		stopped := quota.Rate(rate.NewLimiter(0, 1))
 		take(t, stopped, 1)
 		_, err = stopped.TryAcquire(1)
 		assert.Equal(t, time.Minute, refusedWith(t, err, quota.ReasonOwnLimit).RetryAfter)
@@ -368,10 +344,8 @@ func TestRateIsALimiter(t *testing.T) {
 }
 
 func TestTryAcquireAllocatesNothing(t *testing.T) {
-	c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
-	require.NoError(t, err)
-	w, err := quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 1 << 40, Window: time.Hour})
-	require.NoError(t, err)
+	c := quota.Concurrency(2)
+	w := quota.FixedWindow(1<<40, time.Hour)
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		a, _ := c.TryAcquire(1)
 		b, _ := w.TryAcquire(1)

@@ -2,7 +2,6 @@ package quota
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/headway-go/headway/quota/internal/meter"
@@ -21,19 +20,20 @@ type limiterCore struct {
 	closed   bool
 
 	// These fields are written once, before the limiter is used.
-	limiter  Limiter // that embeds this core
-	alone    bool    // no other constraint belongs to the limiter
-	retains  bool    // permits stay taken until they are released
-	counting bool    // grants everything; its refusals are those of the constraints beside it
-	rules    Queue   // of the line
+	limiter  Limiter       // that embeds this core
+	alone    bool          // no other constraint belongs to the limiter
+	retains  bool          // permits stay taken until they are released
+	recheck  time.Duration // how often to look again, if not 0: the meter may change by itself
+	counting bool          // grants everything; its refusals are those of the constraints beside it
+	rules    Options
 	made     time.Time
 	self     [1]wait.Constraint
 }
 
 // open prepares the core that limiter embeds, with all permits available.
-func (l *limiterCore) open(limiter Limiter, m meter.Meter, q Queue) {
+func (l *limiterCore) open(limiter Limiter, m meter.Meter, o Options) {
 	l.mu.TakeRank()
-	l.limiter, l.meter, l.rules, l.made = limiter, m, q.withDefaults(m.Capacity()), time.Now()
+	l.limiter, l.meter, l.rules, l.made = limiter, m, o.withDefaults(m.Capacity()), time.Now()
 	l.self[0] = (*constraint)(l)
 	all := limiter.constraints()
 	l.alone = len(all) == 1 && all[0] == l.self[0] && limiter.advertised() == nil
@@ -71,19 +71,19 @@ func (l *limiterCore) acquire(ctx context.Context, lease *Lease, n int64, maxDel
 	if ctx.Err() == nil && l.alone && l.grant(lease, n) {
 		return nil
 	}
-	if n > l.limiter.capacity() {
+	if most := l.limiter.capacity(); n > most || most < 1 {
 		return ErrPermits
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	all := l.limiter.constraints()
-	consult(all, n)
+	consult(ctx, all, n)
 	if a := l.limiter.advertised(); a != nil {
 		return a.enter(ctx, all, n, maxDelay, lease)
 	}
 	lease.claims.addAll(all, n)
-	return lease.admit(ctx, maxDelay)
+	return lease.admit(ctx, all, n, maxDelay)
 }
 
 // grant grants n permits of a limiter with no other constraint, if they are available
@@ -153,6 +153,9 @@ func (c *constraint) Look(now time.Time, n int64) wait.Decision {
 		d.Final = true
 	default:
 		d.Again = now.Add(left)
+		if c.recheck > 0 && left > c.recheck+time.Millisecond {
+			d.Recheck = now.Add(c.recheck)
+		}
 	}
 	return d
 }
@@ -190,17 +193,26 @@ func (c *constraint) Line() *wait.Line { return c.line }
 func (c *constraint) CloseLine()       { c.line = nil }
 
 func (c *constraint) OpenLine() *wait.Line {
-	c.line = wait.NewLine(c, wait.LineOptions{NewestFirst: c.rules.Order == NewestFirst, Limit: c.rules.Limit})
+	c.line = wait.NewLine(c, wait.LineOptions{NewestFirst: c.rules.NewestFirst, Limit: c.rules.MaxQueue})
 	return c.line
 }
 
 // times returns k times d, or the longest duration if that is longer.
 func times(d time.Duration, k uint64) time.Duration { return meter.Mul(d, k) }
 
-// atLeast returns the error of an option that is below its minimum, or nil.
-func atLeast[T int | int64 | time.Duration](option string, n, minimum T) error {
-	if n < minimum {
-		return fmt.Errorf("quota: %s is %v; it takes at least %v", option, n, minimum)
-	}
-	return nil
+// A Limit is a Limiter of permits that are counted: a FixedWindow, a
+// SlidingWindow, a TokenBucket, a Concurrency or a Rate. It is made by the function
+// of that name, with all permits available.
+//
+// A Limit that was made with an argument out of range, such as a rate of 0, grants
+// nothing: the error of each Acquire is ErrPermits.
+type Limit struct{ limiterCore }
+
+func newLimit(m meter.Meter, o []Options) *Limit {
+	l := new(Limit)
+	l.open(l, m, last(o))
+	return l
 }
+
+// nothing returns a Limit that grants nothing.
+func nothing(o []Options) *Limit { return newLimit(meter.NewConcurrency(0), o) }

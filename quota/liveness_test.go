@@ -23,9 +23,9 @@ type scene struct {
 	tape     *tape
 	accounts *quota.Accounts
 	origins  []*quota.Origin
-	conc     *quota.Concurrency
+	conc     *quota.Limit
 	permits  int64 // of conc
-	rate     *quota.Rate
+	rate     *quota.Limit
 	both     quota.Limiter
 
 	mu       sync.Mutex
@@ -75,7 +75,7 @@ func (p *scene) run(t *testing.T) {
 	p.origins = []*quota.Origin{p.accounts.Origin("one"), p.accounts.Origin("two")}
 	p.permits = 1 + int64(p.tape.pick(3))
 	p.conc = concurrencyOf(t, p.permits)
-	p.rate = quota.NewRate(rate.NewLimiter(rate.Limit(1+p.tape.pick(5)), 1+p.tape.pick(3)))
+	p.rate = quota.Rate(rate.NewLimiter(rate.Limit(1+p.tape.pick(5)), 1+p.tape.pick(3)))
 	p.both = quota.NewUnsorted(p.conc, p.rate)
 
 	var callers sync.WaitGroup

@@ -149,7 +149,7 @@ func (m *plainConcurrency) cancel(id int)        { delete(m.takes, id) }
 // A plainLimiter adds a queue.
 type plainLimiter struct {
 	plainMeter
-	queue            quota.Queue
+	queue            quota.Options
 	line             []plainWaiter // the oldest first
 	granted, refused int64
 	state            map[int]string
@@ -181,7 +181,7 @@ func (p *plainLimiter) refuse(id int, why quota.Reason) {
 func (p *plainLimiter) pump() {
 	for len(p.line) > 0 {
 		at := 0
-		if p.queue.Order == quota.NewestFirst {
+		if p.queue.NewestFirst {
 			at = len(p.line) - 1
 		}
 		w := p.line[at]
@@ -195,16 +195,16 @@ func (p *plainLimiter) pump() {
 
 func (p *plainLimiter) ask(id int, n int64, wait bool) {
 	w := plainWaiter{id, n}
-	free := len(p.line) == 0 || p.queue.Order == quota.NewestFirst
+	free := len(p.line) == 0 || p.queue.NewestFirst
 	switch {
 	case free && p.available() >= max(n, 1):
 		p.grant(w)
 	case !wait:
 		p.refuse(id, quota.ReasonOwnLimit)
-	case p.queue.Order == quota.OldestFirst && p.queued()+max(n, 1) > p.queue.Limit, max(n, 1) > p.queue.Limit:
+	case !p.queue.NewestFirst && p.queued()+max(n, 1) > p.queue.MaxQueue, max(n, 1) > p.queue.MaxQueue:
 		p.refuse(id, quota.ReasonQueueFull)
 	default:
-		for p.queued()+max(n, 1) > p.queue.Limit {
+		for p.queued()+max(n, 1) > p.queue.MaxQueue {
 			p.refuse(p.line[0].id, quota.ReasonQueueFull)
 			p.line = p.line[1:]
 		}
@@ -325,29 +325,29 @@ func playOn(t *testing.T, seed uint64, l quota.Limiter, p *plainLimiter, permits
 func TestModel(t *testing.T) {
 	for _, m := range []struct {
 		name string
-		make func(permits int64, q quota.Queue) (quota.Limiter, error)
+		make func(permits int64, q quota.Options) (quota.Limiter, error)
 		like func(permits int64) plainMeter
 	}{
-		{"fixed window", func(n int64, q quota.Queue) (quota.Limiter, error) {
-			return quota.NewFixedWindow(quota.FixedWindowOptions{Permits: n, Window: 5 * time.Second, Queue: q})
+		{"fixed window", func(n int64, q quota.Options) (quota.Limiter, error) {
+			return quota.FixedWindow(n, 5*time.Second, q), nil
 		}, func(n int64) plainMeter { return &plainFixed{permits: n, takes: map[int]*plainTake{}} }},
-		{"sliding window", func(n int64, q quota.Queue) (quota.Limiter, error) {
-			return quota.NewSlidingWindow(quota.SlidingWindowOptions{Permits: n, Window: 6 * time.Second, Segments: 3, Queue: q})
+		{"sliding window", func(n int64, q quota.Options) (quota.Limiter, error) {
+			return quota.SlidingWindow(n, 6*time.Second, 3, q), nil
 		}, func(n int64) plainMeter { return &plainSliding{permits: n, takes: map[int]*plainTake{}} }},
-		{"token bucket", func(n int64, q quota.Queue) (quota.Limiter, error) {
-			return quota.NewTokenBucket(quota.TokenBucketOptions{Permits: n, PerPeriod: 2, Period: 3 * time.Second, Queue: q})
+		{"token bucket", func(n int64, q quota.Options) (quota.Limiter, error) {
+			return quota.TokenBucket(n, 2, 3*time.Second, q), nil
 		}, func(n int64) plainMeter { return &plainBucket{permits: n, level: n, takes: map[int]*plainTake{}} }},
-		{"concurrency", func(n int64, q quota.Queue) (quota.Limiter, error) {
-			return quota.NewConcurrency(quota.ConcurrencyOptions{Permits: n, Queue: q})
+		{"concurrency", func(n int64, q quota.Options) (quota.Limiter, error) {
+			return quota.Concurrency(n, q), nil
 		}, func(n int64) plainMeter { return &plainConcurrency{permits: n, takes: map[int]*plainTake{}} }},
 	} {
-		for _, order := range []quota.Order{quota.OldestFirst, quota.NewestFirst} {
-			t.Run(fmt.Sprint(m.name, "/", order), func(t *testing.T) {
+		for _, newest := range []bool{false, true} {
+			t.Run(fmt.Sprint(m.name, "/", newest), func(t *testing.T) {
 				for range 25 {
 					seed := rand.Uint64()
 					rnd := rand.New(rand.NewPCG(seed, 2))
 					permits := 1 + rnd.Int64N(9)
-					q := quota.Queue{Order: order, Limit: 1 + rnd.Int64N(2*permits)}
+					q := quota.Options{NewestFirst: newest, MaxQueue: 1 + rnd.Int64N(2*permits)}
 					synctest.Test(t, func(t *testing.T) {
 						l, err := m.make(permits, q)
 						require.NoError(t, err)
@@ -369,18 +369,15 @@ func TestChainsInDifferentOrders(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var members []quota.Limiter
 			for i := range 4 {
-				l, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1 + int64(i)%2, Queue: quota.Queue{Order: quota.Order(rnd.IntN(2))}})
-				require.NoError(t, err)
+				l := quota.Concurrency(1+int64(i)%2, quota.Options{NewestFirst: rnd.IntN(2) > 0})
 				members = append(members, l)
 			}
-			w, err := quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 3, Window: time.Second})
-			require.NoError(t, err)
+			w := quota.FixedWindow(3, time.Second)
 			members = append(members, w)
 			var chains []quota.Limiter
 			for range 5 {
 				rnd.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
-				c, err := quota.NewChain(members[:1+rnd.IntN(len(members))]...)
-				require.NoError(t, err)
+				c := quota.Chain(members[:1+rnd.IntN(len(members))]...)
 				chains = append(chains, c)
 			}
 			var done atomic.Int64

@@ -103,7 +103,7 @@ func (o *Origin) Admit(ctx context.Context, now time.Time, ask *Ask, l *Lease) e
 	if ask.Limiter != nil && ask.Limiter.capacity() < 1 && !ask.Force {
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}
 	}
-	own, err := ask.own()
+	own, err := ask.own(ctx)
 	if err != nil {
 		return err
 	}
@@ -132,10 +132,14 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 	}
 	l.claims.addAll(own, n)
 	wait.Lock(l.claims.all()[l.claims.mine:])
+	defer undo(own, n)
 	want := ask.options()
 	want.Charge = l.charge
 	want.Waiting = func(by int32) { pin(l.claims.all(), by) }
 	want.Renew = func() []wait.Claim { return l.renew(ctx, ask, own, n) }
+	if len(own) > 0 {
+		want.Sleeps = func() { undo(own, n) }
+	}
 	if ask.Held != nil {
 		want.Held = func(r wait.Refusal) { ask.Held(*refusalOf(r)) }
 	}
@@ -169,10 +173,11 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 	if ask.Limiter != nil && ask.Limiter.capacity() < 1 {
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, false
 	}
-	own, err := ask.own()
+	own, err := ask.own(ctx)
 	if err != nil {
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, false
 	}
+	defer undo(own, 1)
 	o.mu.Lock()
 	if o.begun {
 		o.awake(now)

@@ -17,7 +17,7 @@ import (
 
 // .NET: CanAcquireResourceAsync_QueuesAndGrabsOldest.
 func TestOldestFirst(t *testing.T) {
-	eachKind(t, 2, quota.Queue{Order: quota.OldestFirst}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 2, quota.Options{}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 2)
 		a, b := acquiring(t.Context(), l, 2), acquiring(t.Context(), l, 1)
 		comeBack(lease)
@@ -29,7 +29,7 @@ func TestOldestFirst(t *testing.T) {
 
 // .NET: CanAcquireResourceAsync_QueuesAndGrabsNewest.
 func TestNewestFirst(t *testing.T) {
-	eachKind(t, 3, quota.Queue{Order: quota.NewestFirst}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 3, quota.Options{NewestFirst: true}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 3)
 		a, b, c := acquiring(t.Context(), l, 2), acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 2)
 		comeBack(lease)
@@ -42,7 +42,7 @@ func TestNewestFirst(t *testing.T) {
 // .NET: FailsWhenQueuingMoreThanLimit_OldestFirst,
 // QueueAvailableAfterQueueLimitHitAndResources_BecomeAvailable.
 func TestFullQueueRefusesTheNewRequest(t *testing.T) {
-	eachKind(t, 3, quota.Queue{Limit: 3}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 3, quota.Options{MaxQueue: 3}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 3)
 		a := acquiring(t.Context(), l, 2)
 		b := acquiring(t.Context(), l, 2)
@@ -60,7 +60,7 @@ func TestFullQueueRefusesTheNewRequest(t *testing.T) {
 
 // .NET: DropsOldestWhenQueuingMoreThanLimit_NewestFirst.
 func TestFullQueueRefusesTheOldest(t *testing.T) {
-	eachKind(t, 2, quota.Queue{Order: quota.NewestFirst, Limit: 1}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 2, quota.Options{NewestFirst: true, MaxQueue: 1}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 2)
 		a := acquiring(t.Context(), l, 1)
 		b := acquiring(t.Context(), l, 1)
@@ -76,7 +76,7 @@ func TestFullQueueRefusesTheOldest(t *testing.T) {
 
 // .NET: DropsMultipleOldestWhenQueuingMoreThanLimit_NewestFirst.
 func TestFullQueueRefusesNoMoreThanItMust(t *testing.T) {
-	eachKind(t, 4, quota.Queue{Order: quota.NewestFirst, Limit: 4}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 4, quota.Options{NewestFirst: true, MaxQueue: 4}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 4)
 		rs := []*result{
 			acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 1),
@@ -95,7 +95,7 @@ func TestFullQueueRefusesNoMoreThanItMust(t *testing.T) {
 
 // .NET: DropsRequestedLeaseIfPermitCountGreaterThanQueueLimitAndNoAvailability_NewestFirst.
 func TestRequestLargerThanTheQueueIsRefusedAlone(t *testing.T) {
-	eachKind(t, 2, quota.Queue{Order: quota.NewestFirst, Limit: 1}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 2, quota.Options{NewestFirst: true, MaxQueue: 1}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 2)
 		a := acquiring(t.Context(), l, 1)
 		b := acquiring(t.Context(), l, 2)
@@ -109,8 +109,8 @@ func TestRequestLargerThanTheQueueIsRefusedAlone(t *testing.T) {
 
 // .NET: CanDequeueMultipleResourcesAtOnce.
 func TestOneReleaseGrantsSeveral(t *testing.T) {
-	for _, order := range []quota.Order{quota.OldestFirst, quota.NewestFirst} {
-		eachKind(t, 5, quota.Queue{Order: order}, func(t *testing.T, l quota.Limiter) {
+	for _, newest := range []bool{false, true} {
+		eachKind(t, 5, quota.Options{NewestFirst: newest}, func(t *testing.T, l quota.Limiter) {
 			lease := take(t, l, 5)
 			a, b, c := acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 2), acquiring(t.Context(), l, 1)
 			comeBack(lease)
@@ -123,7 +123,7 @@ func TestOneReleaseGrantsSeveral(t *testing.T) {
 // .NET: CanAcquireResourcesWithWaitAsyncWithQueuedItemsIfNewestFirst,
 // CanAcquireResourcesWithAcquireWithQueuedItemsIfNewestFirst.
 func TestNewestOvertakes(t *testing.T) {
-	eachKind(t, 2, quota.Queue{Order: quota.NewestFirst}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 2, quota.Options{NewestFirst: true}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 1)
 		a := acquiring(t.Context(), l, 2)
 		assert.True(t, a.waiting())
@@ -140,7 +140,7 @@ func TestNewestOvertakes(t *testing.T) {
 // .NET: CannotAcquireResourcesWithWaitAsyncWithQueuedItemsIfOldestFirst,
 // CannotAcquireResourcesWithAcquireWithQueuedItemsIfOldestFirst.
 func TestOldestIsNotOvertaken(t *testing.T) {
-	eachKind(t, 2, quota.Queue{Order: quota.OldestFirst}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 2, quota.Options{}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 1)
 		a := acquiring(t.Context(), l, 2)
 		b := acquiring(t.Context(), l, 1)
@@ -160,8 +160,8 @@ func TestOldestIsNotOvertaken(t *testing.T) {
 func TestEndedWaitFreesItsPlace(t *testing.T) {
 	for at, name := range []string{"head", "middle", "tail"} {
 		t.Run(name, func(t *testing.T) {
-			for _, order := range []quota.Order{quota.OldestFirst, quota.NewestFirst} {
-				eachKind(t, 3, quota.Queue{Order: order, Limit: 3}, func(t *testing.T, l quota.Limiter) {
+			for _, newest := range []bool{false, true} {
+				eachKind(t, 3, quota.Options{NewestFirst: newest, MaxQueue: 3}, func(t *testing.T, l quota.Limiter) {
 					lease := take(t, l, 3)
 					ends, cancel := context.WithCancel(t.Context())
 					q := make([]*result, 3)
@@ -193,7 +193,7 @@ func TestEndedWaitFreesItsPlace(t *testing.T) {
 
 // .NET: CanFillQueueWithNewestFirstAfterCancelingQueuedRequestWithAnotherQueuedRequest.
 func TestEndedWaitIsNotRefusedInstead(t *testing.T) {
-	eachKind(t, 2, quota.Queue{Order: quota.NewestFirst, Limit: 2}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 2, quota.Options{NewestFirst: true, MaxQueue: 2}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 2)
 		ctx, cancel := context.WithCancel(t.Context())
 		a := acquiring(ctx, l, 1)
@@ -214,7 +214,7 @@ func TestEndedWaitIsNotRefusedInstead(t *testing.T) {
 
 // A waiter that was woken, and then pushed out before it looked, wakes the next.
 func TestPushingOutTheWokenWaiterStrandsNone(t *testing.T) {
-	eachKind(t, 2, quota.Queue{Order: quota.NewestFirst, Limit: 2}, func(t *testing.T, l quota.Limiter) {
+	eachKind(t, 2, quota.Options{NewestFirst: true, MaxQueue: 2}, func(t *testing.T, l quota.Limiter) {
 		lease := take(t, l, 2)
 		a, b := acquiring(t.Context(), l, 1), acquiring(t.Context(), l, 1)
 		lease.Cancel() // wakes b, which has not looked yet when the next come
@@ -243,8 +243,7 @@ func TestPushingOutTheWokenWaiterStrandsNone(t *testing.T) {
 // into 5 a second over 6 seconds; the 31st is refused.
 func TestBurstIsShaped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := quota.NewTokenBucket(quota.TokenBucketOptions{Permits: 5, PerPeriod: 5, Period: time.Second, Queue: quota.Queue{Limit: 25}})
-		require.NoError(t, err)
+		l := quota.TokenBucket(5, 5, time.Second, quota.Options{MaxQueue: 25})
 		began := time.Now()
 		rs := make([]*result, 31)
 		for i := range rs {
@@ -270,8 +269,7 @@ func TestLimitOfQueue(t *testing.T) {
 		{100, 7, 7},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			l, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: c.permits, Queue: quota.Queue{Limit: c.limit}})
-			require.NoError(t, err)
+			l := quota.Concurrency(c.permits, quota.Options{MaxQueue: c.limit})
 			take(t, l, c.permits)
 			for left := c.room; left > 0; {
 				n := min(left, c.permits)
@@ -280,7 +278,7 @@ func TestLimitOfQueue(t *testing.T) {
 			}
 			synctest.Wait()
 			assert.Equal(t, c.room, l.Stats().Queued)
-			_, err = l.Acquire(t.Context(), 1)
+			_, err := l.Acquire(t.Context(), 1)
 			refusedWith(t, err, quota.ReasonQueueFull)
 			l.Close()
 		})

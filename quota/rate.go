@@ -9,21 +9,19 @@ import (
 	"github.com/headway-go/headway/quota/internal/meter"
 )
 
-// A Rate makes a Limiter of a *rate.Limiter (golang.org/x/time/rate), so that it
-// can be checked together with other limits, and charged only if none of them
-// refuses. Its Queue is the zero Queue.
+// Rate makes a Limiter of a *rate.Limiter (golang.org/x/time/rate), which must not
+// be nil, so that it can be checked together with other limits, and charged only if
+// none of them refuses. Of several Options the last ones count.
 //
 // The rate.Limiter may also be used directly, and its limit and burst may
-// change. If a token is taken directly after the Rate found it available, the
-// Rate still charges it: the rate.Limiter goes into debt, and later requests
-// wait longer.
-type Rate struct{ limiterCore }
-
-// NewRate returns a Limiter that charges l, which must not be nil.
-func NewRate(l *rate.Limiter) *Rate {
-	r := new(Rate)
+// change: a request that waits finds a raised limit within a second. If a token is
+// taken directly after the Rate found it available, the Rate still charges it: the
+// rate.Limiter goes into debt, and later requests wait longer.
+func Rate(l *rate.Limiter, o ...Options) *Limit {
+	r := new(Limit)
 	m := &rateMeter{limiter: l, made: time.Now()}
-	r.open(r, m, Queue{})
+	r.recheck = time.Second
+	r.open(r, m, last(o))
 	r.made = m.made // one origin of their instants
 	return r
 }

@@ -17,7 +17,7 @@ import (
 // A limit of 5 a second with a burst of 5 turns a burst of 30 into 5 a second.
 func TestRateWaitsExactly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := quota.NewRate(rate.NewLimiter(5, 5))
+		r := quota.Rate(rate.NewLimiter(5, 5))
 		began := time.Now()
 		var wg sync.WaitGroup
 		var mu sync.Mutex
@@ -50,7 +50,7 @@ func TestRateWaitsExactly(t *testing.T) {
 // TryAcquire does not wait. The refusal says when to retry.
 func TestRateTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := quota.NewRate(rate.NewLimiter(1, 2))
+		r := quota.Rate(rate.NewLimiter(1, 2))
 		_, err := r.TryAcquire(2)
 		require.NoError(t, err)
 		_, err = r.TryAcquire(1)
@@ -72,7 +72,7 @@ func TestRateTry(t *testing.T) {
 func TestRateCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens := rate.NewLimiter(1, 3)
-		r := quota.NewRate(tokens)
+		r := quota.Rate(tokens)
 		l, err := r.TryAcquire(3)
 		require.NoError(t, err)
 		assert.Equal(t, 0.0, tokens.Tokens())
@@ -95,17 +95,17 @@ func TestRateCancel(t *testing.T) {
 
 // A number of permits that can never be granted is ErrPermits.
 func TestRatePermits(t *testing.T) {
-	r := quota.NewRate(rate.NewLimiter(1, 3))
+	r := quota.Rate(rate.NewLimiter(1, 3))
 	for _, n := range []int64{-1, 4, math.MaxInt64, math.MinInt64} {
 		_, err := r.TryAcquire(n)
 		assert.ErrorIs(t, err, quota.ErrPermits, "%d", n)
 	}
-	free := quota.NewRate(rate.NewLimiter(rate.Inf, 0))
+	free := quota.Rate(rate.NewLimiter(rate.Inf, 0))
 	for range 100 {
 		_, err := free.TryAcquire(1_000)
 		require.NoError(t, err)
 	}
-	none := quota.NewRate(rate.NewLimiter(1, 0))
+	none := quota.Rate(rate.NewLimiter(1, 0))
 	_, err := none.TryAcquire(1)
 	assert.ErrorIs(t, err, quota.ErrPermits)
 	o := new(quota.Accounts).Origin("")
@@ -121,17 +121,17 @@ func TestRatePermits(t *testing.T) {
 func TestRateChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens := rate.NewLimiter(0, 1)
-		r := quota.NewRate(tokens)
+		r := quota.Rate(tokens)
 		take(t, r, 1)
-		time.AfterFunc(30*time.Second, func() { tokens.SetLimit(1) })
+		time.AfterFunc(30500*time.Millisecond, func() { tokens.SetLimit(1) })
 		began := time.Now()
 		_, err := r.Acquire(t.Context(), 1)
 		require.NoError(t, err)
-		assert.Equal(t, time.Minute, time.Since(began), "a stopped rate.Limiter is looked at every minute")
+		assert.Equal(t, 31500*time.Millisecond+1, time.Since(began), "a raised rate.Limiter is seen within a second")
 	})
 	synctest.Test(t, func(t *testing.T) {
 		tokens := rate.NewLimiter(1_000_000, 5)
-		r := quota.NewRate(tokens)
+		r := quota.Rate(tokens)
 		take(t, r, 5)
 		began := time.Now()
 		waits := acquiring(t.Context(), r, 5)
@@ -155,7 +155,7 @@ func TestRateAndQuotaTogether(t *testing.T) {
 		o.Settle(time.Now(), &lease, left(0, 10*time.Second))
 		ask := quota.Ask{
 			Claims:   []quota.Claim{{Policy: "api", Units: 1}},
-			Limiter:  quota.NewRate(tokens),
+			Limiter:  quota.Rate(tokens),
 			MaxDelay: quota.NoDelay,
 		}
 		refusedWith(t, o.Admit(t.Context(), time.Now(), &ask, &lease), quota.ReasonExhausted)

@@ -58,7 +58,7 @@ func (r Reason) String() string {
 // and one by a closed limiter matches ErrClosed. If Detail is an error, the
 // Refusal wraps it.
 type Refusal struct {
-	Policy     string        // name of the policy that refused; "" for limits without a name
+	Policy     string        // name of the policy, or of the client's own limiter, that refused; "" if it has none
 	Key        string        // bytes of its partition key; never part of the error's text
 	Keyed      bool          // it has a key, which may be empty
 	Cause      Reason        // why the request could not go at once: one of the first four reasons, ReasonClosed or ReasonFirstFlight
@@ -72,7 +72,13 @@ type Refusal struct {
 // Error describes the refusal. The text does not contain the partition key.
 func (r Refusal) Error() string {
 	s := "quota: not admitted: " + r.Reason.String()
-	if r.Policy != "" {
+	switch {
+	case r.Policy == "":
+	case r.Reason == ReasonOwnLimit:
+		s += fmt.Sprintf(" %q", r.Policy)
+	case r.Cause == ReasonOwnLimit || r.Cause == ReasonClosed:
+		s += fmt.Sprintf(", own limit %q", r.Policy)
+	default:
 		s += fmt.Sprintf(", policy %q", r.Policy)
 	}
 	if r.RetryAfter > 0 {

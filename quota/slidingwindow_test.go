@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/quota"
 )
@@ -17,8 +16,7 @@ import (
 // RetryAfterAccountsForPermitsAcrossMultipleSegments, RetryAfterClampsToZeroWhenWindowExpired.
 func TestSlidingWindowSaysWhenToComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := quota.NewSlidingWindow(quota.SlidingWindowOptions{Permits: 6, Window: 20 * time.Second, Segments: 4, Queue: quota.Queue{Limit: 4}})
-		require.NoError(t, err)
+		l := quota.SlidingWindow(6, 20*time.Second, 4, quota.Options{MaxQueue: 4})
 		after := func(n int64) time.Duration {
 			_, err := l.TryAcquire(n)
 			return refusedWith(t, err, quota.ReasonOwnLimit).RetryAfter
@@ -38,7 +36,7 @@ func TestSlidingWindowSaysWhenToComeBack(t *testing.T) {
 		assert.Equal(t, 20*time.Second, after(1), "after the waiting request")
 		assert.Equal(t, 20*time.Second, after(4), "computed per permit, not per request")
 		assert.Equal(t, 35*time.Second, after(5))
-		_, err = l.Acquire(t.Context(), 2)
+		_, err := l.Acquire(t.Context(), 2)
 		assert.Equal(t, 20*time.Second, refusedWith(t, err, quota.ReasonQueueFull).RetryAfter)
 		time.Sleep(15 * time.Second)
 		assert.True(t, r.granted())

@@ -2,6 +2,7 @@ package quota_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/quota"
 )
@@ -19,19 +19,15 @@ import (
 // TestStress is for the race detector: many goroutines do everything at once. In
 // the end all permits are back and no request waits.
 func TestStress(t *testing.T) {
-	for _, order := range []quota.Order{quota.OldestFirst, quota.NewestFirst} {
-		t.Run(order.String(), func(t *testing.T) {
-			q := quota.Queue{Order: order, Limit: 20}
-			c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 5, Queue: q})
-			require.NoError(t, err)
-			b, err := quota.NewTokenBucket(quota.TokenBucketOptions{Permits: 50, PerPeriod: 50, Period: time.Millisecond, Queue: q})
-			require.NoError(t, err)
-			s, err := quota.NewSlidingWindow(quota.SlidingWindowOptions{Permits: 50, Window: time.Millisecond, Segments: 4, Queue: q})
-			require.NoError(t, err)
-			custom, err := quota.NewCustom(quota.CustomOptions{Answer: func(int64) quota.Answer {
+	for _, newest := range []bool{false, true} {
+		t.Run(fmt.Sprint("newest first: ", newest), func(t *testing.T) {
+			q := quota.Options{NewestFirst: newest, MaxQueue: 20}
+			c := quota.Concurrency(5, q)
+			b := quota.TokenBucket(50, 50, time.Millisecond, q)
+			s := quota.SlidingWindow(50, time.Millisecond, 4, q)
+			custom := quota.Custom(quota.CustomFuncs{Take: func(context.Context, int64) quota.Answer {
 				return quota.Answer{OK: rand.IntN(4) > 0, RetryAfter: time.Millisecond}
-			}, Queue: q})
-			require.NoError(t, err)
+			}}, q)
 			ls := []quota.Limiter{c, b, s, chainOf(t, c, b), chainOf(t, s, b, c), chainOf(t, custom, c), custom}
 			var out atomic.Int64
 			var wg sync.WaitGroup
@@ -73,8 +69,7 @@ func TestStress(t *testing.T) {
 func TestManyRequestsAreGrantedInOrder(t *testing.T) {
 	const many = 20_000
 	synctest.Test(t, func(t *testing.T) {
-		l, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1, Queue: quota.Queue{Limit: -1}})
-		require.NoError(t, err)
+		l := quota.Concurrency(1, quota.Options{MaxQueue: -1})
 		lease := take(t, l, 1)
 		next, wrong := 0, 0
 		var wg sync.WaitGroup
@@ -108,8 +103,7 @@ func TestMemoryOfAWaiter(t *testing.T) {
 		t.Skip("counts the memory of the process")
 	}
 	const many = 10_000
-	l, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1, Queue: quota.Queue{Limit: -1}})
-	require.NoError(t, err)
+	l := quota.Concurrency(1, quota.Options{MaxQueue: -1})
 	lease := take(t, l, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -1,40 +1,37 @@
 package quota
 
 import (
-	"errors"
 	"time"
 
 	"github.com/headway-go/headway/quota/internal/meter"
 )
 
-// TokenBucketOptions are the options of a TokenBucket.
-type TokenBucketOptions struct {
-	Permits   int64         // in a full bucket: the largest burst; at least 1
-	PerPeriod int64         // added at the end of each period; at least 1
-	Period    time.Duration // length of a period; more than 0
-	Queue     Queue         // of waiting requests; the zero Queue has room for DefaultMaxQueue permits
+// TokenBucket returns a limiter that grants permits from a bucket. The bucket
+// holds capacity permits, which is the largest burst. It is full at first, and
+// gets n permits at the end of each period, until it is full again. The first
+// period begins with the first grant from a full bucket.
+//
+// Within any time d, at most capacity + n*(d/period rounded up) permits are
+// granted.
+//
+// If capacity or n is less than 1, or the period is not longer than 0, the limiter
+// grants nothing: see Limit. Of several Options the last ones count.
+func TokenBucket(capacity, n int64, period time.Duration, o ...Options) *Limit {
+	if capacity < 1 || n < 1 || period <= 0 {
+		return nothing(o)
+	}
+	return newLimit(meter.NewTokenBucket(capacity, n, period), o)
 }
 
-// A TokenBucket grants permits from a bucket. The bucket is full at first, and
-// gets PerPeriod permits at the end of each period, until it is full again. The
-// first period begins with the first grant from a full bucket.
-//
-// Within any time d, at most Permits + PerPeriod*(d/Period rounded up) permits
-// are granted.
-type TokenBucket struct{ limiterCore }
-
-// NewTokenBucket returns a limiter with a full bucket. The error says which
-// option is out of range.
-func NewTokenBucket(o TokenBucketOptions) (*TokenBucket, error) {
-	if err := errors.Join(
-		atLeast("TokenBucketOptions.Permits", o.Permits, 1),
-		atLeast("TokenBucketOptions.PerPeriod", o.PerPeriod, 1),
-		atLeast("TokenBucketOptions.Period", o.Period, 1),
-		o.Queue.check("TokenBucketOptions"),
-	); err != nil {
-		return nil, err
+// PerSecond returns a TokenBucket of n permits a second: one in each nth part of
+// a second, rounded up to nanoseconds; above 1,000,000 a second, one thousandth of
+// n in each millisecond, rounded down. The bucket holds burst permits.
+func PerSecond(n, burst int64, o ...Options) *Limit {
+	switch {
+	case n < 1:
+		return nothing(o)
+	case n > 1e6:
+		return TokenBucket(burst, n/1000, time.Millisecond, o...)
 	}
-	b := new(TokenBucket)
-	b.open(b, meter.NewTokenBucket(o.Permits, o.PerPeriod, o.Period), o.Queue)
-	return b, nil
+	return TokenBucket(burst, 1, time.Duration((1e9+n-1)/n), o...)
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/quota"
 )
@@ -31,15 +30,12 @@ func TestBucketSaysWhenToComeBack(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l, err := quota.NewTokenBucket(quota.TokenBucketOptions{
-					Permits: 4, PerPeriod: c.perPeriod, Period: 20 * time.Second, Queue: quota.Queue{Limit: max(c.ahead, 1)},
-				})
-				require.NoError(t, err)
+				l := quota.TokenBucket(4, c.perPeriod, 20*time.Second, quota.Options{MaxQueue: max(c.ahead, 1)})
 				take(t, l, 4-c.left)
 				if c.ahead > 0 {
 					acquiring(t.Context(), l, c.ahead)
 				}
-				_, err = l.TryAcquire(c.ask)
+				_, err := l.TryAcquire(c.ask)
 				assert.Equal(t, c.periods*20*time.Second, refusedWith(t, err, quota.ReasonOwnLimit).RetryAfter)
 				l.Close()
 			})
@@ -49,11 +45,10 @@ func TestBucketSaysWhenToComeBack(t *testing.T) {
 
 func TestNewestFirstIgnoresTheQueueInRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := quota.NewTokenBucket(quota.TokenBucketOptions{Permits: 4, PerPeriod: 1, Period: time.Second, Queue: quota.Queue{Order: quota.NewestFirst}})
-		require.NoError(t, err)
+		l := quota.TokenBucket(4, 1, time.Second, quota.Options{NewestFirst: true})
 		take(t, l, 4)
 		acquiring(t.Context(), l, 3)
-		_, err = l.TryAcquire(1)
+		_, err := l.TryAcquire(1)
 		assert.Equal(t, time.Second, refusedWith(t, err, quota.ReasonOwnLimit).RetryAfter)
 		l.Close()
 	})

@@ -51,10 +51,8 @@ func TestOwnAccounts(t *testing.T) {
 func TestSharedAccountsDoNotLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		accounts := new(quota.Accounts)
-		c1, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 3})
-		require.NoError(t, err)
-		c2, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
-		require.NoError(t, err)
+		c1 := quota.Concurrency(3)
+		c2 := quota.Concurrency(2)
 		api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 10, Window: 5 * time.Second}}}
 		base := &transporttest.Transport{Handler: api, Latency: func() time.Duration { return 10 * time.Millisecond }}
 		var shapers []*transport.Shaper

@@ -33,7 +33,7 @@ type world struct {
 	faults  int  // one request in so many meets with a fault
 	orderly bool // it is known which requests need the same
 	shaper  *transport.Shaper
-	permits *quota.Concurrency
+	permits *quota.Limit
 	max     int64 // permits
 
 	mu          sync.Mutex // guards following
@@ -85,7 +85,7 @@ func (w *world) build() {
 	w.orderly = !w.lies // a liar changes all the time what a request needs
 	maxDelay := pick(rnd, time.Second, 10*time.Second, 0, 0, 0, 0, 0, transport.NoDelay)
 	w.max = 1 + rnd.Int64N(20)
-	w.permits, _ = quota.NewConcurrency(quota.ConcurrencyOptions{Permits: w.max})
+	w.permits = quota.Concurrency(w.max)
 	w.shaper = &transport.Shaper{
 		Base: w, Accounts: new(quota.Accounts), MaxDelay: maxDelay, MaxQueue: pick(rnd, 0, 0, 3, -1),
 		Trace: &transport.Trace{Held: func(i transport.HeldInfo) {

@@ -22,9 +22,8 @@ import (
 
 // limited returns a Shaper with a limit on concurrency over a server that
 // answers with the status and body, and the limit.
-func limited(t *testing.T, status int, body io.ReadCloser) (*transport.Shaper, *quota.Concurrency) {
-	c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
-	require.NoError(t, err)
+func limited(t *testing.T, status int, body io.ReadCloser) (*transport.Shaper, *quota.Limit) {
+	c := quota.Concurrency(2)
 	return &transport.Shaper{
 		Base: newServer(func(req *http.Request) (*http.Response, error) {
 			resp, err := says(status)(req)
@@ -217,7 +216,7 @@ func TestUpgradeOverNetwork(t *testing.T) {
 }
 
 // collected collects garbage until the limiter has the given number of permits.
-func collected(limit *quota.Concurrency, permits int64) {
+func collected(limit *quota.Limit, permits int64) {
 	for limit.Stats().Available < permits {
 		runtime.GC()
 	}

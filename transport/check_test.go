@@ -82,8 +82,7 @@ func TestCheckSaysRefusal(t *testing.T) {
 // Check sends nothing, charges nothing, and does not touch the request or its body.
 func TestCheckChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-		require.NoError(t, err)
+		c := quota.Concurrency(1)
 		srv := newServer(limit(`"api";a=2;w=60`), says(200))
 		s := &transport.Shaper{Base: srv, Limits: func(*http.Request) quota.Limiter { return c }, MaxDelay: transport.NoDelay}
 		pass(t, s, getItems(t.Context()))

@@ -207,9 +207,8 @@ type path struct {
 
 // busy returns a limiter that never has a permit.
 func busy(t *testing.T) func(*http.Request) quota.Limiter {
-	c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-	require.NoError(t, err)
-	_, err = c.TryAcquire(1)
+	c := quota.Concurrency(1)
+	_, err := c.TryAcquire(1)
 	require.NoError(t, err)
 	return func(*http.Request) quota.Limiter { return c }
 }
@@ -498,8 +497,7 @@ func TestPathsLeaveNothing(t *testing.T) {
 // limit is not raised.
 func TestPanicInLineTakesNoPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		two, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
-		require.NoError(t, err)
+		two := quota.Concurrency(2)
 		one, err := two.TryAcquire(1)
 		require.NoError(t, err)
 		srv := newServer(limit(`"api";a=0;w=60`))
@@ -560,8 +558,7 @@ func TestRequestIsNotKept(t *testing.T) {
 			req.URL = nil
 			req.Body = nil
 		}
-		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-		require.NoError(t, err)
+		c := quota.Concurrency(1)
 		s := &transport.Shaper{
 			Base:   newServer(limit(`"api";a=3;w=10`), says(200)),
 			Limits: func(*http.Request) quota.Limiter { return c },
@@ -653,8 +650,7 @@ func TestBaseReturnsBothOrNeither(t *testing.T) {
 
 // oneAtATime returns a limit of one request at a time.
 func oneAtATime(t *testing.T) func(*http.Request) quota.Limiter {
-	c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-	require.NoError(t, err)
+	c := quota.Concurrency(1)
 	return func(*http.Request) quota.Limiter { return c }
 }
 
@@ -865,8 +861,7 @@ func TestRealServers(t *testing.T) {
 			srv.EnableHTTP2 = h2
 			srv.StartTLS()
 			defer srv.Close()
-			limiter, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 4})
-			require.NoError(t, err)
+			limiter := quota.Concurrency(4)
 			s := &transport.Shaper{
 				Base:     srv.Client().Transport,
 				MaxDelay: transport.NoDelay,
@@ -895,7 +890,7 @@ func TestRealServers(t *testing.T) {
 				require.NoError(t, err)
 				assert.Equal(t, 200, resp.StatusCode)
 			}
-			_, err = send()
+			_, err := send()
 			var rejected *transport.RejectedError
 			require.ErrorAs(t, err, &rejected)
 			assert.Equal(t, "api", rejected.Policy)

@@ -86,8 +86,15 @@
 // buckets, concurrency limits and chains of them, and one limiter for each host or
 // user:
 //
-//	perHost := quota.NewKeyed(newLimiter, quota.KeyedOptions{})
-//	shaper.Limits = quota.By(perHost, func(r *http.Request) string { return r.URL.Host })
+//	perHost := quota.By(
+//		func(r *http.Request) string { return r.URL.Host },
+//		func(host string) quota.Limiter {
+//			return quota.PerSecond(2, 2, quota.Options{Name: "per host"})
+//		})
+//	all := quota.Always[*http.Request](quota.Concurrency(50, quota.Options{Name: "all"}))
+//	shaper.Limits = quota.Together(perHost, all)
+//
+// The name of a limiter is the Policy of its refusals.
 //
 // # Options of one request
 //

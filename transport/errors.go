@@ -28,11 +28,12 @@ type Reason = quota.Reason
 // an http.Client ends a request, the client returns an error of its own instead,
 // which hides this one.
 type RejectedError struct {
-	Policy     string        // the policy that has too little left; "" if the server named none
+	Policy     string        // the policy that has too little left, or the name of the limiter of Shaper.Limits that refused; "" if it has none
 	Partition  partition.Key // the key of its partition; "" if none is known
 	Reason     Reason        // why the request was refused
 	RetryAfter time.Duration // when it is worth trying again, from the refusal on; 0: not known
 
+	own   bool           // Policy is the name of a limiter of Shaper.Limits
 	cause *quota.Refusal // see Unwrap; nil: it says nothing more
 }
 
@@ -42,6 +43,7 @@ func rejected(r *quota.Refusal) *RejectedError {
 		Partition:  partitionKey(r.Key),
 		Reason:     r.Reason,
 		RetryAfter: r.RetryAfter,
+		own:        r.Policy != "" && (r.Cause == quota.ReasonOwnLimit || r.Cause == quota.ReasonClosed),
 	}
 	if r.Phrase != "" || r.Detail != nil || r.Cause == quota.ReasonClosed {
 		e.cause = r
@@ -53,7 +55,13 @@ func rejected(r *quota.Refusal) *RejectedError {
 // partition key nor any part of the request.
 func (e *RejectedError) Error() string {
 	s := ErrRejected.Error() + ": " + e.Reason.String()
-	if e.Policy != "" {
+	switch {
+	case e.Policy == "":
+	case e.Reason == quota.ReasonOwnLimit:
+		s += fmt.Sprintf(" %q", e.Policy)
+	case e.own:
+		s += fmt.Sprintf(", own limit %q", e.Policy)
+	default:
 		s += fmt.Sprintf(", policy %q", e.Policy)
 	}
 	if e.RetryAfter > 0 {

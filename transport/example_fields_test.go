@@ -58,10 +58,7 @@ func ExampleShaper_base() {
 
 // MaxQueue bounds how many requests wait in one line. The next is refused.
 func ExampleShaper_maxQueue() {
-	one, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-	if err != nil {
-		panic(err)
-	}
+	one := quota.Concurrency(1)
 	client := &http.Client{Transport: &transport.Shaper{
 		Base:     answering(),
 		Limits:   func(*http.Request) quota.Limiter { return one },

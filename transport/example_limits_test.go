@@ -12,9 +12,9 @@ import (
 )
 
 // oneAMinute returns the limiter of one key.
-func oneAMinute(string) (quota.Limiter, error) {
-	return quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 1, Window: time.Minute})
-}
+func oneAMinute(string) quota.Limiter { return quota.FixedWindow(1, time.Minute) }
+
+func host(r *http.Request) string { return r.URL.Host }
 
 // try sends a request of a user that does not wait, and prints the result.
 func try(s *transport.Shaper, url, user string) {
@@ -34,10 +34,9 @@ func try(s *transport.Shaper, url, user string) {
 
 // One limit for each host.
 func ExampleShaper_limitsPerHost() {
-	perHost := quota.NewKeyed(oneAMinute, quota.KeyedOptions{})
 	s := &transport.Shaper{
 		Base:   stub{},
-		Limits: quota.By(perHost, func(r *http.Request) string { return r.URL.Host }),
+		Limits: quota.By(host, oneAMinute),
 	}
 	try(s, "http://a.example/1", "alice")
 	try(s, "http://a.example/2", "bob")
@@ -50,12 +49,10 @@ func ExampleShaper_limitsPerHost() {
 
 // One limit for each user, whatever the host.
 func ExampleShaper_limitsPerUser() {
-	perUser := quota.NewKeyed(oneAMinute, quota.KeyedOptions{})
+	user := func(r *http.Request) string { return partition.UserID(r.Context()) }
 	s := &transport.Shaper{
-		Base: stub{},
-		Limits: quota.By(perUser, func(r *http.Request) string {
-			return partition.UserID(r.Context())
-		}),
+		Base:   stub{},
+		Limits: quota.By(user, oneAMinute),
 	}
 	try(s, "http://a.example/1", "alice")
 	try(s, "http://b.example/1", "alice")
@@ -69,13 +66,10 @@ func ExampleShaper_limitsPerUser() {
 // One limit on concurrency for all requests. A request counts until the body of its
 // response ends.
 func ExampleShaper_limitsGlobal() {
-	all, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-	if err != nil {
-		panic(err)
-	}
+	all := quota.Concurrency(1)
 	s := &transport.Shaper{
 		Base:   stub{},
-		Limits: func(*http.Request) quota.Limiter { return all },
+		Limits: quota.Always[*http.Request](all),
 	}
 	elsewhere, err := all.TryAcquire(1)
 	if err != nil {
@@ -91,25 +85,14 @@ func ExampleShaper_limitsGlobal() {
 	// b.example bob <nil>
 }
 
-// One limit for each host, and one for all hosts together: a request needs both. The
-// chain is made for each request, outside of the Keyed: otherwise no limiter of a host
-// would be idle while the limit for all is in use.
+// One limit for each host, and one for all hosts together: a request needs both.
 func ExampleShaper_limitsChain() {
-	perHost := quota.NewKeyed(oneAMinute, quota.KeyedOptions{})
-	ofHost := quota.By(perHost, func(r *http.Request) string { return r.URL.Host })
-	all, err := quota.NewFixedWindow(quota.FixedWindowOptions{Permits: 2, Window: time.Hour})
-	if err != nil {
-		panic(err)
-	}
 	s := &transport.Shaper{
 		Base: stub{},
-		Limits: func(r *http.Request) quota.Limiter {
-			both, err := quota.NewChain(ofHost(r), all)
-			if err != nil {
-				panic(err) // neither is nil
-			}
-			return both
-		},
+		Limits: quota.Together(
+			quota.By(host, oneAMinute),
+			quota.Always[*http.Request](quota.FixedWindow(2, time.Hour)),
+		),
 	}
 	try(s, "http://a.example/1", "alice")
 	try(s, "http://a.example/2", "alice")
@@ -120,4 +103,31 @@ func ExampleShaper_limitsChain() {
 	// a.example alice own limit 1m0s
 	// b.example alice <nil>
 	// c.example alice own limit 1h0m0s
+}
+
+// The code of the README: two requests a second to each host, and ten at a time in
+// all.
+func ExampleShaper_ownLimits() {
+	host := func(r *http.Request) string { return r.URL.Host }
+	shaper := &transport.Shaper{Limits: quota.Together(
+		quota.By(host, func(string) quota.Limiter {
+			return quota.PerSecond(2, 2, quota.Options{Name: "per host"})
+		}),
+		quota.Always[*http.Request](quota.Concurrency(10, quota.Options{Name: "all"})),
+	)}
+	shaper.Base = stub{}
+	for range 3 {
+		req, _ := http.NewRequest(http.MethodGet, "http://a.example/", nil)
+		_, err := shaper.RoundTrip(req.WithContext(transport.WithNoDelay(req.Context())))
+		var rejected *transport.RejectedError
+		if errors.As(err, &rejected) {
+			fmt.Println(rejected.Policy, rejected.Reason)
+		} else {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// <nil>
+	// <nil>
+	// per host own limit
 }

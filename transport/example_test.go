@@ -106,11 +106,7 @@ func ExampleShaper_maxDelay() {
 // A limit of the client's own applies together with those of the server: here, two
 // requests at a time.
 func ExampleShaper_limits() {
-	two, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	two := quota.Concurrency(2)
 	var mu sync.Mutex
 	var now, most int
 	client := &http.Client{Transport: &transport.Shaper{
@@ -141,7 +137,7 @@ func ExampleShaper_limits() {
 
 // A rate.Limiter of golang.org/x/time is a limit, too.
 func ExampleShaper_limits_rate() {
-	perHour := quota.NewRate(rate.NewLimiter(rate.Every(time.Hour), 2))
+	perHour := quota.Rate(rate.NewLimiter(rate.Every(time.Hour), 2))
 	client := &http.Client{Transport: &transport.Shaper{
 		Base:     hourly(100),
 		Limits:   func(*http.Request) quota.Limiter { return perHour },
@@ -231,11 +227,7 @@ func ExampleTrace() {
 
 // Urgent requests wait before others in every line.
 func ExampleWithPriority() {
-	one, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	one := quota.Concurrency(1)
 	client := &http.Client{Transport: &transport.Shaper{
 		Base: &transporttest.Transport{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			fmt.Println(r.URL.Path)

@@ -114,8 +114,7 @@ func TestHostileServer(t *testing.T) {
 			})
 			maxDelay := pick(rnd, time.Second, 10*time.Second, 2*time.Minute)
 			permits := 1 + rnd.Int64N(20)
-			concurrency, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: permits})
-			assert.NoError(t, err)
+			concurrency := quota.Concurrency(permits)
 			s := &transport.Shaper{
 				Base: srv, MaxDelay: maxDelay, MaxQueue: rnd.IntN(20), Trace: allHooks(func(any) {}),
 				Limits:   func(*http.Request) quota.Limiter { return concurrency },

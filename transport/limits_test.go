@@ -20,8 +20,7 @@ import (
 // an earlier response ends.
 func TestOwnConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 3})
-		require.NoError(t, err)
+		c := quota.Concurrency(3)
 		srv := newServer(says(200))
 		s := &transport.Shaper{Base: srv, Limits: func(*http.Request) quota.Limiter { return c }}
 		for range 9 {
@@ -46,7 +45,7 @@ func TestOwnConcurrency(t *testing.T) {
 // A rate limit of the client's own: a rate.Limiter of golang.org/x/time.
 func TestOwnRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		five := quota.NewRate(rate.NewLimiter(5, 5))
+		five := quota.Rate(rate.NewLimiter(5, 5))
 		srv := newServer(says(200))
 		s := &transport.Shaper{Base: srv, Limits: func(*http.Request) quota.Limiter { return five }}
 		burst(t, s, 30, plainRequests)
@@ -61,7 +60,7 @@ func TestOwnRate(t *testing.T) {
 // refused at once, with a RetryAfter.
 func TestSlowRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hourly := quota.NewRate(rate.NewLimiter(rate.Every(time.Hour), 1))
+		hourly := quota.Rate(rate.NewLimiter(rate.Every(time.Hour), 1))
 		s := &transport.Shaper{Base: stillServer(), Limits: func(*http.Request) quota.Limiter { return hourly }}
 		pass(t, s, getItems(t.Context()))
 		err := refusal(t, s, getItems(t.Context()))
@@ -99,7 +98,7 @@ func refusalNow(t *testing.T, rt http.RoundTripper, req *http.Request) *transpor
 // A limiter that can never grant a permit refuses at once.
 func TestLimiterThatNeverGrants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		never := quota.NewRate(rate.NewLimiter(1, 0))
+		never := quota.Rate(rate.NewLimiter(1, 0))
 		s := &transport.Shaper{Base: stillServer(), Limits: func(*http.Request) quota.Limiter { return never }}
 		assert.Equal(t, quota.ReasonOwnLimit, refusal(t, s, getItems(t.Context())).Reason)
 		v := s.Check(getItems(t.Context()))
@@ -112,8 +111,7 @@ func TestLimiterThatNeverGrants(t *testing.T) {
 // or not at all. No request holds one while it waits for the other.
 func TestAllOrNone(t *testing.T) {
 	bubble(t, "no permit is taken while waiting for the server", func(t *testing.T) {
-		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-		require.NoError(t, err)
+		c := quota.Concurrency(1)
 		srv := newServer(limit(`"api";a=0;w=60`), says(200))
 		s := &transport.Shaper{Base: srv, Limits: func(*http.Request) quota.Limiter { return c }}
 		pass(t, s, getItems(t.Context()))
@@ -128,8 +126,7 @@ func TestAllOrNone(t *testing.T) {
 		assert.EqualValues(t, 1, c.Stats().Available)
 	})
 	bubble(t, "no unit is taken while waiting for a permit", func(t *testing.T) {
-		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-		require.NoError(t, err)
+		c := quota.Concurrency(1)
 		srv := newServer(limit(`"api";a=1;w=60`), says(200))
 		limited := false
 		s := &transport.Shaper{Base: srv, Limits: func(*http.Request) quota.Limiter {
@@ -155,7 +152,7 @@ func TestAllOrNone(t *testing.T) {
 	})
 	bubble(t, "no token is taken while waiting for the server", func(t *testing.T) {
 		tokens := rate.NewLimiter(rate.Every(time.Hour), 3)
-		r := quota.NewRate(tokens)
+		r := quota.Rate(tokens)
 		srv := newServer(limit(`"api";a=0;w=60`), says(200))
 		s := &transport.Shaper{Base: srv, Limits: func(*http.Request) quota.Limiter { return r }}
 		pass(t, s, getItems(t.Context()))
@@ -172,7 +169,7 @@ func TestAllOrNone(t *testing.T) {
 	})
 	bubble(t, "a dial error gives the permit back", func(t *testing.T) {
 		tokens := rate.NewLimiter(rate.Every(time.Hour), 1)
-		r := quota.NewRate(tokens)
+		r := quota.Rate(tokens)
 		s := &transport.Shaper{MaxDelay: transport.NoDelay, Limits: func(*http.Request) quota.Limiter { return r }}
 		s.Base = newServer(fails(dialError), says(200))
 		_, err := s.RoundTrip(getItems(t.Context()))
@@ -185,8 +182,7 @@ func TestAllOrNone(t *testing.T) {
 // One limiter may be shared by Shapers, and used beside them.
 func TestSharedLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-		require.NoError(t, err)
+		c := quota.Concurrency(1)
 		limits := func(*http.Request) quota.Limiter { return c }
 		srv := newServer(slow(time.Second, says(200)))
 		a, b := &transport.Shaper{Base: srv, Limits: limits}, &transport.Shaper{Base: srv, Limits: limits}
@@ -204,10 +200,9 @@ func TestSharedLimiter(t *testing.T) {
 // Unwrap gives access to what a limiter of the client's own says beyond RetryAfter.
 func TestRejectedErrorOfLimiter(t *testing.T) {
 	bubble(t, "custom", func(t *testing.T) {
-		busy, err := quota.NewCustom(quota.CustomOptions{Answer: func(int64) quota.Answer {
+		busy := quota.Custom(quota.CustomFuncs{Take: func(context.Context, int64) quota.Answer {
 			return quota.Answer{RetryAfter: time.Second, Phrase: "too hot", Detail: 97}
 		}})
-		require.NoError(t, err)
 		s := &transport.Shaper{Base: stillServer(), MaxDelay: transport.NoDelay, Limits: func(*http.Request) quota.Limiter { return busy }}
 		rejected := refusal(t, s, getItems(t.Context()))
 		var cause *quota.Refusal
@@ -218,8 +213,7 @@ func TestRejectedErrorOfLimiter(t *testing.T) {
 		assert.ErrorIs(t, rejected, transport.ErrRejected)
 	})
 	bubble(t, "closed", func(t *testing.T) {
-		one, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-		require.NoError(t, err)
+		one := quota.Concurrency(1)
 		one.Close()
 		s := &transport.Shaper{Base: stillServer(), Limits: func(*http.Request) quota.Limiter { return one }}
 		rejected := refusal(t, s, getItems(t.Context()))

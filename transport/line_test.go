@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
@@ -67,8 +66,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 		assert.Equal(t, want, order(srv))
 	})
 	bubble(t, "when all may go at once", func(t *testing.T) {
-		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-		require.NoError(t, err)
+		c := quota.Concurrency(1)
 		srv := newServer(slow(time.Second, says(200)))
 		s := &transport.Shaper{Base: srv, Limits: func(*http.Request) quota.Limiter { return c }}
 		queue(t, s, same(t.Context(), 10)...)
@@ -143,8 +141,7 @@ func TestCancelInLine(t *testing.T) {
 		"head": {0}, "middle": {2}, "tail": {4}, "head and tail": {0, 4}, "all but the last": {0, 1, 2, 3}, "all": {0, 1, 2, 3, 4},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 7})
-			require.NoError(t, err)
+			c := quota.Concurrency(7)
 			srv := newServer(limit(`"api";a=0;w=10`), limit(`"api";a=2;w=10`), says(200))
 			s := &transport.Shaper{Base: srv, Limits: func(*http.Request) quota.Limiter { return c }, MaxDelay: time.Hour}
 			pass(t, s, getItems(t.Context()))
@@ -225,8 +222,7 @@ func TestCancelAtRandom(t *testing.T) {
 // Every request is sent exactly once, although many wait for several limits at a time.
 func TestManyLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 2})
-		require.NoError(t, err)
+		c := quota.Concurrency(2)
 		srv := newChooser(func(n int, req *http.Request) answer {
 			return slow(time.Duration(n%7)*10*time.Millisecond, limit(`"a";a=2;w=1, "b";a=3;w=2, "c";a=1;w=3;pk=:`+map[string]string{"GET": "QQ==", "PUT": "Qg=="}[req.Method]+`:`))
 		})

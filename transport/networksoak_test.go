@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
@@ -80,8 +79,7 @@ func TestNetworkSoak(t *testing.T) {
 	overNetwork(t, func(t *testing.T, serve func(http.Handler) (string, http.RoundTripper)) {
 		url, base := serve(http.HandlerFunc(misbehave))
 		const permits, callers, seed = 10, 16, 11
-		own, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: permits})
-		require.NoError(t, err)
+		own := quota.Concurrency(permits)
 		s := &transport.Shaper{
 			Base: base, Accounts: new(quota.Accounts), MaxDelay: 50 * time.Millisecond,
 			Limits: func(*http.Request) quota.Limiter { return own }, Trace: hooksThatPanic(97),

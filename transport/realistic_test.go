@@ -98,7 +98,7 @@ func TestCostOfUnnamedAccount(t *testing.T) {
 // it is admitted, not when RoundTrip was called.
 func TestSlowFunctions(t *testing.T) {
 	bubble(t, "rate", func(t *testing.T) {
-		limiter := quota.NewRate(rate.NewLimiter(100, 100))
+		limiter := quota.Rate(rate.NewLimiter(100, 100))
 		var n atomic.Int64
 		s := &transport.Shaper{
 			Base:   newServer(says(200)),

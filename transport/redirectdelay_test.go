@@ -34,8 +34,7 @@ func TestRedirectThatTakesAllOfMaxDelay(t *testing.T) {
 					}
 					return says(200)
 				})
-				permits, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1})
-				require.NoError(t, err)
+				permits := quota.Concurrency(1)
 				s := &transport.Shaper{Base: srv, MaxDelay: tt.set, Limits: func(req *http.Request) quota.Limiter {
 					if req.URL.Path == "/old" {
 						return nil

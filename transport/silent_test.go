@@ -86,8 +86,7 @@ func TestPanicsLeaveNothing(t *testing.T) {
 				panic("boom")
 			}
 		}
-		threads, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 3})
-		require.NoError(t, err)
+		threads := quota.Concurrency(3)
 		var bodies atomic.Int64
 		var accounts quota.Accounts
 		var now *http.Request

@@ -184,8 +184,7 @@ func TestSoak(t *testing.T) {
 				}},
 			},
 		}
-		threads, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 30})
-		require.NoError(t, err)
+		threads := quota.Concurrency(30)
 		s := &transport.Shaper{
 			Base: world, Accounts: new(quota.Accounts), MaxDelay: 90 * time.Second, MaxQueue: 25,
 			Limits: func(*http.Request) quota.Limiter { return threads },

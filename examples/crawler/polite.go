@@ -20,36 +20,21 @@ const (
 // Shaper charges them together with the host's quota, so a request takes nothing from one
 // while it waits for another. delays returns the Crawl-delay of a host.
 func polite(delays func(host string) time.Duration) func(*http.Request) quota.Limiter {
-	all, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: overall})
-	if err != nil {
-		panic(err) // the options are constants
-	}
+	all := quota.Concurrency(overall)
 	// A host's limiter is created with its first page, after its robots.txt has been
 	// read, and is dropped when it is idle. The overall limit is not part of it: if it
 	// were, a host would not be idle while another one is in use.
-	hosts := quota.NewKeyed(func(host string) (quota.Limiter, error) {
-		rate, err := quota.NewTokenBucket(quota.TokenBucketOptions{
-			Permits: 1, PerPeriod: 1, Period: max(delays(host), delay),
-		})
-		if err != nil {
-			return nil, err
-		}
-		atOnce, err := quota.NewConcurrency(quota.ConcurrencyOptions{Permits: perHost})
-		if err != nil {
-			return nil, err
-		}
-		return quota.NewChain(rate, atOnce)
-	}, quota.KeyedOptions{})
-	ofHost := quota.By(hosts, func(r *http.Request) string { return r.URL.Host })
+	host := func(r *http.Request) string { return r.URL.Host }
+	ofHost := quota.By(host, func(host string) quota.Limiter {
+		rate := quota.TokenBucket(1, 1, max(delays(host), delay))
+		atOnce := quota.Concurrency(perHost)
+		return quota.Chain(rate, atOnce)
+	})
 
 	return func(r *http.Request) quota.Limiter {
 		if r.URL.Path == robotsPath {
 			return all // the host's limiter needs its robots.txt first
 		}
-		both, err := quota.NewChain(ofHost(r), all)
-		if err != nil {
-			panic(err) // cannot happen: neither limiter is nil
-		}
-		return both
+		return quota.Chain(ofHost(r), all)
 	}
 }

@@ -46,16 +46,16 @@ func run(b *testing.B, name string, f func()) {
 func BenchmarkTryAcquire(b *testing.B) {
 	sem := semaphore.NewWeighted(1 << 62)
 	run(b, "semaphore", func() { sem.TryAcquire(1) })
-	c := must(quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1 << 62}))
+	c := quota.Concurrency(1 << 62)
 	run(b, "Concurrency", func() { _, _ = c.TryAcquire(1) })
 
 	lim := rate.NewLimiter(1e9, 1<<30)
 	run(b, "rate", func() { lim.Allow() })
-	t := must(quota.NewTokenBucket(quota.TokenBucketOptions{Permits: endless, PerPeriod: 1e6, Period: time.Millisecond}))
+	t := quota.TokenBucket(endless, 1e6, time.Millisecond)
 	run(b, "TokenBucket", func() { _, _ = t.TryAcquire(1) })
-	f := must(quota.NewFixedWindow(quota.FixedWindowOptions{Permits: endless, Window: time.Second}))
+	f := quota.FixedWindow(endless, time.Second)
 	run(b, "FixedWindow", func() { _, _ = f.TryAcquire(1) })
-	s := must(quota.NewSlidingWindow(quota.SlidingWindowOptions{Permits: endless, Window: time.Second, Segments: 10}))
+	s := quota.SlidingWindow(endless, time.Second, 10)
 	run(b, "SlidingWindow", func() { _, _ = s.TryAcquire(1) })
 }
 
@@ -68,7 +68,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 			sem.Release(1)
 		}
 	})
-	c := must(quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 10}))
+	c := quota.Concurrency(10)
 	run(b, "Concurrency/idle", func() {
 		lease, _ := c.TryAcquire(1)
 		lease.Release()
@@ -84,8 +84,8 @@ func BenchmarkAcquireRelease(b *testing.B) {
 		lease, _ := l.TryAcquire(1)
 		lease.Release()
 	})
-	f := must(quota.NewFixedWindow(quota.FixedWindowOptions{Permits: endless, Window: time.Second}))
-	chain := must(quota.NewChain(c, f))
+	f := quota.FixedWindow(endless, time.Second)
+	chain := quota.Chain(c, f)
 	run(b, "Chain", func() {
 		lease, _ := chain.TryAcquire(1)
 		lease.Release()
@@ -97,30 +97,26 @@ func BenchmarkRefusal(b *testing.B) {
 	sem := semaphore.NewWeighted(1)
 	sem.TryAcquire(1)
 	run(b, "semaphore", func() { sem.TryAcquire(1) })
-	c := must(quota.NewConcurrency(quota.ConcurrencyOptions{Permits: 1}))
+	c := quota.Concurrency(1)
 	must(c.TryAcquire(1))
 	run(b, "Concurrency", func() { _, _ = c.TryAcquire(1) })
 	lim := rate.NewLimiter(rate.Every(time.Hour), 1)
 	lim.Allow()
 	run(b, "rate", func() { lim.Allow() })
-	t := must(quota.NewTokenBucket(quota.TokenBucketOptions{Permits: 1, PerPeriod: 1, Period: time.Hour}))
+	t := quota.TokenBucket(1, 1, time.Hour)
 	must(t.TryAcquire(1))
 	run(b, "TokenBucket", func() { _, _ = t.TryAcquire(1) })
 }
 
-// BenchmarkKeyed finds a limiter by its key and takes a permit.
-func BenchmarkKeyed(b *testing.B) {
-	k := quota.NewKeyed(func(int) (quota.Limiter, error) {
-		return quota.NewFixedWindow(quota.FixedWindowOptions{Permits: endless, Window: time.Second})
-	}, quota.KeyedOptions{})
+// BenchmarkBy finds a limiter by its key and takes a permit.
+func BenchmarkBy(b *testing.B) {
+	of := quota.By(
+		func(n int) int { return n },
+		func(int) quota.Limiter { return quota.FixedWindow(endless, time.Second) })
 	n := 0
 	b.ReportAllocs()
 	for b.Loop() {
 		n++
-		l, err := k.Limiter(n % 1000)
-		if err != nil {
-			b.Fatal(err)
-		}
-		_, _ = l.TryAcquire(1)
+		_, _ = of(n % 1000).TryAcquire(1)
 	}
 }

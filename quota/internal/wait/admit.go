@@ -30,6 +30,10 @@ type Options struct {
 	// package does.
 	Charge func(now time.Time)
 
+	// Sleeps is called before the work sleeps, after each attempt that failed. No
+	// mutex is held.
+	Sleeps func()
+
 	// Waiting is told when the work begins to wait, with by = 1, and when it
 	// ends to, with by = -1. The mutexes of all claims are held.
 	Waiting func(by int32)
@@ -274,6 +278,9 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 		Unlock(claims)
 		next.Wake()
 		first.Wake()
+		if o.Sleeps != nil {
+			o.Sleeps()
+		}
 		select {
 		case <-w.ready:
 		case <-ctx.Done():

@@ -396,7 +396,7 @@ func (l *Line) Kick(now time.Time) *Waiter {
 		l.arm(sooner(l.armed, l.firstLatest()))
 		return w
 	}
-	l.arm(sooner(sooner(d.Again, l.kept.until), l.firstLatest()))
+	l.arm(sooner(sooner(sooner(d.Again, d.Recheck), l.kept.until), l.firstLatest()))
 	return nil
 }
 
