@@ -17,7 +17,7 @@ func (s *Shaper) scopeOf(req *http.Request) string {
 }
 
 // DefaultScope returns the scope of a request as a Shaper without Scope sees it. If
-// the context has a user id, that says whom the request acts for: the scope is a
+// the context has a user id, the request acts for that user: the scope is a
 // keyed hash of the user and client ids, and a new token changes nothing. Else it is
 // a keyed hash of all credentials on the request and of the client id; "" if there
 // are none of these. The key of the hash belongs to the Accounts: the scope is the

@@ -57,8 +57,8 @@ type Decision struct {
 	// help, such as a release.
 	Again time.Time
 
-	// Recheck is when the line looks again, where that is before Again: an event
-	// that nobody tells of may help. The zero time is never.
+	// Recheck is when the line looks again, if that is before Again: the constraint
+	// may change without being told. The zero time is never.
 	Recheck time.Time
 
 	// Sooner says that an event may grant the claim before Again.

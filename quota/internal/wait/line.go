@@ -400,7 +400,7 @@ func (l *Line) Kick(now time.Time) *Waiter {
 	return nil
 }
 
-// closeIfEmpty closes the line if nobody is in it and nothing is kept, and
+// closeIfEmpty closes the line if it has no waiters and keeps no units, and
 // reports whether it did.
 func (l *Line) closeIfEmpty() bool {
 	if l.Len() > 0 || l.kept.by != nil {
@@ -517,7 +517,7 @@ func (l *Line) Problem(now time.Time, released bool) string {
 	case !l.armed.IsZero() && l.armed.Before(now):
 		return "the timer should have fired"
 	case l.armed.IsZero() && !released:
-		return "nobody is woken, no timer is armed, and nothing will be released"
+		return "no waiter is woken, no timer is armed, and nothing will be released"
 	}
 	for i, w := range l.byTurn.ws {
 		if int(w.place[byTurn]) != i+1 || w.line != l {

@@ -1,7 +1,7 @@
 package wait
 
 // A Round wakes the waiters of several lines one after another, so that each looks
-// at its claims again: whoever begins a round wakes only the first of them, and each
+// at its claims again. Beginning a round wakes only the first waiter, and each waiter
 // wakes the next. It is guarded by the mutex that the constraints of the lines share.
 // The zero Round is ready to use.
 type Round struct {

@@ -43,7 +43,7 @@ func lookAll(t *testing.T, r *Round, ws []*Waiter) []int {
 	return nil
 }
 
-// Whoever begins a round wakes one waiter only, however many there are; each of the
+// Beginning a round wakes one waiter only, however many there are; each of the
 // others is woken by the one before.
 func TestRound(t *testing.T) {
 	t.Run("nobody waits", func(t *testing.T) {

@@ -18,13 +18,13 @@ func TestContentionCompares(t *testing.T) {
 		ours, fall float32
 	}{
 		{"the first figure", 7, 100, false, 0, 0},
-		{"half of it was somebody else's", 20, 60, false, 20, 40},
+		{"half of it was another client's", 20, 60, false, 20, 40},
 		{"a fall is at most ours, and not more", 50, 40, false, 40, 60},
 		{"a rise says nothing", 5, 90, false, 40, 60},
 		{"nor does a figure that stands", 1, 90, false, 40, 60},
 		{"nor a slip", 0, 0, false, 40, 60},
 		{"after a slip, what was served before counts", 29, 60, false, 70, 90},
-		{"nothing left is true where somebody was refused", 10, 0, true, 80, 150},
+		{"nothing left is true where a request was refused", 10, 0, true, 80, 150},
 		{"the next one is compared with nothing", 0, 400, false, 80, 150},
 		{"halved", 9, 149, false, 44.5, 200.5},
 	}
@@ -50,7 +50,7 @@ func TestContentionOfAWindow(t *testing.T) {
 	see(60, true)
 	l.contention.close(&l.Window)
 	assert.Equal(t, contention{fall: 40}, see(20, false), "the first figure of a window is compared with none before")
-	assert.Equal(t, contention{fall: 40}, see(0, false), "a slip, though somebody was refused in the window before")
+	assert.Equal(t, contention{fall: 40}, see(0, false), "a slip, though a request was refused in the window before")
 }
 
 // Who sends one at a time, and one only in a window, never sees a figure fall,
@@ -176,7 +176,7 @@ func TestContention(t *testing.T) {
 			},
 		},
 		{
-			name: "a policy that is lowered is nobody's part",
+			name: "a lowered policy was used by no other client",
 			rows: []row{
 				{0, all(advertises(100, mins), send("a")), 100, 0},
 				{trip, says("a", 99, mins), 99, unsaid},
@@ -242,7 +242,7 @@ func TestContentionOfDearRequests(t *testing.T) {
 	}
 	l.available = 2
 	again, _ := l.Ready(now, 1)
-	assert.Equal(t, now+1, again, "one of two, of which one is ours: the next may be somebody else's")
+	assert.Equal(t, now+1, again, "one of two, of which one is ours: the next may be another client's")
 	l.available = 20
 	send("b")(l, now)
 	again, _ = l.Ready(now, 10)

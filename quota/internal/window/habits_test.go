@@ -93,7 +93,7 @@ func TestAdaptive(t *testing.T) {
 				{153*ms + trip, says("d", 0, sec), 0, 51*ms - trip},
 				// Three were served, but answers come sooner than units.
 				{204 * ms, send("e"), 0, sec},
-				// Where they do not, nobody waits for them any more.
+				// If they do not, they are not waited for any more.
 				{204 * ms, far, 0, 50 * ms},
 				{254 * ms, send("f"), 0, 50 * ms},
 				{254*ms + ms, refuses("e", 0, sec), 0, unsaid},
@@ -115,7 +115,7 @@ func TestAdaptive(t *testing.T) {
 			},
 		},
 		{
-			name: "3: nobody tries whose own requests have used it up",
+			name: "3: no trial where our own requests have used it up",
 			rows: []row{
 				{0, all(advertises(4, sec), send("a")), 100, 0},
 				{trip, says("a", 3, sec), 3, unsaid},
@@ -147,7 +147,7 @@ func TestAdaptive(t *testing.T) {
 			},
 		},
 		{
-			name: "4: a slip of the server's is nobody's part",
+			name: "4: a slip of the server was used by no other client",
 			rows: []row{
 				{0, send("a"), 100, 0},
 				{trip, says("a", 100, 10*sec), 100, unsaid},
@@ -192,8 +192,8 @@ func TestPart(t *testing.T) {
 	assert.Equal(t, 1., new(contention).part())
 }
 
-// An answer may help who waits for our part of a quota, and nobody who wants
-// more than there is.
+// An answer may help a request that waits for our part of a quota, but not one that
+// needs more than is left.
 func TestHope(t *testing.T) {
 	l := newLedger(Adaptive)
 	all(others(50, 100), send("a"))(l, 0)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// An account can never freeze: whatever was said, somebody may go again within
+// An account can never freeze: whatever was said, a request may go again within
 // the hold or the back-off and a probe interval.
 func TestLawNeverFrozen(t *testing.T) {
 	units := []Unit{Requests, Bytes, Concurrent, Other}

@@ -55,7 +55,7 @@ func TestRefill(t *testing.T) {
 			},
 		},
 		{
-			name: "nobody paces by units that take seconds",
+			name: "no pacing by units that take seconds",
 			rows: []row{
 				{0, all(advertises(10, 20*sec), send("a")), 100, 0},
 				{trip, says("a", 0, sec), 0, sec + ms - trip},

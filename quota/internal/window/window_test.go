@@ -479,7 +479,7 @@ func TestWindow(t *testing.T) {
 			},
 		},
 		{
-			name: "nor who comes when somebody was served since",
+			name: "nor one that comes after another was served",
 			rows: []row{
 				{0, send("a"), many, 0},
 				{40 * ms, all(stillRefuses("a", 60*sec), pauses(20*sec)), 0, 20 * sec},
