@@ -100,8 +100,8 @@ func TestDeclarationWithoutKey(t *testing.T) {
 }
 
 // Where keys are predicted, what a response to one user says of another neither holds
-// nor frees that other: nobody but the user's own requests shows which partition is
-// theirs. It does hold the requests that were answered.
+// nor frees that other: only a user's own requests show which partition is theirs.
+// It does hold the requests that were answered.
 func TestOthersAreNotTouched(t *testing.T) {
 	pkOfBob := `;w=60;pk=` + pks["bob"]
 	declared := []string{"RateLimit-Partition", `"api";user_id`}

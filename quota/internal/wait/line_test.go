@@ -189,7 +189,7 @@ func TestWokenForNothing(t *testing.T) {
 		g := newTurnstile(0, wait.LineOptions{})
 		c := come(t, g.claim(1), slowly(g.claim(1), sec))
 		g.let(1)
-		g.locked(func() { g.room = 0 }) // somebody else was quicker
+		g.locked(func() { g.room = 0 }) // other work took it first
 		time.Sleep(mins)
 		synctest.Wait()
 		assert.False(t, c.done.Load())
@@ -209,7 +209,7 @@ func TestPushingOutTheWokenWakesTheNext(t *testing.T) {
 		g := newTurnstile(0, wait.LineOptions{NewestFirst: true, Limit: 1})
 		woken := come(t, g.claim(1), slowly(g.claim(1), sec))
 		g.let(1)
-		g.locked(func() { g.room = 0 }) // somebody else was quicker
+		g.locked(func() { g.room = 0 }) // other work took it first
 		next := come(t, g.claim(1), patient)
 		assert.False(t, next.done.Load())
 		g.let(1)
@@ -222,8 +222,8 @@ func TestPushingOutTheWokenWakesTheNext(t *testing.T) {
 	})
 }
 
-// Those who would go last are pushed out, as many as it takes: nobody of a
-// higher priority, and nobody if that does not help.
+// The waiters that would go last are pushed out, as many as it takes: none of a higher
+// priority, and none at all if that does not make room.
 func TestPushingOutBeginsWithTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newTurnstile(0, wait.LineOptions{NewestFirst: true, Limit: 4})
@@ -382,8 +382,8 @@ func TestWakeNeverBlocks(t *testing.T) {
 	})
 }
 
-// Those who run out of time before an instant are found, whenever they came,
-// whoever has left meanwhile.
+// Waiters that run out of time before an instant are found, whenever they
+// came and whichever have left meanwhile.
 func TestAppendTooLate(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {

@@ -168,7 +168,7 @@ func slowly(claims []wait.Claim, d time.Duration) wait.Options {
 	return o
 }
 
-// noTrace asserts that nobody is left in line, and that no timer of it rings.
+// noTrace asserts that no line has a waiter or a timer left.
 func (g *turnstile) noTrace(t *testing.T) {
 	t.Helper()
 	synctest.Wait()
