@@ -32,7 +32,7 @@ import (
 // through in the end, though it never holds anything.
 //
 // What a waiter keeps it keeps for an eighth of the time that it has waited, and
-// not if the other constraint is known to refuse it for longer. Then it keeps
+// not if the other constraint is known to refuse it until then. Then it keeps
 // nothing for seven times as long. So a waiter that is stuck elsewhere costs a
 // line little; and as it keeps units of all its lines at the same time, and for
 // longer each time, its wait ends: where each of its constraints lets it have its
@@ -220,7 +220,7 @@ func (l *Line) keepFor(w *Waiter, units int64, now, refused time.Time) {
 		l.kept = keep{}
 	}
 	end, o := w.came.Add(until), l.kept.by
-	if waited >= until || refused.After(end) || o == w || o != nil && !w.before(o, l.newest) {
+	if waited >= until || !refused.IsZero() && !refused.Before(end) || o == w || o != nil && !w.before(o, l.newest) {
 		return
 	}
 	if until != w.until {
