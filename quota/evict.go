@@ -81,6 +81,7 @@ func (o *Origin) makeRoom(t instant) {
 	}
 	if least != nil {
 		o.evict(least)
+		o.evictions++
 	}
 }
 

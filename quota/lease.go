@@ -23,6 +23,8 @@ type Lease struct {
 	ticket  uint64  // counts departures: tells whether the lease departed before an account was created
 	sent    instant // departure, by the clock of the origin
 	out     bool    // not settled by the origin
+	probe   bool    // see Probe
+	first   bool    // see First
 	charged bool    // else there is nothing to end
 }
 
@@ -39,7 +41,11 @@ func (l *Lease) charge(now time.Time) {
 			c.Epoch, c.Retained = c.Constraint.Charge(now, c.Units)
 			continue
 		}
+		asked := a.Asked()
 		c.Epoch, c.Retained = a.take(l.sent, c.Units), a.retains()
+		if a.Asked() != asked {
+			l.probe = true
+		}
 		if a.policy.keyed {
 			l.origin.trackUnattributed(l.scope).countKeyed(a.policy.name, 1)
 		}
@@ -60,8 +66,8 @@ func (l *Lease) belong(t instant, o *Origin, scope string) {
 // depart counts the lease as in flight.
 func (l *Lease) depart(now time.Time) {
 	o := l.origin
-	l.sent, l.out = o.at(now), true
-	if o.out == 0 && !o.first.over {
+	l.sent, l.out, l.probe, l.first = o.at(now), true, false, !o.first.over
+	if o.out == 0 && l.first {
 		o.first.since = l.sent
 	}
 	l.scope.out++
@@ -107,6 +113,14 @@ func (l *Lease) Sent() time.Time {
 	}
 	return l.origin.when(l.sent)
 }
+
+// Probe reports whether the work of a lease of an Origin asks the server what is left:
+// it was let go although too little was left, or known.
+func (l *Lease) Probe() bool { return l != nil && l.probe }
+
+// First reports whether no work of the Origin had been answered when the lease was
+// granted.
+func (l *Lease) First() bool { return l != nil && l.first }
 
 // Retained returns the lease, moved to memory of its own, if it keeps something until
 // Release: permits of a limit on concurrency, of the client's own or advertised. l is

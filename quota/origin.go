@@ -39,16 +39,17 @@ type Origin struct {
 	swept        instant    // when sweep last looked
 	hashedOwners int        // restored accounts whose owner is known by its hash only
 
-	out      int64    // leases that are not settled
-	retained int64    // claims that stay charged until their work is over
-	pinned   int64    // claims of requests that wait
-	tickets  uint64   // counts departures
-	named    []naming // when each of the policies was named last
-	reports  uint32   // reports that have named a policy
-	refused  instant  // arrival of the last refusal
-	refusals uint64   // since the origin was created
-	looked   instant  // when a hold of the whole origin began, or a request departed last to look whether it is over
-	looking  bool     // one did, since it began
+	out       int64    // leases that are not settled
+	retained  int64    // claims that stay charged until their work is over
+	pinned    int64    // claims of requests that wait
+	tickets   uint64   // counts departures
+	evictions int64    // accounts that were dropped to make room, and that no Change has told of
+	named     []naming // when each of the policies was named last
+	reports   uint32   // reports that have named a policy
+	refused   instant  // arrival of the last refusal
+	refusals  uint64   // since the origin was created
+	looked    instant  // when a hold of the whole origin began, or a request departed last to look whether it is over
+	looking   bool     // one did, since it began
 
 	awaited  map[*account]struct{} // accounts that have a line
 	attached map[string][]byte     // see Attach

@@ -63,6 +63,10 @@ type Report struct {
 	// Moved are policies that may concern other work than before, or in another
 	// account. Work that waits for one of them makes its Claims again.
 	Moved []string
+
+	// Changes, if not nil, is where Settle appends what the answer has changed, for
+	// people to see. Nil costs nothing.
+	Changes *[]Change
 }
 
 // says reports whether there is anything in the report but that an answer came.

@@ -42,7 +42,13 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 	if len(r.Figures)+len(r.Terms) > 0 || l.scope.unattributed != nil {
 		s.figured, s.termed, s.earlier = o.scratch[0][:0], o.scratch[1][:0], o.scratch[2][:0]
 	}
-	s.run()
+	if r.Changes == nil {
+		s.run()
+	} else {
+		s.watchAll()
+		s.run()
+		s.tell()
+	}
 	woken := s.wake(now)
 	if len(s.figured)+len(s.termed)+len(s.earlier) > 0 {
 		clear(s.figured)
@@ -74,6 +80,9 @@ type settlement struct {
 	elsewhere bool       // it is a refusal, and shows which policies have nothing left
 
 	penalty *penalty // nil: none that may turn out to concern less
+
+	watched     []watched // if the report asks for changes
+	wasInferred int64
 }
 
 // teachesNothing reports whether an answer that says nothing would change nothing:
@@ -169,13 +178,16 @@ func (s *settlement) account(policy, key string, keyed bool) *account {
 			return a
 		}
 	}
-	if a := s.o.known(id); a != nil {
-		return a
+	a := s.o.known(id)
+	if a == nil {
+		s.pin(1) // while room is made
+		a = s.o.create(s.t, id)
+		s.pin(-1)
+		s.chargeFirstWave(a)
 	}
-	s.pin(1) // while room is made
-	a := s.o.create(s.t, id)
-	s.pin(-1)
-	s.chargeFirstWave(a)
+	if s.r.Changes != nil {
+		s.watch(a)
+	}
 	return a
 }
 

@@ -20,6 +20,9 @@ import (
 // items is a URL of the server that most tests talk to.
 const items = "http://api.example/items"
 
+// itemsOrigin is its origin.
+const itemsOrigin = "http://api.example"
+
 // bubble runs a subtest in a bubble of its own.
 func bubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Helper()

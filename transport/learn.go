@@ -15,7 +15,7 @@ import (
 func (x *exchange) learn(resp *http.Response) {
 	x.resp = resp
 	if x.directory.reader.Silent(resp.Header) && x.saysNothing(resp.StatusCode) {
-		x.origin.Settle(time.Time{}, &x.lease, &emptyReport)
+		x.settleSilent()
 		x.observeContent()
 		retainUntilClosed(resp, &x.lease)
 		x.resp = nil
@@ -26,16 +26,31 @@ func (x *exchange) learn(resp *http.Response) {
 	x.fillReport(&got)
 	signs := x.readRefusal(&got)
 	x.watchRefusal(resp, signs)
-	if restrict := x.origin.Settle(now, &x.lease, &x.report); restrict != nil {
+	if restrict := x.origin.Settle(now, &x.lease, x.watchChanges(&x.report)); restrict != nil {
 		watchProblem(resp, restrict, x.s.Caps)
 	}
 	if !got.Cached {
 		x.observeContent()
 	}
+	if x.traced() {
+		x.traceIgnored(got.Ignored)
+		x.traceAnswered(x.report.Refused)
+		x.traceLearned(&got, now)
+		x.traceChanges()
+	}
 	retainUntilClosed(resp, &x.lease)
-	x.traceIgnored(got.Ignored)
-	x.traceLearned(&got)
 	x.resp = nil
+}
+
+// settleSilent settles the lease with a response that says nothing.
+func (x *exchange) settleSilent() {
+	if !x.traced() {
+		x.origin.Settle(time.Time{}, &x.lease, &emptyReport)
+		return
+	}
+	x.origin.Settle(time.Time{}, &x.lease, x.watchChanges(&emptyReport))
+	x.traceAnswered(false)
+	x.traceChanges()
 }
 
 // emptyReport is that of a response without fields. It is never modified.

@@ -28,8 +28,8 @@ func (x *exchange) route() {
 	if s.Limits != nil {
 		x.ask.Limiter = s.Limits(x.req)
 	}
-	if wants(x, heldHook) {
-		x.ask.Held = x.traceHeld
+	if x.traced() {
+		x.watch()
 	}
 	x.ask.Claims = x.claim()
 }

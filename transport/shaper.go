@@ -239,6 +239,8 @@ type exchange struct {
 	report     quota.Report
 	policies   []policyStats // what the response says of each policy
 	partitions []prediction  // of the request, under the policies that the server has declared
+
+	trace traced
 }
 
 func (s *Shaper) begin(req *http.Request) *exchange {
@@ -326,10 +328,13 @@ func (x *exchange) send() (*http.Response, error) {
 func (x *exchange) fail(err error) {
 	var op *net.OpError
 	unsent := errors.As(err, &op) && op.Op == "dial"
+	now := time.Now()
+	took := now.Sub(x.lease.Sent())
 	if unsent {
 		x.lease.Cancel()
 	} else {
-		x.origin.Settle(time.Now(), &x.lease, &quota.Report{Outcome: quota.Lost})
+		x.origin.Settle(now, &x.lease, x.watchChanges(&quota.Report{Outcome: quota.Lost}))
 	}
-	x.traceFailed(err, unsent)
+	x.traceFailed(err, unsent, took)
+	x.traceChanges()
 }

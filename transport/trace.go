@@ -16,6 +16,10 @@ import (
 // Hooks are called by the goroutine of the request, which waits for them, and
 // with no lock held. Hooks of several requests may run at once. A hook must not
 // change the request or keep it.
+//
+// For each call of RoundTrip, either Admitted or Rejected is called; after Admitted,
+// either Answered or Failed. Hooks that several parts of a program want to set are
+// joined with JoinTraces.
 type Trace struct {
 	// Held is called when a request cannot go at once and is about to wait. In
 	// Mode Observe, and for requests with WithBypass, it is called when the
@@ -29,11 +33,20 @@ type Trace struct {
 	// context ended while it waited.
 	Rejected func(RejectedInfo)
 
-	// Learned is called when the fields of a response have been read.
+	// Answered is called when Base has returned a response. It is the hook for
+	// counting: Learned says more, and makes responses cost more of which nothing can
+	// be learned.
+	Answered func(AnsweredInfo)
+
+	// Learned is called when the fields of a response have been read, after Answered.
 	Learned func(LearnedInfo)
 
-	// Failed is called when Base has returned an error. For each request that
-	// was admitted, either Learned or Failed is called.
+	// Changed is called for each change of what is known of the origin's quotas
+	// that a response has brought about, after Learned. That a hold or a window ends
+	// when its time has passed is no change: Until has said when.
+	Changed func(ChangedInfo)
+
+	// Failed is called when Base has returned an error.
 	Failed func(FailedInfo)
 
 	// Ignored is called for each part of a response's fields that was ignored
@@ -47,33 +60,98 @@ type Trace struct {
 	Mispredicted func(MispredictedInfo)
 }
 
+// JoinTraces returns a Trace that calls the hooks of each of ts, in order. A hook
+// that none of them has is nil, and costs nothing. Nil Traces are left out. Hooks
+// that are set in one of ts afterwards are not called.
+func JoinTraces(ts ...*Trace) *Trace {
+	return &Trace{
+		Held:         join(ts, heldHook),
+		Admitted:     join(ts, admittedHook),
+		Rejected:     join(ts, rejectedHook),
+		Answered:     join(ts, answeredHook),
+		Learned:      join(ts, learnedHook),
+		Changed:      join(ts, changedHook),
+		Failed:       join(ts, failedHook),
+		Ignored:      join(ts, ignoredHook),
+		Mispredicted: join(ts, mispredictedHook),
+	}
+}
+
+func join[Info any](ts []*Trace, h hook[Info]) func(Info) {
+	var hooks []func(Info)
+	for _, t := range ts {
+		if t != nil && h(t) != nil {
+			hooks = append(hooks, h(t))
+		}
+	}
+	switch len(hooks) {
+	case 0:
+		return nil
+	case 1:
+		return hooks[0]
+	}
+	return func(i Info) {
+		for _, f := range hooks {
+			f(i)
+		}
+	}
+}
+
+// In each of the following types, Origin is the name of the request's origin: scheme,
+// host and port in their normal form, as in quota.Snapshot.
+
 // HeldInfo says why a request cannot go now.
 type HeldInfo struct {
 	Request   *http.Request
+	Origin    string
 	Policy    string        // the policy that has too little left; "" if the server named none
 	Partition partition.Key // the key of its partition; "" if none is known
 	Reason    Reason
 	Wait      time.Duration // until the request can go, or less if a response that arrives before then lets it go; 0: not known
+	Inferred  bool          // the quota was inferred from refusals: the server has not advertised it
 	Observed  bool          // the request is sent all the same
 }
 
 // AdmittedInfo describes a request that is about to be sent.
 type AdmittedInfo struct {
 	Request *http.Request
+	Origin  string
 	Waited  time.Duration // since RoundTrip was called
+	Held    Reason        // why the request waited in line, as Held was told; 0: it did not wait
+	Policy  string        // which policy it waited for, as Held was told
+	Probe   bool          // too little was left or known, and this request asks the server
+	First   bool          // the origin had not answered any request yet
 }
 
 // RejectedInfo describes a request that is not sent.
 type RejectedInfo struct {
 	Request *http.Request
+	Origin  string
 	Err     error         // the error of RoundTrip: a *RejectedError, or the cause of the context's end
 	Waited  time.Duration // since RoundTrip was called
+	Held    Reason        // why the request waited in line, as Held was told; 0: it did not wait
+	Policy  string        // which policy it waited for, as Held was told
+}
+
+// AnsweredInfo describes a response.
+type AnsweredInfo struct {
+	Request *http.Request
+	Origin  string
+	Status  int
+	Refused bool          // the server refused the request for lack of quota, as far as status and fields say
+	Took    time.Duration // from the departure of the request to the response
+	Probe   bool          // as in AdmittedInfo
+	First   bool          // as in AdmittedInfo
 }
 
 // LearnedInfo says what was understood of a response.
 type LearnedInfo struct {
 	Request    *http.Request
+	Origin     string
 	Status     int
+	Took       time.Duration  // from the departure of the request to the response
+	Probe      bool           // as in AdmittedInfo
+	First      bool           // as in AdmittedInfo
 	Dialect    parse.Dialect  // of Policies and Limits
 	Vendor     string         // the row of the vendors' table that was read; "" if the fields follow a draft
 	Cached     bool           // the response came from a cache, and nothing was learned
@@ -86,8 +164,17 @@ type LearnedInfo struct {
 // FailedInfo describes a request that was sent and not answered.
 type FailedInfo struct {
 	Request *http.Request
-	Err     error // the error of Base
-	Unsent  bool  // the request certainly did not arrive, and nothing is charged; else it counts as one that may have arrived
+	Origin  string
+	Err     error         // the error of Base
+	Took    time.Duration // from the departure of the request to the error
+	Unsent  bool          // the request certainly did not arrive, and nothing is charged; else it counts as one that may have arrived
+}
+
+// ChangedInfo says what has changed.
+type ChangedInfo struct {
+	Request *http.Request // whose response has brought it about
+	Origin  string
+	quota.Change
 }
 
 // A Limit is a service limit (the draft, Section 3.1).
@@ -97,17 +184,20 @@ type Limit struct {
 	Available int64         // available quota in units; negative: not given
 	Window    time.Duration // effective window; negative: not given
 	Cost      int64         // of the request, in units; negative: not given
+	Charged   int64         // units that the request was charged under the policy before it left; 0: none
 }
 
 // IgnoredInfo says which part of a response was ignored, and why.
 type IgnoredInfo struct {
 	Request *http.Request
+	Origin  string
 	parse.Ignored
 }
 
 // MispredictedInfo says which prediction of a partition key was wrong.
 type MispredictedInfo struct {
 	Request   *http.Request
+	Origin    string
 	Policy    string
 	Predicted partition.Key
 	Actual    partition.Key
@@ -119,7 +209,9 @@ type hook[Info any] func(*Trace) func(Info)
 func heldHook(t *Trace) func(HeldInfo)                 { return t.Held }
 func admittedHook(t *Trace) func(AdmittedInfo)         { return t.Admitted }
 func rejectedHook(t *Trace) func(RejectedInfo)         { return t.Rejected }
+func answeredHook(t *Trace) func(AnsweredInfo)         { return t.Answered }
 func learnedHook(t *Trace) func(LearnedInfo)           { return t.Learned }
+func changedHook(t *Trace) func(ChangedInfo)           { return t.Changed }
 func failedHook(t *Trace) func(FailedInfo)             { return t.Failed }
 func ignoredHook(t *Trace) func(IgnoredInfo)           { return t.Ignored }
 func mispredictedHook(t *Trace) func(MispredictedInfo) { return t.Mispredicted }
@@ -157,56 +249,168 @@ func call[Info any](x *exchange, h hook[Info], info func() Info) {
 	}
 }
 
+// A traced is what the hooks of a request need of one another.
+type traced struct {
+	onHeld  func(quota.Refusal) // traceHeld; allocated once for each exchange
+	held    Reason              // why the request waits in line; 0: it does not
+	policy  string              // that it waits for
+	changes []quota.Change
+}
+
+// watch prepares the hooks of a request that has a Trace.
+func (x *exchange) watch() {
+	x.trace.held, x.trace.policy, x.trace.changes = 0, "", x.trace.changes[:0]
+	if wants(x, heldHook) || wants(x, admittedHook) || wants(x, rejectedHook) {
+		if x.trace.onHeld == nil {
+			x.trace.onHeld = x.traceHeld
+		}
+		x.ask.Held = x.trace.onHeld
+	}
+}
+
+// watchChanges has the settlement collect changes if a hook wants them. It returns the
+// report to settle with.
+func (x *exchange) watchChanges(r *quota.Report) *quota.Report {
+	if !wants(x, changedHook) {
+		return r
+	}
+	if r != &x.report {
+		x.report = quota.Report{Outcome: r.Outcome, Terms: x.report.Terms[:0], Figures: x.report.Figures[:0]}
+	}
+	x.report.Changes = &x.trace.changes
+	return &x.report
+}
+
 func (x *exchange) traceHeld(r quota.Refusal) {
+	if !x.unconditional() {
+		x.trace.held, x.trace.policy = r.Cause, r.Policy
+	}
 	call(x, heldHook, func() HeldInfo {
 		return HeldInfo{
 			Request:   x.req,
+			Origin:    x.directory.name,
 			Policy:    r.Policy,
 			Partition: partitionKey(r.Key),
 			Reason:    r.Reason,
 			Wait:      r.Wait,
+			Inferred:  r.Cause == quota.ReasonExhausted && !x.advertised(r.Policy),
 			Observed:  x.unconditional(),
 		}
 	})
 }
 
+// advertised reports whether the server has named the policy.
+func (x *exchange) advertised(policy string) bool {
+	return slices.ContainsFunc(x.origin.Policies(), func(p quota.Policy) bool { return p.Name == policy })
+}
+
+// probe reports whether the request is a probe. One that is sent in any case is none.
+func (x *exchange) probe() bool { return x.lease.Probe() && !x.unconditional() }
+
 func (x *exchange) traceAdmitted() {
 	call(x, admittedHook, func() AdmittedInfo {
-		return AdmittedInfo{Request: x.req, Waited: x.lease.Sent().Sub(x.began)}
+		return AdmittedInfo{
+			Request: x.req,
+			Origin:  x.directory.name,
+			Waited:  x.lease.Sent().Sub(x.began),
+			Held:    x.trace.held,
+			Policy:  x.trace.policy,
+			Probe:   x.probe(),
+			First:   x.lease.First(),
+		}
 	})
 }
 
 func (x *exchange) traceRejected(err error) {
 	call(x, rejectedHook, func() RejectedInfo {
-		return RejectedInfo{Request: x.req, Err: err, Waited: time.Since(x.began)}
+		return RejectedInfo{
+			Request: x.req,
+			Origin:  x.directory.name,
+			Err:     err,
+			Waited:  time.Since(x.began),
+			Held:    x.trace.held,
+			Policy:  x.trace.policy,
+		}
 	})
 }
 
-func (x *exchange) traceFailed(err error, unsent bool) {
+func (x *exchange) traceFailed(err error, unsent bool, took time.Duration) {
 	call(x, failedHook, func() FailedInfo {
-		return FailedInfo{Request: x.req, Err: err, Unsent: unsent}
+		return FailedInfo{Request: x.req, Origin: x.directory.name, Err: err, Unsent: unsent, Took: took}
 	})
 }
 
 func (x *exchange) traceIgnored(ignored []parse.Ignored) {
 	for _, i := range ignored {
 		call(x, ignoredHook, func() IgnoredInfo {
-			return IgnoredInfo{Request: x.req, Ignored: i}
+			return IgnoredInfo{Request: x.req, Origin: x.directory.name, Ignored: i}
 		})
 	}
 }
 
 func (x *exchange) traceMispredicted(policy string, predicted, actual partition.Key) {
 	call(x, mispredictedHook, func() MispredictedInfo {
-		return MispredictedInfo{Request: x.req, Policy: policy, Predicted: predicted, Actual: actual}
+		return MispredictedInfo{
+			Request:   x.req,
+			Origin:    x.directory.name,
+			Policy:    policy,
+			Predicted: predicted,
+			Actual:    actual,
+		}
+	})
+	if wants(x, changedHook) {
+		x.trace.changes = append(x.trace.changes, quota.Change{
+			What: "prediction", Policy: policy, Key: string(actual), Keyed: true,
+		})
+	}
+}
+
+func (x *exchange) traceAnswered(refused bool) {
+	call(x, answeredHook, func() AnsweredInfo {
+		return AnsweredInfo{
+			Request: x.req,
+			Origin:  x.directory.name,
+			Status:  x.resp.StatusCode,
+			Refused: refused,
+			Took:    time.Since(x.lease.Sent()),
+			Probe:   x.probe(),
+			First:   x.lease.First(),
+		}
 	})
 }
 
-func (x *exchange) traceLearned(got *parse.Reading) {
+// traceChanges reports what the response has changed.
+func (x *exchange) traceChanges() {
+	for _, c := range x.trace.changes {
+		call(x, changedHook, func() ChangedInfo {
+			c.Key = string(partitionKey(c.Key))
+			return ChangedInfo{Request: x.req, Origin: x.directory.name, Change: c}
+		})
+	}
+	clear(x.trace.changes)
+	x.trace.changes = x.trace.changes[:0]
+}
+
+// charged returns the units of the policy that the request was charged before it left.
+func (x *exchange) charged(policy, key string) int64 {
+	for i := range x.ask.Claims {
+		if c := &x.ask.Claims[i]; c.Policy == policy && (!c.Keyed || key == "" || c.Key == key) {
+			return c.Units
+		}
+	}
+	return 0
+}
+
+// traceLearned is given when the response arrived.
+func (x *exchange) traceLearned(got *parse.Reading, now time.Time) {
 	call(x, learnedHook, func() LearnedInfo {
 		info := LearnedInfo{
 			Request:    x.req,
+			Origin:     x.directory.name,
 			Status:     x.resp.StatusCode,
+			Took:       now.Sub(x.lease.Sent()),
+			Probe:      x.probe(),
+			First:      x.lease.First(),
 			Dialect:    got.Dialect,
 			Vendor:     got.Vendor,
 			Cached:     got.Cached,
@@ -223,6 +427,7 @@ func (x *exchange) traceLearned(got *parse.Reading) {
 				Available: l.Available,
 				Window:    l.Window,
 				Cost:      l.Cost,
+				Charged:   x.charged(l.Policy, l.Key),
 			})
 		}
 		return info

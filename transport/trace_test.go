@@ -24,7 +24,9 @@ func allHooks(told func(info any)) *transport.Trace {
 		Held:         func(i transport.HeldInfo) { told(i) },
 		Admitted:     func(i transport.AdmittedInfo) { told(i) },
 		Rejected:     func(i transport.RejectedInfo) { told(i) },
+		Answered:     func(i transport.AnsweredInfo) { told(i) },
 		Learned:      func(i transport.LearnedInfo) { told(i) },
+		Changed:      func(i transport.ChangedInfo) { told(i) },
 		Failed:       func(i transport.FailedInfo) { told(i) },
 		Ignored:      func(i transport.IgnoredInfo) { told(i) },
 		Mispredicted: func(i transport.MispredictedInfo) { told(i) },
@@ -39,7 +41,39 @@ func noHooks(t *testing.T) *transport.Trace {
 	return allHooks(func(info any) { assert.Fail(t, "a hook was called", "%T: %+v", info, info) })
 }
 
-// The calls of all hooks for one request, in order.
+// withOrigin returns the infos with the origin of items, and before each LearnedInfo
+// the AnsweredInfo that says the same.
+func withOrigin(infos []any) (all []any) {
+	for _, info := range infos {
+		switch i := info.(type) {
+		case transport.HeldInfo:
+			i.Origin = itemsOrigin
+			info = i
+		case transport.AdmittedInfo:
+			i.Origin = itemsOrigin
+			info = i
+		case transport.RejectedInfo:
+			i.Origin = itemsOrigin
+			info = i
+		case transport.FailedInfo:
+			i.Origin = itemsOrigin
+			info = i
+		case transport.MispredictedInfo:
+			i.Origin = itemsOrigin
+			info = i
+		case transport.LearnedInfo:
+			i.Origin = itemsOrigin
+			all = append(all, transport.AnsweredInfo{
+				Request: i.Request, Origin: i.Origin, Status: i.Status, Refused: i.Refused, Took: i.Took, Probe: i.Probe, First: i.First,
+			})
+			info = i
+		}
+		all = append(all, info)
+	}
+	return all
+}
+
+// The calls of all hooks but Changed for one request, in order.
 func TestTrace(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
@@ -54,8 +88,8 @@ func TestTrace(t *testing.T) {
 			name: "nothing known, no fields", answer: says(204),
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.AdmittedInfo{Request: req},
-					transport.LearnedInfo{Request: req, Status: 204},
+					transport.AdmittedInfo{Request: req, First: true},
+					transport.LearnedInfo{Request: req, First: true, Status: 204},
 				}
 			},
 		},
@@ -66,15 +100,15 @@ func TestTrace(t *testing.T) {
 			want: func(req *http.Request, _ error) []any {
 				return []any{
 					transport.HeldInfo{Request: req, Policy: "api", Partition: "A", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms},
-					transport.AdmittedInfo{Request: req, Waited: 10*time.Second + ms},
+					transport.AdmittedInfo{Request: req, Waited: 10*time.Second + ms, Held: quota.ReasonExhausted, Policy: "api", Probe: true},
 					transport.LearnedInfo{
-						Request: req, Status: 429, Dialect: parse.EditorsDraft, Refused: true, RetryAfter: 4 * time.Second,
+						Request: req, Probe: true, Status: 429, Dialect: parse.EditorsDraft, Refused: true, RetryAfter: 4 * time.Second,
 						Policies: []quota.Policy{
 							{Name: "api", Quota: 5, Unit: quota.UnitRequests, Window: 10 * time.Second},
 							{Name: "bytes", Quota: 9, Unit: quota.UnitContentBytes},
 						},
 						Limits: []transport.Limit{
-							{Policy: "api", Partition: "A", Available: 3, Window: 9 * time.Second, Cost: 2},
+							{Policy: "api", Partition: "A", Available: 3, Window: 9 * time.Second, Cost: 2, Charged: 1},
 							{Policy: "day", Available: 7, Window: -1, Cost: -1},
 						},
 					},
@@ -98,7 +132,7 @@ func TestTrace(t *testing.T) {
 			want: func(req *http.Request, _ error) []any {
 				return []any{
 					transport.HeldInfo{Request: req, Policy: "api", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms},
-					transport.RejectedInfo{Request: req, Err: errBroken, Waited: 3 * time.Second},
+					transport.RejectedInfo{Request: req, Err: errBroken, Waited: 3 * time.Second, Held: quota.ReasonExhausted, Policy: "api"},
 				}
 			},
 		},
@@ -107,8 +141,8 @@ func TestTrace(t *testing.T) {
 			want: func(req *http.Request, _ error) []any {
 				return []any{
 					transport.HeldInfo{Request: req, Reason: quota.ReasonRetryAfter, Wait: 20 * time.Second},
-					transport.AdmittedInfo{Request: req, Waited: 20 * time.Second},
-					transport.LearnedInfo{Request: req, Status: 200},
+					transport.AdmittedInfo{Request: req, Waited: 20 * time.Second, Held: quota.ReasonRetryAfter, Probe: true},
+					transport.LearnedInfo{Request: req, Probe: true, Status: 200},
 				}
 			},
 		},
@@ -118,8 +152,8 @@ func TestTrace(t *testing.T) {
 			want: func(req *http.Request, _ error) []any {
 				return []any{
 					transport.HeldInfo{Request: req, Policy: "api", Reason: quota.ReasonExhausted, Wait: 10 * time.Minute},
-					transport.AdmittedInfo{Request: req, Waited: 10 * time.Minute},
-					transport.LearnedInfo{Request: req, Status: 200},
+					transport.AdmittedInfo{Request: req, Waited: 10 * time.Minute, Held: quota.ReasonExhausted, Policy: "api", Probe: true},
+					transport.LearnedInfo{Request: req, Probe: true, Status: 200},
 				}
 			},
 		},
@@ -148,8 +182,8 @@ func TestTrace(t *testing.T) {
 			name: "cached", answer: says(429, "Age", "7", "RateLimit", `"api";a=0;w=10`, "Retry-After", "9"),
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.AdmittedInfo{Request: req},
-					transport.LearnedInfo{Request: req, Status: 429, Cached: true, Refused: true},
+					transport.AdmittedInfo{Request: req, First: true},
+					transport.LearnedInfo{Request: req, First: true, Status: 429, Cached: true, Refused: true},
 				}
 			},
 		},
@@ -157,8 +191,8 @@ func TestTrace(t *testing.T) {
 			name: "Retry-After that is not about quota", answer: says(200, "Retry-After", "9"),
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.AdmittedInfo{Request: req},
-					transport.LearnedInfo{Request: req, Status: 200},
+					transport.AdmittedInfo{Request: req, First: true},
+					transport.LearnedInfo{Request: req, First: true, Status: 200},
 				}
 			},
 		},
@@ -166,9 +200,9 @@ func TestTrace(t *testing.T) {
 			name: "mispredicted", answer: says(200, "RateLimit", `"api";a=9;pk=:UE9TVA==:`, "RateLimit-Partition", `"api";method`),
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.AdmittedInfo{Request: req},
+					transport.AdmittedInfo{Request: req, First: true},
 					transport.MispredictedInfo{Request: req, Policy: "api", Predicted: "GET", Actual: "POST"},
-					transport.LearnedInfo{Request: req, Status: 200, Dialect: parse.EditorsDraft, Limits: []transport.Limit{
+					transport.LearnedInfo{Request: req, First: true, Status: 200, Dialect: parse.EditorsDraft, Limits: []transport.Limit{
 						{Policy: "api", Partition: "POST", Available: 9, Window: -1, Cost: -1},
 					}},
 				}
@@ -177,13 +211,13 @@ func TestTrace(t *testing.T) {
 		{
 			name: "Base fails", answer: fails(errBroken),
 			want: func(req *http.Request, _ error) []any {
-				return []any{transport.AdmittedInfo{Request: req}, transport.FailedInfo{Request: req, Err: errBroken}}
+				return []any{transport.AdmittedInfo{Request: req, First: true}, transport.FailedInfo{Request: req, Err: errBroken}}
 			},
 		},
 		{
 			name: "Base cannot connect", answer: fails(errRefused),
 			want: func(req *http.Request, _ error) []any {
-				return []any{transport.AdmittedInfo{Request: req}, transport.FailedInfo{Request: req, Err: errRefused, Unsent: true}}
+				return []any{transport.AdmittedInfo{Request: req, First: true}, transport.FailedInfo{Request: req, Err: errRefused, Unsent: true}}
 			},
 		},
 	} {
@@ -201,17 +235,24 @@ func TestTrace(t *testing.T) {
 			}
 			var told, own []any
 			s.Trace = allHooks(func(info any) {
+				if _, changed := info.(transport.ChangedInfo); changed {
+					return
+				}
 				assert.Len(t, own, len(told), "the request's own Trace was called first")
 				told = append(told, info)
 			})
-			ctx := transport.WithTrace(t.Context(), allHooks(func(info any) { own = append(own, info) }))
+			ctx := transport.WithTrace(t.Context(), allHooks(func(info any) {
+				if _, changed := info.(transport.ChangedInfo); !changed {
+					own = append(own, info)
+				}
+			}))
 			if tt.ctx != nil {
 				ctx = tt.ctx(ctx)
 			}
 			req := getItems(ctx)
 			resp, err := s.RoundTrip(req)
 			drop(resp)
-			assert.Equal(t, tt.want(req, err), told)
+			assert.Equal(t, withOrigin(tt.want(req, err)), told)
 			assert.Equal(t, told, own)
 		})
 	}

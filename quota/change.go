@@ -1,0 +1,135 @@
+package quota
+
+import (
+	"time"
+
+	"github.com/headway-go/headway/quota/internal/window"
+)
+
+// A Change is a change of what is known of an origin's quotas, for people to see: see
+// Report.Changes. What is one of these; later versions may add some:
+//
+//	hold        a Retry-After holds an account until Until; the zero time: it was taken back
+//	back-off    the same, after a refusal that named no time
+//	window      a new effective window, which ends at Until, with Units left
+//	used up     nothing is left of an effective window that ends at Until
+//	policy      the server has advertised a policy of Units per Window
+//	inferred    a quota of Units per Window was inferred from refusals
+//	habit       Detail is what was learned of the server, in words
+//	prediction  of partition keys: the server's declaration is not used any more
+//	evicted     Units accounts were dropped to make room
+type Change struct {
+	What   string
+	Policy string        // "": the account of a scope or of the whole origin
+	Key    string        // the bytes of the partition key, if Keyed; may identify a person
+	Keyed  bool          // else the account is that of a scope, or of the whole origin
+	Units  int64         // quota units, or as said above
+	Until  time.Time     // zero: not known
+	Window time.Duration // 0: not known
+	Detail string
+}
+
+// A watched is an account before a settlement.
+type watched struct {
+	*account
+	before window.Window
+	server window.Server
+}
+
+// watch notes what is known of an account, unless that was done already.
+func (s *settlement) watch(a *account) {
+	for i := range s.watched {
+		if s.watched[i].account == a {
+			return
+		}
+	}
+	s.watched = append(s.watched, watched{a, a.Window, a.policy.server})
+}
+
+// watchAll notes what is known of all accounts that the lease was charged to.
+func (s *settlement) watchAll() {
+	s.watch(&s.o.root)
+	s.watch(&s.l.scope.base)
+	for _, c := range s.l.claims.all() {
+		if a, ok := c.Constraint.(*account); ok {
+			s.watch(a)
+		}
+	}
+	s.wasInferred = s.inferredQuota()
+}
+
+// inferredQuota is the quota that was inferred for the scope; None: none was.
+func (s *settlement) inferredQuota() int64 {
+	if sc := s.l.scope; sc.inferred != nil && sc.base.State == window.Counting {
+		return sc.base.Quota
+	}
+	return None
+}
+
+// tell appends to Report.Changes what the settlement has changed.
+func (s *settlement) tell() {
+	for i := range s.watched {
+		s.tellOf(&s.watched[i])
+	}
+	if n := s.o.evictions; n > 0 {
+		s.o.evictions = 0
+		s.change(nil, Change{What: "evicted", Units: n})
+	}
+}
+
+// change appends a change of an account; nil: of the origin.
+func (s *settlement) change(a *account, c Change) {
+	if a != nil {
+		if c.Policy, c.Keyed = a.policy.name, a.policy.keyed; c.Keyed {
+			c.Key = a.owner.String()
+		}
+	}
+	*s.r.Changes = append(*s.r.Changes, c)
+}
+
+func (s *settlement) tellOf(w *watched) {
+	a, was, o := w.account, &w.before, s.o
+	a.Roll(s.t)
+	if a.Quota != was.Quota || a.Length != was.Length {
+		what := "policy"
+		if a == &s.l.scope.base && s.inferredQuota() != s.wasInferred {
+			what = "inferred"
+		}
+		if a.Quota >= 0 {
+			s.change(a, Change{What: what, Units: a.Quota, Window: a.Length})
+		}
+	}
+	s.tellPause(a, "hold", was.Hold, a.Hold)
+	s.tellPause(a, "back-off", was.BackOff, a.BackOff)
+	if left, known := a.Left(s.t); known && a.State == window.Reported {
+		c := Change{Units: left}
+		if end := a.End(); end != window.Never {
+			c.Until = o.when(end)
+		}
+		anew := was.State != window.Reported || was.Epoch() != a.Epoch()
+		if anew {
+			c.What = "window"
+			s.change(a, c)
+		}
+		if a.UsedUp() && (anew || !was.UsedUp()) {
+			c.What, c.Units = "used up", 0
+			s.change(a, c)
+		}
+	}
+	for _, habit := range a.Habits(a.policy.server) {
+		if !was.HasHabit(w.server, habit) {
+			s.change(a, Change{What: "habit", Detail: habit})
+		}
+	}
+}
+
+// tellPause tells of a hold or a back-off that has begun, was made longer, or was
+// taken back before its time.
+func (s *settlement) tellPause(a *account, what string, was, is instant) {
+	switch {
+	case is > was && is > s.t:
+		s.change(a, Change{What: what, Until: s.o.when(is)})
+	case is < was && was > s.t && is <= s.t:
+		s.change(a, Change{What: what})
+	}
+}

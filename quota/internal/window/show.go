@@ -1,0 +1,56 @@
+package window
+
+import "time"
+
+// This file is what people are shown of a Window. Nothing is decided by it.
+
+// Asked is when the last probe departed.
+func (w *Window) Asked() Instant { return w.asked }
+
+// UsedUp reports whether nothing is left of a window, whatever is in flight.
+func (w *Window) UsedUp() bool { return w.State == Reported && w.available == 0 && w.renewed() }
+
+// RoundTrip is the last round trip, and how much round trips vary; 0: not known.
+func (w *Window) RoundTrip() (last, jitter time.Duration) { return w.rtt, w.jitter }
+
+// Part is our part of the quota, in (0, 1]: 1, if no other client was noticed.
+func (w *Window) Part() float64 { return w.contention.part() }
+
+// Pace is the time in which one unit comes back, if units are found to come back one
+// by one; 0: they are not.
+func (w *Window) Pace() time.Duration {
+	if !w.refill.steady() {
+		return 0
+	}
+	return w.perUnit()
+}
+
+// Habits are what was learned of the server and of other clients, in words.
+func (w *Window) Habits(s Server) (habits []string) {
+	if s.RoundsDown {
+		habits = append(habits, "seconds are rounded down")
+	}
+	if s.Longer {
+		habits = append(habits, "windows are longer than advertised")
+	}
+	if s.Hasty {
+		habits = append(habits, "Retry-After is shorter than the window")
+	}
+	if w.Pace() > 0 {
+		habits = append(habits, "units come back one by one")
+	}
+	if w.contention.part() < 0.9 {
+		habits = append(habits, "others use the quota, too")
+	}
+	return habits
+}
+
+// HasHabit reports whether Habits has the habit.
+func (w *Window) HasHabit(s Server, habit string) bool {
+	for _, h := range w.Habits(s) {
+		if h == habit {
+			return true
+		}
+	}
+	return false
+}
