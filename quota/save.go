@@ -117,7 +117,7 @@ func (o namedOrigin) save(write func(savedRecord) error, now time.Time, opts Sav
 	s := savedOrigin{o.name, o.Policies(), savedAccount{Saved: o.root.Save(t)}, maps.Clone(o.attached)}
 	o.mu.Unlock()
 	err := write(savedRecord{Origin: &s})
-	for some := range o.chunks {
+	for some := range o.chunks(false) {
 		for i := range some {
 			a := &some[i].account
 			if a.Roll(t); a.Over(t) || a.SaysNothing(t) {

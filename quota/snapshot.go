@@ -3,6 +3,7 @@ package quota
 import (
 	"cmp"
 	"encoding/hex"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/headway-go/headway/quota/internal/wait"
 	"github.com/headway-go/headway/quota/internal/window"
 )
 
@@ -26,6 +28,13 @@ type SnapshotOptions struct {
 	// MaxAccounts is how many accounts of an origin are shown: the most recently used.
 	// Zero means DefaultSnapshotAccounts; a negative number, all.
 	MaxAccounts int
+
+	// Troubled shows other accounts beyond MaxAccounts: those with requests in line
+	// first, then those under a hold or a back-off, then those with the least left.
+	Troubled bool
+
+	// Details shows AccountSnapshot.Details of each account.
+	Details bool
 }
 
 // A Snapshot is what is known of advertised quotas at an instant. It is plain
@@ -70,7 +79,33 @@ type AccountSnapshot struct {
 	BackOff    time.Duration `json:"backOff,omitempty"`    // for which it still backs off after refusals that named no time
 	Refusals   int           `json:"refusals,omitempty"`   // of that kind, in a row
 	Used       time.Time     `json:"used"`                 // when a request last asked for it
+
+	Details *AccountDetails `json:"details,omitempty"` // nil, unless SnapshotOptions.Details
 }
+
+// AccountDetails are who waits for an account, and what was learned of it.
+type AccountDetails struct {
+	Why      string        `json:"why,omitempty"`      // what the first in line waits for; "": nobody waits
+	Next     time.Duration `json:"next,omitempty"`     // until the first in line goes, if nothing lets it go sooner; 0: it can go now
+	Line     []Waiter      `json:"line,omitempty"`     // the first ten in line
+	Probing  bool          `json:"probing,omitempty"`  // a request is on its way that asks what is left
+	RTT      time.Duration `json:"rtt,omitempty"`      // the last round trip; 0: not known
+	Jitter   time.Duration `json:"jitter,omitempty"`   // how much round trips vary
+	Part     float64       `json:"part,omitempty"`     // of the quota that seems to be this client's, in (0, 1]
+	Inferred bool          `json:"inferred,omitempty"` // the quota was inferred from refusals, not advertised
+	Habits   []string      `json:"habits,omitempty"`   // what was learned of the server, in words
+}
+
+// A Waiter is a request in line.
+type Waiter struct {
+	Priority int       `json:"priority,omitempty"`
+	Units    int64     `json:"units"`          // that it needs of the account
+	Since    time.Time `json:"since"`          // when it began to wait
+	Until    time.Time `json:"until,omitzero"` // when it gives up; zero: never
+}
+
+// shownWaiters is how many requests in line are shown of each account.
+const shownWaiters = 10
 
 // chunk is how many accounts are read at a time with the lock held.
 const chunk = 256
@@ -121,19 +156,23 @@ func (o namedOrigin) snapshot(now time.Time, opts SnapshotOptions) OriginSnapsho
 
 	var as []copied
 	maxAccounts := bounded(opts.MaxAccounts, DefaultSnapshotAccounts)
-	for some := range o.chunks {
+	order := recentFirst
+	if opts.Troubled {
+		order = func(x, y *copied) int { return troubledFirst(x, y, t) }
+	}
+	for some := range o.chunks(opts.Details) {
 		for _, a := range some {
 			s.InLine += a.waiting
 		}
 		if as = append(as, some...); maxAccounts >= 0 && len(as) > maxAccounts+chunk {
-			as = latest(as, maxAccounts)
+			as = most(as, maxAccounts, order)
 		}
 	}
 	if as = distinct(as); maxAccounts >= 0 {
-		as = distinct(latest(as, maxAccounts))
+		as = distinct(most(as, maxAccounts, order))
 	}
 	for i := range as {
-		s.Accounts = append(s.Accounts, o.show(&as[i], t, opts.Keys))
+		s.Accounts = append(s.Accounts, o.show(&as[i], t, opts))
 	}
 	s.Omitted = max(opened-len(as), 0)
 	return s
@@ -144,46 +183,94 @@ type copied struct {
 	account
 	owner   string
 	waiting int
+
+	line     []wait.Place // the first in line; with details only, as what follows
+	server   window.Server
+	inferred bool
 }
 
 // chunks iterates over all accounts, some at a time. An account that is moved in
 // Origin.all meanwhile may come twice.
-func (o *Origin) chunks(yield func([]copied) bool) {
-	some := make([]copied, 0, chunk)
-	for left := math.MaxInt; left > 0; {
-		some = some[:0]
-		o.mu.Lock()
-		// The last account takes the place of one that is evicted, so going down misses none.
-		for left = min(left, len(o.all)); left > 0 && len(some) < chunk; left-- {
-			a := copied{account: *o.all[left-1]}
-			a.waiting, a.line = a.line.Len(), nil
-			some = append(some, a)
+func (o *Origin) chunks(details bool) iter.Seq[[]copied] {
+	return func(yield func([]copied) bool) {
+		some := make([]copied, 0, chunk)
+		for left := math.MaxInt; left > 0; {
+			some = some[:0]
+			o.mu.Lock()
+			// The last account takes the place of one that is evicted, so going down misses none.
+			for left = min(left, len(o.all)); left > 0 && len(some) < chunk; left-- {
+				a := copied{account: *o.all[left-1]}
+				if details {
+					o.detail(&a)
+				}
+				a.waiting, a.account.line = a.account.line.Len(), nil
+				some = append(some, a)
+			}
+			o.mu.Unlock()
+			for i := range some {
+				some[i].owner = some[i].account.owner.String()
+			}
+			if !yield(some) {
+				return
+			}
 		}
-		o.mu.Unlock()
-		for i := range some {
-			some[i].owner = some[i].account.owner.String()
-		}
-		if !yield(some) {
-			return
-		}
+	}
+}
+
+// detail notes what the details of a copy need. The mutex is held.
+func (o *Origin) detail(a *copied) {
+	a.line, a.server = a.account.line.First(shownWaiters), a.policy.server
+	if a.policy == &o.unnamed {
+		sc := o.scopes[a.account.owner.long]
+		a.inferred = sc != nil && sc.inferred != nil && a.State == window.Counting
 	}
 }
 
 // distinct returns each account once, by policy and owner.
 func distinct(as []copied) []copied {
-	slices.SortStableFunc(as, compareCopied)
-	return slices.CompactFunc(as, func(x, y copied) bool { return compareCopied(x, y) == 0 })
+	as = most(as, len(as), compareCopied)
+	return slices.CompactFunc(as, func(x, y copied) bool { return compareCopied(&x, &y) == 0 })
 }
 
-// latest returns the n most recently used accounts.
-func latest(as []copied, n int) []copied {
-	slices.SortFunc(as, func(x, y copied) int {
-		return cmp.Or(cmp.Compare(y.Used, x.Used), compareCopied(x, y))
-	})
-	return as[:min(n, len(as))]
+// most returns the first n accounts in an order, which is completed by policy and owner.
+func most(as []copied, n int, order func(x, y *copied) int) []copied {
+	sorted := make([]*copied, len(as)) // an account is large
+	for i := range as {
+		sorted[i] = &as[i]
+	}
+	slices.SortFunc(sorted, func(x, y *copied) int { return cmp.Or(order(x, y), compareCopied(x, y)) })
+	first := make([]copied, min(n, len(as)))
+	for i := range first {
+		first[i] = *sorted[i]
+	}
+	return first
 }
 
-func compareCopied(x, y copied) int {
+// recentFirst orders the most recently used account first.
+func recentFirst(x, y *copied) int { return cmp.Compare(y.Used, x.Used) }
+
+// troubledFirst orders accounts by who waits at t, then by what holds them, then by
+// what is left of windows in force.
+func troubledFirst(x, y *copied, t instant) int {
+	if c := cmp.Or(cmp.Compare(y.waiting, x.waiting), cmp.Compare(y.pausedFor(t), x.pausedFor(t))); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(x.leftAt(t), y.leftAt(t)), recentFirst(x, y))
+}
+
+func (a *copied) pausedFor(t instant) time.Duration {
+	return max(a.Hold.Since(t), a.BackOff.Since(t), 0)
+}
+
+// leftAt is what is left of the window in force; the largest number if there is none.
+func (a *copied) leftAt(t instant) int64 {
+	if left, known := a.LeftInForce(t); known {
+		return left
+	}
+	return math.MaxInt64
+}
+
+func compareCopied(x, y *copied) int {
 	switch {
 	case x.policy.keyed == y.policy.keyed || x.policy.name != y.policy.name:
 		return cmp.Or(cmp.Compare(x.policy.name, y.policy.name), cmp.Compare(x.owner, y.owner))
@@ -194,10 +281,10 @@ func compareCopied(x, y copied) int {
 }
 
 // show returns an account at t as people see it.
-func (o *Origin) show(a *copied, t instant, keys bool) AccountSnapshot {
+func (o *Origin) show(a *copied, t instant, opts SnapshotOptions) AccountSnapshot {
 	a.Roll(t)
 	s := AccountSnapshot{
-		Policy: a.policy.name, Keyed: a.policy.keyed, Key: o.accounts.shown(a.owner, keys),
+		Policy: a.policy.name, Keyed: a.policy.keyed, Key: o.accounts.shown(a.owner, opts.Keys),
 		State: a.State.String(), Available: None, Quota: a.Quota, Window: a.Length,
 		InFlight: a.Unanswered(), Concurrent: a.Retained, InLine: a.waiting,
 		Hold: a.Hold.Since(t), BackOff: a.BackOff.Since(t), Refusals: int(a.Refusals),
@@ -209,7 +296,26 @@ func (o *Origin) show(a *copied, t instant, keys bool) AccountSnapshot {
 	if end := a.End(); end != window.Never {
 		s.Left = end.Since(t)
 	}
+	if opts.Details {
+		s.Details = o.details(a, t)
+	}
 	return s
+}
+
+// details returns the details of an account at t.
+func (o *Origin) details(a *copied, t instant) *AccountDetails {
+	d := &AccountDetails{Probing: a.Probing(), Inferred: a.inferred, Habits: a.Habits(a.server)}
+	if d.RTT, d.Jitter = a.RoundTrip(); d.RTT > 0 {
+		d.Part = a.Part()
+	}
+	for i, p := range a.line {
+		if i == 0 {
+			again, why := a.ready(t, p.Units)
+			d.Next, d.Why = max(again.Since(t), 0), reasonOf(why).String()
+		}
+		d.Line = append(d.Line, Waiter{Priority: p.Priority, Units: max(p.Units, -p.Units), Since: p.Came.Round(0), Until: p.Latest.Round(0)})
+	}
+	return d
 }
 
 // shown returns the owner of an account as people see it.

@@ -7,6 +7,21 @@ import "time"
 // Asked is when the last probe departed.
 func (w *Window) Asked() Instant { return w.asked }
 
+// LeftInForce is Left of a window that is in force at t: not known, if it is over. It
+// changes nothing.
+func (w *Window) LeftInForce(t Instant) (units int64, known bool) {
+	if w.State != Reported && w.State != Counting || t >= w.end || w.Unit == Other {
+		return 0, false
+	}
+	if w.Unit == Concurrent {
+		return max(w.available-w.Retained, 0), true
+	}
+	return max(w.spare(), 0), true
+}
+
+// Probing reports whether a probe is out.
+func (w *Window) Probing() bool { return w.probing }
+
 // UsedUp reports whether nothing is left of a window, whatever is in flight.
 func (w *Window) UsedUp() bool { return w.State == Reported && w.available == 0 && w.renewed() }
 

@@ -1,0 +1,176 @@
+package quota_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
+)
+
+// A tally sums up the accounts of each policy, whichever partitions they belong to.
+func TestTally(t *testing.T) {
+	d := newDesk(t)
+	d.exchange(0, "alice", quota.Report{
+		Figures: append(append(figure("api", 9, 10*sec), keyedFigure("user", "a", 4, 30*sec)...), keyedFigure("user", "b", 0, 30*sec)...),
+		Terms:   terms("api", 20, mins),
+	})
+	d.exchange(0, "bob", quota.Report{Figures: figure("api", 3, 5*sec)})
+	out := d.send(sec, "alice", api(2))
+	d.settle(2*sec, d.send(sec, "carol"), quota.Report{Refused: true})
+	d.settle(2*sec, d.send(sec, "dora"), quota.Report{Pause: mins, Reach: quota.ReachOrigin})
+	want := []quota.PolicyTally{
+		{Origin: testOrigin, Accounts: 4, Quota: quota.None, Available: quota.None, InFlight: 1, Hold: mins, BackOff: sec},
+		{Origin: testOrigin, Policy: "api", Accounts: 2, Quota: 20, Available: 3, InFlight: 2},
+		{Origin: testOrigin, Policy: "user", Accounts: 2, Quota: quota.None, Available: 0},
+	}
+	assert.Equal(t, want, d.accounts.Tally(d.at(2*sec)))
+	assert.Equal(t, want, d.accounts.Tally(d.at(2*sec)), "it changes nothing")
+
+	// What is left of a window that is over does not count: it says nothing of now.
+	later := d.accounts.Tally(d.at(8 * sec))
+	assert.EqualValues(t, 7, later[1].Available, "alice's")
+	later = d.accounts.Tally(d.at(time.Hour))
+	assert.EqualValues(t, quota.None, later[1].Available)
+	assert.EqualValues(t, quota.None, later[2].Available)
+	assert.Zero(t, later[0].Hold)
+	out.Release()
+
+	assert.Empty(t, new(quota.Accounts).Tally(time.Now()))
+	unused := new(quota.Accounts)
+	unused.Origin("https://unused.example")
+	assert.Empty(t, unused.Tally(time.Now()))
+}
+
+// It counts those in line, of every account.
+func TestTallyInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		d.exchange(0, "", quota.Report{Figures: append(figure("api", 0, 10*sec), keyedFigure("user", "a", 0, 20*sec)...)})
+		for i := range 5 {
+			ask := &quota.Ask{Claims: []quota.Claim{api(1)}}
+			if i < 2 {
+				ask.Claims = []quota.Claim{{Policy: "user", Key: "a", Keyed: true, Units: 1}}
+			}
+			go func() {
+				var l quota.Lease
+				if d.o.Admit(t.Context(), time.Now(), ask, &l) == nil {
+					l.Release()
+				}
+			}()
+		}
+		synctest.Wait()
+		got := d.accounts.Tally(time.Now())
+		require.Len(t, got, 3)
+		assert.Equal(t, []int{0, 3, 2}, []int{got[0].InLine, got[1].InLine, got[2].InLine})
+		time.Sleep(time.Minute)
+		assert.Zero(t, d.accounts.Tally(time.Now())[1].InLine)
+	})
+}
+
+// Details say who waits for what and until when.
+func TestSnapshotDetails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		l := d.send(0, "", api(1))
+		time.Sleep(100 * ms)
+		d.done(100*ms, l, quota.Report{Figures: figure("api", 0, 10*sec)})
+		for i := range 12 {
+			go func() {
+				time.Sleep(time.Duration(i) * sec / 10)
+				var l quota.Lease
+				ask := &quota.Ask{Claims: []quota.Claim{api(int64(i + 1))}, MaxDelay: 20 * sec, Priority: i / 11}
+				if d.o.Admit(t.Context(), time.Now(), ask, &l) == nil {
+					l.Release()
+				}
+			}()
+		}
+		time.Sleep(2 * sec)
+		at := d.accounts.Snapshot(time.Now(), quota.SnapshotOptions{Details: true}).Origins[0].Accounts
+		assert.Nil(t, at[0].Details.Line)
+		assert.Empty(t, at[0].Details.Why)
+		api := at[1]
+		require.Equal(t, "api", api.Policy)
+		got := api.Details
+		assert.Equal(t, "quota exhausted", got.Why)
+		assert.Equal(t, api.Left, got.Next)
+		assert.Equal(t, 100*ms, got.RTT)
+		assert.Equal(t, 1.0, got.Part)
+		assert.False(t, got.Probing)
+		require.Len(t, got.Line, 10, "the first ten")
+		assert.Equal(t, 12, api.InLine)
+		for i, w := range got.Line {
+			n, priority := i-1, 0
+			if i == 0 {
+				n, priority = 11, 1 // goes first
+			}
+			since := d.at(100*ms + time.Duration(n)*sec/10).Round(0)
+			assert.Equal(t, quota.Waiter{Priority: priority, Units: int64(n + 1), Since: since, Until: since.Add(20 * sec)}, w)
+		}
+		assert.Nil(t, d.accounts.Snapshot(time.Now(), quota.SnapshotOptions{}).Origins[0].Accounts[1].Details)
+		time.Sleep(time.Minute)
+	})
+}
+
+// Troubled shows the accounts that somebody waits for first, then those under a hold,
+// then those with the least left.
+func TestSnapshotTroubled(t *testing.T) {
+	d := newDesk(t)
+	key := func(name string) quota.Claim { return quota.Claim{Policy: "user", Key: name, Keyed: true, Units: 1} }
+	for i, name := range []string{"e", "held", "d", "backoff", "c"} {
+		r := quota.Report{Figures: keyedFigure("user", name, int64(5-i), mins)}
+		switch name {
+		case "held":
+			r.Pause = mins
+		case "backoff":
+			r = quota.Report{Refused: true, Figures: keyedFigure("user", name, 9, 0)}
+		}
+		d.exchange(time.Duration(i)*ms, "", r, key(name))
+	}
+	var got []string
+	for n := range 5 {
+		s := d.snapshotAt(10*ms, quota.SnapshotOptions{Keys: true, Troubled: true, MaxAccounts: n + 1})
+		require.Len(t, s.Accounts, n+1)
+		for _, a := range s.Accounts {
+			if i := len(got); i == n && !slices.Contains(got, a.Key) {
+				got = append(got, a.Key)
+			}
+		}
+	}
+	assert.Equal(t, []string{"held", "backoff", "c", "d", "e"}, got)
+}
+
+// BenchmarkTally measures a tally, beside a snapshot, of accounts of one policy.
+func BenchmarkTally(b *testing.B) {
+	for _, n := range []int{10, 1_000, 100_000} {
+		accounts := &quota.Accounts{}
+		o := accounts.Origin(testOrigin)
+		now := time.Now()
+		for i := range n {
+			var l quota.Lease
+			key := fmt.Sprint(i)
+			if err := o.Admit(b.Context(), now, &quota.Ask{Force: true, Claims: []quota.Claim{{Policy: "user", Key: key, Keyed: true, Units: 1}}}, &l); err != nil {
+				b.Fatal(err)
+			}
+			o.Settle(now, &l, &quota.Report{Figures: keyedFigure("user", key, 9, time.Hour)})
+			l.Release()
+		}
+		b.Run(fmt.Sprintf("tally/%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				accounts.Tally(now)
+			}
+		})
+		b.Run(fmt.Sprintf("snapshot/%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				accounts.Snapshot(now, quota.SnapshotOptions{MaxAccounts: 100, Troubled: true, Details: true})
+			}
+		})
+	}
+}
