@@ -39,15 +39,16 @@ func (a *Ask) firstFlight(ctx context.Context, now time.Time) int64 {
 	return DefaultFirstFlight
 }
 
-// claim adds a claim on the constraint if that stands in the way of the work. The
-// origin's mutex is held.
+// claim adds a claim on the constraint if that stands in the way of the work. Once
+// the origin has answered, and until those in line have gone, that is all work: what
+// the answer leaves is for those in line first. The origin's mutex is held.
 func (f *firstFlight) claim(ctx context.Context, now time.Time, ask *Ask, cs *claims) {
 	if f.over && f.line == nil {
 		return
 	}
 	most := ask.firstFlight(ctx, now)
-	if most >= 0 && (f.line != nil || !f.Look(now, most).OK) {
-		cs.add(f, most)
+	if f.over || most >= 0 && (f.line != nil || !f.Look(now, most).OK) {
+		cs.add(f, max(most, 0))
 	}
 }
 

@@ -91,6 +91,32 @@ func TestFirstFlightIsInOrder(t *testing.T) {
 	})
 }
 
+// What the first answer leaves is for those who waited for it, and not for work that
+// comes at the same instant and needs not wait for first contact.
+func TestFirstFlightLeavesToThoseInLine(t *testing.T) {
+	for name, late := range map[string]quota.Ask{
+		"no delay": {MaxDelay: quota.NoDelay},
+		"no bound": {FirstFlight: -1, MaxDelay: sec},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCounter(t)
+				ask := quota.Ask{Again: func() []quota.Claim { return claimsOf(c.o) }}
+				out := c.flight(10, ask)
+				first := c.come(t.Context(), "first", ask)
+				c.settle(out[0], quota.Report{Figures: []quota.Figure{{Policy: "api", Available: 10, Window: mins}}})
+				late.Claims = claimsOf(c.o)
+				err := c.o.Admit(t.Context(), time.Now(), &late, new(quota.Lease))
+				require.Error(t, err)
+				synctest.Wait()
+				assert.True(t, first.done.Load())
+				assert.NoError(t, first.err)
+				c.requireNoWaiter()
+			})
+		})
+	}
+}
+
 // An origin that does not answer holds nothing for longer than a second after the
 // first departure. What never arrived makes room, and is no answer.
 func TestFirstFlightWithoutAnswers(t *testing.T) {

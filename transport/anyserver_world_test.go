@@ -40,10 +40,11 @@ type world struct {
 	rnd         *rand.Rand // of the server and the network
 	counts      worldCounts
 	problems    []string
-	disorder    string                // the first overtaking, in words
 	passages    map[string][]*passage // by class
 	overtakings []overtaking
 	holds       map[string][]hold // by class; "" is the origin
+	answered    bool              // the server has, once
+	heard       time.Time         // when a response arrived last
 }
 
 // problem notes what is wrong. w.mu is held.
@@ -91,7 +92,8 @@ func (w *world) build() {
 		Trace: &transport.Trace{Held: func(i transport.HeldInfo) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			passageOf(i.Request).held = !i.Observed
+			p := passageOf(i.Request)
+			p.held, p.flight = !i.Observed, i.Reason == quota.ReasonFirstFlight
 		}},
 	}
 	if rnd.IntN(3) == 0 {
@@ -116,8 +118,7 @@ func (w *world) run(t *testing.T) {
 	time.Sleep(2 * time.Hour) // windows end, and what was in flight at their end is forgotten
 	for _, o := range w.overtakings {
 		if problem := o.problem(); problem != "" {
-			w.disorder = problem
-			break
+			w.problem("%s", problem)
 		}
 	}
 	w.atRest()
@@ -159,6 +160,7 @@ func (w *world) send(ctx context.Context, rnd *rand.Rand) {
 		ctx, maxDelay = transport.WithBypass(ctx), 0
 	case rnd.IntN(10) == 0:
 		ctx, maxDelay = transport.WithNoDelay(ctx), 0
+		p.hurried = true
 	case maxDelay == 0:
 		maxDelay = transport.DefaultMaxDelay
 	}
@@ -169,9 +171,11 @@ func (w *world) send(ctx context.Context, rnd *rand.Rand) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(rnd.IntN(20_000))*time.Millisecond)
 		defer cancel()
-		if deadline, _ := ctx.Deadline(); deadline.Before(p.latest) {
+		deadline, _ := ctx.Deadline()
+		if deadline.Before(p.latest) {
 			p.latest = deadline
 		}
+		p.hurried = p.hurried || deadline.Before(p.called.Add(2*time.Second))
 	case 1:
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
@@ -279,6 +283,8 @@ func (w *world) RoundTrip(req *http.Request) (*http.Response, error) {
 	w.disturb(resp, fault)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.heard = time.Now()
+	w.answered = w.answered || resp.Header.Get("Age") == "" // a cache is not the server
 	w.note(p.class, resp)
 	return resp, nil
 }
