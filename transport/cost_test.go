@@ -179,9 +179,11 @@ func TestCostAgainstServer(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 24 {
 			wg.Go(func() { pass(t, s, getPath(t, "big")) })
+			synctest.Wait() // the order decides how long all take
 		}
 		for range 30 {
 			wg.Go(func() { pass(t, s, getPath(t, "small")) })
+			synctest.Wait()
 		}
 		wg.Wait()
 		assert.Equal(t, transporttest.Counts{Served: 56}, api.Counts())
