@@ -83,9 +83,9 @@ func FuzzHeaders(f *testing.F) {
 		Name: "own", Hosts: []string{"own.example"},
 		Limit:     []string{"Acme-*-Quota", "X-RateLimit-Limit"},
 		Remaining: []string{"Acme-*-Left", "X-RateLimit-Remaining"},
-		Reset:     []string{"Acme-*-Reset", "X-RateLimit-Reset"}, ResetIn: parse.DeltaMillis,
+		Reset:     []string{"Acme-*-Reset", "X-RateLimit-Reset"}, ResetIn: time.Millisecond,
 		Counts: []string{"Acme-Counts"}, Summary: []string{"Acme-Summary"}, Window: []string{"Acme-Window"},
-	}, {Name: "older", Hosts: []string{"old.example"}, Dialect: parse.Draft06, ResetIn: parse.UnixSeconds}}}
+	}, {Name: "older", Hosts: []string{"old.example"}, Dialect: parse.Draft06, ResetUnix: true}}}
 	hosts = append(hosts, "old.example")
 	now := time.Date(2026, 11, 21, 4, 48, 0, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, text string, status int, which uint8) {

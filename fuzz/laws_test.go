@@ -14,7 +14,7 @@ import (
 // caps are low, so that fuzzed inputs exceed them.
 var caps = parse.Caps{
 	Quota: 1_000_000, Window: 30 * 24 * time.Hour, RetryAfter: time.Hour,
-	Items: 16, FieldBytes: 512, NameBytes: 64, KeyBytes: 32, ProblemBytes: 1024,
+	Items: 16, FieldBytes: 512, NameBytes: 64, KeyBytes: 32,
 }
 
 // lines returns the field lines of a fuzzed text.

@@ -8,30 +8,29 @@ import (
 	"github.com/headway-go/headway/parse"
 )
 
-// Advice decides by the status and by whether fields of a draft stand beside Retry-After.
+// Whether Retry-After is advice depends on the status, on whether fields of a draft stand
+// beside it, and on the row of the host.
 func TestAdvice(t *testing.T) {
 	tests := []struct {
-		advice        parse.Advice
+		onRefusals    bool
 		status        int
 		alone, beside bool
 	}{
-		{parse.AdviceByRule, 200, false, true},
-		{parse.AdviceByRule, 302, true, true},
-		{parse.AdviceByRule, 400, false, true},
-		{parse.AdviceByRule, 429, true, true},
-		{parse.AdviceOnRefusals, 200, false, false},
-		{parse.AdviceOnRefusals, 302, true, true},
-		{parse.AdviceOnRefusals, 400, false, false},
-		{parse.AdviceOnRefusals, 500, true, true},
-		{parse.AdviceOnRefusals, 599, true, true},
-		{parse.AdviceOnRefusals, 600, false, false},
-		{parse.AdviceAlways, 200, true, true},
-		{parse.AdviceNever, 429, false, false},
+		{false, 200, false, true},
+		{false, 302, true, true},
+		{false, 400, false, true},
+		{false, 429, true, true},
+		{true, 200, false, false},
+		{true, 302, true, true},
+		{true, 400, false, false},
+		{true, 500, true, true},
+		{true, 599, true, true},
+		{true, 600, false, false},
 	}
 	for _, tt := range tests {
-		r := parse.Reader{Vendors: []parse.Vendor{{Hosts: []string{"api.example"}, RetryAfter: tt.advice}}}
+		r := parse.Reader{Vendors: []parse.Vendor{{Hosts: []string{"api.example"}, RetryAfterOnRefusals: tt.onRefusals}}}
 		alone, beside := fields("Retry-After: 1"), fields("Retry-After: 1", `RateLimit: "api";a=1`)
-		assert.Equal(t, tt.alone, r.Read("api.example", tt.status, alone, saturday).Advised, "%d on %d", tt.advice, tt.status)
-		assert.Equal(t, tt.beside, r.Read("api.example", tt.status, beside, saturday).Advised, "%d on %d, beside", tt.advice, tt.status)
+		assert.Equal(t, tt.alone, r.Read("api.example", tt.status, alone, saturday).Advised, "%t on %d", tt.onRefusals, tt.status)
+		assert.Equal(t, tt.beside, r.Read("api.example", tt.status, beside, saturday).Advised, "%t on %d, beside", tt.onRefusals, tt.status)
 	}
 }

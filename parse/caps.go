@@ -32,7 +32,7 @@ type Caps struct {
 
 	// FieldBytes is the longest field value accepted, in bytes, summed over its
 	// lines. A longer field is ignored whole, before it is parsed. The default is
-	// 8 KiB.
+	// 8 KiB. A problem details object may be twice as long; a longer one is ignored.
 	FieldBytes int
 
 	// NameBytes is the longest name accepted, in bytes, of a policy or of a quota
@@ -42,35 +42,29 @@ type Caps struct {
 	// KeyBytes is the longest partition key accepted, in bytes after decoding. The
 	// default is 1 KiB.
 	KeyBytes int
-
-	// ProblemBytes is the longest problem details object accepted, in bytes. A
-	// longer one is ignored whole. The default is 16 KiB.
-	ProblemBytes int
 }
 
 // DefaultCaps returns the caps that apply where a field of a Caps is zero.
 func DefaultCaps() Caps {
 	return Caps{
-		Quota:        defaultQuota,
-		Window:       defaultWindow,
-		RetryAfter:   defaultRetryAfter,
-		Items:        defaultItems,
-		FieldBytes:   defaultFieldBytes,
-		NameBytes:    defaultNameBytes,
-		KeyBytes:     defaultKeyBytes,
-		ProblemBytes: defaultProblemBytes,
+		Quota:      defaultQuota,
+		Window:     defaultWindow,
+		RetryAfter: defaultRetryAfter,
+		Items:      defaultItems,
+		FieldBytes: defaultFieldBytes,
+		NameBytes:  defaultNameBytes,
+		KeyBytes:   defaultKeyBytes,
 	}
 }
 
 const (
-	defaultQuota        int64 = 1_000_000_000_000
-	defaultWindow             = 366 * 24 * time.Hour
-	defaultRetryAfter         = 24 * time.Hour
-	defaultItems              = 64
-	defaultFieldBytes         = 8 << 10
-	defaultNameBytes          = 256
-	defaultKeyBytes           = 1 << 10
-	defaultProblemBytes       = 16 << 10
+	defaultQuota      int64 = 1_000_000_000_000
+	defaultWindow           = 366 * 24 * time.Hour
+	defaultRetryAfter       = 24 * time.Hour
+	defaultItems            = 64
+	defaultFieldBytes       = 8 << 10
+	defaultNameBytes        = 256
+	defaultKeyBytes         = 1 << 10
 )
 
 func (c Caps) quota() int64 { return bound(c.Quota, defaultQuota, math.MaxInt64) }
@@ -82,6 +76,13 @@ func (c Caps) retryAfter() time.Duration {
 func (c Caps) items() int { return bound(c.Items, defaultItems, math.MaxInt) }
 
 func (c Caps) fieldBytes() int { return bound(c.FieldBytes, defaultFieldBytes, math.MaxInt) }
+
+func (c Caps) problemBytes() int {
+	if n := c.fieldBytes(); n < math.MaxInt/2 {
+		return 2 * n
+	}
+	return math.MaxInt
+}
 
 func (c Caps) nameBytes() int { return bound(c.NameBytes, defaultNameBytes, math.MaxInt) }
 
@@ -97,8 +98,6 @@ func (c Caps) windowSeconds() int64 {
 }
 
 func (c Caps) window() time.Duration { return bound(c.Window, defaultWindow, math.MaxInt64) }
-
-func (c Caps) problemBytes() int { return bound(c.ProblemBytes, defaultProblemBytes, math.MaxInt) }
 
 // bound returns a cap: v, or byDefault if v is zero, or none if v is negative.
 func bound[T int | int64 | time.Duration](v, byDefault, none T) T {

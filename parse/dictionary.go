@@ -33,11 +33,11 @@ func (f *figure) serviceLimit(policy string) (l Limit, ok bool) {
 // the first item. The caller has checked the length of the field.
 //
 // A reset may be a Unix time, as in RateLimit-Reset. Parameters MUST be ignored.
-func readDictionary(lines []string, kind ResetKind, c *clock, caps Caps) (f figure, ok bool, ignored []Ignored) {
+func readDictionary(lines []string, kind resetKind, c *clock, caps Caps) (f figure, ok bool, ignored []Ignored) {
 	r := newListReader("RateLimit", caps)
 	dict, err := httpsfv.UnmarshalDictionary(lines)
 	if err != nil {
-		r.ignore("", ErrSyntax)
+		r.ignore("", errSyntax)
 		return figure{}, false, r.ignored
 	}
 	f = figure{
@@ -49,9 +49,9 @@ func readDictionary(lines []string, kind ResetKind, c *clock, caps Caps) (f figu
 	switch {
 	case r.malformed:
 	case f.limit == None:
-		r.drop("limit", ErrMissing)
+		r.drop("limit", errMissing)
 	case f.reset == noDelay:
-		r.drop("reset", ErrMissing)
+		r.drop("reset", errMissing)
 	}
 	return f, !r.malformed, r.ignored
 }
@@ -70,7 +70,7 @@ func member(dict *httpsfv.Dictionary, key string) param {
 
 // dictionaryReset reads reset. Caps.Window applies to the time until the reset, which is
 // not the number if that is a Unix time.
-func (r *listReader) dictionaryReset(p param, kind ResetKind, c *clock) delay {
+func (r *listReader) dictionaryReset(p param, kind resetKind, c *clock) delay {
 	n := r.number(maxInteger, p, param{})
 	if n == None {
 		return noDelay

@@ -49,7 +49,7 @@
 //
 // Absolute times are relative to the Date of the response, so that neither clock needs
 // to be right. A time in the past is zero. The meaning of a number depends on its size
-// and on that Date (see [ResetKind]). A reset at an instant of whole seconds is read as
+// and on that Date (see [Vendor.ResetIn]). A reset at an instant of whole seconds is read as
 // the end of that second: several servers round down and refuse at the instant that
 // they announce; [Limit] says what was sent. Retry-After is not rounded.
 //

@@ -103,7 +103,7 @@ func ExampleVendor() {
 		Limit:     []string{"Acme-*-Quota"},
 		Remaining: []string{"Acme-*-Left"},
 		Reset:     []string{"Acme-*-Resets-In"},
-		ResetIn:   parse.DeltaMillis,
+		ResetIn:   time.Millisecond,
 		Units:     map[string]string{"upload": "content-bytes"},
 		Partition: []string{"Acme-Project"},
 	}}}
@@ -129,8 +129,8 @@ func ExampleVendor() {
 // A row with Hosts sets the dialect of a host.
 func ExampleVendor_hosts() {
 	r := parse.Reader{Vendors: []parse.Vendor{
-		{Name: "our GitLab", Hosts: []string{"gitlab.example"}, Dialect: parse.Draft06, ResetIn: parse.UnixSeconds},
-		{Name: "chatty", Hosts: []string{"chatty.example"}, RetryAfter: parse.AdviceOnRefusals},
+		{Name: "our GitLab", Hosts: []string{"gitlab.example"}, Dialect: parse.Draft06, ResetUnix: true},
+		{Name: "chatty", Hosts: []string{"chatty.example"}, RetryAfterOnRefusals: true},
 	}}
 	h := http.Header{
 		"Date":                {"Sat, 21 Nov 2026 04:48:00 GMT"},
@@ -231,13 +231,13 @@ func ExampleCaps_larger() {
 
 	// An Ignored has its reason.
 	_, ignored = parse.Limits(http.Header{"Ratelimit": {`"api";a=1;w=`}}, caps)
-	fmt.Println(errors.Is(ignored[0].Err, parse.ErrSyntax))
+	fmt.Println(ignored[0].Err)
 	_, ignored = parse.Declarations(http.Header{"Ratelimit-Partition": {`"api";user_id, "api";method`}}, caps)
-	fmt.Println(errors.Is(ignored[0].Err, parse.ErrConflict))
+	fmt.Println(ignored[0].Err)
 	// Output:
 	// 72h0m0s true []
-	// true
-	// true
+	// parse: malformed field value
+	// parse: contradicts another item
 }
 
 // A row says what fields mean.
@@ -246,7 +246,7 @@ func ExampleVendor_fields() {
 		{
 			// "X-Calls: 32/40": 32 of 40 calls are in a leaky bucket.
 			Name: "Leaky", Sign: "X-Leaky", Summary: []string{"X-Calls"}, Reset: []string{"X-Full-In"},
-			ResetIn: parse.DeltaSeconds, Refills: true,
+			ResetIn: time.Second, Refills: true,
 		},
 		{
 			// The used quota in place of the available one. The default window is a day.
@@ -297,11 +297,10 @@ func ExampleIgnored() {
 	policies, ignored := parse.Policies(h, parse.Caps{})
 	fmt.Println(len(policies), "read")
 	for _, i := range ignored {
-		switch {
-		case errors.Is(i.Err, parse.ErrRange), errors.Is(i.Err, parse.ErrType), errors.Is(i.Err, parse.ErrMissing):
-			fmt.Println("the server's mistake:", i.Item, i.Param)
-		case errors.Is(i.Err, parse.ErrCap):
+		if errors.Is(i.Err, parse.ErrCap) {
 			fmt.Println("above a cap:", i.Item, i.Param)
+		} else {
+			fmt.Println("the server's mistake:", i.Item, i.Param)
 		}
 	}
 	// Output:

@@ -11,7 +11,7 @@ import (
 // dimension that is NotUnderstood as a Boolean false, which is read as NotUnderstood, and
 // a literal as a String, or as a Display String if it is not printable ASCII.
 //
-// The error matches ErrSyntax if the name of a policy is not printable ASCII, the name of
+// The error is not nil if the name of a policy is not printable ASCII, the name of
 // a dimension is not a key (RFC 9651, Section 3.1.2), or a literal is not UTF-8. It holds
 // no values.
 func FormatDeclarations(declarations []Declaration) (string, error) {
@@ -19,13 +19,13 @@ func FormatDeclarations(declarations []Declaration) (string, error) {
 	for i, d := range declarations {
 		item, ok := formatDeclaration(d)
 		if !ok {
-			return "", fmt.Errorf("%w (RateLimit-Partition, item %d)", ErrSyntax, i)
+			return "", fmt.Errorf("%w (RateLimit-Partition, item %d)", errSyntax, i)
 		}
 		list[i] = item
 	}
 	value, err := httpsfv.Marshal(list)
 	if err != nil { // the name of a dimension is not a key
-		return "", fmt.Errorf("%w (RateLimit-Partition)", ErrSyntax)
+		return "", fmt.Errorf("%w (RateLimit-Partition)", errSyntax)
 	}
 	return value, nil
 }

@@ -6,30 +6,21 @@ import (
 	"strings"
 )
 
-// The reasons for ignoring something, found in an [Ignored] with [errors.Is]. Their
-// texts hold no field values.
+// ErrCap says that something is above its cap in [Caps]. [Ignored.Err] matches
+// it with [errors.Is]; any other reason is a mistake of the server, and its text says which.
+var ErrCap = errors.New("parse: above a safety cap")
+
+// The other reasons. Their texts hold no field values.
 var (
-	// ErrSyntax says that a field value does not follow the grammar of its field.
-	ErrSyntax = errors.New("parse: malformed field value")
+	errSyntax  = errors.New("parse: malformed field value")
+	errType    = errors.New("parse: value of a wrong type")      // of an item or a known parameter
+	errRange   = errors.New("parse: value out of range")         // a parameter is negative, or the window of a policy is zero
+	errMissing = errors.New("parse: required parameter missing") // it was not sent, or was above its cap
 
-	// ErrType says that an item or a known parameter has the wrong type.
-	ErrType = errors.New("parse: value of a wrong type")
-
-	// ErrRange says that a known parameter is negative, or that the window of a
-	// policy is zero.
-	ErrRange = errors.New("parse: value out of range")
-
-	// ErrMissing says that an item lacks a required parameter, because it was not
-	// sent or was above its cap.
-	ErrMissing = errors.New("parse: required parameter missing")
-
-	// ErrCap says that something is above its cap in [Caps].
-	ErrCap = errors.New("parse: above a safety cap")
-
-	// ErrConflict says that an item of RateLimit-Partition contradicts an earlier
-	// one for the same policy, or that two policies of drafts -06 and -07 have the
-	// same quota.
-	ErrConflict = errors.New("parse: contradicts another item")
+	// errConflict says that an item of RateLimit-Partition contradicts an earlier one
+	// for the same policy, or that two policies of drafts -06 and -07 have the same
+	// quota.
+	errConflict = errors.New("parse: contradicts another item")
 )
 
 // Ignored says what was ignored in a field, and why. It holds no field values and can
@@ -52,7 +43,7 @@ type Ignored struct {
 	// define. It is empty if the item or the field is at fault.
 	Param string
 
-	// Err is the reason: one of the errors of this package.
+	// Err is the reason: ErrCap, or what is wrong with the field.
 	Err error
 }
 

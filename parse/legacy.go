@@ -36,7 +36,7 @@ func readUnnamed(lines []string, caps Caps) (policies []unnamed, form bool, igno
 	}
 	if repeatsQuota(policies) {
 		r.item = None
-		r.ignore("", ErrConflict)
+		r.ignore("", errConflict)
 		policies = nil
 	}
 	return policies, form, r.ignored
@@ -49,7 +49,7 @@ func (r *listReader) nextInteger() bool {
 		r.item++
 		item, ok := r.current()
 		if _, integer := item.Value.(int64); !ok || !integer {
-			r.ignore("", ErrType)
+			r.ignore("", errType)
 			continue
 		}
 		r.params, r.malformed = item.Params, false
@@ -62,11 +62,11 @@ func (r *listReader) nextInteger() bool {
 func (r *listReader) unnamed() (u unnamed, ok bool) {
 	item, _ := r.current()
 	if u.quota = r.units(param{"", item.Value}, param{}); u.quota == None && !r.malformed {
-		r.drop("", ErrMissing)
+		r.drop("", errMissing)
 	}
 	w, _ := r.params.Get("w")
 	if u.window = r.policyWindow(param{"w", w}); u.window == 0 && !r.malformed {
-		r.drop("w", ErrMissing)
+		r.drop("w", errMissing)
 	}
 	return u, !r.malformed
 }

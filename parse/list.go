@@ -64,7 +64,7 @@ func (r *listReader) read(lines []string) {
 		}
 	}
 	if err != nil {
-		r.ignore("", ErrSyntax)
+		r.ignore("", errSyntax)
 		return
 	}
 	r.list = firstOf(r, list)
@@ -145,7 +145,7 @@ func (r *listReader) next() bool {
 		r.item++
 		item, ok := r.current()
 		if !ok {
-			r.ignore("", ErrType)
+			r.ignore("", errType)
 			continue
 		}
 		if r.policy, ok = r.name(item.Value); ok {
@@ -161,7 +161,7 @@ func (r *listReader) name(v any) (string, bool) {
 	name, ok := text(v)
 	switch {
 	case !ok:
-		r.ignore("", ErrType)
+		r.ignore("", errType)
 	case len(name) > r.caps.nameBytes():
 		r.ignore("", ErrCap)
 		ok = false
@@ -206,10 +206,10 @@ func (r *listReader) number(limit int64, newest, older param) int64 {
 		n, ok := p.value.(int64)
 		switch {
 		case !ok:
-			r.drop(p.name, ErrType)
+			r.drop(p.name, errType)
 			return None
 		case n < 0:
-			r.drop(p.name, ErrRange)
+			r.drop(p.name, errRange)
 			return None
 		case n > limit:
 			r.ignore(p.name, ErrCap)
@@ -230,7 +230,7 @@ func (r *listReader) key(v any) (key string, ok bool) {
 	b, ok := v.([]byte)
 	switch {
 	case !ok:
-		r.drop("pk", ErrType)
+		r.drop("pk", errType)
 		return "", false
 	case len(b) > r.caps.keyBytes():
 		r.ignore("pk", ErrCap)

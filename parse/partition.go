@@ -91,7 +91,7 @@ func readDeclarations(lines []string, caps Caps) ([]Declaration, []Ignored) {
 			declarations = append(declarations, d)
 		case !slices.Equal(d.Dimensions, declarations[i].Dimensions):
 			declarations[i].Dimensions = []Dimension{{Kind: NotUnderstood}}
-			r.ignore("", ErrConflict)
+			r.ignore("", errConflict)
 		}
 	}
 	return declarations, r.ignored

@@ -118,7 +118,7 @@ func (r *listReader) quotaPolicy() (p Policy, ok bool) {
 func (r *listReader) quota(q param) int64 {
 	n := r.units(q, param{})
 	if n == None && !r.malformed {
-		r.drop("q", ErrMissing)
+		r.drop("q", errMissing)
 	}
 	return n
 }
@@ -131,10 +131,10 @@ func (r *listReader) unit(v any) string {
 	unit, ok := text(v)
 	switch {
 	case !ok:
-		r.drop("qu", ErrType)
+		r.drop("qu", errType)
 	case len(unit) > r.caps.nameBytes():
 		r.ignore("qu", ErrCap)
-		r.drop("qu", ErrMissing)
+		r.drop("qu", errMissing)
 	}
 	return canonicalUnit(unit)
 }
@@ -156,7 +156,7 @@ func (r *listReader) policyWindow(w param) time.Duration {
 	case None:
 		return 0
 	case 0:
-		r.drop("w", ErrRange)
+		r.drop("w", errRange)
 		return 0
 	default:
 		return d

@@ -7,27 +7,11 @@ import (
 	"strings"
 )
 
-// ProblemType is the registered name of a problem type about quota (editor's draft,
-// Section 8). It is empty for any other problem.
-type ProblemType string
-
-const (
-	// QuotaExceeded says that the client has exceeded a quota (Section 8.1).
-	QuotaExceeded ProblemType = "quota-exceeded"
-
-	// TemporaryReducedCapacity says that the capacity of the server is reduced
-	// (Section 8.2).
-	TemporaryReducedCapacity ProblemType = "temporary-reduced-capacity"
-
-	// AbnormalUsageDetected says that the server considers the client's usage
-	// abnormal (Section 8.3).
-	AbnormalUsageDetected ProblemType = "abnormal-usage-detected"
-)
-
 // A Problem is what the body of a refusal says about quota.
 type Problem struct {
-	// Type is the problem type.
-	Type ProblemType
+	// Type is the registered name of the problem type (editor's draft, Section 8):
+	// "quota-exceeded", "temporary-reduced-capacity" or "abnormal-usage-detected".
+	Type string
 
 	// Violated are the names of the policies whose quota was exceeded, each once,
 	// in the order of the body. It may be empty.
@@ -37,7 +21,7 @@ type Problem struct {
 // ReadProblem reads a problem details object (RFC 9457) of one of the three types
 // about quota. ok is false if the status is below 400, the media type is not
 // application/problem+json (its parameters do not matter), or the body is longer than
-// Caps.ProblemBytes, is not JSON, is cut off, or has another type.
+// twice Caps.FieldBytes, is not JSON, is cut off, or has another type.
 //
 // The names come from violated-policies or, if that is missing, from policy-violations
 // (draft -09, Appendix B.1.4). ReadProblem skips members that are not strings or are
@@ -74,13 +58,13 @@ func isProblem(contentType string) bool {
 }
 
 // problemType returns the type that is registered with a URI, or "".
-func problemType(uri string) ProblemType {
+func problemType(uri string) string {
 	uri = strings.Replace(uri, "https://www.", "https://", 1)
 	name, ok := strings.CutPrefix(uri, "https://iana.org/assignments/http-problem-types#")
-	switch t := ProblemType(name); t {
-	case QuotaExceeded, TemporaryReducedCapacity, AbnormalUsageDetected:
+	switch name {
+	case "quota-exceeded", "temporary-reduced-capacity", "abnormal-usage-detected":
 		if ok {
-			return t
+			return name
 		}
 	}
 	return ""

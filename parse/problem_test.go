@@ -15,7 +15,7 @@ const (
 )
 
 func TestReadProblem(t *testing.T) {
-	exceeded := func(names ...string) parse.Problem { return parse.Problem{Type: parse.QuotaExceeded, Violated: names} }
+	exceeded := func(names ...string) parse.Problem { return parse.Problem{Type: "quota-exceeded", Violated: names} }
 	tests := []struct {
 		name, contentType, body string
 		want                    parse.Problem
@@ -28,11 +28,11 @@ func TestReadProblem(t *testing.T) {
 		{"8.2", problemJSON, `{
 			"type": "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
 			"title": "Request cannot be satisfied due to temporary server capacity constraints",
-			"violated-policies": ["hourly"] }`, parse.Problem{Type: parse.TemporaryReducedCapacity, Violated: []string{"hourly"}}},
+			"violated-policies": ["hourly"] }`, parse.Problem{Type: "temporary-reduced-capacity", Violated: []string{"hourly"}}},
 		{"8.3", problemJSON, `{
 			"type": "https://iana.org/assignments/http-problem-types#abnormal-usage-detected",
 			"title": "Request not satisifed due to detection of abnormal request pattern",
-			"violated-policies": ["hourly"] }`, parse.Problem{Type: parse.AbnormalUsageDetected, Violated: []string{"hourly"}}},
+			"violated-policies": ["hourly"] }`, parse.Problem{Type: "abnormal-usage-detected", Violated: []string{"hourly"}}},
 		{"A.1.4: a comma is missing", problemJSON, `{
 			"type": "https://iana.org/assignments/http-problem-types#quota-exceeded"
 			"title": "Too Many Requests", "status": 429, "violated-policies": ["default"] }`, parse.Problem{}},
@@ -99,14 +99,15 @@ func TestReadProblemCaps(t *testing.T) {
 	assert.True(t, ok)
 	assert.Equal(t, []string{"a", "b"}, p.Violated)
 
-	_, ok = parse.ReadProblem(429, problemJSON, []byte(body), parse.Caps{ProblemBytes: len(body)})
+	body += strings.Repeat(" ", len(body)%2)
+	_, ok = parse.ReadProblem(429, problemJSON, []byte(body), parse.Caps{FieldBytes: len(body) / 2})
 	assert.True(t, ok)
-	_, ok = parse.ReadProblem(429, problemJSON, []byte(body), parse.Caps{ProblemBytes: len(body) - 1})
+	_, ok = parse.ReadProblem(429, problemJSON, []byte(body+" "), parse.Caps{FieldBytes: len(body) / 2})
 	assert.False(t, ok)
 
-	long := body + strings.Repeat(" ", parse.DefaultCaps().ProblemBytes)
+	long := body + strings.Repeat(" ", 2*parse.DefaultCaps().FieldBytes)
 	_, ok = parse.ReadProblem(429, problemJSON, []byte(long), parse.Caps{})
 	assert.False(t, ok)
-	_, ok = parse.ReadProblem(429, problemJSON, []byte(long), parse.Caps{ProblemBytes: -1})
+	_, ok = parse.ReadProblem(429, problemJSON, []byte(long), parse.Caps{FieldBytes: -1})
 	assert.True(t, ok)
 }

@@ -62,9 +62,12 @@ type Reading struct {
 	// now. It is None if none of them is valid.
 	RetryAfter time.Duration
 
-	// Advised reports whether RetryAfter is advice about quota (see [Advice]): also on
-	// a success, if a negative available quota beside it says that the request was
-	// refused. It is false if RetryAfter is None.
+	// Advised reports whether RetryAfter is advice about quota. Beside valid fields of a
+	// draft it is on any status (editor's draft, Section 7: it MUST take precedence).
+	// Alone, or beside other fields, it is on 403, 413, 429, 3xx and 5xx only, since some
+	// servers send it with every response; also on a success, if a negative available
+	// quota beside it says that the request was refused. It is false if RetryAfter is
+	// None. See Vendor.RetryAfterOnRefusals.
 	Advised bool
 
 	// Date is the time of the response by the clock of the server, in UTC. It is set
@@ -219,11 +222,11 @@ func (x *exchange) may(d Dialect) bool {
 }
 
 // reset returns what a number means in a reset whose name many servers use.
-func (x *exchange) reset() ResetKind {
+func (x *exchange) reset() resetKind {
 	if x.host == nil || x.host.resets {
-		return AnyReset
+		return anyReset
 	}
-	return x.host.ResetIn
+	return x.host.kind
 }
 
 // byHand reads the user's row for the host, if there is one.
@@ -296,7 +299,7 @@ func (x *exchange) figures() bool {
 }
 
 // isSyntax reports whether a field was ignored because it is not a List.
-func isSyntax(ignored []Ignored) bool { return len(ignored) == 1 && ignored[0].Err == ErrSyntax }
+func isSyntax(ignored []Ignored) bool { return len(ignored) == 1 && ignored[0].Err == errSyntax }
 
 // figure adds the figures of the account without a name.
 func (x *exchange) figure(f figure, dialect Dialect) {
@@ -365,8 +368,8 @@ func (x *exchange) vendors(standard bool) bool {
 
 // vendor reads a row.
 func (x *exchange) vendor(row *row) bool {
-	a := accountReader{row: row, index: &x.table.index, caps: x.caps, clock: x.made, kind: row.ResetIn}
-	if row.ResetIn == AnyReset && x.host != nil {
+	a := accountReader{row: row, index: &x.table.index, caps: x.caps, clock: x.made, kind: row.kind}
+	if row.kind == anyReset && x.host != nil {
 		a.kind = x.reset()
 	}
 	a.read(x.h)
@@ -398,12 +401,9 @@ func (x *exchange) retryAfter(status int) {
 	if !ok {
 		return
 	}
-	advice := AdviceByRule
-	if x.host != nil {
-		advice = x.host.RetryAfter
-	}
 	x.out.RetryAfter = wait
-	x.out.Advised = advice.on(status, x.out.Dialect.ietf()) || x.overdrawn && advice == AdviceByRule
+	x.out.Advised = onRefusal(status) ||
+		(x.out.Dialect.ietf() || x.overdrawn) && (x.host == nil || !x.host.RetryAfterOnRefusals)
 }
 
 // rowRetry reads the fields that rows name as aliases of Retry-After. The longest delay
@@ -414,7 +414,7 @@ func (x *exchange) rowRetry() (wait time.Duration, ok bool) {
 		if len(row.retry) == 0 || !x.has(ofRow(i)) || len(row.Hosts) > 0 && row != x.host {
 			continue
 		}
-		d, valid, ignored := readAliases(x.h, row.retry, row.ResetIn, x.clock(), x.caps)
+		d, valid, ignored := readAliases(x.h, row.retry, row.kind, x.clock(), x.caps)
 		x.ignore(ignored)
 		wait, ok = max(wait, d), ok || valid
 	}

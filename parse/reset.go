@@ -7,29 +7,33 @@ import (
 	"time"
 )
 
-// ResetKind says what a number means in a field that says when a quota resets. Dates
-// and durations are recognised by their form, whatever the kind.
-type ResetKind uint8
+// resetKind says what a number means in a field that says when a quota resets: what
+// Vendor.ResetIn and ResetUnix say.
+type resetKind uint8
 
 const (
-	// AnyReset decides by size. A number is a Unix time, in seconds or else in
-	// milliseconds, if that time lies within 366 days of the Date of the response
-	// and after 1985. Any other number is a number of seconds. It is the zero
-	// ResetKind.
-	AnyReset ResetKind = iota
-
-	// DeltaSeconds is a number of seconds.
-	DeltaSeconds
-
-	// DeltaMillis is a number of milliseconds.
-	DeltaMillis
-
-	// UnixSeconds is a Unix time in seconds.
-	UnixSeconds
-
-	// UnixMillis is a Unix time in milliseconds.
-	UnixMillis
+	anyReset resetKind = iota // decided by size
+	spanSeconds
+	spanMillis
+	unixSeconds
+	unixMillis
 )
+
+// kindOf returns the kind of a number with a unit; 0: not given.
+func kindOf(unit time.Duration, unix bool) resetKind {
+	millis := unit > 0 && unit < time.Second
+	switch {
+	case unix && millis:
+		return unixMillis
+	case unix:
+		return unixSeconds
+	case millis:
+		return spanMillis
+	case unit > 0:
+		return spanSeconds
+	}
+	return anyReset
+}
 
 // A number is a Unix time from leastUnix on, within nearby seconds of the response's
 // Date. A delay of leastUnix seconds would be 15 years.
@@ -95,7 +99,7 @@ var noDelay = delay{d: math.MinInt64}
 // on kind; an HTTP-date, also with UTC or an offset in place of GMT; RFC 3339, also
 // without seconds or with a space in place of T; a duration or a date as Go and
 // JavaScript print it.
-func readDelay(value string, kind ResetKind, c *clock) (delay, bool) {
+func readDelay(value string, kind resetKind, c *clock) (delay, bool) {
 	value = trim(value)
 	if n, ok := parseDecimal(value); ok {
 		if n.negative && !n.zero() {
@@ -122,35 +126,35 @@ func delayUntil(at time.Time, coarse bool, c *clock) delay {
 }
 
 // delay returns the meaning of a number that is not negative.
-func (n decimal) delay(kind ResetKind, c *clock) delay {
-	if kind == AnyReset {
+func (n decimal) delay(kind resetKind, c *clock) delay {
+	if kind == anyReset {
 		kind = n.kind(c)
 	}
 	switch kind {
-	case DeltaMillis:
+	case spanMillis:
 		return delay{d: n.times(time.Millisecond)}
-	case UnixSeconds:
+	case unixSeconds:
 		return unixDelay(n.whole, n.fraction, n.fraction == 0, c)
-	case UnixMillis:
+	case unixMillis:
 		return unixDelay(n.whole/1000, n.whole%1000*1e6+n.fraction/1000, false, c)
 	}
 	return delay{d: n.times(time.Second)}
 }
 
 // kind decides the meaning of a number by its size and the Date of the response.
-func (n decimal) kind(c *clock) ResetKind {
+func (n decimal) kind(c *clock) resetKind {
 	if n.whole < leastUnix {
-		return DeltaSeconds
+		return spanSeconds
 	}
 	made := c.made().Unix()
 	near := func(t int64) bool { return t >= made-nearby && t <= made+nearby }
 	switch {
 	case near(n.whole):
-		return UnixSeconds
+		return unixSeconds
 	case n.whole >= 1000*leastUnix && near(n.whole/1000):
-		return UnixMillis
+		return unixMillis
 	}
-	return DeltaSeconds
+	return spanSeconds
 }
 
 // unixDelay returns the time from the Date of the response to a Unix time.

@@ -13,7 +13,7 @@ import (
 // The field holds delay-seconds or an HTTP-date in any of the three forms of RFC 9110,
 // Section 5.6.7. RetryAfter also accepts what servers send beside the standard: spaces,
 // decimals, a Unix time, UTC in place of GMT, and the other forms of a reset (see
-// [ResetKind]). A date is relative to the Date of the response, so that neither clock
+// [Vendor.ResetIn]). A date is relative to the Date of the response, so that neither clock
 // needs to be right; now, the local wall clock, replaces a missing or malformed Date. A
 // time in the past is a delay of 0.
 //
@@ -41,13 +41,13 @@ func readRetryAfter(h http.Header, c *clock, caps Caps) (d time.Duration, ok boo
 			return d, ok, ignored
 		}
 	}
-	d, ok, more := readAliases(h, retryAliases, AnyReset, c, caps)
+	d, ok, more := readAliases(h, retryAliases, anyReset, c, caps)
 	return d, ok, append(ignored, more...)
 }
 
 // readAliases reads the fields that follow some patterns as Retry-After. The longest delay
 // counts.
-func readAliases(h http.Header, aliases []pattern, kind ResetKind, c *clock, caps Caps) (d time.Duration, ok bool, ignored []Ignored) {
+func readAliases(h http.Header, aliases []pattern, kind resetKind, c *clock, caps Caps) (d time.Duration, ok bool, ignored []Ignored) {
 	for name, lines := range h {
 		if len(lines) == 0 || !slices.ContainsFunc(aliases, func(p pattern) bool { return p.is(name) }) {
 			continue
@@ -65,11 +65,11 @@ func readAliases(h http.Header, aliases []pattern, kind ResetKind, c *clock, cap
 // Read-only.
 var retryAfterFields = [...]struct {
 	key, name string
-	kind      ResetKind
+	kind      resetKind
 }{
-	{"Retry-After-Ms", "Retry-After-Ms", DeltaMillis},
-	{"X-Ms-Retry-After-Ms", "x-ms-retry-after-ms", DeltaMillis},
-	{"Retry-After", "Retry-After", AnyReset},
+	{"Retry-After-Ms", "Retry-After-Ms", spanMillis},
+	{"X-Ms-Retry-After-Ms", "x-ms-retry-after-ms", spanMillis},
+	{"Retry-After", "Retry-After", anyReset},
 }
 
 // retryAliases are the other names of Retry-After. Read-only.
@@ -82,7 +82,7 @@ var retryAliases = func() (all []pattern) {
 }()
 
 // retryAfter reads the lines of one of these fields.
-func (r *listReader) retryAfter(lines []string, kind ResetKind, c *clock) (d time.Duration, ok bool) {
+func (r *listReader) retryAfter(lines []string, kind resetKind, c *clock) (d time.Duration, ok bool) {
 	if r.tooLong(lines) {
 		return 0, false
 	}
@@ -91,7 +91,7 @@ func (r *listReader) retryAfter(lines []string, kind ResetKind, c *clock) (d tim
 		after, valid := readDelay(line, kind, c)
 		switch {
 		case !valid:
-			r.ignore("", ErrSyntax)
+			r.ignore("", errSyntax)
 		case after.d > r.caps.retryAfter():
 			r.ignore("", ErrCap)
 		default:

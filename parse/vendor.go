@@ -56,27 +56,30 @@ type Vendor struct {
 	// Reset names the fields that say when the quota is renewed.
 	Reset []string
 
-	// ResetIn says what a number in Reset or Retry means. If it is AnyReset, a
-	// field whose name ends in -Ms, -Milliseconds or -Seconds has that unit. In a
-	// row with Hosts and without Reset, ResetIn says what a number means in the
+	// ResetIn is the unit of a number in Reset or Retry: time.Second or
+	// time.Millisecond. ResetUnix says that the number is a Unix time, in seconds if
+	// ResetIn is zero. Without both, a field whose name ends in -Ms, -Milliseconds or
+	// -Seconds has that unit, and any other number is read by its size: it is a Unix
+	// time, in seconds or else in milliseconds, if that time lies within 366 days of
+	// the Date of the response and after 1985, and else a number of seconds. Dates and
+	// durations are recognised by their form in any case.
+	//
+	// In a row with Hosts and without Reset, both say what a number means in the
 	// resets of drafts -06 and -07 and in X-RateLimit-Reset.
-	ResetIn ResetKind
+	ResetIn   time.Duration
+	ResetUnix bool
 
 	// Refills says that the quota is renewed unit by unit, and that Reset says when
-	// it will be full. If ResetIn is AnyReset, that holds for durations such as
-	// "6m0s" and for instants, and a number of seconds is the end of a window. If
-	// no reset is sent, Every is the time in which an empty quota becomes full. See
+	// it will be full. Without ResetIn and ResetUnix, that holds for
+	// durations such as "6m0s" and for instants, and a number of seconds is the end of
+	// a window. If no reset is sent, Every is the time in which an empty quota becomes full. See
 	// Limit.Full.
 	Refills bool
 
-	// Window names the fields with the window of the policy: a number, a duration,
-	// or a word such as "minute".
+	// Window names the fields with the window of the policy: a duration, a word such
+	// as "minute", or a number. If the name of a field ends in -Ms or -Milliseconds, the
+	// number has that unit, and else seconds.
 	Window []string
-
-	// WindowIn says what a number in Window means: DeltaSeconds or DeltaMillis. If
-	// it is AnyReset, the name of the field says it as for ResetIn, and seconds are
-	// the default.
-	WindowIn ResetKind
 
 	// Every is the window of a policy by the name of its account, if no field gives
 	// one. The entry "" is for all accounts without another window.
@@ -116,8 +119,10 @@ type Vendor struct {
 	// row. If NoDialect, the newest that says something valid is read.
 	Dialect Dialect
 
-	// RetryAfter says when Retry-After of Hosts is advice about quota.
-	RetryAfter Advice
+	// RetryAfterOnRefusals is for Hosts that send Retry-After with every response,
+	// beside fields of a draft: it then counts on 403, 413, 429, 3xx and 5xx only. See
+	// Reading.Advised.
+	RetryAfterOnRefusals bool
 
 	// Refusals are further signs of refusals, for Reader.Refusals.
 	Refusals []Refusal
@@ -193,6 +198,7 @@ type row struct {
 	byHand    bool     // a user's row with Hosts
 	standard  bool     // has field names of draft -06
 	resets    bool     // has Reset
+	kind      resetKind
 }
 
 // patternOf is a pattern of a row with its purpose.
@@ -227,7 +233,7 @@ func newRow(v *Vendor, users bool) row {
 	for _, name := range v.Partition {
 		r.partition = append(r.partition, http.CanonicalHeaderKey(name))
 	}
-	r.resets = len(v.Reset) > 0
+	r.resets, r.kind = len(v.Reset) > 0, kindOf(v.ResetIn, v.ResetUnix)
 	return r
 }
 

@@ -49,7 +49,7 @@ type accountReader struct {
 	index  *fieldIndex // of the table
 	caps   Caps
 	clock  clock
-	kind   ResetKind
+	kind   resetKind
 	strict bool // as in the drafts: figures are Integers that are not negative
 
 	advertised []unnamed // policies of RateLimit-Policy; they replace those in the limit field
@@ -419,7 +419,7 @@ func (a *accountReader) refill(f *figure, account string) {
 		f.reset = delay{d: min(time.Duration(full), a.caps.window()), span: true}
 	}
 	r := &f.reset
-	if r.reset() > 0 && (r.span || !r.at.IsZero() || a.kind != AnyReset) {
+	if r.reset() > 0 && (r.span || !r.at.IsZero() || a.kind != anyReset) {
 		f.full = r.reset()
 		f.next = nextUnit(f.full, missing)
 	}
@@ -496,9 +496,9 @@ func (a *accountReader) figure(n number) int64 {
 	switch {
 	case n.field == "":
 	case n.value.negative && !n.value.zero():
-		a.ignore(n.field, n.item, "", ErrRange)
+		a.ignore(n.field, n.item, "", errRange)
 	case a.strict && n.value.pointed:
-		a.ignore(n.field, n.item, "", ErrType)
+		a.ignore(n.field, n.item, "", errType)
 	case n.value.whole > a.caps.quota():
 		a.ignore(n.field, n.item, "", ErrCap)
 	default:

@@ -114,7 +114,7 @@ func Vendors() []Vendor {
 			Name:      "Oracle",
 			Remaining: []string{"RequestLimit-*-Remaining"},
 			Retry:     []string{"RequestLimit-*-RetryAfter"},
-			ResetIn:   DeltaMillis,
+			ResetIn:   time.Millisecond,
 		},
 		{
 			// github.com/reddit/reddit/wiki/API. Remaining is a decimal.
@@ -123,7 +123,7 @@ func Vendors() []Vendor {
 			Remaining: []string{"X-RateLimit-Remaining"},
 			Used:      []string{"X-RateLimit-Used"},
 			Reset:     []string{"X-RateLimit-Reset"},
-			ResetIn:   DeltaSeconds,
+			ResetIn:   time.Second,
 			Every:     map[string]time.Duration{"": 10 * time.Minute},
 		},
 		{
@@ -133,7 +133,8 @@ func Vendors() []Vendor {
 			Limit:     []string{"X-RateLimit-*-Limit"},
 			Remaining: []string{"X-RateLimit-*-Remaining"},
 			Reset:     []string{"X-RateLimit-*-Reset"},
-			ResetIn:   UnixMillis,
+			ResetIn:   time.Millisecond,
+			ResetUnix: true,
 			Units:     units(),
 		},
 		{
@@ -143,7 +144,7 @@ func Vendors() []Vendor {
 			Limit:     []string{"X-Rate-Limit-Limit"},
 			Remaining: []string{"X-Rate-Limit-Remaining"},
 			Reset:     []string{"X-Rate-Limit-Reset"},
-			ResetIn:   UnixSeconds,
+			ResetUnix: true,
 		},
 		{
 			// developer.okta.com/docs/reference/rl-best-practices.
@@ -152,24 +153,24 @@ func Vendors() []Vendor {
 			Limit:     []string{"X-Rate-Limit-Limit"},
 			Remaining: []string{"X-Rate-Limit-Remaining"},
 			Reset:     []string{"X-Rate-Limit-Reset"},
-			ResetIn:   UnixSeconds,
+			ResetUnix: true,
 			Every:     map[string]time.Duration{"": time.Minute},
 		},
 		{
 			// developer.lemlist.com. Retry-After stands on successes, too.
-			Name:       "lemlist",
-			Hosts:      []string{"api.lemlist.com"},
-			Limit:      []string{"X-RateLimit-Limit"},
-			Remaining:  []string{"X-RateLimit-Remaining"},
-			Reset:      []string{"X-RateLimit-Reset"},
-			Every:      map[string]time.Duration{"": 2 * time.Second},
-			RetryAfter: AdviceOnRefusals,
+			Name:                 "lemlist",
+			Hosts:                []string{"api.lemlist.com"},
+			Limit:                []string{"X-RateLimit-Limit"},
+			Remaining:            []string{"X-RateLimit-Remaining"},
+			Reset:                []string{"X-RateLimit-Reset"},
+			Every:                map[string]time.Duration{"": 2 * time.Second},
+			RetryAfterOnRefusals: true,
 		},
 		{
 			// docs.agent.ai/ratelimits: draft -06 with Retry-After on successes.
-			Name:       "agent.ai",
-			Hosts:      []string{"agent.ai"},
-			RetryAfter: AdviceOnRefusals,
+			Name:                 "agent.ai",
+			Hosts:                []string{"agent.ai"},
+			RetryAfterOnRefusals: true,
 		},
 		{
 			// docs.gitlab.com/administration/settings/user_and_ip_rate_limits. The
@@ -190,7 +191,7 @@ func Vendors() []Vendor {
 			Limit:     []string{"RateLimit-Limit"},
 			Remaining: []string{"RateLimit-Remaining"},
 			Reset:     []string{"RateLimit-Reset"},
-			ResetIn:   UnixSeconds,
+			ResetUnix: true,
 			Refills:   true,
 		},
 		{
@@ -208,7 +209,6 @@ func Vendors() []Vendor {
 			Limit:     []string{"X-HubSpot-RateLimit-Max", "X-HubSpot-RateLimit-<Daily>", "X-HubSpot-RateLimit-<Secondly>"},
 			Remaining: []string{"X-HubSpot-RateLimit-Remaining", "X-HubSpot-RateLimit-*-Remaining"},
 			Window:    []string{"X-HubSpot-RateLimit-Interval-Milliseconds"},
-			WindowIn:  DeltaMillis,
 		},
 		{
 			// docs.sentry.io/api/ratelimits.
@@ -327,7 +327,7 @@ func Vendors() []Vendor {
 			Limit:     []string{"Gw-RateLimit-Limit"},
 			Remaining: []string{"Gw-RateLimit-Remaining"},
 			Reset:     []string{"Gw-RateLimit-Reset"},
-			ResetIn:   DeltaMillis,
+			ResetIn:   time.Millisecond,
 		},
 		{
 			// bybit-exchange.github.io/docs/v5/rate-limit.
@@ -335,7 +335,8 @@ func Vendors() []Vendor {
 			Limit:     []string{"X-Bapi-Limit"},
 			Remaining: []string{"X-Bapi-Limit-Status"},
 			Reset:     []string{"X-Bapi-Limit-Reset-Timestamp"},
-			ResetIn:   UnixMillis,
+			ResetIn:   time.Millisecond,
+			ResetUnix: true,
 		},
 		{
 			// docs.aws.amazon.com, "Common error types": refusals have the status

@@ -57,7 +57,7 @@ func (a *accountReader) numbers(f *rowField) (all values[number]) {
 	list, err := httpsfv.UnmarshalList(f.lines)
 	if err != nil {
 		if a.strict {
-			r.ignore("", ErrSyntax)
+			r.ignore("", errSyntax)
 			return all
 		}
 		return a.loose(&r, f)
@@ -66,7 +66,7 @@ func (a *accountReader) numbers(f *rowField) (all values[number]) {
 		item, _ := m.(httpsfv.Item)
 		d, ok := sfNumber(item.Value)
 		if r.item = i; !ok {
-			r.ignore("", ErrType)
+			r.ignore("", errType)
 			continue
 		}
 		n := number{value: d, field: f.field, item: i}
@@ -121,11 +121,11 @@ func (a *accountReader) loose(r *listReader, f *rowField) (all values[number]) {
 		all.add(n)
 	}
 	if all.n == 0 {
-		r.ignore("", ErrSyntax)
+		r.ignore("", errSyntax)
 		return all
 	}
 	for _, r.item = range faults {
-		r.ignore("", ErrType)
+		r.ignore("", errType)
 	}
 	return all
 }
@@ -157,7 +157,7 @@ func (a *accountReader) quotas(f *rowField, s *accountValues) {
 		}
 	}
 	if a.strict && repeatsQuota(s.policies) {
-		a.ignore(f.field, None, "", ErrConflict)
+		a.ignore(f.field, None, "", errConflict)
 		s.policies = nil
 	}
 }
@@ -189,7 +189,7 @@ func (a *accountReader) figures(f *rowField, left bool) (valid values[number]) {
 }
 
 // delays reads delays. A malformed or too long one of several keeps its position.
-func (a *accountReader) delays(f *rowField, kind ResetKind) (all values[delay]) {
+func (a *accountReader) delays(f *rowField, kind resetKind) (all values[delay]) {
 	r := newListReader(f.field, a.caps)
 	defer a.keep(&r)
 	if r.tooLong(f.lines) {
@@ -227,9 +227,9 @@ func (a *accountReader) delays(f *rowField, kind ResetKind) (all values[delay]) 
 // faultOf returns why a value is no delay.
 func faultOf(value string) error {
 	if _, ok := parseDecimal(trim(value)); ok {
-		return ErrRange // it is negative
+		return errRange // it is negative
 	}
-	return ErrType
+	return errType
 }
 
 // cappedDelay returns a delay, or noDelay if it is above the cap on windows.
@@ -242,9 +242,9 @@ func (r *listReader) cappedDelay(d delay) delay {
 
 // windows reads the windows of policies. A window of 0 is ignored.
 func (a *accountReader) windows(f *rowField) (all values[delay]) {
-	kind := unitOf(f.field, a.row.WindowIn)
-	if kind == AnyReset {
-		kind = DeltaSeconds
+	kind := unitOf(f.field, anyReset)
+	if kind == anyReset {
+		kind = spanSeconds
 	}
 	for _, line := range f.lines {
 		if d := spanOf(trim(line)); len(f.lines) == 1 && d > 0 && d <= a.caps.window() && (line[0] < '0' || line[0] > '9') {
@@ -255,7 +255,7 @@ func (a *accountReader) windows(f *rowField) (all values[delay]) {
 	all = a.delays(f, kind)
 	for i := range all.n {
 		if all.at(i).d == 0 {
-			a.ignore(f.field, None, "", ErrRange)
+			a.ignore(f.field, None, "", errRange)
 			return values[delay]{}
 		}
 	}
@@ -264,16 +264,16 @@ func (a *accountReader) windows(f *rowField) (all values[delay]) {
 
 // unitOf returns what a number means in a field: what the end of its name says, unless
 // kind says it.
-func unitOf(field string, kind ResetKind) ResetKind {
-	if kind != AnyReset {
+func unitOf(field string, kind resetKind) resetKind {
+	if kind != anyReset {
 		return kind
 	}
 	end := strings.ToLower(field[strings.LastIndexByte(field, '-')+1:])
 	switch end {
 	case "ms", "millis", "milliseconds":
-		return DeltaMillis
+		return spanMillis
 	case "seconds", "secs":
-		return DeltaSeconds
+		return spanSeconds
 	}
 	return kind
 }
@@ -336,7 +336,7 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 				read = true
 				a.settle(key, &of)
 			} else {
-				r.ignore("", ErrSyntax)
+				r.ignore("", errSyntax)
 			}
 		case a.summaryValue(&r, f, key, value, current):
 			read = true
@@ -345,7 +345,7 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 	flush()
 	if !read {
 		r.item = None
-		r.ignore("", ErrSyntax)
+		r.ignore("", errSyntax)
 	}
 }
 
@@ -383,7 +383,7 @@ func (a *accountReader) summaryValue(r *listReader, f *rowField, key, value stri
 	case "reset", "resets", "t":
 		d, ok := readDelay(value, a.kind, &a.clock)
 		if !ok {
-			r.ignore("", ErrType)
+			r.ignore("", errType)
 		} else if d = r.cappedDelay(d); d != noDelay {
 			s.resets.add(d)
 		}
@@ -400,7 +400,7 @@ func (a *accountReader) summaryValue(r *listReader, f *rowField, key, value stri
 	n := number{value: d, field: f.field, item: r.item}
 	switch {
 	case !ok:
-		r.ignore("", ErrType)
+		r.ignore("", errType)
 	case a.figure(n) != None && to.n == 0:
 		to.add(n)
 	}
@@ -423,7 +423,7 @@ func (a *accountReader) counts(f *rowField) {
 		d, ok := parseDecimal(trim(count))
 		switch {
 		case !ok || name == "":
-			a.ignore(f.field, r.item, "", ErrSyntax)
+			a.ignore(f.field, r.item, "", errSyntax)
 		case len(name) > a.caps.nameBytes():
 			a.ignore(f.field, r.item, "", ErrCap)
 		default:

@@ -377,5 +377,5 @@ func TestProblemOfTheWire(t *testing.T) {
 	refusal := file.Responses[len(file.Responses)-1]
 	p, ok := parse.ReadProblem(refusal.Status, refusal.header().Get("Content-Type"), []byte(refusal.Body), parse.Caps{})
 	assert.True(t, ok)
-	assert.Equal(t, parse.Problem{Type: parse.QuotaExceeded, Violated: []string{"default"}}, p)
+	assert.Equal(t, parse.Problem{Type: "quota-exceeded", Violated: []string{"default"}}, p)
 }

@@ -9,9 +9,9 @@ import (
 
 // Bounds of what is kept, unless Accounts says otherwise.
 const (
-	DefaultMaxOrigins  = 10_000
-	DefaultMaxAccounts = 100_000
-	DefaultMaxTotal    = 1_000_000
+	defaultMaxOrigins  = 10_000
+	defaultMaxAccounts = 100_000
+	defaultMaxTotal    = 1_000_000
 )
 
 const (
@@ -38,13 +38,13 @@ const (
 // a partition key longer than 39 bytes and the name of a scope come on top, and are
 // bounded by whatever makes them.
 type Accounts struct {
-	MaxOrigins  int // 0: DefaultMaxOrigins; negative: no bound
-	MaxAccounts int // of one origin; 0: DefaultMaxAccounts; negative: no bound
+	MaxOrigins  int // 0: 10,000; negative: no bound
+	MaxAccounts int // of one origin; 0: 100,000; negative: no bound
 
 	// MaxTotal is how many accounts all origins may have together. Half of them are
 	// shared out equally among as many origins as there may be: no origin takes these
 	// from another. The other half goes to the origins that need them first. 0:
-	// DefaultMaxTotal; negative: no bound.
+	// 1,000,000; negative: no bound.
 	MaxTotal int
 
 	// Jitter returns a number in [0, 1). It is drawn for each refusal that names no
@@ -74,7 +74,7 @@ func (a *Accounts) Origin(name string) *Origin {
 	if o, ok := a.origins[name]; ok {
 		return o
 	}
-	if bound := bounded(a.MaxOrigins, DefaultMaxOrigins); bound >= 0 && len(a.origins) >= bound {
+	if bound := bounded(a.MaxOrigins, defaultMaxOrigins); bound >= 0 && len(a.origins) >= bound {
 		a.dropOriginLocked()
 	}
 	if a.origins == nil {
@@ -87,19 +87,19 @@ func (a *Accounts) Origin(name string) *Origin {
 
 // share returns how many accounts an origin may have, whatever the other origins have.
 func (a *Accounts) share() int {
-	origins := bounded(a.MaxOrigins, DefaultMaxOrigins)
+	origins := bounded(a.MaxOrigins, defaultMaxOrigins)
 	if origins <= 0 {
-		origins = DefaultMaxOrigins
+		origins = defaultMaxOrigins
 	}
-	return max(bounded(a.MaxTotal, DefaultMaxTotal), 0) / 2 / origins
+	return max(bounded(a.MaxTotal, defaultMaxTotal), 0) / 2 / origins
 }
 
 // full reports whether an origin that has n accounts may not get another one.
 func (a *Accounts) full(n int) bool {
-	if bound := bounded(a.MaxAccounts, DefaultMaxAccounts); bound >= 0 && n >= bound {
+	if bound := bounded(a.MaxAccounts, defaultMaxAccounts); bound >= 0 && n >= bound {
 		return true
 	}
-	total := bounded(a.MaxTotal, DefaultMaxTotal)
+	total := bounded(a.MaxTotal, defaultMaxTotal)
 	return total >= 0 && n >= a.share() && a.beyond.Load() >= int64(total-total/2)
 }
 

@@ -8,12 +8,12 @@ import (
 
 // Defaults of an Ask.
 const (
-	DefaultMaxDelay = 2 * time.Minute
-	DefaultMaxQueue = 10_000
-
-	// NoDelay as a MaxDelay: never wait, be refused at once.
-	NoDelay time.Duration = -1
+	defaultMaxDelay = 2 * time.Minute
+	defaultMaxQueue = 10_000
 )
+
+// noDelay as a MaxDelay means never to wait.
+const noDelay time.Duration = -1
 
 // claims are the claims of one admission. Those that share a mutex stand side
 // by side.

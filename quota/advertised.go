@@ -10,7 +10,7 @@ import (
 	"github.com/headway-go/headway/quota/internal/wait"
 )
 
-// errOwn is the error of an Ask whose Limiter contains an Advertised.
+// errOwn is the error of an Ask whose Limiter contains the quota of an origin.
 var errOwn = errors.New("quota: an Ask's Limiter holds the quota of an origin; put it into Claims")
 
 // own consults the Custom limiters in the ask's Limiter, and returns its constraints.
@@ -26,27 +26,31 @@ func (a *Ask) own(ctx context.Context) ([]wait.Constraint, error) {
 	return own, nil
 }
 
-// An Advertised is a Limiter for the quota that a server advertises: for clients
-// of other protocols than HTTP, or for a Chain. Origin.Limiter returns one.
-//
-// Settle each of its leases with the server's response, then release it: see
-// Lease.Settle and Report. A lease that is released without being settled counts
-// as Lost, one that is cancelled as Unsent.
-type Advertised struct {
+// advertised is the Limiter that Origin.Limiter returns.
+type advertised struct {
 	limiterCore
 	origin *Origin
 	ask    Ask
 }
 
-// Limiter returns a Limiter for the accounts that the ask claims. A lease of n
+// Limiter returns a Limiter for the accounts that the ask claims: for clients of other
+// protocols than HTTP, or for a Chain. Settle each of its leases with the server's
+// response, then release it: see Lease.Settle and Report. A lease that is released
+// without being settled counts as Lost, one that is cancelled as Unsent.
+//
+// In its Stats, Available is the lowest number of quota units left in an account, None
+// if the server has not advertised any; IdleSince is the last use of the origin if no
+// request to it is in flight.
+//
+// A lease of n
 // permits charges n times the units of each claim. Acquire uses the ask's
-// Priority, MaxDelay and MaxQueue; so it waits for at most DefaultMaxDelay if
+// Priority, MaxDelay and MaxQueue; so it waits for at most two minutes if
 // MaxDelay is zero. The ask's Limiter, Again, Force and Held are ignored: to add
 // limits of the client's own, make a Chain.
 //
 // If the origin is evicted, what the Limiter charges is lost: see Origin.Dropped.
-func (o *Origin) Limiter(ask Ask) *Advertised {
-	a := &Advertised{origin: o, ask: ask}
+func (o *Origin) Limiter(ask Ask) Limiter {
+	a := &advertised{origin: o, ask: ask}
 	a.ask.Claims = slices.Clone(ask.Claims)
 	a.ask.Limiter, a.ask.Again, a.ask.Force, a.ask.Held = nil, nil, false, nil
 	a.counting = true
@@ -54,11 +58,11 @@ func (o *Origin) Limiter(ask Ask) *Advertised {
 	return a
 }
 
-func (a *Advertised) advertised() *Advertised { return a }
+func (a *advertised) advertised() *advertised { return a }
 
 // enter charges n permits of the accounts and of own, the limiters beside them, or
 // none. The caller has consulted the Custom limiters among these.
-func (a *Advertised) enter(ctx context.Context, own []wait.Constraint, n int64, maxDelay time.Duration, l *Lease) error {
+func (a *advertised) enter(ctx context.Context, own []wait.Constraint, n int64, maxDelay time.Duration, l *Lease) error {
 	ask := a.ask
 	if n != 1 {
 		ask.Claims = slices.Clone(ask.Claims)
@@ -68,15 +72,12 @@ func (a *Advertised) enter(ctx context.Context, own []wait.Constraint, n int64, 
 		}
 	}
 	if maxDelay < 0 {
-		ask.MaxDelay = NoDelay
+		ask.MaxDelay = noDelay
 	}
 	return a.origin.enter(ctx, time.Now(), &ask, own, n, l)
 }
 
-// Stats implements Limiter. Available is the lowest number of quota units left in
-// an account, None if the server has not advertised any. IdleSince is the last
-// use of the origin if no request to it is in flight.
-func (a *Advertised) Stats() Stats {
+func (a *advertised) Stats() Stats {
 	s := a.limiterCore.Stats()
 	s.IdleSince = time.Time{}
 	o := a.origin
@@ -98,7 +99,7 @@ func (a *Advertised) Stats() Stats {
 
 // accountsLocked returns the existing accounts among those that the ask claims,
 // and the accounts that every request of its scope claims.
-func (a *Advertised) accountsLocked() []*account {
+func (a *advertised) accountsLocked() []*account {
 	var cs claims
 	a.origin.present(&a.ask, &cs)
 	var as []*account
@@ -108,14 +109,13 @@ func (a *Advertised) accountsLocked() []*account {
 	return as
 }
 
-// Close implements Limiter.
-func (a *Advertised) Close() {
+func (a *advertised) Close() {
 	a.limiterCore.Close()
 	a.wakeAll()
 }
 
 // wakeAll wakes all requests that wait for one of the accounts.
-func (a *Advertised) wakeAll() {
+func (a *advertised) wakeAll() {
 	a.origin.mu.Lock()
 	for _, c := range a.accountsLocked() {
 		c.line.WakeAll()

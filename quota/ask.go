@@ -37,8 +37,8 @@ type Ask struct {
 	Again    func() []Claim // makes Claims anew after the work has waited; called with no lock held. nil: they stay as they are
 	Limiter  Limiter        // the client's own limits; nil: none
 	Priority int            // the higher goes first; 0 is normal
-	MaxDelay time.Duration  // the longest wait. 0: DefaultMaxDelay; negative (NoDelay): never wait
-	MaxQueue int            // how many may wait in one line. 0: DefaultMaxQueue; negative: no bound
+	MaxDelay time.Duration  // the longest wait. 0: two minutes; negative: never wait, be refused at once
+	MaxQueue int            // how many may wait in one line. 0: 10,000; negative: no bound
 	Force    bool           // charge, whatever is left, and never wait
 
 	// NotBefore is the earliest time at which the work may start: the end of a
@@ -51,9 +51,9 @@ type Ask struct {
 	// yet: it may allow as few. More work waits for the first answer, whatever that
 	// says, or until a second has passed since the first of those requests departed.
 	// The cause is ReasonFirstFlight. A negative number means no bound. Zero means
-	// DefaultFirstFlight; but no bound for work whose MaxDelay is less than a second
-	// or whose deadline is less than two seconds away. With Force, work does not wait.
-	// An origin that was restored has answered before.
+	// ten; but no bound for work whose MaxDelay is less than a second or whose deadline
+	// is less than two seconds away. With Force, work does not wait. An origin that was
+	// restored has answered before.
 	FirstFlight int
 
 	// Held is called with no lock held before the work waits, and says what it waits
@@ -66,11 +66,11 @@ func (a *Ask) options() wait.Options {
 	o := wait.Options{
 		Priority: a.Priority,
 		MaxDelay: a.MaxDelay,
-		MaxQueue: bounded(a.MaxQueue, DefaultMaxQueue),
+		MaxQueue: bounded(a.MaxQueue, defaultMaxQueue),
 		Force:    a.Force,
 	}
 	if o.MaxDelay == 0 {
-		o.MaxDelay = DefaultMaxDelay
+		o.MaxDelay = defaultMaxDelay
 	}
 	return o
 }

@@ -30,9 +30,9 @@ func TestShares(t *testing.T) {
 	a.beyond.Store(math.MaxInt64)
 	assert.False(t, a.full(math.MaxInt))
 	a = &Accounts{}
-	assert.False(t, a.full(DefaultMaxAccounts-1))
-	assert.True(t, a.full(DefaultMaxAccounts))
-	a.beyond.Store(DefaultMaxTotal / 2)
+	assert.False(t, a.full(defaultMaxAccounts-1))
+	assert.True(t, a.full(defaultMaxAccounts))
+	a.beyond.Store(defaultMaxTotal / 2)
 	assert.True(t, a.full(50))
 	assert.False(t, a.full(49))
 }

@@ -19,7 +19,7 @@ import (
 // permits for it for some of the time.
 //
 // A lease ends its part of each limiter in reverse order, and that of an
-// Advertised first. A limiter that is in the chain twice, also through another
+// origin first. A limiter that is in the chain twice, also through another
 // chain, is charged once. Closing the chain does not close its limiters.
 //
 // Chain does not keep the slice. A limiter that is nil limits nothing, and so does
@@ -57,25 +57,14 @@ type chain struct {
 	members    []Limiter
 	all        []wait.Constraint // of the chain itself and of all members, each once
 	customs    bool              // some of all are Custom limiters
-	origin     *Advertised       // among the members; nil: none
+	origin     *advertised       // among the members; nil: none
 	twoOrigins bool              // grants nothing
 }
 
-// absent reports whether l is nil or a nil pointer.
+// absent reports whether l is nil or a nil *Limit.
 func absent(l Limiter) bool {
-	switch l := l.(type) {
-	case nil:
-		return true
-	case *Limit:
-		return l == nil
-	case *custom:
-		return l == nil
-	case *chain:
-		return l == nil
-	case *Advertised:
-		return l == nil
-	}
-	return false
+	limit, ok := l.(*Limit)
+	return l == nil || ok && limit == nil
 }
 
 // add appends g, unless it is there.
@@ -161,4 +150,4 @@ func (c *chain) capacity() int64 {
 	return capacity
 }
 
-func (c *chain) advertised() *Advertised { return c.origin }
+func (c *chain) advertised() *advertised { return c.origin }

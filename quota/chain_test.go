@@ -20,7 +20,7 @@ import (
 // nil limits nothing.
 func TestChainTakesLimiters(t *testing.T) {
 	take(t, quota.Chain(), math.MaxInt64)
-	for _, none := range []quota.Limiter{nil, (*quota.Limit)(nil), (*quota.Advertised)(nil)} {
+	for _, none := range []quota.Limiter{nil, (*quota.Limit)(nil)} {
 		c := quota.Chain(windowOf(t, 1), none)
 		assert.EqualValues(t, 1, c.Stats().Available)
 		take(t, c, 1)

@@ -20,7 +20,7 @@ const bufferName = "\x00buffer"
 // ChannelOptions are the options of a Channel.
 type ChannelOptions[T any] struct {
 	// Limiter grants the permits for sending an item. Nil means that only the
-	// buffer limits sending. An Advertised, or a Chain with one, is an error: its
+	// buffer limits sending. The quota of an origin, also in a Chain, is an error: its
 	// leases would have to be settled.
 	Limiter Limiter
 
@@ -87,7 +87,7 @@ func (c *Channel[T]) Send(ctx context.Context, v T) error { return c.send(ctx, v
 // TrySend is Send without waiting: where Send would wait, it returns a *Refusal. Its
 // Reason is ReasonQueueFull if the buffer is full, and ReasonOwnLimit if the limiter
 // refuses.
-func (c *Channel[T]) TrySend(v T) error { return c.send(context.Background(), v, NoDelay) }
+func (c *Channel[T]) TrySend(v T) error { return c.send(context.Background(), v, noDelay) }
 
 func (c *Channel[T]) send(ctx context.Context, v T, maxDelay time.Duration) error {
 	n := c.weight(v)

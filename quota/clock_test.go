@@ -82,7 +82,7 @@ func TestSuspension(t *testing.T) {
 			for i, ahead := range tt.ahead {
 				now := wallAhead(began.Add(time.Duration(i+1)*sec), ahead)
 				l := new(Lease)
-				err := d.o.Admit(t.Context(), now, &Ask{MaxDelay: NoDelay}, l)
+				err := d.o.Admit(t.Context(), now, &Ask{MaxDelay: noDelay}, l)
 				if r, ok := err.(*Refusal); ok {
 					wait = r.RetryAfter
 				} else {
@@ -108,7 +108,7 @@ func TestRestoredHoldIsBounded(t *testing.T) {
 	d := newDesk(t)
 	d.done(0, d.send(0, ""), Report{Refused: true, Pause: 2 * time.Hour})
 	var saved strings.Builder
-	require.NoError(t, d.o.accounts.Save(&saved, d.at(0), SaveOptions{}))
+	require.NoError(t, d.o.accounts.Save(&saved, d.at(0), false))
 	hours := func(n int64) string {
 		b, err := json.Marshal(time.Duration(n) * time.Hour)
 		require.NoError(t, err)

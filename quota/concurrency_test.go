@@ -196,7 +196,7 @@ func TestManyAtOnce(t *testing.T) {
 				if err := o.Admit(t.Context(), time.Now(), &ask, &l); err != nil {
 					continue
 				}
-				unit := []string{quota.UnitConcurrentRequests, quota.UnitRequests}[n/50%2]
+				unit := []string{quota.UnitConcurrentRequests, "requests"}[n/50%2]
 				o.Settle(time.Now(), &l, &quota.Report{
 					Terms:   []quota.Terms{{Policy: quota.Policy{Name: "c", Quota: 100, Unit: unit}}},
 					Figures: []quota.Figure{{Policy: "c", Available: 100, Window: time.Second}},

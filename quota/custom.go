@@ -72,7 +72,7 @@ func Custom(f CustomFuncs, o ...Options) Limiter {
 	options := last(o)
 	// The capacity is no bound here, as it is for the default of other limiters.
 	if options.MaxQueue == 0 {
-		options.MaxQueue = DefaultMaxQueue
+		options.MaxQueue = defaultMaxQueue
 	}
 	c.retains = f.Release != nil
 	c.state.retains = c.retains

@@ -39,7 +39,7 @@ func keyed(policy, key string) Claim { return Claim{Policy: policy, Key: key, Ke
 func (d *desk) try(now time.Duration, scope string, cs ...Claim) (*Lease, *Refusal) {
 	d.t.Helper()
 	l := new(Lease)
-	err := d.o.Admit(d.t.Context(), d.at(now), &Ask{Scope: scope, Claims: cs, MaxDelay: NoDelay}, l)
+	err := d.o.Admit(d.t.Context(), d.at(now), &Ask{Scope: scope, Claims: cs, MaxDelay: noDelay}, l)
 	if err == nil {
 		return l, nil
 	}
@@ -106,10 +106,10 @@ func boundedDesk(t *testing.T, n int) *desk {
 }
 
 // saved returns what Save writes.
-func (d *desk) saved(now time.Duration, opts SaveOptions) string {
+func (d *desk) saved(now time.Duration, keys bool) string {
 	d.t.Helper()
 	var b strings.Builder
-	require.NoError(d.t, d.o.accounts.Save(&b, d.at(now), opts))
+	require.NoError(d.t, d.o.accounts.Save(&b, d.at(now), keys))
 	return b.String()
 }
 

@@ -228,11 +228,11 @@ func (d *desk) names() (names []string) {
 }
 
 // saved returns what Save writes.
-func (d *desk) saved(now time.Duration, opts quota.SaveOptions) string {
+func (d *desk) saved(now time.Duration, keys bool) string {
 	d.t.Helper()
 	d.now = now
 	var b strings.Builder
-	require.NoError(d.t, d.accounts.Save(&b, d.at(now), opts))
+	require.NoError(d.t, d.accounts.Save(&b, d.at(now), keys))
 	return b.String()
 }
 

@@ -3,7 +3,6 @@ package quota_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -25,7 +24,7 @@ func ExampleAccounts_Save() {
 		}
 		origin := accounts.Origin("https://api.example")
 		var lease quota.Lease
-		ask := &quota.Ask{Claims: []quota.Claim{{Policy: "api", Units: 1}}, MaxDelay: quota.NoDelay}
+		ask := &quota.Ask{Claims: []quota.Claim{{Policy: "api", Units: 1}}, MaxDelay: -1}
 		if err := origin.Admit(context.Background(), now, ask, &lease); err != nil {
 			fmt.Println(err)
 		} else {
@@ -35,7 +34,7 @@ func ExampleAccounts_Save() {
 			})
 		}
 		file.Reset()
-		if err := accounts.Save(&file, now, quota.SaveOptions{}); err != nil {
+		if err := accounts.Save(&file, now, false); err != nil {
 			fmt.Println(err)
 		}
 	}
@@ -53,15 +52,15 @@ func ExampleAccounts_Save() {
 func ExampleAccounts_Restore() {
 	var accounts quota.Accounts
 	err := accounts.Restore(strings.NewReader("not what Save has written"), time.Now())
-	fmt.Println(errors.Is(err, quota.ErrNotSaved))
+	fmt.Println(err)
 
 	var file bytes.Buffer
-	if err := accounts.Save(&file, time.Now(), quota.SaveOptions{Keys: true}); err != nil {
+	if err := accounts.Save(&file, time.Now(), true); err != nil {
 		fmt.Println(err)
 	}
 	accounts.Origin("https://api.example")
-	fmt.Println(errors.Is(accounts.Restore(&file, time.Now()), quota.ErrInUse))
+	fmt.Println(accounts.Restore(&file, time.Now()))
 	// Output:
-	// true
-	// true
+	// quota: invalid saved accounts: record 0 cannot be read
+	// quota: accounts to be restored are in use
 }

@@ -43,13 +43,13 @@ func ExampleSnapshot() {
 	origin := accounts.Origin("https://api.example")
 	for range 3 {
 		var lease quota.Lease
-		if err := origin.Admit(context.Background(), now, &quota.Ask{MaxDelay: quota.NoDelay}, &lease); err != nil {
+		if err := origin.Admit(context.Background(), now, &quota.Ask{MaxDelay: -1}, &lease); err != nil {
 			fmt.Println(err)
 			continue
 		}
 		origin.Settle(now, &lease, &quota.Report{Refused: true, Pause: time.Minute})
 	}
-	s := accounts.Snapshot(now.Add(20*time.Second), quota.SnapshotOptions{MaxAccounts: 10 * quota.DefaultSnapshotAccounts})
+	s := accounts.Snapshot(now.Add(20*time.Second), quota.SnapshotOptions{MaxAccounts: 10_000})
 	for _, o := range s.Origins {
 		fmt.Printf("%s: %d out, %d in line, refused %d times, the last time %v ago\n",
 			o.Name, o.Out, o.InLine, o.Refusals, s.Time.Sub(o.Refused))

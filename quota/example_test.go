@@ -14,9 +14,9 @@ import (
 // taken as it is.
 func ExampleAccounts() {
 	accounts := quota.Accounts{
-		MaxOrigins:  quota.DefaultMaxOrigins / 100,
-		MaxAccounts: 5 * quota.DefaultMaxAccounts,
-		MaxTotal:    2 * quota.DefaultMaxTotal,
+		MaxOrigins:  100,
+		MaxAccounts: 500_000,
+		MaxTotal:    2_000_000,
 		Strategy:    quota.Plain,
 	}
 	origin := accounts.Origin("https://api.example")
@@ -32,7 +32,7 @@ func Example() {
 	ctx := context.Background()
 	ask := quota.Ask{
 		Claims:   []quota.Claim{{Policy: "mails", Units: 1}},
-		MaxDelay: quota.NoDelay, // be refused rather than wait
+		MaxDelay: -1, // be refused rather than wait
 	}
 
 	left := int64(2)
@@ -133,7 +133,7 @@ func ExampleRefusal() {
 	now := time.Date(2026, time.January, 2, 3, 4, 5, 0, time.UTC)
 	ask := quota.Ask{
 		Claims:   []quota.Claim{{Policy: "user", Key: "alice", Keyed: true, Units: 1}},
-		MaxDelay: quota.NoDelay,
+		MaxDelay: -1,
 	}
 	for range 2 {
 		var lease quota.Lease

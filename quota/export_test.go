@@ -23,6 +23,21 @@ const (
 	MaxSavedRecord    = maxSavedRecord
 	MaxAttached       = maxAttached
 	MaxAttachedBytes  = maxAttachedBytes
+
+	DefaultMaxOrigins       = defaultMaxOrigins
+	DefaultMaxDelay         = defaultMaxDelay
+	DefaultMaxQueue         = defaultMaxQueue
+	DefaultSnapshotAccounts = defaultSnapshotAccounts
+
+	NoDelay       = noDelay
+	ProbeInterval = window.ProbeInterval
+)
+
+// Errors.
+var (
+	ErrKeys     = errKeys
+	ErrNotSaved = errNotSaved
+	ErrInUse    = errInUse
 )
 
 // RequireConsistent requires that the list of all accounts, the accounts of each

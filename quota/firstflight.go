@@ -7,8 +7,8 @@ import (
 	"github.com/headway-go/headway/quota/internal/wait"
 )
 
-// DefaultFirstFlight is the default of Ask.FirstFlight.
-const DefaultFirstFlight = 10
+// defaultFirstFlight is the default of Ask.FirstFlight.
+const defaultFirstFlight = 10
 
 // maxFirstFlight is how long work waits for the first answer of an origin.
 const maxFirstFlight = time.Second
@@ -36,7 +36,7 @@ func (a *Ask) firstFlight(ctx context.Context, now time.Time) int64 {
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(now.Add(2*maxFirstFlight)) {
 		return None
 	}
-	return DefaultFirstFlight
+	return defaultFirstFlight
 }
 
 // claim adds a claim on the constraint if that stands in the way of the work. Once

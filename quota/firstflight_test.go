@@ -42,7 +42,7 @@ func TestFirstFlight(t *testing.T) {
 		"a figure":  {quota.Report{Figures: []quota.Figure{{Policy: "api", Available: 9, Window: mins}}}, 10},
 		"more":      {quota.Report{Figures: []quota.Figure{{Policy: "api", Available: 19, Window: mins}}}, 20},
 		"refused":   {quota.Report{Refused: true, Pause: mins}, 10},
-		"5xx":       {quota.Report{Pause: mins, Reach: quota.ReachOrigin}, 10},
+		"5xx":       {quota.Report{Pause: mins, WholeOrigin: true}, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestFirstFlightIsInOrder(t *testing.T) {
 		c.come(t.Context(), "first", quota.Ask{})
 		c.come(t.Context(), "second", quota.Ask{FirstFlight: 20})
 		assert.Equal(t, strings.Split("||||||||||", "|")[:10], c.order())
-		c.answer(out[0], quota.Report{Outcome: quota.Lost})
+		c.answer(out[0], quota.Report{Lost: true})
 		assert.Equal(t, []string{"first", "second"}, c.order()[10:])
 		c.requireNoWaiter()
 	})
@@ -127,8 +127,8 @@ func TestFirstFlightWithoutAnswers(t *testing.T) {
 		out := c.flight(13, quota.Ask{})
 		require.Len(t, out, 10)
 		time.Sleep(300 * time.Millisecond)
-		c.answer(out[0], quota.Report{Outcome: quota.Unsent})
-		c.answer(out[1], quota.Report{Outcome: quota.Lost})
+		c.answer(out[0], quota.Report{Unsent: true})
+		c.answer(out[1], quota.Report{Lost: true})
 		assert.Len(t, c.order(), 12)
 		time.Sleep(700*time.Millisecond - 1)
 		synctest.Wait()
@@ -141,7 +141,7 @@ func TestFirstFlightWithoutAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t)
 		for _, got := range c.flight(10, quota.Ask{}) {
-			c.answer(got, quota.Report{Outcome: quota.Lost})
+			c.answer(got, quota.Report{Lost: true})
 		}
 		time.Sleep(mins)
 		assert.Len(t, c.flight(11, quota.Ask{}), 10, "another flight has its own second")
@@ -195,7 +195,7 @@ func TestFirstFlightAfterRestore(t *testing.T) {
 	d := newDesk(t)
 	d.done(0, d.send(0, ""), quota.Report{Figures: []quota.Figure{{Policy: "api", Available: 50, Window: mins}}})
 	var to quota.Accounts
-	require.NoError(t, to.Restore(strings.NewReader(d.saved(0, quota.SaveOptions{})), d.at(0)))
+	require.NoError(t, to.Restore(strings.NewReader(d.saved(0, false)), d.at(0)))
 	o := to.Origin("https://api.example")
 	for range 20 {
 		require.NoError(t, o.Admit(t.Context(), d.at(0), &quota.Ask{MaxDelay: quota.NoDelay, FirstFlight: 1}, new(quota.Lease)))

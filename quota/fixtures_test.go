@@ -191,7 +191,7 @@ func left(n int64, w time.Duration) *quota.Report {
 }
 
 // apiLimiter returns the quota "api" of an origin that has said nothing yet.
-func apiLimiter(ask quota.Ask) *quota.Advertised {
+func apiLimiter(ask quota.Ask) quota.Limiter {
 	var accounts quota.Accounts
 	ask.Claims = []quota.Claim{{Policy: "api", Units: 1}}
 	return accounts.Origin("https://api.example").Limiter(ask)

@@ -261,7 +261,7 @@ func TestInferredWindowEnds(t *testing.T) {
 		for range 5 {
 			d.done(2*sec, d.send(2*sec, ""), quota.Report{})
 		}
-		d.done(2*sec, d.send(2*sec, ""), quota.Report{Outcome: quota.Lost})
+		d.done(2*sec, d.send(2*sec, ""), quota.Report{Lost: true})
 		d.done(2*sec, poll, quota.Report{}) // of a window before
 		d.done(2*sec, d.send(2*sec, ""), quota.Report{Refused: true, Pause: tt.pause})
 		again := new(quota.Lease) // of a request that does not wait

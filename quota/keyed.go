@@ -14,14 +14,14 @@ const (
 	defaultIdleAfter = 10 * time.Second
 )
 
-// ErrKeys is the error of a limiter of By if there is no room for another key.
-var ErrKeys = errors.New("quota: too many keys in use")
+// errKeys is the Detail of a refusal by a limiter of By that has no room for another key.
+var errKeys = errors.New("quota: too many keys in use")
 
 // limitersOptions are the options of a limiters.
 type limitersOptions struct {
 	// MaxKeys is how many keys have a limiter at a time. Zero means
 	// 100,000, a negative number no bound. A new key beyond it replaces
-	// one whose limiter is idle, and gets ErrKeys if none of the least recently
+	// one whose limiter is idle, and gets errKeys if none of the least recently
 	// used limiters is.
 	MaxKeys int
 
@@ -89,7 +89,7 @@ func newLimiters[K comparable](limiter func(K) (Limiter, error), o limitersOptio
 }
 
 // Limiter returns the limiter of a key, and makes it if there is none. The error
-// is ErrKeys, ErrClosed, or that of the function given to newLimiters.
+// is errKeys, ErrClosed, or that of the function given to newLimiters.
 func (k *limiters[K]) Limiter(key K) (Limiter, error) {
 	k.mu.Lock()
 	now := time.Now()
@@ -112,7 +112,7 @@ func (k *limiters[K]) Limiter(key K) (Limiter, error) {
 	k.sweepLocked(now)
 	if !k.roomLocked() {
 		k.mu.Unlock()
-		return nil, ErrKeys
+		return nil, errKeys
 	}
 	l := &keyedLimiter[K]{key: key, used: now, made: make(chan struct{})}
 	e := k.recent.PushFront(l)
@@ -252,7 +252,7 @@ func (k *limiters[K]) Close() {
 // a permit is taken or a request waits. A Chain with a limiter that all keys share is
 // not idle while any key uses that one: use Together instead. There are at most
 // 100,000 limiters at a time. If none of the least recently used is idle then, a new
-// key gets one that refuses everything with a *Refusal that wraps ErrKeys.
+// key gets one that refuses everything with a *Refusal that wraps errKeys.
 //
 // Use a limiter at once, and ask again for the next request. One key never blocks
 // another. There is no goroutine and no timer.

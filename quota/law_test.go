@@ -202,7 +202,7 @@ func TestLawNeverMoreThanTheFigure(t *testing.T) {
 			}
 			if len(out) > 0 && r.IntN(2) == 0 {
 				i := r.IntN(len(out))
-				d.settle(now, out[i], quota.Report{Outcome: []quota.Outcome{quota.Answered, quota.Lost}[r.IntN(2)]})
+				d.settle(now, out[i], quota.Report{Lost: r.IntN(2) == 1})
 				out = append(out[:i], out[i+1:]...)
 			}
 		}

@@ -174,7 +174,7 @@ func (l *Lease) Release() {
 	switch {
 	case l == nil, !l.charged:
 	case l.out:
-		l.move().endUnsettled(Lost, false) // move, so that other leases can stay on the stack
+		l.move().endUnsettled(false) // move, so that other leases can stay on the stack
 	default:
 		l.end(time.Now(), false)
 	}
@@ -186,15 +186,15 @@ func (l *Lease) Cancel() {
 	switch {
 	case l == nil, !l.charged:
 	case l.out:
-		l.move().endUnsettled(Unsent, true)
+		l.move().endUnsettled(true)
 	default:
 		l.end(time.Now(), true)
 	}
 }
 
-func (l *Lease) endUnsettled(o Outcome, cancelled bool) {
+func (l *Lease) endUnsettled(cancelled bool) {
 	now := time.Now()
-	l.origin.Settle(now, l, &Report{Outcome: o})
+	l.origin.Settle(now, l, &Report{Lost: !cancelled, Unsent: cancelled})
 	l.end(now, cancelled)
 }
 

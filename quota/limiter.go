@@ -23,8 +23,8 @@ var ErrPermits = errors.New("quota: number of permits out of range")
 //
 // PerSecond, FixedWindow, SlidingWindow and TokenBucket limit a rate; Concurrency
 // limits how much happens at the same time. Rate adapts a rate.Limiter, Custom
-// functions. A Chain combines several limiters. An Advertised stands for the
-// quota that a server advertises. By keeps a limiter for each key.
+// functions. A Chain combines several limiters. Origin.Limiter returns one that
+// stands for the quota that a server advertises. By keeps a limiter for each key.
 //
 // A Limiter is safe for concurrent use and must not be copied. It starts no
 // goroutine, and has a timer only while a request waits, so an unused Limiter
@@ -68,7 +68,7 @@ type Limiter interface {
 	capacity() int64
 	// advertised returns the advertised quota that is part of the limiter, or
 	// nil. Its accounts are not among the constraints.
-	advertised() *Advertised
+	advertised() *advertised
 }
 
 // Stats are the statistics of a limiter at one instant.

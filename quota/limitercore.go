@@ -47,7 +47,7 @@ func (l *limiterCore) TryAcquire(n int64) (lease *Lease, err error) {
 	// This is small enough to be inlined, so that a lease that does not escape
 	// from the caller is not allocated.
 	lease = new(Lease)
-	if err = l.acquire(context.Background(), lease, n, NoDelay); err != nil {
+	if err = l.acquire(context.Background(), lease, n, noDelay); err != nil {
 		lease = nil
 	}
 	return
@@ -63,7 +63,7 @@ func (l *limiterCore) Acquire(ctx context.Context, n int64) (lease *Lease, err e
 }
 
 // acquire grants n permits to the lease, which is empty, and waits for up to
-// maxDelay; NoDelay does not wait. On failure the lease stays empty.
+// maxDelay; noDelay does not wait. On failure the lease stays empty.
 func (l *limiterCore) acquire(ctx context.Context, lease *Lease, n int64, maxDelay time.Duration) error {
 	if n < 0 {
 		return ErrPermits
@@ -129,7 +129,7 @@ func (l *limiterCore) Close() {
 }
 
 func (l *limiterCore) constraints() []wait.Constraint { return l.self[:] }
-func (l *limiterCore) advertised() *Advertised        { return nil }
+func (l *limiterCore) advertised() *advertised        { return nil }
 func (l *limiterCore) capacity() int64                { return l.meter.Capacity() }
 
 // A constraint is a limiterCore as package wait knows it. It is a type of its own so
@@ -202,7 +202,8 @@ func times(d time.Duration, k uint64) time.Duration { return meter.Mul(d, k) }
 
 // A Limit is a Limiter of permits that are counted: a FixedWindow, a
 // SlidingWindow, a TokenBucket, a Concurrency or a Rate. It is made by the function
-// of that name, with all permits available.
+// of that name, with all permits available. (Called as a Limit, not as a Limiter,
+// TryAcquire and Acquire need not allocate the lease.)
 //
 // A Limit that was made with an argument out of range, such as a rate of 0, grants
 // nothing: the error of each Acquire is ErrPermits.

@@ -192,7 +192,8 @@ func once(cs []quota.Claim) (kept []quota.Claim) {
 
 func (p *scene) report() (r quota.Report) {
 	tp := p.tape
-	r.Outcome = []quota.Outcome{quota.Answered, quota.Answered, quota.Answered, quota.Answered, quota.Lost, quota.Unsent}[tp.pick(6)]
+	outcome := tp.pick(6)
+	r.Lost, r.Unsent = outcome == 4, outcome == 5
 	r.Refused = tp.pick(4) == 3
 	units := []string{"", "", quota.UnitContentBytes, quota.UnitConcurrentRequests, "furlongs"}
 	for i := range tp.pick(4) {
@@ -218,7 +219,7 @@ func (p *scene) report() (r quota.Report) {
 	}
 	if tp.pick(5) == 4 {
 		r.Pause = tp.one(0, sec, 7*sec, 30*sec, 1<<62)
-		r.Reach = []quota.Reach{quota.ReachNamed, quota.ReachOrigin}[tp.pick(2)]
+		r.WholeOrigin = tp.pick(2) == 1
 	}
 	return r
 }

@@ -59,7 +59,7 @@ func TestQuiet(t *testing.T) {
 	c := Claim{Policy: "c", Units: 2}
 	one, two, three := d.send(0, "alice", c), d.send(0, "alice", c), d.send(0, "bob", c)
 	d.settle(0, one, Report{})
-	d.settle(0, two, Report{Outcome: Unsent})
+	d.settle(0, two, Report{Unsent: true})
 	three.Cancel()
 	assert.False(t, quiet(), "one is retained")
 	one.Release()

@@ -200,7 +200,7 @@ func TestNotBeforeAndForce(t *testing.T) {
 	})
 }
 
-// An Advertised keeps the NotBefore of its ask.
+// The Limiter of an Origin keeps the NotBefore of its ask.
 func TestNotBeforeOfALimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := new(quota.Accounts).Origin("").Limiter(in(sec, quota.Ask{}))

@@ -17,7 +17,7 @@ type Options struct {
 	Name string
 
 	// MaxQueue is how many permits may be waited for at a time. Zero means
-	// DefaultMaxQueue, or the limiter's number of permits if that is larger, so
+	// 10,000, or the limiter's number of permits if that is larger, so
 	// that any single request can wait. A negative number means math.MaxInt64.
 	// Requests that should never wait use TryAcquire.
 	MaxQueue int64
@@ -33,7 +33,7 @@ type Options struct {
 func (o Options) withDefaults(capacity int64) Options {
 	switch {
 	case o.MaxQueue == 0:
-		o.MaxQueue = max(DefaultMaxQueue, capacity)
+		o.MaxQueue = max(defaultMaxQueue, capacity)
 	case o.MaxQueue < 0:
 		o.MaxQueue = math.MaxInt64
 	}

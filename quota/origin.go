@@ -16,7 +16,7 @@ import (
 // A request is charged to an account of each policy that concerns it, and to that of
 // its scope, which is paused by a Retry-After that names no policy. While something is
 // known of the root, the account of the whole origin, the request is charged to that,
-// too: a pause with ReachOrigin is there.
+// too: a pause of the whole origin is there.
 type Origin struct {
 	accounts *Accounts
 	policies atomic.Pointer[[]Policy] // never modified, only replaced

@@ -58,20 +58,20 @@ func TestOwnersThatCollide(t *testing.T) {
 
 // Owners whose hashes collide are told apart after Restore, too.
 func TestOwnersThatCollideAreRestored(t *testing.T) {
-	for _, opts := range []SaveOptions{{}, {Keys: true}} {
+	for _, keys := range []bool{false, true} {
 		d := newDesk(t)
 		owners := []string{"a", "b", "c", strings.Repeat("d", 40), strings.Repeat("e", 40)}
 		for i, key := range owners {
 			d.exchange(0, "", Report{Figures: keyedFigure("api", key, int64(10+i), mins)}, keyed("api", key))
 		}
-		again := restored(t, d.saved(sec, opts), d.at(sec))
+		again := restored(t, d.saved(sec, keys), d.at(sec))
 		for _, b := range again.o.byPolicy {
 			rehash(b, func(owner string) uint32 { return uint32(len(owner)) % 2 })
 		}
 		again.consistent()
 		for i, key := range owners {
 			a := again.o.known(accountID{policyID{"api", true}, key})
-			require.NotNil(t, a, "%+v: %s", opts, key)
+			require.NotNil(t, a, "%t: %s", keys, key)
 			assert.Equal(t, int64(10+i), spare(a))
 			again.consistent()
 		}

@@ -9,15 +9,9 @@ import (
 // None stands for a number that is not known.
 const None = window.None
 
-// ProbeInterval is the longest time in which nothing departs because of an
-// effective window. Where nothing is left of a longer one, one request may look in
-// each interval (the draft, Section 9.5.1, names ten minutes).
-const ProbeInterval = window.ProbeInterval
-
-// Quota units (the draft, Section 2.1.2). An account in any other unit is kept but
-// refuses nothing.
+// Quota units beside "requests", which is the default (the draft, Section 2.1.2). An
+// account in any other unit is kept but refuses nothing.
 const (
-	UnitRequests           = "requests"            // what a server has processed; the default
 	UnitContentBytes       = "content-bytes"       // bytes of content that a server has processed
 	UnitConcurrentRequests = "concurrent-requests" // what a server is processing at a time
 )
@@ -27,14 +21,14 @@ const (
 type Policy struct {
 	Name   string        `json:"name"`             // "" for the unnamed policy of an older dialect
 	Quota  int64         `json:"quota"`            // units allocated; negative: not known
-	Unit   string        `json:"unit,omitempty"`   // one of the Unit constants or a server's own; "" means UnitRequests
+	Unit   string        `json:"unit,omitempty"`   // "requests", one of the Unit constants or a server's own; "" means "requests"
 	Window time.Duration `json:"window,omitempty"` // the window of the quota; 0 or less: not known
 	Keyed  bool          `json:"keyed,omitempty"`  // the server names a partition key with it
 }
 
 func unitOf(name string) window.Unit {
 	switch name {
-	case "", UnitRequests:
+	case "", "requests":
 		return window.Requests
 	case UnitContentBytes:
 		return window.Bytes

@@ -34,7 +34,7 @@ func TestRefuse(t *testing.T) {
 	now := time.Duration(0)
 	for i, want := range []time.Duration{mins, 2 * mins, 4 * mins} {
 		l := d.send(now, "a")
-		d.done(now+sec, l, Report{Outcome: Lost})
+		d.done(now+sec, l, Report{Lost: true})
 		d.o.Refuse(d.at(now+2*sec), d.at(now), "a", mins)
 		d.o.Refuse(d.at(now+3*sec), d.at(now), "a", mins)
 		assert.Equal(t, want, d.wait(now+2*sec, "a"), "requests that were out together are one refusal")

@@ -2,23 +2,6 @@ package quota
 
 import "time"
 
-// An Outcome says what became of the work of a lease.
-type Outcome uint8
-
-const (
-	Answered Outcome = iota // an answer came, and says what it says
-	Lost                    // no answer came, or its meaning is not known yet (see Origin.Refuse); it counts as a request that arrived
-	Unsent                  // the request never left, or the server did not count it: it costs nothing
-)
-
-// A Reach says what a pause concerns.
-type Reach uint8
-
-const (
-	ReachNamed  Reach = iota // the accounts that the report names; the scope, if it names none
-	ReachOrigin              // the whole origin
-)
-
 // A Figure is a service limit: what is left under a policy, and the window
 // within which no more than that may be used (the draft, Section 3.1).
 type Figure struct {
@@ -44,16 +27,25 @@ type Terms struct {
 // A Report is what an answer says. All of it concerns the origin and the scope of
 // the lease that it settles.
 type Report struct {
-	Outcome Outcome
 	Refused bool          // the server refused to serve for lack of quota
 	Terms   []Terms       // policies, each at most once for a key
 	Figures []Figure      // service limits, each at most once for a policy and key
 	Pause   time.Duration // Retry-After; 0 or less: none, or see AtOnce
 	AtOnce  bool          // Retry-After is 0 or in the past: a refusal is followed by a back-off, whatever its windows say
-	Reach   Reach         // of the pause; of the back-off after a refusal without one
 	Wait    time.Duration // after a refusal without a Pause: how long to back off at least, twice as long after each in a row; 0: a second
 	Failed  bool          // the server could not serve, for other reasons than quota: a hold of the origin goes on
 	Date    time.Time     // of the answer, by the clock of Figure.Resets; zero: not known
+
+	// Lost says that no answer came, or that its meaning is not known yet (see
+	// Origin.Refuse): the work counts as a request that arrived. Unsent says that the
+	// request never left, or that the server did not count it: it costs nothing. Unsent
+	// wins. Without both an answer came, and says what the report says.
+	Lost, Unsent bool
+
+	// WholeOrigin says that the pause, or the back-off after a refusal without one,
+	// concerns the whole origin. Else it concerns the accounts that the report names;
+	// the scope, if it names none.
+	WholeOrigin bool
 
 	// LeftOut are policies that turn out not to concern the work, and perhaps not
 	// other work of the scope. What the work was charged under them is given back,
@@ -69,8 +61,11 @@ type Report struct {
 	Changes *[]Change
 }
 
+// answered reports whether an answer came.
+func (r *Report) answered() bool { return !r.Lost && !r.Unsent }
+
 // says reports whether there is anything in the report but that an answer came.
 func (r *Report) says() bool {
-	return r.Outcome != Answered || r.Refused || r.Failed || r.Pause > 0 ||
+	return !r.answered() || r.Refused || r.Failed || r.Pause > 0 ||
 		len(r.Figures)+len(r.Terms)+len(r.LeftOut)+len(r.Moved) > 0
 }

@@ -26,7 +26,7 @@ type penalised struct {
 // penalise changes an account, and remembers how, where the answer may turn out to
 // concern others.
 func (s *settlement) penalise(a *account, change func()) {
-	if !s.r.Refused && s.r.Reach != ReachOrigin && len(s.figured)+len(s.termed) > 0 {
+	if !s.r.Refused && !s.r.WholeOrigin && len(s.figured)+len(s.termed) > 0 {
 		change() // advice beside figures, perhaps on every answer
 		return
 	}

@@ -27,19 +27,10 @@ const (
 	maxAttachedBytes = 64 << 10 // of each
 )
 
-// ErrNotSaved matches, with errors.Is, the error of Restore for input that Save has
-// not written, or that is not complete.
-var ErrNotSaved = errors.New("quota: invalid saved accounts")
-
-// ErrInUse is the error of Restore if the Accounts know something already.
-var ErrInUse = errors.New("quota: accounts to be restored are in use")
-
-// SaveOptions say how accounts are saved. The zero value has the defaults.
-type SaveOptions struct {
-	// Keys saves partition keys and the names of scopes as they are. False saves a
-	// keyed hash of each instead, with which keys and names are compared after Restore.
-	Keys bool
-}
+var (
+	errNotSaved = errors.New("quota: invalid saved accounts") // Save has not written them, or they are not complete
+	errInUse    = errors.New("quota: accounts to be restored are in use")
+)
 
 type savedHead struct {
 	Format  string    `json:"format"`
@@ -81,10 +72,14 @@ func (s *savedAccount) sound() bool {
 // Save writes what is known at the present instant, now, for Restore. It may be
 // called at any time, and holds no lock for long. An error is that of w.
 //
+// If keys is true, partition keys and the names of scopes are saved as they are: they may
+// identify a person. Else a keyed hash of each is saved, with which keys and names are
+// compared after Restore.
+//
 // Units in flight are saved as spent. An account of which nothing is in force is not
 // saved. The secret that hashes are made with is written, too: with it, one can find out
 // whether a given user or credential is among the accounts.
-func (a *Accounts) Save(w io.Writer, now time.Time, opts SaveOptions) error {
+func (a *Accounts) Save(w io.Writer, now time.Time, keys bool) error {
 	buffered := bufio.NewWriter(w)
 	enc := json.NewEncoder(buffered)
 	key := a.credentialHashes.key()
@@ -97,7 +92,7 @@ func (a *Accounts) Save(w io.Writer, now time.Time, opts SaveOptions) error {
 		return enc.Encode(r)
 	}
 	for _, o := range a.all() {
-		if err := o.save(write, now, opts); err != nil {
+		if err := o.save(write, now, keys); err != nil {
 			return err
 		}
 	}
@@ -107,7 +102,7 @@ func (a *Accounts) Save(w io.Writer, now time.Time, opts SaveOptions) error {
 	return buffered.Flush()
 }
 
-func (o namedOrigin) save(write func(savedRecord) error, now time.Time, opts SaveOptions) error {
+func (o namedOrigin) save(write func(savedRecord) error, now time.Time, keys bool) error {
 	o.mu.Lock()
 	if !o.begun {
 		o.mu.Unlock()
@@ -128,7 +123,7 @@ func (o namedOrigin) save(write func(savedRecord) error, now time.Time, opts Sav
 			switch d, hashed := digestOf(name); {
 			case hashed:
 				s.Digest = d[:]
-			case opts.Keys || name == "":
+			case keys || name == "":
 				s.Owner = []byte(name)
 			default:
 				d = o.accounts.credentialHashes.digest("owner", name)
@@ -150,10 +145,10 @@ func (o namedOrigin) save(write func(savedRecord) error, now time.Time, opts Sav
 // clock says that it was saved in the future, no time has passed. What was
 // saved may have been changed: no hold is restored for longer than 24 hours.
 //
-// The Accounts must not have been used yet; if they were, the error is ErrInUse. If any
-// part of the input is invalid, the error matches ErrNotSaved; any other error is that
-// of r. On an error nothing is changed. Origins and accounts beyond the bounds are left
-// out. Restore may read beyond the end of what Save has written.
+// The Accounts must not have been used yet: that is an error, and so is input of which
+// any part is invalid. On an error nothing is changed: a program can start without.
+// Origins and accounts beyond the bounds are left out. Restore may read beyond the end of
+// what Save has written.
 func (a *Accounts) Restore(r io.Reader, now time.Time) error {
 	in := newRestorer(a, r, now)
 	if err := in.run(); err != nil {
@@ -162,7 +157,7 @@ func (a *Accounts) Restore(r io.Reader, now time.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.origins) > 0 || !a.credentialHashes.use(in.secret) && a.credentialHashes.key() != in.secret {
-		return ErrInUse
+		return errInUse
 	}
 	for _, o := range in.to.origins {
 		o.accounts = a
@@ -214,7 +209,7 @@ func (in *restorer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func malformed(how string) error { return fmt.Errorf("%w: %s", ErrNotSaved, how) }
+func malformed(how string) error { return fmt.Errorf("%w: %s", errNotSaved, how) }
 
 // next reads a value. Its error does not say what was read: it may be secret.
 func (in *restorer) next(v any) error {
@@ -291,7 +286,7 @@ func (in *restorer) takeOrigin(s *savedOrigin) bool {
 			return false
 		}
 	}
-	if bound := bounded(in.to.MaxOrigins, DefaultMaxOrigins); bound >= 0 && len(in.to.origins) >= bound {
+	if bound := bounded(in.to.MaxOrigins, defaultMaxOrigins); bound >= 0 && len(in.to.origins) >= bound {
 		return true
 	}
 	o := newOrigin(in.to, in.start)

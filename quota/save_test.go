@@ -33,7 +33,7 @@ func TestRestoredGoesOn(t *testing.T) {
 		d.exchange(0, "paused", quota.Report{Pause: 15 * sec})
 		d.exchange(0, "c", quota.Report{Terms: concurrentTerms("c", 2)})
 
-		text := d.saved(2*sec, quota.SaveOptions{Keys: keys})
+		text := d.saved(2*sec, keys)
 		assert.Equal(t, keys, strings.Contains(text, `"owner":"ZmlndXJl"`), "the scope named figure")
 		r := restored(t, text, d.at(5*sec))
 		for _, tt := range []struct {
@@ -66,7 +66,7 @@ func TestSavedWhileOut(t *testing.T) {
 	d := newDesk(t)
 	d.exchange(0, "", quota.Report{Figures: figure("api", 5, mins)})
 	d.send(0, "", api(2))
-	r := restored(t, d.saved(sec, quota.SaveOptions{}), d.at(sec))
+	r := restored(t, d.saved(sec, false), d.at(sec))
 	assert.Equal(t, 3, r.more(d.at(sec).Sub(r.begin), "", api(1)))
 	assert.Equal(t, int64(2), d.known("", api(0)).InFlight, "Save changes nothing")
 }
@@ -78,7 +78,7 @@ func TestSavedWhileConcurrent(t *testing.T) {
 	d.exchange(0, "", quota.Report{Figures: figure("c", 3, mins), Terms: concurrentTerms("c", 5)})
 	d.exchange(0, "", quota.Report{Figures: figure("c", 3, mins)})
 	d.send(0, "", c)
-	r := restored(t, d.saved(sec, quota.SaveOptions{}), d.at(sec))
+	r := restored(t, d.saved(sec, false), d.at(sec))
 	assert.Equal(t, 4, r.more(d.at(sec).Sub(r.begin), "", c), "three, and the one that the last answer was to")
 }
 
@@ -87,7 +87,7 @@ func TestRestoredIsLowered(t *testing.T) {
 	for _, w := range []time.Duration{quota.None, mins} {
 		d := newDesk(t)
 		d.exchange(0, "", quota.Report{Figures: figure("api", 3, w)})
-		r := restored(t, d.saved(0, quota.SaveOptions{}), d.at(0))
+		r := restored(t, d.saved(0, false), d.at(0))
 		since := d.at(0).Sub(r.begin)
 		one, two := r.send(since, "", api(1)), r.send(since, "", api(1))
 		r.settle(since+10*ms, one, quota.Report{})
@@ -102,7 +102,7 @@ func TestRestoredIsLowered(t *testing.T) {
 func TestRestoreWithAnotherClock(t *testing.T) {
 	d := newDesk(t)
 	d.exchange(0, "", quota.Report{Figures: figure("api", 0, 10*sec)})
-	text := d.saved(0, quota.SaveOptions{})
+	text := d.saved(0, false)
 	for _, tt := range []struct {
 		later, wait time.Duration
 	}{
@@ -121,7 +121,7 @@ func TestSavedIsRedacted(t *testing.T) {
 	scope := d.accounts.CredentialHash("Bearer of-alice")
 	d.exchange(0, scope, quota.Report{Figures: append(figure("api", 0, mins), keyedFigure("user", "key-of-alice", 0, mins)...)})
 	d.exchange(0, "bobs-scope", quota.Report{Figures: append(figure("api", 9, mins), keyedFigure("user", "key-of-bob", 7, mins)...)})
-	text := d.saved(0, quota.SaveOptions{})
+	text := d.saved(0, false)
 	for _, plain := range []string{"alice", "bob", "a2V5LW9m"} {
 		assert.NotContains(t, text, plain)
 	}
@@ -137,7 +137,7 @@ func TestSavedIsRedacted(t *testing.T) {
 	r.o.RequireConsistent(t)
 
 	// An account whose owner did not come is saved again, and evicted like any other.
-	again := restored(t, r.saved(since, quota.SaveOptions{Keys: true}), d.at(0))
+	again := restored(t, r.saved(since, true), d.at(0))
 	assert.Equal(t, 1, again.o.HashedOwners())
 	assert.Equal(t, 9, again.more(d.at(0).Sub(again.begin), "bobs-scope", api(1)))
 	assert.Zero(t, again.o.HashedOwners())
@@ -152,7 +152,7 @@ func TestSavedIsRedacted(t *testing.T) {
 func TestRestoredScope(t *testing.T) {
 	d := newDesk(t)
 	d.exchange(0, "alice", quota.Report{Figures: figure("", 2, mins)})
-	r := restored(t, d.saved(0, quota.SaveOptions{}), d.at(0))
+	r := restored(t, d.saved(0, false), d.at(0))
 	since := d.at(0).Sub(r.begin)
 	r.send(since, "bob")
 	assert.Equal(t, 1, r.o.HashedOwners())
@@ -169,8 +169,8 @@ func TestSavedIsSmall(t *testing.T) {
 		d.exchange(0, fmt.Sprint(i), quota.Report{})
 	}
 	d.exchange(0, "", quota.Report{Figures: figure("api", 0, mins)})
-	assert.Equal(t, 4, strings.Count(d.saved(0, quota.SaveOptions{}), "\n"), "head, origin, account, end")
-	assert.Equal(t, 3, strings.Count(d.saved(2*time.Hour, quota.SaveOptions{}), "\n"), "it is over")
+	assert.Equal(t, 4, strings.Count(d.saved(0, false), "\n"), "head, origin, account, end")
+	assert.Equal(t, 3, strings.Count(d.saved(2*time.Hour, false), "\n"), "it is over")
 }
 
 // Input that Save has not written, or that is not complete, is refused, and nothing of
@@ -178,7 +178,7 @@ func TestSavedIsSmall(t *testing.T) {
 func TestRestoreRefuses(t *testing.T) {
 	d := newDesk(t)
 	d.exchange(0, "alice", quota.Report{Figures: figure("api", 5, mins), Terms: terms("api", 9, mins)})
-	good := d.saved(0, quota.SaveOptions{})
+	good := d.saved(0, false)
 	lines := strings.SplitAfter(good, "\n")
 	require.Len(t, lines, 5)
 	bad := map[string]string{
@@ -232,7 +232,7 @@ func TestRestoreReads(t *testing.T) {
 
 	d := newDesk(t)
 	d.exchange(0, "alice", quota.Report{Figures: figure("api", 5, mins)})
-	good := d.saved(0, quota.SaveOptions{})
+	good := d.saved(0, false)
 	assert.NoError(t, new(quota.Accounts).Restore(iotest.OneByteReader(strings.NewReader(good)), d.at(0)))
 	assert.NoError(t, new(quota.Accounts).Restore(iotest.DataErrReader(strings.NewReader(good)), d.at(0)))
 	lines := strings.SplitAfter(good, "\n")
@@ -262,7 +262,7 @@ func TestSaveFails(t *testing.T) {
 		d.exchange(0, fmt.Sprint(i), quota.Report{Figures: figure("api", 0, mins)})
 	}
 	for _, n := range []int64{0, 10, 5_000, 100_000} {
-		assert.ErrorIs(t, d.accounts.Save(&fullWriter{n}, d.at(0), quota.SaveOptions{}), io.ErrShortWrite)
+		assert.ErrorIs(t, d.accounts.Save(&fullWriter{n}, d.at(0), false), io.ErrShortWrite)
 	}
 }
 
@@ -278,7 +278,7 @@ func (w *fullWriter) Write(p []byte) (int, error) {
 // Accounts that are in use are not restored over.
 func TestRestoreOverAccountsInUse(t *testing.T) {
 	d := newDesk(t)
-	text := d.saved(0, quota.SaveOptions{})
+	text := d.saved(0, false)
 	assert.ErrorIs(t, d.accounts.Restore(strings.NewReader(text), d.at(0)), quota.ErrInUse)
 	var a quota.Accounts
 	a.CredentialHash("Bearer x")
@@ -292,7 +292,7 @@ func TestRestoreKeepsBounds(t *testing.T) {
 		d.exchange(0, fmt.Sprint(i), quota.Report{Figures: figure("", 0, mins)})
 	}
 	d.accounts.Origin("https://b.example").Check(t.Context(), d.at(0), &quota.Ask{})
-	text := d.saved(0, quota.SaveOptions{})
+	text := d.saved(0, false)
 	a := quota.Accounts{MaxAccounts: 30, MaxOrigins: 1}
 	require.NoError(t, a.Restore(strings.NewReader(text), d.at(0)))
 	s := a.Snapshot(d.at(0), quota.SnapshotOptions{}).Origins
@@ -312,7 +312,7 @@ func TestAttached(t *testing.T) {
 	require.True(t, d.o.Attach("declarations", data))
 	data[1] = 'x'
 	d.send(0, "").Release()
-	r := restored(t, d.saved(0, quota.SaveOptions{}), d.at(0))
+	r := restored(t, d.saved(0, false), d.at(0))
 	assert.Equal(t, `"user";user_id`, string(r.o.Attached("declarations")))
 
 	assert.False(t, r.o.Attach("large", make([]byte, quota.MaxAttachedBytes+1)))
@@ -321,7 +321,7 @@ func TestAttached(t *testing.T) {
 	}
 	assert.False(t, r.o.Attach("one more", data))
 	assert.True(t, r.o.Attach("declarations", []byte("other")))
-	r = restored(t, r.saved(0, quota.SaveOptions{}), d.at(0))
+	r = restored(t, r.saved(0, false), d.at(0))
 	assert.Equal(t, "other", string(r.o.Attached("declarations")), "all that could be attached can be restored")
 	assert.True(t, r.o.Attach("0", nil))
 	assert.True(t, r.o.Attach("one more", data))
@@ -349,7 +349,7 @@ func TestSaveMeanwhile(t *testing.T) {
 	}
 	for range 20 {
 		var b bytes.Buffer
-		require.NoError(t, a.Save(&b, time.Now(), quota.SaveOptions{}))
+		require.NoError(t, a.Save(&b, time.Now(), false))
 		require.NoError(t, new(quota.Accounts).Restore(&b, time.Now()))
 	}
 	wg.Wait()
@@ -379,9 +379,9 @@ func TestSaveRestoreSave(t *testing.T) {
 			now += time.Duration(r.IntN(3000)) * ms
 			d.settle(now, l, report)
 		}
-		first := d.saved(now, quota.SaveOptions{Keys: true})
+		first := d.saved(now, true)
 		second := restored(t, first, d.at(now))
-		assert.Equal(t, sorted(first), sorted(second.saved(d.at(now).Sub(second.begin), quota.SaveOptions{Keys: true})), "seed %d", seed)
+		assert.Equal(t, sorted(first), sorted(second.saved(d.at(now).Sub(second.begin), true)), "seed %d", seed)
 	}
 }
 
@@ -412,7 +412,7 @@ func FuzzRestore(f *testing.F) {
 	}
 	for _, keys := range []bool{false, true} {
 		var b bytes.Buffer
-		if err := from.Save(&b, begin, quota.SaveOptions{Keys: keys}); err != nil {
+		if err := from.Save(&b, begin, keys); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(b.Bytes(), int64(sec))
@@ -445,7 +445,7 @@ func FuzzRestore(f *testing.F) {
 			require.Same(t, o, a.Origin(r.Name))
 		}
 		var again bytes.Buffer
-		require.NoError(t, a.Save(&again, now, quota.SaveOptions{}))
+		require.NoError(t, a.Save(&again, now, false))
 		require.NoError(t, new(quota.Accounts).Restore(&again, now))
 	})
 }

@@ -139,7 +139,7 @@ func (s *settlement) run() {
 func (s *settlement) landed() {
 	s.o.out--
 	s.l.scope.out--
-	s.o.first.over = s.o.first.over || s.r.Outcome == Answered
+	s.o.first.over = s.o.first.over || s.r.answered()
 	for _, c := range s.l.claims.all() {
 		if a, ok := c.Constraint.(*account); ok && a.policy.keyed {
 			s.l.scope.unattributed.countKeyed(a.policy.name, -1)
@@ -253,7 +253,7 @@ func (s *settlement) settleClaims() {
 		switch {
 		case s.tells(a):
 			a.Answered(charge, s.r.Refused)
-		case s.r.Outcome == Answered:
+		case s.r.answered():
 			a.Silent(s.t, charge, s.r.Refused)
 		default:
 			a.Lost(s.t, charge)
@@ -273,7 +273,7 @@ func (s *settlement) tells(a *account) bool {
 
 // spares reports whether the work cost an account nothing.
 func (s *settlement) spares(a *account) bool {
-	return s.r.Outcome == Unsent || a.policy.name != "" && slices.Contains(s.r.LeftOut, a.policy.name)
+	return s.r.Unsent || a.policy.name != "" && slices.Contains(s.r.LeftOut, a.policy.name)
 }
 
 // untouched reports whether the work, which was refused, cost an account nothing:
@@ -350,7 +350,7 @@ func (s *settlement) terms(p *Terms) {
 		} else {
 			a.Count(s.sent, s.claimed(a))
 		}
-		if s.r.Outcome == Answered {
+		if s.r.answered() {
 			a.Timed(s.t, s.sent)
 		}
 	}
@@ -360,7 +360,7 @@ func (s *settlement) terms(p *Terms) {
 // charged to because the account was not known: those that the report names, and
 // those that were created while it was out.
 func (s *settlement) retain() {
-	if s.r.Outcome != Answered {
+	if !s.r.answered() {
 		return
 	}
 	for _, a := range s.figured {
@@ -390,7 +390,7 @@ func (s *settlement) retainOne(a *account) {
 func (s *settlement) report(a *account, f *Figure) {
 	switch {
 	case f.Available >= 0:
-		if s.claimOf(a) == nil && !s.r.Refused && s.r.Outcome == Answered {
+		if s.claimOf(a) == nil && !s.r.Refused && s.r.answered() {
 			a.ServedUncharged(s.costOf(a))
 		}
 		a.Report(s.t, s.sent, s.figure(f), s.r.Refused, &a.policy.server)
@@ -433,7 +433,7 @@ func (s *settlement) backOff() {
 	if s.r.Pause > 0 {
 		return
 	}
-	if s.r.Reach == ReachOrigin {
+	if s.r.WholeOrigin {
 		s.startBackOff(&s.o.root)
 		return
 	}
@@ -459,7 +459,7 @@ func (s *settlement) startBackOff(a *account) {
 // pause holds the accounts that the report names; else the scope. A pause of the
 // whole origin holds the root.
 func (s *settlement) pause() {
-	if s.r.Reach == ReachOrigin {
+	if s.r.WholeOrigin {
 		s.o.looked, s.o.looking = s.t, false
 		s.pauseOne(&s.o.root)
 		return
@@ -484,7 +484,7 @@ func (s *settlement) pauseOne(a *account) {
 // it is over was served.
 func (s *settlement) resume() {
 	if root := &s.o.root; s.t < root.Hold && s.o.looking && s.sent >= s.o.looked &&
-		s.r.Outcome == Answered && !s.r.Refused && !s.r.Failed && s.r.Pause <= 0 {
+		s.r.answered() && !s.r.Refused && !s.r.Failed && s.r.Pause <= 0 {
 		root.Hold = s.t
 	}
 }
@@ -494,7 +494,7 @@ func (s *settlement) resume() {
 func (s *settlement) infer() {
 	sc := s.l.scope
 	base := &sc.base
-	if !base.Infers() || s.r.Reach == ReachOrigin && s.r.Refused || s.r.Outcome != Answered || len(s.r.Figures)+len(s.r.Terms)+len(s.o.Policies()) > 0 {
+	if !base.Infers() || s.r.WholeOrigin && s.r.Refused || !s.r.answered() || len(s.r.Figures)+len(s.r.Terms)+len(s.o.Policies()) > 0 {
 		return
 	}
 	switch {

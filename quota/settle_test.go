@@ -265,7 +265,7 @@ func TestEveryRefusalMakesRequestsWait(t *testing.T) {
 	backOffs := []time.Duration{sec, 2 * sec, 4 * sec}
 	window := []time.Duration{sec, 10 * sec, 10 * sec} // the first departed before a figure without a window came
 	for unit, want := range map[string][]time.Duration{
-		quota.UnitRequests: window, quota.UnitContentBytes: window,
+		"requests": window, quota.UnitContentBytes: window,
 		quota.UnitConcurrentRequests: backOffs, "tokens": backOffs,
 	} {
 		t.Run(unit, func(t *testing.T) {
@@ -336,7 +336,7 @@ func TestReachOfPauses(t *testing.T) {
 			5 * sec, 0, 0, 0,
 		},
 		{"nothing named: the scope", quota.Report{Pause: 5 * sec}, 5 * sec, 5 * sec, 5 * sec, 0},
-		{"the origin", quota.Report{Pause: 5 * sec, Reach: quota.ReachOrigin, Figures: figure("a", 9, mins)}, 5 * sec, 5 * sec, 5 * sec, 5 * sec},
+		{"the origin", quota.Report{Pause: 5 * sec, WholeOrigin: true, Figures: figure("a", 9, mins)}, 5 * sec, 5 * sec, 5 * sec, 5 * sec},
 		{"none", quota.Report{Pause: -5 * sec}, 0, 0, 0, 0},
 	}
 	for _, tt := range tests {
@@ -439,7 +439,7 @@ func TestConcurrentRequestsCountUntilReleased(t *testing.T) {
 	l = d.send(0, "", claim)
 	l.Cancel()
 	l = d.send(0, "", claim)
-	d.settle(0, l, quota.Report{Outcome: quota.Unsent})
+	d.settle(0, l, quota.Report{Unsent: true})
 	assert.Nil(t, l.Retained())
 	l = d.send(0, "", claim)
 	l.Release()
@@ -466,14 +466,14 @@ func TestUnitChangesWhileRetained(t *testing.T) {
 		d := newDesk(t)
 		d.done(0, d.send(0, ""), quota.Report{Terms: unit(quota.UnitConcurrentRequests)})
 		l := d.send(0, "", claim)
-		d.settle(0, l, quota.Report{Terms: unit(quota.UnitRequests)})
+		d.settle(0, l, quota.Report{Terms: unit("requests")})
 		l.Release()
 		assert.Zero(t, d.known("", claim).Concurrent)
 		assert.Empty(t, d.o.Leftovers(), "the account can be evicted")
 	})
 	t.Run("to concurrent requests", func(t *testing.T) {
 		d := newDesk(t)
-		d.settle(0, d.send(0, ""), quota.Report{Terms: unit(quota.UnitRequests)})
+		d.settle(0, d.send(0, ""), quota.Report{Terms: unit("requests")})
 		old := d.send(0, "", claim)
 		d.done(0, d.send(0, ""), quota.Report{Terms: unit(quota.UnitConcurrentRequests)})
 		d.send(0, "", claim)
@@ -563,7 +563,7 @@ func TestFirstConcurrentRequestsCount(t *testing.T) {
 	d.refused(0, "", claim)
 	d.settle(0, two, quota.Report{})
 	assert.Equal(t, int64(3), concurrent())
-	d.settle(0, lost, quota.Report{Outcome: quota.Lost})
+	d.settle(0, lost, quota.Report{Lost: true})
 	assert.Nil(t, lost.Retained())
 	assert.Equal(t, int64(2), concurrent())
 
@@ -670,7 +670,7 @@ func TestClaimsChangeInLine(t *testing.T) {
 		ask := quota.Ask{Claims: []quota.Claim{api(3)}, Again: func() []quota.Claim { return []quota.Claim{api(units)} }}
 		waits := c.come(t.Context(), "waits", ask)
 		units = 6
-		c.settle(out, quota.Report{Outcome: quota.Unsent})
+		c.settle(out, quota.Report{Unsent: true})
 		synctest.Wait()
 		assert.False(t, waits.done.Load(), "it claims six of five")
 		assert.Equal(t, 1, c.account("api").InLine)

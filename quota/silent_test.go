@@ -69,7 +69,7 @@ func TestSilenceThatTeaches(t *testing.T) {
 			return d.send(2*sec, "")
 		},
 		"a pause of the origin": func(d *desk) *Lease {
-			d.done(0, d.send(0, ""), Report{Pause: sec, Reach: ReachOrigin})
+			d.done(0, d.send(0, ""), Report{Pause: sec, WholeOrigin: true})
 			return d.send(2*sec, "")
 		},
 		"after a refusal that says nothing": func(d *desk) *Lease {
@@ -194,15 +194,15 @@ func TestSettleNothingIsSettle(t *testing.T) {
 			case 1:
 				r.Refused, r.Pause = true, time.Second
 			case 2:
-				r.Pause, r.Reach = time.Second, ReachOrigin
+				r.Pause, r.WholeOrigin = time.Second, true
 			case 3:
-				r.Outcome = Lost
+				r.Lost = true
 			case 4:
 				if run%2 == 0 {
 					r.Figures = []Figure{{Available: random.Int64N(9), Window: 2 * time.Second}}
 				}
 			}
-			if r.Outcome == Answered && !r.Refused && r.Pause == 0 && r.Figures == nil && a.teachesNothing(p.a) {
+			if r.answered() && !r.Refused && r.Pause == 0 && r.Figures == nil && a.teachesNothing(p.a) {
 				silent++
 				sent := p.a.sent
 				a.o.Settle(time.Time{}, p.a, &r)

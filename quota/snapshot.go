@@ -15,8 +15,8 @@ import (
 	"github.com/headway-go/headway/quota/internal/window"
 )
 
-// DefaultSnapshotAccounts is the default of SnapshotOptions.MaxAccounts.
-const DefaultSnapshotAccounts = 1_000
+// defaultSnapshotAccounts is the default of SnapshotOptions.MaxAccounts.
+const defaultSnapshotAccounts = 1_000
 
 // SnapshotOptions say how much a Snapshot shows. The zero value has the defaults.
 type SnapshotOptions struct {
@@ -26,7 +26,7 @@ type SnapshotOptions struct {
 	Keys bool
 
 	// MaxAccounts is how many accounts of an origin are shown: the most recently used.
-	// Zero means DefaultSnapshotAccounts; a negative number, all.
+	// Zero means 1,000; a negative number, all.
 	MaxAccounts int
 
 	// Troubled shows other accounts beyond MaxAccounts: those with requests in line
@@ -155,7 +155,7 @@ func (o namedOrigin) snapshot(now time.Time, opts SnapshotOptions) OriginSnapsho
 	o.mu.Unlock()
 
 	var as []copied
-	maxAccounts := bounded(opts.MaxAccounts, DefaultSnapshotAccounts)
+	maxAccounts := bounded(opts.MaxAccounts, defaultSnapshotAccounts)
 	order := recentFirst
 	if opts.Troubled {
 		order = func(x, y *copied) int { return troubledFirst(x, y, t) }

@@ -26,7 +26,7 @@ func TestSnapshot(t *testing.T) {
 	})
 	out := d.send(sec, "alice", api(2), quota.Claim{Policy: "own", Units: 1})
 	d.settle(2*sec, d.send(sec, "bob"), quota.Report{Refused: true})
-	d.settle(2*sec, d.send(sec, "carol"), quota.Report{Pause: mins, Reach: quota.ReachOrigin})
+	d.settle(2*sec, d.send(sec, "carol"), quota.Report{Pause: mins, WholeOrigin: true})
 
 	at := d.at(0).Round(0)
 	want := quota.OriginSnapshot{

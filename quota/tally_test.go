@@ -23,7 +23,7 @@ func TestTally(t *testing.T) {
 	d.exchange(0, "bob", quota.Report{Figures: figure("api", 3, 5*sec)})
 	out := d.send(sec, "alice", api(2))
 	d.settle(2*sec, d.send(sec, "carol"), quota.Report{Refused: true})
-	d.settle(2*sec, d.send(sec, "dora"), quota.Report{Pause: mins, Reach: quota.ReachOrigin})
+	d.settle(2*sec, d.send(sec, "dora"), quota.Report{Pause: mins, WholeOrigin: true})
 	want := []quota.PolicyTally{
 		{Origin: testOrigin, Accounts: 4, Quota: quota.None, Available: quota.None, InFlight: 1, Hold: mins, BackOff: sec},
 		{Origin: testOrigin, Policy: "api", Accounts: 2, Quota: 20, Available: 3, InFlight: 2},

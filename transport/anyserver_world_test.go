@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/partition"
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
@@ -60,7 +61,7 @@ func (w *world) build() {
 	w.rnd = rand.New(rand.NewPCG(w.seed, 1))
 	w.passages, w.holds = make(map[string][]*passage), make(map[string][]hold)
 	w.api = &transporttest.API{
-		Dialect:      transporttest.Dialect(rnd.IntN(int(transporttest.XRateLimit) + 1)),
+		Dialect:      parse.EditorsDraft + parse.Dialect(rnd.IntN(int(parse.VendorFields))),
 		OmitPolicies: rnd.IntN(4) == 0,
 		OmitLimits:   rnd.IntN(8) == 0,
 		Rounding:     pick(rnd, nil, nil, func(float64) float64 { return 0 }),
@@ -359,7 +360,7 @@ func (w *world) note(class string, resp *http.Response) {
 	switch d := time.Duration(seconds) * time.Second; {
 	case resp.StatusCode == http.StatusTooManyRequests:
 		w.hold(class, d)
-	case resp.StatusCode == http.StatusServiceUnavailable && d < quota.ProbeInterval && !w.api.Problem:
+	case resp.StatusCode == http.StatusServiceUnavailable && d < 10*time.Minute && !w.api.Problem:
 		w.hold("", d)
 	}
 }

@@ -3,17 +3,16 @@ package transport
 import (
 	"net/http"
 	"time"
-
-	"github.com/headway-go/headway/partition"
 )
 
 // A Verdict says what would happen to a request now. See Shaper.Check.
 type Verdict struct {
-	Wait      time.Duration  // how long the request would wait, or less if a response that arrives before then lets it go; 0: it would not wait, or the time is not known
-	Reason    Reason         // why the request cannot go now; 0: it can
-	Policy    string         // the policy that has too little left; "" if the server named none
-	Partition partition.Key  // the key of its partition; "" if none is known
-	Rejected  *RejectedError // the error of RoundTrip; nil: the request would go now or wait
+	// HeldInfo says why the request cannot go now, and how long it would wait. If it
+	// can go now, HeldInfo is zero: its Reason is 0.
+	HeldInfo
+
+	// Rejected is the error of RoundTrip; nil: the request would go now or wait.
+	Rejected *RejectedError
 }
 
 // Check says what would happen to the request now, and how long it would wait,
@@ -31,12 +30,8 @@ func (s *Shaper) Check(req *http.Request) Verdict {
 	if r == nil || x.unconditional() {
 		return Verdict{}
 	}
-	v := Verdict{
-		Wait:      r.Wait,
-		Reason:    r.Cause,
-		Policy:    r.Policy,
-		Partition: partitionKey(r.Key),
-	}
+	v := Verdict{HeldInfo: x.held(r)}
+	v.Reason = r.Cause
 	if !waits {
 		v.Rejected = rejected(r)
 	}

@@ -65,7 +65,7 @@ func TestUnnamedAccountIsOne(t *testing.T) {
 // A row in Vendors says how to read the fields of an API.
 func TestVendors(t *testing.T) {
 	bubble(t, "a row", func(t *testing.T) {
-		row := parse.Vendor{Name: "acme", Limit: []string{"Acme-Quota"}, Remaining: []string{"Acme-Left"}, Reset: []string{"Acme-Renews"}, ResetIn: parse.DeltaSeconds}
+		row := parse.Vendor{Name: "acme", Limit: []string{"Acme-Quota"}, Remaining: []string{"Acme-Left"}, Reset: []string{"Acme-Renews"}, ResetIn: time.Second}
 		var learned []transport.LearnedInfo
 		s := &transport.Shaper{
 			Base:    newServer(says(200, "Acme-Quota", "10", "Acme-Left", "0", "Acme-Renews", "7"), says(200)),

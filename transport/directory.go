@@ -336,6 +336,9 @@ func (d *directory) drop() {
 const (
 	accountBytes = 350
 	kindsPart    = 10
+
+	defaultMaxAccounts = 100_000   // of Accounts.MaxAccounts
+	defaultMaxTotal    = 1_000_000 // of Accounts.MaxTotal
 )
 
 // fullLocked reports whether the kinds take up as much memory as they may: those of
@@ -345,11 +348,11 @@ func (d *directory) fullLocked() bool {
 	if d.accounts == nil {
 		return false
 	}
-	ofOrigin := kindBytesOf(d.accounts.MaxAccounts, quota.DefaultMaxAccounts)
+	ofOrigin := kindBytesOf(d.accounts.MaxAccounts, defaultMaxAccounts)
 	if ofOrigin >= 0 && d.kindBytes >= ofOrigin {
 		return true
 	}
-	ofAll := kindBytesOf(d.accounts.MaxTotal, quota.DefaultMaxTotal) / 2
+	ofAll := kindBytesOf(d.accounts.MaxTotal, defaultMaxTotal) / 2
 	return ofAll >= 0 && d.kindsOfAll != nil && d.kindsOfAll.Load() >= int64(ofAll) && d.kindBytes >= ofAll/maxDirectories
 }
 

@@ -30,9 +30,9 @@
 // Timeout of an http.Client. A request that is refused, or whose context ends while
 // it waits, is not charged to any quota.
 //
-// If nothing is left of a window that lasts longer than [quota.ProbeInterval], ten
-// minutes, one request is sent in each such interval, to see whether that is still
-// so. The server may refuse it.
+// If nothing is left of a window that lasts longer than ten minutes, one request is
+// sent in each ten minutes, to see whether that is still so (the draft, Section 9.5.1).
+// The server may refuse it.
 //
 // # Why did it wait?
 //

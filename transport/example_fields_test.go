@@ -113,7 +113,7 @@ func ExampleShaper_cost() {
 	}
 	api := &transporttest.API{
 		Policies: []transporttest.Policy{{Name: "items", Quota: 100, Window: time.Hour}},
-		Dialect:  transporttest.Draft08,
+		Dialect:  parse.Draft08,
 		Cost:     items,
 	}
 	shaper := &transport.Shaper{
@@ -178,7 +178,7 @@ func ExampleShaper_vendors() {
 			Name:      "Acme",
 			Remaining: []string{"Acme-Left"},
 			Reset:     []string{"Acme-Renews-In"},
-			ResetIn:   parse.DeltaSeconds,
+			ResetIn:   time.Second,
 		}},
 	}}
 	ask(client, "http://api.acme.example/page")

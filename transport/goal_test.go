@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/transporttest"
 )
@@ -71,7 +72,7 @@ func TestWindowsOfWholeSeconds(t *testing.T) {
 			time.Sleep(400 * time.Millisecond) // into a second
 			api := &transporttest.API{
 				Policies: []transporttest.Policy{{Quota: 5, Window: 2 * time.Second}},
-				Dialect:  transporttest.XRateLimit,
+				Dialect:  parse.VendorFields,
 				Rounding: tt.rounding,
 			}
 			client := &http.Client{Transport: &transport.Shaper{

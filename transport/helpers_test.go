@@ -201,3 +201,8 @@ var errBroken = errors.New("connection broken")
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// about returns what every hook is told of a request to items.
+func about(req *http.Request) transport.RequestInfo {
+	return transport.RequestInfo{Request: req, Origin: itemsOrigin}
+}

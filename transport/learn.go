@@ -165,7 +165,7 @@ func (x *exchange) checkDeclarations(got *parse.Reading) {
 // meanwhile.
 func (x *exchange) noteHold() {
 	r := &x.report
-	if r.Pause <= 0 || r.Reach != quota.ReachNamed {
+	if r.Pause <= 0 || r.WholeOrigin {
 		return
 	}
 	until := time.Now().Add(r.Pause)

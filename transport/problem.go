@@ -26,13 +26,13 @@ func watchProblem(resp *http.Response, restrict func(time.Time, []string), caps 
 }
 
 // watchBody calls done with the body of the response once the caller has read or closed
-// it, unless it is larger than the cap on problem details.
+// it, unless it is larger than a problem may be: twice Caps.FieldBytes.
 func watchBody(resp *http.Response, caps parse.Caps, done func([]byte)) {
-	maxBytes := caps.ProblemBytes
-	if maxBytes == 0 {
-		maxBytes = parse.DefaultCaps().ProblemBytes
+	fieldBytes := caps.FieldBytes
+	if fieldBytes == 0 {
+		fieldBytes = parse.DefaultCaps().FieldBytes
 	}
-	resp.Body = &problemBody{ReadCloser: resp.Body, maxBytes: maxBytes, done: done}
+	resp.Body = &problemBody{ReadCloser: resp.Body, maxBytes: 2 * fieldBytes, done: done}
 }
 
 // isProblem reports whether a media type may be that of a problem (RFC 9457).

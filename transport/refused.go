@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/parse"
-	"github.com/headway-go/headway/quota"
 )
 
 // readRefusal finds refusals that the status and the limits do not show: by
@@ -39,7 +38,7 @@ func (x *exchange) readRefusal(got *parse.Reading) (inBody []parse.Refusal) {
 		x.pauseFor(got.RetryAfter)
 		return nil
 	case len(inBody) > 0 && resp.Body != nil && resp.Body != http.NoBody:
-		r.Outcome = quota.Lost
+		r.Lost = true
 		return inBody
 	}
 	return nil
@@ -48,7 +47,7 @@ func (x *exchange) readRefusal(got *parse.Reading) (inBody []parse.Refusal) {
 // pauseFor pauses what the response concerns for d at least.
 func (x *exchange) pauseFor(d time.Duration) {
 	if r := &x.report; d > r.Pause {
-		r.Pause, r.Reach = pauseOf(x.resp.StatusCode, d)
+		r.Pause, r.WholeOrigin = pauseOf(x.resp.StatusCode, d)
 	}
 }
 

@@ -20,7 +20,7 @@ func (x *exchange) fillReport(got *parse.Reading) {
 	if got.Cached {
 		// The response costs nothing and is not current (the draft, Section 8.4).
 		// A stored refusal still makes us back off, by our own times.
-		r.Outcome, r.Refused = quota.Unsent, status == http.StatusTooManyRequests
+		r.Unsent, r.Refused = true, status == http.StatusTooManyRequests
 		return
 	}
 	if len(got.Declarations) > 0 {
@@ -31,11 +31,11 @@ func (x *exchange) fillReport(got *parse.Reading) {
 	r.Failed = status >= http.StatusInternalServerError
 	switch {
 	case got.Advised:
-		if r.Pause, r.Reach = pauseOf(status, got.RetryAfter); r.Pause == 0 {
-			r.AtOnce, r.Reach = true, quota.ReachNamed
+		if r.Pause, r.WholeOrigin = pauseOf(status, got.RetryAfter); r.Pause == 0 {
+			r.AtOnce, r.WholeOrigin = true, false
 		}
 	case advisesTooMuch(status, got.Ignored):
-		_, r.Reach = pauseOf(status, 0)
+		_, r.WholeOrigin = pauseOf(status, 0)
 		r.Refused = true
 	}
 	if len(got.Policies)+len(got.Limits) == 0 {
@@ -232,14 +232,14 @@ func refused(status int, limits []parse.Limit) bool {
 // it is only the request that follows the redirect (see redirect.go), and with 413
 // none: only the request that was too large is meant. Else it is the partitions
 // that the response names.
-func pauseOf(status int, wait time.Duration) (time.Duration, quota.Reach) {
+func pauseOf(status int, wait time.Duration) (pause time.Duration, wholeOrigin bool) {
 	switch {
 	case status >= 500:
-		return wait, quota.ReachOrigin
+		return wait, true
 	case status/100 == 3, status == http.StatusRequestEntityTooLarge:
-		return 0, quota.ReachNamed
+		return 0, false
 	}
-	return wait, quota.ReachNamed
+	return wait, false
 }
 
 // advisesTooMuch reports whether a refusal has a Retry-After above its cap (the

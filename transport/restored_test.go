@@ -38,7 +38,7 @@ func TestAccountsBetweenRuns(t *testing.T) {
 		}
 		end := func(s *transport.Shaper) {
 			file.Reset()
-			require.NoError(t, s.Accounts.Save(&file, time.Now(), quota.SaveOptions{}))
+			require.NoError(t, s.Accounts.Save(&file, time.Now(), false))
 			require.NotContains(t, file.String(), "secret-token")
 		}
 
@@ -69,7 +69,7 @@ func TestDeclarationsBetweenRuns(t *testing.T) {
 			Accounts: new(quota.Accounts),
 		}
 		pass(t, s, as("alice"))
-		require.NoError(t, s.Accounts.Save(&file, time.Now(), quota.SaveOptions{}))
+		require.NoError(t, s.Accounts.Save(&file, time.Now(), false))
 		require.NotContains(t, file.String(), "alice")
 
 		s = &transport.Shaper{Base: newServer(says(200)), Accounts: new(quota.Accounts), MaxDelay: transport.NoDelay}

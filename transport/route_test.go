@@ -302,7 +302,7 @@ func TestMisprediction(t *testing.T) {
 		alice := asUser(t.Context(), "alice", "GET", items)
 		pass(t, s, alice)
 		assert.Equal(t, []transport.MispredictedInfo{
-			{Request: alice, Origin: itemsOrigin, Policy: "api", Predicted: "GET", Actual: "alice"},
+			{RequestInfo: about(alice), Policy: "api", Predicted: "GET", Actual: "alice"},
 		}, seen)
 		pass(t, s, asUser(t.Context(), "alice", "GET", items))
 		assert.Len(t, seen, 1, "Mispredicted was called again")

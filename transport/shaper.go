@@ -14,14 +14,12 @@ import (
 
 // Defaults of a Shaper.
 const (
-	DefaultMaxDelay = quota.DefaultMaxDelay // 2 minutes
-	DefaultMaxQueue = quota.DefaultMaxQueue // 10,000 requests
-
-	DefaultFirstFlight = quota.DefaultFirstFlight // 10 requests
+	DefaultMaxDelay = 2 * time.Minute
+	DefaultMaxQueue = 10_000 // requests
 
 	// NoDelay as a MaxDelay means that no request is held: a request that
 	// cannot go now is refused at once.
-	NoDelay = quota.NoDelay
+	NoDelay time.Duration = -1
 )
 
 // A Mode says what a Shaper does with requests that exceed a quota.
@@ -74,8 +72,8 @@ type Shaper struct {
 	// MaxDelay is the longest time that a request is held. Zero means
 	// DefaultMaxDelay. NoDelay, or any negative duration, means that no request
 	// is held: a request that cannot go now is refused at once. If requests are
-	// held for longer than quota.ProbeInterval, one probe is sent per interval;
-	// the server may refuse it.
+	// held for longer than ten minutes, one probe is sent in each ten minutes; the
+	// server may refuse it.
 	MaxDelay time.Duration
 
 	// MaxQueue is the number of requests that may wait for one account or
@@ -85,7 +83,7 @@ type Shaper struct {
 	// FirstFlight is the number of requests that may be on their way to an origin
 	// that has not answered yet, because it may allow as few. More requests wait for
 	// the first response, whatever it says, but no longer than a second from the
-	// departure of the first request. Zero means DefaultFirstFlight for requests that
+	// departure of the first request. Zero means ten for requests that
 	// can wait for that second, and no bound for those that would be refused instead
 	// (see MaxDelay) or have less than two seconds left before their deadline. A
 	// negative number means no bound.
@@ -333,7 +331,7 @@ func (x *exchange) fail(err error) {
 	if unsent {
 		x.lease.Cancel()
 	} else {
-		x.origin.Settle(now, &x.lease, x.watchChanges(&quota.Report{Outcome: quota.Lost}))
+		x.origin.Settle(now, &x.lease, x.watchChanges(&quota.Report{Lost: true}))
 	}
 	x.traceFailed(err, unsent, took)
 	x.traceChanges()

@@ -179,7 +179,7 @@ func TestSoak(t *testing.T) {
 					{Name: "writes", Quota: 5, Window: 20 * time.Second, Algorithm: transporttest.TokenBucket, PartitionBy: []string{"user_id", "method=POST"}},
 					{Name: "day", Quota: 400, Window: 24 * time.Hour, Algorithm: transporttest.AlignedWindow, PartitionBy: []string{"user_id"}},
 				}},
-				"plain.example": {Dialect: transporttest.Draft08, Policies: []transporttest.Policy{
+				"plain.example": {Dialect: parse.Draft08, Policies: []transporttest.Policy{
 					{Name: "api", Quota: 40, Window: 10 * time.Second, Algorithm: transporttest.AlignedWindow},
 				}},
 			},

@@ -97,13 +97,15 @@ func join[Info any](ts []*Trace, h hook[Info]) func(Info) {
 	}
 }
 
-// In each of the following types, Origin is the name of the request's origin: scheme,
-// host and port in their normal form, as in quota.Snapshot.
+// A RequestInfo is part of what every hook is told.
+type RequestInfo struct {
+	Request *http.Request
+	Origin  string // its scheme, host and port in their normal form, as in quota.Snapshot
+}
 
 // HeldInfo says why a request cannot go now.
 type HeldInfo struct {
-	Request   *http.Request
-	Origin    string
+	RequestInfo
 	Policy    string        // the policy that has too little left; "" if the server named none
 	Partition partition.Key // the key of its partition; "" if none is known
 	Reason    Reason
@@ -114,29 +116,26 @@ type HeldInfo struct {
 
 // AdmittedInfo describes a request that is about to be sent.
 type AdmittedInfo struct {
-	Request *http.Request
-	Origin  string
-	Waited  time.Duration // since RoundTrip was called
-	Held    Reason        // why the request waited in line, as Held was told; 0: it did not wait
-	Policy  string        // which policy it waited for, as Held was told
-	Probe   bool          // too little was left or known, and this request asks the server
-	First   bool          // the origin had not answered any request yet
+	RequestInfo
+	Waited time.Duration // since RoundTrip was called
+	Held   Reason        // why the request waited in line, as Held was told; 0: it did not wait
+	Policy string        // which policy it waited for, as Held was told
+	Probe  bool          // too little was left or known, and this request asks the server
+	First  bool          // the origin had not answered any request yet
 }
 
 // RejectedInfo describes a request that is not sent.
 type RejectedInfo struct {
-	Request *http.Request
-	Origin  string
-	Err     error         // the error of RoundTrip: a *RejectedError, or the cause of the context's end
-	Waited  time.Duration // since RoundTrip was called
-	Held    Reason        // why the request waited in line, as Held was told; 0: it did not wait
-	Policy  string        // which policy it waited for, as Held was told
+	RequestInfo
+	Err    error         // the error of RoundTrip: a *RejectedError, or the cause of the context's end
+	Waited time.Duration // since RoundTrip was called
+	Held   Reason        // why the request waited in line, as Held was told; 0: it did not wait
+	Policy string        // which policy it waited for, as Held was told
 }
 
 // AnsweredInfo describes a response.
 type AnsweredInfo struct {
-	Request *http.Request
-	Origin  string
+	RequestInfo
 	Status  int
 	Refused bool          // the server refused the request for lack of quota, as far as status and fields say
 	Took    time.Duration // from the departure of the request to the response
@@ -146,16 +145,10 @@ type AnsweredInfo struct {
 
 // LearnedInfo says what was understood of a response.
 type LearnedInfo struct {
-	Request    *http.Request
-	Origin     string
-	Status     int
-	Took       time.Duration  // from the departure of the request to the response
-	Probe      bool           // as in AdmittedInfo
-	First      bool           // as in AdmittedInfo
+	AnsweredInfo
 	Dialect    parse.Dialect  // of Policies and Limits
 	Vendor     string         // the row of the vendors' table that was read; "" if the fields follow a draft
 	Cached     bool           // the response came from a cache, and nothing was learned
-	Refused    bool           // the server refused the request for lack of quota
 	RetryAfter time.Duration  // how long the server asks not to be called; 0: it does not, or not because of quota
 	Policies   []quota.Policy // what the server says in RateLimit-Policy
 	Limits     []Limit        // what the server says in RateLimit
@@ -163,17 +156,15 @@ type LearnedInfo struct {
 
 // FailedInfo describes a request that was sent and not answered.
 type FailedInfo struct {
-	Request *http.Request
-	Origin  string
-	Err     error         // the error of Base
-	Took    time.Duration // from the departure of the request to the error
-	Unsent  bool          // the request certainly did not arrive, and nothing is charged; else it counts as one that may have arrived
+	RequestInfo
+	Err    error         // the error of Base
+	Took   time.Duration // from the departure of the request to the error
+	Unsent bool          // the request certainly did not arrive, and nothing is charged; else it counts as one that may have arrived
 }
 
 // ChangedInfo says what has changed.
 type ChangedInfo struct {
-	Request *http.Request // whose response has brought it about
-	Origin  string
+	RequestInfo // whose response has brought it about
 	quota.Change
 }
 
@@ -189,15 +180,13 @@ type Limit struct {
 
 // IgnoredInfo says which part of a response was ignored, and why.
 type IgnoredInfo struct {
-	Request *http.Request
-	Origin  string
+	RequestInfo
 	parse.Ignored
 }
 
 // MispredictedInfo says which prediction of a partition key was wrong.
 type MispredictedInfo struct {
-	Request   *http.Request
-	Origin    string
+	RequestInfo
 	Policy    string
 	Predicted partition.Key
 	Actual    partition.Key
@@ -275,28 +264,34 @@ func (x *exchange) watchChanges(r *quota.Report) *quota.Report {
 		return r
 	}
 	if r != &x.report {
-		x.report = quota.Report{Outcome: r.Outcome, Terms: x.report.Terms[:0], Figures: x.report.Figures[:0]}
+		x.report = quota.Report{Lost: r.Lost, Unsent: r.Unsent, Terms: x.report.Terms[:0], Figures: x.report.Figures[:0]}
 	}
 	x.report.Changes = &x.trace.changes
 	return &x.report
+}
+
+func (x *exchange) info() RequestInfo {
+	return RequestInfo{Request: x.req, Origin: x.directory.name}
 }
 
 func (x *exchange) traceHeld(r quota.Refusal) {
 	if !x.unconditional() {
 		x.trace.held, x.trace.policy = r.Cause, r.Policy
 	}
-	call(x, heldHook, func() HeldInfo {
-		return HeldInfo{
-			Request:   x.req,
-			Origin:    x.directory.name,
-			Policy:    r.Policy,
-			Partition: partitionKey(r.Key),
-			Reason:    r.Reason,
-			Wait:      r.Wait,
-			Inferred:  r.Cause == quota.ReasonExhausted && !x.advertised(r.Policy),
-			Observed:  x.unconditional(),
-		}
-	})
+	call(x, heldHook, func() HeldInfo { return x.held(&r) })
+}
+
+// held describes a request that cannot go now.
+func (x *exchange) held(r *quota.Refusal) HeldInfo {
+	return HeldInfo{
+		RequestInfo: x.info(),
+		Policy:      r.Policy,
+		Partition:   partitionKey(r.Key),
+		Reason:      r.Reason,
+		Wait:        r.Wait,
+		Inferred:    r.Cause == quota.ReasonExhausted && !x.advertised(r.Policy),
+		Observed:    x.unconditional(),
+	}
 }
 
 // advertised reports whether the server has named the policy.
@@ -310,13 +305,12 @@ func (x *exchange) probe() bool { return x.lease.Probe() && !x.unconditional() }
 func (x *exchange) traceAdmitted() {
 	call(x, admittedHook, func() AdmittedInfo {
 		return AdmittedInfo{
-			Request: x.req,
-			Origin:  x.directory.name,
-			Waited:  x.lease.Sent().Sub(x.began),
-			Held:    x.trace.held,
-			Policy:  x.trace.policy,
-			Probe:   x.probe(),
-			First:   x.lease.First(),
+			RequestInfo: x.info(),
+			Waited:      x.lease.Sent().Sub(x.began),
+			Held:        x.trace.held,
+			Policy:      x.trace.policy,
+			Probe:       x.probe(),
+			First:       x.lease.First(),
 		}
 	})
 }
@@ -324,26 +318,25 @@ func (x *exchange) traceAdmitted() {
 func (x *exchange) traceRejected(err error) {
 	call(x, rejectedHook, func() RejectedInfo {
 		return RejectedInfo{
-			Request: x.req,
-			Origin:  x.directory.name,
-			Err:     err,
-			Waited:  time.Since(x.began),
-			Held:    x.trace.held,
-			Policy:  x.trace.policy,
+			RequestInfo: x.info(),
+			Err:         err,
+			Waited:      time.Since(x.began),
+			Held:        x.trace.held,
+			Policy:      x.trace.policy,
 		}
 	})
 }
 
 func (x *exchange) traceFailed(err error, unsent bool, took time.Duration) {
 	call(x, failedHook, func() FailedInfo {
-		return FailedInfo{Request: x.req, Origin: x.directory.name, Err: err, Unsent: unsent, Took: took}
+		return FailedInfo{RequestInfo: x.info(), Err: err, Unsent: unsent, Took: took}
 	})
 }
 
 func (x *exchange) traceIgnored(ignored []parse.Ignored) {
 	for _, i := range ignored {
 		call(x, ignoredHook, func() IgnoredInfo {
-			return IgnoredInfo{Request: x.req, Origin: x.directory.name, Ignored: i}
+			return IgnoredInfo{RequestInfo: x.info(), Ignored: i}
 		})
 	}
 }
@@ -351,11 +344,10 @@ func (x *exchange) traceIgnored(ignored []parse.Ignored) {
 func (x *exchange) traceMispredicted(policy string, predicted, actual partition.Key) {
 	call(x, mispredictedHook, func() MispredictedInfo {
 		return MispredictedInfo{
-			Request:   x.req,
-			Origin:    x.directory.name,
-			Policy:    policy,
-			Predicted: predicted,
-			Actual:    actual,
+			RequestInfo: x.info(),
+			Policy:      policy,
+			Predicted:   predicted,
+			Actual:      actual,
 		}
 	})
 	if wants(x, changedHook) {
@@ -366,17 +358,19 @@ func (x *exchange) traceMispredicted(policy string, predicted, actual partition.
 }
 
 func (x *exchange) traceAnswered(refused bool) {
-	call(x, answeredHook, func() AnsweredInfo {
-		return AnsweredInfo{
-			Request: x.req,
-			Origin:  x.directory.name,
-			Status:  x.resp.StatusCode,
-			Refused: refused,
-			Took:    time.Since(x.lease.Sent()),
-			Probe:   x.probe(),
-			First:   x.lease.First(),
-		}
-	})
+	call(x, answeredHook, func() AnsweredInfo { return x.answered(refused, time.Now()) })
+}
+
+// answered describes the response, which came now.
+func (x *exchange) answered(refused bool, now time.Time) AnsweredInfo {
+	return AnsweredInfo{
+		RequestInfo: x.info(),
+		Status:      x.resp.StatusCode,
+		Refused:     refused,
+		Took:        now.Sub(x.lease.Sent()),
+		Probe:       x.probe(),
+		First:       x.lease.First(),
+	}
 }
 
 // traceChanges reports what the response has changed.
@@ -384,7 +378,7 @@ func (x *exchange) traceChanges() {
 	for _, c := range x.trace.changes {
 		call(x, changedHook, func() ChangedInfo {
 			c.Key = string(partitionKey(c.Key))
-			return ChangedInfo{Request: x.req, Origin: x.directory.name, Change: c}
+			return ChangedInfo{RequestInfo: x.info(), Change: c}
 		})
 	}
 	clear(x.trace.changes)
@@ -405,17 +399,11 @@ func (x *exchange) charged(policy, key string) int64 {
 func (x *exchange) traceLearned(got *parse.Reading, now time.Time) {
 	call(x, learnedHook, func() LearnedInfo {
 		info := LearnedInfo{
-			Request:    x.req,
-			Origin:     x.directory.name,
-			Status:     x.resp.StatusCode,
-			Took:       now.Sub(x.lease.Sent()),
-			Probe:      x.probe(),
-			First:      x.lease.First(),
-			Dialect:    got.Dialect,
-			Vendor:     got.Vendor,
-			Cached:     got.Cached,
-			Refused:    x.report.Refused,
-			RetryAfter: x.report.Pause,
+			AnsweredInfo: x.answered(x.report.Refused, now),
+			Dialect:      got.Dialect,
+			Vendor:       got.Vendor,
+			Cached:       got.Cached,
+			RetryAfter:   x.report.Pause,
 		}
 		for _, t := range x.report.Terms {
 			info.Policies = append(info.Policies, t.Policy)

@@ -168,9 +168,9 @@ func TestHeldIsRemembered(t *testing.T) {
 			pass(t, s, getItems(t.Context()))
 		}
 		assert.Equal(t, []transport.AdmittedInfo{
-			{Origin: itemsOrigin, First: true},
-			{Origin: itemsOrigin, Waited: 3 * time.Second, Held: quota.ReasonRetryAfter, Policy: "api"},
-			{Origin: itemsOrigin},
+			{RequestInfo: about(nil), First: true},
+			{RequestInfo: about(nil), Waited: 3 * time.Second, Held: quota.ReasonRetryAfter, Policy: "api"},
+			{RequestInfo: about(nil)},
 		}, got)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/transporttest"
@@ -474,7 +475,7 @@ func TestNeverFrozen(t *testing.T) {
 // Against a server that enforces what it advertises, the whole quota is used and no
 // request is refused, in both dialects.
 func TestUsesAllAndNoMore(t *testing.T) {
-	for _, dialect := range []transporttest.Dialect{transporttest.EditorsDraft, transporttest.Draft08} {
+	for _, dialect := range []parse.Dialect{parse.EditorsDraft, parse.Draft08} {
 		for _, algorithm := range []transporttest.Algorithm{transporttest.FixedWindow, transporttest.AlignedWindow} {
 			bubble(t, fmt.Sprint(dialect, algorithm), func(t *testing.T) {
 				api := &transporttest.API{

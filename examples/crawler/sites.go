@@ -80,7 +80,7 @@ func draft(api *transporttest.API) http.Handler { return api }
 
 // draft08 advertises the quota as in drafts -08 to -11.
 func draft08(api *transporttest.API) http.Handler {
-	api.Dialect = transporttest.Draft08
+	api.Dialect = parse.Draft08
 	return api
 }
 

@@ -143,7 +143,7 @@ func terms(p quota.Policy) string {
 		s += " per window of unknown length"
 	}
 	switch p.Unit {
-	case "", quota.UnitRequests, quota.UnitContentBytes, quota.UnitConcurrentRequests:
+	case "", "requests", quota.UnitContentBytes, quota.UnitConcurrentRequests:
 		return s
 	}
 	return s + " (a unit that the Shaper does not enforce)"
@@ -175,7 +175,7 @@ func (e *explanation) amount(policy string, n int64) string {
 			return amount(n, p.Unit)
 		}
 	}
-	return amount(n, quota.UnitRequests)
+	return amount(n, "requests")
 }
 
 func amount(n int64, unit string) string {
@@ -186,7 +186,7 @@ func amount(n int64, unit string) string {
 		return fmt.Sprintf("%d %ss", n, noun)
 	}
 	switch unit {
-	case "", quota.UnitRequests:
+	case "", "requests":
 		return one("request")
 	case quota.UnitContentBytes:
 		return one("byte") + " of content"

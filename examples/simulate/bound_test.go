@@ -35,7 +35,7 @@ func newClairvoyant(r *row) *clairvoyant {
 		honest.policies[i] = r.left(p)
 		honest.policies[i].CountRefused, honest.policies[i].Block = false, 0
 	}
-	honest.omitLimits, honest.omitPolicies, honest.retryAfter = false, false, transporttest.RetryAfterSeconds
+	honest.omitLimits, honest.omitPolicies, honest.noRetryAfter = false, false, false
 	honest.rounding = math.Floor
 	s := newServer(&loop{now: begins}, &honest, nil)
 	return &clairvoyant{api: s.api, row: r, now: begins}

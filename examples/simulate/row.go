@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
@@ -14,11 +15,11 @@ type row struct {
 	// The server enforces all policies and advertises them according to the fields
 	// that follow, which are those of a transporttest.API.
 	policies     []transporttest.Policy
-	dialect      transporttest.Dialect
+	dialect      parse.Dialect
 	omitLimits   bool
 	omitPolicies bool
 	rounding     func(float64) float64
-	retryAfter   transporttest.RetryAfterForm
+	noRetryAfter bool
 	skew         time.Duration
 	misstate     func(*loop, *rand.Rand) misstatement // nil: true values
 

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/headway-go/headway/transport/transporttest"
+	"github.com/headway-go/headway/parse"
 )
 
 const (
@@ -100,15 +100,15 @@ func distances() []row {
 func dialects() []row {
 	const skew = 90 * sec
 	return []row{
-		{name: "fixed 100/10s, -09", policies: fixed(100, 10*sec), dialect: transporttest.Draft08, demand: backlog(1000, 50)},
-		{name: "fixed 100/10s, -07", policies: fixed(100, 10*sec), dialect: transporttest.Draft07, demand: backlog(1000, 50)},
-		{name: "fixed 100/10s, -06", policies: fixed(100, 10*sec), dialect: transporttest.Draft06, demand: backlog(1000, 50)},
-		{name: "fixed 100/10s, X", policies: fixed(100, 10*sec), dialect: transporttest.XRateLimit, skew: skew, demand: backlog(1000, 50)},
-		{name: "fixed 20/1s, X", policies: fixed(20, sec), dialect: transporttest.XRateLimit, skew: skew, demand: backlog(600, 50)},
-		{name: "aligned 300/60s, X", policies: aligned(300, 60*sec), into: 47 * sec, dialect: transporttest.XRateLimit, skew: -skew, demand: backlog(1800, 50)},
-		{name: "fixed 5/2s, X", policies: fixed(5, 2*sec), dialect: transporttest.XRateLimit, skew: skew, demand: backlog(300, 50)},
-		{name: "fixed 5/2s down, X", policies: fixed(5, 2*sec), dialect: transporttest.XRateLimit, rounding: math.Floor, skew: skew, demand: backlog(300, 50)},
-		{name: "10/1s and 200/60s, -07", policies: both(fixed(10, sec), fixed(200, 60*sec)), dialect: transporttest.Draft07, demand: backlog(800, 50)},
+		{name: "fixed 100/10s, -09", policies: fixed(100, 10*sec), dialect: parse.Draft08, demand: backlog(1000, 50)},
+		{name: "fixed 100/10s, -07", policies: fixed(100, 10*sec), dialect: parse.Draft07, demand: backlog(1000, 50)},
+		{name: "fixed 100/10s, -06", policies: fixed(100, 10*sec), dialect: parse.Draft06, demand: backlog(1000, 50)},
+		{name: "fixed 100/10s, X", policies: fixed(100, 10*sec), dialect: parse.VendorFields, skew: skew, demand: backlog(1000, 50)},
+		{name: "fixed 20/1s, X", policies: fixed(20, sec), dialect: parse.VendorFields, skew: skew, demand: backlog(600, 50)},
+		{name: "aligned 300/60s, X", policies: aligned(300, 60*sec), into: 47 * sec, dialect: parse.VendorFields, skew: -skew, demand: backlog(1800, 50)},
+		{name: "fixed 5/2s, X", policies: fixed(5, 2*sec), dialect: parse.VendorFields, skew: skew, demand: backlog(300, 50)},
+		{name: "fixed 5/2s down, X", policies: fixed(5, 2*sec), dialect: parse.VendorFields, rounding: math.Floor, skew: skew, demand: backlog(300, 50)},
+		{name: "10/1s and 200/60s, -07", policies: both(fixed(10, sec), fixed(200, 60*sec)), dialect: parse.Draft07, demand: backlog(800, 50)},
 		{name: "fixed 100/10s, limits only", policies: fixed(100, 10*sec), omitPolicies: true, demand: backlog(1000, 50)},
 		{name: "fixed 100/10s, policies only", policies: fixed(100, 10*sec), omitLimits: true, demand: backlog(1000, 50)},
 	}
@@ -129,7 +129,7 @@ func oddities() []row {
 		{name: "only Retry-After, 100/10s", policies: fixed(100, 10*sec), omitLimits: true, omitPolicies: true, demand: backlog(2000, 50)},
 		{name: "only Retry-After, 20/1s", policies: fixed(20, sec), omitLimits: true, omitPolicies: true, demand: backlog(1200, 50)},
 		{name: "only Retry-After, bucket 10/1s", policies: bucket(10, sec, 20), omitLimits: true, omitPolicies: true, demand: backlog(600, 50)},
-		{name: "says nothing at all, 100/10s", policies: fixed(100, 10*sec), omitLimits: true, omitPolicies: true, retryAfter: transporttest.NoRetryAfter, demand: backlog(1000, 50)},
+		{name: "says nothing at all, 100/10s", policies: fixed(100, 10*sec), omitLimits: true, omitPolicies: true, noRetryAfter: true, demand: backlog(1000, 50)},
 		{name: "a=0 now and then", policies: fixed(100, 10*sec), misstate: sometimesNothing, demand: backlog(1000, 50)},
 		{name: "a=0 always", policies: fixed(1000, sec), misstate: alwaysNothing, demand: backlog(200, 10)},
 		{name: "replicas that lag", policies: fixed(100, 10*sec), misstate: replicas, demand: backlog(1000, 50)},
@@ -163,7 +163,7 @@ func shares() []row {
 	return []row{
 		{name: "8 processes", policies: fixed(100, 10*sec), processes: 8, demand: backlog(1000, 6)},
 		{name: "8 processes, aligned", policies: aligned(100, 10*sec), into: 3300 * ms, processes: 8, demand: backlog(1000, 6)},
-		{name: "8 processes, aligned, X", policies: aligned(100, 10*sec), into: 3300 * ms, dialect: transporttest.XRateLimit, processes: 8, demand: backlog(1000, 6)},
+		{name: "8 processes, aligned, X", policies: aligned(100, 10*sec), into: 3300 * ms, dialect: parse.VendorFields, processes: 8, demand: backlog(1000, 6)},
 		{name: "8 processes, 20/1s", policies: fixed(20, sec), processes: 8, demand: backlog(200, 6)},
 		{name: "8 processes, bucket", policies: bucket(10, sec, 20), processes: 8, demand: backlog(100, 6)},
 		{name: "8 processes, half the quota", policies: fixed(100, 10*sec), processes: 8, demand: stream(125, 1600*ms)},

@@ -119,7 +119,7 @@ func TestNeverDone(t *testing.T) {
 
 // A strategy that doubles its wait after each refusal is refused seven times in 100 s.
 func TestRefusalsOfAJob(t *testing.T) {
-	r := &row{name: "refusals", policies: fixed(1, 100*sec), omitLimits: true, omitPolicies: true, retryAfter: transporttest.NoRetryAfter, demand: backlog(2, 1)}
+	r := &row{name: "refusals", policies: fixed(1, 100*sec), omitLimits: true, omitPolicies: true, noRetryAfter: true, demand: backlog(2, 1)}
 	got := play(r, contender{make: func(_ *row, rnd *rand.Rand) strategy { return &retrying{rnd} }}, 1)
 	assert.Equal(t, 7, got.refused)
 	assert.Greater(t, got.taken, 127*sec)

@@ -49,13 +49,13 @@ func (s *server) restart(n int64) {
 		policies[i].Quota /= n
 	}
 	s.api = &transporttest.API{
-		Policies:     policies,
-		Dialect:      s.row.dialect,
-		OmitLimits:   s.row.omitLimits,
-		OmitPolicies: s.row.omitPolicies,
-		Rounding:     s.row.rounding,
-		RetryAfter:   s.row.retryAfter,
-		Skew:         s.row.skew,
+		Policies:       policies,
+		Dialect:        s.row.dialect,
+		OmitLimits:     s.row.omitLimits,
+		OmitPolicies:   s.row.omitPolicies,
+		Rounding:       s.row.rounding,
+		OmitRetryAfter: s.row.noRetryAfter,
+		Skew:           s.row.skew,
 	}
 	if s.row.misstate != nil {
 		s.api.Misstate = s.row.misstate(s.loop, s.rnd)

@@ -62,7 +62,7 @@ func newShaped(a *quota.Accounts) *shaped {
 
 func (s *shaped) admit(now time.Time, j *job) (time.Duration, bool) {
 	lease := new(quota.Lease)
-	ask := quota.Ask{Scope: j.user.name, Claims: s.claims(j), MaxDelay: quota.NoDelay, FirstFlight: quota.DefaultFirstFlight}
+	ask := quota.Ask{Scope: j.user.name, Claims: s.claims(j), MaxDelay: -1, FirstFlight: 10}
 	if err := s.origin.Admit(context.Background(), now, &ask, lease); err != nil {
 		return err.(*quota.Refusal).Wait, false
 	}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/headway-go/headway/parse"
 )
 
 // An API is an [http.Handler] that enforces quota policies and advertises them on its
@@ -19,8 +21,40 @@ type API struct {
 	// is served.
 	Policies []Policy
 
-	// Dialect is the form of the fields. The zero value is EditorsDraft.
-	Dialect Dialect
+	// Dialect is the form of the fields that advertise quota. They stand on served
+	// and refused requests alike, and list all policies that apply to the request, in
+	// the order of Policies. The zero value means parse.EditorsDraft:
+	//
+	//	RateLimit: "api";a=99;w=60;pk=:R0VUH2FsaWNl:
+	//	RateLimit-Policy: "api";q=100;w=60
+	//	RateLimit-Partition: "api";user_id;method
+	//
+	// parse.Draft08 has no RateLimit-Partition and no costs:
+	//
+	//	RateLimit: "api";r=99;t=60;pk=:R0VUH2FsaWNl:
+	//	RateLimit-Policy: "api";q=100;w=60
+	//
+	// The others do not advertise partitions, costs or quota units, and omit policies
+	// with the algorithm Concurrency. They have one service limit without a name: that
+	// of the policy with the least available quota, the first of equals. parse.Draft07:
+	//
+	//	RateLimit: limit=100, remaining=99, reset=60
+	//	RateLimit-Policy: 100;w=60
+	//
+	// parse.Draft06, for drafts -03 to -06:
+	//
+	//	RateLimit-Limit: 100
+	//	RateLimit-Remaining: 99
+	//	RateLimit-Reset: 60
+	//	RateLimit-Policy: 100;w=60
+	//
+	// parse.VendorFields, with a Unix time on the clock of the API (see Skew), and no
+	// field for policies:
+	//
+	//	X-RateLimit-Limit: 100
+	//	X-RateLimit-Remaining: 99
+	//	X-RateLimit-Reset: 1776690000
+	Dialect parse.Dialect
 
 	// OmitLimits omits the service limits: the field RateLimit, or what stands for
 	// it in an older dialect. Partition keys are then sent on RateLimit-Policy.
@@ -35,9 +69,12 @@ type API struct {
 	// to math.Ceil, math.Floor or math.Round. Nil means math.Ceil.
 	Rounding func(x float64) float64
 
-	// RetryAfter is the form of the Retry-After field of a refusal. The zero
-	// value is RetryAfterSeconds.
-	RetryAfter RetryAfterForm
+	// A refusal has a Retry-After with the time until the request could be served if no
+	// other request comes first, unless the request can never be served because it
+	// costs more than a quota. It is a number of seconds; with RetryAfterDate it is an
+	// HTTP-date, the Date field plus that number of seconds. OmitRetryAfter omits it.
+	RetryAfterDate bool
+	OmitRetryAfter bool
 
 	// Skew is added to the API's clock before it is used for the Date field and
 	// other absolute times. It does not affect windows.

@@ -32,7 +32,7 @@
 //
 // The default fields are those of the editor's draft of April 2026 of "RateLimit
 // header fields for HTTP" (draft-ietf-httpapi-ratelimit-headers); comments cite its
-// sections as "Section n". A [Dialect] selects an older form. An [Algorithm] selects
+// sections as "Section n". [API.Dialect] selects an older form. An [Algorithm] selects
 // how quota is counted, a [Policy] can penalize refused requests, and [API].Misstate
 // makes the server advertise wrong values.
 //

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"time"
 
+	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
@@ -118,7 +119,7 @@ func ExampleAPI_dialect() {
 	begin := time.Date(2026, time.April, 20, 12, 0, 0, 0, time.UTC)
 	for _, api := range []*transporttest.API{
 		{Policies: policies},
-		{Policies: policies, Dialect: transporttest.Draft08},
+		{Policies: policies, Dialect: parse.Draft08},
 		{Policies: policies, Rounding: math.Floor},
 		{Policies: policies, OmitLimits: true, OmitPolicies: true},
 	} {
@@ -174,13 +175,12 @@ func ExampleTransport() {
 
 // Retry-After is a number of seconds, a date, or omitted.
 func ExampleAPI_retryAfter() {
-	for _, form := range []transporttest.RetryAfterForm{
-		transporttest.RetryAfterSeconds, transporttest.RetryAfterDate, transporttest.NoRetryAfter,
+	policies := []transporttest.Policy{{Name: "api", Quota: 1, Window: time.Minute}}
+	for _, api := range []*transporttest.API{
+		{Policies: policies},
+		{Policies: policies, RetryAfterDate: true},
+		{Policies: policies, OmitRetryAfter: true},
 	} {
-		api := &transporttest.API{
-			Policies:   []transporttest.Policy{{Name: "api", Quota: 1, Window: time.Minute}},
-			RetryAfter: form,
-		}
 		now := time.Date(2026, time.April, 20, 12, 0, 0, 0, time.UTC)
 		req := httptest.NewRequest("GET", "http://api.example/", nil)
 		api.Decide(now, req)
@@ -234,7 +234,7 @@ func ExampleDecision_Done() {
 func ExampleAPI_misstate() {
 	api := &transporttest.API{
 		Policies: []transporttest.Policy{{Name: "api", Quota: 100, Window: time.Minute}},
-		Dialect:  transporttest.XRateLimit,
+		Dialect:  parse.VendorFields,
 		Skew:     90 * time.Second,
 		Misstate: func(_ string, _ int64, window time.Duration) (int64, time.Duration) { return 0, window },
 	}

@@ -7,63 +7,20 @@ import (
 	"time"
 
 	"github.com/dunglas/httpsfv"
-)
 
-// A Dialect is a form of the fields that advertise quota. An API sends the fields with
-// served and refused requests alike. They list all policies that apply to the request,
-// in the order of API.Policies. The zero value is EditorsDraft.
-type Dialect int
-
-const (
-	// EditorsDraft is the form of the editor's draft of April 2026:
-	//
-	//	RateLimit: "api";a=99;w=60;pk=:R0VUH2FsaWNl:
-	//	RateLimit-Policy: "api";q=100;w=60
-	//	RateLimit-Partition: "api";user_id;method
-	EditorsDraft Dialect = iota
-
-	// Draft08 is the form of drafts -08 to -11:
-	//
-	//	RateLimit: "api";r=99;t=60;pk=:R0VUH2FsaWNl:
-	//	RateLimit-Policy: "api";q=100;w=60
-	//
-	// It has no RateLimit-Partition field and does not advertise costs.
-	Draft08
-
-	// Draft07 is the form of draft -07. It has a single service limit without a
-	// name: that of the policy with the least available quota, the first of equals.
-	//
-	//	RateLimit: limit=100, remaining=99, reset=60
-	//	RateLimit-Policy: 100;w=60
-	//
-	// This form and the next two do not advertise partitions, costs or quota units.
-	// They omit policies with the algorithm Concurrency.
-	Draft07
-
-	// Draft06 is the form of drafts -03 to -06:
-	//
-	//	RateLimit-Limit: 100
-	//	RateLimit-Remaining: 99
-	//	RateLimit-Reset: 60
-	//	RateLimit-Policy: 100;w=60
-	Draft06
-
-	// XRateLimit is the form that predates the drafts. The reset is a Unix time on
-	// the clock of the API (see API.Skew). There is no field for policies.
-	//
-	//	X-RateLimit-Limit: 100
-	//	X-RateLimit-Remaining: 99
-	//	X-RateLimit-Reset: 1776690000
-	XRateLimit
+	"github.com/headway-go/headway/parse"
 )
 
 // maxInteger is the largest Integer of a structured field (RFC 9651, Section 3.3.1).
 // Larger values are advertised as maxInteger.
 const maxInteger = 999_999_999_999_999
 
+// dialect returns Dialect, or its default.
+func (a *API) dialect() parse.Dialect { return max(a.Dialect, parse.EditorsDraft) }
+
 // advertise sets the fields that advertise the quota of a request's claims.
 func (a *API) advertise(h http.Header, now time.Time, claims []claim, cost int64) {
-	if a.Dialect >= Draft07 {
+	if a.dialect() >= parse.Draft07 {
 		a.advertiseUnnamed(h, now, claims)
 		return
 	}
@@ -81,7 +38,7 @@ func (a *API) advertise(h http.Header, now time.Time, claims []claim, cost int64
 	if !a.OmitPolicies {
 		setList(h, "RateLimit-Policy", policies)
 	}
-	if a.Dialect == EditorsDraft && !(a.OmitLimits && a.OmitPolicies) {
+	if a.dialect() == parse.EditorsDraft && !(a.OmitLimits && a.OmitPolicies) {
 		setList(h, "RateLimit-Partition", partitions)
 	}
 }
@@ -89,7 +46,7 @@ func (a *API) advertise(h http.Header, now time.Time, claims []claim, cost int64
 // limitItem returns a Service Limit Item (Section 3.1; -09, Section 4.1).
 func (a *API) limitItem(c claim, cost int64) httpsfv.Item {
 	available, window := "a", "w"
-	if a.Dialect == Draft08 {
+	if a.Dialect == parse.Draft08 {
 		available, window = "r", "t"
 	}
 	item := httpsfv.NewItem(c.Name)
@@ -100,7 +57,7 @@ func (a *API) limitItem(c claim, cost int64) httpsfv.Item {
 	if c.keyed {
 		item.Params.Add("pk", []byte(c.key))
 	}
-	if a.Cost != nil && a.Dialect == EditorsDraft {
+	if a.Cost != nil && a.dialect() == parse.EditorsDraft {
 		item.Params.Add("c", min(cost, maxInteger))
 	}
 	return item

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/parse"
 )
 
 // fields returns the fields that advertise quota, "-" for each that is missing.
@@ -43,7 +45,7 @@ func TestFields(t *testing.T) {
 		},
 		{
 			"drafts -08 to -11",
-			&API{Policies: []Policy{perUser}, Dialect: Draft08},
+			&API{Policies: []Policy{perUser}, Dialect: parse.Draft08},
 			[3]string{`"api";r=99;t=60;pk=:R0VUH2FsaWNl:`, `"api";q=100;w=60`, "-"},
 		},
 		{
@@ -88,7 +90,7 @@ func TestFields(t *testing.T) {
 		},
 		{
 			"drafts -08 to -11 have no cost",
-			&API{Policies: []Policy{all}, Cost: two, Dialect: Draft08},
+			&API{Policies: []Policy{all}, Cost: two, Dialect: parse.Draft08},
 			[3]string{`"all";r=3;t=3600`, `"all";q=5;w=3600`, "-"},
 		},
 		{

@@ -8,24 +8,6 @@ import (
 	"time"
 )
 
-// A RetryAfterForm is a form of the Retry-After field of a refusal. The field gives
-// the time until the request could be served if no other request comes first. In
-// every form, the API omits the field if the request can never be served because it
-// costs more than a quota. The zero value is RetryAfterSeconds.
-type RetryAfterForm int
-
-const (
-	// RetryAfterSeconds is a number of seconds.
-	RetryAfterSeconds RetryAfterForm = iota
-
-	// RetryAfterDate is an HTTP-date: the Date field plus the number of seconds
-	// that RetryAfterSeconds would give.
-	RetryAfterDate
-
-	// NoRetryAfter omits the field.
-	NoRetryAfter
-)
-
 // quotaExceeded is a problem (RFC 9457) of the type quota-exceeded (Section 8.1).
 type quotaExceeded struct {
 	Type     string   `json:"type"`
@@ -37,7 +19,7 @@ type quotaExceeded struct {
 // refuse completes the Decision of a refused request.
 func (a *API) refuse(d *Decision, o outcome) {
 	d.Status = a.status()
-	if !o.never {
+	if !o.never && !a.OmitRetryAfter {
 		a.setRetryAfter(d.Header, o.now.Add(a.Skew), o.wait)
 	}
 	if a.Problem {
@@ -51,14 +33,13 @@ func (a *API) refuse(d *Decision, o outcome) {
 
 func (a *API) setRetryAfter(h http.Header, now time.Time, wait time.Duration) {
 	seconds := wholeSeconds(wait, a.Rounding)
-	switch a.RetryAfter {
-	case RetryAfterSeconds:
+	if !a.RetryAfterDate {
 		h.Set("Retry-After", strconv.FormatInt(seconds, 10))
-	case RetryAfterDate:
-		// Drop the fraction of now, as the Date field does.
-		at := time.Unix(now.Unix()+seconds, 0)
-		h.Set("Retry-After", at.UTC().Format(http.TimeFormat))
+		return
 	}
+	// Drop the fraction of now, as the Date field does.
+	at := time.Unix(now.Unix()+seconds, 0)
+	h.Set("Retry-After", at.UTC().Format(http.TimeFormat))
 }
 
 func problem(status int, violated []string) []byte {

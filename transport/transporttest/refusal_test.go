@@ -16,34 +16,35 @@ func TestRetryAfter(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		algorithm Algorithm // of a quota of 4 in 60 s, used up at start
-		form      RetryAfterForm
+		form      string    // of Retry-After
 		rounding  func(float64) float64
 		after     time.Duration
 		cost      int64
 		date      string
 		want      string
 	}{
-		{"seconds", FixedWindow, RetryAfterSeconds, nil, 55 * sec, 1, "Mon, 05 Aug 2019 09:26:55 GMT", "5"},
-		{"rounded up", FixedWindow, RetryAfterSeconds, nil, 55*sec + 1, 1, "Mon, 05 Aug 2019 09:26:55 GMT", "5"},
-		{"rounded down", FixedWindow, RetryAfterSeconds, math.Floor, 55*sec + 1, 1, "Mon, 05 Aug 2019 09:26:55 GMT", "4"},
-		{"last instant", FixedWindow, RetryAfterSeconds, math.Floor, 60*sec - 1, 1, "Mon, 05 Aug 2019 09:26:59 GMT", "0"},
-		{"date", FixedWindow, RetryAfterDate, nil, 55 * sec, 1, "Mon, 05 Aug 2019 09:26:55 GMT", "Mon, 05 Aug 2019 09:27:00 GMT"},
-		{"date lies seconds after Date", FixedWindow, RetryAfterDate, nil, 54*sec + 1, 1, "Mon, 05 Aug 2019 09:26:54 GMT", "Mon, 05 Aug 2019 09:27:00 GMT"},
-		{"date rounded down", FixedWindow, RetryAfterDate, math.Floor, 54*sec + 1, 1, "Mon, 05 Aug 2019 09:26:54 GMT", "Mon, 05 Aug 2019 09:26:59 GMT"},
-		{"none", FixedWindow, NoRetryAfter, nil, 55 * sec, 1, "Mon, 05 Aug 2019 09:26:55 GMT", ""},
-		{"aligned", AlignedWindow, RetryAfterSeconds, nil, 12 * sec, 1, "Mon, 05 Aug 2019 09:26:12 GMT", "48"},
-		{"bucket", TokenBucket, RetryAfterSeconds, nil, 12 * sec, 1, "Mon, 05 Aug 2019 09:26:12 GMT", "3"},
-		{"bucket, all of it", TokenBucket, RetryAfterSeconds, nil, 12 * sec, 4, "Mon, 05 Aug 2019 09:26:12 GMT", "48"},
-		{"never", FixedWindow, RetryAfterSeconds, nil, 12 * sec, 5, "Mon, 05 Aug 2019 09:26:12 GMT", ""},
-		{"never, bucket", TokenBucket, RetryAfterDate, nil, 12 * sec, 5, "Mon, 05 Aug 2019 09:26:12 GMT", ""},
+		{"seconds", FixedWindow, "", nil, 55 * sec, 1, "Mon, 05 Aug 2019 09:26:55 GMT", "5"},
+		{"rounded up", FixedWindow, "", nil, 55*sec + 1, 1, "Mon, 05 Aug 2019 09:26:55 GMT", "5"},
+		{"rounded down", FixedWindow, "", math.Floor, 55*sec + 1, 1, "Mon, 05 Aug 2019 09:26:55 GMT", "4"},
+		{"last instant", FixedWindow, "", math.Floor, 60*sec - 1, 1, "Mon, 05 Aug 2019 09:26:59 GMT", "0"},
+		{"date", FixedWindow, "date", nil, 55 * sec, 1, "Mon, 05 Aug 2019 09:26:55 GMT", "Mon, 05 Aug 2019 09:27:00 GMT"},
+		{"date lies seconds after Date", FixedWindow, "date", nil, 54*sec + 1, 1, "Mon, 05 Aug 2019 09:26:54 GMT", "Mon, 05 Aug 2019 09:27:00 GMT"},
+		{"date rounded down", FixedWindow, "date", math.Floor, 54*sec + 1, 1, "Mon, 05 Aug 2019 09:26:54 GMT", "Mon, 05 Aug 2019 09:26:59 GMT"},
+		{"none", FixedWindow, "none", nil, 55 * sec, 1, "Mon, 05 Aug 2019 09:26:55 GMT", ""},
+		{"aligned", AlignedWindow, "", nil, 12 * sec, 1, "Mon, 05 Aug 2019 09:26:12 GMT", "48"},
+		{"bucket", TokenBucket, "", nil, 12 * sec, 1, "Mon, 05 Aug 2019 09:26:12 GMT", "3"},
+		{"bucket, all of it", TokenBucket, "", nil, 12 * sec, 4, "Mon, 05 Aug 2019 09:26:12 GMT", "48"},
+		{"never", FixedWindow, "", nil, 12 * sec, 5, "Mon, 05 Aug 2019 09:26:12 GMT", ""},
+		{"never, bucket", TokenBucket, "date", nil, 12 * sec, 5, "Mon, 05 Aug 2019 09:26:12 GMT", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cost := int64(4)
 			api := &API{
-				Policies:   []Policy{{Name: "p", Quota: 4, Window: time.Minute, Algorithm: tt.algorithm}},
-				RetryAfter: tt.form,
-				Rounding:   tt.rounding,
-				Cost:       func(*http.Request) int64 { return cost },
+				Policies:       []Policy{{Name: "p", Quota: 4, Window: time.Minute, Algorithm: tt.algorithm}},
+				RetryAfterDate: tt.form == "date",
+				OmitRetryAfter: tt.form == "none",
+				Rounding:       tt.rounding,
+				Cost:           func(*http.Request) int64 { return cost },
 			}
 			require.True(t, api.Decide(start, &http.Request{}).Served)
 			cost = tt.cost
@@ -60,7 +61,7 @@ func TestRetryAfterFar(t *testing.T) {
 	api := &API{Policies: []Policy{{Name: "p", Quota: 1, Window: 1<<63 - 1}}}
 	api.Decide(epoch, &http.Request{})
 	assert.Equal(t, "9223372037", api.Decide(epoch, &http.Request{}).Header.Get("Retry-After"))
-	api.RetryAfter = RetryAfterDate
+	api.RetryAfterDate = true
 	assert.Equal(t, "Fri, 11 Apr 2262 23:47:17 GMT", api.Decide(epoch, &http.Request{}).Header.Get("Retry-After"))
 }
 

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/headway-go/headway/parse"
 )
 
 // advertiseUnnamed is advertise for the dialects that have a single service limit
@@ -21,7 +23,7 @@ func (a *API) advertiseUnnamed(h http.Header, now time.Time, claims []claim) {
 			return int(min(max(x.available-y.available, -1), 1))
 		}))
 	}
-	if !a.OmitPolicies && a.Dialect != XRateLimit {
+	if !a.OmitPolicies && a.Dialect != parse.VendorFields {
 		h.Set("RateLimit-Policy", policyList(claims))
 	}
 }
@@ -32,13 +34,13 @@ func (a *API) setLimit(h http.Header, now time.Time, c claim) {
 	remaining := strconv.FormatInt(min(c.available, maxInteger), 10)
 	reset := strconv.FormatInt(wholeSeconds(c.window, a.Rounding), 10)
 	switch a.Dialect {
-	case Draft07:
+	case parse.Draft07:
 		h.Set("RateLimit", "limit="+limit+", remaining="+remaining+", reset="+reset)
-	case Draft06:
+	case parse.Draft06:
 		h.Set("RateLimit-Limit", limit)
 		h.Set("RateLimit-Remaining", remaining)
 		h.Set("RateLimit-Reset", reset)
-	case XRateLimit:
+	case parse.VendorFields:
 		h.Set("X-RateLimit-Limit", limit)
 		h.Set("X-RateLimit-Remaining", remaining)
 		at := now.Add(c.window)

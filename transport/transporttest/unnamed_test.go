@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/parse"
 )
 
 // limits returns the fields of a Header as lines, without Date and Content-Type.
@@ -36,56 +38,56 @@ func TestUnnamedFields(t *testing.T) {
 		want string
 	}{
 		{
-			"-07", &API{Dialect: Draft07, Policies: []Policy{minute, second}},
+			"-07", &API{Dialect: parse.Draft07, Policies: []Policy{minute, second}},
 			"Ratelimit-Policy: 100;w=60, 10;w=1\nRatelimit: limit=10, remaining=9, reset=1",
 		},
 		{
-			"-07, the first of two with equal quota", &API{Dialect: Draft07, Policies: []Policy{minute, {Name: "x", Quota: 100}}},
+			"-07, the first of two with equal quota", &API{Dialect: parse.Draft07, Policies: []Policy{minute, {Name: "x", Quota: 100}}},
 			"Ratelimit-Policy: 100;w=60, 100\nRatelimit: limit=100, remaining=99, reset=60",
 		},
 		{
-			"-07, policies", &API{Dialect: Draft07, OmitLimits: true, Policies: []Policy{minute}},
+			"-07, policies", &API{Dialect: parse.Draft07, OmitLimits: true, Policies: []Policy{minute}},
 			"Ratelimit-Policy: 100;w=60",
 		},
 		{
-			"-06", &API{Dialect: Draft06, Policies: []Policy{minute}},
+			"-06", &API{Dialect: parse.Draft06, Policies: []Policy{minute}},
 			"Ratelimit-Limit: 100\nRatelimit-Policy: 100;w=60\nRatelimit-Remaining: 99\nRatelimit-Reset: 60",
 		},
 		{
-			"-06, limits", &API{Dialect: Draft06, OmitPolicies: true, Policies: []Policy{minute}},
+			"-06, limits", &API{Dialect: parse.Draft06, OmitPolicies: true, Policies: []Policy{minute}},
 			"Ratelimit-Limit: 100\nRatelimit-Remaining: 99\nRatelimit-Reset: 60",
 		},
 		{
-			"-06, nothing", &API{Dialect: Draft06, OmitLimits: true, OmitPolicies: true, Policies: []Policy{minute}},
+			"-06, nothing", &API{Dialect: parse.Draft06, OmitLimits: true, OmitPolicies: true, Policies: []Policy{minute}},
 			"",
 		},
 		{
-			"a full log resets now", &API{Dialect: Draft06, Policies: []Policy{full}, Cost: none},
+			"a full log resets now", &API{Dialect: parse.Draft06, Policies: []Policy{full}, Cost: none},
 			"Ratelimit-Limit: 5\nRatelimit-Policy: 5;w=60\nRatelimit-Remaining: 5\nRatelimit-Reset: 0",
 		},
 		{
-			"X-RateLimit", &API{Dialect: XRateLimit, Policies: []Policy{minute}},
+			"X-RateLimit", &API{Dialect: parse.VendorFields, Policies: []Policy{minute}},
 			"X-Ratelimit-Limit: 100\nX-Ratelimit-Remaining: 99\nX-Ratelimit-Reset: 1060",
 		},
 		{
-			"X-RateLimit, rounded down", &API{Dialect: XRateLimit, Rounding: math.Floor, Policies: []Policy{minute}},
+			"X-RateLimit, rounded down", &API{Dialect: parse.VendorFields, Rounding: math.Floor, Policies: []Policy{minute}},
 			"X-Ratelimit-Limit: 100\nX-Ratelimit-Remaining: 99\nX-Ratelimit-Reset: 1060",
 		},
 		{
-			"X-RateLimit, fast clock", &API{Dialect: XRateLimit, Skew: 90*time.Second + 1, Policies: []Policy{minute}},
+			"X-RateLimit, fast clock", &API{Dialect: parse.VendorFields, Skew: 90*time.Second + 1, Policies: []Policy{minute}},
 			"X-Ratelimit-Limit: 100\nX-Ratelimit-Remaining: 99\nX-Ratelimit-Reset: 1151",
 		},
 		{
 			"X-RateLimit, fast clock, rounded down",
-			&API{Dialect: XRateLimit, Rounding: math.Floor, Skew: 90*time.Second + 1, Policies: []Policy{minute}},
+			&API{Dialect: parse.VendorFields, Rounding: math.Floor, Skew: 90*time.Second + 1, Policies: []Policy{minute}},
 			"X-Ratelimit-Limit: 100\nX-Ratelimit-Remaining: 99\nX-Ratelimit-Reset: 1150",
 		},
-		{"no policy", &API{Dialect: Draft06}, ""},
+		{"no policy", &API{Dialect: parse.Draft06}, ""},
 		{
-			"concurrency is omitted", &API{Dialect: Draft06, Policies: []Policy{busy, minute}},
+			"concurrency is omitted", &API{Dialect: parse.Draft06, Policies: []Policy{busy, minute}},
 			"Ratelimit-Limit: 100\nRatelimit-Policy: 100;w=60\nRatelimit-Remaining: 99\nRatelimit-Reset: 60",
 		},
-		{"only concurrency", &API{Dialect: Draft06, Policies: []Policy{busy}}, ""},
+		{"only concurrency", &API{Dialect: parse.Draft06, Policies: []Policy{busy}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := tt.api.Decide(time.Unix(1000, 0), by("alice", "GET"))
@@ -96,9 +98,9 @@ func TestUnnamedFields(t *testing.T) {
 
 func TestSkew(t *testing.T) {
 	api := &API{
-		Policies:   []Policy{{Name: "q", Quota: 1, Window: time.Minute}},
-		Skew:       -90 * time.Second,
-		RetryAfter: RetryAfterDate,
+		Policies:       []Policy{{Name: "q", Quota: 1, Window: time.Minute}},
+		Skew:           -90 * time.Second,
+		RetryAfterDate: true,
 	}
 	now := time.Date(2026, time.April, 20, 12, 0, 0, 0, time.UTC)
 	api.Decide(now, by("", "GET"))
