@@ -1,0 +1,247 @@
+package tokens
+
+import (
+	"math"
+	"sync"
+	"time"
+)
+
+// A Kind says which tokens a quota counts.
+type Kind uint8
+
+const (
+	All    Kind = iota // of the request and of the answer
+	Input              // of the request
+	Output             // of the answer
+)
+
+// The number of falls in a row that must be less than reserved before a Learner takes the
+// server for one that does not reserve. It doubles each time that this turns out to be
+// wrong.
+const (
+	minProof = 8
+	maxProof = 512
+)
+
+// A Learner learns what a server charges to one quota of one model. One that has only a
+// Kind knows nothing yet. It may be used by several goroutines.
+type Learner struct {
+	Kind Kind
+
+	mu      sync.Mutex // guards following, and all departures
+	last    *Departure
+	refill  refill
+	actual  bool // the server does not reserve the longest answer
+	below   int  // falls in a row that were less than half of it
+	proof   int  // how many of them show that the server does not reserve; 0: minProof
+	bounded mean // of fall - input: of requests with a bound on the output
+	open    mean // of fall - input: of other requests
+	whole   mean // of falls
+}
+
+// A Departure is a request that was sent.
+type Departure struct {
+	request  *Request      // nil: not known
+	at       time.Duration // since any instant
+	previous *Departure    // the one before; nil: compared, or there is none
+	next     *Departure    // the one after; nil: compared, or there is none yet
+	served   bool
+	figure   Figure // if served
+}
+
+// A Figure is what the response to a request that was served says of the quota.
+type Figure struct {
+	Available int64         // tokens left; None: not known
+	Limit     int64         // of the quota; None: not known
+	Full      time.Duration // until the whole quota is available, if tokens come back one by one; else 0
+	Window    time.Duration // until the window ends; 0: not known
+	Cost      int64         // of the request; None: not known
+}
+
+// Estimate returns the expected cost of a request, at least 1; 0 if nothing is known. A
+// nil request is one whose body is not known: it costs what others have cost.
+func (l *Learner) Estimate(r *Request) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var cost float64
+	switch {
+	case r == nil && l.whole.n == 0:
+		return 0
+	case r == nil:
+		cost = l.whole.high()
+	case l.reserves(r):
+		cost = float64(r.Input + r.Output)
+	case r.Output < 0:
+		cost = float64(l.input(r)) + l.open.high()
+	default:
+		cost = float64(l.input(r)) + l.bounded.high()
+	}
+	return int64(max(math.Ceil(cost), 1))
+}
+
+// reserves reports whether the longest possible answer of a request is taken to be charged.
+func (l *Learner) reserves(r *Request) bool {
+	return l.Kind == All && !l.actual && r.Output >= 0
+}
+
+// input is the part of the cost that is known in advance.
+func (l *Learner) input(r *Request) int64 {
+	if l.Kind == Output {
+		return 0
+	}
+	return r.Input
+}
+
+// Depart notes that a request departs at an instant. All requests that the quota counts
+// must be noted.
+func (l *Learner) Depart(r *Request, at time.Duration) *Departure {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := &Departure{request: r, at: at, previous: l.last}
+	if l.last != nil {
+		l.last.next = d
+	}
+	l.last = d
+	return d
+}
+
+// Served takes over the response to a request that was served.
+func (l *Learner) Served(d *Departure, f Figure) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if d.served {
+		return
+	}
+	d.served, d.figure = true, f
+	if f.Available >= 0 {
+		l.refill.observe(f)
+	}
+	switch {
+	case f.Cost > 0:
+		l.observe(d.request, f.Cost)
+	case d.previous != nil && d.previous.served:
+		l.compare(d.previous, d)
+	}
+	if d.next != nil && d.next.served && d.next.figure.Cost <= 0 {
+		l.compare(d, d.next)
+	}
+	if d.previous != nil && d.previous.served {
+		cut(d.previous, d)
+	}
+	if d.next != nil && d.next.served {
+		cut(d, d.next)
+	}
+}
+
+// cut forgets that two requests departed one after the other.
+func cut(first, second *Departure) { first.next, second.previous = nil, nil }
+
+// Lost notes that a request was not served, or that its response says nothing.
+func (l *Learner) Lost(d *Departure) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost(d)
+}
+
+func (l *Learner) lost(d *Departure) {
+	if d.previous != nil {
+		cut(d.previous, d)
+	}
+	if d.next != nil {
+		cut(d, d.next)
+	}
+}
+
+// Refused notes that a request was refused because the quota had too little left, although
+// the estimates did not predict that. cost is the cost of the request if the server has
+// said it, else None.
+func (l *Learner) Refused(d *Departure, cost int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if cost > 0 {
+		l.observe(d.request, cost)
+	}
+	l.lost(d)
+	l.reserveAgain()
+}
+
+// compare learns from the figures of two requests of which one departed right after the
+// other: what the figure has fallen by is what the second one was charged.
+func (l *Learner) compare(first, second *Departure) {
+	left, now := float64(first.figure.Available), float64(second.figure.Available)
+	if left < 0 || now < 0 {
+		return
+	}
+	between := second.at - first.at
+	switch {
+	case l.refill.rate > 0:
+		left += l.refill.rate * between.Seconds()
+		if limit := second.figure.Limit; limit >= 0 {
+			left = min(left, float64(limit))
+		}
+	case now > left || first.figure.Window > 0 && between >= first.figure.Window:
+		return // of different windows
+	}
+	l.observe(second.request, int64(math.Round(left-now)))
+}
+
+// observe learns that a request was charged so many tokens.
+func (l *Learner) observe(r *Request, fall int64) {
+	l.whole.add(float64(fall))
+	if r == nil {
+		return
+	}
+	beside := float64(fall - l.input(r))
+	if r.Output < 0 {
+		l.open.add(beside)
+		return
+	}
+	l.bounded.add(beside)
+	switch {
+	case beside >= float64(r.Output)/2:
+		l.reserveAgain()
+	case !l.actual:
+		l.below++
+		l.actual = l.below >= max(l.proof, minProof)
+	}
+}
+
+// reserveAgain takes the server for one that reserves the longest answer.
+func (l *Learner) reserveAgain() {
+	if l.actual {
+		l.proof = min(2*max(l.proof, minProof), maxProof)
+	}
+	l.actual, l.below = false, 0
+}
+
+// A refill is the rate at which tokens come back. It follows from the figures: so many are
+// missing, and it takes so long until none is.
+type refill struct {
+	rate float64       // tokens a second; 0: not known
+	full time.Duration // that the rate comes from: the longer, the more exact
+}
+
+func (r *refill) observe(f Figure) {
+	r.full -= r.full / 100
+	if missing := f.Limit - f.Available; f.Limit >= 0 && f.Full >= r.full && missing > 0 && f.Full > 0 {
+		r.rate, r.full = float64(missing)/f.Full.Seconds(), f.Full
+	}
+}
+
+// A mean is a mean that gives the last values more weight, and their standard deviation.
+type mean struct {
+	n              int // values, up to 1/weight
+	mean, variance float64
+}
+
+const weight = 0.1 // of the last value
+
+func (m *mean) add(x float64) {
+	m.n = min(m.n+1, int(1/weight))
+	by := x - m.mean
+	m.mean += by / float64(m.n)
+	m.variance += (by*(x-m.mean) - m.variance) / float64(m.n)
+}
+
+// high is a value that few exceed.
+func (m *mean) high() float64 { return m.mean + 2*math.Sqrt(m.variance) }

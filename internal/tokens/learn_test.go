@@ -1,0 +1,287 @@
+package tokens_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/internal/tokens"
+)
+
+// bucket is the quota of a server: 60,000 tokens, of which 1,000 come back in a second.
+// Requests of it depart one after the other, two seconds apart.
+type bucket struct {
+	*tokens.Learner
+	at   time.Duration
+	left int64
+}
+
+const capacity = 60_000
+
+func newBucket(k tokens.Kind) *bucket {
+	return &bucket{Learner: &tokens.Learner{Kind: k}, left: capacity}
+}
+
+func (b *bucket) figure() tokens.Figure {
+	return tokens.Figure{
+		Available: b.left, Limit: capacity, Cost: tokens.None,
+		Full: time.Duration(capacity-b.left) * time.Millisecond,
+	}
+}
+
+// serve serves a request that is charged a number of tokens.
+func (b *bucket) serve(r *tokens.Request, charged int64) {
+	d := b.Depart(r, b.at)
+	b.left -= charged
+	b.Served(d, b.figure())
+	b.at += 2 * time.Second
+	b.left = min(b.left+2000, capacity)
+}
+
+func (b *bucket) serveAll(n int, r tokens.Request, charged int64) {
+	for range n {
+		b.serve(&r, charged)
+	}
+}
+
+// A server is taken to reserve the longest answer until eight requests in a row were
+// charged less than half of it.
+func TestReserves(t *testing.T) {
+	b := newBucket(tokens.All)
+	r := tokens.Request{Input: 500, Output: 4000}
+	assert.EqualValues(t, 4500, b.Estimate(&r))
+	b.serveAll(1, r, 900) // the first figure: nothing to compare it with
+	b.serveAll(7, r, 900)
+	assert.EqualValues(t, 4500, b.Estimate(&r))
+	b.serveAll(1, r, 900)
+	assert.EqualValues(t, 900, b.Estimate(&r))
+	assert.EqualValues(t, 700, b.Estimate(&tokens.Request{Input: 300, Output: 9000}))
+}
+
+// One that is charged as much as the longest answer leads back, and is twice as hard to
+// refute; so does a refusal.
+func TestReservesAgain(t *testing.T) {
+	r := tokens.Request{Input: 500, Output: 4000}
+	for name, event := range map[string]func(*bucket){
+		"a fall":    func(b *bucket) { b.serveAll(1, r, 2500) },
+		"a refusal": func(b *bucket) { b.Refused(b.Depart(&r, b.at), tokens.None) },
+		"its cost":  func(b *bucket) { b.Refused(b.Depart(&r, b.at), 4500) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBucket(tokens.All)
+			for _, proof := range []int{8, 16, 32, 64, 128, 256, 512, 512} {
+				b.serveAll(1, r, 900)
+				b.serveAll(proof-2, r, 900)
+				assert.EqualValues(t, 4500, b.Estimate(&r), proof)
+				b.serveAll(2, r, 900)
+				assert.Less(t, b.Estimate(&r), int64(4500), proof)
+				event(b)
+				assert.EqualValues(t, 4500, b.Estimate(&r), proof)
+			}
+		})
+	}
+}
+
+// Falls that are not in a row prove nothing.
+func TestReservesNowAndThen(t *testing.T) {
+	b := newBucket(tokens.All)
+	r := tokens.Request{Input: 500, Output: 4000}
+	b.serveAll(1, r, 900)
+	for range 20 {
+		b.serveAll(7, r, 900)
+		b.serveAll(1, r, 4500)
+		assert.EqualValues(t, 4500, b.Estimate(&r))
+	}
+}
+
+// What answers cost without a bound on them is learned.
+func TestUnbounded(t *testing.T) {
+	b := newBucket(tokens.All)
+	r := tokens.Request{Input: 500, Output: tokens.None}
+	assert.EqualValues(t, 500, b.Estimate(&r))
+	b.serveAll(20, r, 900)
+	assert.EqualValues(t, 900, b.Estimate(&r))
+	for i := range 200 {
+		b.serveAll(1, r, 800+200*int64(i%2))
+	}
+	assert.InDelta(t, 1100, b.Estimate(&r), 25) // 900, and twice the deviation of 100
+}
+
+func TestKinds(t *testing.T) {
+	r := tokens.Request{Input: 500, Output: 4000}
+	in := newBucket(tokens.Input)
+	assert.EqualValues(t, 500, in.Estimate(&r))
+	in.serveAll(30, r, 700)
+	assert.EqualValues(t, 700, in.Estimate(&r))
+	in.serveAll(100, r, 20) // the rest was cached
+	assert.InDelta(t, 20, in.Estimate(&r), 10)
+
+	out := newBucket(tokens.Output)
+	assert.EqualValues(t, 1, out.Estimate(&r))
+	out.serveAll(30, r, 370)
+	assert.EqualValues(t, 370, out.Estimate(&r))
+	out.serveAll(100, r, 2000)
+	assert.InDelta(t, 2000, out.Estimate(&r), 40)
+}
+
+// A request whose body is not known costs what others have cost.
+func TestBodyNotKnown(t *testing.T) {
+	b := newBucket(tokens.All)
+	assert.Zero(t, b.Estimate(nil))
+	b.serveAll(30, tokens.Request{Input: 500, Output: tokens.None}, 900)
+	assert.EqualValues(t, 900, b.Estimate(nil))
+	for range 100 {
+		b.serve(nil, 300)
+	}
+	assert.InDelta(t, 300, b.Estimate(nil), 10)
+}
+
+// A figure says something of a request only beside that of the request before, in
+// whatever order the responses arrive.
+func TestOrderOfResponses(t *testing.T) {
+	r := tokens.Request{Input: 500, Output: tokens.None}
+	for name, order := range map[string][]int{"in order": {0, 1, 2}, "reversed": {2, 1, 0}, "mixed": {1, 0, 2}} {
+		t.Run(name, func(t *testing.T) {
+			var l tokens.Learner
+			var ds []*tokens.Departure
+			for range 3 {
+				ds = append(ds, l.Depart(&r, 0))
+			}
+			for n, i := range order {
+				if n == 2 {
+					assert.LessOrEqual(t, l.Estimate(nil), int64(800))
+				}
+				l.Served(ds[i], tokens.Figure{Available: 10_000 - 800*int64(i), Limit: tokens.None, Cost: tokens.None})
+				l.Served(ds[i], tokens.Figure{Available: 1, Limit: tokens.None, Cost: tokens.None}) // does nothing
+			}
+			assert.EqualValues(t, 800, l.Estimate(nil))
+			assert.EqualValues(t, 800, l.Estimate(&r))
+		})
+	}
+}
+
+// Between two figures there was a request that was not served, another window began, or a
+// figure is missing: they are not compared.
+func TestNotComparable(t *testing.T) {
+	const hour = time.Hour
+	r := tokens.Request{Input: 500, Output: tokens.None}
+	figure := func(left int64) tokens.Figure {
+		return tokens.Figure{Available: left, Limit: 10_000, Window: time.Minute, Cost: tokens.None}
+	}
+	for name, play := range map[string]func(l *tokens.Learner){
+		"one is lost": func(l *tokens.Learner) {
+			first, lost, second := l.Depart(&r, 0), l.Depart(&r, 0), l.Depart(&r, 0)
+			l.Served(first, figure(9000))
+			l.Lost(lost)
+			l.Served(second, figure(7000))
+		},
+		"one is refused": func(l *tokens.Learner) {
+			first, refused, second := l.Depart(&r, 0), l.Depart(&r, 0), l.Depart(&r, 0)
+			l.Served(second, figure(7000))
+			l.Refused(refused, tokens.None)
+			l.Served(first, figure(9000))
+		},
+		"one is on its way": func(l *tokens.Learner) {
+			first, _, second := l.Depart(&r, 0), l.Depart(&r, 0), l.Depart(&r, 0)
+			l.Served(first, figure(9000))
+			l.Served(second, figure(7000))
+		},
+		"a new window": func(l *tokens.Learner) {
+			l.Served(l.Depart(&r, 0), figure(9000))
+			l.Served(l.Depart(&r, time.Minute), figure(7000))
+		},
+		"more is left": func(l *tokens.Learner) {
+			l.Served(l.Depart(&r, 0), figure(7000))
+			l.Served(l.Depart(&r, 1), figure(9000))
+		},
+		"no figure": func(l *tokens.Learner) {
+			l.Served(l.Depart(&r, 0), figure(9000))
+			l.Served(l.Depart(&r, 1), figure(tokens.None))
+			l.Served(l.Depart(&r, hour), figure(7000))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var l tokens.Learner
+			play(&l)
+			assert.Zero(t, l.Estimate(nil))
+		})
+	}
+}
+
+// What the server says that a request costs needs no comparison.
+func TestCostThatIsSaid(t *testing.T) {
+	var l tokens.Learner
+	r := tokens.Request{Input: 500, Output: tokens.None}
+	l.Served(l.Depart(&r, 0), tokens.Figure{Available: 9000, Limit: tokens.None, Cost: 800})
+	assert.EqualValues(t, 800, l.Estimate(&r))
+	l.Served(l.Depart(&r, 1), tokens.Figure{Available: 1000, Limit: tokens.None, Cost: 800})
+	assert.EqualValues(t, 800, l.Estimate(&r))
+}
+
+// The rate at which tokens come back is that of the most exact figure.
+func TestRefillOfCoarseFigures(t *testing.T) {
+	var l tokens.Learner
+	r := tokens.Request{Input: 500, Output: tokens.None}
+	at, left := time.Duration(0), int64(capacity)
+	for i := range 200 {
+		left -= 1000
+		full := (time.Duration(capacity-left)*time.Millisecond + time.Second - 1).Truncate(time.Second) // rounded up
+		l.Served(l.Depart(&r, at), tokens.Figure{Available: left, Limit: capacity, Full: full, Cost: tokens.None})
+		wait := 700 * time.Millisecond
+		if i > 100 {
+			wait = 1300 * time.Millisecond
+		}
+		at += wait
+		left = min(left+int64(wait/time.Millisecond), capacity)
+	}
+	assert.InDelta(t, 1000, l.Estimate(&r), 40)
+}
+
+// If the quota changes, so does the rate, after a while.
+func TestRefillChanges(t *testing.T) {
+	var l tokens.Learner
+	r := tokens.Request{Input: 500, Output: tokens.None}
+	at, left, perSecond := time.Duration(0), int64(1000), int64(1000)
+	for i := range 500 {
+		if i == 100 {
+			perSecond = 500
+		}
+		left -= 500
+		full := time.Duration(float64(capacity-left) / float64(perSecond) * float64(time.Second))
+		if i > 100 {
+			full = min(full, 20*time.Second)
+			left = capacity - int64(full.Seconds()*float64(perSecond))
+		}
+		l.Served(l.Depart(&r, at), tokens.Figure{Available: left, Limit: capacity, Full: full, Cost: tokens.None})
+		at += time.Second
+		left += perSecond
+	}
+	assert.InDelta(t, 500, l.Estimate(&r), 20)
+}
+
+// Departures do not stay in memory, whatever becomes of them and of one before.
+func TestMemoryOfDepartures(t *testing.T) {
+	var l tokens.Learner
+	f := tokens.Figure{Available: 1, Limit: tokens.None, Cost: tokens.None}
+	never := l.Depart(nil, 0)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range 60_000 {
+		switch d := l.Depart(nil, 0); i / 20_000 {
+		case 0:
+			l.Served(d, f)
+		case 1:
+			l.Lost(d)
+		case 2:
+			l.Refused(d, tokens.None)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	assert.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(1<<20))
+	runtime.KeepAlive(&l)
+	runtime.KeepAlive(never)
+}
