@@ -7,7 +7,8 @@ import (
 )
 
 // A Refusal is a sign by which an API refuses a request for lack of quota with another
-// status than 429, and in other words than a service limit with nothing left.
+// status than 429, and in other words than a service limit with nothing left; or, if it is
+// Unrelated, a sign that a refusal has other reasons.
 type Refusal struct {
 	// Status is the status of the response, from 400 on.
 	Status int
@@ -21,6 +22,12 @@ type Refusal struct {
 	// Wait is how long to wait at least where no Retry-After says it; twice as long
 	// after each further refusal in a row. Zero means a second.
 	Wait time.Duration
+
+	// Unrelated says that a response with the sign says nothing about a quota that
+	// comes back with time, although its status is 429: the request is larger than the
+	// quota, for example, or the account has no credit left. Waiting does not help, and
+	// no other request is refused for that reason alone.
+	Unrelated bool
 }
 
 // Refusals returns the signs of refusals that a response from a host, with that status

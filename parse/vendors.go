@@ -339,6 +339,13 @@ func Vendors() []Vendor {
 			ResetUnix: true,
 		},
 		{
+			// Language models: platform.openai.com/docs/guides/error-codes,
+			// docs.anthropic.com/en/api/rate-limits. These refusals have the status 429
+			// and no Retry-After. Others have adopted the codes of OpenAI.
+			Name:     "language models",
+			Refusals: unrelatedRefusals(),
+		},
+		{
 			// docs.aws.amazon.com, "Common error types": refusals have the status
 			// 400, and a code in a field or in the body.
 			Name:     "AWS",
@@ -399,6 +406,18 @@ func units() map[string]string {
 		"complexity":         "complexity",
 		"api-units":          "api-units",
 	}
+}
+
+// unrelatedRefusals returns the codes of refusals with the status 429 after which waiting
+// does not help.
+func unrelatedRefusals() (signs []Refusal) {
+	for _, code := range []string{
+		"insufficient_quota", "credit_balance_exhausted", "enforced_spend_limit_reached", "billing_hard_limit_reached",
+		"Request too large",
+	} {
+		signs = append(signs, Refusal{Status: 429, Text: code, Unrelated: true})
+	}
+	return signs
 }
 
 // awsRefusals returns a sign for each code of the AWS SDKs for throttling.

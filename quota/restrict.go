@@ -15,6 +15,20 @@ type penalty struct {
 	parts   []penalised
 	scope   *scope
 	claimed []*account // what the request was charged to
+	unlearn func()     // takes back what was inferred from the refusal; nil: nothing was
+}
+
+// inference returns a function that returns to what is inferred now.
+func (sc *scope) inference() (unlearn func()) {
+	if sc.inferred == nil {
+		return func() { sc.inferred = nil }
+	}
+	before := *sc.inferred
+	return func() {
+		if sc.inferred != nil {
+			*sc.inferred = before
+		}
+	}
 }
 
 // penalised is what a penalty has changed of an account.
@@ -44,18 +58,17 @@ func (s *settlement) penalise(a *account, change func()) {
 }
 
 // restrict moves the penalty to the policies that it turns out to concern: to the
-// accounts that the request was charged to, and to those of its scope. It does
-// nothing, and the penalty stays as wide as it is, if policies is empty or one of
-// them is not known.
+// accounts that the request was charged to, and to those of its scope. If there are
+// none, the penalty ends. If one of them is not known, the penalty stays as it is.
 func (p *penalty) restrict(now time.Time, policies []string) {
-	if len(policies) == 0 {
-		return
-	}
 	o := p.scope.base.policy.origin
 	var woken []*wait.Waiter
 	o.mu.Lock()
 	if to, known := o.concerned(p, policies); known {
 		p.move(o.at(now), to)
+		if len(policies) == 0 && p.unlearn != nil {
+			p.unlearn()
+		}
 		for a := range o.awaited {
 			if w := a.line.Kick(now); w != nil {
 				woken = append(woken, w)

@@ -19,7 +19,8 @@ import (
 //
 // If a pause or a back-off may concern fewer policies than the accounts that it holds,
 // restrict moves it to the given policies: those that the body of the answer names, for
-// example. Otherwise restrict is nil.
+// example. Without policies it takes the refusal back: that had nothing to do with quota.
+// Otherwise restrict is nil.
 func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now time.Time, policies []string)) {
 	if l.origin != o || !l.out {
 		return nil
@@ -496,6 +497,9 @@ func (s *settlement) infer() {
 	base := &sc.base
 	if !base.Infers() || s.r.WholeOrigin && s.r.Refused || !s.r.answered() || len(s.r.Figures)+len(s.r.Terms)+len(s.o.Policies()) > 0 {
 		return
+	}
+	if s.penalty != nil {
+		s.penalty.unlearn = sc.inference()
 	}
 	switch {
 	case !s.r.Refused:

@@ -25,8 +25,9 @@ func (x *exchange) learn(resp *http.Response) {
 	got := x.read(now)
 	x.fillReport(&got)
 	signs := x.readRefusal(&got)
-	x.watchRefusal(resp, signs)
-	if restrict := x.origin.Settle(now, &x.lease, x.watchChanges(&x.report)); restrict != nil {
+	restrict := x.origin.Settle(now, &x.lease, x.watchChanges(&x.report))
+	x.watchRefusal(resp, signs, restrict)
+	if restrict != nil {
 		watchProblem(resp, restrict, x.s.Caps)
 	}
 	if !got.Cached {

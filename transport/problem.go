@@ -19,7 +19,7 @@ func watchProblem(resp *http.Response, restrict func(time.Time, []string), caps 
 		return
 	}
 	watchBody(resp, caps, func(body []byte) {
-		if p, ok := parse.ReadProblem(status, mediaType, body, caps); ok {
+		if p, ok := parse.ReadProblem(status, mediaType, body, caps); ok && len(p.Violated) > 0 {
 			restrict(time.Now(), p.Violated)
 		}
 	})

@@ -3,6 +3,8 @@ package transport
 import (
 	"bytes"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/headway-go/headway/parse"
@@ -10,12 +12,14 @@ import (
 
 // readRefusal finds refusals that the status and the limits do not show: by
 // Shaper.Refused, and by the signs of vendors. It returns those signs that the body may
-// have. The lease is then settled as that of a request whose answer is not known yet.
+// have. If they are signs of a refusal, the lease is settled as that of a request whose
+// answer is not known yet. If the response is a refusal, they are unrelated signs.
 func (x *exchange) readRefusal(got *parse.Reading) (inBody []parse.Refusal) {
 	resp, r := x.resp, &x.report
 	if got.Cached || x.redirectedAway() {
 		return nil
 	}
+	byStatus := r.Refused
 	if x.s.Refused != nil {
 		if refused, wait := x.s.Refused(resp); refused {
 			r.Refused = true
@@ -24,24 +28,44 @@ func (x *exchange) readRefusal(got *parse.Reading) (inBody []parse.Refusal) {
 			}
 		}
 	}
-	if !r.Refused && r.Pause <= 0 {
+	if r.Pause <= 0 && (byStatus || !r.Refused) {
 		for _, sign := range x.directory.reader.Refusals(x.req.URL.Host, resp.StatusCode, resp.Header) {
-			if sign.Field == "" {
-				inBody = append(inBody, sign)
-				continue
+			switch {
+			case sign.Unrelated != byStatus:
+			case sign.Field == "":
+				if !sign.Unrelated || isJSON(resp.Header) {
+					inBody = append(inBody, sign)
+				}
+			case sign.Unrelated:
+				r.Refused = false
+				return nil
+			default:
+				r.Refused, r.Wait = true, max(r.Wait, sign.Wait)
 			}
-			r.Refused, r.Wait = true, max(r.Wait, sign.Wait)
 		}
 	}
+	if resp.Body == nil || resp.Body == http.NoBody {
+		inBody = nil
+	}
 	switch {
+	case byStatus:
+		x.pauseFor(got.RetryAfter)
+		return inBody
 	case r.Refused:
 		x.pauseFor(got.RetryAfter)
 		return nil
-	case len(inBody) > 0 && resp.Body != nil && resp.Body != http.NoBody:
+	case len(inBody) > 0:
 		r.Lost = true
-		return inBody
 	}
-	return nil
+	return inBody
+}
+
+// isJSON reports whether the content of a message is JSON (RFC 8259, Section 11; RFC 6839,
+// Section 3.1).
+func isJSON(h http.Header) bool {
+	mediaType, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	mediaType = strings.ToLower(strings.TrimSpace(mediaType))
+	return mediaType == "application/json" || strings.HasPrefix(mediaType, "application/") && strings.HasSuffix(mediaType, "+json")
 }
 
 // pauseFor pauses what the response concerns for d at least.
@@ -59,20 +83,23 @@ func (x *exchange) maxRetryAfter() time.Duration {
 	return parse.DefaultCaps().RetryAfter
 }
 
-// watchRefusal looks for signs of a refusal in the body of a response, as the caller
-// reads it, never ahead of the caller. If the caller does not read the body, nothing is
-// learned from it.
-func (x *exchange) watchRefusal(resp *http.Response, signs []parse.Refusal) {
+// watchRefusal looks for signs in the body of a response, as the caller reads it, never
+// ahead of the caller: those of a refusal, or of one that has nothing to do with quota,
+// which restrict takes back. If the caller does not read the body, nothing is learned
+// from it.
+func (x *exchange) watchRefusal(resp *http.Response, signs []parse.Refusal, restrict func(time.Time, []string)) {
 	if len(signs) == 0 {
 		return
 	}
 	origin, scope, sent := x.origin, x.ask.Scope, x.lease.Sent()
 	watchBody(resp, x.s.Caps, func(body []byte) {
-		for _, sign := range signs {
-			if bytes.Contains(body, []byte(sign.Text)) {
-				origin.Refuse(time.Now(), sent, scope, sign.Wait)
-				return
-			}
+		i := slices.IndexFunc(signs, func(sign parse.Refusal) bool { return bytes.Contains(body, []byte(sign.Text)) })
+		switch {
+		case i < 0:
+		case !signs[i].Unrelated:
+			origin.Refuse(time.Now(), sent, scope, signs[i].Wait)
+		case restrict != nil:
+			restrict(time.Now(), nil)
 		}
 	})
 }

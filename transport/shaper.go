@@ -51,7 +51,8 @@ const (
 // wrapped only in four cases: a concurrency limit has to know when the body
 // ends; a quota counts bytes of content, and the length of the body is not
 // given; the body of a refusal may name the policies that its Retry-After
-// concerns; or the body of an error may say that it is a refusal.
+// concerns; or the body of an error may say that it is a refusal, or one that has nothing
+// to do with quota.
 //
 // Quotas that the server never advertised are not enforced: FirstFlight requests are
 // sent at once, and the others after the first response. Advertised quotas are believed up to Caps, and
