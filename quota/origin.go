@@ -56,6 +56,7 @@ type Origin struct {
 
 	freeUnattributed []*unattributed // for scopes to use
 	scratch          [3][]*account   // for the next settlement to use
+	watched          []watched       // the same, of those that report changes
 }
 
 // A scope is what is known of an identity that requests act for.

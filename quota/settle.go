@@ -46,9 +46,12 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 	if r.Changes == nil {
 		s.run()
 	} else {
+		s.watched = o.watched[:0]
 		s.watchAll()
 		s.run()
 		s.tell()
+		clear(s.watched)
+		o.watched = s.watched[:0]
 	}
 	woken := s.wake(now)
 	if len(s.figured)+len(s.termed)+len(s.earlier) > 0 {

@@ -1,0 +1,186 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/headway-go/headway/transport"
+)
+
+const (
+	maxEvents = 200
+	maxCounts = 1000 // origins whose requests are counted
+)
+
+// An occurrence is something that happened.
+type occurrence struct {
+	Time   time.Time `json:"time"`
+	Origin string    `json:"origin"`
+	Policy string    `json:"policy,omitempty"`
+	What   string    `json:"what"` // in words
+	Kind   string    `json:"kind"` // bad, good or plain
+	Times  int       `json:"times"`
+}
+
+// events are the last things that happened, and how often the requests of each origin
+// were held.
+type events struct {
+	mu     sync.Mutex   // guards following
+	ring   []occurrence // the newest last
+	number uint64       // of the newest
+	held   map[string]uint64
+	news   chan struct{} // is closed by the next event; nil: nobody asked
+}
+
+// add adds an event. One that repeats the last one of its kind within a second is
+// counted with it.
+func (e *events) add(ev occurrence) {
+	ev.Policy = shownPolicy(ev.Policy)
+	ev.Time, ev.Times = time.Now(), 1
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.number++
+	if e.news != nil {
+		close(e.news)
+		e.news = nil
+	}
+	for i := len(e.ring) - 1; i >= 0 && i >= len(e.ring)-8; i-- {
+		o := &e.ring[i]
+		if o.Origin == ev.Origin && o.Policy == ev.Policy && o.What == ev.What && ev.Time.Sub(o.Time) < time.Second {
+			o.Times++
+			return
+		}
+	}
+	if len(e.ring) == maxEvents {
+		e.ring = append(e.ring[:0], e.ring[1:]...)
+	}
+	e.ring = append(e.ring, ev)
+}
+
+// countHeld counts a request that was held.
+func (e *events) countHeld(origin string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.held == nil {
+		e.held = make(map[string]uint64)
+	}
+	if _, known := e.held[origin]; known || len(e.held) < maxCounts {
+		e.held[origin]++
+	}
+}
+
+func (e *events) last() uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.number
+}
+
+// watch returns a channel that is closed by the next event.
+func (e *events) watch() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.news == nil {
+		e.news = make(chan struct{})
+	}
+	return e.news
+}
+
+// recent returns the newest events, the newest first, and the counts of held requests.
+func (e *events) recent(n int) (evs []occurrence, held map[string]uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := len(e.ring) - 1; i >= 0 && len(evs) < n; i-- {
+		evs = append(evs, e.ring[i])
+	}
+	held = make(map[string]uint64, len(e.held))
+	for k, v := range e.held {
+		held[k] = v
+	}
+	return evs, held
+}
+
+// Trace returns hooks that let the page show what happens. Set it as Shaper.Trace, or
+// join it to others with transport.JoinTraces. Without it, the page shows no events, and
+// the past only from when somebody began to look.
+func (h *Handler) Trace() *transport.Trace {
+	return &transport.Trace{
+		Held: func(i transport.HeldInfo) {
+			if !i.Observed {
+				h.events.countHeld(i.Origin)
+			}
+			h.sample(time.Now())
+		},
+		Rejected: func(i transport.RejectedInfo) {
+			var rejected *transport.RejectedError
+			if errors.As(i.Err, &rejected) {
+				h.events.add(occurrence{Origin: i.Origin, Policy: rejected.Policy, Kind: "bad",
+					What: "a request was not sent: " + rejected.Reason.String()})
+				return
+			}
+			h.events.add(occurrence{Origin: i.Origin, Policy: i.Policy, Kind: "plain", What: "a caller gave up waiting"})
+		},
+		Answered: func(i transport.AnsweredInfo) {
+			if i.Refused {
+				what := fmt.Sprintf("the server refused with %d", i.Status)
+				if i.First {
+					what += ", before anything was known"
+				}
+				h.events.add(occurrence{Origin: i.Origin, Kind: "bad", What: what})
+			}
+			h.sample(time.Now())
+		},
+		Changed: func(i transport.ChangedInfo) {
+			if i.What == "window" {
+				units := i.Units
+				if i.Keyed {
+					units = none
+				}
+				h.history.window(seriesID{i.Origin, i.Policy}, time.Now(), units, h.kept())
+			}
+			h.events.add(changed(i))
+		},
+		Ignored: func(i transport.IgnoredInfo) {
+			h.events.add(occurrence{Origin: i.Origin, Kind: "bad", What: "ignored " + i.Field + ": " + ignored(i.Err)})
+		},
+	}
+}
+
+// ignored says why a field was ignored. Texts of package parse hold no values.
+func ignored(err error) string { return strings.TrimPrefix(err.Error(), "parse: ") }
+
+// changed describes a change of what is known.
+func changed(i transport.ChangedInfo) occurrence {
+	ev := occurrence{Origin: i.Origin, Policy: i.Policy, Kind: "plain"}
+	left := ""
+	if !i.Until.IsZero() {
+		left = " for " + duration(time.Until(i.Until))
+	}
+	switch {
+	case i.What == "hold" && left != "":
+		ev.What, ev.Kind = "held by Retry-After"+left, "bad"
+	case i.What == "back-off" && left != "":
+		ev.What, ev.Kind = "backing off"+left, "bad"
+	case i.What == "hold", i.What == "back-off":
+		ev.What, ev.Kind = "a "+i.What+" was taken back", "good"
+	case i.What == "window":
+		ev.What, ev.Kind = fmt.Sprintf("new window: %s left%s", number(i.Units), left), "good"
+	case i.What == "used up":
+		ev.What = "nothing left" + left
+	case i.What == "policy":
+		ev.What = "advertised: " + rate(i.Units, "", i.Window)
+	case i.What == "inferred":
+		ev.What = "inferred from refusals: " + rate(i.Units, "", i.Window)
+	case i.What == "habit":
+		ev.What = "learned: " + i.Detail
+	case i.What == "prediction":
+		ev.What = "the server partitions otherwise than it declares"
+	case i.What == "evicted":
+		ev.What = number(i.Units) + " accounts were dropped to make room"
+	default:
+		ev.What = i.What
+	}
+	return ev
+}

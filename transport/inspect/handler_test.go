@@ -1,0 +1,456 @@
+package inspect_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+	"github.com/headway-go/headway/transport/inspect"
+	"github.com/headway-go/headway/transport/transporttest"
+)
+
+// ask returns the answer to a request of this machine.
+func ask(h http.Handler, method, path string, set ...func(*http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, "http://localhost:8080"+path, nil)
+	r.RemoteAddr = "127.0.0.1:4711"
+	for _, f := range set {
+		f(r)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// By default, only this machine may look, under a name of its own.
+func TestLoopbackOnly(t *testing.T) {
+	h := &inspect.Handler{}
+	for _, tt := range []struct {
+		from, host string
+		want       int
+	}{
+		{"127.0.0.1:1", "localhost", 200},
+		{"127.0.0.1:1", "localhost:8080", 200},
+		{"127.0.0.1:1", "LocalHost.:8080", 200},
+		{"127.8.9.1:1", "127.0.0.1:8080", 200},
+		{"[::1]:1", "[::1]:8080", 200},
+		{"[::1]:1", "[::1]", 200},
+		{"[::ffff:127.0.0.1]:1", "localhost", 200},
+		{"127.0.0.1:1", "evil.example", 403}, // DNS rebinding
+		{"127.0.0.1:1", "localhost.evil.example:8080", 403},
+		{"127.0.0.1:1", "", 403},
+		{"127.0.0.1:1", "10.0.0.1", 403},
+		{"10.0.0.1:1", "localhost", 403},
+		{"[2001:db8::1]:1", "localhost", 403},
+		{"@", "localhost", 403}, // a Unix socket: anybody may be behind it
+		{"", "localhost", 403},
+	} {
+		for _, path := range []string{"/", "/state", "/events", "/view", "/app.js", "/x"} {
+			w := ask(h, "HEAD", path, func(r *http.Request) { r.RemoteAddr, r.Host = tt.from, tt.host })
+			if tt.want == 403 || path != "/x" {
+				assert.Equal(t, tt.want, w.Code, "%s from %q for %q", path, tt.from, tt.host)
+			}
+		}
+	}
+	h.Allow = func(r *http.Request) bool { return r.Header.Get("X-Ok") != "" }
+	assert.Equal(t, 403, ask(h, "GET", "/").Code, "Allow decides alone")
+	assert.Equal(t, 200, ask(h, "GET", "/", func(r *http.Request) { r.RemoteAddr = "10.0.0.1:1"; r.Header.Set("X-Ok", "1") }).Code)
+}
+
+// Whatever it answers, the handler forbids the browser all that the page does not need.
+func TestHeaders(t *testing.T) {
+	h := &inspect.Handler{}
+	for _, path := range []string{"/", "/state", "/view", "/app.js", "/app.css", "/icon.svg", "/none.txt", "/debug"} {
+		for _, method := range []string{"GET", "POST"} {
+			f := ask(h, method, path).Header()
+			csp := f.Get("Content-Security-Policy")
+			for _, d := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"} {
+				assert.Contains(t, csp, d)
+			}
+			assert.NotContains(t, csp, "unsafe")
+			assert.Equal(t, "nosniff", f.Get("X-Content-Type-Options"))
+			assert.Equal(t, "no-store", f.Get("Cache-Control"))
+			assert.Equal(t, "no-referrer", f.Get("Referrer-Policy"))
+			assert.Equal(t, "same-origin", f.Get("Cross-Origin-Opener-Policy"))
+		}
+	}
+	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS"} {
+		w := ask(h, method, "/")
+		assert.Equal(t, 405, w.Code)
+		assert.Equal(t, "GET, HEAD", w.Header().Get("Allow"))
+	}
+	assert.Equal(t, 404, ask(h, "GET", "/favicon.ico").Code)
+}
+
+// The handler works at any path. Without a slash at the end it sends there.
+func TestMounted(t *testing.T) {
+	h := &inspect.Handler{}
+	mux := http.NewServeMux()
+	mux.Handle("/debug/headway/", h)
+	mux.Handle("/plain", h)
+	mux.Handle("/plain/", h)
+	mux.Handle("/stripped/", http.StripPrefix("/stripped", h))
+	mux.Handle("/bare", http.StripPrefix("/bare", h))
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	for _, path := range []string{"/debug/headway/", "/debug/headway", "/plain", "/plain/", "/stripped/", "/stripped"} {
+		resp, err := http.Get(srv.URL + path)
+		require.NoError(t, err)
+		b, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		assert.Equal(t, 200, resp.StatusCode, path)
+		assert.True(t, strings.HasSuffix(resp.Request.URL.Path, "/"), path)
+		for _, link := range regexp.MustCompile(`(?:href|src)="([^"#?][^"]*)"`).FindAllStringSubmatch(string(b), -1) {
+			u, err := resp.Request.URL.Parse(link[1])
+			require.NoError(t, err)
+			r, err := http.Get(u.String())
+			require.NoError(t, err)
+			r.Body.Close()
+			assert.Equal(t, 200, r.StatusCode, u)
+		}
+	}
+	resp, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Get(srv.URL + "/bare")
+	require.NoError(t, err)
+	resp.Body.Close()
+	assert.Equal(t, "./bare/", resp.Header.Get("Location"))
+}
+
+// What the browser loads is small, and has neither scripts nor styles in the page.
+func TestSize(t *testing.T) {
+	total := int64(0)
+	for _, name := range []string{"app.js", "app.css", "icon.svg", "page.tmpl"} {
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		total += info.Size()
+	}
+	assert.LessOrEqual(t, total, int64(30_000))
+	page := ask(&inspect.Handler{}, "GET", "/").Body.String()
+	assert.NotRegexp(t, `(?i)<script>|<style|\sstyle=|\son[a-z]+=|javascript:`, page)
+	templates, err := filepath.Glob("*.tmpl")
+	require.NoError(t, err)
+	for _, name := range templates {
+		b, err := os.ReadFile(name)
+		require.NoError(t, err)
+		assert.NotRegexp(t, `(?i)<script>|<style|\sstyle=|\son[a-z]+=|javascript:|https?://`, string(b))
+	}
+}
+
+// A world is a Shaper whose page is h, in front of servers that answer in process.
+type world struct {
+	h      *inspect.Handler
+	shaper *transport.Shaper
+	serve  http.HandlerFunc
+}
+
+// state is what the page shows, as JSON.
+type state struct {
+	Verdict string
+	More    int
+	Origins []struct {
+		InLine   int
+		HeldBack uint64
+		Quotas   []struct {
+			Terms    string
+			Plot     *struct{ Says string }
+			Accounts []struct {
+				Whom, Left    string
+				Line, Learned []string
+			}
+		}
+	}
+	Events []struct{ What string }
+}
+
+func newWorld() *world {
+	w := &world{h: &inspect.Handler{Accounts: &quota.Accounts{Jitter: func() float64 { return 0 }}}}
+	w.shaper = &transport.Shaper{
+		Base: &transporttest.Transport{
+			Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.serve(rw, r) }),
+			Latency: func() time.Duration { return 50 * time.Millisecond },
+		},
+		Accounts: w.h.Accounts, Trace: w.h.Trace(),
+	}
+	return w
+}
+
+func (w *world) get(ctx context.Context, url string) int {
+	req, _ := http.NewRequestWithContext(ctx, "GET", url, nil)
+	resp, err := w.shaper.RoundTrip(req)
+	if err != nil {
+		return 0
+	}
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
+func (w *world) state(t *testing.T) (v state) {
+	t.Helper()
+	got := ask(w.h, "GET", "/state")
+	require.NoError(t, json.Unmarshal(got.Body.Bytes(), &v), got.Body.String())
+	return v
+}
+
+// The page answers the question of somebody on call: what do requests wait for?
+func TestVerdict(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		serve http.HandlerFunc
+		send  int // at once, after the first
+		after time.Duration
+		want  string
+	}{
+		{"nothing sent", nil, -1, 0, "No request has been sent yet."},
+		{"no quotas", func(http.ResponseWriter, *http.Request) {}, 3, time.Second, "Nobody waits, and nothing is held."},
+		{
+			"used up", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("RateLimit-Policy", `"api";q=100;w=10`)
+				w.Header().Set("RateLimit", `"api";a=0;w=10`)
+			}, 3, time.Second,
+			`3 requests wait for https://api.example: policy "api", 100 requests per 10 s: Nothing is left; the window ends in 9.0 s. 3 requests wait; the first goes in 9.0 s, and the others wait for its answer.`,
+		},
+		{
+			"Retry-After", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "60")
+				w.WriteHeader(429)
+			}, 1, 5 * time.Second,
+			"1 request waits for https://api.example: The server asked for a pause (Retry-After), 55 s left. 1 request waits; the first goes in 55 s.",
+		},
+		{
+			"Retry-After for all", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "60")
+				w.WriteHeader(503)
+			}, 2, 5 * time.Second,
+			"2 requests wait for https://api.example: a Retry-After holds the whole origin for 55 s.",
+		},
+		{
+			"back-off", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, 0, 500 * time.Millisecond,
+			"Nobody waits. The next request to https://api.example would: The server refused 1 time without saying for how long; backing off, 500 ms left.",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				w.serve = tt.serve
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if tt.send >= 0 {
+					w.get(ctx, "https://api.example/")
+				}
+				for range tt.send {
+					go w.get(ctx, "https://api.example/")
+				}
+				time.Sleep(tt.after)
+				assert.Equal(t, tt.want, w.state(t).Verdict)
+				cancel()
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// The page shows what is left over time, who waits, what was learned, and what happened.
+func TestState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.serve = (&transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 5, Window: 10 * time.Second}}}).ServeHTTP
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 8 {
+			go w.get(ctx, "https://api.example/x?secret")
+			time.Sleep(300 * time.Millisecond)
+		}
+		v := w.state(t)
+		require.Len(t, v.Origins, 1)
+		o := v.Origins[0]
+		assert.Equal(t, 3, o.InLine)
+		assert.EqualValues(t, 3, o.HeldBack)
+		require.Len(t, o.Quotas, 1)
+		q := o.Quotas[0]
+		assert.Equal(t, "5 requests per 10 s", q.Terms)
+		require.Len(t, q.Accounts, 1)
+		a := q.Accounts[0]
+		assert.Equal(t, "0", a.Left)
+		assert.Equal(t, "everybody", a.Whom)
+		require.Len(t, a.Line, 3)
+		assert.Regexp(t, `^#1, 1 unit, has waited for 900 ms, gives up in `, a.Line[0])
+		assert.Equal(t, []string{"round trip 50 ms (±0.0 ms)"}, a.Learned)
+		require.NotNil(t, q.Plot)
+		assert.Equal(t, "The last 1 min: at least 0 of 5 left, at most 3 in line.", q.Plot.Says)
+		var happened []string
+		for _, e := range v.Events {
+			happened = append(happened, e.What)
+		}
+		assert.Equal(t, []string{"nothing left for 8.8 s", "new window: 4 left for 10.0 s", "advertised: 5 requests per 10 s"}, happened)
+
+		w1, w2 := ask(w.h, "GET", "/state"), ask(w.h, "GET", "/state")
+		assert.Equal(t, w1.Header().Get("ETag"), w2.Header().Get("ETag"))
+		w3 := ask(w.h, "GET", "/state", func(r *http.Request) { r.Header.Set("If-None-Match", w1.Header().Get("ETag")) })
+		assert.Equal(t, 304, w3.Code)
+		assert.Zero(t, w3.Body.Len())
+
+		page := ask(w.h, "GET", "/").Body.String()
+		for _, part := range []string{"<h1>headway</h1>", "policy <q>api</q>", "<polyline", `<th scope="col">left</th>`, "has waited for", "What happened"} {
+			assert.Contains(t, page, part)
+		}
+		assert.NotContains(t, page, "secret")
+		assert.Contains(t, ask(w.h, "GET", "/?refresh=5").Body.String(), `<meta http-equiv="refresh" content="5">`)
+		assert.NotContains(t, ask(w.h, "GET", "/?refresh=x").Body.String(), `http-equiv="refresh"`)
+		cancel()
+		synctest.Wait()
+		assert.Equal(t, "a caller gave up waiting", w.state(t).Events[0].What)
+	})
+}
+
+// What is kept is bounded, however many origins, policies and events there are.
+func TestBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		n := 0
+		w.serve = func(rw http.ResponseWriter, _ *http.Request) {
+			n++
+			rw.Header().Set("RateLimit", fmt.Sprintf(`"p%d";a=1;w=60`, n))
+		}
+		for i := range 1_200 {
+			w.get(t.Context(), fmt.Sprintf("https://o%d.example/", i))
+		}
+		v := w.state(t)
+		assert.Len(t, v.Origins, 20)
+		assert.Equal(t, 1_180, v.More)
+		assert.Len(t, v.Events, 50)
+		assert.Less(t, ask(w.h, "GET", "/").Body.Len(), 200_000)
+	})
+}
+
+// A stream is an answer that is read while it is written.
+type stream struct {
+	header http.Header
+	w      *io.PipeWriter
+	lines  *bufio.Scanner
+	r      *io.PipeReader
+	limits []time.Duration // of writes
+}
+
+func (s *stream) Header() http.Header         { return s.header }
+func (s *stream) WriteHeader(int)             {}
+func (s *stream) Write(b []byte) (int, error) { return s.w.Write(b) }
+func (s *stream) Flush()                      {}
+func (s *stream) SetWriteDeadline(d time.Time) error {
+	s.limits = append(s.limits, time.Until(d))
+	return nil
+}
+
+func watch(ctx context.Context, h http.Handler) *stream {
+	s := &stream{header: make(http.Header)}
+	s.r, s.w = io.Pipe()
+	s.lines = bufio.NewScanner(s.r)
+	r := httptest.NewRequest("GET", "http://localhost/events", nil).WithContext(ctx)
+	r.RemoteAddr = "127.0.0.1:4711"
+	go func() {
+		h.ServeHTTP(s, r)
+		s.w.Close()
+	}()
+	return s
+}
+
+// next returns the data of the next event.
+func (s *stream) next() (data string) {
+	for s.lines.Scan() {
+		line := s.lines.Text()
+		if line == "" {
+			return data
+		}
+		data += strings.TrimPrefix(line, "data: ") + "\n"
+	}
+	return "end"
+}
+
+// A viewer sees what happens within a quarter of a second, and otherwise once a second.
+// With the last viewer, the goroutine ends.
+func TestEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.serve = func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Retry-After", "9")
+			rw.WriteHeader(429)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		s, other := watch(ctx, w.h), watch(ctx, w.h)
+		go func() {
+			for other.next() != "end" {
+			}
+		}()
+		assert.Contains(t, s.next(), "No request has been sent yet.")
+		began := time.Now()
+		s.next()
+		assert.Equal(t, time.Second, time.Since(began))
+		w.get(t.Context(), "https://api.example/")
+		happened := time.Now()
+		assert.Contains(t, s.next(), "held by Retry-After for 9 s")
+		assert.Equal(t, 250*time.Millisecond, time.Since(happened))
+		for _, limit := range s.limits {
+			assert.Equal(t, 10*time.Second, limit)
+		}
+		cancel()
+		for s.next() != "end" {
+		}
+		synctest.Wait()
+		// And again. The bubble ends only if all its goroutines have.
+		ctx, cancel = context.WithCancel(t.Context())
+		s = watch(ctx, w.h)
+		s.next()
+		cancel()
+		for s.next() != "end" {
+		}
+		synctest.Wait()
+	})
+}
+
+// Beyond sixteen viewers, one is sent away, and may come back when another has gone.
+func TestTooManyViewers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &inspect.Handler{}
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 16 {
+			s := watch(ctx, h)
+			go func() {
+				for s.next() != "end" {
+				}
+			}()
+		}
+		synctest.Wait()
+		got := ask(h, "GET", "/events")
+		assert.Equal(t, 503, got.Code)
+		assert.Equal(t, "5", got.Header().Get("Retry-After"))
+		assert.Equal(t, 200, ask(h, "GET", "/view").Code, "it can poll")
+		cancel()
+		synctest.Wait()
+		assert.Equal(t, 200, ask(h, "HEAD", "/events").Code)
+	})
+}
+
+// History may be turned off.
+func TestWithoutHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.h.History = -1
+		w.serve = (&transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 5, Window: time.Second}}}).ServeHTTP
+		for range 30 {
+			w.get(t.Context(), "https://api.example/")
+		}
+		assert.Nil(t, w.state(t).Origins[0].Quotas[0].Plot)
+	})
+}

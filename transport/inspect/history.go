@@ -1,0 +1,172 @@
+package inspect
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/headway-go/headway/quota"
+)
+
+const (
+	maxSeries  = 200
+	maxWindows = 128 // beginnings of windows that are kept for each quota
+)
+
+// history is what was left, and who waited, of each policy of each origin.
+type history struct {
+	next atomic.Int64 // when another sample may be taken, in Unix nanoseconds
+
+	mu     sync.Mutex // guards following
+	series map[seriesID]*series
+}
+
+type seriesID struct{ origin, policy string }
+
+// A series is a ring of samples, the oldest first from at on.
+type series struct {
+	ring    []sample
+	at      int
+	windows []time.Time // when windows began
+}
+
+// A sample is what a policy was like at an instant. Numbers above the largest int32 are
+// cut off.
+type sample struct {
+	time      int64 // Unix seconds
+	available int32 // None: not known
+	quota     int32 // None: not known
+	inFlight  int32
+	inLine    int32
+	held      bool
+}
+
+// kept is how long samples are kept.
+func (h *Handler) kept() time.Duration {
+	if h.History == 0 {
+		return DefaultHistory
+	}
+	return max(h.History, 0)
+}
+
+// sample takes a sample of all quotas, unless there is one of the last second.
+func (h *Handler) sample(now time.Time) {
+	next := h.history.next.Load()
+	if h.Accounts == nil || h.kept() == 0 || now.UnixNano() < next || !h.history.next.CompareAndSwap(next, now.Add(time.Second).UnixNano()) {
+		return
+	}
+	tallies := h.Accounts.Tally(now)
+	n := int(h.kept() / time.Second)
+	h.history.mu.Lock()
+	defer h.history.mu.Unlock()
+	oldest := now.Add(-h.kept()).Unix()
+	for id, s := range h.history.series {
+		if s.newest() < oldest {
+			delete(h.history.series, id)
+		}
+	}
+	for i := range tallies {
+		t := &tallies[i]
+		s := h.history.of(seriesID{t.Origin, t.Policy})
+		if s == nil {
+			continue
+		}
+		s.add(n, sample{
+			time: now.Unix(), available: cut(t.Available), quota: cut(t.Quota),
+			inFlight: cut(t.InFlight), inLine: cut(int64(t.InLine)), held: t.Hold > 0 || t.BackOff > 0,
+		})
+	}
+}
+
+func cut(n int64) int32 { return int32(min(n, 1<<31-1)) }
+
+// of returns the series of a policy, and makes one if there is room; else nil.
+func (h *history) of(id seriesID) *series {
+	s := h.series[id]
+	if s == nil && len(h.series) < maxSeries {
+		if h.series == nil {
+			h.series = make(map[seriesID]*series)
+		}
+		s = new(series)
+		h.series[id] = s
+	}
+	return s
+}
+
+// window notes that a window began, with so many units left; none: of one of several
+// partitions.
+func (h *history) window(id seriesID, now time.Time, units int64, kept time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.of(id)
+	if s == nil {
+		return
+	}
+	if units != none {
+		x := s.last() // between two samples, all may be used up again
+		x.time, x.available = now.Unix(), cut(units)
+		s.add(int(kept/time.Second), x)
+	}
+	if len(s.windows) == maxWindows {
+		s.windows = append(s.windows[:0], s.windows[1:]...)
+	}
+	s.windows = append(s.windows, now)
+}
+
+// add adds a sample to a ring of at most n.
+func (s *series) add(n int, x sample) {
+	if n = max(n, 1); len(s.ring) < n {
+		s.ring = append(s.ring, x)
+		return
+	}
+	s.ring[s.at] = x
+	s.at = (s.at + 1) % len(s.ring)
+}
+
+// newest is when the newest sample was taken, in Unix seconds; 0: there is none.
+func (s *series) newest() int64 {
+	if len(s.ring) == 0 {
+		if n := len(s.windows); n > 0 {
+			return s.windows[n-1].Unix()
+		}
+		return 0
+	}
+	return s.last().time
+}
+
+// last is the newest sample.
+func (s *series) last() sample {
+	if len(s.ring) == 0 {
+		return sample{available: none, quota: none}
+	}
+	return s.ring[(s.at+len(s.ring)-1)%len(s.ring)]
+}
+
+// plot draws the series of a policy; nil, if there is nothing to draw.
+func (h *history) plot(id seriesID, now time.Time, window, kept time.Duration) *plotView {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.series[id]
+	if s == nil {
+		return nil
+	}
+	if len(s.ring) == 0 {
+		return nil
+	}
+	age := now.Sub(time.Unix(s.ring[s.at%len(s.ring)].time, 0)).Truncate(time.Second)
+	span := max(min(12*window, kept, age), time.Minute)
+	from := now.Add(-span).Unix()
+	var xs []sample
+	for i := range s.ring {
+		if x := s.ring[(s.at+i)%len(s.ring)]; x.time >= from {
+			xs = append(xs, x)
+		}
+	}
+	if len(xs) < 2 {
+		return nil
+	}
+	return draw(xs, s.windows, now, span)
+}
+
+// none stands for a number that is not known.
+const none = quota.None

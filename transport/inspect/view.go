@@ -1,0 +1,337 @@
+package inspect
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"html/template"
+	"slices"
+	"time"
+
+	"github.com/headway-go/headway/quota"
+)
+
+const (
+	maxOrigins  = 20 // shown
+	maxAccounts = 50 // shown of an origin
+	shownEvents = 50
+)
+
+// A pageView is what the page shows, in plain words. It is also what state returns as JSON.
+type pageView struct {
+	Time    time.Time    `json:"time"`
+	Verdict string       `json:"verdict"` // what matters most, in a sentence
+	Calm    bool         `json:"calm"`    // nobody waits and nothing is held
+	Origins []originView `json:"origins"`
+	More    int          `json:"more,omitempty"` // origins that are not shown
+	Events  []occurrence `json:"events"`
+	Refresh int          `json:"-"` // seconds until the page loads itself again; 0: never
+}
+
+// An originView is what the page shows of an origin.
+type originView struct {
+	Name      string      `json:"name"`
+	Out       int64       `json:"out"`
+	InLine    int         `json:"inLine"`
+	HeldBack  uint64      `json:"heldBack"` // requests that had to wait, since the start
+	Refusals  uint64      `json:"refusals"` // by the server, since the start
+	Refused   string      `json:"refused,omitempty"`
+	Hold      string      `json:"hold,omitempty"`
+	Quotas    []quotaView `json:"quotas,omitempty"`
+	More      int         `json:"more,omitempty"` // accounts that are not shown
+	trouble   int         // for the order
+	used      time.Time   // for the order
+	longest   time.Duration
+	worstNote string
+}
+
+// A quotaView is what the page shows of a policy.
+type quotaView struct {
+	Policy   string        `json:"policy"`         // "": the server named none
+	Terms    string        `json:"terms"`          // such as 100 requests per 10 s
+	Says     string        `json:"says,omitempty"` // all accounts in a sentence, if there are several
+	Bad      bool          `json:"bad,omitempty"`  // it holds somebody
+	Accounts []accountView `json:"accounts"`       // those of which something is known
+	Plot     *plotView     `json:"plot,omitempty"` // of all accounts together
+}
+
+// An accountView is what the page shows of an account.
+type accountView struct {
+	Whom     string   `json:"whom"`  // partition or caller, and a hash
+	State    string   `json:"state"` // as in quota.AccountSnapshot
+	Left     string   `json:"left"`
+	Percent  int      `json:"percent"` // of the quota that is left; -1: not known
+	Ends     string   `json:"ends,omitempty"`
+	InFlight int64    `json:"inFlight"`
+	InLine   int      `json:"inLine"`
+	Says     string   `json:"says"` // who goes when, and why
+	Bad      bool     `json:"bad,omitempty"`
+	Line     []string `json:"line,omitempty"`
+	Learned  []string `json:"learned,omitempty"`
+}
+
+// view makes the view of now.
+func (h *Handler) view(now time.Time) *pageView {
+	v := &pageView{Time: now.Round(0), Origins: []originView{}, Calm: true}
+	h.sample(now)
+	evs, held := h.events.recent(shownEvents)
+	v.Events = append([]occurrence{}, evs...)
+	if h.Accounts == nil {
+		v.Verdict = "There are no accounts to show: set inspect.Handler.Accounts."
+		return v
+	}
+	s := h.Accounts.Snapshot(now, quota.SnapshotOptions{MaxAccounts: maxAccounts, Troubled: true, Details: true})
+	for i := range s.Origins {
+		v.Origins = append(v.Origins, h.origin(&s.Origins[i], now))
+	}
+	for i := range v.Origins {
+		v.Origins[i].HeldBack = held[v.Origins[i].Name]
+	}
+	slices.SortStableFunc(v.Origins, func(x, y originView) int {
+		return cmp.Or(cmp.Compare(y.trouble, x.trouble), cmp.Compare(y.InLine, x.InLine), y.used.Compare(x.used))
+	})
+	v.verdict()
+	if n := len(v.Origins); n > maxOrigins {
+		v.Origins, v.More = v.Origins[:maxOrigins], n-maxOrigins
+	}
+	return v
+}
+
+// verdict says what matters most.
+func (v *pageView) verdict() {
+	waiting, origins := 0, 0
+	for i := range v.Origins {
+		if v.Origins[i].InLine > 0 {
+			waiting += v.Origins[i].InLine
+			origins++
+		}
+	}
+	switch {
+	case len(v.Origins) == 0:
+		v.Verdict = "No request has been sent yet."
+	case waiting > 0:
+		first := &v.Origins[0]
+		v.Calm = false
+		v.Verdict = count(int64(waiting), "request waits", "requests wait")
+		if origins > 1 {
+			v.Verdict += fmt.Sprintf(" for %d origins, most of all", origins)
+		}
+		v.Verdict += " for " + first.Name + ": " + first.worstNote
+	case v.Origins[0].trouble > 0:
+		v.Calm = false
+		v.Verdict = "Nobody waits. The next request to " + v.Origins[0].Name + " would: " + v.Origins[0].worstNote
+	default:
+		v.Verdict = "Nobody waits, and nothing is held."
+	}
+}
+
+// note remembers the account that matters most for the verdict.
+func (o *originView) note(trouble int, longest time.Duration, says string) {
+	if trouble > o.trouble || trouble == o.trouble && longest > o.longest {
+		o.trouble, o.longest, o.worstNote = trouble, longest, says
+	}
+}
+
+func (h *Handler) origin(o *quota.OriginSnapshot, now time.Time) originView {
+	v := originView{
+		Name: o.Name, Out: o.Out, InLine: o.InLine, Refusals: o.Refusals, More: o.Omitted, used: o.Used,
+	}
+	if o.Refusals > 0 {
+		v.Refused = duration(now.Sub(o.Refused)) + " ago"
+	}
+	if o.Hold > 0 {
+		v.Hold = duration(o.Hold)
+		v.note(1, o.Hold, "a Retry-After holds the whole origin for "+v.Hold+".")
+		if o.InLine > 0 {
+			v.trouble = 2
+		}
+	}
+	waiting := 0
+	for from := 0; from < len(o.Accounts); {
+		to := from + 1
+		for to < len(o.Accounts) && o.Accounts[to].Policy == o.Accounts[from].Policy {
+			to++
+		}
+		q, n := h.quota(o, o.Accounts[from:to], &v, now)
+		if waiting += n; len(q.Accounts) > 0 {
+			v.Quotas = append(v.Quotas, q)
+		}
+		from = to
+	}
+	if o.InLine > waiting && v.trouble < 2 {
+		v.note(2, 0, "the origin has not answered yet, and enough requests are on their way to it.")
+	}
+	slices.SortStableFunc(v.Quotas, func(x, y quotaView) int {
+		return cmp.Compare(b2i(y.Bad), b2i(x.Bad))
+	})
+	return v
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// quota makes the view of the accounts of one policy. waiting is how many wait for them.
+func (h *Handler) quota(o *quota.OriginSnapshot, as []quota.AccountSnapshot, ov *originView, now time.Time) (v quotaView, waiting int) {
+	name := as[0].Policy
+	p := quota.Policy{Quota: none}
+	if i := slices.IndexFunc(o.Policies, func(p quota.Policy) bool { return p.Name == name }); i >= 0 {
+		p = o.Policies[i]
+	}
+	v.Policy, v.Terms = shownPolicy(name), "no quota advertised"
+	inferred := slices.IndexFunc(as, func(a quota.AccountSnapshot) bool { return a.Details != nil && a.Details.Inferred })
+	switch {
+	case p.Quota >= 0:
+		v.Terms = rate(p.Quota, p.Unit, p.Window)
+	case inferred >= 0:
+		v.Terms = rate(as[inferred].Quota, "", as[inferred].Window) + ", inferred from refusals"
+	case name == "":
+		v.Terms = "all requests of a caller"
+	}
+	for i := range as {
+		a := &as[i]
+		waiting += a.InLine
+		if !worthShowing(a) {
+			continue
+		}
+		av := account(a, now)
+		says := av.Says
+		if name != "" {
+			says = `policy "` + v.Policy + `", ` + v.Terms + ": " + says
+		}
+		switch {
+		case a.InLine > 0:
+			ov.note(2+a.InLine, a.Details.Next, says)
+		case av.Bad:
+			ov.note(1, max(a.Hold, a.BackOff, a.Left), says)
+		}
+		v.Bad = v.Bad || av.Bad
+		v.Accounts = append(v.Accounts, av)
+	}
+	slices.SortStableFunc(v.Accounts, func(x, y accountView) int {
+		return cmp.Or(cmp.Compare(y.InLine, x.InLine), cmp.Compare(b2i(y.Bad), b2i(x.Bad)), cmp.Compare(x.Percent, y.Percent))
+	})
+	if len(v.Accounts) > 0 {
+		v.Plot = h.history.plot(seriesID{o.Name, name}, now, max(p.Window, as[0].Window), h.kept())
+		if n := len(v.Accounts); n > 1 {
+			bad := 0
+			for i := range v.Accounts {
+				bad += b2i(v.Accounts[i].Bad)
+			}
+			v.Says = fmt.Sprintf("%s shown, %s in line, %d with nothing left or held.",
+				count(int64(n), "partition", "partitions"), count(int64(waiting), "request", "requests"), bad)
+		}
+	}
+	return v, waiting
+}
+
+// worthShowing reports whether something is known of an account. Every caller has one
+// that no policy concerns.
+func worthShowing(a *quota.AccountSnapshot) bool {
+	return a.Policy != "" || a.State != "unknown" || a.InLine > 0 || a.Hold > 0 || a.BackOff > 0 || a.Quota >= 0
+}
+
+func account(a *quota.AccountSnapshot, now time.Time) accountView {
+	v := accountView{State: a.State, Left: "not known", Percent: -1, InFlight: a.InFlight + a.Concurrent, InLine: a.InLine}
+	switch {
+	case a.Key == "":
+		v.Whom = "everybody"
+	case a.Keyed:
+		v.Whom = "partition " + a.Key
+	default:
+		v.Whom = "caller " + a.Key
+	}
+	if a.Available >= 0 && a.State != "expired" {
+		v.Left = number(a.Available)
+		if a.Quota > 0 {
+			v.Percent = int(min(a.Available*100/a.Quota, 100))
+		}
+	}
+	if a.State == "expired" {
+		v.Left = "not known, the window is over"
+	}
+	if a.Left > 0 {
+		v.Ends = duration(a.Left)
+	}
+	v.Says, v.Bad = verdictOf(a)
+	d := a.Details
+	if d == nil {
+		return v
+	}
+	for i, w := range d.Line {
+		s := fmt.Sprintf("#%d, %s, has waited for %s", i+1, count(w.Units, "unit", "units"), duration(now.Sub(w.Since)))
+		if w.Priority != 0 {
+			s += fmt.Sprintf(", priority %d", w.Priority)
+		}
+		if !w.Until.IsZero() {
+			s += ", gives up in " + duration(w.Until.Sub(now))
+		}
+		v.Line = append(v.Line, s)
+	}
+	if n := a.InLine - len(d.Line); n > 0 {
+		v.Line = append(v.Line, "and "+count(int64(n), "other", "others"))
+	}
+	if d.RTT > 0 {
+		v.Learned = append(v.Learned, fmt.Sprintf("round trip %s (±%s)", duration(d.RTT), duration(d.Jitter)))
+	}
+	if d.Part > 0 && d.Part < 1 {
+		v.Learned = append(v.Learned, fmt.Sprintf("our part of the quota %.2f", d.Part))
+	}
+	v.Learned = append(v.Learned, d.Habits...)
+	return v
+}
+
+// verdictOf says what an account does to requests, and whether that is bad.
+func verdictOf(a *quota.AccountSnapshot) (says string, bad bool) {
+	why, next := "", ""
+	switch {
+	case a.Hold > 0 && a.Hold >= a.BackOff:
+		why = "The server asked for a pause (Retry-After), " + duration(a.Hold) + " left."
+	case a.BackOff > 0:
+		why = fmt.Sprintf("The server refused %s without saying for how long; backing off, %s left.",
+			count(int64(max(a.Refusals, 1)), "time", "times in a row"), duration(a.BackOff))
+	case a.State == "expired":
+		why = "The window is over, and one request asks what is left."
+		if a.Details != nil && a.Details.Probing {
+			why = "The window is over. A request is on its way that asks what is left."
+		}
+	case a.Available == 0 && a.State != "unknown":
+		why = "Nothing is left."
+		if a.Left > 0 {
+			why = "Nothing is left; the window ends in " + duration(a.Left) + "."
+		}
+	}
+	if a.InLine == 0 {
+		if why == "" {
+			return "Requests go at once.", false
+		}
+		return why, a.State != "expired" || a.Hold > 0 || a.BackOff > 0
+	}
+	next = count(int64(a.InLine), "request waits", "requests wait")
+	if d := a.Details; d != nil && d.Next > 0 {
+		next += "; the first goes in " + duration(d.Next)
+		if a.InLine > 1 && a.Left > 0 && d.Next >= a.Left {
+			next += ", and the others wait for its answer"
+		}
+	}
+	if why == "" {
+		why = "Too little is left for the first in line."
+	}
+	return why + " " + next + ".", true
+}
+
+var (
+	templates    = template.Must(template.New("").Funcs(template.FuncMap{"number": number, "num64": func(n uint64) string { return number(int64(n)) }}).ParseFS(files, "page.tmpl"))
+	pageTemplate = templates.Lookup("page")
+	viewTemplate = templates.Lookup("view")
+)
+
+// render makes a page, or a part of it.
+func (h *Handler) render(t *template.Template, now time.Time) []byte {
+	var b bytes.Buffer
+	_ = t.Execute(&b, h.view(now)) // writes to memory do not fail, and a test executes all of the template
+	return b.Bytes()
+}
