@@ -55,6 +55,11 @@ func (a *account) take(t instant, n int64) (epoch uint32) {
 	if o := a.policy.origin; a == &o.root && t < a.Hold && t >= o.looked.Add(window.ProbeInterval) {
 		o.looked, o.looking = t, true
 	}
+	if s := a.policy.origin.shared; s != nil {
+		if p := s.pools[a]; p != nil {
+			p.take(t, n)
+		}
+	}
 	return a.Take(t, n)
 }
 
@@ -73,6 +78,12 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 		return d
 	}
 	d.Again, d.Sooner = o.when(again), a.Hopeful(t, max(n, -n))
+	if p := a.pool(); p != nil && !a.Paused(t) {
+		if _, sooner, ok := p.ready(t, max(n, -n)); ok {
+			d.Sooner = sooner
+			return d
+		}
+	}
 	if end := a.End(); why == window.Exhausted && again < end && end != window.Never {
 		d.Back = o.when(end)
 	} else if why == window.RetryAfter && again < a.Hold {
@@ -84,6 +95,13 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 // ready is Ready for n units, or for an estimate of -n. While a hold of the whole
 // origin lasts, one request in each ProbeInterval may look.
 func (a *account) ready(t instant, n int64) (again instant, why window.Cause) {
+	if p := a.pool(); p != nil {
+		if a.Roll(t); !a.Paused(t) {
+			if again, _, ok := p.ready(t, max(n, -n)); ok {
+				return again, window.Exhausted
+			}
+		}
+	}
 	if n < 0 {
 		return a.ReadyEstimated(t, -n)
 	}
@@ -112,7 +130,11 @@ func (a *account) Charge(now time.Time, n int64) (epoch uint32, retained bool) {
 // Release implements wait.Constraint: it ends a charge that is retained.
 func (a *account) Release(_ time.Time, n int64) {
 	a.Unretain(n)
-	a.policy.origin.retained--
+	o := a.policy.origin
+	o.retained--
+	if p := a.pool(); p != nil && p.known {
+		p.released(n)
+	}
 }
 
 // Cancel implements wait.Constraint. It is Release: what is not retained was settled

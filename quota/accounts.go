@@ -56,6 +56,17 @@ type Accounts struct {
 	// Strategy says how quotas are spent. The zero value is Adaptive.
 	Strategy Strategy
 
+	// Peers share the accounts with other processes. Nil means that these are alone, which
+	// costs nothing. What a process knows is not shared between Accounts of different
+	// Strategy or scopes.
+	Peers Peers
+
+	// Secret is the key of CredentialHash and of what stands for accounts among
+	// processes, in place of a random one. Processes that share accounts need the same:
+	// 32 random bytes that nobody else has. Restore refuses what was saved under another.
+	// Nil means a random one.
+	Secret *[32]byte
+
 	beyond atomic.Int64 // accounts that origins have above their share
 
 	credentialHashes credentialHashes
@@ -81,6 +92,9 @@ func (a *Accounts) Origin(name string) *Origin {
 		a.origins = make(map[string]*Origin)
 	}
 	o := newOrigin(a, time.Now())
+	if a.Peers != nil {
+		o.shared = newShared(o, name)
+	}
 	a.origins[name] = o
 	return o
 }
@@ -121,6 +135,14 @@ func (a *Accounts) dropOriginLocked() {
 	if oldest != nil && oldest.retire() {
 		delete(a.origins, name)
 	}
+}
+
+// hashes returns the hashes, with the secret of these accounts.
+func (a *Accounts) hashes() *credentialHashes {
+	if a.Secret != nil {
+		a.credentialHashes.use(*a.Secret)
+	}
+	return &a.credentialHashes
 }
 
 func (a *Accounts) random() float64 {

@@ -95,4 +95,4 @@ func (p *credentialHashes) of(parts ...string) string {
 // each Accounts, which Save writes and Restore reads: equal parts have equal hashes,
 // different parts practically never do, and without the key a hash says nothing about
 // its parts.
-func (a *Accounts) CredentialHash(parts ...string) string { return a.credentialHashes.of(parts...) }
+func (a *Accounts) CredentialHash(parts ...string) string { return a.hashes().of(parts...) }

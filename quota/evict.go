@@ -25,6 +25,9 @@ func (o *Origin) countBeyond(n, by int) {
 
 // evict removes an account and, if it is that of a scope, the scope.
 func (o *Origin) evict(a *account) {
+	if o.shared != nil {
+		o.shared.drop(a)
+	}
 	last := len(o.all) - 1
 	o.all[a.place] = o.all[last]
 	o.all[a.place].place = a.place

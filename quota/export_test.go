@@ -276,3 +276,35 @@ func NewKeyed[K comparable](limiter func(K) (Limiter, error), o KeyedOptions) *K
 }
 
 func LimiterOf[T any, K comparable](k *Keyed[K], key func(T) K) func(T) Limiter { return of(k, key) }
+
+// Queue has processes that share accounts know that the work of an ask waits, until
+// Unqueue: a simulation on one thread cannot have it wait in Admit.
+func (o *Origin) Queue(now time.Time, ask *Ask, l *Lease) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	t := o.at(now)
+	l.claims.reset()
+	l.belong(t, o, ask.Scope)
+	o.claim(t, ask, l.scope, &l.claims)
+	l.priority = int16(ask.Priority)
+	o.shared.joined(t, l)
+}
+
+func (o *Origin) Unqueue(l *Lease) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.shared.queue.remove(l)
+	l.drop()
+}
+
+// SharedUnits returns the units that this process has of all shared accounts, in stock
+// and in flight.
+func (o *Origin) SharedUnits(now time.Time) (stock, out int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, p := range o.shared.pools {
+		stock += p.units(o.at(now))
+		out += p.holds()
+	}
+	return stock, out
+}

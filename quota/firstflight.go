@@ -47,6 +47,9 @@ func (f *firstFlight) claim(ctx context.Context, now time.Time, ask *Ask, cs *cl
 		return
 	}
 	most := ask.firstFlight(ctx, now)
+	if s := f.origin.shared; s != nil && most > 1 && s.together(f.origin.at(now)) {
+		most = 1 // each of the others sends one, too
+	}
 	if f.over || most >= 0 && (f.line != nil || !f.Look(now, most).OK) {
 		cs.add(f, max(most, 0))
 	}
@@ -56,6 +59,9 @@ func (f *firstFlight) Mutex() *wait.Mutex { return &f.origin.mu }
 
 func (f *firstFlight) Look(now time.Time, most int64) wait.Decision {
 	t, end := f.origin.at(now), f.since.Add(maxFirstFlight)
+	if s := f.origin.shared; s != nil && !f.over && s.greeting(t) {
+		return wait.Decision{Again: f.origin.when(s.began.Add(coldTimeout)), Sooner: true, Reason: uint8(ReasonFirstFlight)}
+	}
 	return wait.Decision{
 		OK:     f.over || f.origin.out < most || t >= end,
 		Again:  f.origin.when(end),

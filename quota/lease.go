@@ -20,12 +20,15 @@ type Lease struct {
 	claims  claims
 	origin  *Origin // whose accounts are among the claims; nil: none are
 	scope   *scope  // of the origin
-	ticket  uint64  // counts departures: tells whether the lease departed before an account was created
+	ticket  uint64  // counts departures: tells whether the lease departed before an account was created; while queued, its key in waitingRequests
 	sent    instant // departure, by the clock of the origin
 	out     bool    // not settled by the origin
 	probe   bool    // see Probe
 	first   bool    // see First
 	charged bool    // else there is nothing to end
+
+	queued   bool  // in the waitingRequests of the origin
+	priority int16 // there
 }
 
 // charge charges all claims. The mutexes of all of them are held.
@@ -66,6 +69,9 @@ func (l *Lease) belong(t instant, o *Origin, scope string) {
 // depart counts the lease as in flight.
 func (l *Lease) depart(now time.Time) {
 	o := l.origin
+	if l.queued {
+		o.shared.queue.remove(l)
+	}
 	l.sent, l.out, l.probe, l.first = o.at(now), true, false, !o.first.over
 	if o.out == 0 && l.first {
 		o.first.since = l.sent
@@ -95,8 +101,24 @@ func (l *Lease) renew(ctx context.Context, ask *Ask, own []wait.Constraint, n in
 	l.claims.addAll(own, n)
 	cs := l.claims.all()
 	pin(cs, 1)
+	if o.shared != nil {
+		o.shared.joined(o.at(now), l)
+	}
 	wait.Lock(cs[l.claims.mine:])
 	return cs
+}
+
+// waits notes that the work begins to wait, with by = 1, or does not wait any more, with
+// by = -1. The mutexes of all claims are held.
+func (l *Lease) waits(by int32) {
+	pin(l.claims.all(), by)
+	switch s := l.origin.shared; {
+	case s == nil:
+	case by > 0:
+		s.joined(l.origin.at(time.Now()), l)
+	default:
+		s.queue.remove(l)
+	}
 }
 
 // drop empties the lease and keeps its memory.
@@ -150,7 +172,7 @@ func (l *Lease) retains() bool {
 func (l *Lease) move() *Lease {
 	to := &Lease{
 		only: l.only, claims: l.claims, origin: l.origin, scope: l.scope,
-		ticket: l.ticket, sent: l.sent, out: l.out, charged: l.charged,
+		ticket: l.ticket, sent: l.sent, out: l.out, charged: l.charged, queued: l.queued, priority: l.priority,
 	}
 	*l = Lease{}
 	return to

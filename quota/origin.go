@@ -3,6 +3,7 @@ package quota
 import (
 	"context"
 	"hash/maphash"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -53,6 +54,8 @@ type Origin struct {
 
 	awaited  map[*account]struct{} // accounts that have a line
 	attached map[string][]byte     // see Attach
+
+	shared *Shared // with other processes; nil: nothing is
 
 	freeUnattributed []*unattributed // for scopes to use
 	scratch          [3][]*account   // for the next settlement to use
@@ -136,8 +139,9 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 	wait.Lock(l.claims.all()[l.claims.mine:])
 	defer undo(own, n)
 	want := ask.options()
+	l.priority = int16(min(max(ask.Priority, math.MinInt16), math.MaxInt16))
 	want.Charge = l.charge
-	want.Waiting = func(by int32) { pin(l.claims.all(), by) }
+	want.Waiting = func(by int32) { l.waits(by) }
 	want.Renew = func() []wait.Claim { return l.renew(ctx, ask, own, n) }
 	if len(own) > 0 {
 		want.Sleeps = func() { undo(own, n) }
@@ -203,6 +207,9 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 // its Claims, which is created if there is none.
 func (o *Origin) claim(t instant, ask *Ask, s *scope, cs *claims) {
 	cs.add(&s.base, 1)
+	if o.shared != nil {
+		o.shared.meet(t, &s.base)
+	}
 	if o.root.Used = t; !o.root.Untouched(t) || o.root.line != nil {
 		cs.add(&o.root, 1)
 	}
@@ -214,6 +221,9 @@ func (o *Origin) claim(t instant, ask *Ask, s *scope, cs *claims) {
 			a = o.create(t, c.id(ask.Scope))
 			a.Count(t, 0)
 			pin(cs.all(), -1)
+		}
+		if o.shared != nil {
+			o.shared.pool(a).named = true
 		}
 		at := 0
 		if a == &s.base {

@@ -82,7 +82,7 @@ func (s *savedAccount) sound() bool {
 func (a *Accounts) Save(w io.Writer, now time.Time, keys bool) error {
 	buffered := bufio.NewWriter(w)
 	enc := json.NewEncoder(buffered)
-	key := a.credentialHashes.key()
+	key := a.hashes().key()
 	if err := enc.Encode(savedHead{savedFormat, savedVersion, now.Round(0), key[:]}); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (a *Accounts) Restore(r io.Reader, now time.Time) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.origins) > 0 || !a.credentialHashes.use(in.secret) && a.credentialHashes.key() != in.secret {
+	if len(a.origins) > 0 || !a.hashes().use(in.secret) && a.credentialHashes.key() != in.secret {
 		return errInUse
 	}
 	for _, o := range in.to.origins {

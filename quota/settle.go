@@ -254,8 +254,12 @@ func (s *settlement) settleClaims() {
 		if cost := s.costOf(a); cost >= 0 {
 			charge = a.Correct(charge, cost)
 		}
+		tells := s.tells(a)
+		if p := a.pool(); p != nil {
+			p.answered(s.t, s.sent, charge.Units, !tells)
+		}
 		switch {
-		case s.tells(a):
+		case tells:
 			a.Answered(charge, s.r.Refused)
 		case s.r.answered():
 			a.Silent(s.t, charge, s.r.Refused)
@@ -398,6 +402,9 @@ func (s *settlement) report(a *account, f *Figure) {
 			a.ServedUncharged(s.costOf(a))
 		}
 		a.Report(s.t, s.sent, s.figure(f), s.r.Refused, &a.policy.server)
+		if s.o.shared != nil {
+			s.o.shared.pool(a).reported(s.t, s.sent, f.Available, s.r.Refused)
+		}
 	case f.Window >= 0:
 		a.Renew(s.t, s.sent, f.Window, s.claimed(a))
 	}
@@ -458,6 +465,9 @@ func (s *settlement) startBackOff(a *account) {
 		a.StartBackOff(s.t, s.sent, s.jitter)
 		a.BackOffAtLeast(s.t, s.r.Wait)
 	})
+	if s.o.shared != nil {
+		s.o.shared.pool(a).paused(true)
+	}
 }
 
 // pause holds the accounts that the report names; else the scope. A pause of the
@@ -482,6 +492,9 @@ func (s *settlement) pause() {
 
 func (s *settlement) pauseOne(a *account) {
 	s.penalise(a, func() { a.Pause(s.t, s.r.Pause, a.policy.server) })
+	if s.o.shared != nil {
+		s.o.shared.pool(a).paused(false)
+	}
 }
 
 // resume ends a hold of the whole origin if a request that departed to look whether

@@ -47,8 +47,11 @@ type habits interface {
 }
 
 func (w *Window) habits() habits {
-	if w.Strategy == Plain {
+	switch w.Strategy {
+	case Plain:
 		return plain{}
+	case Together:
+		return together{}
 	}
 	return adaptive{}
 }

@@ -1,0 +1,42 @@
+// Package fleet lets many processes use one quota together, as if they were one client.
+//
+//	f := fleet.New(store, fleet.Options{})
+//	defer f.Close()
+//	accounts := &quota.Accounts{Peers: f, Secret: &secret}
+//	client := &http.Client{Transport: &transport.Shaper{Accounts: accounts}}
+//
+// A server's quota is what the processes behind one API key have together. Each of them
+// sees what is left, but not what the others are about to send. With a fleet, they tell
+// each other through a Store: Redis (package redisstore, a module of its own), or a Hub in
+// the same process.
+//
+// # What is told
+//
+// A process says what it has, what it wants, and what the server said last; it hears what
+// it has now (quota.Turn and quota.Grant). It keeps a few units in stock, so that most
+// requests depart without asking. After a window, one request of all processes finds out
+// what there is. A Retry-After that one is told holds all. Units that a process has and
+// does not use are free again when it says so, when the window ends, or after 30 s.
+//
+// A store sees neither origins, nor policies, nor keys, nor users: only hashes of them
+// under quota.Accounts.Secret, and numbers. Processes share what has the same secret and
+// the same scope; the default scope of package transport depends on the secret, too.
+//
+// # Without the store
+//
+// No request ever waits for the store for longer than 100 ms (or four round trips, if
+// that is more). If there is no answer in time, the process is alone: it uses up its
+// stock, and then assumes that the other processes take their share of what is left.
+// It tries to reach the store again after 100 ms to 200 ms, and after up to 10 s later on.
+// A store that is not there when the program starts is nothing else.
+//
+// What a store carries out more than 150 ms after it was sent grants nothing. A store that
+// has lost everything hears from each process what it knows, and hands out in the first
+// two seconds only the part that belongs to the processes that are back.
+//
+// # What it cannot do
+//
+// Other clients that are not in the fleet are noticed by the figures only. Quotas that are
+// inferred from refusals stay with each process. A server that renews its quota unit by
+// unit costs an exchange with the store for nearly every request.
+package fleet

@@ -1,0 +1,316 @@
+package fleet
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/headway-go/headway/quota"
+)
+
+const (
+	restAfter   = time.Minute            // without a turn, after which an origin rests
+	resubscribe = 500 * time.Millisecond // between subscriptions that end
+	clockLasts  = time.Minute            // for which the quickest exchange tells the clock of the store
+)
+
+// Options of a Fleet.
+type Options struct {
+	// Trace is told when the store is reached, and when it is not any more. May be nil.
+	Trace *Trace
+}
+
+// A Trace has functions that are called with what happens. Each may be nil. They are
+// called with no lock held, by several goroutines, and hold up turns: they must return
+// soon.
+type Trace struct {
+	// Linked is called when the store answers for the first time, or again.
+	Linked func()
+
+	// Alone is called once when the store does not answer any more, or never did, with
+	// the error of the first exchange that failed.
+	Alone func(err error)
+}
+
+// A Fleet carries turns between accounts and a store. It implements quota.Peers: set
+// Accounts.Peers to it. It is safe for concurrent use. It has no goroutine until an
+// origin is used, and then two for each origin in use.
+type Fleet struct {
+	store   Store
+	trace   Trace
+	process string
+	ctx     context.Context // of all exchanges and subscriptions
+	end     context.CancelFunc
+	running sync.WaitGroup
+
+	exchanges, failures atomic.Int64
+
+	mu      sync.Mutex // protects the following
+	origins map[*quota.Shared]*carrier
+	closed  bool
+	link    link
+	err     error // of the last exchange that failed
+	clock   storeClock
+}
+
+// A link is what is known of the way to the store.
+type link uint8
+
+const (
+	untried link = iota
+	linked
+	alone
+)
+
+// New returns a Fleet that uses the store. It does not fail if the store cannot be
+// reached.
+func New(store Store, o Options) *Fleet {
+	var name [9]byte
+	rand.Read(name[:])
+	f := &Fleet{store: store, process: base64.RawURLEncoding.EncodeToString(name[:]), origins: make(map[*quota.Shared]*carrier)}
+	if o.Trace != nil {
+		f.trace = *o.Trace
+	}
+	f.ctx, f.end = context.WithCancel(context.Background())
+	return f
+}
+
+// A Status is what a Fleet knows of itself.
+type Status struct {
+	Linked    bool  // the last exchange was answered in time
+	Peers     int   // processes that share an account of the origins in use, this one included; the most of them
+	Exchanges int64 // turns that were carried out
+	Failures  int64 // turns that were not, or not in time
+	Err       error // of the last of these; nil: none
+}
+
+// Status returns what the Fleet knows of itself.
+func (f *Fleet) Status() Status {
+	f.mu.Lock()
+	s := Status{Linked: f.link == linked, Err: f.err, Exchanges: f.exchanges.Load(), Failures: f.failures.Load()}
+	var origins []*quota.Shared
+	for o := range f.origins {
+		origins = append(origins, o)
+	}
+	f.mu.Unlock()
+	for _, o := range origins {
+		if n, _ := o.Peers(); n > s.Peers {
+			s.Peers = n
+		}
+	}
+	return s
+}
+
+// Due implements quota.Peers.
+func (f *Fleet) Due(s *quota.Shared) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.origins[s]
+	if c == nil {
+		if f.closed {
+			return
+		}
+		c = &carrier{f: f, s: s, due: make(chan struct{}, 1)}
+		f.origins[s] = c
+		f.running.Add(1)
+		go c.run()
+	}
+	select {
+	case c.due <- struct{}{}:
+	default:
+	}
+}
+
+// Close gives back what the process has, and ends all goroutines of the Fleet. It waits
+// for the store, but not for longer than it takes to answer one turn for each origin. The
+// accounts go on alone. Closing again does nothing.
+func (f *Fleet) Close() error {
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return nil
+	}
+	f.closed = true
+	was := f.link
+	var carriers []*carrier
+	for _, c := range f.origins {
+		carriers = append(carriers, c)
+	}
+	f.mu.Unlock()
+	f.end()
+	f.running.Wait()
+	var leaving sync.WaitGroup
+	for _, c := range carriers {
+		turn := c.s.Goodbye(time.Now())
+		if was != linked || len(turn.Accounts) == 0 {
+			continue
+		}
+		leaving.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), turn.Timeout)
+			defer cancel()
+			turn.Process = f.process
+			f.store.Exchange(ctx, c.s.Origin(), turn) // else the lease ends it
+		})
+	}
+	leaving.Wait()
+	return nil
+}
+
+// A carrier carries the turns of one origin.
+type carrier struct {
+	f   *Fleet
+	s   *quota.Shared
+	due chan struct{}
+}
+
+// run carries turns until the origin rests or the Fleet is closed.
+func (c *carrier) run() {
+	f := c.f
+	defer f.running.Done()
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	subscribed := false
+	timer := time.NewTimer(restAfter)
+	defer timer.Stop()
+	last := time.Now()
+	for {
+		if f.ctx.Err() != nil {
+			return
+		}
+		now := time.Now()
+		turn, next := c.s.Turn(now)
+		if turn != nil {
+			if !subscribed {
+				subscribed = true
+				f.running.Add(1)
+				go c.subscribe(ctx)
+			}
+			last = now
+			c.carry(turn)
+			continue
+		}
+		if next.IsZero() {
+			next = last.Add(restAfter)
+		}
+		timer.Reset(time.Until(next))
+		select {
+		case <-c.due:
+		case <-f.ctx.Done():
+			return
+		case now := <-timer.C:
+			if now.Sub(last) >= restAfter && f.rest(c) {
+				return
+			}
+		}
+	}
+}
+
+// rest ends a carrier that has nothing to do, unless that has just changed.
+func (f *Fleet) rest(c *carrier) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(c.due) > 0 {
+		return false
+	}
+	delete(f.origins, c.s)
+	return true
+}
+
+// carry carries one turn. The accounts are alone as soon as it was not answered in time,
+// even if the store takes longer to say so.
+func (c *carrier) carry(turn *quota.Turn) {
+	f := c.f
+	turn.Process = f.process
+	sent := time.Now()
+	turn.AsOf = f.asOf(sent)
+	ctx, cancel := context.WithTimeout(f.ctx, turn.Timeout)
+	defer cancel()
+	late := time.AfterFunc(turn.Timeout, func() {
+		c.s.Failed(time.Now())
+		f.failed(context.DeadlineExceeded)
+	})
+	grant, err := f.store.Exchange(ctx, c.s.Origin(), turn)
+	now := time.Now()
+	inTime := late.Stop()
+	switch {
+	case err != nil && f.ctx.Err() != nil: // closed
+		c.s.Failed(now)
+	case err != nil:
+		c.s.Failed(now)
+		if inTime {
+			f.failed(err)
+		}
+	default:
+		f.heard(sent, now, grant)
+		c.s.Heard(sent, now, grant)
+		if inTime {
+			f.answered()
+		}
+	}
+}
+
+// subscribe hears the words about the origin.
+func (c *carrier) subscribe(ctx context.Context) {
+	defer c.f.running.Done()
+	for ctx.Err() == nil {
+		c.f.store.Subscribe(ctx, c.s.Origin(), func(w *quota.Word) {
+			c.s.Wake(time.Now(), c.f.process, w)
+		})
+		select {
+		case <-ctx.Done():
+		case <-time.After(resubscribe):
+		}
+	}
+}
+
+func (f *Fleet) answered() {
+	f.exchanges.Add(1)
+	f.mu.Lock()
+	was := f.link
+	f.link = linked
+	f.mu.Unlock()
+	if was != linked && f.trace.Linked != nil {
+		f.trace.Linked()
+	}
+}
+
+func (f *Fleet) failed(err error) {
+	f.failures.Add(1)
+	f.mu.Lock()
+	was := f.link
+	f.link, f.err = alone, err
+	f.mu.Unlock()
+	if was != alone && f.trace.Alone != nil {
+		f.trace.Alone(err)
+	}
+}
+
+// A storeClock tells the clock of the store, by the quickest exchange of late.
+type storeClock struct {
+	ahead time.Duration // of the store's clock before ours, when its answer came: never too much
+	trip  time.Duration
+	at    time.Time
+}
+
+// heard takes over the clock of a grant.
+func (f *Fleet) heard(sent, now time.Time, g *quota.Grant) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if trip := now.Sub(sent); f.clock.at.IsZero() || trip <= f.clock.trip || now.Sub(f.clock.at) > clockLasts {
+		f.clock = storeClock{g.Now - time.Duration(now.UnixNano()), trip, now}
+	}
+}
+
+// asOf returns what the store's clock shows now, at least; 0: not known.
+func (f *Fleet) asOf(now time.Time) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.clock.at.IsZero() {
+		return 0
+	}
+	// By the monotonic clock: the other one may have been set since.
+	return time.Duration(f.clock.at.UnixNano()) + now.Sub(f.clock.at) + f.clock.ahead
+}

@@ -1,0 +1,227 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/fleet"
+	"github.com/headway-go/headway/transport"
+	"github.com/headway-go/headway/transport/transporttest"
+)
+
+var secret = [32]byte{1}
+
+// slowly returns a Base that takes 50 ms.
+func slowly(api *transporttest.API) http.RoundTripper {
+	return &transporttest.Transport{Handler: api, Latency: func() time.Duration { return 50 * time.Millisecond }}
+}
+
+// client returns a process of a fleet.
+func client(f quota.Peers, api *transporttest.API) *http.Client {
+	accounts := &quota.Accounts{Secret: &secret}
+	if f != nil {
+		accounts.Peers = f
+	}
+	return &http.Client{Transport: &transport.Shaper{Base: slowly(api), Accounts: accounts}}
+}
+
+// get makes n requests, all at once, and returns how many were served.
+func get(t *testing.T, c *http.Client, n int) (served int64) {
+	var ok atomic.Int64
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			resp, err := c.Get("https://api.example/things")
+			if assert.NoError(t, err) {
+				resp.Body.Close()
+				if resp.StatusCode == http.StatusOK {
+					ok.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return ok.Load()
+}
+
+func tenPerTen() *transporttest.API {
+	return &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 10, Window: 10 * time.Second}}}
+}
+
+// Two processes that share a quota of 10 are served 40 requests in four windows, and none
+// is refused. Nothing is left of the fleet afterwards: else synctest would complain.
+func TestTwoProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := tenPerTen()
+		hub := new(fleet.Hub)
+		began := time.Now()
+		var wg sync.WaitGroup
+		var fleets []*fleet.Fleet
+		var linked atomic.Int64
+		for range 2 {
+			f := fleet.New(hub, fleet.Options{Trace: &fleet.Trace{Linked: func() { linked.Add(1) }}})
+			fleets = append(fleets, f)
+			wg.Go(func() { assert.EqualValues(t, 20, get(t, client(f, api), 20)) })
+		}
+		wg.Wait()
+		assert.Zero(t, api.Counts().Refused)
+		assert.Less(t, time.Since(began), 32*time.Second)
+		assert.EqualValues(t, 2, linked.Load())
+		for _, f := range fleets {
+			s := f.Status()
+			assert.True(t, s.Linked)
+			assert.Equal(t, 2, s.Peers)
+			assert.NoError(t, s.Err)
+			require.NoError(t, f.Close())
+			require.NoError(t, f.Close())
+		}
+	})
+}
+
+// A process that has given everything back leaves it to the others.
+func TestCloseGivesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := tenPerTen()
+		hub := new(fleet.Hub)
+		f, g := fleet.New(hub, fleet.Options{}), fleet.New(hub, fleet.Options{})
+		defer g.Close()
+		one, other := client(f, api), client(g, api)
+		get(t, one, 2)
+		f.Close()
+		began := time.Now()
+		get(t, other, 8)
+		assert.Less(t, time.Since(began), time.Second)
+		assert.Zero(t, api.Counts().Refused)
+		get(t, one, 1) // goes on alone
+	})
+}
+
+// broken is a Store that does not answer.
+type broken struct{ hangs bool }
+
+func (b broken) Exchange(ctx context.Context, _ quota.SharedID, _ *quota.Turn) (*quota.Grant, error) {
+	if b.hangs {
+		time.Sleep(10 * time.Second) // and does not look at the context
+	}
+	return nil, errBroken
+}
+
+func (b broken) Subscribe(ctx context.Context, _ quota.SharedID, _ func(*quota.Word)) error {
+	return errBroken
+}
+
+var errBroken = errors.New("broken")
+
+// Without the store, a process does what it does without a fleet, and a little later at
+// most: whether the store fails, or does not answer at all.
+func TestBrokenStore(t *testing.T) {
+	took := func(t *testing.T, b fleet.Store) (d time.Duration) {
+		synctest.Test(t, func(t *testing.T) {
+			var peers quota.Peers
+			var alone atomic.Int64
+			var f *fleet.Fleet
+			if b != nil {
+				f = fleet.New(b, fleet.Options{Trace: &fleet.Trace{Alone: func(err error) {
+					assert.Error(t, err)
+					alone.Add(1)
+				}}})
+				defer f.Close()
+				peers = f
+			}
+			c := client(peers, tenPerTen())
+			began := time.Now()
+			assert.EqualValues(t, 8, get(t, c, 8))
+			d = time.Since(began)
+			if f != nil {
+				time.Sleep(30 * time.Second)
+				assert.EqualValues(t, 1, alone.Load(), "told once")
+				s := f.Status()
+				assert.False(t, s.Linked)
+				assert.Error(t, s.Err)
+				assert.Less(t, s.Failures, int64(20), "tries become rare")
+			}
+		})
+		return d
+	}
+	without := took(t, nil)
+	for _, b := range []broken{{}, {hangs: true}} {
+		with := took(t, b)
+		assert.LessOrEqual(t, with, without+100*time.Millisecond, "hangs: %v", b.hangs)
+	}
+}
+
+// A Retry-After that one process was told holds the other, too.
+func TestHoldReachesAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hub := new(fleet.Hub)
+		var calls atomic.Int64
+		base := roundTrip(func(r *http.Request) (*http.Response, error) {
+			h := http.Header{}
+			status := http.StatusOK
+			if calls.Add(1) == 3 {
+				status = http.StatusTooManyRequests
+				h.Set("Retry-After", "7")
+			}
+			return &http.Response{StatusCode: status, Header: h, Body: http.NoBody, Request: r}, nil
+		})
+		var cs []*http.Client
+		for range 2 {
+			f := fleet.New(hub, fleet.Options{})
+			defer f.Close()
+			cs = append(cs, &http.Client{Transport: &transport.Shaper{Base: base, Accounts: &quota.Accounts{Peers: f, Secret: &secret}}})
+		}
+		get(t, cs[0], 1)
+		get(t, cs[1], 1)
+		get(t, cs[0], 1) // refused
+		time.Sleep(time.Millisecond)
+		began := time.Now()
+		get(t, cs[1], 1)
+		assert.InDelta(t, 7, time.Since(began).Seconds(), .1)
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// The accounts of processes without the same secret have nothing in common.
+func TestOtherSecret(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hub := new(fleet.Hub)
+		api := tenPerTen()
+		f, g := fleet.New(hub, fleet.Options{}), fleet.New(hub, fleet.Options{})
+		defer f.Close()
+		defer g.Close()
+		get(t, client(f, api), 1)
+		other := &http.Client{Transport: &transport.Shaper{Base: slowly(api), Accounts: &quota.Accounts{Peers: g, Secret: &[32]byte{2}}}}
+		get(t, other, 1)
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, 1, f.Status().Peers)
+		assert.Equal(t, 1, g.Status().Peers)
+	})
+}
+
+// A turn that no process can have made is an error.
+func TestHubInvalidTurn(t *testing.T) {
+	for _, r := range []quota.TurnRequest{
+		{N: 1, Claims: []quota.TurnClaim{{Account: 1, Units: 1}}},
+		{N: 1, Claims: []quota.TurnClaim{{Account: -1, Units: 1}}},
+		{N: 1, Claims: []quota.TurnClaim{{Account: 0, Units: -1}}},
+		{N: 0, Claims: []quota.TurnClaim{{Account: 0, Units: 1}}},
+	} {
+		_, err := new(fleet.Hub).Exchange(t.Context(), quota.SharedID{}, &quota.Turn{
+			Accounts: make([]quota.TurnAccount, 1), Requests: []quota.TurnRequest{r},
+		})
+		assert.Error(t, err)
+	}
+}

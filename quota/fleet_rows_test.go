@@ -1,0 +1,546 @@
+package quota_test
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/parse"
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/fleet"
+	"github.com/headway-go/headway/transport/transporttest"
+)
+
+// A fleetWorld is a simulation, on one thread and in virtual time, of processes that share
+// accounts through a Hub, and of the server that they use.
+type fleetWorld struct {
+	t      testing.TB
+	now    time.Time
+	start  time.Time
+	began  time.Time
+	events eventQueue
+	serial int
+	rnd    *rand.Rand
+
+	hub    fleet.Hub
+	api    *transporttest.API
+	procs  []*simProcess
+	way    time.Duration // to the Hub and back
+	fails  failures
+	left   int
+	served int
+	refused, first,
+	exchanges int
+	atOnce, asked int
+	half          []int // what each process was served when half was
+}
+
+type simEvent struct {
+	at  time.Time
+	seq int
+	do  func()
+}
+
+type eventQueue []simEvent
+
+func (e eventQueue) Len() int { return len(e) }
+func (e eventQueue) Less(i, j int) bool {
+	return cmp.Or(e[i].at.Compare(e[j].at), cmp.Compare(e[i].seq, e[j].seq)) < 0
+}
+func (e eventQueue) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *eventQueue) Push(x any)   { *e = append(*e, x.(simEvent)) }
+func (e *eventQueue) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+func (w *fleetWorld) after(d time.Duration, do func()) {
+	w.serial++
+	heap.Push(&w.events, simEvent{w.now.Add(d), w.serial, do})
+}
+
+// around is a random time of that mean, a tenth of it random.
+func (w *fleetWorld) around(mean time.Duration) time.Duration {
+	return mean*9/10 + time.Duration(w.rnd.ExpFloat64()*float64(mean/10))
+}
+
+// failures are what goes wrong in a fleetWorld. Times count from the beginning.
+type failures struct {
+	away     [2]time.Duration // the Hub cannot be reached
+	of       int              // by so many processes; 0: by none
+	empties  bool             // and knows nothing any more afterwards
+	stops    [2]time.Duration // the Hub carries out afterwards what comes meanwhile
+	kills    time.Duration    // when a process is killed
+	loses    float64          // of the answers are lost
+	twice    bool             // each turn is carried out twice
+	deaf     bool             // no word is heard
+	deadHub  bool             // it was never there
+	none     bool             // there is no fleet
+	refusals float64          // percent at most
+	goodput  float64          // at least
+}
+
+func (f *failures) cut(w *fleetWorld, p *simProcess) bool {
+	t := w.now.Sub(w.start)
+	if f.deadHub {
+		return true
+	}
+	if f.of < len(w.procs) && !slices.Contains(w.procs[:f.of], p) {
+		return false
+	}
+	return t >= f.away[0] && t < f.away[1]
+}
+
+func (f *failures) stalled(w *fleetWorld) time.Duration {
+	if t := w.now.Sub(w.start); t >= f.stops[0] && t < f.stops[1] {
+		return f.stops[1] - t
+	}
+	return 0
+}
+
+// A fleetRow is an experiment.
+type fleetRow struct {
+	name     string
+	policies []transporttest.Policy
+	procs    int
+	jobs     int           // of each process
+	workers  int           // of each process; 0: no bound
+	every    time.Duration // between arrivals, at random; 0: all at the start
+	cost     func(*rand.Rand) int64
+	service  time.Duration
+	alone    bool    // without Peers
+	seconds  float64 // a clairvoyant client needs for all
+	goodput  float64 // at least; 0: there is no bound to compare with
+	refused  float64 // percent at most
+	fair     float64 // Jain's index at half of the time, at least
+	turns    float64 // exchanges a request, at most
+	atOnce   float64 // percent that depart without asking, at least
+}
+
+// A simProcess is one process.
+type simProcess struct {
+	w       *fleetWorld
+	name    string
+	origin  *quota.Origin
+	shared  *quota.Shared
+	reader  parse.Reader
+	jobs    []*simJob
+	busy    int
+	workers int
+	pending int
+	look    time.Time
+	turning time.Time
+	carries bool
+	served  int
+	dead    bool
+	cost    func(*rand.Rand) int64
+	service time.Duration
+}
+
+type simJob struct {
+	units int64
+	lease *quota.Lease
+	came  time.Time
+	asked bool
+
+	claims int // when it was queued
+}
+
+// Due implements quota.Peers.
+func (p *simProcess) Due(s *quota.Shared) {
+	if p.shared == nil {
+		p.shared = s
+		p.w.hear(p)
+	}
+	p.turnAt(p.w.now)
+}
+
+// turnAt plans to look for a turn.
+func (p *simProcess) turnAt(at time.Time) {
+	if !p.turning.IsZero() && !at.Before(p.turning) {
+		return
+	}
+	p.turning = at
+	p.w.after(max(at.Sub(p.w.now), 0), func() {
+		if p.turning.Equal(at) {
+			p.turning = time.Time{}
+			p.turn()
+		}
+	})
+}
+
+func (p *simProcess) turn() {
+	w := p.w
+	if p.carries || p.dead {
+		return
+	}
+	turn, next := p.shared.Turn(w.now)
+	if turn == nil {
+		if !next.IsZero() {
+			p.turnAt(next)
+		}
+		return
+	}
+	w.exchanges++
+	p.carries = true
+	turn.Process = p.name
+	sent := w.now
+	turn.AsOf = time.Duration(sent.UnixNano())
+	answered := false
+	w.after(turn.Timeout, func() {
+		if !answered {
+			answered, p.carries = true, false
+			p.shared.Failed(w.now)
+			p.advance()
+			p.turnAt(w.now)
+		}
+	})
+	if w.fails.cut(w, p) {
+		return
+	}
+	w.after(w.around(w.way/2)+w.fails.stalled(w), func() {
+		if w.fails.twice {
+			defer w.hub.Exchange(context.Background(), p.shared.Origin(), turn)
+		}
+		grant, err := w.hub.Exchange(context.Background(), p.shared.Origin(), turn)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if w.fails.loses > 0 && w.rnd.Float64() < w.fails.loses {
+			return
+		}
+		w.after(w.around(w.way/2), func() {
+			if !answered {
+				answered, p.carries = true, false
+				p.shared.Heard(sent, w.now, grant)
+				p.advance()
+				p.turnAt(w.now)
+			}
+		})
+	})
+}
+
+// hear subscribes to the words of the Hub. They come when the next event happens: the
+// Hub hands them to a goroutine, so the simulation asks it instead.
+func (w *fleetWorld) hear(p *simProcess) {
+	w.hub.Listen(p.shared.Origin(), func(word quota.Word) {
+		if w.fails.deaf || w.fails.cut(w, p) {
+			return
+		}
+		w.after(w.around(w.way/2), func() {
+			p.shared.Wake(w.now, p.name, &word)
+			if word.Hold > 0 {
+				p.advance()
+			}
+			p.turnAt(w.now)
+		})
+	})
+}
+
+func (p *simProcess) ask(j *simJob) quota.Ask {
+	ask := quota.Ask{MaxDelay: quota.NoDelay, FirstFlight: 10}
+	for _, known := range p.origin.Policies() {
+		units := j.units
+		if known.Unit == "concurrent-requests" {
+			units = 1
+		}
+		ask.Claims = append(ask.Claims, quota.Claim{Policy: known.Name, Units: units, Keyed: known.Keyed})
+	}
+	return ask
+}
+
+func (p *simProcess) arrive(n int) {
+	p.pending += n
+	for p.pending > 0 && (p.workers == 0 || p.busy < p.workers) {
+		p.pending--
+		p.busy++
+		j := &simJob{units: 1, came: p.w.now}
+		if p.cost != nil {
+			j.units = p.cost(p.w.rnd)
+		}
+		p.jobs = append(p.jobs, j)
+	}
+	p.advance()
+}
+
+// advance sends the jobs that may go, the first first.
+func (p *simProcess) advance() {
+	if p.dead {
+		return
+	}
+	for len(p.jobs) > 0 {
+		j := p.jobs[0]
+		ask, lease := p.ask(j), new(quota.Lease)
+		err := p.origin.Admit(context.Background(), p.w.now, &ask, lease)
+		if err == nil {
+			if j.lease != nil && p.shared != nil {
+				p.origin.Unqueue(j.lease)
+			}
+			p.jobs = p.jobs[1:]
+			p.w.asked++
+			if !j.asked {
+				p.w.atOnce++
+			}
+			p.send(j, lease)
+			continue
+		}
+		for _, j := range p.jobs {
+			j.asked = true
+			if ask := p.ask(j); j.lease == nil || j.claims != len(ask.Claims) {
+				if j.lease == nil {
+					j.lease = new(quota.Lease)
+				}
+				j.claims = len(ask.Claims)
+				if p.shared != nil {
+					p.origin.Queue(p.w.now, &ask, j.lease)
+				}
+			}
+		}
+		at := p.w.now.Add(err.(*quota.Refusal).Wait)
+		if !at.After(p.w.now) {
+			return // an event will come
+		}
+		if p.look.IsZero() || p.look.Before(p.w.now) || at.Before(p.look) {
+			p.look = at
+			p.w.after(at.Sub(p.w.now), func() {
+				if p.look.Equal(at) {
+					p.look = time.Time{}
+					p.advance()
+				}
+			})
+		}
+		return
+	}
+}
+
+func (p *simProcess) send(j *simJob, lease *quota.Lease) {
+	w := p.w
+	early := len(p.origin.Policies()) == 0
+	trip := 50 * time.Millisecond
+	w.after(w.around(trip/2), func() {
+		r := &http.Request{Method: http.MethodGet, Header: http.Header{"X-Cost": {strconv.FormatInt(j.units, 10)}}}
+		d := w.api.Decide(w.now, r)
+		if d.Served && w.served == 0 {
+			w.began = w.now
+		}
+		if d.Served {
+			w.served++
+			p.served++
+			if w.served*2 == w.left && w.half == nil {
+				for _, q := range w.procs {
+					w.half = append(w.half, q.served)
+				}
+			}
+		} else if early {
+			w.first++
+		} else {
+			w.refused++
+		}
+		work := time.Duration(0)
+		if d.Served && p.service > 0 {
+			work = w.around(p.service)
+		}
+		w.after(work, func() {
+			d.Done()
+			w.after(w.around(trip/2), func() { p.receive(j, lease, d) })
+		})
+	})
+}
+
+func (p *simProcess) receive(j *simJob, lease *quota.Lease, d transporttest.Decision) {
+	w := p.w
+	if p.dead {
+		return
+	}
+	got := p.reader.Read("api.example", d.Status, d.Header, w.now)
+	report := quota.Report{Refused: d.Status == http.StatusTooManyRequests, Date: got.Date}
+	for _, k := range got.Policies {
+		report.Terms = append(report.Terms, quota.Terms{Policy: quota.Policy{Name: k.Name, Quota: k.Quota, Unit: k.Unit, Window: k.Window}})
+	}
+	for _, l := range got.Limits {
+		report.Figures = append(report.Figures, quota.Figure{Policy: l.Policy, Available: l.Available, Window: l.Window, Cost: l.Cost})
+	}
+	if got.Advised {
+		report.Pause = got.RetryAfter
+	}
+	p.origin.Settle(w.now, lease, &report)
+	lease.Release()
+	if d.Served {
+		p.busy--
+		p.arrive(0)
+		return
+	}
+	j.lease = nil
+	p.jobs = append(p.jobs, j)
+	p.advance()
+}
+
+func newFleetWorld(t testing.TB, r *fleetRow, seed uint64) *fleetWorld {
+	w := &fleetWorld{t: t, rnd: rand.New(rand.NewPCG(seed, 0)), way: time.Millisecond}
+	w.now = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+	w.began, w.start = w.now, w.now
+	w.hub.Clock = func() time.Time { return w.now }
+	w.api = &transporttest.API{Policies: r.policies}
+	if r.cost != nil {
+		w.api.Cost = func(r *http.Request) int64 {
+			n, _ := strconv.ParseInt(r.Header.Get("X-Cost"), 10, 64)
+			return n
+		}
+	}
+	var secret [32]byte
+	for i := range r.procs {
+		p := &simProcess{w: w, name: fmt.Sprint("p", i), workers: r.workers, cost: r.cost, service: r.service}
+		accounts := &quota.Accounts{Secret: &secret, Jitter: w.rnd.Float64}
+		if !r.alone {
+			accounts.Peers = p
+		}
+		p.origin = accounts.Origin("https://api.example")
+		w.procs = append(w.procs, p)
+		w.left += r.jobs
+		if r.every == 0 {
+			w.after(time.Duration(w.rnd.IntN(1000))*time.Microsecond, func() { p.arrive(r.jobs) })
+			continue
+		}
+		var at time.Duration
+		for range r.jobs {
+			at += time.Duration(w.rnd.ExpFloat64() * float64(r.every))
+			w.after(at, func() { p.arrive(1) })
+		}
+	}
+	return w
+}
+
+func (w *fleetWorld) run(most time.Duration) {
+	end := w.now.Add(most)
+	for w.events.Len() > 0 && w.served < w.left {
+		e := heap.Pop(&w.events).(simEvent)
+		if e.at.After(end) {
+			return
+		}
+		w.now = e.at
+		e.do()
+	}
+}
+
+func jainIndex(xs []int) float64 {
+	var sum, squares float64
+	for _, x := range xs {
+		sum += float64(x)
+		squares += float64(x * x)
+	}
+	if squares == 0 {
+		return 1
+	}
+	return sum * sum / (float64(len(xs)) * squares)
+}
+
+func policyOf(a transporttest.Algorithm, quota int64, window, burst int) []transporttest.Policy {
+	return []transporttest.Policy{{Name: "api", Algorithm: a, Quota: quota, Window: time.Duration(window) * time.Second, Burst: int64(burst)}}
+}
+
+func fleetRows() []fleetRow {
+	fixed := func(q int64, w int) []transporttest.Policy { return policyOf(transporttest.FixedWindow, q, w, 0) }
+	two := append(fixed(10, 1), fixed(200, 60)...)
+	two[0].Name, two[1].Name = "one", "other"
+	return []fleetRow{
+		{name: "8 processes", policies: fixed(100, 10), procs: 8, jobs: 125, workers: 6, seconds: 90, goodput: .97, fair: .98, turns: 1.2},
+		{name: "8 processes, aligned", policies: policyOf(transporttest.AlignedWindow, 100, 10, 0), procs: 8, jobs: 125, workers: 6, seconds: 90, goodput: .97, fair: .98, turns: 1.2},
+		{name: "8 processes, 20/1s", policies: fixed(20, 1), procs: 8, jobs: 200, workers: 6, seconds: 79, goodput: .96, refused: .4, fair: .97, turns: 2.5},
+		{name: "8 processes, bucket", policies: policyOf(transporttest.TokenBucket, 10, 1, 20), procs: 8, jobs: 50, workers: 6, seconds: 38, goodput: .97, fair: .98, turns: 4},
+		{name: "8 processes, half the quota", policies: fixed(100, 10), procs: 8, jobs: 125, every: 1600 * time.Millisecond, turns: 1.3, atOnce: 80, fair: .97},
+		{name: "8 processes, half of 1000", policies: fixed(1000, 10), procs: 8, jobs: 625, every: 160 * time.Millisecond, turns: .6, atOnce: 97, fair: .97},
+		{name: "64 processes", policies: fixed(200, 10), procs: 64, jobs: 125, workers: 2, seconds: 390, goodput: .98, fair: .98, turns: 2.5},
+		{name: "64 processes, 64/1s", policies: fixed(64, 1), procs: 64, jobs: 60, workers: 2, seconds: 59, goodput: .97, refused: .8, fair: .98, turns: 5},
+		// Which servers renew their quota as it was spent is not known: as with a window, a
+		// request looks when the figure says, and sees only the first units that came back.
+		{name: "8 processes, log 20/1s", policies: policyOf(transporttest.SlidingLog, 20, 1, 0), procs: 8, jobs: 75, workers: 6, seconds: 29, goodput: .5, refused: .5, fair: .95, turns: 3},
+		{name: "8 processes, log 100/10s", policies: policyOf(transporttest.SlidingLog, 100, 10, 0), procs: 8, jobs: 125, workers: 6, seconds: 90, goodput: .95, refused: .5, fair: .98, turns: 1.2},
+		{name: "8 processes, weighed 100/10s", policies: policyOf(transporttest.SlidingWindow, 100, 10, 0), procs: 8, jobs: 125, workers: 6, seconds: 90, goodput: .48, refused: 1, fair: .98, turns: 1.5},
+		// Several refusals here are those of the first requests, which nobody could charge yet.
+		{name: "costs 1 to 20", policies: fixed(200, 10), procs: 8, jobs: 25, workers: 6, cost: func(r *rand.Rand) int64 { return 1 + r.Int64N(20) }, seconds: 100, goodput: .95, refused: 1, fair: .7, turns: 5},
+		{name: "all cost 60", policies: fixed(200, 10), procs: 8, jobs: 6, workers: 2, cost: func(*rand.Rand) int64 { return 60 }, seconds: 150, goodput: .97, refused: 4.5, fair: .8, turns: 25},
+		{name: "10/1s and 200/60s", policies: two, procs: 8, jobs: 75, workers: 6, seconds: 139, goodput: .97, refused: 1, fair: .95, turns: 4},
+		{name: "concurrency 8", policies: policyOf(transporttest.Concurrency, 8, 0, 0), procs: 8, jobs: 100, workers: 6, service: 100 * time.Millisecond, seconds: 15, goodput: .95, fair: .97, turns: 2.5},
+		{name: "concurrency 8, 32 processes", policies: policyOf(transporttest.Concurrency, 8, 0, 0), procs: 32, jobs: 25, workers: 6, service: 100 * time.Millisecond, seconds: 15, goodput: .88, fair: .95, turns: 9},
+	}
+}
+
+// The rows of several processes. Whatever is random follows from a seed, and nothing
+// runs at the same time, so the scores are always the same.
+func TestFleetRows(t *testing.T) {
+	for _, r := range fleetRows() {
+		t.Run(r.name, func(t *testing.T) {
+			w := newFleetWorld(t, &r, *fleetSeed)
+			w.run(time.Hour)
+			w.judge(&r)
+		})
+	}
+}
+
+var fleetSeed = flag.Uint64("fleetseed", 1, "of the rows of several processes; other seeds have other scores")
+
+func (w *fleetWorld) judge(r *fleetRow) {
+	t := w.t
+	served := float64(max(w.served, 1))
+	goodput := r.seconds / w.now.Sub(w.began).Seconds()
+	refused := 100 * float64(w.refused) / served
+	turns := float64(w.exchanges) / served
+	once := 100 * float64(w.atOnce) / float64(max(w.asked, 1))
+	fair := jainIndex(w.half)
+	t.Logf("goodput %.3f, refused %.2f %% (and %d first), exchanges %.2f, Jain %.3f, at once %.1f %%", goodput, refused, w.first, turns, fair, once)
+	assert.Equal(t, w.left, w.served, "all are served")
+	assert.GreaterOrEqual(t, goodput, r.goodput, "goodput")
+	assert.LessOrEqual(t, refused, r.refused, "refused")
+	assert.GreaterOrEqual(t, fair, r.fair, "Jain")
+	assert.LessOrEqual(t, turns, r.turns, "exchanges a request")
+	assert.GreaterOrEqual(t, once, r.atOnce, "at once")
+}
+
+// What goes wrong costs time and few refusals, and nobody waits for ever.
+func TestFleetFailures(t *testing.T) {
+	const sec = time.Second
+	all := 8
+	for name, f := range map[string]failures{
+		"nothing":                {goodput: .97},
+		"no fleet":               {none: true, goodput: .88, refusals: 5},
+		"never there":            {deadHub: true, goodput: .88, refusals: 5},
+		"away, with all it knew": {away: [2]time.Duration{12 * sec, 34 * sec}, of: all, goodput: .85, refusals: 1},
+		"killed, and empty":      {away: [2]time.Duration{10100 * time.Millisecond, 14 * sec}, of: all, empties: true, goodput: .85, refusals: .5},
+		"stopped for a second":   {stops: [2]time.Duration{20050 * time.Millisecond, 21050 * time.Millisecond}, goodput: .88, refusals: .5},
+		"one of eight cut off":   {away: [2]time.Duration{15 * sec, 45 * sec}, of: 1, goodput: .85, refusals: 1},
+		"four of eight cut off":  {away: [2]time.Duration{15 * sec, 45 * sec}, of: 4, goodput: .85, refusals: 3},
+		"a process killed":       {kills: 20070 * time.Millisecond, goodput: .8},
+		"answers lost":           {loses: .02, goodput: .85, refusals: 1},
+		"all carried out twice":  {twice: true, goodput: .97},
+		"deaf":                   {deaf: true, goodput: .88, refusals: .5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := fleetRow{policies: policyOf(transporttest.FixedWindow, 100, 10, 0), procs: all, jobs: 125, workers: 6, seconds: 90, goodput: f.goodput, refused: f.refusals, turns: 10, alone: f.none}
+			w := newFleetWorld(t, &r, *fleetSeed)
+			w.fails = f
+			if f.empties {
+				w.after(f.away[1], func() { w.hub.Forget() })
+			}
+			if f.kills > 0 {
+				w.after(f.kills, func() {
+					p := w.procs[3]
+					p.dead = true
+					w.left -= r.jobs - p.served
+				})
+			}
+			w.run(time.Hour)
+			w.judge(&r)
+		})
+	}
+}

@@ -1,0 +1,62 @@
+package window
+
+import "time"
+
+// This file is what a window takes over from other processes that share the quota.
+
+// Together is Adaptive for a window whose units others hand out, so that few of its
+// figures follow from what departed here: how units come back cannot be told from them.
+const Together Strategy = 2
+
+// together is the habits of Together.
+type together struct{ adaptive }
+
+// guard: the request that goes first after the window is another client's, which may be
+// quicker, and this one has measured fewer round trips than one that is alone.
+func (together) guard(w *Window, trip time.Duration) time.Duration {
+	return max(trip-w.least, trip/8) + trip/32
+}
+
+func (together) allows(*Window, int64) bool { return true }
+
+func (together) reported(w *Window, _ Instant, _ int64, _ time.Duration, refused bool) Instant {
+	w.contention.observe(w, refused)
+	return w.due
+}
+
+// HoldUntil lets nothing depart before an instant: another process was told so at t.
+func (w *Window) HoldUntil(t, until Instant) {
+	if until <= w.Hold {
+		return
+	}
+	w.Hold = until
+	if w.State == Unknown {
+		w.distrust(t)
+	}
+}
+
+// Learn takes over at t what others have heard: available units until end, by an answer
+// that departed no later than the last one of which they know.
+func (w *Window) Learn(t Instant, available int64, end Instant) {
+	if w.Unit == Concurrent {
+		return
+	}
+	w.Roll(t)
+	w.State, w.available, w.sinceReport = Reported, available, available
+	w.sent, w.adopted, w.received, w.probing = t, t, t, false
+	w.ends(end, 0, Never)
+}
+
+// Elapse ends at t the window of a figure, as others have seen.
+func (w *Window) Elapse(t Instant) {
+	if w.Roll(t); w.Waiting() {
+		w.expire(t, 0)
+	}
+}
+
+// Contend assumes that n clients use the quota, this one included, until figures show
+// otherwise.
+func (w *Window) Contend(n int) {
+	w.contention.ours = contentionNeeds
+	w.contention.fall = float32(n) * contentionNeeds
+}

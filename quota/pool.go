@@ -1,0 +1,407 @@
+package quota
+
+import (
+	"time"
+
+	"github.com/headway-go/headway/quota/internal/window"
+)
+
+const (
+	minStock    = 4    // units that a process wishes to have in stock at first
+	maxStock    = 1024 // and at most
+	maxVersions = 8    // that a pool remembers
+)
+
+// A pool is what a process has of one shared account, and has heard of it. The mutex of
+// the origin protects it.
+type pool struct {
+	s  *Shared
+	a  *account
+	id SharedID
+
+	stock    int64   // units granted and not yet charged
+	until    instant // when the stock is void
+	wish     int64   // how many units it would like to have in stock
+	level    int64   // the stock after the last turn
+	used     int64   // units charged since the last turn
+	giveBack bool    // others need the stock
+
+	named     bool // requests claim it by its policy, or there was a figure
+	known     bool // a turn was answered
+	state     SharedState
+	available int64 // as it was heard; None: never
+	end       instant
+	hungry    int
+	peers     int
+	hold      instant // as it was heard or told
+	rolled    instant // when another window was heard of
+	versions  [maxVersions]versionAt
+	again     instant // when to ask again, for those that wait
+	asked     bool    // the last turn said which requests wait here
+	fresh     bool    // one has come since
+	waiters   int     // requests that wait and claim it
+	turned    instant // when it was told last
+
+	// to be told
+	figure  figureTold
+	spent   int64
+	silent  int64
+	landed  bool
+	refused bool
+	soon    instant  // when to tell it; 0: nothing
+	told    struct { // by the turn that is on its way
+		figure  figureTold
+		spent   int64
+		landed  bool
+		refused bool
+	}
+}
+
+// A figureTold is the lowest figure of several.
+type figureTold struct {
+	available int64 // None: none
+	end       instant
+	version   int64
+	arrived   instant
+}
+
+// versionAt is when a version was heard of.
+type versionAt struct {
+	version int64
+	at      instant
+}
+
+// pool returns the pool of the account; nil if it has none.
+func (a *account) pool() *pool {
+	if s := a.policy.origin.shared; s != nil {
+		return s.pools[a]
+	}
+	return nil
+}
+
+// version is the last version heard of; 0: none.
+func (p *pool) version() int64 { return p.versions[0].version }
+
+// under returns the version under which a request departed.
+func (p *pool) under(sent instant) int64 {
+	for _, v := range p.versions {
+		if v.version == 0 || v.at <= sent {
+			return v.version
+		}
+	}
+	return -1 // so long ago that it raises nothing
+}
+
+// units is the stock at t.
+func (p *pool) units(t instant) int64 {
+	if t >= p.until {
+		p.stock = 0
+	}
+	return p.stock
+}
+
+// decides reports whether the pool decides what may depart, while others are reached.
+func (p *pool) decides() bool {
+	return p.state != SharedOpen && p.a.Unit != window.Other && !p.passive()
+}
+
+// passive reports whether it is the pool of a scope, or of the origin, of which no more
+// is known than holds.
+func (p *pool) passive() bool { return !p.named && p.state == SharedUnknown }
+
+// ready returns when n units may depart. sooner reports whether they may depart earlier
+// by what is heard. Without ok, the account decides by itself.
+func (p *pool) ready(t instant, n int64) (again instant, sooner, ok bool) {
+	if !p.decides() {
+		return 0, false, false
+	}
+	if p.units(t) >= n {
+		return t, false, true
+	}
+	s := p.s
+	if !s.together(t) {
+		return 0, false, false
+	}
+	if !s.linked {
+		return s.began.Add(coldTimeout), true, true
+	}
+	if !p.known || s.out || p.state != SharedReported && p.state != SharedCounting || p.end == window.Never || p.end <= t || p.available >= n {
+		return t.Add(2 * s.timeout()), true, true
+	}
+	return p.end, false, true
+}
+
+// take notes that n units depart.
+func (p *pool) take(t instant, n int64) {
+	if p.passive() {
+		return
+	}
+	p.used += n
+	had := p.units(t)
+	p.stock = max(had-n, 0)
+	p.s.active[p] = struct{}{}
+	if had > 0 && p.lowAt(t) <= t {
+		p.s.due()
+	}
+}
+
+// lowAt is when a turn is due because the stock is low.
+func (p *pool) lowAt(t instant) instant {
+	if p.hungry > 0 || p.used == 0 || p.level == 0 || p.units(t) > p.level/2 || p.waiters > 0 {
+		return window.Never
+	}
+	return p.turned.Add(quickTurn)
+}
+
+// due is when the next turn about the account is due; Never: none is.
+func (p *pool) due(t instant) instant {
+	d := window.Never
+	if p.soon > 0 {
+		d = p.soon
+	}
+	if p.waiters > 0 && !p.a.Paused(t) {
+		d = min(d, p.again)
+	} else if p.waiters > 0 {
+		d = min(d, max(p.a.Hold, p.a.BackOff))
+	}
+	if !p.known {
+		return d
+	}
+	d = min(d, p.lowAt(t))
+	if !p.passive() && (p.holds() > 0 || p.units(t) > 0) {
+		d = min(d, p.turned.Add(leaseTurn))
+	}
+	return d
+}
+
+// holds is how many units are in flight.
+func (p *pool) holds() int64 {
+	if p.a.retains() {
+		return p.a.Retained
+	}
+	return p.a.Unanswered()
+}
+
+// tellNow makes a turn due at once, and tellSoon when it can wait.
+func (p *pool) tellNow() {
+	p.soon = 1
+	p.s.active[p] = struct{}{}
+	p.s.due()
+}
+
+func (p *pool) tellSoon(t instant) {
+	d := slowTurn
+	if p.hungry > 0 || p.a.Quota < 0 || p.available < p.a.Quota/4 || p.waiters > 0 {
+		d = quickTurn
+	}
+	at := max(t, p.turned.Add(d))
+	if p.soon == 0 || at < p.soon {
+		p.soon = at
+		p.s.active[p] = struct{}{}
+		p.s.due()
+	}
+}
+
+// released notes that n concurrent requests are over. What they had stays in stock, for
+// those that wait here, up to a fair share; the rest goes back.
+func (p *pool) released(n int64) {
+	p.s.active[p] = struct{}{}
+	switch {
+	case p.hungry > 0 && (p.waiters == 0 || p.holds()+p.stock >= p.available/int64(p.hungry+1)):
+		p.tellNow()
+	case p.waiters > 0:
+		p.stock += n
+	default:
+		p.tellSoon(p.turned)
+	}
+}
+
+// reported notes a figure that the window has taken over.
+func (p *pool) reported(t, sent instant, available int64, refused bool) {
+	f := figureTold{available: min(available, window.MaxUnits), end: p.a.End(), version: p.under(sent), arrived: t}
+	if p.a.Quota >= 0 {
+		f.available = min(f.available, p.a.Quota)
+	}
+	if p.a.retains() {
+		f.end = window.Never
+	} else if p.a.State == window.Expired {
+		f.end = t // over now
+	}
+	p.figure = p.figure.merged(f, sent)
+	p.landed, p.named = true, true
+	if refused || p.state != SharedReported {
+		p.tellNow()
+	} else {
+		p.tellSoon(t)
+	}
+}
+
+// merged returns what two figures say together, of which g came later, for a request
+// that departed at sent: the newer one, if it departed after the other had arrived; else
+// the lower.
+func (f figureTold) merged(g figureTold, sent instant) figureTold {
+	if f.available == None || sent >= f.arrived {
+		return g
+	}
+	same := max(f.end, g.end)-min(f.end, g.end) <= instant(time.Second)
+	g.available, g.version = min(f.available, g.available), max(f.version, g.version)
+	if same {
+		g.end = min(f.end, g.end)
+	} else {
+		g.end = max(f.end, g.end)
+	}
+	return g
+}
+
+// answered notes that n units are not in flight any more. Where silent, the answer had
+// no figure, or there was none.
+func (p *pool) answered(t, sent instant, n int64, silent bool) {
+	if p.passive() {
+		return
+	}
+	p.landed = true
+	if silent {
+		if sent >= p.rolled {
+			p.spent += n
+		}
+		p.silent = max(p.silent, p.under(sent), 1)
+		if p.state != SharedReported && p.state != SharedCounting {
+			p.tellNow()
+			return
+		}
+	}
+	p.tellSoon(t)
+}
+
+// paused notes a hold or back-off of the account that the server has caused.
+func (p *pool) paused(refused bool) {
+	p.refused = p.refused || refused
+	p.tellNow()
+}
+
+// held takes over a hold that another process was told.
+func (p *pool) held(t instant, d time.Duration) {
+	if until := t.Add(d); until > p.hold.Add(time.Millisecond) {
+		p.hold = until
+		p.a.HoldUntil(t, until)
+		p.a.policy.until = max(p.a.policy.until, p.a.InForce())
+	}
+}
+
+// tell returns what there is to tell at t.
+func (p *pool) tell(t instant) TurnAccount {
+	if p.giveBack && p.waiters == 0 {
+		p.stock, p.wish = 0, max(p.wish/2, minStock)
+	}
+	p.giveBack = false
+	stock := p.units(t)
+	if p.level > 0 && p.used > 0 && stock == 0 {
+		p.wish = min(2*p.wish, maxStock)
+	} else if stock > p.wish/2 {
+		p.wish = max(p.wish/2, minStock, p.used)
+	}
+	a := TurnAccount{
+		ID: p.id, Has: p.holds() + stock, Stock: stock, Version: p.version(), Concurrent: p.a.retains(),
+		Quota: p.a.Quota, Window: p.a.Length, Counts: p.a.State == window.Counting,
+		Figure: p.figure.available, Left: None, FigureVersion: p.figure.version,
+		Basis: None, BasisLeft: None,
+		Landed: p.landed, Spent: p.spent, Silent: p.silent, Refused: p.refused,
+	}
+	if p.used > 0 || p.waiters > 0 {
+		a.Wish = max(p.wish-stock, 0)
+	}
+	if p.figure.end != window.Never {
+		a.Left = p.figure.end.Since(t)
+	}
+	if p.known && p.state == SharedReported && p.end > t {
+		a.Basis = p.available
+		if p.end != window.Never {
+			a.BasisLeft = p.end.Since(t)
+		}
+	}
+	if until := max(p.a.Hold, p.a.BackOff); until > max(t, p.hold) {
+		a.Hold, p.hold = until.Since(t), until
+	}
+	p.told.figure, p.told.spent, p.told.landed, p.told.refused = p.figure, p.spent, p.landed, p.refused
+	p.figure = figureTold{available: None, end: window.Never}
+	p.spent, p.silent, p.landed, p.refused, p.soon, p.used = 0, 0, false, false, 0, 0
+	p.turned = t
+	return a
+}
+
+// untold takes back what a turn has told that was not answered.
+func (p *pool) untold() {
+	if p.figure.available == None {
+		p.figure = p.told.figure
+	}
+	p.spent += p.told.spent
+	p.landed, p.refused = p.landed || p.told.landed, p.refused || p.told.refused
+	p.asked = false
+	p.hold = 0
+	p.s.active[p] = struct{}{}
+	if p.landed || p.refused {
+		p.soon = 1
+	}
+}
+
+// heard takes over the answer at t to a turn that departed at from.
+func (p *pool) heard(t, from instant, g *GrantAccount, void bool) {
+	p.known = true
+	if p.a.Strategy == window.Adaptive {
+		p.a.Strategy = window.Together
+	}
+	news := g.Version != p.version()
+	if news {
+		copy(p.versions[1:], p.versions[:])
+		p.versions[0] = versionAt{g.Version, t}
+	}
+	end := window.Never
+	if g.Left != None {
+		end = t.Add(g.Left)
+	}
+	if g.State != p.state || max(end, p.end)-min(end, p.end) > instant(time.Second) {
+		p.rolled = from
+	}
+	p.state, p.available, p.end = g.State, g.Available, end
+	p.peers, p.hungry = g.Peers, g.Hungry
+	switch {
+	case news && g.State == SharedReported:
+		p.a.Learn(t, g.Available, end)
+	case news && g.State == SharedExpired:
+		p.a.Elapse(t)
+	}
+	if g.Hold > 0 {
+		p.held(t, g.Hold)
+	}
+	if void {
+		p.untold()
+		p.again = t.Add(quickTurn)
+		return
+	}
+	p.stock = p.units(t) + g.Units
+	p.until = from.Add(sharedLease)
+	if g.Left != None {
+		p.until = min(p.until, from.Add(g.Left))
+	}
+	p.level = p.stock
+	switch {
+	case p.fresh:
+		p.again = t
+	case p.asked:
+		p.again = t.Add(g.Again)
+	default:
+		p.again = t.Add(slowTurn) // those that wait could not go for another reason
+	}
+	if p.waiters > 0 {
+		p.s.active[p] = struct{}{}
+	}
+}
+
+// alone makes the account decide by itself: it knows what it has heard, and takes its
+// share of that.
+func (p *pool) alone(t instant) {
+	p.a.Strategy = window.Strategy(p.s.o.accounts.Strategy)
+	if p.peers > 1 {
+		p.a.Contend(p.peers)
+	}
+}

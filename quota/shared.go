@@ -1,0 +1,385 @@
+package quota
+
+import (
+	"slices"
+	"time"
+
+	"github.com/headway-go/headway/quota/internal/wait"
+	"github.com/headway-go/headway/quota/internal/window"
+)
+
+const (
+	sharedTimeout = 100 * time.Millisecond // the shortest wait for a Grant
+	coldTimeout   = 25 * time.Millisecond  // how long requests wait for the first Grant
+	quickTurn     = 20 * time.Millisecond  // between turns that only tell or fill a stock
+	slowTurn      = time.Second
+	leaseTurn     = 10 * time.Second // between turns that renew what a process has
+	sharedLease   = 30 * time.Second // after which a store forgets what a silent process has
+	longRetry     = 5 * time.Second  // the longest wait between tries to reach the others
+	maxTurn       = 64               // accounts, and groups of requests, of a turn
+)
+
+// A Shared is the part of an Origin that its accounts share with other processes. Its
+// methods are for Peers, and may be called by several goroutines. It has no goroutine
+// and does no I/O: Peers ask for a Turn, carry it, and say what came of it.
+//
+// A process has a stock of units of each account: units granted and not yet charged.
+// A request that finds stock in all its accounts departs at once. If it does not, it
+// waits for the answer to the next turn. If there is no answer in time, the accounts
+// are alone: they use up their stock, and then do what they would do without Peers,
+// with a share of what is left.
+type Shared struct {
+	o  *Origin
+	id SharedID
+
+	// protected by the mutex of the origin:
+	pools  map[*account]*pool
+	byID   map[SharedID]*pool
+	active map[*pool]struct{} // that may have something to tell
+	queue  waitingRequests
+
+	linked  bool    // the last turn was answered
+	tried   bool    // one was answered, or was not
+	began   instant // when a request first needed the others
+	seq     uint64
+	out     bool // a turn is on its way
+	sent    instant
+	aboard  []*pool // the pools of that turn
+	quick   time.Duration
+	retry   instant // when to try again; while not linked
+	fails   int
+	peers   int
+	flights int64 // as they were told
+}
+
+// newShared returns what an origin of that name shares.
+func newShared(o *Origin, name string) *Shared {
+	return &Shared{
+		o:      o,
+		id:     SharedID(o.accounts.hashes().digest("shared origin", name)),
+		pools:  make(map[*account]*pool),
+		byID:   make(map[SharedID]*pool),
+		active: make(map[*pool]struct{}),
+		queue:  newWaitingRequests(),
+	}
+}
+
+// Origin stands for the origin among all processes with the same secret.
+func (s *Shared) Origin() SharedID { return s.id }
+
+// Peers returns how many processes were lately heard of, this one included, and whether
+// the last turn was answered.
+func (s *Shared) Peers() (n int, linked bool) {
+	s.o.mu.Lock()
+	defer s.o.mu.Unlock()
+	return s.peers, s.linked
+}
+
+// due tells the peers that there is something to tell.
+func (s *Shared) due() { s.o.accounts.Peers.Due(s) }
+
+// timeout is how long a turn is waited for.
+func (s *Shared) timeout() time.Duration { return max(sharedTimeout, 4*s.quick) }
+
+// meet notes that a request of a scope needs the others: they know of holds of the scope
+// and of the origin.
+func (s *Shared) meet(t instant, base *account) {
+	if s.pools[base] == nil {
+		s.pool(base).tellNow()
+	}
+	if s.began == 0 {
+		s.began = max(t, 1)
+		s.pool(&s.o.root).tellNow()
+	}
+}
+
+// greeting reports whether the first turn is on its way, or about to be, at t: it says
+// that a request will depart of which nobody knows what it is charged to.
+func (s *Shared) greeting(t instant) bool { return !s.linked && s.together(t) }
+
+// together reports whether the others decide at t: they are reached, or it is too early
+// to say that they are not. It ends that if a turn was not answered in time, whether or
+// not the peers have said so.
+func (s *Shared) together(t instant) bool {
+	if s.out && t >= s.sent.Add(2*s.timeout()) {
+		s.fail(t)
+	}
+	return s.linked || !s.tried && s.began > 0 && t < s.began.Add(coldTimeout)
+}
+
+// pool returns the pool of an account, and makes it if there is none.
+func (s *Shared) pool(a *account) *pool {
+	p := s.pools[a]
+	if p == nil {
+		keyed := "scope"
+		switch {
+		case a == &s.o.root:
+			keyed = "root"
+		case a.policy.keyed:
+			keyed = "key"
+		}
+		p = &pool{s: s, a: a, figure: figureTold{available: None}, available: None, wish: minStock}
+		p.id = SharedID(s.o.accounts.hashes().digest("shared account", string(s.id[:]), a.policy.name, keyed, a.owner.String()))
+		s.pools[a], s.byID[p.id] = p, p
+	}
+	return p
+}
+
+// drop forgets an account that is evicted.
+func (s *Shared) drop(a *account) {
+	if p := s.pools[a]; p != nil {
+		delete(s.pools, a)
+		delete(s.byID, p.id)
+		delete(s.active, p)
+	}
+}
+
+// Turn returns what is to be told now, or nil if there is nothing yet; next is when to
+// ask for another, unless Peers.Due says so earlier. The zero time means that only Due
+// will tell. A turn has to be followed by Heard or Failed, within its Timeout.
+func (s *Shared) Turn(now time.Time) (turn *Turn, next time.Time) {
+	s.o.mu.Lock()
+	defer s.o.mu.Unlock()
+	t := s.o.at(now)
+	switch {
+	case s.out && t < s.sent.Add(s.timeout()):
+		return nil, s.o.when(s.sent.Add(s.timeout()))
+	case s.out:
+		s.fail(t)
+	}
+	if !s.linked && t < s.retry {
+		return nil, s.o.when(s.retry)
+	}
+	if s.began == 0 {
+		return nil, time.Time{}
+	}
+	at := window.Never
+	if !s.tried || !s.linked {
+		at = t // say hello
+	}
+	for p := range s.active {
+		d := p.due(t)
+		if d == window.Never {
+			delete(s.active, p)
+		}
+		at = min(at, d)
+	}
+	if at == window.Never {
+		return nil, time.Time{}
+	}
+	if at > t {
+		return nil, s.o.when(at)
+	}
+	return s.compose(t), s.o.when(t.Add(s.timeout()))
+}
+
+// Goodbye returns a turn that gives everything back, and makes the accounts alone.
+func (s *Shared) Goodbye(now time.Time) *Turn {
+	s.o.mu.Lock()
+	defer s.o.mu.Unlock()
+	t := s.o.at(now)
+	s.seq++
+	turn := &Turn{Seq: s.seq, Bye: true, Peers: s.peers, Flights: 0, Timeout: s.timeout()}
+	for _, p := range s.sorted() {
+		if p.known && len(turn.Accounts) < maxTurn {
+			told := p.tell(t)
+			told.Has -= told.Stock
+			told.Stock, told.Wish, p.stock = 0, 0, 0
+			turn.Accounts = append(turn.Accounts, told)
+		}
+	}
+	s.fail(t)
+	s.retry = window.Never
+	return turn
+}
+
+// sorted returns all pools, in an order that does not depend on chance.
+func (s *Shared) sorted() []*pool {
+	ps := make([]*pool, 0, len(s.pools))
+	for _, p := range s.pools {
+		ps = append(ps, p)
+	}
+	slices.SortFunc(ps, func(a, b *pool) int { return slices.Compare(a.id[:], b.id[:]) })
+	return ps
+}
+
+// compose makes a turn of what is due at t. What is due a little later rides along.
+func (s *Shared) compose(t instant) *Turn {
+	s.seq++
+	s.out, s.sent = true, t
+	turn := &Turn{Seq: s.seq, Peers: s.peers, Flights: None, Timeout: s.timeout()}
+	if !s.o.first.over {
+		s.flights = max(s.o.out, 1)
+		turn.Flights = s.flights
+	} else if s.flights > 0 {
+		turn.Flights, s.flights = 0, 0
+	}
+	s.aboard = s.aboard[:0]
+	index := make(map[*pool]int)
+	board := func(p *pool) (i int, ok bool) {
+		if i, ok := index[p]; ok {
+			return i, true
+		}
+		if len(s.aboard) >= maxTurn {
+			return 0, false
+		}
+		index[p] = len(s.aboard)
+		s.aboard = append(s.aboard, p)
+		return len(s.aboard) - 1, true
+	}
+	for _, g := range s.queue.inOrder() {
+		if len(turn.Requests) == maxTurn {
+			break
+		}
+		if r := g.request(t, board); len(r.Claims) > 0 {
+			turn.Requests = append(turn.Requests, r)
+		}
+	}
+	// All that a waiting request claims is dealt anew: no stock is set aside for it.
+	asking := len(s.aboard)
+	for _, p := range s.aboard {
+		p.stock = 0
+	}
+	var rest []*pool
+	for p := range s.active {
+		if _, there := index[p]; !there && p.due(t) <= t.Add(quickTurn) {
+			rest = append(rest, p)
+		}
+	}
+	slices.SortFunc(rest, func(a, b *pool) int { return slices.Compare(a.id[:], b.id[:]) })
+	for _, p := range rest {
+		board(p)
+	}
+	for i, p := range s.aboard {
+		p.asked, p.fresh = i < asking, false
+		turn.Accounts = append(turn.Accounts, p.tell(t))
+	}
+	return turn
+}
+
+// Heard takes over the answer to the turn that departed at sent, and lets go the
+// requests that this allows. An answer that came after Failed only says that the others
+// can be reached.
+func (s *Shared) Heard(sent, now time.Time, g *Grant) {
+	s.o.mu.Lock()
+	t, from := s.o.at(now), s.o.at(sent)
+	if !s.out || len(g.Accounts) != len(s.aboard) || from != s.sent {
+		s.retry = min(s.retry, t)
+		s.o.mu.Unlock()
+		s.due()
+		return
+	}
+	if trip := t.Since(from); s.quick == 0 || trip < s.quick {
+		s.quick = max(trip, 1)
+	}
+	s.out, s.linked, s.tried, s.fails = false, true, true, 0
+	peers := 1
+	for i, p := range s.aboard {
+		p.heard(t, from, &g.Accounts[i], g.Void)
+		peers = max(peers, g.Accounts[i].Peers)
+	}
+	if len(s.aboard) > 0 {
+		s.peers = peers
+	}
+	woken := s.kick(now)
+	s.o.mu.Unlock()
+	for _, w := range woken {
+		w.Wake()
+	}
+	s.due()
+}
+
+// Failed says that the turn that departed last was not answered in time. The accounts
+// are alone until a later turn is answered.
+func (s *Shared) Failed(now time.Time) {
+	s.o.mu.Lock()
+	var woken []*wait.Waiter
+	if s.out {
+		s.fail(s.o.at(now))
+		woken = s.kick(now)
+	}
+	s.o.mu.Unlock()
+	for _, w := range woken {
+		w.Wake()
+	}
+	s.due()
+}
+
+// fail makes the accounts alone at t. Without jitter, all processes would come back at
+// the same time.
+func (s *Shared) fail(t instant) {
+	d := min(sharedTimeout<<min(s.fails, 6), longRetry)
+	s.retry = t.Add(d + time.Duration(float64(d)*s.o.accounts.random()))
+	s.fails++
+	was := s.linked
+	s.out, s.linked, s.tried = false, false, true
+	s.flights = 1 // to be told again
+	for _, p := range s.aboard {
+		p.untold()
+	}
+	s.aboard = s.aboard[:0]
+	if was {
+		for _, p := range s.pools {
+			p.alone(t)
+		}
+	}
+}
+
+// kick looks at all lines of the origin, and returns the waiters to wake after
+// unlocking.
+func (s *Shared) kick(now time.Time) (woken []*wait.Waiter) {
+	for a := range s.o.awaited {
+		if w := a.line.Kick(now); w != nil {
+			woken = append(woken, w)
+		}
+	}
+	if w := s.o.first.line.Kick(now); w != nil {
+		woken = append(woken, w)
+	}
+	return woken
+}
+
+// Wake takes over what a store told all processes; process is the name of this one.
+func (s *Shared) Wake(now time.Time, process string, word *Word) {
+	s.o.mu.Lock()
+	p := s.byID[word.Account]
+	if p == nil || !s.linked {
+		s.o.mu.Unlock()
+		return
+	}
+	t := s.o.at(now)
+	switch {
+	case word.Hold > 0:
+		p.held(t, word.Hold)
+	case word.Return:
+		p.hungry = max(p.hungry, 1)
+		if p.stock > 0 && p.waiters == 0 {
+			p.giveBack = true
+			p.tellNow()
+		} else if p.a.retains() {
+			p.tellNow() // and hear how many wait: see released
+		}
+	case slices.Contains(word.Processes, process) && p.waiters > 0:
+		p.again = t
+		p.tellNow()
+	}
+	s.o.mu.Unlock()
+}
+
+// joined notes that the request of a lease waits, with the claims that it has now. One
+// that waited before keeps its place.
+func (s *Shared) joined(t instant, l *Lease) {
+	g := s.queue.add(t, l)
+	if g == nil {
+		return
+	}
+	for _, c := range g.claims {
+		if !c.pool.asked {
+			c.pool.again, c.pool.fresh = t, true
+		}
+		s.active[c.pool] = struct{}{}
+	}
+	if !s.out {
+		s.due()
+	}
+}

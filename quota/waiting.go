@@ -1,0 +1,151 @@
+package quota
+
+import (
+	"cmp"
+	"container/list"
+	"encoding/binary"
+	"slices"
+)
+
+// waitingRequests are the requests of an origin that wait, in groups of those that
+// claim the same of shared accounts. What others are told of them does not grow with
+// their number.
+type waitingRequests struct {
+	groups map[string]*waitingGroup
+	byKey  map[uint64]*waitingLease // by Lease.ticket
+	last   uint64
+	key    []byte // scratch
+}
+
+// A waitingGroup is requests with the same priority and the same claims.
+type waitingGroup struct {
+	key      string
+	claims   []pooledClaim
+	priority int
+	waits    *list.List // of *waitingLease, those that have waited for longest first
+}
+
+// A pooledClaim is a number of units of a shared account.
+type pooledClaim struct {
+	pool  *pool
+	units int64
+}
+
+type waitingLease struct {
+	group *waitingGroup
+	since instant
+	order uint64 // of arrival
+	place *list.Element
+}
+
+func newWaitingRequests() waitingRequests {
+	return waitingRequests{groups: make(map[string]*waitingGroup), byKey: make(map[uint64]*waitingLease)}
+}
+
+// first is the one of the group that has waited for longest.
+func (g *waitingGroup) first() *waitingLease { return g.waits.Front().Value.(*waitingLease) }
+
+// request is what others are told of the group at t. board says which place in the turn a
+// pool has, or that there is none left. Requests that could not go, whatever they are
+// granted, claim nothing.
+func (g *waitingGroup) request(t instant, board func(*pool) (int, bool)) TurnRequest {
+	r := TurnRequest{N: int64(g.waits.Len()), Priority: g.priority, Waited: t.Since(g.first().since)}
+	for _, c := range g.claims {
+		if c.pool.a.Paused(t) {
+			return TurnRequest{}
+		}
+	}
+	for _, c := range g.claims {
+		if !c.pool.decides() {
+			continue
+		}
+		i, ok := board(c.pool)
+		if !ok {
+			return TurnRequest{}
+		}
+		r.Claims = append(r.Claims, TurnClaim{i, c.units})
+	}
+	return r
+}
+
+// add adds the request of a lease, at the place of one that it has left, or the last. It
+// returns nil if the request claims nothing that is shared.
+func (q *waitingRequests) add(t instant, l *Lease) *waitingGroup {
+	q.last++
+	w := &waitingLease{since: t, order: q.last}
+	if l.queued {
+		left := q.byKey[l.ticket]
+		w.since, w.order = left.since, left.order
+		q.remove(l)
+	}
+	q.key = binary.BigEndian.AppendUint64(q.key[:0], uint64(l.priority))
+	var claims []pooledClaim
+	for _, c := range l.claims.all() {
+		a, ok := c.Constraint.(*account)
+		if !ok {
+			continue
+		}
+		if p := a.pool(); p != nil && !p.passive() {
+			claims = append(claims, pooledClaim{p, c.Units})
+			q.key = binary.BigEndian.AppendUint64(append(q.key, p.id[:]...), uint64(c.Units))
+		}
+	}
+	if len(claims) == 0 {
+		return nil
+	}
+	g := q.groups[string(q.key)]
+	if g == nil {
+		g = &waitingGroup{key: string(q.key), claims: claims, priority: int(l.priority), waits: list.New()}
+		q.groups[g.key] = g
+	}
+	w.group = g
+	after := g.waits.Back()
+	for after != nil && after.Value.(*waitingLease).order > w.order {
+		after = after.Prev()
+	}
+	if after == nil {
+		w.place = g.waits.PushFront(w)
+	} else {
+		w.place = g.waits.InsertAfter(w, after)
+	}
+	q.byKey[q.last], l.ticket, l.queued = w, q.last, true
+	for _, c := range g.claims {
+		c.pool.waiters++
+	}
+	return g
+}
+
+// remove removes the request of a lease, if it is there.
+func (q *waitingRequests) remove(l *Lease) {
+	if !l.queued {
+		return
+	}
+	l.queued = false
+	w := q.byKey[l.ticket]
+	delete(q.byKey, l.ticket)
+	g := w.group
+	g.waits.Remove(w.place)
+	if g.waits.Len() == 0 {
+		delete(q.groups, g.key)
+	}
+	for _, c := range g.claims {
+		if c.pool.waiters--; c.pool.waiters == 0 {
+			c.pool.asked = false
+		}
+	}
+}
+
+// inOrder returns the groups, those that go first first.
+func (q *waitingRequests) inOrder() []*waitingGroup {
+	gs := make([]*waitingGroup, 0, len(q.groups))
+	for _, g := range q.groups {
+		gs = append(gs, g)
+	}
+	slices.SortFunc(gs, func(a, b *waitingGroup) int {
+		if a.priority != b.priority {
+			return cmp.Compare(b.priority, a.priority)
+		}
+		return cmp.Compare(a.first().order, b.first().order)
+	})
+	return gs
+}
