@@ -85,6 +85,13 @@ func (x *fieldIndex) add(p pattern, seen sightings) {
 	x.starred[lead] = append(x.starred[lead], starred{p, seen})
 }
 
+// finish is called when all patterns were added.
+func (x *fieldIndex) finish() {
+	for name, seen := range x.exact {
+		x.exact[name] = seen | x.sightStarred(name)
+	}
+}
+
 // scan returns the fields of the index that a header has.
 func (x *fieldIndex) scan(h http.Header) (seen sightings) {
 	for name, lines := range h {
@@ -93,6 +100,16 @@ func (x *fieldIndex) scan(h http.Header) (seen sightings) {
 		}
 	}
 	return seen
+}
+
+// any reports whether a header has a field of the index.
+func (x *fieldIndex) any(h http.Header) bool {
+	for name, lines := range h {
+		if len(lines) > 0 && x.mayHave(name) && x.sight(name) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // mayHave reports whether some pattern has the shape of a name.
@@ -106,7 +123,14 @@ func (x *fieldIndex) mayHave(name string) bool {
 
 // sight returns the fields of the index that a name may be.
 func (x *fieldIndex) sight(name string) sightings {
-	seen := x.exact[name]
+	if seen, ok := x.exact[name]; ok {
+		return seen
+	}
+	return x.sightStarred(name)
+}
+
+// sightStarred returns those with an asterisk.
+func (x *fieldIndex) sightStarred(name string) (seen sightings) {
 	if len(name) > leadBytes {
 		seen |= match(x.starred[name[:leadBytes]], name)
 	}
@@ -172,6 +196,7 @@ func newTable(users []Vendor) *table {
 	for i := range all {
 		t.add(newRow(&all[i], i < len(users)))
 	}
+	t.index.finish()
 	return t
 }
 

@@ -85,7 +85,7 @@ type Reading struct {
 // Silent reports whether a header has no field that says anything about quota. Read
 // then returns a Reading that says nothing. Silent does not allocate.
 func (r *Reader) Silent(h http.Header) bool {
-	return len(h["Ratelimit"]) == 0 && r.rows().index.scan(h) == 0 // a lookup is faster than a scan
+	return !r.rows().index.any(h)
 }
 
 // Read reads the header of a response, whose names are in the form that net/http stores
@@ -203,9 +203,6 @@ func (x *exchange) refused() {
 
 // date sets the Date of the response, if an instant in it is relative to that.
 func (x *exchange) date() {
-	if len(x.h["Date"]) == 0 {
-		return
-	}
 	for i := range x.out.Limits {
 		if !x.out.Limits[i].Resets.IsZero() {
 			if made := x.clock().made(); x.made.dated {

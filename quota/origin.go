@@ -118,7 +118,9 @@ func (o *Origin) Admit(ctx context.Context, now time.Time, ask *Ask, l *Lease) e
 // enter is Admit with n permits of each of own, the client's own constraints, which the
 // caller has consulted.
 func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.Constraint, n int64, l *Lease) error {
-	own = ask.restrict(now, own)
+	if !ask.NotBefore.IsZero() {
+		own = ask.restrict(now, own)
+	}
 	l.claims.reset()
 	l.charged = false
 	o.mu.Lock()
@@ -135,6 +137,12 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 		o.mu.Unlock()
 		return nil
 	}
+	return l.wait(ctx, now, ask, own, n)
+}
+
+// wait charges the claims of the lease and own, after waiting if need be. It is called
+// with the mutex of the origin held, and unlocks it.
+func (l *Lease) wait(ctx context.Context, now time.Time, ask *Ask, own []wait.Constraint, n int64) error {
 	l.claims.addAll(own, n)
 	wait.Lock(l.claims.all()[l.claims.mine:])
 	defer undo(own, n)

@@ -30,16 +30,20 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 		jitter = o.accounts.random()
 	}
 	o.mu.Lock()
-	s := settlement{o: o, l: l, r: r, sent: l.sent, jitter: jitter}
 	if now.IsZero() {
-		if !r.says() && s.teachesNothing() {
-			s.settleNothing()
+		if !r.says() && l.learnsNothing() {
+			l.settleNothing()
 			o.mu.Unlock()
 			return nil
 		}
 		now = time.Now()
 	}
-	s.t = o.at(now)
+	return o.settle(now, &settlement{o: o, l: l, r: r, t: o.at(now), sent: l.sent, jitter: jitter})
+}
+
+// settle runs a settlement. It is called with the mutex of the origin held, and unlocks it.
+func (o *Origin) settle(now time.Time, s *settlement) (restrict func(now time.Time, policies []string)) {
+	l, r := s.l, s.r
 	if len(r.Figures)+len(r.Terms) > 0 || l.scope.unattributed != nil {
 		s.figured, s.termed, s.earlier = o.scratch[0][:0], o.scratch[1][:0], o.scratch[2][:0]
 	}
@@ -89,22 +93,24 @@ type settlement struct {
 	wasInferred int64
 }
 
-// teachesNothing reports whether an answer that says nothing would change nothing:
+// learnsNothing reports whether an answer that says nothing would change nothing:
 // the request was charged to its scope alone, of which nothing is known, and nothing
 // waits. Most requests go to servers that have no quotas.
-func (s *settlement) teachesNothing() bool {
-	cs, base := s.l.claims.all(), &s.l.scope.base
-	return len(s.o.Policies()) == 0 && len(cs) == 1 && !cs[0].Retained &&
-		base.Blank() && base.line == nil && s.o.root.line == nil &&
-		s.l.scope.unattributed == nil && s.l.scope.inferred == nil && s.o.first.over
+func (l *Lease) learnsNothing() bool {
+	o, cs, base := l.origin, l.claims.all(), &l.scope.base
+	return len(o.Policies()) == 0 && len(cs) == 1 && !cs[0].Retained &&
+		base.Blank() && base.line == nil && o.root.line == nil &&
+		l.scope.unattributed == nil && l.scope.inferred == nil && o.first.over
 }
 
-func (s *settlement) settleNothing() {
-	c := s.l.claims.all()[0]
-	s.l.out, s.l.charged = false, false
-	s.landed()
-	s.l.scope.base.Refund(s.charge(c))
-	s.l.claims.list = s.l.claims.list[:0] // the next admission overwrites the claim
+// settleNothing is settlement.run for such an answer.
+func (l *Lease) settleNothing() {
+	c := &l.claims.list[0]
+	l.out, l.charged = false, false
+	l.origin.out--
+	l.scope.out--
+	l.scope.base.Refund(window.Charge{Units: c.Units, Epoch: c.Epoch, Sent: l.sent})
+	l.claims.list = l.claims.list[:0] // the next admission overwrites the claim
 }
 
 func (s *settlement) run() {

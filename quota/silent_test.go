@@ -14,13 +14,13 @@ import (
 func TestSettleNothing(t *testing.T) {
 	d := newDesk(t)
 	l := d.send(0, "alice")
-	require.False(t, d.teachesNothing(l), "that the origin answers")
+	require.False(t, d.learnsNothing(l), "that the origin answers")
 	d.done(0, l, Report{})
 	l = d.send(0, "alice")
 	other := newDesk(t)
 	other.o.Settle(time.Time{}, l, &Report{})
 	require.EqualValues(t, 1, d.o.out, "it is not of that origin")
-	require.True(t, d.teachesNothing(l))
+	require.True(t, d.learnsNothing(l))
 	d.o.Settle(time.Time{}, l, &Report{})
 	assert.Zero(t, d.o.out)
 	d.o.Settle(time.Time{}, l, &Report{})
@@ -140,7 +140,7 @@ func TestSilenceThatTeaches(t *testing.T) {
 			d := newDesk(t)
 			l := before(d)
 			out := d.o.out
-			assert.False(t, d.teachesNothing(l))
+			assert.False(t, d.learnsNothing(l))
 			d.settle(2*sec, l, Report{})
 			assert.Equal(t, out-1, d.o.out)
 			l.Release()
@@ -148,10 +148,10 @@ func TestSilenceThatTeaches(t *testing.T) {
 	}
 }
 
-// teachesNothing reports whether the lease would be settled without the clock by an
+// learnsNothing reports whether the lease would be settled without the clock by an
 // answer that says nothing.
-func (d *desk) teachesNothing(l *Lease) bool {
-	return (&settlement{o: d.o, l: l}).teachesNothing()
+func (d *desk) learnsNothing(l *Lease) bool {
+	return l.learnsNothing()
 }
 
 // inLine gives an account an empty line, which Settle has to look at.
@@ -202,7 +202,7 @@ func TestSettleNothingIsSettle(t *testing.T) {
 					r.Figures = []Figure{{Available: random.Int64N(9), Window: 2 * time.Second}}
 				}
 			}
-			if r.answered() && !r.Refused && r.Pause == 0 && r.Figures == nil && a.teachesNothing(p.a) {
+			if r.answered() && !r.Refused && r.Pause == 0 && r.Figures == nil && a.learnsNothing(p.a) {
 				silent++
 				sent := p.a.sent
 				a.o.Settle(time.Time{}, p.a, &r)

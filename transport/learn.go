@@ -227,10 +227,16 @@ func (x *exchange) named(policy string) *policyStats {
 // its request: it has a RateLimit-Policy, and no part of it was ignored. A single
 // policy without a name may be another one in the next response.
 func namesAllPolicies(got *parse.Reading, h http.Header) bool {
-	if (got.Dialect == parse.Draft07 || got.Dialect == parse.Draft06) && len(got.Policies) == 1 {
+	if len(got.Policies) == 0 || len(got.Ignored) > 0 {
 		return false
 	}
-	return got.Dialect != parse.VendorFields && len(h["Ratelimit-Policy"]) > 0 && len(got.Policies) > 0 && len(got.Ignored) == 0
+	switch got.Dialect {
+	case parse.EditorsDraft, parse.Draft08:
+		return true // no other field names policies
+	case parse.Draft07, parse.Draft06:
+		return len(got.Policies) > 1 && len(h["Ratelimit-Policy"]) > 0
+	}
+	return false
 }
 
 // leftOut returns the policies that do not concern kind k, of those that the

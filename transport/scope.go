@@ -63,7 +63,32 @@ type credential struct {
 // credentialsOf returns the credentials of a request as one string: the value if
 // there is one, else all names and values; "" if there is none. Names may be written
 // in any case (RFC 9110, Section 5.1): a request need not be made with Header.Set.
-func credentialsOf(h http.Header) string {
+func credentialsOf(h http.Header) (one string) {
+	n := 0
+	for name, values := range h {
+		field := credentialField(name)
+		if field < 0 {
+			continue
+		}
+		for _, v := range values {
+			if isCredential(field, v) {
+				one = v
+				n++
+			}
+		}
+	}
+	if n > 1 {
+		return allCredentials(h)
+	}
+	return one
+}
+
+func isCredential(field int, value string) bool {
+	return value != "" && (field > 0 || isStable(value))
+}
+
+// allCredentials returns the names and values of several credentials.
+func allCredentials(h http.Header) string {
 	var few [4]credential
 	found := few[:0]
 	for name, values := range h {
@@ -72,16 +97,10 @@ func credentialsOf(h http.Header) string {
 			continue
 		}
 		for _, v := range values {
-			if v != "" && (field > 0 || isStable(v)) {
+			if isCredential(field, v) {
 				found = append(found, credential{field, v})
 			}
 		}
-	}
-	switch len(found) {
-	case 0:
-		return ""
-	case 1:
-		return found[0].value
 	}
 	slices.SortFunc(found, func(a, b credential) int {
 		return cmp.Or(cmp.Compare(a.field, b.field), cmp.Compare(a.value, b.value))
