@@ -42,6 +42,8 @@ type fieldIndex struct {
 	exact   map[string]sightings
 	starred map[string][]starred // by the first leadBytes bytes of the name
 	short   []starred            // those whose prefix has fewer bytes
+
+	ofLimits, ofPolicies sightings // of RateLimit and RateLimit-Policy
 }
 
 // leadBytes is the number of bytes by which patterns with an asterisk are grouped.
@@ -90,22 +92,41 @@ func (x *fieldIndex) finish() {
 	for name, seen := range x.exact {
 		x.exact[name] = seen | x.sightStarred(name)
 	}
+	x.ofLimits, x.ofPolicies = x.sight("Ratelimit"), x.sight("Ratelimit-Policy")
+}
+
+// found is what scan finds in a header: which fields of the index it has, and the lines
+// of the two that most responses about quota have.
+type found struct {
+	seen             sightings
+	limits, policies []string // RateLimit and RateLimit-Policy
 }
 
 // scan returns the fields of the index that a header has.
-func (x *fieldIndex) scan(h http.Header) (seen sightings) {
+func (x *fieldIndex) scan(h http.Header) (f found) {
 	for name, lines := range h {
-		if len(lines) > 0 && x.mayHave(name) {
-			seen |= x.sight(name)
+		if len(lines) == 0 || !x.mayHave(name) {
+			continue
+		}
+		switch name {
+		case "Ratelimit":
+			f.limits = lines
+			f.seen |= x.ofLimits
+		case "Ratelimit-Policy":
+			f.policies = lines
+			f.seen |= x.ofPolicies
+		default:
+			f.seen |= x.sight(name)
 		}
 	}
-	return seen
+	return f
 }
 
 // any reports whether a header has a field of the index.
 func (x *fieldIndex) any(h http.Header) bool {
 	for name, lines := range h {
-		if len(lines) > 0 && x.mayHave(name) && x.sight(name) != 0 {
+		if len(lines) > 0 && x.mayHave(name) &&
+			(name == "Ratelimit" || name == "Ratelimit-Policy" || x.sight(name) != 0) {
 			return true
 		}
 	}

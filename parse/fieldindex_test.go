@@ -37,8 +37,10 @@ func TestFieldIndex(t *testing.T) {
 				if p.prefix == "" {
 					want = 0
 				}
-				assert.Equal(t, want, table.index.scan(http.Header{name: {"1"}})&ofRow(i), name)
-				assert.Zero(t, table.index.scan(http.Header{name: {}}), "no line of %s", name)
+				assert.Equal(t, want, table.index.scan(http.Header{name: {"1"}}).seen&ofRow(i), name)
+				assert.Zero(t, table.index.scan(http.Header{name: {}}).seen, "no line of %s", name)
+				assert.Equal(t, want != 0, table.index.any(http.Header{name: {"1"}}), name)
+				assert.False(t, table.index.any(http.Header{name: {}}), "no line of %s", name)
 			}
 		}
 	}
@@ -47,6 +49,7 @@ func TestFieldIndex(t *testing.T) {
 		"", "Date", "Content-Type", "X-Request-Id", "X-Ratelimit-Limi", "X-Ratelimit-Limited", "Ratelimit-", "Beside-Sign",
 		"Acme--Left", "Q", "x-ratelimit-limit", "RateLimit", "X-Ratelimit-Foo",
 	} {
-		assert.Zero(t, table.index.scan(http.Header{name: {"1"}}), name)
+		assert.Zero(t, table.index.scan(http.Header{name: {"1"}}).seen, name)
+		assert.False(t, table.index.any(http.Header{name: {"1"}}), name)
 	}
 }

@@ -120,7 +120,8 @@ func (r *Reader) Silent(h http.Header) bool {
 func (r *Reader) Read(host string, status int, h http.Header, now time.Time) (out Reading) {
 	out.RetryAfter = None
 	t := r.rows()
-	seen := t.index.scan(h)
+	f := t.index.scan(h)
+	seen := f.seen
 	if seen == 0 || status/100 == 1 {
 		return out
 	}
@@ -128,7 +129,7 @@ func (r *Reader) Read(host string, status int, h http.Header, now time.Time) (ou
 		out.Cached = true
 		return out
 	}
-	x := exchange{table: t, caps: r.Caps, memo: &r.memo, h: h, seen: seen, made: clock{header: h, now: now}}
+	x := exchange{table: t, caps: r.Caps, memo: &r.memo, h: h, found: f, made: clock{header: h, now: now}}
 	if host != "" && (t.byHand || seen&(seenRetry|^(seenRow-1)) != 0) {
 		// A RateLimit is read the same on every host, unless the user has a row for it.
 		x.host = t.host(host)
@@ -155,10 +156,10 @@ type exchange struct {
 	memo  *memo
 	host  *row // the row for the host; may be nil
 	h     http.Header
-	seen  sightings
-	out   Reading
+	found
+	out Reading
 
-	policies  policyField
+	field     policyField // RateLimit-Policy
 	made      clock
 	overdrawn bool // a vendor's field has a negative available quota
 }
@@ -234,7 +235,7 @@ func (x *exchange) byHand() bool {
 // drafts reads the newest draft that says something valid.
 func (x *exchange) drafts() {
 	if x.has(seenPolicy) && x.mayAnyDraft() {
-		x.policies = x.memo.policies(x.h["Ratelimit-Policy"], x.caps)
+		x.field = x.memo.policies(x.policies, x.caps)
 	}
 	if x.has(seenPartition) && (x.may(EditorsDraft) || x.may(Draft08)) {
 		x.declarations()
@@ -244,9 +245,9 @@ func (x *exchange) drafts() {
 	case x.may(VendorFields) && x.vendors(true):
 		return
 	case x.legacy():
-	case len(x.policies.named) > 0, len(x.out.Declarations) > 0:
+	case len(x.field.named) > 0, len(x.out.Declarations) > 0:
 		x.out.Dialect = EditorsDraft
-	case len(x.policies.unnamed) > 0:
+	case len(x.field.unnamed) > 0:
 		x.out.Dialect = Draft07
 	}
 	x.takePolicies()
@@ -270,7 +271,7 @@ func (x *exchange) figures() bool {
 	if !x.has(seenRateLimit) || !x.mayAnyDraft() {
 		return false
 	}
-	lines := x.h["Ratelimit"]
+	lines := x.limits
 	limits, dialect, ignored := readLimits(lines, x.caps)
 	if !isSyntax(ignored) {
 		if !x.may(EditorsDraft) && !x.may(Draft08) {
@@ -301,8 +302,8 @@ func isSyntax(ignored []Ignored) bool { return len(ignored) == 1 && ignored[0].E
 // figure adds the figures of the account without a name.
 func (x *exchange) figure(f figure, dialect Dialect) {
 	x.out.Dialect = dialect
-	x.out.Policies, x.out.Limits = accountOf(f, "", named(x.policies.unnamed, f.limit))
-	x.policies.unnamed = nil
+	x.out.Policies, x.out.Limits = accountOf(f, "", named(x.field.unnamed, f.limit))
+	x.field.unnamed = nil
 }
 
 // legacy reads the fields of draft -06.
@@ -312,7 +313,7 @@ func (x *exchange) legacy() bool {
 	}
 	a := accountReader{
 		row: draft06(), index: &x.table.index, caps: x.caps, clock: x.made, kind: x.reset(),
-		strict: true, advertised: x.policies.unnamed,
+		strict: true, advertised: x.field.unnamed,
 	}
 	a.read(x.h)
 	x.made = a.clock
@@ -321,13 +322,13 @@ func (x *exchange) legacy() bool {
 		return false
 	}
 	x.out.Dialect, x.out.Policies, x.out.Limits = Draft06, a.policies, a.limits
-	x.policies.unnamed = nil
+	x.field.unnamed = nil
 	return true
 }
 
 // takePolicies adds what RateLimit-Policy says.
 func (x *exchange) takePolicies() {
-	p := &x.policies
+	p := &x.field
 	switch {
 	case len(p.named) > 0:
 		all := slices.Clip(p.named) // may be shared

@@ -92,6 +92,18 @@ func (k *kind) stats(policy string) (policyStats, bool) {
 	return policyStats{}, false
 }
 
+// hold returns the last Retry-After that named the policy, or nil.
+func (k *kind) hold(policy string) *kindHold {
+	if k == nil {
+		return nil
+	}
+	policies := *k.policies.Load()
+	if i := find(policies, policy); i >= 0 {
+		return policies[i].hold
+	}
+	return nil
+}
+
 // find returns the index of a policy, or None.
 func find(policies []policyStats, policy string) int {
 	for i := range policies {

@@ -44,12 +44,11 @@ func (x *exchange) claim() []quota.Claim {
 	}
 	k := x.lookUp()
 	for i := range policies {
-		c, ok := x.claimOf(&policies[i], &k)
+		c, ok := x.claimOf(&policies[i], k)
 		if ok {
 			claims = append(claims, c)
 		}
-		stats, _ := k.assumed.stats(policies[i].Name)
-		if h := stats.hold; h.inForce() && !(ok && c.Keyed == h.keyed && c.Key == h.key) {
+		if h := k.assumed.hold(policies[i].Name); h.inForce() && !(ok && c.Keyed == h.keyed && c.Key == h.key) {
 			claims = append(claims, quota.Claim{Policy: policies[i].Name, Key: h.key, Keyed: h.keyed})
 		}
 	}
@@ -138,16 +137,20 @@ func partitionKey(key string) partition.Key {
 }
 
 // lookUp returns what is known of requests of this kind.
-func (x *exchange) lookUp() known {
+func (x *exchange) lookUp() *known {
 	x.known = x.directory.lookUp(x.ask.Scope, x.kind())
-	return x.known
+	return &x.known
 }
 
 // kind returns the kind of the request. Shaper.Like is called once, and only if
 // the kind is needed.
 func (x *exchange) kind() *kindPath {
-	if !x.hasKindPath {
-		x.kindPath, x.hasKindPath = x.s.kindOf(x.req), true
+	if x.hasKindPath {
+		return &x.kindPath
+	}
+	x.hasKindPath = true
+	if method, path := methodOf(x.req), x.req.URL.Path; x.s.Like != nil || method != x.kindMethod || path != x.kindURL {
+		x.kindPath, x.kindMethod, x.kindURL = x.s.kindOf(x.req), method, path
 	}
 	return &x.kindPath
 }

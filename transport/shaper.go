@@ -231,7 +231,9 @@ type exchange struct {
 	sent      bool           // Base has the request and closes its body
 	resp      *http.Response // to be closed by end; nil once it is the caller's
 
-	kindPath    kindPath // see kind
+	kindPath    kindPath // see kind; of kindMethod and kindURL, which are often those of the next request, too
+	kindMethod  string
+	kindURL     string
 	hasKindPath bool
 	known       known // about the kind, when the request was routed
 
