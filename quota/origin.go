@@ -130,7 +130,9 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 	}
 	l.belong(t, o, ask.Scope)
 	o.claim(t, ask, l.scope, &l.claims)
-	o.first.claim(ctx, now, ask, &l.claims)
+	if !o.first.over || o.first.line != nil {
+		o.first.claim(ctx, now, ask, &l.claims)
+	}
 	l.claims.mine = len(l.claims.all())
 	if len(own) == 0 && free(t, l.claims.all()) {
 		l.charge(now)

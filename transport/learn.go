@@ -14,7 +14,7 @@ import (
 // taken until the response ends move to its body.
 func (x *exchange) learn(resp *http.Response) {
 	x.resp = resp
-	if x.directory.reader.Silent(resp.Header) && x.saysNothing(resp.StatusCode) {
+	if len(x.origin.Policies()) == 0 && x.saysNothing(resp.StatusCode) && x.directory.reader.Silent(resp.Header) {
 		x.settleSilent()
 		x.observeContent()
 		retainUntilClosed(resp, &x.lease)
@@ -66,7 +66,7 @@ func (s *Shaper) fields() *parse.Reader {
 // saysNothing reports whether a response with the status and without fields
 // teaches nothing, and there is no hook to be called with it.
 func (x *exchange) saysNothing(status int) bool {
-	return status < 400 && x.s.Cached == nil && x.s.Refused == nil && !wants(x, learnedHook)
+	return status < 400 && x.s.Cached == nil && x.s.Refused == nil && !(x.traced() && wants(x, learnedHook))
 }
 
 // read reads the fields of the response. If Base has followed a redirect to

@@ -7,12 +7,12 @@ import (
 	"github.com/headway-go/headway/parse"
 )
 
-// notBefore returns the end of the Retry-After of a redirect, if the request follows
-// one to the same origin (RFC 9110, Section 10.2.3), else the zero time. It holds this
-// request alone, and counts towards MaxDelay.
+// notBefore returns the end of the Retry-After of a redirect, if the request, which has
+// a Response, follows one to the same origin (RFC 9110, Section 10.2.3), else the zero
+// time. It holds this request alone, and counts towards MaxDelay.
 func (x *exchange) notBefore() time.Time {
 	from := x.req.Response
-	if from == nil || from.StatusCode/100 != 3 || !x.sameOrigin(from) || parse.Cached(from.Header) {
+	if from.StatusCode/100 != 3 || !x.sameOrigin(from) || parse.Cached(from.Header) {
 		return time.Time{}
 	}
 	wait, ok, _ := parse.RetryAfter(from.Header, x.began, x.s.Caps)

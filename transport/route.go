@@ -3,6 +3,7 @@ package transport
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/partition"
@@ -24,7 +25,9 @@ func (x *exchange) route() {
 	if x.options.noDelay {
 		x.ask.MaxDelay = NoDelay
 	}
-	x.ask.NotBefore = x.notBefore()
+	if x.ask.NotBefore = (time.Time{}); x.req.Response != nil {
+		x.ask.NotBefore = x.notBefore()
+	}
 	if s.Limits != nil {
 		x.ask.Limiter = s.Limits(x.req)
 	}

@@ -64,6 +64,9 @@ type credential struct {
 // there is one, else all names and values; "" if there is none. Names may be written
 // in any case (RFC 9110, Section 5.1): a request need not be made with Header.Set.
 func credentialsOf(h http.Header) (one string) {
+	if len(h) == 0 {
+		return "" // as of most requests, before Base adds its fields
+	}
 	n := 0
 	for name, values := range h {
 		field := credentialField(name)

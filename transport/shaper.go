@@ -298,7 +298,9 @@ func (x *exchange) admit() error {
 	}
 	err := x.origin.Admit(x.req.Context(), now, &x.ask, &x.lease)
 	if err == nil {
-		x.traceAdmitted()
+		if x.traced() {
+			x.traceAdmitted()
+		}
 		return nil
 	}
 	if refusal, ok := err.(*quota.Refusal); ok {
