@@ -48,7 +48,7 @@ func (a *account) busy() bool { return a.Busy() || a.pins > 0 || a.line != nil }
 func (a *account) retains() bool { return a.Unit == window.Concurrent }
 
 // take charges n units at t.
-func (a *account) take(t instant, n int64) (epoch uint32) {
+func (a *account) take(t instant, n int64) (mark uint32) {
 	if a.retains() {
 		a.policy.origin.retained++
 	}
@@ -122,7 +122,7 @@ func reasonOf(c window.Cause) Reason {
 	return ReasonExhausted
 }
 
-// Charge implements wait.Constraint.
+// Charge implements wait.Constraint. The epoch is the mark of the window.
 func (a *account) Charge(now time.Time, n int64) (epoch uint32, retained bool) {
 	return a.take(a.policy.origin.at(now), n), a.retains()
 }

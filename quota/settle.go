@@ -109,7 +109,7 @@ func (l *Lease) settleNothing() {
 	l.out, l.charged = false, false
 	l.origin.out--
 	l.scope.out--
-	l.scope.base.Refund(window.Charge{Units: c.Units, Epoch: c.Epoch, Sent: l.sent})
+	l.scope.base.Refund(window.Charge{Units: c.Units, Mark: c.Epoch, Sent: l.sent})
 	l.claims.list = l.claims.list[:0] // the next admission overwrites the claim
 }
 
@@ -234,7 +234,7 @@ func (s *settlement) names(policy string) bool {
 
 // charge is a claim as the window knows it.
 func (s *settlement) charge(c wait.Claim) window.Charge {
-	return window.Charge{Sent: s.sent, Units: c.Units, Epoch: c.Epoch}
+	return window.Charge{Sent: s.sent, Units: c.Units, Mark: c.Epoch}
 }
 
 // settleClaims settles what the lease was charged. What is retained until the work

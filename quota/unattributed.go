@@ -27,7 +27,7 @@ type unattributed struct {
 type newAccount struct {
 	*account
 	ticket uint64 // requests with a lower ticket departed before it was created
-	out    int64  // how many of them are in flight; they are charged to epoch 0
+	out    int64  // how many of them are in flight; their charges have window.FirstMark
 }
 
 // keyedCharges counts the requests that are charged to any partition of a policy.
@@ -69,7 +69,7 @@ func (o *Origin) releaseUnattributed(s *scope) {
 
 // giveUp stops waiting for the requests that were out when the account was created.
 func (n *newAccount) giveUp() {
-	n.Landed(n.out, 0)
+	n.Landed(n.out, window.FirstMark)
 	n.Unretain(n.out)
 	n.out = 0
 }
@@ -132,9 +132,9 @@ func (s *settlement) settleFirstWave() {
 			n.Unretain(1)
 			s.earlier = append(s.earlier, n.account)
 			if s.spares(n.account) || s.names(policy) || s.elsewhere {
-				n.Landed(1, 0)
+				n.Landed(1, window.FirstMark)
 			} else {
-				n.Lost(s.t, window.Charge{Units: 1})
+				n.Lost(s.t, window.Charge{Units: 1, Mark: window.FirstMark})
 			}
 		}
 		if n.out > 0 && n.Epoch() <= 1 {

@@ -4,13 +4,18 @@ package window
 type Charge struct {
 	Sent  Instant // departure
 	Units int64
-	Epoch uint32 // of the window it was taken in
+	Mark  uint32 // what Take returned
 }
 
+// FirstMark is the mark of a charge by Preset.
+const FirstMark = 1
+
 // Take takes n units for a request that departs at t. It does not ask whether
-// they are there. It returns the epoch of the charge.
-func (w *Window) Take(t Instant, n int64) (epoch uint32) {
+// they are there. It returns the mark of the charge: how many units have departed,
+// modulo 1<<32, where no request counts as less than one.
+func (w *Window) Take(t Instant, n int64) (mark uint32) {
 	w.Used = t
+	w.departed += uint32(max(n, 1))
 	if w.Unit == Concurrent {
 		w.Retained = plus(w.Retained, n)
 	}
@@ -22,7 +27,27 @@ func (w *Window) Take(t Instant, n int64) (epoch uint32) {
 		w.probes = min(w.probes+1, 63)
 	}
 	w.InFlight = plus(w.InFlight, n)
-	return w.epoch
+	return w.departed
+}
+
+// An epoch of a charge, as far as it matters.
+type epochOf uint8
+
+const (
+	present epochOf = iota // the charge was taken in the present window
+	before                 // in the one before
+	older
+)
+
+// epochOf returns in which window a charge was taken.
+func (w *Window) epochOf(mark uint32) epochOf {
+	switch since := w.departed - mark; {
+	case since < w.departed-w.opened:
+		return present
+	case since < w.departed-w.openedBefore:
+		return before
+	}
+	return older
 }
 
 // beyond reports whether n units are more than the present state allows, so that
@@ -37,14 +62,14 @@ func (w *Window) beyond(n int64) bool {
 	return n > w.spare() || !w.habits().allows(w, n)
 }
 
-// Landed takes n units of the epoch out of flight, if they still count there. It
-// reports whether they belong to the present window.
-func (w *Window) Landed(n int64, epoch uint32) bool {
-	switch epoch {
-	case w.epoch:
+// Landed takes n units of a charge with that mark out of flight, if they still count
+// there. It reports whether they belong to the present window.
+func (w *Window) Landed(n int64, mark uint32) bool {
+	switch w.epochOf(mark) {
+	case present:
 		w.InFlight = max(w.InFlight-n, 0)
 		return true
-	case w.epoch - 1:
+	case before:
 		w.before = max(w.before-n, 0)
 	}
 	return false
@@ -56,10 +81,10 @@ func (w *Window) Correct(c Charge, cost int64) Charge {
 	if w.Unit == Concurrent {
 		return c
 	}
-	switch c.Epoch {
-	case w.epoch:
+	switch w.epochOf(c.Mark) {
+	case present:
 		w.InFlight = plus(max(w.InFlight-c.Units, 0), cost)
-	case w.epoch - 1:
+	case before:
 		w.before = plus(max(w.before-c.Units, 0), cost)
 	}
 	c.Units = cost
@@ -70,10 +95,10 @@ func (w *Window) Correct(c Charge, cost int64) Charge {
 // over next. Where it cannot, because answers without a figure overlap, the
 // figure in force does not include a request that departed after it arrived.
 func (w *Window) Answered(c Charge, refused bool) {
-	if !refused && w.epoch-c.Epoch <= 1 {
+	if !refused && w.epochOf(c.Mark) != older {
 		w.contention.served += c.Units // one of the window before may have arrived in this one
 	}
-	if w.Landed(c.Units, c.Epoch) {
+	if w.Landed(c.Units, c.Mark) {
 		w.probing = false
 		if c.Sent >= w.adopted && w.Unit != Concurrent {
 			w.sinceReport = max(w.sinceReport-c.Units, 0)
@@ -105,7 +130,7 @@ func (w *Window) Silent(t Instant, c Charge, refused bool) {
 // it cost what it cost. A figure of a request that was out at the same time may
 // not include it, and raises nothing.
 func (w *Window) Lost(t Instant, c Charge) {
-	if !w.Landed(c.Units, c.Epoch) {
+	if !w.Landed(c.Units, c.Mark) {
 		return
 	}
 	w.probing = false
@@ -119,7 +144,7 @@ func (w *Window) Lost(t Instant, c Charge) {
 
 // Refund undoes a charge whose request did not depart, or cost nothing.
 func (w *Window) Refund(c Charge) {
-	if w.Landed(c.Units, c.Epoch) {
+	if w.Landed(c.Units, c.Mark) {
 		w.probing = false
 	}
 }
@@ -131,8 +156,10 @@ func (w *Window) Retain() { w.Retained = plus(w.Retained, 1) }
 func (w *Window) Unretain(n int64) { w.Retained = max(w.Retained-n, 0) }
 
 // Preset charges a new window with n requests that departed before it was known.
-// They belong to epoch 0.
-func (w *Window) Preset(n int64) { w.InFlight, w.Retained = n, n }
+// Their charges have the FirstMark.
+func (w *Window) Preset(n int64) {
+	w.InFlight, w.Retained, w.departed = n, n, uint32(max(n, 1))
+}
 
 // Epoch counts the windows that have ended.
 func (w *Window) Epoch() uint32 { return w.epoch }

@@ -68,9 +68,14 @@ type Window struct {
 	refused     Instant // arrival of the last refusal
 	silent      Instant // arrival of the last answer without a figure
 
-	epoch      uint32 // counts windows; a charge belongs to the one it was taken in
-	Unit       Unit
-	State      State
+	epoch    uint32 // counts windows
+	Unit     Unit
+	State    State
+	departed uint32 // units that have departed, modulo 1<<32: see Take
+
+	// What departed had been when this window began, and the one before.
+	opened, openedBefore uint32
+
 	probing    bool // a probe is out
 	Strategy   Strategy
 	slow       uint8 // slow start: how many units may be in flight while nothing is known; 0: any number
@@ -189,7 +194,13 @@ func (w *Window) close(at Instant) {
 	w.closed, w.end = at, Never
 	w.before, w.InFlight = w.InFlight, 0
 	w.probing, w.probes = false, 0
+	w.nextEpoch()
+}
+
+// nextEpoch lets what has departed so far belong to the window before.
+func (w *Window) nextEpoch() {
 	w.epoch++
+	w.openedBefore, w.opened = w.opened, w.departed
 }
 
 // grace is how long after its window a request may still be on its way to the

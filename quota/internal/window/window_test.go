@@ -34,7 +34,7 @@ type event func(l *ledger, t Instant)
 func sendN(name string, n int64) event {
 	return func(l *ledger, t Instant) {
 		l.Roll(t)
-		l.out[name] = Charge{Sent: t, Units: n, Epoch: l.Take(t, n)}
+		l.out[name] = Charge{Sent: t, Units: n, Mark: l.Take(t, n)}
 	}
 }
 
