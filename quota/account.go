@@ -84,8 +84,8 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 			return d
 		}
 	}
-	if end := a.End(); why == window.Exhausted && again < end && end != window.Never {
-		d.Back = o.when(end)
+	if there := a.WhenThere(max(n, -n)); why == window.Exhausted && again < there && there != window.Never {
+		d.Back = o.when(there)
 	} else if why == window.RetryAfter && again < a.Hold {
 		d.Back = o.when(a.Hold)
 	}

@@ -19,7 +19,7 @@ import (
 // text. It fits six cache lines.
 func TestSizeOfAccount(t *testing.T) {
 	on64Bits(t)
-	assert.Equal(t, uintptr(360), unsafe.Sizeof(account{}))
+	assert.Equal(t, uintptr(384), unsafe.Sizeof(account{}))
 	assert.LessOrEqual(t, unsafe.Sizeof(scope{})-unsafe.Sizeof(account{}), uintptr(24), "what a scope has beside it")
 }
 

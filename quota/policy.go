@@ -9,8 +9,8 @@ import (
 // None stands for a number that is not known.
 const None = window.None
 
-// Quota units beside "requests", which is the default (the draft, Section 2.1.2). An
-// account in any other unit is kept but refuses nothing.
+// Quota units beside "requests", which is the default (the draft, Section 2.1.2). Any other
+// unit, such as tokens, holds as requests do: work departs when as much is there as it claims.
 const (
 	UnitContentBytes       = "content-bytes"       // bytes of content that a server has processed
 	UnitConcurrentRequests = "concurrent-requests" // what a server is processing at a time

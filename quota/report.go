@@ -12,10 +12,19 @@ type Figure struct {
 	Window    time.Duration // 0: over now; negative: none, the figure stands until the next
 	Cost      int64         // what the work cost, in units; 0 or less: what it was charged
 
+	// Full is the time until the whole quota is there, of a quota that comes back unit by
+	// unit, all the time (a bucket). Window is then the time until one more unit is. 0: all
+	// of it is there, or the quota is not known to come back so.
+	Full time.Duration
+
 	// Resets is the end of the window by the clock of the server, if the server sent
 	// it as an instant. The zero Time means that it sent a time span, or none. See
 	// Report.Date.
 	Resets time.Time
+
+	// Seen is set by Settle: what the work seems to have cost, in a unit such as tokens, by
+	// the fall of the figures; after a refusal, what it costs at least. 0: that is not known.
+	Seen int64
 }
 
 // Terms are a policy as it was advertised for one partition.

@@ -407,7 +407,7 @@ func (s *settlement) report(a *account, f *Figure) {
 		if s.claimOf(a) == nil && !s.r.Refused && s.r.answered() {
 			a.ServedUncharged(s.costOf(a))
 		}
-		a.Report(s.t, s.sent, s.figure(f), s.r.Refused, &a.policy.server)
+		f.Seen = max(a.Report(s.t, s.sent, s.figure(a, f), s.r.Refused, &a.policy.server), 0)
 		if s.o.shared != nil {
 			s.o.shared.pool(a).reported(s.t, s.sent, f.Available, s.r.Refused)
 		}
@@ -417,8 +417,11 @@ func (s *settlement) report(a *account, f *Figure) {
 }
 
 // figure is a figure as the window knows it. An instant is rounded up to whole seconds.
-func (s *settlement) figure(f *Figure) window.Figure {
-	x := window.Figure{Available: f.Available, Window: f.Window}
+func (s *settlement) figure(a *account, f *Figure) window.Figure {
+	x := window.Figure{Available: f.Available, Window: f.Window, Full: f.Full}
+	if c := s.claimOf(a); c != nil {
+		x.Charge = s.charge(*c)
+	}
 	if !f.Resets.IsZero() && !s.r.Date.IsZero() {
 		x.Resets = f.Resets.Unix()
 		if f.Resets.Nanosecond() > 0 {
@@ -429,23 +432,29 @@ func (s *settlement) figure(f *Figure) window.Figure {
 	return x
 }
 
-// backOff follows a refusal. If the server did not say when to come back, the
-// accounts that it calls exhausted back off; else those that it names, because one
-// of them must be the reason; else the scope.
+// backOff follows a refusal. If a window or a bucket says that there is too little for the
+// request, and when there is more, that is enough. Else, if the server did not say when to
+// come back, the accounts that it calls exhausted back off; else those that it names,
+// because one of them must be the reason; else the scope.
 //
 // A Retry-After of 0 takes precedence over a window (the draft, Section 7).
 func (s *settlement) backOff() {
 	exhausted := false
 	for i := range s.r.Figures {
-		if f := &s.r.Figures[i]; f.Available == 0 {
-			if a := s.figured[i]; f.Window > 0 && a.Waiting() {
-				if !s.r.AtOnce {
-					return
-				}
-				a.Disregard(s.t)
-			}
-			exhausted = true
+		a, f := s.figured[i], &s.r.Figures[i]
+		if f.Available < 0 || f.Available > 0 && f.Available >= s.claimed(a) {
+			continue
 		}
+		if f.Window > 0 && a.Waiting() {
+			if !s.r.AtOnce {
+				return
+			}
+			a.Disregard(s.t)
+		}
+		exhausted = exhausted || f.Available == 0
+	}
+	if !exhausted && s.underestimated() {
+		return
 	}
 	if s.r.Pause > 0 {
 		return
@@ -464,6 +473,39 @@ func (s *settlement) backOff() {
 	if !blamed {
 		s.startBackOff(&s.l.scope.base)
 	}
+}
+
+// underestimated reports whether work was refused because it costs more than it was charged
+// under one policy, in a unit such as tokens: that has enough left, by an estimate, and no
+// other explains the refusal. It sets what the work costs at least. A second refusal in a row
+// is followed by a back-off nevertheless.
+func (s *settlement) underestimated() bool {
+	at := None
+	for i, a := range s.figured {
+		if a.Unit != window.Other || s.r.Figures[i].Available < 0 {
+			continue
+		}
+		if at >= 0 {
+			return false
+		}
+		at = i
+	}
+	if at < 0 {
+		return false
+	}
+	a, f := s.figured[at], &s.r.Figures[at]
+	units := int64(1)
+	if c := s.claimOf(a); c != nil {
+		if !c.Estimated {
+			return false
+		}
+		units = c.Units
+	}
+	if units >= a.Quota {
+		return false
+	}
+	f.Seen = min(max(f.Available+1, 2*units), a.Quota)
+	return a.CountRefusal(s.t, s.sent)
 }
 
 func (s *settlement) startBackOff(a *account) {

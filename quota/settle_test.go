@@ -265,8 +265,8 @@ func TestEveryRefusalMakesRequestsWait(t *testing.T) {
 	backOffs := []time.Duration{sec, 2 * sec, 4 * sec}
 	window := []time.Duration{sec, 10 * sec, 10 * sec} // the first departed before a figure without a window came
 	for unit, want := range map[string][]time.Duration{
-		"requests": window, quota.UnitContentBytes: window,
-		quota.UnitConcurrentRequests: backOffs, "tokens": backOffs,
+		"requests": window, quota.UnitContentBytes: window, "tokens": window,
+		quota.UnitConcurrentRequests: backOffs,
 	} {
 		t.Run(unit, func(t *testing.T) {
 			d := newDesk(t)

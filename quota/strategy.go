@@ -31,6 +31,10 @@ package quota
 // Retry-After, unless a request that departed then was refused in the same window
 // before.
 //
+// A bucket, of which the server says when it will be full (Figure.Full), has no window: n
+// units may depart when they are there. What a figure says is there grows by a unit in the
+// longest time that the figures allow, and all that has departed since is subtracted.
+//
 // # Adaptive
 //
 // The same, and five habits of servers are learned. Each is read from answers that

@@ -5,8 +5,9 @@ import "github.com/headway-go/headway/quota/internal/window"
 // This file charges the first wave: requests that departed before there was an account
 // for the policy that the server charges them to. When an answer names a new policy, the
 // other requests of the scope that are in flight may be charged to it, too. So a new
-// account starts with all of them in flight, one unit each, and each is settled with it
-// when its answer comes.
+// account starts with all of them in flight, and each is settled with it when its answer
+// comes: one unit each; or in units such as tokens what is missing of the quota, because the
+// request of the first figure and those before it have not cost more.
 
 // maxNewAccounts bounds the accounts that wait for a first wave in one scope, and
 // maxFreeUnattributed the memory that is kept for scopes to come.
@@ -28,6 +29,7 @@ type newAccount struct {
 	*account
 	ticket uint64 // requests with a lower ticket departed before it was created
 	out    int64  // how many of them are in flight; their charges have window.FirstMark
+	units  int64  // that each of them is charged
 }
 
 // keyedCharges counts the requests that are charged to any partition of a policy.
@@ -69,7 +71,7 @@ func (o *Origin) releaseUnattributed(s *scope) {
 
 // giveUp stops waiting for the requests that were out when the account was created.
 func (n *newAccount) giveUp() {
-	n.Landed(n.out, window.FirstMark)
+	n.Landed(n.out*n.units, window.FirstMark)
 	n.Unretain(n.out)
 	n.out = 0
 }
@@ -105,7 +107,8 @@ func (s *settlement) chargeFirstWave(a *account) {
 	if out <= 0 {
 		return
 	}
-	a.Preset(out)
+	units := min(s.missingOf(a), window.MaxUnits/out)
+	a.Preset(out, units)
 	u := s.o.trackUnattributed(s.l.scope)
 	if len(u.created) >= maxNewAccounts { // a server that makes up policies
 		oldest := u.created[0]
@@ -113,7 +116,27 @@ func (s *settlement) chargeFirstWave(a *account) {
 		s.earlier = append(s.earlier, oldest.account)
 		u.created = append(u.created[:0], u.created[1:]...)
 	}
-	u.created = append(u.created, newAccount{account: a, ticket: s.o.tickets, out: out})
+	u.created = append(u.created, newAccount{account: a, ticket: s.o.tickets, out: out, units: units})
+}
+
+// missingOf is how many units are missing of a policy in a unit such as tokens, by the
+// report; else 1.
+func (s *settlement) missingOf(a *account) int64 {
+	p, known := s.o.policy(a.policy.name)
+	for i := range s.r.Terms {
+		if s.r.Terms[i].Name == a.policy.name {
+			p, known = s.r.Terms[i].Policy, true
+		}
+	}
+	if !known || unitOf(p.Unit) != window.Other {
+		return 1
+	}
+	for i := range s.r.Figures {
+		if f := &s.r.Figures[i]; f.Policy == a.policy.name && f.Available >= 0 {
+			return max(p.Quota-f.Available, 1)
+		}
+	}
+	return 1
 }
 
 // settleFirstWave settles the lease with the accounts that were created after it
@@ -132,9 +155,9 @@ func (s *settlement) settleFirstWave() {
 			n.Unretain(1)
 			s.earlier = append(s.earlier, n.account)
 			if s.spares(n.account) || s.names(policy) || s.elsewhere {
-				n.Landed(1, window.FirstMark)
+				n.Landed(n.units, window.FirstMark)
 			} else {
-				n.Lost(s.t, window.Charge{Units: 1, Mark: window.FirstMark})
+				n.Lost(s.t, window.Charge{Units: n.units, Mark: window.FirstMark})
 			}
 		}
 		if n.out > 0 && n.Epoch() <= 1 {

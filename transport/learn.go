@@ -31,6 +31,7 @@ func (x *exchange) learn(resp *http.Response) {
 		watchProblem(resp, restrict, x.s.Caps)
 	}
 	if !got.Cached {
+		x.learnCosts()
 		x.observeContent()
 	}
 	if x.traced() {
@@ -126,6 +127,24 @@ func (x *exchange) learnKind(got *parse.Reading) {
 		r.Moved = append(r.Moved, moved...)
 	}
 	r.LeftOut = x.leftOut(k, isNew)
+}
+
+// learnCosts records what the request seems to have cost in units such as tokens, where the
+// response does not say it. It is called after Settle.
+func (x *exchange) learnCosts() {
+	x.policies = x.policies[:0]
+	for i := range x.report.Figures {
+		if f := &x.report.Figures[i]; f.Seen > 0 && f.Cost <= 0 {
+			x.named(f.Policy).cost = f.Seen
+		}
+	}
+	if len(x.policies) == 0 {
+		return
+	}
+	said := response{policies: x.policies}
+	if k := x.lookUp().kind; k == nil || !k.knows(said) {
+		x.directory.learn(x.ask.Scope, x.kind(), said)
+	}
 }
 
 // checkDeclarations gives up, for this scope, the declarations by which none of the

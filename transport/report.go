@@ -50,7 +50,7 @@ func (x *exchange) fillReport(got *parse.Reading) {
 	}
 	for _, l := range got.Limits {
 		r.Figures = append(r.Figures, quota.Figure{
-			Policy: l.Policy, Key: l.Key, Keyed: l.HasKey, Available: l.Available, Window: l.Window, Cost: l.Cost,
+			Policy: l.Policy, Key: l.Key, Keyed: l.HasKey, Available: l.Available, Window: l.Window, Full: l.Full, Cost: l.Cost,
 			Resets: windowEnd(&l),
 		})
 	}

@@ -84,7 +84,7 @@ func (x *exchange) claimOf(p *quota.Policy, k *known) (c quota.Claim, ok bool) {
 	case p.Keyed && !stats.unkeyed:
 		return c, false
 	}
-	c.Units, c.Estimated = x.cost(p, k.assumed, stats), stats.cost > 0
+	c.Units, c.Estimated = x.cost(p, k.assumed, stats)
 	return c, true
 }
 
@@ -158,24 +158,56 @@ func (x *exchange) kind() *kindPath {
 	return &x.kindPath
 }
 
-// cost returns the expected cost of the request under a policy: what the server
-// has said of such requests, but no more than the policy ever had; else the
-// result of Shaper.Cost; else the bytes of content, or 1. The first is an estimate.
-func (x *exchange) cost(p *quota.Policy, k *kind, stats policyStats) int64 {
-	switch {
-	case stats.cost > 0:
+// cost returns the expected cost of the request under a policy, and whether it is an
+// estimate.
+//
+// In requests and content-bytes it is what the server has said that such requests cost;
+// else the result of Shaper.Cost; else the bytes of content, or 1. In other units, such
+// as tokens, the requests of a kind differ, so Shaper.Cost comes first; then what such
+// requests were seen to cost; then 1. What was learned is no more than the policy ever
+// had.
+func (x *exchange) cost(p *quota.Policy, k *kind, stats policyStats) (units int64, estimated bool) {
+	differs := !countsAlike(p.Unit)
+	if differs {
+		if n := x.costByUser(p); n >= 0 {
+			return n, false
+		}
+	}
+	if stats.cost > 0 {
 		capacity := stats.maxAvailable
 		if p.Quota >= 0 {
 			capacity = p.Quota
 		}
 		if capacity < 0 {
-			return stats.cost
+			return stats.cost, true
 		}
-		return max(min(stats.cost, capacity), 1)
-	case x.s.Cost != nil:
-		return x.s.Cost(x.req, *p)
-	case p.Unit == quota.UnitContentBytes:
-		return k.contentBytes(x.req)
+		return max(min(stats.cost, capacity), 1), true
 	}
-	return 1
+	if !differs {
+		if n := x.costByUser(p); n >= 0 {
+			return n, false
+		}
+	}
+	if p.Unit == quota.UnitContentBytes {
+		return k.contentBytes(x.req), false
+	}
+	return 1, differs
+}
+
+// costByUser returns the result of Shaper.Cost; negative: it does not know.
+func (x *exchange) costByUser(p *quota.Policy) int64 {
+	if x.s.Cost == nil {
+		return parse.None
+	}
+	return x.s.Cost(x.req, *p)
+}
+
+// countsAlike reports whether the unit is one of the draft (Section 2.1.2), in which
+// requests of a kind cost alike, or what their contents tell.
+func countsAlike(unit string) bool {
+	switch unit {
+	case "", quota.UnitRequests, quota.UnitContentBytes, quota.UnitConcurrentRequests:
+		return true
+	}
+	return false
 }

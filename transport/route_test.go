@@ -328,7 +328,8 @@ func TestMisprediction(t *testing.T) {
 	})
 }
 
-// The cost is that of Shaper.Cost under each policy. A cost of 0 or less is no cost.
+// The cost is that of Shaper.Cost under each policy. 0 is no cost, and a negative number
+// says that it does not know.
 func TestCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cost := func(req *http.Request, p quota.Policy) int64 {
@@ -351,8 +352,9 @@ func TestCost(t *testing.T) {
 		pass(t, s, request("4", "3"))
 		refusal(t, s, request("1", "0"))
 		refusal(t, s, request("0", "1"))
-		pass(t, s, request("0", "-9"))
-		pass(t, s, request("-9223372036854775808", "0"))
+		pass(t, s, request("0", "0"))
+		assert.Equal(t, "B", refusal(t, s, request("0", "-9")).Policy)
+		assert.Equal(t, "A", refusal(t, s, request("-9223372036854775808", "0")).Policy)
 	})
 }
 

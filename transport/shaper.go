@@ -119,12 +119,18 @@ type Shaper struct {
 	// assumed what the kinds with the same beginning have in common.
 	Like func(*http.Request) string
 
-	// Cost returns the cost of a request under a policy, in quota units. It is
-	// asked only until the server has said what a request of this kind costs. A
-	// negative cost counts as 0. Nil means 1. For a policy in content-bytes, nil
-	// means the length of the request's body plus the expected length of the
-	// response's body, at least 1; lengths that are not known are estimated from
-	// other requests of the kind.
+	// Cost returns the cost of a request under a policy, in quota units. A negative
+	// number means that it does not know.
+	//
+	// For a policy in requests or content-bytes it is asked only until the server has
+	// said what a request of this kind costs. For one in any other unit, such as
+	// tokens, it is asked about each request, and what was learned counts only where
+	// it does not know. The next response corrects it.
+	//
+	// Nil means that nothing is known: what like requests were seen to cost, else 1.
+	// For a policy in content-bytes the default is the length of the request's body
+	// plus the expected length of the response's body, at least 1; lengths that are
+	// not known are estimated from other requests of the kind.
 	Cost func(*http.Request, quota.Policy) int64
 
 	// Cached reports whether a response came from a cache. It is asked in

@@ -364,11 +364,12 @@ func TestQuotaUnits(t *testing.T) {
 		drop(two)
 		pass(t, s, getItems(t.Context()))
 	})
-	bubble(t, "unknown", func(t *testing.T) {
+	bubble(t, "any other", func(t *testing.T) {
 		srv := newServer(says(200, "RateLimit", `"x";a=0;w=60`, "RateLimit-Policy", `"x";q=1;w=60;qu="furlongs"`))
-		s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay}
+		s := &transport.Shaper{Base: srv}
+		pass(t, s, getItems(t.Context()))
 		for range 5 {
-			pass(t, s, getItems(t.Context()))
+			assert.Equal(t, time.Minute+guard(0), delay(t, s, getItems(t.Context())))
 		}
 	})
 }
@@ -425,12 +426,25 @@ func TestNeverFrozen(t *testing.T) {
 		})
 	}
 	bubble(t, "costs more than the quota", func(t *testing.T) {
-		srv := newServer(says(200, "RateLimit-Policy", `"api";q=3;w=5`, "RateLimit", `"api";a=3;w=5`))
+		left := `"api";a=2;w=5`
+		srv := newChooser(func(int, *http.Request) answer {
+			return slow(rtt, says(200, "RateLimit-Policy", `"api";q=3;w=5`, "RateLimit", left))
+		})
 		s := &transport.Shaper{Base: srv, Cost: func(*http.Request, quota.Policy) int64 { return 5 }}
 		pass(t, s, getItems(t.Context()))
 		for range 3 {
-			assert.Equal(t, 5*time.Second+guard(0), delay(t, s, getItems(t.Context())))
+			assert.Equal(t, 5*time.Second+guard(rtt), delay(t, s, getItems(t.Context())))
 		}
+		time.Sleep(5 * time.Second)
+		left = `"api";a=3;w=5`
+		for range 2 {
+			assert.Equal(t, rtt, delay(t, s, getItems(t.Context())), "all of it is there")
+		}
+		burst(t, s, 3, plainRequests)
+		n := srv.count()
+		assert.Equal(t, []time.Duration{rtt, rtt}, []time.Duration{
+			srv.departures()[n-2] - srv.departures()[n-3], srv.departures()[n-1] - srv.departures()[n-2],
+		}, "one at a time")
 	})
 	bubble(t, "probe lost", func(t *testing.T) {
 		srv := newServer(limit(`"api";a=0;w=5`), fails(errBroken), fails(errBroken), limit(`"api";a=9;w=5`))

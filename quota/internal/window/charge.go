@@ -1,5 +1,7 @@
 package window
 
+import "math/bits"
+
 // A Charge is what one request has taken of a window.
 type Charge struct {
 	Sent  Instant // departure
@@ -10,12 +12,37 @@ type Charge struct {
 // FirstMark is the mark of a charge by Preset.
 const FirstMark = 1
 
+// A mark is the number of the window that a charge was taken in, modulo 256, and in the
+// lower 24 bits how much had departed with it, in steps of one unit, or of more where the
+// quota is more than a million: see steps.
+const (
+	epochShift = 24
+	stepsMask  = 1<<epochShift - 1
+)
+
+// steps is what a charge of n units adds to departed: at least one.
+func (w *Window) steps(n int64) uint32 {
+	size := max(bits.Len64(uint64(max(w.Quota, 0)))-20, 0)
+	return uint32(min(max(n>>size, 1), stepsMask/2))
+}
+
+// after is how many units have departed after a charge with that mark, but for the steps.
+func (w *Window) after(mark uint32) int64 {
+	size := max(bits.Len64(uint64(max(w.Quota, 0)))-20, 0)
+	return int64((w.departed-mark)&stepsMask) << size
+}
+
+// sooner reports whether the first of two charges was taken sooner.
+func sooner(mark, than uint32) bool { return int32((mark-than)<<(32-epochShift)) < 0 }
+
 // Take takes n units for a request that departs at t. It does not ask whether
-// they are there. It returns the mark of the charge: how many units have departed,
-// modulo 1<<32, where no request counts as less than one.
+// they are there. It returns the mark of the charge.
 func (w *Window) Take(t Instant, n int64) (mark uint32) {
 	w.Used = t
-	w.departed += uint32(max(n, 1))
+	if t >= w.marked.Add(2*settled) {
+		w.mark, w.marked = w.departed, t
+	}
+	w.departed += w.steps(n)
 	if w.Unit == Concurrent {
 		w.Retained = plus(w.Retained, n)
 	}
@@ -26,28 +53,31 @@ func (w *Window) Take(t Instant, n int64) (mark uint32) {
 		w.asked, w.probing = t, true
 		w.probes = min(w.probes+1, 63)
 	}
+	if w.isBucket() {
+		w.charge(t, n)
+	}
 	w.InFlight = plus(w.InFlight, n)
-	return w.departed
+	return w.epoch<<epochShift | w.departed&stepsMask
 }
 
-// An epoch of a charge, as far as it matters.
-type epochOf uint8
+// takenIn is the window in which a charge was taken.
+type takenIn uint8
 
 const (
-	present epochOf = iota // the charge was taken in the present window
-	before                 // in the one before
-	older
+	thisWindow takenIn = iota
+	lastWindow
+	olderWindow
 )
 
-// epochOf returns in which window a charge was taken.
-func (w *Window) epochOf(mark uint32) epochOf {
-	switch since := w.departed - mark; {
-	case since < w.departed-w.opened:
-		return present
-	case since < w.departed-w.openedBefore:
-		return before
+// takenIn returns in which window a charge with that mark was taken.
+func (w *Window) takenIn(mark uint32) takenIn {
+	switch uint8(w.epoch) - uint8(mark>>epochShift) {
+	case 0:
+		return thisWindow
+	case 1:
+		return lastWindow
 	}
-	return older
+	return olderWindow
 }
 
 // beyond reports whether n units are more than the present state allows, so that
@@ -59,17 +89,17 @@ func (w *Window) beyond(n int64) bool {
 	case Expired:
 		return !w.probing || n > w.spare()
 	}
-	return n > w.spare() || !w.habits().allows(w, n)
+	return w.need(n) > w.spare() || !w.habits().allows(w, n)
 }
 
 // Landed takes n units of a charge with that mark out of flight, if they still count
 // there. It reports whether they belong to the present window.
 func (w *Window) Landed(n int64, mark uint32) bool {
-	switch w.epochOf(mark) {
-	case present:
+	switch w.takenIn(mark) {
+	case thisWindow:
 		w.InFlight = max(w.InFlight-n, 0)
 		return true
-	case before:
+	case lastWindow:
 		w.before = max(w.before-n, 0)
 	}
 	return false
@@ -81,10 +111,13 @@ func (w *Window) Correct(c Charge, cost int64) Charge {
 	if w.Unit == Concurrent {
 		return c
 	}
-	switch w.epochOf(c.Mark) {
-	case present:
+	switch w.takenIn(c.Mark) {
+	case thisWindow:
 		w.InFlight = plus(max(w.InFlight-c.Units, 0), cost)
-	case before:
+		if w.isBucket() {
+			w.charge(c.Sent, cost-c.Units)
+		}
+	case lastWindow:
 		w.before = plus(max(w.before-c.Units, 0), cost)
 	}
 	c.Units = cost
@@ -95,12 +128,15 @@ func (w *Window) Correct(c Charge, cost int64) Charge {
 // over next. Where it cannot, because answers without a figure overlap, the
 // figure in force does not include a request that departed after it arrived.
 func (w *Window) Answered(c Charge, refused bool) {
-	if !refused && w.epochOf(c.Mark) != older {
+	if !refused && w.takenIn(c.Mark) != olderWindow {
 		w.contention.served += c.Units // one of the window before may have arrived in this one
 	}
 	if w.Landed(c.Units, c.Mark) {
 		w.probing = false
-		if c.Sent >= w.adopted && w.Unit != Concurrent {
+		if refused {
+			w.back(c.Sent, c)
+		}
+		if c.Sent >= w.adopted && w.Unit != Concurrent && !w.isBucket() {
 			w.sinceReport = max(w.sinceReport-c.Units, 0)
 			if c.Sent < w.silent {
 				w.available = min(w.available, w.sinceReport)
@@ -117,6 +153,7 @@ func (w *Window) Silent(t Instant, c Charge, refused bool) {
 	w.Lost(t, c)
 	w.Timed(t, c.Sent)
 	if refused {
+		w.back(t, c)
 		return
 	}
 	w.served(c.Sent)
@@ -134,7 +171,7 @@ func (w *Window) Lost(t Instant, c Charge) {
 		return
 	}
 	w.probing = false
-	if w.Unit != Concurrent {
+	if w.Unit != Concurrent && !w.isBucket() {
 		w.contention.served += c.Units
 		w.available = max(w.available-c.Units, 0)
 		w.sinceReport = max(w.sinceReport-c.Units, 0)
@@ -146,6 +183,14 @@ func (w *Window) Lost(t Instant, c Charge) {
 func (w *Window) Refund(c Charge) {
 	if w.Landed(c.Units, c.Mark) {
 		w.probing = false
+		w.back(c.Sent, c)
+	}
+}
+
+// back gives a charge of the present window back to a bucket.
+func (w *Window) back(t Instant, c Charge) {
+	if w.isBucket() && w.takenIn(c.Mark) == thisWindow {
+		w.charge(t, -c.Units)
 	}
 }
 
@@ -155,10 +200,11 @@ func (w *Window) Retain() { w.Retained = plus(w.Retained, 1) }
 // Unretain ends n concurrent requests.
 func (w *Window) Unretain(n int64) { w.Retained = max(w.Retained-n, 0) }
 
-// Preset charges a new window with n requests that departed before it was known.
-// Their charges have the FirstMark.
-func (w *Window) Preset(n int64) {
-	w.InFlight, w.Retained, w.departed = n, n, uint32(max(n, 1))
+// Preset charges a new window with n requests that departed before it was known, so many
+// units each. Their charges have the FirstMark.
+func (w *Window) Preset(n, units int64) {
+	w.InFlight = plus(0, min(n, MaxUnits/max(units, 1))*units)
+	w.Retained, w.departed = n, w.steps(n)
 }
 
 // Epoch counts the windows that have ended.

@@ -50,7 +50,11 @@ func (c *contention) allows(w *Window, n int64) bool {
 	if part == 1 || w.State != Reported {
 		return true
 	}
-	out, ours := w.InFlight+w.before, part*float64(w.available)
+	out, left := w.Unanswered(), w.available
+	if w.isBucket() {
+		left += out
+	}
+	ours := part * float64(left)
 	if out == 0 && n > 1 {
 		return float64(n) <= ours
 	}
@@ -80,7 +84,7 @@ func (c *contention) observe(w *Window, refused bool) {
 
 // close ends a window.
 func (c *contention) close(w *Window) {
-	if c.from > 0 {
+	if c.from > 0 && w.Unit == Requests {
 		c.served += w.InFlight
 		c.compare(w)
 		if !c.fell {

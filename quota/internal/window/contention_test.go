@@ -87,8 +87,8 @@ func TestContentionOfAnswers(t *testing.T) {
 	}{
 		{"served", says("b", 60, 59*sec), 40, 40},
 		{"refused", refuses("b", 60, 59*sec), 0, 40},
-		{"of the last window", all(func(l *ledger, _ Instant) { l.nextEpoch() }, says("b", 60, 59*sec)), 40, 40},
-		{"of the one before", all(func(l *ledger, _ Instant) { l.nextEpoch(); l.departed++; l.nextEpoch() }, says("b", 60, 59*sec)), 0, 40},
+		{"of the last window", all(func(l *ledger, _ Instant) { l.epoch++ }, says("b", 60, 59*sec)), 40, 40},
+		{"of the one before", all(func(l *ledger, _ Instant) { l.epoch += 2 }, says("b", 60, 59*sec)), 0, 40},
 		{"answered without a figure", all(quiet("b"), send("c"), says("c", 59, 58*sec)), 41, 41},
 	}
 	for _, tt := range tests {

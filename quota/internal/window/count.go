@@ -14,6 +14,7 @@ func (w *Window) SetPolicy(unit Unit, quota int64, length time.Duration) {
 		return
 	}
 	before, had := w.Quota, w.Length
+	w.setQuota(quota)
 	w.Quota, w.Length = quota, length
 	switch {
 	case w.Unit == Concurrent || w.State == Unknown:

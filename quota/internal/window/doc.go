@@ -1,7 +1,7 @@
 // Package window is the arithmetic of one advertised quota: how many units may depart
 // now, and when more of them may. It is pure: the instant is an argument, and there is
-// no lock, no clock and no waiting. It imports nothing but the standard library's time
-// and math. The caller holds the mutex of the origin.
+// no lock, no clock and no waiting. It imports nothing but the standard library's time,
+// math and math/bits. The caller holds the mutex of the origin.
 //
 // The rules are those of quota.Strategy, in its letters: a request departs at s, its
 // answer takes r, r₀ is the shortest recent r, and a window that the answer says is w
@@ -25,6 +25,9 @@
 // ([Window.SetPolicy], [Window.Count]), the figure ([Window.Report], [Window.Renew]), a
 // refusal ([Window.StartBackOff]), a Retry-After ([Window.Pause]). [Window.Ready] says when
 // units may depart.
+//
+// A bucket, of which the server says when it will be full, stays reported: what is there
+// grows (bucket.go).
 //
 // What [Adaptive] learns of a server are habits, one file each: guard and slow start
 // (habits.go), rounding, resets, refill, contention, inferred. [Plain] is the window without

@@ -25,13 +25,13 @@ func (w *Window) whenPaused(n int64) (again Instant, why Cause) {
 	return max(until, dry), BackingOff
 }
 
-// dry is the end of a window in which less than n units are left; 0, if there is
-// no such window.
+// dry is the end of a window in which less than n units are left, or when they are in
+// a bucket; 0, if there is no such window.
 func (w *Window) dry(n int64) Instant {
 	if !w.Waiting() || w.available >= n || w.end == Never {
 		return 0
 	}
-	return min(w.end, max(w.received, w.asked, w.closed).Add(ProbeInterval))
+	return min(w.WhenThere(n), max(w.received, w.asked, w.closed).Add(ProbeInterval))
 }
 
 // Pause lets nothing depart before d has passed since t, and then one request first
@@ -46,7 +46,7 @@ func (w *Window) Pause(t Instant, d time.Duration, s Server) {
 	switch {
 	case w.State == Unknown:
 		w.distrust(t)
-	case w.State == Reported && w.available == 0 && !s.Hasty:
+	case w.State == Reported && w.available == 0 && !s.Hasty && !w.isBucket():
 		if w.Hold < w.due && (w.resets > 0 || !sameWindow(w.Hold, w.due)) {
 			w.ends(w.due, w.trip, w.Hold)
 		}
@@ -70,7 +70,7 @@ func (w *Window) Undo(before, after *Window) {
 		w.State, w.available, w.sinceReport = before.State, before.available, before.sinceReport
 		w.ends(before.due, before.trip, Never)
 		w.end = min(w.end, before.end)
-	case w.State == Reported:
+	case w.State == Reported && !w.isBucket():
 		w.end = before.end
 	}
 }
@@ -102,6 +102,16 @@ func (w *Window) StartBackOff(t, sent Instant, jitter float64) {
 	if w.State != Reported || w.available > 0 {
 		w.distrust(t)
 	}
+}
+
+// CountRefusal counts a refusal at t that is not followed by a back-off. It reports whether
+// it is the first in a row.
+func (w *Window) CountRefusal(t, sent Instant) (first bool) {
+	if w.Refusals > 0 && sent < w.refused {
+		return true // it is one refusal with the last
+	}
+	w.Refusals, w.refused = min(w.Refusals+1, 63), t
+	return w.Refusals == 1
 }
 
 // backOff is the wait after the n-th refusal in a row: 1 s after the first, and

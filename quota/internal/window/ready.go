@@ -24,8 +24,6 @@ func (w *Window) Ready(t Instant, n int64) (again Instant, why Cause) {
 	switch {
 	case w.Paused(t):
 		return w.whenPaused(n)
-	case w.Unit == Other:
-		return t, Exhausted
 	case w.Unit == Concurrent:
 		return w.whenConcurrent(t, n), Exhausted
 	}
@@ -59,11 +57,14 @@ func (w *Window) whenUnknown(t Instant) Instant {
 // With something left and nothing in flight one request asks before that, whatever
 // is presumed of other clients: only an answer corrects it.
 func (w *Window) whenReported(t Instant, n int64) Instant {
-	enough := w.spare() >= n
+	enough := w.spare() >= w.need(n)
 	if enough && w.habits().allows(w, n) {
 		return t
 	}
 	again := w.whenRenewed(t, n)
+	if enough && w.isBucket() {
+		again = max(t, max(w.received, w.asked).Add(ProbeInterval)) // an answer comes before
+	}
 	if enough && w.Unanswered() == 0 {
 		again = max(t, min(again, max(w.received, w.asked).Add(w.contention.patience())))
 	}
@@ -98,7 +99,7 @@ func (w *Window) whenExpired(t Instant, n int64) Instant {
 // whenCounting: as far as our own count reaches. A window that has not begun has
 // room for one request, whatever it costs.
 func (w *Window) whenCounting(t Instant, n int64) Instant {
-	if w.spare() >= n || w.end == Never && w.Length > 0 && w.InFlight == 0 {
+	if w.spare() >= w.need(n) || w.end == Never && w.Length > 0 && w.InFlight == 0 {
 		return t
 	}
 	return w.whenRenewed(t, n)
@@ -109,7 +110,7 @@ func (w *Window) whenCounting(t Instant, n int64) Instant {
 // request asks for one.
 func (w *Window) whenRenewed(t Instant, n int64) Instant {
 	last := max(w.received, w.asked, w.closed)
-	end := w.end
+	end := w.WhenThere(n)
 	if end == Never {
 		end = last.Add(max(w.Length, patience(w.probes)))
 	}

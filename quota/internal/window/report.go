@@ -11,6 +11,12 @@ type Figure struct {
 	// rounded up; 0: the server did not name an instant. Ahead is how many seconds
 	// that is after the Date of the answer.
 	Resets, Ahead int64
+
+	// Full is the time until the whole quota is there, of a bucket; 0: it is there, or
+	// the quota is none. See bucket.go.
+	Full time.Duration
+
+	Charge Charge // of the request; a Mark of 0: it was not charged
 }
 
 // Report takes over a figure that arrived at t for a request that departed at
@@ -34,8 +40,12 @@ type Figure struct {
 //	                   the earlier end, of two the later
 //	reported           says no less                             of one window the earlier end
 //
-// Where the server names the end as an instant, it is that of resetsAt.
-func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) {
+// Where the server names the end as an instant, it is that of resetsAt. A bucket has
+// rules of its own: see reportBucket.
+//
+// Report returns what the request seems to have cost, by the figures; None if they do not
+// show it: see costs.go.
+func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cost int64) {
 	w.Roll(t)
 	w.Used = t
 	avail := min(f.Available, MaxUnits)
@@ -45,9 +55,15 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) {
 	if w.Unit == Concurrent {
 		due, _ := w.dueAt(sent, avail, f, refused, s)
 		w.reportConcurrent(t, sent, avail, due)
-		return
+		return None
 	}
 	w.travelled(time.Duration(t - sent))
+	cost = w.costOf(sent, f.Charge, avail, refused)
+	defer w.noteFigure(f.Charge, avail)
+	if w.observeFill(t, f, avail) {
+		w.reportBucket(t, sent, avail, f)
+		return cost
+	}
 	w.habits().observeRounding(w, sent, f, avail, refused, s)
 	due, trip := w.dueAt(sent, avail, f, refused, s)
 	if f.Window == 0 && !w.habits().guardsZero(w) {
@@ -82,6 +98,9 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) {
 	case sameWindow(w.end, end) && end < w.end:
 		w.due, w.trip = due, trip
 	}
+	if !refused {
+		w.probes = 0 // a request was served
+	}
 	if w.State == Reported {
 		if f.Resets > 0 && f.Resets == w.resets {
 			w.due, w.trip = due, trip
@@ -90,6 +109,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) {
 		w.ends(w.due, w.trip, Never)
 	}
 	w.Roll(t)
+	return cost
 }
 
 // adopt puts a figure in force.

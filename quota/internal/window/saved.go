@@ -18,6 +18,7 @@ type Saved struct {
 	State     State         `json:"basis,omitempty"`
 	Available int64         `json:"available,omitempty"`
 	Left      time.Duration `json:"left,omitempty"` // of the effective window; None: it has no end
+	Fill      time.Duration `json:"fill,omitempty"` // of a bucket
 	Hold      time.Duration `json:"hold,omitempty"`
 	BackOff   time.Duration `json:"backOff,omitempty"`
 	Refusals  uint8         `json:"refusals,omitempty"`
@@ -29,7 +30,7 @@ func (w *Window) Save(t Instant) Saved {
 	lasts := func(until Instant) time.Duration { return min(until.Since(t), MaxSavedTime) }
 	s := Saved{
 		Quota: w.Quota, Unit: w.Unit, Length: w.Length, State: w.State,
-		Available: max(w.spare(), 0), Left: lasts(w.end),
+		Available: max(w.spare(), 0), Left: lasts(w.end), Fill: w.fill,
 		Hold: lasts(w.Hold), BackOff: lasts(w.BackOff), Refusals: w.Refusals, Idle: min(t.Since(w.Used), MaxSavedIdle),
 	}
 	if w.Unit == Concurrent {
@@ -46,6 +47,7 @@ func (w *Window) Restore(t Instant, s Saved) {
 	w.Unit, w.Quota, w.Length = s.Unit, s.Quota, s.Length
 	w.Hold, w.BackOff, w.Refusals = t.Add(min(s.Hold, maxSavedHold)), t.Add(min(s.BackOff, maxBackOff)), s.Refusals
 	w.Used, w.closed, w.refused = t-Instant(s.Idle), t, t
+	w.fill = s.Fill
 	w.State, w.available, w.sinceReport = s.State, s.Available, s.Available
 	w.sent, w.adopted, w.received = t, t, t
 	due := Never
@@ -57,7 +59,7 @@ func (w *Window) Restore(t Instant, s Saved) {
 
 // Sound reports whether s may be what was saved of a window.
 func (s *Saved) Sound() bool {
-	for _, d := range [...]time.Duration{s.Hold, s.BackOff, s.Left + 1} {
+	for _, d := range [...]time.Duration{s.Hold, s.BackOff, s.Left + 1, s.Fill} {
 		if d < 0 || d > MaxSavedTime+1 {
 			return false
 		}
@@ -65,5 +67,5 @@ func (s *Saved) Sound() bool {
 	return s.Quota >= None && s.Quota <= MaxUnits && s.Length >= 0 &&
 		s.Available >= 0 && s.Available <= 1<<60 &&
 		s.Idle >= 0 && s.Idle <= MaxSavedIdle && s.Refusals < 64 &&
-		s.Unit <= Other && s.State <= Counting
+		(s.Fill == 0 || s.Quota > 0) && s.Unit <= Other && s.State <= Counting
 }

@@ -42,7 +42,7 @@ const (
 	Requests   Unit = iota // requests that the server has processed
 	Bytes                  // bytes of content that it has processed
 	Concurrent             // requests that it is processing at a time
-	Other                  // a unit that is not known: it never holds a request
+	Other                  // any other: tokens, points
 )
 
 // A Window is what is known of one quota now. It is plain data: a copy is a
@@ -68,14 +68,18 @@ type Window struct {
 	refused     Instant // arrival of the last refusal
 	silent      Instant // arrival of the last answer without a figure
 
-	epoch    uint32 // counts windows
-	Unit     Unit
-	State    State
-	departed uint32 // units that have departed, modulo 1<<32: see Take
+	departed   uint32 // what has departed, as marks count it: see Take
+	mark       uint32 // departed at marked
+	lastMark   uint32 // of the request whose figure came last; 0: no figure has
+	lastFigure uint32 // that figure, modulo 1<<32
 
-	// What departed had been when this window began, and the one before.
-	opened, openedBefore uint32
+	lastSent Instant       // departure of the request with lastMark
+	marked   Instant       // some time ago: see bucket.go
+	fill     time.Duration // of a bucket, from empty to full; 0: it is none
 
+	epoch      uint32 // counts windows
+	Unit       Unit
+	State      State
 	probing    bool // a probe is out
 	Strategy   Strategy
 	slow       uint8 // slow start: how many units may be in flight while nothing is known; 0: any number
@@ -91,7 +95,7 @@ type Window struct {
 	resets   int64         // the instant that the server named last as an end, in Unix seconds by its clock; 0: none
 	ahead    int32         // by how many seconds that was after the Date of its answer
 	unproved bool          // the end that follows from it may be a second early
-	told     Instant       // departure of the first request whose answer named that instant
+	told     Instant       // departure of the first request whose answer named that instant; of a bucket, its latest end by a figure since nothing was in flight
 	trip     time.Duration // round trip of the request that due comes from; 0: due needs no guard
 	rtt      time.Duration // r: the last round trip
 	least    time.Duration // r₀: the shortest recent round trip
@@ -118,16 +122,22 @@ func (w *Window) End() Instant { return w.end }
 func (w *Window) Waiting() bool { return w.State == Reported && w.renewed() }
 
 // renewed reports whether the units come back with time.
-func (w *Window) renewed() bool { return w.Unit == Requests || w.Unit == Bytes }
+func (w *Window) renewed() bool { return w.Unit != Concurrent }
 
-// spare is how many units may still depart in the present state.
-func (w *Window) spare() int64 { return w.available - w.InFlight - w.before }
+// spare is how many units may still depart in the present state. What is there of a
+// bucket was charged with what is in flight.
+func (w *Window) spare() int64 {
+	if w.isBucket() {
+		return w.available
+	}
+	return w.available - w.InFlight - w.before
+}
 
 // Left is how many units may still depart at t, where that is known.
 func (w *Window) Left(t Instant) (units int64, known bool) {
 	w.Roll(t)
 	switch {
-	case w.Unit == Other || w.State == Unknown:
+	case w.State == Unknown:
 		return 0, false
 	case w.Unit == Concurrent:
 		return max(w.available-w.Retained, 0), w.State == Reported
@@ -157,6 +167,10 @@ func (w *Window) guard(trip time.Duration) time.Duration {
 func (w *Window) Roll(t Instant) {
 	if w.before > 0 && t >= w.closed.Add(grace(w.rtt)) {
 		w.before = 0
+	}
+	if w.isBucket() {
+		w.available = w.level(t)
+		return
 	}
 	if t < w.end {
 		return
@@ -194,13 +208,7 @@ func (w *Window) close(at Instant) {
 	w.closed, w.end = at, Never
 	w.before, w.InFlight = w.InFlight, 0
 	w.probing, w.probes = false, 0
-	w.nextEpoch()
-}
-
-// nextEpoch lets what has departed so far belong to the window before.
-func (w *Window) nextEpoch() {
 	w.epoch++
-	w.openedBefore, w.opened = w.opened, w.departed
 }
 
 // grace is how long after its window a request may still be on its way to the

@@ -958,20 +958,19 @@ func TestConcurrentRequests(t *testing.T) {
 	})
 }
 
-// A unit that nobody has registered (the draft, Section 11.3) is shown and
-// not enforced; only Retry-After and back-off are.
-func TestUnknownUnitNeverRefuses(t *testing.T) {
+// A unit that nobody has registered (the draft, Section 11.3), such as tokens, holds like
+// any other.
+func TestOtherUnits(t *testing.T) {
 	l := newLedger(Plain)
-	l.SetPolicy(Other, 1, sec)
+	l.SetPolicy(Other, 1_000, 10*sec)
 	l.Count(0, 0)
-	send("a")(l, 0)
+	sendN("a", 700)(l, 0)
+	again, _ := l.Ready(0, 301)
+	assert.Equal(t, Instant(10*sec), again)
 	says("a", 0, 60*sec)(l, Instant(ms))
-	again, _ := l.Ready(Instant(ms), 1_000)
-	assert.Equal(t, Instant(ms), again)
-	l.Pause(Instant(ms), sec, Server{})
 	again, why := l.Ready(Instant(ms), 1)
-	assert.Equal(t, Instant(ms+sec), again)
-	assert.Equal(t, RetryAfter, why)
+	assert.Equal(t, Instant(60*sec+ms), again)
+	assert.Equal(t, Exhausted, why)
 }
 
 // Content bytes are counted by the units of the claim (the draft, Section 2.1.2).

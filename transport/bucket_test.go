@@ -1,0 +1,218 @@
+package transport_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+)
+
+// A bucket is a quota that comes back all the time: an empty one is full after fill.
+type bucket struct {
+	name  string
+	quota int64
+	fill  time.Duration
+	cost  func(*http.Request) int64 // nil: 1
+	full  time.Time                 // when it is full
+}
+
+// missing is how many units are missing, rounded up, and how long it takes until they
+// are there.
+func (b *bucket) missing(now time.Time) (units int64, lasts time.Duration) {
+	lasts = max(b.full.Sub(now), 0)
+	unit := b.fill / time.Duration(b.quota)
+	return int64((lasts + unit - 1) / unit), lasts
+}
+
+func (b *bucket) costs(req *http.Request) int64 {
+	if b.cost == nil {
+		return 1
+	}
+	return b.cost(req)
+}
+
+// A bucketServer refuses a request for which one of its buckets has too little. It sends
+// the fields that say writes for each.
+type bucketServer struct {
+	half       time.Duration // of the round trip
+	write      func(h http.Header, b *bucket, now time.Time)
+	retryAfter bool // on refusals
+
+	mu              sync.Mutex // guards following
+	buckets         []*bucket
+	served, refused int
+}
+
+func (s *bucketServer) RoundTrip(req *http.Request) (*http.Response, error) {
+	time.Sleep(s.half)
+	defer time.Sleep(s.half)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, h := time.Now(), http.Header{}
+	h.Set("Date", now.UTC().Format(http.TimeFormat))
+	var wait time.Duration
+	for _, b := range s.buckets {
+		unit := b.fill / time.Duration(b.quota)
+		_, lasts := b.missing(now)
+		wait = max(wait, lasts+time.Duration(b.costs(req))*unit-b.fill)
+	}
+	status := http.StatusOK
+	if wait > 0 {
+		s.refused++
+		status = http.StatusTooManyRequests
+		if s.retryAfter {
+			h.Set("Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
+		}
+	} else {
+		s.served++
+		for _, b := range s.buckets {
+			b.full = now.Add(max(b.full.Sub(now), 0) + time.Duration(b.costs(req))*(b.fill/time.Duration(b.quota)))
+		}
+	}
+	for _, b := range s.buckets {
+		s.write(h, b, now)
+	}
+	return &http.Response{StatusCode: status, Header: h, Body: http.NoBody, Request: req}, nil
+}
+
+// openAI writes the fields of OpenAI, with the time until the bucket is full.
+func openAI(h http.Header, b *bucket, now time.Time) {
+	missing, lasts := b.missing(now)
+	h.Set("X-Ratelimit-Limit-"+b.name, fmt.Sprint(b.quota))
+	h.Set("X-Ratelimit-Remaining-"+b.name, fmt.Sprint(b.quota-missing))
+	h.Set("X-Ratelimit-Reset-"+b.name, lasts.Round(time.Millisecond).String())
+}
+
+// anthropic writes the fields of Anthropic, with the instant at which the bucket is full.
+func anthropic(h http.Header, b *bucket, now time.Time) {
+	missing, lasts := b.missing(now)
+	h.Set("Anthropic-Ratelimit-"+b.name+"-Limit", fmt.Sprint(b.quota))
+	h.Set("Anthropic-Ratelimit-"+b.name+"-Remaining", fmt.Sprint(b.quota-missing))
+	h.Set("Anthropic-Ratelimit-"+b.name+"-Reset", now.Add(lasts).UTC().Format(time.RFC3339))
+}
+
+// hetzner writes the fields of Hetzner.
+func hetzner(h http.Header, b *bucket, now time.Time) {
+	missing, lasts := b.missing(now)
+	h.Set("Ratelimit-Limit", fmt.Sprint(b.quota))
+	h.Set("Ratelimit-Remaining", fmt.Sprint(b.quota-missing))
+	h.Set("Ratelimit-Reset", fmt.Sprint(now.Add(lasts+time.Second-1).Unix()))
+}
+
+// crowd sends n requests with so many workers, each of which sends a refused request again
+// after the Retry-After, or a second. It returns how long it took, and how long the
+// Shaper has held the request that it has held longest.
+func crowd(t *testing.T, rt http.RoundTripper, n, workers int, request func() *http.Request) (took, held time.Duration) {
+	began := time.Now()
+	var mu sync.Mutex
+	jobs := make(chan struct{}, n)
+	for range n {
+		jobs <- struct{}{}
+	}
+	close(jobs)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for range jobs {
+				for {
+					req := request()
+					sent := time.Now()
+					resp, err := rt.RoundTrip(req)
+					if !assert.NoError(t, err) {
+						return
+					}
+					took := time.Since(sent)
+					drop(resp)
+					mu.Lock()
+					held = max(held, took)
+					mu.Unlock()
+					if resp.StatusCode == http.StatusOK {
+						break
+					}
+					after, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+					time.Sleep(max(time.Duration(after)*time.Second, time.Second))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return time.Since(began), held
+}
+
+func always(n int64) func(*http.Request) int64 { return func(*http.Request) int64 { return n } }
+
+// A bucket of 1,000 tokens that gets 100 a second, and requests of 400: without Shaper.Cost
+// the first ones show what they cost.
+func TestBucketOfTokens(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		cost       func(*http.Request, quota.Policy) int64
+		retryAfter bool
+		refused    int
+	}{
+		{"cost known", func(*http.Request, quota.Policy) int64 { return 400 }, false, 1},
+		{"cost known, Retry-After", func(*http.Request, quota.Policy) int64 { return 400 }, true, 1},
+		{"cost not known", func(*http.Request, quota.Policy) int64 { return -1 }, false, 4},
+		{"no Cost", nil, false, 4},
+		{"no Cost, Retry-After", nil, true, 4},
+	} {
+		for _, strategy := range []quota.Strategy{quota.Adaptive, quota.Plain} {
+			bubble(t, tt.name+" "+strategy.String(), func(t *testing.T) {
+				const n = 30
+				srv := &bucketServer{half: rtt / 2, write: openAI, retryAfter: tt.retryAfter, buckets: []*bucket{
+					{name: "Tokens", quota: 1000, fill: 10 * time.Second, cost: always(400)},
+				}}
+				s := &transport.Shaper{Base: srv, Cost: tt.cost, Strategy: strategy}
+				took, _ := crowd(t, s, n, 3, func() *http.Request { return getItems(t.Context()) })
+				ideal := (n*400-1000)*10*time.Millisecond + rtt
+				assert.LessOrEqual(t, srv.refused, tt.refused)
+				assert.LessOrEqual(t, took, ideal*11/10)
+			})
+		}
+	}
+}
+
+// Anthropic allows 50 requests a minute as a bucket.
+func TestBucketOfAnthropic(t *testing.T) {
+	for _, strategy := range []quota.Strategy{quota.Adaptive, quota.Plain} {
+		bubble(t, strategy.String(), func(t *testing.T) {
+			srv := &bucketServer{half: rtt / 2, write: anthropic, retryAfter: true, buckets: []*bucket{
+				{name: "Requests", quota: 50, fill: time.Minute},
+			}}
+			s := &transport.Shaper{Base: srv, Strategy: strategy}
+			took, held := crowd(t, s, 150, 2, func() *http.Request { return getItems(t.Context()) })
+			ideal := 100*1200*time.Millisecond + rtt
+			assert.Zero(t, srv.refused)
+			assert.LessOrEqual(t, took, ideal*108/100)
+			assert.LessOrEqual(t, held, 3*time.Second)
+		})
+	}
+}
+
+// Hetzner gives back one of 3,600 requests a second.
+func TestBucketOfHetzner(t *testing.T) {
+	for _, left := range []int64{3600, 20, 0} {
+		bubble(t, fmt.Sprint(left, " left"), func(t *testing.T) {
+			srv := &bucketServer{half: rtt / 2, write: hetzner, retryAfter: true, buckets: []*bucket{
+				{name: "", quota: 3600, fill: time.Hour, full: time.Now().Add(time.Duration(3600-left) * time.Second)},
+			}}
+			s := &transport.Shaper{Base: srv}
+			request := func() *http.Request { return newRequest(t.Context(), "GET", "https://api.hetzner.cloud/v1/servers") }
+			took, _ := crowd(t, s, 60, 10, request)
+			if left > 0 {
+				assert.Zero(t, srv.refused)
+			} else {
+				assert.LessOrEqual(t, srv.refused, 10, "the first flight")
+			}
+			ideal := time.Duration(max(60-left, 0))*time.Second + rtt
+			assert.LessOrEqual(t, took, ideal*108/100+time.Second)
+		})
+	}
+}
