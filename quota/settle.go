@@ -479,7 +479,7 @@ func (s *settlement) backOff() {
 // under one policy, in a unit such as tokens: that has enough left, by an estimate, and no
 // other explains the refusal. It sets what the work costs at least. A second refusal in a row
 // is followed by a back-off nevertheless.
-func (s *settlement) underestimated() bool {
+func (s *settlement) underestimated() (first bool) {
 	at := None
 	for i, a := range s.figured {
 		if a.Unit != window.Other || s.r.Figures[i].Available < 0 {
@@ -505,7 +505,8 @@ func (s *settlement) underestimated() bool {
 		return false
 	}
 	f.Seen = min(max(f.Available+1, 2*units), a.Quota)
-	return a.CountRefusal(s.t, s.sent)
+	s.penalise(a, func() { first = a.CountRefusal(s.t, s.sent) })
+	return first
 }
 
 func (s *settlement) startBackOff(a *account) {

@@ -26,12 +26,17 @@ func (x *exchange) learn(resp *http.Response) {
 	x.fillReport(&got)
 	signs := x.readRefusal(&got)
 	restrict := x.origin.Settle(now, &x.lease, x.watchChanges(&x.report))
-	x.watchRefusal(resp, signs, restrict)
+	var lesson func()
+	if !got.Cached {
+		lesson = x.costs()
+	}
+	if x.watchRefusal(resp, signs, restrict, lesson); lesson != nil && len(signs) == 0 {
+		lesson()
+	}
 	if restrict != nil {
 		watchProblem(resp, restrict, x.s.Caps)
 	}
 	if !got.Cached {
-		x.learnCosts()
 		x.observeContent()
 	}
 	if x.traced() {
@@ -129,22 +134,24 @@ func (x *exchange) learnKind(got *parse.Reading) {
 	r.LeftOut = x.leftOut(k, isNew)
 }
 
-// learnCosts records what the request seems to have cost in units such as tokens, where the
-// response does not say it. It is called after Settle.
-func (x *exchange) learnCosts() {
-	x.policies = x.policies[:0]
+// costs returns a function that records what the request seems to have cost in units such as
+// tokens, if the response does not say it; nil: nothing is known. It is called after Settle.
+func (x *exchange) costs() (learn func()) {
+	var seen []policyStats
 	for i := range x.report.Figures {
 		if f := &x.report.Figures[i]; f.Seen > 0 && f.Cost <= 0 {
-			x.named(f.Policy).cost = f.Seen
+			seen = append(seen, policyStats{policy: f.Policy, cost: f.Seen, maxAvailable: parse.None})
 		}
 	}
-	if len(x.policies) == 0 {
-		return
+	if len(seen) == 0 {
+		return nil
 	}
-	said := response{policies: x.policies}
-	if k := x.lookUp().kind; k == nil || !k.knows(said) {
-		x.directory.learn(x.ask.Scope, x.kind(), said)
+	said := response{policies: seen}
+	if k := x.lookUp().kind; k != nil && k.knows(said) {
+		return nil
 	}
+	d, scope, path := x.directory, x.ask.Scope, *x.kind()
+	return func() { d.learn(scope, &path, said) }
 }
 
 // checkDeclarations gives up, for this scope, the declarations by which none of the

@@ -85,9 +85,9 @@ func (x *exchange) maxRetryAfter() time.Duration {
 
 // watchRefusal looks for signs in the body of a response, as the caller reads it, never
 // ahead of the caller: those of a refusal, or of one that has nothing to do with quota,
-// which restrict takes back. If the caller does not read the body, nothing is learned
-// from it.
-func (x *exchange) watchRefusal(resp *http.Response, signs []parse.Refusal, restrict func(time.Time, []string)) {
+// which restrict takes back. Otherwise lesson, if it is not nil, holds. If the caller does
+// not read the body, nothing is learned from it.
+func (x *exchange) watchRefusal(resp *http.Response, signs []parse.Refusal, restrict func(time.Time, []string), lesson func()) {
 	if len(signs) == 0 {
 		return
 	}
@@ -100,6 +100,9 @@ func (x *exchange) watchRefusal(resp *http.Response, signs []parse.Refusal, rest
 			origin.Refuse(time.Now(), sent, scope, signs[i].Wait)
 		case restrict != nil:
 			restrict(time.Now(), nil)
+		}
+		if i < 0 && lesson != nil {
+			lesson()
 		}
 	})
 }

@@ -206,7 +206,7 @@ func (x *exchange) costByUser(p *quota.Policy) int64 {
 // requests of a kind cost alike, or what their contents tell.
 func countsAlike(unit string) bool {
 	switch unit {
-	case "", quota.UnitRequests, quota.UnitContentBytes, quota.UnitConcurrentRequests:
+	case "", "requests", quota.UnitContentBytes, quota.UnitConcurrentRequests:
 		return true
 	}
 	return false
