@@ -102,7 +102,7 @@ func (p *pool) units(t instant) int64 {
 
 // decides reports whether the pool decides what may depart, while others are reached.
 func (p *pool) decides() bool {
-	return p.state != SharedOpen && p.a.Unit != window.Other && !p.passive()
+	return p.state != SharedOpen && p.a.Unit != window.Other && !p.a.IsBucket() && !p.passive()
 }
 
 // passive reports whether it is the pool of a scope, or of the origin, of which no more

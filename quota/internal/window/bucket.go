@@ -29,8 +29,8 @@ const (
 	settled = time.Second
 )
 
-// isBucket reports whether the quota in force is a bucket.
-func (w *Window) isBucket() bool { return w.fill > 0 && w.State == Reported }
+// IsBucket reports whether the quota in force is a bucket.
+func (w *Window) IsBucket() bool { return w.fill > 0 && w.State == Reported }
 
 // filling is the time in which the bucket fills for us: longer than fill if other
 // clients use it.
@@ -98,7 +98,7 @@ func (w *Window) charge(t Instant, n int64) {
 // WhenThere is when n units are there, as far as it is known: the end of a window; Never,
 // if no end is in force.
 func (w *Window) WhenThere(n int64) Instant {
-	if !w.isBucket() {
+	if !w.IsBucket() {
 		return w.end
 	}
 	return w.end - Instant(w.timeOf(w.Quota-w.need(n)))
@@ -157,7 +157,7 @@ func (w *Window) fillOf(full time.Duration, missing int64) time.Duration {
 
 // setFill changes the rate at t. What is there stays.
 func (w *Window) setFill(t Instant, fill time.Duration) {
-	if w.isBucket() {
+	if w.IsBucket() {
 		w.rescale(t, w.fill, fill)
 	}
 	w.fill = fill
@@ -179,7 +179,7 @@ func (w *Window) setQuota(quota int64) {
 		w.fill = 0
 	case quota > w.Quota:
 		fill := min(time.Duration(mulDiv(uint64(w.fill), uint64(quota), uint64(w.Quota))), MaxSavedTime)
-		if w.isBucket() {
+		if w.IsBucket() {
 			w.ends(min(w.end.Add(fill-w.fill), Never-1), 0, Never)
 		}
 		w.fill = fill

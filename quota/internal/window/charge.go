@@ -53,7 +53,7 @@ func (w *Window) Take(t Instant, n int64) (mark uint32) {
 		w.asked, w.probing = t, true
 		w.probes = min(w.probes+1, 63)
 	}
-	if w.isBucket() {
+	if w.IsBucket() {
 		w.charge(t, n)
 	}
 	w.InFlight = plus(w.InFlight, n)
@@ -114,7 +114,7 @@ func (w *Window) Correct(c Charge, cost int64) Charge {
 	switch w.takenIn(c.Mark) {
 	case thisWindow:
 		w.InFlight = plus(max(w.InFlight-c.Units, 0), cost)
-		if w.isBucket() {
+		if w.IsBucket() {
 			w.charge(c.Sent, cost-c.Units)
 		}
 	case lastWindow:
@@ -136,7 +136,7 @@ func (w *Window) Answered(c Charge, refused bool) {
 		if refused {
 			w.back(c.Sent, c)
 		}
-		if c.Sent >= w.adopted && w.Unit != Concurrent && !w.isBucket() {
+		if c.Sent >= w.adopted && w.Unit != Concurrent && !w.IsBucket() {
 			w.sinceReport = max(w.sinceReport-c.Units, 0)
 			if c.Sent < w.silent {
 				w.available = min(w.available, w.sinceReport)
@@ -171,7 +171,7 @@ func (w *Window) Lost(t Instant, c Charge) {
 		return
 	}
 	w.probing = false
-	if w.Unit != Concurrent && !w.isBucket() {
+	if w.Unit != Concurrent && !w.IsBucket() {
 		w.contention.served += c.Units
 		w.available = max(w.available-c.Units, 0)
 		w.sinceReport = max(w.sinceReport-c.Units, 0)
@@ -189,7 +189,7 @@ func (w *Window) Refund(c Charge) {
 
 // back gives a charge of the present window back to a bucket.
 func (w *Window) back(t Instant, c Charge) {
-	if w.isBucket() && w.takenIn(c.Mark) == thisWindow {
+	if w.IsBucket() && w.takenIn(c.Mark) == thisWindow {
 		w.charge(t, -c.Units)
 	}
 }

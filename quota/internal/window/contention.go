@@ -51,7 +51,7 @@ func (c *contention) allows(w *Window, n int64) bool {
 		return true
 	}
 	out, left := w.Unanswered(), w.available
-	if w.isBucket() {
+	if w.IsBucket() {
 		left += out
 	}
 	ours := part * float64(left)

@@ -28,7 +28,7 @@ func (w *Window) costOf(sent Instant, c Charge, avail int64, refused bool) int64
 	switch {
 	case cost <= 0:
 		return None
-	case w.isBucket():
+	case w.IsBucket():
 		return cost + 1 // a part of a unit may be there that no figure shows
 	}
 	return cost
@@ -41,7 +41,7 @@ func (w *Window) fall(sent Instant, c Charge, avail int64) int64 {
 		return None
 	}
 	last := avail + int64(int32(w.lastFigure-uint32(avail)))
-	if w.isBucket() && sent > w.lastSent {
+	if w.IsBucket() && sent > w.lastSent {
 		last += min(w.Quota-last, w.unitsIn(sent-w.lastSent))
 	}
 	return last - avail
@@ -55,7 +55,7 @@ func (w *Window) sharedFall(sent Instant, c Charge, avail int64) int64 {
 		return None
 	}
 	all := k.from - 1 - avail
-	if w.isBucket() {
+	if w.IsBucket() {
 		full := sent.Add(w.guard(w.rtt)).Add(w.timeOf(w.Quota - avail))
 		all = k.served + k.peak + w.unitsIn(full-w.end)
 	}

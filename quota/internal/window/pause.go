@@ -46,7 +46,7 @@ func (w *Window) Pause(t Instant, d time.Duration, s Server) {
 	switch {
 	case w.State == Unknown:
 		w.distrust(t)
-	case w.State == Reported && w.available == 0 && !s.Hasty && !w.isBucket():
+	case w.State == Reported && w.available == 0 && !s.Hasty && !w.IsBucket():
 		if w.Hold < w.due && (w.resets > 0 || !sameWindow(w.Hold, w.due)) {
 			w.ends(w.due, w.trip, w.Hold)
 		}
@@ -70,7 +70,7 @@ func (w *Window) Undo(before, after *Window) {
 		w.State, w.available, w.sinceReport = before.State, before.available, before.sinceReport
 		w.ends(before.due, before.trip, Never)
 		w.end = min(w.end, before.end)
-	case w.State == Reported && !w.isBucket():
+	case w.State == Reported && !w.IsBucket():
 		w.end = before.end
 	}
 }

@@ -62,7 +62,7 @@ func (w *Window) whenReported(t Instant, n int64) Instant {
 		return t
 	}
 	again := w.whenRenewed(t, n)
-	if enough && w.isBucket() {
+	if enough && w.IsBucket() {
 		again = max(t, max(w.received, w.asked).Add(ProbeInterval)) // an answer comes before
 	}
 	if enough && w.Unanswered() == 0 {

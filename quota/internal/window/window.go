@@ -127,7 +127,7 @@ func (w *Window) renewed() bool { return w.Unit != Concurrent }
 // spare is how many units may still depart in the present state. What is there of a
 // bucket was charged with what is in flight.
 func (w *Window) spare() int64 {
-	if w.isBucket() {
+	if w.IsBucket() {
 		return w.available
 	}
 	return w.available - w.InFlight - w.before
@@ -168,7 +168,7 @@ func (w *Window) Roll(t Instant) {
 	if w.before > 0 && t >= w.closed.Add(grace(w.rtt)) {
 		w.before = 0
 	}
-	if w.isBucket() {
+	if w.IsBucket() {
 		w.available = w.level(t)
 		return
 	}
