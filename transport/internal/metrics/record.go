@@ -1,0 +1,233 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+)
+
+// A Series is an instrument with one set of attributes: a Counter, or a Histogram of
+// seconds.
+type Series interface {
+	Add(ctx context.Context, n int64)
+	Record(ctx context.Context, seconds float64)
+}
+
+// A Recorder records what the hooks of a Shaper tell. It is safe for concurrent use.
+type Recorder struct {
+	maxOrigins int
+	origins    growing[string, *origin]
+	other      atomic.Pointer[origin] // nil: all origins have names of their own
+
+	waited, refused, ignored, mispredicted table
+}
+
+// New returns a Recorder. maxOrigins is how many origins have a name of their own; 0:
+// DefaultMaxOrigins. newSeries is called once for each key of a Counter or Histogram, and
+// not concurrently for one instrument.
+func New(maxOrigins int, newSeries func(*Instrument, *Key) Series) *Recorder {
+	if maxOrigins == 0 {
+		maxOrigins = DefaultMaxOrigins
+	}
+	r := &Recorder{maxOrigins: maxOrigins}
+	for i, t := range map[*Instrument]*table{
+		TimeInLine: &r.waited, Refused: &r.refused, Ignored: &r.ignored, Mispredicted: &r.mispredicted,
+	} {
+		t.instrument, t.make = i, newSeries
+	}
+	return r
+}
+
+func (r *Recorder) newOrigin(name string) *origin {
+	return &origin{name: name, atOnce: r.waited.of(Key{Origin: name, Outcome: "sent", Reason: "none"})}
+}
+
+// origin returns the origin of that name, or the one that stands for all others.
+func (r *Recorder) origin(name string) *origin {
+	if o, known := r.origins.load()[name]; known {
+		return o
+	}
+	if o := r.other.Load(); o != nil {
+		return o
+	}
+	r.origins.mu.Lock()
+	defer r.origins.mu.Unlock()
+	all := r.origins.load()
+	if o, known := all[name]; known {
+		return o
+	}
+	if len(all) >= r.maxOrigins {
+		if r.other.Load() == nil {
+			r.other.Store(r.newOrigin(Other))
+		}
+		return r.other.Load()
+	}
+	o := r.newOrigin(name)
+	r.origins.add(name, o)
+	return o
+}
+
+// Trace returns the hooks.
+func (r *Recorder) Trace() *transport.Trace {
+	return &transport.Trace{
+		Held: func(i transport.HeldInfo) {
+			if !i.Observed {
+				r.origin(i.Origin).inLine.Add(1)
+			}
+		},
+		Admitted: func(i transport.AdmittedInfo) {
+			o := r.origin(i.Origin)
+			o.inFlight.Add(1)
+			if i.Held == 0 {
+				o.atOnce.Record(i.Request.Context(), 0)
+				return
+			}
+			o.inLine.Add(-1)
+			key := Key{Origin: o.name, Outcome: "sent", Reason: ReasonOf(i.Held), Policy: o.policy(i.Policy)}
+			r.waited.of(key).Record(i.Request.Context(), i.Waited.Seconds())
+		},
+		Rejected: func(i transport.RejectedInfo) {
+			o := r.origin(i.Origin)
+			key := Key{Origin: o.name, Outcome: "canceled", Reason: ReasonOf(i.Held)}
+			policy := i.Policy
+			var rejected *transport.RejectedError
+			if errors.As(i.Err, &rejected) {
+				key.Outcome, key.Reason, policy = "refused", ReasonOf(rejected.Reason), rejected.Policy
+			}
+			key.Policy = o.policy(policy)
+			waited := 0.0
+			if i.Held != 0 {
+				waited = i.Waited.Seconds()
+				o.inLine.Add(-1)
+			}
+			r.waited.of(key).Record(i.Request.Context(), waited)
+		},
+		Answered: func(i transport.AnsweredInfo) {
+			o := r.origin(i.Origin)
+			o.inFlight.Add(-1)
+			if i.Refused {
+				r.refused.of(Key{Origin: o.name, Status: i.Status, First: i.First}).Add(i.Request.Context(), 1)
+			}
+		},
+		Failed: func(i transport.FailedInfo) { r.origin(i.Origin).inFlight.Add(-1) },
+		Ignored: func(i transport.IgnoredInfo) {
+			r.ignored.of(Key{Origin: r.origin(i.Origin).name, Field: field(i.Field)}).Add(i.Request.Context(), 1)
+		},
+		Mispredicted: func(i transport.MispredictedInfo) {
+			o := r.origin(i.Origin)
+			r.mispredicted.of(Key{Origin: o.name, Policy: o.policy(i.Policy)}).Add(i.Request.Context(), 1)
+		},
+	}
+}
+
+// ReasonOf is a Reason as the value of an attribute.
+func ReasonOf(r transport.Reason) string {
+	switch r {
+	case 0:
+		return "none"
+	case quota.ReasonExhausted:
+		return "exhausted"
+	case quota.ReasonRetryAfter:
+		return "retry_after"
+	case quota.ReasonBackOff:
+		return "back_off"
+	case quota.ReasonOwnLimit:
+		return "own_limit"
+	case quota.ReasonMaxDelay:
+		return "max_delay"
+	case quota.ReasonDeadline:
+		return "deadline"
+	case quota.ReasonQueueFull:
+		return "queue_full"
+	case quota.ReasonClosed:
+		return "closed"
+	case quota.ReasonFirstFlight:
+		return "first_contact"
+	}
+	return Other
+}
+
+// field is the name of a field as one of a few values: rows for vendors name many.
+func field(name string) string {
+	switch name = strings.ToLower(name); {
+	case name == "ratelimit", name == "ratelimit-policy", name == "ratelimit-partition", name == "retry-after":
+		return name
+	case strings.HasPrefix(name, "ratelimit-"):
+		return "ratelimit-*"
+	case strings.HasPrefix(name, "x-ratelimit"), strings.HasPrefix(name, "x-rate-limit"):
+		return "x-ratelimit-*"
+	}
+	return Other
+}
+
+// Observe calls observe with each value of an UpDownCounter or Gauge at the present
+// instant, now: each key once for an instrument. Those of quotas are of accounts, which
+// may be nil.
+func (r *Recorder) Observe(accounts *quota.Accounts, now time.Time, observe func(i *Instrument, k *Key, value float64)) {
+	if o := r.other.Load(); o != nil {
+		r.observe(o, observe)
+	}
+	for _, o := range r.origins.load() {
+		r.observe(o, observe)
+	}
+	if accounts == nil {
+		return
+	}
+	type id struct {
+		*Instrument
+		Key
+	}
+	values := make(map[id]float64)
+	sets := make(map[*Instrument]int)
+	note := func(i *Instrument, k Key, value float64, worse func(x, y float64) float64) {
+		at := id{i, k}
+		old, known := values[at]
+		if !known && sets[i] >= i.limit && k.Origin != Other {
+			k.Origin = Other
+			if k.Policy != "" {
+				k.Policy = Other
+			}
+			at = id{i, k}
+			old, known = values[at]
+		}
+		if known {
+			value = worse(old, value)
+		} else {
+			sets[i]++
+		}
+		values[at] = value
+	}
+	least := func(x, y float64) float64 { return min(x, y) }
+	most := func(x, y float64) float64 { return max(x, y) }
+	count := 0
+	tallies := accounts.Tally(now)
+	for n := range tallies {
+		t := &tallies[n]
+		count += t.Accounts
+		o := r.origin(t.Origin)
+		k := Key{Origin: o.name, Policy: o.policy(t.Policy)}
+		if t.Available >= 0 {
+			note(Available, k, float64(t.Available), least)
+		}
+		if t.Quota >= 0 {
+			note(Limit, k, float64(t.Quota), most)
+		}
+		note(Hold, Key{Origin: o.name, Reason: "retry_after"}, t.Hold.Seconds(), most)
+		note(Hold, Key{Origin: o.name, Reason: "back_off"}, t.BackOff.Seconds(), most)
+	}
+	observe(Accounts, &Key{}, float64(count))
+	for at, value := range values {
+		observe(at.Instrument, &at.Key, value)
+	}
+}
+
+func (r *Recorder) observe(o *origin, observe func(*Instrument, *Key, float64)) {
+	k := &Key{Origin: o.name}
+	observe(InLine, k, float64(o.inLine.Load()))
+	observe(InFlight, k, float64(o.inFlight.Load()))
+}

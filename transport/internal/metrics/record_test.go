@@ -1,0 +1,257 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/parse"
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+)
+
+// A book is a Series that adds up what it is told.
+type book struct {
+	mu    sync.Mutex
+	n     int64
+	sum   float64
+	count int
+}
+
+func (b *book) Add(_ context.Context, n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.n += n
+}
+
+func (b *book) Record(_ context.Context, seconds float64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sum += seconds
+	b.count++
+}
+
+type books struct {
+	mu  sync.Mutex
+	all map[*Instrument]map[Key]*book
+}
+
+func newBooks() (*books, *Recorder) {
+	b := &books{all: make(map[*Instrument]map[Key]*book)}
+	return b, New(0, func(i *Instrument, k *Key) Series {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.all[i] == nil {
+			b.all[i] = make(map[Key]*book)
+		}
+		if b.all[i][*k] != nil {
+			panic(fmt.Sprintf("%s %+v is made twice", i.Name, k))
+		}
+		b.all[i][*k] = new(book)
+		return b.all[i][*k]
+	})
+}
+
+const api = "https://api.example"
+
+var req, _ = http.NewRequest("GET", api, nil)
+
+func of(origin string) transport.RequestInfo {
+	return transport.RequestInfo{Request: req, Origin: origin}
+}
+
+// What each hook counts, and under what.
+func TestRecorder(t *testing.T) {
+	b, r := newBooks()
+	tr := r.Trace()
+	check := func(i *Instrument, k Key, n int64, sum float64, count int) {
+		t.Helper()
+		got := b.all[i][k]
+		require.NotNil(t, got, "%s %+v of %v", i.Name, k, b.all[i])
+		assert.Equal(t, book{n: n, sum: sum, count: count}, book{n: got.n, sum: got.sum, count: got.count}, "%s %+v", i.Name, k)
+	}
+
+	tr.Admitted(transport.AdmittedInfo{RequestInfo: of(api), Waited: time.Microsecond})
+	check(TimeInLine, Key{Origin: api, Outcome: "sent", Reason: "none"}, 0, 0, 1)
+	checkNow := func(inLine, inFlight int64) {
+		t.Helper()
+		o := r.origin(api)
+		assert.Equal(t, []int64{inLine, inFlight}, []int64{o.inLine.Load(), o.inFlight.Load()})
+	}
+	checkNow(0, 1)
+	tr.Held(transport.HeldInfo{RequestInfo: of(api), Policy: "day"})
+	tr.Held(transport.HeldInfo{RequestInfo: of(api), Policy: "day"})
+	tr.Held(transport.HeldInfo{RequestInfo: of(api), Policy: "day"})
+	tr.Held(transport.HeldInfo{RequestInfo: of(api), Policy: "day", Observed: true})
+	checkNow(3, 1)
+	tr.Admitted(transport.AdmittedInfo{RequestInfo: of(api), Waited: 3 * time.Second, Held: quota.ReasonExhausted, Policy: "day"})
+	checkNow(2, 2)
+	check(TimeInLine, Key{Origin: api, Outcome: "sent", Reason: "exhausted", Policy: "day"}, 0, 3, 1)
+	tr.Rejected(transport.RejectedInfo{RequestInfo: of(api), Waited: 4 * time.Second, Held: quota.ReasonRetryAfter, Err: context.Canceled})
+	check(TimeInLine, Key{Origin: api, Outcome: "canceled", Reason: "retry_after"}, 0, 4, 1)
+	tr.Rejected(transport.RejectedInfo{RequestInfo: of(api), Waited: 5 * time.Second, Held: quota.ReasonExhausted, Policy: "day",
+		Err: &transport.RejectedError{Policy: "hour", Reason: quota.ReasonMaxDelay}})
+	check(TimeInLine, Key{Origin: api, Outcome: "refused", Reason: "max_delay", Policy: "hour"}, 0, 5, 1)
+	checkNow(0, 2)
+	tr.Rejected(transport.RejectedInfo{RequestInfo: of(api), Waited: time.Second, Err: &transport.RejectedError{Reason: quota.ReasonQueueFull}})
+	check(TimeInLine, Key{Origin: api, Outcome: "refused", Reason: "queue_full"}, 0, 0, 1)
+	checkNow(0, 2)
+	tr.Answered(transport.AnsweredInfo{RequestInfo: of(api), Status: 429, Refused: true, First: true})
+	tr.Failed(transport.FailedInfo{RequestInfo: of(api)})
+	checkNow(0, 0)
+	check(Refused, Key{Origin: api, Status: 429, First: true}, 1, 0, 0)
+	for field, want := range map[string]string{"RateLimit": "ratelimit", "Retry-After": "retry-after", "RateLimit-Reset": "ratelimit-*", "X-RateLimit-Foo": "x-ratelimit-*", "X-Secret": Other} {
+		tr.Ignored(transport.IgnoredInfo{RequestInfo: of(api), Ignored: parse.Ignored{Field: field}})
+		check(Ignored, Key{Origin: api, Field: want}, 1, 0, 0)
+	}
+	tr.Mispredicted(transport.MispredictedInfo{RequestInfo: of(api), Policy: "day"})
+	check(Mispredicted, Key{Origin: api, Policy: "day"}, 1, 0, 0)
+}
+
+// The number of series is bounded, whatever names come, and what is beyond the bound is
+// counted all the same.
+func TestBounds(t *testing.T) {
+	b, r := newBooks()
+	tr := r.Trace()
+	accounts := &quota.Accounts{}
+	const n = 10_000
+	for i := range n {
+		origin, policy := fmt.Sprintf("https://o%d.example", i%5_000), fmt.Sprintf("p%d", i)
+		if i%100 == 0 {
+			policy = strings.Repeat("x", 65+i)
+		}
+		tr.Held(transport.HeldInfo{RequestInfo: of(origin), Policy: policy})
+		tr.Admitted(transport.AdmittedInfo{RequestInfo: of(origin), Held: quota.Reason(i%9 + 1), Policy: policy})
+		tr.Held(transport.HeldInfo{RequestInfo: of(origin), Policy: policy})
+		tr.Rejected(transport.RejectedInfo{RequestInfo: of(origin), Held: quota.ReasonExhausted, Policy: policy,
+			Err: &transport.RejectedError{Reason: quota.Reason(i%9 + 1), Policy: policy}})
+		tr.Answered(transport.AnsweredInfo{RequestInfo: of(origin), Status: 400 + i%200, Refused: true, First: i%2 == 0})
+		tr.Ignored(transport.IgnoredInfo{RequestInfo: of(origin), Ignored: parse.Ignored{Field: policy}})
+		tr.Mispredicted(transport.MispredictedInfo{RequestInfo: of(origin), Policy: policy})
+		if i < 1_000 {
+			o := accounts.Origin(origin)
+			var l quota.Lease
+			require.NoError(t, o.Admit(t.Context(), time.Now(), &quota.Ask{}, &l))
+			o.Settle(time.Now(), &l, &quota.Report{
+				Terms:   []quota.Terms{{Policy: quota.Policy{Name: policy, Quota: 9, Window: time.Hour}}},
+				Figures: []quota.Figure{{Policy: policy, Available: 5, Window: time.Hour}},
+			})
+		}
+	}
+	series := make(map[string]int)
+	total := 0
+	for i, ks := range b.all {
+		series[i.Name] += len(ks)
+		total += len(ks)
+	}
+	inLine, inFlight := 0.0, 0.0
+	r.Observe(accounts, time.Now(), func(i *Instrument, _ *Key, v float64) {
+		series[i.Name]++
+		total++
+		switch i {
+		case InLine:
+			inLine += v
+		case InFlight:
+			inFlight += v
+		}
+	})
+	assert.Zero(t, inLine)
+	assert.Zero(t, inFlight)
+	assert.LessOrEqual(t, total, 2_200, "%v", series)
+	t.Log(total, series)
+	sum := func(i *Instrument) (n int64, count int) {
+		for _, k := range b.all[i] {
+			n, count = n+k.n, count+k.count
+		}
+		return n, count
+	}
+	_, count := sum(TimeInLine)
+	assert.Equal(t, 2*n, count)
+	for _, i := range []*Instrument{Refused, Ignored, Mispredicted} {
+		got, _ := sum(i)
+		assert.EqualValues(t, n, got, i.Name)
+	}
+}
+
+// Several goroutines may see an origin first at once.
+func TestConcurrent(t *testing.T) {
+	b, r := newBooks()
+	tr := r.Trace()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for i := range 500 {
+				tr.Admitted(transport.AdmittedInfo{RequestInfo: of(fmt.Sprint("https://", i%150)), Held: quota.ReasonExhausted, Policy: fmt.Sprint(i % 40)})
+			}
+		})
+	}
+	wg.Wait()
+	n := 0
+	for _, k := range b.all[TimeInLine] {
+		n += k.count
+	}
+	assert.Equal(t, 4_000, n)
+}
+
+// The gauges: the least that is left, the largest quota, the longest hold.
+func TestObserve(t *testing.T) {
+	_, r := newBooks()
+	accounts := &quota.Accounts{}
+	o := accounts.Origin(api)
+	now := time.Now()
+	for i, left := range []int64{7, 3, 9} {
+		var l quota.Lease
+		require.NoError(t, o.Admit(t.Context(), now, &quota.Ask{Scope: fmt.Sprint(i)}, &l))
+		rep := quota.Report{
+			Terms:   []quota.Terms{{Policy: quota.Policy{Name: "day", Quota: 10, Window: time.Hour}}},
+			Figures: []quota.Figure{{Policy: "day", Available: left, Window: time.Hour}},
+		}
+		if i == 2 {
+			rep.Pause = time.Minute
+		}
+		o.Settle(now, &l, &rep)
+	}
+	got := make(map[string]float64)
+	r.Observe(accounts, now, func(i *Instrument, k *Key, v float64) {
+		if i != InLine && i != InFlight {
+			got[fmt.Sprintf("%s %s%s", i.Name, k.Policy, k.Reason)] += v
+		}
+	})
+	assert.Equal(t, map[string]float64{
+		"headway.account.count ":         6,
+		"headway.quota.available day":    3,
+		"headway.quota.limit day":        10,
+		"headway.quota.hold retry_after": 60,
+		"headway.quota.hold back_off":    0,
+	}, got)
+	r.Observe(nil, now, func(i *Instrument, _ *Key, _ float64) { assert.Contains(t, []*Instrument{InLine, InFlight}, i) })
+}
+
+func TestAddress(t *testing.T) {
+	for origin, want := range map[string]string{
+		"https://api.example": "api.example 443", "http://api.example": "api.example 80", "http://api.example:8080": "api.example 8080",
+		"https://[::1]:8443": "::1 8443", "https://[2001:db8::1]": "2001:db8::1 443", Other: Other + " ", "queue": "queue ",
+	} {
+		k := Key{Origin: origin}
+		assert.Equal(t, want, k.Text(Address)+" "+k.Text(Port), origin)
+	}
+}
+
+// Once an origin and its policies were seen, a request costs no allocation.
+func TestNoAllocation(t *testing.T) {
+	_, r := newBooks()
+	tr := r.Trace()
+	n := testing.AllocsPerRun(100, func() {
+		tr.Held(transport.HeldInfo{RequestInfo: of(api), Policy: "day"})
+		tr.Admitted(transport.AdmittedInfo{RequestInfo: of(api), Waited: time.Second, Held: quota.ReasonExhausted, Policy: "day"})
+		tr.Answered(transport.AnsweredInfo{RequestInfo: of(api), Status: 429, Refused: true})
+	})
+	assert.Zero(t, n)
+}
