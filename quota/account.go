@@ -41,6 +41,17 @@ func (a *account) is(id accountID) bool {
 // setPolicy takes over the policy as it is advertised now.
 func (a *account) setPolicy(p Policy) { a.SetPolicy(unitOf(p.Unit), p.Quota, p.Window) }
 
+// inferred reports whether the account is that of a scope, and no server has advertised
+// a policy without a name.
+func (a *account) inferred() bool {
+	o := a.policy.origin
+	if a.policy != &o.unnamed || a == &o.root {
+		return false
+	}
+	_, named := o.policy("")
+	return !named
+}
+
 // busy reports whether a request is out, in line, or not over.
 func (a *account) busy() bool { return a.Busy() || a.pins > 0 || a.line != nil }
 
@@ -153,12 +164,12 @@ func (a *account) Line() *wait.Line { return a.line }
 // OpenLine implements wait.Constraint. The line is bounded by Ask.MaxQueue alone.
 func (a *account) OpenLine() *wait.Line {
 	a.line = wait.NewLine(a, wait.LineOptions{Round: &a.policy.waiting})
-	a.policy.origin.awaited[a] = struct{}{}
+	a.policy.origin.awaited[a.line] = struct{}{}
 	return a.line
 }
 
 // CloseLine implements wait.Constraint.
 func (a *account) CloseLine() {
+	delete(a.policy.origin.awaited, a.line)
 	a.line = nil
-	delete(a.policy.origin.awaited, a)
 }

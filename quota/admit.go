@@ -56,7 +56,11 @@ func (c *claims) reset() {
 // called with by = -1.
 func pin(cs []wait.Claim, by int32) {
 	for i := range cs {
-		if a, ok := cs[i].Constraint.(*account); ok {
+		a, ok := cs[i].Constraint.(*account)
+		if k, kinds := cs[i].Constraint.(*kind); kinds {
+			a, ok = &k.scope.base, true
+		}
+		if ok {
 			a.pins += by
 			a.policy.origin.pinned += int64(by)
 		}
@@ -85,6 +89,9 @@ func refusalOf(w wait.Refusal) *Refusal {
 		if r.Keyed {
 			r.Key = by.owner.String()
 		}
+		r.Inferred = by.inferred()
+	case *kind:
+		r.Inferred = true
 	case *constraint:
 		r.Policy = by.rules.Name
 	case *asking:

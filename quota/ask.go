@@ -56,6 +56,12 @@ type Ask struct {
 	// restored has answered before.
 	FirstFlight int
 
+	// Kind returns the name of the kind of the work, for example that of the method that
+	// it calls. It is called with no lock held, and only where it matters: where the
+	// server has refused work of the scope without naming a policy. Whom such a refusal
+	// concerns is learned by kind. nil: all work of the scope is of one kind.
+	Kind func() string
+
 	// Held is called with no lock held before the work waits, and says what it waits
 	// for; if Force is set, what it would have waited for. May be nil.
 	Held func(Refusal)

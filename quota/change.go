@@ -15,6 +15,8 @@ import (
 //	used up     nothing is left of an effective window that ends at Until
 //	policy      the server has advertised a policy of Units per Window
 //	inferred    a quota of Units per Window was inferred from refusals
+//	limited     a refusal that names no policy concerns the kind of work Detail: see Ask.Kind
+//	free        such refusals do not concern it, as far as is known
 //	habit       Detail is what was learned of the server, in words
 //	prediction  of partition keys: the server's declaration is not used any more
 //	evicted     Units accounts were dropped to make room
@@ -50,6 +52,7 @@ func (s *settlement) watch(a *account) {
 func (s *settlement) watchAll() {
 	s.watch(&s.o.root)
 	s.watch(&s.l.scope.base)
+	s.watch(&s.l.limit.base)
 	for _, c := range s.l.claims.all() {
 		if a, ok := c.Constraint.(*account); ok {
 			s.watch(a)
@@ -60,7 +63,7 @@ func (s *settlement) watchAll() {
 
 // inferredQuota is the quota that was inferred for the scope; None: none was.
 func (s *settlement) inferredQuota() int64 {
-	if sc := s.l.scope; sc.inferred != nil && sc.base.State == window.Counting {
+	if sc := s.l.limit; sc.learned != nil && sc.learned.inferred != nil && sc.base.State == window.Counting {
 		return sc.base.Quota
 	}
 	return None
@@ -74,6 +77,13 @@ func (s *settlement) tell() {
 	if n := s.o.evictions; n > 0 {
 		s.o.evictions = 0
 		s.change(nil, Change{What: "evicted", Units: n})
+	}
+}
+
+// tellKind appends what was learned of a kind of work.
+func (s *settlement) tellKind(what string, k *kind) {
+	if s.r.Changes != nil {
+		s.change(&k.in.base, Change{What: what, Detail: k.name})
 	}
 }
 
@@ -92,7 +102,7 @@ func (s *settlement) tellOf(w *watched) {
 	a.Roll(s.t)
 	if a.Quota != was.Quota || a.Length != was.Length {
 		what := "policy"
-		if a == &s.l.scope.base && s.inferredQuota() != s.wasInferred {
+		if a == &s.l.limit.base && s.inferredQuota() != s.wasInferred {
 			what = "inferred"
 		}
 		if a.Quota >= 0 {

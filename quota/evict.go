@@ -45,6 +45,7 @@ func (o *Origin) evict(a *account) {
 	}
 	p := a.policy
 	if p == &o.unnamed {
+		o.scopes[a.owner.long].forgetKinds(o)
 		delete(o.scopes, a.owner.long)
 		o.scopes, o.maxScopes = shrunk(o.scopes, o.maxScopes)
 		return

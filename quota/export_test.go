@@ -100,6 +100,13 @@ func (o *Origin) constraints() []namedConstraint {
 	for _, a := range o.all {
 		cs = append(cs, namedConstraint{a, fmt.Sprintf("%+v of %q", a.policy.policyID, a.owner.String()), a.Retained > 0})
 	}
+	for name, s := range o.scopes {
+		if ks := s.kinds(); ks != nil {
+			for _, k := range ks.of {
+				cs = append(cs, namedConstraint{k, fmt.Sprintf("kind %q of %q", k.name, name), false})
+			}
+		}
+	}
 	return cs
 }
 
@@ -137,7 +144,13 @@ func (o *Origin) Leftovers() (left []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, c := range o.constraints() {
-		a := c.Constraint.(*account)
+		a, ok := c.Constraint.(*account)
+		if !ok {
+			if k := c.Constraint.(*kind); k.line != nil || k.out != 0 {
+				left = append(left, fmt.Sprintf("%s: a line of %d, %d looks", c.name, k.line.Len(), k.out))
+			}
+			continue
+		}
 		if a.line != nil {
 			left = append(left, fmt.Sprintf("%s: a line of %d", c.name, a.line.Len()))
 		}
@@ -167,7 +180,7 @@ func (o *Origin) Waiting() []string {
 
 func (o *Origin) waitingLocked() (left []string) {
 	for _, c := range o.constraints() {
-		if a := c.Constraint.(*account); a.line != nil || a.pins != 0 {
+		if a, ok := c.Constraint.(*account); ok && (a.line != nil || a.pins != 0) {
 			left = append(left, fmt.Sprintf("%s: a line of %d, %d pins", c.name, a.line.Len(), a.pins))
 		}
 	}
@@ -285,7 +298,7 @@ func (o *Origin) Queue(now time.Time, ask *Ask, l *Lease) {
 	t := o.at(now)
 	l.claims.reset()
 	l.belong(t, o, ask.Scope)
-	o.claim(t, ask, l.scope, &l.claims)
+	o.claim(t, ask, l, &l.claims)
 	l.priority = int16(ask.Priority)
 	o.shared.joined(t, l)
 }
@@ -307,4 +320,27 @@ func (o *Origin) SharedUnits(now time.Time) (stock, out int64) {
 		out += p.holds()
 	}
 	return stock, out
+}
+
+// Bounds of what is kept of kinds.
+const (
+	MaxKinds       = maxKinds
+	MaxParts       = maxParts
+	MaxOriginKinds = maxOriginKinds
+)
+
+// Kinds returns how many kinds are known of all scopes.
+func (o *Origin) Kinds() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.kinds
+}
+
+// EvictScopes evicts the accounts of all scopes.
+func (o *Origin) EvictScopes() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, s := range o.scopes {
+		o.evict(&s.base)
+	}
 }

@@ -18,8 +18,14 @@ type Lease struct {
 	_       noCopy
 	only    wait.Claim // of a lease that one limiter granted at once; claims are empty
 	claims  claims
-	origin  *Origin // whose accounts are among the claims; nil: none are
-	scope   *scope  // of the origin
+	origin  *Origin       // whose accounts are among the claims; nil: none are
+	scope   *scope        // of the origin
+	limit   *scope        // that concerns its kind: the scope, unless kinds are told apart
+	kind    *kind         // of the work; nil: not told apart
+	kindOf  func() string // Ask.Kind
+	name    string        // what kindOf has returned, where named
+	named   bool
+	look    *looks  // of the limit that it looks at, and is not charged to; nil: it is no look
 	ticket  uint64  // counts departures: tells whether the lease departed before an account was created; while queued, its key in waitingRequests
 	sent    instant // departure, by the clock of the origin
 	out     bool    // not settled by the origin
@@ -40,6 +46,14 @@ func (l *Lease) charge(now time.Time) {
 	for i := range cs {
 		c := &cs[i]
 		a, ok := c.Constraint.(*account) // its Charge would read the clock of the origin again
+		if k, kinds := c.Constraint.(*kind); kinds {
+			if l.look = k.takeLook(l.sent, c.Asks()); l.look != nil {
+				l.probe = true
+				continue
+			}
+			a, ok = &k.in.base, true
+			c.Constraint = a
+		}
 		if !ok {
 			c.Epoch, c.Retained = c.Constraint.Charge(now, c.Units)
 			continue
@@ -91,11 +105,12 @@ func (l *Lease) renew(ctx context.Context, ask *Ask, own []wait.Constraint, n in
 	}
 	consult(ctx, own, n)
 	o := l.origin
+	l.nameKind(o, ask)
 	o.mu.Lock()
 	pin(l.claims.all(), -1)
 	l.claims.reset()
 	now := time.Now()
-	o.claim(o.at(now), ask, l.scope, &l.claims)
+	o.claim(o.at(now), ask, l, &l.claims)
 	o.first.claim(ctx, now, ask, &l.claims)
 	l.claims.mine = len(l.claims.all())
 	l.claims.addAll(own, n)
@@ -172,6 +187,7 @@ func (l *Lease) retains() bool {
 func (l *Lease) move() *Lease {
 	to := &Lease{
 		only: l.only, claims: l.claims, origin: l.origin, scope: l.scope,
+		limit: l.limit, kind: l.kind, kindOf: l.kindOf, name: l.name, named: l.named, look: l.look,
 		ticket: l.ticket, sent: l.sent, out: l.out, charged: l.charged, queued: l.queued, priority: l.priority,
 	}
 	*l = Lease{}

@@ -83,6 +83,9 @@ func (p *scene) run(t *testing.T) {
 	over := make(chan struct{})
 	for i := range n {
 		c := p.caller()
+		if i%4 < 3 {
+			c.ask.Kind = func() string { return []string{"x", "y", "z/z"}[i%4] }
+		}
 		callers.Go(func() { c.run(t.Context(), i) })
 	}
 	var watch sync.WaitGroup

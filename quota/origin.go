@@ -22,6 +22,7 @@ type Origin struct {
 	accounts *Accounts
 	policies atomic.Pointer[[]Policy] // never modified, only replaced
 	dropped  atomic.Bool
+	apart    atomic.Bool // the kinds of some scope are told apart
 
 	mu        wait.Mutex                   // protects the following
 	start     time.Time                    // instant 0: the first time that the origin was given; until then, its creation
@@ -52,8 +53,10 @@ type Origin struct {
 	looked    instant  // when a hold of the whole origin began, or a request departed last to look whether it is over
 	looking   bool     // one did, since it began
 
-	awaited  map[*account]struct{} // accounts that have a line
-	attached map[string][]byte     // see Attach
+	awaited  map[*wait.Line]struct{} // the lines of accounts and of kinds
+	attached map[string][]byte       // see Attach
+
+	kinds int // of all scopes
 
 	shared *Shared // with other processes; nil: nothing is
 
@@ -64,10 +67,10 @@ type Origin struct {
 
 // A scope is what is known of an identity that requests act for.
 type scope struct {
-	base         account          // of the policy without a name, and of no policy
-	out          int64            // requests in flight
-	unattributed *unattributed    // nil: no account was created while requests were in flight
-	inferred     *window.Inferred // from refusals; nil: there was none
+	base         account       // of the policy without a name, and of no policy
+	out          int64         // requests in flight
+	unattributed *unattributed // nil: no account was created while requests were in flight
+	learned      *learned      // from refusals that name no policy; nil: none came
 }
 
 func newOrigin(a *Accounts, now time.Time) *Origin {
@@ -77,7 +80,7 @@ func newOrigin(a *Accounts, now time.Time) *Origin {
 		scopes:   make(map[string]*scope),
 		byPolicy: make(map[policyID]*policyAccounts),
 		hash:     seededHash(),
-		awaited:  make(map[*account]struct{}),
+		awaited:  make(map[*wait.Line]struct{}),
 	}
 	o.first.origin, o.unnamed.origin = o, o
 	o.root.init(&o.unnamed, longOwner(""))
@@ -122,14 +125,15 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 		own = ask.restrict(now, own)
 	}
 	l.claims.reset()
-	l.charged = false
+	l.charged, l.look = false, nil
+	l.nameKind(o, ask)
 	o.mu.Lock()
 	t := o.at(now)
 	if o.sweep(t) && o.awake(now) {
 		t = o.at(now)
 	}
 	l.belong(t, o, ask.Scope)
-	o.claim(t, ask, l.scope, &l.claims)
+	o.claim(t, ask, l, &l.claims)
 	if !o.first.over || o.first.line != nil {
 		o.first.claim(ctx, now, ask, &l.claims)
 	}
@@ -194,12 +198,15 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, false
 	}
 	defer undo(own, 1)
+	var l Lease
+	l.nameKind(o, ask)
 	o.mu.Lock()
 	if o.begun {
 		o.awake(now)
 	}
 	var cs claims
 	o.present(ask, &cs)
+	o.presentKind(ask, &l, &cs)
 	o.first.claim(ctx, now, ask, &cs)
 	mine := len(cs.all())
 	cs.addAll(ask.restrict(now, own), 1)
@@ -215,8 +222,10 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 
 // claim lists the claims of an ask: the scope, the root, and an account of each of
 // its Claims, which is created if there is none.
-func (o *Origin) claim(t instant, ask *Ask, s *scope, cs *claims) {
-	cs.add(&s.base, 1)
+func (o *Origin) claim(t instant, ask *Ask, l *Lease, cs *claims) {
+	s := l.scope
+	l.findKind(t, o)
+	cs.add(l.constraint(), 1)
 	if o.shared != nil {
 		o.shared.meet(t, &s.base)
 	}
@@ -294,7 +303,7 @@ func (o *Origin) awake(now time.Time) bool {
 	}
 	o.start = o.start.Add(-slept)
 	for a := range o.awaited {
-		a.line.WakeAll()
+		a.WakeAll()
 	}
 	return true
 }

@@ -65,6 +65,7 @@ type Refusal struct {
 	Reason     Reason        // why it did not wait; equal to Cause if it was not allowed to wait
 	Wait       time.Duration // until it can go, unless a response lets it go sooner; 0: not known
 	RetryAfter time.Duration // after which a retry is useful, from the refusal on, at least Wait; 0: not known
+	Inferred   bool          // whom the refusals of the server concern, or how much it allows, is inferred from them: see Strategy
 	Phrase     string        // Answer.Phrase of a Custom limiter; part of the error's text
 	Detail     any           // Answer.Detail of a Custom limiter; nil: none
 }

@@ -5,17 +5,24 @@ import "time"
 // Refuse takes over at now that the answer to a request of the scope, which departed at
 // sent, was a refusal after all: its body says so. Until that is known, the lease is
 // settled as Lost. The scope backs off as after a Report of a refusal with that Wait.
-func (o *Origin) Refuse(now, sent time.Time, scope string, wait time.Duration) {
+func (o *Origin) Refuse(now, sent time.Time, scope, kind string, wait time.Duration) {
 	r := Report{Refused: true, Wait: wait}
 	jitter := o.accounts.random()
 	o.mu.Lock()
 	t := o.at(now)
-	l := Lease{origin: o, scope: o.scope(t, scope)}
+	l := Lease{origin: o, scope: o.scope(t, scope), name: kind, named: true, ticket: o.tickets, sent: o.at(sent)}
+	l.findKind(t, o)
 	s := settlement{o: o, l: &l, r: &r, t: t, sent: o.at(sent), jitter: jitter}
 	o.refused, o.refusals = t, o.refusals+1
+	s.learnKind()
 	s.backOff()
 	s.infer()
-	w := l.scope.base.line.Kick(now)
+	woken := l.scope.kinds().kick(now, nil)
+	if w := l.scope.base.line.Kick(now); w != nil {
+		woken = append(woken, w)
+	}
 	o.mu.Unlock()
-	w.Wake()
+	for _, w := range woken {
+		w.Wake()
+	}
 }

@@ -35,8 +35,8 @@ func TestRefuse(t *testing.T) {
 	for i, want := range []time.Duration{mins, 2 * mins, 4 * mins} {
 		l := d.send(now, "a")
 		d.done(now+sec, l, Report{Lost: true})
-		d.o.Refuse(d.at(now+2*sec), d.at(now), "a", mins)
-		d.o.Refuse(d.at(now+3*sec), d.at(now), "a", mins)
+		d.o.Refuse(d.at(now+2*sec), d.at(now), "a", "", mins)
+		d.o.Refuse(d.at(now+3*sec), d.at(now), "a", "", mins)
 		assert.Equal(t, want, d.wait(now+2*sec, "a"), "requests that were out together are one refusal")
 		assert.EqualValues(t, 2*(i+1), d.o.refusals)
 		assert.Zero(t, d.wait(now+2*sec, "b"))

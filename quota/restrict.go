@@ -20,13 +20,14 @@ type penalty struct {
 
 // inference returns a function that returns to what is inferred now.
 func (sc *scope) inference() (unlearn func()) {
-	if sc.inferred == nil {
-		return func() { sc.inferred = nil }
+	l := sc.learnedOf()
+	if l.inferred == nil {
+		return func() { l.inferred = nil }
 	}
-	before := *sc.inferred
+	before := *l.inferred
 	return func() {
-		if sc.inferred != nil {
-			*sc.inferred = before
+		if l.inferred != nil {
+			*l.inferred = before
 		}
 	}
 }
@@ -70,7 +71,7 @@ func (p *penalty) restrict(now time.Time, policies []string) {
 			p.unlearn()
 		}
 		for a := range o.awaited {
-			if w := a.line.Kick(now); w != nil {
+			if w := a.Kick(now); w != nil {
 				woken = append(woken, w)
 			}
 		}

@@ -29,6 +29,9 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 	if r.Refused {
 		jitter = o.accounts.random()
 	}
+	if (r.Refused || r.Pause > 0) && !l.named && l.kindOf != nil {
+		l.name, l.named = l.kindOf(), true
+	}
 	o.mu.Lock()
 	if now.IsZero() {
 		if !r.says() && l.learnsNothing() {
@@ -87,6 +90,8 @@ type settlement struct {
 	earlier   []*account // created after the lease departed: see unattributed
 	elsewhere bool       // it is a refusal, and shows which policies have nothing left
 
+	uncounted bool // a refusal that tells nothing of how much the limit is
+
 	penalty *penalty // nil: none that may turn out to concern less
 
 	watched     []watched // if the report asks for changes
@@ -100,7 +105,7 @@ func (l *Lease) learnsNothing() bool {
 	o, cs, base := l.origin, l.claims.all(), &l.scope.base
 	return len(o.Policies()) == 0 && len(cs) == 1 && !cs[0].Retained &&
 		base.Blank() && base.line == nil && o.root.line == nil &&
-		l.scope.unattributed == nil && l.scope.inferred == nil && o.first.over
+		l.scope.unattributed == nil && l.scope.learned == nil && o.first.over
 }
 
 // settleNothing is settlement.run for such an answer.
@@ -123,6 +128,7 @@ func (s *settlement) run() {
 	}
 	s.settleClaims()
 	s.dropInferred()
+	s.learnKind()
 	for i := range s.r.Terms {
 		s.terms(&s.r.Terms[i])
 	}
@@ -132,13 +138,17 @@ func (s *settlement) run() {
 	}
 	if s.r.Refused {
 		s.o.refused, s.o.refusals = s.t, s.o.refusals+1
-		s.backOff()
 	}
-	if s.r.Pause > 0 {
-		s.pause()
+	if !s.uncounted {
+		if s.r.Refused {
+			s.backOff()
+		}
+		if s.r.Pause > 0 {
+			s.pause()
+		}
+		s.infer()
 	}
 	s.resume()
-	s.infer()
 	s.o.releaseUnattributed(s.l.scope)
 	if len(s.figured)+len(s.termed) > 0 {
 		s.countReport()
@@ -471,7 +481,7 @@ func (s *settlement) backOff() {
 		}
 	}
 	if !blamed {
-		s.startBackOff(&s.l.scope.base)
+		s.startBackOff(&s.l.limit.base)
 	}
 }
 
@@ -535,7 +545,7 @@ func (s *settlement) pause() {
 		s.pauseOne(a)
 	}
 	if len(named) == 0 {
-		s.pauseOne(&s.l.scope.base)
+		s.pauseOne(&s.l.limit.base)
 	}
 }
 
@@ -558,7 +568,7 @@ func (s *settlement) resume() {
 // infer learns from an answer that says nothing but whether it is a refusal, where
 // the server has named no policy.
 func (s *settlement) infer() {
-	sc := s.l.scope
+	sc := s.l.limit
 	base := &sc.base
 	if !base.Infers() || s.r.WholeOrigin && s.r.Refused || !s.r.answered() || len(s.r.Figures)+len(s.r.Terms)+len(s.o.Policies()) > 0 {
 		return
@@ -568,29 +578,35 @@ func (s *settlement) infer() {
 	}
 	switch {
 	case !s.r.Refused:
-		if sc.inferred != nil {
-			sc.inferred.Served(&base.Window, s.t, s.sent)
+		if sc.learned != nil && sc.learned.inferred != nil {
+			sc.learned.inferred.Served(&base.Window, s.t, s.sent)
 		}
-	case sc.inferred == nil:
-		sc.inferred = window.NewInferred(s.r.Pause)
+	case sc.learnedOf().inferred == nil:
+		sc.learned.inferred = window.NewInferred(s.r.Pause)
 	default:
-		sc.inferred.Refused(&base.Window, s.t, s.sent, s.r.Pause)
+		sc.learned.inferred.Refused(&base.Window, s.t, s.sent, s.r.Pause)
 	}
 }
 
 // dropInferred gives up what was inferred once the server names policies, before
 // what it says of them is taken over.
 func (s *settlement) dropInferred() {
-	sc := s.l.scope
-	if sc.inferred == nil || len(s.o.Policies())+len(s.r.Terms) == 0 {
+	if len(s.o.Policies())+len(s.r.Terms) == 0 {
 		return
 	}
-	sc.inferred = nil
+	if s.l.scope.kinds() != nil && !s.o.tellsKinds() {
+		s.l.scope.forgetKinds(s.o)
+	}
 	p, named := s.o.policy("")
 	if !named {
 		p.Quota = None
 	}
-	sc.base.DropInferred(unitOf(p.Unit), p.Quota, p.Window)
+	for _, at := range [...]*scope{s.l.scope, s.l.limit} {
+		if at.learned != nil && at.learned.inferred != nil {
+			at.learned.inferred = nil
+			at.base.DropInferred(unitOf(p.Unit), p.Quota, p.Window)
+		}
+	}
 }
 
 // wake looks at the lines of all accounts that the settlement concerns, and
@@ -606,6 +622,8 @@ func (s *settlement) wake(now time.Time) (woken []*wait.Waiter) {
 	kickLine(s.o.first.line)
 	kick(&s.o.root)
 	kick(&s.l.scope.base)
+	kick(&s.l.limit.base)
+	woken = s.l.scope.kinds().kick(now, woken)
 	for _, a := range s.figured {
 		kick(a)
 	}
@@ -638,7 +656,7 @@ func (s *settlement) wake(now time.Time) (woken []*wait.Waiter) {
 		// Whatever waits for anything of this origin may be waiting for the pause.
 		until := now.Add(s.r.Pause)
 		for a := range s.o.awaited {
-			woken = a.line.AppendTooLate(woken, until)
+			woken = a.AppendTooLate(woken, until)
 		}
 	}
 	return woken

@@ -329,7 +329,7 @@ func (s *Shared) fail(t instant) {
 // unlocking.
 func (s *Shared) kick(now time.Time) (woken []*wait.Waiter) {
 	for a := range s.o.awaited {
-		if w := a.line.Kick(now); w != nil {
+		if w := a.Kick(now); w != nil {
 			woken = append(woken, w)
 		}
 	}

@@ -105,7 +105,7 @@ func TestSilenceThatTeaches(t *testing.T) {
 			d.settle(0, b, Report{Refused: true})
 			restrict(d.at(0), []string{"api"})
 			s := d.o.scopes[""]
-			s.inferred = nil
+			s.learned.inferred = nil
 			require.Equal(d.t, window.Unknown, s.base.State)
 			require.NotZero(d.t, s.base.Refusals)
 			return d.send(2*sec, "")
@@ -116,7 +116,7 @@ func TestSilenceThatTeaches(t *testing.T) {
 				d.done(sec, d.send(sec, ""), Report{})
 			}
 			s := d.o.scopes[""]
-			require.NotNil(d.t, s.inferred)
+			require.NotNil(d.t, s.learned.inferred)
 			require.True(d.t, s.base.Blank())
 			return d.send(sec, "")
 		},

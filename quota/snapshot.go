@@ -93,6 +93,8 @@ type AccountDetails struct {
 	Jitter   time.Duration `json:"jitter,omitempty"`   // how much round trips vary
 	Part     float64       `json:"part,omitempty"`     // of the quota that seems to be this client's, in (0, 1]
 	Inferred bool          `json:"inferred,omitempty"` // the quota was inferred from refusals, not advertised
+	Kinds    []string      `json:"kinds,omitempty"`    // of work that refusals without a policy concern: see Ask.Kind; redacted as keys are
+	Free     []string      `json:"free,omitempty"`     // of work of the scope that they do not concern
 	Habits   []string      `json:"habits,omitempty"`   // what was learned of the server, in words
 }
 
@@ -187,6 +189,8 @@ type copied struct {
 	line     []wait.Place // the first in line; with details only, as what follows
 	server   window.Server
 	inferred bool
+
+	kinds, free []string // of work that it concerns, or does not
 }
 
 // chunks iterates over all accounts, some at a time. An account that is moved in
@@ -201,9 +205,9 @@ func (o *Origin) chunks(details bool) iter.Seq[[]copied] {
 			for left = min(left, len(o.all)); left > 0 && len(some) < chunk; left-- {
 				a := copied{account: *o.all[left-1]}
 				if details {
-					o.detail(&a)
+					o.detail(&a, o.all[left-1])
 				}
-				a.waiting, a.account.line = a.account.line.Len(), nil
+				a.waiting, a.account.line = a.account.line.Len()+o.inKindLines(o.all[left-1]), nil
 				some = append(some, a)
 			}
 			o.mu.Unlock()
@@ -218,12 +222,26 @@ func (o *Origin) chunks(details bool) iter.Seq[[]copied] {
 }
 
 // detail notes what the details of a copy need. The mutex is held.
-func (o *Origin) detail(a *copied) {
+func (o *Origin) detail(a *copied, of *account) {
 	a.line, a.server = a.account.line.First(shownWaiters), a.policy.server
-	if a.policy == &o.unnamed {
-		sc := o.scopes[a.account.owner.long]
-		a.inferred = sc != nil && sc.inferred != nil && a.State == window.Counting
+	if a.policy != &o.unnamed {
+		return
 	}
+	sc := o.scopes[a.account.owner.long]
+	a.inferred = sc != nil && sc.learned != nil && sc.learned.inferred != nil && a.State == window.Counting
+	for _, k := range o.kindsOf(of) {
+		switch {
+		case k.in == sc:
+			a.line = append(a.line, k.line.First(shownWaiters-len(a.line))...)
+			if k.refused > 0 {
+				a.kinds = append(a.kinds, k.name)
+			}
+		case k.isFree() && k.scope == sc:
+			a.free = append(a.free, k.name)
+		}
+	}
+	slices.Sort(a.kinds)
+	slices.Sort(a.free)
 }
 
 // distinct returns each account once, by policy and owner.
@@ -297,14 +315,15 @@ func (o *Origin) show(a *copied, t instant, opts SnapshotOptions) AccountSnapsho
 		s.Left = end.Since(t)
 	}
 	if opts.Details {
-		s.Details = o.details(a, t)
+		s.Details = o.details(a, t, opts.Keys)
 	}
 	return s
 }
 
 // details returns the details of an account at t.
-func (o *Origin) details(a *copied, t instant) *AccountDetails {
+func (o *Origin) details(a *copied, t instant, keys bool) *AccountDetails {
 	d := &AccountDetails{Probing: a.Probing(), Inferred: a.inferred, Habits: a.Habits(a.server)}
+	d.Kinds, d.Free = o.accounts.shownAll(a.kinds, keys), o.accounts.shownAll(a.free, keys)
 	if d.RTT, d.Jitter = a.RoundTrip(); d.RTT > 0 {
 		d.Part = a.Part()
 	}
@@ -316,6 +335,14 @@ func (o *Origin) details(a *copied, t instant) *AccountDetails {
 		d.Line = append(d.Line, Waiter{Priority: p.Priority, Units: max(p.Units, -p.Units), Since: p.Came.Round(0), Until: p.Latest.Round(0)})
 	}
 	return d
+}
+
+// shownAll returns the names of kinds as people see them.
+func (a *Accounts) shownAll(names []string, keys bool) (shown []string) {
+	for _, name := range names {
+		shown = append(shown, a.shown(name, keys))
+	}
+	return shown
 }
 
 // shown returns the owner of an account as people see it.

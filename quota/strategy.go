@@ -90,6 +90,29 @@ package quota
 //     row that were used up without a refusal one unit more is tried, then two, four,
 //     … until one is refused.
 //
+// # Whom a refusal concerns
+//
+// A refusal that names no policy may concern all work of its scope, or some kinds of it:
+// see Ask.Kind. At first it holds all kinds. A kind that it did not refuse may look:
+// while the others are held, one request departs after 1 s, or after a quarter of a
+// shorter hold. If it is refused, the kind is held, too, and the next look waits, 1 s,
+// 2 s, 4 s, … up to 10 min. If it is served although the Retry-After has more than 1 s to
+// go, the kind is free, and the other kinds may look at once. In the last second of a
+// Retry-After, and in a back-off, this has to happen four times; or, in a back-off, a
+// kind that was refused is sent next: if it is refused again, the one that was served is
+// free.
+//
+// A free kind that is refused has a hold, a back-off and an inferred quota of its own;
+// but if its Retry-After ends with that of other kinds, and it was not served while they
+// were held, it shares theirs. So does a kind whose Retry-After ends earlier than the
+// hold that it is in. Up to 64 kinds and 16 such limits are kept for each scope. They are
+// forgotten after 10 min without a refusal. Two scopes are never taken for one, even if
+// they seem to share a quota, as two tokens behind one address do: to find that out,
+// one scope would have to be held for the refusals of another, and who can provoke
+// refusals in one could then stop the other. If scopes share, set the same Ask.Scope.
+//
+// # After a refusal
+//
 // After a refusal about which nothing more is known, requests follow the first one
 // that is served as in TCP's slow start: twice as many with each round trip, and one
 // more after 1 s, 2 s, 4 s, … up to 1 min if no answer comes.

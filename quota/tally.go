@@ -53,6 +53,7 @@ func (o namedOrigin) tally(now time.Time, tallies []PolicyTally) []PolicyTally {
 			p := &tallies[o.tallyOf(a.policy, &policies, &tallies, from)]
 			p.Accounts++
 			p.add(a, t)
+			p.InLine += o.inKindLines(a)
 		}
 		if left == 0 {
 			break

@@ -82,6 +82,9 @@ func (q *waitingRequests) add(t instant, l *Lease) *waitingGroup {
 	var claims []pooledClaim
 	for _, c := range l.claims.all() {
 		a, ok := c.Constraint.(*account)
+		if k, kinds := c.Constraint.(*kind); kinds {
+			a, ok = &k.in.base, true
+		}
 		if !ok {
 			continue
 		}

@@ -119,6 +119,12 @@
 // paths with the same beginning have in common. What a response teaches applies to
 // all later requests, and to those that wait.
 //
+// A refusal that names no policy, such as a 429 with a Retry-After and nothing else,
+// holds all requests of its scope at first. Kinds that were not refused look, one request
+// at a time, whether they are concerned; those that are served are held no longer. So
+// a method with a quota of its own does not slow the others down. quota.Strategy says
+// how, and HeldInfo.Inferred and ChangedInfo say when.
+//
 // Memory for kinds is bounded: they take up at most a tenth of the memory that
 // Accounts.MaxAccounts allows an origin, and Accounts.MaxTotal all origins.
 //

@@ -110,7 +110,11 @@ func TestAdviceAboveCapBacksOff(t *testing.T) {
 			s := &transport.Shaper{Base: newServer(says(status, "Retry-After", "999999999"))}
 			for i := range 4 {
 				pass(t, s, getItems(t.Context()))
-				v := s.Check(newRequest(t.Context(), "POST", "http://api.example/other"))
+				like := getItems(t.Context())
+				if status == 503 { // it concerns the whole origin
+					like = newRequest(t.Context(), "POST", "http://api.example/other")
+				}
+				v := s.Check(like)
 				assert.Equal(t, quota.ReasonBackOff, v.Reason)
 				assert.InDelta(t, time.Second<<i*9/8, v.Wait, float64(time.Second<<i/8))
 			}

@@ -64,13 +64,6 @@ func defaultPath(req *http.Request) kindPath {
 	return p
 }
 
-func (s *Shaper) kindOf(req *http.Request) kindPath {
-	if s.Like != nil {
-		return likePath(s.Like(req))
-	}
-	return defaultPath(req)
-}
-
 // DefaultLike returns the kind of a request as a Shaper without Like sees it: the
 // method and the first six segments of the path. Numbers are replaced by "*", and so
 // are segments that look like an identifier: UUIDs, hexadecimal numbers, and mixtures

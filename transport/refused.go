@@ -91,13 +91,13 @@ func (x *exchange) watchRefusal(resp *http.Response, signs []parse.Refusal, rest
 	if len(signs) == 0 {
 		return
 	}
-	origin, scope, sent := x.origin, x.ask.Scope, x.lease.Sent()
+	origin, scope, kind, sent := x.origin, x.ask.Scope, x.kindName(), x.lease.Sent()
 	watchBody(resp, x.s.Caps, func(body []byte) {
 		i := slices.IndexFunc(signs, func(sign parse.Refusal) bool { return bytes.Contains(body, []byte(sign.Text)) })
 		switch {
 		case i < 0:
 		case !signs[i].Unrelated:
-			origin.Refuse(time.Now(), sent, scope, signs[i].Wait)
+			origin.Refuse(time.Now(), sent, scope, kind, signs[i].Wait)
 		case restrict != nil:
 			restrict(time.Now(), nil)
 		}

@@ -152,10 +152,24 @@ func (x *exchange) kind() *kindPath {
 		return &x.kindPath
 	}
 	x.hasKindPath = true
-	if method, path := methodOf(x.req), x.req.URL.Path; x.s.Like != nil || method != x.kindMethod || path != x.kindURL {
-		x.kindPath, x.kindMethod, x.kindURL = x.s.kindOf(x.req), method, path
+	if x.s.Like != nil {
+		x.like = x.s.Like(x.req)
+		x.kindPath = likePath(x.like)
+		return &x.kindPath
+	}
+	if method, path := methodOf(x.req), x.req.URL.Path; method != x.kindMethod || path != x.kindURL {
+		x.kindPath, x.kindMethod, x.kindURL = defaultPath(x.req), method, path
 	}
 	return &x.kindPath
+}
+
+// kindName returns the kind of the request as text.
+func (x *exchange) kindName() string {
+	if x.s.Like != nil {
+		x.kind()
+		return x.like
+	}
+	return DefaultLike(x.req)
 }
 
 // cost returns the expected cost of the request under a policy, and whether it is an

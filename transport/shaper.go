@@ -110,10 +110,11 @@ type Shaper struct {
 	// their ids into the context or set Scope.
 	Scope func(*http.Request) string
 
-	// Like returns the kind of a request. Three things are learned per scope and
+	// Like returns the kind of a request. Four things are learned per scope and
 	// kind: which policies concern a request; what it costs under each policy;
-	// and its partition key, if the server did not declare the dimensions of the
-	// policy or they cannot be computed. Up to a thousand kinds of a scope are
+	// its partition key, if the server did not declare the dimensions of the
+	// policy or they cannot be computed; and whether a refusal that names no policy
+	// concerns it (see quota.Strategy). Up to a thousand kinds of a scope are
 	// remembered. Of others it is assumed what all kinds have in common. Nil means
 	// DefaultLike: the method and the path, with identifiers as one; then it is
 	// assumed what the kinds with the same beginning have in common.
@@ -241,7 +242,8 @@ type exchange struct {
 	kindMethod  string
 	kindURL     string
 	hasKindPath bool
-	known       known // about the kind, when the request was routed
+	like        string // what Shaper.Like has returned
+	known       known  // about the kind, when the request was routed
 
 	report     quota.Report
 	policies   []policyStats // what the response says of each policy
@@ -254,7 +256,7 @@ func (s *Shaper) begin(req *http.Request) *exchange {
 	x, _ := s.exchanges.Get().(*exchange)
 	if x == nil {
 		x = &exchange{s: s}
-		x.ask.Again = x.claim
+		x.ask.Again, x.ask.Kind = x.claim, x.kindName
 	}
 	x.req, x.began, x.options = req, time.Now(), optionsOf(req.Context())
 	return x
@@ -289,7 +291,7 @@ func (x *exchange) reset() {
 	x.req, x.sent = nil, false
 	x.ask.Held, x.ask.Limiter = nil, nil
 	if x.hasKindPath {
-		x.hasKindPath, x.known = false, known{}
+		x.hasKindPath, x.known, x.like = false, known{}, ""
 	}
 }
 

@@ -110,7 +110,7 @@ type HeldInfo struct {
 	Partition partition.Key // the key of its partition; "" if none is known
 	Reason    Reason
 	Wait      time.Duration // until the request can go, or less if a response that arrives before then lets it go; 0: not known
-	Inferred  bool          // the quota was inferred from refusals: the server has not advertised it
+	Inferred  bool          // whom the refusals of the server concern, or how much it allows, was inferred from them: the server has not said it
 	Observed  bool          // the request is sent all the same
 }
 
@@ -289,14 +289,9 @@ func (x *exchange) held(r *quota.Refusal) HeldInfo {
 		Partition:   partitionKey(r.Key),
 		Reason:      r.Reason,
 		Wait:        r.Wait,
-		Inferred:    r.Cause == quota.ReasonExhausted && !x.advertised(r.Policy),
+		Inferred:    r.Inferred,
 		Observed:    x.unconditional(),
 	}
-}
-
-// advertised reports whether the server has named the policy.
-func (x *exchange) advertised(policy string) bool {
-	return slices.ContainsFunc(x.origin.Policies(), func(p quota.Policy) bool { return p.Name == policy })
 }
 
 // probe reports whether the request is a probe. One that is sent in any case is none.

@@ -35,12 +35,12 @@ func TestChanged(t *testing.T) {
 		{
 			name:    "a hold and its end",
 			answers: []answer{says(429, "Retry-After", "5"), says(200)},
-			want:    [][]string{{`hold "" 0 until 5s`}, nil},
+			want:    [][]string{{`limited "" 0 GET /items`, `hold "" 0 until 5s`}, nil},
 		},
 		{
 			name:    "back-offs grow",
 			answers: []answer{says(429), says(429), says(200)},
-			want:    [][]string{{`back-off "" 0 until 1s`}, {`back-off "" 0 until 3s`}, nil},
+			want:    [][]string{{`limited "" 0 GET /items`, `back-off "" 0 until 1s`}, {`back-off "" 0 until 3s`}, nil},
 		},
 		{
 			name:    "rounds down",

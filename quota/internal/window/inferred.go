@@ -9,7 +9,9 @@ import "time"
 // the quota was not used up; nor where a Retry-After was more than twice as long, because
 // then it began in the middle of the server's window: one whose hold ended at 10 s, and
 // which then was not called until 19 s, says what is left of a window, and not how much
-// there is in a second. It is counted like a policy without a service limit.
+// there is in a second. It is counted like a policy without a service limit. If a window
+// was used up, and a refusal early in the next one has a Retry-After of less than half a
+// window, the two are parts of one window of the server: the count began too early.
 type Inferred struct {
 	opened  Instant // departure of the first request that was served in this window; 0: none was
 	served  int64   // since then
@@ -17,8 +19,13 @@ type Inferred struct {
 	refused bool    // a request was, since then
 	dry     Instant // departure of the first that was refused
 	until   Instant // when it is over, by the refusals, in the clock of departures
-	clean   uint8   // windows in a row that were used up and ended without a refusal
-	more    int64   // units to try next
+
+	usedUp     int64   // served in the window before, if its count was used up; else 0
+	usedOpened Instant // when that window began
+	merged     bool    // it was not over: this window is a part of it
+
+	clean uint8 // windows in a row that were used up and ended without a refusal
+	more  int64 // units to try next
 
 	longest time.Duration // Retry-After; half of it once a window seemed shorter
 }
@@ -34,6 +41,10 @@ func NewInferred(retryAfter time.Duration) *Inferred {
 	return &Inferred{refused: true, until: Never, longest: retryAfter}
 }
 
+// Anew returns what is still known once it has turned out that g counted what the quota
+// does not concern.
+func (g *Inferred) Anew() *Inferred { return NewInferred(g.longest) }
+
 // Infers reports whether a quota is inferred from refusals.
 func (w *Window) Infers() bool { return w.Strategy == Adaptive }
 
@@ -45,6 +56,9 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	}
 	if !g.refused {
 		g.refused, g.dry = true, sent
+		if g.usedUp > 0 && w.State == Counting && retryAfter > 0 && retryAfter < w.Length/2 {
+			g.opened, g.served, g.merged = g.usedOpened, g.served+g.usedUp, true
+		}
 	}
 	if w.State == Counting {
 		w.distrust(t) // the count was too high: one request asks first
@@ -75,7 +89,7 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	length := time.Duration(end - last.opened)
 	*g = Inferred{opened: sent, served: 1, until: Never, more: 1, longest: last.longest}
 	switch {
-	case last.opened == 0 || last.served < minInferred || last.dry-last.opened > end-last.dry:
+	case last.opened == 0 || last.served < minInferred || last.dry-last.opened > end-last.dry && !last.merged:
 	case length < last.longest/2:
 		g.longest /= 2 // the server may have changed
 	default:
@@ -90,8 +104,8 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 // next ends a window that ended without a refusal. After ten such windows in a row
 // that were used up one unit more is tried, then two, four, … until one is refused.
 func (g *Inferred) next(w *Window) {
-	if g.served < w.Quota {
-		g.clean = 0
+	if g.usedUp, g.usedOpened = g.served, g.opened; g.served < w.Quota {
+		g.clean, g.usedUp = 0, 0
 	} else if g.clean++; g.clean >= cleanWindows {
 		w.SetPolicy(Requests, w.Quota+g.more, w.Length)
 		g.clean, g.more = cleanWindows-1, 2*g.more

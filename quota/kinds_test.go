@@ -1,0 +1,281 @@
+package quota_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
+)
+
+// kindOf sends work of a kind at once, or returns the refusal.
+func (d *desk) kindOf(now time.Duration, kind string) (*quota.Lease, *quota.Refusal) {
+	d.t.Helper()
+	d.now = now
+	l := new(quota.Lease)
+	ask := &quota.Ask{Kind: func() string { return kind }, MaxDelay: quota.NoDelay}
+	if err := d.o.Admit(d.t.Context(), d.at(now), ask, l); err != nil {
+		return nil, err.(*quota.Refusal)
+	}
+	return l, nil
+}
+
+// answer sends work of a kind that is answered at once.
+func (d *desk) answer(now time.Duration, kind string, r quota.Report) {
+	d.t.Helper()
+	l, refusal := d.kindOf(now, kind)
+	require.Nil(d.t, refusal, "%v: %s is held: %v", now, kind, refusal)
+	d.done(now, l, r)
+}
+
+// free reports whether work of a kind may go.
+func (d *desk) free(now time.Duration, kind string) bool {
+	d.t.Helper()
+	r, _ := d.o.Check(d.t.Context(), d.at(now), &quota.Ask{Kind: func() string { return kind }})
+	return r == nil
+}
+
+func retryAfter(pause time.Duration) quota.Report { return quota.Report{Refused: true, Pause: pause} }
+
+var served = quota.Report{}
+
+// A refusal holds all kinds. One that was not refused looks after a second; if it is
+// served, it is free.
+func TestLookFrees(t *testing.T) {
+	d := newDesk(t)
+	d.answer(0, "/a", retryAfter(30*sec))
+	assert.False(t, d.free(999*ms, "b/"))
+	_, r := d.kindOf(999*ms, "b/")
+	require.NotNil(t, r)
+	assert.True(t, r.Inferred)
+	assert.Equal(t, quota.ReasonRetryAfter, r.Reason)
+	assert.Equal(t, ms, r.Wait, "until it looks")
+	assert.Equal(t, 29*sec+ms, r.RetryAfter)
+
+	look, _ := d.kindOf(sec, "b/")
+	require.NotNil(t, look)
+	assert.True(t, look.Probe())
+	assert.False(t, d.free(sec, "b/"), "one look at a time")
+	d.done(sec, look, served)
+	for range 100 {
+		d.answer(sec, "b/", served)
+	}
+	assert.False(t, d.free(29*sec, "/a"))
+	d.answer(30*sec, "/a", served)
+}
+
+// Each look that is refused makes the next one dearer.
+func TestLooksBecomeDearer(t *testing.T) {
+	d := newDesk(t)
+	d.answer(0, "/a", retryAfter(time.Hour))
+	at := sec
+	for i, price := range []time.Duration{sec, 2 * sec, 4 * sec, 8 * sec, 16 * sec, 32 * sec} {
+		d.answer(at, fmt.Sprint(i, "/"), retryAfter(time.Hour-at))
+		assert.False(t, d.free(at+price-ms, "other/"))
+		at += price
+	}
+	// One that makes the hold longer makes it dearest.
+	d.answer(at, "x/", retryAfter(2*time.Hour))
+	assert.False(t, d.free(at+10*mins-ms, "other/"))
+	assert.True(t, d.free(at+10*mins, "other/"))
+	d.answer(at+10*mins, "y/", served)
+	assert.True(t, d.free(at+10*mins, "other/"), "one was free")
+}
+
+// In a back-off, whose length is our own, a look that is served proves nothing by
+// itself: the window may be over. A kind that was refused tells.
+func TestParole(t *testing.T) {
+	for name, tt := range map[string]struct {
+		a    quota.Report
+		free bool
+	}{
+		"refused again":       {quota.Report{Refused: true}, true},
+		"the window was over": {served, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			d.answer(0, "a/", quota.Report{Refused: true})
+			assert.False(t, d.free(249*ms, "b/"))
+			d.answer(250*ms, "b/", served)
+			d.answer(260*ms, "a/", tt.a)
+			if !tt.free {
+				d.answer(270*ms, "a/", quota.Report{Refused: true})
+			}
+			assert.Equal(t, tt.free, d.free(280*ms, "b/"))
+			assert.False(t, d.free(280*ms, "a/"))
+		})
+	}
+}
+
+// After a back-off, the kind that was refused goes before the others.
+func TestRefusedKindGoesFirst(t *testing.T) {
+	d := newDesk(t)
+	d.answer(0, "a/", quota.Report{Refused: true})
+	d.answer(250*ms, "b/", quota.Report{Refused: true})
+	assert.False(t, d.free(sec, "c/"))
+	assert.True(t, d.free(sec, "a/"))
+	assert.True(t, d.free(sec+100*ms, "c/"), "or nobody does")
+}
+
+// A kind that is free and is refused has a limit of its own, unless it was not served in
+// a hold that ends at the same time.
+func TestLimitsOfTheirOwn(t *testing.T) {
+	free := func(d *desk, kinds ...string) {
+		d.answer(0, "/a", retryAfter(10*sec))
+		for _, k := range kinds {
+			d.answer(sec, k, served)
+		}
+	}
+	t.Run("of one kind", func(t *testing.T) {
+		d := newDesk(t)
+		free(d, "b/", "c/")
+		d.answer(2*sec, "b/", retryAfter(20*sec))
+		assert.False(t, d.free(21*sec, "b/"))
+		assert.True(t, d.free(3*sec, "c/"))
+		assert.True(t, d.free(10*sec, "/a"))
+	})
+	t.Run("shared", func(t *testing.T) {
+		d := newDesk(t)
+		free(d, "b/", "c/", "d/")
+		l, _ := d.kindOf(2*sec, "c/")
+		d.answer(2*sec, "b/", retryAfter(20*sec))
+		d.done(2*sec+50*ms, l, retryAfter(20*sec)) // c belongs to b's
+		d.answer(3*sec, "d/", served)
+		for _, k := range []string{"b/", "c/"} {
+			d.answer(22*sec+60*ms, k, served)
+		}
+		d.answer(23*sec, "b/", retryAfter(20*sec))
+		assert.False(t, d.free(23*sec+ms, "c/"), "held with b")
+		assert.True(t, d.free(23*sec+ms, "d/"))
+	})
+	t.Run("at the same time by chance", func(t *testing.T) {
+		d := newDesk(t)
+		free(d, "b/", "c/")
+		d.answer(2*sec, "b/", retryAfter(20*sec))
+		d.answer(3*sec, "c/", served)
+		d.answer(4*sec, "c/", retryAfter(18*sec))
+		d.answer(22*sec, "c/", served)
+		d.answer(22*sec, "b/", retryAfter(20*sec))
+		assert.True(t, d.free(22*sec+ms, "c/"))
+	})
+	t.Run("a Retry-After that ends earlier", func(t *testing.T) {
+		d := newDesk(t)
+		b, _ := d.kindOf(0, "b/")
+		d.answer(0, "/a", retryAfter(30*sec))
+		d.done(ms, b, served)
+		late, _ := d.kindOf(sec, "c/")
+		d.done(sec, late, retryAfter(5*sec))
+		assert.False(t, d.free(5*sec, "c/"))
+		assert.True(t, d.free(6*sec, "c/"))
+		assert.False(t, d.free(7*sec, "/a"))
+	})
+}
+
+// Where the policy without a name is advertised, its quota is that of all kinds.
+func TestKindsOfAdvertisedQuota(t *testing.T) {
+	d := newDesk(t)
+	d.answer(0, "/a", quota.Report{Figures: []quota.Figure{{Available: 5, Window: mins}}})
+	d.answer(0, "/a", retryAfter(30*sec))
+	assert.False(t, d.free(5*sec, "b/"))
+	// And kinds are forgotten once it is.
+	e := newDesk(t)
+	e.answer(0, "/a", retryAfter(30*sec))
+	e.answer(sec, "b/", served)
+	e.answer(2*sec, "b/", quota.Report{Figures: []quota.Figure{{Available: 0, Window: mins}}})
+	assert.False(t, e.free(3*sec, "b/"))
+	assert.False(t, e.free(3*sec, "c/"))
+}
+
+// What was learned of kinds is forgotten when no refusal has come for ten minutes.
+func TestKindsAreForgotten(t *testing.T) {
+	d := newDesk(t)
+	kinds := func(now time.Duration) *quota.AccountDetails {
+		return accountOf(d.snapshotAt(now, quota.SnapshotOptions{Keys: true, Details: true}), "", quota.Claim{}).Details
+	}
+	d.answer(0, "/a", retryAfter(5*sec))
+	d.answer(sec, "b/", served)
+	assert.Equal(t, []string{"/a"}, kinds(sec).Kinds)
+	assert.Equal(t, []string{"b/"}, kinds(sec).Free)
+	d.answer(10*mins-ms, "b/", served)
+	assert.Equal(t, []string{"b/"}, kinds(10*mins).Free)
+	d.answer(10*mins, "b/", served)
+	assert.Empty(t, kinds(10*mins).Kinds)
+	assert.Empty(t, kinds(10*mins).Free)
+	assert.Zero(t, d.o.Kinds())
+}
+
+// What is kept of kinds is bounded, and a kind that is free is kept longest.
+func TestKindsAreBounded(t *testing.T) {
+	d := newDesk(t)
+	d.answer(0, "/a", retryAfter(time.Hour))
+	d.answer(sec, "free/", served)
+	for i := range 1000 {
+		if l, _ := d.kindOf(sec, fmt.Sprint("/users/", i)); l != nil {
+			d.done(sec, l, retryAfter(time.Hour-sec))
+		}
+	}
+	assert.LessOrEqual(t, d.o.Kinds(), quota.MaxKinds)
+	assert.True(t, d.free(2*sec, "free/"))
+	// Limits of their own are bounded, too.
+	for i := range 3 * quota.MaxParts {
+		k := fmt.Sprint("free/", i)
+		now := 10*sec + time.Duration(i)*10*sec
+		if l, _ := d.kindOf(now, k); l != nil {
+			d.done(now, l, served)
+			d.answer(now, k, retryAfter(time.Hour+time.Duration(i)*10*sec))
+		}
+	}
+	assert.LessOrEqual(t, len(d.snapshot().Accounts), 1+quota.MaxParts)
+	// And an origin's.
+	e := newDesk(t)
+	for i := range 200 {
+		l := new(quota.Lease)
+		for k := range 30 {
+			ask := &quota.Ask{Scope: fmt.Sprint(i), Kind: func() string { return fmt.Sprint(k) }, Force: true}
+			require.NoError(t, e.o.Admit(t.Context(), e.at(0), ask, l))
+			e.done(0, l, retryAfter(mins))
+		}
+	}
+	assert.Equal(t, quota.MaxOriginKinds, e.o.Kinds())
+	e.o.EvictScopes()
+	assert.Zero(t, e.o.Kinds())
+}
+
+// Work waits in the line of its kind, so that a look does not wait behind others.
+func TestLookGoesBeforeOthersInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		d.answer(0, "/a", retryAfter(30*sec))
+		went := make(chan time.Duration, 20)
+		wait := func(kind string) {
+			l := new(quota.Lease)
+			ask := &quota.Ask{Kind: func() string { return kind }}
+			require.NoError(t, d.o.Admit(t.Context(), time.Now(), ask, l))
+			if kind == "b/" {
+				went <- time.Since(d.begin)
+			}
+			time.Sleep(50 * ms)
+			d.o.Settle(time.Now(), l, &quota.Report{})
+			l.Release()
+		}
+		for range 10 {
+			go wait("/a")
+		}
+		synctest.Wait()
+		assert.Equal(t, 10, d.snapshotAt(0, quota.SnapshotOptions{}).InLine)
+		for range 3 {
+			go wait("b/")
+		}
+		time.Sleep(2 * sec)
+		synctest.Wait()
+		require.Len(t, went, 3)
+		assert.Equal(t, []time.Duration{sec, sec + 50*ms, sec + 50*ms}, []time.Duration{<-went, <-went, <-went})
+		time.Sleep(mins)
+		synctest.Wait()
+		assert.Empty(t, d.o.Leftovers())
+	})
+}

@@ -1,0 +1,187 @@
+package quota
+
+import (
+	"time"
+
+	"github.com/headway-go/headway/quota/internal/window"
+)
+
+// This file learns whom a refusal concerns that names no policy. Strategy describes it.
+//
+// A limit is the account of a scope, and what was learned of it: a hold or a back-off, a
+// slow start, an inferred quota. The first one concerns all kinds of work of its scope.
+// It loses the kinds that turn out to be free:
+//
+//   - a look was served (look.go) while a Retry-After had more than a second to go, or
+//     several looks in its last second, or many more than an inferred quota allows;
+//   - in a back-off, whose length is our own, work of the kind was served after a refusal,
+//     and then a kind that the limit had refused was refused again. Until then the kind
+//     is on parole. If the other is served, the quota was there again, and all kinds are
+//     as before.
+//
+// A free kind that is refused gets a limit of its own, or joins one whose hold ends at
+// the same time, unless it was served in that hold. So does a kind whose Retry-After
+// ends earlier than the hold of its limit: they are not of one quota.
+
+const (
+	fits       = 1500 * time.Millisecond // apart the holds of one quota may end, in whole seconds
+	maxJoined  = 2
+	maxStrikes = 3
+	fewProofs  = 4 // looks in the last second of a hold, each in another; four times as many for each time that the kind was free in error
+)
+
+// learnKind learns from an answer which limit concerns the kind of the work. It sets the
+// limit of the lease to the one that a refusal is taken over by.
+func (s *settlement) learnKind() {
+	l := s.l
+	ks, k := l.scope.kinds(), l.kind
+	refused := (s.r.Refused || s.r.Pause > 0) && !s.r.WholeOrigin && len(s.r.Figures)+len(s.r.Terms) == 0
+	answered := s.r.answered()
+	if l.look != nil {
+		k.out--
+		l.look.out = max(l.look.out-1, 0)
+		ours := k.live() && k.in.learned != nil && l.look == &k.in.learned.looks
+		if l.look = nil; ours && answered {
+			k.looked(s, refused)
+		}
+		return
+	}
+	switch {
+	case answered && refused && l.named && s.o.tellsKinds():
+		if ks == nil {
+			ks = l.scope.tellKindsApart(s.o)
+		}
+		if !k.live() {
+			l.setKind(ks.find(s.o, l.scope, l.name))
+		}
+		if l.kind != nil {
+			l.kind.refusedBy(s)
+		}
+	case answered && !s.r.Refused && s.r.Pause <= 0 && !s.r.Failed && k.live():
+		k.servedBy(s)
+	}
+}
+
+// refusedBy takes over the refusal of a request that was not a look.
+func (k *kind) refusedBy(s *settlement) {
+	to := k.concerned(s)
+	l := &to.learnedOf().looks
+	if !to.base.Paused(s.t) {
+		l.begin(s.t)
+	}
+	l.bare = s.r.Pause <= 0
+	if to == k.in && k.isMember() && s.sent >= k.refused {
+		for _, other := range k.scope.kinds().of {
+			if other != k && other.in == to && other.parole {
+				other.setFree(s)
+			}
+		}
+	}
+	k.join(s, to)
+}
+
+// join makes the kind a member of a limit, which has refused it.
+func (k *kind) join(s *settlement, to *scope) {
+	until := window.Never // the end of a back-off is our own
+	if s.r.Pause > 0 {
+		until = s.t.Add(s.r.Pause)
+	}
+	if to == k.in && k.isMember() {
+		until = max(until, k.until)
+	}
+	isNew := k.refused == 0 || k.in != to
+	k.in, s.l.limit = to, to
+	k.refused, k.until, k.episode = max(s.t, 1), until, to.learnedOf().looks.episode
+	k.parole, k.proofs, k.family.refused = false, 0, true
+	k.scope.kinds().refused = s.t
+	if isNew {
+		s.tellKind("limited", k)
+	}
+}
+
+// concerned returns the limit that a refusal of the kind belongs to.
+func (k *kind) concerned(s *settlement) *scope {
+	if !k.isFree() {
+		if hold := k.in.base.Hold; s.r.Pause > 0 && s.t.Add(s.r.Pause+fits) < hold && !k.isMember() {
+			return k.ownLimit(s)
+		}
+		return k.in
+	}
+	if k.belongs(s, k.scope) {
+		return k.scope
+	}
+	for _, at := range k.scope.kinds().parts {
+		if at.base.place != evicted && k.belongs(s, at) {
+			return at
+		}
+	}
+	return k.ownLimit(s)
+}
+
+// belongs reports whether the refusal of a free kind belongs to a limit that is held now.
+// Without a Retry-After it takes several holds in a row to tell.
+func (k *kind) belongs(s *settlement, at *scope) bool {
+	b := &at.base
+	if at.learned == nil || !b.Paused(s.t) || k.served >= at.learned.looks.since {
+		return false
+	}
+	switch end := s.t.Add(s.r.Pause); {
+	case s.r.Pause > 0:
+		if k.joined >= maxJoined || b.Hold <= s.t || max(end, b.Hold) > min(end, b.Hold).Add(fits) {
+			return false
+		}
+		k.joined++
+		return true
+	case k.struck != at.learned.looks.since:
+		k.struck = at.learned.looks.since
+		k.strikes++
+	}
+	return k.strikes >= maxStrikes
+}
+
+// setFree takes the kind out of its limit. If it was refused before, it has a limit of
+// its own.
+func (k *kind) setFree(s *settlement) {
+	from := k.in
+	k.parole, k.proofs, k.strikes, k.family.free = false, 0, 0, true
+	if k.in = &k.scope.kinds().free; k.refused > 0 {
+		k.in = k.ownLimit(s)
+	}
+	if k.in == from {
+		return
+	}
+	s.tellKind("free", k)
+	from.learned.looks.found(s.t)
+	if from.learned.inferred != nil { // of this kind, too
+		from.learned.inferred = from.learned.inferred.Anew()
+		from.base.DropInferred(window.Requests, None, 0)
+	}
+}
+
+// servedBy takes over that a request was served that was not a look.
+func (k *kind) servedBy(s *settlement) {
+	k.served = max(k.served, s.sent)
+	if k.isFree() || k.in.learned == nil {
+		return
+	}
+	b, l := &k.in.base, &k.in.learned.looks
+	switch {
+	case l.recovered || s.sent < max(l.since, b.Hold, b.BackOff):
+	case !l.bare || k.isMember():
+		k.recover()
+	default:
+		k.parole = true
+	}
+}
+
+// recover ends an episode of a limit: it has served again.
+func (k *kind) recover() {
+	l := &k.in.learned.looks
+	l.recovered = true
+	l.episode++
+	for _, other := range k.scope.kinds().of {
+		if other.in == k.in {
+			other.parole = false
+		}
+	}
+}
