@@ -39,6 +39,10 @@ type habits interface {
 	// reported looks at a figure that a report has put in force, or lowered, and
 	// returns when its window is due.
 	reported(w *Window, sent Instant, avail int64, length time.Duration, refused bool) Instant
+	// logged looks at the same, where it says that nothing is left. before is when the
+	// request departed that found the window before used up; 0: it was not the first
+	// figure of a window.
+	logged(w *Window, sent, before Instant, length time.Duration, refused bool) Instant
 	// closing looks at a window that ends.
 	closing(w *Window)
 	// slowStart is how many units may be in flight after a refusal about which
@@ -82,6 +86,8 @@ func (plain) reported(w *Window, _ Instant, _ int64, _ time.Duration, _ bool) In
 	return w.due
 }
 
+func (plain) logged(w *Window, _, _ Instant, _ time.Duration, _ bool) Instant { return w.due }
+
 func (plain) closing(w *Window) { w.least += w.least / 16 } // paths change
 
 func (plain) slowStart() uint8 { return 0 }
@@ -117,6 +123,10 @@ func (adaptive) reported(w *Window, sent Instant, avail int64, length time.Durat
 		return w.observeRefill(sent, length, refused)
 	}
 	return w.due
+}
+
+func (adaptive) logged(w *Window, sent, before Instant, length time.Duration, refused bool) Instant {
+	return w.observeLog(sent, before, length, refused)
 }
 
 func (adaptive) closing(w *Window) {

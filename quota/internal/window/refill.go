@@ -92,6 +92,37 @@ func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool)
 	return due
 }
 
+// observeLog looks at a figure that says that nothing is left for the length. It returns
+// when the window is due.
+//
+// Where each unit comes back a window after it was spent, the first request after a
+// window finds only the unit that is back first, and is told that nothing is left for a
+// whole window. The others are back that long after the last of the window before, which
+// departed at before. So a request tries then, where there is no shorter way: see
+// observeRefill. If it is refused, the next trials are left out.
+func (w *Window) observeLog(sent, before Instant, length time.Duration, refused bool) Instant {
+	r := &w.refill
+	if w.perUnit() > 0 {
+		return w.due
+	}
+	back := before.Add(length)
+	switch {
+	case refused:
+		if r.trying {
+			r.fail()
+		}
+		return w.due
+	case before == 0 || length <= 0 || back <= sent || 2*w.contention.peak >= w.Quota || !w.alone():
+		r.trying = false
+		return w.due
+	case r.skip > 0:
+		r.skip--
+		return w.due
+	}
+	r.trying = true
+	return min(w.due, back)
+}
+
 // fail ends a trial that was refused.
 func (r *refill) fail() {
 	if r.steady() {

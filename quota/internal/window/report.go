@@ -65,6 +65,10 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		return cost
 	}
 	w.habits().observeRounding(w, sent, f, avail, refused, s)
+	var before Instant // departure of the last request whose figure was in force in the window before
+	if w.State == Expired && sent >= w.closed {
+		before = w.sent
+	}
 	due, trip := w.dueAt(sent, avail, f, refused, s)
 	if f.Window == 0 && !w.habits().guardsZero(w) {
 		trip = 0 // there is no end to be careful with
@@ -106,6 +110,9 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 			w.due, w.trip = due, trip
 		}
 		w.due = w.habits().reported(w, sent, avail, f.Window, refused)
+		if avail == 0 {
+			w.due = w.habits().logged(w, sent, before, f.Window, refused)
+		}
 		w.ends(w.due, w.trip, Never)
 	}
 	w.Roll(t)

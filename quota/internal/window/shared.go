@@ -24,6 +24,8 @@ func (together) reported(w *Window, _ Instant, _ int64, _ time.Duration, refused
 	return w.due
 }
 
+func (together) logged(w *Window, _, _ Instant, _ time.Duration, _ bool) Instant { return w.due }
+
 // HoldUntil lets nothing depart before an instant: another process was told so at t.
 func (w *Window) HoldUntil(t, until Instant) {
 	if until <= w.Hold {
