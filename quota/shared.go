@@ -257,13 +257,13 @@ func (s *Shared) compose(t instant) *Turn {
 	return turn
 }
 
-// Heard takes over the answer to the turn that departed at sent, and lets go the
+// Heard takes over the answer to the turn that was taken at sent, and lets go the
 // requests that this allows. An answer that came after Failed only says that the others
 // can be reached.
 func (s *Shared) Heard(sent, now time.Time, g *Grant) {
 	s.o.mu.Lock()
 	t, from := s.o.at(now), s.o.at(sent)
-	if !s.out || len(g.Accounts) != len(s.aboard) || from != s.sent {
+	if !s.out || len(g.Accounts) != len(s.aboard) || from != s.sent { // late
 		s.retry = min(s.retry, t)
 		s.o.mu.Unlock()
 		s.due()

@@ -79,8 +79,6 @@ type directory struct {
 
 	unnamed atomic.Pointer[[]definition] // see nameOf; the slice is replaced, never modified
 	dropped atomic.Bool                  // another one is used instead
-	tokens  atomic.Bool                  // a policy counts tokens
-	began   time.Time                    // departures are told as the time since then
 
 	mu         sync.RWMutex // guards following
 	scopes     map[string]*kinds
@@ -91,7 +89,7 @@ type directory struct {
 // newDirectory returns the directory of an origin, with the declarations that
 // were saved in accounts.
 func newDirectory(accounts *quota.Accounts, name string) *directory {
-	d := &directory{name: name, accounts: accounts, began: time.Now()}
+	d := &directory{name: name, accounts: accounts}
 	d.origin.Store(accounts.Origin(name))
 	d.restoreDeclarations()
 	return d

@@ -189,7 +189,7 @@ func (c *carrier) run() {
 				go c.subscribe(ctx)
 			}
 			last = now
-			c.carry(turn)
+			c.carry(now, turn)
 			continue
 		}
 		if next.IsZero() {
@@ -221,10 +221,9 @@ func (f *Fleet) rest(c *carrier) bool {
 
 // carry carries one turn. The accounts are alone as soon as it was not answered in time,
 // even if the store takes longer to say so.
-func (c *carrier) carry(turn *quota.Turn) {
+func (c *carrier) carry(sent time.Time, turn *quota.Turn) {
 	f := c.f
 	turn.Process = f.process
-	sent := time.Now()
 	turn.AsOf = f.asOf(sent)
 	ctx, cancel := context.WithTimeout(f.ctx, turn.Timeout)
 	defer cancel()

@@ -225,3 +225,18 @@ func TestHubInvalidTurn(t *testing.T) {
 		assert.Error(t, err)
 	}
 }
+
+// In real time, too, what is granted arrives: two processes find each other.
+func TestRealTime(t *testing.T) {
+	hub := new(fleet.Hub)
+	api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 1e6, Window: time.Hour}}}
+	f, g := fleet.New(hub, fleet.Options{}), fleet.New(hub, fleet.Options{})
+	defer f.Close()
+	defer g.Close()
+	one, other := client(f, api), client(g, api)
+	for began := time.Now(); f.Status().Peers != 2; {
+		get(t, one, 1)
+		get(t, other, 1)
+		require.Less(t, time.Since(began), time.Minute)
+	}
+}

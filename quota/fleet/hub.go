@@ -25,6 +25,7 @@ type Hub struct {
 
 	listeners map[quota.SharedID][]func(quota.Word)
 	flights   map[quota.SharedID]map[string]flight
+	turns     int
 }
 
 // A flight is the requests of a process whose accounts it does not know. They count in
@@ -54,6 +55,7 @@ const (
 	sameWindow    = sec
 	maxPatience   = 60 * sec
 	forgets       = 600 * sec // beyond what was said
+	sweepEvery    = 1000      // turns
 	none          = -1
 	unlimited     = int64(1) << 50
 	maxHeldSecond = 366 * 24 * 3600
@@ -73,6 +75,7 @@ type record struct {
 	probe     int64 // until then, one is out
 	probes    int64 // in a row
 	returns   int64 // when stocks were last called back
+	used      int64 // the last turn
 	members   map[string]*member
 }
 
@@ -199,6 +202,7 @@ func (h *Hub) exchange(now int64, origin quota.SharedID, turn *quota.Turn) (*quo
 	if h.records == nil {
 		h.records = make(map[recordID]*record)
 	}
+	h.sweep(now)
 	for i := range x.blocked {
 		x.blocked[i] = none
 	}
@@ -210,7 +214,7 @@ func (h *Hub) exchange(now int64, origin quota.SharedID, turn *quota.Turn) (*quo
 			r = &record{made: now, version: now, members: make(map[string]*member)}
 			h.records[id] = r
 		}
-		x.records[i] = r
+		x.records[i], r.used = r, now
 		if m := r.members[turn.Process]; m != nil && m.seq >= int64(turn.Seq) {
 			repeated = true
 		}
@@ -231,9 +235,21 @@ func (h *Hub) exchange(now int64, origin quota.SharedID, turn *quota.Turn) (*quo
 	}
 	grant := &quota.Grant{Now: time.Duration(now) * time.Microsecond, Void: void}
 	for i := range turn.Accounts {
-		grant.Accounts = append(grant.Accounts, x.reply(i, void, repeated))
+		grant.Accounts = append(grant.Accounts, x.reply(i, void))
 	}
 	return grant, x.words, nil
+}
+
+// sweep forgets records that were not used for long, now and then.
+func (h *Hub) sweep(now int64) {
+	if h.turns++; h.turns%sweepEvery != 0 {
+		return
+	}
+	for id, r := range h.records {
+		if now > max(r.used, r.end, r.hold)+forgets {
+			delete(h.records, id)
+		}
+	}
 }
 
 // fly takes over the flights of the turn, and returns those of others.
@@ -388,8 +404,7 @@ func (x *exchange) figure(r *record, a *quota.TurnAccount, void bool) {
 	end := now + max(a.Left.Microseconds(), 0)
 	same := r.end > 0 && max(end, r.end)-min(end, r.end) <= sameWindow
 	switch {
-	case r.state == quota.SharedCounting || r.state == quota.SharedOpen,
-		current && !void:
+	case current && !void, r.state == quota.SharedCounting, r.state == quota.SharedOpen:
 		if same && a.Left >= 0 && r.state == quota.SharedReported {
 			end = min(end, r.end)
 		}
@@ -619,7 +634,7 @@ func (x *exchange) request(q *quota.TurnRequest) {
 
 // lacks reports whether so many units of an account cannot go.
 func (x *exchange) lacks(i int, units int64) bool {
-	return x.stopped[i] || units > x.allowed[i] && units > x.left[i]-x.first[i] && !x.mayProbe(i)
+	return x.stopped[i] || units > x.allowed[i] && !x.mayProbe(i)
 }
 
 func (x *exchange) grant(i int, units int64) {
@@ -726,7 +741,7 @@ func (x *exchange) wake(i int) {
 }
 
 // reply says what is known of an account, and when to come again.
-func (x *exchange) reply(i int, void, repeated bool) quota.GrantAccount {
+func (x *exchange) reply(i int, void bool) quota.GrantAccount {
 	r, now := x.records[i], x.now
 	m := x.mine[i]
 	g := quota.GrantAccount{
@@ -763,8 +778,8 @@ func (x *exchange) again(i int) int64 {
 		return r.hold - now
 	case x.turn.Accounts[i].Concurrent:
 		return lookReleased
-	case x.left[i] > 0 && x.first[i] > 0:
-		return lookShort
+	case x.left[i] > 0 && x.left[i] >= x.mine[i].least:
+		return lookShort // they are kept for others, who may not come
 	case r.end > 0:
 		left := r.end - now
 		if r.available > 0 {

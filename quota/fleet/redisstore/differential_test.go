@@ -1,0 +1,270 @@
+package redisstore
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/fleet"
+)
+
+var (
+	turns = flag.Int("turns", 5000, "random turns that Hub and script are compared by")
+	seed  = flag.Uint64("seed", 1, "of the random turns")
+)
+
+// A server is a redis-server of a test's own.
+type server struct {
+	t      testing.TB
+	dir    string
+	socket string
+	args   []string
+	cmd    *exec.Cmd
+}
+
+// start starts a redis-server on a socket, and skips the test if there is none to start.
+// REDIS_SERVER is its path, if it is not among the programs.
+func start(t testing.TB, args ...string) *server {
+	t.Helper()
+	path := os.Getenv("REDIS_SERVER")
+	if path == "" {
+		path = "redis-server"
+	}
+	path, err := exec.LookPath(path)
+	if err != nil {
+		t.Skip("there is no redis-server; install it, or set REDIS_SERVER to its path")
+	}
+	dir, err := os.MkdirTemp("", "hw")
+	require.NoError(t, err)
+	s := &server{t: t, dir: dir, socket: filepath.Join(dir, "s")}
+	s.args = append([]string{path, "--port", "0", "--unixsocket", s.socket, "--dir", dir, "--save", "", "--daemonize", "no", "--loglevel", "warning"}, args...)
+	s.run()
+	t.Cleanup(func() {
+		s.kill()
+		os.RemoveAll(dir)
+	})
+	return s
+}
+
+// run runs the server and waits until it answers.
+func (s *server) run() {
+	s.t.Helper()
+	s.cmd = exec.Command(s.args[0], s.args[1:]...)
+	require.NoError(s.t, s.cmd.Start())
+	rdb := s.client()
+	defer rdb.Close()
+	for began := time.Now(); rdb.Ping(context.Background()).Err() != nil; time.Sleep(5 * time.Millisecond) {
+		require.Less(s.t, time.Since(began), 20*time.Second, "redis-server does not answer")
+	}
+}
+
+// kill kills the server.
+func (s *server) kill() {
+	if s.cmd != nil {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+		s.cmd = nil
+	}
+}
+
+// client returns a client as the documentation advises.
+func (s *server) client() *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Network: "unix", Addr: s.socket, MaxRetries: -1, ContextTimeoutEnabled: true, DialTimeout: 200 * time.Millisecond,
+		Protocol: 2, DisableIdentity: true,
+	})
+}
+
+// Random turns have the same answers from Hub and from the script, and the same words.
+func TestScriptIsHub(t *testing.T) {
+	s := start(t)
+	rdb := s.client()
+	defer rdb.Close()
+	ctx := context.Background()
+	now := time.Unix(1_700_000_000, 0)
+	st := New(rdb, "").(*store)
+	st.now = func() string { return strconv.FormatInt(now.UnixMicro(), 10) }
+	hub := &fleet.Hub{Clock: func() time.Time { return now }}
+
+	for n, world := 0, uint64(0); n < *turns; world++ {
+		rnd := rand.New(rand.NewPCG(*seed, world))
+		var origin quota.SharedID
+		origin[0], origin[1], origin[2] = byte(world), byte(world>>8), byte(world>>16)
+		var want, got []quota.Word
+		hub.Listen(origin, func(w quota.Word) { want = append(want, w) })
+		sub := rdb.Subscribe(ctx, st.tagged(origin)+"w")
+		_, err := sub.Receive(ctx)
+		require.NoError(t, err)
+		messages := sub.Channel(redis.WithChannelSize(10_000))
+		g := newGuesser(rnd)
+		until := now.Add(9 * time.Minute)
+		steps := 0
+		for ; steps < 200 && n < *turns && now.Before(until); steps++ {
+			n++
+			now = now.Add(time.Duration(rnd.ExpFloat64()*float64(g.pace)) / time.Microsecond * time.Microsecond)
+			turn := g.turn(now)
+			x, err := hub.Exchange(ctx, origin, turn)
+			require.NoError(t, err)
+			y, err := st.Exchange(ctx, origin, turn)
+			require.NoError(t, err)
+			if !assert.Equal(t, x, y, "seed %d, world %d, step %d: %+v", *seed, world, steps, turn) {
+				return
+			}
+			g.heard(turn, x)
+		}
+		for len(got) < len(want) {
+			select {
+			case m := <-messages:
+				w, err := parseWord(m.Payload)
+				require.NoError(t, err)
+				got = append(got, *w)
+			case <-time.After(10 * time.Second):
+				require.Fail(t, "words are missing", "seed %d, world %d", *seed, world)
+			}
+		}
+		assert.Equal(t, want, got, "seed %d, world %d", *seed, world)
+		sub.Close()
+	}
+}
+
+// A guesser makes up turns that might come.
+type guesser struct {
+	rnd      *rand.Rand
+	pace     time.Duration
+	accounts []quota.SharedID
+	seqs     map[string]uint64
+	known    map[string]map[quota.SharedID]quota.GrantAccount
+	last     map[string]*quota.Turn
+}
+
+func newGuesser(rnd *rand.Rand) *guesser {
+	g := &guesser{
+		rnd: rnd, pace: []time.Duration{time.Millisecond, 30 * time.Millisecond, time.Second, 10 * time.Second}[rnd.IntN(4)],
+		seqs: make(map[string]uint64), known: make(map[string]map[quota.SharedID]quota.GrantAccount), last: make(map[string]*quota.Turn),
+	}
+	for i := range 1 + rnd.IntN(3) {
+		g.accounts = append(g.accounts, quota.SharedID{1, byte(i)})
+	}
+	return g
+}
+
+// chance reports true in one of n cases.
+func (g *guesser) chance(n int) bool { return g.rnd.IntN(n) == 0 }
+
+func (g *guesser) span(most time.Duration) time.Duration {
+	return time.Duration(g.rnd.Int64N(int64(most)))
+}
+
+func (g *guesser) turn(now time.Time) *quota.Turn {
+	process := fmt.Sprint("p", g.rnd.IntN(6))
+	if last := g.last[process]; last != nil && g.chance(30) {
+		return last // again
+	}
+	g.seqs[process]++
+	t := &quota.Turn{Process: process, Seq: g.seqs[process], Peers: g.rnd.IntN(9), Flights: quota.None, Bye: g.chance(60)}
+	if g.chance(2) {
+		t.AsOf = time.Duration(now.UnixNano()) - g.span(100*time.Millisecond)
+		if g.chance(20) {
+			t.AsOf -= time.Second
+		}
+	}
+	if g.chance(10) {
+		t.Flights = int64(g.rnd.IntN(3))
+	}
+	for _, id := range g.accounts {
+		if g.chance(4) {
+			continue
+		}
+		heard := g.known[process][id]
+		a := quota.TurnAccount{
+			ID: id, Has: int64(g.rnd.IntN(8)), Wish: int64(g.rnd.IntN(20)), Version: heard.Version,
+			Concurrent: id[1] == 2, Quota: quota.None, Figure: quota.None, Left: quota.None, Basis: quota.None, BasisLeft: quota.None,
+			Landed: g.chance(2),
+		}
+		a.Stock = g.rnd.Int64N(a.Has + 1)
+		if g.chance(2) {
+			a.Quota, a.Window, a.Counts = 50, []time.Duration{time.Second, 10 * time.Second, time.Hour}[g.rnd.IntN(3)], g.chance(4)
+		}
+		if g.chance(3) {
+			a.Figure, a.FigureVersion = g.rnd.Int64N(60), heard.Version-int64(g.rnd.IntN(3)/2)
+			if !g.chance(6) {
+				a.Left = g.span([]time.Duration{2 * time.Second, 12 * time.Second, time.Hour}[g.rnd.IntN(3)])
+			}
+		} else if g.chance(4) {
+			a.Silent, a.Spent = heard.Version, g.rnd.Int64N(4)
+		}
+		if g.chance(10) {
+			a.Basis, a.BasisLeft, a.Version = g.rnd.Int64N(60), g.span(12*time.Second), g.rnd.Int64N(1000)
+		}
+		if g.chance(25) {
+			a.Refused = g.chance(2)
+			a.Hold = g.span(5 * time.Second)
+		}
+		t.Accounts = append(t.Accounts, a)
+	}
+	if len(t.Accounts) > 0 && !t.Bye {
+		for range g.rnd.IntN(4) {
+			r := quota.TurnRequest{N: 1 + g.rnd.Int64N(9), Waited: g.span(20 * time.Second)}
+			if g.chance(5) {
+				r.Priority = g.rnd.IntN(5) - 2
+			}
+			for i := range t.Accounts {
+				if g.chance(2) {
+					r.Claims = append(r.Claims, quota.TurnClaim{Account: i, Units: []int64{1, 1, 1, 0, 5, 70}[g.rnd.IntN(6)]})
+				}
+			}
+			t.Requests = append(t.Requests, r)
+		}
+	}
+	g.last[process] = t
+	return t
+}
+
+func (g *guesser) heard(t *quota.Turn, x *quota.Grant) {
+	if g.known[t.Process] == nil {
+		g.known[t.Process] = make(map[quota.SharedID]quota.GrantAccount)
+	}
+	for i, a := range x.Accounts {
+		g.known[t.Process][t.Accounts[i].ID] = a
+	}
+}
+
+func TestParseWord(t *testing.T) {
+	id := quota.SharedID{1, 2, 3}
+	for text, want := range map[string]*quota.Word{
+		"w " + name(id) + " a b":               {Account: id, Processes: []string{"a", "b"}},
+		"r " + name(id):                        {Account: id, Return: true},
+		"h " + name(id) + " 1500000":           {Account: id, Hold: 1500 * time.Millisecond},
+		"h " + name(id):                        nil,
+		"h " + name(id) + " -1":                nil,
+		"h " + name(id) + " 1e9":               nil,
+		"h " + name(id) + " 99999999999999999": nil,
+		"x " + name(id):                        nil,
+		"w short":                              nil,
+		"w " + name(id) + "AAAA x":             {Account: id, Processes: []string{"x"}},
+		"":                                     nil,
+		"w":                                    nil,
+	} {
+		w, err := parseWord(text)
+		assert.Equal(t, want, w, "%q", text)
+		assert.Equal(t, want == nil, err != nil, "%q", text)
+	}
+}
+
+func TestReplyOfAnotherLength(t *testing.T) {
+	_, err := granted(slices.Repeat([]int64{1}, 11), 1)
+	assert.Error(t, err)
+}

@@ -1,0 +1,221 @@
+// Package redisstore is a fleet.Store on Redis: many processes use one quota together.
+//
+//	rdb := redis.NewClient(&redis.Options{
+//		Addr:                  "localhost:6379",
+//		MaxRetries:            -1,
+//		ContextTimeoutEnabled: true,
+//		DialTimeout:           200 * time.Millisecond,
+//		DialerRetries:         1,
+//	})
+//	f := fleet.New(redisstore.New(rdb, ""), fleet.Options{})
+//	defer f.Close()
+//	accounts := &quota.Accounts{Peers: f, Secret: &secret}
+//
+// # The client
+//
+// The store sets nothing on the client. The options above are advised: a turn that is
+// retried comes too late to grant anything, and a client that does not look at the
+// context holds up the next try. Nobody waits for Redis longer because of other options:
+// package fleet goes on alone after 100 ms. A client of its own is better than one whose
+// connections the program needs for other things. A ClusterClient, a client with
+// Sentinel and one with TLS are fine.
+//
+// # What Redis needs
+//
+// Redis 6.2 or newer, or Valkey; with a ClusterClient, Redis 7 or newer, for SPUBLISH. A
+// turn is one script, which declares its keys; all keys of an origin have the same hash
+// tag, so they are in one slot. The clock is that of Redis. A user with these rights is
+// enough (with a ClusterClient also +cluster and +readonly):
+//
+//	ACL SETUSER headway on >password ~hw1:* &hw1:* -@all +eval +evalsha +get +set
+//	    +hset +hgetall +hdel +del +pexpire +time +publish +spublish +subscribe
+//	    +ssubscribe +unsubscribe +sunsubscribe +ping +hello +client
+//
+// # What it stores
+//
+// For each account a string and a hash, about 150 and 100 bytes for each process, which
+// expire 10 minutes after they were used and nothing said of the account is in force. For
+// each origin whose first answers are awaited, a hash. Names are keyed hashes under
+// quota.Accounts.Secret, which Redis never sees; values are numbers, and names that
+// processes draw at random. If Redis evicts or loses any of it, the processes say what
+// they know.
+package redisstore
+
+import (
+	"context"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/fleet"
+)
+
+// DefaultPrefix is what the names of keys and channels begin with. The number is that of
+// the format: processes with different formats share nothing.
+const DefaultPrefix = "hw1"
+
+//go:embed exchange.lua
+var source string
+
+var script = redis.NewScript(source)
+
+type store struct {
+	rdb     redis.UniversalClient
+	prefix  string
+	publish string // the command
+	now     func() string
+}
+
+// New returns a Store on Redis. The names of keys and channels begin with the prefix and
+// a colon; empty means DefaultPrefix. New does not connect. Closing the client is left to
+// the caller, after fleet.Fleet.Close.
+func New(rdb redis.UniversalClient, prefix string) fleet.Store {
+	if prefix == "" {
+		prefix = DefaultPrefix
+	}
+	s := &store{rdb: rdb, prefix: prefix, publish: "PUBLISH", now: func() string { return "" }}
+	if _, cluster := rdb.(*redis.ClusterClient); cluster {
+		s.publish = "SPUBLISH"
+	}
+	return s
+}
+
+// name is an identifier in a key.
+func name(id quota.SharedID) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
+
+// tagged is what all names of an origin begin with.
+func (s *store) tagged(origin quota.SharedID) string {
+	return s.prefix + ":{" + name(origin) + "}:"
+}
+
+// Exchange implements fleet.Store.
+func (s *store) Exchange(ctx context.Context, origin quota.SharedID, turn *quota.Turn) (*quota.Grant, error) {
+	tag := s.tagged(origin)
+	keys := make([]string, 1, 1+2*len(turn.Accounts))
+	keys[0] = tag + "f"
+	args := make([]any, 0, 11+19*len(turn.Accounts)+8*len(turn.Requests))
+	args = append(args, s.now(), turn.Process, turn.Seq, turn.AsOf.Microseconds(), turn.Peers,
+		turn.Flights, bit(turn.Bye), tag+"w", s.publish, len(turn.Accounts), len(turn.Requests))
+	for i := range turn.Accounts {
+		a := &turn.Accounts[i]
+		id := name(a.ID)
+		keys = append(keys, tag+"a:"+id, tag+"h:"+id)
+		args = append(args, id, a.Has, a.Stock, a.Wish, a.Version,
+			bit(a.Concurrent), a.Quota, micros(a.Window), bit(a.Counts),
+			a.Figure, micros(a.Left), a.FigureVersion, a.Basis, micros(a.BasisLeft),
+			bit(a.Landed), a.Spent, a.Silent, bit(a.Refused), micros(a.Hold))
+	}
+	for _, r := range turn.Requests {
+		args = append(args, r.N, r.Priority, r.Waited.Microseconds(), len(r.Claims))
+		for _, c := range r.Claims {
+			args = append(args, c.Account, c.Units)
+		}
+	}
+	reply, err := script.Run(ctx, s.rdb, keys, args...).Int64Slice()
+	if err != nil {
+		if cluster, ok := s.rdb.(*redis.ClusterClient); ok {
+			cluster.ReloadState(ctx) // in the background: a master may have been replaced
+		}
+		return nil, err
+	}
+	return granted(reply, len(turn.Accounts))
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// micros is a time in microseconds; negative, which stands for none, is -1.
+func micros(d time.Duration) int64 {
+	if d < 0 {
+		return -1
+	}
+	return d.Microseconds()
+}
+
+var errReply = errors.New("redisstore: unexpected reply")
+
+const perAccount = 10 // numbers of a reply
+
+// granted reads the reply of the script.
+func granted(reply []int64, accounts int) (*quota.Grant, error) {
+	if len(reply) != 2+perAccount*accounts {
+		return nil, errReply
+	}
+	span := func(us int64) time.Duration {
+		if us < 0 {
+			return quota.None
+		}
+		return time.Duration(us) * time.Microsecond
+	}
+	g := &quota.Grant{Now: span(reply[0]), Void: reply[1] == 1}
+	for r := reply[2:]; len(r) > 0; r = r[perAccount:] {
+		g.Accounts = append(g.Accounts, quota.GrantAccount{
+			Version: r[0], State: quota.SharedState(r[1]), Available: r[2], Units: r[3],
+			Left: span(r[4]), Hold: span(r[5]), Again: span(r[6]), Lacks: r[7] == 1,
+			Peers: int(r[8]), Hungry: int(r[9]),
+		})
+	}
+	return g, nil
+}
+
+// Subscribe implements fleet.Store.
+func (s *store) Subscribe(ctx context.Context, origin quota.SharedID, hear func(*quota.Word)) error {
+	subscribe := s.rdb.Subscribe
+	if s.publish == "SPUBLISH" {
+		subscribe = s.rdb.SSubscribe
+	}
+	sub := subscribe(ctx, s.tagged(origin)+"w")
+	defer sub.Close()
+	messages := sub.Channel()
+	for {
+		select {
+		case m, ok := <-messages:
+			if !ok {
+				return redis.ErrClosed
+			}
+			if w, err := parseWord(m.Payload); err == nil {
+				hear(w)
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// parseWord reads a message: "w", "r" or "h", the account, and what belongs to it.
+func parseWord(text string) (*quota.Word, error) {
+	fields := strings.Fields(text)
+	if len(fields) < 2 {
+		return nil, errReply
+	}
+	var w quota.Word
+	if n, err := base64.RawURLEncoding.Decode(w.Account[:], []byte(fields[1])[:min(len(fields[1]), 22)]); err != nil || n != len(w.Account) {
+		return nil, errReply
+	}
+	switch rest := fields[2:]; {
+	case fields[0] == "w":
+		w.Processes = rest
+	case fields[0] == "r":
+		w.Return = true
+	case fields[0] == "h" && len(rest) == 1:
+		us, err := strconv.ParseInt(rest[0], 10, 64)
+		if err != nil || us < 0 || us > int64(366*24*time.Hour/time.Microsecond) {
+			return nil, fmt.Errorf("%w: a hold of %q", errReply, rest[0])
+		}
+		w.Hold = time.Duration(us) * time.Microsecond
+	default:
+		return nil, errReply
+	}
+	return &w, nil
+}
