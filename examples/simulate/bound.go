@@ -103,7 +103,8 @@ func (r *row) left(p transporttest.Policy) transporttest.Policy {
 //     most q - (1-x) × c(k-1) have been granted in it. The total is therefore at most
 //     the sum of all c before c(k-1), plus x × c(k-1), plus q. That is largest if each
 //     c is, which is so for a client that takes each unit as soon as it is available.
-//   - TokenBucket and GCRA with the burst b: b at once, then (n-b) × w/q.
+//   - TokenBucket and GCRA with the burst b: b at once, then (n-b) × w/q. If each request
+//     costs c units, the n-th needs n × c.
 func (r *row) granted(p transporttest.Policy, n int64) time.Duration {
 	full := time.Duration((n - 1) / max(p.Quota, 1))
 	passed := (r.into + r.rtt/2) % max(p.Window, 1)
@@ -125,7 +126,7 @@ func (r *row) granted(p transporttest.Policy, n int64) time.Duration {
 			return begun + p.Window + time.Duration(more-p.Quota)*p.Window/time.Duration(max(p.Quota-1, 1))
 		}
 	case transporttest.TokenBucket, transporttest.GCRA:
-		return refill(p, max(n-capacity(p), 0))
+		return refill(p, max(n*r.units()-capacity(p), 0))
 	}
 	panic("simulate: no bound for this algorithm")
 }

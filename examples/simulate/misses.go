@@ -3,11 +3,12 @@ package main
 // Reasons why the first strategy does not reach its numbers in a row. The column "cost"
 // of the table says how much that costs.
 const (
-	whole   = "whole seconds do not tell when the next unit is available; the client finds it by trial, and varying latency spoils some trials"
-	distant = "a window starts with the probe, which must not be early: the margin for varying latency is lost in each window"
-	silent  = "the quota is not advertised and is learned from refusals: two waves, and another one now and then to check it"
-	wrong   = "the advertised values are wrong, and the client relies on them"
-	probes  = "each process must send a probe per window, and its part of the quota is hardly larger"
+	whole    = "whole seconds do not tell when the next unit is available; the client finds it by trial, and varying latency spoils some trials"
+	distant  = "a window starts with the probe, which must not be early: the margin for varying latency is lost in each window"
+	silent   = "the quota is not advertised and is learned from refusals: two waves, and another one now and then to check it"
+	wrong    = "the advertised values are wrong, and the client relies on them"
+	unpriced = "what a request costs is not known: the first refusals show it"
+	probes   = "each process must send a probe per window, and its part of the quota is hardly larger"
 )
 
 // misses are the reasons by row name.
@@ -34,6 +35,10 @@ var misses = map[string]string{
 	"a=0 always":            wrong + ", for a while",
 	"replicas that lag":     wrong,
 	"figures mean headroom": wrong,
+
+	"1000 tokens, 400 each":     unpriced,
+	"60000 tokens a minute, 2s": unpriced,
+	"Anthropic, 8 processes":    "units come back one by one, and each process learns its part of them from refusals",
 
 	"8 processes, 20/1s":  probes,
 	"8 processes, bucket": probes,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"github.com/headway-go/headway/parse"
@@ -22,6 +23,10 @@ type row struct {
 	noRetryAfter bool
 	skew         time.Duration
 	misstate     func(*loop, *rand.Rand) misstatement // nil: true values
+	vendor       vendor                               // the fields instead of those of the dialect; nil: those of the dialect
+
+	cost  int64 // of each request, in quota units; 0: 1
+	knows bool  // the clients know it
 
 	halved  [2]time.Duration // quotas are halved from the first to the second time; whole windows
 	service time.Duration    // mean time that the server takes to serve a request
@@ -42,6 +47,10 @@ type row struct {
 
 // A misstatement returns the values that a server advertises instead of the true ones.
 type misstatement func(policy string, available int64, window time.Duration) (int64, time.Duration)
+
+// A vendor writes the fields of an API that counts with a bucket: its capacity, what is left
+// of it, and how long it takes until it is full.
+type vendor func(h http.Header, capacity, left int64, full time.Duration, now time.Time)
 
 // A demand is the work of one user.
 type demand struct {
@@ -67,6 +76,9 @@ func stream(jobs int, every time.Duration) []demand {
 func batches(jobs, batch int, every time.Duration) []demand {
 	return []demand{{jobs: jobs, batch: batch, every: every}}
 }
+
+// units returns what a request costs.
+func (r *row) units() int64 { return max(r.cost, 1) }
 
 // size returns the number of processes.
 func (r *row) size() int { return max(r.processes, 1) }

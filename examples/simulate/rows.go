@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"github.com/headway-go/headway/parse"
@@ -19,7 +20,7 @@ const (
 // with another name has other scores.
 func rows() []row {
 	var all []row
-	for _, rs := range [][]row{kinds(), roundings(), distances(), dialects(), oddities(), demands(), shares()} {
+	for _, rs := range [][]row{kinds(), roundings(), distances(), dialects(), oddities(), demands(), shares(), buckets()} {
 		all = append(all, rs...)
 	}
 	for i := range all {
@@ -174,6 +175,45 @@ func shares() []row {
 		{name: "20 users, unequal demand", policies: perUser(fixed(20, 10*sec)), demand: unequal(20)},
 		{name: "20 users, one of them hot", policies: perUser(fixed(20, 10*sec)), demand: oneHot(20)},
 	}
+}
+
+// buckets are quotas whose server says when they will be full, with the fields of APIs.
+func buckets() []row {
+	return []row{
+		{name: "1000 tokens, 400 each", policies: gcra(100, sec, 1000), vendor: openAI("Tokens"), cost: 400, demand: backlog(60, 3)},
+		{name: "1000 tokens, 400 each, known", policies: gcra(100, sec, 1000), vendor: openAI("Tokens"), cost: 400, knows: true, demand: backlog(60, 3)},
+		{name: "60000 tokens a minute, 2s", policies: gcra(60000, 60*sec, 60000), vendor: openAI("Tokens"), cost: 1500, service: 2 * sec, demand: backlog(300, 20)},
+		{name: "500 a minute, 2s", policies: gcra(500, 60*sec, 500), vendor: openAI("Requests"), service: 2 * sec, demand: backlog(1500, 50)},
+		{name: "Anthropic, 50 a minute", policies: gcra(50, 60*sec, 50), vendor: anthropic, demand: backlog(150, 10)},
+		{name: "Anthropic, 8 processes", policies: gcra(50, 60*sec, 50), vendor: anthropic, processes: 8, demand: backlog(40, 3)},
+		{name: "Shopify", policies: gcra(2, sec, 40), vendor: shopify, demand: backlog(240, 10)},
+		{name: "Shopify, half the rate", policies: gcra(2, sec, 40), vendor: shopify, demand: stream(400, sec)},
+		{name: "3600 an hour, one a second", policies: gcra(3600, time.Hour, 3600), vendor: anthropic, demand: backlog(3700, 10)},
+	}
+}
+
+// openAI writes the fields of OpenAI. What it counts is a part of their names.
+func openAI(what string) vendor {
+	return func(h http.Header, capacity, left int64, full time.Duration, _ time.Time) {
+		h.Set("X-Ratelimit-Limit-Tokens", fmt.Sprint(capacity)) // by which the row is known
+		h.Set("X-Ratelimit-Remaining-Tokens", fmt.Sprint(capacity))
+		h.Set("X-Ratelimit-Reset-Tokens", "0s")
+		h.Set("X-Ratelimit-Limit-"+what, fmt.Sprint(capacity))
+		h.Set("X-Ratelimit-Remaining-"+what, fmt.Sprint(left))
+		h.Set("X-Ratelimit-Reset-"+what, full.Round(ms).String())
+	}
+}
+
+// anthropic writes the fields of Anthropic.
+func anthropic(h http.Header, capacity, left int64, full time.Duration, now time.Time) {
+	h.Set("Anthropic-Ratelimit-Requests-Limit", fmt.Sprint(capacity))
+	h.Set("Anthropic-Ratelimit-Requests-Remaining", fmt.Sprint(left))
+	h.Set("Anthropic-Ratelimit-Requests-Reset", now.Add(full).Format(time.RFC3339))
+}
+
+// shopify writes the field of Shopify, which has no time.
+func shopify(h http.Header, capacity, left int64, _ time.Duration, _ time.Time) {
+	h.Set("X-Shopify-Shop-Api-Call-Limit", fmt.Sprint(capacity-left, "/", capacity))
 }
 
 // unequal returns the demands of users, each with 10 more jobs than the one before.

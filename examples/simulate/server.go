@@ -24,6 +24,9 @@ type server struct {
 	burst  int                  // the largest number of them within a moment
 	theirs transporttest.Counts // of the other clients
 	watch  func(served bool)    // called at each arrival of our requests; may be nil
+
+	left int64         // of the policy, for a vendor's fields
+	full time.Duration // until all of it is there
 }
 
 // moment is the period in which a burst is counted.
@@ -60,6 +63,16 @@ func (s *server) restart(n int64) {
 	if s.row.misstate != nil {
 		s.api.Misstate = s.row.misstate(s.loop, s.rnd)
 	}
+	if s.row.vendor != nil {
+		s.api.OmitLimits, s.api.OmitPolicies = true, true
+		s.api.Misstate = func(_ string, available int64, window time.Duration) (int64, time.Duration) {
+			s.left, s.full = available, max(window, 0)
+			return available, window
+		}
+	}
+	if s.row.cost > 0 {
+		s.api.Cost = func(*http.Request) int64 { return s.row.cost }
+	}
 }
 
 // answer decides on a request that arrives now.
@@ -71,6 +84,9 @@ func (s *server) answer(user string) transporttest.Decision {
 	s.seen = append(s.seen[first:], s.now)
 	s.burst = max(s.burst, len(s.seen))
 	d := s.api.Decide(s.now, requestOf(user))
+	if s.row.vendor != nil {
+		s.row.vendor(d.Header, capacity(s.row.policies[0]), s.left, s.full, s.now)
+	}
 	if s.watch != nil {
 		s.watch(d.Served)
 	}

@@ -38,10 +38,10 @@ type contender struct {
 func contenders() []contender {
 	return []contender{
 		{"adaptive", true, func(r *row, rnd *rand.Rand) strategy {
-			return newShaped(&quota.Accounts{Jitter: rnd.Float64})
+			return newShaped(r, &quota.Accounts{Jitter: rnd.Float64})
 		}},
 		{"plain", true, func(r *row, rnd *rand.Rand) strategy {
-			return newShaped(&quota.Accounts{Strategy: quota.Plain, Jitter: rnd.Float64})
+			return newShaped(r, &quota.Accounts{Strategy: quota.Plain, Jitter: rnd.Float64})
 		}},
 		{"retry", false, func(_ *row, rnd *rand.Rand) strategy { return &retrying{rnd: rnd} }},
 		{"bucket", false, func(r *row, rnd *rand.Rand) strategy { return newTold(r, rnd) }},
@@ -54,10 +54,12 @@ func contenders() []contender {
 type shaped struct {
 	origin *quota.Origin
 	reader parse.Reader
+	row    *row
+	cost   int64 // of a request in a unit such as tokens, as it was seen; 0: it was not
 }
 
-func newShaped(a *quota.Accounts) *shaped {
-	return &shaped{origin: a.Origin("https://api.example")}
+func newShaped(r *row, a *quota.Accounts) *shaped {
+	return &shaped{origin: a.Origin("https://api.example"), row: r}
 }
 
 func (s *shaped) admit(now time.Time, j *job) (time.Duration, bool) {
@@ -76,6 +78,13 @@ func (s *shaped) claims(j *job) []quota.Claim {
 	var cs []quota.Claim
 	for _, p := range s.origin.Policies() {
 		c := quota.Claim{Policy: p.Name, Units: 1, Keyed: p.Keyed}
+		switch {
+		case p.Unit == "" || p.Unit == "requests" || p.Quota < 0:
+		case s.row.knows:
+			c.Units = s.row.units()
+		default:
+			c.Units, c.Estimated = min(max(s.cost, 1), p.Quota), true
+		}
 		if p.Keyed {
 			c.Key = j.user.name
 		}
@@ -99,13 +108,20 @@ func (s *shaped) settle(now time.Time, j *job, d transporttest.Decision) time.Du
 	for _, l := range got.Limits {
 		report.Figures = append(report.Figures, quota.Figure{
 			Policy: l.Policy, Key: l.Key, Keyed: l.HasKey, Available: l.Available, Window: l.Window,
-			Resets: l.Resets,
+			Full: l.Full, Resets: l.Resets,
 		})
 	}
 	if got.Advised {
 		report.Pause = got.RetryAfter
 	}
 	s.origin.Settle(now, lease, &report)
+	for _, f := range report.Figures {
+		if f.Seen >= s.cost {
+			s.cost = f.Seen
+		} else if f.Seen > 0 {
+			s.cost -= max((s.cost-f.Seen)/4, 1)
+		}
+	}
 	lease.Release()
 	return 0
 }
@@ -143,7 +159,7 @@ func newTold(r *row, rnd *rand.Rand) *told {
 		return s
 	}
 	for _, p := range r.policies {
-		s.limit = min(s.limit, rate.Limit(float64(p.Quota)/p.Window.Seconds()/float64(r.size())))
+		s.limit = min(s.limit, rate.Limit(float64(p.Quota)/p.Window.Seconds()/float64(r.units())/float64(r.size())))
 	}
 	return s
 }

@@ -192,7 +192,7 @@ func (w *Window) setQuota(quota int64) {
 // be, and changes only what is outside of them. It raises only what an earlier request was
 // told: requests that depart together arrive in any order. Once nothing is in flight, the lowest
 // of the figures that came meanwhile counts.
-func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure) {
+func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure, refused bool) {
 	c := f.Charge
 	var later, unsure int64 // not in the figure, and perhaps not in it
 	if c.Mark == 0 {
@@ -233,20 +233,22 @@ func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure) {
 		w.observeCorrection(w.unitsIn(end - w.end))
 		w.ends(min(end, Never-1), 0, Never)
 	}
-	w.contendBucket(t, c, max(taken, 0))
+	w.contendBucket(t, c, max(taken, 0), refused)
 	w.received = t
 	w.probing = false
 	w.available = w.level(t)
 }
 
-// contendBucket counts what other clients have taken of a bucket, since the figure
-// before the one at t.
-func (w *Window) contendBucket(t Instant, c Charge, taken int64) {
-	if w.Unit != Requests || c.Mark == 0 || w.lastMark == 0 || w.Strategy == Plain {
+// contendBucket counts what other clients have taken of a bucket, by a figure at t.
+func (w *Window) contendBucket(t Instant, c Charge, taken int64, refused bool) {
+	if w.Unit != Requests || c.Mark == 0 || w.Strategy == Plain {
 		return
 	}
 	k, filling := &w.contention, w.filling()
-	ours := float32(min((c.Mark-w.lastMark)&stepsMask, contentionFades))
+	ours := float32(min(c.Units, contentionFades))
+	if refused {
+		ours = 0
+	}
 	k.ours += ours
 	k.fall += ours + float32(min(taken, contentionFades))
 	if taken > 0 {

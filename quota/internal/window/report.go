@@ -61,7 +61,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	cost = w.costOf(sent, f.Charge, avail, refused)
 	defer w.noteFigure(f.Charge, avail)
 	if w.observeFill(t, f, avail) {
-		w.reportBucket(t, sent, avail, f)
+		w.reportBucket(t, sent, avail, f, refused)
 		return cost
 	}
 	w.habits().observeRounding(w, sent, f, avail, refused, s)
