@@ -22,11 +22,11 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// The Go code of README is code of this file, or of another test of this package, so it
-// compiles; and each of these tests runs it.
+// The Go code of README is code of this file, of another test of this package, or of one
+// of a module beside it, so it compiles; and each of these tests runs it.
 func TestReadmeCode(t *testing.T) {
 	var compiled string
-	for _, name := range []string{"readme_test.go", "example_limits_test.go"} {
+	for _, name := range []string{"readme_test.go", "example_limits_test.go", "promheadway/example_test.go"} {
 		text, err := os.ReadFile(name)
 		require.NoError(t, err)
 		compiled += flat(string(text))

@@ -61,6 +61,7 @@ func TestStory(t *testing.T) {
 			`level=INFO msg=held to="GET shop/" policy=orders partition="pk[5 bytes]" reason="quota exhausted" wait=2.001s`,
 			`level=WARN msg="not sent" to="GET shop/" err="transport: request rejected: deadline, policy \"orders\", retry after 2.001s" waited=0s`,
 			`level=WARN msg="refused by the server" to="GET shop/" status=429 dialect="editor's draft" retry_after=2s orders.quota=3 orders.per=2s orders.left=0 orders.for=2s`,
+			`level=INFO msg=changed origin=http://shop what=hold policy=orders partition="pk[5 bytes]" for=2s`,
 			`level=INFO msg=held to="GET shop/" policy=orders partition="pk[5 bytes]" reason="retry after" wait=2.001s`,
 			`level=WARN msg=ignored to="GET clumsy/" what="parse: above a safety cap (RateLimit, item 0, parameter w)"`,
 			`level=WARN msg=ignored to="GET clumsy/" what="parse: value out of range (RateLimit, item 1, parameter a)"`,
@@ -87,7 +88,7 @@ func TestLevels(t *testing.T) {
 	options.Level = slog.LevelDebug
 	client.Transport.(*transport.Shaper).Trace = traceTo(slog.New(slog.NewTextHandler(&logged, options)))
 	require.NoError(t, get(t.Context(), client, "http://shop.example/secret?token=secret"))
-	assert.Equal(t, 2, strings.Count(logged.String(), "level=DEBUG"))
+	assert.Equal(t, 3, strings.Count(logged.String(), "level=DEBUG"))
 	assert.NotContains(t, logged.String(), "token")
 }
 

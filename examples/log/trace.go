@@ -4,17 +4,19 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"time"
 
+	"github.com/headway-go/headway/partition"
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 )
 
 // traceTo returns a Trace whose hooks write to a logger.
 //
-// Level Info has the held requests. Level Warn has the requests that were not sent, not
+// Level Info has the held requests, and the holds of servers. Level Warn has the requests that were not sent, not
 // answered or refused by the server, and what was wrong with a server's fields, once for
 // each field, because a server repeats it with every response. Level Debug also has a
-// record of each request that leaves and of each response.
+// record of each request that leaves, of each response, and of what has changed.
 //
 // The log contains neither values of fields nor queries of URLs. Partition keys, which
 // can identify people, print as their length.
@@ -30,10 +32,22 @@ func traceTo(log *slog.Logger) *transport.Trace {
 				"policy", i.Policy, "partition", i.Partition, "reason", i.Reason, "wait", i.Wait)
 		},
 		Admitted: func(i transport.AdmittedInfo) {
-			log.DebugContext(i.Request.Context(), "leaves", to(i.Request), "waited", i.Waited)
+			log.DebugContext(i.Request.Context(), "leaves", to(i.Request), "waited", i.Waited, "probe", i.Probe)
 		},
 		Rejected: func(i transport.RejectedInfo) {
 			log.WarnContext(i.Request.Context(), "not sent", to(i.Request), "err", i.Err, "waited", i.Waited)
+		},
+		Answered: func(i transport.AnsweredInfo) {
+			log.DebugContext(i.Request.Context(), "answered", to(i.Request), "status", i.Status, "took", i.Took)
+		},
+		Changed: func(i transport.ChangedInfo) {
+			level := slog.LevelDebug
+			if i.What == "hold" || i.What == "back-off" || i.What == "inferred" {
+				level = slog.LevelInfo
+			}
+			if log.Enabled(i.Request.Context(), level) {
+				log.LogAttrs(i.Request.Context(), level, "changed", changed(i)...)
+			}
 		},
 		Learned: func(i transport.LearnedInfo) {
 			level, msg := slog.LevelDebug, "learned"
@@ -83,6 +97,27 @@ func learned(i transport.LearnedInfo) []slog.Attr {
 	}
 	for _, l := range i.Limits {
 		attrs = append(attrs, slog.Group(l.Policy, limit(l)...))
+	}
+	return attrs
+}
+
+// changed returns the attributes for a change, without those that it does not have.
+func changed(i transport.ChangedInfo) []slog.Attr {
+	attrs := []slog.Attr{slog.String("origin", i.Origin), slog.String("what", i.What), slog.String("policy", i.Policy)}
+	if i.Keyed {
+		attrs = append(attrs, slog.Any("partition", partition.Key(i.Key)))
+	}
+	if i.Units > 0 {
+		attrs = append(attrs, slog.Int64("units", i.Units))
+	}
+	if i.Window > 0 {
+		attrs = append(attrs, slog.Duration("per", i.Window))
+	}
+	if !i.Until.IsZero() {
+		attrs = append(attrs, slog.Duration("for", time.Until(i.Until)))
+	}
+	if i.Detail != "" {
+		attrs = append(attrs, slog.String("detail", i.Detail))
 	}
 	return attrs
 }

@@ -4,6 +4,7 @@
 // Shaper. Then it draws what happened.
 //
 //	go run ./examples/quickstart
+//	go run ./examples/quickstart -page localhost:8080   # and a page that shows what the Shaper does
 //
 // The API grants each user 40 requests per 2 seconds. Alice makes 200 requests as soon
 // as possible, Bob makes one now and then.
@@ -12,9 +13,11 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,7 +27,9 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/partition"
+	quotas "github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
+	"github.com/headway-go/headway/transport/inspect"
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
@@ -50,11 +55,25 @@ const (
 // pass; in the fifth, 20 workers make 40 requests in two exchanges. Bob is done before.
 const ideal = (aliceRequests/quota-1)*window + quota/aliceWorkers*exchange
 
+var page = flag.String("page", "", "serve a page that shows what the Shaper does at this address, for a minute")
+
 func main() {
+	flag.Parse()
+	inspector := &inspect.Handler{Accounts: new(quotas.Accounts)}
+	if *page != "" {
+		listener, err := net.Listen("tcp", *page)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "quickstart:", err)
+			os.Exit(1)
+		}
+		go func() { _ = http.Serve(listener, inspector) }()
+		fmt.Printf("The page is at http://%s/ for a minute.\n\n", listener.Addr())
+		defer time.Sleep(time.Minute - ideal)
+	}
 	fmt.Printf("The same work with two clients at the same time; about %d seconds ...\n\n",
 		int(ideal.Seconds()))
 
-	plain, shaped, err := compare()
+	plain, shaped, err := compare(inspector)
 	if err == nil {
 		writeReport(os.Stdout, plain, shaped)
 		err = check(shaped)
@@ -66,7 +85,7 @@ func main() {
 }
 
 // compare does the work with both clients. The only difference is the Shaper.
-func compare() (plain, shaped result, err error) {
+func compare(inspector *inspect.Handler) (plain, shaped result, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 
@@ -78,7 +97,7 @@ func compare() (plain, shaped result, err error) {
 	})
 	wg.Go(func() {
 		shaped = run(ctx, "Shaper", func(base http.RoundTripper) http.RoundTripper {
-			return &transport.Shaper{Base: base}
+			return &transport.Shaper{Base: base, Accounts: inspector.Accounts, Trace: inspector.Trace()}
 		})
 	})
 	wg.Wait()

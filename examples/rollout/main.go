@@ -13,9 +13,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -127,24 +129,26 @@ func try(ctx context.Context, client *http.Client, url string, sum *summary) (wa
 // An observation is what the Shaper reported of one request, to compare with the
 // server's decision.
 type observation struct {
-	held    bool          // or would have been held
-	waited  time.Duration // in line
-	refused bool          // by the server
+	held    bool             // or would have been held
+	waited  time.Duration    // in line
+	reason  transport.Reason // why it waited; 0: it did not
+	refused bool             // by the server
 }
 
 func (o *observation) trace() *transport.Trace {
 	return &transport.Trace{
 		Held:     func(transport.HeldInfo) { o.held = true },
-		Admitted: func(i transport.AdmittedInfo) { o.waited = i.Waited },
-		Learned:  func(i transport.LearnedInfo) { o.refused = i.Refused },
+		Admitted: func(i transport.AdmittedInfo) { o.waited, o.reason = i.Waited, i.Held },
+		Answered: func(i transport.AnsweredInfo) { o.refused = i.Refused }, // costs less than Learned
 	}
 }
 
 // A summary counts observations.
 type summary struct {
-	mu      sync.Mutex    // guards the fields below
-	n       [2][2]int     // by held and refused
-	longest time.Duration // the longest wait in line
+	mu      sync.Mutex               // guards the fields below
+	n       [2][2]int                // by held and refused
+	longest time.Duration            // the longest wait in line
+	reasons map[transport.Reason]int // of those that waited
 }
 
 func (s *summary) add(o observation) {
@@ -152,6 +156,12 @@ func (s *summary) add(o observation) {
 	defer s.mu.Unlock()
 	s.n[index(o.held)][index(o.refused)]++
 	s.longest = max(s.longest, o.waited)
+	if o.reason != 0 {
+		if s.reasons == nil {
+			s.reasons = make(map[transport.Reason]int)
+		}
+		s.reasons[o.reason]++
+	}
 }
 
 func index(b bool) int {
@@ -169,13 +179,17 @@ func (s *summary) write(w io.Writer, mode transport.Mode, taken time.Duration) {
 	fmt.Fprintf(w, "\n  by the Shaper  by the server   served   refused\n")
 	fmt.Fprintf(w, "  %-26s %8d %9d\n", sent, s.n[0][0], s.n[0][1])
 	fmt.Fprintf(w, "  %-26s %8d %9d\n", held, s.n[1][0], s.n[1][1])
-	fmt.Fprintf(w, "\n  %d served in %.1f s; longest wait in line %.1f s\n\n",
+	defer fmt.Fprintln(w)
+	fmt.Fprintf(w, "\n  %d served in %.1f s; longest wait in line %.1f s\n",
 		s.n[0][0]+s.n[1][0], taken.Seconds(), s.longest.Seconds())
+	for _, why := range slices.Sorted(maps.Keys(s.reasons)) {
+		fmt.Fprintf(w, "  %d waited: %v\n", s.reasons[why], why)
+	}
 	if mode == transport.Observe {
-		fmt.Fprintf(w, `  Of %d refusals, the Shaper would have prevented %d. It would also have held
+		fmt.Fprintf(w, `
+  Of %d refusals, the Shaper would have prevented %d. It would also have held
   %d requests that were served, for one exchange: after a window has ended, the
   Shaper sends a single probe, and the others wait for its response.
-
 `, s.n[0][1]+s.n[1][1], s.n[1][1], s.n[1][0])
 	}
 }

@@ -36,6 +36,7 @@ func TestRun(t *testing.T) {
 			}
 			assert.Zero(t, api.Counts().Refused)
 			assert.Positive(t, sum.longest)
+			assert.NotEmpty(t, sum.reasons)
 		})
 	}
 }

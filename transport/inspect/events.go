@@ -173,6 +173,10 @@ func changed(i transport.ChangedInfo) occurrence {
 		ev.What = "advertised: " + rate(i.Units, "", i.Window)
 	case i.What == "inferred":
 		ev.What = "inferred from refusals: " + rate(i.Units, "", i.Window)
+	case i.What == "limited": // Detail may be a path
+		ev.What, ev.Kind = "refusals without a policy concern a kind of requests", "bad"
+	case i.What == "free":
+		ev.What, ev.Kind = "refusals without a policy do not concern a kind of requests", "good"
 	case i.What == "habit":
 		ev.What = "learned: " + i.Detail
 	case i.What == "prediction":

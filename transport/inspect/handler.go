@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/fleet"
 )
 
 // DefaultHistory is the default of Handler.History.
@@ -32,6 +33,10 @@ type Handler struct {
 	// Accounts are what the page shows: those of the Shapers, as in
 	// Shaper.Accounts. Nil means that there is nothing to show.
 	Accounts *quota.Accounts
+
+	// Fleet is that of the accounts, if they are shared with other processes. Nil means
+	// that they are not.
+	Fleet *fleet.Fleet
 
 	// History is how far back the page shows what was left and who waited. Zero means
 	// DefaultHistory; a negative duration means the present only. A sample is taken at

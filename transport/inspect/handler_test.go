@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/fleet"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/inspect"
 	"github.com/headway-go/headway/transport/transporttest"
@@ -439,6 +440,25 @@ func TestTooManyViewers(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		assert.Equal(t, 200, ask(h, "HEAD", "/events").Code)
+	})
+}
+
+// A fleet is a line of its own.
+func TestFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &inspect.Handler{Fleet: fleet.New(new(fleet.Hub), fleet.Options{})}
+		assert.Contains(t, ask(h, "GET", "/").Body.String(), "Fleet: not linked: this process goes on alone; 0 exchanges with the store, 0 failed.")
+		require.NoError(t, h.Fleet.Close())
+
+		w := newWorld()
+		w.h.Fleet = fleet.New(new(fleet.Hub), fleet.Options{})
+		w.h.Accounts.Peers = w.h.Fleet
+		w.serve = (&transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 5, Window: 10 * time.Second}}}).ServeHTTP
+		for range 3 {
+			w.get(t.Context(), "https://api.example/")
+		}
+		assert.Contains(t, ask(w.h, "GET", "/").Body.String(), "Fleet: linked, 1 process shares an account; ")
+		require.NoError(t, w.h.Fleet.Close())
 	})
 }
 

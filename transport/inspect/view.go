@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/fleet"
 )
 
 const (
@@ -22,6 +23,7 @@ type pageView struct {
 	Time    time.Time    `json:"time"`
 	Verdict string       `json:"verdict"` // what matters most, in a sentence
 	Calm    bool         `json:"calm"`    // nobody waits and nothing is held
+	Fleet   string       `json:"fleet,omitempty"`
 	Origins []originView `json:"origins"`
 	More    int          `json:"more,omitempty"` // origins that are not shown
 	Events  []occurrence `json:"events"`
@@ -76,6 +78,9 @@ func (h *Handler) view(now time.Time) *pageView {
 	h.sample(now)
 	evs, held := h.events.recent(shownEvents)
 	v.Events = append([]occurrence{}, evs...)
+	if h.Fleet != nil {
+		v.Fleet = ofFleet(h.Fleet.Status())
+	}
 	if h.Accounts == nil {
 		v.Verdict = "There are no accounts to show: set inspect.Handler.Accounts."
 		return v
@@ -95,6 +100,15 @@ func (h *Handler) view(now time.Time) *pageView {
 		v.Origins, v.More = v.Origins[:maxOrigins], n-maxOrigins
 	}
 	return v
+}
+
+// ofFleet describes a fleet. The error of its store is not shown: it may name the store.
+func ofFleet(s fleet.Status) string {
+	text := "not linked: this process goes on alone"
+	if s.Linked {
+		text = "linked, " + count(int64(s.Peers), "process shares", "processes share") + " an account"
+	}
+	return fmt.Sprintf("%s; %s with the store, %s failed", text, count(s.Exchanges, "exchange", "exchanges"), number(s.Failures))
 }
 
 // verdict says what matters most.
@@ -279,6 +293,12 @@ func account(a *quota.AccountSnapshot, now time.Time) accountView {
 	}
 	if d.Part > 0 && d.Part < 1 {
 		v.Learned = append(v.Learned, fmt.Sprintf("our part of the quota %.2f", d.Part))
+	}
+	if n := len(d.Kinds); n > 0 {
+		v.Learned = append(v.Learned, "its refusals concern "+count(int64(n), "kind of requests", "kinds of requests"))
+	}
+	if n := len(d.Free); n > 0 {
+		v.Learned = append(v.Learned, "and not "+count(int64(n), "other kind", "other kinds"))
 	}
 	v.Learned = append(v.Learned, d.Habits...)
 	return v

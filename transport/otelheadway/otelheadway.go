@@ -24,6 +24,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/fleet"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/internal/metrics"
 )
@@ -40,6 +41,10 @@ type Options struct {
 	// which takes some 30 µs for a thousand accounts.
 	Accounts *quota.Accounts
 
+	// Fleet is that of the accounts, if they are shared with other processes. Nil means
+	// that there are no metrics of a fleet.
+	Fleet *fleet.Fleet
+
 	// MaxOrigins is how many origins have a name of their own. Zero means 100.
 	MaxOrigins int
 }
@@ -47,6 +52,7 @@ type Options struct {
 // Instruments are those of one or several Shapers. They are safe for concurrent use.
 type Instruments struct {
 	accounts   *quota.Accounts
+	fleet      *fleet.Fleet
 	recorder   *metrics.Recorder
 	histograms map[*metrics.Instrument]metric.Float64Histogram
 	counters   map[*metrics.Instrument]metric.Int64Counter
@@ -63,6 +69,7 @@ func New(o Options) (*Instruments, error) {
 	meter := o.MeterProvider.Meter(scope)
 	in := &Instruments{
 		accounts:   o.Accounts,
+		fleet:      o.Fleet,
 		histograms: make(map[*metrics.Instrument]metric.Float64Histogram),
 		counters:   make(map[*metrics.Instrument]metric.Int64Counter),
 		upDowns:    make(map[*metrics.Instrument]metric.Int64ObservableUpDownCounter),
@@ -103,7 +110,7 @@ func New(o Options) (*Instruments, error) {
 func (in *Instruments) Close() error { return in.callback.Unregister() }
 
 func (in *Instruments) observe(_ context.Context, o metric.Observer) error {
-	in.recorder.Observe(in.accounts, time.Now(), func(i *metrics.Instrument, k *metrics.Key, value float64) {
+	in.recorder.Observe(in.accounts, in.fleet, time.Now(), func(i *metrics.Instrument, k *metrics.Key, value float64) {
 		set := metric.WithAttributeSet(attributes(i, k))
 		if i.Kind == metrics.UpDownCounter {
 			o.ObserveInt64(in.upDowns[i], int64(value), set)

@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/fleet"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/internal/metrics"
 )
@@ -32,6 +33,10 @@ type Options struct {
 	// which takes some 30 µs for a thousand accounts.
 	Accounts *quota.Accounts
 
+	// Fleet is that of the accounts, if they are shared with other processes. Nil means
+	// that there are no metrics of a fleet.
+	Fleet *fleet.Fleet
+
 	// MaxOrigins is how many origins have a name of their own. Zero means 100.
 	MaxOrigins int
 }
@@ -39,6 +44,7 @@ type Options struct {
 // Metrics is a prometheus.Collector. It is safe for concurrent use.
 type Metrics struct {
 	accounts *quota.Accounts
+	fleet    *fleet.Fleet
 	recorder *metrics.Recorder
 	vecs     map[*metrics.Instrument]prometheus.Collector // of counters and histograms
 	gauges   map[*metrics.Instrument]*prometheus.Desc
@@ -49,6 +55,7 @@ type Metrics struct {
 func New(o Options) *Metrics {
 	m := &Metrics{
 		accounts: o.Accounts,
+		fleet:    o.Fleet,
 		vecs:     make(map[*metrics.Instrument]prometheus.Collector),
 		gauges:   make(map[*metrics.Instrument]*prometheus.Desc),
 	}
@@ -87,7 +94,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	for _, v := range m.vecs {
 		v.Collect(to)
 	}
-	m.recorder.Observe(m.accounts, time.Now(), func(i *metrics.Instrument, k *metrics.Key, value float64) {
+	m.recorder.Observe(m.accounts, m.fleet, time.Now(), func(i *metrics.Instrument, k *metrics.Key, value float64) {
 		to <- prometheus.MustNewConstMetric(m.gauges[i], prometheus.GaugeValue, value, values(i, k)...)
 	})
 }

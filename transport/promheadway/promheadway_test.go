@@ -25,6 +25,7 @@ import (
 
 	"github.com/headway-go/headway/partition"
 	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/fleet"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/promheadway"
 	"github.com/headway-go/headway/transport/transporttest"
@@ -51,7 +52,7 @@ func TestLint(t *testing.T) {
 	problems, err := testutil.GatherAndLint(r)
 	require.NoError(t, err)
 	problems = slices.DeleteFunc(problems, func(p promlint.Problem) bool {
-		return p.Metric == "headway_account_count" // OpenTelemetry's names of such gauges end with .count
+		return strings.HasSuffix(p.Metric, "_count") // OpenTelemetry's names of such gauges end with .count
 	})
 	assert.Empty(t, problems)
 }
@@ -249,7 +250,9 @@ func record(t *testing.T) (series map[string][]string) {
 	series = make(map[string][]string)
 	synctest.Test(t, func(t *testing.T) {
 		accounts := &quota.Accounts{Jitter: func() float64 { return 0 }}
-		m := promheadway.New(promheadway.Options{Accounts: accounts})
+		peers := fleet.New(new(fleet.Hub), fleet.Options{})
+		defer peers.Close()
+		m := promheadway.New(promheadway.Options{Accounts: accounts, Fleet: peers})
 		r := prometheus.NewRegistry()
 		r.MustRegister(m)
 		api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 50, Window: 10 * time.Second}}}

@@ -20,7 +20,7 @@ var (
 
 // TestPicture makes the picture of the README:
 //
-//	go test -C transport/inspect/browsertest -run Picture -height 760 -picture "$PWD/transport/inspect/page.png"
+//	go test -C transport/inspect/browsertest -run Picture -height 900 -picture "$PWD/transport/inspect/page.png"
 func TestPicture(t *testing.T) {
 	if *picture == "" {
 		t.Skip("no -picture")

@@ -70,7 +70,12 @@ var (
 		"Requests that the server counted in another partition than it had declared.",
 		[]string{Policy}, 100}
 
-	All = []*Instrument{TimeInLine, InLine, InFlight, Refused, Available, Limit, Hold, Accounts, Ignored, Mispredicted}
+	Linked = &Instrument{"headway.fleet.linked", UpDownCounter, "{process}",
+		"1 while the store of the fleet answers, else 0.", nil, 1}
+	Peers = &Instrument{"headway.fleet.peer.count", Gauge, "{process}",
+		"Processes that share an account, this one included.", nil, 1}
+
+	All = []*Instrument{TimeInLine, InLine, InFlight, Refused, Available, Limit, Hold, Accounts, Ignored, Mispredicted, Linked, Peers}
 )
 
 // Buckets are the upper bounds of TimeInLine, in seconds. The first is for those that did
@@ -81,7 +86,7 @@ func Buckets() []float64 {
 
 // Attributes returns the names of all attributes of an instrument.
 func (i *Instrument) Attributes() []string {
-	if i == Accounts {
+	if i == Accounts || i == Linked || i == Peers {
 		return nil
 	}
 	return append([]string{Address, Port}, i.Attrs...)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/fleet"
 	"github.com/headway-go/headway/transport"
 )
 
@@ -166,14 +167,23 @@ func field(name string) string {
 }
 
 // Observe calls observe with each value of an UpDownCounter or Gauge at the present
-// instant, now: each key once for an instrument. Those of quotas are of accounts, which
-// may be nil.
-func (r *Recorder) Observe(accounts *quota.Accounts, now time.Time, observe func(i *Instrument, k *Key, value float64)) {
+// instant, now: each key once for an instrument. Those of quotas are of accounts, and those
+// of a fleet of f; both may be nil.
+func (r *Recorder) Observe(accounts *quota.Accounts, f *fleet.Fleet, now time.Time, observe func(i *Instrument, k *Key, value float64)) {
 	if o := r.other.Load(); o != nil {
 		r.observe(o, observe)
 	}
 	for _, o := range r.origins.load() {
 		r.observe(o, observe)
+	}
+	if f != nil {
+		status := f.Status()
+		linked := 0.0
+		if status.Linked {
+			linked = 1
+		}
+		observe(Linked, &Key{}, linked)
+		observe(Peers, &Key{}, float64(status.Peers))
 	}
 	if accounts == nil {
 		return

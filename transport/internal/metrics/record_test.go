@@ -14,6 +14,7 @@ import (
 
 	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/fleet"
 	"github.com/headway-go/headway/transport"
 )
 
@@ -152,7 +153,7 @@ func TestBounds(t *testing.T) {
 		total += len(ks)
 	}
 	inLine, inFlight := 0.0, 0.0
-	r.Observe(accounts, time.Now(), func(i *Instrument, _ *Key, v float64) {
+	r.Observe(accounts, nil, time.Now(), func(i *Instrument, _ *Key, v float64) {
 		series[i.Name]++
 		total++
 		switch i {
@@ -219,7 +220,7 @@ func TestObserve(t *testing.T) {
 		o.Settle(now, &l, &rep)
 	}
 	got := make(map[string]float64)
-	r.Observe(accounts, now, func(i *Instrument, k *Key, v float64) {
+	r.Observe(accounts, nil, now, func(i *Instrument, k *Key, v float64) {
 		if i != InLine && i != InFlight {
 			got[fmt.Sprintf("%s %s%s", i.Name, k.Policy, k.Reason)] += v
 		}
@@ -231,7 +232,13 @@ func TestObserve(t *testing.T) {
 		"headway.quota.hold retry_after": 60,
 		"headway.quota.hold back_off":    0,
 	}, got)
-	r.Observe(nil, now, func(i *Instrument, _ *Key, _ float64) { assert.Contains(t, []*Instrument{InLine, InFlight}, i) })
+	r.Observe(nil, nil, now, func(i *Instrument, _ *Key, _ float64) { assert.Contains(t, []*Instrument{InLine, InFlight}, i) })
+
+	f := fleet.New(new(fleet.Hub), fleet.Options{})
+	defer f.Close()
+	clear(got)
+	r.Observe(nil, f, now, func(i *Instrument, _ *Key, v float64) { got[i.Name] = v })
+	assert.Equal(t, map[string]float64{"headway.fleet.linked": 0, "headway.fleet.peer.count": 0, "headway.request.in_line": 0, "headway.request.in_flight": 0}, got)
 }
 
 func TestAddress(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/fleet"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/otelheadway"
 	"github.com/headway-go/headway/transport/promheadway"
@@ -83,13 +84,14 @@ func traffic(t *testing.T, s *transport.Shaper) {
 func TestSameAsPrometheus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		accounts := &quota.Accounts{Jitter: func() float64 { return 0 }}
+		peers := fleet.New(new(fleet.Hub), fleet.Options{}) // not of the accounts: it is told nothing
 		byOtel, byProm := prometheus.NewRegistry(), prometheus.NewRegistry()
 		exporter, err := otelprom.New(otelprom.WithRegisterer(byOtel), otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo())
 		require.NoError(t, err)
 		provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
-		in, err := otelheadway.New(otelheadway.Options{MeterProvider: provider, Accounts: accounts})
+		in, err := otelheadway.New(otelheadway.Options{MeterProvider: provider, Accounts: accounts, Fleet: peers})
 		require.NoError(t, err)
-		prom := promheadway.New(promheadway.Options{Accounts: accounts})
+		prom := promheadway.New(promheadway.Options{Accounts: accounts, Fleet: peers})
 		byProm.MustRegister(prom)
 		traffic(t, &transport.Shaper{Accounts: accounts, Trace: transport.JoinTraces(in.Trace(), prom.Trace())})
 
@@ -100,12 +102,13 @@ func TestSameAsPrometheus(t *testing.T) {
 		assert.Equal(t, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)))
 		for _, name := range []string{
 			"headway_request_time_in_line_seconds", "headway_request_in_line", "headway_request_in_flight", "headway_response_refused_total",
-			"headway_quota_available", "headway_quota_limit", "headway_quota_hold_seconds", "headway_account_count",
+			"headway_quota_available", "headway_quota_limit", "headway_quota_hold_seconds", "headway_account_count", "headway_fleet_linked", "headway_fleet_peer_count",
 			"headway_field_ignored_total", "headway_prediction_failed_total",
 		} {
 			assert.NotEmpty(t, want[name], name)
 		}
 		require.NoError(t, in.Close())
+		require.NoError(t, peers.Close())
 		require.NoError(t, provider.Shutdown(context.Background()))
 	})
 }
