@@ -90,7 +90,10 @@ func (l *limiterCore) acquire(ctx context.Context, lease *Lease, n int64, maxDel
 // and nothing waits, and reports whether it did. The lease needs no memory for
 // claims then.
 func (l *limiterCore) grant(lease *Lease, n int64) bool {
-	t := time.Since(l.made)
+	var t time.Duration
+	if !l.retains { // permits that are retained do not depend on the time
+		t = time.Since(l.made)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || l.line != nil || l.meter.Wait(t, 0, max(n, 1)) != 0 {
