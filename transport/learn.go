@@ -16,7 +16,6 @@ func (x *exchange) learn(resp *http.Response) {
 	x.resp = resp
 	if len(x.origin.Policies()) == 0 && x.saysNothing(resp.StatusCode) && x.directory.reader.Silent(resp.Header) {
 		x.settleSilent()
-		x.observeContent()
 		retainUntilClosed(resp, &x.lease)
 		x.resp = nil
 		return

@@ -3,7 +3,6 @@ package transport
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/partition"
@@ -25,7 +24,7 @@ func (x *exchange) route() {
 	if x.options.noDelay {
 		x.ask.MaxDelay = NoDelay
 	}
-	if x.ask.NotBefore = (time.Time{}); x.req.Response != nil {
+	if x.req.Response != nil {
 		x.ask.NotBefore = x.notBefore()
 	}
 	if s.Limits != nil {

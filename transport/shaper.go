@@ -288,11 +288,14 @@ func (x *exchange) end() {
 // scope, which are often those of the next request, too, and the memory of slices;
 // begin sets the options again.
 func (x *exchange) reset() {
-	x.req, x.sent = nil, false
 	x.ask.Held, x.ask.Limiter = nil, nil
+	if x.req.Response != nil {
+		x.ask.NotBefore = time.Time{}
+	}
 	if x.hasKindPath {
 		x.hasKindPath, x.known, x.like = false, known{}, ""
 	}
+	x.req, x.sent = nil, false
 }
 
 // unconditional reports whether the request is sent even if a quota is exceeded.
