@@ -213,6 +213,8 @@ func (l *Lease) Release() {
 	case l == nil, !l.charged:
 	case l.out:
 		l.move().endUnsettled(false) // move, so that other leases can stay on the stack
+	case l.only.Constraint != nil:
+		l.end(time.Time{}, false) // whose one claim reads the clock only if it needs to
 	default:
 		l.end(time.Now(), false)
 	}

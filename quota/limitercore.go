@@ -178,6 +178,9 @@ func (c *constraint) Cancel(now time.Time, n int64, epoch uint32) {
 
 func (c *constraint) Release(now time.Time, n int64) {
 	if c.retains && c.meter.Release(n) {
+		if now.IsZero() {
+			now = time.Now()
+		}
 		c.allBack = c.at(now)
 	}
 }

@@ -22,7 +22,8 @@ type Constraint interface {
 	// Cancel undoes a charge whose work was never begun.
 	Cancel(now time.Time, n int64, epoch uint32)
 
-	// Release ends a charge whose work is over.
+	// Release ends a charge whose work is over. The zero time means the present
+	// instant, for a constraint that needs it.
 	Release(now time.Time, n int64)
 
 	// Backlog returns how long work has to wait for n units, if ahead units are
@@ -109,12 +110,21 @@ func Charge(claims []Claim, now time.Time) {
 }
 
 // Release ends a claim whose work is over, and wakes the waiter that this lets
-// go. The mutex is not held.
+// go. The mutex is not held. now is the present instant; if it is zero, the clock is
+// read only if the time is needed.
 func (c Claim) Release(now time.Time) {
 	m := c.Constraint.Mutex()
 	m.Lock()
 	c.Constraint.Release(now, c.Units)
-	w := c.Constraint.Line().Kick(now)
+	line := c.Constraint.Line()
+	if line == nil {
+		m.Unlock()
+		return
+	}
+	if now.IsZero() {
+		now = time.Now()
+	}
+	w := line.Kick(now)
 	m.Unlock()
 	w.Wake()
 }
