@@ -20,6 +20,9 @@ func watchProblem(resp *http.Response, restrict func(time.Time, []string), caps 
 	}
 	watchBody(resp, caps, func(body []byte) {
 		if p, ok := parse.ReadProblem(status, mediaType, body, caps); ok && len(p.Violated) > 0 {
+			for i, name := range p.Violated {
+				p.Violated[i] = listName(name)
+			}
 			restrict(time.Now(), p.Violated)
 		}
 	})

@@ -68,6 +68,35 @@ func TestProblemRestrictsRetryAfter(t *testing.T) {
 	}
 }
 
+// A problem may name the policy whose name is empty. It is a policy like another, and
+// unknown if no List of the server has named it.
+func TestProblemNamesEmptyName(t *testing.T) {
+	violated := strings.Replace(exceeded, "writes", "", 1)
+	for name, tt := range map[string]struct {
+		policy string
+		reads  time.Duration // how long a GET waits after the body was read
+	}{
+		"known":   {"", 0},
+		"unknown": {"writes", time.Second}, // a look of another kind
+	} {
+		bubble(t, name, func(t *testing.T) {
+			s := &transport.Shaper{Base: newServer(says(200,
+				"RateLimit", `"reads";a=99;w=600;pk=:R0VU:, "`+tt.policy+`";a=99;w=600;pk=:UE9TVA==:`,
+				"RateLimit-Partition", `"reads";method=GET, "`+tt.policy+`";method=POST`,
+			), problem(429, violated, "Retry-After", "30"), says(200))}
+			post := func() *http.Request { return newRequest(t.Context(), "POST", items) }
+			pass(t, s, post())
+			resp, err := s.RoundTrip(post())
+			require.NoError(t, err)
+			_, err = io.ReadAll(resp.Body)
+			require.NoError(t, err)
+			assert.Equal(t, tt.reads, s.Check(getItems(t.Context())).Wait)
+			assert.Equal(t, 30*time.Second, s.Check(post()).Wait)
+			assert.Equal(t, tt.reads, delay(t, s, getItems(t.Context())))
+		})
+	}
+}
+
 // The caller reads every byte of a problem, and the errors of its body.
 func TestProblemBodyIsUnchanged(t *testing.T) {
 	for name, body := range map[string]string{
