@@ -2,8 +2,10 @@ package transport_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
 
+	"github.com/headway-go/headway/partition"
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 )
@@ -220,4 +223,50 @@ func TestRejectedErrorOfLimiter(t *testing.T) {
 		assert.Equal(t, quota.ReasonClosed, rejected.Reason)
 		assert.ErrorIs(t, rejected, quota.ErrClosed)
 	})
+}
+
+// Who needs a permit of a busy user and one of a busy host gets both in turn, although
+// others take each of them all the time.
+func TestBusyUserAtBusyHost(t *testing.T) {
+	for name, tt := range map[string]struct {
+		limit   func() quota.Limiter
+		longest time.Duration // with five others in each line, and some turns for them in between
+	}{
+		"rate":        {func() quota.Limiter { return quota.PerSecond(2, 2) }, 10 * time.Second},
+		"concurrency": {func() quota.Limiter { return quota.Concurrency(2) }, 3 * time.Second},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			var busy sync.WaitGroup
+			defer busy.Wait()
+			defer cancel()
+			srv := newServer(func(req *http.Request) (*http.Response, error) {
+				time.Sleep(70 * time.Millisecond)
+				return says(200)(req)
+			})
+			s := &transport.Shaper{Base: srv, Limits: quota.Together(
+				quota.By(func(r *http.Request) string { return partition.UserID(r.Context()) }, func(string) quota.Limiter { return tt.limit() }),
+				quota.By(func(r *http.Request) string { return r.URL.Host }, func(string) quota.Limiter { return tt.limit() }),
+			)}
+			for i := range 5 {
+				for _, req := range []*http.Request{
+					asUser(ctx, "alice", "GET", fmt.Sprintf("http://%d.example/", i)),
+					asUser(ctx, fmt.Sprint(i), "GET", "http://busy.example/"),
+				} {
+					time.Sleep(37 * time.Millisecond)
+					busy.Go(func() {
+						for ctx.Err() == nil {
+							if resp, err := s.RoundTrip(req.Clone(req.Context())); err == nil {
+								drop(resp)
+							}
+						}
+					})
+				}
+			}
+			time.Sleep(10 * time.Second)
+			for range 10 {
+				assert.LessOrEqual(t, delay(t, s, asUser(t.Context(), "alice", "GET", "http://busy.example/")), tt.longest)
+			}
+		})
+	}
 }
