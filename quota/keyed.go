@@ -22,7 +22,8 @@ type limitersOptions struct {
 	// MaxKeys is how many keys have a limiter at a time. Zero means
 	// 100,000, a negative number no bound. A new key beyond it replaces
 	// one whose limiter is idle, and gets errKeys if none of the least recently
-	// used limiters is.
+	// used limiters is. One that was returned within the last second and has not been
+	// used keeps its place.
 	MaxKeys int
 
 	// IdleAfter is how long a limiter is kept after it became idle and after its
@@ -68,6 +69,7 @@ type limiters[K comparable] struct {
 type keyedLimiter[K comparable] struct {
 	key  K
 	used time.Time // the last call of Limiter with the key
+	uses int64     // how many calls there were: see inHand
 
 	// made is closed after the following fields were written; then it is nil.
 	made    chan struct{}
@@ -100,6 +102,7 @@ func (k *limiters[K]) Limiter(key K) (Limiter, error) {
 	if e, ok := k.byKey[key]; ok {
 		l := e.Value.(*keyedLimiter[K])
 		l.used = now
+		l.uses++
 		k.recent.MoveToFront(e)
 		k.sweepLocked(now)
 		made := l.made
@@ -110,11 +113,11 @@ func (k *limiters[K]) Limiter(key K) (Limiter, error) {
 		return l.limiter, l.err
 	}
 	k.sweepLocked(now)
-	if !k.roomLocked() {
+	if !k.roomLocked(now) {
 		k.mu.Unlock()
 		return nil, errKeys
 	}
-	l := &keyedLimiter[K]{key: key, used: now, made: make(chan struct{})}
+	l := &keyedLimiter[K]{key: key, used: now, uses: 1, made: make(chan struct{})}
 	e := k.recent.PushFront(l)
 	k.byKey[key] = e
 	k.mu.Unlock()
@@ -178,7 +181,7 @@ func (k *limiters[K]) sweepLocked(now time.Time) {
 }
 
 // roomLocked makes room for one more key, and reports whether it could.
-func (k *limiters[K]) roomLocked() bool {
+func (k *limiters[K]) roomLocked(now time.Time) bool {
 	maxKeys := k.options.maxKeys()
 	if maxKeys < 0 || len(k.byKey) < maxKeys {
 		return true
@@ -189,7 +192,7 @@ func (k *limiters[K]) roomLocked() bool {
 			break
 		}
 		l := e.Value.(*keyedLimiter[K])
-		if _, idle := idleLocked(l); idle {
+		if _, idle := idleLocked(l); idle && !inHand(l, now) {
 			k.dropLocked(e, l)
 			return true
 		}
@@ -206,6 +209,19 @@ func idleLocked[K comparable](l *keyedLimiter[K]) (since time.Time, idle bool) {
 	}
 	since = l.limiter.Stats().IdleSince
 	return since, !since.IsZero()
+}
+
+// handTime is how long a limiter that was returned and not used keeps its place.
+const handTime = time.Second
+
+// inHand reports whether a caller may have been given the limiter and not used it yet. If
+// it were replaced by a new one now, both would grant all their permits.
+func inHand[K comparable](l *keyedLimiter[K], now time.Time) bool {
+	if now.Sub(l.used) >= handTime {
+		return false
+	}
+	s := l.limiter.Stats()
+	return l.uses > s.Granted+s.Refused
 }
 
 // dropLocked removes l, which is in e, unless its key has another limiter by now.
@@ -252,10 +268,10 @@ func (k *limiters[K]) Close() {
 // a permit is taken or a request waits. A Chain with a limiter that all keys share is
 // not idle while any key uses that one: use Together instead. There are at most
 // 100,000 limiters at a time. If none of the least recently used is idle then, a new
-// key gets one that refuses everything with a *Refusal that wraps errKeys.
+// key gets one that refuses everything with a *Refusal that says so.
 //
-// Use a limiter at once, and ask again for the next request. One key never blocks
-// another. There is no goroutine and no timer.
+// Use a limiter at once, and ask again for the next request: a second after it was
+// returned, another key may take its place. One key never blocks another. There is no goroutine and no timer.
 func By[T any, K comparable](key func(T) K, limiter func(K) Limiter) func(T) Limiter {
 	return of(newLimiters(func(key K) (Limiter, error) { return limiter(key), nil }, limitersOptions{}), key)
 }

@@ -213,7 +213,7 @@ func TestKeysAreBounded(t *testing.T) {
 		assert.ErrorIs(t, err, quota.ErrKeys, "at once, not after a wait")
 		refusedWith(t, err, quota.ReasonOwnLimit)
 		b.Release()
-		of(t, k, "d")
+		take(t, of(t, k, "d"), 1).Release()
 		assert.Equal(t, 3, k.Len())
 		assert.EqualValues(t, 4, made.Load())
 		_, err = of(t, k, "a").TryAcquire(1)
@@ -221,7 +221,7 @@ func TestKeysAreBounded(t *testing.T) {
 		a.Release()
 		c.Release()
 		for i := range 100 {
-			of(t, k, fmt.Sprint(i))
+			take(t, of(t, k, fmt.Sprint(i)), 1).Release()
 		}
 		assert.Equal(t, 3, k.Len())
 		wide := quota.NewKeyed(perKey(&made), quota.KeyedOptions{MaxKeys: -1, IdleAfter: -1})
@@ -229,6 +229,30 @@ func TestKeysAreBounded(t *testing.T) {
 			take(t, of(t, wide, fmt.Sprint(i)), 1)
 		}
 		assert.Equal(t, 100, wide.Len())
+	})
+}
+
+// A limiter that was returned keeps its place until it is used, or for a second: with
+// another one for its key, both would grant all their permits.
+func TestKeyedKeepsWhatItHasReturned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var made atomic.Int64
+		k := quota.NewKeyed(perKey(&made), quota.KeyedOptions{MaxKeys: 2})
+		a := of(t, k, "a")
+		take(t, of(t, k, "b"), 1).Release()
+		of(t, k, "c") // in the place of b, which was used
+		_, err := k.Limiter("d")
+		assert.ErrorIs(t, err, quota.ErrKeys)
+		lease := take(t, a, 1)
+		_, err = of(t, k, "a").TryAcquire(1)
+		refusedWith(t, err, quota.ReasonOwnLimit)
+		lease.Release()
+		of(t, k, "a") // asked for three times, used twice
+		time.Sleep(time.Second - 1)
+		_, err = k.Limiter("d")
+		assert.ErrorIs(t, err, quota.ErrKeys)
+		time.Sleep(1)
+		of(t, k, "d")
 	})
 }
 
