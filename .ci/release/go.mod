@@ -1,0 +1,3 @@
+module github.com/headway-go/headway/.ci/release
+
+go 1.25.0
