@@ -77,7 +77,7 @@ var peers = []peer{
 	}},
 	{"uber/ratelimit", true, func(base http.RoundTripper, l limit) http.RoundTripper {
 		return perUser(func() http.RoundTripper {
-			limiter := uber.New(l.quota, uber.Per(l.window), uber.WithoutSlack)
+			limiter := uber.New(l.quota, uber.Per(l.window), uber.WithoutSlack) // slack would exceed fixed windows
 			return roundTripper(func(req *http.Request) (*http.Response, error) {
 				limiter.Take()
 				return base.RoundTrip(req)
