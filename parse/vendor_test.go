@@ -388,3 +388,13 @@ func TestReadResets(t *testing.T) {
 		assert.Equal(t, tt.date, got.Date, tt.name)
 	}
 }
+
+// A name of a list of counts may be as long as the cap on names.
+func TestCountsAreCapped(t *testing.T) {
+	r := parse.Reader{Caps: parse.Caps{NameBytes: 4}, Vendors: []parse.Vendor{{Name: "own", Counts: []string{"X-Left"}}}}
+	got := r.Read("", 200, http.Header{"X-Left": {"read;90,write;9"}}, saturday)
+	if assert.Len(t, got.Limits, 1) {
+		assert.Equal(t, "read", got.Limits[0].Policy)
+	}
+	assert.Equal(t, []parse.Ignored{{Field: "X-Left", Item: 1, Err: parse.ErrCap}}, got.Ignored)
+}

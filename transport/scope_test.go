@@ -65,6 +65,7 @@ func TestScopeOfCredentials(t *testing.T) {
 			func(req *http.Request) { req.Header["x-api-key"] = []string{"b"} }, false},
 		{"one name in two cases",
 			func(req *http.Request) { req.Header["x-api-key"] = []string{"a"} }, field("X-Api-Key", "a"), true},
+		{"one key, two names", field("X-Api-Key", "a"), field("Api-Key", "a"), true},
 		{"one token, two apps", both("Bearer a", "a"), both("Bearer a", "b"), false},
 		{"two tokens, one app", both("Bearer a", "a"), both("Bearer b", "a"), false},
 		{"one token, one app", both("Bearer a", "a"), both("Bearer a", "a"), true},
