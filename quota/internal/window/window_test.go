@@ -1069,3 +1069,21 @@ func TestIdleStates(t *testing.T) {
 		assert.Equal(t, tt.want, tt.a.Idle(10), tt.name)
 	}
 }
+
+// A pause that turns out to concern others gives back the end of the window, also where
+// it had ended the window earlier.
+func TestUndoOfPause(t *testing.T) {
+	for name, left := range map[string]int64{"nothing is left": 0, "something is left": 3} {
+		t.Run(name, func(t *testing.T) {
+			l := newLedger(Adaptive)
+			send("a")(l, 0)
+			l.report(Instant(40*ms), "a", left, 60*sec, false)
+			before := l.Window
+			l.Pause(Instant(50*ms), 10*sec, l.server)
+			after := l.Window
+			require.Equal(t, left == 0, after.End() != before.End())
+			l.Undo(&before, &after)
+			assert.Equal(t, before, l.Window)
+		})
+	}
+}
