@@ -21,12 +21,13 @@ func TestTally(t *testing.T) {
 		Terms:   terms("api", 20, mins),
 	})
 	d.exchange(0, "bob", quota.Report{Figures: figure("api", 3, 5*sec)})
+	d.exchange(0, "zoe", quota.Report{Figures: figure("api", 8, 20*sec)})
 	out := d.send(sec, "alice", api(2))
 	d.settle(2*sec, d.send(sec, "carol"), quota.Report{Refused: true})
 	d.settle(2*sec, d.send(sec, "dora"), quota.Report{Pause: mins, WholeOrigin: true})
 	want := []quota.PolicyTally{
-		{Origin: testOrigin, Accounts: 4, Quota: quota.None, Available: quota.None, InFlight: 1, Hold: mins, BackOff: sec},
-		{Origin: testOrigin, Policy: "api", Accounts: 2, Quota: 20, Available: 3, InFlight: 2},
+		{Origin: testOrigin, Accounts: 5, Quota: quota.None, Available: quota.None, InFlight: 1, Hold: mins, BackOff: sec},
+		{Origin: testOrigin, Policy: "api", Accounts: 3, Quota: 20, Available: 3, InFlight: 2},
 		{Origin: testOrigin, Policy: "user", Accounts: 2, Quota: quota.None, Available: 0},
 	}
 	assert.Equal(t, want, d.accounts.Tally(d.at(2*sec)))

@@ -80,6 +80,26 @@ func describe(c quota.Change, began time.Time) string {
 	return strings.TrimRight(s+" "+c.Key+c.Detail, " ")
 }
 
+// A hold of a whole origin that a look has shown to be over is taken back. A second
+// figure that says that nothing is left changes nothing.
+func TestChangedBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var got []string
+		s := &transport.Shaper{
+			Base: newServer(says(503, "Retry-After", "3600"), says(200), limit(`"api";a=0;w=60`), limit(`"api";a=0;w=60`)), MaxDelay: 2 * time.Hour,
+			Trace: &transport.Trace{Changed: func(i transport.ChangedInfo) { got = append(got, describe(i.Change, began)) }},
+		}
+		pass(t, s, getItems(t.Context()))
+		pass(t, s, getItems(t.Context()))
+		assert.Equal(t, []string{`hold "" 0 until 1h0m0s`, `hold "" 0`}, got)
+		pass(t, s, getItems(t.Context()))
+		got = nil
+		pass(t, s, getItems(transport.WithBypass(t.Context())))
+		assert.Empty(t, got)
+	})
+}
+
 // An account that is dropped to make room is reported with the next response.
 func TestChangedEvicted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -146,6 +146,14 @@ func TestBounds(t *testing.T) {
 			})
 		}
 	}
+	const more = 9 * 50 * 20
+	for i := range more { // known origins with many policies, reasons and statuses
+		info := of(fmt.Sprintf("https://o%d.example", i%50))
+		tr.Rejected(transport.RejectedInfo{RequestInfo: info, Err: &transport.RejectedError{Reason: quota.Reason(i%9 + 1), Policy: fmt.Sprintf("p%d", i%997)}})
+		tr.Answered(transport.AnsweredInfo{RequestInfo: info, Status: 400 + i%199, Refused: true})
+		tr.Admitted(transport.AdmittedInfo{RequestInfo: info})
+		tr.Mispredicted(transport.MispredictedInfo{RequestInfo: info, Policy: fmt.Sprintf("p%d", i%997)})
+	}
 	series := make(map[string]int)
 	total := 0
 	for i, ks := range b.all {
@@ -174,10 +182,21 @@ func TestBounds(t *testing.T) {
 		return n, count
 	}
 	_, count := sum(TimeInLine)
-	assert.Equal(t, 2*n, count)
-	for _, i := range []*Instrument{Refused, Ignored, Mispredicted} {
+	assert.Equal(t, 2*n+2*more, count)
+	for i, want := range map[*Instrument]int{Refused: n + more, Ignored: n, Mispredicted: n + more} {
 		got, _ := sum(i)
-		assert.EqualValues(t, n, got, i.Name)
+		assert.EqualValues(t, want, got, i.Name)
+	}
+}
+
+// Names that are too long, or that cannot be read, have no series of their own.
+func TestNamesOfPolicies(t *testing.T) {
+	_, r := newBooks()
+	o := r.origin(api)
+	for name, want := range map[string]string{
+		"": "", "day": "day", "ünïcödé": "ünïcödé", strings.Repeat("x", 64): strings.Repeat("x", 64), strings.Repeat("x", 65): Other, "a\xff": Other, "a\nb": Other,
+	} {
+		assert.Equal(t, want, o.policy(name), "%q", name)
 	}
 }
 
