@@ -24,7 +24,7 @@ func (o *Origin) countBeyond(n, by int) {
 }
 
 // evict removes an account and, if it is that of a scope, the scope.
-func (o *Origin) evict(a *account) {
+func (o *Origin) evict(t instant, a *account) {
 	if o.shared != nil {
 		o.shared.drop(a)
 	}
@@ -45,7 +45,7 @@ func (o *Origin) evict(a *account) {
 	}
 	p := a.policy
 	if p == &o.unnamed {
-		o.scopes[a.owner.long].forgetKinds(o)
+		o.scopes[a.owner.long].forgetKinds(t, o)
 		delete(o.scopes, a.owner.long)
 		o.scopes, o.maxScopes = shrunk(o.scopes, o.maxScopes)
 		return
@@ -84,7 +84,7 @@ func (o *Origin) makeRoom(t instant) {
 		}
 	}
 	if least != nil {
-		o.evict(least)
+		o.evict(t, least)
 		o.evictions++
 	}
 }
@@ -98,11 +98,21 @@ func (o *Origin) sweep(t instant) bool {
 	}
 	o.swept = t
 	for range min(sample, len(o.all)) {
-		if a := o.next(); a.Over(t) && !o.inUse(a) {
-			o.evict(a)
+		if a := o.next(); a.Over(t) && !o.inUse(a) && !o.holdsKind(t, a) {
+			o.evict(t, a)
 		}
 	}
 	return true
+}
+
+// holdsKind reports whether a kind of the scope that the account belongs to is held.
+func (o *Origin) holdsKind(t instant, a *account) bool {
+	for _, k := range o.kindsOf(a) {
+		if k.held > t {
+			return true
+		}
+	}
+	return false
 }
 
 // next moves the clock hand to the next account.

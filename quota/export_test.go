@@ -341,6 +341,6 @@ func (o *Origin) EvictScopes() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, s := range o.scopes {
-		o.evict(&s.base)
+		o.evict(0, &s.base)
 	}
 }

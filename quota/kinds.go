@@ -61,6 +61,7 @@ type kind struct {
 	served  instant // departure of the last request that was served
 	refused instant // arrival of the last refusal; 0: none came
 	until   instant // when its last Retry-After ends; Never: there was none
+	held    instant // when the last of its Retry-Afters ends: nothing of this kind departs before, whatever its limit is
 	episode uint32  // of the limit, in which it was refused last
 
 	proofs  int64   // looks that were served although the limit should have refused them
@@ -98,9 +99,9 @@ func (l *Lease) findKind(t instant, o *Origin) {
 	switch {
 	case ks == nil:
 	case !o.tellsKinds() || l.scope.stale(t):
-		l.scope.forgetKinds(o)
+		l.scope.forgetKinds(t, o)
 	case l.named:
-		l.setKind(ks.find(o, l.scope, l.name))
+		l.setKind(ks.find(t, o, l.scope, l.name))
 	}
 }
 
@@ -114,8 +115,8 @@ func (l *Lease) setKind(k *kind) {
 }
 
 // constraint returns what the work claims because of its kind.
-func (l *Lease) constraint() wait.Constraint {
-	if l.kind == nil || l.kind.isFree() {
+func (l *Lease) constraint(t instant) wait.Constraint {
+	if l.kind == nil || l.kind.isFree() && l.kind.held <= t && l.kind.line == nil {
 		return &l.limit.base
 	}
 	return l.kind
@@ -139,11 +140,11 @@ func (s *scope) kinds() *kinds {
 }
 
 // find finds or creates the kind of that name. It returns nil if there is no room.
-func (ks *kinds) find(o *Origin, s *scope, name string) *kind {
+func (ks *kinds) find(t instant, o *Origin, s *scope, name string) *kind {
 	if k := ks.of[name]; k != nil {
 		return k
 	}
-	if o.kinds >= maxOriginKinds || len(ks.of) >= maxKinds && !ks.makeRoom(o) {
+	if o.kinds >= maxOriginKinds || len(ks.of) >= maxKinds && !ks.makeRoom(t, o) {
 		return nil
 	}
 	k := &kind{name: strings.Clone(name), scope: s, in: s}
@@ -155,10 +156,10 @@ func (ks *kinds) find(o *Origin, s *scope, name string) *kind {
 
 // makeRoom forgets an arbitrary kind that is not in use; a free one only if there is no
 // other. It reports whether there was one.
-func (ks *kinds) makeRoom(o *Origin) bool {
+func (ks *kinds) makeRoom(t instant, o *Origin) bool {
 	var found *kind
 	for _, k := range ks.of {
-		if k.line == nil && k.out == 0 && (found == nil || found.isFree()) {
+		if k.line == nil && k.out == 0 && k.held <= t && (found == nil || found.isFree()) {
 			found = k
 		}
 	}
@@ -191,18 +192,24 @@ func (s *scope) stale(t instant) bool {
 		return false
 	}
 	for _, k := range ks.of {
-		if k.out > 0 {
+		if k.out > 0 || k.held > t {
 			return false
 		}
 	}
 	return true
 }
 
-// forgetKinds forgets all kinds of a scope, and what was inferred of some of them.
-func (s *scope) forgetKinds(o *Origin) {
+// forgetKinds forgets all kinds of a scope, and what was inferred of some of them. What
+// holds a kind holds the scope then.
+func (s *scope) forgetKinds(t instant, o *Origin) {
 	ks := s.kinds()
 	if ks == nil {
 		return
+	}
+	for _, k := range ks.of {
+		if k.held > t {
+			s.base.Hold = max(s.base.Hold, k.held)
+		}
 	}
 	o.kinds -= len(ks.of)
 	s.learned.kinds, s.learned.looks = nil, newLooks()
@@ -277,7 +284,7 @@ func (ks *kinds) kick(now time.Time, woken []*wait.Waiter) []*wait.Waiter {
 
 // presentKind replaces the claim on the account of the scope by what work of that kind
 // claims. It creates nothing.
-func (o *Origin) presentKind(ask *Ask, l *Lease, cs *claims) {
+func (o *Origin) presentKind(t instant, ask *Ask, l *Lease, cs *claims) {
 	s := o.scopes[ask.Scope]
 	if s == nil || s.kinds() == nil || !l.named || !o.tellsKinds() {
 		return
@@ -289,7 +296,7 @@ func (o *Origin) presentKind(ask *Ask, l *Lease, cs *claims) {
 	} else {
 		l.kind = &kind{name: l.name, scope: s, in: s, family: new(family)}
 	}
-	cs.all()[1].Constraint = l.constraint()
+	cs.all()[1].Constraint = l.constraint(t)
 }
 
 // kindsOf returns the kinds of the scope that an account belongs to; nil, if they are

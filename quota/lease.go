@@ -25,6 +25,7 @@ type Lease struct {
 	kindOf  func() string // Ask.Kind
 	name    string        // what kindOf has returned, where named
 	named   bool
+	pinned  bool    // its claims are, because it waits
 	look    *looks  // of the limit that it looks at, and is not charged to; nil: it is no look
 	ticket  uint64  // counts departures: tells whether the lease departed before an account was created; while queued, its key in waitingRequests
 	sent    instant // departure, by the clock of the origin
@@ -52,7 +53,10 @@ func (l *Lease) charge(now time.Time) {
 				continue
 			}
 			a, ok = &k.in.base, true
-			c.Constraint = a
+			if c.Constraint = a; l.pinned {
+				k.scope.base.pins--
+				a.pins++
+			}
 		}
 		if !ok {
 			c.Epoch, c.Retained = c.Constraint.Charge(now, c.Units)
@@ -127,6 +131,7 @@ func (l *Lease) renew(ctx context.Context, ask *Ask, own []wait.Constraint, n in
 // by = -1. The mutexes of all claims are held.
 func (l *Lease) waits(by int32) {
 	pin(l.claims.all(), by)
+	l.pinned = by > 0
 	switch s := l.origin.shared; {
 	case s == nil:
 	case by > 0:

@@ -78,7 +78,7 @@ func (k *kind) lookAt(t instant) instant {
 	if k.refused > 0 || k.family.refused {
 		after += after / 2
 	}
-	at := max(t, l.since.Add(after))
+	at := max(t, l.since.Add(after), k.held)
 	if k.refused > 0 || !k.family.free {
 		at = max(at, l.next)
 	}
@@ -179,6 +179,7 @@ func (k *kind) lookRefused(s *settlement) {
 	hold := to.base.Hold
 	if s.r.Pause > 0 {
 		s.pauseOne(&to.base)
+		s.holdKind()
 	}
 	l.failed(s.t, hold > s.sent && to.base.Hold > hold.Add(fits))
 }
@@ -197,6 +198,13 @@ func (k *kind) Look(now time.Time, n int64) wait.Decision {
 	d := k.in.base.Look(now, n)
 	o := k.scope.base.policy.origin
 	t := o.at(now)
+	if k.held > t {
+		if again := o.when(k.held); d.OK || d.Again.Before(again) {
+			d = wait.Decision{Again: again, Reason: uint8(ReasonRetryAfter)}
+		}
+		d.Sooner, d.Recheck = false, time.Time{}
+		return d
+	}
 	if d.OK {
 		if at := k.goesAt(t); at > t {
 			d = wait.Decision{Again: o.when(at), Sooner: true, Reason: uint8(ReasonBackOff)}

@@ -125,7 +125,7 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 		own = ask.restrict(now, own)
 	}
 	l.claims.reset()
-	l.charged, l.look = false, nil
+	l.charged, l.pinned, l.look = false, false, nil
 	l.nameKind(o, ask)
 	o.mu.Lock()
 	t := o.at(now)
@@ -206,7 +206,7 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 	}
 	var cs claims
 	o.present(ask, &cs)
-	o.presentKind(ask, &l, &cs)
+	o.presentKind(o.at(now), ask, &l, &cs)
 	o.first.claim(ctx, now, ask, &cs)
 	mine := len(cs.all())
 	cs.addAll(ask.restrict(now, own), 1)
@@ -225,7 +225,7 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 func (o *Origin) claim(t instant, ask *Ask, l *Lease, cs *claims) {
 	s := l.scope
 	l.findKind(t, o)
-	cs.add(l.constraint(), 1)
+	cs.add(l.constraint(t), 1)
 	if o.shared != nil {
 		o.shared.meet(t, &s.base)
 	}

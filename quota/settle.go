@@ -546,6 +546,7 @@ func (s *settlement) pause() {
 	}
 	if len(named) == 0 {
 		s.pauseOne(&s.l.limit.base)
+		s.holdKind()
 	}
 }
 
@@ -595,7 +596,7 @@ func (s *settlement) dropInferred() {
 		return
 	}
 	if s.l.scope.kinds() != nil && !s.o.tellsKinds() {
-		s.l.scope.forgetKinds(s.o)
+		s.l.scope.forgetKinds(s.t, s.o)
 	}
 	p, named := s.o.policy("")
 	if !named {

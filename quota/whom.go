@@ -52,13 +52,21 @@ func (s *settlement) learnKind() {
 			ks = l.scope.tellKindsApart(s.o)
 		}
 		if !k.live() {
-			l.setKind(ks.find(s.o, l.scope, l.name))
+			l.setKind(ks.find(s.t, s.o, l.scope, l.name))
 		}
 		if l.kind != nil {
 			l.kind.refusedBy(s)
 		}
 	case answered && !s.r.Refused && s.r.Pause <= 0 && !s.r.Failed && k.live():
 		k.servedBy(s)
+	}
+}
+
+// holdKind holds the kind for the Retry-After of its refusal, whatever was learned of
+// whom that concerns: work like the refused one is concerned for certain.
+func (s *settlement) holdKind() {
+	if k := s.l.kind; s.r.Pause > 0 && k.live() {
+		k.held = max(k.held, s.t.Add(s.r.Pause))
 	}
 }
 
