@@ -128,6 +128,7 @@ func (s *scope) tellKindsApart(o *Origin) *kinds {
 	ks.free.base.init(&o.unnamed, longOwner(partName(s.base.owner.long, "")))
 	s.learnedOf().kinds = ks
 	o.apart.Store(true)
+	o.routeAgain("")
 	return ks
 }
 
@@ -210,6 +211,9 @@ func (s *scope) forgetKinds(t instant, o *Origin) {
 		if k.held > t {
 			s.base.Hold = max(s.base.Hold, k.held)
 		}
+	}
+	if ks.lines > 0 {
+		o.routeAgain("")
 	}
 	o.kinds -= len(ks.of)
 	s.learned.kinds, s.learned.looks = nil, newLooks()

@@ -98,6 +98,9 @@ func (k *kind) join(s *settlement, to *scope) {
 		until = max(until, k.until)
 	}
 	isNew := k.refused == 0 || k.in != to
+	if k.isFree() {
+		s.o.routeAgain("")
+	}
 	k.in, s.l.limit = to, to
 	k.refused, k.until, k.episode = max(s.t, 1), until, to.learnedOf().looks.episode
 	k.parole, k.proofs, k.family.refused = false, 0, true
