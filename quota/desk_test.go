@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -284,7 +285,13 @@ type counter struct {
 	wg       sync.WaitGroup
 
 	mu   sync.Mutex
-	gone []string // in the order in which they were admitted
+	gone []departure
+}
+
+// A departure is a request that was admitted. Goroutines may note it late.
+type departure struct {
+	name   string
+	ticket uint64 // in the order in which requests were admitted
 }
 
 func newCounter(t *testing.T) *counter {
@@ -318,7 +325,7 @@ func (c *counter) come(ctx context.Context, name string, ask quota.Ask) *request
 		r.after = time.Since(began)
 		if r.err == nil {
 			c.mu.Lock()
-			c.gone = append(c.gone, name)
+			c.gone = append(c.gone, departure{name, r.lease.Ticket()})
 			c.mu.Unlock()
 		}
 		r.done.Store(true)
@@ -347,7 +354,12 @@ func (r *request) refusal(t *testing.T) quota.Refusal {
 func (c *counter) order() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.gone)
+	slices.SortStableFunc(c.gone, func(a, b departure) int { return cmp.Compare(a.ticket, b.ticket) })
+	var names []string
+	for _, d := range c.gone {
+		names = append(names, d.name)
+	}
+	return names
 }
 
 func (c *counter) snapshot() quota.OriginSnapshot {

@@ -16,6 +16,9 @@ type penalty struct {
 	scope   *scope
 	claimed []*account // what the request was charged to
 	unlearn func()     // takes back what was inferred from the refusal; nil: nothing was
+
+	kind                  *kind // that is held in any case; nil: none is
+	heldBefore, heldAfter instant
 }
 
 // inference returns a function that returns to what is inferred now.
@@ -112,6 +115,9 @@ func (p *penalty) move(t instant, to []*account) {
 	for i := range p.parts {
 		part := &p.parts[i]
 		part.Undo(&part.before, &part.after)
+		if k := p.kind; k != nil && part.policy == &part.policy.origin.unnamed && k.held == p.heldAfter {
+			k.held = p.heldBefore
+		}
 	}
 	p.parts = nil
 }

@@ -65,8 +65,14 @@ func (s *settlement) learnKind() {
 // holdKind holds the kind for the Retry-After of its refusal, whatever was learned of
 // whom that concerns: work like the refused one is concerned for certain.
 func (s *settlement) holdKind() {
-	if k := s.l.kind; s.r.Pause > 0 && k.live() {
-		k.held = max(k.held, s.t.Add(s.r.Pause))
+	k := s.l.kind
+	if s.r.Pause <= 0 || !k.live() {
+		return
+	}
+	before := k.held
+	k.held = max(k.held, s.t.Add(s.r.Pause))
+	if s.penalty != nil {
+		s.penalty.kind, s.penalty.heldBefore, s.penalty.heldAfter = k, before, k.held
 	}
 }
 
