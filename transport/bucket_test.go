@@ -118,8 +118,9 @@ func crowd(t *testing.T, rt http.RoundTripper, n, workers int, request func() *h
 	}
 	close(jobs)
 	var wg sync.WaitGroup
-	for range workers {
+	for i := range workers {
 		wg.Go(func() {
+			time.Sleep(time.Duration(i) * 3 * time.Millisecond) // so that no two answers come at the same instant
 			for range jobs {
 				for {
 					req := request()
@@ -213,6 +214,53 @@ func TestBucketOfHetzner(t *testing.T) {
 			}
 			ideal := time.Duration(max(60-left, 0))*time.Second + rtt
 			assert.LessOrEqual(t, took, ideal*108/100+time.Second)
+		})
+	}
+}
+
+// Quotas in several units are met together.
+func TestBucketsOfSeveralUnits(t *testing.T) {
+	tokens := func(n int64) func(*http.Request, quota.Policy) int64 {
+		return func(_ *http.Request, p quota.Policy) int64 {
+			if p.Unit == "tokens" {
+				return n
+			}
+			return -1
+		}
+	}
+	for _, tt := range []struct {
+		name    string
+		write   func(h http.Header, b *bucket, now time.Time)
+		buckets []*bucket
+		cost    func(*http.Request, quota.Policy) int64
+		n       int
+		ideal   time.Duration
+		refused int
+	}{
+		{"requests and tokens, known", openAI, []*bucket{
+			{name: "Requests", quota: 60, fill: time.Minute},
+			{name: "Tokens", quota: 10_000, fill: time.Minute, cost: always(400)},
+		}, tokens(400), 50, time.Minute, 1},
+		{"requests and tokens", openAI, []*bucket{
+			{name: "Requests", quota: 60, fill: time.Minute},
+			{name: "Tokens", quota: 10_000, fill: time.Minute, cost: always(400)},
+		}, nil, 50, time.Minute, 5},
+		{"tokens and fewer requests", openAI, []*bucket{
+			{name: "Requests", quota: 30, fill: time.Minute},
+			{name: "Tokens", quota: 100_000, fill: time.Minute, cost: always(400)},
+		}, nil, 60, time.Minute, 5},
+		{"input and output", anthropic, []*bucket{
+			{name: "Requests", quota: 50, fill: time.Minute},
+			{name: "Input-Tokens", quota: 20_000, fill: time.Minute, cost: always(300)},
+			{name: "Output-Tokens", quota: 4_000, fill: time.Minute, cost: always(200)},
+		}, nil, 40, time.Minute, 5},
+	} {
+		bubble(t, tt.name, func(t *testing.T) {
+			srv := &bucketServer{half: rtt / 2, write: tt.write, retryAfter: true, buckets: tt.buckets}
+			s := &transport.Shaper{Base: srv, Cost: tt.cost}
+			took, _ := crowd(t, s, tt.n, 5, func() *http.Request { return getItems(t.Context()) })
+			assert.LessOrEqual(t, srv.refused, tt.refused)
+			assert.LessOrEqual(t, took, tt.ideal*11/10)
 		})
 	}
 }

@@ -38,7 +38,6 @@ var misses = map[string]string{
 
 	"1000 tokens, 400 each":     unpriced,
 	"60000 tokens a minute, 2s": unpriced,
-	"Anthropic, 8 processes":    "units come back one by one, and each process learns its part of them from refusals",
 
 	"8 processes, 20/1s":  probes,
 	"8 processes, bucket": probes,

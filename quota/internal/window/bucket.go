@@ -214,13 +214,13 @@ func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure, refused bo
 		w.ends(min(least, Never-1), 0, Never)
 	}
 	w.told = max(w.told, from)
-	end, taken := w.end, w.unitsIn(most-w.end) // by other clients
+	end := w.end
 	switch {
 	case w.Unanswered() == 0 && sent >= w.sent:
 		// The lowest figure of those that were in flight together includes all of them.
 		end, w.told = w.told, 0
 	case sent < w.sent && w.Unit != Requests:
-		taken = 0 // what departed since may have cost less than it was charged
+		// What departed since may have cost less than it was charged.
 	case w.end < most:
 		end = exact
 	case w.end <= least:
@@ -228,19 +228,22 @@ func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure, refused bo
 	case sent >= w.received || sent >= w.sent.Add(settled):
 		end = least
 	}
+	var taken float64 // by other clients
 	if end != w.end {
+		taken = float64(end-w.end) / float64(w.filling()) * float64(w.Quota)
 		w.sent = max(w.sent, sent)
 		w.observeCorrection(w.unitsIn(end - w.end))
 		w.ends(min(end, Never-1), 0, Never)
 	}
-	w.contendBucket(t, c, max(taken, 0), refused)
+	w.contendBucket(t, c, taken, refused)
 	w.received = t
 	w.probing = false
 	w.available = w.level(t)
 }
 
-// contendBucket counts what other clients have taken of a bucket, by a figure at t.
-func (w *Window) contendBucket(t Instant, c Charge, taken int64, refused bool) {
+// contendBucket counts how many units more than ours a figure at t shows to be taken by
+// other clients; less, if it is negative.
+func (w *Window) contendBucket(t Instant, c Charge, taken float64, refused bool) {
 	if w.Unit != Requests || c.Mark == 0 || w.Strategy == Plain {
 		return
 	}
@@ -250,8 +253,8 @@ func (w *Window) contendBucket(t Instant, c Charge, taken int64, refused bool) {
 		ours = 0
 	}
 	k.ours += ours
-	k.fall += ours + float32(min(taken, contentionFades))
-	if taken > 0 {
+	k.fall = max(k.fall+ours+float32(min(taken, contentionFades)), k.ours-contentionNeeds/4)
+	if taken >= 0.5 {
 		k.others = min(k.others+1, 63)
 	} else {
 		k.others = max(k.others, 1) - 1

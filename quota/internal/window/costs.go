@@ -34,17 +34,27 @@ func (w *Window) costOf(sent Instant, c Charge, avail int64, refused bool) int64
 	return cost
 }
 
-// fall is by how much a figure is below that of the request that departed before; None if
-// that is not known.
+// fall is by how much a figure is below that of the request that departed before. Where
+// others departed between them, it is the part of the request in the fall, if all that has
+// departed since is in it and if that is more than the request was charged. Else it is
+// None.
 func (w *Window) fall(sent Instant, c Charge, avail int64) int64 {
-	if w.lastMark == 0 || w.takenIn(w.lastMark) != thisWindow || c.Mark-w.steps(c.Units) != w.lastMark {
+	if w.lastMark == 0 || w.takenIn(w.lastMark) != thisWindow || !sooner(w.lastMark, c.Mark) {
 		return None
 	}
 	last := avail + int64(int32(w.lastFigure-uint32(avail)))
 	if w.IsBucket() && sent > w.lastSent {
 		last += min(w.Quota-last, w.unitsIn(sent-w.lastSent))
 	}
-	return last - avail
+	if c.Mark-w.steps(c.Units) == w.lastMark {
+		return last - avail
+	}
+	if all := w.after(w.lastMark); last > avail && all > 0 {
+		if part := int64(mulDiv(uint64(last-avail), uint64(max(c.Units, 1)), uint64(all))); part > c.Units {
+			return part
+		}
+	}
+	return None
 }
 
 // sharedFall is the part of a request in the fall since nothing was in flight; None if
@@ -54,7 +64,7 @@ func (w *Window) sharedFall(sent Instant, c Charge, avail int64) int64 {
 	if w.Unanswered() > 0 || k.from == 0 || k.served == 0 {
 		return None
 	}
-	all := k.from - 1 - avail
+	all := k.from - 1 - min(avail, w.available)
 	if w.IsBucket() {
 		full := sent.Add(w.guard(w.rtt)).Add(w.timeOf(w.Quota - avail))
 		all = k.served + k.peak + w.unitsIn(full-w.end)
@@ -72,7 +82,7 @@ func (w *Window) noteFigure(c Charge, avail int64) {
 		w.lastMark, w.lastSent, w.lastFigure = c.Mark, c.Sent, uint32(avail)
 	}
 	if w.Unit == Other && w.Unanswered() == 0 {
-		w.contention.from, w.contention.served, w.contention.peak = avail+1, 0, 0
+		w.contention.from, w.contention.served, w.contention.peak = min(avail, w.available)+1, 0, 0
 	}
 }
 
