@@ -13,6 +13,7 @@ type table struct {
 	hosted  []int     // the rows that name hosts
 	byHand  bool      // some of them were set by the user
 	retries sightings // the rows with Retry
+	pathed  []int     // the rows with Paths
 	index   fieldIndex
 }
 
@@ -228,6 +229,9 @@ func (t *table) add(r row) {
 	if len(r.Hosts) > 0 {
 		t.hosted = append(t.hosted, i)
 		t.byHand = t.byHand || r.byHand
+	}
+	if len(r.paths) > 0 {
+		t.pathed = append(t.pathed, i)
 	}
 	seen := ofRow(i)
 	if r.Sign != "" {

@@ -354,7 +354,8 @@ func (x *exchange) takePolicies() {
 func (x *exchange) vendors(standard bool) bool {
 	for i := range x.table.rows {
 		row := &x.table.rows[i]
-		if row.standard != standard || !x.has(ofRow(i)) || len(row.Hosts) > 0 && row != x.host {
+		if row.standard != standard || !x.has(ofRow(i)) || len(row.Hosts) > 0 && row != x.host ||
+			i >= lastRow && !row.signed(x.h) {
 			continue
 		}
 		if x.vendor(row) {
@@ -366,6 +367,10 @@ func (x *exchange) vendors(standard bool) bool {
 
 // vendor reads a row.
 func (x *exchange) vendor(row *row) bool {
+	if len(row.whole) > 0 && row.isWhole(x.h) {
+		x.out.Dialect, x.out.Vendor = VendorFields, row.Name
+		return true
+	}
 	a := accountReader{row: row, index: &x.table.index, caps: x.caps, clock: x.made, kind: row.kind}
 	if row.kind == anyReset && x.host != nil {
 		a.kind = x.reset()
@@ -409,7 +414,8 @@ func (x *exchange) retryAfter(status int) {
 func (x *exchange) rowRetry() (wait time.Duration, ok bool) {
 	for i := range x.table.rows {
 		row := &x.table.rows[i]
-		if len(row.retry) == 0 || !x.has(ofRow(i)) || len(row.Hosts) > 0 && row != x.host {
+		if len(row.retry) == 0 || !x.has(ofRow(i)) || len(row.Hosts) > 0 && row != x.host ||
+			i >= lastRow && !row.signed(x.h) {
 			continue
 		}
 		d, valid, ignored := readAliases(x.h, row.retry, row.kind, x.clock(), x.caps)

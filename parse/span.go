@@ -10,7 +10,7 @@ import (
 // for other words.
 func span(word string) time.Duration {
 	const day = 24 * time.Hour
-	switch word {
+	switch strings.TrimPrefix(word, "per") {
 	case "second", "seconds", "sec", "secs", "secondly":
 		return time.Second
 	case "minute", "minutes", "min", "mins", "minutely":

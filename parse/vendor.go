@@ -8,7 +8,18 @@ import (
 
 // A Vendor is a row of the table of dialects: it says which fields an API describes its
 // quotas with, and what they mean. [Vendors] returns the built-in rows; further ones go
-// into [Reader.Vendors].
+// into [Reader.Vendors]. Most rows need a name, the names of a few fields, and what sets
+// them apart from the fields in common use:
+//
+//	parse.Vendor{
+//		Name:      "Example",
+//		Limit:     []string{"X-Example-Quota"},     // 1000
+//		Remaining: []string{"X-Example-Left"},      // 998
+//		Reset:     []string{"X-Example-Resets-In"}, // 3600
+//		ResetIn:   time.Second,
+//	}
+//
+// Of the rows that apply to a response, the first that says something valid is read.
 //
 // A row writes field names in any case. A name may contain one asterisk. It stands for
 // the name of an account: any text that is not empty and does not name a measure, such
@@ -16,7 +27,8 @@ import (
 // "X-RateLimit-Remaining-*" in Remaining, the fields X-RateLimit-Limit-Tokens and
 // X-RateLimit-Remaining-Tokens describe the account "tokens". Names without an asterisk
 // describe the account "". If several names of a list match fields of one account, the
-// first of them counts.
+// first of them counts. A reset without an account is that of all accounts that have none,
+// if nothing else is without an account.
 //
 // A literal name puts the name of its account in angle brackets, which are not part of
 // the field name: "X-<Day>Limit-Remaining" is the field X-DayLimit-Remaining of the account
@@ -94,8 +106,8 @@ type Vendor struct {
 
 	// Summary names fields with several figures: "32/40", used and quota; pairs
 	// such as "total=100; remaining=99; resets=41"; several accounts such as
-	// "api-usage=10/100; api-bursts=1/50" or "b=per_hour;q=100;r=0;t=340,
-	// b=per_day;q=1000;r=900;t=40000".
+	// "api-usage=10/100; api-bursts=1/50", "b=per_hour;q=100;r=0;t=340,
+	// b=per_day;q=1000;r=900;t=40000" or "hour-lim:3500; hour-rem:500".
 	Summary []string
 
 	// Counts names fields with a comma-separated list of an account's name and
@@ -104,12 +116,24 @@ type Vendor struct {
 
 	// Units says what a quota counts, by the name of its account, with or without
 	// the time in which it ends. The entry "" is for all other accounts. The
-	// default is "requests".
+	// default is "requests"; and "tokens" for accounts with that word in their names,
+	// such as "input-tokens". Units that limit the requests in progress are
+	// "concurrent-requests".
 	Units map[string]string
 
 	// Partition names fields whose values, with the byte 0x1F between them, are
 	// the partition key. If one of them is missing, there is no key.
 	Partition []string
+
+	// Paths are patterns such as "channels/{id}". Where the path of a request has these
+	// segments one after the other, those in braces partition the quotas, too, beside
+	// Partition. The first pattern that matches counts. See Reader.PathKey.
+	Paths []string
+
+	// Whole names fields that say, by the value "true" or "global", that a refusal does
+	// not concern the quotas of its fields but all requests. Only Retry-After is read
+	// then.
+	Whole []string
 
 	// Retry names fields that mean the same as Retry-After, and are read if there is
 	// no valid Retry-After.
@@ -195,9 +219,11 @@ type row struct {
 	retry     []pattern
 	domains   []string // Hosts in lower case
 	partition []string // canonical
-	byHand    bool     // a user's row with Hosts
-	standard  bool     // has field names of draft -06
-	resets    bool     // has Reset
+	whole     []string // canonical
+	paths     [][]string
+	byHand    bool // a user's row with Hosts
+	standard  bool // has field names of draft -06
+	resets    bool // has Reset
 	kind      resetKind
 }
 
@@ -233,6 +259,12 @@ func newRow(v *Vendor, users bool) row {
 	for _, name := range v.Partition {
 		r.partition = append(r.partition, http.CanonicalHeaderKey(name))
 	}
+	for _, name := range v.Whole {
+		r.whole = append(r.whole, http.CanonicalHeaderKey(name))
+	}
+	for _, path := range v.Paths {
+		r.paths = append(r.paths, strings.Split(strings.Trim(path, "/"), "/"))
+	}
 	r.resets, r.kind = len(v.Reset) > 0, kindOf(v.ResetIn, v.ResetUnix)
 	return r
 }
@@ -248,6 +280,23 @@ func (r *row) patterns() (all []pattern) {
 	return all
 }
 
+// signed reports whether a header has the sign of the row, or the row needs none.
+func (r *row) signed(h http.Header) bool {
+	if r.Sign == "" {
+		return true
+	}
+	sign := newPattern(r.Sign)
+	if !sign.star {
+		return len(h[sign.prefix]) > 0
+	}
+	for name, lines := range h {
+		if len(lines) > 0 && sign.covers(name) {
+			return true
+		}
+	}
+	return false
+}
+
 // reads reports whether the row names any field about a quota.
 func (r *row) reads() bool { return len(r.literal)+len(r.starred) > 0 }
 
@@ -258,8 +307,16 @@ func (r *row) unit(account string) string {
 			return canonicalUnit(unit)
 		}
 	}
+	for part := range strings.FieldsFuncSeq(account, func(c rune) bool { return c == '-' || c == '_' || c == '.' || c == ' ' }) {
+		if part == tokens {
+			return tokens
+		}
+	}
 	return requests
 }
+
+// tokens is the unit of quotas of language models.
+const tokens = "tokens"
 
 // serves reports whether the row is for a host in lower case and without a port.
 func (r *row) serves(host string) bool {

@@ -59,7 +59,8 @@ type accountReader struct {
 	ignored   []Ignored
 	overdrawn bool // an available quota is negative: the request was refused
 
-	charged []charge // to accounts that may not have been read yet
+	charged []charge      // to accounts that may not have been read yet
+	resets  values[delay] // of all accounts that have none
 
 	seenPolicies, seenLimits index
 }
@@ -86,6 +87,8 @@ func (a *accountReader) read(h http.Header) {
 		}
 		if len(found[0].account) > a.caps.nameBytes() {
 			a.ignore(found[0].field, None, "", ErrCap)
+		} else if end == 1 && len(found) > 1 && found[0].account == "" && found[0].role == ofReset {
+			a.resets = a.delays(&found[0], unitOf(found[0].field, a.kind))
 		} else {
 			a.account(found[:end])
 		}
@@ -173,6 +176,9 @@ func (a *accountReader) account(found []rowField) {
 		case ofCounts:
 			a.counts(f)
 		}
+	}
+	if s.resets.n == 0 && s.limits.n+s.remaining.n > 0 {
+		s.resets = a.resets
 	}
 	a.settle(found[0].account, &s)
 }

@@ -26,8 +26,8 @@ func Vendors() []Vendor {
 			Refusals:  []Refusal{{Status: 403, Text: "secondary rate limit", Wait: time.Minute}},
 		},
 		{
-			// docs.discord.com/developers/topics/rate-limits. Reset-After needs no
-			// clock. X-RateLimit-Scope stands on refusals only: as part of the key
+			// docs.discord.com/developers/topics/rate-limits. A bucket is counted for
+			// each channel, guild or webhook in the path. Reset-After needs no clock. X-RateLimit-Scope stands on refusals only: as part of the key
 			// it would split the account.
 			Name:      "Discord",
 			Sign:      "X-RateLimit-Bucket",
@@ -35,6 +35,8 @@ func Vendors() []Vendor {
 			Remaining: []string{"X-RateLimit-Remaining"},
 			Reset:     []string{"X-RateLimit-Reset-After", "X-RateLimit-Reset"},
 			Partition: []string{"X-RateLimit-Bucket"},
+			Paths:     []string{"channels/{id}", "guilds/{id}", "webhooks/{id}/{token}", "webhooks/{id}"},
+			Whole:     []string{"X-RateLimit-Global"},
 		},
 		{
 			// platform.openai.com/docs/guides/rate-limits. At the reset, a duration,
@@ -346,6 +348,130 @@ func Vendors() []Vendor {
 			Refusals: unrelatedRefusals(),
 		},
 		{
+			// dev.twitch.tv/docs/api/guide. At the reset the bucket is full.
+			Name:      "Twitch",
+			Hosts:     []string{"api.twitch.tv"},
+			Limit:     []string{"RateLimit-Limit"},
+			Remaining: []string{"RateLimit-Remaining"},
+			Reset:     []string{"RateLimit-Reset"},
+			ResetUnix: true,
+			Refills:   true,
+			Units:     map[string]string{"": "points"},
+		},
+		{
+			// dev.fitbit.com/build/reference/web-api/developer-guide/application-design.
+			Name:      "Fitbit",
+			Limit:     []string{"Fitbit-Rate-Limit-Limit"},
+			Remaining: []string{"Fitbit-Rate-Limit-Remaining"},
+			Reset:     []string{"Fitbit-Rate-Limit-Reset"},
+			ResetIn:   time.Second,
+		},
+		{
+			// www.discogs.com/developers.
+			Name:      "Discogs",
+			Limit:     []string{"X-Discogs-RateLimit"},
+			Remaining: []string{"X-Discogs-RateLimit-Remaining"},
+			Used:      []string{"X-Discogs-RateLimit-Used"},
+			Every:     map[string]time.Duration{"": time.Minute},
+		},
+		{
+			// engineering.toggl.com/docs.
+			Name:      "Toggl",
+			Remaining: []string{"X-Toggl-Quota-Remaining"},
+			Reset:     []string{"X-Toggl-Quota-Resets-In"},
+			ResetIn:   time.Second,
+		},
+		{
+			// docs.together.ai/docs/rate-limits. Tokens and requests of a second.
+			Name:      "Together",
+			Sign:      "X-TokenLimit-Limit",
+			Limit:     []string{"X-RateLimit-Limit", "X-<Token>Limit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining", "X-<Token>Limit-Remaining"},
+			Reset:     []string{"X-RateLimit-Reset"},
+			Every:     map[string]time.Duration{"": time.Second},
+			Units:     map[string]string{"token": "tokens"},
+		},
+		{
+			// developers.docusign.com/docs/esign-rest-api/esign101/rules-and-limits.
+			Name:      "DocuSign",
+			Sign:      "X-BurstLimit-Limit",
+			Limit:     []string{"X-RateLimit-Limit", "X-<Burst>Limit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining", "X-<Burst>Limit-Remaining"},
+			Reset:     []string{"X-RateLimit-Reset"},
+			Every:     map[string]time.Duration{"": time.Hour, "burst": 30 * time.Second},
+		},
+		{
+			// developers.zoom.us/docs/api/rate-limits. The same fields tell of a
+			// limit per second and of one per day, for each category of calls.
+			Name:      "Zoom",
+			Sign:      "X-RateLimit-Category",
+			Limit:     []string{"X-RateLimit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Partition: []string{"X-RateLimit-Category", "X-RateLimit-Type"},
+		},
+		{
+			// urlscan.io/docs/api. Each action has quotas of its own.
+			Name:      "urlscan",
+			Sign:      "X-Rate-Limit-Action",
+			Limit:     []string{"X-Rate-Limit-Limit"},
+			Remaining: []string{"X-Rate-Limit-Remaining"},
+			Reset:     []string{"X-Rate-Limit-Reset-After", "X-Rate-Limit-Reset"},
+			Window:    []string{"X-Rate-Limit-Window"},
+			Partition: []string{"X-Rate-Limit-Action"},
+		},
+		{
+			// developer.ticketmaster.com/products-and-docs/apis/getting-started.
+			Name:      "Ticketmaster",
+			Sign:      "Rate-Limit-Available",
+			Limit:     []string{"Rate-Limit"},
+			Remaining: []string{"Rate-Limit-Available"},
+			Reset:     []string{"Rate-Limit-Reset"},
+			ResetIn:   time.Millisecond,
+			ResetUnix: true,
+		},
+		{
+			// elevenlabs.io/docs, models, concurrency.
+			Name:  "ElevenLabs",
+			Limit: []string{"Maximum-Concurrent-Requests"},
+			Used:  []string{"Current-Concurrent-Requests"},
+			Units: map[string]string{"": "concurrent-requests"},
+		},
+		{
+			// developer.walmart.com, rate limiting. Tokens count requests.
+			Name:      "Walmart",
+			Remaining: []string{"X-Current-Token-Count"},
+			Reset:     []string{"X-Next-Replenish-Time", "X-Next-Replenishment-Time"},
+		},
+		{
+			// developerdocs.instructure.com, Canvas, throttling. The cost of a request is
+			// taken while it is served; there is no reset.
+			Name:      "Canvas",
+			Sign:      "X-Request-Cost",
+			Remaining: []string{"X-Rate-Limit-Remaining"},
+			Units:     map[string]string{"": "cost"},
+			Refusals:  []Refusal{{Status: 403, Text: "Rate Limit Exceeded"}},
+		},
+		{
+			// app.swaggerhub.com/apis-docs/NexusMods.
+			Name:      "Nexus Mods",
+			Limit:     []string{"X-RL-*-Limit"},
+			Remaining: []string{"X-RL-*-Remaining"},
+			Reset:     []string{"X-RL-*-Reset"},
+		},
+		{
+			// developer.apple.com/documentation/appstoreconnectapi, rate limits.
+			Name:    "App Store Connect",
+			Hosts:   []string{"api.appstoreconnect.apple.com"},
+			Summary: []string{"X-Rate-Limit"},
+		},
+		{
+			// launchdarkly.com/docs/api, rate limiting.
+			Name:      "LaunchDarkly",
+			Sign:      "X-RateLimit-Route-Remaining",
+			Remaining: []string{"X-RateLimit-<Route>-Remaining", "X-RateLimit-<Global>-Remaining"},
+			Reset:     []string{"X-RateLimit-Reset"},
+		},
+		{
 			// docs.aws.amazon.com, "Common error types": refusals have the status
 			// 400, and a code in a field or in the body.
 			Name:     "AWS",
@@ -376,6 +502,7 @@ func Vendors() []Vendor {
 			},
 			Cost: []string{
 				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
+				"X-RateLimit-Used-CurrentRequest",
 			},
 			Reset: []string{
 				"X-RateLimit-Reset-After", "X-Rate-Limit-Reset-After", "X-RateLimit-Reset-Ms", "X-Rate-Limit-Reset-Ms",
@@ -394,17 +521,11 @@ func Vendors() []Vendor {
 	}
 }
 
-// units returns the units of accounts that are named after what they count. Other
-// accounts count requests.
+// units returns the units of accounts that are named after what they count, beside tokens.
 func units() map[string]string {
 	return map[string]string{
-		"tokens":             "tokens",
-		"tokens_usage_based": "tokens",
-		"input-tokens":       "tokens",
-		"output-tokens":      "tokens",
-		"project-tokens":     "tokens",
-		"complexity":         "complexity",
-		"api-units":          "api-units",
+		"complexity": "complexity",
+		"api-units":  "api-units",
 	}
 }
 

@@ -318,7 +318,10 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 	}
 	pairs := strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ';' })
 	for i, pair := range firstOf(&r, pairs) {
-		key, value, _ := strings.Cut(pair, "=")
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			key, value, _ = strings.Cut(pair, ":")
+		}
 		key, value = strings.ToLower(trim(key)), strings.Trim(trim(value), `"`)
 		r.item = i
 		switch {
@@ -338,8 +341,14 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 			} else {
 				r.ignore("", errSyntax)
 			}
-		case a.summaryValue(&r, f, key, value, current):
-			read = true
+		default:
+			if name, measure, ok := cutLast(key, "-"); ok && measured(measure) && len(name) <= a.caps.nameBytes() {
+				if name != account {
+					flush()
+				}
+				account, current, key = name, &other, measure
+			}
+			read = a.summaryValue(&r, f, key, value, current) || read
 		}
 	}
 	flush()
@@ -347,6 +356,24 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 		r.item = None
 		r.ignore("", errSyntax)
 	}
+}
+
+// cutLast slices a text around the last separator.
+func cutLast(text, separator string) (before, after string, found bool) {
+	if i := strings.LastIndex(text, separator); i > 0 {
+		return text[:i], text[i+len(separator):], true
+	}
+	return "", text, false
+}
+
+// measured reports whether the end of a name in a summary is a measure of the account that
+// is named before it.
+func measured(end string) bool {
+	switch end {
+	case "lim", "limit", "rem", "remaining", "used", "reset":
+		return true
+	}
+	return false
 }
 
 // ratio reads "used/quota".
@@ -374,9 +401,9 @@ func (a *accountReader) ratio(f *rowField, text string, s *accountValues) bool {
 func (a *accountReader) summaryValue(r *listReader, f *rowField, key, value string, s *accountValues) bool {
 	var to *values[number]
 	switch key {
-	case "limit", "total", "q", "quota":
+	case "limit", "lim", "total", "q", "quota":
 		to = &s.limits
-	case "remaining", "r", "left":
+	case "remaining", "rem", "r", "left":
 		to = &s.remaining
 	case "used":
 		to = &s.used

@@ -79,6 +79,7 @@ type directory struct {
 
 	unnamed atomic.Pointer[[]definition] // see nameOf; the slice is replaced, never modified
 	dropped atomic.Bool                  // another one is used instead
+	byPath  atomic.Pointer[string]       // the vendor's row that partitions by path; nil: none does
 
 	mu         sync.RWMutex // guards following
 	scopes     map[string]*kinds

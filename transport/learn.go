@@ -191,8 +191,8 @@ func (x *exchange) checkDeclarations(got *parse.Reading) {
 // meanwhile.
 func (x *exchange) noteHold() {
 	r := &x.report
-	if r.Pause <= 0 || r.WholeOrigin {
-		return
+	if r.Pause <= 0 || r.WholeOrigin || x.pathKey != "" {
+		return // with a path, other requests of the kind have other accounts
 	}
 	until := time.Now().Add(r.Pause)
 	hold := func(policy, key string, keyed bool) {

@@ -56,8 +56,10 @@ func (x *exchange) fillReport(got *parse.Reading) {
 	}
 	x.name(got)
 	x.checkPartitions()
+	x.notePath(got.Vendor)
 	x.learnKind(got)
 	x.keepInScope()
+	x.keepInPath()
 }
 
 // emptyName stands for the name of a policy that a server has named "". In package
@@ -174,6 +176,34 @@ func (x *exchange) keepOwn(p *prediction) {
 	for i := range r.Terms {
 		if t := &r.Terms[i]; t.Name == p.policy {
 			t.Key, t.Keyed = key, true
+		}
+	}
+}
+
+// notePath notes that a vendor's row partitions by path, if it does.
+func (x *exchange) notePath(vendor string) {
+	if vendor == "" || x.pathKey != "" {
+		return
+	}
+	if x.pathKey = x.directory.reader.PathKey(vendor, x.req.URL.Path); x.pathKey != "" {
+		row := vendor // only then in memory of its own
+		x.directory.byPath.Store(&row)
+	}
+}
+
+// keepInPath moves what the response says of a partition to the account of the path.
+func (x *exchange) keepInPath() {
+	if x.pathKey == "" {
+		return
+	}
+	for i := range x.report.Figures {
+		if f := &x.report.Figures[i]; f.Keyed {
+			f.Key = x.accountKey(partition.Key(f.Key), false)
+		}
+	}
+	for i := range x.report.Terms {
+		if t := &x.report.Terms[i]; t.Keyed {
+			t.Key = x.accountKey(partition.Key(t.Key), false)
 		}
 	}
 }

@@ -18,6 +18,10 @@ func (x *exchange) route() {
 	}
 	x.origin = x.directory.liveOrigin()
 	x.ask.Scope = s.scopeOf(x.req)
+	x.pathKey = ""
+	if row := x.directory.byPath.Load(); row != nil {
+		x.pathKey = x.directory.reader.PathKey(*row, x.req.URL.Path)
+	}
 	x.ask.Priority, x.ask.MaxDelay, x.ask.MaxQueue = x.options.priority, s.MaxDelay, s.MaxQueue
 	x.ask.FirstFlight = s.FirstFlight
 	x.ask.Force = x.unconditional()
@@ -121,20 +125,29 @@ func (x *exchange) predictBy(decl *parse.Declaration, failed []*parse.Declaratio
 // ofScope stands between a partition key and a scope: see accountKey.
 const ofScope = "\x1f\x00\x1f"
 
+// ofPath stands between a partition key and what the path of the request adds to it.
+const ofPath = "\x1f\x01\x1f"
+
 // accountKey returns the key of the account for a partition key that the server has
-// named. Where the key is not the predicted one, although the declaration is
-// understood, the account is one of the scope: other scopes reach that partition by
-// predictions, and what one is told in error neither holds nor frees another.
+// named. What the path of the request adds belongs to it. Where the key is not the
+// predicted one, although the declaration is understood, the account is one of the scope:
+// other scopes reach that partition by predictions, and what one is told in error neither
+// holds nor frees another.
 func (x *exchange) accountKey(key partition.Key, failed bool) string {
-	if failed {
-		return string(key) + ofScope + x.ask.Scope
+	account := string(key)
+	if x.pathKey != "" {
+		account += ofPath + x.pathKey
 	}
-	return string(key)
+	if failed {
+		account += ofScope + x.ask.Scope
+	}
+	return account
 }
 
 // partitionKey returns the partition key for which accountKey has returned key.
 func partitionKey(key string) partition.Key {
 	key, _, _ = strings.Cut(key, ofScope)
+	key, _, _ = strings.Cut(key, ofPath)
 	return partition.Key(key)
 }
 

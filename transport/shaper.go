@@ -243,6 +243,7 @@ type exchange struct {
 	kindURL     string
 	hasKindPath bool
 	like        string // what Shaper.Like has returned
+	pathKey     string // see Reader.PathKey
 	known       known  // about the kind, when the request was routed
 
 	report     quota.Report

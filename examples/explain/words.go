@@ -146,7 +146,7 @@ func terms(p quota.Policy) string {
 	case "", "requests", quota.UnitContentBytes, quota.UnitConcurrentRequests:
 		return s
 	}
-	return s + " (a unit that the Shaper does not enforce)"
+	return s + " (what a request costs is what Shaper.Cost says, or was seen)"
 }
 
 // available returns what is available under a policy.
