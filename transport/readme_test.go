@@ -26,7 +26,7 @@ import (
 // of a module beside it, so it compiles; and each of these tests runs it.
 func TestReadmeCode(t *testing.T) {
 	var compiled string
-	for _, name := range []string{"readme_test.go", "example_limits_test.go", "promheadway/example_test.go"} {
+	for _, name := range []string{"readme_test.go", "example_limits_test.go", "promheadway/example_test.go", "../quota/fleet/redisstore/example_test.go"} {
 		text, err := os.ReadFile(name)
 		require.NoError(t, err)
 		compiled += flat(string(text))
