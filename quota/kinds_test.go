@@ -73,7 +73,7 @@ func TestLooksBecomeDearer(t *testing.T) {
 	d := newDesk(t)
 	d.answer(0, "/a", retryAfter(time.Hour))
 	at := sec
-	for i, price := range []time.Duration{sec, 2 * sec, 4 * sec, 8 * sec, 16 * sec, 32 * sec} {
+	for i, price := range []time.Duration{250 * ms, 500 * ms, sec, 2 * sec, 4 * sec, 8 * sec} {
 		d.answer(at, fmt.Sprint(i, "/"), retryAfter(time.Hour-at))
 		assert.False(t, d.free(at+price-ms, "other/"))
 		at += price

@@ -13,7 +13,7 @@ import (
 // line of its kind until the limit lets it go or it may look.
 
 const (
-	minPrice   = time.Second      // between two looks, after one was refused
+	minPrice   = time.Second / 4  // between two looks, after one was refused
 	maxPrice   = 10 * time.Minute // also if a look has made the hold longer
 	maxLooks   = 64               // out at a time
 	lookAfter  = time.Second      // from the beginning of a hold; a quarter of a shorter one

@@ -148,8 +148,20 @@ func capacity(p transporttest.Policy) int64 {
 }
 
 // bounds returns the bound of the whole run and of each user. A user's bound is its own
-// if there is a quota per user, otherwise that of all users together.
+// if there is a quota per user or per kind, otherwise that of all users together.
 func (x *run) bounds(arrivals [][]time.Duration) (longest time.Duration, each []time.Duration) {
+	if x.row.kinds() {
+		for i, u := range x.users {
+			r := *x.row
+			if alone := r.demand[i%len(r.demand)].alone; len(alone) > 0 {
+				r.policies = alone
+			}
+			each = append(each, r.bound(arrivals[i], u.workers))
+		}
+		all := slices.Concat(arrivals...)
+		slices.Sort(all)
+		return max(slices.Max(each), x.row.bound(all, 0)), each
+	}
 	if x.row.keyed() {
 		for i, u := range x.users {
 			each = append(each, x.row.bound(arrivals[i], u.workers))

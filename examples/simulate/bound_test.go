@@ -121,6 +121,16 @@ func TestBound(t *testing.T) {
 				}
 				return
 			}
+			if r.kinds() { // each has a bound of its own
+				for i, u := range x.users {
+					alone := r
+					if ps := r.demand[i].alone; len(ps) > 0 {
+						alone.policies = ps
+					}
+					near(t, each[i], newClairvoyant(&alone).work(arrivals[i], u.workers, ""))
+				}
+				return
+			}
 			workers := 0
 			for _, u := range x.users {
 				workers += u.workers

@@ -13,6 +13,7 @@ type job struct {
 	asked   time.Time // when a worker took it
 	sent    time.Time // the last time that it left
 	refused int       // number of refusals
+	kind    string    // see demand.kind
 	early   bool      // left before its process received a first response
 	lease   any       // for the strategy
 }
@@ -22,6 +23,9 @@ type user struct {
 	process *process
 	line    *line
 	name    string
+	kind    string
+	words   bool      // see demand.words
+	begun   int       // jobs
 	crawls  bool      // all of its jobs arrive at the start
 	workers int       // 0: no bound
 	busy    int       // workers with a job
@@ -58,8 +62,21 @@ func (u *user) work() {
 	for u.todo > 0 && (u.workers == 0 || u.busy < u.workers) {
 		u.todo--
 		u.busy++
-		u.line.enter(&job{user: u, asked: u.process.now})
+		u.begun++
+		j := &job{user: u, asked: u.process.now, kind: u.kind}
+		if u.words {
+			j.kind += wordOf(u.begun)
+		}
+		u.line.enter(j)
 	}
+}
+
+// wordOf returns a word of letters for a number.
+func wordOf(n int) (word string) {
+	for ; n > 0; n /= 20 {
+		word += string("bcdfghjklmnpqrstvwxz"[n%20]) + "a"
+	}
+	return word
 }
 
 // enter puts a job at the end of the line.
@@ -102,7 +119,7 @@ func (p *process) send(j *job) {
 	j.sent, j.early = p.now, !p.heard
 	p.sent++
 	p.after(p.dial()+p.row.half(p.rnd), func() {
-		d := p.server.answer(j.user.name)
+		d := p.server.answer(j.user.name, j.user.kind)
 		var work time.Duration
 		if d.Served && p.row.service > 0 {
 			work = around(p.rnd, p.row.service)

@@ -36,7 +36,8 @@
 // Below the table are: the number of rows in which each strategy reaches a goodput of
 // 0.97 with at most 0.5 % refused (0.95 and 3 % if several processes share the quota);
 // the rows in which the first strategy of quota costs more than another one of quota;
-// and the rows in which it does not reach both numbers, with the reason.
+// those in which a client is worse off with it than with retry, because it is slower by
+// more than 3 % or refused more often; and the rows in which it does not reach both numbers, with the reason.
 package main
 
 import (

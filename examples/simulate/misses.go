@@ -9,6 +9,9 @@ const (
 	wrong    = "the advertised values are wrong, and the client relies on them"
 	unpriced = "what a request costs is not known: the first refusals show it"
 	probes   = "each process must send a probe per window, and its part of the quota is hardly larger"
+	looks    = "which methods are not limited is found out by looks, once; and the limited ones wait for the end of a Retry-After in whole seconds, as a retry loop does"
+	blind    = "the server does not say when to come back, and back-off finds it within a factor of two, as a retry loop does"
+	tokens   = "the tokens are two scopes, which do not learn from each other on purpose: see quota.Strategy"
 )
 
 // misses are the reasons by row name.
@@ -38,6 +41,23 @@ var misses = map[string]string{
 
 	"1000 tokens, 400 each":     unpriced,
 	"60000 tokens a minute, 2s": unpriced,
+
+	"one method, 10/1s":        looks,
+	"two methods":              looks,
+	"15 of 20 methods, 10/30s": looks,
+
+	"one method, 10/30s, bare":       blind,
+	"one method, 10/1s, bare":        blind,
+	"two methods, bare":              blind,
+	"15 of 20 methods, 10/30s, bare": blind,
+
+	"20 methods, only Retry-After": silent,
+
+	"log 20/1s, X": "the instants are rounded twice, and say up to two seconds more than there are",
+	"log 5/2s, X":  "the instants are rounded twice, and say up to two seconds more than there are",
+
+	"two tokens, one quota":        tokens,
+	"two tokens, only Retry-After": tokens,
 
 	"8 processes, 20/1s":  probes,
 	"8 processes, bucket": probes,

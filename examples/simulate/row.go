@@ -59,6 +59,13 @@ type demand struct {
 	workers int           // requests in progress or waiting at a time; 0: no bound
 	every   time.Duration // mean time between two arrivals; 0: all arrive at the start
 	batch   int           // jobs per arrival, at regular times; 0: one, at random times
+
+	// kind is that of the jobs, such as a method of the API; "": all jobs of the row are
+	// of one kind. alone are policies that concern only these jobs, beside those of the
+	// row. If words, each job is of a kind of its own, and alone concern all of them.
+	kind  string
+	alone []transporttest.Policy
+	words bool
 }
 
 // backlog returns a crawler's demand: all jobs arrive at the start, and a fixed number
@@ -90,6 +97,9 @@ func (r *row) half(rnd *rand.Rand) time.Duration {
 	}
 	return around(rnd, r.rtt/2)
 }
+
+// kinds reports whether the jobs are of several kinds.
+func (r *row) kinds() bool { return r.demand[0].kind != "" }
 
 // keyed reports whether there is a quota per user.
 func (r *row) keyed() bool { return len(r.policies[0].PartitionBy) > 0 }

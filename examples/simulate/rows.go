@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/parse"
+	"github.com/headway-go/headway/transport/transporttest"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 // with another name has other scores.
 func rows() []row {
 	var all []row
-	for _, rs := range [][]row{kinds(), roundings(), distances(), dialects(), oddities(), demands(), shares(), buckets()} {
+	for _, rs := range [][]row{kinds(), roundings(), distances(), dialects(), oddities(), demands(), shares(), buckets(), methods()} {
 		all = append(all, rs...)
 	}
 	for i := range all {
@@ -156,6 +157,46 @@ func demands() []row {
 		{name: "bursts that do not", policies: fixed(100, 10*sec), demand: batches(1550, 150, 25*sec)},
 		{name: "600 of 700 in the hour", policies: fixed(700, time.Hour), demand: backlog(600, 10)},
 		{name: "800 of 700 in the hour", policies: fixed(700, time.Hour), demand: backlog(800, 50)},
+	}
+}
+
+// methods are APIs whose methods have quotas of their own, or share one, and that say
+// nothing of them but refuse; and quotas that two tokens share.
+func methods() []row {
+	limited := func(policies []transporttest.Policy, jobs int) demand {
+		return demand{kind: "GET /a", alone: policies, jobs: jobs, workers: 3}
+	}
+	free := func(jobs int) demand { return demand{kind: "GET /b", jobs: jobs, workers: 5} }
+	only := func(name string, ds ...demand) row {
+		return row{name: name, policies: fixed(1_000_000, sec), omitLimits: true, omitPolicies: true, demand: ds}
+	}
+	bare := func(r row) row {
+		r.name += ", bare"
+		r.noRetryAfter = true
+		return r
+	}
+	one := only("one method, 10/30s", limited(fixed(10, 30*sec), 50), free(12_000))
+	oneShort := only("one method, 10/1s", limited(fixed(10, sec), 1200), free(12_000))
+	words := only("names in the path, 10/30s", demand{kind: "GET /users/", words: true, alone: fixed(10, 30*sec), jobs: 50, workers: 3}, free(12_000))
+	two := only("two methods", limited(fixed(10, 30*sec), 50), demand{kind: "GET /c", alone: fixed(30, 20*sec), jobs: 210, workers: 3}, free(12_000))
+	var many, all []demand
+	for i := range 20 {
+		d := demand{kind: "GET /api/" + string(rune('a'+i)), jobs: 2400, workers: 1}
+		if i < 15 {
+			d.alone, d.jobs = fixed(10, 30*sec), 50
+		}
+		many = append(many, d)
+		all = append(all, demand{kind: d.kind, jobs: 100, workers: 3})
+	}
+	fifteen := only("15 of 20 methods, 10/30s", many...)
+	shared := row{name: "20 methods, only Retry-After", policies: fixed(100, 10*sec), omitLimits: true, omitPolicies: true, demand: all}
+	tokens := []demand{{user: "x", jobs: 500, workers: 25}, {user: "y", jobs: 500, workers: 25}}
+	return []row{
+		one, bare(one), oneShort, bare(oneShort), words, two, bare(two), fifteen, bare(fifteen), shared,
+		{name: "log 20/1s, X", policies: slidingLog(20, sec), dialect: parse.VendorFields, demand: backlog(600, 50)},
+		{name: "log 5/2s, X", policies: slidingLog(5, 2*sec), dialect: parse.VendorFields, demand: backlog(150, 50)},
+		{name: "two tokens, one quota", policies: fixed(100, 10*sec), demand: tokens},
+		{name: "two tokens, only Retry-After", policies: fixed(100, 10*sec), omitLimits: true, omitPolicies: true, demand: tokens},
 	}
 }
 

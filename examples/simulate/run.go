@@ -90,10 +90,10 @@ func (x *run) populate(c contender, seed uint64) (arrivals [][]time.Duration) {
 	for range x.row.size() {
 		p := &process{run: x, strategy: c.make(x.row, x.rnd)}
 		for _, d := range x.row.demand {
-			if len(p.lines) == 0 || x.row.keyed() {
+			if len(p.lines) == 0 || x.row.keyed() || x.row.kinds() {
 				p.lines = append(p.lines, &line{process: p})
 			}
-			u := &user{process: p, line: p.lines[len(p.lines)-1], name: d.user, workers: d.workers}
+			u := &user{process: p, line: p.lines[len(p.lines)-1], name: d.user, kind: d.kind, words: d.words, workers: d.workers}
 			u.crawls = d.every == 0
 			x.left += d.jobs
 			x.users = append(x.users, u)

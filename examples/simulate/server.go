@@ -18,6 +18,7 @@ type server struct {
 	*loop
 	row *row
 	api *transporttest.API
+	of  map[string]*transporttest.API // with the policies of one kind
 	rnd *rand.Rand
 
 	seen   []time.Time          // arrivals of our requests within the last moment
@@ -33,8 +34,13 @@ type server struct {
 const moment = 100 * time.Millisecond
 
 func newServer(l *loop, r *row, rnd *rand.Rand) *server {
-	s := &server{loop: l, row: r, rnd: rnd}
+	s := &server{loop: l, row: r, rnd: rnd, of: make(map[string]*transporttest.API)}
 	s.restart(1)
+	for _, d := range r.demand {
+		if len(d.alone) > 0 {
+			s.of[d.kind] = s.enforce(d.alone)
+		}
+	}
 	if r.halved[1] > 0 {
 		s.after(r.halved[0], func() { s.restart(2) })
 		s.after(r.halved[1], func() { s.restart(1) })
@@ -51,7 +57,12 @@ func (s *server) restart(n int64) {
 	for i := range policies {
 		policies[i].Quota /= n
 	}
-	s.api = &transporttest.API{
+	s.api = s.enforce(policies)
+}
+
+// enforce returns an API with the policies.
+func (s *server) enforce(policies []transporttest.Policy) *transporttest.API {
+	api := &transporttest.API{
 		Policies:       policies,
 		Dialect:        s.row.dialect,
 		OmitLimits:     s.row.omitLimits,
@@ -61,29 +72,36 @@ func (s *server) restart(n int64) {
 		Skew:           s.row.skew,
 	}
 	if s.row.misstate != nil {
-		s.api.Misstate = s.row.misstate(s.loop, s.rnd)
+		api.Misstate = s.row.misstate(s.loop, s.rnd)
 	}
 	if s.row.vendor != nil {
-		s.api.OmitLimits, s.api.OmitPolicies = true, true
-		s.api.Misstate = func(_ string, available int64, window time.Duration) (int64, time.Duration) {
+		api.OmitLimits, api.OmitPolicies = true, true
+		api.Misstate = func(_ string, available int64, window time.Duration) (int64, time.Duration) {
 			s.left, s.full = available, max(window, 0)
 			return available, window
 		}
 	}
 	if s.row.cost > 0 {
-		s.api.Cost = func(*http.Request) int64 { return s.row.cost }
+		api.Cost = func(*http.Request) int64 { return s.row.cost }
 	}
+	return api
 }
 
-// answer decides on a request that arrives now.
-func (s *server) answer(user string) transporttest.Decision {
+// answer decides on a request of a user and a kind that arrives now.
+func (s *server) answer(user, kind string) transporttest.Decision {
 	first := 0
 	for first < len(s.seen) && s.now.Sub(s.seen[first]) >= moment {
 		first++
 	}
 	s.seen = append(s.seen[first:], s.now)
 	s.burst = max(s.burst, len(s.seen))
-	d := s.api.Decide(s.now, requestOf(user))
+	d := transporttest.Decision{Served: true}
+	if api := s.of[kind]; api != nil {
+		d = api.Decide(s.now, requestOf(user))
+	}
+	if d.Served {
+		d = s.api.Decide(s.now, requestOf(user))
+	}
 	if s.row.vendor != nil {
 		s.row.vendor(d.Header, capacity(s.row.policies[0]), s.left, s.full, s.now)
 	}

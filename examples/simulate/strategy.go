@@ -65,6 +65,9 @@ func newShaped(r *row, a *quota.Accounts) *shaped {
 func (s *shaped) admit(now time.Time, j *job) (time.Duration, bool) {
 	lease := new(quota.Lease)
 	ask := quota.Ask{Scope: j.user.name, Claims: s.claims(j), MaxDelay: -1, FirstFlight: 10}
+	if j.kind != "" {
+		ask.Kind = func() string { return j.kind }
+	}
 	if err := s.origin.Admit(context.Background(), now, &ask, lease); err != nil {
 		return err.(*quota.Refusal).Wait, false
 	}
@@ -147,8 +150,9 @@ func (s *retrying) settle(_ time.Time, j *job, d transporttest.Decision) time.Du
 type told struct {
 	retrying
 	limit   rate.Limit
+	of      map[string]rate.Limit // by kind
 	perUser bool
-	buckets map[string]*rate.Limiter // by user; "" if not perUser
+	buckets map[string]*rate.Limiter // by user and kind; "" if not perUser and there is one kind
 	permits int                      // left
 }
 
@@ -158,10 +162,29 @@ func newTold(r *row, rnd *rand.Rand) *told {
 		s.permits = limit / r.size()
 		return s
 	}
-	for _, p := range r.policies {
-		s.limit = min(s.limit, rate.Limit(float64(p.Quota)/p.Window.Seconds()/float64(r.units())/float64(r.size())))
+	s.of = make(map[string]rate.Limit)
+	for _, d := range r.demand {
+		s.of[d.kind] = r.slowest(d.alone)
 	}
+	s.limit = r.slowest(r.policies)
 	return s
+}
+
+// slowest returns the lowest rate of the policies for one of the processes.
+func (r *row) slowest(ps []transporttest.Policy) rate.Limit {
+	limit := rate.Inf
+	for _, p := range ps {
+		limit = min(limit, rate.Limit(float64(p.Quota)/p.Window.Seconds()/float64(r.units())/float64(r.size())))
+	}
+	return limit
+}
+
+// limitOf returns the rate of a job's kind.
+func (s *told) limitOf(j *job) rate.Limit {
+	if j.kind == "" {
+		return s.limit
+	}
+	return min(s.of[j.user.kind], s.limit)
 }
 
 func (s *told) admit(now time.Time, j *job) (time.Duration, bool) {
@@ -172,8 +195,11 @@ func (s *told) admit(now time.Time, j *job) (time.Duration, bool) {
 	if s.perUser {
 		name = j.user.name
 	}
+	if j.kind != "" {
+		name += " " + j.user.kind
+	}
 	if s.buckets[name] == nil {
-		s.buckets[name] = rate.NewLimiter(s.limit, 1)
+		s.buckets[name] = rate.NewLimiter(s.limitOf(j), 1)
 	}
 	r := s.buckets[name].ReserveN(now, 1)
 	if wait := r.DelayFrom(now); wait > 0 {

@@ -51,7 +51,8 @@ const (
 
 // writeSummary writes the number of rows in which each contender is good, the rows in
 // which our first strategy costs more than another of ours, by more than a hundredth of
-// the bound, and the rows in which our first strategy is not good, with the reason.
+// the bound, those in which a client is worse off with it than with retry, and the rows
+// in which our first strategy is not good, with the reason.
 func writeSummary(w io.Writer, cs []contender, rows []row, scores [][]score) {
 	fmt.Fprintf(w, "\ngoodput ≥ %v and refused ≤ %v%% (several processes: %v and %v%%), in rows of %d:",
 		goodGoodput, goodRefusals, goodShared, goodSharedRefusals, len(rows))
@@ -76,11 +77,28 @@ func writeSummary(w io.Writer, cs []contender, rows []row, scores [][]score) {
 			}
 		}
 	}
+	if k := slices.IndexFunc(cs, func(c contender) bool { return c.name == "retry" }); k >= 0 {
+		for i, r := range rows {
+			if s, retry := &scores[i][first], &scores[i][k]; s.harms(retry) {
+				fmt.Fprintf(w, "%s is worse off than retry: %s:%s, refused %d; retry%s, %d\n",
+					cs[first].name, r.name, s.success(), s.refused+s.wave, retry.success(), retry.refused+retry.wave)
+			}
+		}
+	}
 	for i, r := range rows {
 		if !scores[i][first].good(&rows[i]) {
 			fmt.Fprintf(w, "%s misses: %s: %s\n", cs[first].name, r.name, cmp.Or(misses[r.name], unknown))
 		}
 	}
+}
+
+// harms reports whether a client that has score s is worse off than one that retries: it
+// is slower by more than 3 %, or refused more often. A goodput above 1 counts as 1.
+func (s *score) harms(retry *score) bool {
+	if retry.end != done {
+		return s.end != done
+	}
+	return s.end != done || s.goodput() < 0.97*min(retry.goodput(), 1) || s.refused+s.wave > retry.refused+retry.wave
 }
 
 // unknown stands for a reason that is missing in misses.

@@ -29,6 +29,7 @@ another new         0.956   0.40%     3    20ms    2.0m     7 0.50    8.5s |   0
 
 goodput ≥ 0.97 and refused ≤ 0.5% (several processes: 0.95 and 3%), in rows of 2: new 0 retry 0 plain 2
 new costs 1.5m more than plain: a row
+new is worse off than retry: another:  0.956, refused 7; retry  0.500, 0
 new misses: a row: ?
 new misses: another: ?
 `, "\n"), b.String())

@@ -18,7 +18,8 @@ import "time"
 type Instants int8
 
 const (
-	looseInstants    Instants = iota - 2 // units come back before the instant: it is not the end of a window
+	lateLoose        Instants = iota - 3 // as looseInstants, and not one second before the difference
+	looseInstants                        // units come back before the instant: it is not the end of a window
 	lateInstants                         // windows are not over one second before the difference
 	unprovedInstants                     // nothing is known
 	maxInstants      Instants = 8
@@ -33,6 +34,9 @@ func (w *Window) resetsAt(sent Instant, f Figure, refused bool, s *Server) (due 
 	ahead := int32(min(max(f.Ahead, 0), int64(MaxSavedTime/time.Second)))
 	switch {
 	case s.Instants == looseInstants:
+		w.resets = 0
+		return sent.Add(s.until(ahead)), w.rtt
+	case s.Instants == lateLoose:
 		w.resets = 0
 		return sent.Add(f.Window), w.rtt
 	case f.Resets < w.resets && sent < w.told: // of a window before
@@ -54,6 +58,9 @@ func (s *Server) until(ahead int32) time.Duration {
 
 // observeInstants looks at an answer to a request that departed after the window.
 func (w *Window) observeInstants(sent Instant, f Figure, refused bool, s *Server) {
+	if w.State == Expired && sent >= w.closed && refused && s.Instants == looseInstants {
+		s.Instants = lateLoose
+	}
 	if w.State != Expired || sent < w.closed || w.resets == 0 || s.Instants < unprovedInstants {
 		return
 	}

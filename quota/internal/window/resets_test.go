@@ -96,7 +96,7 @@ func TestResets(t *testing.T) {
 				{0, send("a"), 100, 0},
 				{trip, names("a", 0, 103, 3, served), 0, 2*sec + ms - trip},
 				{2*sec + ms, send("b"), 0, sec},
-				{2*sec + ms + trip, names("b", 0, 103, 1, served), 0, 2*sec + ms - trip},
+				{2*sec + ms + trip, names("b", 0, 103, 1, served), 0, sec + ms - trip},
 			},
 		},
 		{
@@ -154,7 +154,9 @@ func TestObserveInstants(t *testing.T) {
 		{"served in the same window of what was left", 0, look, 1, 103, false, 0},
 		{"before the end", 0, look - 1, 0, 103, true, 0},
 		{"late once", lateInstants, look, 0, 105, false, lateInstants},
-		{"loose once", looseInstants, look, 0, 103, true, looseInstants},
+		{"loose, refused", looseInstants, look, 0, 103, true, lateLoose},
+		{"loose, served", looseInstants, look, 0, 103, false, looseInstants},
+		{"loose and late", lateLoose, look, 0, 103, true, lateLoose},
 	}
 	for _, tt := range tests {
 		l := newLedger(Adaptive)
