@@ -107,7 +107,7 @@ func (s *settlement) chargeFirstWave(a *account) {
 	if out <= 0 {
 		return
 	}
-	units := min(s.missingOf(a), window.MaxUnits/out)
+	units := min(s.missingOf(a, out), window.MaxUnits/out)
 	a.Preset(out, units)
 	u := s.o.trackUnattributed(s.l.scope)
 	if len(u.created) >= maxNewAccounts { // a server that makes up policies
@@ -120,8 +120,9 @@ func (s *settlement) chargeFirstWave(a *account) {
 }
 
 // missingOf is how many units are missing of a policy in a unit such as tokens, by the
-// report; else 1.
-func (s *settlement) missingOf(a *account) int64 {
+// report, but no more than what is left for each of the requests that are out: with so much
+// charged nothing else departs before they are answered. It is 1 for other units.
+func (s *settlement) missingOf(a *account, out int64) int64 {
 	p, known := s.o.policy(a.policy.name)
 	for i := range s.r.Terms {
 		if s.r.Terms[i].Name == a.policy.name {
@@ -133,7 +134,7 @@ func (s *settlement) missingOf(a *account) int64 {
 	}
 	for i := range s.r.Figures {
 		if f := &s.r.Figures[i]; f.Policy == a.policy.name && f.Available >= 0 {
-			return max(p.Quota-f.Available, 1)
+			return max(min(p.Quota-f.Available, f.Available/out), 1)
 		}
 	}
 	return 1

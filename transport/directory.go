@@ -80,6 +80,8 @@ type directory struct {
 	unnamed atomic.Pointer[[]definition] // see nameOf; the slice is replaced, never modified
 	dropped atomic.Bool                  // another one is used instead
 	byPath  atomic.Pointer[string]       // the vendor's row that partitions by path; nil: none does
+	tokens  atomic.Bool                  // a policy counts tokens
+	began   time.Time                    // departures are told as the time since then
 
 	mu         sync.RWMutex // guards following
 	scopes     map[string]*kinds
@@ -90,7 +92,7 @@ type directory struct {
 // newDirectory returns the directory of an origin, with the declarations that
 // were saved in accounts.
 func newDirectory(accounts *quota.Accounts, name string) *directory {
-	d := &directory{name: name, accounts: accounts}
+	d := &directory{name: name, accounts: accounts, began: time.Now()}
 	d.origin.Store(accounts.Origin(name))
 	d.restoreDeclarations()
 	return d

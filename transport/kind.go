@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/headway-go/headway/internal/tokens"
 	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/partition"
 )
@@ -25,8 +26,10 @@ type kinds struct {
 	groups map[kindKey]*group
 	// failed are declarations that led to a wrong prediction. They are not used
 	// until the server replaces them. The slice is replaced, never modified.
-	failed []*parse.Declaration
-	bytes  int // that the kinds and groups take up, roughly
+	failed   []*parse.Declaration
+	learners map[string]*tokens.Learner // by policy, for those in tokens
+	model    string                     // the first model of the scope: see scopeOfModel
+	bytes    int                        // that the kinds and groups take up, roughly
 }
 
 // A kind is what is known of one kind of requests. A nil kind stands for one of

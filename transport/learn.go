@@ -25,12 +25,9 @@ func (x *exchange) learn(resp *http.Response) {
 	x.fillReport(&got)
 	signs := x.readRefusal(&got)
 	restrict := x.origin.Settle(now, &x.lease, x.watchChanges(&x.report))
-	var lesson func()
-	if !got.Cached {
-		lesson = x.costs()
-	}
+	lesson := x.lesson(&got)
 	if x.watchRefusal(resp, signs, restrict, lesson); lesson != nil && len(signs) == 0 {
-		lesson()
+		lesson(nil)
 	}
 	if restrict != nil {
 		watchProblem(resp, restrict, x.s.Caps)
@@ -131,6 +128,26 @@ func (x *exchange) learnKind(got *parse.Reading) {
 		r.Moved = append(r.Moved, moved...)
 	}
 	r.LeftOut = x.leftOut(k, isNew)
+}
+
+// lesson returns a function that records what the request has cost, or is taken to have
+// cost. It gets the body of the response if that has been read. Nil: there is nothing to
+// record. It is called after Settle.
+func (x *exchange) lesson(got *parse.Reading) func(body []byte) {
+	by := x.learnTokens(got)
+	if got.Cached {
+		return nil
+	}
+	costs := x.costs()
+	if costs == nil && len(by) == 0 {
+		return nil
+	}
+	return func(body []byte) {
+		if costs != nil {
+			costs()
+		}
+		by.learn(body)
+	}
 }
 
 // costs returns a function that records what the request seems to have cost in units such as

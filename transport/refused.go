@@ -87,7 +87,7 @@ func (x *exchange) maxRetryAfter() time.Duration {
 // ahead of the caller: those of a refusal, or of one that has nothing to do with quota,
 // which restrict takes back. Otherwise lesson, if it is not nil, holds. If the caller does
 // not read the body, nothing is learned from it.
-func (x *exchange) watchRefusal(resp *http.Response, signs []parse.Refusal, restrict func(time.Time, []string), lesson func()) {
+func (x *exchange) watchRefusal(resp *http.Response, signs []parse.Refusal, restrict func(time.Time, []string), lesson func(body []byte)) {
 	if len(signs) == 0 {
 		return
 	}
@@ -96,13 +96,13 @@ func (x *exchange) watchRefusal(resp *http.Response, signs []parse.Refusal, rest
 		i := slices.IndexFunc(signs, func(sign parse.Refusal) bool { return bytes.Contains(body, []byte(sign.Text)) })
 		switch {
 		case i < 0:
+			if lesson != nil {
+				lesson(body)
+			}
 		case !signs[i].Unrelated:
 			origin.Refuse(time.Now(), sent, scope, kind, signs[i].Wait)
 		case restrict != nil:
 			restrict(time.Now(), nil)
-		}
-		if i < 0 && lesson != nil {
-			lesson()
 		}
 	})
 }

@@ -17,6 +17,7 @@ func (x *exchange) fillReport(got *parse.Reading) {
 	status, r := x.resp.StatusCode, &x.report
 	*r = quota.Report{Terms: r.Terms[:0], Figures: r.Figures[:0]} // with their memory
 	x.partitions = x.partitions[:0]
+	dropTokenSummary(got)
 	if got.Cached {
 		// The response costs nothing and is not current (the draft, Section 8.4).
 		// A stored refusal still makes us back off, by our own times.
@@ -43,6 +44,9 @@ func (x *exchange) fillReport(got *parse.Reading) {
 	}
 	r.Date = got.Date
 	for _, p := range got.Policies {
+		if countsTokens(p.Unit) {
+			x.directory.tokens.Store(true)
+		}
 		r.Terms = append(r.Terms, quota.Terms{
 			Policy: quota.Policy{Name: p.Name, Quota: p.Quota, Unit: p.Unit, Window: p.Window, Keyed: p.HasKey},
 			Key:    p.Key,

@@ -22,6 +22,7 @@ func (x *exchange) route() {
 	if row := x.directory.byPath.Load(); row != nil {
 		x.pathKey = x.directory.reader.PathKey(*row, x.req.URL.Path)
 	}
+	x.scopeOfModel()
 	x.ask.Priority, x.ask.MaxDelay, x.ask.MaxQueue = x.options.priority, s.MaxDelay, s.MaxQueue
 	x.ask.FirstFlight = s.FirstFlight
 	x.ask.Force = x.unconditional()
@@ -189,8 +190,8 @@ func (x *exchange) kindName() string {
 //
 // In requests and content-bytes it is what the server has said that such requests cost;
 // else the result of Shaper.Cost; else the bytes of content, or 1. In other units, such
-// as tokens, the requests of a kind differ, so Shaper.Cost comes first; then what such
-// requests were seen to cost; then 1. What was learned is no more than the policy ever
+// as tokens, the requests of a kind differ, so Shaper.Cost comes first; then, of tokens,
+// the estimate from the body of the request; then what such requests were seen to cost; then 1. What was learned is no more than the policy ever
 // had.
 func (x *exchange) cost(p *quota.Policy, k *kind, stats policyStats) (units int64, estimated bool) {
 	differs := !countsAlike(p.Unit)
@@ -198,6 +199,9 @@ func (x *exchange) cost(p *quota.Policy, k *kind, stats policyStats) (units int6
 		if n := x.costByUser(p); n >= 0 {
 			return n, false
 		}
+	}
+	if n := x.tokensOf(p); n > 0 {
+		return n, true
 	}
 	if stats.cost > 0 {
 		capacity := stats.maxAvailable

@@ -129,6 +129,10 @@ type Shaper struct {
 	// it does not know. The next response corrects it.
 	//
 	// Nil means that nothing is known: what like requests were seen to cost, else 1.
+	// For a policy in tokens the default is an estimate from the JSON body of a POST, if
+	// it has GetBody: the text, and the longest answer that it asks for. What the
+	// server charges is learned. The body is read from GetBody, which must return
+	// the same content each time, and never if no policy of the origin counts tokens.
 	// For a policy in content-bytes the default is the length of the request's body
 	// plus the expected length of the response's body, at least 1; lengths that are
 	// not known are estimated from other requests of the kind.
@@ -251,6 +255,8 @@ type exchange struct {
 	partitions []prediction  // of the request, under the policies that the server has declared
 
 	trace traced
+
+	tokens tokenCost
 }
 
 func (s *Shaper) begin(req *http.Request) *exchange {
@@ -293,6 +299,9 @@ func (x *exchange) reset() {
 	if x.req.Response != nil {
 		x.ask.NotBefore = time.Time{}
 	}
+	if x.tokens.scanned || len(x.tokens.departures) > 0 {
+		x.tokens.reset()
+	}
 	if x.hasKindPath {
 		x.hasKindPath, x.known, x.like = false, known{}, ""
 	}
@@ -310,6 +319,7 @@ func (x *exchange) admit() error {
 	}
 	err := x.origin.Admit(x.req.Context(), now, &x.ask, &x.lease)
 	if err == nil {
+		x.departTokens()
 		if x.traced() {
 			x.traceAdmitted()
 		}

@@ -36,7 +36,6 @@ type Learner struct {
 	proof   int  // how many of them show that the server does not reserve; 0: minProof
 	bounded mean // of fall - input: of requests with a bound on the output
 	open    mean // of fall - input: of other requests
-	whole   mean // of falls
 }
 
 // A Departure is a request that was sent.
@@ -58,17 +57,12 @@ type Figure struct {
 	Cost      int64         // of the request; None: not known
 }
 
-// Estimate returns the expected cost of a request, at least 1; 0 if nothing is known. A
-// nil request is one whose body is not known: it costs what others have cost.
+// Estimate returns the expected cost of a request, at least 1.
 func (l *Learner) Estimate(r *Request) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var cost float64
 	switch {
-	case r == nil && l.whole.n == 0:
-		return 0
-	case r == nil:
-		cost = l.whole.high()
 	case l.reserves(r):
 		cost = float64(r.Input + r.Output)
 	case r.Output < 0:
@@ -187,7 +181,6 @@ func (l *Learner) compare(first, second *Departure) {
 
 // observe learns that a request was charged so many tokens.
 func (l *Learner) observe(r *Request, fall int64) {
-	l.whole.add(float64(fall))
 	if r == nil {
 		return
 	}

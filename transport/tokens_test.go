@@ -1,0 +1,374 @@
+package transport_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+	"github.com/headway-go/headway/transport/transporttest"
+)
+
+const completions = "http://api.example/v1/chat/completions"
+
+// prompt returns a request to a model: 4 bytes of text are a token.
+func prompt(ctx context.Context, body string) *http.Request {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, completions, strings.NewReader(body))
+	if err != nil {
+		panic(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return req
+}
+
+// tokensLeft says how many tokens are left of a quota of 60,000 a minute.
+func tokensLeft(left, full string) answer {
+	return says(200,
+		"X-RateLimit-Limit-Tokens", "60000", "X-RateLimit-Remaining-Tokens", left, "X-RateLimit-Reset-Tokens", full,
+		"X-RateLimit-Limit-Requests", "500", "X-RateLimit-Remaining-Requests", "499", "X-RateLimit-Reset-Requests", "120ms")
+}
+
+// The copies of a body are read only if they have to be: a policy counts tokens, and the
+// body is JSON and not compressed.
+func TestWhichBodiesAreRead(t *testing.T) {
+	type setup = func(*http.Request)
+	for name, tt := range map[string]struct {
+		first  answer
+		change setup
+		reads  bool
+	}{
+		"tokens":            {tokensLeft("59000", "1s"), func(*http.Request) {}, true},
+		"a suffix":          {tokensLeft("59000", "1s"), func(r *http.Request) { r.Header.Set("Content-Type", "application/ld+json; x=y") }, true},
+		"of a draft":        {says(200, "RateLimit", `"t";a=5;w=60`, "RateLimit-Policy", `"t";q=9;w=60;qu="tokens"`), func(*http.Request) {}, true},
+		"other units":       {limit(`"api";a=5;w=60`), func(*http.Request) {}, false},
+		"nothing":           {says(200), func(*http.Request) {}, false},
+		"a form":            {tokensLeft("59000", "1s"), func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, false},
+		"no type":           {tokensLeft("59000", "1s"), func(r *http.Request) { r.Header.Del("Content-Type") }, false},
+		"compressed":        {tokensLeft("59000", "1s"), func(r *http.Request) { r.Header.Set("Content-Encoding", "gzip") }, false},
+		"another method":    {tokensLeft("59000", "1s"), func(r *http.Request) { r.Method = http.MethodPut }, false},
+		"a large body":      {tokensLeft("59000", "1s"), func(r *http.Request) { r.ContentLength = 5 << 20 }, false},
+		"an unknown length": {tokensLeft("59000", "1s"), func(r *http.Request) { r.ContentLength = -1 }, true},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			s := &transport.Shaper{Base: newServer(tt.first)}
+			pass(t, s, prompt(t.Context(), `{}`))
+			req := prompt(t.Context(), `{}`)
+			copies := 0
+			req.GetBody = func() (io.ReadCloser, error) {
+				copies++
+				return io.NopCloser(strings.NewReader(`{}`)), nil
+			}
+			tt.change(req)
+			pass(t, s, req)
+			assert.Equal(t, tt.reads, copies > 0)
+		})
+	}
+}
+
+// What is sent is the body itself, whole, and every copy is closed. The copies of some
+// clients share one reader with the body.
+func TestBodyIsSentWhole(t *testing.T) {
+	body := `{"model":"m","messages":[{"content":"` + strings.Repeat("some text ", 5000) + `"}],"max_tokens":5}`
+	for name, getBody := range map[string]func(*http.Request, *bytes.Reader) func() (io.ReadCloser, error){
+		"copies": func(_ *http.Request, _ *bytes.Reader) func() (io.ReadCloser, error) {
+			return func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(body)), nil }
+		},
+		"a shared reader": func(_ *http.Request, r *bytes.Reader) func() (io.ReadCloser, error) {
+			return func() (io.ReadCloser, error) {
+				_, err := r.Seek(0, io.SeekStart)
+				return io.NopCloser(r), err
+			}
+		},
+		"a failure": func(*http.Request, *bytes.Reader) func() (io.ReadCloser, error) {
+			return func() (io.ReadCloser, error) { return nil, errors.New("no copy") }
+		},
+		"a body that fails": func(*http.Request, *bytes.Reader) func() (io.ReadCloser, error) {
+			return func() (io.ReadCloser, error) { return io.NopCloser(failingReader{}), nil }
+		},
+		"no body": func(*http.Request, *bytes.Reader) func() (io.ReadCloser, error) {
+			return func() (io.ReadCloser, error) { return nil, nil }
+		},
+		"none": func(*http.Request, *bytes.Reader) func() (io.ReadCloser, error) { return nil },
+	} {
+		bubble(t, name, func(t *testing.T) {
+			var sent string
+			var sentBody io.ReadCloser
+			srv := newChooser(func(_ int, req *http.Request) answer {
+				b, err := io.ReadAll(req.Body)
+				require.NoError(t, err)
+				sent, sentBody = string(b), req.Body
+				return tokensLeft("59000", "1s")
+			})
+			s := &transport.Shaper{Base: srv}
+			pass(t, s, prompt(t.Context(), `{}`))
+			for range 3 {
+				r := bytes.NewReader([]byte(body))
+				req := prompt(t.Context(), body)
+				own := &closeCounter{Reader: r}
+				req.Body, req.ContentLength = own, int64(len(body))
+				copies := &counted{get: getBody(req, r)}
+				req.GetBody = copies.GetBody
+				if copies.get == nil {
+					req.GetBody, copies.get = nil, func() (io.ReadCloser, error) { return nil, nil }
+				}
+				pass(t, s, req)
+				assert.Equal(t, body, sent)
+				assert.Same(t, own, sentBody)
+				assert.Equal(t, copies.open, copies.closed)
+				v := s.Check(req)
+				assert.Zero(t, v.Wait)
+			}
+		})
+	}
+}
+
+type failingReader struct{}
+
+func (failingReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
+
+// counted counts the copies of a body.
+type counted struct {
+	get          func() (io.ReadCloser, error)
+	open, closed int
+}
+
+func (c *counted) GetBody() (io.ReadCloser, error) {
+	b, err := c.get()
+	if b == nil || err != nil {
+		return b, err
+	}
+	c.open++
+	return &countedCopy{b, c}, nil
+}
+
+type countedCopy struct {
+	io.ReadCloser
+	of *counted
+}
+
+func (b *countedCopy) Close() error {
+	b.of.closed++
+	return b.ReadCloser.Close()
+}
+
+// A refused request of one model, without any other word, holds requests to that model only.
+func TestModelsAreApart(t *testing.T) {
+	for name, tt := range map[string]struct{ first, second string }{
+		"in the body": {completions, completions},
+		"deployments": {"http://api.example/openai/deployments/x/completions", "http://api.example/openai/deployments/y/completions"},
+		"Gemini":      {"http://api.example/v1beta/models/x:generateContent", "http://api.example/v1beta/models/y:generateContent"},
+		"Bedrock":     {"http://api.example/model/x/converse", "http://api.example/model/y/converse"},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			refuses := ""
+			srv := newChooser(func(_ int, req *http.Request) answer {
+				if req.Header.Get("X-Model") == refuses {
+					return says(429, "Retry-After", "10")
+				}
+				return tokensLeft("59000", "1s")
+			})
+			request := func(url, model string) *http.Request {
+				body := `{"model":"` + model + `"}`
+				if url != completions {
+					body = `{}`
+				}
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+				require.NoError(t, err)
+				req.Header.Set("Content-Type", "application/json")
+				req.Header.Set("X-Model", model)
+				return req
+			}
+			s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay}
+			pass(t, s, request(tt.first, "x"))
+			pass(t, s, request(tt.first, "x"))
+			pass(t, s, request(tt.second, "y"))
+			for _, refuses = range []string{"x", "y"} {
+				of := map[string]string{"x": tt.first, "y": tt.second}
+				other := map[string]string{"x": "y", "y": "x"}[refuses]
+				pass(t, s, request(of[refuses], refuses))
+				refusal(t, s, request(of[refuses], refuses))
+				pass(t, s, request(of[other], other))
+				time.Sleep(10 * time.Second)
+			}
+		})
+	}
+}
+
+// A request is charged what its body says: its text, and the longest answer that it asks
+// for. Shaper.Cost has the last word.
+func TestTokensAreEstimated(t *testing.T) {
+	text := strings.Repeat("some text ", 400) // 1,000 tokens
+	waits := func(t *testing.T, s *transport.Shaper, body string) time.Duration {
+		t.Helper()
+		v := s.Check(prompt(t.Context(), body))
+		if v.Wait > 0 {
+			assert.Equal(t, "tokens", v.Policy)
+		}
+		return v.Wait.Round(100 * time.Millisecond)
+	}
+	bubble(t, "by the body", func(t *testing.T) {
+		s := &transport.Shaper{Base: newServer(tokensLeft("500", "59.5s"))} // a thousand come back in a second
+		pass(t, s, prompt(t.Context(), `{}`))
+		assert.Zero(t, waits(t, s, `{"prompt":"some text","max_tokens":400}`))
+		assert.Equal(t, 500*time.Millisecond, waits(t, s, `{"prompt":"`+text+`"}`))
+		assert.Equal(t, 2*time.Second, waits(t, s, `{"prompt":"`+text+`","max_tokens":1500}`))
+		assert.Equal(t, 5*time.Second, waits(t, s, `{"prompt":"`+text+`","max_tokens":1500,"n":3}`))
+		// Of what can never be there, nearly all of the quota is enough: the server decides.
+		assert.Equal(t, 56500*time.Millisecond, waits(t, s, `{"prompt":"`+text+`","max_tokens":99999}`))
+	})
+	for name, tt := range map[string]struct {
+		cost int64
+		want time.Duration
+	}{"Cost": {3500, 3 * time.Second}, "Cost is 0": {0, 0}, "Cost does not know": {-1, 2 * time.Second}} {
+		bubble(t, name, func(t *testing.T) {
+			s := &transport.Shaper{
+				Base: newServer(tokensLeft("500", "59.5s")),
+				Cost: func(_ *http.Request, p quota.Policy) int64 {
+					if p.Unit == "tokens" {
+						return tt.cost
+					}
+					return 1
+				},
+			}
+			pass(t, s, prompt(t.Context(), `{}`))
+			assert.Equal(t, tt.want, waits(t, s, `{"prompt":"`+text+`","max_tokens":1500}`))
+		})
+	}
+}
+
+// What the figures fall by shows whether the server reserves the longest answer.
+func TestTokensAreLearned(t *testing.T) {
+	for name, tt := range map[string]struct {
+		falls, want int // of a request with 1,000 tokens of text and at most 4,000 of an answer
+	}{"reserved": {5000, 5000}, "answers of a thousand": {2000, 2000}, "text alone": {1000, 1000}} {
+		bubble(t, name, func(t *testing.T) {
+			body := `{"prompt":"` + strings.Repeat("some text ", 400) + `","max_tokens":4000}`
+			quota := 500 + 30*tt.falls
+			left := quota
+			srv := newChooser(func(int, *http.Request) answer {
+				left -= tt.falls
+				full := time.Duration(quota-left) * time.Minute / time.Duration(quota)
+				return says(200, "X-RateLimit-Limit-Tokens", strconv.Itoa(quota),
+					"X-RateLimit-Remaining-Tokens", strconv.Itoa(left), "X-RateLimit-Reset-Tokens", full.String())
+			})
+			s := &transport.Shaper{Base: srv}
+			for range 30 { // all at one instant
+				pass(t, s, prompt(transport.WithBypass(t.Context()), body))
+			}
+			perSecond := float64(quota) / 60
+			assert.InDelta(t, float64(tt.want-500)/perSecond, s.Check(prompt(t.Context(), body)).Wait.Seconds(), 0.1)
+		})
+	}
+}
+
+// A refusal that the estimates did not predict shows that the server reserves the longest
+// answer after all. Its body may say what the request costs.
+func TestTokensOfRefusals(t *testing.T) {
+	bubble(t, "reserves after all", func(t *testing.T) {
+		body := `{"prompt":"` + strings.Repeat("some text ", 400) + `","max_tokens":4000}`
+		var next answer
+		srv := newChooser(func(int, *http.Request) answer {
+			if next != nil {
+				return next
+			}
+			return tokensLeft("59000", "1s")
+		})
+		s := &transport.Shaper{Base: srv}
+		for range 30 {
+			pass(t, s, prompt(t.Context(), body))
+			time.Sleep(time.Minute)
+		}
+		refused := withJSON(func(req *http.Request) (*http.Response, error) {
+			resp, err := tokensLeft("3000", "57s")(req)
+			resp.StatusCode = http.StatusTooManyRequests
+			return resp, err
+		}, `{"error":{"message":"Limit 60000, Used 57000, Requested 5000. Please try again in 2s."}}`)
+		next = refused
+		pass(t, s, prompt(t.Context(), body))
+		time.Sleep(5 * time.Minute) // whatever it has held
+		next = tokensLeft("2000", "58s")
+		pass(t, s, prompt(t.Context(), body))
+		assert.InDelta(t, 3, s.Check(prompt(t.Context(), body)).Wait.Seconds(), 0.1)
+	})
+}
+
+// Anthropic's account "tokens" repeats one of the others.
+func TestSummaryOfTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reset := time.Now().Add(30 * time.Second).UTC().Format(time.RFC3339)
+		s := &transport.Shaper{Base: newServer(says(200, "Date", time.Now().UTC().Format(http.TimeFormat),
+			"Anthropic-RateLimit-Tokens-Limit", "40000", "Anthropic-RateLimit-Tokens-Remaining", "0", "Anthropic-RateLimit-Tokens-Reset", reset,
+			"Anthropic-RateLimit-Input-Tokens-Limit", "40000", "Anthropic-RateLimit-Input-Tokens-Remaining", "30000", "Anthropic-RateLimit-Input-Tokens-Reset", reset,
+			"Anthropic-RateLimit-Output-Tokens-Limit", "8000", "Anthropic-RateLimit-Output-Tokens-Remaining", "4000", "Anthropic-RateLimit-Output-Tokens-Reset", reset))}
+		pass(t, s, prompt(t.Context(), `{}`))
+		assert.Zero(t, s.Check(prompt(t.Context(), `{"prompt":"some text","max_tokens":400}`)).Wait)
+		v := s.Check(prompt(t.Context(), `{"prompt":"`+strings.Repeat("some text ", 14_000)+`"}`))
+		assert.Equal(t, "input-tokens", v.Policy)
+		assert.Greater(t, v.Wait, time.Second)
+	})
+}
+
+// Of the requests that are out before anything is known, nobody knows what they cost. They
+// hold the others until they are answered, and no longer.
+func TestFirstWaveOfTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const quota, cost = 60_000, 5000 // a thousand come back in a second
+		var server sync.Mutex            // guards following
+		left, at := quota, time.Now()
+		base := &transporttest.Transport{
+			Latency: func() time.Duration { return rtt },
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				server.Lock()
+				defer server.Unlock()
+				left = min(quota, left+int(time.Since(at)/time.Millisecond))
+				at = time.Now()
+				refused := left < cost
+				if !refused {
+					left -= cost
+				}
+				h := w.Header()
+				h.Set("X-RateLimit-Limit-Tokens", strconv.Itoa(quota))
+				h.Set("X-RateLimit-Remaining-Tokens", strconv.Itoa(left))
+				h.Set("X-RateLimit-Reset-Tokens", (time.Duration(quota-left) * time.Millisecond).String())
+				if refused {
+					w.WriteHeader(http.StatusTooManyRequests)
+				}
+			}),
+		}
+		s := &transport.Shaper{Base: base}
+		body := `{"prompt":"` + strings.Repeat("some text ", 400) + `","max_tokens":4000}`
+		refused := 0
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		began := time.Now()
+		for range 25 {
+			wg.Go(func() {
+				for {
+					_, status := pass(t, s, prompt(t.Context(), body))
+					if status == http.StatusOK {
+						return
+					}
+					mu.Lock()
+					refused++
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		ideal := time.Duration(25*cost-quota) * time.Millisecond
+		assert.Less(t, time.Since(began), ideal*12/10)
+		assert.LessOrEqual(t, refused, 2)
+	})
+}
