@@ -15,9 +15,10 @@ const (
 	Output             // of the answer
 )
 
-// The number of falls in a row that must be less than reserved before a Learner takes the
-// server for one that does not reserve. It doubles each time that this turns out to be
-// wrong.
+// The number of falls that must be less than reserved, on average, before a Learner takes
+// the server for one that does not reserve. It doubles each time that this turns out to be
+// wrong. (Not each of them: requests that depart together may arrive in another order,
+// and then one fall is too large and the next one too small.)
 const (
 	minProof = 8
 	maxProof = 512
@@ -32,8 +33,8 @@ type Learner struct {
 	last    *Departure
 	refill  refill
 	actual  bool // the server does not reserve the longest answer
-	below   int  // falls in a row that were less than half of it
-	proof   int  // how many of them show that the server does not reserve; 0: minProof
+	proof   int  // how many falls show that; 0: minProof
+	seen    falls
 	bounded mean // of fall - input: of requests with a bound on the output
 	open    mean // of fall - input: of other requests
 }
@@ -186,17 +187,27 @@ func (l *Learner) observe(r *Request, fall int64) {
 	}
 	beside := float64(fall - l.input(r))
 	if r.Output < 0 {
-		l.open.add(beside)
+		l.open.add(max(beside, -float64(l.input(r))))
 		return
 	}
-	l.bounded.add(beside)
-	switch {
-	case beside >= float64(r.Output)/2:
+	l.bounded.add(min(max(beside, -float64(l.input(r))), float64(r.Output)))
+	l.seen.n++
+	l.seen.beside += beside
+	l.seen.half += float64(r.Output) / 2
+	switch less := l.seen.beside < l.seen.half; {
+	case l.actual && l.seen.n < minProof, !l.actual && l.seen.n < max(l.proof, minProof):
+	case l.actual && !less:
 		l.reserveAgain()
-	case !l.actual:
-		l.below++
-		l.actual = l.below >= max(l.proof, minProof)
+	default:
+		l.actual, l.seen = less, falls{}
 	}
+}
+
+// falls are what figures have fallen by since the last decision.
+type falls struct {
+	n      int
+	beside float64 // what requests were charged beside their input
+	half   float64 // half of the bounds on their output
 }
 
 // reserveAgain takes the server for one that reserves the longest answer.
@@ -204,7 +215,7 @@ func (l *Learner) reserveAgain() {
 	if l.actual {
 		l.proof = min(2*max(l.proof, minProof), maxProof)
 	}
-	l.actual, l.below = false, 0
+	l.actual, l.seen = false, falls{}
 }
 
 // A refill is the rate at which tokens come back. It follows from the figures: so many are
