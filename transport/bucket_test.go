@@ -170,7 +170,7 @@ func TestBucketOfTokens(t *testing.T) {
 				srv := &bucketServer{half: rtt / 2, write: openAI, retryAfter: tt.retryAfter, buckets: []*bucket{
 					{name: "Tokens", quota: 1000, fill: 10 * time.Second, cost: always(400)},
 				}}
-				s := &transport.Shaper{Base: srv, Cost: tt.cost, Strategy: strategy}
+				s := &transport.Shaper{Base: srv, Cost: tt.cost, Strategy: strategy, Accounts: &quota.Accounts{Jitter: func() float64 { return 0.5 }}}
 				took, _ := crowd(t, s, n, 3, func() *http.Request { return getItems(t.Context()) })
 				ideal := (n*400-1000)*10*time.Millisecond + rtt
 				assert.LessOrEqual(t, srv.refused, tt.refused)
