@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -256,16 +257,16 @@ func record(t *testing.T) (series map[string][]string) {
 		r := prometheus.NewRegistry()
 		r.MustRegister(m)
 		api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 50, Window: 10 * time.Second}}}
-		n := 0
+		var n atomic.Int64
 		s := &transport.Shaper{Accounts: accounts, Trace: m.Trace(), Base: &transporttest.Transport{
 			Latency: func() time.Duration { return 50 * time.Millisecond },
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				switch n++; req.Host {
+				switch i := n.Add(1); req.Host {
 				case "clumsy.example":
 					w.Header().Set("RateLimit", `"api";a=-1`)
 				case "strange.example": // declares another partitioning each time, always a wrong one
 					w.Header().Set("RateLimit", `"api";a=9;w=60;pk=:ZXZlcnlib2R5:`)
-					w.Header().Set("RateLimit-Partition", []string{`"api";method`, `"api";method;user_id`}[n%2])
+					w.Header().Set("RateLimit-Partition", []string{`"api";method`, `"api";method;user_id`}[i%2])
 				case "stern.example":
 					w.Header().Set("Retry-After", "45")
 					w.WriteHeader(429)
