@@ -40,7 +40,6 @@ var misses = map[string]string{
 	"figures mean headroom": wrong,
 
 	"1000 tokens, 400 each":     unpriced,
-	"60000 tokens a minute, 2s": unpriced,
 
 	"one method, 10/1s":        looks,
 	"two methods":              looks,
