@@ -39,7 +39,7 @@ var misses = map[string]string{
 	"replicas that lag":     wrong,
 	"figures mean headroom": wrong,
 
-	"1000 tokens, 400 each":     unpriced,
+	"1000 tokens, 400 each": unpriced,
 
 	"one method, 10/1s":        looks,
 	"two methods":              looks,
