@@ -175,6 +175,21 @@ func TestLimitsOfTheirOwn(t *testing.T) {
 	})
 }
 
+// A Retry-After holds the kind that it was sent to, even if another request has shown
+// meanwhile that the kind is free.
+func TestRetryAfterHoldsItsKind(t *testing.T) {
+	d := newDesk(t)
+	d.answer(0, "/a", retryAfter(30*sec))
+	d.answer(sec, "b/", served)
+	first, _ := d.kindOf(2*sec, "c/")
+	second, _ := d.kindOf(2*sec, "c/")
+	d.done(2*sec+ms, first, served)
+	assert.True(t, d.free(2*sec+ms, "c/"))
+	d.done(3*sec, second, retryAfter(20*sec))
+	assert.False(t, d.free(23*sec-ms, "c/"))
+	assert.True(t, d.free(23*sec, "c/"))
+}
+
 // Where the policy without a name is advertised, its quota is that of all kinds.
 func TestKindsOfAdvertisedQuota(t *testing.T) {
 	d := newDesk(t)

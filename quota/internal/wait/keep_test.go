@@ -61,6 +61,27 @@ func TestUnitsAreKeptForAnEighthOfTheWait(t *testing.T) {
 	}
 }
 
+// Nothing is kept that would be over at the instant at which the other constraint grants
+// the waiter.
+func TestNothingIsKeptInVain(t *testing.T) {
+	for late, kept := range map[time.Duration]bool{2*sec - 1: true, 2 * sec: false} {
+		synctest.Test(t, func(t *testing.T) {
+			a, b := newTurnstile(0, wait.LineOptions{}), newTurnstile(1, wait.LineOptions{})
+			both := come(t, append(a.claim(1), b.claim(1)...), patient)
+			b.locked(func() { b.room, b.again = 0, time.Now().Add(16*sec+late) })
+			time.Sleep(16 * sec)
+			a.let(1)
+			synctest.Wait()
+			solo := come(t, a.claim(1), patient)
+			assert.Equal(t, !kept, solo.done.Load(), "%v", late)
+			solo.left()
+			both.left()
+			a.noTrace(t)
+			b.noTrace(t)
+		})
+	}
+}
+
 // What is kept is free when the waiter gives up.
 func TestUnitsAreKeptNoLongerThanTheirWaiterWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
