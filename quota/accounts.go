@@ -62,9 +62,9 @@ type Accounts struct {
 	Peers Peers
 
 	// Secret is the key of CredentialHash and of what stands for accounts among
-	// processes, in place of a random one. Processes that share accounts need the same:
-	// 32 random bytes that nobody else has. Restore refuses what was saved under another.
-	// Nil means a random one.
+	// processes. Processes that share accounts need the same one: 32 random bytes that only
+	// they know. Restore refuses what was saved with another Secret. Nil means random bytes
+	// that differ in each Accounts.
 	Secret *[32]byte
 
 	beyond atomic.Int64 // accounts that origins have above their share

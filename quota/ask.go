@@ -58,8 +58,8 @@ type Ask struct {
 
 	// Kind returns the name of the kind of the work, for example that of the method that
 	// it calls. It is called with no lock held, and only where it matters: where the
-	// server has refused work of the scope without naming a policy. Whom such a refusal
-	// concerns is learned by kind. nil: all work of the scope is of one kind.
+	// server has refused work of the scope without naming a policy. Which kinds such a
+	// refusal concerns is learned. nil: all work of the scope is of one kind.
 	Kind func() string
 
 	// Held is called with no lock held before the work waits, and says what it waits

@@ -6,7 +6,8 @@ import (
 	"github.com/headway-go/headway/quota/internal/window"
 )
 
-// This file learns whom a refusal concerns that names no policy. Strategy describes it.
+// If a refusal names no policy, this file learns which kinds of work it concerns. Strategy
+// describes how.
 //
 // A limit is the account of a scope, and what was learned of it: a hold or a back-off, a
 // slow start, an inferred quota. The first one concerns all kinds of work of its scope.

@@ -287,7 +287,7 @@ func (f *Fleet) failed(err error) {
 	}
 }
 
-// A storeClock tells the clock of the store, by the quickest exchange of late.
+// A storeClock estimates the clock of the store. It trusts the quickest recent exchange.
 type storeClock struct {
 	ahead time.Duration // of the store's clock before ours, when its answer came: never too much
 	trip  time.Duration

@@ -169,7 +169,7 @@ type exchange struct {
 	turn    *quota.Turn
 	records []*record
 	mine    []*member
-	left    []int64 // units that nobody has, as far as this turn may take them
+	left    []int64 // units that no process holds and that this turn may take
 	allowed []int64 // of these, what the process may take
 	first   []int64 // units that are kept for one that goes before
 	others  []int64 // hungry ones
@@ -679,7 +679,7 @@ func (x *exchange) mayProbe(i int) bool {
 	case quota.SharedUnknown, quota.SharedExpired:
 		return true
 	case quota.SharedReported:
-		// Nobody has anything: there is nobody whose answer could tell. Or it was long ago.
+		// No process holds units, so no answer will tell what is left. Or it was long ago.
 		if x.turn.Accounts[i].Concurrent {
 			return x.mine[i].has == 0 && x.left[i] == x.records[i].available
 		}
@@ -690,7 +690,7 @@ func (x *exchange) mayProbe(i int) bool {
 	return false
 }
 
-// wake tells hungry processes of units that nobody has, and processes with a stock of
+// wake tells hungry processes of units that no process holds, and processes with a stock of
 // those that are hungry.
 func (x *exchange) wake(i int) {
 	r, now := x.records[i], x.now

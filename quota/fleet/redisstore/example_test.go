@@ -14,7 +14,7 @@ import (
 
 // Each process that runs this shares the quotas with the others. README has this code.
 func Example() {
-	var secret [32]byte // random, the same in all processes, and known to nobody else
+	var secret [32]byte // random bytes that only these processes know
 
 	rdb := redis.NewClient(&redis.Options{
 		Addr:                  "localhost:6379",
