@@ -47,6 +47,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -156,7 +157,7 @@ func granted(reply []int64, accounts int) (*quota.Grant, error) {
 		if us < 0 {
 			return quota.None
 		}
-		return time.Duration(us) * time.Microsecond
+		return time.Duration(min(us, math.MaxInt64/int64(time.Microsecond))) * time.Microsecond
 	}
 	g := &quota.Grant{Now: span(reply[0]), Void: reply[1] == 1}
 	for r := reply[2:]; len(r) > 0; r = r[perAccount:] {
