@@ -211,7 +211,9 @@ func (w *world) send(ctx context.Context, rnd *rand.Rand) {
 // follow sends the request that follows a redirect. It waits for the redirect's
 // Retry-After.
 func (w *world) follow(ctx context.Context, from *http.Request, resp *http.Response, rnd *rand.Rand) {
+	w.mu.Lock()
 	p := *passageOf(from)
+	w.mu.Unlock()
 	wait, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
 	p.called, p.departed, p.ended, p.held = time.Now(), time.Time{}, time.Time{}, false
 	p.class, p.latest = "redirected", p.called.Add(max(w.shaper.MaxDelay, transport.DefaultMaxDelay))
