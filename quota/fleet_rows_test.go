@@ -17,6 +17,7 @@ import (
 
 	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/exchange"
 	"github.com/headway-go/headway/quota/fleet"
 	"github.com/headway-go/headway/transport/transporttest"
 )
@@ -234,7 +235,7 @@ func (p *simProcess) turn() {
 // hear subscribes to the words of the Hub. They come when the next event happens: the
 // Hub hands them to a goroutine, so the simulation asks it instead.
 func (w *fleetWorld) hear(p *simProcess) {
-	w.hub.Listen(p.shared.Origin(), func(word quota.Word) {
+	w.hub.Listen(p.shared.Origin(), func(word exchange.Word) {
 		if w.fails.deaf || w.fails.cut(w, p) {
 			return
 		}

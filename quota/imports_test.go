@@ -9,16 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The packages below this one know nothing of it and of each other, and window is
-// arithmetic alone.
+// The packages below this one know nothing of it and of each other; window is arithmetic
+// alone, and exchange is data alone.
 func TestImports(t *testing.T) {
 	const module = "github.com/headway-go/headway"
 	for pkg, allowed := range map[string][]string{
-		"window": {"time", "math", "math/bits"},
-		"meter":  {"time", "math", "math/bits"},
-		"wait":   nil, // any of the standard library
+		"internal/window": {"time", "math", "math/bits"},
+		"internal/meter":  {"time", "math", "math/bits"},
+		"internal/wait":   nil, // any of the standard library
+		"exchange":        {"time"},
 	} {
-		out, err := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, module+"/quota/internal/"+pkg).CombinedOutput()
+		out, err := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, module+"/quota/"+pkg).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		for _, imported := range strings.Fields(string(out)) {
 			assert.NotContains(t, imported, ".", "%s imports %s, which is not of the standard library", pkg, imported)

@@ -3,6 +3,7 @@ package quota
 import (
 	"time"
 
+	"github.com/headway-go/headway/quota/exchange"
 	"github.com/headway-go/headway/quota/internal/window"
 )
 
@@ -17,7 +18,7 @@ const (
 type pool struct {
 	s  *Shared
 	a  *account
-	id SharedID
+	id exchange.ID
 
 	stock    int64   // units granted and not yet charged
 	until    instant // when the stock is void
@@ -28,7 +29,7 @@ type pool struct {
 
 	named     bool // requests claim it by its policy, or there was a figure
 	known     bool // a turn was answered
-	state     SharedState
+	state     exchange.State
 	available int64 // as it was heard; None: never
 	end       instant
 	hungry    int
@@ -102,12 +103,12 @@ func (p *pool) units(t instant) int64 {
 
 // decides reports whether the pool decides what may depart, while others are reached.
 func (p *pool) decides() bool {
-	return p.state != SharedOpen && p.a.Unit != window.Other && !p.a.IsBucket() && !p.passive()
+	return p.state != exchange.Open && p.a.Unit != window.Other && !p.a.IsBucket() && !p.passive()
 }
 
 // passive reports whether it is the pool of a scope, or of the origin, of which no more
 // is known than holds.
-func (p *pool) passive() bool { return !p.named && p.state == SharedUnknown }
+func (p *pool) passive() bool { return !p.named && p.state == exchange.Unknown }
 
 // ready returns when n units may depart. sooner reports whether they may depart earlier
 // by what is heard. Without ok, the account decides by itself.
@@ -125,7 +126,7 @@ func (p *pool) ready(t instant, n int64) (again instant, sooner, ok bool) {
 	if !s.linked {
 		return s.began.Add(coldTimeout), true, true
 	}
-	if !p.known || s.out || p.state != SharedReported && p.state != SharedCounting || p.end == window.Never || p.end <= t || p.available >= n {
+	if !p.known || s.out || p.state != exchange.Reported && p.state != exchange.Counting || p.end == window.Never || p.end <= t || p.available >= n {
 		return t.Add(2 * s.timeout()), true, true
 	}
 	return p.end, false, true
@@ -229,7 +230,7 @@ func (p *pool) reported(t, sent instant, available int64, refused bool) {
 	}
 	p.figure = p.figure.merged(f, sent)
 	p.landed, p.named = true, true
-	if refused || p.state != SharedReported {
+	if refused || p.state != exchange.Reported {
 		p.tellNow()
 	} else {
 		p.tellSoon(t)
@@ -265,7 +266,7 @@ func (p *pool) answered(t, sent instant, n int64, silent bool) {
 			p.spent += n
 		}
 		p.silent = max(p.silent, p.under(sent), 1)
-		if p.state != SharedReported && p.state != SharedCounting {
+		if p.state != exchange.Reported && p.state != exchange.Counting {
 			p.tellNow()
 			return
 		}
@@ -289,7 +290,7 @@ func (p *pool) held(t instant, d time.Duration) {
 }
 
 // tell returns what there is to tell at t.
-func (p *pool) tell(t instant) TurnAccount {
+func (p *pool) tell(t instant) exchange.Account {
 	if p.giveBack && p.waiters == 0 {
 		p.stock, p.wish = 0, max(p.wish/2, minStock)
 	}
@@ -300,7 +301,7 @@ func (p *pool) tell(t instant) TurnAccount {
 	} else if stock > p.wish/2 {
 		p.wish = max(p.wish/2, minStock, p.used)
 	}
-	a := TurnAccount{
+	a := exchange.Account{
 		ID: p.id, Has: p.holds() + stock, Stock: stock, Version: p.version(), Concurrent: p.a.retains(),
 		Quota: p.a.Quota, Window: p.a.Length, Counts: p.a.State == window.Counting,
 		Figure: p.figure.available, Left: None, FigureVersion: p.figure.version,
@@ -313,7 +314,7 @@ func (p *pool) tell(t instant) TurnAccount {
 	if p.figure.end != window.Never {
 		a.Left = p.figure.end.Since(t)
 	}
-	if p.known && p.state == SharedReported && p.end > t {
+	if p.known && p.state == exchange.Reported && p.end > t {
 		a.Basis = p.available
 		if p.end != window.Never {
 			a.BasisLeft = p.end.Since(t)
@@ -345,7 +346,7 @@ func (p *pool) untold() {
 }
 
 // heard takes over the answer at t to a turn that departed at from.
-func (p *pool) heard(t, from instant, g *GrantAccount, void bool) {
+func (p *pool) heard(t, from instant, g *exchange.Granted, void bool) {
 	p.known = true
 	if p.a.Strategy == window.Adaptive {
 		p.a.Strategy = window.Together
@@ -365,9 +366,9 @@ func (p *pool) heard(t, from instant, g *GrantAccount, void bool) {
 	p.state, p.available, p.end = g.State, g.Available, end
 	p.peers, p.hungry = g.Peers, g.Hungry
 	switch {
-	case news && g.State == SharedReported:
+	case news && g.State == exchange.Reported:
 		p.a.Learn(t, g.Available, end)
-	case news && g.State == SharedExpired:
+	case news && g.State == exchange.Expired:
 		p.a.Elapse(t)
 	}
 	if g.Hold > 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/headway-go/headway/quota/exchange"
 	"github.com/headway-go/headway/quota/internal/wait"
 	"github.com/headway-go/headway/quota/internal/window"
 )
@@ -30,11 +31,11 @@ const (
 // with a share of what is left.
 type Shared struct {
 	o  *Origin
-	id SharedID
+	id exchange.ID
 
 	// protected by the mutex of the origin:
 	pools  map[*account]*pool
-	byID   map[SharedID]*pool
+	byID   map[exchange.ID]*pool
 	active map[*pool]struct{} // that may have something to tell
 	queue  waitingRequests
 
@@ -56,16 +57,16 @@ type Shared struct {
 func newShared(o *Origin, name string) *Shared {
 	return &Shared{
 		o:      o,
-		id:     SharedID(o.accounts.hashes().digest("shared origin", name)),
+		id:     exchange.ID(o.accounts.hashes().digest("shared origin", name)),
 		pools:  make(map[*account]*pool),
-		byID:   make(map[SharedID]*pool),
+		byID:   make(map[exchange.ID]*pool),
 		active: make(map[*pool]struct{}),
 		queue:  newWaitingRequests(),
 	}
 }
 
 // Origin stands for the origin among all processes with the same secret.
-func (s *Shared) Origin() SharedID { return s.id }
+func (s *Shared) Origin() exchange.ID { return s.id }
 
 // Peers returns how many processes were lately heard of, this one included, and whether
 // the last turn was answered.
@@ -119,7 +120,7 @@ func (s *Shared) pool(a *account) *pool {
 			keyed = "key"
 		}
 		p = &pool{s: s, a: a, figure: figureTold{available: None}, available: None, wish: minStock}
-		p.id = SharedID(s.o.accounts.hashes().digest("shared account", string(s.id[:]), a.policy.name, keyed, a.owner.String()))
+		p.id = exchange.ID(s.o.accounts.hashes().digest("shared account", string(s.id[:]), a.policy.name, keyed, a.owner.String()))
 		s.pools[a], s.byID[p.id] = p, p
 	}
 	return p
@@ -137,7 +138,7 @@ func (s *Shared) drop(a *account) {
 // Turn returns what is to be told now, or nil if there is nothing yet; next is when to
 // ask for another, unless Peers.Due says so earlier. The zero time means that only Due
 // will tell. A turn has to be followed by Heard or Failed, within its Timeout.
-func (s *Shared) Turn(now time.Time) (turn *Turn, next time.Time) {
+func (s *Shared) Turn(now time.Time) (turn *exchange.Turn, next time.Time) {
 	s.o.mu.Lock()
 	defer s.o.mu.Unlock()
 	t := s.o.at(now)
@@ -174,12 +175,12 @@ func (s *Shared) Turn(now time.Time) (turn *Turn, next time.Time) {
 }
 
 // Goodbye returns a turn that gives everything back, and makes the accounts alone.
-func (s *Shared) Goodbye(now time.Time) *Turn {
+func (s *Shared) Goodbye(now time.Time) *exchange.Turn {
 	s.o.mu.Lock()
 	defer s.o.mu.Unlock()
 	t := s.o.at(now)
 	s.seq++
-	turn := &Turn{Seq: s.seq, Bye: true, Peers: s.peers, Flights: 0, Timeout: s.timeout()}
+	turn := &exchange.Turn{Seq: s.seq, Bye: true, Peers: s.peers, Flights: 0, Timeout: s.timeout()}
 	for _, p := range s.sorted() {
 		if p.known && len(turn.Accounts) < maxTurn {
 			told := p.tell(t)
@@ -204,10 +205,10 @@ func (s *Shared) sorted() []*pool {
 }
 
 // compose makes a turn of what is due at t. What is due a little later rides along.
-func (s *Shared) compose(t instant) *Turn {
+func (s *Shared) compose(t instant) *exchange.Turn {
 	s.seq++
 	s.out, s.sent = true, t
-	turn := &Turn{Seq: s.seq, Peers: s.peers, Flights: None, Timeout: s.timeout()}
+	turn := &exchange.Turn{Seq: s.seq, Peers: s.peers, Flights: None, Timeout: s.timeout()}
 	if !s.o.first.over {
 		s.flights = max(s.o.out, 1)
 		turn.Flights = s.flights
@@ -260,7 +261,7 @@ func (s *Shared) compose(t instant) *Turn {
 // Heard takes over the answer to the turn that was taken at sent, and lets go the
 // requests that this allows. An answer that came after Failed only says that the others
 // can be reached.
-func (s *Shared) Heard(sent, now time.Time, g *Grant) {
+func (s *Shared) Heard(sent, now time.Time, g *exchange.Grant) {
 	s.o.mu.Lock()
 	t, from := s.o.at(now), s.o.at(sent)
 	if !s.out || len(g.Accounts) != len(s.aboard) || from != s.sent { // late
@@ -340,7 +341,7 @@ func (s *Shared) kick(now time.Time) (woken []*wait.Waiter) {
 }
 
 // Wake takes over what a store told all processes; process is the name of this one.
-func (s *Shared) Wake(now time.Time, process string, word *Word) {
+func (s *Shared) Wake(now time.Time, process string, word *exchange.Word) {
 	s.o.mu.Lock()
 	p := s.byID[word.Account]
 	if p == nil || !s.linked {

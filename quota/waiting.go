@@ -5,6 +5,8 @@ import (
 	"container/list"
 	"encoding/binary"
 	"slices"
+
+	"github.com/headway-go/headway/quota/exchange"
 )
 
 // waitingRequests are the requests of an origin that wait, in groups of those that
@@ -48,11 +50,11 @@ func (g *waitingGroup) first() *waitingLease { return g.waits.Front().Value.(*wa
 // request is what others are told of the group at t. board says which place in the turn a
 // pool has, or that there is none left. Requests that could not go, whatever they are
 // granted, claim nothing.
-func (g *waitingGroup) request(t instant, board func(*pool) (int, bool)) TurnRequest {
-	r := TurnRequest{N: int64(g.waits.Len()), Priority: g.priority, Waited: t.Since(g.first().since)}
+func (g *waitingGroup) request(t instant, board func(*pool) (int, bool)) exchange.Request {
+	r := exchange.Request{N: int64(g.waits.Len()), Priority: g.priority, Waited: t.Since(g.first().since)}
 	for _, c := range g.claims {
 		if c.pool.a.Paused(t) {
-			return TurnRequest{}
+			return exchange.Request{}
 		}
 	}
 	for _, c := range g.claims {
@@ -61,9 +63,9 @@ func (g *waitingGroup) request(t instant, board func(*pool) (int, bool)) TurnReq
 		}
 		i, ok := board(c.pool)
 		if !ok {
-			return TurnRequest{}
+			return exchange.Request{}
 		}
-		r.Claims = append(r.Claims, TurnClaim{i, c.units})
+		r.Claims = append(r.Claims, exchange.Claim{Account: i, Units: c.units})
 	}
 	return r
 }

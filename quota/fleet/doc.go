@@ -12,8 +12,8 @@
 //
 // # What is told
 //
-// A process says what it has, what it wants, and what the server said last; it hears what
-// it has now (quota.Turn and quota.Grant). It keeps a few units in stock, so that most
+// A process says what it has, what it wants, and what the server said last (exchange.Turn);
+// it hears what it has now (exchange.Grant). It keeps a few units in stock, so that most
 // requests depart without asking. After a window, one request of all processes finds out
 // what there is. A Retry-After that one is told holds all. Units that a process has and
 // does not use are free again when it says so, when the window ends, or after 30 s.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/exchange"
 )
 
 const (
@@ -221,7 +222,7 @@ func (f *Fleet) rest(c *carrier) bool {
 
 // carry carries one turn. The accounts are alone as soon as it was not answered in time,
 // even if the store takes longer to say so.
-func (c *carrier) carry(sent time.Time, turn *quota.Turn) {
+func (c *carrier) carry(sent time.Time, turn *exchange.Turn) {
 	f := c.f
 	turn.Process = f.process
 	turn.AsOf = f.asOf(sent)
@@ -255,7 +256,7 @@ func (c *carrier) carry(sent time.Time, turn *quota.Turn) {
 func (c *carrier) subscribe(ctx context.Context) {
 	defer c.f.running.Done()
 	for ctx.Err() == nil {
-		c.f.store.Subscribe(ctx, c.s.Origin(), func(w *quota.Word) {
+		c.f.store.Subscribe(ctx, c.s.Origin(), func(w *exchange.Word) {
 			c.s.Wake(time.Now(), c.f.process, w)
 		})
 		select {
@@ -295,7 +296,7 @@ type storeClock struct {
 }
 
 // heard takes over the clock of a grant.
-func (f *Fleet) heard(sent, now time.Time, g *quota.Grant) {
+func (f *Fleet) heard(sent, now time.Time, g *exchange.Grant) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if trip := now.Sub(sent); f.clock.at.IsZero() || trip <= f.clock.trip || now.Sub(f.clock.at) > clockLasts {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/exchange"
 	"github.com/headway-go/headway/quota/fleet"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/transporttest"
@@ -109,14 +110,14 @@ func TestCloseGivesBack(t *testing.T) {
 // broken is a Store that does not answer.
 type broken struct{ hangs bool }
 
-func (b broken) Exchange(ctx context.Context, _ quota.SharedID, _ *quota.Turn) (*quota.Grant, error) {
+func (b broken) Exchange(ctx context.Context, _ exchange.ID, _ *exchange.Turn) (*exchange.Grant, error) {
 	if b.hangs {
 		time.Sleep(10 * time.Second) // and does not look at the context
 	}
 	return nil, errBroken
 }
 
-func (b broken) Subscribe(ctx context.Context, _ quota.SharedID, _ func(*quota.Word)) error {
+func (b broken) Subscribe(ctx context.Context, _ exchange.ID, _ func(*exchange.Word)) error {
 	return errBroken
 }
 
@@ -213,14 +214,14 @@ func TestOtherSecret(t *testing.T) {
 
 // A turn that no process can have made is an error.
 func TestHubInvalidTurn(t *testing.T) {
-	for _, r := range []quota.TurnRequest{
-		{N: 1, Claims: []quota.TurnClaim{{Account: 1, Units: 1}}},
-		{N: 1, Claims: []quota.TurnClaim{{Account: -1, Units: 1}}},
-		{N: 1, Claims: []quota.TurnClaim{{Account: 0, Units: -1}}},
-		{N: 0, Claims: []quota.TurnClaim{{Account: 0, Units: 1}}},
+	for _, r := range []exchange.Request{
+		{N: 1, Claims: []exchange.Claim{{Account: 1, Units: 1}}},
+		{N: 1, Claims: []exchange.Claim{{Account: -1, Units: 1}}},
+		{N: 1, Claims: []exchange.Claim{{Account: 0, Units: -1}}},
+		{N: 0, Claims: []exchange.Claim{{Account: 0, Units: 1}}},
 	} {
-		_, err := new(fleet.Hub).Exchange(t.Context(), quota.SharedID{}, &quota.Turn{
-			Accounts: make([]quota.TurnAccount, 1), Requests: []quota.TurnRequest{r},
+		_, err := new(fleet.Hub).Exchange(t.Context(), exchange.ID{}, &exchange.Turn{
+			Accounts: make([]exchange.Account, 1), Requests: []exchange.Request{r},
 		})
 		assert.Error(t, err)
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/exchange"
 )
 
 // A Hub is a Store in memory: for tests, and for several quota.Accounts in one process.
@@ -21,10 +21,10 @@ type Hub struct {
 
 	mu      sync.Mutex
 	records map[recordID]*record
-	hearers map[quota.SharedID]map[*hearer]struct{}
+	hearers map[exchange.ID]map[*hearer]struct{}
 
-	listeners map[quota.SharedID][]func(quota.Word)
-	flights   map[quota.SharedID]map[string]flight
+	listeners map[exchange.ID][]func(exchange.Word)
+	flights   map[exchange.ID]map[string]flight
 	turns     int
 }
 
@@ -32,10 +32,10 @@ type Hub struct {
 // every account of the origin, for others.
 type flight struct{ n, until int64 }
 
-type recordID struct{ origin, account quota.SharedID }
+type recordID struct{ origin, account exchange.ID }
 
 // A hearer gets the words of one subscription.
-type hearer struct{ words chan quota.Word }
+type hearer struct{ words chan exchange.Word }
 
 // The times of a Hub, in microseconds.
 const (
@@ -65,7 +65,7 @@ const (
 type record struct {
 	made      int64 // when; versions begin there, too, so that they only grow
 	version   int64
-	state     quota.SharedState
+	state     exchange.State
 	available int64
 	end       int64 // of the window; 0: none
 	length    int64 // of the window, when its end was told
@@ -96,7 +96,7 @@ type member struct {
 }
 
 // Exchange implements Store.
-func (h *Hub) Exchange(_ context.Context, origin quota.SharedID, turn *quota.Turn) (*quota.Grant, error) {
+func (h *Hub) Exchange(_ context.Context, origin exchange.ID, turn *exchange.Turn) (*exchange.Grant, error) {
 	now := time.Now
 	if h.Clock != nil {
 		now = h.Clock
@@ -120,11 +120,11 @@ func (h *Hub) Exchange(_ context.Context, origin quota.SharedID, turn *quota.Tur
 
 // Listen has hear called with all words about an origin, in the goroutine of the
 // exchange that they come from, with a lock held: for simulations on one thread.
-func (h *Hub) Listen(origin quota.SharedID, hear func(quota.Word)) {
+func (h *Hub) Listen(origin exchange.ID, hear func(exchange.Word)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.listeners == nil {
-		h.listeners = make(map[quota.SharedID][]func(quota.Word))
+		h.listeners = make(map[exchange.ID][]func(exchange.Word))
 	}
 	h.listeners[origin] = append(h.listeners[origin], hear)
 }
@@ -137,11 +137,11 @@ func (h *Hub) Forget() {
 }
 
 // Subscribe implements Store.
-func (h *Hub) Subscribe(ctx context.Context, origin quota.SharedID, hear func(*quota.Word)) error {
-	to := &hearer{make(chan quota.Word, 64)}
+func (h *Hub) Subscribe(ctx context.Context, origin exchange.ID, hear func(*exchange.Word)) error {
+	to := &hearer{make(chan exchange.Word, 64)}
 	h.mu.Lock()
 	if h.hearers == nil {
-		h.hearers = make(map[quota.SharedID]map[*hearer]struct{})
+		h.hearers = make(map[exchange.ID]map[*hearer]struct{})
 	}
 	if h.hearers[origin] == nil {
 		h.hearers[origin] = make(map[*hearer]struct{})
@@ -163,10 +163,10 @@ func (h *Hub) Subscribe(ctx context.Context, origin quota.SharedID, hear func(*q
 	}
 }
 
-// An exchange is one turn being carried out.
-type exchange struct {
+// An execution is one turn being carried out.
+type execution struct {
 	now     int64
-	turn    *quota.Turn
+	turn    *exchange.Turn
 	records []*record
 	mine    []*member
 	left    []int64 // units that no process holds and that this turn may take
@@ -177,13 +177,13 @@ type exchange struct {
 	probed  []bool
 	stopped []bool // a request lacked units here: none goes before it
 	blocked []int  // the account that the first request which claims this one lacked; negative: none
-	words   []quota.Word
+	words   []exchange.Word
 	flights int64 // of others
 }
 
 var errTurn = errors.New("fleet: invalid turn")
 
-func (h *Hub) exchange(now int64, origin quota.SharedID, turn *quota.Turn) (*quota.Grant, []quota.Word, error) {
+func (h *Hub) exchange(now int64, origin exchange.ID, turn *exchange.Turn) (*exchange.Grant, []exchange.Word, error) {
 	n := len(turn.Accounts)
 	for _, r := range turn.Requests {
 		for _, c := range r.Claims {
@@ -192,7 +192,7 @@ func (h *Hub) exchange(now int64, origin quota.SharedID, turn *quota.Turn) (*quo
 			}
 		}
 	}
-	x := &exchange{
+	x := &execution{
 		now: now, turn: turn, records: make([]*record, n), mine: make([]*member, n),
 		left: make([]int64, n), allowed: make([]int64, n), first: make([]int64, n), others: make([]int64, n),
 		granted: make([]int64, n), probed: make([]bool, n), stopped: make([]bool, n), blocked: make([]int, n),
@@ -233,7 +233,7 @@ func (h *Hub) exchange(now int64, origin quota.SharedID, turn *quota.Turn) (*quo
 	if !void && !turn.Bye {
 		x.deal()
 	}
-	grant := &quota.Grant{Now: time.Duration(now) * time.Microsecond, Void: void}
+	grant := &exchange.Grant{Now: time.Duration(now) * time.Microsecond, Void: void}
 	for i := range turn.Accounts {
 		grant.Accounts = append(grant.Accounts, x.reply(i, void))
 	}
@@ -253,13 +253,13 @@ func (h *Hub) sweep(now int64) {
 }
 
 // fly takes over the flights of the turn, and returns those of others.
-func (h *Hub) fly(now int64, origin quota.SharedID, turn *quota.Turn) (others int64) {
+func (h *Hub) fly(now int64, origin exchange.ID, turn *exchange.Turn) (others int64) {
 	all := h.flights[origin]
 	if turn.Flights > 0 {
 		if all == nil {
 			all = make(map[string]flight)
 			if h.flights == nil {
-				h.flights = make(map[quota.SharedID]map[string]flight)
+				h.flights = make(map[exchange.ID]map[string]flight)
 			}
 			h.flights[origin] = all
 		}
@@ -278,7 +278,7 @@ func (h *Hub) fly(now int64, origin quota.SharedID, turn *quota.Turn) (others in
 }
 
 // tell takes over what the turn says of an account.
-func (x *exchange) tell(i int, void bool) {
+func (x *execution) tell(i int, void bool) {
 	r, a, now := x.records[i], &x.turn.Accounts[i], x.now
 	for id, m := range r.members {
 		if m.until <= now {
@@ -311,18 +311,18 @@ func (x *exchange) tell(i int, void bool) {
 	// What was known before the record was made.
 	if a.Basis != none && a.Version != 0 && a.Version < r.made {
 		switch {
-		case r.state == quota.SharedUnknown && !void:
-			r.state, r.available, r.figured = quota.SharedReported, a.Basis, now
+		case r.state == exchange.Unknown && !void:
+			r.state, r.available, r.figured = exchange.Reported, a.Basis, now
 			r.ends(now, a.BasisLeft)
-		case r.state == quota.SharedReported && isNew && now-r.made < recovery:
+		case r.state == exchange.Reported && isNew && now-r.made < recovery:
 			r.available = min(r.available, a.Basis)
 		}
 	}
-	if r.state == quota.SharedUnknown && a.Counts && a.Quota != none && !a.Concurrent {
-		r.state, r.available, r.end = quota.SharedCounting, a.Quota, 0
+	if r.state == exchange.Unknown && a.Counts && a.Quota != none && !a.Concurrent {
+		r.state, r.available, r.end = exchange.Counting, a.Quota, 0
 	}
 	version := r.version
-	if a.Spent > 0 && r.state != quota.SharedUnknown && r.state != quota.SharedOpen && !a.Concurrent {
+	if a.Spent > 0 && r.state != exchange.Unknown && r.state != exchange.Open && !a.Concurrent {
 		r.available = max(r.available-a.Spent, 0)
 	}
 	if a.Figure != none {
@@ -331,22 +331,22 @@ func (x *exchange) tell(i int, void bool) {
 		x.silent(r, a)
 	}
 	if a.Refused {
-		if r.state != quota.SharedOpen && !(r.state == quota.SharedReported && r.available == 0) {
-			r.state, r.available, r.end = quota.SharedExpired, 0, 0
+		if r.state != exchange.Open && !(r.state == exchange.Reported && r.available == 0) {
+			r.state, r.available, r.end = exchange.Expired, 0, 0
 			r.version++
 		}
 		r.probe = 0
 	}
-	if a.Landed && r.state == quota.SharedReported && r.version == version {
+	if a.Landed && r.state == exchange.Reported && r.version == version {
 		r.version++ // what was in flight is not: a figure that does not know of it may not raise
 	}
 	if hold := now + min(a.Hold.Microseconds(), maxHeldSecond*sec); a.Hold > 0 && hold > r.hold+msec {
 		r.hold = hold
-		if r.state == quota.SharedOpen {
-			r.state, r.available, r.end = quota.SharedExpired, 0, 0
+		if r.state == exchange.Open {
+			r.state, r.available, r.end = exchange.Expired, 0, 0
 			r.version++
 		}
-		x.words = append(x.words, quota.Word{Account: a.ID, Hold: time.Duration(hold-now) * time.Microsecond})
+		x.words = append(x.words, exchange.Word{Account: a.ID, Hold: time.Duration(hold-now) * time.Microsecond})
 	}
 }
 
@@ -365,12 +365,12 @@ func (r *record) roll(now int64) {
 			out += m.has
 		}
 	}
-	if r.state == quota.SharedReported {
-		r.state, r.available = quota.SharedExpired, max(r.available-out, 0)
+	if r.state == exchange.Reported {
+		r.state, r.available = exchange.Expired, max(r.available-out, 0)
 	}
 	r.end, r.began, r.probe, r.probes = 0, now, 0, 0
 	r.version++
-	if r.state == quota.SharedCounting {
+	if r.state == exchange.Counting {
 		r.available = none // the quota: see count
 	}
 }
@@ -389,7 +389,7 @@ func (r *record) ends(now int64, left time.Duration) {
 func patience(probes int64) int64 { return min(sec<<min(probes, 6), maxPatience) }
 
 // figure takes over a figure of the server.
-func (x *exchange) figure(r *record, a *quota.TurnAccount, void bool) {
+func (x *execution) figure(r *record, a *exchange.Account, void bool) {
 	now, figure := x.now, a.Figure
 	if a.Concurrent {
 		// It comes on top of what the server is processing for all of us.
@@ -400,18 +400,18 @@ func (x *exchange) figure(r *record, a *quota.TurnAccount, void bool) {
 			figure = a.Quota
 		}
 	}
-	current := a.Concurrent || a.FigureVersion == r.version || r.version == r.made && r.state == quota.SharedUnknown
+	current := a.Concurrent || a.FigureVersion == r.version || r.version == r.made && r.state == exchange.Unknown
 	end := now + max(a.Left.Microseconds(), 0)
 	same := r.end > 0 && max(end, r.end)-min(end, r.end) <= sameWindow
 	switch {
-	case current && !void, r.state == quota.SharedCounting, r.state == quota.SharedOpen:
-		if same && a.Left >= 0 && r.state == quota.SharedReported {
+	case current && !void, r.state == exchange.Counting, r.state == exchange.Open:
+		if same && a.Left >= 0 && r.state == exchange.Reported {
 			end = min(end, r.end)
 		}
 		if figure > 0 {
 			r.probes = 0
 		}
-		r.state, r.available, r.figured, r.probe = quota.SharedReported, figure, now, 0
+		r.state, r.available, r.figured, r.probe = exchange.Reported, figure, now, 0
 		r.ends(now, a.Left)
 		if a.Left >= 0 && !a.Concurrent {
 			r.end = max(end, now+1)
@@ -420,8 +420,8 @@ func (x *exchange) figure(r *record, a *quota.TurnAccount, void bool) {
 			r.end = 0
 		}
 		r.version++
-	case r.state == quota.SharedUnknown:
-	case r.state == quota.SharedExpired:
+	case r.state == exchange.Unknown:
+	case r.state == exchange.Expired:
 		r.available = min(r.available, figure)
 	case a.Left >= 0 && end < r.end && !same: // of the window before
 	case figure < r.available:
@@ -439,25 +439,25 @@ func (x *exchange) figure(r *record, a *quota.TurnAccount, void bool) {
 
 // silent takes over that a request which departed under the version in force was
 // answered without a figure.
-func (x *exchange) silent(r *record, a *quota.TurnAccount) {
+func (x *execution) silent(r *record, a *exchange.Account) {
 	switch {
-	case r.state != quota.SharedUnknown && r.state != quota.SharedExpired:
+	case r.state != exchange.Unknown && r.state != exchange.Expired:
 		return
 	case a.Quota != none && a.Window > 0 && !a.Concurrent:
-		r.state, r.available = quota.SharedCounting, max(a.Quota-a.Spent, 0)
+		r.state, r.available = exchange.Counting, max(a.Quota-a.Spent, 0)
 		r.length = a.Window.Microseconds()
 		r.end = x.now + r.length
 	default:
-		r.state, r.available, r.end = quota.SharedOpen, 0, 0
+		r.state, r.available, r.end = exchange.Open, 0, 0
 	}
 	r.probe, r.probes = 0, 0
 	r.version++
 }
 
 // count finds what is left of an account, and what this process may take of it.
-func (x *exchange) count(i int) {
+func (x *execution) count(i int) {
 	r, a, now := x.records[i], &x.turn.Accounts[i], x.now
-	if r.state == quota.SharedCounting && r.available == none {
+	if r.state == exchange.Counting && r.available == none {
 		r.available = max(a.Quota, 0)
 	}
 	mine := x.mine[i]
@@ -473,7 +473,7 @@ func (x *exchange) count(i int) {
 	}
 	x.others[i] = wanting
 	all := r.available
-	if fleet := int64(x.turn.Peers); now-r.made < recovery && fleet > lines && r.state == quota.SharedReported {
+	if fleet := int64(x.turn.Peers); now-r.made < recovery && fleet > lines && r.state == exchange.Reported {
 		all = all * lines / fleet
 	}
 	left := max(all-out-x.flights, 0)
@@ -481,7 +481,7 @@ func (x *exchange) count(i int) {
 		x.left[i] = 0
 		return
 	}
-	if r.state == quota.SharedOpen {
+	if r.state == exchange.Open {
 		x.left[i], x.allowed[i] = unlimited, unlimited
 		return
 	}
@@ -518,7 +518,7 @@ func (m *member) before(n *member) bool {
 }
 
 // wants returns the first request of the turn that claims an account, or nil.
-func (x *exchange) wants(i int) *quota.TurnRequest {
+func (x *execution) wants(i int) *exchange.Request {
 	for k := range x.turn.Requests {
 		for _, c := range x.turn.Requests[k].Claims {
 			if c.Account == i {
@@ -555,14 +555,14 @@ func (r *record) level(now int64, mine *member, left int64) int64 {
 
 // deal grants units to the requests of the turn, whole requests in their order, and then
 // to the stock.
-func (x *exchange) deal() {
+func (x *execution) deal() {
 	for k := range x.turn.Requests {
 		x.request(&x.turn.Requests[k])
 	}
 	for i := range x.records {
 		r, a, m := x.records[i], &x.turn.Accounts[i], x.mine[i]
 		if wish := a.Wish; wish > 0 && m.want == 0 && x.others[i] == 0 && !a.Concurrent &&
-			r.state != quota.SharedOpen && r.state != quota.SharedUnknown && x.left[i] > 0 {
+			r.state != exchange.Open && r.state != exchange.Unknown && x.left[i] > 0 {
 			if lines := int64(len(r.members)); lines > 1 {
 				wish = min(wish, x.left[i]/(2*lines))
 			}
@@ -572,7 +572,7 @@ func (x *exchange) deal() {
 			m.stock += wish
 		}
 		m.has += x.granted[i]
-		if r.state == quota.SharedCounting && r.end == 0 && x.granted[i] > 0 {
+		if r.state == exchange.Counting && r.end == 0 && x.granted[i] > 0 {
 			r.length = max(a.Window.Microseconds(), sec)
 			r.end = x.now + r.length
 		}
@@ -586,7 +586,7 @@ func (x *exchange) deal() {
 }
 
 // request grants as many of some equal requests as can go.
-func (x *exchange) request(q *quota.TurnRequest) {
+func (x *execution) request(q *exchange.Request) {
 	n := q.N
 	for _, c := range q.Claims {
 		if x.stopped[c.Account] && c.Units > 0 {
@@ -633,11 +633,11 @@ func (x *exchange) request(q *quota.TurnRequest) {
 }
 
 // lacks reports whether so many units of an account cannot go.
-func (x *exchange) lacks(i int, units int64) bool {
+func (x *execution) lacks(i int, units int64) bool {
 	return x.stopped[i] || units > x.allowed[i] && !x.mayProbe(i)
 }
 
-func (x *exchange) grant(i int, units int64) {
+func (x *execution) grant(i int, units int64) {
 	x.granted[i] += units
 	x.left[i] = max(x.left[i]-units, 0)
 	x.allowed[i] = max(x.allowed[i]-units, 0)
@@ -646,7 +646,7 @@ func (x *exchange) grant(i int, units int64) {
 // one reports whether one request may go although it is more than the share of the
 // process: there is enough that is not kept for another, or it is the one that finds out
 // what there is.
-func (x *exchange) one(q *quota.TurnRequest) bool {
+func (x *execution) one(q *exchange.Request) bool {
 	probes := false
 	for _, c := range q.Claims {
 		i := c.Account
@@ -670,21 +670,21 @@ func (x *exchange) one(q *quota.TurnRequest) bool {
 }
 
 // mayProbe reports whether a request may go to find out what there is.
-func (x *exchange) mayProbe(i int) bool {
+func (x *execution) mayProbe(i int) bool {
 	r := x.records[i]
 	if x.now < r.probe || x.probed[i] {
 		return false
 	}
 	switch r.state {
-	case quota.SharedUnknown, quota.SharedExpired:
+	case exchange.Unknown, exchange.Expired:
 		return true
-	case quota.SharedReported:
+	case exchange.Reported:
 		// No process holds units, so no answer will tell what is left. Or it was long ago.
 		if x.turn.Accounts[i].Concurrent {
 			return x.mine[i].has == 0 && x.left[i] == x.records[i].available
 		}
 		return x.now-r.figured >= longWindow
-	case quota.SharedCounting:
+	case exchange.Counting:
 		return r.end == 0 // it costs more than there ever is
 	}
 	return false
@@ -692,7 +692,7 @@ func (x *exchange) mayProbe(i int) bool {
 
 // wake tells hungry processes of units that no process holds, and processes with a stock of
 // those that are hungry.
-func (x *exchange) wake(i int) {
+func (x *execution) wake(i int) {
 	r, now := x.records[i], x.now
 	var hungry []*member
 	stock, every := int64(0), returnsEvery
@@ -717,10 +717,10 @@ func (x *exchange) wake(i int) {
 		return 1
 	})
 	left := x.left[i]
-	word := quota.Word{Account: x.turn.Accounts[i].ID}
+	word := exchange.Word{Account: x.turn.Accounts[i].ID}
 	for _, m := range hungry {
-		free := r.state == quota.SharedOpen || left >= m.least ||
-			(r.state == quota.SharedUnknown || r.state == quota.SharedExpired) && now >= r.probe && len(word.Processes) == 0
+		free := r.state == exchange.Open || left >= m.least ||
+			(r.state == exchange.Unknown || r.state == exchange.Expired) && now >= r.probe && len(word.Processes) == 0
 		if !free || now < r.hold {
 			break
 		}
@@ -734,17 +734,17 @@ func (x *exchange) wake(i int) {
 		x.words = append(x.words, word)
 		return
 	}
-	if stock > 0 && now-r.returns >= every && r.state != quota.SharedOpen {
+	if stock > 0 && now-r.returns >= every && r.state != exchange.Open {
 		r.returns = now
-		x.words = append(x.words, quota.Word{Account: word.Account, Return: true})
+		x.words = append(x.words, exchange.Word{Account: word.Account, Return: true})
 	}
 }
 
 // reply says what is known of an account, and when to come again.
-func (x *exchange) reply(i int, void bool) quota.GrantAccount {
+func (x *execution) reply(i int, void bool) exchange.Granted {
 	r, now := x.records[i], x.now
 	m := x.mine[i]
-	g := quota.GrantAccount{
+	g := exchange.Granted{
 		Version: r.version, State: r.state, Available: r.available, Units: x.granted[i],
 		Left: none, Peers: len(r.members), Hungry: int(x.others[i]),
 	}
@@ -771,7 +771,7 @@ func (x *exchange) reply(i int, void bool) quota.GrantAccount {
 }
 
 // again is when a process that lacks units comes again, if nothing wakes it before.
-func (x *exchange) again(i int) int64 {
+func (x *execution) again(i int) int64 {
 	r, now := x.records[i], x.now
 	switch {
 	case now < r.hold:

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/exchange"
 	"github.com/headway-go/headway/quota/fleet"
 )
 
@@ -101,10 +101,10 @@ func TestScriptIsHub(t *testing.T) {
 
 	for n, world := 0, uint64(0); n < *turns; world++ {
 		rnd := rand.New(rand.NewPCG(*seed, world))
-		var origin quota.SharedID
+		var origin exchange.ID
 		origin[0], origin[1], origin[2] = byte(world), byte(world>>8), byte(world>>16)
-		var want, got []quota.Word
-		hub.Listen(origin, func(w quota.Word) { want = append(want, w) })
+		var want, got []exchange.Word
+		hub.Listen(origin, func(w exchange.Word) { want = append(want, w) })
 		sub := rdb.Subscribe(ctx, st.tagged(origin)+"w")
 		_, err := sub.Receive(ctx)
 		require.NoError(t, err)
@@ -144,19 +144,19 @@ func TestScriptIsHub(t *testing.T) {
 type guesser struct {
 	rnd      *rand.Rand
 	pace     time.Duration
-	accounts []quota.SharedID
+	accounts []exchange.ID
 	seqs     map[string]uint64
-	known    map[string]map[quota.SharedID]quota.GrantAccount
-	last     map[string]*quota.Turn
+	known    map[string]map[exchange.ID]exchange.Granted
+	last     map[string]*exchange.Turn
 }
 
 func newGuesser(rnd *rand.Rand) *guesser {
 	g := &guesser{
 		rnd: rnd, pace: []time.Duration{time.Millisecond, 30 * time.Millisecond, time.Second, 10 * time.Second}[rnd.IntN(4)],
-		seqs: make(map[string]uint64), known: make(map[string]map[quota.SharedID]quota.GrantAccount), last: make(map[string]*quota.Turn),
+		seqs: make(map[string]uint64), known: make(map[string]map[exchange.ID]exchange.Granted), last: make(map[string]*exchange.Turn),
 	}
 	for i := range 1 + rnd.IntN(3) {
-		g.accounts = append(g.accounts, quota.SharedID{1, byte(i)})
+		g.accounts = append(g.accounts, exchange.ID{1, byte(i)})
 	}
 	return g
 }
@@ -168,13 +168,13 @@ func (g *guesser) span(most time.Duration) time.Duration {
 	return time.Duration(g.rnd.Int64N(int64(most)))
 }
 
-func (g *guesser) turn(now time.Time) *quota.Turn {
+func (g *guesser) turn(now time.Time) *exchange.Turn {
 	process := fmt.Sprint("p", g.rnd.IntN(6))
 	if last := g.last[process]; last != nil && g.chance(30) {
 		return last // again
 	}
 	g.seqs[process]++
-	t := &quota.Turn{Process: process, Seq: g.seqs[process], Peers: g.rnd.IntN(9), Flights: quota.None, Bye: g.chance(60)}
+	t := &exchange.Turn{Process: process, Seq: g.seqs[process], Peers: g.rnd.IntN(9), Flights: exchange.None, Bye: g.chance(60)}
 	if g.chance(2) {
 		t.AsOf = time.Duration(now.UnixNano()) - g.span(100*time.Millisecond)
 		if g.chance(20) {
@@ -189,9 +189,9 @@ func (g *guesser) turn(now time.Time) *quota.Turn {
 			continue
 		}
 		heard := g.known[process][id]
-		a := quota.TurnAccount{
+		a := exchange.Account{
 			ID: id, Has: int64(g.rnd.IntN(8)), Wish: int64(g.rnd.IntN(20)), Version: heard.Version,
-			Concurrent: id[1] == 2, Quota: quota.None, Figure: quota.None, Left: quota.None, Basis: quota.None, BasisLeft: quota.None,
+			Concurrent: id[1] == 2, Quota: exchange.None, Figure: exchange.None, Left: exchange.None, Basis: exchange.None, BasisLeft: exchange.None,
 			Landed: g.chance(2),
 		}
 		a.Stock = g.rnd.Int64N(a.Has + 1)
@@ -217,13 +217,13 @@ func (g *guesser) turn(now time.Time) *quota.Turn {
 	}
 	if len(t.Accounts) > 0 && !t.Bye {
 		for range g.rnd.IntN(4) {
-			r := quota.TurnRequest{N: 1 + g.rnd.Int64N(9), Waited: g.span(20 * time.Second)}
+			r := exchange.Request{N: 1 + g.rnd.Int64N(9), Waited: g.span(20 * time.Second)}
 			if g.chance(5) {
 				r.Priority = g.rnd.IntN(5) - 2
 			}
 			for i := range t.Accounts {
 				if g.chance(2) {
-					r.Claims = append(r.Claims, quota.TurnClaim{Account: i, Units: []int64{1, 1, 1, 0, 5, 70}[g.rnd.IntN(6)]})
+					r.Claims = append(r.Claims, exchange.Claim{Account: i, Units: []int64{1, 1, 1, 0, 5, 70}[g.rnd.IntN(6)]})
 				}
 			}
 			t.Requests = append(t.Requests, r)
@@ -233,9 +233,9 @@ func (g *guesser) turn(now time.Time) *quota.Turn {
 	return t
 }
 
-func (g *guesser) heard(t *quota.Turn, x *quota.Grant) {
+func (g *guesser) heard(t *exchange.Turn, x *exchange.Grant) {
 	if g.known[t.Process] == nil {
-		g.known[t.Process] = make(map[quota.SharedID]quota.GrantAccount)
+		g.known[t.Process] = make(map[exchange.ID]exchange.Granted)
 	}
 	for i, a := range x.Accounts {
 		g.known[t.Process][t.Accounts[i].ID] = a
@@ -243,8 +243,8 @@ func (g *guesser) heard(t *quota.Turn, x *quota.Grant) {
 }
 
 func TestParseWord(t *testing.T) {
-	id := quota.SharedID{1, 2, 3}
-	for text, want := range map[string]*quota.Word{
+	id := exchange.ID{1, 2, 3}
+	for text, want := range map[string]*exchange.Word{
 		"w " + name(id) + " a b":               {Account: id, Processes: []string{"a", "b"}},
 		"r " + name(id):                        {Account: id, Return: true},
 		"h " + name(id) + " 1500000":           {Account: id, Hold: 1500 * time.Millisecond},

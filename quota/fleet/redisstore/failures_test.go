@@ -17,6 +17,7 @@ import (
 
 	"github.com/headway-go/headway/partition"
 	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/exchange"
 	"github.com/headway-go/headway/quota/fleet"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/transporttest"
@@ -228,23 +229,23 @@ func TestLateTurn(t *testing.T) {
 	rdb := s.client()
 	defer rdb.Close()
 	st := New(rdb, "")
-	turn := func(seq uint64) *quota.Turn {
-		return &quota.Turn{
-			Process: "p", Seq: seq, Flights: quota.None,
-			Accounts: []quota.TurnAccount{{Figure: 10, Left: time.Hour, Quota: quota.None, Basis: quota.None}},
-			Requests: []quota.TurnRequest{{N: 1, Claims: []quota.TurnClaim{{Units: 1}}}},
+	turn := func(seq uint64) *exchange.Turn {
+		return &exchange.Turn{
+			Process: "p", Seq: seq, Flights: exchange.None,
+			Accounts: []exchange.Account{{Figure: 10, Left: time.Hour, Quota: exchange.None, Basis: exchange.None}},
+			Requests: []exchange.Request{{N: 1, Claims: []exchange.Claim{{Units: 1}}}},
 		}
 	}
-	g, err := st.Exchange(t.Context(), quota.SharedID{}, turn(1))
+	g, err := st.Exchange(t.Context(), exchange.ID{}, turn(1))
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, g.Accounts[0].Units)
 	late := turn(2)
 	late.AsOf = g.Now - time.Second
-	g, err = st.Exchange(t.Context(), quota.SharedID{}, late)
+	g, err = st.Exchange(t.Context(), exchange.ID{}, late)
 	require.NoError(t, err)
 	assert.True(t, g.Void)
 	assert.Zero(t, g.Accounts[0].Units)
-	g, err = st.Exchange(t.Context(), quota.SharedID{}, late) // again
+	g, err = st.Exchange(t.Context(), exchange.ID{}, late) // again
 	require.NoError(t, err)
 	assert.True(t, g.Void)
 }
@@ -345,11 +346,11 @@ func TestCluster(t *testing.T) {
 	// Turns about other origins go to other nodes, and several accounts to one.
 	st, rdb := New(client(), ""), client()
 	defer rdb.Close()
-	var origin quota.SharedID
+	var origin exchange.ID
 	var version int64
 	for i := range 8 {
 		origin[0] = byte(i)
-		turn := &quota.Turn{Process: "p", Seq: 1, Flights: 1, Accounts: []quota.TurnAccount{{ID: quota.SharedID{1}, Figure: 9, Left: time.Hour, Basis: quota.None}, {ID: quota.SharedID{2}, Figure: quota.None, Basis: quota.None}}}
+		turn := &exchange.Turn{Process: "p", Seq: 1, Flights: 1, Accounts: []exchange.Account{{ID: exchange.ID{1}, Figure: 9, Left: time.Hour, Basis: exchange.None}, {ID: exchange.ID{2}, Figure: exchange.None, Basis: exchange.None}}}
 		g, err := st.Exchange(ctx, origin, turn)
 		require.NoError(t, err)
 		version = g.Accounts[0].Version
@@ -377,8 +378,8 @@ func TestCluster(t *testing.T) {
 		require.NoError(t, n.rdb.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", to.id).Err())
 	}
 	eventually(t, "the account is found again", func() bool {
-		g, err := st.Exchange(ctx, origin, &quota.Turn{Process: "p", Seq: uint64(time.Now().UnixNano()), Flights: quota.None,
-			Accounts: []quota.TurnAccount{{ID: quota.SharedID{1}, Figure: quota.None, Basis: quota.None}}})
+		g, err := st.Exchange(ctx, origin, &exchange.Turn{Process: "p", Seq: uint64(time.Now().UnixNano()), Flights: exchange.None,
+			Accounts: []exchange.Account{{ID: exchange.ID{1}, Figure: exchange.None, Basis: exchange.None}}})
 		return err == nil && g.Accounts[0].Version == version && g.Accounts[0].Available == 9
 	})
 

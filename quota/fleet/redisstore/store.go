@@ -54,7 +54,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/exchange"
 	"github.com/headway-go/headway/quota/fleet"
 )
 
@@ -89,15 +89,15 @@ func New(rdb redis.UniversalClient, prefix string) fleet.Store {
 }
 
 // name is an identifier in a key.
-func name(id quota.SharedID) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
+func name(id exchange.ID) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
 
 // tagged is what all names of an origin begin with.
-func (s *store) tagged(origin quota.SharedID) string {
+func (s *store) tagged(origin exchange.ID) string {
 	return s.prefix + ":{" + name(origin) + "}:"
 }
 
 // Exchange implements fleet.Store.
-func (s *store) Exchange(ctx context.Context, origin quota.SharedID, turn *quota.Turn) (*quota.Grant, error) {
+func (s *store) Exchange(ctx context.Context, origin exchange.ID, turn *exchange.Turn) (*exchange.Grant, error) {
 	tag := s.tagged(origin)
 	keys := make([]string, 1, 1+2*len(turn.Accounts))
 	keys[0] = tag + "f"
@@ -149,20 +149,20 @@ var errReply = errors.New("redisstore: unexpected reply")
 const perAccount = 10 // numbers of a reply
 
 // granted reads the reply of the script.
-func granted(reply []int64, accounts int) (*quota.Grant, error) {
+func granted(reply []int64, accounts int) (*exchange.Grant, error) {
 	if len(reply) != 2+perAccount*accounts {
 		return nil, errReply
 	}
 	span := func(us int64) time.Duration {
 		if us < 0 {
-			return quota.None
+			return exchange.None
 		}
 		return time.Duration(min(us, math.MaxInt64/int64(time.Microsecond))) * time.Microsecond
 	}
-	g := &quota.Grant{Now: span(reply[0]), Void: reply[1] == 1}
+	g := &exchange.Grant{Now: span(reply[0]), Void: reply[1] == 1}
 	for r := reply[2:]; len(r) > 0; r = r[perAccount:] {
-		g.Accounts = append(g.Accounts, quota.GrantAccount{
-			Version: r[0], State: quota.SharedState(r[1]), Available: r[2], Units: r[3],
+		g.Accounts = append(g.Accounts, exchange.Granted{
+			Version: r[0], State: exchange.State(r[1]), Available: r[2], Units: r[3],
 			Left: span(r[4]), Hold: span(r[5]), Again: span(r[6]), Lacks: r[7] == 1,
 			Peers: int(r[8]), Hungry: int(r[9]),
 		})
@@ -171,7 +171,7 @@ func granted(reply []int64, accounts int) (*quota.Grant, error) {
 }
 
 // Subscribe implements fleet.Store.
-func (s *store) Subscribe(ctx context.Context, origin quota.SharedID, hear func(*quota.Word)) error {
+func (s *store) Subscribe(ctx context.Context, origin exchange.ID, hear func(*exchange.Word)) error {
 	subscribe := s.rdb.Subscribe
 	if s.publish == "SPUBLISH" {
 		subscribe = s.rdb.SSubscribe
@@ -195,12 +195,12 @@ func (s *store) Subscribe(ctx context.Context, origin quota.SharedID, hear func(
 }
 
 // parseWord reads a message: "w", "r" or "h", the account, and what belongs to it.
-func parseWord(text string) (*quota.Word, error) {
+func parseWord(text string) (*exchange.Word, error) {
 	fields := strings.Fields(text)
 	if len(fields) < 2 {
 		return nil, errReply
 	}
-	var w quota.Word
+	var w exchange.Word
 	if n, err := base64.RawURLEncoding.Decode(w.Account[:], []byte(fields[1])[:min(len(fields[1]), 22)]); err != nil || n != len(w.Account) {
 		return nil, errReply
 	}

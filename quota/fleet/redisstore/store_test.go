@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/exchange"
 )
 
 // A reply that the script does not make has no effect beyond its bounds: a span longer than
@@ -18,7 +18,7 @@ func TestSpansOfReply(t *testing.T) {
 		math.MaxInt64:        math.MaxInt64 / 1000 * 1000,
 		math.MaxInt64 / 1000: math.MaxInt64 / 1000 * 1000,
 		1:                    time.Microsecond,
-		-1:                   quota.None,
+		-1:                   exchange.None,
 	} {
 		reply := make([]int64, 2+perAccount)
 		reply[0] = us
