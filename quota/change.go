@@ -74,6 +74,10 @@ func (s *settlement) tell() {
 	for i := range s.watched {
 		s.tellOf(&s.watched[i])
 	}
+}
+
+// tellEvictions appends how many accounts were dropped since it was told last.
+func (s *settlement) tellEvictions() {
 	if n := s.o.evictions; n > 0 {
 		s.o.evictions = 0
 		s.change(nil, Change{What: "evicted", Units: n})
@@ -133,13 +137,13 @@ func (s *settlement) tellOf(w *watched) {
 	}
 }
 
-// tellPause tells of a hold or a back-off that has begun, was made longer, or was
-// taken back before its time.
+// tellPause tells of a hold or a back-off that has begun, was made longer or shorter,
+// or was taken back before its time.
 func (s *settlement) tellPause(a *account, what string, was, is instant) {
 	switch {
-	case is > was && is > s.t:
+	case is != was && is > s.t:
 		s.change(a, Change{What: what, Until: s.o.when(is)})
-	case is < was && was > s.t && is <= s.t:
+	case is < was && was > s.t:
 		s.change(a, Change{What: what})
 	}
 }

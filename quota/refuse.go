@@ -5,8 +5,9 @@ import "time"
 // Refuse takes over at now that the answer to a request of the scope, which departed at
 // sent, was a refusal after all: its body says so. Until that is known, the lease is
 // settled as Lost. The scope backs off as after a Report of a refusal with that Wait.
-func (o *Origin) Refuse(now, sent time.Time, scope, kind string, wait time.Duration) {
-	r := Report{Refused: true, Wait: wait}
+// Refuse returns what this has changed, for people to see.
+func (o *Origin) Refuse(now, sent time.Time, scope, kind string, wait time.Duration) (changes []Change) {
+	r := Report{Refused: true, Wait: wait, Changes: &changes}
 	jitter := o.accounts.random()
 	o.mu.Lock()
 	t := o.at(now)
@@ -14,9 +15,11 @@ func (o *Origin) Refuse(now, sent time.Time, scope, kind string, wait time.Durat
 	l.findKind(t, o)
 	s := settlement{o: o, l: &l, r: &r, t: t, sent: o.at(sent), jitter: jitter}
 	o.refused, o.refusals = t, o.refusals+1
+	s.watchAll()
 	s.learnKind()
 	s.backOff()
 	s.infer()
+	s.tell()
 	woken := l.scope.kinds().kick(now, nil)
 	if w := l.scope.base.line.Kick(now); w != nil {
 		woken = append(woken, w)
@@ -25,4 +28,5 @@ func (o *Origin) Refuse(now, sent time.Time, scope, kind string, wait time.Durat
 	for _, w := range woken {
 		w.Wake()
 	}
+	return changes
 }

@@ -63,13 +63,23 @@ func (s *settlement) penalise(a *account, change func()) {
 
 // restrict moves the penalty to the policies that it turns out to concern: to the
 // accounts that the request was charged to, and to those of its scope. If there are
-// none, the penalty ends. If one of them is not known, the penalty stays as it is.
-func (p *penalty) restrict(now time.Time, policies []string) {
+// none, the penalty ends. If one of them is not known, the penalty stays as it is. It
+// returns what has changed.
+func (p *penalty) restrict(now time.Time, policies []string) (changes []Change) {
 	o := p.scope.base.policy.origin
 	var woken []*wait.Waiter
 	o.mu.Lock()
 	if to, known := o.concerned(p, policies); known {
-		p.move(o.at(now), to)
+		s := settlement{o: o, l: &Lease{scope: p.scope, limit: p.scope}, r: &Report{Changes: &changes}, t: o.at(now)}
+		s.wasInferred = s.inferredQuota()
+		for i := range p.parts {
+			s.watch(p.parts[i].account)
+		}
+		for _, a := range to {
+			s.watch(a)
+		}
+		p.move(s.t, to)
+		s.tell()
 		if len(policies) == 0 && p.unlearn != nil {
 			p.unlearn()
 		}
@@ -83,6 +93,7 @@ func (p *penalty) restrict(now time.Time, policies []string) {
 	for _, w := range woken {
 		w.Wake()
 	}
+	return changes
 }
 
 // move moves the penalty to other accounts.

@@ -20,8 +20,8 @@ import (
 // If a pause or a back-off may concern fewer policies than the accounts that it holds,
 // restrict moves it to the given policies: those that the body of the answer names, for
 // example. Without policies it takes the refusal back: that had nothing to do with quota.
-// Otherwise restrict is nil.
-func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now time.Time, policies []string)) {
+// It returns what this has changed, for people to see. Otherwise restrict is nil.
+func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now time.Time, policies []string) []Change) {
 	if l.origin != o || !l.out {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 }
 
 // settle runs a settlement. It is called with the mutex of the origin held, and unlocks it.
-func (o *Origin) settle(now time.Time, s *settlement) (restrict func(now time.Time, policies []string)) {
+func (o *Origin) settle(now time.Time, s *settlement) (restrict func(now time.Time, policies []string) []Change) {
 	l, r := s.l, s.r
 	if len(r.Figures)+len(r.Terms) > 0 || l.scope.unattributed != nil {
 		s.figured, s.termed, s.earlier = o.scratch[0][:0], o.scratch[1][:0], o.scratch[2][:0]
@@ -57,6 +57,7 @@ func (o *Origin) settle(now time.Time, s *settlement) (restrict func(now time.Ti
 		s.watchAll()
 		s.run()
 		s.tell()
+		s.tellEvictions()
 		clear(s.watched)
 		o.watched = s.watched[:0]
 	}

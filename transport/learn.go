@@ -30,7 +30,7 @@ func (x *exchange) learn(resp *http.Response) {
 		lesson(nil)
 	}
 	if restrict != nil {
-		watchProblem(resp, restrict, x.s.Caps)
+		watchProblem(resp, restrict, x.changedLater(), x.s.Caps)
 	}
 	if !got.Cached {
 		x.observeContent()

@@ -8,12 +8,16 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/parse"
+	"github.com/headway-go/headway/quota"
 )
+
+// A restriction is what quota.Origin.Settle returns.
+type restriction = func(now time.Time, policies []string) []quota.Change
 
 // watchProblem reads the policies that a pause concerns from the body of a refusal
 // (the draft, Section 8), as the caller reads it, never ahead of the caller. If the
 // caller does not read the body, nothing is learned from it.
-func watchProblem(resp *http.Response, restrict func(time.Time, []string), caps parse.Caps) {
+func watchProblem(resp *http.Response, restrict restriction, changed func([]quota.Change), caps parse.Caps) {
 	status, mediaType := resp.StatusCode, resp.Header.Get("Content-Type")
 	if status < 400 || resp.Body == nil || resp.Body == http.NoBody || !isProblem(mediaType) {
 		return
@@ -23,7 +27,7 @@ func watchProblem(resp *http.Response, restrict func(time.Time, []string), caps 
 			for i, name := range p.Violated {
 				p.Violated[i] = listName(name)
 			}
-			restrict(time.Now(), p.Violated)
+			changed(restrict(time.Now(), p.Violated))
 		}
 	})
 }

@@ -87,11 +87,11 @@ func (x *exchange) maxRetryAfter() time.Duration {
 // ahead of the caller: those of a refusal, or of one that has nothing to do with quota,
 // which restrict takes back. Otherwise lesson, if it is not nil, holds. If the caller does
 // not read the body, nothing is learned from it.
-func (x *exchange) watchRefusal(resp *http.Response, signs []parse.Refusal, restrict func(time.Time, []string), lesson func(body []byte)) {
+func (x *exchange) watchRefusal(resp *http.Response, signs []parse.Refusal, restrict restriction, lesson func(body []byte)) {
 	if len(signs) == 0 {
 		return
 	}
-	origin, scope, kind, sent := x.origin, x.ask.Scope, x.kindName(), x.lease.Sent()
+	origin, scope, kind, sent, changed := x.origin, x.ask.Scope, x.kindName(), x.lease.Sent(), x.changedLater()
 	watchBody(resp, x.s.Caps, func(body []byte) {
 		i := slices.IndexFunc(signs, func(sign parse.Refusal) bool { return bytes.Contains(body, []byte(sign.Text)) })
 		switch {
@@ -100,9 +100,9 @@ func (x *exchange) watchRefusal(resp *http.Response, signs []parse.Refusal, rest
 				lesson(body)
 			}
 		case !signs[i].Unrelated:
-			origin.Refuse(time.Now(), sent, scope, kind, signs[i].Wait)
+			changed(origin.Refuse(time.Now(), sent, scope, kind, signs[i].Wait))
 		case restrict != nil:
-			restrict(time.Now(), nil)
+			changed(restrict(time.Now(), nil))
 		}
 	})
 }

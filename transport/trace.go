@@ -42,8 +42,11 @@ type Trace struct {
 	Learned func(LearnedInfo)
 
 	// Changed is called for each change of what is known of the origin's quotas
-	// that a response has brought about, after Learned. That a hold or a window ends
-	// when its time has passed is no change: Until has said when.
+	// that a response has brought about, after Learned. If the body of the response
+	// says more, such as which policies its Retry-After concerns, Changed is called for
+	// that by the goroutine that reads the body to its end or closes it, which waits.
+	// That a hold or a window ends when its time has passed is no change: Until has
+	// said when.
 	Changed func(ChangedInfo)
 
 	// Failed is called when Base has returned an error.
@@ -378,6 +381,20 @@ func (x *exchange) traceChanges() {
 	}
 	clear(x.trace.changes)
 	x.trace.changes = x.trace.changes[:0]
+}
+
+// changedLater returns a function that reports what the body of the response has changed.
+// It is called when the caller reads the body or closes it. The exchange may then be that
+// of another request.
+func (x *exchange) changedLater() func([]quota.Change) {
+	if !wants(x, changedHook) {
+		return func([]quota.Change) {}
+	}
+	later := &exchange{s: x.s, req: x.req, options: x.options, directory: x.directory}
+	return func(changes []quota.Change) {
+		later.trace.changes = changes
+		later.traceChanges()
+	}
 }
 
 // charged returns the units of the policy that the request was charged before it left.

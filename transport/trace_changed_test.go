@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
@@ -98,6 +100,96 @@ func TestChangedBack(t *testing.T) {
 		pass(t, s, getItems(transport.WithBypass(t.Context())))
 		assert.Empty(t, got)
 	})
+}
+
+// What the body of a response says is told, too, when the caller has read it: whom a hold
+// concerns, that a refusal had nothing to do with quota, and that the response was one.
+func TestChangedByBody(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		first  answer // before the refusal, if not nil
+		answer answer
+		before []string // when RoundTrip returns
+		after  []string // when the caller has read the body
+	}{
+		{
+			name:   "narrowed",
+			first:  says(200, "RateLimit", `"writes";a=9;w=60, "reads";a=9;w=60`),
+			answer: problem(429, exceeded, "Retry-After", "100", "RateLimit", `"writes";a=5;w=60, "reads";a=7;w=60`),
+			before: []string{`hold "writes" 0 until 1m40s`, `hold "reads" 0 until 1m40s`},
+			after:  []string{`hold "reads" 0`},
+		},
+		{
+			name:   "moved",
+			first:  says(200, "RateLimit", `"writes";a=9;w=60`),
+			answer: problem(429, exceeded, "Retry-After", "100"),
+			before: []string{`limited "" 0 GET /items`, `hold "" 0 until 1m40s`},
+			after:  []string{`hold "" 0`, `hold "writes" 0 until 1m40s`},
+		},
+		{
+			name:   "a back-off",
+			first:  says(200, "RateLimit", `"writes";a=9;w=60, "reads";a=9;w=60`),
+			answer: problem(429, exceeded, "RateLimit", `"writes";a=5;w=60, "reads";a=7;w=60`),
+			before: []string{`back-off "writes" 0 until 1s`, `back-off "reads" 0 until 1s`},
+			after:  []string{`back-off "reads" 0`, `window "reads" 7 until 1m0.001s`},
+		},
+		{
+			name:   "narrowed to a hold before",
+			first:  says(429, "Retry-After", "5", "RateLimit", `"writes";a=9;w=60, "reads";a=9;w=60`),
+			answer: problem(429, exceeded, "Retry-After", "100", "RateLimit", `"writes";a=5;w=60, "reads";a=7;w=60`),
+			before: []string{`hold "writes" 0 until 1m40s`, `hold "reads" 0 until 1m40s`},
+			after:  []string{`hold "reads" 0 until 5s`},
+		},
+		{
+			name:   "of unknown policies",
+			answer: problem(429, exceeded, "Retry-After", "100"),
+			before: []string{`limited "" 0 GET /items`, `hold "" 0 until 1m40s`},
+		},
+		{
+			name:   "unrelated",
+			answer: noCredit(),
+			before: []string{`limited "" 0 GET /items`, `back-off "" 0 until 1s`},
+			after:  []string{`back-off "" 0`},
+		},
+		{
+			name:   "a refusal",
+			answer: secondary(),
+			before: []string{`policy "" 5000 core`, `window "" 4990 core`},
+			after:  []string{`back-off "" 0 until 1m0s`},
+		},
+	} {
+		bubble(t, tt.name, func(t *testing.T) {
+			began := time.Now()
+			var got []string
+			changed := func(i transport.ChangedInfo) {
+				assert.Equal(t, itemsOrigin, i.Origin)
+				got = append(got, describe(i.Change, began))
+			}
+			answers := []answer{tt.answer}
+			if tt.first != nil {
+				answers = []answer{tt.first, tt.answer}
+			}
+			s := &transport.Shaper{
+				Base:     newServer(answers...),
+				Accounts: &quota.Accounts{Jitter: func() float64 { return 0 }}, Trace: &transport.Trace{Changed: changed},
+			}
+			ctx := transport.WithBypass(t.Context())
+			if tt.first != nil {
+				pass(t, s, getItems(ctx))
+			}
+			got = nil
+			resp, err := s.RoundTrip(getItems(ctx))
+			require.NoError(t, err)
+			assert.Equal(t, tt.before, got)
+			got = nil
+			_, err = io.ReadAll(resp.Body)
+			require.NoError(t, err)
+			assert.Equal(t, tt.after, got)
+			got = nil
+			require.NoError(t, resp.Body.Close())
+			assert.Empty(t, got, "once")
+		})
+	}
 }
 
 // An account that is dropped to make room is reported with the next response.
