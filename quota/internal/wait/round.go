@@ -2,10 +2,10 @@ package wait
 
 // A Round wakes the waiters of several lines one after another, so that each looks
 // at its claims again. Beginning a round wakes only the first waiter, and each waiter
-// wakes the next. It is guarded by the mutex that the constraints of the lines share.
+// wakes the next, those who came first first. It is guarded by the mutex that the constraints of the lines share.
 // The zero Round is ready to use.
 type Round struct {
-	first, last *Waiter // in the order in which they came
+	first, last *Waiter // by Waiter.ticket: who moves to another line keeps the turn
 	next        *Waiter // has been woken and has not looked yet; nil: no round is on
 	number      uint64  // of the round that is on, or was last
 	again       bool    // another round follows this one
@@ -23,18 +23,30 @@ func (r *Round) Begin() {
 	r.next.Wake()
 }
 
-// add adds a waiter that has just looked.
+// add adds a waiter that has just looked. Who moves to another line in this round has
+// its place right before the next one; most others are the last.
 func (r *Round) add(w *Waiter) {
 	if r == nil {
 		return
 	}
 	w.round = r.number
-	if w.previous = r.last; r.last != nil {
-		r.last.following = w
-	} else {
-		r.first = w
+	w.previous = r.last
+	if r.next != nil && w.ticket < r.next.ticket {
+		w.previous = r.next.previous
 	}
-	r.last = w
+	for w.previous != nil && w.previous.ticket > w.ticket {
+		w.previous = w.previous.previous
+	}
+	if w.previous != nil {
+		w.following, w.previous.following = w.previous.following, w
+	} else {
+		w.following, r.first = r.first, w
+	}
+	if w.following != nil {
+		w.following.previous = w
+	} else {
+		r.last = w
+	}
 }
 
 // remove removes a waiter, and wakes the next one if it was its turn.
@@ -61,8 +73,9 @@ func (r *Round) looked(w *Waiter) {
 	if r == nil || r.next != w {
 		return
 	}
-	if r.next = w.following; r.next != nil && r.next.round == r.number {
-		r.next = nil // it came during this round, and so did all after it
+	r.next = w.following
+	for r.next != nil && r.next.round == r.number { // it has looked in this round
+		r.next = r.next.following
 	}
 	r.next.Wake()
 	if r.next == nil && r.again {

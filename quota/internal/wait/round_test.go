@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // woken returns the indexes of the waiters that were woken and have not looked.
@@ -80,6 +81,35 @@ func TestRound(t *testing.T) {
 			r.remove(ws[i])
 		}
 		assert.Equal(t, Round{number: 1}, *r)
+	})
+	t.Run("who came first looks first", func(t *testing.T) {
+		// The second and the fourth have come from lines of other rounds.
+		r, ws := new(Round), make([]*Waiter, 5)
+		for _, i := range []int{0, 2, 1, 4, 3} {
+			ws[i] = &Waiter{ready: make(chan struct{}, 1), ticket: uint64(i + 1)}
+			r.add(ws[i])
+		}
+		r.Begin()
+		for i, w := range ws {
+			require.Equal(t, []int{i}, woken(ws))
+			<-w.ready
+			r.looked(w)
+			r.remove(w) // it moves to another line
+			r.add(w)
+		}
+		assert.Empty(t, woken(ws))
+		r.Begin()
+		<-ws[0].ready
+		r.looked(ws[0])
+		late := &Waiter{ready: make(chan struct{}, 1), ticket: 1}
+		r.add(late) // before the next, and it has just looked
+		r.remove(ws[2])
+		r.add(ws[2])
+		assert.Equal(t, []int{0, 1, 0, 1, 1, 0}, lookAll(t, r, append(ws, late)))
+		for _, w := range append(ws, late) {
+			r.remove(w)
+		}
+		assert.Equal(t, Round{number: 2}, *r)
 	})
 	t.Run("one moves to another line", func(t *testing.T) {
 		// It has looked, and is not woken again in this round.
