@@ -159,7 +159,7 @@ func TestJitterIsCalledWithNoLockHeld(t *testing.T) {
 	a.Jitter = func() float64 {
 		n++
 		a.Origin("https://api.example").Policies()
-		assert.EqualValues(t, 1, a.Snapshot(time.Now(), quota.SnapshotOptions{}).Origins[0].Out)
+		assert.EqualValues(t, 1, a.Snapshot(time.Now(), quota.SnapshotOptions{})[0].Out)
 		return 0.5
 	}
 	o := a.Origin("https://api.example")

@@ -212,8 +212,8 @@ func TestManyAtOnce(t *testing.T) {
 	wg.Wait()
 	assert.EqualValues(t, 4, limit.Stats().Available)
 	s := accounts.Snapshot(time.Now(), quota.SnapshotOptions{})
-	assert.NotEmpty(t, s.Origins)
-	for _, o := range s.Origins {
+	assert.NotEmpty(t, s)
+	for _, o := range s {
 		assert.Zero(t, o.Out)
 		for _, a := range o.Accounts {
 			assert.Zero(t, a.Concurrent, "%+v", a)

@@ -158,11 +158,11 @@ func (d *desk) snapshotAt(now time.Duration, opts quota.SnapshotOptions) quota.O
 	return originOf(d.t, d.accounts.Snapshot(d.at(now), opts), d.name)
 }
 
-func originOf(t *testing.T, s quota.Snapshot, name string) quota.OriginSnapshot {
+func originOf(t *testing.T, s []quota.OriginSnapshot, name string) quota.OriginSnapshot {
 	t.Helper()
-	i := slices.IndexFunc(s.Origins, func(o quota.OriginSnapshot) bool { return o.Name == name })
+	i := slices.IndexFunc(s, func(o quota.OriginSnapshot) bool { return o.Name == name })
 	require.NotEqual(t, -1, i, "no origin %q", name)
-	return s.Origins[i]
+	return s[i]
 }
 
 // account returns the account that a claim is charged to; nil, if there is none.

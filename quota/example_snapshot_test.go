@@ -27,9 +27,9 @@ func ExampleAccounts_Snapshot() {
 	})
 
 	s := accounts.Snapshot(now.Add(15*time.Second), quota.SnapshotOptions{Keys: true})
-	user := s.Origins[0].Accounts[1]
+	user := s[0].Accounts[1]
 	fmt.Printf("%s of %s: %d left for %v\n", user.Policy, user.Key, user.Available, user.Left)
-	json.NewEncoder(os.Stdout).Encode(s.Origins[0].Policies)
+	json.NewEncoder(os.Stdout).Encode(s[0].Policies)
 	// Output:
 	// user of alice: 99 left for 45.001s
 	// [{"name":"user","quota":-1,"keyed":true}]
@@ -37,7 +37,7 @@ func ExampleAccounts_Snapshot() {
 
 // What a page for operators shows: which servers there are, what is going on with
 // each, and how much of it all there is.
-func ExampleSnapshot() {
+func ExampleOriginSnapshot() {
 	var accounts quota.Accounts
 	now := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
 	origin := accounts.Origin("https://api.example")
@@ -49,10 +49,10 @@ func ExampleSnapshot() {
 		}
 		origin.Settle(now, &lease, &quota.Report{Refused: true, Pause: time.Minute})
 	}
-	s := accounts.Snapshot(now.Add(20*time.Second), quota.SnapshotOptions{MaxAccounts: 10_000})
-	for _, o := range s.Origins {
+	later := now.Add(20 * time.Second)
+	for _, o := range accounts.Snapshot(later, quota.SnapshotOptions{MaxAccounts: 10_000}) {
 		fmt.Printf("%s: %d out, %d in line, refused %d times, the last time %v ago\n",
-			o.Name, o.Out, o.InLine, o.Refusals, s.Time.Sub(o.Refused))
+			o.Name, o.Out, o.InLine, o.Refusals, later.Sub(o.Refused))
 		for _, a := range o.Accounts {
 			fmt.Printf("  %q: %d in flight, held for %v\n", a.Policy, a.InFlight, a.Hold)
 		}

@@ -208,18 +208,17 @@ func TestKindsOfAdvertisedQuota(t *testing.T) {
 // What was learned of kinds is forgotten when no refusal has come for ten minutes.
 func TestKindsAreForgotten(t *testing.T) {
 	d := newDesk(t)
-	kinds := func(now time.Duration) *quota.AccountDetails {
-		return accountOf(d.snapshotAt(now, quota.SnapshotOptions{Keys: true, Details: true}), "", quota.Claim{}).Details
+	kinds := func(now time.Duration, keys bool) []string {
+		return accountOf(d.snapshotAt(now, quota.SnapshotOptions{Keys: keys}), "", quota.Claim{}).Learned
 	}
 	d.answer(0, "/a", retryAfter(5*sec))
 	d.answer(sec, "b/", served)
-	assert.Equal(t, []string{"/a"}, kinds(sec).Kinds)
-	assert.Equal(t, []string{"b/"}, kinds(sec).Free)
+	assert.Equal(t, []string{"round trip 0s (±0s)", "its refusals concern /a", "its refusals do not concern b/"}, kinds(sec, true))
+	assert.Equal(t, []string{"round trip 0s (±0s)", "its refusals concern 1 kind of requests", "its refusals do not concern 1 kind of requests"}, kinds(sec, false))
 	d.answer(10*mins-ms, "b/", served)
-	assert.Equal(t, []string{"b/"}, kinds(10*mins).Free)
+	assert.Contains(t, kinds(10*mins, true), "its refusals do not concern b/")
 	d.answer(10*mins, "b/", served)
-	assert.Empty(t, kinds(10*mins).Kinds)
-	assert.Empty(t, kinds(10*mins).Free)
+	assert.Equal(t, []string{"round trip 0s (±0s)"}, kinds(10*mins, true))
 	assert.Zero(t, d.o.Kinds())
 }
 

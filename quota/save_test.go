@@ -143,7 +143,7 @@ func TestSavedIsRedacted(t *testing.T) {
 	assert.Zero(t, again.o.HashedOwners())
 	r.tick(since + 3*time.Hour)
 	assert.Zero(t, r.o.HashedOwners())
-	for _, a := range r.accounts.Snapshot(d.at(0), quota.SnapshotOptions{Keys: true}).Origins[0].Accounts {
+	for _, a := range r.accounts.Snapshot(d.at(0), quota.SnapshotOptions{Keys: true})[0].Accounts {
 		assert.NotContains(t, a.Key, "sealed")
 	}
 }
@@ -218,7 +218,7 @@ func TestRestoreRefuses(t *testing.T) {
 		err := a.Restore(strings.NewReader(text), d.at(0))
 		require.ErrorIs(t, err, quota.ErrNotSaved, "%.300q", text)
 		assert.ErrorContains(t, err, want, "%.300q", text)
-		assert.Empty(t, a.Snapshot(d.at(0), quota.SnapshotOptions{}).Origins)
+		assert.Empty(t, a.Snapshot(d.at(0), quota.SnapshotOptions{}))
 		require.NoError(t, a.Restore(strings.NewReader(good), d.at(0)), "nothing is lost")
 	}
 }
@@ -295,7 +295,7 @@ func TestRestoreKeepsBounds(t *testing.T) {
 	text := d.saved(0, false)
 	a := quota.Accounts{MaxAccounts: 30, MaxOrigins: 1}
 	require.NoError(t, a.Restore(strings.NewReader(text), d.at(0)))
-	s := a.Snapshot(d.at(0), quota.SnapshotOptions{}).Origins
+	s := a.Snapshot(d.at(0), quota.SnapshotOptions{})
 	require.Len(t, s, 1)
 	assert.Len(t, s[0].Accounts, 30)
 	b := quota.Accounts{MaxTotal: 40, MaxOrigins: 4}
@@ -422,10 +422,10 @@ func FuzzRestore(f *testing.F) {
 		a := &quota.Accounts{MaxAccounts: 100, MaxOrigins: 10}
 		if err := a.Restore(bytes.NewReader(text), now); err != nil {
 			require.ErrorIs(t, err, quota.ErrNotSaved)
-			require.Empty(t, a.Snapshot(now, quota.SnapshotOptions{}).Origins)
+			require.Empty(t, a.Snapshot(now, quota.SnapshotOptions{}))
 			return
 		}
-		restored := a.Snapshot(now, quota.SnapshotOptions{}).Origins
+		restored := a.Snapshot(now, quota.SnapshotOptions{})
 		require.LessOrEqual(t, len(restored), 10)
 		for _, r := range restored {
 			o := a.Origin(r.Name)

@@ -3,9 +3,11 @@ package quota
 import (
 	"cmp"
 	"encoding/hex"
+	"fmt"
 	"iter"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -20,32 +22,27 @@ const defaultSnapshotAccounts = 1_000
 
 // SnapshotOptions say how much a Snapshot shows. The zero value has the defaults.
 type SnapshotOptions struct {
-	// Keys shows partition keys and the names of scopes as they are. They may identify
-	// a person. False replaces each by eight hexadecimal digits of a keyed hash, which
-	// tell them apart.
+	// Keys shows partition keys and the names of scopes and kinds as they are. They may
+	// identify a person. False replaces keys and scopes by eight hexadecimal digits of a
+	// keyed hash, which tell them apart, and counts kinds.
 	Keys bool
 
-	// MaxAccounts is how many accounts of an origin are shown: the most recently used.
-	// Zero means 1,000; a negative number, all.
+	// MaxAccounts is how many accounts of an origin are shown: those with requests in
+	// line first, then those under a hold or a back-off, then those with the least left,
+	// then the most recently used. Zero means 1,000; a negative number, all.
 	MaxAccounts int
 
-	// Troubled shows other accounts beyond MaxAccounts: those with requests in line
-	// first, then those under a hold or a back-off, then those with the least left.
-	Troubled bool
-
-	// Details shows AccountSnapshot.Details of each account.
-	Details bool
+	// ByPolicy sums up the accounts of each policy in one AccountSnapshot, for gauges: how
+	// many there are (Accounts), the largest Quota, the least Available of those whose
+	// window is in force, how much is InFlight and InLine, and the longest Hold and BackOff.
+	// All else is zero. That costs far less than to show each account, and MaxAccounts does
+	// not matter.
+	ByPolicy bool
 }
 
-// A Snapshot is what is known of advertised quotas at an instant. It is plain
-// data: it can be kept, compared and marshalled, and nothing changes it. In
-// JSON, durations are in nanoseconds, as everywhere in Go.
-type Snapshot struct {
-	Time    time.Time        `json:"time"`
-	Origins []OriginSnapshot `json:"origins"` // by name
-}
-
-// An OriginSnapshot is what is known of an origin.
+// An OriginSnapshot is what is known of an origin at an instant. It is plain data: it can
+// be kept, compared and marshalled, and nothing changes it. In JSON, durations are in
+// nanoseconds, as everywhere in Go.
 type OriginSnapshot struct {
 	Name     string            `json:"name"`
 	Used     time.Time         `json:"used,omitzero"`      // when a request last asked for it; zero: none has
@@ -63,11 +60,15 @@ type OriginSnapshot struct {
 // of a policy and a scope. The account of a scope itself has no policy; it is also
 // that of the policy without a name of an older dialect.
 type AccountSnapshot struct {
-	Policy string `json:"policy"`
-	Keyed  bool   `json:"keyed,omitempty"` // Key is a partition key, else the name of a scope
-	Key    string `json:"key"`             // redacted; or as it is, in hexadecimal after 0x if it is not printable
+	Policy   string `json:"policy"`
+	Keyed    bool   `json:"keyed,omitempty"`    // Key is a partition key, else the name of a scope
+	Key      string `json:"key,omitempty"`      // redacted; or as it is, in hexadecimal after 0x if it is not printable
+	Accounts int    `json:"accounts,omitempty"` // of the policy, with SnapshotOptions.ByPolicy; else 0
 
-	State      string        `json:"state"`                // what Available rests on: unknown, reported, expired, counting
+	// State is what Available rests on: unknown, reported (a figure of the server), expired
+	// (the window is over), counting (our own count against the quota), or inferred (the
+	// same, against a quota that was inferred from refusals).
+	State      string        `json:"state,omitempty"`
 	Available  int64         `json:"available"`            // units that may be used now; None: not known
 	Quota      int64         `json:"quota"`                // q of the policy; None: not known
 	Window     time.Duration `json:"window,omitempty"`     // w of the policy; 0: not known
@@ -78,24 +79,12 @@ type AccountSnapshot struct {
 	Hold       time.Duration `json:"hold,omitempty"`       // for which a Retry-After still holds it
 	BackOff    time.Duration `json:"backOff,omitempty"`    // for which it still backs off after refusals that named no time
 	Refusals   int           `json:"refusals,omitempty"`   // of that kind, in a row
-	Used       time.Time     `json:"used"`                 // when a request last asked for it
+	Used       time.Time     `json:"used,omitzero"`        // when a request last asked for it
 
-	Details *AccountDetails `json:"details,omitempty"` // nil, unless SnapshotOptions.Details
-}
-
-// AccountDetails are who waits for an account, and what was learned of it.
-type AccountDetails struct {
-	Why      string        `json:"why,omitempty"`      // what the first in line waits for; "": nobody waits
-	Next     time.Duration `json:"next,omitempty"`     // until the first in line goes, if nothing lets it go sooner; 0: it can go now
-	Line     []Waiter      `json:"line,omitempty"`     // the first ten in line
-	Probing  bool          `json:"probing,omitempty"`  // a request is on its way that asks what is left
-	RTT      time.Duration `json:"rtt,omitempty"`      // the last round trip; 0: not known
-	Jitter   time.Duration `json:"jitter,omitempty"`   // how much round trips vary
-	Part     float64       `json:"part,omitempty"`     // of the quota that seems to be this client's, in (0, 1]
-	Inferred bool          `json:"inferred,omitempty"` // the quota was inferred from refusals, not advertised
-	Kinds    []string      `json:"kinds,omitempty"`    // of work that refusals without a policy concern: see Ask.Kind; redacted as keys are
-	Free     []string      `json:"free,omitempty"`     // of work of the scope that they do not concern
-	Habits   []string      `json:"habits,omitempty"`   // what was learned of the server, in words
+	Line    []Waiter      `json:"line,omitempty"`    // the first ten in line
+	Next    time.Duration `json:"next,omitempty"`    // until the first in line goes, if nothing lets it go sooner; 0: it can go now
+	Probing bool          `json:"probing,omitempty"` // a request is on its way that asks what is left
+	Learned []string      `json:"learned,omitempty"` // of the server and its other clients, in words
 }
 
 // A Waiter is a request in line.
@@ -112,15 +101,15 @@ const shownWaiters = 10
 // chunk is how many accounts are read at a time with the lock held.
 const chunk = 256
 
-// Snapshot returns what is known at the present instant, now. It may be called
+// Snapshot returns what is known at the present instant, now: the origins, by name. It may be called
 // at any time, changes nothing, and holds no lock for longer than it takes to
 // copy a few hundred accounts. It may or may not show what happens meanwhile.
-func (a *Accounts) Snapshot(now time.Time, opts SnapshotOptions) Snapshot {
-	s := Snapshot{Time: now.Round(0)}
+func (a *Accounts) Snapshot(now time.Time, opts SnapshotOptions) []OriginSnapshot {
+	var all []OriginSnapshot
 	for _, o := range a.all() {
-		s.Origins = append(s.Origins, o.snapshot(now, opts))
+		all = append(all, o.snapshot(now, opts))
 	}
-	return s
+	return all
 }
 
 // A namedOrigin is an origin with its name.
@@ -155,14 +144,15 @@ func (o namedOrigin) snapshot(now time.Time, opts SnapshotOptions) OriginSnapsho
 		s.Refused = o.when(o.refused).Round(0)
 	}
 	o.mu.Unlock()
+	if opts.ByPolicy {
+		o.tally(t, &s)
+		return s
+	}
 
 	var as []copied
 	maxAccounts := bounded(opts.MaxAccounts, defaultSnapshotAccounts)
-	order := recentFirst
-	if opts.Troubled {
-		order = func(x, y *copied) int { return troubledFirst(x, y, t) }
-	}
-	for some := range o.chunks(opts.Details) {
+	order := func(x, y *copied) int { return troubledFirst(x, y, t) }
+	for some := range o.chunks(true) {
 		for _, a := range some {
 			s.InLine += a.waiting
 		}
@@ -186,7 +176,7 @@ type copied struct {
 	owner   string
 	waiting int
 
-	line     []wait.Place // the first in line; with details only, as what follows
+	line     []wait.Place // the first in line; only if it is shown, as what follows
 	server   window.Server
 	inferred bool
 
@@ -194,8 +184,8 @@ type copied struct {
 }
 
 // chunks iterates over all accounts, some at a time. An account that is moved in
-// Origin.all meanwhile may come twice.
-func (o *Origin) chunks(details bool) iter.Seq[[]copied] {
+// Origin.all meanwhile may come twice. shown says that people are to see them.
+func (o *Origin) chunks(shown bool) iter.Seq[[]copied] {
 	return func(yield func([]copied) bool) {
 		some := make([]copied, 0, chunk)
 		for left := math.MaxInt; left > 0; {
@@ -204,7 +194,7 @@ func (o *Origin) chunks(details bool) iter.Seq[[]copied] {
 			// The last account takes the place of one that is evicted, so going down misses none.
 			for left = min(left, len(o.all)); left > 0 && len(some) < chunk; left-- {
 				a := copied{account: *o.all[left-1]}
-				if details {
+				if shown {
 					o.detail(&a, o.all[left-1])
 				}
 				a.waiting, a.account.line = a.account.line.Len()+o.inKindLines(o.all[left-1]), nil
@@ -221,7 +211,7 @@ func (o *Origin) chunks(details bool) iter.Seq[[]copied] {
 	}
 }
 
-// detail notes what the details of a copy need. The mutex is held.
+// detail notes what a copy shows beside the account itself. The mutex is held.
 func (o *Origin) detail(a *copied, of *account) {
 	a.line, a.server = a.account.line.First(shownWaiters), a.policy.server
 	if a.policy != &o.unnamed {
@@ -264,16 +254,13 @@ func most(as []copied, n int, order func(x, y *copied) int) []copied {
 	return first
 }
 
-// recentFirst orders the most recently used account first.
-func recentFirst(x, y *copied) int { return cmp.Compare(y.Used, x.Used) }
-
 // troubledFirst orders accounts by who waits at t, then by what holds them, then by
-// what is left of windows in force.
+// what is left of windows in force, then by when they were used last.
 func troubledFirst(x, y *copied, t instant) int {
 	if c := cmp.Or(cmp.Compare(y.waiting, x.waiting), cmp.Compare(y.pausedFor(t), x.pausedFor(t))); c != 0 {
 		return c
 	}
-	return cmp.Or(cmp.Compare(x.leftAt(t), y.leftAt(t)), recentFirst(x, y))
+	return cmp.Or(cmp.Compare(x.leftAt(t), y.leftAt(t)), cmp.Compare(y.Used, x.Used))
 }
 
 func (a *copied) pausedFor(t instant) time.Duration {
@@ -306,7 +293,10 @@ func (o *Origin) show(a *copied, t instant, opts SnapshotOptions) AccountSnapsho
 		State: a.State.String(), Available: None, Quota: a.Quota, Window: a.Length,
 		InFlight: a.Unanswered(), Concurrent: a.Retained, InLine: a.waiting,
 		Hold: a.Hold.Since(t), BackOff: a.BackOff.Since(t), Refusals: int(a.Refusals),
-		Used: o.when(a.Used).Round(0),
+		Used: o.when(a.Used).Round(0), Probing: a.Probing(), Learned: a.learned(opts.Keys),
+	}
+	if a.inferred {
+		s.State = "inferred"
 	}
 	if left, ok := a.Left(t); ok {
 		s.Available = left
@@ -314,35 +304,45 @@ func (o *Origin) show(a *copied, t instant, opts SnapshotOptions) AccountSnapsho
 	if end := a.End(); end != window.Never {
 		s.Left = end.Since(t)
 	}
-	if opts.Details {
-		s.Details = o.details(a, t, opts.Keys)
+	for i, p := range a.line {
+		if i == 0 {
+			again, _ := a.ready(t, p.Units)
+			s.Next = max(again.Since(t), 0)
+		}
+		s.Line = append(s.Line, Waiter{Priority: p.Priority, Units: max(p.Units, -p.Units), Since: p.Came.Round(0), Until: p.Latest.Round(0)})
 	}
 	return s
 }
 
-// details returns the details of an account at t.
-func (o *Origin) details(a *copied, t instant, keys bool) *AccountDetails {
-	d := &AccountDetails{Probing: a.Probing(), Inferred: a.inferred, Habits: a.Habits(a.server)}
-	d.Kinds, d.Free = o.accounts.shownAll(a.kinds, keys), o.accounts.shownAll(a.free, keys)
-	if d.RTT, d.Jitter = a.RoundTrip(); d.RTT > 0 {
-		d.Part = a.Part()
-	}
-	for i, p := range a.line {
-		if i == 0 {
-			again, why := a.ready(t, p.Units)
-			d.Next, d.Why = max(again.Since(t), 0), reasonOf(why).String()
+// learned says what was learned of an account, in words.
+func (a *copied) learned(keys bool) (all []string) {
+	if rtt, jitter := a.RoundTrip(); rtt > 0 {
+		all = append(all, fmt.Sprintf("round trip %v (±%v)", toTenths(rtt), toTenths(jitter)))
+		if part := a.Part(); part < 1 {
+			all = append(all, fmt.Sprintf("our part of the quota %.2f", part))
 		}
-		d.Line = append(d.Line, Waiter{Priority: p.Priority, Units: max(p.Units, -p.Units), Since: p.Came.Round(0), Until: p.Latest.Round(0)})
 	}
-	return d
+	all = appendKinds(all, "its refusals concern ", a.kinds, keys)
+	all = appendKinds(all, "its refusals do not concern ", a.free, keys)
+	return append(all, a.Habits(a.server)...)
 }
 
-// shownAll returns the names of kinds as people see them.
-func (a *Accounts) shownAll(names []string, keys bool) (shown []string) {
-	for _, name := range names {
-		shown = append(shown, a.shown(name, keys))
+// toTenths rounds to tenths of a millisecond.
+func toTenths(d time.Duration) time.Duration { return d.Round(time.Millisecond / 10) }
+
+// appendKinds appends what is said of kinds of work, if there are any.
+func appendKinds(all []string, says string, names []string, keys bool) []string {
+	switch n := len(names); {
+	case n == 0:
+		return all
+	case keys:
+		says += strings.Join(names, ", ")
+	case n == 1:
+		says += "1 kind of requests"
+	default:
+		says += strconv.Itoa(n) + " kinds of requests"
 	}
-	return shown
+	return append(all, says)
 }
 
 // shown returns the owner of an account as people see it.

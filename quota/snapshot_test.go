@@ -29,18 +29,19 @@ func TestSnapshot(t *testing.T) {
 	d.settle(2*sec, d.send(sec, "carol"), quota.Report{Pause: mins, WholeOrigin: true})
 
 	at := d.at(0).Round(0)
+	learned := func(rtt string) []string { return []string{"round trip " + rtt + " (±0s)"} }
 	want := quota.OriginSnapshot{
 		Name: "https://api.example", Used: at.Add(sec), Refused: at.Add(2 * sec), Refusals: 1, Out: 1, Hold: mins,
 		Policies: []quota.Policy{
 			{Name: "api", Quota: 20, Window: mins}, {Name: "user", Quota: quota.None, Keyed: true}, {Name: "own", Quota: 5, Window: mins},
 		},
 		Accounts: []quota.AccountSnapshot{
-			{Key: "alice", State: "unknown", Available: quota.None, Quota: quota.None, InFlight: 1, Used: at.Add(sec)},
-			{Key: "bob", State: "expired", Available: 0, Quota: quota.None, BackOff: sec, Refusals: 1, Used: at.Add(sec)},
-			{Key: "carol", State: "unknown", Available: quota.None, Quota: quota.None, Used: at.Add(sec)},
-			{Policy: "api", Key: "alice", State: "reported", Available: 7, Quota: 20, Window: mins, Left: 8*sec + ms, InFlight: 2, Used: at.Add(sec)},
-			{Policy: "own", Key: "alice", State: "counting", Available: 3, Quota: 5, Window: mins, Left: 58*sec + ms, InFlight: 1, Used: at.Add(sec)},
-			{Policy: "user", Keyed: true, Key: "0x611f62", State: "reported", Available: 0, Quota: quota.None, Left: 28*sec + ms, Used: at},
+			{Key: "alice", State: "unknown", Available: quota.None, Quota: quota.None, InFlight: 1, Used: at.Add(sec), Learned: learned("0s")},
+			{Key: "bob", State: "expired", Available: 0, Quota: quota.None, BackOff: sec, Refusals: 1, Used: at.Add(sec), Learned: learned("1s")},
+			{Key: "carol", State: "unknown", Available: quota.None, Quota: quota.None, Used: at.Add(sec), Learned: learned("1s")},
+			{Policy: "api", Key: "alice", State: "reported", Available: 7, Quota: 20, Window: mins, Left: 8*sec + ms, InFlight: 2, Used: at.Add(sec), Learned: learned("0s")},
+			{Policy: "own", Key: "alice", State: "counting", Available: 3, Quota: 5, Window: mins, Left: 58*sec + ms, InFlight: 1, Used: at.Add(sec), Learned: learned("0s")},
+			{Policy: "user", Keyed: true, Key: "0x611f62", State: "reported", Available: 0, Quota: quota.None, Left: 28*sec + ms, Used: at, Learned: learned("0s")},
 		},
 	}
 	got := d.snapshotAt(2*sec, quota.SnapshotOptions{Keys: true})
@@ -60,13 +61,13 @@ func TestSnapshot(t *testing.T) {
 func TestSnapshotOfNothing(t *testing.T) {
 	var a quota.Accounts
 	now := time.Unix(0, 0)
-	assert.Equal(t, quota.Snapshot{Time: now}, a.Snapshot(now, quota.SnapshotOptions{}))
+	assert.Empty(t, a.Snapshot(now, quota.SnapshotOptions{}))
 	o := a.Origin("one")
-	assert.Equal(t, []quota.OriginSnapshot{{Name: "one"}}, a.Snapshot(now, quota.SnapshotOptions{}).Origins)
+	assert.Equal(t, []quota.OriginSnapshot{{Name: "one"}}, a.Snapshot(now, quota.SnapshotOptions{}))
 	// The origin begins with the first request, at an earlier time.
 	r, _ := o.Check(t.Context(), now.Add(-time.Hour), &quota.Ask{})
 	assert.Nil(t, r)
-	assert.Equal(t, now.Add(-time.Hour), a.Snapshot(now, quota.SnapshotOptions{}).Origins[0].Used)
+	assert.Equal(t, now.Add(-time.Hour), a.Snapshot(now, quota.SnapshotOptions{})[0].Used)
 }
 
 // Keys and scopes are redacted unless the options ask for them. What is shown in their
@@ -82,7 +83,7 @@ func TestSnapshotRedacts(t *testing.T) {
 	assert.NotContains(t, string(text), "alice")
 	assert.NotContains(t, string(text), "bob")
 	assert.Equal(t, one, d.accounts.Snapshot(d.at(0), quota.SnapshotOptions{}))
-	as := one.Origins[0].Accounts
+	as := one[0].Accounts
 	require.Len(t, as, 6)
 	assert.Regexp(t, "^[0-9a-f]{8}$", as[0].Key)
 	assert.NotEqual(t, as[0].Key, as[1].Key)
@@ -91,13 +92,13 @@ func TestSnapshotRedacts(t *testing.T) {
 	text, err = json.Marshal(d.accounts.Snapshot(d.at(0), quota.SnapshotOptions{Keys: true}))
 	require.NoError(t, err)
 	assert.Contains(t, string(text), `"key":"alice"`)
-	var back quota.Snapshot
+	var back []quota.OriginSnapshot
 	require.NoError(t, json.Unmarshal(text, &back))
-	assert.Len(t, back.Origins[0].Accounts, 6)
+	assert.Len(t, back[0].Accounts, 6)
 }
 
-// Of more accounts than the options ask for, the most recently used are shown, in the
-// order of policies and keys.
+// Of more accounts than the options ask for, with as much left, the most recently used are
+// shown, in the order of policies and keys.
 func TestSnapshotIsBounded(t *testing.T) {
 	d := newDesk(t)
 	const n = 3 * quota.Chunk
@@ -117,7 +118,7 @@ func TestSnapshotIsBounded(t *testing.T) {
 	for _, a := range got.Accounts {
 		keys = append(keys, a.Key)
 	}
-	assert.Equal(t, []string{"", "0759", "0760", "0761", "0762", "0763", "0764", "0765", "0766", "0767"}, keys)
+	assert.Equal(t, []string{"0758", "0759", "0760", "0761", "0762", "0763", "0764", "0765", "0766", "0767"}, keys)
 	assert.Equal(t, n+1-10, got.Omitted)
 
 	all := d.snapshotAt(at, quota.SnapshotOptions{MaxAccounts: -1})
@@ -141,13 +142,13 @@ func TestSnapshotOfWaiting(t *testing.T) {
 		for range 3 {
 			c.come(t.Context(), "", claimOf("api"))
 		}
-		s := c.accounts.Snapshot(time.Now(), quota.SnapshotOptions{}).Origins[0]
+		s := c.accounts.Snapshot(time.Now(), quota.SnapshotOptions{})[0]
 		assert.Equal(t, 3, s.InLine)
 		i := slices.IndexFunc(s.Accounts, func(a quota.AccountSnapshot) bool { return a.Policy == "api" })
 		assert.Equal(t, 3, s.Accounts[i].InLine)
 		time.Sleep(mins)
 		c.wg.Wait()
-		assert.Zero(t, c.accounts.Snapshot(time.Now(), quota.SnapshotOptions{}).Origins[0].InLine)
+		assert.Zero(t, c.accounts.Snapshot(time.Now(), quota.SnapshotOptions{})[0].InLine)
 	})
 }
 
@@ -174,7 +175,7 @@ func TestSnapshotMeanwhile(t *testing.T) {
 	for range 20 {
 		s := a.Snapshot(time.Now(), quota.SnapshotOptions{Keys: true, MaxAccounts: -1})
 		seen := make(map[string]bool)
-		for _, a := range s.Origins[0].Accounts {
+		for _, a := range s[0].Accounts {
 			id := fmt.Sprint(a.Policy, a.Keyed, a.Key)
 			require.False(t, seen[id], "%s twice", id)
 			seen[id] = true

@@ -25,27 +25,31 @@ func TestTally(t *testing.T) {
 	out := d.send(sec, "alice", api(2))
 	d.settle(2*sec, d.send(sec, "carol"), quota.Report{Refused: true})
 	d.settle(2*sec, d.send(sec, "dora"), quota.Report{Pause: mins, WholeOrigin: true})
-	want := []quota.PolicyTally{
-		{Origin: testOrigin, Accounts: 5, Quota: quota.None, Available: quota.None, InFlight: 1, Hold: mins, BackOff: sec},
-		{Origin: testOrigin, Policy: "api", Accounts: 3, Quota: 20, Available: 3, InFlight: 2},
-		{Origin: testOrigin, Policy: "user", Accounts: 2, Quota: quota.None, Available: 0},
+	want := d.snapshotAt(2*sec, quota.SnapshotOptions{}) // of the origin, the same
+	want.Accounts = []quota.AccountSnapshot{
+		{Accounts: 5, Quota: quota.None, Available: quota.None, InFlight: 1, Hold: mins, BackOff: sec},
+		{Policy: "api", Accounts: 3, Quota: 20, Available: 3, InFlight: 2},
+		{Policy: "user", Accounts: 2, Quota: quota.None, Available: 0},
 	}
-	assert.Equal(t, want, d.accounts.Tally(d.at(2*sec)))
-	assert.Equal(t, want, d.accounts.Tally(d.at(2*sec)), "it changes nothing")
+	tally := func(now time.Duration) quota.OriginSnapshot {
+		return d.snapshotAt(now, quota.SnapshotOptions{ByPolicy: true})
+	}
+	assert.Equal(t, want, tally(2*sec))
+	assert.Equal(t, want, tally(2*sec), "it changes nothing")
 
 	// What is left of a window that is over does not count: it says nothing of now.
-	later := d.accounts.Tally(d.at(8 * sec))
+	later := tally(8 * sec).Accounts
 	assert.EqualValues(t, 7, later[1].Available, "alice's")
-	later = d.accounts.Tally(d.at(time.Hour))
+	later = tally(time.Hour).Accounts
 	assert.EqualValues(t, quota.None, later[1].Available)
 	assert.EqualValues(t, quota.None, later[2].Available)
 	assert.Zero(t, later[0].Hold)
 	out.Release()
 
-	assert.Empty(t, new(quota.Accounts).Tally(time.Now()))
+	assert.Empty(t, new(quota.Accounts).Snapshot(time.Now(), quota.SnapshotOptions{ByPolicy: true}))
 	unused := new(quota.Accounts)
 	unused.Origin("https://unused.example")
-	assert.Empty(t, unused.Tally(time.Now()))
+	assert.Equal(t, []quota.OriginSnapshot{{Name: "https://unused.example"}}, unused.Snapshot(time.Now(), quota.SnapshotOptions{ByPolicy: true}))
 }
 
 // It counts those in line, of every account.
@@ -66,16 +70,21 @@ func TestTallyInLine(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		got := d.accounts.Tally(time.Now())
+		tally := func() quota.OriginSnapshot {
+			return d.accounts.Snapshot(time.Now(), quota.SnapshotOptions{ByPolicy: true})[0]
+		}
+		got := tally().Accounts
 		require.Len(t, got, 3)
 		assert.Equal(t, []int{0, 3, 2}, []int{got[0].InLine, got[1].InLine, got[2].InLine})
+		assert.Equal(t, 5, tally().InLine)
 		time.Sleep(time.Minute)
-		assert.Zero(t, d.accounts.Tally(time.Now())[1].InLine)
+		assert.Zero(t, tally().Accounts[1].InLine)
+		assert.Zero(t, tally().InLine)
 	})
 }
 
-// Details say who waits for what and until when.
-func TestSnapshotDetails(t *testing.T) {
+// A snapshot says who waits for what and until when, and what was learned.
+func TestSnapshotOfLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
 		l := d.send(0, "", api(1))
@@ -92,19 +101,16 @@ func TestSnapshotDetails(t *testing.T) {
 			}()
 		}
 		time.Sleep(2 * sec)
-		at := d.accounts.Snapshot(time.Now(), quota.SnapshotOptions{Details: true}).Origins[0].Accounts
-		assert.Nil(t, at[0].Details.Line)
-		assert.Empty(t, at[0].Details.Why)
-		api := at[1]
-		require.Equal(t, "api", api.Policy)
-		got := api.Details
-		assert.Equal(t, "quota exhausted", got.Why)
-		assert.Equal(t, api.Left, got.Next)
-		assert.Equal(t, 100*ms, got.RTT)
-		assert.Equal(t, 1.0, got.Part)
+		at := d.accounts.Snapshot(time.Now(), quota.SnapshotOptions{})[0].Accounts
+		assert.Nil(t, at[0].Line)
+		assert.Zero(t, at[0].Next)
+		got := at[1]
+		require.Equal(t, "api", got.Policy)
+		assert.Equal(t, got.Left, got.Next)
+		assert.Equal(t, []string{"round trip 100ms (±0s)"}, got.Learned)
 		assert.False(t, got.Probing)
 		require.Len(t, got.Line, 10, "the first ten")
-		assert.Equal(t, 12, api.InLine)
+		assert.Equal(t, 12, got.InLine)
 		for i, w := range got.Line {
 			n, priority := i-1, 0
 			if i == 0 {
@@ -113,12 +119,11 @@ func TestSnapshotDetails(t *testing.T) {
 			since := d.at(100*ms + time.Duration(n)*sec/10).Round(0)
 			assert.Equal(t, quota.Waiter{Priority: priority, Units: int64(n + 1), Since: since, Until: since.Add(20 * sec)}, w)
 		}
-		assert.Nil(t, d.accounts.Snapshot(time.Now(), quota.SnapshotOptions{}).Origins[0].Accounts[1].Details)
 		time.Sleep(time.Minute)
 	})
 }
 
-// Troubled shows the accounts that somebody waits for first, then those under a hold,
+// Of more accounts than asked for, a snapshot shows those that somebody waits for first, then those under a hold,
 // then those with the least left.
 func TestSnapshotTroubled(t *testing.T) {
 	d := newDesk(t)
@@ -135,7 +140,7 @@ func TestSnapshotTroubled(t *testing.T) {
 	}
 	var got []string
 	for n := range 5 {
-		s := d.snapshotAt(10*ms, quota.SnapshotOptions{Keys: true, Troubled: true, MaxAccounts: n + 1})
+		s := d.snapshotAt(10*ms, quota.SnapshotOptions{Keys: true, MaxAccounts: n + 1})
 		require.Len(t, s.Accounts, n+1)
 		for _, a := range s.Accounts {
 			if i := len(got); i == n && !slices.Contains(got, a.Key) {
@@ -164,13 +169,13 @@ func BenchmarkTally(b *testing.B) {
 		b.Run(fmt.Sprintf("tally/%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				accounts.Tally(now)
+				accounts.Snapshot(now, quota.SnapshotOptions{ByPolicy: true})
 			}
 		})
 		b.Run(fmt.Sprintf("snapshot/%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				accounts.Snapshot(now, quota.SnapshotOptions{MaxAccounts: 100, Troubled: true, Details: true})
+				accounts.Snapshot(now, quota.SnapshotOptions{MaxAccounts: 100})
 			}
 		})
 	}

@@ -127,7 +127,7 @@ func (w *world) run(t *testing.T) {
 
 // atRest checks that nothing is left.
 func (w *world) atRest() {
-	for _, o := range w.shaper.Accounts.Snapshot(time.Now(), quota.SnapshotOptions{MaxAccounts: -1}).Origins {
+	for _, o := range w.shaper.Accounts.Snapshot(time.Now(), quota.SnapshotOptions{MaxAccounts: -1}) {
 		if o.Out != 0 || o.InLine != 0 {
 			w.problem("%d out, %d in line", o.Out, o.InLine)
 		}

@@ -133,7 +133,7 @@ func TestNetworkSoak(t *testing.T) {
 		}
 		assert.EqualValues(t, permits, own.Stats().Available, "permits")
 		atRest(t, s.Accounts, url)
-		for _, o := range s.Accounts.Snapshot(time.Now().Add(time.Hour), quota.SnapshotOptions{}).Origins {
+		for _, o := range s.Accounts.Snapshot(time.Now().Add(time.Hour), quota.SnapshotOptions{}) {
 			assert.Zero(t, o.Out)
 			assert.Zero(t, o.InLine)
 			for _, a := range o.Accounts {

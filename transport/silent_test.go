@@ -154,7 +154,7 @@ func TestPanicsLeaveNothing(t *testing.T) {
 		}
 		assert.Zero(t, bodies.Load(), "seed %d", seed)
 		assert.EqualValues(t, 3, threads.Stats().Available, "seed %d", seed)
-		for _, o := range accounts.Snapshot(time.Now(), quota.SnapshotOptions{}).Origins {
+		for _, o := range accounts.Snapshot(time.Now(), quota.SnapshotOptions{}) {
 			assert.Zero(t, o.Out+int64(o.InLine), "seed %d: %+v", seed, o)
 			for _, a := range o.Accounts {
 				assert.Zero(t, a.Concurrent, "seed %d: %+v", seed, a)

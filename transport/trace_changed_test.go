@@ -210,7 +210,7 @@ func TestChangedEvicted(t *testing.T) {
 		for range 10 {
 			pass(t, s, getItems(t.Context()))
 		}
-		n := len(s.Accounts.Snapshot(time.Now(), quota.SnapshotOptions{}).Origins[0].Accounts)
+		n := len(s.Accounts.Snapshot(time.Now(), quota.SnapshotOptions{})[0].Accounts)
 		assert.Equal(t, int64(11-n), evicted, "ten keys and a scope, less what is left")
 	})
 }

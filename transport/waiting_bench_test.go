@@ -35,8 +35,8 @@ func BenchmarkInLine(b *testing.B) {
 		_, err := s.RoundTrip(get(ctx))
 		require.NoError(b, err)
 		snapshot := accounts.Snapshot(time.Now(), quota.SnapshotOptions{})
-		require.Len(b, snapshot.Origins, 1)
-		line := accounts.Origin(snapshot.Origins[0].Name).Limiter(quota.Ask{Claims: []quota.Claim{{Policy: "api"}}})
+		require.Len(b, snapshot, 1)
+		line := accounts.Origin(snapshot[0].Name).Limiter(quota.Ask{Claims: []quota.Claim{{Policy: "api"}}})
 
 		var wg sync.WaitGroup
 		parked := make(chan struct{})

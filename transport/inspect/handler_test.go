@@ -288,7 +288,7 @@ func TestState(t *testing.T) {
 		assert.Equal(t, "everybody", a.Whom)
 		require.Len(t, a.Line, 3)
 		assert.Regexp(t, `^#1, 1 unit, has waited for 900 ms, gives up in `, a.Line[0])
-		assert.Equal(t, []string{"round trip 50 ms (±0.0 ms)"}, a.Learned)
+		assert.Equal(t, []string{"round trip 50ms (±0s)"}, a.Learned)
 		require.NotNil(t, q.Plot)
 		assert.Equal(t, "The last 1 min: at least 0 of 5 left, at most 3 in line.", q.Plot.Says)
 		var happened []string

@@ -55,7 +55,7 @@ func (h *Handler) sample(now time.Time) {
 	if h.Accounts == nil || h.kept() == 0 || now.UnixNano() < next || !h.history.next.CompareAndSwap(next, now.Add(time.Second).UnixNano()) {
 		return
 	}
-	tallies := h.Accounts.Tally(now)
+	origins := h.Accounts.Snapshot(now, quota.SnapshotOptions{ByPolicy: true})
 	n := int(h.kept() / time.Second)
 	h.history.mu.Lock()
 	defer h.history.mu.Unlock()
@@ -65,16 +65,17 @@ func (h *Handler) sample(now time.Time) {
 			delete(h.history.series, id)
 		}
 	}
-	for i := range tallies {
-		t := &tallies[i]
-		s := h.history.of(seriesID{t.Origin, t.Policy})
-		if s == nil {
-			continue
+	for i := range origins {
+		o := &origins[i]
+		for k := range o.Accounts {
+			sum := &o.Accounts[k]
+			if s := h.history.of(seriesID{o.Name, sum.Policy}); s != nil {
+				s.add(n, sample{
+					time: now.Unix(), available: cut(sum.Available), quota: cut(sum.Quota),
+					inFlight: cut(sum.InFlight), inLine: cut(int64(sum.InLine)), held: sum.Hold > 0 || sum.BackOff > 0,
+				})
+			}
 		}
-		s.add(n, sample{
-			time: now.Unix(), available: cut(t.Available), quota: cut(t.Quota),
-			inFlight: cut(t.InFlight), inLine: cut(int64(t.InLine)), held: t.Hold > 0 || t.BackOff > 0,
-		})
 	}
 }
 

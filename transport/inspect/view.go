@@ -85,9 +85,9 @@ func (h *Handler) view(now time.Time) *pageView {
 		v.Verdict = "There are no accounts to show: set inspect.Handler.Accounts."
 		return v
 	}
-	s := h.Accounts.Snapshot(now, quota.SnapshotOptions{MaxAccounts: maxAccounts, Troubled: true, Details: true})
-	for i := range s.Origins {
-		v.Origins = append(v.Origins, h.origin(&s.Origins[i], now))
+	origins := h.Accounts.Snapshot(now, quota.SnapshotOptions{MaxAccounts: maxAccounts})
+	for i := range origins {
+		v.Origins = append(v.Origins, h.origin(&origins[i], now))
 	}
 	for i := range v.Origins {
 		v.Origins[i].HeldBack = held[v.Origins[i].Name]
@@ -196,7 +196,7 @@ func (h *Handler) quota(o *quota.OriginSnapshot, as []quota.AccountSnapshot, ov 
 		p = o.Policies[i]
 	}
 	v.Policy, v.Terms = shownPolicy(name), "no quota advertised"
-	inferred := slices.IndexFunc(as, func(a quota.AccountSnapshot) bool { return a.Details != nil && a.Details.Inferred })
+	inferred := slices.IndexFunc(as, func(a quota.AccountSnapshot) bool { return a.State == "inferred" })
 	switch {
 	case p.Quota >= 0:
 		v.Terms = rate(p.Quota, p.Unit, p.Window)
@@ -218,7 +218,7 @@ func (h *Handler) quota(o *quota.OriginSnapshot, as []quota.AccountSnapshot, ov 
 		}
 		switch {
 		case a.InLine > 0:
-			ov.note(2+a.InLine, a.Details.Next, says)
+			ov.note(2+a.InLine, a.Next, says)
 		case av.Bad:
 			ov.note(1, max(a.Hold, a.BackOff, a.Left), says)
 		}
@@ -271,11 +271,7 @@ func account(a *quota.AccountSnapshot, now time.Time) accountView {
 		v.Ends = duration(a.Left)
 	}
 	v.Says, v.Bad = verdictOf(a)
-	d := a.Details
-	if d == nil {
-		return v
-	}
-	for i, w := range d.Line {
+	for i, w := range a.Line {
 		s := fmt.Sprintf("#%d, %s, has waited for %s", i+1, count(w.Units, "unit", "units"), duration(now.Sub(w.Since)))
 		if w.Priority != 0 {
 			s += fmt.Sprintf(", priority %d", w.Priority)
@@ -285,22 +281,10 @@ func account(a *quota.AccountSnapshot, now time.Time) accountView {
 		}
 		v.Line = append(v.Line, s)
 	}
-	if n := a.InLine - len(d.Line); n > 0 {
+	if n := a.InLine - len(a.Line); n > 0 {
 		v.Line = append(v.Line, "and "+count(int64(n), "other", "others"))
 	}
-	if d.RTT > 0 {
-		v.Learned = append(v.Learned, fmt.Sprintf("round trip %s (±%s)", duration(d.RTT), duration(d.Jitter)))
-	}
-	if d.Part > 0 && d.Part < 1 {
-		v.Learned = append(v.Learned, fmt.Sprintf("our part of the quota %.2f", d.Part))
-	}
-	if n := len(d.Kinds); n > 0 {
-		v.Learned = append(v.Learned, "its refusals concern "+count(int64(n), "kind of requests", "kinds of requests"))
-	}
-	if n := len(d.Free); n > 0 {
-		v.Learned = append(v.Learned, "and not "+count(int64(n), "other kind", "other kinds"))
-	}
-	v.Learned = append(v.Learned, d.Habits...)
+	v.Learned = a.Learned
 	return v
 }
 
@@ -315,7 +299,7 @@ func verdictOf(a *quota.AccountSnapshot) (says string, bad bool) {
 			count(int64(max(a.Refusals, 1)), "time", "times in a row"), duration(a.BackOff))
 	case a.State == "expired":
 		why = "The window is over, and one request asks what is left."
-		if a.Details != nil && a.Details.Probing {
+		if a.Probing {
 			why = "The window is over. A request is on its way that asks what is left."
 		}
 	case a.Available == 0 && a.State != "unknown":
@@ -331,9 +315,9 @@ func verdictOf(a *quota.AccountSnapshot) (says string, bad bool) {
 		return why, a.State != "expired" || a.Hold > 0 || a.BackOff > 0
 	}
 	next = count(int64(a.InLine), "request waits", "requests wait")
-	if d := a.Details; d != nil && d.Next > 0 {
-		next += "; the first goes in " + duration(d.Next)
-		if a.InLine > 1 && a.Left > 0 && d.Next >= a.Left {
+	if a.Next > 0 {
+		next += "; the first goes in " + duration(a.Next)
+		if a.InLine > 1 && a.Left > 0 && a.Next >= a.Left {
 			next += ", and the others wait for its answer"
 		}
 	}

@@ -215,20 +215,21 @@ func (r *Recorder) Observe(accounts *quota.Accounts, f *fleet.Fleet, now time.Ti
 	least := func(x, y float64) float64 { return min(x, y) }
 	most := func(x, y float64) float64 { return max(x, y) }
 	count := 0
-	tallies := accounts.Tally(now)
-	for n := range tallies {
-		t := &tallies[n]
-		count += t.Accounts
-		o := r.origin(t.Origin)
-		k := Key{Origin: o.name, Policy: o.policy(t.Policy)}
-		if t.Available >= 0 {
-			note(Available, k, float64(t.Available), least)
+	for _, snapshot := range accounts.Snapshot(now, quota.SnapshotOptions{ByPolicy: true}) {
+		for i := range snapshot.Accounts {
+			a := &snapshot.Accounts[i]
+			count += a.Accounts
+			o := r.origin(snapshot.Name)
+			k := Key{Origin: o.name, Policy: o.policy(a.Policy)}
+			if a.Available >= 0 {
+				note(Available, k, float64(a.Available), least)
+			}
+			if a.Quota >= 0 {
+				note(Limit, k, float64(a.Quota), most)
+			}
+			note(Hold, Key{Origin: o.name, Reason: "retry_after"}, a.Hold.Seconds(), most)
+			note(Hold, Key{Origin: o.name, Reason: "back_off"}, a.BackOff.Seconds(), most)
 		}
-		if t.Quota >= 0 {
-			note(Limit, k, float64(t.Quota), most)
-		}
-		note(Hold, Key{Origin: o.name, Reason: "retry_after"}, t.Hold.Seconds(), most)
-		note(Hold, Key{Origin: o.name, Reason: "back_off"}, t.BackOff.Seconds(), most)
 	}
 	observe(Accounts, &Key{}, float64(count))
 	for at, value := range values {
