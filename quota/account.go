@@ -15,7 +15,7 @@ type instant = window.Instant
 // wait for it. All of it is protected by the mutex of its origin.
 //
 // Of a million accounts, each is far away from the processor: an account takes up
-// no more than six cache lines of 64 bytes.
+// no more than five cache lines of 64 bytes.
 type account struct {
 	owner  owner
 	policy *policyAccounts

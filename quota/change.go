@@ -45,7 +45,7 @@ func (s *settlement) watch(a *account) {
 			return
 		}
 	}
-	s.watched = append(s.watched, watched{a, a.Window, a.policy.server})
+	s.watched = append(s.watched, watched{a, a.Copy(), a.policy.server})
 }
 
 // watchAll notes what is known of all accounts that the lease was charged to.

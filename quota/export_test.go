@@ -215,7 +215,7 @@ func (o *Origin) CopyAccounts(policies []string) (until func(time.Time) []window
 	defer o.mu.Unlock()
 	var copies []window.Window
 	for _, name := range policies {
-		copies = append(copies, o.find(accountID{policyID: policyID{name: name}}).Window)
+		copies = append(copies, o.find(accountID{policyID: policyID{name: name}}).Copy())
 	}
 	return func(now time.Time) []window.Window {
 		for i := range copies {

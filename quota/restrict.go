@@ -48,7 +48,7 @@ func (s *settlement) penalise(a *account, change func()) {
 		change() // advice beside figures, perhaps on every answer
 		return
 	}
-	before := a.Window
+	before := a.Copy()
 	change()
 	if s.penalty == nil {
 		s.penalty = &penalty{scope: s.l.scope}
@@ -58,7 +58,7 @@ func (s *settlement) penalise(a *account, change func()) {
 			}
 		}
 	}
-	s.penalty.parts = append(s.penalty.parts, penalised{a, before, a.Window})
+	s.penalty.parts = append(s.penalty.parts, penalised{a, before, a.Copy()})
 }
 
 // restrict moves the penalty to the policies that it turns out to concern: to the

@@ -6,7 +6,7 @@ import "time"
 // that are known to want longer ones: to d after the first refusal, and twice as long
 // after each in a row, up to ProbeInterval.
 func (w *Window) BackOffAtLeast(t Instant, d time.Duration) {
-	if w.refused != t || d <= 0 {
+	if w.rarely().refused != t || d <= 0 {
 		return // it is one refusal with the last
 	}
 	for range min(max(w.Refusals, 1)-1, 20) {

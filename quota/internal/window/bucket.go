@@ -30,15 +30,31 @@ const (
 )
 
 // IsBucket reports whether the quota in force is a bucket.
-func (w *Window) IsBucket() bool { return w.fill > 0 && w.State == Reported }
+func (w *Window) IsBucket() bool { return w.rare != nil && w.rare.fill > 0 && w.State == Reported }
+
+// fill is how long it takes from empty to full; 0: the quota is no bucket.
+func (w *Window) fill() time.Duration {
+	if w.rare == nil {
+		return 0
+	}
+	return w.rare.fill
+}
+
+// noBucket notes that the quota is none.
+func (w *Window) noBucket() {
+	if w.rare != nil {
+		w.rare.fill = 0
+	}
+}
 
 // filling is the time in which the bucket fills for us: longer than fill if other
 // clients use it.
 func (w *Window) filling() time.Duration {
+	fill := w.fill()
 	if part := w.contention.part(); part < 1 {
-		return min(time.Duration(float64(w.fill)/part), MaxSavedTime)
+		return min(time.Duration(float64(fill)/part), MaxSavedTime)
 	}
-	return w.fill
+	return fill
 }
 
 // timeOf is how long the bucket takes for n units, rounded down.
@@ -117,7 +133,7 @@ func (w *Window) need(n int64) int64 {
 // is a bucket.
 func (w *Window) observeFill(t Instant, f Figure, avail int64) bool {
 	if w.Quota <= 0 {
-		w.fill = 0
+		w.noBucket()
 		return false
 	}
 	missing := w.Quota - avail
@@ -125,13 +141,13 @@ func (w *Window) observeFill(t Instant, f Figure, avail int64) bool {
 	case missing <= 0 || f.Full <= 0 && f.Window <= 0:
 		// It is full, or is so sooner than the field can say.
 	case f.Full <= 0:
-		w.fill = 0 // a window
+		w.noBucket()
 	case missing == 1:
 		// Less than one may be missing: it says nothing of the rate.
 	default:
 		w.setFill(t, w.fillOf(f.Full, missing))
 	}
-	return w.fill > 0
+	return w.fill() > 0
 }
 
 // fillOf is fill after a figure: with so many units missing, the bucket is full after
@@ -145,7 +161,7 @@ func (w *Window) fillOf(full time.Duration, missing int64) time.Duration {
 	full = min(full, MaxSavedTime)
 	least := mulDiv(uint64(max(full-coarse, 0)), q, uint64(missing))
 	most := mulDiv(uint64(full), q, uint64(missing-1))
-	known := uint64(w.fill)
+	known := uint64(w.fill())
 	if known == 0 {
 		known = uint64(w.Length) // the rate is q/w
 	}
@@ -158,9 +174,9 @@ func (w *Window) fillOf(full time.Duration, missing int64) time.Duration {
 // setFill changes the rate at t. What is there stays.
 func (w *Window) setFill(t Instant, fill time.Duration) {
 	if w.IsBucket() {
-		w.rescale(t, w.fill, fill)
+		w.rescale(t, w.fill(), fill)
 	}
-	w.fill = fill
+	w.ownRare().fill = fill
 }
 
 // rescale changes the time in which the bucket fills from t on. What is there stays.
@@ -173,16 +189,16 @@ func (w *Window) rescale(t Instant, from, to time.Duration) {
 
 // setQuota changes the size of the bucket, and keeps its rate if it grows.
 func (w *Window) setQuota(quota int64) {
-	switch {
-	case w.fill == 0:
+	switch before := w.fill(); {
+	case before == 0:
 	case quota <= 0:
-		w.fill = 0
+		w.noBucket()
 	case quota > w.Quota:
-		fill := min(time.Duration(mulDiv(uint64(w.fill), uint64(quota), uint64(w.Quota))), MaxSavedTime)
+		fill := min(time.Duration(mulDiv(uint64(before), uint64(quota), uint64(w.Quota))), MaxSavedTime)
 		if w.IsBucket() {
-			w.ends(min(w.end.Add(fill-w.fill), Never-1), 0, Never)
+			w.ends(min(w.end.Add(fill-before), Never-1), 0, Never)
 		}
-		w.fill = fill
+		w.rare.fill = fill
 	}
 }
 
@@ -193,15 +209,15 @@ func (w *Window) setQuota(quota int64) {
 // told: requests that depart together arrive in any order. Once nothing is in flight, the lowest
 // of the figures that came meanwhile counts.
 func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure, refused bool) {
-	c := f.Charge
+	c, r := f.Charge, w.ownRare()
 	var later, unsure int64 // not in the figure, and perhaps not in it
 	if c.Mark == 0 {
 		unsure = w.Unanswered()
 	} else {
 		later = w.after(c.Mark)
 		unsure = w.Unanswered()
-		if sent >= w.marked.Add(settled) {
-			unsure = min(unsure, w.after(w.mark)-c.Units)
+		if sent >= r.marked.Add(settled) {
+			unsure = min(unsure, w.after(r.mark)-c.Units)
 		}
 		unsure = max(unsure, later)
 	}
@@ -210,15 +226,15 @@ func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure, refused bo
 	most := sent.Add(w.timeOf(w.Quota - avail - 1)) // what departed later may have arrived before
 
 	if w.State != Reported {
-		w.State, w.before, w.sent, w.told, w.resets = Reported, 0, sent, 0, 0
+		w.State, w.before, w.sent, r.told, r.resets = Reported, 0, sent, 0, 0
 		w.ends(min(least, Never-1), 0, Never)
 	}
-	w.told = max(w.told, from)
+	r.told = max(r.told, from)
 	end := w.end
 	switch {
 	case w.Unanswered() == 0 && sent >= w.sent:
 		// The lowest figure of those that were in flight together includes all of them.
-		end, w.told = w.told, 0
+		end, r.told = r.told, 0
 	case sent < w.sent && w.Unit != Requests:
 		// What departed since may have cost less than it was charged.
 	case w.end < most:
@@ -255,9 +271,9 @@ func (w *Window) contendBucket(t Instant, c Charge, taken float64, refused bool)
 	k.ours += ours
 	k.fall = max(k.fall+ours+float32(min(taken, contentionFades)), k.ours-contentionNeeds/4)
 	if taken >= 0.5 {
-		k.others = min(k.others+1, 63)
+		w.compared.others = min(w.compared.others+1, 63)
 	} else {
-		k.others = max(k.others, 1) - 1
+		w.compared.others = max(w.compared.others, 1) - 1
 		k.fall -= max(k.fall-k.ours, 0) / contentionLasts
 	}
 	if k.fall > contentionFades {

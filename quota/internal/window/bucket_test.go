@@ -93,7 +93,7 @@ func TestRateOfBucket(t *testing.T) {
 			says := Figure{Available: f.avail, Full: f.full}
 			l.Answered(l.out[fmt.Sprint(i)], false)
 			l.Report(Instant(i)*Instant(sec), Instant(i)*Instant(sec), says, false, &l.server)
-			assert.Equal(t, f.want, l.fill, "%s, figure %d", name, i)
+			assert.Equal(t, f.want, l.fill(), "%s, figure %d", name, i)
 		}
 	}
 	l := newBucket(Requests, 50, 0, 59950*ms)
@@ -150,7 +150,7 @@ func TestOthersAtBucket(t *testing.T) {
 		at += Instant(sec)
 	}
 	assert.InDelta(t, 0.5, l.contention.part(), 0.15)
-	assert.InDelta(t, 2, l.filling().Seconds()/l.fill.Seconds(), 0.5)
+	assert.InDelta(t, 2, l.filling().Seconds()/l.fill().Seconds(), 0.5)
 }
 
 // What a request has cost is what the figure has fallen by, less what has come back.
@@ -250,9 +250,9 @@ func TestPausesOfBucket(t *testing.T) {
 	l.Pause(Instant(ms), 5*sec, l.server)
 	assert.Equal(t, 5*sec, wait(l, Instant(ms), 1))
 	l.Roll(Instant(6 * sec))
-	before := l.Window
+	before := l.Copy()
 	l.StartBackOff(Instant(6*sec), Instant(5*sec), 0)
-	after := l.Window
+	after := l.Copy()
 	assert.False(t, l.IsBucket(), "one request looks")
 	l.Undo(&before, &after)
 	assert.True(t, l.IsBucket())

@@ -39,8 +39,8 @@ func sooner(mark, than uint32) bool { return int32((mark-than)<<(32-epochShift))
 // they are there. It returns the mark of the charge.
 func (w *Window) Take(t Instant, n int64) (mark uint32) {
 	w.Used = t
-	if t >= w.marked.Add(2*settled) {
-		w.mark, w.marked = w.departed, t
+	if r := w.rare; r != nil && t >= r.marked.Add(2*settled) {
+		r.mark, r.marked = w.departed, t
 	}
 	w.departed += w.steps(n)
 	if w.Unit == Concurrent {
@@ -212,7 +212,7 @@ func (w *Window) Epoch() uint32 { return w.epoch }
 
 // served ends the count of refusals in a row.
 func (w *Window) served(sent Instant) {
-	if sent >= w.refused {
+	if w.Refusals > 0 && sent >= w.rarely().refused {
 		w.Refusals = 0
 	}
 }

@@ -11,9 +11,13 @@ import "time"
 type contention struct {
 	ours, fall float32 // sums; of a quota that is ours alone they are equal
 
-	from    int64 // the figure since which served counts; 0: none yet
-	served  int64 // units, to us
-	peak    int64 // what was there in this window, but for a unit
+	from   int64 // the figure since which served counts; 0: none yet
+	served int64 // units, to us
+	peak   int64 // what was there in this window, but for a unit
+}
+
+// compared is what the comparisons showed.
+type compared struct {
 	refused bool  // a request was, in this window
 	fell    bool  // the figure has fallen in this window
 	others  uint8 // comparisons that showed other clients, less those that showed none
@@ -64,14 +68,14 @@ func (c *contention) allows(w *Window, n int64) bool {
 // patience is how long nothing is in flight before a request departs that is not
 // allowed to: 1 s, and four times as long, up to 48 s, after each comparison that
 // showed other clients. One that showed none takes back one of those.
-func (c *contention) patience() time.Duration { return patience(2*c.others + 1) }
+func (c *compared) patience() time.Duration { return patience(2*c.others + 1) }
 
 // observe looks at the figure that is in force, of an answer that may be a refusal.
 func (c *contention) observe(w *Window, refused bool) {
 	if w.Unit != Requests {
 		return
 	}
-	c.refused = c.refused || refused
+	w.compared.refused = w.compared.refused || refused
 	c.peak = max(c.peak, w.available)
 	switch {
 	case c.from == 0:
@@ -87,30 +91,31 @@ func (c *contention) close(w *Window) {
 	if c.from > 0 && w.Unit == Requests {
 		c.served += w.InFlight
 		c.compare(w)
-		if !c.fell {
+		if !w.compared.fell {
 			c.fall -= max(c.fall-c.ours, 0) / contentionLasts
 		}
 	}
-	*c = contention{ours: c.ours, fall: c.fall, others: c.others}
+	*c = contention{ours: c.ours, fall: c.fall}
+	w.compared = compared{others: w.compared.others}
 }
 
 // compare adds up what the figure has fallen by. A drop to 0 is ignored unless a
 // request was refused: the server may have been wrong.
 func (c *contention) compare(w *Window) {
 	fall := c.from - w.available
-	if fall == 0 || w.available == 0 && !c.refused {
+	if fall == 0 || w.available == 0 && !w.compared.refused {
 		return
 	}
 	switch {
 	case fall > c.served:
-		c.others = min(c.others+1, 63)
+		w.compared.others = min(w.compared.others+1, 63)
 	case fall > 0:
-		c.others = max(c.others, 1) - 1
+		w.compared.others = max(w.compared.others, 1) - 1
 	}
 	if fall > 0 {
 		c.ours += float32(min(c.served, fall))
 		c.fall += float32(fall)
-		c.fell = true
+		w.compared.fell = true
 	}
 	if c.fall > contentionFades {
 		c.ours, c.fall = c.ours/2, c.fall/2

@@ -39,17 +39,18 @@ func (w *Window) costOf(sent Instant, c Charge, avail int64, refused bool) int64
 // departed since is in it and if that is more than the request was charged. Else it is
 // None.
 func (w *Window) fall(sent Instant, c Charge, avail int64) int64 {
-	if w.lastMark == 0 || w.takenIn(w.lastMark) != thisWindow || !sooner(w.lastMark, c.Mark) {
+	r := w.rarely()
+	if r.lastMark == 0 || w.takenIn(r.lastMark) != thisWindow || !sooner(r.lastMark, c.Mark) {
 		return None
 	}
-	last := avail + int64(int32(w.lastFigure-uint32(avail)))
-	if w.IsBucket() && sent > w.lastSent {
-		last += min(w.Quota-last, w.unitsIn(sent-w.lastSent))
+	last := avail + int64(int32(r.lastFigure-uint32(avail)))
+	if w.IsBucket() && sent > r.lastSent {
+		last += min(w.Quota-last, w.unitsIn(sent-r.lastSent))
 	}
-	if c.Mark-w.steps(c.Units) == w.lastMark {
+	if c.Mark-w.steps(c.Units) == r.lastMark {
 		return last - avail
 	}
-	if all := w.after(w.lastMark); last > avail && all > 0 {
+	if all := w.after(r.lastMark); last > avail && all > 0 {
 		if part := int64(mulDiv(uint64(last-avail), uint64(max(c.Units, 1)), uint64(all))); part > c.Units {
 			return part
 		}
@@ -78,10 +79,13 @@ func (w *Window) sharedFall(sent Instant, c Charge, avail int64) int64 {
 // noteFigure notes a figure for later ones to be compared with: unless that of a later
 // request is known; and the first one with which nothing is in flight any more.
 func (w *Window) noteFigure(c Charge, avail int64) {
-	if c.Mark != 0 && (w.lastMark == 0 || c.Sent > w.lastSent || sooner(w.lastMark, c.Mark)) {
-		w.lastMark, w.lastSent, w.lastFigure = c.Mark, c.Sent, uint32(avail)
+	if w.Unit != Other {
+		return
 	}
-	if w.Unit == Other && w.Unanswered() == 0 {
+	if r := w.ownRare(); c.Mark != 0 && (r.lastMark == 0 || c.Sent > r.lastSent || sooner(r.lastMark, c.Mark)) {
+		r.lastMark, r.lastSent, r.lastFigure = c.Mark, c.Sent, uint32(avail)
+	}
+	if w.Unanswered() == 0 {
 		w.contention.from, w.contention.served, w.contention.peak = min(avail, w.available)+1, 0, 0
 	}
 }

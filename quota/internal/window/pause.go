@@ -47,7 +47,7 @@ func (w *Window) Pause(t Instant, d time.Duration, s Server) {
 	case w.State == Unknown:
 		w.distrust(t)
 	case w.State == Reported && w.available == 0 && !s.Hasty && !w.IsBucket():
-		if w.Hold < w.due && (w.resets > 0 || !sameWindow(w.Hold, w.due)) {
+		if w.Hold < w.due && (w.rarely().resets > 0 || !sameWindow(w.Hold, w.due)) {
 			w.ends(w.due, w.trip, w.Hold)
 		}
 	}
@@ -60,7 +60,8 @@ func (w *Window) Undo(before, after *Window) {
 		w.Hold = before.Hold
 	}
 	if w.BackOff == after.BackOff {
-		w.BackOff, w.Refusals, w.refused = before.BackOff, before.Refusals, before.refused
+		w.BackOff, w.Refusals = before.BackOff, before.Refusals
+		w.setRefused(before.rarely().refused)
 	}
 	switch {
 	case before.State == Unknown && w.State == Expired:
@@ -82,6 +83,13 @@ func (w *Window) Disregard(t Instant) {
 	}
 }
 
+// setRefused sets the arrival of the last refusal.
+func (w *Window) setRefused(t Instant) {
+	if w.rarely().refused != t {
+		w.ownRare().refused = t
+	}
+}
+
 // premature reports whether a Retry-After has ended a window too early: a request
 // that departed after that was refused, with the window due when it was before.
 func (w *Window) premature(sent, due Instant) bool {
@@ -93,11 +101,11 @@ func (w *Window) premature(sent, due Instant) bool {
 // at once. Refusals of requests that departed before the last refusal arrived are
 // one refusal. jitter is in [0, 1).
 func (w *Window) StartBackOff(t, sent Instant, jitter float64) {
-	if w.Refusals > 0 && sent < w.refused {
+	if w.Refusals > 0 && sent < w.rarely().refused {
 		return
 	}
 	w.Refusals = min(w.Refusals+1, 63)
-	w.refused = t
+	w.setRefused(t)
 	w.BackOff = max(w.BackOff, t.Add(backOff(w.Refusals, jitter)))
 	if w.State != Reported || w.available > 0 {
 		w.distrust(t)
@@ -107,10 +115,11 @@ func (w *Window) StartBackOff(t, sent Instant, jitter float64) {
 // CountRefusal counts a refusal at t that is not followed by a back-off. It reports whether
 // it is the first in a row.
 func (w *Window) CountRefusal(t, sent Instant) (first bool) {
-	if w.Refusals > 0 && sent < w.refused {
+	if w.Refusals > 0 && sent < w.rarely().refused {
 		return true // it is one refusal with the last
 	}
-	w.Refusals, w.refused = min(w.Refusals+1, 63), t
+	w.Refusals = min(w.Refusals+1, 63)
+	w.setRefused(t)
 	return w.Refusals == 1
 }
 

@@ -66,7 +66,7 @@ func (w *Window) whenReported(t Instant, n int64) Instant {
 		again = max(t, max(w.received, w.asked).Add(ProbeInterval)) // an answer comes before
 	}
 	if enough && w.Unanswered() == 0 {
-		again = max(t, min(again, max(w.received, w.asked).Add(w.contention.patience())))
+		again = max(t, min(again, max(w.received, w.asked).Add(w.compared.patience())))
 	}
 	return again
 }

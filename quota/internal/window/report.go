@@ -106,7 +106,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		w.probes = 0 // a request was served
 	}
 	if w.State == Reported {
-		if f.Resets > 0 && f.Resets == w.resets {
+		if f.Resets > 0 && f.Resets == w.rarely().resets {
 			w.due, w.trip = due, trip
 		}
 		w.due = w.habits().reported(w, sent, avail, f.Window, refused)
@@ -142,7 +142,7 @@ func (w *Window) dueAt(sent Instant, avail int64, f Figure, refused bool, s *Ser
 	case f.Resets > 0 && w.habits().compareInstants():
 		return w.resetsAt(sent, f, refused, s)
 	}
-	w.resets = 0
+	w.forgetInstant()
 	return min(sent.Add(w.habits().lasts(w, avail, f.Window, refused, s)), Never-1), w.rtt
 }
 

@@ -32,20 +32,28 @@ func (w *Window) resetsAt(sent Instant, f Figure, refused bool, s *Server) (due 
 	w.observeInstants(sent, f, refused, s)
 	w.unproved = s.Instants == unprovedInstants
 	ahead := int32(min(max(f.Ahead, 0), int64(MaxSavedTime/time.Second)))
-	switch {
+	switch r := w.ownRare(); {
 	case s.Instants == looseInstants:
-		w.resets = 0
+		w.forgetInstant()
 		return sent.Add(s.until(ahead)), w.rtt
 	case s.Instants == lateLoose:
-		w.resets = 0
+		w.forgetInstant()
 		return sent.Add(f.Window), w.rtt
-	case f.Resets < w.resets && sent < w.told: // of a window before
+	case f.Resets < r.resets && sent < r.told: // of a window before
 		return sent.Add(s.until(ahead)), w.rtt
-	case f.Resets != w.resets || sent < w.told:
-		w.resets, w.told, w.ahead = f.Resets, sent, ahead
+	case f.Resets != r.resets || sent < r.told:
+		r.resets, r.told, r.ahead = f.Resets, sent, ahead
 		return sent.Add(s.until(ahead)), w.rtt
+	default:
+		return r.told.Add(s.until(r.ahead)), w.trip
 	}
-	return w.told.Add(s.until(w.ahead)), w.trip
+}
+
+// forgetInstant forgets the instant that the server named last.
+func (w *Window) forgetInstant() {
+	if w.rare != nil {
+		w.rare.resets = 0
+	}
 }
 
 // until is how long a window lasts that ends at an instant so many seconds after Date.
@@ -61,10 +69,11 @@ func (w *Window) observeInstants(sent Instant, f Figure, refused bool, s *Server
 	if w.State == Expired && sent >= w.closed && refused && s.Instants == looseInstants {
 		s.Instants = lateLoose
 	}
-	if w.State != Expired || sent < w.closed || w.resets == 0 || s.Instants < unprovedInstants {
+	resets := w.rarely().resets
+	if w.State != Expired || sent < w.closed || resets == 0 || s.Instants < unprovedInstants {
 		return
 	}
-	switch same := f.Resets == w.resets; {
+	switch same := f.Resets == resets; {
 	case same && refused && w.closed != w.Hold:
 		if s.Instants -= 2; s.Instants <= unprovedInstants {
 			s.Instants = lateInstants

@@ -30,7 +30,7 @@ func (w *Window) Save(t Instant) Saved {
 	lasts := func(until Instant) time.Duration { return min(until.Since(t), MaxSavedTime) }
 	s := Saved{
 		Quota: w.Quota, Unit: w.Unit, Length: w.Length, State: w.State,
-		Available: max(w.spare(), 0), Left: lasts(w.end), Fill: w.fill,
+		Available: max(w.spare(), 0), Left: lasts(w.end), Fill: w.fill(),
 		Hold: lasts(w.Hold), BackOff: lasts(w.BackOff), Refusals: w.Refusals, Idle: min(t.Since(w.Used), MaxSavedIdle),
 	}
 	if w.Unit == Concurrent {
@@ -46,8 +46,11 @@ func (w *Window) Save(t Instant) Saved {
 func (w *Window) Restore(t Instant, s Saved) {
 	w.Unit, w.Quota, w.Length = s.Unit, s.Quota, s.Length
 	w.Hold, w.BackOff, w.Refusals = t.Add(min(s.Hold, maxSavedHold)), t.Add(min(s.BackOff, maxBackOff)), s.Refusals
-	w.Used, w.closed, w.refused = t-Instant(s.Idle), t, t
-	w.fill = s.Fill
+	w.Used, w.closed = t-Instant(s.Idle), t
+	if s.Refusals > 0 || s.Fill > 0 {
+		r := w.ownRare()
+		r.refused, r.fill = t, s.Fill
+	}
 	w.State, w.available, w.sinceReport = s.State, s.Available, s.Available
 	w.sent, w.adopted, w.received = t, t, t
 	due := Never

@@ -45,9 +45,12 @@ const (
 	Other                  // any other: tokens, points
 )
 
-// A Window is what is known of one quota now. It is plain data: a copy is a
-// Window of its own, and two are equal if they say the same. Package quota reads
-// the exported fields and changes them by methods only.
+// A Window is what is known of one quota now. It is plain data: Copy returns a
+// Window of its own. Package quota reads the exported fields and changes them by
+// methods only.
+//
+// Of a million quotas each has a Window, so it is kept small. State that few quotas
+// need belongs into rare.
 //
 // Two sums matter. available is what the server said is left, less what has been
 // answered since without a figure. InFlight is what has departed in this window
@@ -65,37 +68,29 @@ type Window struct {
 
 	available   int64
 	sinceReport int64   // the figure of adopted, less all that has departed since then and been answered
-	refused     Instant // arrival of the last refusal
 	silent      Instant // arrival of the last answer without a figure
 
-	departed   uint32 // what has departed, as marks count it: see Take
-	mark       uint32 // departed at marked
-	lastMark   uint32 // of the request whose figure came last; 0: no figure has
-	lastFigure uint32 // that figure, modulo 1<<32
+	rare *rare // what few quotas need; nil: nothing of it is known
 
-	lastSent Instant       // departure of the request with lastMark
-	marked   Instant       // some time ago: see bucket.go
-	fill     time.Duration // of a bucket, from empty to full; 0: it is none
+	departed uint32 // what has departed, as marks count it: see Take
+	epoch    uint32 // counts windows
+	Unit     Unit
+	State    State
+	probing  bool // a probe is out
+	Strategy Strategy
+	slow     uint8 // slow start: how many units may be in flight while nothing is known; 0: any number
+	Refusals uint8 // in a row
+	probes   uint8 // sent in a row without news
+	unproved bool  // the end that follows from a named instant may be a second early
+	refill   refill
+	compared compared
 
-	epoch      uint32 // counts windows
-	Unit       Unit
-	State      State
-	probing    bool // a probe is out
-	Strategy   Strategy
-	slow       uint8 // slow start: how many units may be in flight while nothing is known; 0: any number
-	Refusals   uint8 // in a row
-	probes     uint8 // sent in a row without news
-	refill     refill
 	contention contention
 
 	Quota  int64         // q of the policy; None: not known
 	Length time.Duration // w of the policy; 0: not known
 
 	due      Instant       // the end, before the guard, of this window, or of the last one where no end is in force
-	resets   int64         // the instant that the server named last as an end, in Unix seconds by its clock; 0: none
-	ahead    int32         // by how many seconds that was after the Date of its answer
-	unproved bool          // the end that follows from it may be a second early
-	told     Instant       // departure of the first request whose answer named that instant; of a bucket, its latest end by a figure since nothing was in flight
 	trip     time.Duration // round trip of the request that due comes from; 0: due needs no guard
 	rtt      time.Duration // r: the last round trip
 	least    time.Duration // r₀: the shortest recent round trip

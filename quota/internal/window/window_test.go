@@ -1078,9 +1078,9 @@ func TestUndoOfPause(t *testing.T) {
 			l := newLedger(Adaptive)
 			send("a")(l, 0)
 			l.report(Instant(40*ms), "a", left, 60*sec, false)
-			before := l.Window
+			before := l.Copy()
 			l.Pause(Instant(50*ms), 10*sec, l.server)
-			after := l.Window
+			after := l.Copy()
 			require.Equal(t, left == 0, after.End() != before.End())
 			l.Undo(&before, &after)
 			assert.Equal(t, before, l.Window)
