@@ -2,6 +2,7 @@ package tokens
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"time"
 )
@@ -29,8 +30,9 @@ const (
 type Learner struct {
 	Kind Kind
 
-	mu      sync.Mutex // guards following, and all departures
-	last    *Departure
+	mu      sync.Mutex   // guards following, and all departures
+	out     []*Departure // in their order: those that are not compared yet
+	last    *Departure   // the one compared last, in the order in which the server counted them; nil: not known
 	refill  refill
 	actual  bool // the server does not reserve the longest answer
 	proof   int  // how many falls show that; 0: minProof
@@ -39,15 +41,28 @@ type Learner struct {
 	open    mean // of fall - input: of other requests
 }
 
+// Requests that depart within overtakes of each other may reach the server in any order.
+// While there are more than maxOut that are not compared, the first one is not waited for.
+const (
+	overtakes = 250 * time.Millisecond
+	maxOut    = 256
+)
+
 // A Departure is a request that was sent.
 type Departure struct {
-	request  *Request      // nil: not known
-	at       time.Duration // since any instant
-	previous *Departure    // the one before; nil: compared, or there is none
-	next     *Departure    // the one after; nil: compared, or there is none yet
-	served   bool
-	figure   Figure // if served
+	request *Request      // nil: not known
+	at      time.Duration // since any instant
+	state   state
+	figure  Figure // if served
 }
+
+type state uint8
+
+const (
+	waiting state = iota // for the response
+	served
+	lost // not served, or the response says nothing
+)
 
 // A Figure is what the response to a request that was served says of the quota.
 type Figure struct {
@@ -92,11 +107,11 @@ func (l *Learner) input(r *Request) int64 {
 func (l *Learner) Depart(r *Request, at time.Duration) *Departure {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	d := &Departure{request: r, at: at, previous: l.last}
-	if l.last != nil {
-		l.last.next = d
+	d := &Departure{request: r, at: at}
+	l.out = append(l.out, d)
+	if len(l.out) > maxOut {
+		l.lost(l.out[0])
 	}
-	l.last = d
 	return d
 }
 
@@ -104,32 +119,18 @@ func (l *Learner) Depart(r *Request, at time.Duration) *Departure {
 func (l *Learner) Served(d *Departure, f Figure) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if d.served {
+	if d.state != waiting {
 		return
 	}
-	d.served, d.figure = true, f
+	d.state, d.figure = served, f
 	if f.Available >= 0 {
 		l.refill.observe(f)
 	}
-	switch {
-	case f.Cost > 0:
+	if f.Cost > 0 {
 		l.observe(d.request, f.Cost)
-	case d.previous != nil && d.previous.served:
-		l.compare(d.previous, d)
 	}
-	if d.next != nil && d.next.served && d.next.figure.Cost <= 0 {
-		l.compare(d, d.next)
-	}
-	if d.previous != nil && d.previous.served {
-		cut(d.previous, d)
-	}
-	if d.next != nil && d.next.served {
-		cut(d, d.next)
-	}
+	l.compare()
 }
-
-// cut forgets that two requests departed one after the other.
-func cut(first, second *Departure) { first.next, second.previous = nil, nil }
 
 // Lost notes that a request was not served, or that its response says nothing.
 func (l *Learner) Lost(d *Departure) {
@@ -139,11 +140,9 @@ func (l *Learner) Lost(d *Departure) {
 }
 
 func (l *Learner) lost(d *Departure) {
-	if d.previous != nil {
-		cut(d.previous, d)
-	}
-	if d.next != nil {
-		cut(d, d.next)
+	if d.state == waiting {
+		d.state = lost
+		l.compare()
 	}
 }
 
@@ -160,13 +159,46 @@ func (l *Learner) Refused(d *Departure, cost int64) {
 	l.reserveAgain()
 }
 
-// compare learns from the figures of two requests of which one departed right after the
-// other: what the figure has fallen by is what the second one was charged.
-func (l *Learner) compare(first, second *Departure) {
-	left, now := float64(first.figure.Available), float64(second.figure.Available)
-	if left < 0 || now < 0 {
-		return
+// compare learns from the figures of the requests that departed first, if they are known. It
+// takes those that may have overtaken each other in the order in which the server counted
+// them: the more was left, the sooner.
+func (l *Learner) compare() {
+	for len(l.out) > 0 {
+		next, known, n := 0, true, 0
+		for ; n < len(l.out) && l.out[n].at-l.out[0].at < overtakes; n++ {
+			switch d := l.out[n]; {
+			case d.state == waiting:
+				return
+			case d.state == lost || d.figure.Available < 0:
+				known = false
+			case l.more(d, l.out[next]):
+				next = n
+			}
+		}
+		if !known { // what one of them has cost is in the figures of others
+			l.out, l.last = slices.Delete(l.out, 0, n), nil
+			continue
+		}
+		d := l.out[next]
+		l.out = slices.Delete(l.out, next, next+1)
+		if l.last != nil && d.figure.Cost <= 0 {
+			l.fall(l.last, d)
+		}
+		l.last = d
 	}
+}
+
+// more reports whether more was left for d than for another request, but for what came back
+// between them.
+func (l *Learner) more(d, than *Departure) bool {
+	back := l.refill.rate * (d.at - than.at).Seconds()
+	return float64(d.figure.Available)-back > float64(than.figure.Available)
+}
+
+// fall learns from the figures of two requests that the server has counted one after the
+// other: what the figure has fallen by is what the second one was charged.
+func (l *Learner) fall(first, second *Departure) {
+	left, now := float64(first.figure.Available), float64(second.figure.Available)
 	between := second.at - first.at
 	switch {
 	case l.refill.rate > 0:
@@ -190,7 +222,8 @@ func (l *Learner) observe(r *Request, fall int64) {
 		l.open.add(max(beside, -float64(l.input(r))))
 		return
 	}
-	l.bounded.add(min(max(beside, -float64(l.input(r))), float64(r.Output)))
+	beside = min(max(beside, -float64(l.input(r))), float64(r.Output))
+	l.bounded.add(beside)
 	l.seen.n++
 	l.seen.beside += beside
 	l.seen.half += float64(r.Output) / 2

@@ -1,6 +1,7 @@
 package tokens_test
 
 import (
+	"math/rand/v2"
 	"runtime"
 	"testing"
 	"time"
@@ -113,6 +114,39 @@ func TestOrderOfArrival(t *testing.T) {
 			}
 		}
 		assert.Equal(t, charged == 900, b.Estimate(&r) < 4500)
+	}
+}
+
+// In windows, too: requests of a burst arrive in any order, and each costs what the figure has
+// fallen by since that of the request that arrived before it.
+func TestBurstInAnyOrder(t *testing.T) {
+	for seed := range uint64(50) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		var l tokens.Learner
+		for burst := range 4 {
+			at := time.Duration(burst) * time.Minute
+			left := int64(capacity)
+			var departed []*tokens.Departure
+			var requests []*tokens.Request
+			for range 20 {
+				r := &tokens.Request{Input: 200 + rnd.Int64N(2000), Output: 4000}
+				requests = append(requests, r)
+				departed = append(departed, l.Depart(r, at))
+				at += time.Millisecond
+			}
+			figures := make([]tokens.Figure, len(departed))
+			for _, i := range rnd.Perm(len(departed)) { // as they arrive
+				left -= requests[i].Input
+				figures[i] = tokens.Figure{Available: left, Limit: capacity, Window: time.Minute, Cost: tokens.None}
+			}
+			for _, i := range rnd.Perm(len(departed)) { // as they are answered
+				l.Served(departed[i], figures[i])
+			}
+		}
+		assert.EqualValues(t, 500, l.Estimate(&tokens.Request{Input: 500, Output: 4000}), "seed %d", seed)
+		if t.Failed() {
+			return
+		}
 	}
 }
 
