@@ -33,7 +33,8 @@ package quota
 //
 // A bucket, of which the server says when it will be full (Figure.Full), has no window: n
 // units may depart when they are there. What a figure says is there grows by a unit in the
-// longest time that the figures allow, and all that has departed since is subtracted.
+// longest time that the figures allow, and all that has departed since is subtracted. A
+// figure may be of any time until it arrives, so it does not raise what is there above itself.
 //
 // # Adaptive
 //

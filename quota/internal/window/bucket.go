@@ -208,6 +208,11 @@ func (w *Window) setQuota(quota int64) {
 // be, and changes only what is outside of them. It raises only what an earlier request was
 // told: requests that depart together arrive in any order. Once nothing is in flight, the lowest
 // of the figures that came meanwhile counts.
+//
+// Some servers say what is left when a request arrives, others when they answer it, which
+// may be long after. So no figure raises what is there when it arrives above itself. One
+// that is of a refusal says that too little is there for the request, even if it does so
+// by a part of a unit.
 func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure, refused bool) {
 	c, r := f.Charge, w.ownRare()
 	var later, unsure int64 // not in the figure, and perhaps not in it
@@ -237,12 +242,15 @@ func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure, refused bo
 		end, r.told = r.told, 0
 	case sent < w.sent && w.Unit != Requests:
 		// What departed since may have cost less than it was charged.
-	case w.end < most:
+	case w.end < most, refused && avail < c.Units && w.end < exact && w.Strategy != Plain:
 		end = exact
 	case w.end <= least:
 		w.sent = max(w.sent, sent)
 	case sent >= w.received || sent >= w.sent.Add(settled):
 		end = least
+	}
+	if end < w.end { // the figure may be as late as its answer
+		end = min(max(end, t.Add(w.timeOf(w.Quota-avail))), w.end)
 	}
 	var taken float64 // by other clients
 	if end != w.end {

@@ -138,6 +138,73 @@ func TestFiguresOfBucketInAnyOrder(t *testing.T) {
 	}
 }
 
+// A server that says what is left when it answers, seconds after it has charged the request,
+// is not taken to have said it before: 2 requests in 100 are refused at most, and all of the
+// quota is used.
+func TestLateFiguresOfBucket(t *testing.T) {
+	const (
+		quota   = 40 // a minute
+		workers = 20
+		trip    = 20 * ms
+	)
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		l := newLedger(Adaptive)
+		l.SetPolicy(Requests, quota, 0)
+		var full Instant // when the server's bucket is full
+		left := func(t Instant) int64 {
+			return quota - int64((max(full-t, 0)+Instant(mins/quota)-1)/Instant(mins/quota))
+		}
+		type exchange struct {
+			name              string
+			arrives, answered Instant
+			charged, refused  bool
+		}
+		var out []*exchange
+		served, refused := 0, 0
+		for now := Instant(0); now < Instant(20*mins); now += Instant(10 * ms) {
+			for i := 0; i < len(out); i++ {
+				e := out[i]
+				switch {
+				case !e.charged && now >= e.arrives:
+					if e.charged = true; left(now) < 1 {
+						e.refused, e.answered = true, now
+						refused++
+					} else {
+						full = max(full, now).Add(mins / quota)
+						served++
+					}
+				case e.charged && now >= e.answered.Add(trip):
+					l.fills(now, e.name, left(e.answered), time.Duration(max(full-e.answered, 0)), e.refused)
+					out = append(out[:i], out[i+1:]...)
+					i--
+				}
+			}
+			if len(out) < workers && wait(l, now, 1) == 0 {
+				e := &exchange{name: fmt.Sprint(now), arrives: now.Add(trip)}
+				e.answered = e.arrives.Add(3*sec + time.Duration(r.Int64N(int64(4*sec))))
+				out = append(out, e)
+				send(e.name)(l, now)
+			}
+		}
+		assert.LessOrEqual(t, 100*refused, 2*served, "seed %d", seed)
+		assert.Greater(t, served, 20*quota*97/100, "seed %d", seed)
+	}
+}
+
+// A refusal shows that there is less than the request needs, by whatever part of a unit.
+func TestRefusalByPartOfUnit(t *testing.T) {
+	l := newBucket(Requests, 10, 5, 5*sec)
+	at := Instant(ms)
+	for i := range 5 {
+		send(fmt.Sprint(i))(l, at)
+	}
+	at += Instant(wait(l, at, 1))
+	send("too early")(l, at)
+	l.fills(at+Instant(ms), "too early", 0, 10*sec, true)
+	assert.Positive(t, wait(l, at+Instant(ms), 1))
+}
+
 // What others take is seen, and from then on what comes back is shared with them.
 func TestOthersAtBucket(t *testing.T) {
 	l := newLedger(Adaptive)
