@@ -26,8 +26,9 @@ func joined(text string) []string { return []string{strings.Join(lines(text), ",
 func checkPolicies(t *testing.T, policies []parse.Policy) {
 	t.Helper()
 	type identity struct {
-		name, key string
-		hasKey    bool
+		name   string
+		key    parse.Key
+		hasKey bool
 	}
 	seen := map[identity]bool{}
 	for _, p := range policies {
@@ -49,8 +50,9 @@ func checkPolicies(t *testing.T, policies []parse.Policy) {
 func checkLimits(t *testing.T, limits []parse.Limit) {
 	t.Helper()
 	type identity struct {
-		name, key string
-		hasKey    bool
+		name   string
+		key    parse.Key
+		hasKey bool
 	}
 	seen := map[identity]bool{}
 	for _, l := range limits {

@@ -91,7 +91,7 @@ func TestUnbounded(t *testing.T) {
 		Available: 999_999_999_999_999,
 		Window:    math.MaxInt64, // a Duration holds less than 10,000,000,000 s
 		Cost:      999_999_999_999_999,
-		Key:       strings.Repeat("abc", 1000),
+		Key:       parse.Key(strings.Repeat("abc", 1000)),
 		HasKey:    true,
 	}}, limits)
 

@@ -33,7 +33,7 @@ func Example() {
 			fmt.Printf(" for %v", l.Window)
 		}
 		if l.HasKey {
-			fmt.Printf(" in partition %q", l.Key)
+			fmt.Printf(" in partition %q", string(l.Key))
 		}
 		fmt.Println()
 	}
@@ -115,10 +115,10 @@ func ExampleVendor() {
 		"Acme-Project":          {"atlas"},
 	}, time.Now())
 	for _, p := range got.Policies {
-		fmt.Println(got.Vendor, p.Name, p.Quota, p.Unit, p.Key)
+		fmt.Println(got.Vendor, p.Name, p.Quota, p.Unit, string(p.Key))
 	}
 	for _, l := range got.Limits {
-		fmt.Println(got.Vendor, l.Policy, l.Available, l.Window, l.Key)
+		fmt.Println(got.Vendor, l.Policy, l.Available, l.Window, string(l.Key))
 	}
 	// Output:
 	// Acme search 100 requests atlas

@@ -30,7 +30,7 @@ func costing(available int64, window time.Duration, cost int64) parse.Limit {
 // keyed is limit with a key.
 func keyed(available int64, window time.Duration, key string) parse.Limit {
 	l := limit(available, window)
-	l.Key, l.HasKey = key, true
+	l.Key, l.HasKey = parse.Key(key), true
 	return l
 }
 

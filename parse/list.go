@@ -223,7 +223,7 @@ func (r *listReader) number(limit int64, newest, older param) int64 {
 // key reads a partition key, a Byte Sequence (editor's draft, Sections 2.1.4 and
 // 3.1.3). Base64 whose pad bits are not zero is accepted, as RFC 9651,
 // Section 4.2.7, recommends and the examples of draft -09 need. So is missing padding.
-func (r *listReader) key(v any) (key string, ok bool) {
+func (r *listReader) key(v any) (key Key, ok bool) {
 	if v == nil {
 		return "", false
 	}
@@ -236,7 +236,7 @@ func (r *listReader) key(v any) (key string, ok bool) {
 		r.ignore("pk", ErrCap)
 		return "", false
 	}
-	return string(b), true
+	return Key(b), true
 }
 
 // drop records a fault that makes the current item malformed.

@@ -149,7 +149,7 @@ func (p *plain) text() (string, bool) {
 }
 
 // bytes reads the value of a parameter: a Byte Sequence (RFC 9651, Section 4.2.7).
-func (p *plain) bytes() (string, bool) {
+func (p *plain) bytes() (Key, bool) {
 	if !p.skip('=') || !p.skip(':') {
 		return "", false
 	}
@@ -162,5 +162,5 @@ func (p *plain) bytes() (string, bool) {
 	}
 	var room [64]byte
 	b, err := base64.StdEncoding.AppendDecode(room[:0], []byte(p.line[from:p.at-1]))
-	return string(b), err == nil && len(b) <= p.caps.keyBytes()
+	return Key(b), err == nil && len(b) <= p.caps.keyBytes()
 }

@@ -27,7 +27,7 @@ type Policy struct {
 
 	// Key holds the bytes of the partition key (pk, Section 2.1.4), which need not
 	// be text. It is valid only if HasKey is true.
-	Key string
+	Key Key
 
 	// HasKey reports whether there is a key. An empty key is a key.
 	HasKey bool

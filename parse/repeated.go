@@ -4,7 +4,7 @@ package parse
 // the same identity are merged.
 type identity struct {
 	policy string
-	key    string
+	key    Key
 	hasKey bool
 }
 

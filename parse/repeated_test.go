@@ -21,7 +21,7 @@ func TestFind(t *testing.T) {
 		for range random.IntN(5 * maxScan) {
 			v := Limit{
 				Policy: strconv.Itoa(random.IntN(2 * maxScan)),
-				Key:    strconv.Itoa(random.IntN(2)),
+				Key:    Key(strconv.Itoa(random.IntN(2))),
 				HasKey: random.IntN(2) == 0,
 			}
 			want, known := places[v.identity()]

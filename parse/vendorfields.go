@@ -106,10 +106,11 @@ func (a *accountReader) read(h http.Header) {
 }
 
 // key returns the partition key that the row makes of fields.
-func (a *accountReader) key(h http.Header) (key string, ok bool) {
+func (a *accountReader) key(h http.Header) (Key, bool) {
 	if len(a.row.partition) == 0 {
 		return "", false
 	}
+	key := ""
 	for i, name := range a.row.partition {
 		lines := h[name]
 		if len(lines) == 0 || trim(lines[0]) == "" {
@@ -124,7 +125,7 @@ func (a *accountReader) key(h http.Header) (key string, ok bool) {
 		}
 		key += trim(lines[0])
 	}
-	return strings.Clone(key), true
+	return Key(strings.Clone(key)), true
 }
 
 // accountValues is what the fields of one account say. Each field may have several

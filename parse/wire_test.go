@@ -56,7 +56,7 @@ func tell(r parse.Reading) string {
 		return "'" + name + "'"
 	}
 	for _, p := range r.Policies {
-		fmt.Fprintf(&b, "; policy %s %d", account(p.Name, p.Key, p.HasKey), p.Quota)
+		fmt.Fprintf(&b, "; policy %s %d", account(p.Name, string(p.Key), p.HasKey), p.Quota)
 		if p.Window > 0 {
 			fmt.Fprintf(&b, "/%v", p.Window)
 		}
@@ -65,7 +65,7 @@ func tell(r parse.Reading) string {
 		}
 	}
 	for _, l := range r.Limits {
-		fmt.Fprintf(&b, "; limit %s ", account(l.Policy, l.Key, l.HasKey))
+		fmt.Fprintf(&b, "; limit %s ", account(l.Policy, string(l.Key), l.HasKey))
 		if l.Available == parse.None {
 			b.WriteString("?")
 		} else {

@@ -1,44 +1,17 @@
 package partition
 
 import (
-	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/headway-go/headway/parse"
 )
 
-// Key is a partition key: the bytes of pk, which need not be text. string(k) gives
-// them.
-//
-// Keys may identify people (editor's draft, Sections 6 and 9.2), so a Key prints as its
-// length, such as "pk[9 bytes]", or "pk[]" if it is empty: in package fmt, in log/slog
-// and in encodings that use MarshalText. The bytes show in four cases: with the verbs %p
-// and %w, which are not for strings; in an unexported field of a printed struct; as a
-// map key in encoding/json.
-type Key string
-
-// String returns the redacted form.
-func (k Key) String() string {
-	if k == "" {
-		return "pk[]"
-	}
-	return "pk[" + strconv.Itoa(len(k)) + " bytes]"
-}
-
-// Format writes the redacted form, whatever the verb and its flags.
-func (k Key) Format(s fmt.State, _ rune) { io.WriteString(s, k.String()) }
-
-// LogValue returns the redacted form.
-func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
-
-// MarshalText returns the redacted form, which cannot be unmarshaled.
-func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+// Key is a partition key, as package parse reads it. string(k) gives the bytes; printed
+// or logged, it shows its length only.
+type Key = parse.Key
 
 // Answer says what is known about the partition of a request.
 type Answer uint8

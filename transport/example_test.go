@@ -208,7 +208,7 @@ func ExampleTrace() {
 		Trace: &transport.Trace{
 			Learned: func(i transport.LearnedInfo) {
 				for _, l := range i.Limits {
-					fmt.Printf("%s %v: %d left for %v\n", l.Policy, l.Partition, l.Available, l.Window)
+					fmt.Printf("%s %v: %d left for %v\n", l.Policy, l.Key, l.Available, l.Window)
 				}
 			},
 			Rejected: func(i transport.RejectedInfo) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/partition"
 	"github.com/headway-go/headway/transport"
 )
@@ -24,14 +25,14 @@ func TestInheritedKey(t *testing.T) {
 		"another policy's":           {`"day";q=10;w=60;pk=:Yg==:`, ""},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			var got []transport.Limit
+			var got []parse.Limit
 			s := &transport.Shaper{
 				Base:  newServer(says(200, "RateLimit", `"api";a=5;w=60`, "RateLimit-Policy", tt.policy)),
 				Trace: &transport.Trace{Learned: func(i transport.LearnedInfo) { got = append(got, i.Limits...) }},
 			}
 			pass(t, s, getItems(t.Context()))
 			if assert.Len(t, got, 1) {
-				assert.Equal(t, tt.want, got[0].Partition)
+				assert.Equal(t, tt.want, got[0].Key)
 			}
 		})
 	}

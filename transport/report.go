@@ -49,12 +49,12 @@ func (x *exchange) fillReport(got *parse.Reading) {
 		}
 		r.Terms = append(r.Terms, quota.Terms{
 			Policy: quota.Policy{Name: p.Name, Quota: p.Quota, Unit: p.Unit, Window: p.Window, Keyed: p.HasKey},
-			Key:    p.Key,
+			Key:    string(p.Key),
 		})
 	}
 	for _, l := range got.Limits {
 		r.Figures = append(r.Figures, quota.Figure{
-			Policy: l.Policy, Key: l.Key, Keyed: l.HasKey, Available: l.Available, Window: l.Window, Full: l.Full, Cost: l.Cost,
+			Policy: l.Policy, Key: string(l.Key), Keyed: l.HasKey, Available: l.Available, Window: l.Window, Full: l.Full, Cost: l.Cost,
 			Resets: windowEnd(&l),
 		})
 	}

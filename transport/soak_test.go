@@ -263,9 +263,9 @@ func (s *soak) checkAccounts(rt *transport.Shaper) {
 		limits, _ := parse.Limits(resp.Header, parse.Caps{})
 		require.NotEmpty(s.t, limits)
 		for _, l := range limits {
-			ask := quota.Ask{Claims: []quota.Claim{{Policy: l.Policy, Key: l.Key, Keyed: l.HasKey}}}
+			ask := quota.Ask{Claims: []quota.Claim{{Policy: l.Policy, Key: string(l.Key), Keyed: l.HasKey}}}
 			left := rt.Accounts.Origin("http://" + host).Limiter(ask).Stats().Available
-			assert.Equal(s.t, l.Available, left, "seed %d: %s of %s at %s", s.seed, l.Policy, strings.ToValidUTF8(l.Key, "?"), host)
+			assert.Equal(s.t, l.Available, left, "seed %d: %s of %s at %s", s.seed, l.Policy, strings.ToValidUTF8(string(l.Key), "?"), host)
 			checked++
 		}
 	}

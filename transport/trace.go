@@ -146,15 +146,16 @@ type AnsweredInfo struct {
 	First   bool          // as in AdmittedInfo
 }
 
-// LearnedInfo says what was understood of a response.
+// LearnedInfo says what was understood of the fields of a response. If it came from a
+// cache (Cached), nothing was learned. RetryAfter counts if it is advice about quota
+// (Advised). Do not modify the Reading: the Shaper uses it, too.
 type LearnedInfo struct {
 	AnsweredInfo
-	Dialect    parse.Dialect  // of Policies and Limits
-	Vendor     string         // the row of the vendors' table that was read; "" if the fields follow a draft
-	Cached     bool           // the response came from a cache, and nothing was learned
-	RetryAfter time.Duration  // how long the server asks not to be called; 0: it does not, or not because of quota
-	Policies   []quota.Policy // what the server says in RateLimit-Policy
-	Limits     []Limit        // what the server says in RateLimit
+	parse.Reading
+
+	// Charged has, for each of Limits, the units that the request was charged under its
+	// policy before it left; 0: none.
+	Charged []int64
 }
 
 // FailedInfo describes a request that was sent and not answered.
@@ -169,16 +170,6 @@ type FailedInfo struct {
 type ChangedInfo struct {
 	RequestInfo // whose response has brought it about
 	quota.Change
-}
-
-// A Limit is a service limit (the draft, Section 3.1).
-type Limit struct {
-	Policy    string
-	Partition partition.Key // "" if the server named none
-	Available int64         // available quota in units; negative: not given
-	Window    time.Duration // effective window; negative: not given
-	Cost      int64         // of the request, in units; negative: not given
-	Charged   int64         // units that the request was charged under the policy before it left; 0: none
 }
 
 // IgnoredInfo says which part of a response was ignored, and why.
@@ -410,25 +401,10 @@ func (x *exchange) charged(policy, key string) int64 {
 // traceLearned is given when the response arrived.
 func (x *exchange) traceLearned(got *parse.Reading, now time.Time) {
 	call(x, learnedHook, func() LearnedInfo {
-		info := LearnedInfo{
-			AnsweredInfo: x.answered(x.report.Refused, now),
-			Dialect:      got.Dialect,
-			Vendor:       got.Vendor,
-			Cached:       got.Cached,
-			RetryAfter:   x.report.Pause,
-		}
-		for _, t := range x.report.Terms {
-			info.Policies = append(info.Policies, t.Policy)
-		}
-		for _, l := range got.Limits {
-			info.Limits = append(info.Limits, Limit{
-				Policy:    l.Policy,
-				Partition: partition.Key(l.Key),
-				Available: l.Available,
-				Window:    l.Window,
-				Cost:      l.Cost,
-				Charged:   x.charged(l.Policy, l.Key),
-			})
+		info := LearnedInfo{AnsweredInfo: x.answered(x.report.Refused, now), Reading: *got}
+		for i := range got.Limits {
+			l := &got.Limits[i]
+			info.Charged = append(info.Charged, x.charged(l.Policy, string(l.Key)))
 		}
 		return info
 	})

@@ -56,6 +56,7 @@ func withAnswered(infos []any) (all []any) {
 // The calls of all hooks but Changed for one request, in order.
 func TestTrace(t *testing.T) {
 	const ms = time.Millisecond
+	silent := parse.Reading{RetryAfter: parse.None}
 	for _, tt := range []struct {
 		name   string
 		setup  func(s *transport.Shaper)
@@ -69,7 +70,7 @@ func TestTrace(t *testing.T) {
 			want: func(req *http.Request, _ error) []any {
 				return []any{
 					transport.AdmittedInfo{RequestInfo: about(req), First: true},
-					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), First: true, Status: 204}},
+					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), First: true, Status: 204}, Reading: silent},
 				}
 			},
 		},
@@ -82,15 +83,19 @@ func TestTrace(t *testing.T) {
 					transport.HeldInfo{RequestInfo: about(req), Policy: "api", Partition: "A", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms},
 					transport.AdmittedInfo{RequestInfo: about(req), Waited: 10*time.Second + ms, Held: quota.ReasonExhausted, Policy: "api", Probe: true},
 					transport.LearnedInfo{
-						AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), Probe: true, Status: 429, Refused: true}, Dialect: parse.EditorsDraft, RetryAfter: 4 * time.Second,
-						Policies: []quota.Policy{
-							{Name: "api", Quota: 5, Unit: "requests", Window: 10 * time.Second},
-							{Name: "bytes", Quota: 9, Unit: quota.UnitContentBytes},
+						AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), Probe: true, Status: 429, Refused: true},
+						Reading: parse.Reading{
+							Dialect: parse.EditorsDraft, RetryAfter: 4 * time.Second, Advised: true,
+							Policies: []parse.Policy{
+								{Name: "api", Quota: 5, Unit: "requests", Window: 10 * time.Second},
+								{Name: "bytes", Quota: 9, Unit: quota.UnitContentBytes},
+							},
+							Limits: []parse.Limit{
+								{Policy: "api", HasKey: true, Key: "A", Available: 3, Window: 9 * time.Second, Cost: 2},
+								{Policy: "day", Available: 7, Window: -1, Cost: -1},
+							},
 						},
-						Limits: []transport.Limit{
-							{Policy: "api", Partition: "A", Available: 3, Window: 9 * time.Second, Cost: 2, Charged: 1},
-							{Policy: "day", Available: 7, Window: -1, Cost: -1},
-						},
+						Charged: []int64{1, 0},
 					},
 				}
 			},
@@ -122,7 +127,7 @@ func TestTrace(t *testing.T) {
 				return []any{
 					transport.HeldInfo{RequestInfo: about(req), Reason: quota.ReasonRetryAfter, Wait: 20 * time.Second},
 					transport.AdmittedInfo{RequestInfo: about(req), Waited: 20 * time.Second, Held: quota.ReasonRetryAfter, Probe: true},
-					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), Probe: true, Status: 200}},
+					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), Probe: true, Status: 200}, Reading: silent},
 				}
 			},
 		},
@@ -133,7 +138,7 @@ func TestTrace(t *testing.T) {
 				return []any{
 					transport.HeldInfo{RequestInfo: about(req), Policy: "api", Reason: quota.ReasonExhausted, Wait: 10 * time.Minute},
 					transport.AdmittedInfo{RequestInfo: about(req), Waited: 10 * time.Minute, Held: quota.ReasonExhausted, Policy: "api", Probe: true},
-					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), Probe: true, Status: 200}},
+					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), Probe: true, Status: 200}, Reading: silent},
 				}
 			},
 		},
@@ -144,7 +149,7 @@ func TestTrace(t *testing.T) {
 				return []any{
 					transport.HeldInfo{RequestInfo: about(req), Policy: "api", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms, Observed: true},
 					transport.AdmittedInfo{RequestInfo: about(req)},
-					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), Status: 200}},
+					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), Status: 200}, Reading: silent},
 				}
 			},
 		},
@@ -154,7 +159,7 @@ func TestTrace(t *testing.T) {
 				return []any{
 					transport.HeldInfo{RequestInfo: about(req), Policy: "api", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms, Observed: true},
 					transport.AdmittedInfo{RequestInfo: about(req)},
-					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), Status: 200}},
+					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), Status: 200}, Reading: silent},
 				}
 			},
 		},
@@ -163,7 +168,7 @@ func TestTrace(t *testing.T) {
 			want: func(req *http.Request, _ error) []any {
 				return []any{
 					transport.AdmittedInfo{RequestInfo: about(req), First: true},
-					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), First: true, Status: 429, Refused: true}, Cached: true},
+					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), First: true, Status: 429, Refused: true}, Reading: parse.Reading{Cached: true, RetryAfter: parse.None}},
 				}
 			},
 		},
@@ -172,7 +177,7 @@ func TestTrace(t *testing.T) {
 			want: func(req *http.Request, _ error) []any {
 				return []any{
 					transport.AdmittedInfo{RequestInfo: about(req), First: true},
-					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), First: true, Status: 200}},
+					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), First: true, Status: 200}, Reading: parse.Reading{RetryAfter: 9 * time.Second}},
 				}
 			},
 		},
@@ -182,8 +187,10 @@ func TestTrace(t *testing.T) {
 				return []any{
 					transport.AdmittedInfo{RequestInfo: about(req), First: true},
 					transport.MispredictedInfo{RequestInfo: about(req), Policy: "api", Predicted: "GET", Actual: "POST"},
-					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), First: true, Status: 200}, Dialect: parse.EditorsDraft, Limits: []transport.Limit{
-						{Policy: "api", Partition: "POST", Available: 9, Window: -1, Cost: -1},
+					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), First: true, Status: 200}, Charged: []int64{0}, Reading: parse.Reading{
+						Dialect: parse.EditorsDraft, RetryAfter: parse.None,
+						Limits:       []parse.Limit{{Policy: "api", HasKey: true, Key: "POST", Available: 9, Window: -1, Cost: -1}},
+						Declarations: []parse.Declaration{{Policy: "api", Dimensions: []parse.Dimension{{Name: "method", Kind: parse.Varies}}}},
 					}},
 				}
 			},

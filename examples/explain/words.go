@@ -76,17 +76,17 @@ func (e *explanation) understood() (lines []string) {
 	for _, p := range e.learned.Policies {
 		lines = append(lines, named("Policy", p.Name)+": "+terms(p)+".")
 	}
-	for i, l := range e.learned.Limits {
+	for _, l := range e.learned.Limits {
 		lines = append(lines, e.available(l))
 		if l.Cost >= 0 {
 			lines = append(lines, fmt.Sprintf("%s: this request cost %s.", under("Cost", l.Policy), e.amount(l.Policy, l.Cost)))
 		}
-		if l.Partition != "" || e.got.Limits[i].HasKey {
-			lines = append(lines, e.key(l.Policy, len(l.Partition)))
+		if l.HasKey {
+			lines = append(lines, e.key(l.Policy, len(l.Key)))
 		}
 	}
 	for _, p := range e.got.Policies {
-		alone := !slices.ContainsFunc(e.learned.Limits, func(l transport.Limit) bool { return l.Policy == p.Name })
+		alone := !slices.ContainsFunc(e.learned.Limits, func(l parse.Limit) bool { return l.Policy == p.Name })
 		if p.HasKey && alone {
 			lines = append(lines, e.key(p.Name, len(p.Key)))
 		}
@@ -132,7 +132,7 @@ func (e *explanation) dialect() string {
 }
 
 // terms returns what a policy grants.
-func terms(p quota.Policy) string {
+func terms(p parse.Policy) string {
 	s := amount(p.Quota, p.Unit)
 	switch {
 	case p.Unit == quota.UnitConcurrentRequests:
@@ -150,7 +150,7 @@ func terms(p quota.Policy) string {
 }
 
 // available returns what is available under a policy.
-func (e *explanation) available(l transport.Limit) string {
+func (e *explanation) available(l parse.Limit) string {
 	s := under("Available", l.Policy) + ": "
 	if l.Available < 0 {
 		s += "unknown"

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/partition"
-	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 )
 
@@ -89,7 +89,7 @@ func learned(i transport.LearnedInfo) []slog.Attr {
 	if i.Vendor != "" {
 		attrs = append(attrs, slog.String("vendor", i.Vendor))
 	}
-	if i.RetryAfter > 0 {
+	if i.Advised {
 		attrs = append(attrs, slog.Duration("retry_after", i.RetryAfter))
 	}
 	for _, p := range i.Policies {
@@ -122,7 +122,7 @@ func changed(i transport.ChangedInfo) []slog.Attr {
 	return attrs
 }
 
-func policy(p quota.Policy) []any {
+func policy(p parse.Policy) []any {
 	attrs := []any{"quota", p.Quota}
 	if p.Window > 0 {
 		attrs = append(attrs, "per", p.Window)
@@ -131,7 +131,7 @@ func policy(p quota.Policy) []any {
 }
 
 // limit returns the attributes of a limit, without those that the server did not send.
-func limit(l transport.Limit) (attrs []any) {
+func limit(l parse.Limit) (attrs []any) {
 	if l.Available >= 0 {
 		attrs = append(attrs, "left", l.Available)
 	}

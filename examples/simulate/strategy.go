@@ -105,12 +105,12 @@ func (s *shaped) settle(now time.Time, j *job, d transporttest.Decision) time.Du
 	for _, p := range got.Policies {
 		report.Terms = append(report.Terms, quota.Terms{
 			Policy: quota.Policy{Name: p.Name, Quota: p.Quota, Unit: p.Unit, Window: p.Window, Keyed: p.HasKey},
-			Key:    p.Key,
+			Key:    string(p.Key),
 		})
 	}
 	for _, l := range got.Limits {
 		report.Figures = append(report.Figures, quota.Figure{
-			Policy: l.Policy, Key: l.Key, Keyed: l.HasKey, Available: l.Available, Window: l.Window,
+			Policy: l.Policy, Key: string(l.Key), Keyed: l.HasKey, Available: l.Available, Window: l.Window,
 			Full: l.Full, Resets: l.Resets,
 		})
 	}
