@@ -67,7 +67,6 @@ func checkLimits(t *testing.T, limits []parse.Limit) {
 		require.True(t, l.HasKey || l.Key == "")
 		require.GreaterOrEqual(t, l.Full, time.Duration(0))
 		require.True(t, l.Full == 0 || l.Window <= l.Full, "one unit is there before all are")
-		require.False(t, l.Coarse && l.Resets.IsZero())
 		id := identity{l.Policy, l.Key, l.HasKey}
 		require.False(t, seen[id], "twice")
 		seen[id] = true

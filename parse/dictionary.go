@@ -23,7 +23,7 @@ func (f *figure) serviceLimit(policy string) (l Limit, ok bool) {
 	if f.full > 0 {
 		l.Window, l.Full = f.next, f.full
 	}
-	l.Resets, l.Coarse = f.reset.at, f.reset.coarse && f.reset.d >= 0 && !f.reset.at.IsZero()
+	l.Resets = f.reset.at
 	return l, f.remaining != None || f.reset != noDelay || f.cost != None
 }
 

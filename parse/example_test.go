@@ -153,13 +153,13 @@ func ExampleReadProblem() {
 		"type": "https://iana.org/assignments/http-problem-types#quota-exceeded",
 		"violated-policies": ["daily", "bandwidth"]
 	}`)
-	p, ok := parse.ReadProblem(429, "application/problem+json; charset=utf-8", body, parse.Caps{})
-	fmt.Println(p.Type, p.Violated, ok)
-	_, ok = parse.ReadProblem(429, "application/problem+json", body[:80], parse.Caps{})
-	fmt.Println(ok)
+	kind, violated := parse.ReadProblem(429, "application/problem+json; charset=utf-8", body, parse.Caps{})
+	fmt.Println(kind, violated)
+	kind, _ = parse.ReadProblem(429, "application/problem+json", body[:80], parse.Caps{})
+	fmt.Println(kind == "")
 	// Output:
-	// quota-exceeded [daily bandwidth] true
-	// false
+	// quota-exceeded [daily bandwidth]
+	// true
 }
 
 // Retry-After is a delay, or a date relative to the Date of the response.

@@ -18,7 +18,8 @@ type Limit struct {
 
 	// Window is the effective window: the time within which no more than the
 	// available quota can be used (w, Section 3.1.2). Zero means that it ends
-	// now, None that the item gives none.
+	// now, None that the item gives none. If the server sent its end as an instant of
+	// whole seconds, which may be rounded, it extends to the end of that second.
 	Window time.Duration
 
 	// Cost is what the request cost, in quota units (c, Section 3.1.4). It is None
@@ -31,11 +32,6 @@ type Limit struct {
 
 	// HasKey reports whether there is a key. An empty key is a key.
 	HasKey bool
-
-	// Coarse reports whether the server sent the end of the window as an instant of
-	// whole seconds, which may be rounded. Window then extends to the end of that
-	// second.
-	Coarse bool
 
 	// Resets is the end of the window, or with Full the time at which the quota is
 	// full, by the clock of the server and in UTC, if the server sent it as an
@@ -190,7 +186,7 @@ func (l Limit) identity() identity { return identity{l.Policy, l.Key, l.HasKey} 
 func (l *Limit) merge(o Limit) {
 	l.Available = lowest(l.Available, o.Available)
 	if o.Window > l.Window {
-		l.Window, l.Resets, l.Coarse, l.Full = o.Window, o.Resets, o.Coarse, o.Full
+		l.Window, l.Resets, l.Full = o.Window, o.Resets, o.Full
 	}
 	l.Cost = max(l.Cost, o.Cost)
 }

@@ -7,47 +7,38 @@ import (
 	"strings"
 )
 
-// A Problem is what the body of a refusal says about quota.
-type Problem struct {
-	// Type is the registered name of the problem type (editor's draft, Section 8):
-	// "quota-exceeded", "temporary-reduced-capacity" or "abnormal-usage-detected".
-	Type string
-
-	// Violated are the names of the policies whose quota was exceeded, each once,
-	// in the order of the body. It may be empty.
-	Violated []string
-}
-
 // ReadProblem reads a problem details object (RFC 9457) of one of the three types
-// about quota. ok is false if the status is below 400, the media type is not
-// application/problem+json (its parameters do not matter), or the body is longer than
-// twice Caps.FieldBytes, is not JSON, is cut off, or has another type.
+// about quota. kind is the registered name of its type (editor's draft, Section 8):
+// "quota-exceeded", "temporary-reduced-capacity" or "abnormal-usage-detected". It is ""
+// if the status is below 400, the media type is not application/problem+json (its
+// parameters do not matter), or the body is longer than twice Caps.FieldBytes, is not
+// JSON, is cut off, or has another type.
 //
-// The names come from violated-policies or, if that is missing, from policy-violations
-// (draft -09, Appendix B.1.4). ReadProblem skips members that are not strings or are
-// longer than Caps.NameBytes, and all after the first Caps.Items. The type is the
-// registered URI, with or without "www.".
-func ReadProblem(status int, contentType string, body []byte, caps Caps) (p Problem, ok bool) {
+// violated are the names of the policies whose quota was exceeded, each once, in the
+// order of the body. They come from violated-policies or, if that is missing, from
+// policy-violations (draft -09, Appendix B.1.4). ReadProblem skips members that are not
+// strings or are longer than Caps.NameBytes, and all after the first Caps.Items. The type
+// is the registered URI, with or without "www.".
+func ReadProblem(status int, contentType string, body []byte, caps Caps) (kind string, violated []string) {
 	if status < 400 || len(body) > caps.problemBytes() || !isProblem(contentType) {
-		return Problem{}, false
+		return "", nil
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil {
-		return Problem{}, false
+		return "", nil
 	}
 	var uri string
 	if json.Unmarshal(members["type"], &uri) != nil {
-		return Problem{}, false
+		return "", nil
 	}
-	if p.Type = problemType(uri); p.Type == "" {
-		return Problem{}, false
+	if kind = problemType(uri); kind == "" {
+		return "", nil
 	}
 	names, given := members["violated-policies"]
 	if !given {
 		names = members["policy-violations"]
 	}
-	p.Violated = violated(names, caps)
-	return p, true
+	return kind, readViolated(names, caps)
 }
 
 // isProblem reports whether a Content-Type is that of a problem details object, even if
@@ -70,8 +61,8 @@ func problemType(uri string) string {
 	return ""
 }
 
-// violated reads an array of names.
-func violated(array json.RawMessage, caps Caps) []string {
+// readViolated reads an array of names.
+func readViolated(array json.RawMessage, caps Caps) []string {
 	var members []json.RawMessage
 	if json.Unmarshal(array, &members) != nil {
 		return nil

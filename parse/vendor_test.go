@@ -354,7 +354,7 @@ func TestReadRefusals(t *testing.T) {
 	}
 }
 
-// A Limit says how its reset was sent.
+// A Limit has the instant at which it resets, if the server sent one.
 func TestReadResets(t *testing.T) {
 	at := time.Date(2026, time.November, 21, 4, 48, 5, 0, time.UTC)
 	const date = "Date: Sat, 21 Nov 2026 04:48:00 GMT"
@@ -362,19 +362,18 @@ func TestReadResets(t *testing.T) {
 		name   string
 		fields []string
 		resets time.Time
-		coarse bool
 		date   time.Time
 	}{
-		{"a delay", []string{date, "X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 5"}, time.Time{}, false, time.Time{}},
-		{"Unix seconds", []string{date, "X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 1795236485"}, at, true, saturday},
-		{"Unix seconds with a fraction", []string{date, "X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 1795236485.5"}, at.Add(time.Second / 2), false, saturday},
-		{"a date", []string{date, "X-RateLimit-Remaining: 1", "X-RateLimit-Reset: Sat, 21 Nov 2026 05:48:05 +0100"}, at, true, saturday},
-		{"no Date", []string{"X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 1795236485"}, at, true, time.Time{}},
-		{"a malformed Date", []string{"Date: today", "X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 1795236485"}, at, true, time.Time{}},
-		{"in the past", []string{date, "X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 1795236475"}, at.Add(-10 * time.Second), false, saturday},
-		{"draft -06", []string{date, "RateLimit-Remaining: 1", "RateLimit-Reset: 1795236485"}, at, true, saturday},
-		{"draft -07", []string{date, "RateLimit: limit=5, remaining=1, reset=1795236485"}, at, true, saturday},
-		{"draft -08", []string{date, `RateLimit: "a";r=1;t=5`}, time.Time{}, false, time.Time{}},
+		{"a delay", []string{date, "X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 5"}, time.Time{}, time.Time{}},
+		{"Unix seconds", []string{date, "X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 1795236485"}, at, saturday},
+		{"Unix seconds with a fraction", []string{date, "X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 1795236485.5"}, at.Add(time.Second / 2), saturday},
+		{"a date", []string{date, "X-RateLimit-Remaining: 1", "X-RateLimit-Reset: Sat, 21 Nov 2026 05:48:05 +0100"}, at, saturday},
+		{"no Date", []string{"X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 1795236485"}, at, time.Time{}},
+		{"a malformed Date", []string{"Date: today", "X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 1795236485"}, at, time.Time{}},
+		{"in the past", []string{date, "X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 1795236475"}, at.Add(-10 * time.Second), saturday},
+		{"draft -06", []string{date, "RateLimit-Remaining: 1", "RateLimit-Reset: 1795236485"}, at, saturday},
+		{"draft -07", []string{date, "RateLimit: limit=5, remaining=1, reset=1795236485"}, at, saturday},
+		{"draft -08", []string{date, `RateLimit: "a";r=1;t=5`}, time.Time{}, time.Time{}},
 	}
 	var r parse.Reader
 	for _, tt := range tests {
@@ -384,7 +383,6 @@ func TestReadResets(t *testing.T) {
 		}
 		require.Len(t, got.Limits, 1, tt.name)
 		assert.Equal(t, tt.resets, got.Limits[0].Resets, tt.name)
-		assert.Equal(t, tt.coarse, got.Limits[0].Coarse, tt.name)
 		assert.Equal(t, tt.date, got.Date, tt.name)
 	}
 }

@@ -85,8 +85,8 @@ func refusalOf(w wait.Refusal) *Refusal {
 	}
 	switch by := w.By.(type) {
 	case *account:
-		r.Policy, r.Keyed = by.policy.name, by.policy.keyed
-		if r.Keyed {
+		r.Policy = by.policy.name
+		if by.policy.keyed {
 			r.Key = by.owner.String()
 		}
 		r.Inferred = by.inferred()
@@ -98,7 +98,7 @@ func refusalOf(w wait.Refusal) *Refusal {
 		r.Policy = by.rules.Name
 	}
 	if answer, ok := w.Decision.Detail.(*Answer); ok {
-		r.Phrase, r.Detail = answer.Phrase, answer.Detail
+		r.Err = answer.Err
 	}
 	return r
 }

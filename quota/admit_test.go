@@ -605,7 +605,7 @@ func TestClockReadBeforeTheOriginBegan(t *testing.T) {
 
 // The text of a Refusal names the policy, and not the key of the partition.
 func TestRefusalText(t *testing.T) {
-	r := &quota.Refusal{Policy: "api", Key: "alice", Keyed: true, Cause: quota.ReasonExhausted, Reason: quota.ReasonMaxDelay, RetryAfter: 1500 * ms}
+	r := &quota.Refusal{Policy: "api", Key: "alice", Cause: quota.ReasonExhausted, Reason: quota.ReasonMaxDelay, RetryAfter: 1500 * ms}
 	assert.EqualError(t, r, `quota: not admitted: max delay, policy "api", retry after 1.5s`)
 	assert.EqualError(t, &quota.Refusal{Reason: quota.ReasonOwnLimit}, "quota: not admitted: own limit")
 	seen := make(map[string]bool)

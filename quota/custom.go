@@ -25,11 +25,9 @@ type Answer struct {
 	// least 1 ms. Zero or less means not known: the Refusal has no RetryAfter,
 	// and waiting requests ask again after 1 s.
 	RetryAfter time.Duration
-	// Phrase tells people the reason. It becomes part of the error's text.
-	Phrase string
-	// Detail is further information for programs. If it is an error, the
-	// Refusal wraps it.
-	Detail any
+	// Err is the reason. The Refusal wraps it, and its text becomes part of the
+	// Refusal's. Nil: there is nothing to add.
+	Err error
 
 	never bool // no later answer will be different
 }

@@ -19,13 +19,12 @@ func TestCustomRefusalHasTheAnswer(t *testing.T) {
 	l, answer, _ := customOf(t, quota.Options{})
 	take(t, l, 5).Release()
 	detail := errors.New("the load is 97 %")
-	answer.Store(&quota.Answer{RetryAfter: 3 * time.Second, Phrase: "too busy", Detail: detail})
+	answer.Store(&quota.Answer{RetryAfter: 3 * time.Second, Err: detail})
 	_, err := l.TryAcquire(1)
 	r := refusedWith(t, err, quota.ReasonOwnLimit)
 	assert.Equal(t, 3*time.Second, r.RetryAfter)
-	assert.Equal(t, "too busy", r.Phrase)
 	assert.ErrorIs(t, err, detail)
-	assert.EqualError(t, err, "quota: not admitted: own limit, retry after 3s: too busy")
+	assert.EqualError(t, err, "quota: not admitted: own limit, retry after 3s: the load is 97 %")
 	_, err = l.TryAcquire(-1)
 	assert.ErrorIs(t, err, quota.ErrPermits)
 	s := l.Stats()
@@ -92,7 +91,7 @@ func TestRefusedRequestsDoNotDelayWaitingOnes(t *testing.T) {
 func TestCustomCloseRefusesWaitingRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, answer, _ := customOf(t, quota.Options{MaxQueue: 1})
-		answer.Store(&quota.Answer{Phrase: "no"})
+		answer.Store(&quota.Answer{Err: errors.New("no")})
 		a, b := acquiring(t.Context(), l, 0), acquiring(t.Context(), l, 1)
 		refusedWith(t, b.err, quota.ReasonQueueFull)
 		assert.ErrorContains(t, b.err, ": no")
@@ -175,7 +174,7 @@ func TestCustomLimiterUndoesAndReleases(t *testing.T) {
 			Take: func(ctx context.Context, n int64) quota.Answer {
 				asked = ctx
 				if store.Load() < n {
-					return quota.Answer{Phrase: "empty"}
+					return quota.Answer{Err: errors.New("empty")}
 				}
 				store.Add(-n)
 				return quota.Answer{OK: true}

@@ -89,7 +89,7 @@ func ExampleCustom() {
 	usage := func() float64 { return 97.5 } // of the processor, in percent
 	limiter := quota.Custom(quota.CustomFuncs{Take: func(context.Context, int64) quota.Answer {
 		if load := usage(); load > 90 {
-			return quota.Answer{RetryAfter: time.Second, Phrase: "processor busy", Detail: load}
+			return quota.Answer{RetryAfter: time.Second, Err: fmt.Errorf("processor busy: %v %%", load)}
 		}
 		return quota.Answer{OK: true}
 	}}, quota.Options{})
@@ -97,12 +97,12 @@ func ExampleCustom() {
 	fmt.Println(err)
 	var r *quota.Refusal
 	if errors.As(err, &r) {
-		fmt.Println(r.Phrase, r.Detail, r.RetryAfter)
+		fmt.Println(r.Err, r.RetryAfter)
 	}
 	fmt.Println(limiter.Stats().Available == quota.None, time.Second)
 	// Output:
-	// quota: not admitted: own limit, retry after 1s: processor busy
-	// processor busy 97.5 1s
+	// quota: not admitted: own limit, retry after 1s: processor busy: 97.5 %
+	// processor busy: 97.5 % 1s
 	// true 1s
 }
 

@@ -140,12 +140,12 @@ func ExampleRefusal() {
 		err := origin.Admit(context.Background(), now, &ask, &lease)
 		var r *quota.Refusal
 		if errors.As(err, &r) {
-			fmt.Println(r.Reason, r.Policy, r.Keyed, len(r.Key), r.RetryAfter.Round(time.Minute))
+			fmt.Println(r.Reason, r.Policy, len(r.Key), r.RetryAfter.Round(time.Minute))
 			continue
 		}
 		origin.Settle(now, &lease, &quota.Report{
 			Figures: []quota.Figure{{Policy: "user", Key: "alice", Keyed: true, Available: 0, Window: 2 * quota.ProbeInterval}},
 		})
 	}
-	// Output: quota exhausted user true 5 20m0s
+	// Output: quota exhausted user 5 20m0s
 }

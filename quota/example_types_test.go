@@ -2,6 +2,7 @@ package quota_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/headway-go/headway/quota"
@@ -13,7 +14,7 @@ func ExampleCustomFuncs() {
 	limiter := quota.CustomFuncs{
 		Take: func(_ context.Context, n int64) quota.Answer {
 			if n > left {
-				return quota.Answer{Phrase: "the store is empty"}
+				return quota.Answer{Err: errors.New("the store is empty")}
 			}
 			left -= n
 			return quota.Answer{OK: true}

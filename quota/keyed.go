@@ -14,7 +14,7 @@ const (
 	defaultIdleAfter = 10 * time.Second
 )
 
-// errKeys is the Detail of a refusal by a limiter of By that has no room for another key.
+// errKeys is the Err of a refusal by a limiter of By that has no room for another key.
 var errKeys = errors.New("quota: too many keys in use")
 
 // limitersOptions are the options of a limiters.
@@ -308,6 +308,6 @@ func Together[T any](limits ...func(T) Limiter) func(T) Limiter {
 
 // refuser returns a limiter that refuses everything with err, without a wait.
 func refuser(err error) Limiter {
-	answer := Answer{Phrase: err.Error(), Detail: err, never: true}
+	answer := Answer{Err: err, never: true}
 	return Custom(CustomFuncs{Take: func(context.Context, int64) Answer { return answer }}, Options{MaxQueue: 1})
 }

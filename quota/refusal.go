@@ -55,19 +55,17 @@ func (r Reason) String() string {
 // A Refusal is the error of a request that was not admitted. Nothing was charged.
 //
 // With errors.Is, a Refusal with ReasonDeadline matches context.DeadlineExceeded,
-// and one by a closed limiter matches ErrClosed. If Detail is an error, the
-// Refusal wraps it.
+// and one by a closed limiter matches ErrClosed. A Refusal
+// wraps its Err.
 type Refusal struct {
 	Policy     string        // name of the policy, or of the client's own limiter, that refused; "" if it has none
-	Key        string        // bytes of its partition key; never part of the error's text
-	Keyed      bool          // it has a key, which may be empty
+	Key        string        // bytes of its partition key; never part of the error's text. "": none is known
 	Cause      Reason        // why the request could not go at once: one of the first four reasons, ReasonClosed or ReasonFirstFlight
 	Reason     Reason        // why it did not wait; equal to Cause if it was not allowed to wait
 	Wait       time.Duration // until it can go, unless a response lets it go sooner; 0: not known
 	RetryAfter time.Duration // after which a retry is useful, from the refusal on, at least Wait; 0: not known
 	Inferred   bool          // whom the refusals of the server concern, or how much it allows, is inferred from them: see Strategy
-	Phrase     string        // Answer.Phrase of a Custom limiter; part of the error's text
-	Detail     any           // Answer.Detail of a Custom limiter; nil: none
+	Err        error         // Answer.Err of a Custom limiter; nil: none
 }
 
 // Error describes the refusal. The text does not contain the partition key.
@@ -85,8 +83,8 @@ func (r Refusal) Error() string {
 	if r.RetryAfter > 0 {
 		s += ", retry after " + r.RetryAfter.String()
 	}
-	if r.Phrase != "" {
-		s += ": " + r.Phrase
+	if r.Err != nil {
+		s += ": " + r.Err.Error()
 	}
 	return s
 }
@@ -98,11 +96,8 @@ func (r *Refusal) Is(target error) bool {
 		target == ErrClosed && r.Cause == ReasonClosed
 }
 
-// Unwrap returns Detail if it is an error, and nil otherwise.
-func (r *Refusal) Unwrap() error {
-	err, _ := r.Detail.(error)
-	return err
-}
+// Unwrap returns Err.
+func (r *Refusal) Unwrap() error { return r.Err }
 
 // Timeout reports whether Reason is ReasonDeadline.
 func (r *Refusal) Timeout() bool { return r.Reason == ReasonDeadline }

@@ -45,7 +45,7 @@ func rejected(r *quota.Refusal) *RejectedError {
 		RetryAfter: r.RetryAfter,
 		own:        r.Policy != "" && (r.Cause == quota.ReasonOwnLimit || r.Cause == quota.ReasonClosed),
 	}
-	if r.Phrase != "" || r.Detail != nil || r.Cause == quota.ReasonClosed {
+	if r.Err != nil || r.Cause == quota.ReasonClosed {
 		e.cause = r
 	}
 	return e
@@ -81,8 +81,8 @@ func (e *RejectedError) Is(target error) bool {
 }
 
 // Unwrap returns the *quota.Refusal of a limiter of Shaper.Limits if it says more
-// than this error: it is of a Custom limiter with a Phrase or a Detail, or of a
-// limiter that is closed. Else it returns nil.
+// than this error: it is of a Custom limiter with an Err, or of a limiter that is
+// closed. Else it returns nil.
 func (e *RejectedError) Unwrap() error {
 	if e.cause == nil {
 		return nil

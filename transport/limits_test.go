@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -203,15 +204,16 @@ func TestSharedLimiter(t *testing.T) {
 // Unwrap gives access to what a limiter of the client's own says beyond RetryAfter.
 func TestRejectedErrorOfLimiter(t *testing.T) {
 	bubble(t, "custom", func(t *testing.T) {
+		hot := errors.New("too hot")
 		busy := quota.Custom(quota.CustomFuncs{Take: func(context.Context, int64) quota.Answer {
-			return quota.Answer{RetryAfter: time.Second, Phrase: "too hot", Detail: 97}
+			return quota.Answer{RetryAfter: time.Second, Err: hot}
 		}})
 		s := &transport.Shaper{Base: stillServer(), MaxDelay: transport.NoDelay, Limits: func(*http.Request) quota.Limiter { return busy }}
 		rejected := refusal(t, s, getItems(t.Context()))
 		var cause *quota.Refusal
 		require.ErrorAs(t, rejected, &cause)
-		assert.Equal(t, "too hot", cause.Phrase)
-		assert.Equal(t, 97, cause.Detail)
+		assert.ErrorIs(t, rejected, hot)
+		assert.ErrorContains(t, cause, ": too hot")
 		assert.Equal(t, time.Second, rejected.RetryAfter)
 		assert.ErrorIs(t, rejected, transport.ErrRejected)
 	})

@@ -23,11 +23,11 @@ func watchProblem(resp *http.Response, restrict restriction, changed func([]quot
 		return
 	}
 	watchBody(resp, caps, func(body []byte) {
-		if p, ok := parse.ReadProblem(status, mediaType, body, caps); ok && len(p.Violated) > 0 {
-			for i, name := range p.Violated {
-				p.Violated[i] = listName(name)
+		if _, violated := parse.ReadProblem(status, mediaType, body, caps); len(violated) > 0 {
+			for i, name := range violated {
+				violated[i] = listName(name)
 			}
-			changed(restrict(time.Now(), p.Violated))
+			changed(restrict(time.Now(), violated))
 		}
 	})
 }

@@ -25,7 +25,8 @@ type explanation struct {
 	learned      transport.LearnedInfo
 	ignored      []parse.Ignored
 	mispredicted []string // policies
-	problem      parse.Problem
+	problem      string   // the kind of problem that the body is; "": none
+	violated     []string // the policies that it names
 
 	like    []string      // fields that look like quota
 	from    []string      // those of them that the reading comes from
@@ -105,7 +106,7 @@ func (e *explanation) read(answer *http.Response) {
 	if _, err := body.ReadFrom(io.LimitReader(answer.Body, maxBytes)); err != nil {
 		return
 	}
-	e.problem, _ = parse.ReadProblem(e.status, answer.Header.Get("Content-Type"), body.Bytes(), parse.Caps{})
+	e.problem, e.violated = parse.ReadProblem(e.status, answer.Header.Get("Content-Type"), body.Bytes(), parse.Caps{})
 }
 
 // ask returns when a Shaper would send a request.

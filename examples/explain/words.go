@@ -101,8 +101,8 @@ func (e *explanation) understood() (lines []string) {
 	if e.got.RetryAfter >= 0 {
 		lines = append(lines, "Retry-After: "+words(e.got.RetryAfter)+"; "+e.advice()+".")
 	}
-	if e.problem.Type != "" {
-		lines = append(lines, "The body is a problem: "+problem(e.problem)+".")
+	if e.problem != "" {
+		lines = append(lines, "The body is a problem: "+problem(e.problem, e.violated)+".")
 	}
 	return lines
 }
@@ -272,16 +272,15 @@ func (e *explanation) overdrawn() bool {
 	return e.host == "" && slices.ContainsFunc(e.got.Limits, func(l parse.Limit) bool { return l.Available == 0 })
 }
 
-func problem(p parse.Problem) string {
-	s := string(p.Type)
-	if len(p.Violated) == 0 {
-		return s + ", without names of policies"
+func problem(kind string, violated []string) string {
+	if len(violated) == 0 {
+		return kind + ", without names of policies"
 	}
 	var names []string
-	for _, name := range p.Violated {
+	for _, name := range violated {
 		names = append(names, strconv.Quote(name))
 	}
-	return s + ", violated policies " + strings.Join(names, ", ")
+	return kind + ", violated policies " + strings.Join(names, ", ")
 }
 
 // ignored returns what was ignored, and why.
