@@ -46,6 +46,8 @@ type pool struct {
 	// to be told
 	figure  figureTold
 	spent   int64
+	served  int64
+	latest  instant // when the last of these departed
 	silent  int64
 	landed  bool
 	refused bool
@@ -53,6 +55,7 @@ type pool struct {
 	told    struct { // by the turn that is on its way
 		figure  figureTold
 		spent   int64
+		served  int64
 		landed  bool
 		refused bool
 	}
@@ -64,6 +67,7 @@ type figureTold struct {
 	end       instant
 	version   int64
 	arrived   instant
+	sent      instant
 }
 
 // versionAt is when a version was heard of.
@@ -219,7 +223,7 @@ func (p *pool) released(n int64) {
 
 // reported notes a figure that the window has taken over.
 func (p *pool) reported(t, sent instant, available int64, refused bool) {
-	f := figureTold{available: min(available, window.MaxUnits), end: p.a.End(), version: p.under(sent), arrived: t}
+	f := figureTold{available: min(available, window.MaxUnits), end: p.a.End(), version: p.under(sent), arrived: t, sent: sent.Add(2 * p.a.Guard())}
 	if p.a.Quota >= 0 {
 		f.available = min(f.available, p.a.Quota)
 	}
@@ -245,7 +249,7 @@ func (f figureTold) merged(g figureTold, sent instant) figureTold {
 		return g
 	}
 	same := max(f.end, g.end)-min(f.end, g.end) <= instant(time.Second)
-	g.available, g.version = min(f.available, g.available), max(f.version, g.version)
+	g.available, g.version, g.sent = min(f.available, g.available), max(f.version, g.version), max(f.sent, g.sent)
 	if same {
 		g.end = min(f.end, g.end)
 	} else {
@@ -272,6 +276,12 @@ func (p *pool) answered(t, sent instant, n int64, silent bool) {
 		}
 	}
 	p.tellSoon(t)
+}
+
+// departed notes that n units of a request that departed at sent are surely spent.
+func (p *pool) departed(sent instant, n int64) {
+	p.served += n
+	p.latest = max(p.latest, sent.Add(p.a.Guard()))
 }
 
 // paused notes a hold or back-off of the account that the server has caused.
@@ -306,10 +316,16 @@ func (p *pool) tell(t instant) exchange.Account {
 		Quota: p.a.Quota, Window: p.a.Length, Counts: p.a.State == window.Counting,
 		Figure: p.figure.available, Left: None, FigureVersion: p.figure.version,
 		Basis: None, BasisLeft: None,
-		Landed: p.landed, Spent: p.spent, Silent: p.silent, Refused: p.refused,
+		Landed: p.landed, Spent: p.spent, Served: p.served, Silent: p.silent, Refused: p.refused,
 	}
 	if p.used > 0 || p.waiters > 0 {
 		a.Wish = max(p.wish-stock, 0)
+	}
+	if p.served > 0 {
+		a.ServedAgo = max(t.Since(p.latest), 0)
+	}
+	if p.figure.available != None {
+		a.FigureAgo = max(t.Since(p.figure.sent), 0)
 	}
 	if p.figure.end != window.Never {
 		a.Left = p.figure.end.Since(t)
@@ -323,6 +339,7 @@ func (p *pool) tell(t instant) exchange.Account {
 	if until := max(p.a.Hold, p.a.BackOff); until > max(t, p.hold) {
 		a.Hold, p.hold = until.Since(t), until
 	}
+	p.told.served, p.served = p.served, 0
 	p.told.figure, p.told.spent, p.told.landed, p.told.refused = p.figure, p.spent, p.landed, p.refused
 	p.figure = figureTold{available: None, end: window.Never}
 	p.spent, p.silent, p.landed, p.refused, p.soon, p.used = 0, 0, false, false, 0, 0
@@ -336,6 +353,7 @@ func (p *pool) untold() {
 		p.figure = p.told.figure
 	}
 	p.spent += p.told.spent
+	p.served += p.told.served
 	p.landed, p.refused = p.landed || p.told.landed, p.refused || p.told.refused
 	p.asked = false
 	p.hold = 0

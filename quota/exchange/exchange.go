@@ -50,17 +50,20 @@ type Account struct {
 	Figure        int64
 	Left          time.Duration
 	FigureVersion int64
+	FigureAgo     time.Duration // since its request departed, less a margin
 
 	// Basis is what it heard last of what is available, with the rest of the window,
 	// for a store that has lost everything. None: nothing.
 	Basis     int64
 	BasisLeft time.Duration
 
-	Landed  bool          // requests were answered since the last turn
-	Spent   int64         // units of requests that were answered without a figure since
-	Silent  int64         // the version under which the last of these departed; 0: none did
-	Refused bool          // a request was refused, so that nothing known holds
-	Hold    time.Duration // the rest of a Retry-After or back-off that is news; 0: none
+	Landed    bool          // requests were answered since the last turn
+	Spent     int64         // units of requests that were answered without a figure since
+	Served    int64         // units of all requests since that departed and were not refused
+	ServedAgo time.Duration // since the last of these departed, less a margin
+	Silent    int64         // the version under which the last of these departed; 0: none did
+	Refused   bool          // a request was refused, so that nothing known holds
+	Hold      time.Duration // the rest of a Retry-After or back-off that is news; 0: none
 }
 
 // A Request is a number of requests that wait and claim the same.

@@ -77,6 +77,7 @@ type record struct {
 	returns   int64 // when stocks were last called back
 	used      int64 // the last turn
 	members   map[string]*member
+	renewal
 }
 
 // A member is what a process has and wants of an account.
@@ -173,6 +174,7 @@ type execution struct {
 	allowed []int64 // of these, what the process may take
 	first   []int64 // units that are kept for one that goes before
 	others  []int64 // hungry ones
+	ahead   []int64 // the first units of those that go before
 	granted []int64
 	probed  []bool
 	stopped []bool // a request lacked units here: none goes before it
@@ -194,7 +196,7 @@ func (h *Hub) exchange(now int64, origin exchange.ID, turn *exchange.Turn) (*exc
 	}
 	x := &execution{
 		now: now, turn: turn, records: make([]*record, n), mine: make([]*member, n),
-		left: make([]int64, n), allowed: make([]int64, n), first: make([]int64, n), others: make([]int64, n),
+		left: make([]int64, n), allowed: make([]int64, n), first: make([]int64, n), others: make([]int64, n), ahead: make([]int64, n),
 		granted: make([]int64, n), probed: make([]bool, n), stopped: make([]bool, n), blocked: make([]int, n),
 	}
 	asOf := turn.AsOf.Microseconds()
@@ -211,7 +213,7 @@ func (h *Hub) exchange(now int64, origin exchange.ID, turn *exchange.Turn) (*exc
 		id := recordID{origin, turn.Accounts[i].ID}
 		r := h.records[id]
 		if r == nil {
-			r = &record{made: now, version: now, members: make(map[string]*member)}
+			r = &record{made: now, version: now, members: make(map[string]*member), renewal: renewal{quota: none}}
 			h.records[id] = r
 		}
 		x.records[i], r.used = r, now
@@ -321,6 +323,10 @@ func (x *execution) tell(i int, void bool) {
 	if r.state == exchange.Unknown && a.Counts && a.Quota != none && !a.Concurrent {
 		r.state, r.available, r.end = exchange.Counting, a.Quota, 0
 	}
+	r.policy(a)
+	if !void {
+		r.spend(now-max(a.ServedAgo.Microseconds(), 0), a.Served, r.began)
+	}
 	version := r.version
 	if a.Spent > 0 && r.state != exchange.Unknown && r.state != exchange.Open && !a.Concurrent {
 		r.available = max(r.available-a.Spent, 0)
@@ -330,7 +336,10 @@ func (x *execution) tell(i int, void bool) {
 	} else if a.Silent == version && !void {
 		x.silent(r, a)
 	}
-	if a.Refused {
+	if a.Refused || a.Hold > 0 {
+		r.doubt()
+	}
+	if a.Refused && !r.modelled() {
 		if r.state != exchange.Open && !(r.state == exchange.Reported && r.available == 0) {
 			r.state, r.available, r.end = exchange.Expired, 0, 0
 			r.version++
@@ -356,9 +365,20 @@ func (r *record) roll(now int64) {
 	if r.end > 0 && r.end-now > r.length+sec {
 		r.end = now + r.length // the clock was set back
 	}
+	for len(r.spending) > 0 && r.spending[0].at+r.window+sec <= now {
+		r.spending = r.spending[1:]
+	}
+	if r.modelled() && r.state == exchange.Reported {
+		if !r.rollModelled(now) {
+			r.state, r.available, r.end = exchange.Expired, 0, 0
+			r.version++
+		}
+		return
+	}
 	if r.end == 0 || now < r.end {
 		return
 	}
+	r.turned(now < r.end+r.window)
 	var out int64
 	for _, m := range r.members {
 		if m.at >= r.began {
@@ -402,6 +422,12 @@ func (x *execution) figure(r *record, a *exchange.Account, void bool) {
 	}
 	current := a.Concurrent || a.FigureVersion == r.version || r.version == r.made && r.state == exchange.Unknown
 	end := now + max(a.Left.Microseconds(), 0)
+	if r.modelled() && (r.state == exchange.Reported || r.state == exchange.Expired) {
+		if !void {
+			x.figureModelled(r, a, current)
+		}
+		return
+	}
 	same := r.end > 0 && max(end, r.end)-min(end, r.end) <= sameWindow
 	switch {
 	case current && !void, r.state == exchange.Counting, r.state == exchange.Open:
@@ -411,6 +437,10 @@ func (x *execution) figure(r *record, a *exchange.Account, void bool) {
 		if figure > 0 {
 			r.probes = 0
 		}
+		if !a.Concurrent && (r.state == exchange.Reported || r.state == exchange.Expired) {
+			r.observe(now, a, r.available, r.end)
+		}
+		r.said = now
 		r.state, r.available, r.figured, r.probe = exchange.Reported, figure, now, 0
 		r.ends(now, a.Left)
 		if a.Left >= 0 && !a.Concurrent {
@@ -492,9 +522,16 @@ func (x *execution) count(i int) {
 		return
 	}
 	// The first of those that wait for longer, or are more urgent, keeps what it needs.
-	first := &member{id: mine.id, priority: int64(wants.Priority), since: now - wants.Waited.Microseconds()}
+	me := &member{id: mine.id, priority: int64(wants.Priority), since: now - wants.Waited.Microseconds()}
+	first := me
 	for _, m := range r.members {
-		if m != mine && m.hungry > now && m.before(first) {
+		if m == mine || m.hungry <= now {
+			continue
+		}
+		if m.before(me) {
+			x.ahead[i] += m.least
+		}
+		if m.before(first) {
 			first = m
 		}
 	}
@@ -683,7 +720,7 @@ func (x *execution) mayProbe(i int) bool {
 		if x.turn.Accounts[i].Concurrent {
 			return x.mine[i].has == 0 && x.left[i] == x.records[i].available
 		}
-		return x.now-r.figured >= longWindow
+		return x.now-r.figured >= longWindow || r.looks(x.now) && x.left[i] == r.available
 	case exchange.Counting:
 		return r.end == 0 // it costs more than there ever is
 	}
@@ -780,6 +817,11 @@ func (x *execution) again(i int) int64 {
 		return lookReleased
 	case x.left[i] > 0 && x.left[i] >= x.mine[i].least:
 		return lookShort // they are kept for others, who may not come
+	case r.modelled() && r.state == exchange.Reported, r.trial > now && now >= r.probe:
+		if at := r.back(now, x.mine[i].least+x.ahead[i]-x.left[i]); at > now {
+			return max(min(at-now, maxPatience), msec)
+		}
+		return max(min(r.end-now, sec), msec)
 	case r.end > 0:
 		left := r.end - now
 		if r.available > 0 {

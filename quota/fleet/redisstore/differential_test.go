@@ -148,11 +148,48 @@ type guesser struct {
 	seqs     map[string]uint64
 	known    map[string]map[exchange.ID]exchange.Granted
 	last     map[string]*exchange.Turn
+
+	// how the server of the first account gives units back: in any way, as they were
+	// spent, or evenly; and what was spent
+	back  int
+	spent []spending
+}
+
+type spending struct {
+	at time.Time
+	n  int64
+}
+
+const (
+	guessedQuota  = 50
+	guessedWindow = 10 * time.Second
+)
+
+// figure is what such a server says at an instant: what is left, and for how long.
+func (g *guesser) figure(at time.Time) (left int64, rest time.Duration) {
+	left, rest = guessedQuota, guessedWindow
+	for _, s := range g.spent {
+		age := at.Sub(s.at)
+		switch in, start := at.Truncate(guessedWindow), s.at.Truncate(guessedWindow); {
+		case g.back == 1 && age >= guessedWindow:
+		case g.back == 1:
+			rest = min(rest, guessedWindow-age)
+			left -= s.n
+		case in.Equal(start):
+			left -= s.n
+		case in.Sub(start) == guessedWindow:
+			left -= int64(float64(s.n) * (1 - float64(at.Sub(in))/float64(guessedWindow)))
+		}
+	}
+	if g.back == 2 {
+		rest = guessedWindow - at.Sub(at.Truncate(guessedWindow))
+	}
+	return max(left, 0), (rest + time.Second - 1).Truncate(time.Second)
 }
 
 func newGuesser(rnd *rand.Rand) *guesser {
 	g := &guesser{
-		rnd: rnd, pace: []time.Duration{time.Millisecond, 30 * time.Millisecond, time.Second, 10 * time.Second}[rnd.IntN(4)],
+		rnd: rnd, back: rnd.IntN(3), pace: []time.Duration{time.Millisecond, 30 * time.Millisecond, time.Second, 10 * time.Second}[rnd.IntN(4)],
 		seqs: make(map[string]uint64), known: make(map[string]map[exchange.ID]exchange.Granted), last: make(map[string]*exchange.Turn),
 	}
 	for i := range 1 + rnd.IntN(3) {
@@ -194,11 +231,15 @@ func (g *guesser) turn(now time.Time) *exchange.Turn {
 			Concurrent: id[1] == 2, Quota: exchange.None, Figure: exchange.None, Left: exchange.None, Basis: exchange.None, BasisLeft: exchange.None,
 			Landed: g.chance(2),
 		}
+		if g.chance(2) {
+			a.Served, a.ServedAgo = g.rnd.Int64N(12), g.span(200*time.Millisecond)
+		}
 		a.Stock = g.rnd.Int64N(a.Has + 1)
 		if g.chance(2) {
 			a.Quota, a.Window, a.Counts = 50, []time.Duration{time.Second, 10 * time.Second, time.Hour}[g.rnd.IntN(3)], g.chance(4)
 		}
 		if g.chance(3) {
+			a.FigureAgo = g.span(300 * time.Millisecond)
 			a.Figure, a.FigureVersion = g.rnd.Int64N(60), heard.Version-int64(g.rnd.IntN(3)/2)
 			if !g.chance(6) {
 				a.Left = g.span([]time.Duration{2 * time.Second, 12 * time.Second, time.Hour}[g.rnd.IntN(3)])
@@ -212,6 +253,16 @@ func (g *guesser) turn(now time.Time) *exchange.Turn {
 		if g.chance(25) {
 			a.Refused = g.chance(2)
 			a.Hold = g.span(5 * time.Second)
+		}
+		if g.back > 0 && id[1] == 0 {
+			a.Quota, a.Window, a.Counts, a.Spent, a.Silent, a.FigureAgo = guessedQuota, guessedWindow, false, 0, 0, g.span(60*time.Millisecond)
+			a.Figure, a.Left = g.figure(now.Add(-a.FigureAgo))
+			a.FigureVersion = heard.Version - int64(g.rnd.IntN(4)/3)
+			a.Served, a.ServedAgo = min(heard.Units, a.Figure), a.FigureAgo
+			if a.Served > 0 {
+				g.spent = append(g.spent, spending{now.Add(-a.ServedAgo), a.Served})
+			}
+			a.Figure -= a.Served
 		}
 		t.Accounts = append(t.Accounts, a)
 	}

@@ -11,6 +11,9 @@ local recovery, wokenFor, returnsEvery = 2*sec, 100*msec, 20*msec
 local lookShort, lookReleased, idle = 20*msec, 200*msec, 10*sec
 local sameWindow, maxPatience, forgets = sec, 60*sec, 600*sec
 local unlimited, maxHeld = 2^50, 366*24*3600*sec
+local atOnce, perhapsLog, asSpent, perhapsEven, evenly = 0, 1, 2, 3, 4
+local sureOf, doubtful, maxSpendings = 1000, 500, 16
+local longestModel, largestModel, parts = 24*3600*sec, 1e8, 1e6
 local UNKNOWN, REPORTED, EXPIRED, COUNTING, OPEN = 0, 1, 2, 3, 4
 local floor, min, max = math.floor, math.min, math.max
 
@@ -34,8 +37,8 @@ for i = 1, naccounts do
   accounts[i] = {
     id = text(), has = number(), stock = number(), wish = number(), version = number(),
     concurrent = number() == 1, quota = number(), window = number(), counts = number() == 1,
-    figure = number(), left = number(), figureVersion = number(), basis = number(), basisLeft = number(),
-    landed = number() == 1, spent = number(), silent = number(), refused = number() == 1, hold = number(),
+    figure = number(), left = number(), figureVersion = number(), figureAgo = number(), basis = number(), basisLeft = number(),
+    landed = number() == 1, spent = number(), served = number(), servedAgo = number(), silent = number(), refused = number() == 1, hold = number(),
   }
 end
 for k = 1, nrequests do
@@ -48,7 +51,7 @@ end
 
 local words = {}
 local records, mine = {}, {}
-local left, allowed, first, others, granted, probed, stopped, blocked = {}, {}, {}, {}, {}, {}, {}, {}
+local left, allowed, first, others, ahead, granted, probed, stopped, blocked = {}, {}, {}, {}, {}, {}, {}, {}, {}
 
 local function ints(...)
   local s = {}
@@ -56,14 +59,234 @@ local function ints(...)
   return table.concat(s, ' ')
 end
 
+-- How units come back, as in renewal.go.
+
+local function forget(r)
+  r.quota, r.window, r.how, r.trust, r.fails, r.skip, r.trial = -1, 0, atOnce, 0, 0, 0, 0
+  r.said, r.from, r.counted, r.spent, r.before = 0, 0, 0, 0, 0
+end
+
+local function modelled(r) return r.how == asSpent or r.how == evenly end
+
+local function policy(r, a)
+  if a.quota == -1 and not a.concurrent then return end
+  if a.concurrent or a.quota < 1 or a.quota > largestModel or a.window < sec or a.window > longestModel then
+    forget(r)
+    r.spending = {}
+  elseif r.quota ~= a.quota or r.window ~= a.window then
+    forget(r)
+    r.quota, r.window = a.quota, a.window
+  end
+end
+
+local function spend(r, t, n, began)
+  if r.quota == -1 or n < 1 then return end
+  n = min(n, largestModel)
+  if t >= began then
+    r.spent = min(r.spent + n, largestModel)
+  else
+    r.before = min(r.before + n, largestModel)
+  end
+  if modelled(r) then r.trust = min(r.trust + 3*n, sureOf) end
+  local s = r.spending
+  local i = #s + 1
+  while i > 1 and s[i-1].at > t do i = i - 1 end
+  table.insert(s, i, {at = t, n = n})
+  if #s <= maxSpendings then return end
+  i = 2
+  for j = 3, #s do
+    if s[j].at - s[j-1].at < s[i].at - s[i-1].at then i = j end
+  end
+  s[i].n = min(s[i].n + s[i-1].n, largestModel)
+  table.remove(s, i-1)
+end
+
+local function outOf(r, t)
+  local n = 0
+  for _, s in ipairs(r.spending) do
+    if s.at + r.window > t then n = n + s.n end
+  end
+  return n
+end
+
+local function part(r, t, e)
+  local over = min(max(t - (e - r.window), 0), r.window)
+  return floor(floor(over / msec) * parts / floor(r.window / msec))
+end
+
+local function even(r, from, to, e)
+  return floor(floor(r.before * r.trust / sureOf) * max(part(r, to, e) - part(r, from, e), 0) / parts)
+end
+
+local function fail(r)
+  r.fails = min(r.fails + 1, 10)
+  r.how, r.trial, r.trust, r.skip = atOnce, 0, 0, 4 * 2^r.fails
+end
+
+local function doubt(r)
+  if not modelled(r) then return end
+  r.trust = floor(r.trust * 4 / 5)
+  if r.trust < doubtful then fail(r) end
+end
+
+local function turned(r, adjacent)
+  r.before, r.spent = r.spent, 0
+  if not adjacent then r.before = 0 end
+end
+
+local function come(r, t)
+  local n = even(r, r.from, t, r['end'])
+  r.available = min(r.available + max(n - r.counted, 0), r.quota)
+  r.counted = max(n, r.counted)
+end
+
+local function hasOf(r)
+  local n = 0
+  for _, m in pairs(r.members) do n = n + m.has end
+  return n
+end
+
+local function rollModelled(r)
+  if now >= r.said + r.window or r.said > now then return false end
+  if r.how == asSpent then
+    r.available = floor(max(r.quota - outOf(r, now), 0) * r.trust / sureOf)
+    r['end'], r.length = now + r.window, r.window
+    return true
+  end
+  if r['end'] <= 0 then return false end
+  if now >= r['end'] then
+    come(r, r['end'])
+    turned(r, true)
+    r.from, r.counted = r['end'], 0
+    r['end'] = r['end'] + r.window
+    r.version = r.version + 1
+    if now >= r['end'] then return false end
+  end
+  r.length = r.window
+  come(r, now)
+  return true
+end
+
+local function figureModelled(r, a, current)
+  local fig = min(a.figure, r.quota)
+  local date = now - max(a.figureAgo, 0)
+  local new, was = r.state ~= REPORTED, r.available
+  r.state, r.said, r.figured, r.probe = REPORTED, now, now, 0
+  if fig > 0 then r.probes = 0 end
+  if r.how == asSpent then
+    local more = r.quota - outOf(r, date - 50*msec) - hasOf(r) - fig
+    if more > 0 and more <= r.quota then
+      local trust = r.trust
+      spend(r, date, more, now)
+      r.trust = trust
+    end
+    while current and #r.spending > 0 and r.quota - outOf(r, now) < fig do
+      table.remove(r.spending, 1)
+    end
+    rollModelled(r)
+  else
+    if a.left < 0 then return end
+    local e = now + max(a.left, 0)
+    if new then
+      turned(r, false)
+      r['end'] = e
+    elseif e > r['end'] + sameWindow then
+      turned(r, true)
+      r['end'] = e
+    elseif date >= r['end'] - r.window and e < r['end'] then
+      r['end'] = max(e, now + 1)
+    end
+    r.length = r.window
+    local n = even(r, date, now, r['end'])
+    fig = min(fig + n, r.quota)
+    if current or new or fig < r.available then
+      r.available, r.from, r.counted = fig, date, n
+    end
+  end
+  if new or r.available ~= was then r.version = r.version + 1 end
+end
+
+local function observe(r, a, available, e)
+  if r.quota == -1 or a.left < 0 then return end
+  local date = now - max(a.figureAgo, 0)
+  local used = r.quota - min(a.figure, r.quota)
+  local most = 1 + floor(r.quota / 8)
+  local function near(units) return max(units, used) - min(units, used) <= most end
+  local evens = near(r.spent + r.before - floor(r.before * part(r, now, now + a.left) / parts))
+  if r.how == perhapsLog and date >= r.trial and date < e - lookShort and a.figure > available + floor(r.quota / 4) then
+    r.how, r.trust, r.trial = asSpent, sureOf, 0
+    return
+  end
+  if r.how == perhapsEven and date >= r.trial and a.figure > 0 and evens then
+    r.how, r.trust, r.trial, r.from, r.counted = evenly, sureOf, 0, date, 0
+    return
+  end
+  if used <= r.spent + floor(r.quota / 4) then
+    r.how, r.trial = atOnce, 0
+    return
+  elseif used <= r.spent + hasOf(r) + floor(r.quota / 4) then
+    return
+  end
+  local logs, n = false, outOf(r, date)
+  if n > 0 and near(n) then
+    local soonest = 0
+    for _, s in ipairs(r.spending) do
+      if s.at + r.window > date and soonest == 0 then soonest = s.at + r.window end
+    end
+    logs = max(soonest, date + a.left) - min(soonest, date + a.left) <= sec + floor(r.window / 16)
+  end
+  if (r.how == perhapsLog or r.how == perhapsEven) and date < r.trial then
+    return
+  elseif r.how == atOnce and r.skip > 0 then
+    if logs or evens then r.skip = r.skip - 1 end
+  elseif logs and r.how == atOnce then
+    r.how, r.trial = perhapsLog, 0
+    for _, s in ipairs(r.spending) do
+      if s.at < r.began then r.trial = max(r.trial, s.at + r.window) end
+    end
+  elseif evens and r.how ~= perhapsEven and 2*a.left >= r.window then
+    r.how, r.trial = perhapsEven, now + a.left - r.window + floor(r.window / 8)
+    if a.left < 2*sec then r.trial = now + floor(r.window / 8) end
+    r.trial = max(r.trial, now + floor(r.window / 16))
+  elseif r.how ~= atOnce then
+    fail(r)
+  end
+end
+
+local function looks(r)
+  return r.trial > 0 and now >= r.trial and (r.how == perhapsLog or r.how == perhapsEven)
+end
+
+local function backAt(r, units)
+  if r.how == asSpent then
+    for _, s in ipairs(r.spending) do
+      local t = s.at + r.window
+      if t > now then
+        units = units - floor(s.n * r.trust / sureOf)
+        if units <= 0 then return t end
+      end
+    end
+  elseif r.how == evenly and r['end'] > now then
+    local rate = floor(r.before * r.trust / sureOf)
+    if rate < 1 then return r['end'] end
+    return min(now + floor(min(units, rate) * floor(r.window / msec) / rate) * msec + msec, r['end'])
+  elseif r.trial > now and r.trial < r['end'] then
+    return r.trial
+  end
+  return 0
+end
+
 local function load(i)
-  local r = {members = {}, changed = {}, gone = {}}
+  local r = {members = {}, changed = {}, gone = {}, spending = {}}
   local s = redis.call('GET', KEYS[2*i])
   if s then
     local n = {}
     for v in string.gmatch(s, '%S+') do n[#n+1] = tonumber(v) end
     r.made, r.version, r.state, r.available, r['end'], r.length = n[1], n[2], n[3], n[4], n[5], n[6]
     r.began, r.figured, r.hold, r.probe, r.probes, r.returns = n[7], n[8], n[9], n[10], n[11], n[12]
+    r.quota, r.window, r.how, r.trust, r.fails, r.skip = n[13], n[14], n[15], n[16], n[17], n[18]
+    r.trial, r.said, r.from, r.counted, r.spent, r.before = n[19], n[20], n[21], n[22], n[23], n[24]
+    for j = 25, #n, 2 do r.spending[#r.spending+1] = {at = n[j], n = n[j+1]} end
     local all = redis.call('HGETALL', KEYS[2*i+1])
     for j = 1, #all, 2 do
       local m = {id = all[j]}
@@ -76,6 +299,7 @@ local function load(i)
   else
     r.made, r.version, r.state, r.available, r['end'], r.length = now, now, UNKNOWN, 0, 0, 0
     r.began, r.figured, r.hold, r.probe, r.probes, r.returns = 0, 0, 0, 0, 0, 0
+    forget(r)
     redis.call('DEL', KEYS[2*i+1])
   end
   return r
@@ -84,8 +308,12 @@ end
 local function save(i)
   local r, a = records[i], accounts[i]
   local lasts = floor((max(r['end'], r.hold, now) - now + forgets) / msec)
-  redis.call('SET', KEYS[2*i], ints(r.made, r.version, r.state, r.available, r['end'], r.length,
-    r.began, r.figured, r.hold, r.probe, r.probes, r.returns), 'PX', ints(lasts))
+  local all = {ints(r.made, r.version, r.state, r.available, r['end'], r.length,
+    r.began, r.figured, r.hold, r.probe, r.probes, r.returns,
+    r.quota, r.window, r.how, r.trust, r.fails, r.skip,
+    r.trial, r.said, r.from, r.counted, r.spent, r.before)}
+  for _, s in ipairs(r.spending) do all[#all+1] = ints(s.at, s.n) end
+  redis.call('SET', KEYS[2*i], table.concat(all, ' '), 'PX', ints(lasts))
   if #r.gone > 0 then redis.call('HDEL', KEYS[2*i+1], unpack(r.gone)) end
   local set = {}
   for id in pairs(r.changed) do
@@ -131,7 +359,16 @@ end
 
 local function roll(r)
   if r['end'] > 0 and r['end'] - now > r.length + sec then r['end'] = now + r.length end
+  while #r.spending > 0 and r.spending[1].at + r.window + sec <= now do table.remove(r.spending, 1) end
+  if modelled(r) and r.state == REPORTED then
+    if not rollModelled(r) then
+      r.state, r.available, r['end'] = EXPIRED, 0, 0
+      r.version = r.version + 1
+    end
+    return
+  end
   if r['end'] == 0 or now < r['end'] then return end
+  turned(r, now < r['end'] + r.window)
   local out = 0
   for _, m in pairs(r.members) do
     if m.at >= r.began then out = out + m.has end
@@ -152,10 +389,16 @@ local function figure(r, a, void)
   end
   local current = a.concurrent or a.figureVersion == r.version or (r.version == r.made and r.state == UNKNOWN)
   local e = now + max(a.left, 0)
+  if modelled(r) and (r.state == REPORTED or r.state == EXPIRED) then
+    if not void then figureModelled(r, a, current) end
+    return
+  end
   local same = r['end'] > 0 and max(e, r['end']) - min(e, r['end']) <= sameWindow
   if (current and not void) or r.state == COUNTING or r.state == OPEN then
     if same and a.left >= 0 and r.state == REPORTED then e = min(e, r['end']) end
     if fig > 0 then r.probes = 0 end
+    if not a.concurrent and (r.state == REPORTED or r.state == EXPIRED) then observe(r, a, r.available, r['end']) end
+    r.said = now
     r.state, r.available, r.figured, r.probe = REPORTED, fig, now, 0
     ends(r, a.left)
     if a.left >= 0 and not a.concurrent then r['end'] = max(e, now + 1) end
@@ -231,6 +474,8 @@ local function tell(i, void)
   if r.state == UNKNOWN and a.counts and a.quota ~= -1 and not a.concurrent then
     r.state, r.available, r['end'] = COUNTING, a.quota, 0
   end
+  policy(r, a)
+  if not void then spend(r, now - max(a.servedAgo, 0), a.served, r.began) end
   local version = r.version
   if a.spent > 0 and r.state ~= UNKNOWN and r.state ~= OPEN and not a.concurrent then
     r.available = max(r.available - a.spent, 0)
@@ -240,7 +485,8 @@ local function tell(i, void)
   elseif a.silent == version and not void then
     silent(r, a)
   end
-  if a.refused then
+  if a.refused or a.hold > 0 then doubt(r) end
+  if a.refused and not modelled(r) then
     if r.state ~= OPEN and not (r.state == REPORTED and r.available == 0) then
       r.state, r.available, r['end'] = EXPIRED, 0, 0
       r.version = r.version + 1
@@ -301,7 +547,7 @@ local function count(i)
     if m ~= own and m.hungry > now then wanting = wanting + 1 end
   end
   r.lines = lines
-  left[i], allowed[i], first[i], others[i], granted[i], blocked[i] = 0, 0, 0, wanting, 0, 0
+  left[i], allowed[i], first[i], others[i], granted[i], blocked[i], ahead[i] = 0, 0, 0, wanting, 0, 0, 0
   local all = r.available
   if now - r.made < recovery and peers > lines and r.state == REPORTED then
     all = floor(all * lines / peers)
@@ -315,9 +561,13 @@ local function count(i)
   left[i], allowed[i] = free, free
   local q = wants(i)
   if wanting == 0 or q == nil then return end
-  local f = {id = own.id, priority = q.priority, since = now - q.waited, least = 0}
+  local me = {id = own.id, priority = q.priority, since = now - q.waited, least = 0}
+  local f = me
   for _, m in pairs(r.members) do
-    if m ~= own and m.hungry > now and before(m, f) then f = m end
+    if m ~= own and m.hungry > now then
+      if before(m, me) then ahead[i] = ahead[i] + m.least end
+      if before(m, f) then f = m end
+    end
   end
   if f.least <= free then first[i] = f.least end
   allowed[i] = min(max(levelOf(r, own, free) - own.has, 0), free - first[i])
@@ -329,7 +579,7 @@ local function mayProbe(i)
   if r.state == UNKNOWN or r.state == EXPIRED then return true end
   if r.state == REPORTED then
     if accounts[i].concurrent then return mine[i].has == 0 and left[i] == r.available end
-    return now - r.figured >= longWindow
+    return now - r.figured >= longWindow or (looks(r) and left[i] == r.available)
   end
   return r.state == COUNTING and r['end'] == 0
 end
@@ -452,6 +702,11 @@ local function againOf(i)
   if now < r.hold then return r.hold - now end
   if accounts[i].concurrent then return lookReleased end
   if left[i] > 0 and left[i] >= mine[i].least then return lookShort end
+  if (modelled(r) and r.state == REPORTED) or (r.trial > now and now >= r.probe) then
+    local t = backAt(r, mine[i].least + ahead[i] - left[i])
+    if t > now then return max(min(t - now, maxPatience), msec) end
+    return max(min(r['end'] - now, sec), msec)
+  end
   if r['end'] > 0 then
     local rest = r['end'] - now
     if r.available > 0 then rest = min(rest, max(sec, floor(rest / 8))) end

@@ -33,7 +33,7 @@
 //
 // # What it stores
 //
-// For each account a string and a hash, about 150 and 100 bytes for each process, which
+// For each account a string of 250 to 700 bytes and a hash, 100 bytes for each process, which
 // expire 10 minutes after they were used and nothing said of the account is in force. For
 // each origin whose first answers are awaited, a hash. Names are keyed hashes under
 // quota.Accounts.Secret, which Redis never sees; values are numbers, and names that
@@ -101,7 +101,7 @@ func (s *store) Exchange(ctx context.Context, origin exchange.ID, turn *exchange
 	tag := s.tagged(origin)
 	keys := make([]string, 1, 1+2*len(turn.Accounts))
 	keys[0] = tag + "f"
-	args := make([]any, 0, 11+19*len(turn.Accounts)+8*len(turn.Requests))
+	args := make([]any, 0, 11+22*len(turn.Accounts)+8*len(turn.Requests))
 	args = append(args, s.now(), turn.Process, turn.Seq, turn.AsOf.Microseconds(), turn.Peers,
 		turn.Flights, bit(turn.Bye), tag+"w", s.publish, len(turn.Accounts), len(turn.Requests))
 	for i := range turn.Accounts {
@@ -110,8 +110,8 @@ func (s *store) Exchange(ctx context.Context, origin exchange.ID, turn *exchange
 		keys = append(keys, tag+"a:"+id, tag+"h:"+id)
 		args = append(args, id, a.Has, a.Stock, a.Wish, a.Version,
 			bit(a.Concurrent), a.Quota, micros(a.Window), bit(a.Counts),
-			a.Figure, micros(a.Left), a.FigureVersion, a.Basis, micros(a.BasisLeft),
-			bit(a.Landed), a.Spent, a.Silent, bit(a.Refused), micros(a.Hold))
+			a.Figure, micros(a.Left), a.FigureVersion, a.FigureAgo.Microseconds(), a.Basis, micros(a.BasisLeft),
+			bit(a.Landed), a.Spent, a.Served, a.ServedAgo.Microseconds(), a.Silent, bit(a.Refused), micros(a.Hold))
 	}
 	for _, r := range turn.Requests {
 		args = append(args, r.N, r.Priority, r.Waited.Microseconds(), len(r.Claims))

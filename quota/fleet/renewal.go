@@ -1,0 +1,330 @@
+package fleet
+
+import (
+	"slices"
+
+	"github.com/headway-go/headway/quota/exchange"
+)
+
+// This file is how units come back. A window gives all of them back at its end. A log
+// gives each unit back a window after it was spent, and two weighed windows give back what
+// was spent in the one before, evenly. Both look like a window that is still used up when
+// it should be over: the request that looks finds only the first units.
+//
+// So what was spent is noted, with when it departed. If a figure says that more is used
+// than the present window can have used, as much as a log or weighed windows would have,
+// one request looks again when these would have given something back, long before the
+// server's own words allow it. If they have, the units are presumed as they come back from
+// then on; if not, the next such figures are left out, twice as many after each.
+// What is presumed becomes less when a request is refused, and more as others are served.
+
+// back is how the units of a record come back.
+type back = int64
+
+const (
+	atOnce       back   = iota // at the end of the window, as far as it is known
+	perhapsLog                 // one request looks when a log would have given back all
+	asSpent                    // a log
+	perhapsEven                // one request looks when weighed windows would have given back some
+	evenly                     // weighed windows
+	sureOf       = 1000        // of 1000: all that should be back is presumed
+	doubtful     = 500         // below that, nothing is
+	maxSpendings = 16
+	longestModel = 24 * 3600 * sec
+	largestModel = int64(1e8)
+	parts        = int64(1e6) // of a window
+)
+
+// A spending is units that were spent.
+type spending struct{ at, n int64 }
+
+// renewal is what is known of how the units of a record come back.
+type renewal struct {
+	quota    int64 // of the policy; none: not known
+	window   int64 // of the policy
+	how      back
+	trust    int64 // of 1000, how much of what should be back is presumed
+	fails    int64 // looks that found nothing
+	skip     int64 // figures to be left out
+	trial    int64 // when one request looks
+	said     int64 // when a figure was heard last
+	from     int64 // since when evenly returned units are counted
+	counted  int64 // how many were
+	spent    int64 // in this window
+	before   int64 // in the one before
+	spending []spending
+}
+
+// modelled reports whether it is known how units come back before the end of a window.
+func (r *renewal) modelled() bool { return r.how == asSpent || r.how == evenly }
+
+// policy takes over the quota and the window of the policy.
+func (r *renewal) policy(a *exchange.Account) {
+	w := a.Window.Microseconds()
+	if a.Quota == none && !a.Concurrent {
+		return // this process does not know it yet
+	}
+	if a.Concurrent || a.Quota < 1 || a.Quota > largestModel || w < sec || w > longestModel {
+		*r = renewal{quota: none}
+		return
+	}
+	if r.quota != a.Quota || r.window != w {
+		*r = renewal{quota: a.Quota, window: w, spending: r.spending}
+	}
+}
+
+// spend notes that n units were spent at an instant, in a window that began at another.
+func (r *renewal) spend(at, n, began int64) {
+	if r.quota == none || n < 1 {
+		return
+	}
+	n = min(n, largestModel)
+	if at >= began {
+		r.spent = min(r.spent+n, largestModel)
+	} else {
+		r.before = min(r.before+n, largestModel)
+	}
+	if r.modelled() {
+		r.trust = min(r.trust+3*n, sureOf)
+	}
+	i := len(r.spending)
+	for i > 0 && r.spending[i-1].at > at {
+		i--
+	}
+	r.spending = slices.Insert(r.spending, i, spending{at, n})
+	if len(r.spending) <= maxSpendings {
+		return
+	}
+	// The two that are closest become one, of the later instant.
+	i = 1
+	for j := 2; j < len(r.spending); j++ {
+		if r.spending[j].at-r.spending[j-1].at < r.spending[i].at-r.spending[i-1].at {
+			i = j
+		}
+	}
+	r.spending[i].n = min(r.spending[i].n+r.spending[i-1].n, largestModel)
+	r.spending = slices.Delete(r.spending, i-1, i)
+}
+
+// out is how many units a log has not given back at t.
+func (r *renewal) out(t int64) (n int64) {
+	for _, s := range r.spending {
+		if s.at+r.window > t {
+			n += s.n
+		}
+	}
+	return n
+}
+
+// part is how much of the window that ends then is over at t, of parts.
+func (r *renewal) part(t, end int64) int64 {
+	over := min(max(t-(end-r.window), 0), r.window)
+	return over / msec * parts / (r.window / msec)
+}
+
+// even is how many units have come back evenly between two instants of the window that
+// ends then.
+func (r *renewal) even(from, to, end int64) int64 {
+	return r.before * r.trust / sureOf * max(r.part(to, end)-r.part(from, end), 0) / parts
+}
+
+// doubt takes over that a request was refused.
+func (r *renewal) doubt() {
+	if !r.modelled() {
+		return
+	}
+	if r.trust = r.trust * 4 / 5; r.trust < doubtful {
+		r.fail()
+	}
+}
+
+// fail ends a presumption that was wrong.
+func (r *renewal) fail() {
+	r.fails = min(r.fails+1, 10)
+	r.how, r.trial, r.trust, r.skip = atOnce, 0, 0, 4<<r.fails
+}
+
+// turned begins a new window, at once after the one before or later.
+func (r *renewal) turned(adjacent bool) {
+	r.before, r.spent = r.spent, 0
+	if !adjacent {
+		r.before = 0
+	}
+}
+
+// has is how many units all processes have.
+func (r *record) has() (n int64) {
+	for _, m := range r.members {
+		n += m.has
+	}
+	return n
+}
+
+// rollModelled brings a record whose units come back before the end up to date. It
+// reports false if nothing was heard for a window: then nothing is presumed.
+func (r *record) rollModelled(now int64) bool {
+	if now >= r.said+r.window || r.said > now {
+		return false
+	}
+	if r.how == asSpent {
+		r.available = max(r.quota-r.out(now), 0) * r.trust / sureOf
+		r.end, r.length = now+r.window, r.window
+		return true
+	}
+	if r.end <= 0 {
+		return false
+	}
+	if now >= r.end {
+		r.come(r.end)
+		r.turned(true)
+		r.from, r.counted, r.end = r.end, 0, r.end+r.window
+		r.version++
+		if now >= r.end {
+			return false
+		}
+	}
+	r.length = r.window
+	r.come(now)
+	return true
+}
+
+// come adds the units that have come back evenly until t.
+func (r *record) come(t int64) {
+	n := r.even(r.from, t, r.end)
+	r.available = min(r.available+max(n-r.counted, 0), r.quota)
+	r.counted = max(n, r.counted)
+}
+
+// figureModelled takes over a figure of a record whose units come back before the end.
+func (x *execution) figureModelled(r *record, a *exchange.Account, current bool) {
+	now, figure := x.now, min(a.Figure, r.quota)
+	date := now - max(a.FigureAgo.Microseconds(), 0)
+	first := r.state != exchange.Reported
+	before := r.available
+	r.state, r.said, r.figured, r.probe = exchange.Reported, now, now, 0
+	if figure > 0 {
+		r.probes = 0
+	}
+	if r.how == asSpent {
+		// What is missing beyond all that our processes may have spent, others have.
+		if others := r.quota - r.out(date-50*msec) - r.has() - figure; others > 0 && others <= r.quota {
+			trust := r.trust
+			r.spend(date, others, now)
+			r.trust = trust
+		}
+		for current && len(r.spending) > 0 && r.quota-r.out(now) < figure {
+			r.spending = r.spending[1:] // it is back
+		}
+		r.rollModelled(now)
+	} else {
+		end := now + max(a.Left.Microseconds(), 0)
+		switch {
+		case a.Left < 0:
+			return
+		case first:
+			r.turned(false)
+			r.end = end
+		case end > r.end+sameWindow:
+			r.turned(true)
+			r.end = end
+		case date >= r.end-r.window && end < r.end:
+			r.end = max(end, now+1) // whole seconds are rounded up, so the earliest is right
+		}
+		r.length = r.window
+		n := r.even(date, now, r.end)
+		if figure = min(figure+n, r.quota); current || first || figure < r.available {
+			r.available, r.from, r.counted = figure, date, n
+		}
+	}
+	if first || r.available != before {
+		r.version++
+	}
+}
+
+// observe looks whether a figure shows that units come back before the end of a window:
+// available is what was known before, and end when the window was to end.
+func (r *record) observe(now int64, a *exchange.Account, available, end int64) {
+	if r.quota == none || a.Left < 0 {
+		return
+	}
+	date, left := now-max(a.FigureAgo.Microseconds(), 0), a.Left.Microseconds()
+	used := r.quota - min(a.Figure, r.quota)
+	most := 1 + r.quota/8
+	near := func(units int64) bool { return max(units, used)-min(units, used) <= most }
+	evens := near(r.spent + r.before - r.before*r.part(now, now+left)/parts)
+	if r.how == perhapsLog && date >= r.trial && date < end-lookShort && a.Figure > available+r.quota/4 {
+		r.how, r.trust, r.trial = asSpent, sureOf, 0
+		return
+	}
+	if r.how == perhapsEven && date >= r.trial && a.Figure > 0 && evens {
+		r.how, r.trust, r.trial, r.from, r.counted = evenly, sureOf, 0, date, 0
+		return
+	}
+	switch {
+	case used <= r.spent+r.quota/4: // as a window would
+		r.how, r.trial = atOnce, 0
+		return
+	case used <= r.spent+r.has()+r.quota/4: // what is in flight may be in the figure
+		return
+	}
+	logs := false
+	if n := r.out(date); n > 0 && near(n) {
+		first := int64(0)
+		for _, s := range r.spending {
+			if s.at+r.window > date && first == 0 {
+				first = s.at + r.window
+			}
+		}
+		logs = max(first, date+left)-min(first, date+left) <= sec+r.window/16
+	}
+	switch {
+	case (r.how == perhapsLog || r.how == perhapsEven) && date < r.trial:
+	case r.how == atOnce && r.skip > 0:
+		if logs || evens {
+			r.skip--
+		}
+	case logs && r.how == atOnce:
+		r.how, r.trial = perhapsLog, 0
+		for _, s := range r.spending {
+			if s.at < r.began {
+				r.trial = max(r.trial, s.at+r.window)
+			}
+		}
+	case evens && r.how != perhapsEven && 2*left >= r.window:
+		r.how, r.trial = perhapsEven, now+left-r.window+r.window/8
+		if left < 2*sec {
+			r.trial = now + r.window/8
+		}
+		r.trial = max(r.trial, now+r.window/16)
+	case r.how != atOnce:
+		r.fail()
+	}
+}
+
+// looks reports whether one request looks whether units are back before the end.
+func (r *renewal) looks(now int64) bool {
+	return r.trial > 0 && now >= r.trial && (r.how == perhapsLog || r.how == perhapsEven)
+}
+
+// back is when so many units more than there are should be back; 0: not known.
+func (r *record) back(now, units int64) int64 {
+	switch {
+	case r.how == asSpent:
+		for _, s := range r.spending {
+			if at := s.at + r.window; at > now {
+				if units -= s.n * r.trust / sureOf; units <= 0 {
+					return at
+				}
+			}
+		}
+	case r.how == evenly && r.end > now:
+		rate := r.before * r.trust / sureOf
+		if rate < 1 {
+			return r.end
+		}
+		return min(now+min(units, rate)*(r.window/msec)/rate*msec+msec, r.end)
+	case r.trial > now && r.trial < r.end:
+		return r.trial
+	}
+	return 0
+}
