@@ -34,6 +34,16 @@ type Trace struct {
 	// Alone is called once when the store does not answer any more, or never did, with
 	// the error of the first exchange that failed.
 	Alone func(err error)
+
+	// Exchanged is called after each exchange with the store.
+	Exchanged func(ExchangedInfo)
+}
+
+// ExchangedInfo describes an exchange with the store.
+type ExchangedInfo struct {
+	Took time.Duration // until the store answered, or failed to
+	Err  error         // of the store, or context.DeadlineExceeded if it answered too late; nil: it answered in time
+	Void bool          // the turn came to the store too late, or repeated, and took nothing
 }
 
 // A Fleet carries turns between accounts and a store. It implements quota.Peers: set
@@ -41,7 +51,6 @@ type Trace struct {
 // origin is used, and then two for each origin in use.
 type Fleet struct {
 	store   Store
-	trace   Trace
 	process string
 	ctx     context.Context // of all exchanges and subscriptions
 	end     context.CancelFunc
@@ -51,6 +60,7 @@ type Fleet struct {
 
 	mu      sync.Mutex // protects the following
 	origins map[*quota.Shared]*carrier
+	traces  []*Trace // never modified, only replaced
 	closed  bool
 	link    link
 	err     error // of the last exchange that failed
@@ -72,11 +82,20 @@ func New(store Store, o Options) *Fleet {
 	var name [9]byte
 	rand.Read(name[:])
 	f := &Fleet{store: store, process: base64.RawURLEncoding.EncodeToString(name[:]), origins: make(map[*quota.Shared]*carrier)}
-	if o.Trace != nil {
-		f.trace = *o.Trace
-	}
+	f.Watch(o.Trace)
 	f.ctx, f.end = context.WithCancel(context.Background())
 	return f
+}
+
+// Watch has t told of what happens from now on, beside the Traces that are told already.
+// Metrics use it. Nil changes nothing.
+func (f *Fleet) Watch(t *Trace) {
+	if t == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.traces = append(f.traces[:len(f.traces):len(f.traces)], t)
 }
 
 // A Status is what a Fleet knows of itself.
@@ -243,11 +262,26 @@ func (c *carrier) carry(sent time.Time, turn *exchange.Turn) {
 		if inTime {
 			f.failed(err)
 		}
+		f.exchanged(ExchangedInfo{Took: now.Sub(sent), Err: err})
 	default:
 		f.heard(sent, now, grant)
 		c.s.Heard(sent, now, grant)
 		if inTime {
 			f.answered()
+		} else {
+			err = context.DeadlineExceeded
+		}
+		f.exchanged(ExchangedInfo{Took: now.Sub(sent), Err: err, Void: grant.Void})
+	}
+}
+
+func (f *Fleet) exchanged(i ExchangedInfo) {
+	f.mu.Lock()
+	traces := f.traces
+	f.mu.Unlock()
+	for _, t := range traces {
+		if t.Exchanged != nil {
+			t.Exchanged(i)
 		}
 	}
 }
@@ -269,22 +303,32 @@ func (c *carrier) subscribe(ctx context.Context) {
 func (f *Fleet) answered() {
 	f.exchanges.Add(1)
 	f.mu.Lock()
-	was := f.link
+	was, traces := f.link, f.traces
 	f.link = linked
 	f.mu.Unlock()
-	if was != linked && f.trace.Linked != nil {
-		f.trace.Linked()
+	if was == linked {
+		return
+	}
+	for _, t := range traces {
+		if t.Linked != nil {
+			t.Linked()
+		}
 	}
 }
 
 func (f *Fleet) failed(err error) {
 	f.failures.Add(1)
 	f.mu.Lock()
-	was := f.link
+	was, traces := f.link, f.traces
 	f.link, f.err = alone, err
 	f.mu.Unlock()
-	if was != alone && f.trace.Alone != nil {
-		f.trace.Alone(err)
+	if was == alone {
+		return
+	}
+	for _, t := range traces {
+		if t.Alone != nil {
+			t.Alone(err)
+		}
 	}
 }
 

@@ -161,6 +161,57 @@ func TestBrokenStore(t *testing.T) {
 	}
 }
 
+// Every exchange is told, to the Traces of Options and of Watch, and what became of it.
+func TestExchanged(t *testing.T) {
+	for name, tt := range map[string]struct {
+		store fleet.Store
+		took  time.Duration
+		err   error
+	}{
+		"answers": {store: new(fleet.Hub)},
+		"fails":   {store: broken{}, err: errBroken},
+		"hangs":   {store: broken{hangs: true}, took: 10 * time.Second, err: errBroken},
+		"is late": {store: late{new(fleet.Hub)}, took: time.Second, err: context.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				var told, watched []fleet.ExchangedInfo
+				note := func(to *[]fleet.ExchangedInfo) *fleet.Trace {
+					return &fleet.Trace{Exchanged: func(i fleet.ExchangedInfo) {
+						mu.Lock()
+						defer mu.Unlock()
+						*to = append(*to, i)
+					}}
+				}
+				f := fleet.New(tt.store, fleet.Options{Trace: note(&told)})
+				f.Watch(note(&watched))
+				f.Watch(nil)
+				get(t, client(f, tenPerTen()), 8)
+				time.Sleep(15 * time.Second)
+				require.NoError(t, f.Close())
+				require.NotEmpty(t, told)
+				assert.Equal(t, told, watched)
+				for _, i := range told {
+					assert.Equal(t, tt.took, i.Took)
+					assert.ErrorIs(t, i.Err, tt.err)
+				}
+				if s := f.Status(); tt.took == 0 {
+					assert.EqualValues(t, s.Exchanges+s.Failures, len(told))
+				}
+			})
+		})
+	}
+}
+
+// late is a Store that answers after a second.
+type late struct{ fleet.Store }
+
+func (l late) Exchange(ctx context.Context, origin exchange.ID, turn *exchange.Turn) (*exchange.Grant, error) {
+	time.Sleep(time.Second) // and does not look at the context
+	return l.Store.Exchange(ctx, origin, turn)
+}
+
 // A Retry-After that one process was told holds the other, too.
 func TestHoldReachesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -82,7 +82,7 @@ func New(o Options) (*Instruments, error) {
 		unit, help := metric.WithUnit(i.Unit), metric.WithDescription(i.Help)
 		switch i.Kind {
 		case metrics.Histogram:
-			in.histograms[i], err = meter.Float64Histogram(i.Name, unit, help, metric.WithExplicitBucketBoundaries(metrics.Buckets()...))
+			in.histograms[i], err = meter.Float64Histogram(i.Name, unit, help, metric.WithExplicitBucketBoundaries(i.Buckets()...))
 		case metrics.Counter:
 			in.counters[i], err = meter.Int64Counter(i.Name, unit, help)
 		case metrics.UpDownCounter:
@@ -98,6 +98,7 @@ func New(o Options) (*Instruments, error) {
 		return nil, err
 	}
 	in.recorder = metrics.New(o.MaxOrigins, in.series)
+	in.recorder.Watch(o.Fleet)
 	var err error
 	in.callback, err = meter.RegisterCallback(in.observe, observed...)
 	if err != nil {

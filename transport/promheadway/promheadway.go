@@ -63,7 +63,7 @@ func New(o Options) *Metrics {
 		name, labels := nameOf(i), labelsOf(i)
 		switch i.Kind {
 		case metrics.Histogram:
-			m.vecs[i] = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: i.Help, Buckets: metrics.Buckets()}, labels)
+			m.vecs[i] = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: i.Help, Buckets: i.Buckets()}, labels)
 		case metrics.Counter:
 			m.vecs[i] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: i.Help}, labels)
 		default:
@@ -71,6 +71,7 @@ func New(o Options) *Metrics {
 		}
 	}
 	m.recorder = metrics.New(o.MaxOrigins, m.series)
+	m.recorder.Watch(o.Fleet)
 	return m
 }
 

@@ -250,9 +250,9 @@ func keys(m map[string][]string) func(func(string) bool) {
 func record(t *testing.T) (series map[string][]string) {
 	series = make(map[string][]string)
 	synctest.Test(t, func(t *testing.T) {
-		accounts := &quota.Accounts{Jitter: func() float64 { return 0 }}
 		peers := fleet.New(new(fleet.Hub), fleet.Options{})
 		defer peers.Close()
+		accounts := &quota.Accounts{Jitter: func() float64 { return 0 }, Peers: peers, Secret: &[32]byte{1}}
 		m := promheadway.New(promheadway.Options{Accounts: accounts, Fleet: peers})
 		r := prometheus.NewRegistry()
 		r.MustRegister(m)

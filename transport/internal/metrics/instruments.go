@@ -38,6 +38,7 @@ const (
 	Status  = "http.response.status_code"
 	First   = "headway.first"
 	Field   = "headway.field"
+	Error   = "error.type"
 )
 
 // The instruments. Their limits add up to less than 2,200.
@@ -75,19 +76,27 @@ var (
 	Peers = &Instrument{"headway.fleet.peer.count", Gauge, "{process}",
 		"Processes that share an account, this one included.", nil, 1}
 
-	All = []*Instrument{TimeInLine, InLine, InFlight, Refused, Available, Limit, Hold, Accounts, Ignored, Mispredicted, Linked, Peers}
+	Exchanges = &Instrument{"headway.fleet.exchange.duration", Histogram, "s",
+		"Time that exchanges with the store of the fleet took; error.type says why one failed.",
+		[]string{Error}, 5}
+
+	All = []*Instrument{TimeInLine, InLine, InFlight, Refused, Available, Limit, Hold, Accounts, Ignored, Mispredicted, Linked, Peers, Exchanges}
 )
 
-// Buckets are the upper bounds of TimeInLine, in seconds. The first is for those that did
-// not wait.
-func Buckets() []float64 {
+// Buckets are the upper bounds of a Histogram, in seconds. The first of TimeInLine is for
+// requests that did not wait.
+func (i *Instrument) Buckets() []float64 {
+	if i == Exchanges {
+		return []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1}
+	}
 	return []float64{0, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 }
 
 // Attributes returns the names of all attributes of an instrument.
 func (i *Instrument) Attributes() []string {
-	if i == Accounts || i == Linked || i == Peers {
-		return nil
+	switch i {
+	case Accounts, Linked, Peers, Exchanges:
+		return i.Attrs
 	}
 	return append([]string{Address, Port}, i.Attrs...)
 }
@@ -100,6 +109,7 @@ type Key struct {
 	Reason  string
 	Policy  string
 	Field   string
+	Error   string
 	Status  int
 	First   bool
 }
@@ -124,6 +134,8 @@ func (k *Key) Value(attr string) any {
 		return k.Policy
 	case Field:
 		return k.Field
+	case Error:
+		return k.Error
 	case Status:
 		if k.Status == 0 {
 			return ""

@@ -3,6 +3,8 @@ package metrics
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -25,7 +27,7 @@ type Recorder struct {
 	origins    growing[string, *origin]
 	other      atomic.Pointer[origin] // nil: all origins have names of their own
 
-	waited, refused, ignored, mispredicted table
+	waited, refused, ignored, mispredicted, exchanged table
 }
 
 // New returns a Recorder. maxOrigins is how many origins have a name of their own; 0:
@@ -37,7 +39,7 @@ func New(maxOrigins int, newSeries func(*Instrument, *Key) Series) *Recorder {
 	}
 	r := &Recorder{maxOrigins: maxOrigins}
 	for i, t := range map[*Instrument]*table{
-		TimeInLine: &r.waited, Refused: &r.refused, Ignored: &r.ignored, Mispredicted: &r.mispredicted,
+		TimeInLine: &r.waited, Refused: &r.refused, Ignored: &r.ignored, Mispredicted: &r.mispredicted, Exchanges: &r.exchanged,
 	} {
 		t.instrument, t.make = i, newSeries
 	}
@@ -124,6 +126,32 @@ func (r *Recorder) Trace() *transport.Trace {
 			r.mispredicted.of(Key{Origin: o.name, Policy: o.policy(i.Policy)}).Add(i.Request.Context(), 1)
 		},
 	}
+}
+
+// Watch records the exchanges of f from now on, if f is not nil.
+func (r *Recorder) Watch(f *fleet.Fleet) {
+	if f != nil {
+		f.Watch(&fleet.Trace{Exchanged: func(i fleet.ExchangedInfo) {
+			r.exchanged.of(Key{Error: errorOf(&i)}).Record(context.Background(), i.Took.Seconds())
+		}})
+	}
+}
+
+// errorOf says why an exchange failed, in one of a few words; "": it did not.
+func errorOf(i *fleet.ExchangedInfo) string {
+	var late interface{ Timeout() bool }
+	var network net.Error
+	switch err := i.Err; {
+	case err == nil && i.Void:
+		return "void"
+	case err == nil:
+		return ""
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &late) && late.Timeout():
+		return "timeout"
+	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return "connection"
+	}
+	return "server" // it answered, but with an error
 }
 
 // ReasonOf is a Reason as the value of an attribute.

@@ -2,11 +2,16 @@ package metrics
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -280,4 +285,35 @@ func TestNoAllocation(t *testing.T) {
 		tr.Answered(transport.AnsweredInfo{RequestInfo: of(api), Status: 429, Refused: true})
 	})
 	assert.Zero(t, n)
+}
+
+// Exchanges with the store of a fleet, and why some fail.
+func TestExchanges(t *testing.T) {
+	for want, i := range map[string]fleet.ExchangedInfo{
+		"":           {},
+		"void":       {Void: true},
+		"timeout":    {Err: fmt.Errorf("store: %w", context.DeadlineExceeded)},
+		"connection": {Err: &net.OpError{Op: "dial", Err: errors.New("connection refused")}},
+		"server":     {Err: errors.New("NOSCRIPT No matching script"), Void: true},
+	} {
+		assert.Equal(t, want, errorOf(&i))
+	}
+	assert.Equal(t, "timeout", errorOf(&fleet.ExchangedInfo{Err: &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}}))
+	assert.Equal(t, "connection", errorOf(&fleet.ExchangedInfo{Err: fmt.Errorf("redis: %w", io.EOF)}))
+
+	synctest.Test(t, func(t *testing.T) {
+		b, r := newBooks()
+		f := fleet.New(new(fleet.Hub), fleet.Options{})
+		r.Watch(f)
+		r.Watch(nil)
+		accounts := &quota.Accounts{Peers: f, Secret: &[32]byte{1}}
+		o := accounts.Origin(api)
+		var l quota.Lease
+		require.NoError(t, o.Admit(t.Context(), time.Now(), &quota.Ask{}, &l))
+		o.Settle(time.Now(), &l, &quota.Report{Figures: []quota.Figure{{Policy: "day", Available: 5, Window: time.Hour}}})
+		synctest.Wait()
+		require.NoError(t, f.Close())
+		assert.EqualValues(t, f.Status().Exchanges, b.all[Exchanges][Key{}].count)
+		assert.Positive(t, f.Status().Exchanges)
+	})
 }

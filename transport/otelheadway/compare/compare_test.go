@@ -83,8 +83,8 @@ func traffic(t *testing.T, s *transport.Shaper) {
 // both.
 func TestSameAsPrometheus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		peers := fleet.New(new(fleet.Hub), fleet.Options{})
 		accounts := &quota.Accounts{Jitter: func() float64 { return 0 }}
-		peers := fleet.New(new(fleet.Hub), fleet.Options{}) // not of the accounts: it is told nothing
 		byOtel, byProm := prometheus.NewRegistry(), prometheus.NewRegistry()
 		exporter, err := otelprom.New(otelprom.WithRegisterer(byOtel), otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo())
 		require.NoError(t, err)
@@ -94,6 +94,11 @@ func TestSameAsPrometheus(t *testing.T) {
 		prom := promheadway.New(promheadway.Options{Accounts: accounts, Fleet: peers})
 		byProm.MustRegister(prom)
 		traffic(t, &transport.Shaper{Accounts: accounts, Trace: transport.JoinTraces(in.Trace(), prom.Trace())})
+		send(t.Context(), &transport.Shaper{
+			Accounts: &quota.Accounts{Peers: peers, Secret: &[32]byte{1}},
+			Base:     &transporttest.Transport{Handler: &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 5, Window: time.Minute}}}},
+		}, "https://api.example/")
+		synctest.Wait()
 
 		got, want := gather(t, byOtel), gather(t, byProm)
 		for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -102,7 +107,7 @@ func TestSameAsPrometheus(t *testing.T) {
 		assert.Equal(t, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)))
 		for _, name := range []string{
 			"headway_request_time_in_line_seconds", "headway_request_in_line", "headway_request_in_flight", "headway_response_refused_total",
-			"headway_quota_available", "headway_quota_limit", "headway_quota_hold_seconds", "headway_account_count", "headway_fleet_linked", "headway_fleet_peer_count",
+			"headway_quota_available", "headway_quota_limit", "headway_quota_hold_seconds", "headway_account_count", "headway_fleet_linked", "headway_fleet_peer_count", "headway_fleet_exchange_duration_seconds",
 			"headway_field_ignored_total", "headway_prediction_failed_total",
 		} {
 			assert.NotEmpty(t, want[name], name)
