@@ -365,6 +365,7 @@ func (p *pool) untold() {
 
 // heard takes over the answer at t to a turn that departed at from.
 func (p *pool) heard(t, from instant, g *exchange.Granted, void bool) {
+	was := p.passive()
 	p.known = true
 	if p.a.Strategy == window.Adaptive {
 		p.a.Strategy = window.Together
@@ -383,6 +384,9 @@ func (p *pool) heard(t, from instant, g *exchange.Granted, void bool) {
 	}
 	p.state, p.available, p.end = g.State, g.Available, end
 	p.peers, p.hungry = g.Peers, g.Hungry
+	if was && !p.passive() {
+		p.s.o.routeAgain(p.a.policy.name) // those that wait have not asked for units of it
+	}
 	switch {
 	case news && g.State == exchange.Reported:
 		p.a.Learn(t, g.Available, end)

@@ -161,6 +161,39 @@ func TestBrokenStore(t *testing.T) {
 	}
 }
 
+// After a refusal that says nothing, those that waited before the store has heard of it go,
+// too, as they do without a fleet.
+func TestBareRefusal(t *testing.T) {
+	for _, processes := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			hub := new(fleet.Hub)
+			var calls atomic.Int64
+			base := roundTrip(func(r *http.Request) (*http.Response, error) {
+				status := http.StatusOK
+				if calls.Add(1) == 1 {
+					status = http.StatusTooManyRequests
+				}
+				return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+			})
+			began := time.Now()
+			var wg sync.WaitGroup
+			var served atomic.Int64
+			for range processes {
+				f := fleet.New(hub, fleet.Options{})
+				defer f.Close()
+				c := &http.Client{Transport: &transport.Shaper{Base: base, Accounts: &quota.Accounts{Peers: f, Secret: &secret}}}
+				wg.Go(func() {
+					served.Add(get(t, c, 1))
+					served.Add(get(t, c, 12))
+				})
+			}
+			wg.Wait()
+			assert.EqualValues(t, 13*processes-1, served.Load())
+			assert.Less(t, time.Since(began), 5*time.Second, "a back-off of a second")
+		})
+	}
+}
+
 // Every exchange is told, to the Traces of Options and of Watch, and what became of it.
 func TestExchanged(t *testing.T) {
 	for name, tt := range map[string]struct {
