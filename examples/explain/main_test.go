@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -50,6 +51,13 @@ func (r recorded) raw() string {
 	}
 	fmt.Fprintf(&b, "\r\n%s", r.Body)
 	return b.String()
+}
+
+// explains is explained in simulated time: the program looks at the clock several times.
+func explains(t *testing.T, raw string, args ...string) (out string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { out = explained(t, raw, args...) })
+	return out
 }
 
 // explained returns what the program prints for a raw response.
@@ -95,7 +103,7 @@ func TestRecordings(t *testing.T) {
 			readJSON(t, file, &recording)
 			var b strings.Builder
 			for _, r := range samples(recording.Responses) {
-				fmt.Fprintf(&b, "Response %d: %s\n", r.I, explained(t, r.raw()))
+				fmt.Fprintf(&b, "Response %d: %s\n", r.I, explains(t, r.raw()))
 			}
 			golden(t, name, b.String())
 		})
@@ -124,7 +132,7 @@ func TestAnomalies(t *testing.T) {
 	for _, r := range anomalies {
 		r.StatusLine = fmt.Sprintf("HTTP/1.1 %d", r.Status)
 		r.SentAt = float64(time.Date(2026, time.November, 21, 4, 48, 0, 0, time.UTC).Unix())
-		fmt.Fprintf(&b, "%s: %s\n", r.ID, explained(t, r.raw()))
+		fmt.Fprintf(&b, "%s: %s\n", r.ID, explains(t, r.raw()))
 	}
 	golden(t, "anomalies", b.String())
 }
@@ -137,9 +145,7 @@ func TestCases(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txt")
 		t.Run(name, func(t *testing.T) {
-			var out bytes.Buffer
-			require.NoError(t, run([]string{file}, nil, &out))
-			golden(t, name, out.String())
+			golden(t, name, explains(t, "", file))
 		})
 	}
 }
@@ -149,9 +155,11 @@ func TestSample(t *testing.T) {
 	require.NoError(t, err)
 	defer null.Close()
 	for _, stdin := range []io.Reader{null, strings.NewReader(""), strings.NewReader("\n")} {
-		var out bytes.Buffer
-		require.NoError(t, run(nil, stdin, &out))
-		golden(t, "sample", out.String())
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			require.NoError(t, run(nil, stdin, &out))
+			golden(t, "sample", out.String())
+		})
 	}
 }
 
