@@ -13,7 +13,7 @@ func Concurrency(n int64, o ...Options) *Limit {
 		return nothing(o)
 	}
 	l := new(Limit)
-	l.retains = true
-	l.open(l, meter.NewConcurrency(n), last(o))
+	l.retains, l.counter = true, meter.NewConcurrency(n)
+	l.open(l, l.counter, last(o))
 	return l
 }

@@ -206,9 +206,19 @@ func (a *asking) Look(now time.Time, _ int64) wait.Decision {
 // Backlog is not known: the function was asked for this request alone.
 func (a *asking) Backlog(time.Time, int64, int64) time.Duration { return 0 }
 
-// consult calls Take of all Custom limiters among the constraints for n permits.
-// No mutex is held. If one panics, nothing stays taken.
-func consult(ctx context.Context, all []wait.Constraint, n int64) {
+// consult calls Take of all Custom limiters among the constraints for n permits, and
+// reports whether there are any. No mutex is held. If one panics, nothing stays taken.
+func consult(ctx context.Context, all []wait.Constraint, n int64) (customs bool) {
+	for _, c := range all {
+		if _, ok := c.(*asking); ok {
+			consultAll(ctx, all, n)
+			return true
+		}
+	}
+	return false
+}
+
+func consultAll(ctx context.Context, all []wait.Constraint, n int64) {
 	returned := false
 	defer func() {
 		if !returned {

@@ -15,8 +15,13 @@ import (
 // closed. The zero Lease and a nil one hold nothing. A lease is used by one
 // goroutine at a time, and not copied before it has ended.
 type Lease struct {
-	_       noCopy
-	only    wait.Claim // of a lease that one limiter granted at once; claims are empty
+	_ noCopy
+
+	// Of a lease that one limiter granted at once. Its claims are empty.
+	by    *limiterCore // nil: it is none
+	units int64
+	epoch uint32
+
 	claims  claims
 	origin  *Origin       // whose accounts are among the claims; nil: none are
 	scope   *scope        // of the origin
@@ -176,8 +181,8 @@ func (l *Lease) Retained() *Lease {
 
 // retains reports whether something stays taken until Release.
 func (l *Lease) retains() bool {
-	if l.only.Retained {
-		return true
+	if l.by != nil {
+		return l.by.retains
 	}
 	cs := l.claims.all()
 	for i := range cs {
@@ -191,7 +196,7 @@ func (l *Lease) retains() bool {
 // move moves the lease to memory of its own. l is empty then.
 func (l *Lease) move() *Lease {
 	to := &Lease{
-		only: l.only, claims: l.claims, origin: l.origin, scope: l.scope,
+		by: l.by, units: l.units, epoch: l.epoch, claims: l.claims, origin: l.origin, scope: l.scope,
 		limit: l.limit, kind: l.kind, kindOf: l.kindOf, name: l.name, named: l.named, look: l.look,
 		ticket: l.ticket, sent: l.sent, out: l.out, charged: l.charged, queued: l.queued, priority: l.priority,
 	}
@@ -215,11 +220,14 @@ func (l *Lease) Settle(r *Report) {
 // missing in Stats.Available. Of a limit that replenishes it keeps nothing.
 func (l *Lease) Release() {
 	switch {
-	case l == nil, !l.charged:
+	case l == nil:
+	case l.by != nil:
+		by := l.by
+		l.by = nil
+		by.release(l.units)
+	case !l.charged:
 	case l.out:
 		l.move().endUnsettled(false) // move, so that other leases can stay on the stack
-	case l.only.Constraint != nil:
-		l.end(time.Time{}, false) // whose one claim reads the clock only if it needs to
 	default:
 		l.end(time.Now(), false)
 	}
@@ -229,7 +237,12 @@ func (l *Lease) Release() {
 // limit that replenishes, only as far as it has not replenished them since.
 func (l *Lease) Cancel() {
 	switch {
-	case l == nil, !l.charged:
+	case l == nil:
+	case l.by != nil:
+		by := l.by
+		l.by = nil
+		by.cancel(l.units, l.epoch)
+	case !l.charged:
 	case l.out:
 		l.move().endUnsettled(true)
 	default:
@@ -245,9 +258,6 @@ func (l *Lease) endUnsettled(cancelled bool) {
 
 // end ends all claims, the last first.
 func (l *Lease) end(now time.Time, cancelled bool) {
-	if l.only.Constraint != nil {
-		endClaim(l.only, now, cancelled)
-	}
 	cs := l.claims.all()
 	for i := len(cs) - 1; i >= 0; i-- {
 		endClaim(cs[i], now, cancelled)

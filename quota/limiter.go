@@ -110,3 +110,18 @@ func (l *Lease) admit(ctx context.Context, all []wait.Constraint, n int64, maxDe
 	}
 	return err
 }
+
+// admitNow is admit of work that does not wait, and claims no Custom limiter.
+func (l *Lease) admitNow() error {
+	now, cs := time.Now(), l.claims.all()
+	wait.Lock(cs)
+	r := wait.Refuse(now, cs)
+	if r.By == nil {
+		l.charge(now)
+	}
+	wait.Unlock(cs)
+	if r.By != nil {
+		l.drop()
+	}
+	return admitted(r, nil)
+}

@@ -20,11 +20,12 @@ type limiterCore struct {
 	closed   bool
 
 	// These fields are written once, before the limiter is used.
-	limiter  Limiter       // that embeds this core
-	alone    bool          // no other constraint belongs to the limiter
-	retains  bool          // permits stay taken until they are released
-	recheck  time.Duration // how often to look again, if not 0: the meter may change by itself
-	counting bool          // grants everything; its refusals are those of the constraints beside it
+	limiter  Limiter            // that embeds this core
+	alone    bool               // no other constraint belongs to the limiter
+	retains  bool               // permits stay taken until they are released
+	counter  *meter.Concurrency // is the meter, so that it can be called directly; nil: that is another one
+	recheck  time.Duration      // how often to look again, if not 0: the meter may change by itself
+	counting bool               // grants everything; its refusals are those of the constraints beside it
 	rules    Options
 	made     time.Time
 	self     [1]wait.Constraint
@@ -47,7 +48,7 @@ func (l *limiterCore) TryAcquire(n int64) (lease *Lease, err error) {
 	// This is small enough to be inlined, so that a lease that does not escape
 	// from the caller is not allocated.
 	lease = new(Lease)
-	if err = l.acquire(context.Background(), lease, n, noDelay); err != nil {
+	if err = l.try(lease, n); err != nil {
 		lease = nil
 	}
 	return
@@ -60,6 +61,19 @@ func (l *limiterCore) Acquire(ctx context.Context, n int64) (lease *Lease, err e
 		lease = nil
 	}
 	return
+}
+
+// try is acquire without waiting.
+func (l *limiterCore) try(lease *Lease, n int64) error {
+	if n >= 0 && l.alone {
+		if l.grant(lease, n) {
+			return nil
+		}
+		if most := l.limiter.capacity(); n <= most && most >= 1 {
+			return l.decide(lease, n)
+		}
+	}
+	return l.acquire(context.Background(), lease, n, noDelay)
 }
 
 // acquire grants n permits to the lease, which is empty, and waits for up to
@@ -78,11 +92,14 @@ func (l *limiterCore) acquire(ctx context.Context, lease *Lease, n int64, maxDel
 		return context.Cause(ctx)
 	}
 	all := l.limiter.constraints()
-	consult(ctx, all, n)
+	customs := consult(ctx, all, n)
 	if a := l.limiter.advertised(); a != nil {
 		return a.enter(ctx, all, n, maxDelay, lease)
 	}
 	lease.claims.addAll(all, n)
+	if maxDelay < 0 && !customs {
+		return lease.admitNow()
+	}
 	return lease.admit(ctx, all, n, maxDelay)
 }
 
@@ -90,19 +107,81 @@ func (l *limiterCore) acquire(ctx context.Context, lease *Lease, n int64, maxDel
 // and nothing waits, and reports whether it did. The lease needs no memory for
 // claims then.
 func (l *limiterCore) grant(lease *Lease, n int64) bool {
-	var t time.Duration
-	if !l.retains { // permits that are retained do not depend on the time
-		t = time.Since(l.made)
+	if l.counter != nil {
+		return l.grantCounted(lease, n)
 	}
+	t := time.Since(l.made)
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.closed || l.line != nil || l.meter.Wait(t, 0, max(n, 1)) != 0 {
+		l.mu.Unlock()
 		return false
 	}
+	epoch := l.meter.Take(t, n)
 	l.granted++
-	lease.only = wait.Claim{Constraint: l.self[0], Units: n, Epoch: l.meter.Take(t, n), Retained: l.retains}
-	lease.charged = true
+	l.mu.Unlock()
+	lease.by, lease.units, lease.epoch = l, n, epoch
 	return true
+}
+
+// grantCounted is grant of a Concurrency, whose permits do not depend on the time.
+func (l *limiterCore) grantCounted(lease *Lease, n int64) bool {
+	l.mu.Lock()
+	if l.closed || l.line != nil || l.counter.Wait(0, 0, max(n, 1)) != 0 {
+		l.mu.Unlock()
+		return false
+	}
+	l.counter.Take(0, n)
+	l.granted++
+	l.mu.Unlock()
+	lease.by, lease.units = l, n
+	return true
+}
+
+// decide grants n permits of such a limiter, or refuses them. Neither needs memory for
+// claims.
+func (l *limiterCore) decide(lease *Lease, n int64) error {
+	now, one := time.Now(), [1]wait.Claim{{Constraint: l.self[0], Units: n}}
+	l.mu.Lock()
+	r := wait.Refuse(now, one[:])
+	if r.By == nil {
+		wait.Charge(one[:], now)
+		lease.by, lease.units, lease.epoch = l, n, one[0].Epoch
+	}
+	l.mu.Unlock()
+	return admitted(r, nil)
+}
+
+// release ends a lease of grant after its work.
+func (l *limiterCore) release(n int64) {
+	if !l.retains {
+		return
+	}
+	l.mu.Lock()
+	if l.counter == nil {
+		(*constraint)(l).Release(time.Time{}, n)
+	} else if l.counter.Release(n) {
+		l.allBack = time.Since(l.made)
+	}
+	l.unlock()
+}
+
+// cancel ends a lease of grant whose work was never begun.
+func (l *limiterCore) cancel(n int64, epoch uint32) {
+	now := time.Now()
+	l.mu.Lock()
+	(*constraint)(l).Cancel(now, n, epoch)
+	l.unlock()
+}
+
+// unlock unlocks the mutex, and lets the next waiter go.
+func (l *limiterCore) unlock() {
+	if l.line == nil {
+		l.mu.Unlock()
+		return
+	}
+	w := l.line.Kick(time.Now())
+	l.mu.Unlock()
+	w.Wake()
 }
 
 // Stats implements Limiter.
@@ -126,9 +205,7 @@ func (l *limiterCore) Stats() Stats {
 func (l *limiterCore) Close() {
 	l.mu.Lock()
 	l.closed = true
-	w := l.line.Kick(time.Now()) // a waiter that leaves wakes the next one
-	l.mu.Unlock()
-	w.Wake()
+	l.unlock() // a waiter that leaves wakes the next one
 }
 
 func (l *limiterCore) constraints() []wait.Constraint { return l.self[:] }
@@ -179,7 +256,8 @@ func (c *constraint) Cancel(now time.Time, n int64, epoch uint32) {
 func (c *constraint) Release(now time.Time, n int64) {
 	if c.retains && c.meter.Release(n) {
 		if now.IsZero() {
-			now = time.Now()
+			c.allBack = time.Since(c.made)
+			return
 		}
 		c.allBack = c.at(now)
 	}

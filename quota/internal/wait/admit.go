@@ -91,7 +91,7 @@ type verdict struct {
 	backlog time.Duration // of a newcomer, the longest of all claims; 0: not known
 }
 
-func (v verdict) refusal(c Claim, now time.Time, why Why) Refusal {
+func (v *verdict) refusal(c Claim, now time.Time, why Why) Refusal {
 	r := Refusal{By: c.Constraint, Decision: v.Decision, Why: why}
 	if !v.Again.IsZero() {
 		r.Wait = max(v.Again.Sub(now), 0)
@@ -102,7 +102,7 @@ func (v verdict) refusal(c Claim, now time.Time, why Why) Refusal {
 }
 
 // refuse counts a refusal with all claims, and returns it. The mutexes are held.
-func (v verdict) refuse(claims []Claim, now time.Time, why Why) Refusal {
+func (v *verdict) refuse(claims []Claim, now time.Time, why Why) Refusal {
 	for i := range claims {
 		claims[i].Constraint.Refused(i == v.at)
 	}
@@ -130,10 +130,13 @@ func decide(claims []Claim, now time.Time, w *Waiter, priority int) verdict {
 	return v
 }
 
-// orTooLate returns the decision on the claim that cannot be granted by the
+// orTooLate makes v the decision on the claim that cannot be granted by the
 // instant latest; of several, the one that will be granted last. If there is
-// none, it returns v.
-func (v verdict) orTooLate(claims []Claim, now, latest time.Time) verdict {
+// none, v stays as it is.
+func (v *verdict) orTooLate(claims []Claim, now, latest time.Time) {
+	if len(claims) == 1 {
+		return
+	}
 	late := v.tooLate(latest)
 	for i := range claims {
 		d := claims[i].Constraint.Look(now, claims[i].Asks())
@@ -141,14 +144,13 @@ func (v verdict) orTooLate(claims []Claim, now, latest time.Time) verdict {
 			v.at, v.Decision, late = i, d, true
 		}
 	}
-	return v
 }
 
 // behind adds to v how long a newcomer of that priority has to wait behind the
 // waiters that go before it, as far as that is known: cancellations may let it
 // go sooner. If that is longer than v says of its claim, v is the decision on the
 // claim with the longest line.
-func (v verdict) behind(claims []Claim, now time.Time, priority int) verdict {
+func (v *verdict) behind(claims []Claim, now time.Time, priority int) {
 	at := v.at
 	for i := range claims {
 		c := claims[i].Constraint
@@ -160,7 +162,6 @@ func (v verdict) behind(claims []Claim, now time.Time, priority int) verdict {
 		v.at, v.Decision = at, claims[at].Constraint.Look(now, claims[at].Asks())
 		v.OK = false
 	}
-	return v
 }
 
 // latest returns the instant at which waiting must stop, and what stops it:
@@ -198,8 +199,8 @@ func Check(ctx context.Context, now time.Time, claims []Claim, o *Options) (r Re
 		return Refusal{}, false
 	}
 	latest, late := o.latest(ctx, now)
-	v = v.orTooLate(claims, now, latest)
-	v = v.behind(claims, now, o.Priority)
+	v.orTooLate(claims, now, latest)
+	v.behind(claims, now, o.Priority)
 	c := claims[v.at]
 	why, waits := o.wouldWait(c.Constraint.Line(), v, now, latest, late)
 	return v.refusal(c, now, why), waits
@@ -225,11 +226,24 @@ func Admit(ctx context.Context, now time.Time, claims []Claim, o *Options) (r Re
 	return Refusal{}, nil
 }
 
+// Refuse refuses claims that do not wait, and counts the refusal; the zero Refusal says
+// that they can all be charged now. The mutexes of all claims are held.
+func Refuse(now time.Time, claims []Claim) Refusal {
+	v := decide(claims, now, nil, 0)
+	if v.at < 0 {
+		return Refusal{}
+	}
+	v.orTooLate(claims, now, now.Add(-1))
+	v.behind(claims, now, 0)
+	return v.refuse(claims, now, Refused)
+}
+
 // await waits in line after v. It is called with the mutexes of all claims held,
 // and returns with none held.
 func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v verdict) (Refusal, error) {
 	latest, late := o.latest(ctx, now)
-	v = v.orTooLate(claims, now, latest).behind(claims, now, o.Priority)
+	v.orTooLate(claims, now, latest)
+	v.behind(claims, now, o.Priority)
 	c := claims[v.at]
 	if why, waits := o.wouldWait(c.Constraint.Line(), v, now, latest, late); !waits {
 		r := v.refuse(claims, now, why)
@@ -290,7 +304,7 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 		now = time.Now()
 		inLine := w.look()
 		if v = decide(claims, now, w, w.priority); v.at >= 0 {
-			v = v.orTooLate(claims, now, latest)
+			v.orTooLate(claims, now, latest)
 		}
 		var r Refusal
 		var err error
@@ -323,7 +337,8 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 func pushedOut(claims []Claim, in Constraint, now time.Time) Refusal {
 	for i := range claims {
 		if c := claims[i]; c.Constraint == in {
-			return verdict{Decision: in.Look(now, c.Asks()), at: i}.refuse(claims, now, QueueFull)
+			v := verdict{Decision: in.Look(now, c.Asks()), at: i}
+			return v.refuse(claims, now, QueueFull)
 		}
 	}
 	return Refusal{By: in, Why: QueueFull}

@@ -69,21 +69,19 @@ func ranked(claims []Claim) bool {
 	return true
 }
 
-// lockByRank locks claims in any order. It is quadratic: claims are few.
+// lockByRank locks claims in any order.
 func lockByRank(claims []Claim) {
-	var last *Mutex
-	for {
-		var next *Mutex
-		for i := range claims {
-			m := claims[i].Constraint.Mutex()
-			if (last == nil || m.rank > last.rank) && (next == nil || m.rank < next.rank) {
-				next = m
-			}
+	var few [8]*Mutex
+	ms := few[:0]
+	for i := range claims {
+		ms = append(ms, claims[i].Constraint.Mutex())
+		for at := i; at > 0 && ms[at].rank < ms[at-1].rank; at-- { // claims are few
+			ms[at], ms[at-1] = ms[at-1], ms[at]
 		}
-		if next == nil {
-			return
+	}
+	for i, m := range ms {
+		if i == 0 || m != ms[i-1] {
+			m.Lock()
 		}
-		next.Lock()
-		last = next
 	}
 }
