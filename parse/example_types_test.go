@@ -64,3 +64,43 @@ func ExampleDeclaration() {
 	// writes: method varies: false, literal: "POST"
 	// writes: user_id varies: true, literal: ""
 }
+
+// What each parameter of a declaration means.
+func ExampleDimensionKind() {
+	declared, _ := parse.Declarations(http.Header{"Ratelimit-Partition": {`"writes";method=POST;tenant=?0;user_id`}}, parse.Caps{})
+	kind := make(map[string]parse.DimensionKind)
+	for _, d := range declared[0].Dimensions {
+		kind[d.Name] = d.Kind
+	}
+	fmt.Println("method:", kind["method"])
+	fmt.Println("tenant:", kind["tenant"])
+	fmt.Println("user_id:", kind["user_id"])
+	// Output:
+	// method: literal
+	// tenant: not understood
+	// user_id: varies
+}
+
+// An API that refuses with a 400, and the code in a field.
+func ExampleRefusal() {
+	r := parse.Reader{Vendors: []parse.Vendor{{
+		Name: "example", Hosts: []string{"api.example"},
+		Refusals: []parse.Refusal{{Status: http.StatusBadRequest, Field: "X-Error", Text: "throttled", Wait: 5 * time.Second}},
+	}}}
+	for _, code := range []string{"throttled", "malformed"} {
+		signs := r.Refusals("api.example", http.StatusBadRequest, http.Header{"X-Error": {code}})
+		fmt.Println(code, len(signs) > 0)
+	}
+	// Output:
+	// throttled true
+	// malformed false
+}
+
+// A key may identify a person, so it prints redacted.
+func ExampleKey() {
+	limits, _ := parse.Limits(http.Header{"Ratelimit": {`"api";a=7;pk=:YWxpY2U=:`}}, parse.Caps{})
+	key := limits[0].Key
+	fmt.Println(key, string(key) == "alice", key == parse.Key("alice"))
+	// Output:
+	// pk[5 bytes] true true
+}

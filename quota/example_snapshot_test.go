@@ -65,3 +65,36 @@ func ExampleOriginSnapshot() {
 	//   "": 0 in flight, held for 40s
 	//   0 left out
 }
+
+// Who waits for what, and how much is left: an account for each policy and partition.
+func ExampleAccountSnapshot() {
+	var accounts quota.Accounts
+	now := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
+	origin := accounts.Origin("https://api.example")
+	var lease quota.Lease
+	if err := origin.Admit(context.Background(), now, &quota.Ask{}, &lease); err != nil {
+		fmt.Println(err)
+		return
+	}
+	origin.Settle(now, &lease, &quota.Report{
+		Terms:   []quota.Terms{{Policy: quota.Policy{Name: "daily", Quota: 100, Window: 24 * time.Hour}}},
+		Figures: []quota.Figure{{Policy: "daily", Available: 7, Window: time.Hour}},
+	})
+	describe := func(a quota.AccountSnapshot) {
+		fmt.Printf("%s: %s, %d of %d left", a.Policy, a.State, a.Available, a.Quota)
+		for i, w := range a.Line {
+			var waiter quota.Waiter = w
+			fmt.Printf("; number %d waits since %v", i+1, waiter.Since)
+		}
+		fmt.Println()
+	}
+	for _, o := range accounts.Snapshot(now, quota.SnapshotOptions{}) {
+		for _, a := range o.Accounts {
+			if a.Policy != "" {
+				describe(a)
+			}
+		}
+	}
+	// Output:
+	// daily: reported, 7 of 100 left
+}

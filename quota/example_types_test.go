@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/headway-go/headway/quota"
 )
@@ -48,4 +49,27 @@ func ExampleStrategy() {
 	fmt.Println(accounts.Strategy)
 	// Output:
 	// plain
+}
+
+// What an answer has changed, for a log that people read.
+func ExampleChange() {
+	var accounts quota.Accounts
+	origin := accounts.Origin("https://api.example")
+	now := time.Now()
+	var lease quota.Lease
+	if err := origin.Admit(context.Background(), now, &quota.Ask{}, &lease); err != nil {
+		fmt.Println(err)
+		return
+	}
+	var changes []quota.Change
+	origin.Settle(now, &lease, &quota.Report{
+		Figures: []quota.Figure{{Policy: "daily", Available: 0, Window: time.Hour}},
+		Changes: &changes,
+	})
+	for _, c := range changes {
+		fmt.Println(c.What, c.Policy, c.Units)
+	}
+	// Output:
+	// window daily 0
+	// used up daily 0
 }

@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -67,4 +68,73 @@ func page(client *http.Client) {
 	if resp, err := client.Get("http://api.example/page"); err == nil {
 		_ = resp.Body.Close()
 	}
+}
+
+// What became of each request: for a log of one's own.
+func ExampleAnsweredInfo() {
+	shaper := &transport.Shaper{Base: hourly(1), Trace: &transport.Trace{
+		Admitted: func(i transport.AdmittedInfo) {
+			fmt.Printf("sent to %s, waited: %v\n", i.Origin, i.Held != 0)
+		},
+		Answered: func(i transport.AnsweredInfo) {
+			fmt.Printf("%d, refused: %v, the first of its origin: %v\n", i.Status, i.Refused, i.First)
+		},
+		Rejected: func(i transport.RejectedInfo) {
+			var rejected *transport.RejectedError
+			if errors.As(i.Err, &rejected) {
+				fmt.Println("not sent:", rejected.Reason)
+			}
+		},
+	}}
+	client := &http.Client{Transport: shaper}
+	page(client)
+	page(client)
+	// Output:
+	// sent to http://api.example, waited: false
+	// 200, refused: false, the first of its origin: true
+	// not sent: max delay
+}
+
+// What a response has changed of what is known: here of a quota that it uses up.
+func ExampleChangedInfo() {
+	shaper := &transport.Shaper{Base: hourly(1), Trace: &transport.Trace{
+		Changed: func(i transport.ChangedInfo) { fmt.Println(i.Origin, i.What, i.Policy, i.Units) },
+	}}
+	page(&http.Client{Transport: shaper})
+	// Output:
+	// http://api.example policy hourly 1
+	// http://api.example window hourly 0
+	// http://api.example used up hourly 0
+}
+
+// A request that got no answer.
+func ExampleFailedInfo() {
+	shaper := &transport.Shaper{Base: unreachable{}, Trace: &transport.Trace{
+		Failed: func(i transport.FailedInfo) { fmt.Println(i.Err, i.Unsent) },
+	}}
+	page(&http.Client{Transport: shaper})
+	// Output:
+	// the line is dead false
+}
+
+// unreachable does not answer.
+type unreachable struct{}
+
+func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("the line is dead")
+}
+
+// Part of what every hook is told.
+func ExampleRequestInfo() {
+	about := func(i transport.RequestInfo) string { return i.Request.Method + " to " + i.Origin }
+	shaper := &transport.Shaper{Base: hourly(1), Trace: &transport.Trace{
+		Admitted: func(i transport.AdmittedInfo) { fmt.Println(about(i.RequestInfo), "leaves") },
+		Rejected: func(i transport.RejectedInfo) { fmt.Println(about(i.RequestInfo), "does not") },
+	}}
+	client := &http.Client{Transport: shaper}
+	page(client)
+	page(client)
+	// Output:
+	// GET to http://api.example leaves
+	// GET to http://api.example does not
 }

@@ -79,7 +79,7 @@ type pkg struct {
 	path     string // from the root
 	fset     *token.FileSet
 	doc      *doc.Package
-	examples map[string]bool // the names that have one: T, or T_M
+	examples map[string]string // their code, by name: T, or T_M
 }
 
 func packages(root string) ([]*pkg, error) {
@@ -119,7 +119,7 @@ func packages(root string) ([]*pkg, error) {
 }
 
 func load(dir, rel string) (*pkg, error) {
-	p := &pkg{path: rel, fset: token.NewFileSet(), examples: make(map[string]bool)}
+	p := &pkg{path: rel, fset: token.NewFileSet(), examples: make(map[string]string)}
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func load(dir, rel string) (*pkg, error) {
 			continue
 		}
 		for _, e := range doc.Examples(f) {
-			p.examples[e.Name] = true
+			p.examples[e.Name] = p.print(e.Code)
 		}
 	}
 	p.doc, err = doc.NewFromFiles(p.fset, files, rel)
@@ -215,38 +215,4 @@ func (p *pkg) print(node any) string {
 		panic(err) // a Buffer does not fail, and the node was parsed
 	}
 	return strings.Join(strings.Fields(b.String()), " ")
-}
-
-// examples lists the types that have no example of their own, of their methods, or of what
-// makes them.
-func examples(root string) error {
-	packages, err := packages(root)
-	if err != nil {
-		return err
-	}
-	without, total := 0, 0
-	for _, p := range packages {
-		for _, t := range p.doc.Types {
-			if !ast.IsExported(t.Name) {
-				continue
-			}
-			total++
-			if !p.shown(t) {
-				without++
-				fmt.Printf("%s.%s\n", p.path, t.Name)
-			}
-		}
-	}
-	fmt.Printf("%d of %d types are without an example\n", without, total)
-	return nil
-}
-
-func (p *pkg) shown(t *doc.Type) bool {
-	for name := range p.examples {
-		first, _, _ := strings.Cut(name, "_")
-		if first == t.Name || slices.ContainsFunc(t.Funcs, func(f *doc.Func) bool { return f.Name == first }) {
-			return true
-		}
-	}
-	return false
 }

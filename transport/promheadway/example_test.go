@@ -1,8 +1,10 @@
 package promheadway_test
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/inspect"
 	"github.com/headway-go/headway/transport/promheadway"
+	"github.com/headway-go/headway/transport/transporttest"
 )
 
 // A page, metrics and a log of one client: the code of the README.
@@ -28,4 +31,33 @@ func Example() {
 	http.Handle("/debug/headway/", page)
 	prometheus.MustRegister(metrics)
 	// Output:
+}
+
+// What is exported of a client that has made two requests.
+func ExampleMetrics() {
+	api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 10, Window: time.Hour}}}
+	accounts := new(quota.Accounts)
+	var metrics *promheadway.Metrics = promheadway.New(promheadway.Options{Accounts: accounts})
+	client := &http.Client{Transport: &transport.Shaper{
+		Base: &transporttest.Transport{Handler: api}, Accounts: accounts, Trace: metrics.Trace(),
+	}}
+	for range 2 {
+		if resp, err := client.Get("https://api.example/"); err == nil {
+			resp.Body.Close()
+		}
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metrics)
+	families, err := registry.Gather()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, f := range families {
+		if f.GetName() == "headway_quota_available" {
+			fmt.Println(f.GetName(), f.GetMetric()[0].GetGauge().GetValue())
+		}
+	}
+	// Output:
+	// headway_quota_available 8
 }
