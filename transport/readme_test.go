@@ -167,3 +167,115 @@ func TestGuaranteesAreTested(t *testing.T) {
 		assert.True(t, strings.Contains(tests.String(), "\nfunc "+n[1]+"(t *testing.T)"), n[1])
 	}
 }
+
+// constants are numbers in README that look measured, and are not.
+var constants = map[string]string{
+	"100 ms":  "sharedTimeout in quota/shared.go, which TestBrokenStore of quota/fleet holds",
+	"Go 1.25": "the version in go.mod",
+	"v0.2.0":  "a version",
+	"v0.1.1":  "a version",
+}
+
+// Where README tells a measurement, the same paragraph has the command that measures it; a
+// table or an output may have it in the paragraph before. The Go code of README is its own
+// command: see TestReadmeProgram.
+func TestReadmeNumbers(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	text := string(readme)
+	for constant := range constants {
+		assert.True(t, strings.Contains(text, constant), "%s is not in README any more", constant)
+		text = strings.ReplaceAll(text, constant, "")
+	}
+	measured, commands := 0, 0
+	before := ""
+	for _, p := range paragraphs(text) {
+		commands += len(commandOf.FindAllString(p, -1))
+		what := measurement.FindString(numbersOf(p))
+		if what != "" {
+			measured++
+			ok := commandOf.MatchString(p) || (p[0] == '|' || p[0] == '`') && (commandOf.MatchString(before) || strings.HasPrefix(before, "```go"))
+			assert.True(t, ok, "%q has no command beside it:\n%s", what, p)
+		}
+		before = p
+	}
+	assert.GreaterOrEqual(t, measured, 5)
+	assert.Greater(t, commands, 10)
+}
+
+var (
+	commandOf   = regexp.MustCompile("(go run|go test) [^`\n]+")
+	measurement = regexp.MustCompile(`\d[\d,.]* ?(%|s|ms|µs|ns|min|bytes|KB|MB|KiB|MiB)\b|\d %|\b\d+\.\d+\b`)
+)
+
+// paragraphs returns the paragraphs of a Markdown text: blocks of code and items of lists are
+// some of their own.
+func paragraphs(text string) (all []string) {
+	var p strings.Builder
+	end := func() {
+		if s := strings.TrimSpace(p.String()); s != "" {
+			all = append(all, s)
+		}
+		p.Reset()
+	}
+	code := false
+	for line := range strings.Lines(text) {
+		fence := strings.HasPrefix(line, "```")
+		if !code && (fence || strings.TrimSpace(line) == "" || strings.HasPrefix(line, "- ")) {
+			end()
+		}
+		p.WriteString(line)
+		if fence {
+			if code {
+				end()
+			}
+			code = !code
+		}
+	}
+	end()
+	return all
+}
+
+// numbersOf returns what a paragraph says beside its code: Go code says no measurements, nor
+// do words in backquotes. An output does.
+func numbersOf(p string) string {
+	if strings.HasPrefix(p, "```") {
+		if language, _, _ := strings.Cut(p, "\n"); language != "```" {
+			return ""
+		}
+		return p
+	}
+	return regexp.MustCompile("`[^`]*`").ReplaceAllString(p, "")
+}
+
+// The commands of README exist: the folders and the tests that they name.
+func TestReadmeCommands(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	n := 0
+	for _, command := range regexp.MustCompile("(?m)(?:`|^)((?:cd [^`\n]* && )?go (?:run|test) [^`\n#]+)").FindAllStringSubmatch(string(readme), -1) {
+		n++
+		dir := ".."
+		for _, at := range regexp.MustCompile(`(?:cd |-C )([\w./]+)`).FindAllStringSubmatch(command[1], -1) {
+			dir = filepath.Join(dir, at[1])
+		}
+		for _, at := range regexp.MustCompile(` (\./[\w/]+)`).FindAllStringSubmatch(command[1], -1) {
+			dir = filepath.Join(dir, at[1])
+		}
+		_, err := os.Stat(dir)
+		assert.NoError(t, err, command[1])
+		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+		require.NoError(t, err)
+		var tests strings.Builder
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			tests.Write(text)
+		}
+		for _, name := range regexp.MustCompile(`-(run|bench) '?([A-Z]\w+)`).FindAllStringSubmatch(command[1], -1) {
+			kind := map[string]string{"run": "Test", "bench": "Benchmark"}[name[1]]
+			assert.Regexp(t, `func `+kind+`\w*`+strings.TrimPrefix(name[2], kind), tests.String(), command[1])
+		}
+	}
+	assert.Greater(t, n, 10)
+}
