@@ -128,8 +128,8 @@ func TestExamplesOfTheEditorsDraft(t *testing.T) {
 	declarations, ignored := parse.Declarations(header("RateLimit-Partition", `"api";user_id;method`, `"reads";user_id;method=GET`), parse.Caps{})
 	assert.Empty(t, ignored)
 	assert.Equal(t, []parse.Declaration{
-		{Policy: "api", Dimensions: []parse.Dimension{{Name: "method", Kind: parse.Varies}, {Name: "user_id", Kind: parse.Varies}}},
-		{Policy: "reads", Dimensions: []parse.Dimension{{Name: "method", Kind: parse.Literal, Literal: "GET"}, {Name: "user_id", Kind: parse.Varies}}},
+		{Policy: "api", Dimensions: []parse.Dimension{{Name: "method", Varies: true}, {Name: "user_id", Varies: true}}},
+		{Policy: "reads", Dimensions: []parse.Dimension{{Name: "method", IsLiteral: true, Literal: "GET"}, {Name: "user_id", Varies: true}}},
 	}, declarations)
 }
 

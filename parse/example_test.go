@@ -183,13 +183,13 @@ func ExampleDeclarations() {
 	for _, d := range declarations {
 		fmt.Println(d.Policy, len(d.Dimensions))
 		for _, dim := range d.Dimensions {
-			fmt.Printf("- %s %v %q\n", dim.Name, dim.Kind, dim.Literal)
+			fmt.Printf("- %s %v %q\n", dim.Name, dim.Varies, dim.Literal)
 		}
 	}
 	// Output:
 	// api 2
-	// - method literal "GET"
-	// - user_id varies ""
+	// - method false "GET"
+	// - user_id true ""
 	// site 0
 }
 
@@ -316,8 +316,8 @@ func ExampleFormatDeclarations() {
 	value, err := parse.FormatDeclarations([]parse.Declaration{{
 		Policy: "api",
 		Dimensions: []parse.Dimension{
-			{Name: "method", Kind: parse.Literal, Literal: "POST"},
-			{Name: "user_id", Kind: parse.Varies},
+			{Name: "method", IsLiteral: true, Literal: "POST"},
+			{Name: "user_id", Varies: true},
 		},
 	}})
 	fmt.Println(value, err)

@@ -58,7 +58,7 @@ func ExampleLimit() {
 func ExampleDeclaration() {
 	declared, _ := parse.Declarations(http.Header{"Ratelimit-Partition": {`"writes";user_id;method=POST`}}, parse.Caps{})
 	for _, d := range declared[0].Dimensions {
-		fmt.Printf("%s: %s varies: %v, literal: %q\n", declared[0].Policy, d.Name, d.Kind == parse.Varies, d.Literal)
+		fmt.Printf("%s: %s varies: %v, literal: %q\n", declared[0].Policy, d.Name, d.Varies, d.Literal)
 	}
 	// Output:
 	// writes: method varies: false, literal: "POST"

@@ -8,7 +8,7 @@ import (
 )
 
 // FormatDeclarations returns the value of a RateLimit-Partition field. It writes a
-// dimension that is NotUnderstood as a Boolean false, which is read as NotUnderstood, and
+// dimension that was not understood as a Boolean false, which is read so, too, and
 // a literal as a String, or as a Display String if it is not printable ASCII.
 //
 // The error is not nil if the name of a policy is not printable ASCII, the name of
@@ -39,9 +39,9 @@ func formatDeclaration(d Declaration) (item httpsfv.Item, ok bool) {
 		switch {
 		case dim.Name == "":
 			return item, false
-		case dim.Kind == Varies:
+		case dim.Varies:
 			item.Params.Add(dim.Name, true)
-		case dim.Kind != Literal:
+		case !dim.IsLiteral:
 			item.Params.Add(dim.Name, false)
 		case printable(dim.Literal):
 			item.Params.Add(dim.Name, dim.Literal)

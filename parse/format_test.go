@@ -12,23 +12,23 @@ import (
 )
 
 func TestFormatDeclarations(t *testing.T) {
-	dim := func(name string, kind parse.DimensionKind, literal string) parse.Dimension {
-		return parse.Dimension{Name: name, Kind: kind, Literal: literal}
+	varies := func(name string) parse.Dimension { return parse.Dimension{Name: name, Varies: true} }
+	literal := func(name, text string) parse.Dimension {
+		return parse.Dimension{Name: name, IsLiteral: true, Literal: text}
 	}
 	tests := []struct {
 		dimension parse.Dimension
 		want      string
 		err       error
 	}{
-		{dim("method", parse.Varies, ""), `"api";method`, nil},
-		{dim("method", parse.Literal, "GET"), `"api";method="GET"`, nil},
-		{dim("city", parse.Literal, "Łódź"), `"api";city=%"%c5%81%c3%b3d%c5%ba"`, nil},
-		{dim("x", parse.Literal, "\x1f"), `"api";x=%"%1f"`, nil},
-		{dim("x", parse.NotUnderstood, ""), `"api";x=?0`, nil},
-		{dim("X", parse.Varies, ""), "", parse.ErrSyntax},
-		{dim("", parse.NotUnderstood, ""), "", parse.ErrSyntax},
-		{dim("x", parse.Literal, "\xff"), "", parse.ErrSyntax},
-		{dim("x", 99, ""), `"api";x=?0`, nil},
+		{varies("method"), `"api";method`, nil},
+		{literal("method", "GET"), `"api";method="GET"`, nil},
+		{literal("city", "Łódź"), `"api";city=%"%c5%81%c3%b3d%c5%ba"`, nil},
+		{literal("x", "\x1f"), `"api";x=%"%1f"`, nil},
+		{parse.Dimension{Name: "x"}, `"api";x=?0`, nil},
+		{varies("X"), "", parse.ErrSyntax},
+		{parse.Dimension{}, "", parse.ErrSyntax},
+		{literal("x", "\xff"), "", parse.ErrSyntax},
 	}
 	for _, tt := range tests {
 		value, err := parse.FormatDeclarations([]parse.Declaration{{Policy: "api", Dimensions: []parse.Dimension{tt.dimension}}})

@@ -20,47 +20,24 @@ type Declaration struct {
 	Dimensions []Dimension
 }
 
-// Dimension is one partition dimension: a parameter of a declaration.
+// Dimension is one partition dimension: a parameter of a declaration. One that neither
+// Varies nor IsLiteral has a value that the draft does not define, such as a Boolean
+// false, a Decimal, a Byte Sequence or a Date. It makes the partition key opaque. So does
+// the zero Dimension.
 type Dimension struct {
 	// Name is the parameter's key, such as "user_id". It is empty only in the
 	// single dimension of a policy whose declarations contradict each other.
 	Name string
 
-	// Kind says how to read the dimension.
-	Kind DimensionKind
+	// Varies says that there is a partition for each value: the parameter is a Boolean
+	// true.
+	Varies bool
 
-	// Literal is the text that a request's value must equal for the policy to
-	// concern it. It is valid only if Kind is Literal.
-	Literal string
-}
-
-// DimensionKind says how to read a dimension. It follows from the type of its
-// parameter.
-type DimensionKind uint8
-
-const (
-	// NotUnderstood is any value that the draft does not define: a Boolean false, a
-	// Decimal, a Byte Sequence, a Date. It makes the partition key opaque. It is
-	// the zero DimensionKind.
-	NotUnderstood DimensionKind = iota
-
-	// Varies is a Boolean true: there is a partition for each value.
-	Varies
-
-	// Literal is a String, Token or Display String, meaning its text, or an
-	// Integer, meaning its digits: the policy concerns only requests with that value.
-	Literal
-)
-
-// String returns the name of the kind.
-func (k DimensionKind) String() string {
-	switch k {
-	case Varies:
-		return "varies"
-	case Literal:
-		return "literal"
-	}
-	return "not understood"
+	// IsLiteral says that the policy concerns only requests whose value is Literal: the
+	// parameter is a String, Token or Display String, meaning its text, or an Integer,
+	// meaning its digits.
+	IsLiteral bool
+	Literal   string
 }
 
 // Declarations returns what a response declares about partitions, in the order of
@@ -68,8 +45,7 @@ func (k DimensionKind) String() string {
 //
 // Every parameter is a dimension, known to the caller or not. Items that repeat a policy
 // and declare the same are merged into the first of them. If they contradict each other,
-// the declaration gets a single dimension without a name that is NotUnderstood, which
-// makes every key opaque.
+// the declaration gets a single dimension, the zero one, which makes every key opaque.
 func Declarations(h http.Header, caps Caps) ([]Declaration, []Ignored) {
 	lines := h["Ratelimit-Partition"]
 	if len(lines) == 0 {
@@ -90,7 +66,7 @@ func readDeclarations(lines []string, caps Caps) ([]Declaration, []Ignored) {
 		case i == None:
 			declarations = append(declarations, d)
 		case !slices.Equal(d.Dimensions, declarations[i].Dimensions):
-			declarations[i].Dimensions = []Dimension{{Kind: NotUnderstood}}
+			declarations[i].Dimensions = []Dimension{{}}
 			r.ignore("", errConflict)
 		}
 	}
@@ -106,30 +82,27 @@ func (r *listReader) dimensions() []Dimension {
 	dimensions := make([]Dimension, len(names))
 	for i, name := range names {
 		v, _ := r.params.Get(name)
-		kind, literal := dimensionValue(v)
-		dimensions[i] = Dimension{strings.Clone(name), kind, literal}
+		dimensions[i] = newDimension(strings.Clone(name), v)
 	}
 	slices.SortFunc(dimensions, func(a, b Dimension) int { return strings.Compare(a.Name, b.Name) })
 	return dimensions
 }
 
-// dimensionValue reads the value of a dimension parameter (Section 4.1).
-func dimensionValue(v any) (kind DimensionKind, literal string) {
+// newDimension reads a dimension parameter (Section 4.1).
+func newDimension(name string, v any) Dimension {
+	literal := func(text string) Dimension { return Dimension{Name: name, IsLiteral: true, Literal: text} }
 	switch v := v.(type) {
 	case bool:
-		if v {
-			return Varies, ""
-		}
+		return Dimension{Name: name, Varies: v}
 	case httpsfv.DisplayString:
-		return Literal, string(v)
+		return literal(string(v))
 	case int64:
-		return Literal, strconv.FormatInt(v, 10)
-	default:
-		if literal, ok := text(v); ok {
-			return Literal, literal
-		}
+		return literal(strconv.FormatInt(v, 10))
 	}
-	return NotUnderstood, ""
+	if text, ok := text(v); ok {
+		return literal(text)
+	}
+	return Dimension{Name: name}
 }
 
 func (d Declaration) identity() identity { return identity{policy: d.Policy} }

@@ -17,11 +17,11 @@ func ofPartition(item int, err error) parse.Ignored {
 }
 
 func TestDeclarations(t *testing.T) {
-	varies := func(name string) parse.Dimension { return parse.Dimension{Name: name, Kind: parse.Varies} }
+	varies := func(name string) parse.Dimension { return parse.Dimension{Name: name, Varies: true} }
 	literal := func(name, text string) parse.Dimension {
-		return parse.Dimension{Name: name, Kind: parse.Literal, Literal: text}
+		return parse.Dimension{Name: name, IsLiteral: true, Literal: text}
 	}
-	unclear := func(name string) parse.Dimension { return parse.Dimension{Name: name, Kind: parse.NotUnderstood} }
+	unclear := func(name string) parse.Dimension { return parse.Dimension{Name: name} }
 	api := func(dimensions ...parse.Dimension) []parse.Declaration {
 		return []parse.Declaration{{Policy: "api", Dimensions: dimensions}}
 	}
@@ -102,11 +102,4 @@ func TestNothingKeepsTheFieldAlive(t *testing.T) {
 		assert.False(t, within(d.Name), d.Name)
 		assert.False(t, within(d.Literal), d.Name)
 	}
-}
-
-func TestDimensionKind(t *testing.T) {
-	assert.Equal(t, "varies", parse.Varies.String())
-	assert.Equal(t, "literal", parse.Literal.String())
-	assert.Equal(t, "not understood", parse.NotUnderstood.String())
-	assert.Equal(t, parse.NotUnderstood, parse.Dimension{}.Kind, "the zero kind promises nothing")
 }

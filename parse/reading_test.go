@@ -93,7 +93,7 @@ func TestReadChoosesOneDialect(t *testing.T) {
 		})
 	}
 	got := r.Read("", 200, fields(dictionary, `RateLimit-Partition: "api";method`), saturday)
-	assert.Equal(t, []parse.Declaration{{Policy: "api", Dimensions: []parse.Dimension{{Name: "method", Kind: parse.Varies}}}}, got.Declarations)
+	assert.Equal(t, []parse.Declaration{{Policy: "api", Dimensions: []parse.Dimension{{Name: "method", Varies: true}}}}, got.Declarations)
 }
 
 // Whether Retry-After counts depends on the status and on what stands beside it.

@@ -14,7 +14,7 @@ import (
 func varying(names ...string) parse.Declaration {
 	d := parse.Declaration{Policy: "api"}
 	for _, name := range names {
-		d.Dimensions = append(d.Dimensions, parse.Dimension{Name: name, Kind: parse.Varies})
+		d.Dimensions = append(d.Dimensions, parse.Dimension{Name: name, Varies: true})
 	}
 	return d
 }

@@ -67,7 +67,7 @@ func (d Dimensions) Key(decl parse.Declaration, req *http.Request) (Key, Answer)
 	values := few[:0]
 	for _, dim := range dimensions {
 		value := dim.Literal
-		if dim.Kind == parse.Varies {
+		if dim.Varies {
 			var ok bool
 			if value, ok = d.value(dim.Name, req); !ok {
 				return "", Opaque
@@ -83,9 +83,9 @@ func (d Dimensions) Key(decl parse.Declaration, req *http.Request) (Key, Answer)
 func (d Dimensions) match(dimensions []parse.Dimension, req *http.Request) Answer {
 	answer := Known
 	for _, dim := range dimensions {
-		switch dim.Kind {
-		case parse.Varies:
-		case parse.Literal:
+		switch {
+		case dim.Varies:
+		case dim.IsLiteral:
 			value, ok := d.value(dim.Name, req)
 			switch {
 			case !ok, !encodable(dim.Literal):

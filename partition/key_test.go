@@ -101,13 +101,10 @@ func TestKeyOfHandMadeDeclarations(t *testing.T) {
 	assert.Equal(t, varying("user_id", "method"), unsorted, "the declaration is not changed")
 
 	_, answer = partition.Dimensions(nil).Key(parse.Declaration{Dimensions: []parse.Dimension{{Name: "method"}}}, req)
-	assert.Equal(t, partition.Opaque, answer, "the zero kind is not understood")
-
-	_, answer = partition.Dimensions(nil).Key(parse.Declaration{Dimensions: []parse.Dimension{{Name: "method", Kind: 99}}}, req)
-	assert.Equal(t, partition.Opaque, answer, "a kind that does not exist")
+	assert.Equal(t, partition.Opaque, answer, "neither varies nor literal: not understood")
 
 	key, answer = partition.Dimensions{"method": always("\xff")}.Key(
-		parse.Declaration{Dimensions: []parse.Dimension{{Name: "method", Kind: parse.Literal, Literal: "\xff"}}}, req)
+		parse.Declaration{Dimensions: []parse.Dimension{{Name: "method", IsLiteral: true, Literal: "\xff"}}}, req)
 	assert.Equal(t, partition.Opaque, answer, "a literal that is not UTF-8")
 	assert.Empty(t, string(key))
 }

@@ -190,7 +190,7 @@ func TestTrace(t *testing.T) {
 					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), First: true, Status: 200}, Charged: []int64{0}, Reading: parse.Reading{
 						Dialect: parse.EditorsDraft, RetryAfter: parse.None,
 						Limits:       []parse.Limit{{Policy: "api", HasKey: true, Key: "POST", Available: 9, Window: -1, Cost: -1}},
-						Declarations: []parse.Declaration{{Policy: "api", Dimensions: []parse.Dimension{{Name: "method", Kind: parse.Varies}}}},
+						Declarations: []parse.Declaration{{Policy: "api", Dimensions: []parse.Dimension{{Name: "method", Varies: true}}}},
 					}},
 				}
 			},

@@ -218,9 +218,9 @@ func dimensions(d parse.Declaration) string {
 		switch {
 		case name == "":
 			name = "unknown, because items contradict each other"
-		case dim.Kind == parse.Literal:
+		case dim.IsLiteral:
 			name += " (one value only)"
-		case dim.Kind == parse.NotUnderstood:
+		case !dim.Varies:
 			name += " (with an unknown kind of value)"
 		}
 		names = append(names, name)
