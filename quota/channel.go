@@ -11,28 +11,11 @@ import (
 	"github.com/headway-go/headway/quota/internal/wait"
 )
 
-// defaultBuffer is the Buffer of ChannelOptions where it is zero.
+// defaultBuffer is the buffer of a Channel where it is given as 0.
 const defaultBuffer = 64
 
 // bufferName is the name of a channel's buffer, which no limiter of a user has.
 const bufferName = "\x00buffer"
-
-// ChannelOptions are the options of a Channel.
-type ChannelOptions[T any] struct {
-	// Limiter grants the permits for sending an item. Nil means that only the
-	// buffer limits sending. The quota of an origin, also in a Chain, is an error: its
-	// leases would have to be settled.
-	Limiter Limiter
-
-	// Weight returns how many permits an item takes, for example its length for
-	// a limit of bytes per second. An item of weight 0 takes none, but waits
-	// until any permit is available. It is called with no lock held. Nil means 1
-	// for each item.
-	Weight func(T) int64
-
-	// Buffer is how many items may have been sent and not received. Zero means 64, a negative number no bound.
-	Buffer int
-}
 
 // A Channel carries items from senders to receivers at the rate that a Limiter
 // allows. Sending an item takes a place in the buffer and permits for its
@@ -58,23 +41,34 @@ type item[T any] struct {
 	lease *Lease
 }
 
-// NewChannel returns an empty channel. The error says which option is invalid.
-func NewChannel[T any](o ChannelOptions[T]) (*Channel[T], error) {
-	c := &Channel[T]{limiter: o.Limiter, weight: o.Weight, ready: make(chan struct{}, 1)}
+// NewChannel returns an empty channel.
+//
+// The limiter grants the permits for sending an item. Nil means that only the buffer
+// limits sending. The quota of an origin, also in a Chain, is an error: its leases would
+// have to be settled.
+//
+// buffer is how many items may have been sent and not received. Zero means 64, a negative
+// number no bound.
+//
+// weight returns how many permits an item takes, for example its length for a limit of
+// bytes per second. An item of weight 0 takes none, but waits until any permit is
+// available. It is called with no lock held. Nil means 1 for each item.
+func NewChannel[T any](limiter Limiter, buffer int, weight func(T) int64) (*Channel[T], error) {
+	c := &Channel[T]{limiter: limiter, weight: weight, ready: make(chan struct{}, 1)}
 	if absent(c.limiter) {
 		c.limiter = Chain()
 	}
 	if c.limiter.advertised() != nil {
-		return nil, errors.New("quota: ChannelOptions.Limiter holds the quota of an origin")
+		return nil, errors.New("quota: the limiter of a Channel holds the quota of an origin")
 	}
 	if c.weight == nil {
 		c.weight = func(T) int64 { return 1 }
 	}
-	buffer := int64(bounded(o.Buffer, defaultBuffer))
-	if buffer < 0 {
-		buffer = math.MaxInt64
+	places := int64(bounded(buffer, defaultBuffer))
+	if places < 0 {
+		places = math.MaxInt64
 	}
-	c.places = Concurrency(buffer, Options{Name: bufferName, MaxQueue: -1})
+	c.places = Concurrency(places, Options{Name: bufferName, MaxQueue: -1})
 	return c, nil
 }
 

@@ -15,9 +15,9 @@ import (
 	"github.com/headway-go/headway/quota"
 )
 
-func channelOf[T any](t *testing.T, o quota.ChannelOptions[T]) *quota.Channel[T] {
+func channelOf[T any](t *testing.T, l quota.Limiter, buffer int, weight func(T) int64) *quota.Channel[T] {
 	t.Helper()
-	c, err := quota.NewChannel(o)
+	c, err := quota.NewChannel(l, buffer, weight)
 	require.NoError(t, err)
 	return c
 }
@@ -33,7 +33,7 @@ func receive[T any](t *testing.T, c *quota.Channel[T]) T {
 func TestChannelTakesPermitsByWeight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := quota.TokenBucket(500, 500, time.Second)
-		c := channelOf(t, quota.ChannelOptions[string]{Limiter: l, Weight: func(s string) int64 { return int64(len(s)) }})
+		c := channelOf[string](t, l, 0, func(s string) int64 { return int64(len(s)) })
 		began := time.Now()
 		line := string(make([]byte, 250))
 		for range 6 {
@@ -49,7 +49,7 @@ func TestChannelTakesPermitsByWeight(t *testing.T) {
 func TestReceivingReturnsPermitsOfAConcurrencyLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := concurrencyOf(t, 10)
-		c := channelOf(t, quota.ChannelOptions[int]{Limiter: l, Weight: func(n int) int64 { return int64(n) }})
+		c := channelOf[int](t, l, 0, func(n int) int64 { return int64(n) })
 		require.NoError(t, c.TrySend(6))
 		require.NoError(t, c.TrySend(4))
 		var sent atomic.Bool
@@ -68,7 +68,7 @@ func TestReceivingReturnsPermitsOfAConcurrencyLimit(t *testing.T) {
 
 func TestChannelIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := channelOf(t, quota.ChannelOptions[int]{Buffer: 2})
+		c := channelOf[int](t, nil, 2, nil)
 		require.NoError(t, c.TrySend(1))
 		require.NoError(t, c.TrySend(2))
 		refusedWith(t, c.TrySend(3), quota.ReasonQueueFull)
@@ -77,11 +77,11 @@ func TestChannelIsBounded(t *testing.T) {
 		assert.ErrorIs(t, c.Send(ctx, 3), context.DeadlineExceeded)
 		assert.Equal(t, 1, receive(t, c))
 		require.NoError(t, c.TrySend(4))
-		unbounded := channelOf(t, quota.ChannelOptions[int]{Buffer: -1})
+		unbounded := channelOf[int](t, nil, -1, nil)
 		for i := range 1000 {
 			require.NoError(t, unbounded.TrySend(i))
 		}
-		usual := channelOf(t, quota.ChannelOptions[int]{})
+		usual := channelOf[int](t, nil, 0, nil)
 		for i := range 64 {
 			require.NoError(t, usual.TrySend(i))
 		}
@@ -92,31 +92,31 @@ func TestChannelIsBounded(t *testing.T) {
 // Both or none: the limiter is not charged while the buffer is full.
 func TestFullChannelTakesNoPermits(t *testing.T) {
 	l := windowOf(t, 5)
-	c := channelOf(t, quota.ChannelOptions[int]{Limiter: l, Buffer: 1})
+	c := channelOf[int](t, l, 1, nil)
 	require.NoError(t, c.TrySend(1))
 	refusedWith(t, c.TrySend(2), quota.ReasonQueueFull)
 	assert.EqualValues(t, 4, l.Stats().Available)
 }
 
 func TestChannelRejectsImpossibleItems(t *testing.T) {
-	c := channelOf(t, quota.ChannelOptions[int64]{Limiter: windowOf(t, 5), Weight: func(n int64) int64 { return n }})
+	c := channelOf[int64](t, windowOf(t, 5), 0, func(n int64) int64 { return n })
 	assert.ErrorIs(t, c.TrySend(-1), quota.ErrPermits)
 	assert.ErrorIs(t, c.Send(t.Context(), 6), quota.ErrPermits)
 	var accounts quota.Accounts
-	_, err := quota.NewChannel(quota.ChannelOptions[int]{Limiter: accounts.Origin("a").Limiter(quota.Ask{})})
-	assert.EqualError(t, err, "quota: ChannelOptions.Limiter holds the quota of an origin")
+	_, err := quota.NewChannel[int](accounts.Origin("a").Limiter(quota.Ask{}), 0, nil)
+	assert.EqualError(t, err, "quota: the limiter of a Channel holds the quota of an origin")
 }
 
 func TestClosingReleasesPermitsOfUnreadItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := concurrencyOf(t, 3)
-		c := channelOf(t, quota.ChannelOptions[int]{Limiter: l})
+		c := channelOf[int](t, l, 0, nil)
 		for i := range 3 {
 			require.NoError(t, c.TrySend(i))
 		}
 		var waited, received error
 		go func() { waited = c.Send(t.Context(), 3) }()
-		idle := channelOf(t, quota.ChannelOptions[int]{})
+		idle := channelOf[int](t, nil, 0, nil)
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() { _, err := idle.Receive(t.Context()); assert.ErrorIs(t, err, quota.ErrClosed) })
@@ -145,7 +145,7 @@ func TestClosingEndsSendsThatWaitForTheLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := concurrencyOf(t, 1)
 		elsewhere := take(t, l, 1)
-		c := channelOf(t, quota.ChannelOptions[int]{Limiter: l})
+		c := channelOf[int](t, l, 0, nil)
 		over := make(chan error, 1)
 		go func() { over <- c.Send(t.Context(), 1) }()
 		synctest.Wait()
@@ -160,7 +160,7 @@ func TestClosingEndsSendsThatWaitForTheLimiter(t *testing.T) {
 func TestReceiverThatGivesUpPassesTheSignalOn(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
-			c := channelOf(t, quota.ChannelOptions[int]{})
+			c := channelOf[int](t, nil, 0, nil)
 			ctx, cancel := context.WithCancel(t.Context())
 			var got atomic.Int64
 			receiver := func(ctx context.Context) {
@@ -183,7 +183,7 @@ func TestReceiverThatGivesUpPassesTheSignalOn(t *testing.T) {
 
 func TestChannelUnderStress(t *testing.T) {
 	l := concurrencyOf(t, 7)
-	c := channelOf(t, quota.ChannelOptions[int]{Limiter: l, Buffer: 5})
+	c := channelOf[int](t, l, 5, nil)
 	var sum atomic.Int64
 	var senders, receivers sync.WaitGroup
 	for range 4 {
@@ -213,7 +213,7 @@ func TestChannelUnderStress(t *testing.T) {
 // A full buffer and a limiter that refuses are two reasons; what was sent can be
 // received without waiting, or ranged over.
 func TestChannelReceivesInThreeWays(t *testing.T) {
-	c, err := quota.NewChannel(quota.ChannelOptions[int]{Limiter: quota.FixedWindow(4, time.Hour), Buffer: 3})
+	c, err := quota.NewChannel[int](quota.FixedWindow(4, time.Hour), 3, nil)
 	require.NoError(t, err)
 	for i := range 3 {
 		require.NoError(t, c.TrySend(i))

@@ -141,10 +141,8 @@ func ExampleBy() {
 
 // 500 bytes per second.
 func ExampleNewChannel() {
-	lines := must(quota.NewChannel(quota.ChannelOptions[string]{
-		Limiter: quota.TokenBucket(500, 500, time.Second),
-		Weight:  func(s string) int64 { return int64(len(s)) },
-	}))
+	lines := must(quota.NewChannel(quota.TokenBucket(500, 500, time.Second), 0,
+		func(s string) int64 { return int64(len(s)) }))
 	ctx := context.Background()
 	fmt.Println(lines.Send(ctx, "as fast as it may"))
 	why(lines.TrySend(string(make([]byte, 490))))
@@ -250,8 +248,8 @@ func ExampleStats() {
 }
 
 // A Channel without a Limiter is bounded by its buffer alone.
-func ExampleChannelOptions() {
-	jobs := must(quota.NewChannel(quota.ChannelOptions[string]{Buffer: 2}))
+func ExampleChannel() {
+	jobs := must(quota.NewChannel[string](nil, 2, nil))
 	for _, job := range []string{"a", "b", "c"} {
 		fmt.Println(job, jobs.TrySend(job) == nil, jobs.Len())
 	}
@@ -261,9 +259,9 @@ func ExampleChannelOptions() {
 	// c false 2
 }
 
-// A zero option means its default.
-func ExampleChannelOptions_default() {
-	jobs := must(quota.NewChannel(quota.ChannelOptions[int]{}))
+// A buffer of 0 is that of 64 items.
+func ExampleChannel_default() {
+	jobs := must(quota.NewChannel[int](nil, 0, nil))
 	for jobs.TrySend(0) == nil {
 	}
 	fmt.Println(jobs.Len() == 64)

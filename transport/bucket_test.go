@@ -170,7 +170,7 @@ func TestBucketOfTokens(t *testing.T) {
 				srv := &bucketServer{half: rtt / 2, write: openAI, retryAfter: tt.retryAfter, buckets: []*bucket{
 					{name: "Tokens", quota: 1000, fill: 10 * time.Second, cost: always(400)},
 				}}
-				s := &transport.Shaper{Base: srv, Cost: tt.cost, Strategy: strategy, Accounts: &quota.Accounts{Jitter: func() float64 { return 0.5 }}}
+				s := &transport.Shaper{Base: srv, Cost: tt.cost, Accounts: &quota.Accounts{Strategy: strategy, Jitter: func() float64 { return 0.5 }}}
 				took, _ := crowd(t, s, n, 3, func() *http.Request { return getItems(t.Context()) })
 				ideal := (n*400-1000)*10*time.Millisecond + rtt
 				assert.LessOrEqual(t, srv.refused, tt.refused)
@@ -187,7 +187,7 @@ func TestBucketOfAnthropic(t *testing.T) {
 			srv := &bucketServer{half: rtt / 2, write: anthropic, retryAfter: true, buckets: []*bucket{
 				{name: "Requests", quota: 50, fill: time.Minute},
 			}}
-			s := &transport.Shaper{Base: srv, Strategy: strategy}
+			s := &transport.Shaper{Base: srv, Accounts: &quota.Accounts{Strategy: strategy}}
 			took, held := crowd(t, s, 150, 2, func() *http.Request { return getItems(t.Context()) })
 			ideal := 100*1200*time.Millisecond + rtt
 			assert.Zero(t, srv.refused)

@@ -76,7 +76,7 @@ func TestCostsOfKindsAndPolicies(t *testing.T) {
 			"models": limit(`"requests";a=100;w=60;c=2, "tokens";a=1000;w=60;c=3`),
 		}
 		// With figures that fall this far, Adaptive would assume other users.
-		s := &transport.Shaper{Base: byPath(answers), MaxDelay: transport.NoDelay, Strategy: quota.Plain}
+		s := &transport.Shaper{Base: byPath(answers), MaxDelay: transport.NoDelay, Accounts: &quota.Accounts{Strategy: quota.Plain}}
 		pass(t, s, getPath(t, "chat"))
 		pass(t, s, getPath(t, "models"))
 		answers["chat"] = limit(`"requests";a=2;w=60;c=1, "tokens";a=399;w=60;c=400`)

@@ -252,7 +252,7 @@ func ExampleShaper_strategy() {
 		Base:     answering("RateLimit", `"api";a=1;w=3600`),
 		MaxDelay: transport.NoDelay,
 		MaxQueue: 10 * transport.DefaultMaxQueue,
-		Strategy: quota.Plain,
+		Accounts: &quota.Accounts{Strategy: quota.Plain},
 	}
 	client := &http.Client{Transport: shaper}
 	ask(client, "http://api.example/a")

@@ -162,22 +162,16 @@ type Shaper struct {
 	// no further rows.
 	Vendors []parse.Vendor
 
-	// Accounts holds what is known of advertised quotas. Share one between
-	// Shapers that talk to the same servers, or with clients that do not use
-	// net/http. Nil means accounts of the Shaper's own.
+	// Accounts holds what is known of advertised quotas, and says how they are spent
+	// (Strategy). Share one between Shapers that talk to the same servers, or with
+	// clients that do not use net/http. Nil means accounts of the Shaper's own.
 	Accounts *quota.Accounts
-
-	// Strategy says how advertised quotas are spent. The zero value is
-	// quota.Adaptive. It applies to the Shaper's own accounts: if Accounts is
-	// set, the Strategy of Accounts is used instead.
-	Strategy quota.Strategy
 
 	// Trace has hooks that are called with what the Shaper does. Nil means no
 	// hooks. A request can have further hooks of its own: see WithTrace.
 	Trace *Trace
 
 	ownAccounts quota.Accounts
-	ownOnce     sync.Once // sets the fields of ownAccounts
 	readerOnce  sync.Once
 	reader      *parse.Reader // see fields
 	directories directories
@@ -195,7 +189,6 @@ func (s *Shaper) accounts() *quota.Accounts {
 	if s.Accounts != nil {
 		return s.Accounts
 	}
-	s.ownOnce.Do(func() { s.ownAccounts.Strategy = s.Strategy })
 	return &s.ownAccounts
 }
 

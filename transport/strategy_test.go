@@ -11,7 +11,7 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// The strategy is that of the Shaper, or of its Accounts if they are set.
+// The strategy is that of the Accounts.
 func TestStrategy(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -19,9 +19,7 @@ func TestStrategy(t *testing.T) {
 		guard  time.Duration
 	}{
 		{"by default", &transport.Shaper{}, 50 * time.Millisecond / 16},
-		{"of the Shaper", &transport.Shaper{Strategy: quota.Plain}, 25 * time.Millisecond},
 		{"of the Accounts", &transport.Shaper{Accounts: &quota.Accounts{Strategy: quota.Plain}}, 25 * time.Millisecond},
-		{"of the Accounts alone", &transport.Shaper{Strategy: quota.Plain, Accounts: &quota.Accounts{}}, 50 * time.Millisecond / 16},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
