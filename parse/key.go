@@ -16,8 +16,8 @@ import (
 // map key in encoding/json.
 type Key string
 
-// String returns the redacted form.
-func (k Key) String() string {
+// redacted returns what is shown of the key.
+func (k Key) redacted() string {
 	if k == "" {
 		return "pk[]"
 	}
@@ -25,7 +25,7 @@ func (k Key) String() string {
 }
 
 // Format writes the redacted form, whatever the verb and its flags.
-func (k Key) Format(s fmt.State, _ rune) { io.WriteString(s, k.String()) }
+func (k Key) Format(s fmt.State, _ rune) { io.WriteString(s, k.redacted()) }
 
 // MarshalText returns the redacted form, which cannot be unmarshaled.
-func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.redacted()), nil }

@@ -169,8 +169,8 @@ func TestKeyIsRedacted(t *testing.T) {
 	const secret = "GET\x1falice"
 	key := partition.Key(secret)
 	assert.Equal(t, secret, string(key))
-	assert.Equal(t, "pk[9 bytes]", key.String())
-	assert.Equal(t, "pk[]", partition.Key("").String())
+	assert.Equal(t, "pk[9 bytes]", fmt.Sprint(key))
+	assert.Equal(t, "pk[]", fmt.Sprint(partition.Key("")))
 
 	for _, verb := range "vsqxXdbcoOUeEfFgGtz" {
 		for _, flags := range []string{"", "+", "#", " ", "-20", "020", ".2"} {

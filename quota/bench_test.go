@@ -39,7 +39,7 @@ func admitAndSettle(n int) func() {
 		name := fmt.Sprint("policy-", i)
 		ask.Claims = append(ask.Claims, Claim{Policy: name, Units: 1})
 		report.Figures = append(report.Figures, Figure{Policy: name, Available: 1 << 40, Window: time.Minute})
-		report.Terms = append(report.Terms, Terms{Policy: Policy{Name: name, Quota: 1 << 41, Window: time.Minute}})
+		report.Terms = append(report.Terms, Policy{Name: name, Quota: 1 << 41, Window: time.Minute})
 	}
 	ctx := context.Background()
 	var l Lease

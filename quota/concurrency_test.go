@@ -198,7 +198,7 @@ func TestManyAtOnce(t *testing.T) {
 				}
 				unit := []string{quota.UnitConcurrentRequests, "requests"}[n/50%2]
 				o.Settle(time.Now(), &l, &quota.Report{
-					Terms:   []quota.Terms{{Policy: quota.Policy{Name: "c", Quota: 100, Unit: unit}}},
+					Terms:   []quota.Policy{{Name: "c", Quota: 100, Unit: unit}},
 					Figures: []quota.Figure{{Policy: "c", Available: 100, Window: time.Second}},
 				})
 				_ = o.Policies()

@@ -43,7 +43,7 @@ func TestContentionOfUncharged(t *testing.T) {
 	})
 	t.Run("of a quota of bytes, the cost is not known", func(t *testing.T) {
 		d := newDesk(t)
-		bytes := []quota.Terms{{Policy: quota.Policy{Name: "api", Quota: 10_000_000, Window: mins, Unit: "content-bytes"}}}
+		bytes := []quota.Policy{{Name: "api", Quota: 10_000_000, Window: mins, Unit: "content-bytes"}}
 		for i, l := range d.sendAll(50, 0, "") {
 			d.done(100*ms, l, quota.Report{Terms: bytes, Figures: figure("api", 10_000_000-10_000*int64(i+1), mins)})
 		}

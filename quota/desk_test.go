@@ -185,7 +185,7 @@ func accountOf(o quota.OriginSnapshot, scope string, c quota.Claim) *quota.Accou
 		key = c.Key
 	}
 	for i := range o.Accounts {
-		if a := &o.Accounts[i]; a.Policy == c.Policy && a.Keyed == c.Keyed && a.Key == key {
+		if a := &o.Accounts[i]; a.Name == c.Policy && a.Keyed == c.Keyed && a.Key == key {
 			return a
 		}
 	}
@@ -202,7 +202,7 @@ func (d *desk) has(policy string) bool {
 func (d *desk) count() (n int) {
 	d.t.Helper()
 	for _, a := range d.snapshot().Accounts {
-		if a.Policy != "" || a.Key != sweeper {
+		if a.Name != "" || a.Key != sweeper {
 			n++
 		}
 	}
@@ -213,7 +213,7 @@ func (d *desk) count() (n int) {
 func (d *desk) scopes() (names []string) {
 	d.t.Helper()
 	for _, a := range d.snapshot().Accounts {
-		if a.Policy == "" && !a.Keyed && a.Key != sweeper {
+		if a.Name == "" && !a.Keyed && a.Key != sweeper {
 			names = append(names, a.Key)
 		}
 	}
@@ -259,17 +259,17 @@ func keyedFigure(policy, key string, avail int64, w time.Duration) []quota.Figur
 	return []quota.Figure{{Policy: policy, Key: key, Keyed: true, Available: avail, Window: w}}
 }
 
-func terms(name string, q int64, w time.Duration) []quota.Terms {
-	return []quota.Terms{{Policy: quota.Policy{Name: name, Quota: q, Window: w}}}
+func terms(name string, q int64, w time.Duration) []quota.Policy {
+	return []quota.Policy{{Name: name, Quota: q, Window: w}}
 }
 
 // unitTerms are those of a policy of some unit, without a window.
-func unitTerms(name string, q int64, unit string) []quota.Terms {
-	return []quota.Terms{{Policy: quota.Policy{Name: name, Quota: q, Unit: unit}}}
+func unitTerms(name string, q int64, unit string) []quota.Policy {
+	return []quota.Policy{{Name: name, Quota: q, Unit: unit}}
 }
 
 // concurrentTerms are those of a limit on concurrent requests.
-func concurrentTerms(name string, q int64) []quota.Terms {
+func concurrentTerms(name string, q int64) []quota.Policy {
 	return unitTerms(name, q, quota.UnitConcurrentRequests)
 }
 

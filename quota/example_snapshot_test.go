@@ -28,7 +28,7 @@ func ExampleAccounts_Snapshot() {
 
 	s := accounts.Snapshot(now.Add(15*time.Second), quota.SnapshotOptions{Keys: true})
 	user := s[0].Accounts[1]
-	fmt.Printf("%s of %s: %d left for %v\n", user.Policy, user.Key, user.Available, user.Left)
+	fmt.Printf("%s of %s: %d left for %v\n", user.Name, user.Key, user.Available, user.Left)
 	json.NewEncoder(os.Stdout).Encode(s[0].Policies)
 	// Output:
 	// user of alice: 99 left for 45.001s
@@ -54,7 +54,7 @@ func ExampleOriginSnapshot() {
 		fmt.Printf("%s: %d out, %d in line, refused %d times, the last time %v ago\n",
 			o.Name, o.Out, o.InLine, o.Refusals, later.Sub(o.Refused))
 		for _, a := range o.Accounts {
-			fmt.Printf("  %q: %d in flight, held for %v\n", a.Policy, a.InFlight, a.Hold)
+			fmt.Printf("  %q: %d in flight, held for %v\n", a.Name, a.InFlight, a.Hold)
 		}
 		fmt.Printf("  %d left out\n", o.Omitted)
 	}

@@ -111,7 +111,7 @@ func ExampleOrigin_Check() {
 		panic(err)
 	}
 	origin.Settle(now, &lease, &quota.Report{
-		Terms:   []quota.Terms{{Policy: quota.Policy{Name: "mails", Quota: 100, Window: time.Minute}}},
+		Terms:   []quota.Policy{{Name: "mails", Quota: 100, Window: time.Minute}},
 		Figures: []quota.Figure{{Policy: "mails", Available: 0, Window: 30 * time.Second}},
 	})
 	for _, p := range origin.Policies() {

@@ -368,7 +368,7 @@ func (p *simProcess) receive(j *simJob, lease *quota.Lease, d transporttest.Deci
 	got := p.reader.Read("api.example", d.Status, d.Header, w.now)
 	report := quota.Report{Refused: d.Status == http.StatusTooManyRequests, Date: got.Date}
 	for _, k := range got.Policies {
-		report.Terms = append(report.Terms, quota.Terms{Policy: quota.Policy{Name: k.Name, Quota: k.Quota, Unit: k.Unit, Window: k.Window}})
+		report.Terms = append(report.Terms, quota.Policy{Name: k.Name, Quota: k.Quota, Unit: k.Unit, Window: k.Window})
 	}
 	for _, l := range got.Limits {
 		report.Figures = append(report.Figures, quota.Figure{Policy: l.Policy, Available: l.Available, Window: l.Window, Cost: l.Cost})

@@ -76,7 +76,7 @@ func TestFewAreNotInferred(t *testing.T) {
 // Nothing is inferred of a server that names its policies.
 func TestNotInferredBesidePolicies(t *testing.T) {
 	d := newDesk(t)
-	d.done(0, d.send(0, ""), quota.Report{Terms: []quota.Terms{{Policy: quota.Policy{Name: "api", Quota: 1000, Window: mins}}}})
+	d.done(0, d.send(0, ""), quota.Report{Terms: []quota.Policy{{Name: "api", Quota: 1000, Window: mins}}})
 	for window := range 4 {
 		left := 10
 		for d.bare(time.Duration(window)*11*sec, &left, 10*sec) > 0 {

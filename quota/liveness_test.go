@@ -210,13 +210,10 @@ func (p *scene) report() (r quota.Report) {
 			})
 		}
 		if tp.pick(3) == 2 {
-			r.Terms = append(r.Terms, quota.Terms{
-				Policy: quota.Policy{
-					Name: scenePolicies[i], Keyed: keyed, Unit: units[tp.pick(5)],
-					Quota:  []int64{0, 1, 2, 10, 100}[tp.pick(5)],
-					Window: tp.one(0, sec, 10*sec, time.Hour),
-				},
-				Key: key,
+			r.Terms = append(r.Terms, quota.Policy{
+				Name: scenePolicies[i], Keyed: keyed, Key: key, Unit: units[tp.pick(5)],
+				Quota:  []int64{0, 1, 2, 10, 100}[tp.pick(5)],
+				Window: tp.one(0, sec, 10*sec, time.Hour),
 			})
 		}
 	}

@@ -15,7 +15,7 @@ func TestUnitsThatComeBackAsTheyWereSpent(t *testing.T) {
 	d := newDesk(t)
 	figure := func(left int64) quota.Report {
 		return quota.Report{
-			Terms:   []quota.Terms{{Policy: quota.Policy{Quota: 5}}},
+			Terms:   []quota.Policy{{Quota: 5}},
 			Figures: []quota.Figure{{Available: left, Window: 2 * sec}},
 		}
 	}

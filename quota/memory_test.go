@@ -53,7 +53,7 @@ func TestQuiet(t *testing.T) {
 	require.True(t, quiet())
 	l := d.send(0, "alice", api(0))
 	assert.False(t, quiet(), "it is out")
-	d.done(0, l, Report{Terms: []Terms{{Policy: Policy{Name: "c", Quota: 5, Unit: UnitConcurrentRequests}}}})
+	d.done(0, l, Report{Terms: []Policy{{Name: "c", Quota: 5, Unit: UnitConcurrentRequests}}})
 	assert.True(t, quiet())
 
 	c := Claim{Policy: "c", Units: 2}

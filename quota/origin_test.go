@@ -110,7 +110,7 @@ func TestAccountsStayBounded(t *testing.T) {
 		now := time.Duration(i) * ms
 		d.done(now, d.send(now, fmt.Sprint(i)), quota.Report{
 			Figures: keyedFigure("api", fmt.Sprint(i), 0, 24*time.Hour), Pause: time.Hour,
-			Terms: []quota.Terms{{Policy: quota.Policy{Name: "c", Quota: 1, Unit: quota.UnitConcurrentRequests, Keyed: true}, Key: fmt.Sprint(i)}},
+			Terms: []quota.Policy{{Name: "c", Quota: 1, Unit: quota.UnitConcurrentRequests, Keyed: true, Key: fmt.Sprint(i)}},
 		})
 		require.Len(t, d.snapshotAt(now, quota.SnapshotOptions{MaxAccounts: -1}).Accounts, min(3*(i+1), 50))
 	}

@@ -24,6 +24,10 @@ type Policy struct {
 	Unit   string        `json:"unit,omitempty"`   // "requests", one of the Unit constants or a server's own; "" means "requests"
 	Window time.Duration `json:"window,omitempty"` // the window of the quota; 0 or less: not known
 	Keyed  bool          `json:"keyed,omitempty"`  // the server names a partition key with it
+
+	// Key has the bytes of the partition key, where Keyed, in a Report. Elsewhere it is
+	// "": see AccountSnapshot.
+	Key string `json:"key,omitempty"`
 }
 
 func unitOf(name string) window.Unit {

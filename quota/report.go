@@ -27,17 +27,11 @@ type Figure struct {
 	Seen int64
 }
 
-// Terms are a policy as it was advertised for one partition.
-type Terms struct {
-	Policy        // Keyed: there is a key
-	Key    string // the bytes of the partition key, where Keyed
-}
-
 // A Report is what an answer says. All of it concerns the origin and the scope of
 // the lease that it settles.
 type Report struct {
 	Refused bool          // the server refused to serve for lack of quota
-	Terms   []Terms       // policies, each at most once for a key
+	Terms   []Policy      // policies as they were advertised, each at most once for a key
 	Figures []Figure      // service limits, each at most once for a policy and key
 	Pause   time.Duration // Retry-After; 0 or less: none, or see AtOnce
 	AtOnce  bool          // Retry-After is 0 or in the past: a refusal is followed by a back-off, whatever its windows say

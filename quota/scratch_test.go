@@ -15,8 +15,8 @@ func TestScratchIsNotShared(t *testing.T) {
 		name := string(rune('a' + i))
 		early := d.send(0, "")
 		d.settle(0, d.send(0, ""), Report{Figures: figure(name, 9, mins)})
-		d.settle(0, d.send(0, ""), Report{Figures: figure("other", 9, mins), Terms: []Terms{{Policy: Policy{Name: "third", Quota: 9, Window: mins}}}})
-		d.settle(0, early, Report{Figures: figure(name, 8, mins), Terms: []Terms{{Policy: Policy{Name: "third", Quota: 9, Window: mins}}}})
+		d.settle(0, d.send(0, ""), Report{Figures: figure("other", 9, mins), Terms: []Policy{{Name: "third", Quota: 9, Window: mins}}})
+		d.settle(0, early, Report{Figures: figure(name, 8, mins), Terms: []Policy{{Name: "third", Quota: 9, Window: mins}}})
 	}
 	first := make(map[*(*account)]int)
 	for i, list := range d.o.scratch {

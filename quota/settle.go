@@ -347,7 +347,7 @@ func (s *settlement) claimOf(a *account) *wait.Claim {
 // terms takes over a policy. One without a key belongs to the partitions for which
 // there are figures of that name; else to the one that the lease was charged under;
 // else to the scope.
-func (s *settlement) terms(p *Terms) {
+func (s *settlement) terms(p *Policy) {
 	from := len(s.termed)
 	for i, a := range s.figured {
 		if f := &s.r.Figures[i]; f.Policy == p.Name && (!p.Keyed || f.Keyed && f.Key == p.Key) {
@@ -358,8 +358,8 @@ func (s *settlement) terms(p *Terms) {
 	if known, ok := s.o.policy(p.Name); ok && !p.Keyed {
 		keyed = known.Keyed // a figure has said so, or an answer before
 	}
-	policy := p.Policy
-	policy.Keyed = keyed
+	policy := *p
+	policy.Keyed, policy.Key = keyed, "" // it is that of all its partitions
 	s.o.note(s.t, policy)
 	if len(s.termed) == from && !p.Keyed {
 		for _, c := range s.l.claims.all() {

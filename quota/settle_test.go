@@ -90,7 +90,7 @@ func TestFirstWave(t *testing.T) {
 			d.settle(100*ms, l, quota.Report{Figures: figure(fmt.Sprint("made-up-", i), 99, mins)})
 			drawn := 0
 			for _, a := range d.snapshot().Accounts {
-				if a.Policy != "" && a.InFlight > 0 {
+				if a.Name != "" && a.InFlight > 0 {
 					drawn++
 				}
 			}
@@ -139,7 +139,7 @@ func TestAccountsOfTerms(t *testing.T) {
 	t.Run("with a key, only that partition", func(t *testing.T) {
 		d := newDesk(t)
 		d.settle(ms, d.send(0, "s"), quota.Report{
-			Terms:   []quota.Terms{{Policy: quota.Policy{Name: "api", Quota: 7, Window: sec, Keyed: true}, Key: "alice"}},
+			Terms:   []quota.Policy{{Name: "api", Quota: 7, Window: sec, Keyed: true, Key: "alice"}},
 			Figures: append(keyedFigure("api", "alice", 3, sec), keyedFigure("api", "bob", 3, sec)...),
 		})
 		assert.Equal(t, int64(7), d.known("", keyed("api", "alice")).Quota)
@@ -371,7 +371,7 @@ func TestServiceLimitWithoutFigure(t *testing.T) {
 	d := newDesk(t)
 	claim := quota.Claim{Policy: "quota", Units: 1}
 	report := func(left time.Duration) quota.Report {
-		return quota.Report{Terms: []quota.Terms{{Policy: quota.Policy{Name: "quota", Quota: 10}}}, Figures: figure("quota", quota.None, left)}
+		return quota.Report{Terms: []quota.Policy{{Name: "quota", Quota: 10}}, Figures: figure("quota", quota.None, left)}
 	}
 	d.done(trip, d.send(0, ""), report(sec))
 	for range 9 {
@@ -460,7 +460,7 @@ func TestCancelAfterSettling(t *testing.T) {
 // A server may change the unit of a policy from one answer to the next. What is
 // retained then comes back all the same.
 func TestUnitChangesWhileRetained(t *testing.T) {
-	unit := func(u string) []quota.Terms { return unitTerms("c", 2, u) }
+	unit := func(u string) []quota.Policy { return unitTerms("c", 2, u) }
 	claim := quota.Claim{Policy: "c", Units: 1}
 	t.Run("from concurrent requests", func(t *testing.T) {
 		d := newDesk(t)
@@ -584,7 +584,7 @@ func TestFirstConcurrentRequestsCount(t *testing.T) {
 func TestConcurrentRequestsCountInOnePartition(t *testing.T) {
 	conc := func(key string) quota.Report {
 		return quota.Report{
-			Terms:   []quota.Terms{{Policy: quota.Policy{Name: "c", Quota: 3, Unit: quota.UnitConcurrentRequests, Keyed: true}, Key: key}},
+			Terms:   []quota.Policy{{Name: "c", Quota: 3, Unit: quota.UnitConcurrentRequests, Keyed: true, Key: key}},
 			Figures: []quota.Figure{{Policy: "c", Key: key, Keyed: true, Available: 2, Window: -1}},
 		}
 	}
@@ -611,7 +611,7 @@ func TestFirstWaveIsForgotten(t *testing.T) {
 	}
 	counted := func() (n, inFlight int64) {
 		for _, a := range d.snapshot().Accounts {
-			if a.Policy == "api" {
+			if a.Name == "api" {
 				n, inFlight = n+a.Concurrent, inFlight+a.InFlight
 			}
 		}

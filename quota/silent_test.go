@@ -46,7 +46,7 @@ func TestSilenceThatTeaches(t *testing.T) {
 	}
 	for name, before := range map[string]func(*desk) *Lease{
 		"a policy": func(d *desk) *Lease {
-			d.done(0, d.send(0, ""), Report{Terms: []Terms{{Policy: Policy{Name: "api", Quota: 5, Window: sec}}}})
+			d.done(0, d.send(0, ""), Report{Terms: []Policy{{Name: "api", Quota: 5, Window: sec}}})
 			return d.send(0, "", api(1))
 		},
 		"a policy that was named while it was out": func(d *desk) *Lease {
@@ -83,12 +83,12 @@ func TestSilenceThatTeaches(t *testing.T) {
 			return d.send(sec, "")
 		},
 		"a policy without a name, of which there are no figures": func(d *desk) *Lease {
-			terms := []Terms{{Policy: Policy{Quota: 5, Unit: UnitConcurrentRequests}}}
+			terms := []Policy{{Quota: 5, Unit: UnitConcurrentRequests}}
 			d.done(0, d.send(0, ""), Report{Terms: terms})
 			return d.send(0, "", Claim{Units: 1})
 		},
 		"a policy of others": func(d *desk) *Lease {
-			terms := []Terms{{Policy: Policy{Name: "api", Quota: 5, Unit: UnitContentBytes, Keyed: true}, Key: "alice"}}
+			terms := []Policy{{Name: "api", Quota: 5, Unit: UnitContentBytes, Keyed: true, Key: "alice"}}
 			d.done(0, d.send(0, ""), Report{Terms: terms})
 			return d.send(0, "")
 		},

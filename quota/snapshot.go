@@ -60,18 +60,18 @@ type OriginSnapshot struct {
 // of a policy and a scope. The account of a scope itself has no policy; it is also
 // that of the policy without a name of an older dialect.
 type AccountSnapshot struct {
-	Policy   string `json:"policy"`
-	Keyed    bool   `json:"keyed,omitempty"`    // Key is a partition key, else the name of a scope
-	Key      string `json:"key,omitempty"`      // redacted; or as it is, in hexadecimal after 0x if it is not printable
-	Accounts int    `json:"accounts,omitempty"` // of the policy, with SnapshotOptions.ByPolicy; else 0
+	// Policy is what is known of the policy: its Quota is None, and its Window 0, if it
+	// is not known. If Keyed, Key is a partition key, else the name of a scope: redacted;
+	// or as it is, in hexadecimal after 0x if it is not printable.
+	Policy
+
+	Accounts int `json:"accounts,omitempty"` // of the policy, with SnapshotOptions.ByPolicy; else 0
 
 	// State is what Available rests on: unknown, reported (a figure of the server), expired
 	// (the window is over), counting (our own count against the quota), or inferred (the
 	// same, against a quota that was inferred from refusals).
 	State      string        `json:"state,omitempty"`
 	Available  int64         `json:"available"`            // units that may be used now; None: not known
-	Quota      int64         `json:"quota"`                // q of the policy; None: not known
-	Window     time.Duration `json:"window,omitempty"`     // w of the policy; 0: not known
 	Left       time.Duration `json:"left,omitempty"`       // of the effective window; 0: none, or not known
 	InFlight   int64         `json:"inFlight,omitempty"`   // units of requests that are not answered
 	Concurrent int64         `json:"concurrent,omitempty"` // concurrent requests that are not over
@@ -289,11 +289,14 @@ func compareCopied(x, y *copied) int {
 func (o *Origin) show(a *copied, t instant, opts SnapshotOptions) AccountSnapshot {
 	a.Roll(t)
 	s := AccountSnapshot{
-		Policy: a.policy.name, Keyed: a.policy.keyed, Key: o.accounts.shown(a.owner, opts.Keys),
-		State: a.State.String(), Available: None, Quota: a.Quota, Window: a.Length,
+		Policy: Policy{Name: a.policy.name, Keyed: a.policy.keyed, Key: o.accounts.shown(a.owner, opts.Keys), Quota: a.Quota, Window: a.Length},
+		State:  a.State.String(), Available: None,
 		InFlight: a.Unanswered(), Concurrent: a.Retained, InLine: a.waiting,
 		Hold: a.Hold.Since(t), BackOff: a.BackOff.Since(t), Refusals: int(a.Refusals),
 		Used: o.when(a.Used).Round(0), Probing: a.Probing(), Learned: a.learned(opts.Keys),
+	}
+	if p, known := o.policy(s.Name); known {
+		s.Unit = p.Unit
 	}
 	if a.inferred {
 		s.State = "inferred"

@@ -22,7 +22,7 @@ func TestSnapshot(t *testing.T) {
 	d := newDesk(t)
 	d.exchange(0, "alice", quota.Report{
 		Figures: append(figure("api", 9, 10*sec), keyedFigure("user", "a\x1fb", 0, 30*sec)...),
-		Terms:   append(terms("api", 20, mins), quota.Terms{Policy: quota.Policy{Name: "own", Quota: 5, Window: mins}}),
+		Terms:   append(terms("api", 20, mins), quota.Policy{Name: "own", Quota: 5, Window: mins}),
 	})
 	out := d.send(sec, "alice", api(2), quota.Claim{Policy: "own", Units: 1})
 	d.settle(2*sec, d.send(sec, "bob"), quota.Report{Refused: true})
@@ -36,12 +36,12 @@ func TestSnapshot(t *testing.T) {
 			{Name: "api", Quota: 20, Window: mins}, {Name: "user", Quota: quota.None, Keyed: true}, {Name: "own", Quota: 5, Window: mins},
 		},
 		Accounts: []quota.AccountSnapshot{
-			{Key: "alice", State: "unknown", Available: quota.None, Quota: quota.None, InFlight: 1, Used: at.Add(sec), Learned: learned("0s")},
-			{Key: "bob", State: "expired", Available: 0, Quota: quota.None, BackOff: sec, Refusals: 1, Used: at.Add(sec), Learned: learned("1s")},
-			{Key: "carol", State: "unknown", Available: quota.None, Quota: quota.None, Used: at.Add(sec), Learned: learned("1s")},
-			{Policy: "api", Key: "alice", State: "reported", Available: 7, Quota: 20, Window: mins, Left: 8*sec + ms, InFlight: 2, Used: at.Add(sec), Learned: learned("0s")},
-			{Policy: "own", Key: "alice", State: "counting", Available: 3, Quota: 5, Window: mins, Left: 58*sec + ms, InFlight: 1, Used: at.Add(sec), Learned: learned("0s")},
-			{Policy: "user", Keyed: true, Key: "0x611f62", State: "reported", Available: 0, Quota: quota.None, Left: 28*sec + ms, Used: at, Learned: learned("0s")},
+			{Policy: quota.Policy{Key: "alice", Quota: quota.None}, State: "unknown", Available: quota.None, InFlight: 1, Used: at.Add(sec), Learned: learned("0s")},
+			{Policy: quota.Policy{Key: "bob", Quota: quota.None}, State: "expired", Available: 0, BackOff: sec, Refusals: 1, Used: at.Add(sec), Learned: learned("1s")},
+			{Policy: quota.Policy{Key: "carol", Quota: quota.None}, State: "unknown", Available: quota.None, Used: at.Add(sec), Learned: learned("1s")},
+			{Policy: quota.Policy{Name: "api", Key: "alice", Quota: 20, Window: mins}, State: "reported", Available: 7, Left: 8*sec + ms, InFlight: 2, Used: at.Add(sec), Learned: learned("0s")},
+			{Policy: quota.Policy{Name: "own", Key: "alice", Quota: 5, Window: mins}, State: "counting", Available: 3, Left: 58*sec + ms, InFlight: 1, Used: at.Add(sec), Learned: learned("0s")},
+			{Policy: quota.Policy{Name: "user", Keyed: true, Key: "0x611f62", Quota: quota.None}, State: "reported", Available: 0, Left: 28*sec + ms, Used: at, Learned: learned("0s")},
 		},
 	}
 	got := d.snapshotAt(2*sec, quota.SnapshotOptions{Keys: true})
@@ -144,7 +144,7 @@ func TestSnapshotOfWaiting(t *testing.T) {
 		}
 		s := c.accounts.Snapshot(time.Now(), quota.SnapshotOptions{})[0]
 		assert.Equal(t, 3, s.InLine)
-		i := slices.IndexFunc(s.Accounts, func(a quota.AccountSnapshot) bool { return a.Policy == "api" })
+		i := slices.IndexFunc(s.Accounts, func(a quota.AccountSnapshot) bool { return a.Name == "api" })
 		assert.Equal(t, 3, s.Accounts[i].InLine)
 		time.Sleep(mins)
 		c.wg.Wait()

@@ -11,7 +11,7 @@ import (
 // tally sums up all accounts at t in s, which describes the origin. The first sum, of the
 // policy without a name, has the account of the whole origin in it, too.
 func (o namedOrigin) tally(t instant, s *OriginSnapshot) {
-	sums := []AccountSnapshot{{Quota: None, Available: None}}
+	sums := []AccountSnapshot{{Policy: Policy{Quota: None}, Available: None}}
 	policies := []*policyAccounts{&o.unnamed} // of the sums
 	o.mu.Lock()
 	sums[0].sum(&o.root, t)
@@ -28,7 +28,7 @@ func (o namedOrigin) tally(t instant, s *OriginSnapshot) {
 			if i < 0 {
 				i = len(sums)
 				policies = append(policies, a.policy)
-				sums = append(sums, AccountSnapshot{Policy: a.policy.name, Quota: None, Available: None})
+				sums = append(sums, AccountSnapshot{Policy: Policy{Name: a.policy.name, Quota: None}, Available: None})
 			}
 			p := &sums[i]
 			p.Accounts++
@@ -42,7 +42,7 @@ func (o namedOrigin) tally(t instant, s *OriginSnapshot) {
 		o.mu.Lock()
 	}
 	o.mu.Unlock()
-	slices.SortFunc(sums, func(x, y AccountSnapshot) int { return cmp.Compare(x.Policy, y.Policy) })
+	slices.SortFunc(sums, func(x, y AccountSnapshot) int { return cmp.Compare(x.Name, y.Name) })
 	s.Accounts, s.InLine = sums, 0
 	for i := range sums {
 		s.InLine += sums[i].InLine

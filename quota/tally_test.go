@@ -27,9 +27,9 @@ func TestTally(t *testing.T) {
 	d.settle(2*sec, d.send(sec, "dora"), quota.Report{Pause: mins, WholeOrigin: true})
 	want := d.snapshotAt(2*sec, quota.SnapshotOptions{}) // of the origin, the same
 	want.Accounts = []quota.AccountSnapshot{
-		{Accounts: 5, Quota: quota.None, Available: quota.None, InFlight: 1, Hold: mins, BackOff: sec},
-		{Policy: "api", Accounts: 3, Quota: 20, Available: 3, InFlight: 2},
-		{Policy: "user", Accounts: 2, Quota: quota.None, Available: 0},
+		{Policy: quota.Policy{Quota: quota.None}, Accounts: 5, Available: quota.None, InFlight: 1, Hold: mins, BackOff: sec},
+		{Policy: quota.Policy{Name: "api", Quota: 20}, Accounts: 3, Available: 3, InFlight: 2},
+		{Policy: quota.Policy{Name: "user", Quota: quota.None}, Accounts: 2, Available: 0},
 	}
 	tally := func(now time.Duration) quota.OriginSnapshot {
 		return d.snapshotAt(now, quota.SnapshotOptions{ByPolicy: true})
@@ -105,7 +105,7 @@ func TestSnapshotOfLine(t *testing.T) {
 		assert.Nil(t, at[0].Line)
 		assert.Zero(t, at[0].Next)
 		got := at[1]
-		require.Equal(t, "api", got.Policy)
+		require.Equal(t, "api", got.Name)
 		assert.Equal(t, got.Left, got.Next)
 		assert.Equal(t, []string{"round trip 100ms (±0s)"}, got.Learned)
 		assert.False(t, got.Probing)

@@ -126,7 +126,7 @@ func (s *settlement) missingOf(a *account, out int64) int64 {
 	p, known := s.o.policy(a.policy.name)
 	for i := range s.r.Terms {
 		if s.r.Terms[i].Name == a.policy.name {
-			p, known = s.r.Terms[i].Policy, true
+			p, known = s.r.Terms[i], true
 		}
 	}
 	if !known || unitOf(p.Unit) != window.Other {

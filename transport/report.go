@@ -47,9 +47,8 @@ func (x *exchange) fillReport(got *parse.Reading) {
 		if countsTokens(p.Unit) {
 			x.directory.tokens.Store(true)
 		}
-		r.Terms = append(r.Terms, quota.Terms{
-			Policy: quota.Policy{Name: p.Name, Quota: p.Quota, Unit: p.Unit, Window: p.Window, Keyed: p.HasKey},
-			Key:    string(p.Key),
+		r.Terms = append(r.Terms, quota.Policy{
+			Name: p.Name, Quota: p.Quota, Unit: p.Unit, Window: p.Window, Keyed: p.HasKey, Key: string(p.Key),
 		})
 	}
 	for _, l := range got.Limits {
@@ -174,7 +173,7 @@ func (x *exchange) keepOwn(p *prediction) {
 			f.Key, f.Keyed = key, true
 		}
 	}
-	r.Terms = slices.DeleteFunc(r.Terms, func(t quota.Terms) bool {
+	r.Terms = slices.DeleteFunc(r.Terms, func(t quota.Policy) bool {
 		return t.Name == p.policy && t.Keyed && t.Key != key
 	})
 	for i := range r.Terms {

@@ -103,9 +103,8 @@ func (s *shaped) settle(now time.Time, j *job, d transporttest.Decision) time.Du
 	got := s.reader.Read("api.example", d.Status, d.Header, now)
 	report := quota.Report{Refused: d.Status == http.StatusTooManyRequests, Date: got.Date}
 	for _, p := range got.Policies {
-		report.Terms = append(report.Terms, quota.Terms{
-			Policy: quota.Policy{Name: p.Name, Quota: p.Quota, Unit: p.Unit, Window: p.Window, Keyed: p.HasKey},
-			Key:    string(p.Key),
+		report.Terms = append(report.Terms, quota.Policy{
+			Name: p.Name, Quota: p.Quota, Unit: p.Unit, Window: p.Window, Keyed: p.HasKey, Key: string(p.Key),
 		})
 	}
 	for _, l := range got.Limits {

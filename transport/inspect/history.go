@@ -69,7 +69,7 @@ func (h *Handler) sample(now time.Time) {
 		o := &origins[i]
 		for k := range o.Accounts {
 			sum := &o.Accounts[k]
-			if s := h.history.of(seriesID{o.Name, sum.Policy}); s != nil {
+			if s := h.history.of(seriesID{o.Name, sum.Name}); s != nil {
 				s.add(n, sample{
 					time: now.Unix(), available: cut(sum.Available), quota: cut(sum.Quota),
 					inFlight: cut(sum.InFlight), inLine: cut(int64(sum.InLine)), held: sum.Hold > 0 || sum.BackOff > 0,

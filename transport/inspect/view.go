@@ -163,7 +163,7 @@ func (h *Handler) origin(o *quota.OriginSnapshot, now time.Time) originView {
 	waiting := 0
 	for from := 0; from < len(o.Accounts); {
 		to := from + 1
-		for to < len(o.Accounts) && o.Accounts[to].Policy == o.Accounts[from].Policy {
+		for to < len(o.Accounts) && o.Accounts[to].Name == o.Accounts[from].Name {
 			to++
 		}
 		q, n := h.quota(o, o.Accounts[from:to], &v, now)
@@ -190,7 +190,7 @@ func b2i(b bool) int {
 
 // quota makes the view of the accounts of one policy. waiting is how many wait for them.
 func (h *Handler) quota(o *quota.OriginSnapshot, as []quota.AccountSnapshot, ov *originView, now time.Time) (v quotaView, waiting int) {
-	name := as[0].Policy
+	name := as[0].Name
 	p := quota.Policy{Quota: none}
 	if i := slices.IndexFunc(o.Policies, func(p quota.Policy) bool { return p.Name == name }); i >= 0 {
 		p = o.Policies[i]
@@ -245,7 +245,7 @@ func (h *Handler) quota(o *quota.OriginSnapshot, as []quota.AccountSnapshot, ov 
 // worthShowing reports whether something is known of an account. Every caller has one
 // that no policy concerns.
 func worthShowing(a *quota.AccountSnapshot) bool {
-	return a.Policy != "" || a.State != "unknown" || a.InLine > 0 || a.Hold > 0 || a.BackOff > 0 || a.Quota >= 0
+	return a.Name != "" || a.State != "unknown" || a.InLine > 0 || a.Hold > 0 || a.BackOff > 0 || a.Quota >= 0
 }
 
 func account(a *quota.AccountSnapshot, now time.Time) accountView {

@@ -248,7 +248,7 @@ func (r *Recorder) Observe(accounts *quota.Accounts, f *fleet.Fleet, now time.Ti
 			a := &snapshot.Accounts[i]
 			count += a.Accounts
 			o := r.origin(snapshot.Name)
-			k := Key{Origin: o.name, Policy: o.policy(a.Policy)}
+			k := Key{Origin: o.name, Policy: o.policy(a.Name)}
 			if a.Available >= 0 {
 				note(Available, k, float64(a.Available), least)
 			}

@@ -146,7 +146,7 @@ func TestBounds(t *testing.T) {
 			var l quota.Lease
 			require.NoError(t, o.Admit(t.Context(), time.Now(), &quota.Ask{}, &l))
 			o.Settle(time.Now(), &l, &quota.Report{
-				Terms:   []quota.Terms{{Policy: quota.Policy{Name: policy, Quota: 9, Window: time.Hour}}},
+				Terms:   []quota.Policy{{Name: policy, Quota: 9, Window: time.Hour}},
 				Figures: []quota.Figure{{Policy: policy, Available: 5, Window: time.Hour}},
 			})
 		}
@@ -235,7 +235,7 @@ func TestObserve(t *testing.T) {
 		var l quota.Lease
 		require.NoError(t, o.Admit(t.Context(), now, &quota.Ask{Scope: fmt.Sprint(i)}, &l))
 		rep := quota.Report{
-			Terms:   []quota.Terms{{Policy: quota.Policy{Name: "day", Quota: 10, Window: time.Hour}}},
+			Terms:   []quota.Policy{{Name: "day", Quota: 10, Window: time.Hour}},
 			Figures: []quota.Figure{{Policy: "day", Available: left, Window: time.Hour}},
 		}
 		if i == 2 {
