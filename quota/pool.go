@@ -26,6 +26,8 @@ type pool struct {
 	level    int64   // the stock after the last turn
 	used     int64   // units charged since the last turn
 	giveBack bool    // others need the stock
+	short    bool    // the last turn asked for more and got next to nothing
+	wished   int64   // by the turn that is on its way
 
 	named     bool // requests claim it by its policy, or there was a figure
 	known     bool // a turn was answered
@@ -152,7 +154,7 @@ func (p *pool) take(t instant, n int64) {
 
 // lowAt is when a turn is due because the stock is low.
 func (p *pool) lowAt(t instant) instant {
-	if p.hungry > 0 || p.used == 0 || p.level == 0 || p.units(t) > p.level/2 || p.waiters > 0 {
+	if p.short || p.hungry > 0 || p.used == 0 || p.level == 0 || p.units(t) > p.level/2 || p.waiters > 0 {
 		return window.Never
 	}
 	return p.turned.Add(quickTurn)
@@ -223,7 +225,7 @@ func (p *pool) released(n int64) {
 
 // reported notes a figure that the window has taken over.
 func (p *pool) reported(t, sent instant, available int64, refused bool) {
-	f := figureTold{available: min(available, window.MaxUnits), end: p.a.End(), version: p.under(sent), arrived: t, sent: sent.Add(2 * p.a.Guard())}
+	f := figureTold{available: min(available, window.MaxUnits), end: p.a.End(), version: p.under(sent), arrived: t, sent: sent.Add(2 * p.a.Guard(t.Since(sent)))}
 	if p.a.Quota >= 0 {
 		f.available = min(f.available, p.a.Quota)
 	}
@@ -278,10 +280,10 @@ func (p *pool) answered(t, sent instant, n int64, silent bool) {
 	p.tellSoon(t)
 }
 
-// departed notes that n units of a request that departed at sent are surely spent.
-func (p *pool) departed(sent instant, n int64) {
+// departed notes that n units of a request that departed at sent are surely spent at t.
+func (p *pool) departed(t, sent instant, n int64) {
 	p.served += n
-	p.latest = max(p.latest, sent.Add(p.a.Guard()))
+	p.latest = max(p.latest, sent.Add(p.a.Guard(t.Since(sent))))
 }
 
 // paused notes a hold or back-off of the account that the server has caused.
@@ -302,7 +304,7 @@ func (p *pool) held(t instant, d time.Duration) {
 // tell returns what there is to tell at t.
 func (p *pool) tell(t instant) exchange.Account {
 	if p.giveBack && p.waiters == 0 {
-		p.stock, p.wish = 0, max(p.wish/2, minStock)
+		p.stock, p.wish = min(p.stock, p.used), max(p.wish/2, minStock)
 	}
 	p.giveBack = false
 	stock := p.units(t)
@@ -339,6 +341,7 @@ func (p *pool) tell(t instant) exchange.Account {
 	if until := max(p.a.Hold, p.a.BackOff); until > max(t, p.hold) {
 		a.Hold, p.hold = until.Since(t), until
 	}
+	p.wished = a.Wish
 	p.told.served, p.served = p.served, 0
 	p.told.figure, p.told.spent, p.told.landed, p.told.refused = p.figure, p.spent, p.landed, p.refused
 	p.figure = figureTold{available: None, end: window.Never}
@@ -407,6 +410,7 @@ func (p *pool) heard(t, from instant, g *exchange.Granted, void bool) {
 		p.until = min(p.until, from.Add(g.Left))
 	}
 	p.level = p.stock
+	p.short = p.wished > 1 && g.Units < 2
 	switch {
 	case p.fresh:
 		p.again = t

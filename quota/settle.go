@@ -275,7 +275,7 @@ func (s *settlement) settleClaims() {
 		if p := a.pool(); p != nil {
 			p.answered(s.t, s.sent, charge.Units, !tells)
 			if !s.r.Refused {
-				p.departed(s.sent, charge.Units)
+				p.departed(s.t, s.sent, charge.Units)
 			}
 		}
 		switch {
@@ -424,7 +424,7 @@ func (s *settlement) report(a *account, f *Figure) {
 		f.Seen = max(a.Report(s.t, s.sent, s.figure(a, f), s.r.Refused, &a.policy.server), 0)
 		if s.o.shared != nil {
 			if s.claimOf(a) == nil && !s.r.Refused {
-				s.o.shared.pool(a).departed(s.sent, s.claimed(a))
+				s.o.shared.pool(a).departed(s.t, s.sent, s.claimed(a))
 			}
 			s.o.shared.pool(a).reported(s.t, s.sent, f.Available, s.r.Refused)
 		}

@@ -354,7 +354,7 @@ func (s *Shared) Wake(now time.Time, process string, word *exchange.Word) {
 		p.held(t, word.Hold)
 	case word.Return:
 		p.hungry = max(p.hungry, 1)
-		if p.stock > 0 && p.waiters == 0 {
+		if p.stock > p.used && p.waiters == 0 {
 			p.giveBack = true
 			p.tellNow()
 		} else if p.a.retains() {

@@ -49,7 +49,8 @@ const (
 	recovery      = 2 * sec // after a record was made: those who knew the one before come back
 	wokenFor      = 100 * msec
 	returnsEvery  = 20 * msec
-	lookShort     = 20 * msec // a process that could have units that are kept for another comes again
+	lookShort     = 20 * msec  // a process that lacked nothing comes again, if requests wait
+	behind        = 200 * msec // after one that looks what there is, the others come, if they are not woken
 	lookReleased  = 200 * msec
 	idle          = 10 * sec
 	sameWindow    = sec
@@ -94,6 +95,7 @@ type member struct {
 	since    int64 // when that began to wait
 	hungry   int64 // it wants them until then, unless it says so again
 	woken    int64
+	looks    int64 // when it was told to come, as the first at the end of the window; 0: it was not
 }
 
 // Exchange implements Store.
@@ -301,7 +303,7 @@ func (x *execution) tell(i int, void bool) {
 	} else {
 		m.has = a.Has
 	}
-	m.stock, m.want, m.least, m.hungry, m.woken = a.Stock, 0, 0, 0, 0
+	m.stock, m.want, m.least, m.hungry, m.woken, m.looks = a.Stock, 0, 0, 0, 0, 0
 	m.until = now + lease
 	if a.Window.Microseconds() > longWindow {
 		m.until = now + longLease
@@ -566,6 +568,27 @@ func (x *execution) wants(i int) *exchange.Request {
 	return nil
 }
 
+// looked reports whether another process comes when the window ends, and finds out what
+// there is.
+func (r *record) looked(now int64, mine *member) bool {
+	for _, m := range r.members {
+		if m != mine && m.hungry > now && m.looks > now && m.looks <= r.end+5*msec {
+			return true
+		}
+	}
+	return false
+}
+
+// stocked reports whether other processes have a stock.
+func (r *record) stocked(mine *member) bool {
+	for _, m := range r.members {
+		if m != mine && m.at >= r.began && m.stock > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // level returns up to how many units each hungry process, and mine, may have, so that
 // left units fill all of them up to the same.
 func (r *record) level(now int64, mine *member, left int64) int64 {
@@ -816,7 +839,7 @@ func (x *execution) again(i int) int64 {
 	case x.turn.Accounts[i].Concurrent:
 		return lookReleased
 	case x.left[i] > 0 && x.left[i] >= x.mine[i].least:
-		return lookShort // they are kept for others, who may not come
+		return wokenFor // they are kept for others, who may not come
 	case r.modelled() && r.state == exchange.Reported, r.trial > now && now >= r.probe:
 		if at := r.back(now, x.mine[i].least+x.ahead[i]-x.left[i]); at > now {
 			return max(min(at-now, maxPatience), msec)
@@ -824,8 +847,13 @@ func (x *execution) again(i int) int64 {
 		return max(min(r.end-now, sec), msec)
 	case r.end > 0:
 		left := r.end - now
-		if r.available > 0 {
+		if r.available > 0 && r.stocked(x.mine[i]) {
 			left = min(left, max(sec, left/8)) // what others have may come back
+		}
+		if left == r.end-now && r.looked(now, x.mine[i]) {
+			left += behind
+		} else if left == r.end-now {
+			x.mine[i].looks = r.end
 		}
 		return max(min(left, maxPatience), msec)
 	case r.probe > now:

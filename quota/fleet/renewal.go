@@ -164,6 +164,9 @@ func (r *record) has() (n int64) {
 // reports false if nothing was heard for a window: then nothing is presumed.
 func (r *record) rollModelled(now int64) bool {
 	if now >= r.said+r.window || r.said > now {
+		if r.how == evenly {
+			r.trial = r.end // for when it is known again
+		}
 		return false
 	}
 	if r.how == asSpent {
@@ -224,6 +227,10 @@ func (x *execution) figureModelled(r *record, a *exchange.Account, current bool)
 		case first:
 			r.turned(false)
 			r.end = end
+			// Seconds are rounded up, so a window that would have ended a little before is it.
+			if known := r.trial + (now-r.trial+r.window-1)/r.window*r.window; r.trial > 0 && known < end && end < known+sec {
+				r.end = max(known, now+1)
+			}
 		case end > r.end+sameWindow:
 			r.turned(true)
 			r.end = end

@@ -8,7 +8,7 @@
 local msec, sec = 1000, 1000000
 local latest, lease, longLease, longWindow = 150*msec, 30*sec, 300*sec, 600*sec
 local recovery, wokenFor, returnsEvery = 2*sec, 100*msec, 20*msec
-local lookShort, lookReleased, idle = 20*msec, 200*msec, 10*sec
+local lookShort, behind, lookReleased, idle = 20*msec, 200*msec, 200*msec, 10*sec
 local sameWindow, maxPatience, forgets = sec, 60*sec, 600*sec
 local unlimited, maxHeld = 2^50, 366*24*3600*sec
 local atOnce, perhapsLog, asSpent, perhapsEven, evenly = 0, 1, 2, 3, 4
@@ -147,7 +147,10 @@ local function hasOf(r)
 end
 
 local function rollModelled(r)
-  if now >= r.said + r.window or r.said > now then return false end
+  if now >= r.said + r.window or r.said > now then
+    if r.how == evenly then r.trial = r['end'] end
+    return false
+  end
   if r.how == asSpent then
     r.available = floor(max(r.quota - outOf(r, now), 0) * r.trust / sureOf)
     r['end'], r.length = now + r.window, r.window
@@ -190,6 +193,8 @@ local function figureModelled(r, a, current)
     if new then
       turned(r, false)
       r['end'] = e
+      local known = r.trial + floor((now - r.trial + r.window - 1) / r.window) * r.window
+      if r.trial > 0 and known < e and e < known + sec then r['end'] = max(known, now + 1) end
     elseif e > r['end'] + sameWindow then
       turned(r, true)
       r['end'] = e
@@ -290,10 +295,10 @@ local function load(i)
     local all = redis.call('HGETALL', KEYS[2*i+1])
     for j = 1, #all, 2 do
       local m = {id = all[j]}
-      local a, b, c, d, e, f, g, h, k, l, o = string.match(all[j+1], '(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)')
+      local a, b, c, d, e, f, g, h, k, l, o, p = string.match(all[j+1], '(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)')
       m.seq, m.at, m['until'], m.has, m.stock = tonumber(a), tonumber(b), tonumber(c), tonumber(d), tonumber(e)
       m.want, m.least, m.priority, m.since = tonumber(f), tonumber(g), tonumber(h), tonumber(k)
-      m.hungry, m.woken = tonumber(l), tonumber(o)
+      m.hungry, m.woken, m.looks = tonumber(l), tonumber(o), tonumber(p)
       r.members[m.id] = m
     end
   else
@@ -320,7 +325,7 @@ local function save(i)
     local m = r.members[id]
     if m then
       set[#set+1] = id
-      set[#set+1] = ints(m.seq, m.at, m['until'], m.has, m.stock, m.want, m.least, m.priority, m.since, m.hungry, m.woken)
+      set[#set+1] = ints(m.seq, m.at, m['until'], m.has, m.stock, m.want, m.least, m.priority, m.since, m.hungry, m.woken, m.looks)
     end
   end
   if #set > 0 then
@@ -455,7 +460,7 @@ local function tell(i, void)
   mine[i] = m
   m.seq, m.at = seq, now
   if void then m.has = max(m.has, a.has) else m.has = a.has end
-  m.stock, m.want, m.least, m.hungry, m.woken = a.stock, 0, 0, 0, 0
+  m.stock, m.want, m.least, m.hungry, m.woken, m.looks = a.stock, 0, 0, 0, 0, 0
   m['until'] = now + lease
   if a.window > longWindow then m['until'] = now + longLease end
   if bye then
@@ -697,11 +702,25 @@ local function deal()
   end
 end
 
+local function looked(r, own)
+  for _, m in pairs(r.members) do
+    if m ~= own and m.hungry > now and m.looks > now and m.looks <= r['end'] + 5*msec then return true end
+  end
+  return false
+end
+
+local function stocked(r, own)
+  for _, m in pairs(r.members) do
+    if m ~= own and m.at >= r.began and m.stock > 0 then return true end
+  end
+  return false
+end
+
 local function againOf(i)
   local r = records[i]
   if now < r.hold then return r.hold - now end
   if accounts[i].concurrent then return lookReleased end
-  if left[i] > 0 and left[i] >= mine[i].least then return lookShort end
+  if left[i] > 0 and left[i] >= mine[i].least then return wokenFor end
   if (modelled(r) and r.state == REPORTED) or (r.trial > now and now >= r.probe) then
     local t = backAt(r, mine[i].least + ahead[i] - left[i])
     if t > now then return max(min(t - now, maxPatience), msec) end
@@ -709,7 +728,12 @@ local function againOf(i)
   end
   if r['end'] > 0 then
     local rest = r['end'] - now
-    if r.available > 0 then rest = min(rest, max(sec, floor(rest / 8))) end
+    if r.available > 0 and stocked(r, mine[i]) then rest = min(rest, max(sec, floor(rest / 8))) end
+    if rest == r['end'] - now and looked(r, mine[i]) then
+      rest = rest + behind
+    elseif rest == r['end'] - now then
+      mine[i].looks = r['end']
+    end
     return max(min(rest, maxPatience), msec)
   end
   if r.probe > now then return max(min(r.probe - now, sec), msec) end

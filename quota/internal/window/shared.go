@@ -26,8 +26,9 @@ func (together) reported(w *Window, _ Instant, _ int64, _ time.Duration, refused
 
 func (together) logged(w *Window, _, _ Instant, _ time.Duration, _ bool) Instant { return w.due }
 
-// Guard is the margin by which a request may have reached the server later than others.
-func (w *Window) Guard() time.Duration { return w.guard(w.rtt) }
+// Guard is the margin by which a request that was answered after the trip may have reached
+// the server later than others.
+func (w *Window) Guard(trip time.Duration) time.Duration { return w.guard(trip) }
 
 // HoldUntil lets nothing depart before an instant: another process was told so at t.
 func (w *Window) HoldUntil(t, until Instant) {
