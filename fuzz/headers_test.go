@@ -84,7 +84,7 @@ func FuzzHeaders(f *testing.F) {
 		Limit:     []string{"Acme-*-Quota", "X-RateLimit-Limit"},
 		Remaining: []string{"Acme-*-Left", "X-RateLimit-Remaining"},
 		Reset:     []string{"Acme-*-Reset", "X-RateLimit-Reset"}, ResetIn: time.Millisecond,
-		Counts: []string{"Acme-Counts"}, Summary: []string{"Acme-Summary"}, Window: []string{"Acme-Window"},
+		Summary: []string{"Acme-Counts", "Acme-Summary"}, Window: []string{"Acme-Window"},
 	}, {Name: "older", Hosts: []string{"old.example"}, Dialect: parse.Draft06, ResetUnix: true}}}
 	hosts = append(hosts, "old.example")
 	now := time.Date(2026, 11, 21, 4, 48, 0, 0, time.UTC)

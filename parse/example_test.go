@@ -255,7 +255,7 @@ func ExampleVendor_fields() {
 		},
 		{
 			// All accounts in one field.
-			Name: "Counts", Counts: []string{"X-Left"},
+			Name: "Counts", Summary: []string{"X-Left"},
 		},
 	}}
 	for _, h := range []http.Header{

@@ -66,19 +66,22 @@ func ExampleDeclaration() {
 }
 
 // What each parameter of a declaration means.
-func ExampleDimensionKind() {
+func ExampleDimension() {
 	declared, _ := parse.Declarations(http.Header{"Ratelimit-Partition": {`"writes";method=POST;tenant=?0;user_id`}}, parse.Caps{})
-	kind := make(map[string]parse.DimensionKind)
 	for _, d := range declared[0].Dimensions {
-		kind[d.Name] = d.Kind
+		switch {
+		case d.Varies:
+			fmt.Println(d.Name, "varies")
+		case d.IsLiteral:
+			fmt.Println(d.Name, "is", d.Literal)
+		default:
+			fmt.Println(d.Name, "was not understood")
+		}
 	}
-	fmt.Println("method:", kind["method"])
-	fmt.Println("tenant:", kind["tenant"])
-	fmt.Println("user_id:", kind["user_id"])
 	// Output:
-	// method: literal
-	// tenant: not understood
-	// user_id: varies
+	// method is POST
+	// tenant was not understood
+	// user_id varies
 }
 
 // An API that refuses with a 400, and the code in a field.

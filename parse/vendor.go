@@ -107,12 +107,9 @@ type Vendor struct {
 	// Summary names fields with several figures: "32/40", used and quota; pairs
 	// such as "total=100; remaining=99; resets=41"; several accounts such as
 	// "api-usage=10/100; api-bursts=1/50", "b=per_hour;q=100;r=0;t=340,
-	// b=per_day;q=1000;r=900;t=40000" or "hour-lim:3500; hour-rem:500".
+	// b=per_day;q=1000;r=900;t=40000" or "hour-lim:3500; hour-rem:500"; several accounts
+	// and what is left of them: "GetVM3Min;197,GetVM30Min;1297".
 	Summary []string
-
-	// Counts names fields with a comma-separated list of an account's name and
-	// what is left of its quota: "GetVM3Min;197,GetVM30Min;1297".
-	Counts []string
 
 	// Units says what a quota counts, by the name of its account, with or without
 	// the time in which it ends. The entry "" is for all other accounts. The
@@ -163,7 +160,6 @@ const (
 	ofReset
 	ofWindow
 	ofSummary
-	ofCounts
 	ofCost // last: costs belong to accounts that were read
 	roles
 )
@@ -238,7 +234,7 @@ func newRow(v *Vendor, users bool) row {
 	r := row{Vendor: v, byHand: users && len(v.Hosts) > 0, literal: make(map[string][]patternOf)}
 	for i, names := range [roles][]string{
 		ofLimit: v.Limit, ofPolicy: v.Policy, ofRemaining: v.Remaining, ofUsed: v.Used, ofReset: v.Reset,
-		ofWindow: v.Window, ofSummary: v.Summary, ofCounts: v.Counts, ofCost: v.Cost,
+		ofWindow: v.Window, ofSummary: v.Summary, ofCost: v.Cost,
 	} {
 		for rank, name := range names {
 			p := patternOf{newPattern(name), role(i), rank}

@@ -389,7 +389,7 @@ func TestReadResets(t *testing.T) {
 
 // A name of a list of counts may be as long as the cap on names.
 func TestCountsAreCapped(t *testing.T) {
-	r := parse.Reader{Caps: parse.Caps{NameBytes: 4}, Vendors: []parse.Vendor{{Name: "own", Counts: []string{"X-Left"}}}}
+	r := parse.Reader{Caps: parse.Caps{NameBytes: 4}, Vendors: []parse.Vendor{{Name: "own", Summary: []string{"X-Left"}}}}
 	got := r.Read("", 200, http.Header{"X-Left": {"read;90,write;9"}}, saturday)
 	if assert.Len(t, got.Limits, 1) {
 		assert.Equal(t, "read", got.Limits[0].Policy)

@@ -174,8 +174,6 @@ func (a *accountReader) account(found []rowField) {
 			a.listed(f, &s)
 		case ofSummary:
 			a.summary(f, &s)
-		case ofCounts:
-			a.counts(f)
 		}
 	}
 	if s.resets.n == 0 && s.limits.n+s.remaining.n > 0 {

@@ -65,7 +65,7 @@ func Vendors() []Vendor {
 			// Structured Field and are not one.
 			Name:      "Azure Resource Manager",
 			Remaining: []string{"X-Ms-RateLimit-Remaining-*"},
-			Counts:    []string{"X-Ms-RateLimit-Remaining-Resource"},
+			Summary:   []string{"X-Ms-RateLimit-Remaining-Resource"},
 		},
 		{
 			// shopify.dev/docs/api/admin-rest/usage/rate-limits. A leaky bucket: 40 leak

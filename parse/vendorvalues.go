@@ -307,6 +307,10 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 	if a.ratio(f, text, s) {
 		return
 	}
+	if isCounts(text) {
+		a.counts(f, &r, text)
+		return
+	}
 	read := false
 	other := accountValues{cost: None}
 	account, current := "", s
@@ -434,14 +438,17 @@ func (a *accountReader) summaryValue(r *listReader, f *rowField, key, value stri
 	return true
 }
 
-// counts reads a field that lists accounts with their available quota.
-func (a *accountReader) counts(f *rowField) {
-	r := newListReader(f.field, a.caps)
-	defer a.keep(&r)
-	if r.tooLong(f.lines) {
-		return
-	}
-	for pair := range strings.SplitSeq(strings.Join(f.lines, ","), ",") {
+// isCounts reports whether a summary lists accounts with their available quota.
+func isCounts(text string) bool {
+	first, _, _ := strings.Cut(text, ",")
+	name, count, _ := strings.Cut(first, ";")
+	_, ok := parseDecimal(trim(count))
+	return ok && !strings.ContainsAny(name, "=:")
+}
+
+// counts reads a summary that lists accounts with their available quota.
+func (a *accountReader) counts(f *rowField, r *listReader, text string) {
+	for pair := range strings.SplitSeq(text, ",") {
 		if r.item++; r.item >= a.caps.items() {
 			r.ignore("", ErrCap)
 			return

@@ -77,11 +77,11 @@ func ExampleAccountSnapshot() {
 		return
 	}
 	origin.Settle(now, &lease, &quota.Report{
-		Terms:   []quota.Terms{{Policy: quota.Policy{Name: "daily", Quota: 100, Window: 24 * time.Hour}}},
+		Terms:   []quota.Policy{{Name: "daily", Quota: 100, Window: 24 * time.Hour}},
 		Figures: []quota.Figure{{Policy: "daily", Available: 7, Window: time.Hour}},
 	})
 	describe := func(a quota.AccountSnapshot) {
-		fmt.Printf("%s: %s, %d of %d left", a.Policy, a.State, a.Available, a.Quota)
+		fmt.Printf("%s: %s, %d of %d left", a.Name, a.State, a.Available, a.Quota)
 		for i, w := range a.Line {
 			var waiter quota.Waiter = w
 			fmt.Printf("; number %d waits since %v", i+1, waiter.Since)
@@ -90,7 +90,7 @@ func ExampleAccountSnapshot() {
 	}
 	for _, o := range accounts.Snapshot(now, quota.SnapshotOptions{}) {
 		for _, a := range o.Accounts {
-			if a.Policy != "" {
+			if a.Name != "" {
 				describe(a)
 			}
 		}

@@ -347,12 +347,12 @@ func (x *exchange) fail(err error) {
 	var op *net.OpError
 	unsent := errors.As(err, &op) && op.Op == "dial"
 	now := time.Now()
-	took := now.Sub(x.lease.Sent())
+	info := FailedInfo{AdmittedInfo: x.admitted(), Err: err, Unsent: unsent, Took: now.Sub(x.lease.Sent())} // before the lease ends
 	if unsent {
 		x.lease.Cancel()
 	} else {
 		x.origin.Settle(now, &x.lease, x.watchChanges(&quota.Report{Lost: true}))
 	}
-	x.traceFailed(err, unsent, took)
+	call(x, failedHook, func() FailedInfo { return info })
 	x.traceChanges()
 }

@@ -117,33 +117,33 @@ type HeldInfo struct {
 	Observed  bool          // the request is sent all the same
 }
 
-// AdmittedInfo describes a request that is about to be sent.
-type AdmittedInfo struct {
+// A WaitInfo is part of what the hooks are told that come after the wait.
+type WaitInfo struct {
 	RequestInfo
-	Waited time.Duration // since RoundTrip was called
+	Waited time.Duration // from the call of RoundTrip until the request was sent or refused
 	Held   Reason        // why the request waited in line, as Held was told; 0: it did not wait
 	Policy string        // which policy it waited for, as Held was told
-	Probe  bool          // too little was left or known, and this request asks the server
-	First  bool          // the origin had not answered any request yet
+}
+
+// AdmittedInfo describes a request that is about to be sent.
+type AdmittedInfo struct {
+	WaitInfo
+	Probe bool // too little was left or known, and this request asks the server
+	First bool // the origin had not answered any request yet
 }
 
 // RejectedInfo describes a request that is not sent.
 type RejectedInfo struct {
-	RequestInfo
-	Err    error         // the error of RoundTrip: a *RejectedError, or the cause of the context's end
-	Waited time.Duration // since RoundTrip was called
-	Held   Reason        // why the request waited in line, as Held was told; 0: it did not wait
-	Policy string        // which policy it waited for, as Held was told
+	WaitInfo
+	Err error // the error of RoundTrip: a *RejectedError, or the cause of the context's end
 }
 
 // AnsweredInfo describes a response.
 type AnsweredInfo struct {
-	RequestInfo
+	AdmittedInfo
 	Status  int
 	Refused bool          // the server refused the request for lack of quota, as far as status and fields say
 	Took    time.Duration // from the departure of the request to the response
-	Probe   bool          // as in AdmittedInfo
-	First   bool          // as in AdmittedInfo
 }
 
 // LearnedInfo says what was understood of the fields of a response. If it came from a
@@ -160,7 +160,7 @@ type LearnedInfo struct {
 
 // FailedInfo describes a request that was sent and not answered.
 type FailedInfo struct {
-	RequestInfo
+	AdmittedInfo
 	Err    error         // the error of Base
 	Took   time.Duration // from the departure of the request to the error
 	Unsent bool          // the request certainly did not arrive, and nothing is charged; else it counts as one that may have arrived
@@ -243,7 +243,7 @@ type traced struct {
 // watch prepares the hooks of a request that has a Trace.
 func (x *exchange) watch() {
 	x.trace.held, x.trace.policy, x.trace.changes = 0, "", x.trace.changes[:0]
-	if wants(x, heldHook) || wants(x, admittedHook) || wants(x, rejectedHook) {
+	if x.traced() {
 		if x.trace.onHeld == nil {
 			x.trace.onHeld = x.traceHeld
 		}
@@ -291,35 +291,25 @@ func (x *exchange) held(r *quota.Refusal) HeldInfo {
 // probe reports whether the request is a probe. One that is sent in any case is none.
 func (x *exchange) probe() bool { return x.lease.Probe() && !x.unconditional() }
 
-func (x *exchange) traceAdmitted() {
-	call(x, admittedHook, func() AdmittedInfo {
-		return AdmittedInfo{
-			RequestInfo: x.info(),
-			Waited:      x.lease.Sent().Sub(x.began),
-			Held:        x.trace.held,
-			Policy:      x.trace.policy,
-			Probe:       x.probe(),
-			First:       x.lease.First(),
-		}
-	})
+func (x *exchange) traceAdmitted() { call(x, admittedHook, x.admitted) }
+
+// admitted describes the request, which has a lease.
+func (x *exchange) admitted() AdmittedInfo {
+	return AdmittedInfo{WaitInfo: x.waited(x.lease.Sent()), Probe: x.probe(), First: x.lease.First()}
+}
+
+// waited describes the request, whose wait is over.
+func (x *exchange) waited(over time.Time) WaitInfo {
+	return WaitInfo{
+		RequestInfo: x.info(),
+		Waited:      over.Sub(x.began),
+		Held:        x.trace.held,
+		Policy:      x.trace.policy,
+	}
 }
 
 func (x *exchange) traceRejected(err error) {
-	call(x, rejectedHook, func() RejectedInfo {
-		return RejectedInfo{
-			RequestInfo: x.info(),
-			Err:         err,
-			Waited:      time.Since(x.began),
-			Held:        x.trace.held,
-			Policy:      x.trace.policy,
-		}
-	})
-}
-
-func (x *exchange) traceFailed(err error, unsent bool, took time.Duration) {
-	call(x, failedHook, func() FailedInfo {
-		return FailedInfo{RequestInfo: x.info(), Err: err, Unsent: unsent, Took: took}
-	})
+	call(x, rejectedHook, func() RejectedInfo { return RejectedInfo{WaitInfo: x.waited(time.Now()), Err: err} })
 }
 
 func (x *exchange) traceIgnored(ignored []parse.Ignored) {
@@ -353,12 +343,10 @@ func (x *exchange) traceAnswered(refused bool) {
 // answered describes the response, which came now.
 func (x *exchange) answered(refused bool, now time.Time) AnsweredInfo {
 	return AnsweredInfo{
-		RequestInfo: x.info(),
-		Status:      x.resp.StatusCode,
-		Refused:     refused,
-		Took:        now.Sub(x.lease.Sent()),
-		Probe:       x.probe(),
-		First:       x.lease.First(),
+		AdmittedInfo: x.admitted(),
+		Status:       x.resp.StatusCode,
+		Refused:      refused,
+		Took:         now.Sub(x.lease.Sent()),
 	}
 }
 

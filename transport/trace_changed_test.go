@@ -280,9 +280,9 @@ func TestHeldIsRemembered(t *testing.T) {
 			pass(t, s, getItems(t.Context()))
 		}
 		assert.Equal(t, []transport.AdmittedInfo{
-			{RequestInfo: about(nil), First: true},
-			{RequestInfo: about(nil), Waited: 3 * time.Second, Held: quota.ReasonRetryAfter, Policy: "api"},
-			{RequestInfo: about(nil)},
+			{WaitInfo: transport.WaitInfo{RequestInfo: about(nil)}, First: true},
+			{WaitInfo: transport.WaitInfo{RequestInfo: about(nil), Waited: 3 * time.Second, Held: quota.ReasonRetryAfter, Policy: "api"}},
+			{WaitInfo: transport.WaitInfo{RequestInfo: about(nil)}},
 		}, got)
 	})
 }

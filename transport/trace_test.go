@@ -69,8 +69,8 @@ func TestTrace(t *testing.T) {
 			name: "nothing known, no fields", answer: says(204),
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.AdmittedInfo{RequestInfo: about(req), First: true},
-					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), First: true, Status: 204}, Reading: silent},
+					transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, First: true},
+					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, First: true}, Status: 204}, Reading: silent},
 				}
 			},
 		},
@@ -81,9 +81,9 @@ func TestTrace(t *testing.T) {
 			want: func(req *http.Request, _ error) []any {
 				return []any{
 					transport.HeldInfo{RequestInfo: about(req), Policy: "api", Partition: "A", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms},
-					transport.AdmittedInfo{RequestInfo: about(req), Waited: 10*time.Second + ms, Held: quota.ReasonExhausted, Policy: "api", Probe: true},
+					transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req), Waited: 10*time.Second + ms, Held: quota.ReasonExhausted, Policy: "api"}, Probe: true},
 					transport.LearnedInfo{
-						AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), Probe: true, Status: 429, Refused: true},
+						AnsweredInfo: transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req), Waited: 10*time.Second + ms, Held: quota.ReasonExhausted, Policy: "api"}, Probe: true}, Status: 429, Refused: true},
 						Reading: parse.Reading{
 							Dialect: parse.EditorsDraft, RetryAfter: 4 * time.Second, Advised: true,
 							Policies: []parse.Policy{
@@ -104,7 +104,7 @@ func TestTrace(t *testing.T) {
 			name: "refused", first: limit(`"api";a=0;w=10`),
 			setup: func(s *transport.Shaper) { s.MaxDelay = transport.NoDelay },
 			want: func(req *http.Request, err error) []any {
-				return []any{transport.RejectedInfo{RequestInfo: about(req), Err: err}}
+				return []any{transport.RejectedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, Err: err}}
 			},
 		},
 		{
@@ -117,7 +117,7 @@ func TestTrace(t *testing.T) {
 			want: func(req *http.Request, _ error) []any {
 				return []any{
 					transport.HeldInfo{RequestInfo: about(req), Policy: "api", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms},
-					transport.RejectedInfo{RequestInfo: about(req), Err: errBroken, Waited: 3 * time.Second, Held: quota.ReasonExhausted, Policy: "api"},
+					transport.RejectedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req), Waited: 3 * time.Second, Held: quota.ReasonExhausted, Policy: "api"}, Err: errBroken},
 				}
 			},
 		},
@@ -126,8 +126,8 @@ func TestTrace(t *testing.T) {
 			want: func(req *http.Request, _ error) []any {
 				return []any{
 					transport.HeldInfo{RequestInfo: about(req), Reason: quota.ReasonRetryAfter, Wait: 20 * time.Second},
-					transport.AdmittedInfo{RequestInfo: about(req), Waited: 20 * time.Second, Held: quota.ReasonRetryAfter, Probe: true},
-					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), Probe: true, Status: 200}, Reading: silent},
+					transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req), Waited: 20 * time.Second, Held: quota.ReasonRetryAfter}, Probe: true},
+					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req), Waited: 20 * time.Second, Held: quota.ReasonRetryAfter}, Probe: true}, Status: 200}, Reading: silent},
 				}
 			},
 		},
@@ -137,8 +137,8 @@ func TestTrace(t *testing.T) {
 			want: func(req *http.Request, _ error) []any {
 				return []any{
 					transport.HeldInfo{RequestInfo: about(req), Policy: "api", Reason: quota.ReasonExhausted, Wait: 10 * time.Minute},
-					transport.AdmittedInfo{RequestInfo: about(req), Waited: 10 * time.Minute, Held: quota.ReasonExhausted, Policy: "api", Probe: true},
-					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), Probe: true, Status: 200}, Reading: silent},
+					transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req), Waited: 10 * time.Minute, Held: quota.ReasonExhausted, Policy: "api"}, Probe: true},
+					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req), Waited: 10 * time.Minute, Held: quota.ReasonExhausted, Policy: "api"}, Probe: true}, Status: 200}, Reading: silent},
 				}
 			},
 		},
@@ -148,8 +148,8 @@ func TestTrace(t *testing.T) {
 			want: func(req *http.Request, _ error) []any {
 				return []any{
 					transport.HeldInfo{RequestInfo: about(req), Policy: "api", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms, Observed: true},
-					transport.AdmittedInfo{RequestInfo: about(req)},
-					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), Status: 200}, Reading: silent},
+					transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}},
+					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}}, Status: 200}, Reading: silent},
 				}
 			},
 		},
@@ -158,8 +158,8 @@ func TestTrace(t *testing.T) {
 			want: func(req *http.Request, _ error) []any {
 				return []any{
 					transport.HeldInfo{RequestInfo: about(req), Policy: "api", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms, Observed: true},
-					transport.AdmittedInfo{RequestInfo: about(req)},
-					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), Status: 200}, Reading: silent},
+					transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}},
+					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}}, Status: 200}, Reading: silent},
 				}
 			},
 		},
@@ -167,8 +167,8 @@ func TestTrace(t *testing.T) {
 			name: "cached", answer: says(429, "Age", "7", "RateLimit", `"api";a=0;w=10`, "Retry-After", "9"),
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.AdmittedInfo{RequestInfo: about(req), First: true},
-					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), First: true, Status: 429, Refused: true}, Reading: parse.Reading{Cached: true, RetryAfter: parse.None}},
+					transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, First: true},
+					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, First: true}, Status: 429, Refused: true}, Reading: parse.Reading{Cached: true, RetryAfter: parse.None}},
 				}
 			},
 		},
@@ -176,8 +176,8 @@ func TestTrace(t *testing.T) {
 			name: "Retry-After that is not about quota", answer: says(200, "Retry-After", "9"),
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.AdmittedInfo{RequestInfo: about(req), First: true},
-					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), First: true, Status: 200}, Reading: parse.Reading{RetryAfter: 9 * time.Second}},
+					transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, First: true},
+					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, First: true}, Status: 200}, Reading: parse.Reading{RetryAfter: 9 * time.Second}},
 				}
 			},
 		},
@@ -185,9 +185,9 @@ func TestTrace(t *testing.T) {
 			name: "mispredicted", answer: says(200, "RateLimit", `"api";a=9;pk=:UE9TVA==:`, "RateLimit-Partition", `"api";method`),
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.AdmittedInfo{RequestInfo: about(req), First: true},
+					transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, First: true},
 					transport.MispredictedInfo{RequestInfo: about(req), Policy: "api", Predicted: "GET", Actual: "POST"},
-					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{RequestInfo: about(req), First: true, Status: 200}, Charged: []int64{0}, Reading: parse.Reading{
+					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, First: true}, Status: 200}, Charged: []int64{0}, Reading: parse.Reading{
 						Dialect: parse.EditorsDraft, RetryAfter: parse.None,
 						Limits:       []parse.Limit{{Policy: "api", HasKey: true, Key: "POST", Available: 9, Window: -1, Cost: -1}},
 						Declarations: []parse.Declaration{{Policy: "api", Dimensions: []parse.Dimension{{Name: "method", Varies: true}}}},
@@ -198,13 +198,13 @@ func TestTrace(t *testing.T) {
 		{
 			name: "Base fails", answer: fails(errBroken),
 			want: func(req *http.Request, _ error) []any {
-				return []any{transport.AdmittedInfo{RequestInfo: about(req), First: true}, transport.FailedInfo{RequestInfo: about(req), Err: errBroken}}
+				return []any{transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, First: true}, transport.FailedInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, First: true}, Err: errBroken}}
 			},
 		},
 		{
 			name: "Base cannot connect", answer: fails(errRefused),
 			want: func(req *http.Request, _ error) []any {
-				return []any{transport.AdmittedInfo{RequestInfo: about(req), First: true}, transport.FailedInfo{RequestInfo: about(req), Err: errRefused, Unsent: true}}
+				return []any{transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, First: true}, transport.FailedInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, First: true}, Err: errRefused, Unsent: true}}
 			},
 		},
 	} {

@@ -103,6 +103,6 @@ func TestJournal(t *testing.T) {
 	var j journal
 	trace := j.trace()
 	trace.Held(transport.HeldInfo{Policy: "api", Reason: quota.ReasonExhausted})
-	trace.Rejected(transport.RejectedInfo{Err: transport.ErrRejected, Waited: time.Second})
+	trace.Rejected(transport.RejectedInfo{WaitInfo: transport.WaitInfo{Waited: time.Second}, Err: transport.ErrRejected})
 	assert.Equal(t, `it waited in line because of policy "api" (quota exhausted); it was not sent: transport: request rejected.`, j.String())
 }

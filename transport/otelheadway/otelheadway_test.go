@@ -86,11 +86,11 @@ func hooks(tr *transport.Trace, req *http.Request, i int) {
 	info := transport.RequestInfo{Request: req, Origin: origins[i%len(origins)]}
 	if i%4 == 0 {
 		tr.Held(transport.HeldInfo{RequestInfo: info, Policy: "api", Reason: quota.ReasonExhausted})
-		tr.Admitted(transport.AdmittedInfo{RequestInfo: info, Held: quota.ReasonExhausted, Policy: "api", Waited: time.Second})
+		tr.Admitted(transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: info, Held: quota.ReasonExhausted, Policy: "api", Waited: time.Second}})
 	} else {
-		tr.Admitted(transport.AdmittedInfo{RequestInfo: info})
+		tr.Admitted(transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: info}})
 	}
-	tr.Answered(transport.AnsweredInfo{RequestInfo: info, Status: 200})
+	tr.Answered(transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: info}}, Status: 200})
 }
 
 var origins = []string{"https://a.example", "https://b.example", "https://c.example"}

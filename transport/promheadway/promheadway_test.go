@@ -94,11 +94,11 @@ func hooks(tr *transport.Trace, req *http.Request, waits bool) {
 	info := transport.RequestInfo{Request: req, Origin: "https://api.example"}
 	if waits {
 		tr.Held(transport.HeldInfo{RequestInfo: info, Policy: "api", Reason: quota.ReasonExhausted})
-		tr.Admitted(transport.AdmittedInfo{RequestInfo: info, Held: quota.ReasonExhausted, Policy: "api", Waited: time.Second})
+		tr.Admitted(transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: info, Held: quota.ReasonExhausted, Policy: "api", Waited: time.Second}})
 	} else {
-		tr.Admitted(transport.AdmittedInfo{RequestInfo: info})
+		tr.Admitted(transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: info}})
 	}
-	tr.Answered(transport.AnsweredInfo{RequestInfo: info, Status: 200})
+	tr.Answered(transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: info}}, Status: 200})
 }
 
 // In steady state, the hooks do not allocate.

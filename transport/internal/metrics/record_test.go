@@ -84,7 +84,7 @@ func TestRecorder(t *testing.T) {
 		assert.Equal(t, book{n: n, sum: sum, count: count}, book{n: got.n, sum: got.sum, count: got.count}, "%s %+v", i.Name, k)
 	}
 
-	tr.Admitted(transport.AdmittedInfo{RequestInfo: of(api), Waited: time.Microsecond})
+	tr.Admitted(transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(api), Waited: time.Microsecond}})
 	check(TimeInLine, Key{Origin: api, Outcome: "sent", Reason: "none"}, 0, 0, 1)
 	checkNow := func(inLine, inFlight int64) {
 		t.Helper()
@@ -97,20 +97,19 @@ func TestRecorder(t *testing.T) {
 	tr.Held(transport.HeldInfo{RequestInfo: of(api), Policy: "day"})
 	tr.Held(transport.HeldInfo{RequestInfo: of(api), Policy: "day", Observed: true})
 	checkNow(3, 1)
-	tr.Admitted(transport.AdmittedInfo{RequestInfo: of(api), Waited: 3 * time.Second, Held: quota.ReasonExhausted, Policy: "day"})
+	tr.Admitted(transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(api), Waited: 3 * time.Second, Held: quota.ReasonExhausted, Policy: "day"}})
 	checkNow(2, 2)
 	check(TimeInLine, Key{Origin: api, Outcome: "sent", Reason: "exhausted", Policy: "day"}, 0, 3, 1)
-	tr.Rejected(transport.RejectedInfo{RequestInfo: of(api), Waited: 4 * time.Second, Held: quota.ReasonRetryAfter, Err: context.Canceled})
+	tr.Rejected(transport.RejectedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(api), Waited: 4 * time.Second, Held: quota.ReasonRetryAfter}, Err: context.Canceled})
 	check(TimeInLine, Key{Origin: api, Outcome: "canceled", Reason: "retry_after"}, 0, 4, 1)
-	tr.Rejected(transport.RejectedInfo{RequestInfo: of(api), Waited: 5 * time.Second, Held: quota.ReasonExhausted, Policy: "day",
-		Err: &transport.RejectedError{Policy: "hour", Reason: quota.ReasonMaxDelay}})
+	tr.Rejected(transport.RejectedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(api), Waited: 5 * time.Second, Held: quota.ReasonExhausted, Policy: "day"}, Err: &transport.RejectedError{Policy: "hour", Reason: quota.ReasonMaxDelay}})
 	check(TimeInLine, Key{Origin: api, Outcome: "refused", Reason: "max_delay", Policy: "hour"}, 0, 5, 1)
 	checkNow(0, 2)
-	tr.Rejected(transport.RejectedInfo{RequestInfo: of(api), Waited: time.Second, Err: &transport.RejectedError{Reason: quota.ReasonQueueFull}})
+	tr.Rejected(transport.RejectedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(api), Waited: time.Second}, Err: &transport.RejectedError{Reason: quota.ReasonQueueFull}})
 	check(TimeInLine, Key{Origin: api, Outcome: "refused", Reason: "queue_full"}, 0, 0, 1)
 	checkNow(0, 2)
-	tr.Answered(transport.AnsweredInfo{RequestInfo: of(api), Status: 429, Refused: true, First: true})
-	tr.Failed(transport.FailedInfo{RequestInfo: of(api)})
+	tr.Answered(transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(api)}, First: true}, Status: 429, Refused: true})
+	tr.Failed(transport.FailedInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(api)}}})
 	checkNow(0, 0)
 	check(Refused, Key{Origin: api, Status: 429, First: true}, 1, 0, 0)
 	for field, want := range map[string]string{"RateLimit": "ratelimit", "Retry-After": "retry-after", "RateLimit-Reset": "ratelimit-*", "X-RateLimit-Foo": "x-ratelimit-*", "X-Secret": Other} {
@@ -134,11 +133,10 @@ func TestBounds(t *testing.T) {
 			policy = strings.Repeat("x", 65+i)
 		}
 		tr.Held(transport.HeldInfo{RequestInfo: of(origin), Policy: policy})
-		tr.Admitted(transport.AdmittedInfo{RequestInfo: of(origin), Held: quota.Reason(i%9 + 1), Policy: policy})
+		tr.Admitted(transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(origin), Held: quota.Reason(i%9 + 1), Policy: policy}})
 		tr.Held(transport.HeldInfo{RequestInfo: of(origin), Policy: policy})
-		tr.Rejected(transport.RejectedInfo{RequestInfo: of(origin), Held: quota.ReasonExhausted, Policy: policy,
-			Err: &transport.RejectedError{Reason: quota.Reason(i%9 + 1), Policy: policy}})
-		tr.Answered(transport.AnsweredInfo{RequestInfo: of(origin), Status: 400 + i%200, Refused: true, First: i%2 == 0})
+		tr.Rejected(transport.RejectedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(origin), Held: quota.ReasonExhausted, Policy: policy}, Err: &transport.RejectedError{Reason: quota.Reason(i%9 + 1), Policy: policy}})
+		tr.Answered(transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(origin)}, First: i%2 == 0}, Status: 400 + i%200, Refused: true})
 		tr.Ignored(transport.IgnoredInfo{RequestInfo: of(origin), Ignored: parse.Ignored{Field: policy}})
 		tr.Mispredicted(transport.MispredictedInfo{RequestInfo: of(origin), Policy: policy})
 		if i < 1_000 {
@@ -154,9 +152,9 @@ func TestBounds(t *testing.T) {
 	const more = 9 * 50 * 20
 	for i := range more { // known origins with many policies, reasons and statuses
 		info := of(fmt.Sprintf("https://o%d.example", i%50))
-		tr.Rejected(transport.RejectedInfo{RequestInfo: info, Err: &transport.RejectedError{Reason: quota.Reason(i%9 + 1), Policy: fmt.Sprintf("p%d", i%997)}})
-		tr.Answered(transport.AnsweredInfo{RequestInfo: info, Status: 400 + i%199, Refused: true})
-		tr.Admitted(transport.AdmittedInfo{RequestInfo: info})
+		tr.Rejected(transport.RejectedInfo{WaitInfo: transport.WaitInfo{RequestInfo: info}, Err: &transport.RejectedError{Reason: quota.Reason(i%9 + 1), Policy: fmt.Sprintf("p%d", i%997)}})
+		tr.Answered(transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: info}}, Status: 400 + i%199, Refused: true})
+		tr.Admitted(transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: info}})
 		tr.Mispredicted(transport.MispredictedInfo{RequestInfo: info, Policy: fmt.Sprintf("p%d", i%997)})
 	}
 	series := make(map[string]int)
@@ -213,7 +211,7 @@ func TestConcurrent(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for i := range 500 {
-				tr.Admitted(transport.AdmittedInfo{RequestInfo: of(fmt.Sprint("https://", i%150)), Held: quota.ReasonExhausted, Policy: fmt.Sprint(i % 40)})
+				tr.Admitted(transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(fmt.Sprint("https://", i%150)), Held: quota.ReasonExhausted, Policy: fmt.Sprint(i % 40)}})
 			}
 		})
 	}
@@ -281,8 +279,8 @@ func TestNoAllocation(t *testing.T) {
 	tr := r.Trace()
 	n := testing.AllocsPerRun(100, func() {
 		tr.Held(transport.HeldInfo{RequestInfo: of(api), Policy: "day"})
-		tr.Admitted(transport.AdmittedInfo{RequestInfo: of(api), Waited: time.Second, Held: quota.ReasonExhausted, Policy: "day"})
-		tr.Answered(transport.AnsweredInfo{RequestInfo: of(api), Status: 429, Refused: true})
+		tr.Admitted(transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(api), Waited: time.Second, Held: quota.ReasonExhausted, Policy: "day"}})
+		tr.Answered(transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(api)}}, Status: 429, Refused: true})
 	})
 	assert.Zero(t, n)
 }
