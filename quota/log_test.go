@@ -9,9 +9,9 @@ import (
 	"github.com/headway-go/headway/quota"
 )
 
-// Where each unit comes back a window after it was spent, a request tries when those of
-// the window before are back; after a refusal, not the next two times.
-func TestUnitsThatComeBackAsTheyWereSpent(t *testing.T) {
+// Where less than the quota is there after a window, a request tries after the time for a
+// unit; after a refusal, not the next time, and then after twice that time.
+func TestUnitsThatComeBackBeforeTheEnd(t *testing.T) {
 	d := newDesk(t)
 	figure := func(left int64) quota.Report {
 		return quota.Report{
@@ -26,17 +26,17 @@ func TestUnitsThatComeBackAsTheyWereSpent(t *testing.T) {
 	}
 	spend(0, 4)
 	now := 2*sec + 10*ms
-	for i, tried := range []bool{true, false, false, true} {
+	for i, tried := range []time.Duration{400 * ms, 0, 800 * ms} {
 		d.exchange(now, "", figure(0)) // the first unit is back
 		wait := d.wait(now, "")
-		if !tried {
+		if tried == 0 {
 			assert.Greater(t, wait, sec, "window %d", i)
 			now += wait
 			spend(now, 4)
 			now += 2*sec + 10*ms
 			continue
 		}
-		assert.InDelta(t, 400*ms, wait, float64(20*ms), "window %d", i)
+		assert.InDelta(t, tried, wait, float64(20*ms), "window %d", i)
 		now += wait
 		d.exchange(now, "", quota.Report{Refused: true, Figures: figure(0).Figures})
 		now += d.wait(now, "")

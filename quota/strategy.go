@@ -73,6 +73,12 @@ package quota
 //     that departed then are back.
 //     If an earlier trial is refused, another client has used the quota, and the next
 //     2, 4, 8, … up to 64 trials are left out.
+//     Where W/q is a second or more, this is done if w is longer than that by more than
+//     1 s. Where W or q is not told, they are taken to be the longest w and the highest
+//     a that were. In both cases less than three quarters of q have to be there in a
+//     window that has shown no other client, and a trial that is refused doubles the time:
+//     a server that counts otherwise costs a few refusals. The time becomes shorter
+//     again, by a sixth each, after 16 trials, and after 250 once that was refused.
 //
 //  4. Contention. A quota that falls by more than was served to us has other users.
 //     With p, our part of what it has fallen by, no more than 0.4·p·a + 0.5 units are

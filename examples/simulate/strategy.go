@@ -115,6 +115,7 @@ func (s *shaped) settle(now time.Time, j *job, d transporttest.Decision) time.Du
 	}
 	if got.Advised {
 		report.Pause = got.RetryAfter
+		report.AtOnce = report.Refused && got.RetryAfter <= 0
 	}
 	s.origin.Settle(now, lease, &report)
 	for _, f := range report.Figures {

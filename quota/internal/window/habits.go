@@ -15,8 +15,10 @@ const (
 type Server struct {
 	RoundsDown bool // its seconds: see rounding.go
 	Instants   Instants
-	Longer     bool // its windows are longer than that of the policy: see rounding.go
-	Hasty      bool // its Retry-After says less than its windows, and is wrong: see premature
+	Span       time.Duration // the longest window of which an answer has told; 0: none has
+	Most       int64         // the most units of which an answer has told, and that of its request
+	Longer     bool          // its windows are longer than that of the policy: see rounding.go
+	Hasty      bool          // its Retry-After says less than its windows, and is wrong: see premature
 }
 
 // habits are the places in which a Strategy has its say. Everything else about a
@@ -38,7 +40,7 @@ type habits interface {
 	allows(w *Window, n int64) bool
 	// reported looks at a figure that a report has put in force, or lowered, and
 	// returns when its window is due.
-	reported(w *Window, sent Instant, avail int64, length time.Duration, refused bool) Instant
+	reported(w *Window, sent Instant, avail int64, length time.Duration, refused bool, s *Server) Instant
 	// logged looks at the same, where it says that nothing is left. before is when the
 	// request departed that found the window before used up; 0: it was not the first
 	// figure of a window.
@@ -82,7 +84,7 @@ func (plain) observeRounding(*Window, Instant, Figure, int64, bool, *Server) {}
 
 func (plain) allows(*Window, int64) bool { return true }
 
-func (plain) reported(w *Window, _ Instant, _ int64, _ time.Duration, _ bool) Instant {
+func (plain) reported(w *Window, _ Instant, _ int64, _ time.Duration, _ bool, _ *Server) Instant {
 	return w.due
 }
 
@@ -117,10 +119,10 @@ func (adaptive) observeRounding(w *Window, sent Instant, f Figure, avail int64, 
 
 func (adaptive) allows(w *Window, n int64) bool { return w.contention.allows(w, n) }
 
-func (adaptive) reported(w *Window, sent Instant, avail int64, length time.Duration, refused bool) Instant {
+func (adaptive) reported(w *Window, sent Instant, avail int64, length time.Duration, refused bool, s *Server) Instant {
 	w.contention.observe(w, refused)
 	if avail == 0 {
-		return w.observeRefill(sent, length, refused)
+		return w.observeRefill(sent, length, refused, s)
 	}
 	return w.due
 }

@@ -27,7 +27,7 @@ func TestAdaptive(t *testing.T) {
 				{10*sec + ms, nothing, 1, sec},
 				{10*sec + ms, send("c"), 0, sec},
 				// The shortest trip is forgotten by a 64th of the difference in a window.
-				{10*sec + ms + 2*trip, says("c", 0, 10*sec), 0, 10*sec + ms + 2*trip - (trip + trip/64) + 2*ms - (ms + 2*trip)},
+				{10*sec + ms + 2*trip, says("c", 5, 10*sec), 5, 10*sec + ms + 2*trip - (trip + trip/64) + 2*ms - (ms + 2*trip)},
 			},
 		},
 		{

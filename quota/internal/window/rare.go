@@ -18,6 +18,7 @@ type rare struct {
 	told       Instant // departure of the first request whose answer named that instant; of a bucket, its latest end by a figure since nothing was in flight
 	lastSent   Instant // departure of the request with lastMark
 	refused    Instant // arrival of the last refusal
+	unitTime
 }
 
 // rarely returns what is rarely known, to be read.

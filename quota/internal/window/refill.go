@@ -1,6 +1,9 @@
 package window
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // This file is habit 3 of Adaptive: a quota that is refilled unit by unit, more
 // often than whole seconds can say. Such a server says that nothing is left for 1 s
@@ -11,7 +14,13 @@ import "time"
 // after W/q, the time that the policy takes for one unit. If it is served, so are
 // the next. After a few of them, requests no longer wait for each other's answers,
 // where these take longer than W/q. If it is refused, another client has used the
-// quota, and the next trials are left out, twice as many after each.
+// quota, or the server counts otherwise: the next trials are left out, twice as many
+// after each.
+//
+// A unit that takes a second or more is tried like this, too, where the server says that
+// nothing is left for far longer than that. So is one of a policy that is not told: it may
+// take as long as the longest window of which an answer has told, by the most units. Then
+// a trial that is refused doubles the time, which becomes shorter again later.
 type refill struct {
 	trying bool  // the window in force was cut short
 	served uint8 // trials in a row that were served
@@ -20,11 +29,20 @@ type refill struct {
 	slack  uint8 // added to the pace, in halves of the jitter
 }
 
+// unitTime is how long it takes for one unit, where that is found by trials.
+type unitTime struct {
+	guess uint32 // in microseconds; 0: the policy tells it
+	pace  int8   // it has turned out to be 2^(pace/4) times as long
+}
+
 const (
 	steadyTrials  = 3
 	sureTrials    = 16  // after which a trial keeps less of a margin
-	quickerTrials = 250 // after which the pace is quicker again
+	soundTrials   = 32  // after which a pace that was too slow is quicker
+	quickerTrials = 250 // after which any pace is quicker again
 	maxFailed     = 6
+	twice         = 4 // in unitTime.pace
+	maxPace       = 16 * twice
 )
 
 // steady reports whether requests need not wait for each other's answers.
@@ -51,45 +69,100 @@ func (w *Window) perUnitWith(quarters int) time.Duration {
 	return d + min(w.jitter*time.Duration(quarters+2*int(w.refill.slack))/4, d)
 }
 
-// perUnit is W/q, if that is less than whole seconds can say; else 0.
+// perUnit is how long it takes for one unit: W/q, as far as that is told, or found; 0 if
+// it is not known, or units are not counted in requests.
 func (w *Window) perUnit() time.Duration {
-	if w.Quota <= 1 || w.Length <= 0 || w.Unit != Requests {
+	if w.Unit != Requests {
 		return 0
 	}
-	d := w.Length / time.Duration(w.Quota)
-	if d >= time.Second {
-		return 0
+	u := w.rarely().unitTime
+	d := time.Duration(u.guess) * time.Microsecond
+	if u.guess == 0 && w.Quota > 1 && w.Length > 0 {
+		d = w.Length / time.Duration(w.Quota)
+	}
+	if u.pace != 0 {
+		d = time.Duration(float64(d) * math.Exp2(float64(u.pace)/twice))
 	}
 	return d
 }
 
+// guessUnit guesses how long it takes for one unit, if the policy does not say it. most
+// is the quota, as far as that is known.
+func (w *Window) guessUnit(most int64, s *Server) {
+	if w.Unit != Requests || w.Length > 0 && w.Quota > 0 {
+		if w.rare != nil {
+			w.rare.guess = 0
+		}
+		return
+	}
+	if most > 1 && w.alone() {
+		w.ownRare().guess = uint32(min(max(s.Span, w.Length)/time.Duration(most), time.Hour) / time.Microsecond)
+	}
+}
+
 // observeRefill looks at a report that nothing is left for the length, of a request
 // that departed at sent. It returns when the window is due: earlier, for a trial.
-func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool) Instant {
-	r := &w.refill
+func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool, s *Server) Instant {
+	r, most := &w.refill, w.Quota
+	if most <= 0 {
+		most = s.Most
+	}
+	w.guessUnit(most, s)
+	unit := w.perUnit()
 	switch {
-	case length < 0 || w.perUnit() == 0:
+	case length < 0 || unit == 0:
 		return w.due
-	case length > time.Second && !w.alone():
+	case (length > time.Second || w.findsUnit()) && !w.alone():
 		return w.due // others may have left little of the window
 	case refused:
 		if r.trying {
-			r.fail()
+			w.failTrial()
 		}
 		return w.due
 	case r.trying:
-		r.served++
-		r.failed = 0
-		if r.served == quickerTrials {
-			r.served, r.slack = sureTrials, max(r.slack, 1)-1
-		}
+		w.succeed()
 	}
 	due := w.due
-	if r.trying = 2*w.contention.peak < w.Quota && r.skip == 0; r.trying {
+	told := unit >= time.Second && length <= unit+time.Second // whole seconds say when the unit is there
+	if r.trying = !told && w.scarce(most) && r.skip == 0; r.trying {
 		due = min(due, sent.Add(w.trialAfter()))
 	}
 	r.skip = max(r.skip, 1) - 1
 	return due
+}
+
+// scarce reports whether little of the quota was there in this window: less than half of
+// it; or three quarters, where the time for a unit is found by trials.
+func (w *Window) scarce(most int64) bool {
+	if w.findsUnit() {
+		return 4*(w.contention.peak+1) < 3*most
+	}
+	return 2*w.contention.peak < most
+}
+
+// findsUnit reports whether the time for a unit is found by trials. Where it is told, and
+// so short that whole seconds do not say it, it is believed.
+func (w *Window) findsUnit() bool {
+	u := w.rarely().unitTime
+	return u.guess > 0 || u.pace != 0 || w.perUnit() >= time.Second
+}
+
+// succeed takes over that a trial was served.
+func (w *Window) succeed() {
+	r := &w.refill
+	r.served++
+	r.failed = 0
+	pace := w.rarely().pace
+	switch {
+	case r.served == soundTrials && pace > 0 && r.slack == 1:
+		w.rare.pace--
+		r.served = sureTrials
+	case r.served == quickerTrials:
+		r.served, r.slack = sureTrials, max(r.slack, 1)-1
+		if pace > 0 {
+			w.rare.pace--
+		}
+	}
 }
 
 // observeLog looks at a figure that says that nothing is left for the length. It returns
@@ -102,14 +175,14 @@ func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool)
 // observeRefill. If it is refused, the next trials are left out.
 func (w *Window) observeLog(sent, before Instant, length time.Duration, refused bool) Instant {
 	r := &w.refill
-	if w.perUnit() > 0 {
+	if r.trying || w.perUnit() > 0 && w.perUnit() < time.Second {
 		return w.due
 	}
 	back := before.Add(length)
 	switch {
 	case refused:
 		if r.trying {
-			r.fail()
+			w.failTrial()
 		}
 		return w.due
 	case before == 0 || length <= 0 || back <= sent || 2*w.contention.peak >= w.Quota || !w.alone():
@@ -123,13 +196,27 @@ func (w *Window) observeLog(sent, before Instant, length time.Duration, refused 
 	return min(w.due, back)
 }
 
-// fail ends a trial that was refused.
-func (r *refill) fail() {
-	if r.steady() {
+// failTrial ends a trial that was refused.
+func (w *Window) failTrial() {
+	r := &w.refill
+	slower, finds := int8(0), w.findsUnit()
+	switch {
+	case r.steady():
 		r.slack = min(r.slack+1, 60)
-	} else {
+		slower = 1
+	case finds && r.slack > 1: // units have come back one by one before
+		r.slack = min(r.slack+1, 60)
+		r.skip, slower = 1, 1
+	default:
 		r.failed = min(r.failed+1, maxFailed)
-		r.skip = 1 << r.failed
+		r.skip, slower = 1<<r.failed, twice
+		if finds {
+			r.slack = 1
+		}
+	}
+	if finds {
+		rare := w.ownRare()
+		rare.pace = min(rare.pace+slower, maxPace)
 	}
 	r.trying, r.served = false, 0
 }

@@ -1,6 +1,7 @@
 package window
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -187,7 +188,7 @@ func TestRefillOfASilentServer(t *testing.T) {
 }
 
 // observe takes over a report that nothing is left for a second.
-func (l *ledger) observe(refused bool) { l.due = l.observeRefill(0, sec, refused) }
+func (l *ledger) observe(refused bool) { l.due = l.observeRefill(0, sec, refused, new(Server)) }
 
 // A quota is taken to be refilled as trials are served, and leaves out the more of them, the more
 // were refused in a row.
@@ -227,7 +228,7 @@ func TestRefillPace(t *testing.T) {
 	assert.Equal(t, 58*ms, every())
 	for range 3 {
 		p.served = steadyTrials
-		p.fail()
+		l.failTrial()
 	}
 	assert.Equal(t, uint8(0), p.failed)
 	assert.Equal(t, 64*ms, every())
@@ -237,7 +238,7 @@ func TestRefillPace(t *testing.T) {
 	assert.True(t, p.steady())
 	for range 254 { // a byte is no bound
 		p.served = steadyTrials
-		p.fail()
+		l.failTrial()
 	}
 	assert.Equal(t, 100*ms, every())
 	l.jitter = 0
@@ -253,4 +254,59 @@ func TestTrialAfter(t *testing.T) {
 		l.least = least
 		assert.Equal(t, want, l.trialAfter(), "%v", least)
 	}
+}
+
+const far = time.Hour
+
+// Where the policy is not told, the time for a unit is guessed by what answers have told, and found
+// by trials.
+func TestUnitTimeIsFound(t *testing.T) {
+	l := newLedger(Adaptive)
+	later(l, 0)
+	server := &Server{Span: 60 * sec}
+	observe := func(refused bool) time.Duration {
+		return l.observeRefill(0, 30*sec, refused, server).Since(0)
+	}
+	l.due = Instant(far)
+	assert.Equal(t, far, observe(false), "no answer has told more than one unit")
+	server.Most = 10
+	l.epoch = 0
+	assert.Equal(t, far, observe(false), "it may be the first window of a client that is not alone")
+	later(l, 0)
+	assert.Equal(t, 6*sec, observe(false))
+	assert.Equal(t, far, observe(true))
+	for range 2 {
+		assert.Equal(t, far, observe(false), "left out")
+	}
+	assert.Equal(t, 12*sec, observe(false), "a trial that is refused doubles it")
+	for range soundTrials - 1 {
+		assert.Equal(t, 12*sec, observe(false))
+	}
+	slower := time.Duration(math.Exp2(3./4) * float64(6*sec))
+	assert.Equal(t, slower, observe(false), "and it becomes shorter again")
+	observe(true)
+	assert.Equal(t, 12*sec, observe(false), "until one is refused")
+
+	l.contention.peak = 6
+	assert.Equal(t, 12*sec, observe(false), "three quarters of what is most, but for the first unit")
+	l.contention.peak = 7
+	assert.Equal(t, far, observe(false))
+	l.contention.peak = 0
+	assert.Equal(t, l.due, Instant(far))
+
+	l.SetPolicy(Requests, 100, 0)
+	assert.Equal(t, 1200*ms, observe(false), "the quota is told, and how much longer it takes is still known")
+	l.SetPolicy(Requests, 100, sec)
+	assert.Equal(t, 20*ms, observe(false))
+	l.SetPolicy(Bytes, 100, sec)
+	assert.Equal(t, far, observe(false))
+}
+
+// Of units that take seconds, whole seconds say when one is there; but not the end of a window.
+func TestUnitsOfSeconds(t *testing.T) {
+	l := newLedger(Adaptive)
+	all(later, advertises(10, 60*sec))(l, 0)
+	l.due = Instant(far)
+	assert.Equal(t, far, l.observeRefill(0, 7*sec, false, new(Server)).Since(0))
+	assert.Equal(t, 6*sec, l.observeRefill(0, 7*sec+1, false, new(Server)).Since(0))
 }

@@ -49,6 +49,9 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	w.Roll(t)
 	w.Used = t
 	avail := min(f.Available, MaxUnits)
+	if !refused {
+		s.Most = max(s.Most, avail+1)
+	}
 	if w.Quota >= 0 {
 		avail = min(avail, w.Quota)
 	}
@@ -109,7 +112,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		if f.Resets > 0 && f.Resets == w.rarely().resets {
 			w.due, w.trip = due, trip
 		}
-		w.due = w.habits().reported(w, sent, avail, f.Window, refused)
+		w.due = w.habits().reported(w, sent, avail, f.Window, refused, s)
 		if avail == 0 {
 			w.due = w.habits().logged(w, sent, before, f.Window, refused)
 		}
@@ -143,6 +146,7 @@ func (w *Window) dueAt(sent Instant, avail int64, f Figure, refused bool, s *Ser
 		return w.resetsAt(sent, f, refused, s)
 	}
 	w.forgetInstant()
+	s.Span = max(s.Span, f.Window)
 	return min(sent.Add(w.habits().lasts(w, avail, f.Window, refused, s)), Never-1), w.rtt
 }
 

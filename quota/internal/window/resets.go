@@ -32,6 +32,7 @@ func (w *Window) resetsAt(sent Instant, f Figure, refused bool, s *Server) (due 
 	w.observeInstants(sent, f, refused, s)
 	w.unproved = s.Instants == unprovedInstants
 	ahead := int32(min(max(f.Ahead, 0), int64(MaxSavedTime/time.Second)))
+	s.Span = max(s.Span, s.until(ahead))
 	switch r := w.ownRare(); {
 	case s.Instants == looseInstants:
 		w.forgetInstant()
@@ -66,6 +67,9 @@ func (s *Server) until(ahead int32) time.Duration {
 
 // observeInstants looks at an answer to a request that departed after the window.
 func (w *Window) observeInstants(sent Instant, f Figure, refused bool, s *Server) {
+	if refused && w.refill.trying {
+		return // it was too early for the trial
+	}
 	if w.State == Expired && sent >= w.closed && refused && s.Instants == looseInstants {
 		s.Instants = lateLoose
 	}

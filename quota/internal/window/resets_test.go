@@ -186,7 +186,7 @@ func TestInstantsAfterRetryAfter(t *testing.T) {
 	all(names("a", 0, 103, 3, true), pauses(1500*ms))(l, Instant(32*ms))
 	send("b")(l, Instant(1532*ms))
 	names("b", 0, 103, 2, true)(l, Instant(1564*ms))
-	assert.Equal(t, Server{Instants: 1, Hasty: true}, l.server)
+	assert.Equal(t, Server{Instants: 1, Span: 2 * sec, Hasty: true}, l.server)
 }
 
 // After an answer with a delay, an end is known to a second only.
@@ -196,4 +196,19 @@ func TestDelayAfterInstant(t *testing.T) {
 		{32 * ms, names("a", 1, 103, 3, false), 0, 2*sec + ms - 32*ms},
 		{32 * ms, all(says("b", 0, 2*sec), pauses(1500*ms)), 0, 2*sec + ms - 32*ms},
 	})
+}
+
+// A request that relied on the time for a unit and was refused says nothing of the instant, either.
+func TestInstantsAfterTrial(t *testing.T) {
+	for _, trying := range []bool{false, true} {
+		l := newLedger(Adaptive)
+		l.server.Instants = looseInstants
+		send("a")(l, 0)
+		names("a", 0, 103, 3, false)(l, Instant(32*ms))
+		l.expire(Instant(100*ms), 0)
+		l.refill.trying = trying
+		send("b")(l, Instant(200*ms))
+		names("b", 0, 103, 3, true)(l, Instant(232*ms))
+		assert.Equal(t, map[bool]Instants{false: lateLoose, true: looseInstants}[trying], l.server.Instants)
+	}
 }
