@@ -48,7 +48,9 @@ func (c *claims) truncate(n int) {
 
 // reset drops all claims, and keeps the memory.
 func (c *claims) reset() {
-	c.truncate(0)
+	if len(c.list) > 0 {
+		c.truncate(0)
+	}
 	c.mine = 0
 }
 

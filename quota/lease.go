@@ -51,20 +51,22 @@ func (l *Lease) charge(now time.Time) {
 	cs := l.claims.all()
 	for i := range cs {
 		c := &cs[i]
-		a, ok := c.Constraint.(*account) // its Charge would read the clock of the origin again
-		if k, kinds := c.Constraint.(*kind); kinds {
-			if l.look = k.takeLook(l.sent, c.Asks()); l.look != nil {
+		var a *account
+		switch of := c.Constraint.(type) {
+		case *account: // its Charge would read the clock of the origin again
+			a = of
+		case *kind:
+			if l.look = of.takeLook(l.sent, c.Asks()); l.look != nil {
 				l.probe = true
 				continue
 			}
-			a, ok = &k.in.base, true
+			a = &of.in.base
 			if c.Constraint = a; l.pinned {
-				k.scope.base.pins--
+				of.scope.base.pins--
 				a.pins++
 			}
-		}
-		if !ok {
-			c.Epoch, c.Retained = c.Constraint.Charge(now, c.Units)
+		default:
+			c.Epoch, c.Retained = of.Charge(now, c.Units)
 			continue
 		}
 		asked := a.Asked()

@@ -126,7 +126,10 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 	}
 	l.claims.reset()
 	l.charged, l.pinned, l.look = false, false, nil
-	l.nameKind(o, ask)
+	l.kindOf, l.named = ask.Kind, false
+	if o.apart.Load() {
+		l.nameKind(o, ask)
+	}
 	o.mu.Lock()
 	t := o.at(now)
 	if o.sweep(t) && o.awake(now) {
@@ -178,6 +181,9 @@ func free(t instant, cs []wait.Claim) bool {
 		if !ok || a.line != nil {
 			return false // a first flight is claimed only if it stands in the way
 		}
+		if a.Open(t) && a.policy.origin.shared == nil {
+			continue
+		}
 		if again, _ := a.ready(t, cs[i].Asks()); again > t {
 			return false
 		}
@@ -224,8 +230,12 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 // its Claims, which is created if there is none.
 func (o *Origin) claim(t instant, ask *Ask, l *Lease, cs *claims) {
 	s := l.scope
-	l.findKind(t, o)
-	cs.add(l.constraint(t), 1)
+	if l.kind, l.limit = nil, s; s.learned == nil {
+		cs.add(&s.base, 1)
+	} else {
+		l.findKind(t, o)
+		cs.add(l.constraint(t), 1)
+	}
 	if o.shared != nil {
 		o.shared.meet(t, &s.base)
 	}

@@ -38,9 +38,20 @@ func (o *Origin) policy(name string) (Policy, bool) {
 	return Policy{}, false
 }
 
-// note records a policy that the server has named, and returns it. If p has no quota,
-// the quota, unit and window that were advertised last stay in force.
-func (o *Origin) note(t instant, p Policy) Policy {
+// isKeyed reports whether the accounts of a policy are those of partition keys.
+func (o *Origin) isKeyed(name string) bool {
+	known := o.Policies()
+	for i := range known {
+		if known[i].Name == name {
+			return known[i].Keyed
+		}
+	}
+	return false
+}
+
+// note records a policy that the server has named. If p has no quota, the quota, unit
+// and window that were advertised last stay in force.
+func (o *Origin) note(t instant, p Policy) {
 	known := o.Policies()
 	for i := range known {
 		k := &known[i]
@@ -49,6 +60,9 @@ func (o *Origin) note(t instant, p Policy) Policy {
 		}
 		o.named[i] = naming{t, o.reports}
 		if p.Quota < 0 {
+			if p.Keyed == k.Keyed {
+				return
+			}
 			p.Quota, p.Unit, p.Window = k.Quota, k.Unit, k.Window
 		}
 		if p.Keyed != k.Keyed {
@@ -57,12 +71,12 @@ func (o *Origin) note(t instant, p Policy) Policy {
 		if p != *k {
 			o.publish(append(append(append([]Policy(nil), known[:i]...), p), known[i+1:]...))
 		}
-		return p
+		return
 	}
 	if len(known) < maxPolicies {
 		o.named = append(o.named, naming{t, o.reports})
 		o.publish(append(known[:len(known):len(known)], p))
-		return p
+		return
 	}
 	oldest := 0
 	for i := range o.named {
@@ -73,7 +87,6 @@ func (o *Origin) note(t instant, p Policy) Policy {
 	next := append([]Policy(nil), known...)
 	next[oldest], o.named[oldest] = p, naming{t, o.reports}
 	o.publish(next)
-	return p
 }
 
 func (o *Origin) publish(ps []Policy) { o.policies.Store(&ps) }

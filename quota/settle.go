@@ -26,11 +26,13 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 		return nil
 	}
 	jitter := 0.0
-	if r.Refused {
-		jitter = o.accounts.random()
-	}
-	if (r.Refused || r.Pause > 0) && !l.named && l.kindOf != nil {
-		l.name, l.named = l.kindOf(), true
+	if r.Refused || r.Pause > 0 {
+		if r.Refused {
+			jitter = o.accounts.random()
+		}
+		if !l.named && l.kindOf != nil {
+			l.name, l.named = l.kindOf(), true
+		}
 	}
 	o.mu.Lock()
 	if now.IsZero() {
@@ -337,7 +339,7 @@ func (s *settlement) claimed(a *account) int64 {
 func (s *settlement) claimOf(a *account) *wait.Claim {
 	cs := s.l.claims.all()
 	for i := range cs {
-		if cs[i].Constraint == wait.Constraint(a) {
+		if c, ok := cs[i].Constraint.(*account); ok && c == a {
 			return &cs[i]
 		}
 	}
@@ -354,10 +356,7 @@ func (s *settlement) terms(p *Policy) {
 			s.termed = append(s.termed, a)
 		}
 	}
-	keyed := p.Keyed
-	if known, ok := s.o.policy(p.Name); ok && !p.Keyed {
-		keyed = known.Keyed // a figure has said so, or an answer before
-	}
+	keyed := p.Keyed || s.o.isKeyed(p.Name) // a figure has said so, or an answer before
 	policy := *p
 	policy.Keyed, policy.Key = keyed, "" // it is that of all its partitions
 	s.o.note(s.t, policy)
@@ -599,6 +598,9 @@ func (s *settlement) infer() {
 // dropInferred gives up what was inferred once the server names policies, before
 // what it says of them is taken over.
 func (s *settlement) dropInferred() {
+	if s.l.scope.learned == nil && s.l.limit.learned == nil {
+		return
+	}
 	if len(s.o.Policies())+len(s.r.Terms) == 0 {
 		return
 	}
@@ -617,10 +619,9 @@ func (s *settlement) dropInferred() {
 	}
 }
 
-// wake looks at the lines of all accounts that the settlement concerns, and
-// returns the waiters to wake after unlocking. It ends the lease's claims, but for
-// those that are retained until the work is over.
-func (s *settlement) wake(now time.Time) (woken []*wait.Waiter) {
+// kick looks at the lines of all accounts that the settlement concerns, and returns the
+// waiters to wake.
+func (s *settlement) kick(now time.Time) (woken []*wait.Waiter) {
 	kickLine := func(l *wait.Line) {
 		if w := l.Kick(now); w != nil {
 			woken = append(woken, w)
@@ -641,10 +642,24 @@ func (s *settlement) wake(now time.Time) (woken []*wait.Waiter) {
 	for _, a := range s.earlier {
 		kick(a)
 	}
+	for _, c := range s.l.claims.all() {
+		if a, ok := c.Constraint.(*account); ok {
+			kick(a)
+		}
+	}
+	return woken
+}
+
+// wake looks at the lines of all accounts that the settlement concerns, and
+// returns the waiters to wake after unlocking. It ends the lease's claims, but for
+// those that are retained until the work is over.
+func (s *settlement) wake(now time.Time) (woken []*wait.Waiter) {
+	if len(s.o.awaited) > 0 || s.o.first.line != nil {
+		woken = s.kick(now)
+	}
 	cs, retained := s.l.claims.all(), 0
 	for _, c := range cs {
 		if a, ok := c.Constraint.(*account); ok {
-			kick(a)
 			if !c.Retained || s.spares(a) {
 				continue
 			}

@@ -16,10 +16,13 @@ func retainUntilClosed(resp *http.Response, lease *quota.Lease) {
 	if resp.Body == nil || resp.Body == http.NoBody {
 		return // the end of RoundTrip releases the lease
 	}
-	retained := lease.Retained()
-	if retained == nil {
-		return
+	if retained := lease.Retained(); retained != nil {
+		retain(resp, retained)
 	}
+}
+
+// retain has the body of the response release the lease.
+func retain(resp *http.Response, retained *quota.Lease) {
 	b := &leasedBody{ReadCloser: resp.Body, lease: retained}
 	b.cleanup = runtime.AddCleanup(b, (*quota.Lease).Release, b.lease)
 	w, writes := resp.Body.(io.Writer)

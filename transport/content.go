@@ -75,7 +75,7 @@ func (x *exchange) meteredKind() *kind {
 		if k == nil {
 			return nil
 		}
-		if _, concerned := k.stats(p.Name); concerned {
+		if k.stats(p.Name) != nil {
 			return k
 		}
 	}

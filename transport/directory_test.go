@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/partition"
@@ -40,7 +41,7 @@ func pathOfURL(path string) *kindPath {
 func concerning(d *directory, scope string, path *kindPath) (policies string) {
 	k := d.lookUp(scope, path).assumed
 	for _, p := range []string{"a", "b", "c"} {
-		if _, concerned := k.stats(p); concerned {
+		if k.stats(p) != nil {
 			policies += p
 		}
 	}
@@ -127,9 +128,9 @@ func TestAssumedKeyAndCost(t *testing.T) {
 		}})
 	}
 	assumed := func(path string) policyStats {
-		stats, concerned := d.lookUp("", pathOfURL(path)).assumed.stats("a")
-		assert.True(t, concerned)
-		return stats
+		stats := d.lookUp("", pathOfURL(path)).assumed.stats("a")
+		require.NotNil(t, stats, "it concerns them")
+		return *stats
 	}
 	learn("/wiki/Apple", "core", 5)
 	learn("/wiki/Pear", "core", 5)

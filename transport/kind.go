@@ -82,27 +82,18 @@ func estimate(old, seen int64) int64 {
 	return old - max((old-seen)/4, 1)
 }
 
-// stats returns what is known of the kind under a policy. It returns false if the
-// policy does not concern the kind.
-func (k *kind) stats(policy string) (policyStats, bool) {
-	if k == nil {
-		return policyStats{policy: policy, maxAvailable: parse.None}, true
-	}
-	policies := *k.policies.Load()
-	if i := find(policies, policy); i >= 0 {
-		return policies[i], true
-	}
-	return policyStats{}, false
-}
+// noStats is what is known under a policy of which nothing is. It is never modified.
+var noStats = policyStats{maxAvailable: parse.None}
 
-// hold returns the last Retry-After that named the policy, or nil.
-func (k *kind) hold(policy string) *kindHold {
+// stats returns what is known of the kind under a policy, to be read; nil if the policy
+// does not concern the kind.
+func (k *kind) stats(policy string) *policyStats {
 	if k == nil {
-		return nil
+		return &noStats
 	}
 	policies := *k.policies.Load()
 	if i := find(policies, policy); i >= 0 {
-		return policies[i].hold
+		return &policies[i]
 	}
 	return nil
 }

@@ -15,7 +15,11 @@ import (
 func (x *exchange) learn(resp *http.Response) {
 	x.resp = resp
 	if len(x.origin.Policies()) == 0 && x.saysNothing(resp.StatusCode) && x.directory.reader.Silent(resp.Header) {
-		x.settleSilent()
+		if x.traced() {
+			x.settleSilent()
+		} else {
+			x.origin.Settle(time.Time{}, &x.lease, &emptyReport)
+		}
 		retainUntilClosed(resp, &x.lease)
 		x.resp = nil
 		return
@@ -45,12 +49,8 @@ func (x *exchange) learn(resp *http.Response) {
 	x.resp = nil
 }
 
-// settleSilent settles the lease with a response that says nothing.
+// settleSilent settles the lease with a response that says nothing, and tells the hooks.
 func (x *exchange) settleSilent() {
-	if !x.traced() {
-		x.origin.Settle(time.Time{}, &x.lease, &emptyReport)
-		return
-	}
 	x.origin.Settle(time.Time{}, &x.lease, x.watchChanges(&emptyReport))
 	x.traceAnswered(false)
 	x.traceChanges()
@@ -246,8 +246,8 @@ func (x *exchange) seeKey(stats *policyStats, key string, keyed bool) {
 		return
 	}
 	if stats.keyed {
-		last, concerned := x.known.kind.stats(stats.policy)
-		if !concerned || !last.keyed || string(last.key) != key {
+		last := x.known.kind.stats(stats.policy)
+		if last == nil || !last.keyed || string(last.key) != key {
 			return
 		}
 	}
@@ -286,16 +286,16 @@ func namesAllPolicies(got *parse.Reading, h http.Header) bool {
 // origin, because other requests of the kind may be waiting for one of them without
 // need.
 func (x *exchange) leftOut(k *kind, isNew bool) (policies []string) {
-	for _, c := range x.ask.Claims {
-		if _, concerned := k.stats(c.Policy); !concerned {
-			policies = append(policies, c.Policy)
+	for i := range x.ask.Claims {
+		if policy := x.ask.Claims[i].Policy; k.stats(policy) == nil {
+			policies = append(policies, policy)
 		}
 	}
 	if !isNew {
 		return policies
 	}
 	for _, p := range x.origin.Policies() {
-		if _, concerned := k.stats(p.Name); !concerned && !slices.Contains(policies, p.Name) {
+		if k.stats(p.Name) == nil && !slices.Contains(policies, p.Name) {
 			policies = append(policies, p.Name)
 		}
 	}

@@ -16,6 +16,9 @@ import (
 // answer is not known yet. If the response is a refusal, they are unrelated signs.
 func (x *exchange) readRefusal(got *parse.Reading) (inBody []parse.Refusal) {
 	resp, r := x.resp, &x.report
+	if x.s.Refused == nil && resp.StatusCode < http.StatusBadRequest {
+		return nil // none of the Refusals of the rows has such a status
+	}
 	if got.Cached || x.redirectedAway() {
 		return nil
 	}

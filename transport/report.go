@@ -43,7 +43,8 @@ func (x *exchange) fillReport(got *parse.Reading) {
 		return // this does not mean that no policy concerns the request
 	}
 	r.Date = got.Date
-	for _, p := range got.Policies {
+	for i := range got.Policies {
+		p := &got.Policies[i]
 		if countsTokens(p.Unit) {
 			x.directory.tokens.Store(true)
 		}
@@ -51,10 +52,11 @@ func (x *exchange) fillReport(got *parse.Reading) {
 			Name: p.Name, Quota: p.Quota, Unit: p.Unit, Window: p.Window, Keyed: p.HasKey, Key: string(p.Key),
 		})
 	}
-	for _, l := range got.Limits {
+	for i := range got.Limits {
+		l := &got.Limits[i]
 		r.Figures = append(r.Figures, quota.Figure{
 			Policy: l.Policy, Key: string(l.Key), Keyed: l.HasKey, Available: l.Available, Window: l.Window, Full: l.Full, Cost: l.Cost,
-			Resets: windowEnd(&l),
+			Resets: windowEnd(l),
 		})
 	}
 	x.name(got)

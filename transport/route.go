@@ -22,7 +22,9 @@ func (x *exchange) route() {
 	if row := x.directory.byPath.Load(); row != nil {
 		x.pathKey = x.directory.reader.PathKey(*row, x.req.URL.Path)
 	}
-	x.scopeOfModel()
+	if x.directory.tokens.Load() {
+		x.scopeOfModel()
+	}
 	x.ask.Priority, x.ask.MaxDelay, x.ask.MaxQueue = x.options.priority, s.MaxDelay, s.MaxQueue
 	x.ask.FirstFlight = s.FirstFlight
 	x.ask.Force = x.unconditional()
@@ -51,28 +53,29 @@ func (x *exchange) claim() []quota.Claim {
 	}
 	k := x.lookUp()
 	for i := range policies {
-		c, ok := x.claimOf(&policies[i], k)
+		stats := k.assumed.stats(policies[i].Name)
+		if stats == nil {
+			continue
+		}
+		c, ok := x.claimOf(&policies[i], k, stats)
 		if ok {
 			claims = append(claims, c)
 		}
-		if h := k.assumed.hold(policies[i].Name); h.inForce() && !(ok && c.Keyed == h.keyed && c.Key == h.key) {
+		if h := stats.hold; h.inForce() && !(ok && c.Keyed == h.keyed && c.Key == h.key) {
 			claims = append(claims, quota.Claim{Policy: policies[i].Name, Key: h.key, Keyed: h.keyed})
 		}
 	}
 	return claims
 }
 
-// claimOf returns the claim on a policy. ok is false if the policy does not
-// concern the request, or if it is not known which partition does.
+// claimOf returns the claim on a policy that concerns the kind of the request, of which
+// stats are known. ok is false if the policy does not concern the request, or if it is
+// not known which partition does.
 //
 // A policy concerns every request of its origin and scope, except requests that
 // do not match a literal of its declaration, and kinds that were answered with
 // fields that leave the policy out.
-func (x *exchange) claimOf(p *quota.Policy, k *known) (c quota.Claim, ok bool) {
-	stats, concerned := k.assumed.stats(p.Name)
-	if !concerned {
-		return c, false
-	}
+func (x *exchange) claimOf(p *quota.Policy, k *known, stats *policyStats) (c quota.Claim, ok bool) {
 	c.Policy = p.Name
 	predicted := x.predict(p.Name, k.failed)
 	switch {
@@ -193,7 +196,7 @@ func (x *exchange) kindName() string {
 // as tokens, the requests of a kind differ, so Shaper.Cost comes first; then, of tokens,
 // the estimate from the body of the request; then what such requests were seen to cost; then 1. What was learned is no more than the policy ever
 // had.
-func (x *exchange) cost(p *quota.Policy, k *kind, stats policyStats) (units int64, estimated bool) {
+func (x *exchange) cost(p *quota.Policy, k *kind, stats *policyStats) (units int64, estimated bool) {
 	differs := !countsAlike(p.Unit)
 	if differs {
 		if n := x.costByUser(p); n >= 0 {

@@ -312,7 +312,9 @@ func (x *exchange) admit() error {
 	}
 	err := x.origin.Admit(x.req.Context(), now, &x.ask, &x.lease)
 	if err == nil {
-		x.departTokens()
+		if x.directory.tokens.Load() {
+			x.departTokens()
+		}
 		if x.traced() {
 			x.traceAdmitted()
 		}

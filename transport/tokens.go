@@ -53,11 +53,8 @@ func tokenKind(policy string) tokens.Kind {
 	return tokens.All
 }
 
-// scopeOfModel narrows the scope to the model of the request, if the origin counts tokens.
+// scopeOfModel narrows the scope to the model of the request.
 func (x *exchange) scopeOfModel() {
-	if !x.directory.tokens.Load() {
-		return
-	}
 	model := modelInPath(x.req.URL.Path)
 	if r := x.tokenRequest(); model == "" && r != nil {
 		model = r.Model
@@ -135,9 +132,6 @@ func (x *exchange) tokensOf(p *quota.Policy) int64 {
 
 // departTokens notes the departure of the request with the quotas in tokens that count it.
 func (x *exchange) departTokens() {
-	if !x.directory.tokens.Load() {
-		return
-	}
 	for _, p := range x.origin.Policies() {
 		if countsTokens(p.Unit) && x.claims(p.Name) {
 			if l := x.directory.learner(x.ask.Scope, p.Name); l != nil {
@@ -170,6 +164,9 @@ func (x *exchange) claims(policy string) bool {
 // learnTokens compares the estimates with what the response says. by are the quotas that
 // may have refused the request.
 func (x *exchange) learnTokens(got *parse.Reading) (by tokenRefusal) {
+	if len(x.tokens.departures) == 0 {
+		return nil
+	}
 	by = x.tokenRefusal(got)
 	for _, d := range x.tokens.departures {
 		f, ok := tokenFigure(got, d.policy)

@@ -22,6 +22,9 @@ const (
 
 // steps is what a charge of n units adds to departed: at least one.
 func (w *Window) steps(n int64) uint32 {
+	if w.Quota < 1<<20 {
+		return uint32(min(max(n, 1), stepsMask/2))
+	}
 	size := max(bits.Len64(uint64(max(w.Quota, 0)))-20, 0)
 	return uint32(min(max(n>>size, 1), stepsMask/2))
 }
@@ -49,7 +52,7 @@ func (w *Window) Take(t Instant, n int64) (mark uint32) {
 	if w.State == Counting && w.end == Never && w.Length > 0 {
 		w.ends(t.Add(w.Length), 0, Never) // its guard is known with the answer: see Timed
 	}
-	if w.beyond(n) {
+	if (w.State != Unknown || w.slow > 0) && w.beyond(n) {
 		w.asked, w.probing = t, true
 		w.probes = min(w.probes+1, 63)
 	}

@@ -30,6 +30,12 @@ func (w *Window) Ready(t Instant, n int64) (again Instant, why Cause) {
 	return w.when(t, n), Exhausted
 }
 
+// Open reports whether Ready lets any number of units depart at t, because nothing is
+// known.
+func (w *Window) Open(t Instant) bool {
+	return w.State == Unknown && w.slow == 0 && w.before == 0 && w.Unit != Concurrent && !w.Paused(t)
+}
+
 // when answers the one question of a quota that comes back with time: when are n
 // units there, as far as it is known at t? Each state has its own answer. None is
 // later than ProbeInterval after the last request that asked.
