@@ -8,7 +8,7 @@ import (
 
 // A Vendor is a row of the table of dialects: it says which fields an API describes its
 // quotas with, and what they mean. [Vendors] returns the built-in rows; further ones go
-// into [Reader.Vendors]. Most rows need a name, the names of a few fields, and what sets
+// into [Reader.Vendors], which a transport.Shaper has as Shaper.Vendors. Most rows need a name, the names of a few fields, and what sets
 // them apart from the fields in common use:
 //
 //	parse.Vendor{
@@ -40,6 +40,10 @@ import (
 // A field with several values, such as "1, 15000", describes several policies. Its values
 // belong to the values at the same positions of the account's other fields. Windows may
 // stand beside the figures: "100;w=60", "100;window=60", "100:60", "150/15m".
+//
+// To see what a row makes of a response, call [Reader.Read] with its fields, as in the
+// examples. What no row can say goes through a function: an http.RoundTripper below the
+// Shaper that sets the draft's fields on the response (see transport.Shaper.Base).
 type Vendor struct {
 	// Name names the API or the software that sends these fields.
 	Name string

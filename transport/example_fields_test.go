@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -280,4 +281,33 @@ func ExampleRejectedError_partition() {
 		resp.Body.Close()
 	}
 	// Output: quota exhausted user pk[5 bytes] 5
+}
+
+// budget translates what an API says in a form of its own.
+type budget struct{ base http.RoundTripper }
+
+func (b budget) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := b.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	var says struct{ Left, Of, Ms int }
+	if json.Unmarshal([]byte(resp.Header.Get("X-Budget")), &says) == nil && says.Of > 0 {
+		resp.Header.Set("RateLimit-Policy", fmt.Sprintf(`"budget";q=%d`, says.Of))
+		resp.Header.Set("RateLimit", fmt.Sprintf(`"budget";a=%d;w=%d`, says.Left, (says.Ms+999)/1000))
+	}
+	return resp, nil
+}
+
+// What no row of Vendors can describe is translated below the Shaper.
+func ExampleShaper_base_translates() {
+	server := answering("X-Budget", `{"left":0,"of":5,"ms":600000}`)
+
+	client := &http.Client{Transport: &transport.Shaper{Base: budget{server}}}
+
+	ask(client, "http://api.example/")
+	ask(client, "http://api.example/")
+	// Output:
+	// sent
+	// refused: max delay
 }

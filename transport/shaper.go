@@ -64,7 +64,8 @@ const (
 type Shaper struct {
 	// Base sends the requests. Nil means http.DefaultTransport, which keeps two
 	// idle connections per host: use a Transport that keeps more if many
-	// requests go to one host at once.
+	// requests go to one host at once. If an API says what is left in a form that no row
+	// of Vendors can describe, Base may set the fields of the draft on its responses.
 	Base http.RoundTripper
 
 	// Mode is Shape or Observe. The zero Mode is Shape.
@@ -75,6 +76,11 @@ type Shaper struct {
 	// is held: a request that cannot go now is refused at once. If requests are
 	// held for longer than ten minutes, one probe is sent in each ten minutes; the
 	// server may refuse it.
+	//
+	// A quota of 1,000 requests an hour that is used up is not back within
+	// two minutes: requests are then refused at once, and RejectedError.RetryAfter says
+	// when it is. A program that can wait for that sets a longer MaxDelay; one that has
+	// other work to do asks Check.
 	MaxDelay time.Duration
 
 	// MaxQueue is the number of requests that may wait for one account or
