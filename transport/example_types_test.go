@@ -63,6 +63,21 @@ func ExampleRejectedInfo() {
 	// /page true
 }
 
+// Which requests waited in line, whether they were sent in the end or not.
+func ExampleWaitInfo() {
+	note := func(w transport.WaitInfo) { fmt.Println(w.Request.URL.Path, "waited:", w.Held != 0) }
+	shaper := &transport.Shaper{Base: hourly(1), Trace: &transport.Trace{
+		Admitted: func(i transport.AdmittedInfo) { note(i.WaitInfo) },
+		Rejected: func(i transport.RejectedInfo) { note(i.WaitInfo) },
+	}}
+	client := &http.Client{Transport: shaper}
+	page(client)
+	page(client)
+	// Output:
+	// /page waited: false
+	// /page waited: false
+}
+
 // page gets a page.
 func page(client *http.Client) {
 	if resp, err := client.Get("http://api.example/page"); err == nil {
