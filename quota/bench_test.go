@@ -21,6 +21,7 @@ func TestSizeOfAccount(t *testing.T) {
 	on64Bits(t)
 	assert.Equal(t, uintptr(320), unsafe.Sizeof(account{}))
 	assert.LessOrEqual(t, unsafe.Sizeof(scope{})-unsafe.Sizeof(account{}), uintptr(24), "what a scope has beside it")
+	assert.LessOrEqual(t, unsafe.Sizeof(Lease{}), uintptr(96), "that of a limiter is made for each permit")
 }
 
 // on64Bits is for tests of where things are in memory.

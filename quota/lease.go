@@ -22,25 +22,30 @@ type Lease struct {
 	units int64
 	epoch uint32
 
-	claims  claims
-	origin  *Origin       // whose accounts are among the claims; nil: none are
-	scope   *scope        // of the origin
-	limit   *scope        // that concerns its kind: the scope, unless kinds are told apart
-	kind    *kind         // of the work; nil: not told apart
-	kindOf  func() string // Ask.Kind
-	name    string        // what kindOf has returned, where named
-	named   bool
-	pinned  bool    // its claims are, because it waits
-	look    *looks  // of the limit that it looks at, and is not charged to; nil: it is no look
-	ticket  uint64  // counts departures: tells whether the lease departed before an account was created; while queued, its key in waitingRequests
-	sent    instant // departure, by the clock of the origin
-	out     bool    // not settled by the origin
-	probe   bool    // see Probe
-	first   bool    // see First
-	charged bool    // else there is nothing to end
+	priority int16 // in the waitingRequests of the origin
+	queued   bool  // there
+	pinned   bool  // its claims are, because it waits
+	out      bool  // not settled by the origin
+	probe    bool  // see Probe
+	first    bool  // see First
+	charged  bool  // else there is nothing to end
 
-	queued   bool  // in the waitingRequests of the origin
-	priority int16 // there
+	claims claims
+	origin *Origin // whose accounts are among the claims; nil: none are
+	*ofOrigin
+	ticket uint64  // counts departures: tells whether the lease departed before an account was created; while queued, its key in waitingRequests
+	sent   instant // departure, by the clock of the origin
+}
+
+// ofOrigin is what only a lease of an Origin needs, until it is settled.
+type ofOrigin struct {
+	scope  *scope        // of the origin
+	limit  *scope        // that concerns the kind: the scope, unless kinds are told apart
+	kind   *kind         // nil: not told apart
+	kindOf func() string // Ask.Kind
+	name   string        // what kindOf has returned, where named
+	named  bool
+	look   *looks // of the limit that it looks at, and is not charged to; nil: it is no look
 }
 
 // charge charges all claims. The mutexes of all of them are held.
@@ -84,11 +89,19 @@ func (l *Lease) charge(now time.Time) {
 // belong sets the scope of the lease. If the last lease in the same memory was of that
 // scope, there is nothing to look up.
 func (l *Lease) belong(t instant, o *Origin, scope string) {
+	l.own()
 	if s := l.scope; s != nil && l.origin == o && s.base.owner.long == scope && s.base.place != evicted {
 		s.base.Used = t
 		return
 	}
 	l.origin, l.scope = o, o.scope(t, scope)
+}
+
+// own prepares the lease for an Origin.
+func (l *Lease) own() {
+	if l.ofOrigin == nil {
+		l.ofOrigin = new(ofOrigin)
+	}
 }
 
 // depart counts the lease as in flight.
@@ -151,7 +164,10 @@ func (l *Lease) waits(by int32) {
 // drop empties the lease and keeps its memory.
 func (l *Lease) drop() {
 	l.claims.reset()
-	*l = Lease{claims: l.claims}
+	if l.ofOrigin != nil {
+		*l.ofOrigin = ofOrigin{}
+	}
+	*l = Lease{claims: l.claims, ofOrigin: l.ofOrigin}
 }
 
 // Sent is when an Origin granted the lease, and not before the first instant that the
@@ -198,11 +214,15 @@ func (l *Lease) retains() bool {
 // move moves the lease to memory of its own. l is empty then.
 func (l *Lease) move() *Lease {
 	to := &Lease{
-		by: l.by, units: l.units, epoch: l.epoch, claims: l.claims, origin: l.origin, scope: l.scope,
-		limit: l.limit, kind: l.kind, kindOf: l.kindOf, name: l.name, named: l.named, look: l.look,
+		by: l.by, units: l.units, epoch: l.epoch, claims: l.claims, origin: l.origin,
 		ticket: l.ticket, sent: l.sent, out: l.out, charged: l.charged, queued: l.queued, priority: l.priority,
 	}
-	*l = Lease{}
+	if l.out {
+		to.ofOrigin = l.ofOrigin
+		*l = Lease{}
+	} else {
+		*l = Lease{ofOrigin: l.ofOrigin}
+	}
 	return to
 }
 

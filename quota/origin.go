@@ -125,8 +125,9 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 		own = ask.restrict(now, own)
 	}
 	l.claims.reset()
-	l.charged, l.pinned, l.look = false, false, nil
-	l.kindOf, l.named = ask.Kind, false
+	l.charged, l.pinned = false, false
+	l.own()
+	l.look, l.kindOf, l.named = nil, ask.Kind, false
 	if o.apart.Load() {
 		l.nameKind(o, ask)
 	}
@@ -204,7 +205,7 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, false
 	}
 	defer undo(own, 1)
-	var l Lease
+	l := Lease{ofOrigin: new(ofOrigin)}
 	l.nameKind(o, ask)
 	o.mu.Lock()
 	if o.begun {

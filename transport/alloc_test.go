@@ -38,4 +38,9 @@ func TestAllocations(t *testing.T) {
 		"Ratelimit":        {`api;a=1000000;w=60`},
 		"Ratelimit-Policy": {`"api";q=1000000;w=60`},
 	}), 12.0, "and what the structured-field parser needs")
+	assert.LessOrEqual(t, count(http.Header{
+		"X-Ratelimit-Limit":     {"1000000"},
+		"X-Ratelimit-Remaining": {"999999"},
+		"X-Ratelimit-Reset":     {"60"},
+	}), 3.0, "another dialect")
 }
