@@ -6,6 +6,7 @@
 //	go run ./examples/simulate -run '^gcra'    # the rows whose names match
 //	go run ./examples/simulate -full           # all columns of all strategies
 //	go run ./examples/simulate -rows           # the names of the rows
+//	go run ./examples/simulate -random 1000    # servers that a seed draws: where a client is worse off than with retry
 //	go run ./examples/simulate -draw '^fixed 20/1s$'
 //	go run ./examples/simulate -draw '^fixed 20/1s$' -svg > fixed.svg
 //
@@ -59,8 +60,13 @@ func main() {
 	full := flag.Bool("full", false, "show all columns of all strategies")
 	draw := flag.String("draw", "", "draw the requests in two windows of the rows whose names match the regular expression")
 	svg := flag.Bool("svg", false, "with -draw, draw the first row as SVG")
+	random := flag.Int("random", 0, "play this number of servers that are drawn by the seed, and print those with which a client is worse off than with retry")
 	flag.Parse()
 
+	if *random > 0 {
+		writeHarm(os.Stdout, *seed, *random)
+		return
+	}
 	if *draw != "" {
 		*pattern = *draw
 	}
