@@ -73,6 +73,11 @@ package quota
 //     that departed then are back.
 //     If an earlier trial is refused, another client has used the quota, and the next
 //     2, 4, 8, … up to 64 trials are left out.
+//     If units come back before an instant that the server names, it keeps a sliding log.
+//     Then ours is kept, too, and says when units are back: no more than q depart in any
+//     time as long as the longest window that was told. One of those for which the figure
+//     has no room is out at a time, then two, four, … as long as they are served. If one is
+//     refused, the log is not believed for some windows.
 //     Where W/q is a second or more, this is done if w is longer than that by more than
 //     1 s. Where W or q is not told, they are taken to be the longest w and the highest
 //     a that were. In both cases less than three quarters of q have to be there in a

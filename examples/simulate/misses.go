@@ -52,9 +52,6 @@ var misses = map[string]string{
 
 	"20 methods, only Retry-After": silent,
 
-	"log 20/1s, X": "the instants are rounded twice, and say up to two seconds more than there are",
-	"log 5/2s, X":  "the instants are rounded twice, and say up to two seconds more than there are",
-
 	"two tokens, one quota":        tokens,
 	"two tokens, only Retry-After": tokens,
 

@@ -52,6 +52,9 @@ func (w *Window) Take(t Instant, n int64) (mark uint32) {
 	if w.State == Counting && w.end == Never && w.Length > 0 {
 		w.ends(t.Add(w.Length), 0, Never) // its guard is known with the answer: see Timed
 	}
+	if w.hasLog() {
+		w.note(t, n)
+	}
 	if (w.State != Unknown || w.slow > 0) && w.beyond(n) {
 		w.asked, w.probing = t, true
 		w.probes = min(w.probes+1, 63)
@@ -114,6 +117,7 @@ func (w *Window) Correct(c Charge, cost int64) Charge {
 	if w.Unit == Concurrent {
 		return c
 	}
+	w.respend(c.Sent, cost-c.Units)
 	switch w.takenIn(c.Mark) {
 	case thisWindow:
 		w.InFlight = plus(max(w.InFlight-c.Units, 0), cost)
@@ -184,6 +188,7 @@ func (w *Window) Lost(t Instant, c Charge) {
 
 // Refund undoes a charge whose request did not depart, or cost nothing.
 func (w *Window) Refund(c Charge) {
+	w.respend(c.Sent, -c.Units)
 	if w.Landed(c.Units, c.Mark) {
 		w.probing = false
 		w.back(c.Sent, c)

@@ -121,7 +121,7 @@ func (adaptive) allows(w *Window, n int64) bool { return w.contention.allows(w, 
 
 func (adaptive) reported(w *Window, sent Instant, avail int64, length time.Duration, refused bool, s *Server) Instant {
 	w.contention.observe(w, refused)
-	if avail == 0 {
+	if avail == 0 && !w.believes(w.Used) {
 		return w.observeRefill(sent, length, refused, s)
 	}
 	return w.due

@@ -19,6 +19,7 @@ type rare struct {
 	lastSent   Instant // departure of the request with lastMark
 	refused    Instant // arrival of the last refusal
 	unitTime
+	spent *spent // when units departed, in a sliding log that names instants; nil: it is none
 }
 
 // rarely returns what is rarely known, to be read.
@@ -43,6 +44,10 @@ func (w *Window) Copy() Window {
 	if w.rare != nil {
 		r := *w.rare
 		c.rare = &r
+		if r.spent != nil {
+			l := *r.spent
+			r.spent = &l
+		}
 	}
 	return c
 }

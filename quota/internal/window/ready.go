@@ -74,7 +74,7 @@ func (w *Window) whenReported(t Instant, n int64) Instant {
 	if enough && w.Unanswered() == 0 {
 		again = max(t, min(again, max(w.received, w.asked).Add(w.compared.patience())))
 	}
-	return again
+	return min(again, w.whenBack(t, n))
 }
 
 // ReadyEstimated is Ready for n units that are an estimate. Where less is left, one
@@ -94,6 +94,8 @@ func (w *Window) whenExpired(t Instant, n int64) Instant {
 	switch {
 	case w.spare() >= n:
 		return t
+	case w.believes(t):
+		return max(t, min(w.asked.Add(patience(w.probes)), w.whenBack(t, n)), w.whenRoom(t, n))
 	case w.refill.steady() && w.least > w.perUnit() && w.probes < 32:
 		return max(t, w.asked.Add(w.refillPace()))
 	case !w.probing:
@@ -142,7 +144,7 @@ func (w *Window) Hopeful(t Instant, n int64) bool {
 	case Unknown, Expired:
 		return true
 	case Reported:
-		return w.Unit == Concurrent || w.InFlight > 0 && w.spare() >= n // held back by our part alone
+		return w.Unit == Concurrent || w.InFlight > 0 && (w.spare() >= n || w.believes(t)) // held back by our part alone, or by trust
 	}
 	return w.Unit == Concurrent
 }

@@ -57,6 +57,9 @@ func (w *Window) forgetInstant() {
 	}
 }
 
+// loose reports whether units come back before the instants that the server names.
+func (s *Server) loose() bool { return s.Instants == looseInstants || s.Instants == lateLoose }
+
 // until is how long a window lasts that ends at an instant so many seconds after Date.
 func (s *Server) until(ahead int32) time.Duration {
 	if s.Instants != lateInstants {

@@ -1,0 +1,182 @@
+package window
+
+import (
+	"math"
+	"time"
+)
+
+// This file is a sliding log whose server names instants in whole seconds: its units are
+// back before the instant that it names, each a window after it was spent. So our own log
+// says it more exactly: if no more than a quota departs in any time as long as a window,
+// all of it is served. A window is as long as the longest of which the instants have told.
+//
+// It is kept once units have come back before an instant, and it is believed where no
+// other client uses the quota. A request that the figure has no room for asks: one at
+// first, and twice as many at a time with each round trip in which they were served. If
+// one is refused, or a figure shows less than there should be, the log is not believed
+// for a few windows, and for twice as many each time.
+type spent struct {
+	slots [maxSlots]slot // a ring, in the order of time
+	first uint8          // the oldest of them
+	count uint8
+	begun Instant // the first departure of the newest slot
+
+	length time.Duration // of a window
+	trust  int64         // how many units may be out that the figure has no room for
+	asked  Instant       // departure of one whose answer doubles trust; 0: there is none
+	off    Instant       // until when the log is not believed
+	doubts uint8         // times that it was not
+	kept   uint8         // answers that have doubled trust since
+}
+
+// A slot is what has departed within a small part of a window.
+type slot struct {
+	at    Instant // the last departure
+	trip  uint32  // the longest round trip so far, in microseconds; 0: there was no answer
+	units uint32
+	sure  bool // each of them was expected to be served
+}
+
+const (
+	maxSlots  = 64
+	maxDoubts = 8
+	manyKept  = 64 // after which doubts are forgotten
+)
+
+// hasLog reports whether our own log is kept.
+func (w *Window) hasLog() bool { return w.rare != nil && w.rare.spent != nil }
+
+// slot returns the i-th of the slots, the oldest first.
+func (l *spent) slot(i uint8) *slot { return &l.slots[(l.first+i)%maxSlots] }
+
+// backAt is when a request may depart that needs what is in a slot: no request of the slot
+// can have arrived later than the guard after the quickest one would have.
+func (w *Window) backAt(s *slot) Instant {
+	trip := time.Duration(s.trip) * time.Microsecond
+	if trip == 0 {
+		trip = w.rtt
+	}
+	return s.at.Add(w.rare.spent.length).Add(w.guard(trip))
+}
+
+// room is how many units there should be at t.
+func (w *Window) room(t Instant) int64 {
+	left := w.Quota
+	for i := range w.rare.spent.count {
+		if s := w.rare.spent.slot(i); w.backAt(s) > t {
+			left -= int64(s.units)
+		}
+	}
+	return left
+}
+
+// whenRoom is when there should be n units.
+func (w *Window) whenRoom(t Instant, n int64) Instant {
+	left, n := w.room(t), w.need(n)
+	for i := uint8(0); i < w.rare.spent.count && left < n; i++ {
+		if s := w.rare.spent.slot(i); w.backAt(s) > t {
+			left, t = left+int64(s.units), w.backAt(s)
+		}
+	}
+	return t
+}
+
+// believes reports whether our own log says at t how much there is.
+func (w *Window) believes(t Instant) bool {
+	return w.hasLog() && t >= w.rare.spent.off && w.Quota > 0 && w.Quota <= math.MaxInt32 &&
+		w.Unit == Requests && w.contention.part() == 1
+}
+
+// whenBack is when n units may depart that the figure has no room for.
+func (w *Window) whenBack(t Instant, n int64) Instant {
+	if !w.believes(t) {
+		return Never
+	}
+	if out := w.Unanswered(); out > 0 && out+n-w.available > w.rare.spent.trust {
+		return Never
+	}
+	return w.whenRoom(t, n)
+}
+
+// note takes over that n units depart at t.
+func (w *Window) note(t Instant, n int64) {
+	l := w.rare.spent
+	for l.count > 0 && w.backAt(l.slot(0)) <= t {
+		l.first, l.count = (l.first+1)%maxSlots, l.count-1
+	}
+	sure := w.believes(t) && w.room(t) >= n
+	if sure && w.spare() < n && l.asked == 0 {
+		l.asked = t
+	}
+	n = min(n, math.MaxInt32)
+	if l.count > 0 {
+		s := l.slot(l.count - 1)
+		if l.count == maxSlots || s.sure == sure && t < l.begun.Add(l.length/(maxSlots-8)) {
+			s.at, s.units, s.sure = t, uint32(min(int64(s.units)+n, math.MaxInt32)), sure && s.sure
+			return
+		}
+	}
+	l.count++
+	*l.slot(l.count - 1) = slot{at: t, units: uint32(n), sure: sure}
+	l.begun = t
+}
+
+// find returns the slot of a request that departed at sent, or nil. It is not sure if
+// others that departed then are not.
+func (l *spent) find(sent Instant) (found *slot, sure bool) {
+	for i := range l.count {
+		s := l.slot(i)
+		if s.at < sent {
+			continue
+		}
+		if found == nil {
+			found, sure = s, s.sure
+		}
+		if s.at > sent {
+			break
+		}
+		sure = sure && s.sure
+	}
+	return found, sure
+}
+
+// respend changes by how much a request that departed at sent has spent.
+func (w *Window) respend(sent Instant, by int64) {
+	if !w.hasLog() {
+		return
+	}
+	if s, _ := w.rare.spent.find(sent); s != nil {
+		s.units = uint32(min(max(int64(s.units)+by, 0), math.MaxInt32))
+	}
+}
+
+// observeSpent looks at a figure that arrived at t, of a request that departed at sent.
+func (w *Window) observeSpent(t, sent Instant, avail int64, refused bool, s *Server) {
+	if !s.loose() || w.Quota <= 0 || s.Span <= 0 {
+		return
+	}
+	l := w.ownRare().spent
+	if l == nil {
+		l = &spent{trust: 1, off: t.Add(s.Span + time.Second)} // what departed before is not known
+		w.rare.spent = l
+	}
+	l.length = s.Span
+	slot, sure := l.find(sent)
+	if slot != nil {
+		slot.trip = max(slot.trip, uint32(min((t-sent)/Instant(time.Microsecond)+1, math.MaxInt32)))
+	}
+	switch {
+	case refused && sure, !refused && avail > 0 && w.Unanswered() == 0 && w.believes(t) && avail < w.room(sent):
+		windows := time.Duration(64)
+		if l.kept >= manyKept/4 {
+			windows = 4
+		}
+		l.off = max(l.off, t.Add(min(l.length, MaxSavedTime>>16)*windows<<l.doubts))
+		l.trust, l.asked, l.kept, l.doubts = 1, 0, 0, min(l.doubts+1, maxDoubts)
+	case !refused && l.asked > 0 && sent >= l.asked:
+		l.trust, l.asked = min(2*l.trust, w.Quota), 0
+		if l.kept++; l.kept >= manyKept {
+			l.doubts, l.kept = 0, manyKept/4
+		}
+	}
+}

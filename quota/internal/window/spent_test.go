@@ -1,0 +1,51 @@
+package window
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// A sliding log of 5 in 1 s, whose instants say up to two seconds. Once a window has been
+// noted, units may depart when they are back, and first one at a time.
+func TestSpent(t *testing.T) {
+	const trip = 32 * ms
+	loose := func(l *ledger, _ Instant) { l.server.Instants = looseInstants }
+	play(t, Adaptive, []row{
+		{0, all(loose, advertises(5, 0), send("a")), 100, 0},
+		{trip, names("a", 4, 102, 2, false), 4, unsaid},
+		{2 * sec, send("b", "c"), 2, unsaid},
+		{2*sec + trip, all(names("b", 4, 104, 2, false), names("c", 3, 104, 2, false)), 3, unsaid},
+		{2*sec + 300*ms, send("d", "e", "f"), 0, 701 * ms},
+		{2*sec + 300*ms + trip, all(names("d", 2, 104, 2, false), names("e", 1, 104, 2, false),
+			names("f", 0, 104, 2, false)), 0, 701*ms - trip},
+		// b and c are back. One of them goes first, and both once that was served.
+		{3*sec + ms, send("g"), 0, unsaid},
+		{3*sec + ms + trip, names("g", 0, 104, 1, false), 1, unsaid},
+	})
+}
+
+// Where a request is refused that was expected to be served, our own log is not believed.
+func TestSpentRefused(t *testing.T) {
+	l := newLedger(Adaptive)
+	l.server.Instants = looseInstants
+	all(advertises(5, 0), send("a"))(l, 0)
+	names("a", 4, 102, 2, false)(l, Instant(32*ms))
+	send("b")(l, Instant(3*sec))
+	assert.True(t, l.believes(Instant(3*sec)))
+	names("b", 0, 104, 2, true)(l, Instant(3*sec+32*ms))
+	assert.False(t, l.believes(Instant(60*sec)))
+	assert.True(t, l.believes(Instant(70*sec)))
+}
+
+// A copy shares no log with its original.
+func TestCopyOfSpent(t *testing.T) {
+	l := newLedger(Adaptive)
+	l.server.Instants = looseInstants
+	all(advertises(5, 0), send("a"))(l, 0)
+	names("a", 4, 102, 2, false)(l, Instant(32*ms))
+	c := l.Copy()
+	c.Take(Instant(3*sec), 5)
+	assert.Equal(t, int64(5), l.room(Instant(3*sec)))
+	assert.Equal(t, int64(0), c.room(Instant(3*sec)))
+}
