@@ -37,6 +37,8 @@
 // # What it cannot do
 //
 // Other clients that are not in the fleet are noticed by the figures only. Quotas that are
-// inferred from refusals stay with each process. A server that renews its quota unit by
-// unit costs an exchange with the store for nearly every request.
+// inferred from refusals stay with each process. Whether a server gives its quota back at
+// the end of a window or before, as it was spent, is found out from its figures: a request
+// may be refused for it. A server that gives it back unit by unit costs several exchanges
+// with the store for each request.
 package fleet
