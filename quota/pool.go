@@ -27,7 +27,8 @@ type pool struct {
 	used     int64   // units charged since the last turn
 	giveBack bool    // others need the stock
 	short    bool    // the last turn asked for more and got next to nothing
-	wished   int64   // by the turn that is on its way
+	wished   int64   // for the stock, by the turn that is on its way
+	wanted   int64   // for requests that wait, by that turn
 
 	named     bool // requests claim it by its policy, or there was a figure
 	known     bool // a turn was answered
@@ -200,6 +201,9 @@ func (p *pool) tellSoon(t instant) {
 	d := slowTurn
 	if p.hungry > 0 || p.a.Quota < 0 || p.available < p.a.Quota/4 || p.waiters > 0 {
 		d = quickTurn
+		if p.asked && p.waiters > 0 && p.holds() > 0 && p.again > t.Add(2*drainTurn) && !p.a.retains() {
+			d = drainTurn // nothing comes back soon, and more answers will come
+		}
 	}
 	at := max(t, p.turned.Add(d))
 	if p.soon == 0 || at < p.soon {
@@ -410,7 +414,7 @@ func (p *pool) heard(t, from instant, g *exchange.Granted, void bool) {
 		p.until = min(p.until, from.Add(g.Left))
 	}
 	p.level = p.stock
-	p.short = p.wished > 1 && g.Units < 2
+	p.short = p.wished > 1 && g.Units < p.wanted+2
 	switch {
 	case p.fresh:
 		p.again = t

@@ -13,6 +13,7 @@ const (
 	sharedTimeout = 100 * time.Millisecond // the shortest wait for a Grant
 	coldTimeout   = 25 * time.Millisecond  // how long requests wait for the first Grant
 	quickTurn     = 20 * time.Millisecond  // between turns that only tell or fill a stock
+	drainTurn     = 100 * time.Millisecond // between turns that only tell, while nothing is left
 	slowTurn      = time.Second
 	leaseTurn     = 10 * time.Second // between turns that renew what a process has
 	sharedLease   = 30 * time.Second // after which a store forgets what a silent process has
@@ -250,6 +251,14 @@ func (s *Shared) compose(t instant) *exchange.Turn {
 	slices.SortFunc(rest, func(a, b *pool) int { return slices.Compare(a.id[:], b.id[:]) })
 	for _, p := range rest {
 		board(p)
+	}
+	for _, p := range s.aboard {
+		p.wanted = 0
+	}
+	for _, r := range turn.Requests {
+		for _, c := range r.Claims {
+			s.aboard[c.Account].wanted += r.N * c.Units
+		}
 	}
 	for i, p := range s.aboard {
 		p.asked, p.fresh = i < asking, false
