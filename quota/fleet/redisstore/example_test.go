@@ -1,7 +1,10 @@
 package redisstore_test
 
 import (
+	"encoding/hex"
+	"log"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,8 +17,11 @@ import (
 
 // Each process that runs this shares the quotas with the others. README has this code.
 func Example() {
-	var secret [32]byte // random bytes that only these processes know
-
+	key, err := hex.DecodeString(os.Getenv("FLEET_SECRET"))
+	if err != nil || len(key) != 32 {
+		log.Fatal("FLEET_SECRET has to be 64 hexadecimal digits")
+	}
+	secret := [32]byte(key)
 	rdb := redis.NewClient(&redis.Options{
 		Addr:                  "localhost:6379",
 		MaxRetries:            -1, // a turn that comes late is worth nothing
