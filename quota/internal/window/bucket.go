@@ -144,10 +144,31 @@ func (w *Window) observeFill(t Instant, f Figure, avail int64) bool {
 		w.noBucket()
 	case missing == 1:
 		// Less than one may be missing: it says nothing of the rate.
+	case w.Unit == Other && avail == 0 && w.debt(f) > 0:
+		// More than all is missing. The rate stays.
+		w.setFill(t, w.rate())
 	default:
 		w.setFill(t, w.fillOf(f.Full, missing))
 	}
 	return w.fill() > 0
+}
+
+// rate is the time from empty to full, as far as it is known; 0: it is not.
+func (w *Window) rate() time.Duration {
+	if fill := w.fill(); fill > 0 {
+		return fill
+	}
+	return w.Length
+}
+
+// debt is how much later than the rate allows a bucket is full of which nothing is left:
+// servers that count what a request has cost at its end, as those of language models do,
+// say 0 where it is less.
+func (w *Window) debt(f Figure) time.Duration {
+	if known := w.rate(); known > 0 {
+		return max(min(f.Full, MaxSavedTime)-known-coarseFull, 0)
+	}
+	return 0
 }
 
 // fillOf is fill after a figure: with so many units missing, the bucket is full after
@@ -226,9 +247,15 @@ func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure, refused bo
 		}
 		unsure = max(unsure, later)
 	}
-	from := sent.Add(w.guard(w.rtt)).Add(w.timeOf(w.Quota - avail))
+	missing, one := w.timeOf(w.Quota-avail), w.timeOf(1)
+	if w.Unit == Other && avail == 0 {
+		if missing += w.debt(f); refused {
+			missing = max(missing, min(f.Full, MaxSavedTime)) // it is sure to be that empty
+		}
+	}
+	from := sent.Add(w.guard(w.rtt)).Add(missing)
 	least, exact := from.Add(w.timeOf(unsure)), from.Add(w.timeOf(later))
-	most := sent.Add(w.timeOf(w.Quota - avail - 1)) // what departed later may have arrived before
+	most := sent.Add(max(missing-one, 0)) // what departed later may have arrived before
 
 	if w.State != Reported {
 		w.State, w.before, w.sent, r.told, r.resets = Reported, 0, sent, 0, 0
@@ -250,7 +277,7 @@ func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure, refused bo
 		end = least
 	}
 	if end < w.end { // the figure may be as late as its answer
-		end = min(max(end, t.Add(w.timeOf(w.Quota-avail))), w.end)
+		end = min(max(end, t.Add(missing)), w.end)
 	}
 	var taken float64 // by other clients
 	if end != w.end {

@@ -192,6 +192,34 @@ func TestLateFiguresOfBucket(t *testing.T) {
 	}
 }
 
+// A bucket of tokens may be in debt: it says 0, and is full later than its rate explains. Its
+// rate stays, and nothing departs before the debt is paid.
+func TestBucketInDebt(t *testing.T) {
+	debts := func(full time.Duration, refused bool) (l *ledger, at Instant) {
+		l = newBucket(Other, 6000, 3000, 30*sec) // 100 a second
+		send("a")(l, Instant(sec))
+		at = Instant(2 * sec)
+		l.fills(at, "a", 0, full, refused)
+		return l, at
+	}
+	l, at := debts(90*sec, true)
+	assert.InDelta(t, mins.Seconds(), l.fill().Seconds(), 1)
+	assert.InDelta(t, 29, wait(l, at, 1).Seconds(), 0.1, "the answer came a second later")
+	assert.InDelta(t, 39, wait(l, at, 1000).Seconds(), 0.1)
+	assert.Negative(t, l.level(at))
+
+	l, at = debts(90*sec, false)
+	assert.InDelta(t, 26, wait(l, at, 1).Seconds(), 0.1, "whole seconds may be 3 s too many")
+
+	l, at = debts(61*sec, false)
+	assert.Less(t, wait(l, at, 1), 100*ms, "rounded")
+	l, at = debts(62*sec, true)
+	assert.InDelta(t, 1, wait(l, at, 1).Seconds(), 0.3, "to be sure, after a refusal")
+
+	l = newBucket(Other, 6000, 0, 90*sec)
+	assert.InDelta(t, 90, l.fill().Seconds(), 0.1, "nothing else is known of its rate")
+}
+
 // A refusal shows that there is less than the request needs, by whatever part of a unit.
 func TestRefusalByPartOfUnit(t *testing.T) {
 	l := newBucket(Requests, 10, 5, 5*sec)
