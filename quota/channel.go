@@ -138,6 +138,13 @@ func (c *Channel[T]) Receive(ctx context.Context) (v T, err error) {
 	}
 }
 
+// TryReceive is Receive without waiting. ok is false if there is no item, or none
+// any more.
+func (c *Channel[T]) TryReceive() (v T, ok bool) {
+	v, ok, _ = c.receive()
+	return v, ok
+}
+
 // All returns an iterator over the items as they are received. It ends when the
 // channel is closed and all its items were received, or when ctx ends.
 func (c *Channel[T]) All(ctx context.Context) iter.Seq[T] {
@@ -181,13 +188,6 @@ func (c *Channel[T]) signal() {
 	case c.ready <- struct{}{}:
 	default:
 	}
-}
-
-// Len returns how many items were sent and not received.
-func (c *Channel[T]) Len() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.items)
 }
 
 // Close ends sending: waiting and later calls of Send return ErrClosed. Items

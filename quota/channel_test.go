@@ -40,9 +40,14 @@ func TestChannelTakesPermitsByWeight(t *testing.T) {
 			require.NoError(t, c.Send(t.Context(), line))
 		}
 		assert.Equal(t, 2*time.Second, time.Since(began))
-		assert.Equal(t, 6, c.Len())
 		refusedWith(t, c.TrySend(line), quota.ReasonOwnLimit)
 		refusedWith(t, c.TrySend(""), quota.ReasonOwnLimit)
+		for range 6 {
+			_, ok := c.TryReceive()
+			assert.True(t, ok)
+		}
+		_, ok := c.TryReceive()
+		assert.False(t, ok)
 	})
 }
 
@@ -211,18 +216,24 @@ func TestChannelUnderStress(t *testing.T) {
 }
 
 // A full buffer and a limiter that refuses are two reasons; what was sent can be
-// received one by one, or ranged over.
-func TestChannelReceivesInTwoWays(t *testing.T) {
+// received without waiting, or ranged over.
+func TestChannelReceivesInThreeWays(t *testing.T) {
 	c, err := quota.NewChannel[int](quota.FixedWindow(4, time.Hour), 3, nil)
 	require.NoError(t, err)
 	for i := range 3 {
 		require.NoError(t, c.TrySend(i))
 	}
 	refusedWith(t, c.TrySend(3), quota.ReasonQueueFull)
-	assert.Zero(t, receive(t, c))
+	v, ok := c.TryReceive()
+	assert.True(t, ok)
+	assert.Zero(t, v)
 	require.NoError(t, c.TrySend(3))
-	assert.Equal(t, 1, receive(t, c))
+	v, err = c.Receive(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 1, v)
 	refusedWith(t, c.TrySend(4), quota.ReasonOwnLimit)
 	c.Close()
 	assert.Equal(t, []int{2, 3}, slices.Collect(c.All(t.Context())))
+	_, ok = c.TryReceive()
+	assert.False(t, ok)
 }
