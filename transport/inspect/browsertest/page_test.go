@@ -401,6 +401,14 @@ func TestManyPartitions(t *testing.T) {
 	each := (busy() - began) / watched.Seconds()
 	grown := heap() - before
 	t.Logf("in %v the heap grew by %.0f bytes; an update a second took %.1f ms of a processor", *watched, grown, 1000*each)
+	processor, clock, tasks := longestTask(t, ctx, *watched)
+	t.Logf("of %d tasks in %v the longest took %v of a processor, %v by the clock", tasks, *watched, processor, clock)
+	if tasks == 0 || processor <= 0 {
+		t.Error("no task was seen")
+	}
+	if processor > 50*time.Millisecond && *bars {
+		t.Errorf("a task takes %v", processor)
+	}
 	if each > 0.050 && *bars {
 		t.Errorf("each update takes %.1f ms", 1000*each)
 	}
