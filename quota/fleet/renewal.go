@@ -228,7 +228,7 @@ func (x *execution) figureModelled(r *record, a *exchange.Account, current bool)
 			r.turned(false)
 			r.end = end
 			// Seconds are rounded up, so a window that would have ended a little before is it.
-			if known := r.trial + (now-r.trial+r.window-1)/r.window*r.window; r.trial > 0 && known < end && end < known+sec {
+			if known := r.trial + max(now-r.trial+r.window-1, 0)/r.window*r.window; r.trial > 0 && known < end && end < known+sec {
 				r.end = max(known, now+1)
 			}
 		case end > r.end+sameWindow:

@@ -193,7 +193,7 @@ local function figureModelled(r, a, current)
     if new then
       turned(r, false)
       r['end'] = e
-      local known = r.trial + floor((now - r.trial + r.window - 1) / r.window) * r.window
+      local known = r.trial + floor(max(now - r.trial + r.window - 1, 0) / r.window) * r.window
       if r.trial > 0 and known < e and e < known + sec then r['end'] = max(known, now + 1) end
     elseif e > r['end'] + sameWindow then
       turned(r, true)

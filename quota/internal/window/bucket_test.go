@@ -368,3 +368,24 @@ func TestServedDespiteNothingLeft(t *testing.T) {
 		says("b", 0, -1)(l, at)
 	}
 }
+
+// Requests that hang do not keep a client that is not alone from a bucket that is full again.
+func TestBucketBesideHangingRequests(t *testing.T) {
+	w, s := New(Adaptive), new(Server)
+	w.SetPolicy(Requests, 10, 10*sec)
+	w.contention.ours, w.contention.fall = 20, 40
+	c := Charge{Sent: 0, Units: 1, Mark: w.Take(0, 1)}
+	w.Answered(c, false)
+	now := Instant(50 * ms)
+	w.Report(now, 0, Figure{Available: 8, Window: sec, Full: 2 * sec, Charge: c}, false, s)
+	out := 0
+	for ; out < 10; out++ {
+		if again, _ := w.Ready(now, 1); again > now {
+			break
+		}
+		w.Take(now, 1)
+	}
+	assert.Positive(t, out)
+	again, _ := w.Ready(now, 1)
+	assert.Equal(t, 4*w.filling(), again.Since(now))
+}

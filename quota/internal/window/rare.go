@@ -46,6 +46,7 @@ func (w *Window) Copy() Window {
 		c.rare = &r
 		if r.spent != nil {
 			l := *r.spent
+			l.slots = append([]slot(nil), l.slots...)
 			r.spent = &l
 		}
 	}

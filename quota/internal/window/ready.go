@@ -69,7 +69,8 @@ func (w *Window) whenReported(t Instant, n int64) Instant {
 	}
 	again := w.whenRenewed(t, n)
 	if enough && w.IsBucket() {
-		again = max(t, max(w.received, w.asked).Add(ProbeInterval)) // an answer comes before
+		// An answer comes long before; not if the requests that are out hang.
+		again = max(t, max(w.received, w.asked).Add(min(max(4*w.filling(), time.Second), ProbeInterval)))
 	}
 	if enough && w.Unanswered() == 0 {
 		again = max(t, min(again, max(w.received, w.asked).Add(w.compared.patience())))
@@ -95,7 +96,8 @@ func (w *Window) whenExpired(t Instant, n int64) Instant {
 	case w.spare() >= n:
 		return t
 	case w.believes(t):
-		return max(t, min(w.asked.Add(patience(w.probes)), w.whenBack(t, n)), w.whenRoom(t, n))
+		again := max(min(w.asked.Add(patience(w.probes)), w.whenBack(t, n)), w.whenRoom(t, n))
+		return max(t, min(again, max(w.received, w.asked, w.closed).Add(ProbeInterval)))
 	case w.refill.steady() && w.least > w.perUnit() && w.probes < 32:
 		return max(t, w.asked.Add(w.refillPace()))
 	case !w.probing:

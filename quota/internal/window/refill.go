@@ -81,7 +81,7 @@ func (w *Window) perUnit() time.Duration {
 		d = w.Length / time.Duration(w.Quota)
 	}
 	if u.pace != 0 {
-		d = time.Duration(float64(d) * math.Exp2(float64(u.pace)/twice))
+		d = time.Duration(min(float64(d)*math.Exp2(float64(u.pace)/twice), float64(MaxSavedTime)))
 	}
 	return d
 }

@@ -302,6 +302,14 @@ func TestUnitTimeIsFound(t *testing.T) {
 	assert.Equal(t, far, observe(false))
 }
 
+// The time stays one that can be said, whatever was refused and is told.
+func TestUnitTimeIsBounded(t *testing.T) {
+	l := newLedger(Adaptive)
+	l.SetPolicy(Requests, 2, 31*24*time.Hour)
+	l.ownRare().pace = maxPace
+	assert.Equal(t, MaxSavedTime, l.perUnit())
+}
+
 // Of units that take seconds, whole seconds say when one is there; but not the end of a window.
 func TestUnitsOfSeconds(t *testing.T) {
 	l := newLedger(Adaptive)

@@ -16,10 +16,7 @@ import (
 // one is refused, or a figure shows less than there should be, the log is not believed
 // for a few windows, and for twice as many each time.
 type spent struct {
-	slots [maxSlots]slot // a ring, in the order of time
-	first uint8          // the oldest of them
-	count uint8
-	begun Instant // the first departure of the newest slot
+	slots []slot // in the order of time, no more than maxSlots
 
 	length time.Duration // of a window
 	trust  int64         // how many units may be out that the figure has no room for
@@ -31,7 +28,8 @@ type spent struct {
 
 // A slot is what has departed within a small part of a window.
 type slot struct {
-	at    Instant // the last departure
+	from  Instant // the first departure
+	at    Instant // the last one
 	trip  uint32  // the longest round trip so far, in microseconds; 0: there was no answer
 	units uint32
 	sure  bool // each of them was expected to be served
@@ -46,9 +44,6 @@ const (
 // hasLog reports whether our own log is kept.
 func (w *Window) hasLog() bool { return w.rare != nil && w.rare.spent != nil }
 
-// slot returns the i-th of the slots, the oldest first.
-func (l *spent) slot(i uint8) *slot { return &l.slots[(l.first+i)%maxSlots] }
-
 // backAt is when a request may depart that needs what is in a slot: no request of the slot
 // can have arrived later than the guard after the quickest one would have.
 func (w *Window) backAt(s *slot) Instant {
@@ -62,8 +57,8 @@ func (w *Window) backAt(s *slot) Instant {
 // room is how many units there should be at t.
 func (w *Window) room(t Instant) int64 {
 	left := w.Quota
-	for i := range w.rare.spent.count {
-		if s := w.rare.spent.slot(i); w.backAt(s) > t {
+	for i := range w.rare.spent.slots {
+		if s := &w.rare.spent.slots[i]; w.backAt(s) > t {
 			left -= int64(s.units)
 		}
 	}
@@ -73,8 +68,8 @@ func (w *Window) room(t Instant) int64 {
 // whenRoom is when there should be n units.
 func (w *Window) whenRoom(t Instant, n int64) Instant {
 	left, n := w.room(t), w.need(n)
-	for i := uint8(0); i < w.rare.spent.count && left < n; i++ {
-		if s := w.rare.spent.slot(i); w.backAt(s) > t {
+	for i := 0; i < len(w.rare.spent.slots) && left < n; i++ {
+		if s := &w.rare.spent.slots[i]; w.backAt(s) > t {
 			left, t = left+int64(s.units), w.backAt(s)
 		}
 	}
@@ -101,33 +96,38 @@ func (w *Window) whenBack(t Instant, n int64) Instant {
 // note takes over that n units depart at t.
 func (w *Window) note(t Instant, n int64) {
 	l := w.rare.spent
-	for l.count > 0 && w.backAt(l.slot(0)) <= t {
-		l.first, l.count = (l.first+1)%maxSlots, l.count-1
+	back := 0
+	for back < len(l.slots) && w.backAt(&l.slots[back]) <= t {
+		back++
+	}
+	if back > 0 {
+		l.slots = l.slots[:copy(l.slots, l.slots[back:])]
 	}
 	sure := w.believes(t) && w.room(t) >= n
 	if sure && w.spare() < n && l.asked == 0 {
 		l.asked = t
 	}
 	n = min(n, math.MaxInt32)
-	if l.count > 0 {
-		s := l.slot(l.count - 1)
-		if l.count == maxSlots || s.sure == sure && t < l.begun.Add(l.length/(maxSlots-8)) {
+	if count := len(l.slots); count > 0 {
+		s := &l.slots[count-1]
+		if count == maxSlots || s.sure == sure && t < s.from.Add(l.length/(maxSlots-8)) {
 			s.at, s.units, s.sure = t, uint32(min(int64(s.units)+n, math.MaxInt32)), sure && s.sure
 			return
 		}
 	}
-	l.count++
-	*l.slot(l.count - 1) = slot{at: t, units: uint32(n), sure: sure}
-	l.begun = t
+	l.slots = append(l.slots, slot{from: t, at: t, units: uint32(n), sure: sure})
 }
 
-// find returns the slot of a request that departed at sent, or nil. It is not sure if
-// others that departed then are not.
+// find returns the slot of a request that departed at sent; nil, if it is over. It is not
+// sure if others that departed then are not.
 func (l *spent) find(sent Instant) (found *slot, sure bool) {
-	for i := range l.count {
-		s := l.slot(i)
+	for i := range l.slots {
+		s := &l.slots[i]
 		if s.at < sent {
 			continue
+		}
+		if s.from > sent {
+			break
 		}
 		if found == nil {
 			found, sure = s, s.sure

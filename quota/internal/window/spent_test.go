@@ -2,6 +2,7 @@ package window
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -48,4 +49,47 @@ func TestCopyOfSpent(t *testing.T) {
 	c.Take(Instant(3*sec), 5)
 	assert.Equal(t, int64(5), l.room(Instant(3*sec)))
 	assert.Equal(t, int64(0), c.room(Instant(3*sec)))
+}
+
+// An instant far ahead that was named once holds nothing for longer than other windows do.
+func TestSpentOfAFarInstant(t *testing.T) {
+	w, s := New(Adaptive), Server{Instants: looseInstants}
+	w.SetPolicy(Requests, 10, 10*sec)
+	now := Instant(100 * sec)
+	one := func(available, ahead int64) {
+		c := Charge{Sent: now, Units: 1, Mark: w.Take(now, 1)}
+		now += Instant(50 * ms)
+		w.Answered(c, false)
+		w.Report(now, c.Sent, Figure{
+			Available: available, Window: time.Duration(ahead) * sec, Resets: int64(now/Instant(sec)) + ahead, Ahead: ahead, Charge: c,
+		}, false, &s)
+	}
+	one(9, 86400)
+	now += Instant(25 * time.Hour)
+	for i := range int64(10) {
+		one(9-i, 11)
+	}
+	now += Instant(30 * sec)
+	again, _ := w.Ready(now, 1)
+	assert.LessOrEqual(t, again.Since(now), ProbeInterval)
+	again, _ = w.Ready(now+Instant(ProbeInterval), 1)
+	assert.Equal(t, now+Instant(ProbeInterval), again)
+}
+
+// What a request is given back that departed longer ago than a window is no other's.
+func TestSpentRefundsItsOwn(t *testing.T) {
+	w := New(Adaptive)
+	w.SetPolicy(Requests, 10, 10*sec)
+	w.ownRare().spent = &spent{trust: 1, length: 10 * sec}
+	now := Instant(100 * sec)
+	old := Charge{Sent: now, Units: 1, Mark: w.Take(now, 1)}
+	now += Instant(20 * sec)
+	for range 5 {
+		w.Take(now, 1)
+	}
+	assert.EqualValues(t, 5, w.room(now))
+	w.Refund(old)
+	assert.EqualValues(t, 5, w.room(now))
+	w.Refund(Charge{Sent: now, Units: 1, Mark: w.Take(now, 1)})
+	assert.EqualValues(t, 5, w.room(now))
 }
