@@ -389,3 +389,17 @@ func TestBucketBesideHangingRequests(t *testing.T) {
 	again, _ := w.Ready(now, 1)
 	assert.Equal(t, 4*w.filling(), again.Since(now))
 }
+
+// What costs more than there ever is waits for a Retry-After, but not for the end of a window of
+// which all is there.
+func TestPauseOfWhatCostsMore(t *testing.T) {
+	w := New(Adaptive)
+	w.SetPolicy(Other, 10, 10*sec)
+	w.Report(0, 0, Figure{Available: 10, Window: 5 * sec}, false, new(Server))
+	w.Pause(0, sec, Server{})
+	again, why := w.Ready(0, 50)
+	assert.Equal(t, Instant(sec), again)
+	assert.Equal(t, RetryAfter, why)
+	again, _ = w.Ready(Instant(sec), 50)
+	assert.Equal(t, Instant(sec), again)
+}
