@@ -2,8 +2,8 @@ package wait
 
 // A Round wakes the waiters of several lines one after another, so that each looks
 // at its claims again. Beginning a round wakes only the first waiter, and each waiter
-// wakes the next, those who came first first. It is guarded by the mutex that the constraints of the lines share.
-// The zero Round is ready to use.
+// wakes the next: who came first looks first. It is guarded by the mutex that the
+// constraints of the lines share. The zero Round is ready to use.
 type Round struct {
 	first, last *Waiter // by Waiter.ticket: who moves to another line keeps the turn
 	next        *Waiter // has been woken and has not looked yet; nil: no round is on

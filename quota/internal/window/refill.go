@@ -109,15 +109,13 @@ func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool,
 	}
 	w.guessUnit(most, s)
 	unit := w.perUnit()
+	others := (length > time.Second || w.findsUnit()) && !w.alone() // they may have left little of the window
 	switch {
-	case length < 0 || unit == 0:
+	case refused && r.trying && !others:
+		w.failTrial()
 		return w.due
-	case (length > time.Second || w.findsUnit()) && !w.alone():
-		return w.due // others may have left little of the window
-	case refused:
-		if r.trying {
-			w.failTrial()
-		}
+	case refused || others || length < 0 || unit == 0:
+		r.trying = false
 		return w.due
 	case r.trying:
 		w.succeed()
@@ -172,7 +170,7 @@ func (w *Window) succeed() {
 // window finds only the unit that is back first, and is told that nothing is left for a
 // whole window. The others are back that long after the last of the window before, which
 // departed at before. So a request tries then, where there is no shorter way: see
-// observeRefill. If it is refused, the next trials are left out.
+// observeRefill, which also takes over that it was refused.
 func (w *Window) observeLog(sent, before Instant, length time.Duration, refused bool) Instant {
 	r := &w.refill
 	if r.trying || w.perUnit() > 0 && w.perUnit() < time.Second {
@@ -180,13 +178,7 @@ func (w *Window) observeLog(sent, before Instant, length time.Duration, refused 
 	}
 	back := before.Add(length)
 	switch {
-	case refused:
-		if r.trying {
-			w.failTrial()
-		}
-		return w.due
-	case before == 0 || length <= 0 || back <= sent || 2*w.contention.peak >= w.Quota || !w.alone():
-		r.trying = false
+	case refused || before == 0 || length <= 0 || back <= sent || 2*w.contention.peak >= w.Quota || !w.alone():
 		return w.due
 	case r.skip > 0:
 		r.skip--

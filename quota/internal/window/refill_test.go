@@ -310,6 +310,20 @@ func TestUnitTimeIsBounded(t *testing.T) {
 	assert.Equal(t, MaxSavedTime, l.perUnit())
 }
 
+// Once other clients show, a trial is over: a refusal after it says something of instants again.
+func TestTrialEndsWhereOthersShow(t *testing.T) {
+	for _, refused := range []bool{false, true} {
+		l := newLedger(Adaptive)
+		all(later, advertises(20, 10*sec))(l, 0)
+		l.due = Instant(far)
+		l.observeRefill(0, 9*sec, false, new(Server))
+		assert.True(t, l.refill.trying)
+		l.contention.ours, l.contention.fall = 20, 40
+		l.observeRefill(0, 9*sec, refused, new(Server))
+		assert.Equal(t, refill{}, l.refill)
+	}
+}
+
 // Of units that take seconds, whole seconds say when one is there; but not the end of a window.
 func TestUnitsOfSeconds(t *testing.T) {
 	l := newLedger(Adaptive)
