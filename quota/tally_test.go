@@ -123,8 +123,8 @@ func TestSnapshotOfLine(t *testing.T) {
 	})
 }
 
-// Of more accounts than asked for, a snapshot shows those that somebody waits for first, then those under a hold,
-// then those with the least left.
+// A snapshot with a bound shows the accounts with the longest lines first, then those under
+// a hold, then those with the least left.
 func TestSnapshotTroubled(t *testing.T) {
 	d := newDesk(t)
 	key := func(name string) quota.Claim { return quota.Claim{Policy: "user", Key: name, Keyed: true, Units: 1} }

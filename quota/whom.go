@@ -63,8 +63,8 @@ func (s *settlement) learnKind() {
 	}
 }
 
-// holdKind holds the kind for the Retry-After of its refusal, whatever was learned of
-// whom that concerns: work like the refused one is concerned for certain.
+// holdKind holds the kind for the Retry-After of its refusal. Other kinds may turn out not
+// to be concerned by it. The kind that was refused is.
 func (s *settlement) holdKind() {
 	k := s.l.kind
 	if s.r.Pause <= 0 || !k.live() {

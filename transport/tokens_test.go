@@ -320,8 +320,8 @@ func TestSummaryOfTokens(t *testing.T) {
 	})
 }
 
-// Of the requests that are out before anything is known, nobody knows what they cost. They
-// hold the others until they are answered, and no longer.
+// What the first requests cost is not known before they are answered. Until then the others
+// wait for them, and no longer.
 func TestFirstWaveOfTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const quota, cost = 60_000, 5000 // a thousand come back in a second

@@ -102,8 +102,9 @@ func TestChangedBack(t *testing.T) {
 	})
 }
 
-// What the body of a response says is told, too, when the caller has read it: whom a hold
-// concerns, that a refusal had nothing to do with quota, and that the response was one.
+// Changed is also called when the caller has read a body that changes what is known: it names
+// the policies of a hold, it says that a refusal had nothing to do with quota, or it says that
+// the response was a refusal.
 func TestChangedByBody(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -11,7 +11,7 @@ import (
 	"github.com/headway-go/headway/parse"
 )
 
-// This file compares strategies on servers that nobody chose: a seed draws them.
+// This file compares strategies on random servers.
 
 // randomRow returns the row of a seed. Its name says what was drawn, but for the seconds.
 func randomRow(seed uint64) row {

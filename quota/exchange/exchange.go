@@ -117,6 +117,6 @@ const (
 type Word struct {
 	Account   ID
 	Processes []string      // that may find units now
-	Return    bool          // others wait: a stock that nobody needs is to be returned
+	Return    bool          // others wait: return the units that are not needed
 	Hold      time.Duration // nothing departs before; 0: no news
 }

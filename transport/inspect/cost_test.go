@@ -22,9 +22,9 @@ type instant http.Response
 
 func (i *instant) RoundTrip(*http.Request) (*http.Response, error) { return (*http.Response)(i), nil }
 
-// What a page adds to a request: its hooks do not allocate. Times without a page, with its
-// hooks, and while somebody looks are only told, because they depend on what else the
-// machine does, and only with -v. (With the race detector sync.Pool drops entries at random,
+// The hooks of a page do not allocate. With -v, the test also prints how long a request takes
+// without a page, with one, and with a viewer. Times depend on what else the machine does, so
+// they do not decide the test. (With the race detector sync.Pool drops entries at random,
 // so the test is left out.)
 func TestCost(t *testing.T) {
 	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
