@@ -93,3 +93,41 @@ func TestSpentRefundsItsOwn(t *testing.T) {
 	w.Refund(Charge{Sent: now, Units: 1, Mark: w.Take(now, 1)})
 	assert.EqualValues(t, 5, w.room(now))
 }
+
+// One request asks at first, and two at a time once it was served. Work that the figure has room
+// for asks for nothing.
+func TestSpentAsksOneByOne(t *testing.T) {
+	w, s := New(Adaptive), Server{Instants: looseInstants, Span: sec}
+	w.SetPolicy(Requests, 5, 0)
+	now := Instant(100 * sec)
+	report := func(sent Instant, c Charge, available int64) {
+		w.Answered(c, false)
+		w.Report(now, sent, Figure{Available: available, Window: 2 * sec, Resets: 1000, Ahead: 2, Charge: c}, false, &s)
+	}
+	take := func() Charge { return Charge{Sent: now, Units: 1, Mark: w.Take(now, 1)} }
+	first := take()
+	now += Instant(32 * ms)
+	report(first.Sent, first, 3)
+	l := w.rare.spent
+	l.off = 0
+	w.Take(now, 1)
+	assert.Zero(t, l.asked, "the figure has room for it")
+	now += Instant(32 * ms)
+	c := take()
+	now += Instant(32 * ms)
+	report(c.Sent, c, 0)
+	w.InFlight, w.before = 0, 0
+	at := func() Instant { return w.whenBack(now, 1) }
+	now += Instant(2 * sec)
+	assert.Equal(t, now, at())
+	ask := take()
+	assert.Equal(t, now, l.asked)
+	assert.Equal(t, Never, at(), "one asks")
+	now += Instant(32 * ms)
+	report(ask.Sent, ask, 0)
+	assert.Equal(t, now, at())
+	take()
+	assert.Equal(t, now, at(), "two ask")
+	take()
+	assert.Equal(t, Never, at())
+}
