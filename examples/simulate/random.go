@@ -57,9 +57,16 @@ func randomRow(seed uint64) row {
 	rounds := pick(rnd, "up", "up", "up", "down", "to the nearest")
 	r.rounding = map[string]func(float64) float64{"down": math.Floor, "to the nearest": math.Round}[rounds]
 
-	// So many windows that the last one is not used up.
-	jobs := float64(quota) * (pick(rnd, 3., 6, 12, 25) + .2 + .6*rnd.Float64())
-	each := int(min(max(jobs, 40), 4000)) / r.processes
+	// At least 40 jobs, and at most 4000, in so many windows that the last one is not
+	// used up: where it were, a single unit would cost a whole window.
+	windows := pick(rnd, 3., 6, 12, 25)
+	for windows*float64(quota) < 40 {
+		windows++
+	}
+	if (windows+1)*float64(quota) > 4000 {
+		windows = 3
+	}
+	each := int(float64(quota)*(windows+.2+.6*rnd.Float64())) / r.processes
 	var wants string
 	if load := pick(rnd, 0, 0, 0, 0, .3, .7, .95, 1.2); load == 0 {
 		workers := pick(rnd, 1, 3, 10, 50)
