@@ -450,8 +450,8 @@ func TestDoneContextIsNotAdmitted(t *testing.T) {
 	})
 }
 
-// Held is called once, before the wait, with what the request waits for. No lock is
-// held: it may take its time, and call the origin.
+// Held is called before the wait, with what the request waits for; not again if it goes
+// on waiting for that. No lock is held: it may take its time, and call the origin.
 func TestHeldHook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t)

@@ -63,7 +63,9 @@ type Ask struct {
 	Kind func() string
 
 	// Held is called with no lock held before the work waits, and says what it waits
-	// for; if Force is set, what it would have waited for. May be nil.
+	// for; if Force is set, what it would have waited for. It is called again when the
+	// work begins to wait for something else; then the work is in line, and a function
+	// that takes long keeps others waiting. May be nil.
 	Held func(Refusal)
 }
 

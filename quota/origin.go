@@ -165,7 +165,13 @@ func (l *Lease) wait(ctx context.Context, now time.Time, ask *Ask, own []wait.Co
 		want.Sleeps = func() { undo(own, n) }
 	}
 	if ask.Held != nil {
-		want.Held = func(r wait.Refusal) { ask.Held(*refusalOf(r)) }
+		var told Refusal
+		want.Held = func(r wait.Refusal) {
+			if now := refusalOf(r); now.Cause != told.Cause || now.Policy != told.Policy || now.Key != told.Key {
+				told = *now
+				ask.Held(told)
+			}
+		}
 	}
 	err := admitted(wait.Admit(ctx, now, l.claims.all(), &want))
 	if err != nil {

@@ -21,9 +21,13 @@ import (
 // either Answered or Failed. Hooks that several parts of a program want to set are
 // joined with JoinTraces.
 type Trace struct {
-	// Held is called when a request cannot go at once and is about to wait. In
-	// Mode Observe, and for requests with WithBypass, it is called when the
+	// Held is called when a request cannot go at once and is about to wait, and again
+	// when it begins to wait for something else: HeldInfo.Held is then not 0. In
+	// Mode Observe, and for requests with WithBypass, it is called once, when the
 	// request would have to wait or would be refused; then the request is sent.
+	//
+	// When it is called again, the request keeps its place in line, and those behind it
+	// wait until the hook returns.
 	Held func(HeldInfo)
 
 	// Admitted is called when a request is about to be handed to Base.
@@ -106,9 +110,10 @@ type RequestInfo struct {
 	Origin  string // its scheme, host and port in their normal form, as in quota.Snapshot
 }
 
-// HeldInfo says why a request cannot go now.
+// HeldInfo says why a request cannot go now. WaitInfo says what it has waited for until
+// now: if its Held is 0, the request begins to wait.
 type HeldInfo struct {
-	RequestInfo
+	WaitInfo
 	Policy    string        // the policy that has too little left; "" if the server named none
 	Partition partition.Key // the key of its partition; "" if none is known
 	Reason    Reason
@@ -117,12 +122,13 @@ type HeldInfo struct {
 	Observed  bool          // the request is sent all the same
 }
 
-// A WaitInfo is part of what the hooks are told that come after the wait.
+// A WaitInfo describes the wait of a request until now. Of several things that it has
+// waited for, one after the other, it names the one that took longest.
 type WaitInfo struct {
 	RequestInfo
-	Waited time.Duration // from the call of RoundTrip until the request was sent or refused
-	Held   Reason        // why the request waited in line, as Held was told; 0: it did not wait
-	Policy string        // which policy it waited for, as Held was told
+	Waited time.Duration // from the call of RoundTrip until now, when the request is held, sent or refused
+	Held   Reason        // why the request has waited in line, as Held was told; 0: it has not
+	Policy string        // which policy it has waited for, as Held was told
 }
 
 // AdmittedInfo describes a request that is about to be sent.
@@ -235,14 +241,37 @@ func call[Info any](x *exchange, h hook[Info], info func() Info) {
 // A traced is what the hooks of a request need of one another.
 type traced struct {
 	onHeld  func(quota.Refusal) // traceHeld; allocated once for each exchange
-	held    Reason              // why the request waits in line; 0: it does not
-	policy  string              // that it waits for
+	longest stay                // of those that are over
+	present stay                // the last one, until the request is sent or refused
+	since   time.Time           // when it began
 	changes []quota.Change
+}
+
+// A stay is the time for which a request waits for one thing.
+type stay struct {
+	reason Reason // 0: there is none
+	policy string
+	length time.Duration // of one that is over
+}
+
+// until returns the longest stay, if the last one ends at that instant.
+func (t *traced) until(over time.Time) stay {
+	last := t.present
+	if last.length = over.Sub(t.since); last.reason == 0 || last.length < t.longest.length {
+		return t.longest
+	}
+	return last
+}
+
+// begin begins a stay.
+func (t *traced) begin(now time.Time, reason Reason, policy string) {
+	t.longest = t.until(now)
+	t.present, t.since = stay{reason: reason, policy: policy}, now
 }
 
 // watch prepares the hooks of a request that has a Trace.
 func (x *exchange) watch() {
-	x.trace.held, x.trace.policy, x.trace.changes = 0, "", x.trace.changes[:0]
+	x.trace.longest, x.trace.present, x.trace.changes = stay{}, stay{}, x.trace.changes[:0]
 	if x.traced() {
 		if x.trace.onHeld == nil {
 			x.trace.onHeld = x.traceHeld
@@ -269,22 +298,23 @@ func (x *exchange) info() RequestInfo {
 }
 
 func (x *exchange) traceHeld(r quota.Refusal) {
+	now := time.Now()
+	call(x, heldHook, func() HeldInfo { return x.held(&r, x.waited(now)) })
 	if !x.unconditional() {
-		x.trace.held, x.trace.policy = r.Cause, r.Policy
+		x.trace.begin(now, r.Cause, r.Policy)
 	}
-	call(x, heldHook, func() HeldInfo { return x.held(&r) })
 }
 
-// held describes a request that cannot go now.
-func (x *exchange) held(r *quota.Refusal) HeldInfo {
+// held describes a request that cannot go now, after that wait.
+func (x *exchange) held(r *quota.Refusal, until WaitInfo) HeldInfo {
 	return HeldInfo{
-		RequestInfo: x.info(),
-		Policy:      r.Policy,
-		Partition:   partitionKey(r.Key),
-		Reason:      r.Reason,
-		Wait:        r.Wait,
-		Inferred:    r.Inferred,
-		Observed:    x.unconditional(),
+		WaitInfo:  until,
+		Policy:    r.Policy,
+		Partition: partitionKey(r.Key),
+		Reason:    r.Reason,
+		Wait:      r.Wait,
+		Inferred:  r.Inferred,
+		Observed:  x.unconditional(),
 	}
 }
 
@@ -298,13 +328,14 @@ func (x *exchange) admitted() AdmittedInfo {
 	return AdmittedInfo{WaitInfo: x.waited(x.lease.Sent()), Probe: x.probe(), First: x.lease.First()}
 }
 
-// waited describes the request, whose wait is over.
-func (x *exchange) waited(over time.Time) WaitInfo {
+// waited describes the wait of the request until that instant.
+func (x *exchange) waited(until time.Time) WaitInfo {
+	longest := x.trace.until(until)
 	return WaitInfo{
 		RequestInfo: x.info(),
-		Waited:      over.Sub(x.began),
-		Held:        x.trace.held,
-		Policy:      x.trace.policy,
+		Waited:      until.Sub(x.began),
+		Held:        longest.reason,
+		Policy:      longest.policy,
 	}
 }
 

@@ -80,7 +80,7 @@ func TestTrace(t *testing.T) {
 				"RateLimit-Policy", `"api";q=5;w=10, "bytes";q=9;qu="content-bytes"`, "Retry-After", "4"),
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.HeldInfo{RequestInfo: about(req), Policy: "api", Partition: "A", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms},
+					transport.HeldInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, Policy: "api", Partition: "A", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms},
 					transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req), Waited: 10*time.Second + ms, Held: quota.ReasonExhausted, Policy: "api"}, Probe: true},
 					transport.LearnedInfo{
 						AnsweredInfo: transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req), Waited: 10*time.Second + ms, Held: quota.ReasonExhausted, Policy: "api"}, Probe: true}, Status: 429, Refused: true},
@@ -116,7 +116,7 @@ func TestTrace(t *testing.T) {
 			},
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.HeldInfo{RequestInfo: about(req), Policy: "api", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms},
+					transport.HeldInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, Policy: "api", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms},
 					transport.RejectedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req), Waited: 3 * time.Second, Held: quota.ReasonExhausted, Policy: "api"}, Err: errBroken},
 				}
 			},
@@ -125,7 +125,7 @@ func TestTrace(t *testing.T) {
 			name: "held by Retry-After", first: says(503, "Retry-After", "20"), answer: says(200),
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.HeldInfo{RequestInfo: about(req), Reason: quota.ReasonRetryAfter, Wait: 20 * time.Second},
+					transport.HeldInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, Reason: quota.ReasonRetryAfter, Wait: 20 * time.Second},
 					transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req), Waited: 20 * time.Second, Held: quota.ReasonRetryAfter}, Probe: true},
 					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req), Waited: 20 * time.Second, Held: quota.ReasonRetryAfter}, Probe: true}, Status: 200}, Reading: silent},
 				}
@@ -136,7 +136,7 @@ func TestTrace(t *testing.T) {
 			setup: func(s *transport.Shaper) { s.MaxDelay = time.Hour },
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.HeldInfo{RequestInfo: about(req), Policy: "api", Reason: quota.ReasonExhausted, Wait: 10 * time.Minute},
+					transport.HeldInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, Policy: "api", Reason: quota.ReasonExhausted, Wait: 10 * time.Minute},
 					transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req), Waited: 10 * time.Minute, Held: quota.ReasonExhausted, Policy: "api"}, Probe: true},
 					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req), Waited: 10 * time.Minute, Held: quota.ReasonExhausted, Policy: "api"}, Probe: true}, Status: 200}, Reading: silent},
 				}
@@ -147,7 +147,7 @@ func TestTrace(t *testing.T) {
 			setup: func(s *transport.Shaper) { s.Mode = transport.Observe },
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.HeldInfo{RequestInfo: about(req), Policy: "api", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms, Observed: true},
+					transport.HeldInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, Policy: "api", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms, Observed: true},
 					transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}},
 					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}}, Status: 200}, Reading: silent},
 				}
@@ -157,7 +157,7 @@ func TestTrace(t *testing.T) {
 			name: "bypass", first: limit(`"api";a=0;w=10`), answer: says(200), ctx: transport.WithBypass,
 			want: func(req *http.Request, _ error) []any {
 				return []any{
-					transport.HeldInfo{RequestInfo: about(req), Policy: "api", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms, Observed: true},
+					transport.HeldInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}, Policy: "api", Reason: quota.ReasonExhausted, Wait: 10*time.Second + ms, Observed: true},
 					transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}},
 					transport.LearnedInfo{AnsweredInfo: transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(req)}}, Status: 200}, Reading: silent},
 				}
@@ -386,6 +386,92 @@ func TestFunctionsMayCallBack(t *testing.T) {
 		for _, f := range []string{"Scope", "Like", "Cost", "Limits", "Dimensions"} {
 			assert.NotZero(t, called[f], f)
 		}
+	})
+}
+
+// Held is called again when a request begins to wait for something else, and the other
+// hooks are told what it has waited for longest.
+func TestHeldAgain(t *testing.T) {
+	bubble(t, "three times", func(t *testing.T) {
+		const ms = time.Millisecond
+		own := quota.Concurrency(1, quota.Options{Name: "own"})
+		srv := newServer(slow(200*ms, limit(`"api";a=0;w=10`)), limit(`"api";a=5;w=10`))
+		var infos []any
+		s := &transport.Shaper{Base: srv, FirstFlight: 1}
+		first := newRequest(t.Context(), http.MethodGet, "http://api.example/first")
+		s.Limits = func(req *http.Request) quota.Limiter {
+			if req.URL.Path == first.URL.Path {
+				return nil
+			}
+			return own
+		}
+		go pass(t, s, first)
+		synctest.Wait()
+		var lease *quota.Lease
+		time.AfterFunc(9*time.Second, func() {
+			lease, _ = own.TryAcquire(1)
+			time.AfterFunc(2500*ms, lease.Release)
+		})
+		ctx := transport.WithTrace(t.Context(), &transport.Trace{
+			Held:     func(i transport.HeldInfo) { infos = append(infos, i) },
+			Admitted: func(i transport.AdmittedInfo) { infos = append(infos, i) },
+			Answered: func(i transport.AnsweredInfo) { infos = append(infos, i) },
+		})
+		req := getItems(ctx)
+		pass(t, s, req)
+		next := newRequest(ctx, http.MethodGet, first.URL.String()) // it does not wait
+		pass(t, s, next)
+
+		end := 10*time.Second + guard(200*ms)
+		until := func(waited time.Duration, held quota.Reason, policy string) transport.WaitInfo {
+			return transport.WaitInfo{RequestInfo: about(req), Waited: waited, Held: held, Policy: policy}
+		}
+		sent := transport.AdmittedInfo{WaitInfo: until(11500*ms, quota.ReasonExhausted, "api"), Probe: true}
+		assert.Equal(t, []any{
+			transport.HeldInfo{WaitInfo: until(0, 0, ""), Reason: quota.ReasonFirstFlight, Wait: time.Second},
+			transport.HeldInfo{WaitInfo: until(200*ms, quota.ReasonFirstFlight, ""), Policy: "api", Reason: quota.ReasonExhausted, Wait: end - 200*ms},
+			transport.HeldInfo{WaitInfo: until(end, quota.ReasonExhausted, "api"), Policy: "own", Reason: quota.ReasonOwnLimit},
+			sent,
+			transport.AnsweredInfo{AdmittedInfo: sent, Status: 200},
+			transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(next)}},
+			transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(next)}}, Status: 200},
+		}, infos)
+	})
+	bubble(t, "not for the same thing", func(t *testing.T) {
+		// After three seconds the server declares a dimension that is not known here. The
+		// request looks again, and goes on waiting.
+		srv := newServer(limit(`"api";a=0;w=10`), says(200, "RateLimit", `"api";a=0;w=7`, "RateLimit-Partition", `"api";zone`), says(200))
+		var held []quota.Reason
+		looks := 0
+		s := &transport.Shaper{Base: srv, Trace: &transport.Trace{Held: func(i transport.HeldInfo) {
+			if !i.Observed {
+				held = append(held, i.Reason)
+			}
+		}}}
+		s.Cost = func(*http.Request, quota.Policy) int64 { looks++; return -1 }
+		pass(t, s, getItems(t.Context()))
+		time.AfterFunc(3*time.Second, func() {
+			before := looks
+			pass(t, s, getItems(transport.WithBypass(t.Context())))
+			synctest.Wait()
+			assert.Greater(t, looks, before+1, "the request in line has looked")
+		})
+		pass(t, s, getItems(t.Context()))
+		assert.Equal(t, []quota.Reason{quota.ReasonExhausted}, held)
+	})
+	bubble(t, "given up, without Held", func(t *testing.T) {
+		srv := newServer(slow(200*time.Millisecond, limit(`"api";a=0;w=10`)))
+		s := &transport.Shaper{Base: srv, FirstFlight: 1}
+		go pass(t, s, getItems(t.Context()))
+		synctest.Wait()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var told []transport.RejectedInfo
+		time.AfterFunc(300*time.Millisecond, func() { cancel(errBroken) })
+		req := getItems(transport.WithTrace(ctx, &transport.Trace{Rejected: func(i transport.RejectedInfo) { told = append(told, i) }}))
+		_, err := s.RoundTrip(req)
+		assert.True(t, err == errBroken, "%v", err)
+		wait := transport.WaitInfo{RequestInfo: about(req), Waited: 300 * time.Millisecond, Held: quota.ReasonFirstFlight}
+		assert.Equal(t, []transport.RejectedInfo{{WaitInfo: wait, Err: errBroken}}, told, "200 ms for the first answer, 100 ms for the policy")
 	})
 }
 

@@ -69,12 +69,9 @@ func (h *host) soFar() tally {
 // trace returns the hooks that count one request. It calls left when the request leaves.
 func (h *host) trace(left func()) *transport.Trace {
 	return &transport.Trace{
-		Held: func(i transport.HeldInfo) {
-			h.count(func(t *tally) { t.held(i.Reason) })
-		},
 		Admitted: func(i transport.AdmittedInfo) {
 			left()
-			h.count(func(t *tally) { t.left(i.Waited) })
+			h.count(func(t *tally) { t.left(i.WaitInfo) })
 		},
 		Learned: func(i transport.LearnedInfo) {
 			h.count(func(t *tally) { t.learn(i) })
@@ -82,17 +79,16 @@ func (h *host) trace(left func()) *transport.Trace {
 	}
 }
 
-func (t *tally) held(reason quota.Reason) {
-	if reason == quota.ReasonOwnLimit {
+func (t *tally) left(i transport.WaitInfo) {
+	t.sent++
+	t.longest = max(t.longest, i.Waited)
+	switch i.Held {
+	case 0:
+	case quota.ReasonOwnLimit:
 		t.own++
-	} else {
+	default:
 		t.server++
 	}
-}
-
-func (t *tally) left(waited time.Duration) {
-	t.sent++
-	t.longest = max(t.longest, waited)
 }
 
 func (t *tally) learn(i transport.LearnedInfo) {

@@ -36,8 +36,8 @@ site      fetched  forbidden  left   sent  refused  own  the server      wait   
 			t.own, t.server, t.longest.Seconds(), percent(t.used), dialect(t.dialect))
 	}
 	fmt.Fprint(out, `
-Held by: the first reason why a request had to wait, the crawler's own limits or the
-server's quota. Quota used: the largest part of the quota that was used in a window,
+Held by: what requests waited for longest, the crawler's own limits or the server's
+quota. Quota used: the largest part of the quota that was used in a window,
 if the site advertises it.
 `)
 }

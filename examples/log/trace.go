@@ -25,8 +25,11 @@ func traceTo(log *slog.Logger) *transport.Trace {
 	return &transport.Trace{
 		Held: func(i transport.HeldInfo) {
 			msg := "held"
-			if i.Observed { // Mode Observe, or WithBypass
+			switch {
+			case i.Observed: // Mode Observe, or WithBypass
 				msg = "would be held"
+			case i.Held != 0: // it was in line already, for another reason
+				msg = "still held"
 			}
 			log.InfoContext(i.Request.Context(), msg, to(i.Request),
 				"policy", i.Policy, "partition", i.Partition, "reason", i.Reason, "wait", i.Wait)

@@ -108,7 +108,7 @@ func (e *events) recent(n int) (evs []occurrence, held map[string]uint64) {
 func (h *Handler) Trace() *transport.Trace {
 	return &transport.Trace{
 		Held: func(i transport.HeldInfo) {
-			if !i.Observed {
+			if !i.Observed && i.Held == 0 {
 				h.events.countHeld(i.Origin)
 			}
 			h.sample(time.Now())

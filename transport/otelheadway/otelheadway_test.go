@@ -85,7 +85,7 @@ func TestSpans(t *testing.T) {
 func hooks(tr *transport.Trace, req *http.Request, i int) {
 	info := transport.RequestInfo{Request: req, Origin: origins[i%len(origins)]}
 	if i%4 == 0 {
-		tr.Held(transport.HeldInfo{RequestInfo: info, Policy: "api", Reason: quota.ReasonExhausted})
+		tr.Held(transport.HeldInfo{WaitInfo: transport.WaitInfo{RequestInfo: info}, Policy: "api", Reason: quota.ReasonExhausted})
 		tr.Admitted(transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: info, Held: quota.ReasonExhausted, Policy: "api", Waited: time.Second}})
 	} else {
 		tr.Admitted(transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: info}})

@@ -93,7 +93,7 @@ func TestSecretsAndBounds(t *testing.T) {
 func hooks(tr *transport.Trace, req *http.Request, waits bool) {
 	info := transport.RequestInfo{Request: req, Origin: "https://api.example"}
 	if waits {
-		tr.Held(transport.HeldInfo{RequestInfo: info, Policy: "api", Reason: quota.ReasonExhausted})
+		tr.Held(transport.HeldInfo{WaitInfo: transport.WaitInfo{RequestInfo: info}, Policy: "api", Reason: quota.ReasonExhausted})
 		tr.Admitted(transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: info, Held: quota.ReasonExhausted, Policy: "api", Waited: time.Second}})
 	} else {
 		tr.Admitted(transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: info}})

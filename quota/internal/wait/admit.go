@@ -17,8 +17,10 @@ type Options struct {
 	MaxQueue int           // how many may be in line before; negative: any number
 	Force    bool          // charge at once, whatever the constraints say
 
-	// Held is told what refused, once: before the work waits, or after it was
-	// charged in spite of a refusal. No mutex is held.
+	// Held is told what refused: before the work waits, and again after each attempt
+	// after which it goes on waiting; or once, after it was charged in spite of a
+	// refusal. No mutex is held. From the second call on the work is in line: a function
+	// that takes long then keeps others waiting.
 	Held func(Refusal)
 
 	// Renew returns the claims of work that has waited, as they are now. It is
@@ -271,7 +273,7 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 		w.latest = latest
 	}
 	expires := now.Add(o.MaxDelay)
-	over := false
+	over, again := false, false
 	defer func() {
 		if !over { // Renew has panicked, with no mutex held
 			Lock(claims)
@@ -292,6 +294,9 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 		Unlock(claims)
 		next.Wake()
 		first.Wake()
+		if again && o.Held != nil {
+			o.Held(v.refusal(Claim{Constraint: in}, now, Refused))
+		}
 		if o.Sleeps != nil {
 			o.Sleeps()
 		}
@@ -323,7 +328,7 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 		case v.tooLate(latest):
 			r = v.refuse(claims, now, late)
 		default:
-			over = false
+			over, again = false, true
 			w.keep(claims, now, v)
 			continue
 		}

@@ -181,7 +181,11 @@ func TestOptionsFunctions(t *testing.T) {
 		}
 		now := b.claim(2)
 		o := patient
-		o.Held = func(wait.Refusal) { call("held", false); time.Sleep(sec) }
+		o.Held = func(wait.Refusal) {
+			if call("held", false); len(called) == 2 {
+				time.Sleep(sec)
+			}
+		}
 		o.Waiting = func(by int32) { call(map[int32]string{1: "begins", -1: "ends"}[by], true) }
 		o.Renew = func() []wait.Claim {
 			call("renew", false)
@@ -196,14 +200,14 @@ func TestOptionsFunctions(t *testing.T) {
 		synctest.Wait()
 		a.let(1)
 		synctest.Wait()
-		assert.Equal(t, []string{"begins", "held", "renew"}, called, "it waits for b now")
+		assert.Equal(t, []string{"begins", "held", "renew", "held"}, called, "it waits for b now")
 		b.let(1)
 		synctest.Wait()
 		assert.Equal(t, 1, b.line.Len(), "2 of b, as it was told meanwhile")
 		b.let(1)
 		synctest.Wait()
 		assert.True(t, c.granted())
-		assert.Equal(t, []string{"begins", "held", "renew", "renew", "charge", "ends"}, called)
+		assert.Equal(t, []string{"begins", "held", "renew", "held", "renew", "charge", "ends"}, called)
 		a.noTrace(t)
 		b.noTrace(t)
 	})
@@ -267,7 +271,16 @@ func TestContextEnds(t *testing.T) {
 // A function that panics leaves nothing in line, nor a mutex locked.
 func TestPanicLeavesNoTrace(t *testing.T) {
 	for name, set := range map[string]func(*wait.Options){
-		"Held":  func(o *wait.Options) { o.Held = func(wait.Refusal) { panic("boom") } },
+		"Held": func(o *wait.Options) { o.Held = func(wait.Refusal) { panic("boom") } },
+		"Held, in line": func(o *wait.Options) {
+			before := false
+			o.Held = func(wait.Refusal) {
+				if before {
+					panic("boom")
+				}
+				before = true
+			}
+		},
 		"Renew": func(o *wait.Options) { o.Renew = func() []wait.Claim { panic("boom") } },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -283,6 +296,8 @@ func TestPanicLeavesNoTrace(t *testing.T) {
 				}()
 				synctest.Wait()
 				next := come(t, g.claim(1), patient)
+				g.locked(func() { g.line.WakeAll() }) // they look, and wait again
+				synctest.Wait()
 				g.let(1) // wakes the first
 				synctest.Wait()
 				assert.True(t, next.granted())

@@ -79,7 +79,7 @@ func (r *Recorder) origin(name string) *origin {
 func (r *Recorder) Trace() *transport.Trace {
 	return &transport.Trace{
 		Held: func(i transport.HeldInfo) {
-			if !i.Observed {
+			if !i.Observed && i.Held == 0 { // it was not in line before
 				r.origin(i.Origin).inLine.Add(1)
 			}
 		},

@@ -92,11 +92,12 @@ func TestRecorder(t *testing.T) {
 		assert.Equal(t, []int64{inLine, inFlight}, []int64{o.inLine.Load(), o.inFlight.Load()})
 	}
 	checkNow(0, 1)
-	tr.Held(transport.HeldInfo{RequestInfo: of(api), Policy: "day"})
-	tr.Held(transport.HeldInfo{RequestInfo: of(api), Policy: "day"})
-	tr.Held(transport.HeldInfo{RequestInfo: of(api), Policy: "day"})
-	tr.Held(transport.HeldInfo{RequestInfo: of(api), Policy: "day", Observed: true})
-	checkNow(3, 1)
+	tr.Held(transport.HeldInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(api)}, Policy: "day"})
+	tr.Held(transport.HeldInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(api)}, Policy: "day"})
+	tr.Held(transport.HeldInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(api)}, Policy: "day"})
+	tr.Held(transport.HeldInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(api)}, Policy: "day", Observed: true})
+	tr.Held(transport.HeldInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(api), Held: quota.ReasonFirstFlight}, Policy: "day"})
+	checkNow(3, 1) // the last one was in line before
 	tr.Admitted(transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(api), Waited: 3 * time.Second, Held: quota.ReasonExhausted, Policy: "day"}})
 	checkNow(2, 2)
 	check(TimeInLine, Key{Origin: api, Outcome: "sent", Reason: "exhausted", Policy: "day"}, 0, 3, 1)
@@ -132,9 +133,9 @@ func TestBounds(t *testing.T) {
 		if i%100 == 0 {
 			policy = strings.Repeat("x", 65+i)
 		}
-		tr.Held(transport.HeldInfo{RequestInfo: of(origin), Policy: policy})
+		tr.Held(transport.HeldInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(origin)}, Policy: policy})
 		tr.Admitted(transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(origin), Held: quota.Reason(i%9 + 1), Policy: policy}})
-		tr.Held(transport.HeldInfo{RequestInfo: of(origin), Policy: policy})
+		tr.Held(transport.HeldInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(origin)}, Policy: policy})
 		tr.Rejected(transport.RejectedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(origin), Held: quota.ReasonExhausted, Policy: policy}, Err: &transport.RejectedError{Reason: quota.Reason(i%9 + 1), Policy: policy}})
 		tr.Answered(transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(origin)}, First: i%2 == 0}, Status: 400 + i%200, Refused: true})
 		tr.Ignored(transport.IgnoredInfo{RequestInfo: of(origin), Ignored: parse.Ignored{Field: policy}})
@@ -278,7 +279,7 @@ func TestNoAllocation(t *testing.T) {
 	_, r := newBooks()
 	tr := r.Trace()
 	n := testing.AllocsPerRun(100, func() {
-		tr.Held(transport.HeldInfo{RequestInfo: of(api), Policy: "day"})
+		tr.Held(transport.HeldInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(api)}, Policy: "day"})
 		tr.Admitted(transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(api), Waited: time.Second, Held: quota.ReasonExhausted, Policy: "day"}})
 		tr.Answered(transport.AnsweredInfo{AdmittedInfo: transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(api)}}, Status: 429, Refused: true})
 	})
