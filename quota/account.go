@@ -163,10 +163,13 @@ func (a *account) Line() *wait.Line { return a.line }
 
 // OpenLine implements wait.Constraint. The line is bounded by Ask.MaxQueue alone.
 func (a *account) OpenLine() *wait.Line {
-	a.line = wait.NewLine(a, wait.LineOptions{Round: &a.policy.waiting})
+	a.line = wait.NewLine(a, wait.LineOptions{})
 	a.policy.origin.awaited[a.line] = struct{}{}
 	return a.line
 }
+
+// Round implements wait.Constraint: all accounts of a policy share one.
+func (a *account) Round() *wait.Round { return a.policy.waiting }
 
 // CloseLine implements wait.Constraint.
 func (a *account) CloseLine() {

@@ -273,8 +273,9 @@ func (c *constraint) Refused(itself bool) {
 	}
 }
 
-func (c *constraint) Line() *wait.Line { return c.line }
-func (c *constraint) CloseLine()       { c.line = nil }
+func (c *constraint) Line() *wait.Line   { return c.line }
+func (c *constraint) CloseLine()         { c.line = nil }
+func (c *constraint) Round() *wait.Round { return nil }
 
 func (c *constraint) OpenLine() *wait.Line {
 	c.line = wait.NewLine(c, wait.LineOptions{NewestFirst: c.rules.NewestFirst, Limit: c.rules.MaxQueue})

@@ -237,13 +237,16 @@ func (k *kind) Line() *wait.Line                                     { return k.
 // OpenLine implements wait.Constraint.
 func (k *kind) OpenLine() *wait.Line {
 	o := k.scope.base.policy.origin
-	k.line = wait.NewLine(k, wait.LineOptions{Round: &o.unnamed.waiting})
+	k.line = wait.NewLine(k, wait.LineOptions{})
 	o.awaited[k.line] = struct{}{}
 	if k.live() {
 		k.scope.kinds().lines++
 	}
 	return k.line
 }
+
+// Round implements wait.Constraint: that of the accounts of all scopes.
+func (k *kind) Round() *wait.Round { return k.scope.base.Round() }
 
 // CloseLine implements wait.Constraint.
 func (k *kind) CloseLine() {

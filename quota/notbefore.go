@@ -25,8 +25,9 @@ func (c *notBefore) Look(now time.Time, _ int64) wait.Decision {
 	return wait.Decision{OK: !now.Before(c.at), Again: c.at, Reason: uint8(ReasonRetryAfter)}
 }
 
-func (c *notBefore) Line() *wait.Line { return c.line }
-func (c *notBefore) CloseLine()       { c.line = nil }
+func (c *notBefore) Line() *wait.Line   { return c.line }
+func (c *notBefore) CloseLine()         { c.line = nil }
+func (c *notBefore) Round() *wait.Round { return nil }
 
 func (c *notBefore) OpenLine() *wait.Line {
 	c.line = wait.NewLine(c, wait.LineOptions{})

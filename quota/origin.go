@@ -82,7 +82,7 @@ func newOrigin(a *Accounts, now time.Time) *Origin {
 		hash:     seededHash(),
 		awaited:  make(map[*wait.Line]struct{}),
 	}
-	o.first.origin, o.unnamed.origin = o, o
+	o.first.origin, o.unnamed.origin, o.unnamed.waiting = o, o, new(wait.Round)
 	o.root.init(&o.unnamed, longOwner(""))
 	o.policies.Store(new([]Policy))
 	return o

@@ -114,7 +114,8 @@ func (o *Origin) routeAgain(policy string) {
 	}
 	for _, keyed := range [...]bool{false, true} {
 		if p := o.byPolicy[policyID{policy, keyed}]; p != nil {
-			p.waiting.Begin()
+			p.waiting.Begin() // that of both
+			return
 		}
 	}
 }

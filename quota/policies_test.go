@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/quota"
 )
@@ -83,6 +84,43 @@ func TestForgottenPolicyWakesTheLine(t *testing.T) {
 		assert.True(t, waits.done.Load())
 		assert.Equal(t, quota.MinSilenceAnswers*mins, waits.after)
 	})
+}
+
+// Two requests need the last unit of an account of which neither knows when it comes. When
+// a policy moves there, the one that came first gets it, although the other is woken at the
+// same instant, by something else, and is quicker. If the first one's own function hangs,
+// the other goes after a tenth of a second.
+func TestPolicyMovesByArrival(t *testing.T) {
+	for takes, want := range map[time.Duration][]string{
+		ms:        {"conc", "first", "second"},
+		time.Hour: {"conc", "second", "first"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCounter(t)
+			c.tell(quota.Report{Figures: figure("api", 0, mins), Terms: concurrentTerms("conc", 1)})
+			conc := quota.Claim{Policy: "conc", Units: 1}
+			out := c.come(t.Context(), "conc", quota.Ask{Claims: []quota.Claim{conc}})
+			first := c.come(t.Context(), "first", quota.Ask{Claims: []quota.Claim{api(1)}, MaxDelay: 2 * time.Hour, Again: func() []quota.Claim {
+				time.Sleep(takes)
+				return []quota.Claim{keyed("api", "k")}
+			}})
+			second := c.come(t.Context(), "second", quota.Ask{Claims: []quota.Claim{conc}, MaxDelay: 2 * time.Hour, Again: func() []quota.Claim {
+				return []quota.Claim{conc, keyed("api", "k")}
+			}})
+			time.Sleep(sec)
+			require.False(t, first.done.Load() || second.done.Load())
+			c.settle(out, quota.Report{Figures: keyedFigure("api", "k", 1, mins), Moved: []string{"api"}})
+			out.lease.Release()
+			time.Sleep(100*ms + 1)
+			synctest.Wait()
+			assert.Equal(t, want[:2], c.order())
+			time.Sleep(2 * time.Hour)
+			assert.Equal(t, want, c.order())
+			first.lease.Release()
+			second.lease.Release()
+			c.requireNoWaiter()
+		})
+	}
 }
 
 // A policy that every twentieth answer names is not forgotten, at any rate of answers.

@@ -2,7 +2,10 @@ package transport_test
 
 import (
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -58,4 +61,39 @@ func TestTimeOfSlowFunctions(t *testing.T) {
 			assert.False(t, slow, "the function was not called")
 		})
 	}
+}
+
+// Requests of a kind wait for a policy that turns out not to concern their kind. If a
+// function of the caller hangs for the first of them, the others do not wait for it.
+func TestHangingFunctionHoldsNoOtherRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hung atomic.Bool
+		s := &transport.Shaper{
+			Base: byPath(map[string]answer{
+				"repos":  limit(`"core";a=0;w=60`),
+				"search": slow(2*time.Second, says(200, "RateLimit", `"search";a=9;w=60`, "RateLimit-Partition", `"search";region`)),
+			}),
+			Dimensions: partition.Dimensions{"region": func(req *http.Request) (string, bool) {
+				if req.URL.Query().Has("hang") && hung.CompareAndSwap(false, true) {
+					time.Sleep(time.Hour)
+				}
+				return "eu", true
+			}},
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { pass(t, s, getPath(t, "search")) })
+		synctest.Wait()
+		pass(t, s, getPath(t, "repos"))
+		wg.Go(func() { assert.Equal(t, 60*time.Second+guard(0), delay(t, s, getPath(t, "repos"))) })
+		synctest.Wait()
+		const known = 2 * time.Second // what concerns search is
+		comes := func(path string, goes time.Duration) {
+			wg.Go(func() { assert.Equal(t, goes+2*time.Second, delay(t, s, getPath(t, path)), path) })
+			synctest.Wait()
+		}
+		comes("search?hang", known+time.Hour)
+		comes("search", known+100*time.Millisecond)
+		comes("search", known+100*time.Millisecond)
+		wg.Wait()
+	})
 }

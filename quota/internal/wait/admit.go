@@ -112,7 +112,7 @@ func (v *verdict) refuse(claims []Claim, now time.Time, why Why) Refusal {
 }
 
 // decide finds the claim that cannot be charged now, or whose line has a waiter
-// that goes first; of several, the one that will refuse for longest. w is the
+// that goes first, or whose round owes one a turn; of several, the one that will refuse for longest. w is the
 // one who asks, if it is a waiter already; else priority is the newcomer's.
 func decide(claims []Claim, now time.Time, w *Waiter, priority int) verdict {
 	v := verdict{at: -1}
@@ -120,7 +120,8 @@ func decide(claims []Claim, now time.Time, w *Waiter, priority int) verdict {
 		c := claims[i].Constraint
 		d := c.Look(now, claims[i].Asks())
 		if d.OK {
-			if l := c.Line(); l == nil || l.hasTurn(w, priority) && !l.keepsFrom(&claims[i], now, w, priority) {
+			l := c.Line()
+			if !c.Round().owes(w) && (l == nil || l.hasTurn(w, priority) && !l.keepsFrom(&claims[i], now, w, priority)) {
 				continue
 			}
 			d = Decision{Reason: d.Reason}

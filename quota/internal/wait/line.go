@@ -14,7 +14,8 @@ import (
 //
 //   - the first waiter has been woken, and will look;
 //   - the timer is armed, and will look;
-//   - units are taken whose Release will look.
+//   - units are taken whose Release will look;
+//   - a round is on, and will wake the first waiter (see Round).
 //
 // A waiter that has been woken and leaves (because it is granted, gives up, or
 // moves to another line) therefore looks at the line again, which wakes the
@@ -50,7 +51,7 @@ type Line struct {
 	timer      *time.Timer // nil until it is needed
 	armed      time.Time   // when the timer fires; zero: it does not
 	kept       keep
-	round      *Round // that the waiters take part in; nil: none
+	round      *Round // of the constraint
 }
 
 // A keep is what a line keeps for a waiter that is in another line. The zero keep
@@ -71,15 +72,11 @@ type LineOptions struct {
 	// refused; with NewestFirst, those who would go last are pushed out instead,
 	// if that makes room enough.
 	Limit int64
-
-	// Round wakes the waiters of this line, and of others with the same mutex. May
-	// be nil.
-	Round *Round
 }
 
 // NewLine returns an empty line of c. Constraint.OpenLine calls it.
 func NewLine(c Constraint, o LineOptions) *Line {
-	l := &Line{constraint: c, limit: o.Limit, newest: o.NewestFirst, round: o.Round}
+	l := &Line{constraint: c, limit: o.Limit, newest: o.NewestFirst, round: c.Round()}
 	l.byTurn.newest, l.byTurnLast.newest = l.newest, l.newest
 	l.byTurnLast.by, l.byLatest.by = byTurnReversed, byLatest
 	return l
@@ -101,7 +98,7 @@ type Waiter struct {
 	resumes  time.Duration // after came: when it may keep units again
 
 	previous, following *Waiter // in the round of the line
-	round               uint64  // in which it came
+	turn                bool    // it looks in its turn of the round, and has not gone on waiting
 }
 
 // Wake tells w to look again. It needs no mutex and never blocks: a waiter that
@@ -273,6 +270,7 @@ func (w *Waiter) leave(now time.Time) *Waiter {
 // join puts w into the line of claim c, unless it is there already. It returns
 // the waiter to wake in the line that w left, and whether there was room.
 func (w *Waiter) join(c *Claim, now time.Time) (next *Waiter, room bool) {
+	w.turn = false
 	if w.line != nil {
 		if w.line == c.Constraint.Line() {
 			w.units = c.Asks() // they change only where the line has no limit
@@ -293,7 +291,7 @@ func (w *Waiter) look() bool {
 	if w.line.woken == w {
 		w.line.woken = nil
 	}
-	w.line.round.looked(w)
+	w.turn = w.line.round.looked(w)
 	return true
 }
 
@@ -387,6 +385,10 @@ func (l *Line) Kick(now time.Time) *Waiter {
 		return nil
 	}
 	d := l.constraint.Look(now, w.units)
+	if d.OK && l.round.owes(w) {
+		l.arm(sooner(l.kept.until, l.firstLatest())) // the round wakes it
+		return nil
+	}
 	if d.OK && l.keepsFrom(&Claim{Constraint: l.constraint, Units: max(w.units, -w.units)}, now, w, 0) {
 		l.arm(sooner(l.kept.until, l.firstLatest()))
 		return nil
@@ -524,7 +526,7 @@ func (l *Line) Problem(now time.Time, released bool) string {
 			return "a waiter is not where it thinks it is"
 		}
 	}
-	if l.constraint.Look(now, w.units).OK && !l.keepsFrom(&Claim{Constraint: l.constraint, Units: max(w.units, -w.units)}, now, w, 0) {
+	if l.constraint.Look(now, w.units).OK && !l.round.owes(w) && !l.keepsFrom(&Claim{Constraint: l.constraint, Units: max(w.units, -w.units)}, now, w, 0) {
 		return "the first could go, and is told only in " + l.armed.Sub(now).String()
 	}
 	return ""

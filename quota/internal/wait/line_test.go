@@ -382,6 +382,53 @@ func TestWakeNeverBlocks(t *testing.T) {
 	})
 }
 
+// Two waiters need a unit of the same constraint, which the first of them does not know
+// yet: its claims have changed while it waits. The other is woken at the same instant by
+// something else, and looks before it. It does not pass the first one.
+func TestEarlierWaiterLooksFirst(t *testing.T) {
+	for _, function := range []time.Duration{0, 1, maxTurn - 1, maxTurn + 1, mins} { // takes that long to make the claims again
+		synctest.Test(t, func(t *testing.T) {
+			old, other, both := newTurnstile(0, wait.LineOptions{}), newTurnstile(0, wait.LineOptions{}), newTurnstile(0, wait.LineOptions{})
+			old.round = new(wait.Round)
+			both.round = old.round
+			other.mutex, both.mutex = old.mutex, old.mutex
+			move := func(to []wait.Claim, takes time.Duration) wait.Options {
+				o := slowly(to, takes)
+				o.MaxDelay = time.Hour
+				return o
+			}
+			first := come(t, old.claim(1), move(both.claim(1), function))
+			second := come(t, other.claim(1), move(append(both.claim(1), other.claim(1)...), 0))
+			last := come(t, old.claim(1), move(other.claim(1), 0))
+			time.Sleep(sec)
+			old.locked(func() { both.room, other.room = 1, 2 })
+			other.kick()
+			old.locked(old.round.Begin)
+			time.Sleep(function)
+			synctest.Wait()
+			hangs := function > maxTurn
+			assert.Equal(t, !hangs, first.granted(), "%v", function)
+			assert.Equal(t, hangs, second.granted(), "%v", function)
+			assert.True(t, last.granted())
+			assert.Equal(t, sec+min(function, maxTurn), last.after, "%v", function)
+			old.locked(func() {
+				for _, g := range []*turnstile{old, other, both} {
+					assert.Empty(t, g.line.Problem(time.Now(), true))
+				}
+				both.room++
+			})
+			both.kick()
+			time.Sleep(2 * mins)
+			assert.True(t, first.granted() && second.granted(), "%v", function)
+			for _, g := range []*turnstile{old, other, both} {
+				g.noTrace(t)
+			}
+		})
+	}
+}
+
+const maxTurn = 100 * ms
+
 // Waiters that run out of time before an instant are found, whenever they
 // came and whichever have left meanwhile.
 func TestAppendTooLate(t *testing.T) {

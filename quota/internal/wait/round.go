@@ -1,15 +1,31 @@
 package wait
 
+import "time"
+
 // A Round wakes the waiters of several lines one after another, so that each looks
-// at its claims again. Beginning a round wakes only the first waiter, and each waiter
-// wakes the next: who came first looks first. It is guarded by the mutex that the
-// constraints of the lines share. The zero Round is ready to use.
+// at its claims again: what it claims may have changed, and so the line that it waits
+// in. Beginning a round wakes only the first waiter, and each waiter wakes the next. It
+// is guarded by the mutex that the constraints of the lines share. The zero Round is
+// ready to use.
+//
+// Fairness: waiters look in the order in which they came. While a round is on, a waiter
+// is not charged for a constraint of the round before all that came earlier have looked,
+// although something else has woken it: an earlier one may be about to move into the
+// line that it would pass. It waits in that line, and looks again when its turn comes.
+//
+// A turn lasts until the waiter has looked, but for maxTurn at the most: a function of
+// the caller that hangs does not stop the round. Its waiter looks when the function
+// returns, and others may have passed it by then.
 type Round struct {
-	first, last *Waiter // by Waiter.ticket: who moves to another line keeps the turn
-	next        *Waiter // has been woken and has not looked yet; nil: no round is on
-	number      uint64  // of the round that is on, or was last
+	first, last *Waiter // by Waiter.ticket
+	next        *Waiter // whose turn it is: it has been woken, and those before it have looked; nil: no round is on
 	again       bool    // another round follows this one
+	timer       *time.Timer
+	ends        time.Time // the turn of next does
 }
+
+// maxTurn is how long a turn lasts at the most.
+const maxTurn = 100 * time.Millisecond
 
 // Begin begins a round, or another one after the round that is on.
 func (r *Round) Begin() {
@@ -17,19 +33,50 @@ func (r *Round) Begin() {
 		r.again = true
 		return
 	}
-	r.again = false
-	r.number++
-	r.next = r.first
-	r.next.Wake()
+	r.turn(r.first)
 }
 
-// add adds a waiter that has just looked. Who moves to another line in this round has
-// its place right before the next one; most others are the last.
+// turn gives w the turn; nil: the round is over.
+func (r *Round) turn(w *Waiter) {
+	if w == nil && r.again {
+		w = r.first
+		r.again = false
+	}
+	if r.next = w; w == nil {
+		if r.timer != nil {
+			r.timer.Stop()
+			r.timer = nil
+		}
+		return
+	}
+	w.Wake()
+	r.ends = time.Now().Add(maxTurn)
+	if r.timer != nil {
+		r.timer.Reset(maxTurn)
+		return
+	}
+	m := w.line.constraint.Mutex()
+	r.timer = time.AfterFunc(maxTurn, func() {
+		m.Lock()
+		defer m.Unlock()
+		if r.next != nil && !time.Now().Before(r.ends) {
+			r.looked(r.next)
+		}
+	})
+}
+
+// owes reports whether a round is on, and a waiter that came before w has not had its
+// turn. w takes part in it or is about to; nil, a newcomer, does not.
+func (r *Round) owes(w *Waiter) bool {
+	return r != nil && r.next != nil && w != nil && !w.turn && r.next.ticket < w.ticket
+}
+
+// add adds a waiter, in the order in which they came. If its turn is still to come in the
+// round that is on, it looks once more than it has.
 func (r *Round) add(w *Waiter) {
 	if r == nil {
 		return
 	}
-	w.round = r.number
 	w.previous = r.last
 	if r.next != nil && w.ticket < r.next.ticket {
 		w.previous = r.next.previous
@@ -54,7 +101,7 @@ func (r *Round) remove(w *Waiter) {
 	if r == nil {
 		return
 	}
-	r.looked(w)
+	following := w.following
 	if w.previous != nil {
 		w.previous.following = w.following
 	} else {
@@ -66,19 +113,16 @@ func (r *Round) remove(w *Waiter) {
 		r.last = w.previous
 	}
 	w.previous, w.following = nil, nil
+	if r.next == w {
+		r.turn(following)
+	}
 }
 
-// looked goes on with the round if it was w's turn.
-func (r *Round) looked(w *Waiter) {
+// looked goes on with the round if it was w's turn, and reports whether it was.
+func (r *Round) looked(w *Waiter) bool {
 	if r == nil || r.next != w {
-		return
+		return false
 	}
-	r.next = w.following
-	for r.next != nil && r.next.round == r.number { // it has looked in this round
-		r.next = r.next.following
-	}
-	r.next.Wake()
-	if r.next == nil && r.again {
-		r.Begin()
-	}
+	r.turn(w.following)
+	return true
 }

@@ -2,6 +2,8 @@ package wait
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,13 +19,32 @@ func woken(ws []*Waiter) (indexes []int) {
 	return indexes
 }
 
+// A guarded is a constraint that has a mutex and nothing else.
+type guarded struct {
+	Constraint
+	mutex Mutex
+}
+
+func (g *guarded) Mutex() *Mutex { return &g.mutex }
+
+// newWaiter returns one of that ticket, in a line of c.
+func newWaiter(c Constraint, ticket int) *Waiter {
+	return &Waiter{ready: make(chan struct{}, 1), ticket: uint64(ticket), line: &Line{constraint: c}}
+}
+
 func newRound(n int) (*Round, []*Waiter) {
-	r, ws := new(Round), make([]*Waiter, n)
+	r, ws, c := new(Round), make([]*Waiter, n), new(guarded)
 	for i := range ws {
-		ws[i] = &Waiter{ready: make(chan struct{}, 1)}
+		ws[i] = newWaiter(c, i+1)
 		r.add(ws[i])
 	}
 	return r, ws
+}
+
+// requireOver requires that nobody waits and no round is on.
+func (r *Round) requireOver(t *testing.T) {
+	t.Helper()
+	require.Equal(t, Round{ends: r.ends}, *r)
 }
 
 // lookAll has the waiters look that were woken, until there are none, and returns how
@@ -47,12 +68,15 @@ func lookAll(t *testing.T, r *Round, ws []*Waiter) []int {
 // Beginning a round wakes one waiter only, however many there are; each of the
 // others is woken by the one before.
 func TestRound(t *testing.T) {
-	t.Run("nobody waits", func(t *testing.T) {
+	run := func(name string, test func(t *testing.T)) {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+	}
+	run("nobody waits", func(t *testing.T) {
 		r, _ := newRound(0)
 		r.Begin()
-		assert.Equal(t, Round{number: 1}, *r)
+		r.requireOver(t)
 	})
-	t.Run("all look once", func(t *testing.T) {
+	run("all look once", func(t *testing.T) {
 		r, ws := newRound(5)
 		r.Begin()
 		assert.Equal(t, []int{0}, woken(ws))
@@ -60,7 +84,7 @@ func TestRound(t *testing.T) {
 		r.Begin()
 		assert.Equal(t, []int{1, 1, 1, 1, 1}, lookAll(t, r, ws))
 	})
-	t.Run("begun again", func(t *testing.T) {
+	run("begun again", func(t *testing.T) {
 		r, ws := newRound(3)
 		r.Begin()
 		<-ws[0].ready
@@ -69,7 +93,7 @@ func TestRound(t *testing.T) {
 		r.Begin()
 		assert.Equal(t, []int{1, 2, 2}, lookAll(t, r, ws))
 	})
-	t.Run("some leave", func(t *testing.T) {
+	run("some leave", func(t *testing.T) {
 		r, ws := newRound(5)
 		r.Begin()
 		r.remove(ws[0]) // whose turn it is
@@ -80,13 +104,13 @@ func TestRound(t *testing.T) {
 		for _, i := range []int{4, 1, 2} {
 			r.remove(ws[i])
 		}
-		assert.Equal(t, Round{number: 1}, *r)
+		r.requireOver(t)
 	})
-	t.Run("who came first looks first", func(t *testing.T) {
+	run("who came first looks first", func(t *testing.T) {
 		// The second and the fourth have come from lines of other rounds.
-		r, ws := new(Round), make([]*Waiter, 5)
+		r, ws, c := new(Round), make([]*Waiter, 5), new(guarded)
 		for _, i := range []int{0, 2, 1, 4, 3} {
-			ws[i] = &Waiter{ready: make(chan struct{}, 1), ticket: uint64(i + 1)}
+			ws[i] = newWaiter(c, i+1)
 			r.add(ws[i])
 		}
 		r.Begin()
@@ -101,17 +125,17 @@ func TestRound(t *testing.T) {
 		r.Begin()
 		<-ws[0].ready
 		r.looked(ws[0])
-		late := &Waiter{ready: make(chan struct{}, 1), ticket: 1}
+		late := newWaiter(c, 1)
 		r.add(late) // before the next, and it has just looked
 		r.remove(ws[2])
-		r.add(ws[2])
-		assert.Equal(t, []int{0, 1, 0, 1, 1, 0}, lookAll(t, r, append(ws, late)))
+		r.add(ws[2]) // it has looked before its turn, and looks once more
+		assert.Equal(t, []int{0, 1, 1, 1, 1, 0}, lookAll(t, r, append(ws, late)))
 		for _, w := range append(ws, late) {
 			r.remove(w)
 		}
-		assert.Equal(t, Round{number: 2}, *r)
+		r.requireOver(t)
 	})
-	t.Run("one moves to another line", func(t *testing.T) {
+	run("one moves to another line", func(t *testing.T) {
 		// It has looked, and is not woken again in this round.
 		r, ws := newRound(3)
 		r.Begin()
@@ -122,5 +146,61 @@ func TestRound(t *testing.T) {
 		assert.Equal(t, []int{0, 1, 1}, lookAll(t, r, ws))
 		r.Begin()
 		assert.Equal(t, []int{1, 1, 1}, lookAll(t, r, ws))
+	})
+	run("one whose functions hang loses its turn", func(t *testing.T) {
+		r, ws := newRound(4)
+		m := ws[0].line.constraint.Mutex()
+		m.Lock()
+		r.Begin()
+		for i := range 2 { // each has a turn of its own
+			require.Equal(t, []int{i}, woken(ws[:i+1]))
+			<-ws[i].ready
+			m.Unlock()
+			time.Sleep(maxTurn - 1)
+			m.Lock()
+			require.Empty(t, woken(ws))
+			m.Unlock()
+			time.Sleep(1)
+			synctest.Wait()
+			m.Lock()
+		}
+		require.Equal(t, []int{2}, woken(ws))
+		r.looked(ws[0]) // its turn is over
+		require.Equal(t, []int{2}, woken(ws))
+		assert.Equal(t, []int{0, 0, 1, 1}, lookAll(t, r, ws))
+		r.Begin()
+		assert.Equal(t, []int{1, 1, 1, 1}, lookAll(t, r, ws))
+		for _, w := range ws {
+			r.remove(w)
+		}
+		r.requireOver(t)
+		m.Unlock()
+	})
+	run("the last one leaves, and another round follows", func(t *testing.T) {
+		r, ws := newRound(1)
+		r.Begin()
+		r.Begin()
+		r.remove(ws[0])
+		r.requireOver(t)
+	})
+	run("what is owed", func(t *testing.T) {
+		r, ws := newRound(3)
+		owed := func() (owed []bool) {
+			for _, w := range append(ws, nil) {
+				owed = append(owed, r.owes(w))
+			}
+			return owed
+		}
+		none := []bool{false, false, false, false}
+		assert.Equal(t, none, owed())
+		r.Begin()
+		assert.Equal(t, []bool{false, true, true, false}, owed())
+		r.looked(ws[0])
+		assert.Equal(t, []bool{false, false, true, false}, owed())
+		r.remove(ws[1])
+		assert.Equal(t, none, owed())
+		r.looked(ws[2])
+		assert.Equal(t, none, owed())
+		assert.False(t, (*Round)(nil).owes(ws[0]))
 	})
 }

@@ -34,6 +34,7 @@ type turnstile struct {
 	again   time.Time // what Look says where there is no room
 	sooner  bool      // likewise
 	broken  bool      // for good
+	round   *wait.Round
 	backlog time.Duration
 	each    time.Duration // more of it for each unit ahead
 
@@ -80,6 +81,7 @@ func (g *turnstile) Backlog(_ time.Time, ahead, _ int64) time.Duration {
 }
 func (g *turnstile) Line() *wait.Line           { return g.line }
 func (g *turnstile) CloseLine()                 { g.line = nil }
+func (g *turnstile) Round() *wait.Round         { return g.round }
 func (g *turnstile) claim(n int64) []wait.Claim { return []wait.Claim{{Constraint: g, Units: n}} }
 func (g *turnstile) OpenLine() *wait.Line {
 	g.line = wait.NewLine(g, g.options)
