@@ -29,6 +29,20 @@ func (c *claims) add(g wait.Constraint, units int64) {
 	c.list = append(c.list, wait.Claim{Constraint: g, Units: units})
 }
 
+// addAccount is add for an account. The last admission in the same memory often claimed
+// the same one. Then no pointer is written, which is expensive while garbage is collected.
+func (c *claims) addAccount(a *account, units int64) {
+	if n := len(c.list); n < cap(c.list) {
+		last := &c.list[:n+1][n]
+		if of, ok := last.Constraint.(*account); ok && of == a {
+			last.Units, last.Epoch, last.Retained, last.Estimated = units, 0, false, false
+			c.list = c.list[:n+1]
+			return
+		}
+	}
+	c.add(a, units)
+}
+
 func (c *claims) addAll(gs []wait.Constraint, units int64) {
 	if c.list == nil {
 		c.list = make([]wait.Claim, 0, len(gs))
@@ -45,6 +59,9 @@ func (c *claims) truncate(n int) {
 	clear(c.list[n:])
 	c.list = c.list[:n]
 }
+
+// settled keeps the first n claims, and leaves the others in the memory: see addAccount.
+func (c *claims) settled(n int) { c.list = c.list[:n] }
 
 // reset drops all claims, and keeps the memory.
 func (c *claims) reset() {

@@ -50,8 +50,17 @@ type ofOrigin struct {
 
 // charge charges all claims. The mutexes of all of them are held.
 func (l *Lease) charge(now time.Time) {
+	if l.origin == nil {
+		l.chargeAt(0, now)
+		return
+	}
+	l.chargeAt(l.origin.at(now), now)
+}
+
+// chargeAt is charge at an instant of the origin, if there is one.
+func (l *Lease) chargeAt(t instant, now time.Time) {
 	if l.origin != nil {
-		l.depart(now)
+		l.depart(t)
 	}
 	cs := l.claims.all()
 	for i := range cs {
@@ -97,6 +106,13 @@ func (l *Lease) belong(t instant, o *Origin, scope string) {
 	l.origin, l.scope = o, o.scope(t, scope)
 }
 
+// set sets *p to v, unless it is v already: see addAccount.
+func set[T any](p **T, v *T) {
+	if *p != v {
+		*p = v
+	}
+}
+
 // own prepares the lease for an Origin.
 func (l *Lease) own() {
 	if l.ofOrigin == nil {
@@ -105,12 +121,12 @@ func (l *Lease) own() {
 }
 
 // depart counts the lease as in flight.
-func (l *Lease) depart(now time.Time) {
+func (l *Lease) depart(t instant) {
 	o := l.origin
 	if l.queued {
 		o.shared.queue.remove(l)
 	}
-	l.sent, l.out, l.probe, l.first = o.at(now), true, false, !o.first.over
+	l.sent, l.out, l.probe, l.first = t, true, false, !o.first.over
 	if o.out == 0 && l.first {
 		o.first.since = l.sent
 	}

@@ -127,7 +127,8 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 	l.claims.reset()
 	l.charged, l.pinned = false, false
 	l.own()
-	l.look, l.kindOf, l.named = nil, ask.Kind, false
+	set(&l.look, nil)
+	l.kindOf, l.named = ask.Kind, false
 	if o.apart.Load() {
 		l.nameKind(o, ask)
 	}
@@ -143,7 +144,7 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 	}
 	l.claims.mine = len(l.claims.all())
 	if len(own) == 0 && free(t, l.claims.all()) {
-		l.charge(now)
+		l.chargeAt(t, now)
 		o.mu.Unlock()
 		return nil
 	}
@@ -237,8 +238,10 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 // its Claims, which is created if there is none.
 func (o *Origin) claim(t instant, ask *Ask, l *Lease, cs *claims) {
 	s := l.scope
-	if l.kind, l.limit = nil, s; s.learned == nil {
-		cs.add(&s.base, 1)
+	if s.learned == nil {
+		set(&l.kind, nil)
+		set(&l.limit, s)
+		cs.addAccount(&s.base, 1)
 	} else {
 		l.findKind(t, o)
 		cs.add(l.constraint(t), 1)
@@ -247,7 +250,7 @@ func (o *Origin) claim(t instant, ask *Ask, l *Lease, cs *claims) {
 		o.shared.meet(t, &s.base)
 	}
 	if o.root.Used = t; !o.root.Untouched(t) || o.root.line != nil {
-		cs.add(&o.root, 1)
+		cs.addAccount(&o.root, 1)
 	}
 	for i := range ask.Claims {
 		c := &ask.Claims[i]
@@ -266,7 +269,7 @@ func (o *Origin) claim(t instant, ask *Ask, l *Lease, cs *claims) {
 			cs.all()[0].Units = c.units()
 		} else {
 			at = len(cs.all())
-			cs.add(a, c.units())
+			cs.addAccount(a, c.units())
 		}
 		cs.all()[at].Estimated = c.Estimated
 	}

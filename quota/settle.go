@@ -25,6 +25,12 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 	if l.origin != o || !l.out {
 		return nil
 	}
+	if now.IsZero() {
+		if len(l.claims.all()) == 1 && !r.says() && l.settleNothing() {
+			return nil
+		}
+		now = time.Now()
+	}
 	jitter := 0.0
 	if r.Refused || r.Pause > 0 {
 		if r.Refused {
@@ -35,14 +41,6 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 		}
 	}
 	o.mu.Lock()
-	if now.IsZero() {
-		if !r.says() && l.learnsNothing() {
-			l.settleNothing()
-			o.mu.Unlock()
-			return nil
-		}
-		now = time.Now()
-	}
 	return o.settle(now, &settlement{o: o, l: l, r: r, t: o.at(now), sent: l.sent, jitter: jitter})
 }
 
@@ -101,6 +99,25 @@ type settlement struct {
 	wasInferred int64
 }
 
+// settleNothing settles the lease with an answer that says nothing, if that changes nothing,
+// and reports whether it does.
+func (l *Lease) settleNothing() bool {
+	o := l.origin
+	o.mu.Lock()
+	if !l.learnsNothing() {
+		o.mu.Unlock()
+		return false
+	}
+	o.out--
+	l.scope.out--
+	c := &l.claims.all()[0]
+	l.scope.base.Refund(window.Charge{Units: c.Units, Mark: c.Epoch, Sent: l.sent})
+	o.mu.Unlock()
+	l.out, l.charged = false, false
+	l.claims.settled(0)
+	return true
+}
+
 // learnsNothing reports whether an answer that says nothing would change nothing:
 // the request was charged to its scope alone, of which nothing is known, and nothing
 // waits. Most requests go to servers that have no quotas.
@@ -109,16 +126,6 @@ func (l *Lease) learnsNothing() bool {
 	return len(o.Policies()) == 0 && len(cs) == 1 && !cs[0].Retained &&
 		base.Blank() && base.line == nil && o.root.line == nil &&
 		l.scope.unattributed == nil && l.scope.learned == nil && o.first.over
-}
-
-// settleNothing is settlement.run for such an answer.
-func (l *Lease) settleNothing() {
-	c := &l.claims.list[0]
-	l.out, l.charged = false, false
-	l.origin.out--
-	l.scope.out--
-	l.scope.base.Refund(window.Charge{Units: c.Units, Mark: c.Epoch, Sent: l.sent})
-	l.claims.list = l.claims.list[:0] // the next admission overwrites the claim
 }
 
 func (s *settlement) run() {
@@ -667,7 +674,7 @@ func (s *settlement) wake(now time.Time) (woken []*wait.Waiter) {
 		cs[retained] = c
 		retained++
 	}
-	s.l.claims.truncate(retained)
+	s.l.claims.settled(retained)
 	s.l.charged = retained > 0
 	for _, policy := range s.r.LeftOut {
 		s.o.routeAgain(policy)

@@ -13,17 +13,16 @@ import (
 // learn settles the lease with what the response says. Permits that must stay
 // taken until the response ends move to its body.
 func (x *exchange) learn(resp *http.Response) {
-	x.resp = resp
 	if len(x.origin.Policies()) == 0 && x.saysNothing(resp.StatusCode) && x.directory.reader.Silent(resp.Header) {
 		if x.traced() {
-			x.settleSilent()
+			x.settleSilent(resp)
 		} else {
 			x.origin.Settle(time.Time{}, &x.lease, &emptyReport)
 		}
 		retainUntilClosed(resp, &x.lease)
-		x.resp = nil
 		return
 	}
+	x.resp = resp
 	now := time.Now()
 	got := x.read(now)
 	x.fillReport(&got)
@@ -50,10 +49,12 @@ func (x *exchange) learn(resp *http.Response) {
 }
 
 // settleSilent settles the lease with a response that says nothing, and tells the hooks.
-func (x *exchange) settleSilent() {
+func (x *exchange) settleSilent(resp *http.Response) {
+	x.resp = resp
 	x.origin.Settle(time.Time{}, &x.lease, x.watchChanges(&emptyReport))
 	x.traceAnswered(false)
 	x.traceChanges()
+	x.resp = nil
 }
 
 // emptyReport is that of a response without fields. It is never modified.

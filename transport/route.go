@@ -16,11 +16,12 @@ func (x *exchange) route() {
 	if url := (rawOrigin{x.req.URL.Scheme, x.req.URL.Host}); x.directory == nil || x.directory.url != url || x.directory.dropped.Load() {
 		x.directory = s.directories.of(s.accounts(), s.fields(), url)
 	}
-	x.origin = x.directory.liveOrigin()
-	x.ask.Scope = s.scopeOf(x.req)
-	x.pathKey = ""
+	set(&x.origin, x.directory.liveOrigin())
+	set(&x.ask.Scope, s.scopeOf(x.req))
 	if row := x.directory.byPath.Load(); row != nil {
 		x.pathKey = x.directory.reader.PathKey(*row, x.req.URL.Path)
+	} else if x.pathKey != "" {
+		x.pathKey = ""
 	}
 	if x.directory.tokens.Load() {
 		x.scopeOfModel()
@@ -40,7 +41,9 @@ func (x *exchange) route() {
 	if x.traced() {
 		x.watch()
 	}
-	x.ask.Claims = x.claim()
+	if claims := x.claim(); len(claims)+len(x.ask.Claims) > 0 {
+		x.ask.Claims = claims
+	}
 }
 
 // claim lists the units that the request needs of each policy that concerns it.

@@ -264,7 +264,8 @@ func (s *Shaper) begin(req *http.Request) *exchange {
 		x = &exchange{s: s}
 		x.ask.Again, x.ask.Kind = x.claim, x.kindName
 	}
-	x.req, x.began, x.options = req, time.Now(), optionsOf(req.Context())
+	x.req, x.began = req, time.Now()
+	set(&x.options, optionsOf(req.Context()))
 	return x
 }
 
@@ -294,7 +295,12 @@ func (x *exchange) end() {
 // scope, which are often those of the next request, too, and the memory of slices;
 // begin sets the options again.
 func (x *exchange) reset() {
-	x.ask.Held, x.ask.Limiter = nil, nil
+	if x.ask.Held != nil {
+		x.ask.Held = nil
+	}
+	if x.ask.Limiter != nil {
+		x.ask.Limiter = nil
+	}
 	if x.req.Response != nil {
 		x.ask.NotBefore = time.Time{}
 	}
@@ -305,6 +311,14 @@ func (x *exchange) reset() {
 		x.hasKindPath, x.known, x.like = false, known{}, ""
 	}
 	x.req, x.sent = nil, false
+}
+
+// set sets *p to v, unless it is v already: to write a pointer or a string costs more than
+// to compare it while garbage is collected.
+func set[T comparable](p *T, v T) {
+	if *p != v {
+		*p = v
+	}
 }
 
 // unconditional reports whether the request is sent even if a quota is exceeded.

@@ -188,9 +188,15 @@ func (w *Window) Lost(t Instant, c Charge) {
 
 // Refund undoes a charge whose request did not depart, or cost nothing.
 func (w *Window) Refund(c Charge) {
-	w.respend(c.Sent, -c.Units)
-	if w.Landed(c.Units, c.Mark) {
+	landed := w.Landed(c.Units, c.Mark)
+	if landed {
 		w.probing = false
+	}
+	if w.rare == nil {
+		return // it has neither a log nor a bucket
+	}
+	w.respend(c.Sent, -c.Units)
+	if landed {
 		w.back(c.Sent, c)
 	}
 }
