@@ -165,14 +165,16 @@ func (a *account) Line() *wait.Line { return a.line }
 func (a *account) OpenLine() *wait.Line {
 	a.line = wait.NewLine(a, wait.LineOptions{})
 	a.policy.origin.awaited[a.line] = struct{}{}
+	a.policy.lines++
 	return a.line
 }
 
-// Round implements wait.Constraint: all accounts of a policy share one.
-func (a *account) Round() *wait.Round { return a.policy.waiting }
+// Round implements wait.Constraint: all that belongs to an origin shares one.
+func (a *account) Round() *wait.Round { return &a.policy.origin.waiting }
 
 // CloseLine implements wait.Constraint.
 func (a *account) CloseLine() {
 	delete(a.policy.origin.awaited, a.line)
+	a.policy.lines--
 	a.line = nil
 }

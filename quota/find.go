@@ -3,7 +3,6 @@ package quota
 import (
 	"strings"
 
-	"github.com/headway-go/headway/quota/internal/wait"
 	"github.com/headway-go/headway/quota/internal/window"
 )
 
@@ -15,7 +14,7 @@ type policyAccounts struct {
 	server   window.Server // what all accounts of the policy have learned of it
 	accounts index         // empty for the policy without a name: its accounts are the scopes'
 	until    instant       // from then on, nothing said of any of them is in force
-	waiting  *wait.Round   // of the work that waits for any of them, with and without keys
+	lines    int           // of those that work waits for
 }
 
 // policyID identifies the policyAccounts of an origin. One policy may have accounts
@@ -74,11 +73,6 @@ func (o *Origin) accountsOf(id policyID) *policyAccounts {
 	if p == nil {
 		id.name = strings.Clone(id.name)
 		p = &policyAccounts{policyID: id, origin: o, accounts: index{hash: o.hash}}
-		if other := o.byPolicy[policyID{id.name, !id.keyed}]; other != nil {
-			p.waiting = other.waiting
-		} else {
-			p.waiting = new(wait.Round)
-		}
 		o.byPolicy[id] = p
 	}
 	return p

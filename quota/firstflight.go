@@ -72,7 +72,7 @@ func (f *firstFlight) Look(now time.Time, most int64) wait.Decision {
 
 func (f *firstFlight) Line() *wait.Line   { return f.line }
 func (f *firstFlight) CloseLine()         { f.line = nil }
-func (f *firstFlight) Round() *wait.Round { return nil }
+func (f *firstFlight) Round() *wait.Round { return &f.origin.waiting }
 
 func (f *firstFlight) OpenLine() *wait.Line {
 	f.line = wait.NewLine(f, wait.LineOptions{})

@@ -239,18 +239,21 @@ func (k *kind) OpenLine() *wait.Line {
 	o := k.scope.base.policy.origin
 	k.line = wait.NewLine(k, wait.LineOptions{})
 	o.awaited[k.line] = struct{}{}
+	o.unnamed.lines++
 	if k.live() {
 		k.scope.kinds().lines++
 	}
 	return k.line
 }
 
-// Round implements wait.Constraint: that of the accounts of all scopes.
+// Round implements wait.Constraint.
 func (k *kind) Round() *wait.Round { return k.scope.base.Round() }
 
 // CloseLine implements wait.Constraint.
 func (k *kind) CloseLine() {
-	delete(k.scope.base.policy.origin.awaited, k.line)
+	o := k.scope.base.policy.origin
+	delete(o.awaited, k.line)
+	o.unnamed.lines--
 	if k.live() {
 		k.scope.kinds().lines--
 	}

@@ -54,6 +54,7 @@ type Origin struct {
 	looking   bool     // one did, since it began
 
 	awaited  map[*wait.Line]struct{} // the lines of accounts and of kinds
+	waiting  wait.Round              // of the work in these lines, and in that of the first flight
 	attached map[string][]byte       // see Attach
 
 	kinds int // of all scopes
@@ -82,7 +83,7 @@ func newOrigin(a *Accounts, now time.Time) *Origin {
 		hash:     seededHash(),
 		awaited:  make(map[*wait.Line]struct{}),
 	}
-	o.first.origin, o.unnamed.origin, o.unnamed.waiting = o, o, new(wait.Round)
+	o.first.origin, o.unnamed.origin = o, o
 	o.root.init(&o.unnamed, longOwner(""))
 	o.policies.Store(new([]Policy))
 	return o

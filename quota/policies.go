@@ -105,18 +105,22 @@ func (o *Origin) forget(t instant) {
 	}
 }
 
-// routeAgain has all work that waits for a policy make its claims again, one after
-// another. What it costs does not depend on how much waits.
+// routeAgain has the work that waits make its claims again, one after another, if some
+// waits for the policy. The rest of the origin's work takes part in this: what waits for
+// the policy may be about to move into its lines. What routeAgain costs does not depend on
+// how much waits.
 func (o *Origin) routeAgain(policy string) {
-	if policy == "" {
-		o.unnamed.waiting.Begin()
-		return
-	}
-	for _, keyed := range [...]bool{false, true} {
-		if p := o.byPolicy[policyID{policy, keyed}]; p != nil {
-			p.waiting.Begin() // that of both
-			return
+	lines := o.unnamed.lines
+	if policy != "" {
+		lines = 0
+		for _, keyed := range [...]bool{false, true} {
+			if p := o.byPolicy[policyID{policy, keyed}]; p != nil {
+				lines += p.lines
+			}
 		}
+	}
+	if lines > 0 {
+		o.waiting.Begin()
 	}
 }
 

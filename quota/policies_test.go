@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,40 +87,64 @@ func TestForgottenPolicyWakesTheLine(t *testing.T) {
 	})
 }
 
-// Two requests need the last unit of an account of which neither knows when it comes. When
-// a policy moves there, the one that came first gets it, although the other is woken at the
-// same instant, by something else, and is quicker. If the first one's own function hangs,
-// the other goes after a tenth of a second.
-func TestPolicyMovesByArrival(t *testing.T) {
-	for takes, want := range map[time.Duration][]string{
-		ms:        {"conc", "first", "second"},
-		time.Hour: {"conc", "second", "first"},
+// An answer changes what two requests in line need: the same unit, of which there is one.
+// The one that came first gets it, although the other is woken at the same instant, by
+// something else, and is quicker. If the first one's own function hangs, the other goes
+// after a tenth of a second.
+func TestClaimsChangeByArrival(t *testing.T) {
+	conc, k := quota.Claim{Policy: "conc", Units: 1}, keyed("api", "k")
+	for name, tt := range map[string]struct {
+		first, second []quota.Claim // as they came
+		becomes       [2][]quota.Claim
+		answer        quota.Report
+	}{
+		"a policy has keys": {
+			[]quota.Claim{api(1)}, []quota.Claim{conc},
+			[2][]quota.Claim{{k}, {conc, k}},
+			quota.Report{Figures: keyedFigure("api", "k", 1, mins), Moved: []string{"api"}},
+		},
+		"a policy concerns other requests": {
+			[]quota.Claim{api(1), conc}, []quota.Claim{conc},
+			[2][]quota.Claim{{conc}, {conc}},
+			quota.Report{LeftOut: []string{"api"}},
+		},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			c := newCounter(t)
-			c.tell(quota.Report{Figures: figure("api", 0, mins), Terms: concurrentTerms("conc", 1)})
-			conc := quota.Claim{Policy: "conc", Units: 1}
-			out := c.come(t.Context(), "conc", quota.Ask{Claims: []quota.Claim{conc}})
-			first := c.come(t.Context(), "first", quota.Ask{Claims: []quota.Claim{api(1)}, MaxDelay: 2 * time.Hour, Again: func() []quota.Claim {
-				time.Sleep(takes)
-				return []quota.Claim{keyed("api", "k")}
-			}})
-			second := c.come(t.Context(), "second", quota.Ask{Claims: []quota.Claim{conc}, MaxDelay: 2 * time.Hour, Again: func() []quota.Claim {
-				return []quota.Claim{conc, keyed("api", "k")}
-			}})
-			time.Sleep(sec)
-			require.False(t, first.done.Load() || second.done.Load())
-			c.settle(out, quota.Report{Figures: keyedFigure("api", "k", 1, mins), Moved: []string{"api"}})
-			out.lease.Release()
-			time.Sleep(100*ms + 1)
-			synctest.Wait()
-			assert.Equal(t, want[:2], c.order())
-			time.Sleep(2 * time.Hour)
-			assert.Equal(t, want, c.order())
-			first.lease.Release()
-			second.lease.Release()
-			c.requireNoWaiter()
-		})
+		for takes, want := range map[time.Duration][]string{
+			ms:        {"out", "first", "second"},
+			time.Hour: {"out", "second", "first"},
+		} {
+			t.Run(fmt.Sprint(name, ", ", takes), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := newCounter(t)
+					c.tell(quota.Report{Figures: figure("api", 0, mins), Terms: concurrentTerms("conc", 1)})
+					out := c.come(t.Context(), "out", quota.Ask{Claims: []quota.Claim{conc}})
+					first := c.come(t.Context(), "first", quota.Ask{Claims: tt.first, MaxDelay: 2 * time.Hour, Again: func() []quota.Claim {
+						time.Sleep(takes)
+						return tt.becomes[0]
+					}})
+					second := c.come(t.Context(), "second", quota.Ask{Claims: tt.second, MaxDelay: 2 * time.Hour, Again: func() []quota.Claim {
+						return tt.becomes[1]
+					}})
+					time.Sleep(sec)
+					require.False(t, first.done.Load() || second.done.Load())
+					c.settle(out, tt.answer)
+					out.lease.Release()
+					time.Sleep(100*ms + 1)
+					synctest.Wait()
+					require.Equal(t, want[:2], c.order())
+					for _, r := range []*request{first, second} {
+						if r.done.Load() {
+							r.lease.Release()
+						}
+					}
+					time.Sleep(2 * time.Hour)
+					assert.Equal(t, want, c.order())
+					first.lease.Release()
+					second.lease.Release()
+					c.requireNoWaiter()
+				})
+			})
+		}
 	}
 }
 

@@ -17,7 +17,9 @@
 //
 // A request that would exceed an available quota waits in line until there is
 // room, for at most MaxDelay. It waits a little longer than the server says: one
-// millisecond, or more if the server's response times are long. A request that cannot
+// millisecond, or more if the server's response times are long. Requests that need the
+// same go by priority, then in the order in which they came, also where a response
+// changes what they need. A request that cannot
 // go in time is refused at once, with a [*RejectedError] that says when to try again:
 //
 //	resp, err := client.Do(req)

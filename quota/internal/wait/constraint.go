@@ -42,7 +42,8 @@ type Constraint interface {
 	// is called when the first waiter comes.
 	OpenLine() *Line
 
-	// Round returns the round that the waiters of the line take part in; nil: none.
+	// Round returns the round that the waiters of the line take part in; nil: none. It is
+	// always the same.
 	Round() *Round
 
 	// CloseLine has Line return nil. It is called when the last waiter has gone.

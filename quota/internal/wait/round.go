@@ -10,18 +10,20 @@ import "time"
 //
 // Fairness: waiters look in the order in which they came. While a round is on, a waiter
 // is not charged for a constraint of the round before all that came earlier have looked,
-// although something else has woken it: an earlier one may be about to move into the
-// line that it would pass. It waits in that line, and looks again when its turn comes.
+// although something else has woken it: an earlier one may be about to claim the same.
+// It waits in the line of that constraint, and looks again when its turn comes. This
+// concerns waiters only: a newcomer does not wait for a round, unless it finds a line.
 //
-// A turn lasts until the waiter has looked, but for maxTurn at the most: a function of
-// the caller that hangs does not stop the round. Its waiter looks when the function
-// returns, and others may have passed it by then.
+// A turn lasts until the waiter has looked, but no longer than maxTurn: a function of the
+// caller that hangs does not stop the round. Its waiter looks when the function returns,
+// and others may have passed it by then. (The waiters behind it in its own line, whose
+// claims have not changed, wait for it.)
 type Round struct {
-	first, last *Waiter // by Waiter.ticket
-	next        *Waiter // whose turn it is: it has been woken, and those before it have looked; nil: no round is on
-	again       bool    // another round follows this one
-	timer       *time.Timer
-	ends        time.Time // the turn of next does
+	first, last *Waiter     // by Waiter.ticket
+	next        *Waiter     // whose turn it is: it has been woken, and those before it have looked; nil: no round is on
+	again       bool        // another round follows this one
+	timer       *time.Timer // ends the turn of next; nil: no round is on
+	ends        time.Time   // when the turn of next ends
 }
 
 // maxTurn is how long a turn lasts at the most.
