@@ -40,7 +40,7 @@ func (x *exchange) learn(resp *http.Response) {
 	}
 	if x.traced() {
 		x.traceIgnored(got.Ignored)
-		x.traceAnswered(x.report.Refused)
+		x.traceAnswered(x.report.Refused, now)
 		x.traceLearned(&got, now)
 		x.traceChanges()
 	}
@@ -52,7 +52,7 @@ func (x *exchange) learn(resp *http.Response) {
 func (x *exchange) settleSilent(resp *http.Response) {
 	x.resp = resp
 	x.origin.Settle(time.Time{}, &x.lease, x.watchChanges(&emptyReport))
-	x.traceAnswered(false)
+	x.traceAnswered(false, time.Time{})
 	x.traceChanges()
 	x.resp = nil
 }

@@ -310,6 +310,9 @@ func (x *exchange) reset() {
 	if x.hasKindPath {
 		x.hasKindPath, x.known, x.like = false, known{}, ""
 	}
+	if x.trace.admitted.Request != nil {
+		x.trace.admitted = AdmittedInfo{}
+	}
 	x.req, x.sent = nil, false
 }
 
@@ -369,7 +372,7 @@ func (x *exchange) fail(err error) {
 	var op *net.OpError
 	unsent := errors.As(err, &op) && op.Op == "dial"
 	now := time.Now()
-	info := FailedInfo{AdmittedInfo: x.admitted(), Err: err, Unsent: unsent, Took: now.Sub(x.lease.Sent())} // before the lease ends
+	info := FailedInfo{AdmittedInfo: *x.admitted(), Err: err, Unsent: unsent, Took: now.Sub(x.trace.sent)} // before the lease ends
 	if unsent {
 		x.lease.Cancel()
 	} else {

@@ -222,7 +222,16 @@ func isSet[Info any](x *exchange, h hook[Info]) bool {
 // call calls the hook of the Shaper's Trace, then those of the request's own, with
 // the result of info. If the hook is set nowhere, info is not called.
 func call[Info any](x *exchange, h hook[Info], info func() Info) {
-	if !wants(x, h) {
+	if len(x.options.traces) == 0 {
+		if x.s.Trace == nil {
+			return
+		}
+		if f := h(x.s.Trace); f != nil {
+			f(info())
+		}
+		return
+	}
+	if !isSet(x, h) {
 		return
 	}
 	i := info()
@@ -240,11 +249,13 @@ func call[Info any](x *exchange, h hook[Info], info func() Info) {
 
 // A traced is what the hooks of a request need of one another.
 type traced struct {
-	onHeld  func(quota.Refusal) // traceHeld; allocated once for each exchange
-	longest stay                // of those that are over
-	present stay                // the last one, until the request is sent or refused
-	since   time.Time           // when it began
-	changes []quota.Change
+	onHeld   func(quota.Refusal) // traceHeld; allocated once for each exchange
+	longest  stay                // of those that are over
+	present  stay                // the last one, until the request is sent or refused
+	since    time.Time           // when it began
+	sent     time.Time           // as admitted, when the request was sent
+	admitted AdmittedInfo        // zero until admitted has been called
+	changes  []quota.Change
 }
 
 // A stay is the time for which a request waits for one thing.
@@ -321,11 +332,18 @@ func (x *exchange) held(r *quota.Refusal, until WaitInfo) HeldInfo {
 // probe reports whether the request is a probe. One that is sent in any case is none.
 func (x *exchange) probe() bool { return x.lease.Probe() && !x.unconditional() }
 
-func (x *exchange) traceAdmitted() { call(x, admittedHook, x.admitted) }
+func (x *exchange) traceAdmitted() {
+	call(x, admittedHook, func() AdmittedInfo { return *x.admitted() })
+}
 
-// admitted describes the request, which has a lease.
-func (x *exchange) admitted() AdmittedInfo {
-	return AdmittedInfo{WaitInfo: x.waited(x.lease.Sent()), Probe: x.probe(), First: x.lease.First()}
+// admitted describes the request, which has a lease. Several hooks are told it.
+func (x *exchange) admitted() *AdmittedInfo {
+	t := &x.trace
+	if t.admitted.Request == nil {
+		t.sent = x.lease.Sent()
+		t.admitted = AdmittedInfo{WaitInfo: x.waited(t.sent), Probe: x.probe(), First: x.lease.First()}
+	}
+	return &t.admitted
 }
 
 // waited describes the wait of the request until that instant.
@@ -367,18 +385,20 @@ func (x *exchange) traceMispredicted(policy string, predicted, actual partition.
 	}
 }
 
-func (x *exchange) traceAnswered(refused bool) {
-	call(x, answeredHook, func() AnsweredInfo { return x.answered(refused, time.Now()) })
+// traceAnswered is given when the response arrived; zero: just now.
+func (x *exchange) traceAnswered(refused bool, now time.Time) {
+	call(x, answeredHook, func() AnsweredInfo { return x.answered(refused, now) })
 }
 
-// answered describes the response, which came now.
+// answered describes the response, which arrived then; zero: just now.
 func (x *exchange) answered(refused bool, now time.Time) AnsweredInfo {
-	return AnsweredInfo{
-		AdmittedInfo: x.admitted(),
-		Status:       x.resp.StatusCode,
-		Refused:      refused,
-		Took:         now.Sub(x.lease.Sent()),
+	i := AnsweredInfo{AdmittedInfo: *x.admitted(), Status: x.resp.StatusCode, Refused: refused}
+	if now.IsZero() {
+		i.Took = time.Since(x.trace.sent) // reads one clock; time.Now reads two
+	} else {
+		i.Took = now.Sub(x.trace.sent)
 	}
+	return i
 }
 
 // traceChanges reports what the response has changed.

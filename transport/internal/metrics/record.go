@@ -25,6 +25,7 @@ type Series interface {
 type Recorder struct {
 	maxOrigins int
 	origins    growing[string, *origin]
+	usual      atomic.Pointer[origin] // of origins; most programs have one that they use most
 	other      atomic.Pointer[origin] // nil: all origins have names of their own
 
 	waited, refused, ignored, mispredicted, exchanged table
@@ -52,6 +53,9 @@ func (r *Recorder) newOrigin(name string) *origin {
 
 // origin returns the origin of that name, or the one that stands for all others.
 func (r *Recorder) origin(name string) *origin {
+	if o := r.usual.Load(); o != nil && o.name == name {
+		return o
+	}
 	if o, known := r.origins.load()[name]; known {
 		return o
 	}
@@ -71,6 +75,7 @@ func (r *Recorder) origin(name string) *origin {
 		return r.other.Load()
 	}
 	o := r.newOrigin(name)
+	r.usual.CompareAndSwap(nil, o)
 	r.origins.add(name, o)
 	return o
 }
