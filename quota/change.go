@@ -31,11 +31,16 @@ type Change struct {
 	Detail string
 }
 
-// A watched is an account before a settlement.
+// A watched is an account, and what was known of it before a settlement.
 type watched struct {
 	*account
-	before window.Window
-	server window.Server
+	quota         int64
+	length        time.Duration
+	hold, backOff instant
+	reported      bool // its state
+	usedUp        bool
+	epoch         uint32
+	habits        window.Habits
 }
 
 // watch notes what is known of an account, unless that was done already.
@@ -45,7 +50,10 @@ func (s *settlement) watch(a *account) {
 			return
 		}
 	}
-	s.watched = append(s.watched, watched{a, a.Copy(), a.policy.server})
+	s.watched = append(s.watched, watched{
+		account: a, quota: a.Quota, length: a.Length, hold: a.Hold, backOff: a.BackOff,
+		reported: a.State == window.Reported, usedUp: a.UsedUp(), epoch: a.Epoch(), habits: a.Habits(&a.policy.server),
+	})
 }
 
 // watchAll notes what is known of all accounts that the lease was charged to.
@@ -102,9 +110,9 @@ func (s *settlement) change(a *account, c Change) {
 }
 
 func (s *settlement) tellOf(w *watched) {
-	a, was, o := w.account, &w.before, s.o
+	a := w.account
 	a.Roll(s.t)
-	if a.Quota != was.Quota || a.Length != was.Length {
+	if a.Quota != w.quota || a.Length != w.length {
 		what := "policy"
 		if a == &s.l.limit.base && s.inferredQuota() != s.wasInferred {
 			what = "inferred"
@@ -113,27 +121,35 @@ func (s *settlement) tellOf(w *watched) {
 			s.change(a, Change{What: what, Units: a.Quota, Window: a.Length})
 		}
 	}
-	s.tellPause(a, "hold", was.Hold, a.Hold)
-	s.tellPause(a, "back-off", was.BackOff, a.BackOff)
-	if left, known := a.Left(s.t); known && a.State == window.Reported {
-		c := Change{Units: left}
-		if end := a.End(); end != window.Never {
-			c.Until = o.when(end)
-		}
-		anew := was.State != window.Reported || was.Epoch() != a.Epoch()
-		if anew {
-			c.What = "window"
-			s.change(a, c)
-		}
-		if a.UsedUp() && (anew || !was.UsedUp()) {
-			c.What, c.Units = "used up", 0
-			s.change(a, c)
-		}
+	s.tellPause(a, "hold", w.hold, a.Hold)
+	s.tellPause(a, "back-off", w.backOff, a.BackOff)
+	anew := a.State == window.Reported && (!w.reported || w.epoch != a.Epoch())
+	if usedUp := a.UsedUp() && (anew || !w.usedUp); anew || usedUp {
+		s.tellWindow(a, anew, usedUp)
 	}
-	for _, habit := range a.Habits(a.policy.server) {
-		if !was.HasHabit(w.server, habit) {
+	if learned := a.Habits(&a.policy.server) &^ w.habits; learned != 0 {
+		for _, habit := range learned.Words() {
 			s.change(a, Change{What: "habit", Detail: habit})
 		}
+	}
+}
+
+// tellWindow tells of a window that is in force: that it is new, that nothing is left.
+func (s *settlement) tellWindow(a *account, anew, usedUp bool) {
+	left, known := a.Left(s.t)
+	if !known {
+		return
+	}
+	c := Change{What: "window", Units: left}
+	if end := a.End(); end != window.Never {
+		c.Until = s.o.when(end)
+	}
+	if anew {
+		s.change(a, c)
+	}
+	if usedUp {
+		c.What, c.Units = "used up", 0
+		s.change(a, c)
 	}
 }
 

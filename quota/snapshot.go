@@ -327,7 +327,7 @@ func (a *copied) learned(keys bool) (all []string) {
 	}
 	all = appendKinds(all, "its refusals concern ", a.kinds, keys)
 	all = appendKinds(all, "its refusals do not concern ", a.free, keys)
-	return append(all, a.Habits(a.server)...)
+	return append(all, a.Habits(&a.server).Words()...)
 }
 
 // toTenths rounds to tenths of a millisecond.

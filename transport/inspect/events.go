@@ -111,7 +111,7 @@ func (h *Handler) Trace() *transport.Trace {
 			if !i.Observed && i.Held == 0 {
 				h.events.countHeld(i.Origin)
 			}
-			h.sample(time.Now())
+			h.sampleSoon()
 		},
 		Rejected: func(i transport.RejectedInfo) {
 			var rejected *transport.RejectedError
@@ -130,7 +130,7 @@ func (h *Handler) Trace() *transport.Trace {
 				}
 				h.events.add(occurrence{Origin: i.Origin, Kind: "bad", What: what})
 			}
-			h.sample(time.Now())
+			h.sampleSoon()
 		},
 		Changed: func(i transport.ChangedInfo) {
 			if i.What == "window" {

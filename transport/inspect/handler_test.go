@@ -264,6 +264,22 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// Requests take samples while nobody looks, at most one in a second.
+func TestSamplesOfRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.serve = (&transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 1, Window: 3 * time.Second}}}).ServeHTTP
+		for range 3 {
+			go w.get(t.Context(), "https://api.example/")
+			time.Sleep(1200 * time.Millisecond)
+		}
+		time.Sleep(20 * time.Second)
+		q := w.state(t).Origins[0].Quotas[0]
+		require.NotNil(t, q.Plot)
+		assert.Contains(t, q.Plot.Says, "at most 1 in line")
+	})
+}
+
 // The page shows what is left over time, who waits, what was learned, and what happened.
 func TestState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

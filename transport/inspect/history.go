@@ -15,7 +15,8 @@ const (
 
 // history is what was left, and who waited, of each policy of each origin.
 type history struct {
-	next atomic.Int64 // when another sample may be taken, in Unix nanoseconds
+	next  atomic.Int64 // when another sample may be taken, in Unix nanoseconds
+	fresh atomic.Bool  // one was taken just now: it is not worth to read the clock
 
 	mu     sync.Mutex // guards following
 	series map[seriesID]*series
@@ -49,12 +50,22 @@ func (h *Handler) kept() time.Duration {
 	return max(h.History, 0)
 }
 
+// sampleSoon takes a sample now, unless there is one of the last second. It is called for
+// each request.
+func (h *Handler) sampleSoon() {
+	if !h.history.fresh.Load() {
+		h.sample(time.Now())
+	}
+}
+
 // sample takes a sample of all quotas, unless there is one of the last second.
 func (h *Handler) sample(now time.Time) {
 	next := h.history.next.Load()
 	if h.Accounts == nil || h.kept() == 0 || now.UnixNano() < next || !h.history.next.CompareAndSwap(next, now.Add(time.Second).UnixNano()) {
 		return
 	}
+	h.history.fresh.Store(true)
+	time.AfterFunc(9*time.Second/10, func() { h.history.fresh.Store(false) })
 	origins := h.Accounts.Snapshot(now, quota.SnapshotOptions{ByPolicy: true})
 	n := int(h.kept() / time.Second)
 	h.history.mu.Lock()

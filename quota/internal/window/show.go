@@ -40,32 +40,34 @@ func (w *Window) Pace() time.Duration {
 	return w.perUnit()
 }
 
-// Habits are what was learned of the server and of other clients, in words.
-func (w *Window) Habits(s Server) (habits []string) {
-	if s.RoundsDown {
-		habits = append(habits, "seconds are rounded down")
-	}
-	if s.Longer {
-		habits = append(habits, "windows are longer than advertised")
-	}
-	if s.Hasty {
-		habits = append(habits, "Retry-After is shorter than the window")
-	}
-	if w.Pace() > 0 {
-		habits = append(habits, "units come back one by one")
-	}
-	if w.contention.part() < 0.9 {
-		habits = append(habits, "others use the quota, too")
-	}
-	return habits
+// Habits are what was learned of the server and of other clients, a bit for each of
+// habitWords.
+type Habits uint8
+
+var habitWords = [...]string{
+	"seconds are rounded down",
+	"windows are longer than advertised",
+	"Retry-After is shorter than the window",
+	"units come back one by one",
+	"others use the quota, too",
 }
 
-// HasHabit reports whether Habits has the habit.
-func (w *Window) HasHabit(s Server, habit string) bool {
-	for _, h := range w.Habits(s) {
-		if h == habit {
-			return true
+// Habits returns what was learned of a server and of the others that use the quota.
+func (w *Window) Habits(s *Server) (h Habits) {
+	for i, has := range [...]bool{s.RoundsDown, s.Longer, s.Hasty, w.Pace() > 0, w.contention.part() < 0.9} {
+		if has {
+			h |= 1 << i
 		}
 	}
-	return false
+	return h
+}
+
+// Words returns the habits in words.
+func (h Habits) Words() (words []string) {
+	for i, word := range habitWords {
+		if h&(1<<i) != 0 {
+			words = append(words, word)
+		}
+	}
+	return words
 }
