@@ -86,6 +86,7 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 	again, why := a.ready(t, n)
 	d := wait.Decision{OK: again <= t, Reason: uint8(reasonOf(why))}
 	if d.OK {
+		d.Last = o.shared == nil && !a.There(max(n, -n))
 		return d
 	}
 	d.Again, d.Sooner = o.when(again), a.Hopeful(t, max(n, -n))

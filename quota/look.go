@@ -213,7 +213,7 @@ func (k *kind) Look(now time.Time, n int64) wait.Decision {
 	}
 	switch at := k.lookAt(t); {
 	case at <= t:
-		return wait.Decision{OK: true}
+		return wait.Decision{OK: true, Last: true}
 	case at != window.Never && o.when(at).Before(d.Again):
 		if d.Back.Before(d.Again) {
 			d.Back = d.Again

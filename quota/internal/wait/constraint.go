@@ -55,6 +55,10 @@ type Decision struct {
 	// OK grants the claim.
 	OK bool
 
+	// Last says that OK grants more than is known to be there, to one claim: others may be
+	// refused after it.
+	Last bool
+
 	// Final says that the claim will never be granted: waiting is no use.
 	Final bool
 

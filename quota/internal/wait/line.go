@@ -28,7 +28,8 @@ import (
 // Fairness: a waiter is in one line at a time, that of a constraint that refuses
 // it. If its turn comes there and another constraint refuses it, it moves to that
 // one's line, and keeps the units that it could have had: until it is granted or
-// gives up, work that goes after it is charged only if enough is left for both.
+// gives up, work that goes after it is charged only if enough is there for both for
+// certain (see Decision.Last).
 // So two constraints that each say yes while the other says no let the waiter
 // through in the end, though it never holds anything.
 //
@@ -241,7 +242,8 @@ func (l *Line) keepsFrom(c *Claim, now time.Time, w *Waiter, priority int) bool 
 		return false
 	}
 	both := l.kept.units + min(c.Units, math.MaxInt64-l.kept.units)
-	return !c.Constraint.Look(now, both).OK
+	d := c.Constraint.Look(now, both)
+	return !d.OK || d.Last
 }
 
 // dropKeeps ends all that is kept for w, and appends the waiters to wake.

@@ -34,6 +34,7 @@ type turnstile struct {
 	again   time.Time // what Look says where there is no room
 	sooner  bool      // likewise
 	broken  bool      // for good
+	last    bool      // there may be no more than it grants
 	round   *wait.Round
 	backlog time.Duration
 	each    time.Duration // more of it for each unit ahead
@@ -64,7 +65,7 @@ func (g *turnstile) Look(now time.Time, n int64) wait.Decision {
 	case g.broken:
 		return wait.Decision{Final: true, Reason: broken}
 	case g.room >= n:
-		return wait.Decision{OK: true, Reason: empty}
+		return wait.Decision{OK: true, Reason: empty, Last: g.last}
 	}
 	return wait.Decision{Again: again, Sooner: g.sooner, Reason: empty, Detail: "empty"}
 }

@@ -8,10 +8,7 @@ import "time"
 // whenConcurrent bounds our own requests that are not over: by the policy's quota,
 // and by what the last figure left room for.
 func (w *Window) whenConcurrent(t Instant, n int64) Instant {
-	bound := w.Quota
-	if w.State == Reported && (bound < 0 || w.available < bound) {
-		bound = w.available
-	}
+	bound := w.atOnce()
 	switch {
 	case bound < 0 || w.Retained+n <= bound:
 		return t
@@ -21,6 +18,14 @@ func (w *Window) whenConcurrent(t Instant, n int64) Instant {
 		return max(t, min(w.asked.Add(patience(w.probes)), w.end))
 	}
 	return t // never frozen
+}
+
+// atOnce is how many of our own requests may be not over; negative: any number.
+func (w *Window) atOnce() int64 {
+	if w.State == Reported && (w.Quota < 0 || w.available < w.Quota) {
+		return w.available
+	}
+	return w.Quota
 }
 
 // reportConcurrent turns a figure into room for our own requests: what is available

@@ -36,6 +36,19 @@ func (w *Window) Open(t Instant) bool {
 	return w.State == Unknown && w.slow == 0 && w.before == 0 && w.Unit != Concurrent && !w.Paused(t)
 }
 
+// There reports whether n units are there as far as is known, where Ready lets them depart:
+// if not, one request departs to ask.
+func (w *Window) There(n int64) bool {
+	switch {
+	case w.State == Unknown && w.Unit != Concurrent:
+		return w.slow == 0 || w.InFlight+n <= int64(w.slow)
+	case w.Unit == Concurrent:
+		bound := w.atOnce()
+		return bound < 0 || w.Retained+n <= bound
+	}
+	return n <= w.spare() && w.habits().allows(w, n)
+}
+
 // when answers the one question of a quota that comes back with time: when are n
 // units there, as far as it is known at t? Each state has its own answer. None is
 // later than ProbeInterval after the last request that asked.

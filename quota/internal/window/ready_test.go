@@ -96,3 +96,38 @@ func TestGrace(t *testing.T) {
 	assert.Equal(t, 80*ms, grace(40*ms))
 	assert.Equal(t, sec, grace(time.Hour))
 }
+
+// What may depart is not always there: one request asks how much there is, and after it
+// others may have to wait.
+func TestThere(t *testing.T) {
+	const now = Instant(2 * time.Minute)
+	for name, tt := range map[string]struct {
+		play  []event // at 0, 1 ms, …
+		there int64   // how many units are
+	}{
+		"nothing is known":     {nil, math.MaxInt64},
+		"reported":             {[]event{send("a"), says("a", 5, time.Hour), send("b")}, 4},
+		"the window is over":   {[]event{send("a"), says("a", 0, sec)}, 0},
+		"some were left":       {[]event{send("a"), says("a", 3, sec)}, 3},
+		"counted":              {[]event{counts(3, time.Hour), send("a")}, 2},
+		"more than the quota":  {[]event{counts(1, time.Hour)}, 1},
+		"concurrent":           {[]event{func(l *ledger, _ Instant) { l.SetPolicy(Concurrent, 3, 0) }, send("a")}, 2},
+		"concurrent, no quota": {[]event{func(l *ledger, _ Instant) { l.SetPolicy(Concurrent, -1, 0) }, send("a")}, math.MaxInt64 - 1},
+		"slow start":           {[]event{func(l *ledger, _ Instant) { l.slow = 3 }, send("a")}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLedger(Plain)
+			for i, do := range tt.play {
+				do(l, Instant(i)*Instant(ms))
+			}
+			again, _ := l.Ready(now, 1)
+			assert.Equal(t, now, again, "one may depart")
+			if tt.there > 0 {
+				assert.True(t, l.There(tt.there))
+			}
+			if tt.there < math.MaxInt64-1 {
+				assert.False(t, l.There(tt.there+1))
+			}
+		})
+	}
+}
