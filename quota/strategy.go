@@ -62,8 +62,9 @@ package quota
 //     can say, says a = 0, w = 1 when the next unit comes after W/q (q is the policy's
 //     quota). A server that weighs two windows says a = 0 until the present one is
 //     over, although units of the one before come back all the time. If less than half
-//     of q was there in a window, one request tries again after W/q; but if w is more
-//     than 1 s, only after a window that has shown no other client.
+//     of q was there in a window, one request tries again after W/q (W/q/p with the p
+//     of habit 4); but if w is more than 1 s, not in the first window, nor if p < 0.1. So it does if w is the time until a bucket is
+//     full: it has been longer the more units were missing, in proportion.
 //     If it is served, the next ones do the same, W/q + 2j after each other (j is the
 //     mean of r - r₀), or W/q + j/4 once 16 of them were served, no other client was
 //     seen, and r₀ is no longer than W/q. Where it is longer, requests no longer wait
@@ -81,8 +82,8 @@ package quota
 //     Where W/q is a second or more, this is done if w is longer than that by more than
 //     1 s. Where W or q is not told, they are taken to be the longest w and the highest
 //     a that were. In both cases less than three quarters of q have to be there in a
-//     window that has shown no other client, and a trial that is refused doubles the time:
-//     a server that counts otherwise costs a few refusals. The time becomes shorter
+//     window, and a trial that is refused doubles the time: a server that counts
+//     otherwise costs a few refusals. The time becomes shorter
 //     again, by a sixth each, after 16 trials, and after 250 once that was refused.
 //
 //  4. Contention. A quota that falls by more than was served to us has other users.
@@ -93,8 +94,8 @@ package quota
 //     up within some round trips. This keeps eight processes that cannot talk from
 //     refusing each other. With enough left and nothing in flight a request departs in
 //     any case after 1 s, and after four times as long, up to 48 s, for each time that
-//     a figure has shown other users. The others' part is forgotten, by 1/128 in each
-//     window that shows nothing of them.
+//     a figure has shown other users; but if W/q is a second or more, after 2·W/q. The
+//     others' part is forgotten, by 1/128 in each window that shows nothing of them.
 //
 //  5. Inference. A server that says nothing of its quotas but refuses now and then is
 //     taken to allow what it served between two of the instants at which it began to

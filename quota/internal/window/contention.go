@@ -67,8 +67,15 @@ func (c *contention) allows(w *Window, n int64) bool {
 
 // patience is how long nothing is in flight before a request departs that is not
 // allowed to: 1 s, and four times as long, up to 48 s, after each comparison that
-// showed other clients. One that showed none takes back one of those.
-func (c *compared) patience() time.Duration { return patience(2*c.others + 1) }
+// showed other clients. One that showed none takes back one of those. Where a unit takes
+// a second or more, it is worth more than a refusal: then it is twice that time at most.
+func (w *Window) patience() time.Duration {
+	d := patience(2*w.compared.others + 1)
+	if unit := w.perUnit(); unit >= time.Second {
+		d = min(d, 2*unit)
+	}
+	return d
+}
 
 // observe looks at the figure that is in force, of an answer that may be a refusal.
 func (c *contention) observe(w *Window, refused bool) {

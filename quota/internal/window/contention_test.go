@@ -248,3 +248,18 @@ func TestContentionOfDearRequests(t *testing.T) {
 	again, _ = l.Ready(now, 10)
 	assert.Greater(t, again, now+1, "beside another")
 }
+
+// The more a unit is worth, the sooner one request asks for what others may have left.
+func TestPatienceBesideOthers(t *testing.T) {
+	for unit, want := range map[time.Duration]time.Duration{
+		999 * ms: 48 * sec,
+		sec:      2 * sec,
+		20 * sec: 40 * sec,
+		25 * sec: 48 * sec,
+	} {
+		l := newLedger(Adaptive)
+		l.SetPolicy(Requests, 10, 10*unit)
+		l.compared.others = 5
+		assert.Equal(t, want, l.patience(), "%v", unit)
+	}
+}

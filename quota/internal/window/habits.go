@@ -18,6 +18,7 @@ type Server struct {
 	Span       time.Duration // the longest window of which an answer has told; 0: none has
 	Most       int64         // the most units of which an answer has told, and that of its request
 	Longer     bool          // its windows are longer than that of the policy: see rounding.go
+	Full       untilFull     // its windows are the time until a bucket is full
 	Hasty      bool          // its Retry-After says less than its windows, and is wrong: see premature
 }
 
@@ -36,6 +37,8 @@ type habits interface {
 	lasts(w *Window, avail int64, length time.Duration, refused bool, s *Server) time.Duration
 	// observeRounding looks at the length that a report has.
 	observeRounding(w *Window, sent Instant, f Figure, avail int64, refused bool, s *Server)
+	// observeFull looks at the same, for how long the quota takes to come back.
+	observeFull(w *Window, avail int64, length time.Duration, s *Server)
 	// allows reports whether n more units, which are there, may be in flight.
 	allows(w *Window, n int64) bool
 	// reported looks at a figure that a report has put in force, or lowered, and
@@ -82,6 +85,8 @@ func (plain) lasts(_ *Window, avail int64, length time.Duration, _ bool, _ *Serv
 
 func (plain) observeRounding(*Window, Instant, Figure, int64, bool, *Server) {}
 
+func (plain) observeFull(*Window, int64, time.Duration, *Server) {}
+
 func (plain) allows(*Window, int64) bool { return true }
 
 func (plain) reported(w *Window, _ Instant, _ int64, _ time.Duration, _ bool, _ *Server) Instant {
@@ -114,6 +119,16 @@ func (adaptive) lasts(w *Window, avail int64, length time.Duration, refused bool
 func (adaptive) observeRounding(w *Window, sent Instant, f Figure, avail int64, refused bool, s *Server) {
 	if f.Resets == 0 {
 		w.observeRounding(sent, f.Window, avail, refused, s)
+	}
+}
+
+func (adaptive) observeFull(w *Window, avail int64, length time.Duration, s *Server) {
+	if w.Unit == Requests {
+		most := s.Most
+		if w.Quota > 0 {
+			most = min(most, w.Quota)
+		}
+		s.Full.observe(most, most-avail, length)
 	}
 }
 

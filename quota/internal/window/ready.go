@@ -86,7 +86,7 @@ func (w *Window) whenReported(t Instant, n int64) Instant {
 		again = max(t, max(w.received, w.asked).Add(min(max(4*w.filling(), time.Second), ProbeInterval)))
 	}
 	if enough && w.Unanswered() == 0 {
-		again = max(t, min(again, max(w.received, w.asked).Add(w.compared.patience())))
+		again = max(t, min(again, max(w.received, w.asked).Add(w.patience())))
 	}
 	return min(again, w.whenBack(t, n))
 }

@@ -10,8 +10,9 @@ import (
 // when the next unit comes in 50 ms. If it weighs two windows, it says so for the rest
 // of the present one, although units of the one before come back all the time.
 //
-// Where less than half of the quota was there in a window, one request tries again
-// after W/q, the time that the policy takes for one unit. If it is served, so are
+// Where less than half of the quota was there in a window, or the windows are the time
+// until a bucket is full (untilfull.go), one request tries again after W/q, the time that the
+// policy takes for one unit; where others use the quota, in which one comes back for us. If it is served, so are
 // the next. After a few of them, requests no longer wait for each other's answers,
 // where these take longer than W/q. If it is refused, another client has used the
 // quota, or the server counts otherwise: the next trials are left out, twice as many
@@ -41,7 +42,8 @@ const (
 	soundTrials   = 32  // after which a pace that was too slow is quicker
 	quickerTrials = 250 // after which any pace is quicker again
 	maxFailed     = 6
-	twice         = 4 // in unitTime.pace
+	trialsPart    = 0.1 // our part of the quota, below which there are no trials
+	twice         = 4   // in unitTime.pace
 	maxPace       = 16 * twice
 )
 
@@ -109,21 +111,22 @@ func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool,
 	}
 	w.guessUnit(most, s)
 	unit := w.perUnit()
-	others := (length > time.Second || w.findsUnit()) && !w.alone() // they may have left little of the window
+	unsure := w.epoch == 0 || w.contention.part() < trialsPart // how much of the window others have used
+	unsure = unsure && (length > time.Second || w.findsUnit())
 	switch {
-	case refused && r.trying && !others:
+	case refused && r.trying:
 		w.failTrial()
 		return w.due
-	case refused || others || length < 0 || unit == 0:
+	case refused || unsure || length < 0 || unit == 0:
 		r.trying = false
 		return w.due
 	case r.trying:
 		w.succeed()
 	}
-	due := w.due
+	due, part := w.due, w.contention.part()
 	told := unit >= time.Second && length <= unit+time.Second // whole seconds say when the unit is there
-	if r.trying = !told && w.scarce(most) && r.skip == 0; r.trying {
-		due = min(due, sent.Add(w.trialAfter()))
+	if r.trying = !told && (s.Full.shown() || w.scarce(most)) && r.skip == 0; r.trying {
+		due = min(due, sent.Add(time.Duration(float64(w.trialAfter())/part)))
 	}
 	r.skip = max(r.skip, 1) - 1
 	return due

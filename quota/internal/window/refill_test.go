@@ -90,12 +90,12 @@ func TestRefill(t *testing.T) {
 			},
 		},
 		{
-			name: "not where other clients use the quota",
+			name: "not where other clients use the quota, for whom half of the units come back",
 			rows: []row{
 				{0, all(later, others(50, 100), advertises(20, sec), sure, send("a")), 100, 0},
-				{trip, says("a", 0, sec), 0, 51*ms - trip},
-				{51 * ms, send("b"), 0, unsaid},
-				{91 * ms, says("b", 0, sec), 0, 51*ms + 52*ms + 9250*us - 91*ms},
+				{trip, says("a", 0, sec), 0, 101*ms - trip},
+				{101 * ms, send("b"), 0, unsaid},
+				{141 * ms, says("b", 0, sec), 0, 101*ms + 104*ms + 9250*us - 141*ms},
 			},
 		},
 		{
@@ -310,17 +310,105 @@ func TestUnitTimeIsBounded(t *testing.T) {
 	assert.Equal(t, MaxSavedTime, l.perUnit())
 }
 
-// Once other clients show, a trial is over: a refusal after it says something of instants again.
-func TestTrialEndsWhereOthersShow(t *testing.T) {
-	for _, refused := range []bool{false, true} {
+// Other clients may have taken the unit, and may not: a trial shows it.
+func TestTrialBesideOthers(t *testing.T) {
+	l := newLedger(Adaptive)
+	all(later, advertises(20, 10*sec), others(20, 40))(l, 0)
+	l.due = Instant(far)
+	observe := func(refused bool) time.Duration {
+		return l.observeRefill(0, 9*sec, refused, new(Server)).Since(0)
+	}
+	assert.Equal(t, sec, observe(false), "half of the units come back for us")
+	assert.Equal(t, sec, observe(false))
+	assert.Equal(t, refill{trying: true, served: 1}, l.refill)
+	assert.Equal(t, far, observe(true))
+	assert.Equal(t, refill{failed: 1, skip: 2}, l.refill)
+	assert.Equal(t, far, observe(false))
+	assert.Equal(t, far, observe(false))
+	assert.Equal(t, sec, observe(false), "two are left out")
+
+	l.contention.fall = 160
+	assert.Equal(t, 4*sec, observe(false))
+	l.contention.fall = 201
+	assert.Equal(t, far, observe(false), "nearly all of them come back for others")
+	l.contention.fall = 40
+
+	l.SetPolicy(Requests, 20, 0)
+	assert.Equal(t, far, observe(true), "the time for a unit is not known any more")
+	assert.False(t, l.refill.trying, "a refusal says something of the server again")
+}
+
+// Where the more of a quota is missing the longer its window is, that is the time until a
+// bucket is full: then units come back one by one, although all of them were there.
+func TestUntilFull(t *testing.T) {
+	const quota = 20
+	tests := []struct {
+		name string
+		of   func(missing int64) time.Duration // the window with so many missing
+		want bool
+	}{
+		{"a bucket, rounded up", func(n int64) time.Duration { return time.Duration(n*3+1) / 2 * sec }, true},
+		{"a bucket, rounded down", func(n int64) time.Duration { return time.Duration(n*3) / 2 * sec }, true},
+		{"a bucket that takes three times as long", func(n int64) time.Duration { return time.Duration(n*9+1) / 2 * sec }, true},
+		{"a window", func(int64) time.Duration { return 30 * sec }, false},
+		{"a window that goes by", func(n int64) time.Duration { return 30*sec - time.Duration(n)*sec }, false},
+		{"a log, in which the last unit counts for longest", func(n int64) time.Duration { return 30*sec + time.Duration(n%2)*sec }, false},
+		{"two windows, and the next begins", func(n int64) time.Duration { return time.Duration((60-n*6)%40+1) * sec }, false},
+		{"seconds that are too coarse", func(n int64) time.Duration { return time.Duration(n+2) / 3 * sec }, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var u untilFull
+			for n := range int64(quota) {
+				u.observe(quota, n+1, tt.of(n+1))
+			}
+			assert.Equal(t, tt.want, u.shown())
+		})
+	}
+
+	t.Run("a figure that does not agree contradicts it", func(t *testing.T) {
+		u := untilFull{least: 28 * sec, most: 30 * sec, window: 29 * sec, grown: grownBucket}
+		assert.True(t, u.shown())
+		longer := u
+		longer.observe(quota, 10, 25*sec)
+		assert.Equal(t, untilFull{least: 48 * sec, most: 520 * sec / 9, window: 25 * sec}, longer)
+		u.observe(quota, 10, 10*sec)
+		assert.False(t, u.shown())
+		assert.Equal(t, untilFull{least: 18 * sec, most: 220 * sec / 9, window: 10 * sec}, u)
+	})
+	t.Run("twice", func(t *testing.T) {
+		var u untilFull
+		u.observe(1000, 100, 6*sec)
+		u.observe(1000, 101, 7*sec)
+		assert.Zero(t, u.grown, "it may have been rounded")
+		u.observe(1000, 200, 12*sec)
+		assert.False(t, u.shown())
+		u.observe(1000, 217, 13*sec)
+		u.observe(1000, 234, 14*sec)
+		assert.True(t, u.shown(), "by a second at a time as well")
+	})
+	t.Run("units come one by one", func(t *testing.T) {
 		l := newLedger(Adaptive)
-		all(later, advertises(20, 10*sec))(l, 0)
-		l.due = Instant(far)
-		l.observeRefill(0, 9*sec, false, new(Server))
-		assert.True(t, l.refill.trying)
-		l.contention.ours, l.contention.fall = 20, 40
-		l.observeRefill(0, 9*sec, refused, new(Server))
-		assert.Equal(t, refill{}, l.refill)
+		all(later, advertises(quota, 30*sec))(l, 0)
+		l.due, l.contention.peak = Instant(far), quota-1
+		var s Server
+		assert.Equal(t, far, l.observeRefill(0, 30*sec, false, &s).Since(0))
+		s.Full = untilFull{least: 28 * sec, most: 31 * sec, grown: grownBucket}
+		assert.Equal(t, 1500*ms, l.observeRefill(0, 30*sec, false, &s).Since(0))
+	})
+}
+
+// Of a quota that shows how it comes back, each figure does so, whoever asks.
+func TestReportsShowUntilFull(t *testing.T) {
+	for how, want := range map[Strategy]bool{Adaptive: true, Plain: false} {
+		l := newLedger(how)
+		l.SetPolicy(Requests, 30, 0) // a bucket of 20 at most
+		at := Instant(0)
+		for n := range int64(20) {
+			l.Report(at+1, at, Figure{Available: 19 - n, Window: time.Duration(n*3+4) / 2 * sec}, false, &l.server)
+			at = at.Add(ms)
+		}
+		assert.Equal(t, want, l.server.Full.shown(), how)
 	}
 }
 

@@ -1,0 +1,42 @@
+package window
+
+import "time"
+
+// This file is a bucket whose server does not say that it is one: the window that it names
+// is the time until all units are there. That shows in the figures, since the more are
+// missing, the longer it is. A window ends when it ends, however much of it is used.
+//
+// Each figure says how long a bucket takes from empty to full, if it is one, as far as
+// whole seconds can. If these times agree closely, while the windows have become longer
+// twice, it is one. A figure that does not agree contradicts it.
+type untilFull struct {
+	least, most time.Duration // from empty to full, as far as the figures agree; a most of 0: there was none
+	window      time.Duration // when it last grew, or the shortest since
+	grown       uint8         // how often it has
+}
+
+// grownBucket is how often windows have become longer, by more than rounding explains,
+// before they are taken for the time until a bucket is full.
+const grownBucket = 2
+
+// observe looks at a figure by which so much is missing of a quota.
+func (u *untilFull) observe(quota, missing int64, length time.Duration) {
+	length = min(length, MaxSavedTime)
+	if missing < 2 || missing > quota || length <= 0 {
+		return
+	}
+	least := time.Duration(mulDiv(uint64(max(length-time.Second, 0)), uint64(quota), uint64(missing)))
+	most := time.Duration(mulDiv(uint64(length+time.Second), uint64(quota), uint64(missing-1)))
+	switch {
+	case u.most == 0 || least > u.most || most < u.least:
+		*u = untilFull{least: least, most: most, window: length}
+	case length > u.window+time.Second:
+		u.window, u.grown = length, min(u.grown+1, grownBucket)
+	case length < u.window:
+		u.window = length
+	}
+	u.least, u.most = max(u.least, least), min(u.most, most)
+}
+
+// shown reports whether the figures show a bucket.
+func (u *untilFull) shown() bool { return u.grown == grownBucket && u.most-u.least <= u.least/4 }
