@@ -695,3 +695,30 @@ func TestTooLateBesideAWaitThatMayEndSooner(t *testing.T) {
 		first.lease.Release()
 	})
 }
+
+// Who waits for a server's quota is not refused because of those ahead, unlike behind a
+// limiter of the client's own: the server may have more than it has said. The next answer
+// decides: all go, or those that cannot go in time are refused.
+func TestLineOfAnAccountIsNotForetold(t *testing.T) {
+	for _, left := range []int64{9, 0} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCounter(t)
+			c.tell(quota.Report{Figures: figure("api", 0, mins), Terms: terms("api", 1, mins)})
+			var rs []*request
+			for i := range 3 {
+				rs = append(rs, c.come(t.Context(), fmt.Sprint(i), quota.Ask{Claims: []quota.Claim{api(1)}, MaxDelay: 90 * sec}))
+			}
+			time.Sleep(mins + 10*ms)
+			synctest.Wait()
+			require.True(t, rs[0].done.Load() && !rs[1].done.Load() && !rs[2].done.Load())
+			c.settle(rs[0], quota.Report{Figures: figure("api", left, mins), Terms: terms("api", 1+left, mins)})
+			c.wg.Wait()
+			for _, r := range rs[1:] {
+				assert.Equal(t, mins+10*ms, r.after, "%d left", left)
+				if left == 0 {
+					assert.Equal(t, quota.ReasonMaxDelay, r.refusal(t).Reason)
+				}
+			}
+		})
+	}
+}
