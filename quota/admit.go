@@ -60,6 +60,18 @@ func (c *claims) truncate(n int) {
 	c.list = c.list[:n]
 }
 
+// again returns the account with that id, if the last admission in the same memory claimed
+// it at this place: then it need not be looked up. Else nil.
+func (c *claims) again(o *Origin, id accountID) *account {
+	if n := len(c.list); n < cap(c.list) {
+		a, ok := c.list[:n+1][n].Constraint.(*account)
+		if ok && a.policy.origin == o && a.policy != &o.unnamed && a.place != evicted && a.is(id) {
+			return a
+		}
+	}
+	return nil
+}
+
 // settled keeps the first n claims, and leaves the others in the memory: see addAccount.
 func (c *claims) settled(n int) { c.list = c.list[:n] }
 

@@ -255,10 +255,14 @@ func (o *Origin) claim(t instant, ask *Ask, l *Lease, cs *claims) {
 	}
 	for i := range ask.Claims {
 		c := &ask.Claims[i]
-		a := o.find(c.id(ask.Scope))
+		id := c.id(ask.Scope)
+		a := cs.again(o, id)
+		if a == nil {
+			a = o.find(id)
+		}
 		if a == nil {
 			pin(cs.all(), 1) // while room is made
-			a = o.create(t, c.id(ask.Scope))
+			a = o.create(t, id)
 			a.Count(t, 0)
 			pin(cs.all(), -1)
 		}

@@ -41,12 +41,7 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 		}
 	}
 	o.mu.Lock()
-	return o.settle(now, &settlement{o: o, l: l, r: r, t: o.at(now), sent: l.sent, jitter: jitter})
-}
-
-// settle runs a settlement. It is called with the mutex of the origin held, and unlocks it.
-func (o *Origin) settle(now time.Time, s *settlement) (restrict func(now time.Time, policies []string) []Change) {
-	l, r := s.l, s.r
+	s := settlement{o: o, l: l, r: r, t: o.at(now), sent: l.sent, jitter: jitter}
 	if len(r.Figures)+len(r.Terms) > 0 || l.scope.unattributed != nil {
 		s.figured, s.termed, s.earlier = o.scratch[0][:0], o.scratch[1][:0], o.scratch[2][:0]
 	}
@@ -170,8 +165,9 @@ func (s *settlement) landed() {
 	s.o.out--
 	s.l.scope.out--
 	s.o.first.over = s.o.first.over || s.r.answered()
-	for _, c := range s.l.claims.all() {
-		if a, ok := c.Constraint.(*account); ok && a.policy.keyed {
+	cs := s.l.claims.all()
+	for i := range cs {
+		if a, ok := cs[i].Constraint.(*account); ok && a.policy.keyed {
 			s.l.scope.unattributed.countKeyed(a.policy.name, -1)
 		}
 	}
@@ -203,8 +199,9 @@ func (s *settlement) account(policy, key string, keyed bool) *account {
 	if !keyed {
 		id.owner = s.l.scope.base.owner.long
 	}
-	for _, c := range s.l.claims.all() {
-		if a, ok := c.Constraint.(*account); ok && a.place != evicted && a.is(id) {
+	cs := s.l.claims.all()
+	for i := range cs {
+		if a, ok := cs[i].Constraint.(*account); ok && a.place != evicted && a.is(id) {
 			return a
 		}
 	}
@@ -253,14 +250,16 @@ func (s *settlement) names(policy string) bool {
 }
 
 // charge is a claim as the window knows it.
-func (s *settlement) charge(c wait.Claim) window.Charge {
+func (s *settlement) charge(c *wait.Claim) window.Charge {
 	return window.Charge{Sent: s.sent, Units: c.Units, Mark: c.Epoch}
 }
 
 // settleClaims settles what the lease was charged. What is retained until the work
 // is over stays with the lease.
 func (s *settlement) settleClaims() {
-	for _, c := range s.l.claims.all() {
+	cs := s.l.claims.all()
+	for i := range cs {
+		c := &cs[i]
 		a, ok := c.Constraint.(*account)
 		if !ok {
 			continue
@@ -443,7 +442,7 @@ func (s *settlement) report(a *account, f *Figure) {
 func (s *settlement) figure(a *account, f *Figure) window.Figure {
 	x := window.Figure{Available: f.Available, Window: f.Window, Full: f.Full}
 	if c := s.claimOf(a); c != nil {
-		x.Charge = s.charge(*c)
+		x.Charge = s.charge(c)
 	}
 	if !f.Resets.IsZero() && !s.r.Date.IsZero() {
 		x.Resets = f.Resets.Unix()
@@ -665,13 +664,13 @@ func (s *settlement) wake(now time.Time) (woken []*wait.Waiter) {
 		woken = s.kick(now)
 	}
 	cs, retained := s.l.claims.all(), 0
-	for _, c := range cs {
-		if a, ok := c.Constraint.(*account); ok {
-			if !c.Retained || s.spares(a) {
+	for i := range cs {
+		if a, ok := cs[i].Constraint.(*account); ok {
+			if !cs[i].Retained || s.spares(a) {
 				continue
 			}
 		}
-		cs[retained] = c
+		cs[retained] = cs[i]
 		retained++
 	}
 	s.l.claims.settled(retained)

@@ -67,7 +67,9 @@ func (x *exchange) observeContent() {
 // meteredKind returns the kind of the request if a policy in content-bytes
 // concerns it, else nil.
 func (x *exchange) meteredKind() *kind {
-	for _, p := range x.origin.Policies() {
+	policies := x.origin.Policies()
+	for i := range policies {
+		p := &policies[i]
 		if p.Unit != quota.UnitContentBytes {
 			continue
 		}
