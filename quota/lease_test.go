@@ -1,6 +1,8 @@
 package quota_test
 
 import (
+	"reflect"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -25,6 +27,13 @@ func TestEndingALeaseTwiceIsHarmless(t *testing.T) {
 		assert.Equal(t, before, l.Stats().Available)
 		others.Cancel()
 	})
+}
+
+// A copied lease would be ended twice. Go vet (copylocks) tells of copies of what has
+// methods Lock and Unlock.
+func TestVetTellsOfCopiedLeases(t *testing.T) {
+	marker, locker := reflect.PointerTo(reflect.TypeFor[quota.Lease]().Field(0).Type), reflect.TypeFor[sync.Locker]()
+	assert.True(t, marker.Implements(locker))
 }
 
 func TestNilAndZeroLeasesHoldNothing(t *testing.T) {

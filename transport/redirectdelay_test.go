@@ -64,3 +64,21 @@ func TestRedirectThatTakesAllOfMaxDelay(t *testing.T) {
 		})
 	}
 }
+
+// A request that follows a redirect, and has to wait longer for a quota than it may, is
+// refused at once, not after the redirect's Retry-After.
+func TestRedirectThatWaitsInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newServer(says(307, "Location", "/new", "Retry-After", "20", "RateLimit", `"api";a=0;w=300`))
+		s := &transport.Shaper{Base: srv}
+		began := time.Now()
+		resp, err := (&http.Client{Transport: s}).Do(newRequest(t.Context(), http.MethodGet, "http://api.example/old"))
+		drop(resp)
+		var rejected *transport.RejectedError
+		require.ErrorAs(t, err, &rejected)
+		assert.Equal(t, quota.ReasonMaxDelay, rejected.Reason)
+		assert.Equal(t, "api", rejected.Policy)
+		assert.Zero(t, time.Since(began))
+		assert.Equal(t, 1, srv.count())
+	})
+}
