@@ -168,6 +168,7 @@ func (l *Lease) renew(ctx context.Context, ask *Ask, own []wait.Constraint, n in
 func (l *Lease) waits(by int32) {
 	pin(l.claims.all(), by)
 	l.pinned = by > 0
+	l.origin.inLine += int(by)
 	switch s := l.origin.shared; {
 	case s == nil:
 	case by > 0:

@@ -44,6 +44,7 @@ type Origin struct {
 	out       int64    // leases that are not settled
 	retained  int64    // claims that stay charged until their work is over
 	pinned    int64    // claims of requests that wait
+	inLine    int      // requests that wait
 	tickets   uint64   // counts departures
 	evictions int64    // accounts that were dropped to make room, and that no Change has told of
 	named     []naming // when each of the policies was named last

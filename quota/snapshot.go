@@ -49,7 +49,7 @@ type OriginSnapshot struct {
 	Refused  time.Time         `json:"refused,omitzero"`   // when the server refused last; zero: never
 	Refusals uint64            `json:"refusals,omitempty"` // how often it has
 	Out      int64             `json:"out,omitempty"`      // requests that are out
-	InLine   int               `json:"inLine,omitempty"`   // requests that wait for one of the accounts
+	InLine   int               `json:"inLine,omitempty"`   // requests that wait: for the accounts, for the first answer, or for limits of the client's own
 	Hold     time.Duration     `json:"hold,omitempty"`     // for which a Retry-After still holds the whole origin
 	Policies []Policy          `json:"policies,omitempty"` // in the order in which they were named
 	Accounts []AccountSnapshot `json:"accounts,omitempty"` // by policy, key and scope
@@ -139,7 +139,7 @@ func (o namedOrigin) snapshot(now time.Time, opts SnapshotOptions) OriginSnapsho
 	}
 	t, opened := o.at(now), len(o.all)
 	s.Used, s.Out = o.when(o.root.Used).Round(0), o.out
-	s.Hold, s.InLine = o.root.Hold.Since(t), o.root.line.Len()+o.first.line.Len()
+	s.Hold, s.InLine = o.root.Hold.Since(t), o.inLine
 	if s.Refusals = o.refusals; s.Refusals > 0 {
 		s.Refused = o.when(o.refused).Round(0)
 	}
@@ -153,9 +153,6 @@ func (o namedOrigin) snapshot(now time.Time, opts SnapshotOptions) OriginSnapsho
 	maxAccounts := bounded(opts.MaxAccounts, defaultSnapshotAccounts)
 	order := func(x, y *copied) int { return troubledFirst(x, y, t) }
 	for some := range o.chunks(true) {
-		for _, a := range some {
-			s.InLine += a.waiting
-		}
 		if as = append(as, some...); maxAccounts >= 0 && len(as) > maxAccounts+chunk {
 			as = most(as, maxAccounts, order)
 		}

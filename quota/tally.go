@@ -43,10 +43,7 @@ func (o namedOrigin) tally(t instant, s *OriginSnapshot) {
 	}
 	o.mu.Unlock()
 	slices.SortFunc(sums, func(x, y AccountSnapshot) int { return cmp.Compare(x.Name, y.Name) })
-	s.Accounts, s.InLine = sums, 0
-	for i := range sums {
-		s.InLine += sums[i].InLine
-	}
+	s.Accounts = sums
 }
 
 // sum adds an account, which it does not change. The mutex of the origin is held.

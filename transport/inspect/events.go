@@ -3,10 +3,12 @@ package inspect
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 )
 
@@ -23,16 +25,34 @@ type occurrence struct {
 	What   string    `json:"what"` // in words
 	Kind   string    `json:"kind"` // bad, good or plain
 	Times  int       `json:"times"`
+
+	notSent string // why a request was not sent, in words; "": it is something else
 }
 
-// events are the last things that happened, and how often the requests of each origin
-// were held.
+// events are the last things that happened, and what is counted of each origin.
 type events struct {
-	mu     sync.Mutex   // guards following
-	ring   []occurrence // the newest last
-	number uint64       // of the newest
-	held   map[string]uint64
-	news   chan struct{} // is closed by the next event; nil: nobody asked
+	mu      sync.Mutex   // guards following
+	ring    []occurrence // the newest last
+	number  uint64       // of the newest
+	counted map[string]counted
+	traced  bool          // Handler.Trace was called
+	news    chan struct{} // is closed by the next event; nil: nobody asked
+}
+
+// A counted is what is counted of the requests of an origin.
+type counted struct {
+	held  uint64 // how many had to wait
+	first bool   // the last one waited for the first answer of the origin
+	own   string // the limit of the client's own that one waited for last, in words; "": none did
+}
+
+// waitsFor says what requests wait for that wait for no account; "": for no longer than
+// it takes to stand in line.
+func (c *counted) waitsFor() string {
+	if c.first {
+		return "the first answer of the origin, a second at most (Shaper.FirstFlight)"
+	}
+	return c.own
 }
 
 // add adds an event. One that repeats the last one of its kind within a second is
@@ -60,16 +80,29 @@ func (e *events) add(ev occurrence) {
 	e.ring = append(e.ring, ev)
 }
 
-// countHeld counts a request that was held.
-func (e *events) countHeld(origin string) {
+// held counts a request that is held.
+func (e *events) held(i transport.HeldInfo) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.held == nil {
-		e.held = make(map[string]uint64)
+	if e.counted == nil {
+		e.counted = make(map[string]counted)
 	}
-	if _, known := e.held[origin]; known || len(e.held) < maxCounts {
-		e.held[origin]++
+	c, known := e.counted[i.Origin]
+	if !known && len(e.counted) >= maxCounts {
+		return
 	}
+	if i.Held == 0 {
+		c.held++
+	}
+	c.first = i.Reason == quota.ReasonFirstFlight
+	if i.Reason == quota.ReasonOwnLimit {
+		c.own = "a limit of your own"
+		if i.Policy != "" {
+			c.own += fmt.Sprintf(", %q", shownPolicy(i.Policy))
+		}
+		c.own += " (Shaper.Limits)"
+	}
+	e.counted[i.Origin] = c
 }
 
 func (e *events) last() uint64 {
@@ -88,36 +121,60 @@ func (e *events) watch() <-chan struct{} {
 	return e.news
 }
 
-// recent returns the newest events, the newest first, and the counts of held requests.
-func (e *events) recent(n int) (evs []occurrence, held map[string]uint64) {
+// recent returns the newest events, the newest first, and what is counted of each origin;
+// nil: nothing is.
+func (e *events) recent(n int) (evs []occurrence, of map[string]counted) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i := len(e.ring) - 1; i >= 0 && len(evs) < n; i-- {
 		evs = append(evs, e.ring[i])
 	}
-	held = make(map[string]uint64, len(e.held))
-	for k, v := range e.held {
-		held[k] = v
+	if !e.traced {
+		return evs, nil
 	}
-	return evs, held
+	of = make(map[string]counted, len(e.counted))
+	maps.Copy(of, e.counted)
+	return evs, of
+}
+
+// notSent says how many requests were not sent in the last minute, and why the last one
+// was not; "": all were.
+func (e *events) notSent(now time.Time) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n, last := 0, ""
+	for i := len(e.ring) - 1; i >= 0 && now.Sub(e.ring[i].Time) < time.Minute; i-- {
+		if o := &e.ring[i]; o.notSent != "" {
+			if n += o.Times; last == "" {
+				last = o.Origin + ": " + o.notSent
+			}
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return count(int64(n), "request was", "requests were") + " not sent in the last minute; the last one to " + last + "."
 }
 
 // Trace returns hooks that let the page show what happens. Set it as Shaper.Trace, or
 // join it to others with transport.JoinTraces. Without it, the page shows no events, and
 // the past only from when somebody began to look.
 func (h *Handler) Trace() *transport.Trace {
+	h.events.mu.Lock()
+	h.events.traced = true
+	h.events.mu.Unlock()
 	return &transport.Trace{
 		Held: func(i transport.HeldInfo) {
-			if !i.Observed && i.Held == 0 {
-				h.events.countHeld(i.Origin)
+			if !i.Observed {
+				h.events.held(i)
 			}
 			h.sampleSoon()
 		},
 		Rejected: func(i transport.RejectedInfo) {
 			var rejected *transport.RejectedError
 			if errors.As(i.Err, &rejected) {
-				h.events.add(occurrence{Origin: i.Origin, Policy: rejected.Policy, Kind: "bad",
-					What: "a request was not sent: " + rejected.Reason.String()})
+				why := notSent(rejected.Reason)
+				h.events.add(occurrence{Origin: i.Origin, Policy: rejected.Policy, Kind: "bad", notSent: why, What: "a request was not sent: " + why})
 				return
 			}
 			h.events.add(occurrence{Origin: i.Origin, Policy: i.Policy, Kind: "plain", What: "a caller gave up waiting"})

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -211,54 +212,87 @@ func TestVerdict(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		serve http.HandlerFunc
-		send  int // at once, after the first
+		send  int // at once, after the first; negative: without a first one
 		after time.Duration
+		set   func(*transport.Shaper)
 		want  string
 	}{
-		{"nothing sent", nil, -1, 0, "No request has been sent yet."},
-		{"no quotas", func(http.ResponseWriter, *http.Request) {}, 3, time.Second, "Nobody waits, and nothing is held."},
+		{"nothing sent", nil, 0, 0, nil, "No request has been sent yet."},
+		{"no quotas", func(http.ResponseWriter, *http.Request) {}, 3, time.Second, nil, "Nobody waits, and nothing is held."},
 		{
 			"used up", func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("RateLimit-Policy", `"api";q=100;w=10`)
 				w.Header().Set("RateLimit", `"api";a=0;w=10`)
-			}, 3, time.Second,
+			}, 3, time.Second, nil,
 			`3 requests wait for https://api.example: policy "api", 100 requests per 10 s: Nothing is left; the window ends in 9.0 s. 3 requests wait; the first goes in 9.0 s, and the others wait for its answer.`,
 		},
 		{
 			"Retry-After", func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Retry-After", "60")
 				w.WriteHeader(429)
-			}, 1, 5 * time.Second,
+			}, 1, 5 * time.Second, nil,
 			"1 request waits for https://api.example: The server asked for a pause (Retry-After), 55 s left. 1 request waits; the first goes in 55 s.",
 		},
 		{
 			"Retry-After for all", func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Retry-After", "60")
 				w.WriteHeader(503)
-			}, 2, 5 * time.Second,
+			}, 2, 5 * time.Second, nil,
 			"2 requests wait for https://api.example: a Retry-After holds the whole origin for 55 s.",
 		},
 		{
-			"back-off", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, 0, 500 * time.Millisecond,
-			"Nobody waits. The next request to https://api.example would: The server refused 1 time without saying for how long; backing off, 500 ms left.",
+			"back-off", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, 0, 500 * time.Millisecond, nil,
+			"Nobody waits. The next request to https://api.example cannot go at once: The server refused 1 time without saying for how long; backing off, 500 ms left.",
+		},
+		{
+			"a limit of one's own", func(http.ResponseWriter, *http.Request) {}, 4, 500 * time.Millisecond,
+			func(s *transport.Shaper) {
+				l := quota.PerSecond(1, 1, quota.Options{Name: "slowly"})
+				s.Limits = func(*http.Request) quota.Limiter { return l }
+			},
+			`4 requests wait for https://api.example: 4 requests wait for a limit of your own, "slowly" (Shaper.Limits).`,
+		},
+		{
+			"first contact", func(http.ResponseWriter, *http.Request) { time.Sleep(10 * time.Second) }, -12, 500 * time.Millisecond, nil,
+			"2 requests wait for https://api.example: 2 requests wait for the first answer of the origin, a second at most (Shaper.FirstFlight).",
+		},
+		{
+			"a slow server", func(http.ResponseWriter, *http.Request) { time.Sleep(10 * time.Second) }, -2, 5 * time.Second, nil,
+			"Nobody waits, and nothing is held. 2 requests are on their way: they wait for their servers, not for a quota.",
+		},
+		{
+			"refused", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("RateLimit-Policy", `"api";q=100;w=3600`)
+				w.Header().Set("RateLimit", `"api";a=0;w=3600`)
+			}, 3, 30 * time.Second, nil,
+			`Nobody waits. The next request to https://api.example cannot go at once: policy "api", 100 requests per 1 h: Nothing is left; the window ends in 59 min 30 s. ` +
+				"3 requests were not sent in the last minute; the last one to https://api.example: it would have to wait longer than Shaper.MaxDelay.",
+		},
+		{
+			"refused some time ago", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("RateLimit", `"api";a=0;w=600`) }, 3, 2 * time.Minute, nil,
+			`Nobody waits. The next request to https://api.example cannot go at once: policy "api", no quota advertised: Nothing is left; the window ends in 8 min.`,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld()
 				w.serve = tt.serve
+				if tt.set != nil {
+					tt.set(w.shaper)
+				}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				if tt.send >= 0 {
+				if tt.serve != nil && tt.send >= 0 {
 					w.get(ctx, "https://api.example/")
 				}
-				for range tt.send {
-					go w.get(ctx, "https://api.example/")
+				var wg sync.WaitGroup
+				for range max(tt.send, -tt.send) {
+					wg.Go(func() { w.get(ctx, "https://api.example/") })
 				}
 				time.Sleep(tt.after)
 				assert.Equal(t, tt.want, w.state(t).Verdict)
 				cancel()
-				synctest.Wait()
+				wg.Wait()
 			})
 		})
 	}

@@ -27,7 +27,8 @@ type pageView struct {
 	Origins []originView `json:"origins"`
 	More    int          `json:"more,omitempty"` // origins that are not shown
 	Events  []occurrence `json:"events"`
-	Refresh int          `json:"-"` // seconds until the page loads itself again; 0: never
+	Traced  bool         `json:"traced"` // a Shaper tells what happens
+	Refresh int          `json:"-"`      // seconds until the page loads itself again; 0: never
 }
 
 // An originView is what the page shows of an origin.
@@ -39,6 +40,7 @@ type originView struct {
 	Refusals  uint64      `json:"refusals"` // by the server, since the start
 	Refused   string      `json:"refused,omitempty"`
 	Hold      string      `json:"hold,omitempty"`
+	Waits     string      `json:"waits,omitempty"` // who waits for what no account shows
 	Quotas    []quotaView `json:"quotas,omitempty"`
 	More      int         `json:"more,omitempty"` // accounts that are not shown
 	trouble   int         // for the order
@@ -76,8 +78,8 @@ type accountView struct {
 func (h *Handler) view(now time.Time) *pageView {
 	v := &pageView{Time: now.Round(0), Origins: []originView{}, Calm: true}
 	h.sample(now)
-	evs, held := h.events.recent(shownEvents)
-	v.Events = append([]occurrence{}, evs...)
+	evs, counted := h.events.recent(shownEvents)
+	v.Events, v.Traced = append([]occurrence{}, evs...), counted != nil
 	if h.Fleet != nil {
 		v.Fleet = ofFleet(h.Fleet.Status())
 	}
@@ -87,15 +89,12 @@ func (h *Handler) view(now time.Time) *pageView {
 	}
 	origins := h.Accounts.Snapshot(now, quota.SnapshotOptions{MaxAccounts: maxAccounts})
 	for i := range origins {
-		v.Origins = append(v.Origins, h.origin(&origins[i], now))
-	}
-	for i := range v.Origins {
-		v.Origins[i].HeldBack = held[v.Origins[i].Name]
+		v.Origins = append(v.Origins, h.origin(&origins[i], counted, now))
 	}
 	slices.SortStableFunc(v.Origins, func(x, y originView) int {
 		return cmp.Or(cmp.Compare(y.trouble, x.trouble), cmp.Compare(y.InLine, x.InLine), y.used.Compare(x.used))
 	})
-	v.verdict()
+	v.verdict(h.events.notSent(now))
 	if n := len(v.Origins); n > maxOrigins {
 		v.Origins, v.More = v.Origins[:maxOrigins], n-maxOrigins
 	}
@@ -111,10 +110,11 @@ func ofFleet(s fleet.Status) string {
 	return fmt.Sprintf("%s; %s with the store, %s failed", text, count(s.Exchanges, "exchange", "exchanges"), number(s.Failures))
 }
 
-// verdict says what matters most.
-func (v *pageView) verdict() {
-	waiting, origins := 0, 0
+// verdict says what matters most. notSent says of requests that were refused; "": none was.
+func (v *pageView) verdict(notSent string) {
+	waiting, origins, out := 0, 0, int64(0)
 	for i := range v.Origins {
+		out += v.Origins[i].Out
 		if v.Origins[i].InLine > 0 {
 			waiting += v.Origins[i].InLine
 			origins++
@@ -133,9 +133,15 @@ func (v *pageView) verdict() {
 		v.Verdict += " for " + first.Name + ": " + first.worstNote
 	case v.Origins[0].trouble > 0:
 		v.Calm = false
-		v.Verdict = "Nobody waits. The next request to " + v.Origins[0].Name + " would: " + v.Origins[0].worstNote
+		v.Verdict = "Nobody waits. The next request to " + v.Origins[0].Name + " cannot go at once: " + v.Origins[0].worstNote
+	case out > 0:
+		v.Verdict = "Nobody waits, and nothing is held. " + count(out, "request is on its way: it waits for its server", "requests are on their way: they wait for their servers") + ", not for a quota."
 	default:
 		v.Verdict = "Nobody waits, and nothing is held."
+	}
+	if notSent != "" {
+		v.Calm = false
+		v.Verdict += " " + notSent
 	}
 }
 
@@ -146,9 +152,10 @@ func (o *originView) note(trouble int, longest time.Duration, says string) {
 	}
 }
 
-func (h *Handler) origin(o *quota.OriginSnapshot, now time.Time) originView {
+func (h *Handler) origin(o *quota.OriginSnapshot, of map[string]counted, now time.Time) originView {
+	c := of[o.Name]
 	v := originView{
-		Name: o.Name, Out: o.Out, InLine: o.InLine, Refusals: o.Refusals, More: o.Omitted, used: o.Used,
+		Name: o.Name, Out: o.Out, InLine: o.InLine, HeldBack: c.held, Refusals: o.Refusals, More: o.Omitted, used: o.Used,
 	}
 	if o.Refusals > 0 {
 		v.Refused = duration(now.Sub(o.Refused)) + " ago"
@@ -172,8 +179,16 @@ func (h *Handler) origin(o *quota.OriginSnapshot, now time.Time) originView {
 		}
 		from = to
 	}
-	if o.InLine > waiting && v.trouble < 2 {
-		v.note(2, 0, "the origin has not answered yet, and enough requests are on their way to it.")
+	// Others wait for the accounts that are omitted, or for the whole origin.
+	if others := o.InLine - waiting; others > 0 && o.Hold == 0 && o.Omitted == 0 {
+		what := c.waitsFor()
+		if of == nil {
+			what = "the first answer of the origin, or for a limit of your own (Shaper.Limits)"
+		}
+		if what != "" {
+			v.Waits = count(int64(others), "request waits", "requests wait") + " for " + what + "."
+			v.note(2+others, 0, v.Waits)
+		}
 	}
 	slices.SortStableFunc(v.Quotas, func(x, y quotaView) int {
 		return cmp.Compare(b2i(y.Bad), b2i(x.Bad))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
 )
 
 // duration says how long something takes, in two units at most.
@@ -71,6 +72,19 @@ func rate(n int64, unit string, window time.Duration) string {
 		s += " per " + duration(window)
 	}
 	return s
+}
+
+// notSent says why a request was refused.
+func notSent(r transport.Reason) string {
+	switch r {
+	case quota.ReasonMaxDelay:
+		return "it would have to wait longer than Shaper.MaxDelay"
+	case quota.ReasonDeadline:
+		return "its deadline would pass while it waits"
+	case quota.ReasonQueueFull:
+		return "too many wait already (Shaper.MaxQueue)"
+	}
+	return r.String()
 }
 
 // shownPolicy returns the name of a policy as it is if it consists of a few ordinary
