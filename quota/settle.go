@@ -146,6 +146,7 @@ func (s *settlement) run() {
 	}
 	if !s.uncounted {
 		if s.r.Refused {
+			s.contradict()
 			s.backOff()
 		}
 		if s.r.Pause > 0 {
@@ -494,6 +495,28 @@ func (s *settlement) backOff() {
 	}
 	if !blamed {
 		s.startBackOff(&s.l.limit.base)
+	}
+}
+
+// contradict takes over a refusal by a policy that comes without a service limit: of several,
+// by the one of which least is left by our own count.
+func (s *settlement) contradict() {
+	if len(s.figured) > 0 {
+		return
+	}
+	var least *account
+	part := 2.
+	for _, a := range s.termed {
+		if left, known := a.Left(s.t); known && a.Quota > 0 && float64(left)/float64(a.Quota) < part {
+			least, part = a, float64(left)/float64(a.Quota)
+		}
+	}
+	pause := s.r.Pause
+	if pause <= 0 && !s.r.AtOnce {
+		pause = None
+	}
+	if least != nil {
+		s.penalise(least, func() { least.Contradict(s.t, s.sent, pause) })
 	}
 }
 

@@ -38,7 +38,7 @@ package quota
 //
 // # Adaptive
 //
-// The same, and five habits of servers are learned. Each is read from answers that
+// The same, and six habits of servers are learned. Each is read from answers that
 // come anyway, except for the trials of habits 3 and 5. Each except habit 2 is given
 // up when an answer contradicts it.
 //
@@ -105,6 +105,16 @@ package quota
 //     quota is counted as a policy without a service limit is. After ten windows in a
 //     row that were used up without a refusal one unit more is tried, then two, four,
 //     … until one is refused.
+//
+//  6. Count. Of a policy without a service limit we keep our own count: q units from
+//     the first request of a window on. A refusal for which the count has room
+//     contradicts it. Then the next window begins with the Retry-After, by two
+//     requests, then four, … as the answers come. If the Retry-After is no longer
+//     than W/q + 1 s and the next window is contradicted, too, units come back
+//     otherwise: they are counted as a bucket that is empty then and gains a unit
+//     in each (W + g)/q. It holds one unit, and one more for each window since the
+//     last refusal. In no time as long as a window much more than q depart then, so
+//     this is right in a bucket, in a sliding log, and wherever windows begin.
 //
 // # Whom a refusal concerns
 //

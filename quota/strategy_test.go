@@ -43,3 +43,24 @@ func TestGuardOfCounts(t *testing.T) {
 func TestStrategyString(t *testing.T) {
 	assert.Equal(t, "adaptive plain", fmt.Sprint(quota.Adaptive, " ", quota.Plain))
 }
+
+// A refusal that names policies and no figure contradicts our own count of the policy of
+// which the least is left. One that names none contradicts none.
+func TestRefusalContradictsOneCount(t *testing.T) {
+	both := append(terms("api", 10, mins), terms("day", 1000, time.Hour)...)
+	claims := []quota.Claim{api(1), {Policy: "day", Units: 1}}
+	d := deskOf(t, &quota.Accounts{Jitter: noJitter}, testOrigin)
+	d.done(0, d.send(0, ""), quota.Report{Terms: both})
+	d.sendAll(5, 0, "", claims...)
+	at := sec
+	d.done(at, d.send(at, "", claims...), quota.Report{Refused: true, Pause: 20 * sec})
+	assert.Equal(t, int64(993), d.known("", claims[1]).Available)
+	at += 20 * sec
+	for range 2 {
+		d.done(at, d.send(at, "", claims...), quota.Report{Terms: both, Refused: true, Pause: 6 * sec})
+		at += 6 * sec
+	}
+	assert.Contains(t, d.known("", claims[0]).Learned, "units come back one by one")
+	assert.NotContains(t, d.known("", claims[1]).Learned, "units come back one by one")
+	assert.Equal(t, int64(991), d.known("", claims[1]).Available)
+}

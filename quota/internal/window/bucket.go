@@ -30,7 +30,9 @@ const (
 )
 
 // IsBucket reports whether the quota in force is a bucket.
-func (w *Window) IsBucket() bool { return w.rare != nil && w.rare.fill > 0 && w.State == Reported }
+func (w *Window) IsBucket() bool {
+	return w.rare != nil && w.rare.fill > 0 && (w.State == Reported || w.State == Counting)
+}
 
 // fill is how long it takes from empty to full; 0: the quota is no bucket.
 func (w *Window) fill() time.Duration {
@@ -78,14 +80,14 @@ func (w *Window) unitsIn(d Instant) int64 {
 // there was.
 func (w *Window) level(t Instant) int64 {
 	if t >= w.end {
-		return w.Quota
+		return w.holds(t)
 	}
 	fill := uint64(w.filling())
 	missing := mulDiv(uint64(w.end-t), uint64(w.Quota), fill)
 	if w.timeOf(int64(missing)) < time.Duration(w.end-t) {
 		missing++
 	}
-	return max(w.Quota-int64(missing), -MaxUnits)
+	return min(max(w.Quota-int64(missing), -MaxUnits), w.holds(t))
 }
 
 // mulDiv returns x·y/z, rounded down, but no more than fits a charge.
@@ -101,7 +103,7 @@ func mulDiv(x, y, z uint64) uint64 {
 
 // charge moves the end by n units, which depart; negative: which come back.
 func (w *Window) charge(t Instant, n int64) {
-	full := max(w.end, t)
+	full := max(w.end, t.Add(w.timeOf(w.Quota-w.holds(t))))
 	if d := w.timeOf(n); d > 0 {
 		full = min(full.Add(d), Never-1)
 	} else {
@@ -121,8 +123,11 @@ func (w *Window) WhenThere(n int64) Instant {
 }
 
 // need is how many of n units must be there: no more than there ever are. What costs
-// more departs when all is there.
+// more departs when all is there. Of a bucket that we count, one has to be.
 func (w *Window) need(n int64) int64 {
+	if w.counted() {
+		return min(n, 1)
+	}
 	if w.Quota > 0 {
 		return min(n, w.Quota)
 	}

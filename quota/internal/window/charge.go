@@ -55,6 +55,9 @@ func (w *Window) Take(t Instant, n int64) (mark uint32) {
 	if w.hasLog() {
 		w.note(t, n)
 	}
+	if w.State == Counting && w.slow > 0 {
+		w.asked = t
+	}
 	if (w.State != Unknown || w.slow > 0) && w.beyond(n) {
 		w.asked, w.probing = t, true
 		w.probes = min(w.probes+1, 63)

@@ -14,6 +14,9 @@ func (w *Window) SetPolicy(unit Unit, quota int64, length time.Duration) {
 		return
 	}
 	before, had := w.Quota, w.Length
+	if w.State == Counting {
+		w.noBucket()
+	}
 	w.setQuota(quota)
 	w.Quota, w.Length = quota, length
 	switch {
@@ -48,6 +51,7 @@ func (w *Window) Count(sent Instant, spent int64) {
 
 // count begins our own count.
 func (w *Window) count(spent int64) {
+	w.slow = 0
 	w.State, w.available, w.end = Counting, max(w.Quota-spent, 0), Never
 }
 
@@ -86,6 +90,7 @@ func (w *Window) Renew(t, sent Instant, length time.Duration, spent int64) {
 	if w.State != Counting {
 		w.count(spent)
 	}
+	w.noBucket()
 	w.travelled(time.Duration(t - sent))
 	w.ends(sent.Add(length), w.rtt, Never)
 	w.Roll(t)

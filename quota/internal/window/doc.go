@@ -30,6 +30,6 @@
 // grows (bucket.go).
 //
 // What [Adaptive] learns of a server are habits, one file each: guard and slow start
-// (habits.go), rounding, resets, refill, untilfull, spent, contention, inferred. [Plain]
-// is the window without them.
+// (habits.go), rounding, resets, refill, untilfull, spent, contention, inferred,
+// contradicted. [Plain] is the window without them.
 package window

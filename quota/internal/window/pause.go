@@ -73,6 +73,8 @@ func (w *Window) Undo(before, after *Window) {
 		w.end = min(w.end, before.end)
 	case w.State == Reported && !w.IsBucket():
 		w.end = before.end
+	case w.State == Counting:
+		w.agree(before, after)
 	}
 }
 

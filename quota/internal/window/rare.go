@@ -15,7 +15,7 @@ type rare struct {
 	lastFigure uint32  // that figure, modulo 1<<32
 	ahead      int32   // by how many seconds resets was after the Date of its answer
 	resets     int64   // the instant that the server named last as an end, in Unix seconds by its clock; 0: none
-	told       Instant // departure of the first request whose answer named that instant; of a bucket, its latest end by a figure since nothing was in flight
+	told       Instant // departure of the first request whose answer named that instant; of a bucket, its latest end by a figure since nothing was in flight; of our own count, arrival of the last refusal that contradicted it
 	lastSent   Instant // departure of the request with lastMark
 	refused    Instant // arrival of the last refusal
 	unitTime

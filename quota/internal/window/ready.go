@@ -65,7 +65,10 @@ func (w *Window) when(t Instant, n int64) Instant {
 }
 
 // whenUnknown: now, but for the slow start after a refusal.
-func (w *Window) whenUnknown(t Instant) Instant {
+func (w *Window) whenUnknown(t Instant) Instant { return w.whenSlow(t) }
+
+// whenSlow is now, or in a slow start that has enough in flight, the next try.
+func (w *Window) whenSlow(t Instant) Instant {
 	if w.slow > 0 && w.InFlight >= int64(w.slow) {
 		return max(t, w.asked.Add(patience(w.probes))) // an answer usually comes before
 	}
@@ -123,7 +126,7 @@ func (w *Window) whenExpired(t Instant, n int64) Instant {
 // room for one request, whatever it costs.
 func (w *Window) whenCounting(t Instant, n int64) Instant {
 	if w.spare() >= w.need(n) || w.end == Never && w.Length > 0 && w.InFlight == 0 {
-		return t
+		return w.whenSlow(t)
 	}
 	return w.whenRenewed(t, n)
 }
@@ -133,6 +136,9 @@ func (w *Window) whenCounting(t Instant, n int64) Instant {
 // request asks for one.
 func (w *Window) whenRenewed(t Instant, n int64) Instant {
 	last := max(w.received, w.asked, w.closed)
+	if w.IsBucket() {
+		last = max(last, w.Used)
+	}
 	end := w.WhenThere(n)
 	if end == Never {
 		end = last.Add(max(w.Length, patience(w.probes)))

@@ -63,6 +63,9 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	w.travelled(time.Duration(t - sent))
 	cost = w.costOf(sent, f.Charge, avail, refused)
 	defer w.noteFigure(f.Charge, avail)
+	if w.State == Counting {
+		w.noBucket()
+	}
 	if f.Full == 0 {
 		w.habits().observeFull(w, avail, f.Window, s)
 	}

@@ -34,6 +34,9 @@ func (w *Window) Part() float64 { return w.contention.part() }
 // Pace is the time in which one unit comes back, if units are found to come back one
 // by one; 0: they are not.
 func (w *Window) Pace() time.Duration {
+	if w.counted() {
+		return w.timeOf(1)
+	}
 	if !w.refill.steady() {
 		return 0
 	}

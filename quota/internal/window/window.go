@@ -178,6 +178,7 @@ func (w *Window) Roll(t Instant) {
 		}
 		w.expire(w.end, left)
 	case Counting:
+		w.uncontradicted()
 		w.close(w.end)
 		w.available = w.Quota
 	}

@@ -1,0 +1,79 @@
+package window
+
+import "time"
+
+// This file is our own count once the server contradicts it: it refuses a request for which
+// the count has room. Then units come back otherwise than the count assumes, at once and
+// a window after the first of them: windows begin at other times, others use the quota, or
+// it is a bucket, or a log.
+//
+// After one refusal, the next window begins with its Retry-After, and with two requests, then
+// four, … as in slow start, so that few are refused if there is little. If that window is
+// contradicted, too, before it has passed as counted, and the Retry-After is no longer than
+// one unit takes, w/q, and the second that rounding explains, then units come back one by
+// one: they are counted as a bucket that is empty now and is filled by q units in w. Whoever
+// spends them like this has no more than q served in any time as long as a window, wherever
+// windows begin, and all of q where the demand is high. The bucket holds one unit, and one
+// more for each window since the last refusal.
+
+// Contradict takes over a refusal at t that our own count did not expect, of a request that
+// departed at sent. A Retry-After of less than 0 is none.
+func (w *Window) Contradict(t, sent Instant, retryAfter time.Duration) {
+	if w.State != Counting || !w.countable() || w.Quota < 1 || w.Strategy != Adaptive {
+		return
+	}
+	paced := w.IsBucket()
+	if !paced && (w.end == Never || sent.Add(w.Length) < w.due) {
+		return // it is of the window before
+	}
+	r, length := w.ownRare(), min(w.Length, MaxSavedTime)
+	one := length / time.Duration(w.Quota)
+	again, same := r.told > 0, sent < r.told // refusals of requests that overlap are one
+	switch {
+	case same && !paced:
+		return
+	case retryAfter > one+time.Second || !again:
+		w.noBucket()
+		r.told, w.available, w.slow = max(t, 1), 0, 2
+		w.ends(t.Add(max(retryAfter, 0)), 0, Never)
+		return
+	case !paced:
+		r.fill, w.slow = length+w.guard(w.rtt), 0
+	case !same:
+		r.fill = min(r.fill+w.guard(w.rtt), 2*length)
+	}
+	r.told = t
+	empty := t.Add(r.fill)
+	if retryAfter >= 0 {
+		empty -= Instant(max(one-retryAfter, 0)) // a part of a unit is there
+	}
+	w.ends(min(empty, Never-1), 0, Never)
+	w.available = w.level(t)
+}
+
+// agree takes back what Contradict has changed, if it was not called again.
+func (w *Window) agree(before, after *Window) {
+	if was, is := before.rarely(), after.rarely(); is.told != was.told && w.rarely().told == is.told {
+		w.rare.told, w.rare.fill = was.told, was.fill
+		w.available, w.slow = before.available, before.slow
+		w.ends(before.due, before.trip, Never)
+	}
+}
+
+// uncontradicted takes over that a window of our own count has passed.
+func (w *Window) uncontradicted() {
+	if r := w.rare; r != nil && r.told < w.due-Instant(w.Length) {
+		r.told = 0
+	}
+}
+
+// counted reports whether our own count is of a bucket.
+func (w *Window) counted() bool { return w.State == Counting && w.fill() > 0 }
+
+// holds is how many units the bucket holds at t.
+func (w *Window) holds(t Instant) int64 {
+	if !w.counted() {
+		return w.Quota
+	}
+	return min(1+int64(t.Since(w.rare.told)/w.Length), w.Quota)
+}

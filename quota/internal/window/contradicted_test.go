@@ -1,0 +1,228 @@
+package window
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// contradicts answers a request with a refusal that says when to come back, and nothing of
+// what is left. A Retry-After of less than 0 is none.
+func contradicts(name string, retryAfter time.Duration) event {
+	return func(l *ledger, t Instant) {
+		c := l.land(name)
+		l.Silent(t, c, true)
+		l.Contradict(t, c.Sent, retryAfter)
+		if retryAfter > 0 {
+			l.Pause(t, retryAfter, l.server)
+		}
+	}
+}
+
+// A refusal that our own count does not expect ends the window with its Retry-After. The next
+// one begins slowly, and has the whole quota.
+func TestContradictedCount(t *testing.T) {
+	play(t, Adaptive, []row{
+		{0, all(counts(6, 60*sec), send("a", "b", "c")), 3, unsaid},
+		{0, all(quiet("a", "b"), contradicts("c", 20*sec)), 0, 20 * sec},
+		{20 * sec, nothing, 2, sec},
+		{20 * sec, all(send("a", "b"), quiet("a")), 2, unsaid},
+		{20 * sec, quiet("b"), 4, 60*sec + ms},
+	})
+}
+
+// Plain takes the policy at its word: its window ends when it said.
+func TestPlainIsNotContradicted(t *testing.T) {
+	play(t, Plain, []row{
+		{0, all(counts(3, 60*sec), send("a", "b", "c")), 0, 60 * sec},
+		{0, all(quiet("a", "b"), contradicts("c", 20*sec)), 0, unsaid},
+		{20 * sec, nothing, 0, unsaid},
+	})
+}
+
+// contradictedTwice contradicts the count of 6 in 60 s twice, at 0 and at 10 s.
+func contradictedTwice() *ledger {
+	l := newLedger(Adaptive)
+	all(counts(6, 60*sec), send("a"), contradicts("a", 10*sec))(l, 0)
+	all(send("a", "b"), quiet("a"), contradicts("b", 10*sec))(l, Instant(10*sec))
+	return l
+}
+
+// Two refusals in a row that say that a unit comes back soon: from then on, one goes in each
+// sixth of a window and its guard, and more after windows without a refusal.
+func TestContradictedTwice(t *testing.T) {
+	l := contradictedTwice()
+	const unit = 10*sec + ms/6
+	require.True(t, l.IsBucket())
+	assert.InDelta(t, unit, l.Pace(), 1)
+	at := Instant(20 * sec)
+	for range 100 { // for longer than ProbeInterval
+		n, wait := room(l.Window, at)
+		require.Equal(t, 0, n)
+		require.LessOrEqual(t, wait, unit+time.Duration(1))
+		at = at.Add(wait)
+		n, _ = room(l.Window, at)
+		require.Equal(t, 1, n)
+		all(send("a"), quiet("a"))(l, at)
+	}
+	n, _ := room(l.Window, at.Add(55*sec))
+	assert.Equal(t, 5, n, "it holds one more for each window that is over")
+	n, _ = room(l.Window, at.Add(20*mins))
+	assert.Equal(t, 6, n, "and no more than the quota")
+}
+
+// A refusal of a bucket that we count empties it. It holds one unit again, and is filled more
+// slowly.
+func TestContradictedBucket(t *testing.T) {
+	l := contradictedTwice()
+	pace := l.Pace()
+	at := Instant(10 * mins)
+	n, _ := room(l.Window, at)
+	require.Equal(t, 6, n)
+	all(send("a", "b"), quiet("a"), contradicts("b", 7*sec))(l, at)
+	assert.Greater(t, l.Pace(), pace)
+	n, _ = room(l.Window, at.Add(7*sec-ms))
+	assert.Equal(t, 0, n, "not before the Retry-After")
+	n, _ = room(l.Window, at.Add(7*sec+ms))
+	assert.Equal(t, 1, n, "a part of a unit was there")
+	n, _ = room(l.Window, at.Add(50*sec))
+	assert.Equal(t, 1, n, "it holds no more")
+	// One that says that all that time nothing comes back ends a window.
+	all(send("a"), contradicts("a", 30*sec))(l, at.Add(50*sec))
+	assert.False(t, l.IsBucket())
+	n, _ = room(l.Window, at.Add(80*sec))
+	assert.Equal(t, 2, n)
+}
+
+// Refusals of requests that were out together are one.
+func TestContradictedTogether(t *testing.T) {
+	l := newLedger(Adaptive)
+	all(counts(6, 60*sec), send("a", "b", "c"), contradicts("a", 10*sec))(l, 0)
+	all(contradicts("b", 10*sec), contradicts("c", 10*sec))(l, Instant(ms))
+	assert.False(t, l.IsBucket())
+	n, _ := room(l.Window, Instant(10*sec))
+	assert.Equal(t, 0, n, "the last Retry-After counts")
+	n, _ = room(l.Window, Instant(10*sec+ms))
+	assert.Equal(t, 2, n)
+}
+
+// Of a bucket, too: and what is out and refused does not come back to it.
+func TestContradictedBucketTogether(t *testing.T) {
+	one, two := contradictedTwice(), contradictedTwice()
+	at := Instant(10 * mins)
+	send("a")(one, at)
+	send("a", "b")(two, at)
+	at = at.Add(ms)
+	contradicts("a", 10*sec)(one, at)
+	all(contradicts("a", 10*sec), contradicts("b", 10*sec))(two, at)
+	assert.Equal(t, one.Pace(), two.Pace())
+	assert.Equal(t, one.End(), two.End())
+	at = at.Add(11 * sec)
+	all(send("a", "b"), contradicts("a", 10*sec), unsent("b"))(one, at)
+	assert.Equal(t, 10*sec, wait(one, at, 1).Truncate(10*ms), "what did not depart costs nothing")
+}
+
+// A request of the window before that is refused contradicts nothing.
+func TestLateRefusalOfACount(t *testing.T) {
+	l := newLedger(Adaptive)
+	all(counts(2, 10*sec), send("late"))(l, 0)
+	all(send("a"), quiet("a"))(l, Instant(11*sec))
+	contradicts("late", None)(l, Instant(11*sec))
+	n, _ := room(l.Window, Instant(11*sec+mins/60))
+	assert.Equal(t, 1, n)
+}
+
+// What costs more than there is departs when one unit is there. The next waits for all of it.
+func TestLargeCostOfACountedBucket(t *testing.T) {
+	l := contradictedTwice()
+	at := Instant(20*sec + ms)
+	assert.Zero(t, wait(l, at, 5))
+	all(sendN("a", 5), quiet("a"))(l, at)
+	assert.Equal(t, 50*sec, wait(l, at, 5).Truncate(10*ms))
+}
+
+// A window that passes as counted ends what was contradicted.
+func TestNoLongerContradicted(t *testing.T) {
+	l := newLedger(Adaptive)
+	all(counts(2, 60*sec), send("a"), contradicts("a", 10*sec))(l, 0)
+	all(send("a", "b"), quiet("a", "b"))(l, Instant(10*sec))
+	at := Instant(71 * sec)
+	all(send("a"), contradicts("a", 10*sec))(l, at)
+	assert.False(t, l.IsBucket())
+	n, _ := room(l.Window, at.Add(10*sec))
+	assert.Equal(t, 2, n)
+}
+
+// Without a Retry-After, or with one of 0, a refusal contradicts as well.
+func TestContradictedWithoutAdvice(t *testing.T) {
+	l := newLedger(Adaptive)
+	all(counts(6, 60*sec), send("a"), contradicts("a", None))(l, 0)
+	all(send("a"), contradicts("a", None))(l, Instant(5*sec))
+	require.True(t, l.IsBucket())
+	n, _ := room(l.Window, Instant(15*sec))
+	assert.Equal(t, 0, n, "all of a unit is missing")
+	n, _ = room(l.Window, Instant(15*sec+ms))
+	assert.Equal(t, 1, n)
+	all(send("a"), contradicts("a", 0))(l, Instant(15*sec+ms))
+	n, _ = room(l.Window, Instant(15*sec+2*ms))
+	assert.Equal(t, 1, n, "nothing is missing")
+}
+
+// A figure, a renewal and another policy end the bucket that we count.
+func TestWhatEndsACountedBucket(t *testing.T) {
+	at := Instant(20 * sec)
+	for name, end := range map[string]event{
+		"a figure":       all(send("x"), says("x", 3, 30*sec)),
+		"a full one":     all(send("x"), says("x", 6, 30*sec)),
+		"a renewal":      renews(at, 30*sec, 0),
+		"another policy": advertises(9, 30*sec),
+	} {
+		l := contradictedTwice()
+		end(l, at)
+		assert.False(t, l.IsBucket(), name)
+		assert.Zero(t, l.Pace(), name)
+	}
+}
+
+// A refusal that turns out to concern others is taken back.
+func TestUndoOfContradict(t *testing.T) {
+	for name, l := range map[string]*ledger{"a count": newLedger(Adaptive), "a bucket": contradictedTwice()} {
+		at := Instant(10 * mins)
+		if name == "a count" {
+			counts(6, 60*sec)(l, at)
+		}
+		all(send("a", "b"), quiet("a"))(l, at)
+		c := l.land("b")
+		l.Silent(at, c, true)
+		before := l.Copy()
+		l.Contradict(at, c.Sent, 30*sec)
+		after := l.Copy()
+		require.NotEqual(t, before.End(), after.End(), name)
+		l.Undo(&before, &after)
+		was, _ := room(before.Copy(), at)
+		is, _ := room(l.Window, at)
+		assert.Equal(t, was, is, name)
+		assert.Equal(t, before.End(), l.End(), name)
+		assert.Equal(t, before.Pace(), l.Pace(), name)
+	}
+}
+
+// Policies of any size are counted without overflow.
+func TestContradictedHugePolicies(t *testing.T) {
+	for _, quota := range []int64{1, 3, MaxUnits} {
+		for _, length := range []time.Duration{1, sec, 1<<63 - 1} {
+			for _, retryAfter := range []time.Duration{None, 0, 1, sec, 1<<63 - 1} {
+				l := newLedger(Adaptive)
+				all(counts(quota, length), sendN("a", quota))(l, 0)
+				for at := range Instant(6) {
+					contradicts("a", retryAfter)(l, at)
+					again, _ := l.Ready(at, quota)
+					assert.GreaterOrEqual(t, again, at)
+					sendN("a", quota)(l, at)
+				}
+			}
+		}
+	}
+}
