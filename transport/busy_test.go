@@ -3,6 +3,7 @@ package transport_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"sync"
 	"testing"
@@ -11,11 +12,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// A server counts by user and by method. Who needs a unit of a busy user and one of a busy
+// A server counts by user and by method, and tells both. Who needs a unit of a busy user and one of a busy
 // method gets both in turn, whatever the two quotas are, although others take each of them
 // all the time: it waits for no longer than eight times the sum of its turns in both lines.
 func TestBusyUserAndBusyMethod(t *testing.T) {
@@ -33,7 +35,11 @@ func TestBusyUserAndBusyMethod(t *testing.T) {
 				bound += (others/time.Duration(p.Quota) + 2) * p.Window
 				return p
 			}
-			api := &transporttest.API{Policies: []transporttest.Policy{policy("user", "user_id"), policy("method", "method")}}
+			api := &transporttest.API{
+				Policies: []transporttest.Policy{policy("user", "user_id"), policy("method", "method")},
+				Dialect:  pick(rnd, parse.EditorsDraft, parse.Draft08),
+				Rounding: pick(rnd, nil, math.Floor, func(float64) float64 { return 0 }),
+			}
 			latency := time.Duration(10+rnd.IntN(200)) * time.Millisecond
 			s := &transport.Shaper{
 				Base:     &transporttest.Transport{Handler: api, Latency: func() time.Duration { return latency }},
