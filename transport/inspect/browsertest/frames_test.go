@@ -67,3 +67,38 @@ func longestTask(t *testing.T, ctx context.Context, d time.Duration) (processor,
 	}
 	return processor, clock, tasks
 }
+
+// watchFrames has the page note how long frames take, from now on.
+func watchFrames(t *testing.T, ctx context.Context) {
+	t.Helper()
+	eval[bool](t, ctx, `(() => {
+		const seen = window.seenFrames = {drawn: 0, gap: 0, late: 0, frames: [], tasks: []};
+		for (const [type, to] of [["long-animation-frame", seen.frames], ["longtask", seen.tasks]])
+			if (PerformanceObserver.supportedEntryTypes.includes(type))
+				new PerformanceObserver(list => to.push(...list.getEntries().map(e => e.duration))).observe({type});
+		let last = 0;
+		const draw = now => {
+			if (last) {
+				seen.drawn++;
+				seen.gap = Math.max(seen.gap, now - last);
+				if (now - last > 50) seen.late++;
+			}
+			last = now;
+			requestAnimationFrame(draw);
+		};
+		requestAnimationFrame(draw);
+		return true;
+	})()`)
+}
+
+// frames says what watchFrames has noted. A browser notes frames and tasks as long that take
+// more than 50 ms by the clock. They are not judged: on a machine that does other work they are
+// longer than the page makes them.
+func frames(t *testing.T, ctx context.Context) string {
+	t.Helper()
+	return eval[string](t, ctx, `(() => {
+		const s = window.seenFrames, long = ds => ds.length + (ds.length ? ", the longest " + Math.round(Math.max(...ds)) + " ms" : "");
+		return s.drawn + " frames, the longest " + s.gap.toFixed(1) + " ms after the one before, " + s.late + " more than 50 ms; long animation frames: "
+			+ long(s.frames) + "; long tasks: " + long(s.tasks);
+	})()`)
+}

@@ -401,8 +401,10 @@ func TestManyPartitions(t *testing.T) {
 	each := (busy() - began) / watched.Seconds()
 	grown := heap() - before
 	t.Logf("in %v the heap grew by %.0f bytes; an update a second took %.1f ms of a processor", *watched, grown, 1000*each)
+	watchFrames(t, ctx)
 	processor, clock, tasks := longestTask(t, ctx, *watched)
 	t.Logf("of %d tasks in %v the longest took %v of a processor, %v by the clock", tasks, *watched, processor, clock)
+	t.Logf("by the clock of the browser: %v", frames(t, ctx))
 	if tasks == 0 || processor <= 0 {
 		t.Error("no task was seen")
 	}
