@@ -3,7 +3,7 @@ package parse
 import (
 	"net/http"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,8 +24,7 @@ type Reader struct {
 	// [Vendors] returns.
 	Vendors []Vendor
 
-	once  sync.Once // sets table
-	table *table
+	table atomic.Pointer[table] // see rows
 	memo  memo
 }
 
@@ -33,8 +32,7 @@ type Reader struct {
 // shares what was computed from the rows.
 func (r *Reader) Clone() *Reader {
 	clone := &Reader{Caps: r.Caps, Vendors: r.Vendors}
-	t := r.rows()
-	clone.once.Do(func() { clone.table = t })
+	clone.table.Store(r.rows())
 	return clone
 }
 
@@ -141,12 +139,20 @@ func (r *Reader) Read(host string, status int, h http.Header, now time.Time) (ou
 
 // rows returns the table.
 func (r *Reader) rows() *table {
-	r.once.Do(func() {
-		if r.table = builtIn(); len(r.Vendors) > 0 {
-			r.table = newTable(r.Vendors)
-		}
-	})
-	return r.table
+	if t := r.table.Load(); t != nil {
+		return t
+	}
+	return r.makeRows()
+}
+
+// makeRows makes the table. Of several goroutines that do, one sets it.
+func (r *Reader) makeRows() *table {
+	t := builtIn()
+	if len(r.Vendors) > 0 {
+		t = newTable(r.Vendors)
+	}
+	r.table.CompareAndSwap(nil, t)
+	return r.table.Load()
 }
 
 // An exchange is one response being read.

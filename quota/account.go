@@ -60,18 +60,26 @@ func (a *account) retains() bool { return a.Unit == window.Concurrent }
 
 // take charges n units at t.
 func (a *account) take(t instant, n int64) (mark uint32) {
-	if a.retains() {
-		a.policy.origin.retained++
+	if o := a.policy.origin; a.retains() || a == &o.root || o.shared != nil {
+		a.noteTake(t, n)
 	}
-	if o := a.policy.origin; a == &o.root && t < a.Hold && t >= o.looked.Add(window.ProbeInterval) {
+	return a.Take(t, n)
+}
+
+// noteTake notes a charge outside of the window, for the accounts that need it.
+func (a *account) noteTake(t instant, n int64) {
+	o := a.policy.origin
+	if a.retains() {
+		o.retained++
+	}
+	if a == &o.root && t < a.Hold && t >= o.looked.Add(window.ProbeInterval) {
 		o.looked, o.looking = t, true
 	}
-	if s := a.policy.origin.shared; s != nil {
-		if p := s.pools[a]; p != nil {
+	if o.shared != nil {
+		if p := o.shared.pools[a]; p != nil {
 			p.take(t, n)
 		}
 	}
-	return a.Take(t, n)
 }
 
 // The methods of wait.Constraint. They read the clock of the origin.

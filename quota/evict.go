@@ -89,20 +89,18 @@ func (o *Origin) makeRoom(t instant) {
 	}
 }
 
+// sweeps reports whether it is time to sweep: at most once in each sweepInterval.
+func (o *Origin) sweeps(t instant) bool { return t >= o.swept.Add(sweepInterval) }
+
 // sweep evicts a few of the accounts that have not been used for long. It looks at
-// a few accounts only, so that no request pays for all of them, and does nothing more
-// often than every sweepInterval. It reports whether it did anything.
-func (o *Origin) sweep(t instant) bool {
-	if t < o.swept.Add(sweepInterval) {
-		return false
-	}
+// a few accounts only, so that no request pays for all of them.
+func (o *Origin) sweep(t instant) {
 	o.swept = t
 	for range min(sample, len(o.all)) {
 		if a := o.next(); a.Over(t) && !o.inUse(a) && !o.holdsKind(t, a) {
 			o.evict(t, a)
 		}
 	}
-	return true
 }
 
 // holdsKind reports whether a kind of the scope that the account belongs to is held.

@@ -110,7 +110,10 @@ func (o *Origin) Admit(ctx context.Context, now time.Time, ask *Ask, l *Lease) e
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if ask.Limiter != nil && ask.Limiter.capacity() < 1 && !ask.Force {
+	if ask.Limiter == nil {
+		return o.enter(ctx, now, ask, nil, 1, l)
+	}
+	if ask.Limiter.capacity() < 1 && !ask.Force {
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}
 	}
 	own, err := ask.own(ctx)
@@ -136,8 +139,10 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 	}
 	o.mu.Lock()
 	t := o.at(now)
-	if o.sweep(t) && o.awake(now) {
-		t = o.at(now)
+	if o.sweeps(t) {
+		if o.sweep(t); o.awake(now) {
+			t = o.at(now)
+		}
 	}
 	l.belong(t, o, ask.Scope)
 	o.claim(t, ask, l, &l.claims)

@@ -17,7 +17,11 @@ func (x *exchange) route() {
 		x.directory = s.directories.of(s.accounts(), s.fields(), url)
 	}
 	set(&x.origin, x.directory.liveOrigin())
-	set(&x.ask.Scope, s.scopeOf(x.req))
+	if s.Scope != nil {
+		set(&x.ask.Scope, s.Scope(x.req))
+	} else {
+		set(&x.ask.Scope, s.DefaultScope(x.req))
+	}
 	if row := x.directory.byPath.Load(); row != nil {
 		x.pathKey = x.directory.reader.PathKey(*row, x.req.URL.Path)
 	} else if x.pathKey != "" {

@@ -9,13 +9,6 @@ import (
 	"github.com/headway-go/headway/partition"
 )
 
-func (s *Shaper) scopeOf(req *http.Request) string {
-	if s.Scope != nil {
-		return s.Scope(req)
-	}
-	return s.DefaultScope(req)
-}
-
 // DefaultScope returns the scope of a request as a Shaper without Scope sees it. If
 // the context has a user id, the request acts for that user: the scope is a
 // keyed hash of the user and client ids, and a new token changes nothing. Else it is
