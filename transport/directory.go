@@ -83,6 +83,8 @@ type directory struct {
 	tokens  atomic.Bool                  // a policy counts tokens
 	began   time.Time                    // departures are told as the time since then
 
+	changes atomic.Uint64 // of what follows, and of what lookUp returns
+
 	mu         sync.RWMutex // guards following
 	scopes     map[string]*kinds
 	kindBytes  int           // that the kinds of all scopes take up
@@ -244,16 +246,23 @@ type known struct {
 	failed  []*parse.Declaration // that are not used for predictions in the scope
 }
 
+// knownOf says what is known of which requests, and after how many changes of that
+// directory.
+type knownOf struct {
+	directory *directory
+	scope     string
+	kind      kindKey
+	changes   uint64
+}
+
 // lookUp returns what is known of requests of a scope and kind.
 func (d *directory) lookUp(scope string, path *kindPath) (k known) {
 	d.mu.RLock()
-	defer d.mu.RUnlock()
-	ks := d.scopes[scope]
-	if ks == nil {
-		return k
+	if ks := d.scopes[scope]; ks != nil {
+		k.failed = ks.failed
+		k.kind, k.assumed = ks.get(path)
 	}
-	k.failed = ks.failed
-	k.kind, k.assumed = ks.get(path)
+	d.mu.RUnlock()
 	return k
 }
 
@@ -296,6 +305,7 @@ func (d *directory) distrust(scope string, decl *parse.Declaration) bool {
 
 // findOrCreateLocked returns the kinds of a scope, and creates them if there are none.
 func (d *directory) findOrCreateLocked(scope string) *kinds {
+	d.changes.Add(1) // the caller is about to change something
 	ks := d.scopes[scope]
 	if ks == nil {
 		if d.scopes == nil {
@@ -330,6 +340,7 @@ func (d *directory) drop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.dropped.Store(true)
+	d.changes.Add(1)
 	d.countLocked(-d.kindBytes)
 	d.scopes, d.kindsOfAll = nil, nil
 }

@@ -305,3 +305,29 @@ func TestEstimate(t *testing.T) {
 	}
 	assert.Equal(t, int64(1), n)
 }
+
+// What an exchange has looked up is looked up again when something of it has changed: by a
+// request of another exchange, of another scope, of another kind.
+func TestLookUpAgain(t *testing.T) {
+	s := &Shaper{}
+	d := s.directories.of(s.accounts(), s.fields(), rawOrigin{"https", "api.example"})
+	x := &exchange{s: s, directory: d, options: optionsOf(t.Context())}
+	look := func(scope, path string) *known {
+		x.req, x.ask.Scope, x.hasKindPath = &http.Request{URL: &url.URL{Path: path}}, scope, false
+		got := *x.lookUp()
+		assert.Equal(t, d.lookUp(scope, pathOfURL(path)), got)
+		return &got
+	}
+	require.Nil(t, look("", "/a").kind)
+	d.learn("", pathOfURL("/a"), says(false, "one"))
+	require.NotNil(t, look("", "/a").kind)
+	require.Nil(t, look("", "/b").kind)
+	require.Nil(t, look("alice", "/a").kind)
+	before := look("", "/b").assumed
+	d.learn("", pathOfURL("/c"), says(false, "two"))
+	require.NotSame(t, before, look("", "/b").assumed)
+	d.distrust("", &parse.Declaration{Policy: "one"})
+	require.Len(t, look("", "/b").failed, 1)
+	d.drop()
+	require.Nil(t, look("", "/a").kind)
+}

@@ -108,25 +108,32 @@ func find(policies []policyStats, policy string) int {
 	return parse.None
 }
 
-// updated returns p after a response that says r of the policy.
-func (p policyStats) updated(r *policyStats) policyStats {
-	if r.keyed || r.unkeyed {
+// update takes over what a response says, r, and reports whether that is anything new.
+func (p *policyStats) update(r *policyStats) (changed bool) {
+	if (r.keyed || r.unkeyed) && (p.key != r.key || p.keyed != r.keyed || p.unkeyed != r.unkeyed) {
 		if p.key != r.key {
 			p.key = partition.Key(strings.Clone(string(r.key)))
 		}
 		p.keyed, p.unkeyed = r.keyed, r.unkeyed
+		changed = true
 	}
-	if r.hold != nil {
+	if r.hold != nil && p.hold != r.hold {
 		p.hold = r.hold
+		changed = true
 	}
 	if r.cost >= 0 {
-		p.cost = estimate(p.cost, max(r.cost, 1)) // only Shaper.Cost may return 0
+		cost := estimate(p.cost, max(r.cost, 1)) // only Shaper.Cost may return 0
+		changed = changed || cost != p.cost
+		p.cost = cost
 	}
-	if p.maxAvailable < 0 && r.maxAvailable >= 0 {
-		p.maxAvailable = r.cost // at least this much was available to the request
+	most := p.maxAvailable
+	if most < 0 && r.maxAvailable >= 0 {
+		most = r.cost // at least this much was available to the request
 	}
-	p.maxAvailable = max(p.maxAvailable, r.maxAvailable)
-	return p
+	most = max(most, r.maxAvailable)
+	changed = changed || most != p.maxAvailable
+	p.maxAvailable = most
+	return changed
 }
 
 // A response is what one response says of the policies that concern its request.
@@ -144,7 +151,10 @@ func (k *kind) knows(r response) bool {
 	for i := range r.policies {
 		p := &r.policies[i]
 		at := find(policies, p.policy)
-		if at < 0 || policies[at].updated(p) != policies[at] {
+		if at < 0 {
+			return false
+		}
+		if known := policies[at]; known.update(p) {
 			return false
 		}
 	}
@@ -165,7 +175,8 @@ func (k *kind) learn(r response, intern func(policyStats) policyStats) (before [
 	before = *k.policies.Load()
 	for _, p := range before {
 		if i := find(r.policies, p.policy); i >= 0 {
-			next = append(next, p.updated(&r.policies[i]))
+			p.update(&r.policies[i])
+			next = append(next, p)
 		} else if !r.complete || p.hold.inForce() {
 			next = append(next, p)
 		}
@@ -173,7 +184,8 @@ func (k *kind) learn(r response, intern func(policyStats) policyStats) (before [
 	for i := range r.policies {
 		if said := &r.policies[i]; find(before, said.policy) < 0 {
 			p := policyStats{policy: said.policy, maxAvailable: parse.None}
-			next = append(next, p.updated(said))
+			p.update(said)
+			next = append(next, p)
 		}
 	}
 	if over := len(next) - maxKindPolicies; over > 0 {

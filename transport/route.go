@@ -56,6 +56,9 @@ func (x *exchange) claim() []quota.Claim {
 	claims := x.ask.Claims[:0]
 	policies := x.origin.Policies()
 	if len(policies) == 0 {
+		if x.knownOf.directory != nil {
+			x.known, x.knownOf = known{}, knownOf{}
+		}
 		return claims
 	}
 	k := x.lookUp()
@@ -68,7 +71,7 @@ func (x *exchange) claim() []quota.Claim {
 		if ok {
 			claims = append(claims, c)
 		}
-		if h := stats.hold; h.inForce() && !(ok && c.Keyed == h.keyed && c.Key == h.key) {
+		if h := stats.hold; h != nil && h.inForce() && !(ok && c.Keyed == h.keyed && c.Key == h.key) {
 			claims = append(claims, quota.Claim{Policy: policies[i].Name, Key: h.key, Keyed: h.keyed})
 		}
 	}
@@ -162,9 +165,14 @@ func partitionKey(key string) partition.Key {
 	return partition.Key(key)
 }
 
-// lookUp returns what is known of requests of this kind.
+// lookUp returns what is known of requests of this kind. If that is what the last request
+// in the same memory looked up, and nothing has changed since, it is still there.
 func (x *exchange) lookUp() *known {
-	x.known = x.directory.lookUp(x.ask.Scope, x.kind())
+	d, path := x.directory.directory, x.kind()
+	of := knownOf{d, x.ask.Scope, path.key(), d.changes.Load()}
+	if of != x.knownOf {
+		x.known, x.knownOf = d.lookUp(x.ask.Scope, path), of
+	}
 	return &x.known
 }
 

@@ -247,7 +247,8 @@ type exchange struct {
 	hasKindPath bool
 	like        string // what Shaper.Like has returned
 	pathKey     string // see Reader.PathKey
-	known       known  // about the kind, when the request was routed
+	known       known  // about the kind, when the request was routed; nothing if the origin had no policies
+	knownOf     knownOf
 
 	report     quota.Report
 	policies   []policyStats // what the response says of each policy
@@ -291,9 +292,9 @@ func (x *exchange) end() {
 	x.s.exchanges.Put(x)
 }
 
-// reset drops what belongs to the request alone. It keeps the origin and the
-// scope, which are often those of the next request, too, and the memory of slices;
-// begin sets the options again.
+// reset drops what belongs to the request alone. It keeps the origin, the scope and
+// what is known of the kind, which are often those of the next request, too, and the
+// memory of slices; begin sets the options again.
 func (x *exchange) reset() {
 	if x.ask.Held != nil {
 		x.ask.Held = nil
@@ -307,8 +308,8 @@ func (x *exchange) reset() {
 	if x.tokens.scanned || len(x.tokens.departures) > 0 {
 		x.tokens.reset()
 	}
-	if x.hasKindPath {
-		x.hasKindPath, x.known, x.like = false, known{}, ""
+	if x.hasKindPath = false; x.like != "" {
+		x.like = ""
 	}
 	if x.trace.admitted.Request != nil {
 		x.trace.admitted = AdmittedInfo{}

@@ -62,7 +62,6 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	}
 	w.travelled(time.Duration(t - sent))
 	cost = w.costOf(sent, f.Charge, avail, refused)
-	defer w.noteFigure(f.Charge, avail)
 	if w.State == Counting {
 		w.noBucket()
 	}
@@ -71,6 +70,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	}
 	if w.observeFill(t, f, avail) {
 		w.reportBucket(t, sent, avail, f, refused)
+		w.noteFigure(f.Charge, avail)
 		return cost
 	}
 	w.habits().observeRounding(w, sent, f, avail, refused, s)
@@ -128,6 +128,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		w.ends(w.due, w.trip, Never)
 	}
 	w.Roll(t)
+	w.noteFigure(f.Charge, avail)
 	return cost
 }
 
