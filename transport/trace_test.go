@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -442,19 +443,19 @@ func TestHeldAgain(t *testing.T) {
 		// request looks again, and goes on waiting.
 		srv := newServer(limit(`"api";a=0;w=10`), says(200, "RateLimit", `"api";a=0;w=7`, "RateLimit-Partition", `"api";zone`), says(200))
 		var held []quota.Reason
-		looks := 0
+		var looks atomic.Int32
 		s := &transport.Shaper{Base: srv, Trace: &transport.Trace{Held: func(i transport.HeldInfo) {
 			if !i.Observed {
 				held = append(held, i.Reason)
 			}
 		}}}
-		s.Cost = func(*http.Request, quota.Policy) int64 { looks++; return -1 }
+		s.Cost = func(*http.Request, quota.Policy) int64 { looks.Add(1); return -1 }
 		pass(t, s, getItems(t.Context()))
 		time.AfterFunc(3*time.Second, func() {
-			before := looks
+			before := looks.Load()
 			pass(t, s, getItems(transport.WithBypass(t.Context())))
 			synctest.Wait()
-			assert.Greater(t, looks, before+1, "the request in line has looked")
+			assert.Greater(t, looks.Load(), before+1, "the request in line has looked")
 		})
 		pass(t, s, getItems(t.Context()))
 		assert.Equal(t, []quota.Reason{quota.ReasonExhausted}, held)
