@@ -259,6 +259,30 @@ func TestKindsAreBounded(t *testing.T) {
 	assert.Zero(t, e.o.Kinds())
 }
 
+// Limits of kinds that were evicted make room for others.
+func TestEvictedLimitsMakeRoom(t *testing.T) {
+	d := newDesk(t)
+	d.answer(0, "/a", retryAfter(5*mins))
+	for i := range quota.MaxParts {
+		at, k := time.Duration(i+1)*10*sec, fmt.Sprint("free", i, "/")
+		d.answer(at, k, served) // a look
+		d.answer(at, k, retryAfter(mins))
+	}
+	assert.Len(t, d.snapshot().Accounts, 1+quota.MaxParts)
+	const later = 30 * mins
+	for at := 5 * mins; at <= later; at += 5 * mins { // or kinds would be forgotten
+		d.answer(at, "/a", retryAfter(sec))
+	}
+	d.tick(later + 2*sec)
+	again := d.now + sec
+	d.answer(again, "/a", retryAfter(mins))
+	d.answer(again+2*sec, "new/", served)
+	before := len(d.snapshot().Accounts)
+	assert.Less(t, before, quota.MaxParts, "they were evicted")
+	d.answer(again+2*sec, "new/", retryAfter(mins))
+	assert.Len(t, d.snapshot().Accounts, before+1, "new/ has a limit of its own")
+}
+
 // Work waits in the line of its kind, so that a look does not wait behind others.
 func TestLookGoesBeforeOthersInLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
