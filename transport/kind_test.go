@@ -406,6 +406,7 @@ func TestDefaultLike(t *testing.T) {
 		{"GET", "a/jo@example.com/@me/" + strings.Repeat("x", 65), "GET /a/*/@me/*"},
 		{"GET", "api/chat.postMessage/facade/getUserInformationForAll", "GET /api/chat.postMessage/facade/getUserInformationForAll"},
 		{"GET", "2024-01-02/vv1/version", "GET /*/vv*/version"},
+		{"GET", "a/xk3tz9wq4r/xk3tz9wq4/1a2b3c4/1a2b3c", "GET /a/*/xk*tz*wq*/*/*a*b*c"}, // at the borders
 	} {
 		req := newRequest(t.Context(), "GET", site+tt.path)
 		req.Method = tt.method

@@ -160,7 +160,7 @@ func TestRound(t *testing.T) {
 			m.Lock()
 			require.Empty(t, woken(ws))
 			m.Unlock()
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			synctest.Wait()
 			m.Lock()
 		}
