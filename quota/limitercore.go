@@ -65,13 +65,16 @@ func (l *limiterCore) Acquire(ctx context.Context, n int64) (lease *Lease, err e
 
 // try is acquire without waiting.
 func (l *limiterCore) try(lease *Lease, n int64) error {
-	if n >= 0 && l.alone {
-		if l.grant(lease, n) {
+	if l.counter != nil {
+		if n >= 0 && l.count(n) {
+			lease.by, lease.units = l, n
 			return nil
 		}
-		if most := l.limiter.capacity(); n <= most && most >= 1 {
-			return l.decide(lease, n)
-		}
+	} else if n >= 0 && l.alone && l.grant(lease, n) {
+		return nil
+	}
+	if most := l.limiter.capacity(); n >= 0 && l.alone && n <= most && most >= 1 {
+		return l.decide(lease, n)
 	}
 	return l.acquire(context.Background(), lease, n, noDelay)
 }
@@ -108,7 +111,11 @@ func (l *limiterCore) acquire(ctx context.Context, lease *Lease, n int64, maxDel
 // claims then.
 func (l *limiterCore) grant(lease *Lease, n int64) bool {
 	if l.counter != nil {
-		return l.grantCounted(lease, n)
+		if !l.count(n) {
+			return false
+		}
+		lease.by, lease.units = l, n
+		return true
 	}
 	t := time.Since(l.made)
 	l.mu.Lock()
@@ -123,17 +130,15 @@ func (l *limiterCore) grant(lease *Lease, n int64) bool {
 	return true
 }
 
-// grantCounted is grant of a Concurrency, whose permits do not depend on the time.
-func (l *limiterCore) grantCounted(lease *Lease, n int64) bool {
+// count is grant of a Concurrency, whose permits do not depend on the time.
+func (l *limiterCore) count(n int64) bool {
 	l.mu.Lock()
-	if l.closed || l.line != nil || l.counter.Wait(0, 0, max(n, 1)) != 0 {
+	if l.line != nil || l.closed || !l.counter.TryTake(n) {
 		l.mu.Unlock()
 		return false
 	}
-	l.counter.Take(0, n)
 	l.granted++
 	l.mu.Unlock()
-	lease.by, lease.units = l, n
 	return true
 }
 
@@ -161,6 +166,10 @@ func (l *limiterCore) release(n int64) {
 		(*constraint)(l).Release(time.Time{}, n)
 	} else if l.counter.Release(n) {
 		l.allBack = time.Since(l.made)
+	}
+	if l.line == nil {
+		l.mu.Unlock()
+		return
 	}
 	l.unlock()
 }

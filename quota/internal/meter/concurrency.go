@@ -27,6 +27,15 @@ func (m *Concurrency) Wait(_ time.Duration, ahead, n int64) time.Duration {
 	return UntilRelease
 }
 
+// TryTake takes n permits, if they are available and one is, and reports whether it did.
+func (m *Concurrency) TryTake(n int64) bool {
+	if max(n, 1) > m.capacity-m.taken {
+		return false
+	}
+	m.taken += n
+	return true
+}
+
 // Take implements Meter.
 func (m *Concurrency) Take(_ time.Duration, n int64) uint32 {
 	m.taken = Add(m.taken, n)
