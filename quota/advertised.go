@@ -33,6 +33,9 @@ type advertised struct {
 	ask    Ask
 }
 
+// TryAcquire implements Limiter.
+func (a *advertised) TryAcquire(n int64) (*Lease, error) { return a.tryAcquire(n) }
+
 // Limiter returns a Limiter for the accounts that the ask claims: for clients of other
 // protocols than HTTP, or for a Chain. Settle each of its leases with the server's
 // response, then release it: see Lease.Settle and Report. A lease that is released

@@ -61,6 +61,9 @@ type chain struct {
 	twoOrigins bool              // grants nothing
 }
 
+// TryAcquire implements Limiter.
+func (c *chain) TryAcquire(n int64) (*Lease, error) { return c.tryAcquire(n) }
+
 // absent reports whether l is nil or a nil *Limit.
 func absent(l Limiter) bool {
 	limit, ok := l.(*Limit)

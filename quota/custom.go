@@ -85,6 +85,9 @@ type custom struct {
 	funcs CustomFuncs
 }
 
+// TryAcquire implements Limiter.
+func (c *custom) TryAcquire(n int64) (*Lease, error) { return c.tryAcquire(n) }
+
 // Stats implements Limiter.
 func (c *custom) Stats() Stats {
 	s := c.limiterCore.Stats()

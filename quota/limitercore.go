@@ -43,12 +43,21 @@ func (l *limiterCore) open(limiter Limiter, m meter.Meter, o Options) {
 // at returns an instant as the meter's.
 func (l *limiterCore) at(now time.Time) time.Duration { return now.Sub(l.made) }
 
-// TryAcquire implements Limiter.
+// TryAcquire implements Limiter, for a limiter without other constraints.
 func (l *limiterCore) TryAcquire(n int64) (lease *Lease, err error) {
 	// This is small enough to be inlined, so that a lease that does not escape
 	// from the caller is not allocated.
+	epoch, err := l.take(n)
+	if err == nil {
+		lease = &Lease{by: l, units: n, epoch: epoch}
+	}
+	return
+}
+
+// tryAcquire is TryAcquire for a limiter with other constraints.
+func (l *limiterCore) tryAcquire(n int64) (lease *Lease, err error) {
 	lease = new(Lease)
-	if err = l.try(lease, n); err != nil {
+	if err = l.acquire(context.Background(), lease, n, noDelay); err != nil {
 		lease = nil
 	}
 	return
@@ -63,20 +72,25 @@ func (l *limiterCore) Acquire(ctx context.Context, n int64) (lease *Lease, err e
 	return
 }
 
-// try is acquire without waiting.
-func (l *limiterCore) try(lease *Lease, n int64) error {
-	if l.counter != nil {
-		if n >= 0 && l.count(n) {
-			lease.by, lease.units = l, n
-			return nil
+// take takes n permits without waiting. epoch is for cancel.
+func (l *limiterCore) take(n int64) (epoch uint32, err error) {
+	if l.counter != nil { // a call less than grant
+		l.mu.Lock()
+		if n >= 0 && l.line == nil && !l.closed && l.counter.TryTake(n) {
+			l.granted++
+			l.mu.Unlock()
+			return 0, nil
 		}
-	} else if n >= 0 && l.alone && l.grant(lease, n) {
-		return nil
+		l.mu.Unlock()
+	} else if n >= 0 {
+		if epoch, ok := l.grant(n); ok {
+			return epoch, nil
+		}
 	}
-	if most := l.limiter.capacity(); n >= 0 && l.alone && n <= most && most >= 1 {
-		return l.decide(lease, n)
+	if most := l.limiter.capacity(); n < 0 || n > most || most < 1 {
+		return 0, ErrPermits
 	}
-	return l.acquire(context.Background(), lease, n, noDelay)
+	return l.decide(n)
 }
 
 // acquire grants n permits to the lease, which is empty, and waits for up to
@@ -85,8 +99,11 @@ func (l *limiterCore) acquire(ctx context.Context, lease *Lease, n int64, maxDel
 	if n < 0 {
 		return ErrPermits
 	}
-	if ctx.Err() == nil && l.alone && l.grant(lease, n) {
-		return nil
+	if ctx.Err() == nil && l.alone {
+		if epoch, ok := l.grant(n); ok {
+			lease.by, lease.units, lease.epoch = l, n, epoch
+			return nil
+		}
 	}
 	if most := l.limiter.capacity(); n > most || most < 1 {
 		return ErrPermits
@@ -106,54 +123,36 @@ func (l *limiterCore) acquire(ctx context.Context, lease *Lease, n int64, maxDel
 	return lease.admit(ctx, all, n, maxDelay)
 }
 
-// grant grants n permits of a limiter with no other constraint, if they are available
+// grant takes n permits of a limiter with no other constraint, if they are available
 // and nothing waits, and reports whether it did. The lease needs no memory for
 // claims then.
-func (l *limiterCore) grant(lease *Lease, n int64) bool {
-	if l.counter != nil {
-		if !l.count(n) {
-			return false
-		}
-		lease.by, lease.units = l, n
-		return true
+func (l *limiterCore) grant(n int64) (epoch uint32, ok bool) {
+	var t time.Duration
+	if l.counter == nil { // whose permits do not depend on the time
+		t = time.Since(l.made)
 	}
-	t := time.Since(l.made)
 	l.mu.Lock()
 	if l.closed || l.line != nil || l.meter.Wait(t, 0, max(n, 1)) != 0 {
 		l.mu.Unlock()
-		return false
+		return 0, false
 	}
-	epoch := l.meter.Take(t, n)
+	epoch = l.meter.Take(t, n)
 	l.granted++
 	l.mu.Unlock()
-	lease.by, lease.units, lease.epoch = l, n, epoch
-	return true
+	return epoch, true
 }
 
-// count is grant of a Concurrency, whose permits do not depend on the time.
-func (l *limiterCore) count(n int64) bool {
-	l.mu.Lock()
-	if l.line != nil || l.closed || !l.counter.TryTake(n) {
-		l.mu.Unlock()
-		return false
-	}
-	l.granted++
-	l.mu.Unlock()
-	return true
-}
-
-// decide grants n permits of such a limiter, or refuses them. Neither needs memory for
+// decide takes n permits of such a limiter, or refuses them. Neither needs memory for
 // claims.
-func (l *limiterCore) decide(lease *Lease, n int64) error {
+func (l *limiterCore) decide(n int64) (epoch uint32, err error) {
 	now, one := time.Now(), [1]wait.Claim{{Constraint: l.self[0], Units: n}}
 	l.mu.Lock()
 	r := wait.Refuse(now, one[:])
 	if r.By == nil {
 		wait.Charge(one[:], now)
-		lease.by, lease.units, lease.epoch = l, n, one[0].Epoch
 	}
 	l.mu.Unlock()
-	return admitted(r, nil)
+	return one[0].Epoch, admitted(r, nil)
 }
 
 // release ends a lease of grant after its work.

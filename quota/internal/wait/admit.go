@@ -236,7 +236,9 @@ func Refuse(now time.Time, claims []Claim) Refusal {
 	if v.at < 0 {
 		return Refusal{}
 	}
-	v.orTooLate(claims, now, now.Add(-1))
+	if len(claims) > 1 {
+		v.orTooLate(claims, now, now.Add(-1))
+	}
 	v.behind(claims, now, 0)
 	return v.refuse(claims, now, Refused)
 }
