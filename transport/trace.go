@@ -268,7 +268,10 @@ type stay struct {
 // until returns the longest stay, if the last one ends at that instant.
 func (t *traced) until(over time.Time) stay {
 	last := t.present
-	if last.length = over.Sub(t.since); last.reason == 0 || last.length < t.longest.length {
+	if last.reason == 0 {
+		return stay{}
+	}
+	if last.length = over.Sub(t.since); last.length < t.longest.length {
 		return t.longest
 	}
 	return last
