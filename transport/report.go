@@ -167,7 +167,7 @@ func (x *exchange) mispredicts(p *prediction) (actual partition.Key, wrong bool)
 // gives those without a key the predicted one.
 func (x *exchange) keepOwn(p *prediction) {
 	r, key := &x.report, string(p.key)
-	r.Figures = slices.DeleteFunc(r.Figures, func(f quota.Figure) bool {
+	r.Figures = without(r.Figures, func(f *quota.Figure) bool {
 		return f.Policy == p.policy && f.Keyed && f.Key != key
 	})
 	for i := range r.Figures {
@@ -175,7 +175,7 @@ func (x *exchange) keepOwn(p *prediction) {
 			f.Key, f.Keyed = key, true
 		}
 	}
-	r.Terms = slices.DeleteFunc(r.Terms, func(t quota.Policy) bool {
+	r.Terms = without(r.Terms, func(t *quota.Policy) bool {
 		return t.Name == p.policy && t.Keyed && t.Key != key
 	})
 	for i := range r.Terms {

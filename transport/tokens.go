@@ -278,13 +278,17 @@ func countsApart(policy string) bool { return policy == "input-tokens" || policy
 
 // without returns the elements that are not dropped, in the same memory.
 func without[T any](all []T, drop func(*T) bool) []T {
-	kept := all[:0]
+	n := 0
 	for i := range all {
-		if !drop(&all[i]) {
-			kept = append(kept, all[i])
+		if drop(&all[i]) {
+			continue
 		}
+		if n < i { // else it is there: nothing was dropped before
+			all[n] = all[i]
+		}
+		n++
 	}
-	return kept
+	return all[:n]
 }
 
 // learner returns what is learned of a policy in tokens in a scope; nil if too many policies
