@@ -97,6 +97,23 @@ func TestGrace(t *testing.T) {
 	assert.Equal(t, sec, grace(time.Hour))
 }
 
+// A figure without a window stands until the next answer, for which one request asks.
+// While those are refused, each waits twice as long; one that is served ends that.
+func TestPatienceGrowsWithRefusals(t *testing.T) {
+	l := newLedger(Plain)
+	var waits []time.Duration
+	now := Instant(0)
+	for _, refused := range []bool{true, true, true, true, false, true, true} {
+		send("a")(l, now)
+		now = now.Add(ms)
+		l.report(now, "a", 0, -1, refused)
+		again, _ := l.Ready(now, 1)
+		waits = append(waits, time.Duration(again-now))
+		now = again
+	}
+	assert.Equal(t, []time.Duration{sec, sec, 2 * sec, 4 * sec, sec, sec, 2 * sec}, waits)
+}
+
 // What may depart is not always there: one request asks how much there is, and after it
 // others may have to wait.
 func TestThere(t *testing.T) {
