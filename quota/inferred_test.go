@@ -330,3 +330,93 @@ func TestEndOfAWindowIsNotInferred(t *testing.T) {
 	assert.EqualValues(t, 10, d.account("", quota.Claim{}).Quota)
 	assert.Equal(t, 10*sec, d.account("", quota.Claim{}).Window.Round(sec))
 }
+
+// When half of an inferred window is over, one request looks whether there is more.
+func TestInferredLook(t *testing.T) {
+	// fill uses up the window that begins, and returns the departure of the look.
+	fill := func(d *desk, now time.Duration) (look time.Duration) {
+		d.t.Helper()
+		require.Equal(d.t, 10, d.full(now))
+		return now + d.refused(now, "").Wait
+	}
+	length := func(d *desk) time.Duration {
+		a := d.known("", quota.Claim{})
+		assert.Equal(d.t, int64(10), a.Quota)
+		return a.Window
+	}
+
+	t.Run("which is served: the windows are shorter", func(t *testing.T) {
+		d, now := inferredTen(t)
+		look := fill(d, now)
+		require.Equal(t, now+5*sec, look)
+		l := d.send(look, "")
+		_, r := d.try(look, "")
+		require.NotNil(t, r, "one request")
+		d.done(look, l, quota.Report{})
+		assert.Equal(t, 5*sec, length(d))
+		require.Equal(t, 9, d.full(look), "the next window has begun with it")
+		look += d.refused(look, "").Wait
+		assert.Equal(t, now+7500*ms, look, "half of that may be enough")
+		d.done(look, d.send(look, ""), quota.Report{})
+		assert.Equal(t, 2500*ms, length(d))
+		require.Equal(t, 9, d.full(look))
+		assert.Equal(t, 2500*ms+ms, d.refused(look, "").Wait, "shorter windows are not worth a refusal")
+	})
+
+	t.Run("which is refused: the next windows have none", func(t *testing.T) {
+		d, now := inferredTen(t)
+		var looks []time.Duration
+		for i := range 9 {
+			look := fill(d, now)
+			if look < now+10*sec {
+				d.done(look, d.send(look, ""), quota.Report{Refused: true, Pause: now + 10*sec - look})
+				looks = append(looks, time.Duration(i))
+			}
+			assert.Equal(t, 10*sec, length(d), "what is known stays")
+			now += 10*sec + ms
+		}
+		assert.Equal(t, []time.Duration{0, 3, 8}, looks)
+	})
+
+	t.Run("and one that is served ends that", func(t *testing.T) {
+		d, now := inferredTen(t)
+		g := func(refused bool) (looked bool) {
+			look := fill(d, now)
+			if looked = look < now+10*sec; looked && refused {
+				d.done(look, d.send(look, ""), quota.Report{Refused: true, Pause: now + 10*sec - look})
+			}
+			if now += 10*sec + ms; looked && !refused {
+				d.done(look, d.send(look, ""), quota.Report{})
+				require.Equal(t, 9, d.full(look))
+				require.Equal(t, 5*sec, length(d))
+				now = look + 2500*ms
+				d.done(now, d.send(now, ""), quota.Report{Refused: true, Pause: 2500 * ms})
+				now += 2501 * ms
+			}
+			return looked
+		}
+		require.True(t, g(true))
+		require.False(t, g(true))
+		require.False(t, g(true))
+		require.True(t, g(false))
+		for i := range 3 {
+			look := fill(d, now)
+			assert.Equal(t, i == 2, look < now+5*sec, "two are left out, and not four")
+			now += 5*sec + ms
+		}
+	})
+
+	t.Run("and says nothing: another one has better chances later", func(t *testing.T) {
+		d, now := inferredTen(t)
+		look := fill(d, now)
+		d.done(look, d.send(look, ""), quota.Report{Refused: true})
+		assert.Equal(t, 2500500*time.Microsecond, d.refused(look, "").Wait)
+	})
+
+	t.Run("not where the window is used up later", func(t *testing.T) {
+		d, now := inferredTen(t)
+		d.done(now, d.send(now, ""), quota.Report{})
+		require.Equal(t, 9, d.full(now+6*sec))
+		assert.Equal(t, 4*sec+ms, d.refused(now+6*sec, "").Wait)
+	})
+}

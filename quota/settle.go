@@ -615,6 +615,7 @@ func (s *settlement) infer() {
 	switch {
 	case !s.r.Refused:
 		if sc.learned != nil && sc.learned.inferred != nil {
+			sc.learned.inferred.Looks = s.l.scope.kinds() == nil // else kinds look
 			sc.learned.inferred.Served(&base.Window, s.t, s.sent)
 		}
 	case sc.learnedOf().inferred == nil:

@@ -62,6 +62,11 @@ func (w *Window) Take(t Instant, n int64) (mark uint32) {
 		w.asked, w.probing = t, true
 		w.probes = min(w.probes+1, 63)
 	}
+	if r := w.rare; r != nil && r.look > 0 && t >= r.look {
+		if r.look = 0; w.State == Counting && w.need(n) > w.spare() {
+			r.looked = t
+		}
+	}
 	if w.IsBucket() {
 		w.charge(t, n)
 	}

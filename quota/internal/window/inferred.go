@@ -12,6 +12,11 @@ import "time"
 // there is in a second. It is counted like a policy without a service limit. If a window
 // was used up, and a refusal early in the next one has a Retry-After of less than half a
 // window, the two are parts of one window of the server: the count began too early.
+//
+// The time between two such instants may also be longer than a window, or the quota may be
+// a bucket. So one request looks when half of a window is over, if all was used up before.
+// If it is served, the next window begins with it, and windows are that long. If it is
+// refused, the next 2, 4, 8, … up to 64 windows have no look.
 type Inferred struct {
 	opened  Instant // departure of the first request that was served in this window; 0: none was
 	served  int64   // since then
@@ -27,12 +32,17 @@ type Inferred struct {
 	clean uint8 // windows in a row that were used up and ended without a refusal
 	more  int64 // units to try next
 
+	Looks  bool  // one request may look before a window is over
+	failed uint8 // looks in a row that were refused
+	skip   uint8 // windows without one
+
 	longest time.Duration // Retry-After; half of it once a window seemed shorter
 }
 
 const (
-	cleanWindows = 10 // used up before more is tried
-	minInferred  = 4  // served in a window, or nothing can be told
+	cleanWindows = 10              // used up before more is tried
+	minInferred  = 4               // served in a window, or nothing can be told
+	minLook      = 2 * time.Second // that it can win, since one that is refused costs about a second
 )
 
 // NewInferred returns what is known after the first refusal, with its Retry-After; 0 or
@@ -53,6 +63,11 @@ func (w *Window) Infers() bool { return w.Strategy == Adaptive }
 func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration) {
 	if sent < g.opened {
 		return
+	}
+	if w.isLook(sent) && w.epoch == g.epoch {
+		g.failed = min(g.failed+1, maxFailed)
+		g.skip, w.rare.looked = 1<<g.failed, 0
+		return // our own count is as right as before
 	}
 	if !g.refused {
 		g.refused, g.dry = true, sent
@@ -75,6 +90,8 @@ func (g *Inferred) Served(w *Window, t, sent Instant) {
 	case sent < g.opened:
 	case g.refused && sent >= max(w.Hold, w.BackOff):
 		g.close(w, t, sent)
+	case !g.refused && w.State == Counting && w.epoch == g.epoch && w.isLook(sent):
+		g.looked(w, sent)
 	case !g.refused && w.State == Counting && w.epoch != g.epoch:
 		g.next(w)
 	default:
@@ -87,7 +104,7 @@ func (g *Inferred) Served(w *Window, t, sent Instant) {
 func (g *Inferred) close(w *Window, t, sent Instant) {
 	last, end := *g, min(sent, g.until)
 	length := time.Duration(end - last.opened)
-	*g = Inferred{opened: sent, served: 1, until: Never, more: 1, longest: last.longest}
+	*g = Inferred{opened: sent, served: 1, until: Never, more: 1, longest: last.longest, Looks: last.Looks}
 	switch {
 	case last.opened == 0 || last.served < minInferred || last.dry-last.opened > end-last.dry && !last.merged:
 	case length < last.longest/2:
@@ -97,8 +114,39 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 		w.forget()
 		w.Count(sent, 1)
 		w.Timed(t, sent)
+		g.failed, g.skip = last.failed, last.skip
+		g.plan(w)
 	}
 	g.epoch = w.epoch
+}
+
+// looked takes over that a look was served: the next window has begun, so windows are
+// shorter.
+func (g *Inferred) looked(w *Window, sent Instant) {
+	length := time.Duration(sent - g.opened)
+	w.SetPolicy(Requests, w.Quota, length)
+	w.close(sent)
+	w.count(1)
+	w.ends(sent.Add(length), w.rtt, Never)
+	g.opened, g.served, g.epoch, g.failed, w.rare.looked = sent, 1, w.epoch, 0, 0
+	g.plan(w)
+}
+
+// isLook reports whether a request that departed at sent was one that looked before the end of
+// an inferred window.
+func (w *Window) isLook(sent Instant) bool {
+	return w.rare != nil && sent > 0 && sent == w.rare.looked && w.State == Counting
+}
+
+// plan plans a look into a window that has begun.
+func (g *Inferred) plan(w *Window) {
+	if g.skip > 0 {
+		g.skip--
+		return
+	}
+	if half := w.Length / 2; g.Looks && half >= max(minLook, 2*w.rtt) {
+		w.ownRare().look = g.opened.Add(half)
+	}
 }
 
 // next ends a window that ended without a refusal. After ten such windows in a row
@@ -111,6 +159,7 @@ func (g *Inferred) next(w *Window) {
 		g.clean, g.more = cleanWindows-1, 2*g.more
 	}
 	g.opened, g.served, g.epoch = w.due-Instant(w.Length), 1, w.epoch
+	g.plan(w)
 }
 
 // DropInferred returns to the policy as it is advertised, or to none: a negative

@@ -18,6 +18,8 @@ type rare struct {
 	told       Instant // departure of the first request whose answer named that instant; of a bucket, its latest end by a figure since nothing was in flight; of our own count, arrival of the last refusal that contradicted it
 	lastSent   Instant // departure of the request with lastMark
 	refused    Instant // arrival of the last refusal
+	look       Instant // when one request looks before an inferred window is over; 0: none does
+	looked     Instant // departure of the last one that did
 	unitTime
 	spent *spent // when units departed, in a sliding log that names instants; nil: it is none
 }

@@ -122,13 +122,17 @@ func (w *Window) whenExpired(t Instant, n int64) Instant {
 	return max(t, min(w.asked.Add(patience(w.probes)), w.whenLanded(n)))
 }
 
-// whenCounting: as far as our own count reaches. A window that has not begun has
-// room for one request, whatever it costs.
+// whenCounting: as far as our own count reaches. A window that has not begun has room
+// for one request, whatever it costs. One request looks before an inferred window is over.
 func (w *Window) whenCounting(t Instant, n int64) Instant {
 	if w.spare() >= w.need(n) || w.end == Never && w.Length > 0 && w.InFlight == 0 {
 		return w.whenSlow(t)
 	}
-	return w.whenRenewed(t, n)
+	again := w.whenRenewed(t, n)
+	if w.rare != nil && w.rare.look > 0 {
+		again = min(again, max(t, w.rare.look))
+	}
+	return again
 }
 
 // whenRenewed is the end of the window, or the next look into one that is longer
