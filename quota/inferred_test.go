@@ -378,6 +378,20 @@ func TestInferredLook(t *testing.T) {
 		assert.Equal(t, []time.Duration{0, 3, 8}, looks)
 	})
 
+	t.Run("and says nothing: they have none, either", func(t *testing.T) {
+		d, now := inferredTen(t)
+		var refused []int
+		for i := range 12 {
+			require.Equal(t, 10, d.full(now))
+			over := now + 10*sec
+			for now += d.refused(now, "").Wait; now < over; now += d.refused(now, "").Wait {
+				d.done(now, d.send(now, ""), quota.Report{Refused: true})
+				refused = append(refused, i)
+			}
+		}
+		assert.Equal(t, []int{0, 0, 0, 3, 9}, refused)
+	})
+
 	t.Run("and one that is served ends that", func(t *testing.T) {
 		d, now := inferredTen(t)
 		g := func(refused bool) (looked bool) {

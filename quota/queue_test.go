@@ -358,3 +358,33 @@ func TestChainRetryAfterIsThatOfTheLongestQueue(t *testing.T) {
 		assert.Equal(t, 21*time.Second, time.Since(began))
 	})
 }
+
+// While many waiters of one user look at their claims again, each for a while, a waiter of
+// another user goes when its own window is over.
+func TestManyWaitersOfOneUserStallNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCounter(t)
+		c.tell(quota.Report{Figures: keyedFigure("api", "hot", 0, mins)})
+		c.tell(quota.Report{Figures: keyedFigure("api", "light", 0, sec)})
+		c.tell(quota.Report{Figures: figure("other", 5, mins)})
+		out := c.come(t.Context(), "out", quota.Ask{Claims: []quota.Claim{{Policy: "other", Units: 1}}})
+		hot, light := keyed("api", "hot"), keyed("api", "light")
+		for range 300 {
+			c.come(t.Context(), "hot", quota.Ask{Claims: []quota.Claim{hot}, MaxDelay: 2 * time.Hour, Again: func() []quota.Claim {
+				time.Sleep(20 * ms) // counts the tokens of a body, say
+				return []quota.Claim{hot}
+			}})
+		}
+		l := c.come(t.Context(), "light", quota.Ask{Claims: []quota.Claim{light}, MaxDelay: 2 * time.Hour, Again: func() []quota.Claim { return []quota.Claim{light} }})
+		time.Sleep(900 * ms)
+		c.settle(out, quota.Report{LeftOut: []string{"api"}})
+		time.Sleep(101 * ms) // the window is over, and its guard
+		synctest.Wait()
+		assert.True(t, l.done.Load())
+		out.lease.Release()
+		if l.done.Load() {
+			l.lease.Release()
+		}
+		time.Sleep(3 * time.Hour)
+	})
+}

@@ -373,7 +373,8 @@ func (x *exchange) fail(err error) {
 	var op *net.OpError
 	unsent := errors.As(err, &op) && op.Op == "dial"
 	now := time.Now()
-	info := FailedInfo{AdmittedInfo: *x.admitted(), Err: err, Unsent: unsent, Took: now.Sub(x.trace.sent)} // before the lease ends
+	admitted := x.admitted()                                                                           // sets x.trace.sent
+	info := FailedInfo{AdmittedInfo: *admitted, Err: err, Unsent: unsent, Took: now.Sub(x.trace.sent)} // before the lease ends
 	if unsent {
 		x.lease.Cancel()
 	} else {

@@ -121,10 +121,11 @@ func decide(claims []Claim, now time.Time, w *Waiter, priority int) verdict {
 		d := c.Look(now, claims[i].Asks())
 		if d.OK {
 			l := c.Line()
-			if !c.Round().owes(w) && (l == nil || l.hasTurn(w, priority) && !l.keepsFrom(&claims[i], now, w, priority)) {
+			until := c.Round().owes(w)
+			if until.IsZero() && (l == nil || l.hasTurn(w, priority) && !l.keepsFrom(&claims[i], now, w, priority)) {
 				continue
 			}
-			d = Decision{Reason: d.Reason}
+			d = Decision{Reason: d.Reason, Again: until}
 		}
 		if v.at < 0 || d.Final || !v.Final && d.Again.After(v.Again) {
 			v.at, v.Decision = i, d

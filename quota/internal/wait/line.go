@@ -387,8 +387,8 @@ func (l *Line) Kick(now time.Time) *Waiter {
 		return nil
 	}
 	d := l.constraint.Look(now, w.units)
-	if d.OK && l.round.owes(w) {
-		l.arm(sooner(l.kept.until, l.firstLatest())) // the round wakes it
+	if until := l.round.owes(w); d.OK && !until.IsZero() {
+		l.arm(sooner(sooner(l.kept.until, l.firstLatest()), until)) // the round wakes it before, as a rule
 		return nil
 	}
 	if d.OK && l.keepsFrom(&Claim{Constraint: l.constraint, Units: max(w.units, -w.units)}, now, w, 0) {
@@ -528,7 +528,7 @@ func (l *Line) Problem(now time.Time, released bool) string {
 			return "a waiter is not where it thinks it is"
 		}
 	}
-	if l.constraint.Look(now, w.units).OK && !l.round.owes(w) && !l.keepsFrom(&Claim{Constraint: l.constraint, Units: max(w.units, -w.units)}, now, w, 0) {
+	if l.constraint.Look(now, w.units).OK && l.round.owes(w).IsZero() && !l.keepsFrom(&Claim{Constraint: l.constraint, Units: max(w.units, -w.units)}, now, w, 0) {
 		return "the first could go, and is told only in " + l.armed.Sub(now).String()
 	}
 	return ""

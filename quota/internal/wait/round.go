@@ -15,15 +15,17 @@ import "time"
 // concerns waiters only: a newcomer does not wait for a round, unless it finds a line.
 //
 // A turn lasts until the waiter has looked, but no longer than maxTurn: a function of the
-// caller that hangs does not stop the round. Its waiter looks when the function returns,
-// and others may have passed it by then. (The waiters behind it in its own line, whose
-// claims have not changed, wait for it.)
+// caller that hangs does not stop the round. Nor does a waiter wait for the turns of others
+// longer than that: who has many in line does not stall those in other lines. A waiter
+// whose function takes longer looks when that returns, and others may have passed it by
+// then. (The waiters behind it in its own line, whose claims have not changed, wait for it.)
 type Round struct {
 	first, last *Waiter     // by Waiter.ticket
 	next        *Waiter     // whose turn it is: it has been woken, and those before it have looked; nil: no round is on
 	again       bool        // another round follows this one
 	timer       *time.Timer // ends the turn of next; nil: no round is on
 	ends        time.Time   // when the turn of next ends
+	debt        time.Time   // until when others wait for the round
 }
 
 // maxTurn is how long a turn lasts at the most.
@@ -35,6 +37,7 @@ func (r *Round) Begin() {
 		r.again = true
 		return
 	}
+	r.debt = time.Now().Add(maxTurn)
 	r.turn(r.first)
 }
 
@@ -43,6 +46,7 @@ func (r *Round) turn(w *Waiter) {
 	if w == nil && r.again {
 		w = r.first
 		r.again = false
+		r.debt = time.Now().Add(maxTurn)
 	}
 	if r.next = w; w == nil {
 		if r.timer != nil {
@@ -67,10 +71,14 @@ func (r *Round) turn(w *Waiter) {
 	})
 }
 
-// owes reports whether a round is on, and a waiter that came before w has not had its
-// turn. w takes part in it or is about to; nil, a newcomer, does not.
-func (r *Round) owes(w *Waiter) bool {
-	return r != nil && r.next != nil && w != nil && !w.turn && r.next.ticket < w.ticket
+// owes returns until when w waits, because a round is on and one that came before has not
+// had its turn; zero: it does not. w takes part in the round or is about to; nil, a
+// newcomer, does not.
+func (r *Round) owes(w *Waiter) (until time.Time) {
+	if r == nil || r.next == nil || w == nil || w.turn || r.next.ticket >= w.ticket || !time.Now().Before(r.debt) {
+		return time.Time{}
+	}
+	return r.debt
 }
 
 // add adds a waiter, in the order in which they came. If its turn is still to come in the

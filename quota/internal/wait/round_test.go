@@ -44,7 +44,7 @@ func newRound(n int) (*Round, []*Waiter) {
 // requireOver requires that nobody waits and no round is on.
 func (r *Round) requireOver(t *testing.T) {
 	t.Helper()
-	require.Equal(t, Round{ends: r.ends}, *r)
+	require.Equal(t, Round{ends: r.ends, debt: r.debt}, *r)
 }
 
 // lookAll has the waiters look that were woken, until there are none, and returns how
@@ -187,7 +187,7 @@ func TestRound(t *testing.T) {
 		r, ws := newRound(3)
 		owed := func() (owed []bool) {
 			for _, w := range append(ws, nil) {
-				owed = append(owed, r.owes(w))
+				owed = append(owed, !r.owes(w).IsZero())
 			}
 			return owed
 		}
@@ -201,6 +201,6 @@ func TestRound(t *testing.T) {
 		assert.Equal(t, none, owed())
 		r.looked(ws[2])
 		assert.Equal(t, none, owed())
-		assert.False(t, (*Round)(nil).owes(ws[0]))
+		assert.Zero(t, (*Round)(nil).owes(ws[0]))
 	})
 }

@@ -31,7 +31,7 @@ const (
 
 // IsBucket reports whether the quota in force is a bucket.
 func (w *Window) IsBucket() bool {
-	return w.rare != nil && w.rare.fill > 0 && (w.State == Reported || w.State == Counting)
+	return w.rare != nil && w.rare.fill > 0 && (w.State == Reported || w.counted())
 }
 
 // fill is how long it takes from empty to full; 0: the quota is no bucket.

@@ -68,7 +68,7 @@ func (w *Window) uncontradicted() {
 }
 
 // counted reports whether our own count is of a bucket.
-func (w *Window) counted() bool { return w.State == Counting && w.fill() > 0 }
+func (w *Window) counted() bool { return w.State == Counting && w.Length > 0 && w.fill() > 0 }
 
 // holds is how many units the bucket holds at t.
 func (w *Window) holds(t Instant) int64 {

@@ -226,3 +226,46 @@ func TestContradictedHugePolicies(t *testing.T) {
 		}
 	}
 }
+
+// What a server said of its bucket says nothing of a count of our own that follows.
+func TestCountIsNoReportedBucket(t *testing.T) {
+	for _, length := range []time.Duration{0, time.Minute} {
+		l := newLedger(Adaptive)
+		l.SetPolicy(Requests, 100, length)
+		send("a")(l, 0)
+		c := l.land("a")
+		l.Answered(c, false)
+		l.Report(Instant(ms), 0, Figure{Available: 50, Full: 30 * sec, Charge: c}, false, &l.server)
+		assert.True(t, l.IsBucket())
+		send("b")(l, Instant(sec))
+		l.Silent(Instant(sec+ms), l.land("b"), true)
+		l.StartBackOff(Instant(sec+ms), Instant(sec), 0)
+		send("c")(l, Instant(4*sec))
+		l.Silent(Instant(4*sec+ms), l.land("c"), false)
+		assert.Equal(t, Counting, l.State)
+		assert.False(t, l.IsBucket())
+		n, _ := l.Left(Instant(5 * sec))
+		assert.Equal(t, int64(99), n, length)
+	}
+	s := Saved{Quota: 10, State: Counting, Available: 3, Left: None, Fill: time.Minute}
+	assert.False(t, s.Sound(), "a bucket that we count has a window")
+	s.Length = time.Minute
+	assert.True(t, s.Sound())
+}
+
+// In the slow start after a refusal, the next answer lets more go: nobody has to wait for
+// the next look.
+func TestSlowStartOfACountIsHopeful(t *testing.T) {
+	l := newLedger(Adaptive)
+	l.SetPolicy(Requests, 100, time.Minute)
+	l.Count(0, 1)
+	send("a")(l, Instant(sec))
+	l.Silent(Instant(sec+ms), l.land("a"), true)
+	l.Contradict(Instant(sec+ms), Instant(sec), 2*sec)
+	at := Instant(4 * sec)
+	send("b", "c")(l, at)
+	again, _ := l.Ready(at, 1)
+	assert.Greater(t, again, at)
+	assert.True(t, l.Hopeful(at, 1))
+	assert.False(t, l.Hopeful(at, 99), "98 are left")
+}

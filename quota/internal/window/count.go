@@ -52,6 +52,7 @@ func (w *Window) Count(sent Instant, spent int64) {
 // count begins our own count.
 func (w *Window) count(spent int64) {
 	w.slow = 0
+	w.noBucket()
 	w.State, w.available, w.end = Counting, max(w.Quota-spent, 0), Never
 }
 

@@ -64,10 +64,12 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	if sent < g.opened {
 		return
 	}
-	if w.isLook(sent) && w.epoch == g.epoch {
+	if w.rare != nil && w.rare.looked == sent {
 		g.failed = min(g.failed+1, maxFailed)
 		g.skip, w.rare.looked = 1<<g.failed, 0
-		return // our own count is as right as before
+		if w.State == Counting && w.epoch == g.epoch {
+			return // our own count is as right as before
+		}
 	}
 	if !g.refused {
 		g.refused, g.dry = true, sent
@@ -104,7 +106,7 @@ func (g *Inferred) Served(w *Window, t, sent Instant) {
 func (g *Inferred) close(w *Window, t, sent Instant) {
 	last, end := *g, min(sent, g.until)
 	length := time.Duration(end - last.opened)
-	*g = Inferred{opened: sent, served: 1, until: Never, more: 1, longest: last.longest, Looks: last.Looks}
+	*g = Inferred{opened: sent, served: 1, until: Never, more: 1, longest: last.longest, Looks: last.Looks, failed: last.failed, skip: last.skip}
 	switch {
 	case last.opened == 0 || last.served < minInferred || last.dry-last.opened > end-last.dry && !last.merged:
 	case length < last.longest/2:
@@ -114,7 +116,6 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 		w.forget()
 		w.Count(sent, 1)
 		w.Timed(t, sent)
-		g.failed, g.skip = last.failed, last.skip
 		g.plan(w)
 	}
 	g.epoch = w.epoch
@@ -167,4 +168,7 @@ func (g *Inferred) next(w *Window) {
 func (w *Window) DropInferred(unit Unit, quota int64, length time.Duration) {
 	w.SetPolicy(unit, quota, length)
 	w.slow = 0
+	if w.rare != nil {
+		w.rare.look = 0
+	}
 }

@@ -171,5 +171,5 @@ func (w *Window) Hopeful(t Instant, n int64) bool {
 	case Reported:
 		return w.Unit == Concurrent || w.InFlight > 0 && (w.spare() >= n || w.believes(t)) // held back by our part alone, or by trust
 	}
-	return w.Unit == Concurrent
+	return w.Unit == Concurrent || w.slow > 0 && w.InFlight > 0 && w.spare() >= w.need(n)
 }

@@ -70,5 +70,5 @@ func (s *Saved) Sound() bool {
 	return s.Quota >= None && s.Quota <= MaxUnits && s.Length >= 0 &&
 		s.Available >= 0 && s.Available <= 1<<60 &&
 		s.Idle >= 0 && s.Idle <= MaxSavedIdle && s.Refusals < 64 &&
-		(s.Fill == 0 || s.Quota > 0) && s.Unit <= Other && s.State <= Counting
+		(s.Fill == 0 || s.Quota > 0 && (s.State != Counting || s.Length > 0)) && s.Unit <= Other && s.State <= Counting
 }

@@ -28,6 +28,9 @@ func (u *untilFull) observe(quota, missing int64, length time.Duration) {
 	least := time.Duration(mulDiv(uint64(max(length-time.Second, 0)), uint64(quota), uint64(missing)))
 	most := time.Duration(mulDiv(uint64(length+time.Second), uint64(quota), uint64(missing-1)))
 	switch {
+	case most > MaxSavedTime: // no bucket takes so long
+		*u = untilFull{}
+		return
 	case u.most == 0 || least > u.most || most < u.least:
 		*u = untilFull{least: least, most: most, window: length}
 	case length > u.window+time.Second:
