@@ -105,8 +105,8 @@ func ExampleShaper_limitsChain() {
 	// c.example alice own limit 1h0m0s
 }
 
-// The code of the README: two requests a second to each host, and ten at a time in
-// all.
+// The code of the README: two requests a second to each host, after a burst of two, and
+// ten at a time in all.
 func ExampleShaper_ownLimits() {
 	host := func(r *http.Request) string { return r.URL.Host }
 	shaper := &transport.Shaper{Limits: quota.Together(
