@@ -293,6 +293,7 @@ func (in *restorer) takeOrigin(s *savedOrigin) bool {
 	o.begun, o.attached = true, s.Attached
 	o.first.over = true // what was saved, it has said
 	o.root.Restore(in.saved, s.Root.Saved)
+	o.looked = in.saved // while a hold of the whole origin lasts, the next look is later
 	for _, p := range s.Policies {
 		o.note(in.saved, p)
 	}

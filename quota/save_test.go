@@ -449,3 +449,17 @@ func FuzzRestore(f *testing.F) {
 		require.NoError(t, new(quota.Accounts).Restore(&again, now))
 	})
 }
+
+// The hold of a whole origin goes on, too: nobody looks at once whether it is over.
+func TestHoldOfOriginIsRestored(t *testing.T) {
+	d := newDesk(t)
+	d.done(0, d.send(0, ""), quota.Report{Refused: true, WholeOrigin: true, Pause: mins})
+	require.Equal(t, mins, d.refused(0, "").Wait)
+	var data bytes.Buffer
+	require.NoError(t, d.accounts.Save(&data, d.at(sec), false))
+	a := new(quota.Accounts)
+	require.NoError(t, a.Restore(&data, d.at(2*sec)))
+	r, _ := a.Origin(testOrigin).Check(t.Context(), d.at(2*sec), new(quota.Ask))
+	require.NotNil(t, r)
+	assert.Equal(t, mins-2*sec, r.RetryAfter)
+}
