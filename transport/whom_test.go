@@ -134,10 +134,9 @@ func (c *whomCase) play(t *testing.T, shaped bool) whomCount {
 func (p *whomPlay) work(ctx context.Context, t *testing.T, load int) {
 	l := &p.load[load]
 	pause := func(d time.Duration) {
-		select {
-		case <-time.After(d):
-		case <-ctx.Done():
-		}
+		over, cancel := context.WithTimeout(ctx, d)
+		defer cancel()
+		<-over.Done()
 	}
 	pause(l.from)
 	for refused := 0; ctx.Err() == nil; {
