@@ -111,9 +111,10 @@ func (v *verdict) refuse(claims []Claim, now time.Time, why Why) Refusal {
 	return v.refusal(claims[v.at], now, why)
 }
 
-// decide finds the claim that cannot be charged now, or whose line has a waiter
-// that goes first, or whose round owes one a turn; of several, the one that will refuse for longest. w is the
-// one who asks, if it is a waiter already; else priority is the newcomer's.
+// decide finds the claim that cannot be charged now, or whose line has a waiter that goes
+// first, or whose round has not come to an earlier waiter yet; of several, the one that will
+// refuse for longest. w is the one who asks, if it is a waiter already; else priority is the
+// newcomer's.
 func decide(claims []Claim, now time.Time, w *Waiter, priority int) verdict {
 	v := verdict{at: -1}
 	for i := range claims {
@@ -125,7 +126,7 @@ func decide(claims []Claim, now time.Time, w *Waiter, priority int) verdict {
 			if until.IsZero() && (l == nil || l.hasTurn(w, priority) && !l.keepsFrom(&claims[i], now, w, priority)) {
 				continue
 			}
-			d = Decision{Reason: d.Reason, Again: until}
+			d = Decision{Reason: d.Reason, Again: until, Sooner: !until.IsZero()} // as soon as its turn comes
 		}
 		if v.at < 0 || d.Final || !v.Final && d.Again.After(v.Again) {
 			v.at, v.Decision = i, d

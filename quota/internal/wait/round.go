@@ -28,7 +28,7 @@ type Round struct {
 	debt        time.Time   // until when others wait for the round
 }
 
-// maxTurn is how long a turn lasts at the most.
+// maxTurn is the longest time that a turn lasts.
 const maxTurn = 100 * time.Millisecond
 
 // Begin begins a round, or another one after the round that is on.

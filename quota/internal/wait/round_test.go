@@ -27,6 +27,16 @@ type guarded struct {
 
 func (g *guarded) Mutex() *Mutex { return &g.mutex }
 
+// A granting is a constraint that grants everything.
+type granting struct {
+	Constraint
+	round *Round
+}
+
+func (g *granting) Look(time.Time, int64) Decision { return Decision{OK: true} }
+func (g *granting) Line() *Line                    { return nil }
+func (g *granting) Round() *Round                  { return g.round }
+
 // newWaiter returns one of that ticket, in a line of c.
 func newWaiter(c Constraint, ticket int) *Waiter {
 	return &Waiter{ready: make(chan struct{}, 1), ticket: uint64(ticket), line: &Line{constraint: c}}
@@ -41,7 +51,7 @@ func newRound(n int) (*Round, []*Waiter) {
 	return r, ws
 }
 
-// requireOver requires that nobody waits and no round is on.
+// requireOver fails the test if a waiter is left, or a round is on.
 func (r *Round) requireOver(t *testing.T) {
 	t.Helper()
 	require.Equal(t, Round{ends: r.ends, debt: r.debt}, *r)
@@ -202,5 +212,17 @@ func TestRound(t *testing.T) {
 		r.looked(ws[2])
 		assert.Equal(t, none, owed())
 		assert.Zero(t, (*Round)(nil).owes(ws[0]))
+	})
+	run("who waits for a round goes sooner than when the round has to be over", func(t *testing.T) {
+		r, ws := newRound(2)
+		r.Begin()
+		now := time.Now()
+		v := decide([]Claim{{Constraint: &granting{round: r}, Units: 1}}, now, ws[1], 0)
+		assert.Equal(t, now.Add(maxTurn), v.Again)
+		assert.False(t, v.tooLate(now.Add(time.Millisecond)), "it may have its turn before")
+		time.Sleep(maxTurn)
+		assert.Zero(t, r.owes(ws[1]))
+		r.looked(ws[0])
+		r.looked(ws[1])
 	})
 }
