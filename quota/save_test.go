@@ -450,7 +450,8 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// The hold of a whole origin goes on, too: nobody looks at once whether it is over.
+// The hold of a whole origin is restored, and the first request does not look at once
+// whether it is over.
 func TestHoldOfOriginIsRestored(t *testing.T) {
 	d := newDesk(t)
 	d.done(0, d.send(0, ""), quota.Report{Refused: true, WholeOrigin: true, Pause: mins})

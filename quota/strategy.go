@@ -39,8 +39,8 @@ package quota
 // # Adaptive
 //
 // The same, and six habits of servers are learned. Each is read from answers that
-// come anyway, except for the trials of habits 3 and 5. Each except habit 2 is given
-// up when an answer contradicts it.
+// come anyway, except for the trials of habit 3 and the looks of habit 5. Each except
+// habit 2 is given up when an answer contradicts it.
 //
 //  1. Guard. g = r - r₀ + r/32: the request that opened the window can have arrived
 //     no later than r - r₀ after the quickest one would have.
@@ -62,9 +62,10 @@ package quota
 //     can say, says a = 0, w = 1 when the next unit comes after W/q (q is the policy's
 //     quota). A server that weighs two windows says a = 0 until the present one is
 //     over, although units of the one before come back all the time. If less than half
-//     of q was there in a window, one request tries again after W/q (W/q/p with the p
-//     of habit 4); but if w is more than 1 s, not in the first window, nor if p < 0.1. So it does if w is the time until a bucket is
-//     full: it has been longer the more units were missing, in proportion.
+//     of q was there in a window, one request tries again after W/q/p, with the p of
+//     habit 4. One also does if w turns out to be the time until a bucket is full: the
+//     more units were missing, the longer it was, in proportion. If w is more than 1 s,
+//     there is no trial in the first window, and none if p < 0.1.
 //     If it is served, the next ones do the same, W/q + 2j after each other (j is the
 //     mean of r - r₀), or W/q + j/4 once 16 of them were served, no other client was
 //     seen, and r₀ is no longer than W/q. Where it is longer, requests no longer wait
@@ -110,8 +111,8 @@ package quota
 //     Where refusals concern some kinds only, these look: see below.
 //
 //  6. Count. Of a policy without a service limit we keep our own count: q units from
-//     the first request of a window on. A refusal for which the count has room
-//     contradicts it. Then the next window begins with the Retry-After, by two
+//     the first request of a window on. A refusal within that window contradicts it.
+//     Then the next window begins with the Retry-After, by two
 //     requests, then four, … as the answers come. If the Retry-After is no longer
 //     than W/q + 1 s and the next window is contradicted, too, units come back
 //     otherwise: they are counted as a bucket that is empty then and gains a unit

@@ -16,7 +16,7 @@ const (
 // history is what was left, and who waited, of each policy of each origin.
 type history struct {
 	next  atomic.Int64 // when another sample may be taken, in Unix nanoseconds
-	fresh atomic.Bool  // one was taken just now: it is not worth to read the clock
+	fresh atomic.Bool  // one was taken just now: the clock need not be read
 
 	mu     sync.Mutex // guards following
 	series map[seriesID]*series

@@ -62,9 +62,9 @@ func (w *Window) Take(t Instant, n int64) (mark uint32) {
 		w.asked, w.probing = t, true
 		w.probes = min(w.probes+1, 63)
 	}
-	if r := w.rare; r != nil && r.look > 0 && t >= r.look {
-		if r.look = 0; w.State == Counting && w.need(n) > w.spare() {
-			r.looked = t
+	if r := w.rare; r != nil && r.look == lookPlanned && t >= w.lookAt() {
+		if r.look = noLook; w.need(n) > w.spare() {
+			r.look = lookOut
 		}
 	}
 	if w.IsBucket() {

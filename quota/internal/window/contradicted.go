@@ -2,22 +2,22 @@ package window
 
 import "time"
 
-// This file is our own count once the server contradicts it: it refuses a request for which
-// the count has room. Then units come back otherwise than the count assumes, at once and
-// a window after the first of them: windows begin at other times, others use the quota, or
-// it is a bucket, or a log.
+// This file is our own count once the server contradicts it: it refuses a request in a
+// window of that count. The count assumes that all units come back together, a window after
+// the first was spent. Here they do not: windows begin at other times, others use the quota,
+// or it is a bucket, or a log.
 //
 // After one refusal, the next window begins with its Retry-After, and with two requests, then
 // four, … as in slow start, so that few are refused if there is little. If that window is
 // contradicted, too, before it has passed as counted, and the Retry-After is no longer than
 // one unit takes, w/q, and the second that rounding explains, then units come back one by
-// one: they are counted as a bucket that is empty now and is filled by q units in w. Whoever
-// spends them like this has no more than q served in any time as long as a window, wherever
-// windows begin, and all of q where the demand is high. The bucket holds one unit, and one
-// more for each window since the last refusal.
+// one. They are counted as a bucket that is empty now and is filled by q units in w. Who
+// spends them at that pace is served no more than q in any time as long as a window, wherever
+// windows begin, and nearly q if the demand is high. The bucket holds one unit, and one more
+// for each window since the last refusal.
 
-// Contradict takes over a refusal at t that our own count did not expect, of a request that
-// departed at sent. A Retry-After of less than 0 is none.
+// Contradict takes over a refusal at t, of a request that departed at sent, while our own
+// count is in force. A Retry-After of less than 0 is none.
 func (w *Window) Contradict(t, sent Instant, retryAfter time.Duration) {
 	if w.State != Counting || !w.countable() || w.Quota < 1 || w.Strategy != Adaptive {
 		return

@@ -253,8 +253,8 @@ func TestCountIsNoReportedBucket(t *testing.T) {
 	assert.True(t, s.Sound())
 }
 
-// In the slow start after a refusal, the next answer lets more go: nobody has to wait for
-// the next look.
+// In the slow start after a refusal, each answer lets more requests go. So who waits may
+// hope for that, and is not told to come back at the next look.
 func TestSlowStartOfACountIsHopeful(t *testing.T) {
 	l := newLedger(Adaptive)
 	l.SetPolicy(Requests, 100, time.Minute)

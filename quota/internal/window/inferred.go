@@ -42,7 +42,7 @@ type Inferred struct {
 const (
 	cleanWindows = 10              // used up before more is tried
 	minInferred  = 4               // served in a window, or nothing can be told
-	minLook      = 2 * time.Second // that it can win, since one that is refused costs about a second
+	minLook      = 2 * time.Second // that a look may win: one that is refused costs about a second
 )
 
 // NewInferred returns what is known after the first refusal, with its Retry-After; 0 or
@@ -64,9 +64,9 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	if sent < g.opened {
 		return
 	}
-	if w.rare != nil && w.rare.looked == sent {
+	if w.isLook(sent) {
 		g.failed = min(g.failed+1, maxFailed)
-		g.skip, w.rare.looked = 1<<g.failed, 0
+		g.skip, w.rare.look = 1<<g.failed, noLook
 		if w.State == Counting && w.epoch == g.epoch {
 			return // our own count is as right as before
 		}
@@ -129,24 +129,46 @@ func (g *Inferred) looked(w *Window, sent Instant) {
 	w.close(sent)
 	w.count(1)
 	w.ends(sent.Add(length), w.rtt, Never)
-	g.opened, g.served, g.epoch, g.failed, w.rare.looked = sent, 1, w.epoch, 0, 0
+	g.opened, g.served, g.epoch, g.failed = sent, 1, w.epoch, 0
 	g.plan(w)
 }
 
-// isLook reports whether a request that departed at sent was one that looked before the end of
-// an inferred window.
-func (w *Window) isLook(sent Instant) bool {
-	return w.rare != nil && sent > 0 && sent == w.rare.looked && w.State == Counting
+// A look is that one request departs before an inferred window is over.
+type look uint8
+
+const (
+	noLook look = iota
+	lookPlanned
+	lookOut // it departed at Window.asked
+)
+
+// lookAt is when the look of this window departs: when half of the window is over.
+func (w *Window) lookAt() Instant {
+	if w.State != Counting || w.end == Never {
+		return Never
+	}
+	return w.due - Instant(w.Length/2)
 }
 
-// plan plans a look into a window that has begun.
+// isLook reports whether a request that departed at sent is the look that is out.
+func (w *Window) isLook(sent Instant) bool {
+	return w.rare != nil && w.rare.look == lookOut && sent == w.asked
+}
+
+// plan plans a look into a window that has begun, or that there is none.
 func (g *Inferred) plan(w *Window) {
+	planned := noLook
 	if g.skip > 0 {
 		g.skip--
-		return
+	} else if g.Looks && w.Length/2 >= max(minLook, 2*w.rtt) {
+		planned = lookPlanned
 	}
-	if half := w.Length / 2; g.Looks && half >= max(minLook, 2*w.rtt) {
-		w.ownRare().look = g.opened.Add(half)
+	w.setLook(planned)
+}
+
+func (w *Window) setLook(l look) {
+	if w.rarely().look != l {
+		w.ownRare().look = l
 	}
 }
 
@@ -168,7 +190,5 @@ func (g *Inferred) next(w *Window) {
 func (w *Window) DropInferred(unit Unit, quota int64, length time.Duration) {
 	w.SetPolicy(unit, quota, length)
 	w.slow = 0
-	if w.rare != nil {
-		w.rare.look = 0
-	}
+	w.setLook(noLook)
 }

@@ -109,7 +109,7 @@ func (w *Window) StartBackOff(t, sent Instant, jitter float64) {
 	w.Refusals = min(w.Refusals+1, 63)
 	w.setRefused(t)
 	w.BackOff = max(w.BackOff, t.Add(backOff(w.Refusals, jitter)))
-	if w.isLook(sent) && w.end != Never {
+	if w.State == Counting && w.isLook(sent) {
 		w.BackOff = max(w.BackOff, t+(w.end-t)/2) // the next one has better chances later
 	}
 	if w.State != Reported || w.available > 0 {

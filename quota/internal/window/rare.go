@@ -18,9 +18,12 @@ type rare struct {
 	told       Instant // departure of the first request whose answer named that instant; of a bucket, its latest end by a figure since nothing was in flight; of our own count, arrival of the last refusal that contradicted it
 	lastSent   Instant // departure of the request with lastMark
 	refused    Instant // arrival of the last refusal
-	look       Instant // when one request looks before an inferred window is over; 0: none does
-	looked     Instant // departure of the last one that did
-	unitTime
+
+	// How long it takes for one unit, where that is found by trials: see refill.go.
+	guess uint32 // in microseconds; 0: the policy tells it
+	pace  int8   // it has turned out to be 2^(pace/4) times as long
+
+	look  look   // of an inferred window: see inferred.go
 	spent *spent // when units departed, in a sliding log that names instants; nil: it is none
 }
 

@@ -129,8 +129,8 @@ func (w *Window) whenCounting(t Instant, n int64) Instant {
 		return w.whenSlow(t)
 	}
 	again := w.whenRenewed(t, n)
-	if w.rare != nil && w.rare.look > 0 {
-		again = min(again, max(t, w.rare.look))
+	if w.rare != nil && w.rare.look == lookPlanned {
+		again = min(again, max(t, w.lookAt()))
 	}
 	return again
 }

@@ -12,8 +12,8 @@ import (
 //
 // Where less than half of the quota was there in a window, or the windows are the time
 // until a bucket is full (untilfull.go), one request tries again after W/q, the time that the
-// policy takes for one unit; where others use the quota, in which one comes back for us. If it is served, so are
-// the next. After a few of them, requests no longer wait for each other's answers,
+// policy takes for one unit; beside others, after as long as one unit for us takes. If it is
+// served, so are the next. After a few of them, requests no longer wait for each other's answers,
 // where these take longer than W/q. If it is refused, another client has used the
 // quota, or the server counts otherwise: the next trials are left out, twice as many
 // after each.
@@ -30,12 +30,6 @@ type refill struct {
 	slack  uint8 // added to the pace, in halves of the jitter
 }
 
-// unitTime is how long it takes for one unit, where that is found by trials.
-type unitTime struct {
-	guess uint32 // in microseconds; 0: the policy tells it
-	pace  int8   // it has turned out to be 2^(pace/4) times as long
-}
-
 const (
 	steadyTrials  = 3
 	sureTrials    = 16  // after which a trial keeps less of a margin
@@ -43,7 +37,7 @@ const (
 	quickerTrials = 250 // after which any pace is quicker again
 	maxFailed     = 6
 	trialsPart    = 0.1 // our part of the quota, below which there are no trials
-	twice         = 4   // in unitTime.pace
+	twice         = 4   // in rare.pace
 	maxPace       = 16 * twice
 )
 
@@ -77,7 +71,7 @@ func (w *Window) perUnit() time.Duration {
 	if w.Unit != Requests {
 		return 0
 	}
-	u := w.rarely().unitTime
+	u := w.rarely()
 	d := time.Duration(u.guess) * time.Microsecond
 	if u.guess == 0 && w.Quota > 1 && w.Length > 0 {
 		d = w.Length / time.Duration(w.Quota)
@@ -144,7 +138,7 @@ func (w *Window) scarce(most int64) bool {
 // findsUnit reports whether the time for a unit is found by trials. Where it is told, and
 // so short that whole seconds do not say it, it is believed.
 func (w *Window) findsUnit() bool {
-	u := w.rarely().unitTime
+	u := w.rarely()
 	return u.guess > 0 || u.pace != 0 || w.perUnit() >= time.Second
 }
 

@@ -398,7 +398,7 @@ func TestUntilFull(t *testing.T) {
 	})
 }
 
-// Of a quota that shows how it comes back, each figure does so, whoever asks.
+// Report looks at each figure for how the quota comes back, but Plain does not.
 func TestReportsShowUntilFull(t *testing.T) {
 	for how, want := range map[Strategy]bool{Adaptive: true, Plain: false} {
 		l := newLedger(how)

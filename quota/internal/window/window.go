@@ -179,6 +179,9 @@ func (w *Window) Roll(t Instant) {
 		w.expire(w.end, left)
 	case Counting:
 		w.uncontradicted()
+		if w.rarely().look == lookPlanned {
+			w.rare.look = noLook
+		}
 		w.close(w.end)
 		w.available = w.Quota
 	}
