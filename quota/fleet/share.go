@@ -1,0 +1,387 @@
+package fleet
+
+import (
+	"slices"
+	"time"
+
+	"github.com/headway-go/headway/quota/exchange"
+)
+
+// This file is who gets what there is: what is left of an account, what of it a process
+// may take, which requests go, and who is told of the rest.
+
+// count finds what is left of an account, and what this process may take of it.
+func (x *execution) count(i int) {
+	r, a, now := x.records[i], &x.turn.Accounts[i], x.now
+	if r.state == exchange.Counting && r.available == none {
+		r.available = max(a.Quota, 0)
+	}
+	mine := x.mine[i]
+	var out, lines, wanting int64
+	for _, m := range r.members {
+		lines++
+		if m.at >= r.began {
+			out += m.has
+		}
+		if m != mine && m.hungry > now {
+			wanting++
+		}
+	}
+	x.others[i] = wanting
+	all := r.available
+	if fleet := int64(x.turn.Peers); now-r.made < recovery && fleet > lines && r.state == exchange.Reported {
+		all = all * lines / fleet
+	}
+	left := max(all-out-x.flights, 0)
+	if now < r.hold || mine == nil {
+		x.left[i] = 0
+		return
+	}
+	if r.state == exchange.Open {
+		x.left[i], x.allowed[i] = unlimited, unlimited
+		return
+	}
+	x.left[i] = left
+	x.allowed[i] = left
+	wants := x.wants(i)
+	if wanting == 0 || wants == nil {
+		return
+	}
+	// The first of those that wait for longer, or are more urgent, keeps what it needs.
+	me := &member{id: mine.id, priority: int64(wants.Priority), since: now - wants.Waited.Microseconds()}
+	first := me
+	for _, m := range r.members {
+		if m == mine || m.hungry <= now {
+			continue
+		}
+		if m.before(me) {
+			x.ahead[i] += m.least
+		}
+		if m.before(first) {
+			first = m
+		}
+	}
+	if first.least <= left {
+		x.first[i] = first.least
+	}
+	// All that are hungry are filled up to one level.
+	level := r.level(now, mine, left)
+	x.allowed[i] = min(max(level-mine.has, 0), left-x.first[i])
+}
+
+// before reports whether what m wants goes before what n does.
+func (m *member) before(n *member) bool {
+	switch {
+	case m.priority != n.priority:
+		return m.priority > n.priority
+	case m.since != n.since:
+		return m.since < n.since
+	}
+	return m.id < n.id
+}
+
+// wants returns the first request of the turn that claims an account, or nil.
+func (x *execution) wants(i int) *exchange.Request {
+	for k := range x.turn.Requests {
+		for _, c := range x.turn.Requests[k].Claims {
+			if c.Account == i {
+				return &x.turn.Requests[k]
+			}
+		}
+	}
+	return nil
+}
+
+// looked reports whether another process comes when the window ends, and finds out what
+// there is.
+func (r *record) looked(now int64, mine *member) bool {
+	for _, m := range r.members {
+		if m != mine && m.hungry > now && m.looks > now && m.looks <= r.end+5*msec {
+			return true
+		}
+	}
+	return false
+}
+
+// stocked reports whether other processes have a stock.
+func (r *record) stocked(mine *member) bool {
+	for _, m := range r.members {
+		if m != mine && m.at >= r.began && m.stock > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// level returns up to how many units each hungry process, and mine, may have, so that
+// left units fill all of them up to the same.
+func (r *record) level(now int64, mine *member, left int64) int64 {
+	var has []int64
+	for _, m := range r.members {
+		if m == mine || m.hungry > now {
+			if m.at >= r.began {
+				has = append(has, m.has)
+			} else {
+				has = append(has, 0)
+			}
+		}
+	}
+	slices.Sort(has)
+	var sum int64
+	for n := int64(1); ; n++ {
+		sum += has[n-1]
+		level := (left + sum + n - 1) / n
+		if n == int64(len(has)) || level <= has[n] {
+			return level
+		}
+	}
+}
+
+// deal grants units to the requests of the turn, whole requests in their order, and then
+// to the stock.
+func (x *execution) deal() {
+	for k := range x.turn.Requests {
+		x.request(&x.turn.Requests[k])
+	}
+	for i := range x.records {
+		r, a, m := x.records[i], &x.turn.Accounts[i], x.mine[i]
+		if wish := a.Wish; wish > 0 && m.want == 0 && x.others[i] == 0 && !a.Concurrent &&
+			r.state != exchange.Open && r.state != exchange.Unknown && x.left[i] > 0 {
+			if lines := int64(len(r.members)); lines > 1 {
+				wish = min(wish, x.left[i]/(2*lines))
+			}
+			wish = min(wish, x.left[i])
+			x.granted[i] += wish
+			x.left[i] -= wish
+			m.stock += wish
+		}
+		m.has += x.granted[i]
+		if r.state == exchange.Counting && r.end == 0 && x.granted[i] > 0 {
+			r.length = max(a.Window.Microseconds(), sec)
+			r.end = x.now + r.length
+		}
+		if x.probed[i] {
+			r.probe = x.now + patience(r.probes)
+			r.probes++
+			r.figured = x.now
+		}
+		x.wake(i)
+	}
+}
+
+// request grants as many of some equal requests as can go.
+func (x *execution) request(q *exchange.Request) {
+	n := q.N
+	for _, c := range q.Claims {
+		if x.stopped[c.Account] && c.Units > 0 {
+			n = 0
+		} else if c.Units > 0 {
+			n = min(n, x.allowed[c.Account]/c.Units)
+		}
+	}
+	if n == 0 && x.one(q) {
+		n = 1
+	}
+	for _, c := range q.Claims {
+		x.grant(c.Account, n*c.Units)
+	}
+	if n == q.N {
+		return
+	}
+	// The first of the rest lacks something: of that, nothing goes before it. What it
+	// would have is not granted to those after it, either.
+	lacking := -1
+	for _, c := range q.Claims {
+		i := c.Account
+		if c.Units == 0 {
+			continue
+		}
+		if x.lacks(i, c.Units) {
+			lacking = i
+			m := x.mine[i]
+			if m.want == 0 {
+				m.least, m.priority, m.since = c.Units, int64(q.Priority), x.now-q.Waited.Microseconds()
+			}
+			m.want += (q.N - n) * c.Units
+			x.stopped[i] = true
+		} else {
+			x.allowed[i] = max(x.allowed[i]-c.Units, 0)
+			x.left[i] = max(x.left[i]-c.Units, 0)
+		}
+	}
+	for _, c := range q.Claims {
+		if i := c.Account; x.blocked[i] < 0 && c.Units > 0 {
+			x.blocked[i] = lacking
+		}
+	}
+}
+
+// lacks reports whether so many units of an account cannot go.
+func (x *execution) lacks(i int, units int64) bool {
+	return x.stopped[i] || units > x.allowed[i] && !x.mayProbe(i)
+}
+
+func (x *execution) grant(i int, units int64) {
+	x.granted[i] += units
+	x.left[i] = max(x.left[i]-units, 0)
+	x.allowed[i] = max(x.allowed[i]-units, 0)
+}
+
+// one reports whether one request may go although it is more than the share of the
+// process: there is enough that is not kept for another, or it is the one that finds out
+// what there is.
+func (x *execution) one(q *exchange.Request) bool {
+	probes := false
+	for _, c := range q.Claims {
+		i := c.Account
+		switch r := x.records[i]; {
+		case c.Units == 0 || c.Units <= x.allowed[i] && !x.stopped[i]:
+		case x.stopped[i] || x.now < r.hold:
+			return false
+		case c.Units <= x.left[i]-x.first[i]:
+		case x.mayProbe(i):
+			probes = true
+		default:
+			return false
+		}
+	}
+	for _, c := range q.Claims {
+		if i := c.Account; probes && c.Units > x.left[i]-x.first[i] {
+			x.probed[i] = true
+		}
+	}
+	return true
+}
+
+// mayProbe reports whether a request may go to find out what there is.
+func (x *execution) mayProbe(i int) bool {
+	r := x.records[i]
+	if x.now < r.probe || x.probed[i] {
+		return false
+	}
+	switch r.state {
+	case exchange.Unknown, exchange.Expired:
+		return true
+	case exchange.Reported:
+		// No process holds units, so no answer will tell what is left. Or it was long ago.
+		if x.turn.Accounts[i].Concurrent {
+			return x.mine[i].has == 0 && x.left[i] == x.records[i].available
+		}
+		return x.now-r.figured >= longWindow || r.looks(x.now) && x.left[i] == r.available
+	case exchange.Counting:
+		return r.end == 0 // it costs more than there ever is
+	}
+	return false
+}
+
+// wake tells hungry processes of units that no process holds, and processes with a stock of
+// those that are hungry.
+func (x *execution) wake(i int) {
+	r, now := x.records[i], x.now
+	var hungry []*member
+	stock, every := int64(0), returnsEvery
+	if x.turn.Accounts[i].Concurrent {
+		stock, every = 1, lookReleased // what is released goes to others first
+	}
+	for _, m := range r.members {
+		if m.hungry > now && m != x.mine[i] {
+			hungry = append(hungry, m)
+		}
+		if m != x.mine[i] && m.at >= r.began {
+			stock += m.stock
+		}
+	}
+	if len(hungry) == 0 && x.mine[i].want == 0 {
+		return
+	}
+	slices.SortFunc(hungry, func(a, b *member) int {
+		if a.before(b) {
+			return -1
+		}
+		return 1
+	})
+	left := x.left[i]
+	word := exchange.Word{Account: x.turn.Accounts[i].ID}
+	for _, m := range hungry {
+		free := r.state == exchange.Open || left >= m.least ||
+			(r.state == exchange.Unknown || r.state == exchange.Expired) && now >= r.probe && len(word.Processes) == 0
+		if !free || now < r.hold {
+			break
+		}
+		left = max(left-m.least, 0)
+		if now-m.woken >= wokenFor {
+			m.woken = now
+			word.Processes = append(word.Processes, m.id)
+		}
+	}
+	if len(word.Processes) > 0 {
+		x.words = append(x.words, word)
+		return
+	}
+	if stock > 0 && now-r.returns >= every && r.state != exchange.Open {
+		r.returns = now
+		x.words = append(x.words, exchange.Word{Account: word.Account, Return: true})
+	}
+}
+
+// reply says what is known of an account, and when to come again.
+func (x *execution) reply(i int, void bool) exchange.Granted {
+	r, now := x.records[i], x.now
+	m := x.mine[i]
+	g := exchange.Granted{
+		Version: r.version, State: r.state, Available: r.available, Units: x.granted[i],
+		Left: none, Peers: len(r.members), Hungry: int(x.others[i]),
+	}
+	if r.end > 0 {
+		g.Left = time.Duration(max(r.end-now, 0)) * time.Microsecond
+	}
+	if now < r.hold {
+		g.Hold = time.Duration(r.hold-now) * time.Microsecond
+	}
+	again := idle
+	switch {
+	case void:
+	case m.want > 0:
+		g.Lacks = true
+		again = x.again(i)
+		m.hungry = now + again + 2*sec
+	case x.blocked[i] >= 0:
+		again = x.again(x.blocked[i])
+	case x.wants(i) != nil:
+		again = lookShort // all were granted; others may wait meanwhile
+	}
+	g.Again = time.Duration(again) * time.Microsecond
+	return g
+}
+
+// again is when a process that lacks units comes again, if nothing wakes it before.
+func (x *execution) again(i int) int64 {
+	r, now := x.records[i], x.now
+	switch {
+	case now < r.hold:
+		return r.hold - now
+	case x.turn.Accounts[i].Concurrent:
+		return lookReleased
+	case x.left[i] > 0 && x.left[i] >= x.mine[i].least:
+		return wokenFor // they are kept for others, who may not come
+	case r.modelled() && r.state == exchange.Reported, r.trial > now && now >= r.probe:
+		if at := r.back(now, x.mine[i].least+x.ahead[i]-x.left[i]); at > now {
+			return max(min(at-now, maxPatience), msec)
+		}
+		return max(min(r.end-now, sec), msec)
+	case r.end > 0:
+		left := r.end - now
+		if r.available > 0 && r.stocked(x.mine[i]) {
+			left = min(left, max(sec, left/8)) // what others have may come back
+		}
+		if left == r.end-now && r.looked(now, x.mine[i]) {
+			left += behind
+		} else if left == r.end-now {
+			x.mine[i].looks = r.end
+		}
+		return max(min(left, maxPatience), msec)
+	case r.probe > now:
+		return max(min(r.probe-now, sec), msec)
+	}
+	return lookShort
+}
