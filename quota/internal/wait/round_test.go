@@ -214,15 +214,23 @@ func TestRound(t *testing.T) {
 		assert.Zero(t, (*Round)(nil).owes(ws[0]))
 	})
 	run("who waits for a round goes sooner than when the round has to be over", func(t *testing.T) {
-		r, ws := newRound(2)
+		r, ws := newRound(3)
+		m := ws[0].line.constraint.Mutex()
+		m.Lock()
+		defer m.Unlock()
 		r.Begin()
 		now := time.Now()
-		v := decide([]Claim{{Constraint: &granting{round: r}, Units: 1}}, now, ws[1], 0)
+		v := decide([]Claim{{Constraint: &granting{round: r}, Units: 1}}, now, ws[2], 0)
 		assert.Equal(t, now.Add(maxTurn), v.Again)
 		assert.False(t, v.tooLate(now.Add(time.Millisecond)), "it may have its turn before")
+		m.Unlock()
 		time.Sleep(maxTurn)
-		assert.Zero(t, r.owes(ws[1]))
-		r.looked(ws[0])
-		r.looked(ws[1])
+		synctest.Wait()
+		m.Lock()
+		require.Equal(t, []int{0, 1}, woken(ws))
+		assert.Zero(t, r.owes(ws[2]), "the second does not delay it, too")
+		for _, w := range ws {
+			r.remove(w)
+		}
 	})
 }
