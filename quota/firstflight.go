@@ -60,7 +60,7 @@ func (f *firstFlight) Mutex() *wait.Mutex { return &f.origin.mu }
 func (f *firstFlight) Look(now time.Time, most int64) wait.Decision {
 	t, end := f.origin.at(now), f.since.Add(maxFirstFlight)
 	if s := f.origin.shared; s != nil && !f.over && s.greeting(t) {
-		return wait.Decision{Again: f.origin.when(s.began.Add(coldTimeout)), Sooner: true, Reason: uint8(ReasonFirstFlight)}
+		return wait.Decision{Again: f.origin.when(s.coldUntil(t)), Sooner: true, Reason: uint8(ReasonFirstFlight)}
 	}
 	return wait.Decision{
 		OK:     f.over || f.origin.out < most || t >= end,

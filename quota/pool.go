@@ -131,7 +131,7 @@ func (p *pool) ready(t instant, n int64) (again instant, sooner, ok bool) {
 		return 0, false, false
 	}
 	if !s.linked {
-		return s.began.Add(coldTimeout), true, true
+		return s.coldUntil(t), true, true
 	}
 	if !p.known || s.out || p.state != exchange.Reported && p.state != exchange.Counting || p.end == window.Never || p.end <= t || p.available >= n {
 		return t.Add(2 * s.timeout()), true, true

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -106,8 +107,12 @@ func (s *Shared) together(t instant) bool {
 	if s.out && t >= s.sent.Add(2*s.timeout()) {
 		s.fail(t)
 	}
-	return s.linked || !s.tried && s.began > 0 && t < s.began.Add(coldTimeout)
+	return s.linked || !s.tried && t < s.coldUntil(t)
 }
+
+// coldUntil is until when requests wait for the first Grant. If none has come yet, it is
+// reckoned for one that comes at t.
+func (s *Shared) coldUntil(t instant) instant { return cmp.Or(s.began, max(t, 1)).Add(coldTimeout) }
 
 // pool returns the pool of an account, and makes it if there is none.
 func (s *Shared) pool(a *account) *pool {

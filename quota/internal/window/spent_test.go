@@ -1,6 +1,7 @@
 package window
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -130,4 +131,33 @@ func TestSpentAsksOneByOne(t *testing.T) {
 	assert.Equal(t, now, at(), "two ask")
 	take()
 	assert.Equal(t, Never, at())
+}
+
+// The log of a small quota takes costs that it has no numbers for as more than there is.
+func TestSpentHugeCosts(t *testing.T) {
+	w := New(Adaptive)
+	w.SetPolicy(Requests, 10, 10*sec)
+	w.ownRare().spent = &spent{trust: 1, length: 10 * sec}
+	now := Instant(100 * sec)
+	const huge = 1 << 32
+	w.Take(now, huge)
+	assert.EqualValues(t, 10-math.MaxInt32, w.room(now))
+	w.Take(now, huge-3)
+	assert.EqualValues(t, 10-math.MaxInt32, w.room(now), "at the same time")
+	w.respend(now, huge-3)
+	assert.EqualValues(t, 10-math.MaxInt32, w.room(now), "it cost more")
+	w.respend(now, -huge)
+	assert.EqualValues(t, 10, w.room(now))
+	w.respend(now, -1)
+	assert.EqualValues(t, 10, w.room(now))
+}
+
+// It is kept for quotas that it has numbers for.
+func TestSpentOfAHugeQuota(t *testing.T) {
+	for quota, want := range map[int64]bool{math.MaxInt32: true, math.MaxInt32 + 1: false} {
+		w := New(Adaptive)
+		w.SetPolicy(Requests, quota, 10*sec)
+		w.ownRare().spent = &spent{trust: 1, length: 10 * sec}
+		assert.Equal(t, want, w.believes(0), quota)
+	}
 }
