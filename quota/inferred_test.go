@@ -187,6 +187,29 @@ func TestInferredGrowsAfterWindowsInARow(t *testing.T) {
 	}
 }
 
+// Where the Retry-After of a refusal early in a window is less than half a window, the
+// server's window began with the one before, if that was used up.
+func TestInferredWindowOfTwo(t *testing.T) {
+	for used, want := range map[int]struct {
+		quota  int64
+		length time.Duration
+	}{10: {14, 16 * sec}, 5: {4, 5 * sec}} {
+		d, now := inferredTen(t)
+		for range used {
+			d.done(now, d.send(now, ""), quota.Report{})
+		}
+		now += 11 * sec
+		for range 4 {
+			d.done(now, d.send(now, ""), quota.Report{})
+		}
+		d.done(now+sec, d.send(now+sec, ""), quota.Report{Refused: true, Pause: 4 * sec})
+		d.done(now+6*sec, d.send(now+6*sec, ""), quota.Report{})
+		a := d.known("", quota.Claim{})
+		assert.Equal(t, want.quota, a.Quota, used)
+		assert.Equal(t, want.length, a.Window, used)
+	}
+}
+
 // A window began when the first request in it departed, whenever that was answered.
 func TestInferredWindowBeginsWithDeparture(t *testing.T) {
 	d, now := inferredTen(t)

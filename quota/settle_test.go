@@ -719,3 +719,13 @@ func TestLeftOutIsNotRetained(t *testing.T) {
 		})
 	}
 }
+
+// One request looks into a long hold of the whole origin. It is not worth it for the
+// others to come back before the hold is over.
+func TestLookIntoTheHoldOfAnOrigin(t *testing.T) {
+	d := newDesk(t)
+	d.done(0, d.send(0, ""), quota.Report{Refused: true, WholeOrigin: true, Pause: 60 * mins})
+	r := d.refused(0, "")
+	assert.Equal(t, quota.ProbeInterval, r.Wait)
+	assert.Equal(t, 60*mins, r.RetryAfter)
+}

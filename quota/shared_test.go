@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,16 +13,16 @@ import (
 )
 
 // silentPeers never answer.
-type silentPeers struct{}
+type silentPeers struct{ shared atomic.Pointer[quota.Shared] }
 
-func (silentPeers) Due(*quota.Shared) {}
+func (p *silentPeers) Due(s *quota.Shared) { p.shared.Store(s) }
 
 // Check says of the first request of a fleet what that request does: it waits for the
 // others for a moment, however long the origin has been known.
 func TestCheckOfTheFirstOfAFleet(t *testing.T) {
 	for _, age := range []time.Duration{1, ms, 25 * ms, sec} { // of the origin
 		synctest.Test(t, func(t *testing.T) {
-			o := (&quota.Accounts{Peers: silentPeers{}}).Origin(testOrigin)
+			o := (&quota.Accounts{Peers: new(silentPeers)}).Origin(testOrigin)
 			check := func() (time.Duration, quota.Reason) {
 				ask := claimOf("api")
 				r, _ := o.Check(t.Context(), time.Now(), &ask)
@@ -44,4 +45,25 @@ func TestCheckOfTheFirstOfAFleet(t *testing.T) {
 			assert.Zero(t, wait, "the others have not answered")
 		})
 	}
+}
+
+// Once the first turn has failed, nobody waits for the others.
+func TestFirstTurnFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peers := new(silentPeers)
+		o := (&quota.Accounts{Peers: peers}).Origin(testOrigin)
+		time.AfterFunc(ms, func() {
+			s := peers.shared.Load()
+			turn, _ := s.Turn(time.Now())
+			assert.NotNil(t, turn)
+			s.Failed(time.Now())
+		})
+		began := time.Now()
+		for range 2 {
+			var l quota.Lease
+			ask := claimOf("api")
+			require.NoError(t, o.Admit(t.Context(), time.Now(), &ask, &l))
+			assert.Equal(t, ms, time.Since(began))
+		}
+	})
 }

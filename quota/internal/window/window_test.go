@@ -1065,6 +1065,8 @@ func TestIdleStates(t *testing.T) {
 		{"held", Window{end: Never, Hold: 11}, false},
 		{"backing off", Window{end: Never, BackOff: 11}, false},
 		{"a request out", Window{end: Never, InFlight: 1}, false},
+		{"a request of the window before out", Window{end: Never, before: 1}, false},
+		{"a unit in use", Window{end: Never, Retained: 1}, false},
 	} {
 		assert.Equal(t, tt.want, tt.a.Idle(10), tt.name)
 	}
