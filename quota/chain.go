@@ -42,12 +42,12 @@ func Chain(limiters ...Limiter) Limiter {
 		}
 	}
 	c.open(c, meter.Unlimited{}, Options{})
-	c.all = slices.Clone(c.self[:])
 	for _, l := range c.members {
 		for _, g := range l.constraints() {
 			c.add(g)
 		}
 	}
+	c.add(c.self[0]) // the last, as by its rank: see wait.Lock
 	return c
 }
 
@@ -55,7 +55,7 @@ func Chain(limiters ...Limiter) Limiter {
 type chain struct {
 	limiterCore
 	members    []Limiter
-	all        []wait.Constraint // of the chain itself and of all members, each once
+	all        []wait.Constraint // of all members and of the chain itself, each once
 	customs    bool              // some of all are Custom limiters
 	origin     *advertised       // among the members; nil: none
 	twoOrigins bool              // grants nothing

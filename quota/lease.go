@@ -299,12 +299,12 @@ func (l *Lease) endUnsettled(cancelled bool) {
 func (l *Lease) end(now time.Time, cancelled bool) {
 	cs := l.claims.all()
 	for i := len(cs) - 1; i >= 0; i-- {
-		endClaim(cs[i], now, cancelled)
+		endClaim(&cs[i], now, cancelled)
 	}
 	l.drop()
 }
 
-func endClaim(c wait.Claim, now time.Time, cancelled bool) {
+func endClaim(c *wait.Claim, now time.Time, cancelled bool) {
 	if cancelled {
 		c.Cancel(now)
 	} else {

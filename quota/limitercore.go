@@ -74,23 +74,25 @@ func (l *limiterCore) Acquire(ctx context.Context, n int64) (lease *Lease, err e
 
 // take takes n permits without waiting. epoch is for cancel.
 func (l *limiterCore) take(n int64) (epoch uint32, err error) {
-	if l.counter != nil { // a call less than grant
+	if n < 0 {
+		return 0, ErrPermits
+	}
+	if c := l.counter; c != nil { // a call less than grant
 		l.mu.Lock()
-		if n >= 0 && l.line == nil && !l.closed && l.counter.TryTake(n) {
+		if l.line == nil && !l.closed && c.TryTake(n) {
 			l.granted++
 			l.mu.Unlock()
 			return 0, nil
 		}
+		return l.decide(time.Now(), n)
+	}
+	t := time.Since(l.made)
+	l.mu.Lock()
+	if epoch, ok := l.grant(t, n); ok {
 		l.mu.Unlock()
-	} else if n >= 0 {
-		if epoch, ok := l.grant(n); ok {
-			return epoch, nil
-		}
+		return epoch, nil
 	}
-	if most := l.limiter.capacity(); n < 0 || n > most || most < 1 {
-		return 0, ErrPermits
-	}
-	return l.decide(n)
+	return l.decide(l.made.Add(t), n)
 }
 
 // acquire grants n permits to the lease, which is empty, and waits for up to
@@ -100,7 +102,14 @@ func (l *limiterCore) acquire(ctx context.Context, lease *Lease, n int64, maxDel
 		return ErrPermits
 	}
 	if ctx.Err() == nil && l.alone {
-		if epoch, ok := l.grant(n); ok {
+		var t time.Duration
+		if l.counter == nil { // whose permits do not depend on the time
+			t = time.Since(l.made)
+		}
+		l.mu.Lock()
+		epoch, ok := l.grant(t, n)
+		l.mu.Unlock()
+		if ok {
 			lease.by, lease.units, lease.epoch = l, n, epoch
 			return nil
 		}
@@ -125,28 +134,23 @@ func (l *limiterCore) acquire(ctx context.Context, lease *Lease, n int64, maxDel
 
 // grant takes n permits of a limiter with no other constraint, if they are available
 // and nothing waits, and reports whether it did. The lease needs no memory for
-// claims then.
-func (l *limiterCore) grant(n int64) (epoch uint32, ok bool) {
-	var t time.Duration
-	if l.counter == nil { // whose permits do not depend on the time
-		t = time.Since(l.made)
-	}
-	l.mu.Lock()
+// claims then. The mutex is held.
+func (l *limiterCore) grant(t time.Duration, n int64) (epoch uint32, ok bool) {
 	if l.closed || l.line != nil || l.meter.Wait(t, 0, max(n, 1)) != 0 {
-		l.mu.Unlock()
 		return 0, false
 	}
-	epoch = l.meter.Take(t, n)
 	l.granted++
-	l.mu.Unlock()
-	return epoch, true
+	return l.meter.Take(t, n), true
 }
 
 // decide takes n permits of such a limiter, or refuses them. Neither needs memory for
-// claims.
-func (l *limiterCore) decide(n int64) (epoch uint32, err error) {
-	now, one := time.Now(), [1]wait.Claim{{Constraint: l.self[0], Units: n}}
-	l.mu.Lock()
+// claims. The mutex is held, and decide unlocks it.
+func (l *limiterCore) decide(now time.Time, n int64) (epoch uint32, err error) {
+	if most := l.limiter.capacity(); n > most || most < 1 {
+		l.mu.Unlock()
+		return 0, ErrPermits
+	}
+	one := [1]wait.Claim{{Constraint: l.self[0], Units: n}}
 	r := wait.Refuse(now, one[:])
 	if r.By == nil {
 		wait.Charge(one[:], now)
@@ -228,11 +232,12 @@ func (c *constraint) at(now time.Time) time.Duration { return (*limiterCore)(c).
 
 func (c *constraint) Mutex() *wait.Mutex { return &c.mu }
 
-func (c *constraint) Look(now time.Time, n int64) wait.Decision {
+func (c *constraint) Look(now time.Time, n int64) (d wait.Decision) {
 	if c.closed {
-		return wait.Decision{Final: true, Reason: uint8(ReasonClosed)}
+		d.Final, d.Reason = true, uint8(ReasonClosed)
+		return d
 	}
-	d := wait.Decision{Reason: uint8(ReasonOwnLimit)}
+	d.Reason = uint8(ReasonOwnLimit)
 	switch left := c.meter.Wait(c.at(now), 0, max(n, 1)); left {
 	case 0:
 		d.OK = true

@@ -93,13 +93,14 @@ type verdict struct {
 	backlog time.Duration // of a newcomer, the longest of all claims; 0: not known
 }
 
-func (v *verdict) refusal(c Claim, now time.Time, why Why) Refusal {
-	r := Refusal{By: c.Constraint, Decision: v.Decision, Why: why}
+func (v *verdict) refusal(by Constraint, now time.Time, why Why) (r Refusal) {
+	r.By, r.Decision, r.Why, r.Wait = by, v.Decision, why, v.backlog
 	if !v.Again.IsZero() {
-		r.Wait = max(v.Again.Sub(now), 0)
-		r.RetryAfter = max(v.Back.Sub(now), r.Wait)
+		r.Wait = max(r.Wait, v.Again.Sub(now))
 	}
-	r.Wait, r.RetryAfter = max(r.Wait, v.backlog), max(r.RetryAfter, v.backlog)
+	if r.RetryAfter = r.Wait; !v.Back.IsZero() {
+		r.RetryAfter = max(r.Wait, v.Back.Sub(now))
+	}
 	return r
 }
 
@@ -108,15 +109,15 @@ func (v *verdict) refuse(claims []Claim, now time.Time, why Why) Refusal {
 	for i := range claims {
 		claims[i].Constraint.Refused(i == v.at)
 	}
-	return v.refusal(claims[v.at], now, why)
+	return v.refusal(claims[v.at].Constraint, now, why)
 }
 
 // decide finds the claim that cannot be charged now, or whose line has a waiter that goes
 // first, or whose round has not come to an earlier waiter yet; of several, the one that will
 // refuse for longest. w is the one who asks, if it is a waiter already; else priority is the
 // newcomer's.
-func decide(claims []Claim, now time.Time, w *Waiter, priority int) verdict {
-	v := verdict{at: -1}
+func decide(claims []Claim, now time.Time, w *Waiter, priority int) (v verdict) {
+	v.at = -1
 	for i := range claims {
 		c := claims[i].Constraint
 		d := c.Look(now, claims[i].Asks())
@@ -159,8 +160,10 @@ func (v *verdict) behind(claims []Claim, now time.Time, priority int) {
 	at := v.at
 	for i := range claims {
 		c := claims[i].Constraint
-		if b := c.Backlog(now, c.Line().unitsBefore(priority), claims[i].Units); b > v.backlog {
-			v.backlog, at = b, i
+		if l := c.Line(); l != nil {
+			if b := c.Backlog(now, l.unitsBefore(priority), claims[i].Units); b > v.backlog {
+				v.backlog, at = b, i
+			}
 		}
 	}
 	if at != v.at && !v.Final && !v.Sooner && now.Add(v.backlog).After(v.Again) {
@@ -206,8 +209,8 @@ func Check(ctx context.Context, now time.Time, claims []Claim, o *Options) (r Re
 	latest, late := o.latest(ctx, now)
 	v.orTooLate(claims, now, latest)
 	v.behind(claims, now, o.Priority)
-	c := claims[v.at]
-	why, waits := o.wouldWait(c.Constraint.Line(), v, now, latest, late)
+	c := claims[v.at].Constraint
+	why, waits := o.wouldWait(c.Line(), v, now, latest, late)
 	return v.refusal(c, now, why), waits
 }
 
@@ -226,7 +229,7 @@ func Admit(ctx context.Context, now time.Time, claims []Claim, o *Options) (r Re
 	o.charge(claims, now)
 	Unlock(claims)
 	if v.at >= 0 && o.Held != nil {
-		o.Held(v.refusal(claims[v.at], now, Refused))
+		o.Held(v.refusal(claims[v.at].Constraint, now, Refused))
 	}
 	return Refusal{}, nil
 }
@@ -251,8 +254,8 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 	latest, late := o.latest(ctx, now)
 	v.orTooLate(claims, now, latest)
 	v.behind(claims, now, o.Priority)
-	c := claims[v.at]
-	if why, waits := o.wouldWait(c.Constraint.Line(), v, now, latest, late); !waits {
+	c := claims[v.at].Constraint
+	if why, waits := o.wouldWait(c.Line(), v, now, latest, late); !waits {
 		r := v.refuse(claims, now, why)
 		Unlock(claims)
 		return r, nil
@@ -300,7 +303,7 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 		next.Wake()
 		first.Wake()
 		if again && o.Held != nil {
-			o.Held(v.refusal(Claim{Constraint: in}, now, Refused))
+			o.Held(v.refusal(in, now, Refused))
 		}
 		if o.Sleeps != nil {
 			o.Sleeps()

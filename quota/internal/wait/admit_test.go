@@ -137,12 +137,18 @@ func TestRefusalSaysWhen(t *testing.T) {
 		g := newTurnstile(0, wait.LineOptions{})
 		g.again, g.backlog = time.Now().Add(sec), 3*sec
 		c := come(t, g.claim(1), wait.Options{MaxDelay: -1})
+		assert.Equal(t, sec, c.refusal.Wait, "nobody is in line")
+		assert.Equal(t, sec, c.refusal.RetryAfter)
+		first := come(t, g.claim(1), patient)
+		c = come(t, g.claim(1), wait.Options{MaxDelay: -1})
 		assert.Equal(t, 3*sec, c.refusal.Wait)
 		assert.Equal(t, 3*sec, c.refusal.RetryAfter)
 		g.again = time.Now().Add(5 * sec)
 		c = come(t, g.claim(1), wait.Options{MaxDelay: -1})
 		assert.Equal(t, 5*sec, c.refusal.Wait)
 		assert.Equal(t, 5*sec, c.refusal.RetryAfter)
+		first.left()
+		g.noTrace(t)
 	})
 }
 

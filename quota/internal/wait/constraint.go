@@ -27,8 +27,8 @@ type Constraint interface {
 	Release(now time.Time, n int64)
 
 	// Backlog returns how long work has to wait for n units, if ahead units are
-	// granted to others first, and no event helps; 0 if that is not known, or Look
-	// says it already.
+	// granted to others first, and no event helps; 0 if that is not known. It is called
+	// only where others are in line: Look says it already where nobody is.
 	Backlog(now time.Time, ahead, n int64) time.Duration
 
 	// Refused counts a refusal of work that claims this constraint. itself
@@ -62,6 +62,12 @@ type Decision struct {
 	// Final says that the claim will never be granted: waiting is no use.
 	Final bool
 
+	// Sooner says that an event may grant the claim before Again.
+	Sooner bool
+
+	// Reason is the constraint's own. Package wait only hands it on.
+	Reason uint8
+
 	// Again is when to look again. The zero time means that only an event can
 	// help, such as a release.
 	Again time.Time
@@ -70,15 +76,11 @@ type Decision struct {
 	// may change without being told. The zero time is never.
 	Recheck time.Time
 
-	// Sooner says that an event may grant the claim before Again.
-	Sooner bool
-
 	// Back is when it is worth coming back after a refusal, where that is later
 	// than Again: one waiter may look into a long window early, but not all.
 	Back time.Time
 
-	// Reason and Detail are the constraint's own. Package wait only hands them on.
-	Reason uint8
+	// Detail is the constraint's own, too.
 	Detail any
 }
 
@@ -120,7 +122,7 @@ func Charge(claims []Claim, now time.Time) {
 // Release ends a claim whose work is over, and wakes the waiter that this lets
 // go. The mutex is not held. now is the present instant; if it is zero, the clock is
 // read only if the time is needed.
-func (c Claim) Release(now time.Time) {
+func (c *Claim) Release(now time.Time) {
 	m := c.Constraint.Mutex()
 	m.Lock()
 	c.Constraint.Release(now, c.Units)
@@ -139,7 +141,7 @@ func (c Claim) Release(now time.Time) {
 
 // Cancel undoes a claim whose work was never begun, and wakes the waiter that
 // this lets go. The mutex is not held.
-func (c Claim) Cancel(now time.Time) {
+func (c *Claim) Cancel(now time.Time) {
 	m := c.Constraint.Mutex()
 	m.Lock()
 	c.Constraint.Cancel(now, c.Units, c.Epoch)
