@@ -138,6 +138,8 @@ func reasonOf(c window.Cause) Reason {
 		return ReasonRetryAfter
 	case window.BackingOff:
 		return ReasonBackOff
+	case window.Unheard:
+		return ReasonFirstFlight
 	}
 	return ReasonExhausted
 }

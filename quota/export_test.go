@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -298,7 +299,7 @@ func (o *Origin) Queue(now time.Time, ask *Ask, l *Lease) {
 	t := o.at(now)
 	l.claims.reset()
 	l.belong(t, o, ask.Scope)
-	o.claim(t, ask, l, &l.claims)
+	o.claim(context.Background(), t, ask, l, &l.claims)
 	l.priority = int16(ask.Priority)
 	o.shared.joined(t, l)
 }

@@ -55,6 +55,20 @@ func (f *firstFlight) claim(ctx context.Context, now time.Time, ask *Ask, cs *cl
 	}
 }
 
+// presume takes over what the policy of a new account says. If it does not say enough for
+// our own count, the first flight of the account has a bound.
+func (o *Origin) presume(ctx context.Context, t instant, ask *Ask, a *account) {
+	if a.policy == &o.unnamed {
+		if p, named := o.policy(""); named {
+			a.setPolicy(p)
+		}
+	}
+	a.Count(t, 0)
+	if most := ask.firstFlight(ctx, o.when(t)); most >= 0 {
+		a.Presume(&a.policy.server, most)
+	}
+}
+
 func (f *firstFlight) Mutex() *wait.Mutex { return &f.origin.mu }
 
 func (f *firstFlight) Look(now time.Time, most int64) wait.Decision {

@@ -2,6 +2,7 @@ package quota_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -199,5 +200,104 @@ func TestFirstFlightAfterRestore(t *testing.T) {
 	o := to.Origin("https://api.example")
 	for range 20 {
 		require.NoError(t, o.Admit(t.Context(), d.at(0), &quota.Ask{MaxDelay: quota.NoDelay, FirstFlight: 1}, new(quota.Lease)))
+	}
+}
+
+// A new user of an origin that has told others of its quotas sends no more at first than
+// they have. The first answer of any kind ends that.
+func TestFirstFlightOfAnAccount(t *testing.T) {
+	terms := func(p quota.Policy) quota.Report { return quota.Report{Terms: []quota.Policy{p}} }
+	told := func(figure quota.Figure, ps ...quota.Policy) quota.Report {
+		return quota.Report{Figures: []quota.Figure{figure}, Terms: ps}
+	}
+	unnamed := quota.Policy{Quota: 5}
+	keyed := quota.Policy{Name: "api", Quota: 5, Keyed: true, Key: "bob"}
+	api := func(available int64) quota.Figure {
+		return quota.Figure{Policy: "api", Available: available, Window: mins}
+	}
+	for name, tt := range map[string]struct {
+		bob    quota.Report // the answer to another user
+		claims []quota.Claim
+		ask    quota.Ask
+		most   int          // how many of 50 depart
+		first  quota.Report // the first answer
+		goes   int          // of the 50, then
+	}{
+		"a quota":               {bob: told(api(4), quota.Policy{Name: "api", Quota: 5}), claims: claimOf("api").Claims, most: 5, first: told(api(19), quota.Policy{Name: "api", Quota: 20}), goes: 20},
+		"a quota, no name":      {bob: told(quota.Figure{Available: 4, Window: mins}, unnamed), claims: claimOf("").Claims, most: 5, first: told(quota.Figure{Available: 4, Window: mins}, unnamed), goes: 5},
+		"a quota, a key":        {bob: terms(keyed), claims: []quota.Claim{{Policy: "api", Keyed: true, Key: "erin", Units: 1}}, most: 5, goes: 50},
+		"and a window, no name": {bob: terms(quota.Policy{Quota: 5, Window: 10 * sec}), claims: claimOf("").Claims, most: 5, goes: 5},
+		"figures":               {bob: told(api(29)), claims: claimOf("api").Claims, most: 30, goes: 50},
+		"a low figure":          {bob: told(api(2)), claims: claimOf("api").Claims, most: 10, first: told(api(9)), goes: 10},
+		"a large quota":         {bob: told(api(50), quota.Policy{Name: "api", Quota: 5000}), claims: claimOf("api").Claims, most: 50, goes: 50},
+		"nothing":               {bob: quota.Report{}, most: 50, goes: 50},
+		"refusals only":         {bob: quota.Report{Refused: true, Pause: sec}, most: 50, goes: 50},
+		"several at a time":     {bob: terms(quota.Policy{Name: "api", Quota: 5, Unit: quota.UnitConcurrentRequests}), claims: claimOf("api").Claims, most: 5, goes: 6},
+		"units that are dear":   {bob: told(api(4), quota.Policy{Name: "api", Quota: 5}), claims: []quota.Claim{{Policy: "api", Units: 9}}, most: 1, goes: 50},
+		"of no concern":         {bob: told(api(4), quota.Policy{Name: "api", Quota: 5}), claims: claimOf("api").Claims, most: 5, first: quota.Report{LeftOut: []string{"api"}}, goes: 50},
+		"refused by another":    {bob: told(api(4), quota.Policy{Name: "api", Quota: 5}), claims: claimOf("api").Claims, most: 5, first: quota.Report{Refused: true, Pause: ms, Figures: []quota.Figure{{Policy: "other", Window: ms}}}, goes: 50},
+		"no bound":              {bob: told(api(4), quota.Policy{Name: "api", Quota: 5}), claims: claimOf("api").Claims, ask: quota.Ask{FirstFlight: -1}, most: 50, goes: 50},
+		"little delay":          {bob: told(api(4), quota.Policy{Name: "api", Quota: 5}), claims: claimOf("api").Claims, ask: quota.Ask{MaxDelay: sec - 1}, most: 50, goes: 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCounter(t)
+				c.tell(tt.bob)
+				tt.ask.Scope, tt.ask.Claims = "erin", tt.claims
+				ctx, cancel := context.WithCancel(t.Context())
+				var out []*request
+				for range 50 {
+					out = append(out, c.come(ctx, "", tt.ask))
+				}
+				require.Len(t, c.order(), tt.most)
+				assert.Equal(t, 50-tt.most, c.snapshot().InLine)
+				time.Sleep(100 * time.Millisecond)
+				c.answer(out[0], tt.first)
+				time.Sleep(2 * ms)
+				synctest.Wait()
+				assert.Len(t, c.order(), tt.goes)
+				cancel()
+				c.wg.Wait()
+				c.requireNoWaiter()
+			})
+		})
+	}
+}
+
+// Without an answer the first flight of an account lasts a second. What never arrived makes
+// room.
+func TestFirstFlightOfAnAccountWithoutAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCounter(t)
+		c.tell(quota.Report{Figures: figure("api", 9, mins), Terms: terms("api", 10, 0)})
+		ask := claimOf("api")
+		ask.Scope = "erin"
+		out := c.flight(13, ask)
+		require.Len(t, out, 10)
+		r, waits := c.o.Check(t.Context(), time.Now(), &ask)
+		assert.Equal(t, &quota.Refusal{Policy: "api", Cause: quota.ReasonFirstFlight, Reason: quota.ReasonFirstFlight, Wait: sec, RetryAfter: sec}, r)
+		assert.True(t, waits)
+		time.Sleep(300 * ms)
+		c.answer(out[0], quota.Report{Unsent: true})
+		assert.Len(t, c.order(), 11)
+		time.Sleep(700*ms - 1)
+		synctest.Wait()
+		assert.Len(t, c.order(), 11)
+		c.wg.Wait()
+		assert.Len(t, c.order(), 13)
+		assert.Len(t, c.flight(20, ask), 20, "nothing is held any more")
+		c.requireNoWaiter()
+	})
+}
+
+// Of thousands of new users with a request each, nobody waits.
+func TestFirstFlightOfManyAccounts(t *testing.T) {
+	d := newDesk(t)
+	d.done(0, d.send(0, "bob"), quota.Report{Figures: figure("api", 0, mins), Terms: terms("api", 1, 0)})
+	for i := range 3000 {
+		ask := claimOf("api")
+		ask.Scope, ask.MaxDelay, ask.FirstFlight = fmt.Sprint(i), quota.NoDelay, 10
+		require.NoError(t, d.o.Admit(t.Context(), d.at(0), &ask, new(quota.Lease)))
+		require.Error(t, d.o.Admit(t.Context(), d.at(0), &ask, new(quota.Lease)))
 	}
 }

@@ -150,7 +150,7 @@ func (l *Lease) renew(ctx context.Context, ask *Ask, own []wait.Constraint, n in
 	pin(l.claims.all(), -1)
 	l.claims.reset()
 	now := time.Now()
-	o.claim(o.at(now), ask, l, &l.claims)
+	o.claim(ctx, o.at(now), ask, l, &l.claims)
 	o.first.claim(ctx, now, ask, &l.claims)
 	l.claims.mine = len(l.claims.all())
 	l.claims.addAll(own, n)

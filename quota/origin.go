@@ -145,7 +145,7 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 		}
 	}
 	l.belong(t, o, ask.Scope)
-	o.claim(t, ask, l, &l.claims)
+	o.claim(ctx, t, ask, l, &l.claims)
 	if !o.first.over || o.first.line != nil {
 		o.first.claim(ctx, now, ask, &l.claims)
 	}
@@ -243,7 +243,7 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 
 // claim lists the claims of an ask: the scope, the root, and an account of each of
 // its Claims, which is created if there is none.
-func (o *Origin) claim(t instant, ask *Ask, l *Lease, cs *claims) {
+func (o *Origin) claim(ctx context.Context, t instant, ask *Ask, l *Lease, cs *claims) {
 	s := l.scope
 	if s.learned == nil {
 		set(&l.kind, nil)
@@ -269,8 +269,10 @@ func (o *Origin) claim(t instant, ask *Ask, l *Lease, cs *claims) {
 		if a == nil {
 			pin(cs.all(), 1) // while room is made
 			a = o.create(t, id)
-			a.Count(t, 0)
 			pin(cs.all(), -1)
+		}
+		if a.IsNew() {
+			o.presume(ctx, t, ask, a)
 		}
 		if o.shared != nil {
 			o.shared.pool(a).named = true

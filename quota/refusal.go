@@ -21,7 +21,7 @@ const (
 	ReasonDeadline                      // the wait would end after the deadline of the context
 	ReasonQueueFull                     // too many requests are waiting
 	ReasonClosed                        // the limiter was closed
-	ReasonFirstFlight                   // the origin has not answered yet, and enough requests are on their way to it
+	ReasonFirstFlight                   // the origin, or a new account, has had no answer yet, and enough requests are on their way
 )
 
 // ErrClosed matches, with errors.Is, every *Refusal by a closed limiter.

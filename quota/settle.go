@@ -266,6 +266,9 @@ func (s *settlement) settleClaims() {
 			continue
 		}
 		charge := s.charge(c)
+		if s.r.answered() {
+			a.Heard()
+		}
 		if s.spares(a) {
 			a.Refund(charge)
 			if c.Retained {

@@ -183,6 +183,16 @@ package quota
 //	| #   #  #   #   #   #   #   #   #  #   #   #   #   #   #  #   #   #   #   #
 //	+--------------------------------------+-------------------------------------
 //
+// # First contact
+//
+// Before the first answer of an origin no more than Ask.FirstFlight requests are out to
+// it. A new user of a known origin has accounts of policies that others were told of.
+// Before the first answer for such an account no more units are out than the quota of the
+// policy. If the server does not say that, it is the most that an account of the policy
+// was told is left, and at least Ask.FirstFlight requests. The first answer ends this,
+// whatever it says, and so does a second without any. If each user has 10 requests in 2 s
+// and a new one sends 60 at once, 50 would be refused without it, and none is with it.
+//
 // # Which one
 //
 // Adaptive, unless a request must depart whenever the figure in force leaves room for

@@ -94,6 +94,10 @@ type Shaper struct {
 	// can wait for that second, and no bound for those that would be refused instead
 	// (see MaxDelay) or have less than two seconds left before their deadline. A
 	// negative number means no bound.
+	//
+	// So do the first requests of a new user of an origin that has told others of its
+	// quotas: for each quota no more than others have may be on their way, and at
+	// least FirstFlight unless the server has named the quota.
 	FirstFlight int
 
 	// Limits returns the client's own limit on a request. One permit of it is

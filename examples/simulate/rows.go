@@ -214,6 +214,7 @@ func shares() []row {
 		{name: "others take 30 %", policies: fixed(100, 10*sec), others: 333 * ms, demand: backlog(1400, 50)},
 		{name: "others take 80 %", policies: fixed(100, 10*sec), others: 125 * ms, demand: backlog(400, 50)},
 		{name: "20 users, unequal demand", policies: perUser(fixed(20, 10*sec)), demand: unequal(20)},
+		{name: "20 users, 30 at once, X", policies: perUser(fixed(10, 2*sec)), dialect: parse.VendorFields, demand: each(20, demand{jobs: 30, workers: 30})},
 		{name: "20 users, one of them hot", policies: perUser(fixed(20, 10*sec)), demand: oneHot(20)},
 	}
 }
@@ -262,6 +263,15 @@ func unequal(users int) []demand {
 	var ds []demand
 	for i := range users {
 		ds = append(ds, demand{user: fmt.Sprint("user-", i), jobs: 10 * (i + 1), workers: 5})
+	}
+	return ds
+}
+
+// each returns the same demand of many users.
+func each(users int, d demand) (ds []demand) {
+	for i := range users {
+		d.user = fmt.Sprint("user-", i)
+		ds = append(ds, d)
 	}
 	return ds
 }

@@ -52,6 +52,9 @@ func (w *Window) Take(t Instant, n int64) (mark uint32) {
 	if w.State == Counting && w.end == Never && w.Length > 0 {
 		w.ends(t.Add(w.Length), 0, Never) // its guard is known with the answer: see Timed
 	}
+	if w.unheard() && w.InFlight == 0 {
+		w.end = t.Add(maxUnheard)
+	}
 	if w.hasLog() {
 		w.note(t, n)
 	}

@@ -20,7 +20,9 @@ func (w *Window) SetPolicy(unit Unit, quota int64, length time.Duration) {
 	w.setQuota(quota)
 	w.Quota, w.Length = quota, length
 	switch {
-	case w.Unit == Concurrent || w.State == Unknown:
+	case w.State == Unknown:
+		w.forget()
+	case w.Unit == Concurrent:
 	case w.State == Counting && (quota < 0 || length == 0 && had > 0):
 		w.forget()
 	case w.State == Counting:

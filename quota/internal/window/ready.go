@@ -14,6 +14,7 @@ const (
 	Exhausted  Cause = iota // too little is left
 	RetryAfter              // the server said when to come back
 	BackingOff              // the server refused and did not say when to come back
+	Unheard                 // the server has not answered yet: see Presume
 )
 
 // Ready says when n units may depart: at t, if they may now; else when it is worth
@@ -26,6 +27,8 @@ func (w *Window) Ready(t Instant, n int64) (again Instant, why Cause) {
 		return w.whenPaused(n)
 	case w.Unit == Concurrent:
 		return w.whenConcurrent(t, n), Exhausted
+	case w.awaits(t, n):
+		return w.end, Unheard
 	}
 	return w.when(t, n), Exhausted
 }
@@ -33,7 +36,7 @@ func (w *Window) Ready(t Instant, n int64) (again Instant, why Cause) {
 // Open reports whether Ready lets any number of units depart at t, because nothing is
 // known.
 func (w *Window) Open(t Instant) bool {
-	return w.State == Unknown && w.slow == 0 && w.before == 0 && w.Unit != Concurrent && !w.Paused(t)
+	return w.State == Unknown && w.slow == 0 && w.before == 0 && w.available == 0 && w.Unit != Concurrent && !w.Paused(t)
 }
 
 // There reports whether n units are there as far as is known, where Ready lets them depart:

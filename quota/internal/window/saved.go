@@ -52,6 +52,9 @@ func (w *Window) Restore(t Instant, s Saved) {
 		r.refused, r.fill = t, s.Fill
 	}
 	w.State, w.available, w.sinceReport = s.State, s.Available, s.Available
+	if w.State == Unknown {
+		w.available = 0 // what was saved, it has said
+	}
 	w.sent, w.adopted, w.received = t, t, t
 	due := Never
 	if s.Left != None && (w.State == Reported || w.State == Counting) {

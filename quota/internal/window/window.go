@@ -9,7 +9,8 @@ const None = -1
 type State uint8
 
 const (
-	// Unknown: the server has said nothing that is in force. Everything may go.
+	// Unknown: the server has said nothing that is in force. Everything may go, but
+	// for a bound before the first answer: see Presume.
 	Unknown State = iota
 	// Reported: the server's figure, within its effective window.
 	Reported
@@ -198,7 +199,7 @@ func (w *Window) expire(at Instant, left int64) {
 func (w *Window) distrust(t Instant) { w.expire(t, 0) }
 
 // forget returns to knowing nothing.
-func (w *Window) forget() { w.State, w.end = Unknown, Never }
+func (w *Window) forget() { w.State, w.end, w.available = Unknown, Never, 0 }
 
 // close ends the epoch of the window. What departed in it does not count in the
 // next one, but for a moment in which it may still arrive.
@@ -233,7 +234,9 @@ func (w *Window) Untouched(t Instant) bool {
 
 // Blank reports whether nothing is known, so that an answer that says nothing
 // teaches nothing.
-func (w *Window) Blank() bool { return w.State == Unknown && w.slow == 0 && w.Refusals == 0 }
+func (w *Window) Blank() bool {
+	return w.State == Unknown && w.slow == 0 && w.Refusals == 0 && w.available == 0
+}
 
 // SaysNothing reports whether the window is at t as good as a new one.
 func (w *Window) SaysNothing(t Instant) bool {
