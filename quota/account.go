@@ -41,6 +41,24 @@ func (a *account) is(id accountID) bool {
 // setPolicy takes over the policy as it is advertised now.
 func (a *account) setPolicy(p Policy) { a.SetPolicy(unitOf(p.Unit), p.Quota, p.Window) }
 
+// present is the policy as this account knows it: another one of the same policy may have
+// another quota. The Key is empty. The mutex of the origin is held, or the account is a copy.
+func (a *account) present() Policy {
+	p := Policy{Name: a.policy.name, Quota: a.Quota, Window: a.Length, Keyed: a.policy.keyed}
+	known, _ := a.policy.origin.policy(p.Name)
+	switch {
+	case unitOf(known.Unit) == a.Unit:
+		p.Unit = known.Unit
+	case a.Unit == window.Bytes:
+		p.Unit = UnitContentBytes
+	case a.Unit == window.Concurrent:
+		p.Unit = UnitConcurrentRequests
+	case a.Unit == window.Other:
+		p.Unit = "units"
+	}
+	return p
+}
+
 // inferred reports whether the account is that of a scope, and no server has advertised
 // a policy without a name.
 func (a *account) inferred() bool {

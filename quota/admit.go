@@ -134,6 +134,18 @@ func refusalOf(w wait.Refusal) *Refusal {
 	return r
 }
 
+// limiterOf returns the limiter that a constraint belongs to; nil: it is none of the
+// client's own.
+func limiterOf(c wait.Constraint) Limiter {
+	switch of := c.(type) {
+	case *constraint:
+		return of.limiter
+	case *asking:
+		return of.limiter
+	}
+	return nil
+}
+
 // admitted turns the result of an admission into an error.
 func admitted(r wait.Refusal, err error) error {
 	if r.By != nil {

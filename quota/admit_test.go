@@ -439,7 +439,7 @@ func TestDoneContextIsNotAdmitted(t *testing.T) {
 		c.tell(quota.Report{Figures: figure("api", 0, 10*sec)})
 		ctx, cancel := context.WithCancel(t.Context())
 		ask := claimOf("api")
-		ask.Held = func(quota.Refusal) {
+		ask.Held = func(quota.Refusal, quota.Limiter) {
 			cancel()
 			c.tell(quota.Report{Figures: figure("api", 5, 10*sec)})
 		}
@@ -458,7 +458,7 @@ func TestHeldHook(t *testing.T) {
 		c.tell(quota.Report{Figures: figure("api", 0, 10*sec)})
 		var told []quota.Refusal
 		ask := claimOf("api")
-		ask.Held = func(r quota.Refusal) {
+		ask.Held = func(r quota.Refusal, _ quota.Limiter) {
 			told = append(told, r)
 			inner := claimOf("api")
 			found, _ := c.o.Check(t.Context(), time.Now(), &inner)
@@ -482,7 +482,7 @@ func TestHeldHook(t *testing.T) {
 		c.tell(quota.Report{Figures: figure("api", 0, 2*sec)})
 		slow := claimOf("api")
 		slow.MaxDelay = 30 * sec
-		slow.Held = func(quota.Refusal) { time.Sleep(20 * sec) }
+		slow.Held = func(quota.Refusal, quota.Limiter) { time.Sleep(20 * sec) }
 		one := c.come(t.Context(), "slow", slow)
 		two := c.come(t.Context(), "two", claimOf("api"))
 		time.Sleep(2*sec + ms)
@@ -503,7 +503,7 @@ func TestHookThatTakesLong(t *testing.T) {
 		c := newCounter(t)
 		limit := concurrencyOf(t, 1)
 		taken := take(t, limit, 1)
-		ask := quota.Ask{Limiter: limit, MaxDelay: 30 * sec, Held: func(quota.Refusal) { time.Sleep(20 * sec) }}
+		ask := quota.Ask{Limiter: limit, MaxDelay: 30 * sec, Held: func(quota.Refusal, quota.Limiter) { time.Sleep(20 * sec) }}
 		got := c.come(t.Context(), "", ask)
 		c.wg.Wait()
 		assert.Equal(t, quota.ReasonMaxDelay, got.refusal(t).Reason)
@@ -514,7 +514,7 @@ func TestHookThatTakesLong(t *testing.T) {
 		c := counterOf(t, &quota.Accounts{Jitter: noJitter, MaxAccounts: 1})
 		c.tell(quota.Report{Figures: figure("api", 0, 2*sec)})
 		ask := claimOf("api")
-		ask.Held = func(quota.Refusal) {
+		ask.Held = func(quota.Refusal, quota.Limiter) {
 			time.Sleep(sec)
 			for i := range 5 {
 				c.tell(quota.Report{Figures: figure(fmt.Sprint(i), 1, 2*sec)})
@@ -539,7 +539,7 @@ func TestForce(t *testing.T) {
 		var told []quota.Reason
 		ask := claimOf("api")
 		ask.Force, ask.Limiter = true, limit
-		ask.Held = func(r quota.Refusal) { told = append(told, r.Cause) }
+		ask.Held = func(r quota.Refusal, _ quota.Limiter) { told = append(told, r.Cause) }
 		got := c.come(t.Context(), "", ask)
 		require.True(t, got.done.Load())
 		require.NoError(t, got.err)

@@ -70,10 +70,11 @@ type Ask struct {
 	Kind func() string
 
 	// Held is called with no lock held before the work waits, and says what it waits
-	// for; if Force is set, what it would have waited for. It is called again when the
-	// work begins to wait for something else; then the work is in line, and a function
-	// that takes long keeps others waiting. May be nil.
-	Held func(Refusal)
+	// for; if Force is set, what it would have waited for. The Limiter is the one of the
+	// client's own that it waits for; nil: it waits for something else. Held is called
+	// again when the work begins to wait for something else; then the work is in line,
+	// and a function that takes long keeps others waiting. May be nil.
+	Held func(Refusal, Limiter)
 }
 
 // options returns how the work waits.

@@ -13,21 +13,24 @@ import (
 //	back-off    the same, after a refusal that named no time
 //	window      a new effective window, which ends at Until, with Units left
 //	used up     nothing is left of an effective window that ends at Until
-//	policy      the server has advertised a policy of Units per Window
-//	inferred    a quota of Units per Window was inferred from refusals
+//	policy      the server has advertised a policy: Quota units per Window
+//	inferred    a quota of Quota units per Window was inferred from refusals
 //	limited     a refusal that names no policy concerns the kind of work Detail: see Ask.Kind
 //	free        such refusals do not concern it, as far as is known
 //	habit       Detail is what was learned of the server, in words
 //	prediction  of partition keys: the server's declaration is not used any more
 //	evicted     Units accounts were dropped to make room
 type Change struct {
-	What   string
-	Policy string        // "": the account of a scope or of the whole origin
-	Key    string        // the bytes of the partition key, if Keyed; may identify a person
-	Keyed  bool          // else the account is that of a scope, or of the whole origin
-	Units  int64         // quota units, or as said above
-	Until  time.Time     // zero: not known
-	Window time.Duration // 0: not known
+	What string
+
+	// Policy is what is known of the account's policy now: its Quota is None, and its
+	// Window 0, if it is not known; its Name is "" for the account of a scope or of the
+	// whole origin. If Keyed, Key has the bytes of the partition key, which may identify
+	// a person.
+	Policy
+
+	Units  int64     // of the policy, or as said above; 0 if What says nothing of them
+	Until  time.Time // zero: not known
 	Detail string
 }
 
@@ -101,8 +104,9 @@ func (s *settlement) tellKind(what string, k *kind) {
 
 // change appends a change of an account; nil: of the origin.
 func (s *settlement) change(a *account, c Change) {
+	c.Quota = None
 	if a != nil {
-		if c.Policy, c.Keyed = a.policy.name, a.policy.keyed; c.Keyed {
+		if c.Policy = a.present(); c.Keyed {
 			c.Key = a.owner.String()
 		}
 	}
@@ -118,7 +122,7 @@ func (s *settlement) tellOf(w *watched) {
 			what = "inferred"
 		}
 		if a.Quota >= 0 {
-			s.change(a, Change{What: what, Units: a.Quota, Window: a.Length})
+			s.change(a, Change{What: what})
 		}
 	}
 	s.tellPause(a, "hold", w.hold, a.Hold)

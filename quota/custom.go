@@ -112,8 +112,9 @@ type customMeter struct {
 	out     int64 // leases that retain permits
 }
 
-func (m *customMeter) Capacity() int64               { return math.MaxInt64 }
-func (m *customMeter) Available(time.Duration) int64 { return meter.Unknown }
+func (m *customMeter) Allows() (n, burst int64, period time.Duration) { return 0, 0, 0 }
+func (m *customMeter) Capacity() int64                                { return math.MaxInt64 }
+func (m *customMeter) Available(time.Duration) int64                  { return meter.Unknown }
 
 func (m *customMeter) Wait(t time.Duration, _, _ int64) time.Duration {
 	return max(m.again-t, 0)

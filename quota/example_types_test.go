@@ -67,7 +67,7 @@ func ExampleChange() {
 		Changes: &changes,
 	})
 	for _, c := range changes {
-		fmt.Println(c.What, c.Policy, c.Units)
+		fmt.Println(c.What, c.Name, c.Units)
 	}
 	// Output:
 	// window daily 0

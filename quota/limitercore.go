@@ -2,6 +2,7 @@ package quota
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/headway-go/headway/quota/internal/meter"
@@ -209,6 +210,30 @@ func (l *limiterCore) Stats() Stats {
 	}
 	if since, ok := l.meter.IdleSince(t); ok && l.line == nil {
 		s.IdleSince = l.made.Add(max(since, l.allBack))
+	}
+	return s
+}
+
+// String says what the limiter allows: "10 per second, bursts of 20", "5 at a time", or
+// "custom" if it counts no permits.
+func (l *limiterCore) String() string {
+	n, burst, period := l.meter.Allows()
+	if n == 1 && 0 < period && period < time.Second { // as of PerSecond, which rounds
+		n, period = int64((time.Second+period/2)/period), time.Second
+	}
+	s := strconv.FormatInt(n, 10)
+	switch {
+	case n == 0 && period == 0:
+		return "custom"
+	case period == 0:
+		return s + " at a time"
+	case period == time.Second:
+		s += " per second"
+	default:
+		s += " per " + period.String()
+	}
+	if burst > 0 {
+		s += ", bursts of " + strconv.FormatInt(burst, 10)
 	}
 	return s
 }

@@ -175,7 +175,7 @@ func (p *scene) caller() *call {
 		c.cancel = tp.one(ms, 20*ms, sec, 4*sec)
 	}
 	if tp.pick(5) == 4 {
-		c.ask.Held = func(quota.Refusal) { time.Sleep(ms) }
+		c.ask.Held = func(quota.Refusal, quota.Limiter) { time.Sleep(ms) }
 	}
 	c.report = p.report()
 	return c

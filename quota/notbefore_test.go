@@ -24,7 +24,7 @@ func TestNotBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t)
 		var told []quota.Refusal
-		ask := in(5*sec, quota.Ask{Held: func(r quota.Refusal) { told = append(told, r) }})
+		ask := in(5*sec, quota.Ask{Held: func(r quota.Refusal, _ quota.Limiter) { told = append(told, r) }})
 		want := quota.Refusal{Cause: quota.ReasonRetryAfter, Reason: quota.ReasonRetryAfter, Wait: 5 * sec, RetryAfter: 5 * sec}
 		r, waits := c.o.Check(t.Context(), time.Now(), &ask)
 		assert.Equal(t, &want, r)
@@ -193,7 +193,7 @@ func TestNotBeforeAndForce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t)
 		var told []quota.Refusal
-		got := c.come(t.Context(), "", in(sec, quota.Ask{Force: true, Held: func(r quota.Refusal) { told = append(told, r) }}))
+		got := c.come(t.Context(), "", in(sec, quota.Ask{Force: true, Held: func(r quota.Refusal, _ quota.Limiter) { told = append(told, r) }}))
 		require.True(t, got.done.Load())
 		assert.NoError(t, got.err)
 		assert.Equal(t, []quota.Refusal{{Cause: quota.ReasonRetryAfter, Reason: quota.ReasonRetryAfter, Wait: sec, RetryAfter: sec}}, told)

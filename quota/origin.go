@@ -177,7 +177,7 @@ func (l *Lease) wait(ctx context.Context, now time.Time, ask *Ask, own []wait.Co
 		want.Held = func(r wait.Refusal) {
 			if now := refusalOf(r); now.Cause != told.Cause || now.Policy != told.Policy || now.Key != told.Key {
 				told = *now
-				ask.Held(told)
+				ask.Held(told, limiterOf(r.By))
 			}
 		}
 	}

@@ -33,6 +33,17 @@ type rateMeter struct {
 	used    time.Duration // the last Take or Cancel
 }
 
+// Allows says what is allowed at present.
+func (m *rateMeter) Allows() (n, burst int64, period time.Duration) {
+	switch limit := m.limiter.Limit(); {
+	case limit == rate.Inf:
+		return 0, 0, 0
+	case limit <= 0:
+		return 0, int64(m.limiter.Burst()), time.Second
+	}
+	return 1, int64(m.limiter.Burst()), time.Duration(float64(time.Second) / float64(m.limiter.Limit()))
+}
+
 func (m *rateMeter) when(t time.Duration) time.Time { return m.made.Add(t) }
 
 // Capacity returns the burst: a rate.Limiter never grants more at once, unless

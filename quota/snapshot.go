@@ -33,9 +33,9 @@ type SnapshotOptions struct {
 	MaxAccounts int
 
 	// ByPolicy sums up the accounts of each policy in one AccountSnapshot, for gauges: how
-	// many there are (Accounts), the largest Quota, the least Available of those whose
-	// window is in force, how much is InFlight and InLine, and the longest Hold and BackOff.
-	// All else is zero. That costs far less than to show each account, and MaxAccounts does
+	// many there are (Accounts), how much is InFlight and InLine, and the longest Hold and
+	// BackOff; the Available and the Quota of the account that has the smallest part of its
+	// quota left, of those whose window is in force; else the largest Quota. All else is zero. That costs far less than to show each account, and MaxAccounts does
 	// not matter.
 	ByPolicy bool
 }
@@ -61,7 +61,8 @@ type OriginSnapshot struct {
 // that of the policy without a name of an older dialect.
 type AccountSnapshot struct {
 	// Policy is what is known of the policy: its Quota is None, and its Window 0, if it
-	// is not known. If Keyed, Key is a partition key, else the name of a scope: redacted;
+	// is not known. They are those of this account: others of the same policy may have
+	// other ones, as the models of a provider do. If Keyed, Key is a partition key, else the name of a scope: redacted;
 	// or as it is, in hexadecimal after 0x if it is not printable.
 	Policy
 
@@ -286,15 +287,13 @@ func compareCopied(x, y *copied) int {
 func (o *Origin) show(a *copied, t instant, opts SnapshotOptions) AccountSnapshot {
 	a.Roll(t)
 	s := AccountSnapshot{
-		Policy: Policy{Name: a.policy.name, Keyed: a.policy.keyed, Key: o.accounts.shown(a.owner, opts.Keys), Quota: a.Quota, Window: a.Length},
+		Policy: a.present(),
 		State:  a.State.String(), Available: None,
 		InFlight: a.Unanswered(), Concurrent: a.Retained, InLine: a.waiting,
 		Hold: a.Hold.Since(t), BackOff: a.BackOff.Since(t), Refusals: int(a.Refusals),
 		Used: o.when(a.Used).Round(0), Probing: a.Probing(), Learned: a.learned(opts.Keys),
 	}
-	if p, known := o.policy(s.Name); known {
-		s.Unit = p.Unit
-	}
+	s.Key = o.accounts.shown(a.owner, opts.Keys)
 	if a.inferred {
 		s.State = "inferred"
 	}

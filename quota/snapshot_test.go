@@ -57,6 +57,47 @@ func TestSnapshot(t *testing.T) {
 	out.Release()
 }
 
+// Each account shows its own quota, unit and window: the last answer about another account
+// of the same policy does not change them.
+func TestSnapshotOfDifferentQuotas(t *testing.T) {
+	d := newDesk(t)
+	var told []quota.Change
+	for _, p := range []struct {
+		scope string
+		quota.Policy
+	}{
+		{"a", quota.Policy{Name: "p", Quota: 100_000, Unit: "tokens", Window: mins}},
+		{"b", quota.Policy{Name: "p", Quota: 10, Window: sec}},
+		{"c", quota.Policy{Name: "p", Quota: 1_000, Unit: quota.UnitContentBytes, Window: mins}},
+		{"d", quota.Policy{Name: "p", Quota: 5, Unit: quota.UnitConcurrentRequests}},
+		{"e", quota.Policy{Name: "p", Quota: 7, Unit: "points", Window: mins}},
+	} {
+		d.exchange(0, p.scope, quota.Report{Figures: figure("p", 1, sec), Terms: []quota.Policy{p.Policy}, Changes: &told})
+	}
+	var got []quota.Policy
+	for _, a := range d.snapshotAt(0, quota.SnapshotOptions{Keys: true}).Accounts {
+		if a.Name == "p" {
+			a.Policy.Name = a.Key
+			a.Key = ""
+			got = append(got, a.Policy)
+		}
+	}
+	assert.Equal(t, []quota.Policy{
+		{Name: "a", Quota: 100_000, Unit: "points", Window: mins}, // of the server's own units, the last name is kept
+		{Name: "b", Quota: 10, Window: sec},
+		{Name: "c", Quota: 1_000, Unit: quota.UnitContentBytes, Window: mins},
+		{Name: "d", Quota: 5, Unit: quota.UnitConcurrentRequests},
+		{Name: "e", Quota: 7, Unit: "points", Window: mins},
+	}, got)
+	var units []string
+	for _, c := range told {
+		if c.What == "policy" {
+			units = append(units, fmt.Sprint(c.Name, c.Quota, c.Unit, c.Window))
+		}
+	}
+	assert.Equal(t, []string{"p100000tokens1m0s", "p101s", "p1000content-bytes1m0s", "p5concurrent-requests0s", "p7points1m0s"}, units)
+}
+
 // A snapshot of nothing is empty, and does not begin an origin.
 func TestSnapshotOfNothing(t *testing.T) {
 	var a quota.Accounts

@@ -48,7 +48,6 @@ func (o namedOrigin) tally(t instant, s *OriginSnapshot) {
 
 // sum adds an account, which it does not change. The mutex of the origin is held.
 func (s *AccountSnapshot) sum(a *account, t instant) {
-	s.Quota = max(s.Quota, a.Quota)
 	s.InFlight += a.Unanswered()
 	s.InLine += a.line.Len()
 	if t < a.Hold {
@@ -57,7 +56,19 @@ func (s *AccountSnapshot) sum(a *account, t instant) {
 	if t < a.BackOff {
 		s.BackOff = max(s.BackOff, a.BackOff.Since(t))
 	}
-	if left, known := a.LeftInForce(t); known && (s.Available == None || left < s.Available) {
-		s.Available = left
+	switch left, known := a.LeftInForce(t); {
+	case known && (s.Available == None || lessLeft(left, a.Quota, s.Available, s.Quota)):
+		s.Available, s.Quota = left, a.Quota
+	case s.Available == None:
+		s.Quota = max(s.Quota, a.Quota)
 	}
+}
+
+// lessLeft reports whether x of p is a smaller part than y of q. Of quotas that are not
+// known, the number decides.
+func lessLeft(x, p, y, q int64) bool {
+	if p == q || p <= 0 || q <= 0 {
+		return x < y
+	}
+	return float64(x)*float64(q) < float64(y)*float64(p)
 }

@@ -52,6 +52,25 @@ func TestTally(t *testing.T) {
 	assert.Equal(t, []quota.OriginSnapshot{{Name: "https://unused.example"}}, unused.Snapshot(time.Now(), quota.SnapshotOptions{ByPolicy: true}))
 }
 
+// Accounts of one policy may have quotas of their own, such as the models of a provider. What
+// is left and the quota are of the account that has the smallest part left.
+func TestTallyOfDifferentQuotas(t *testing.T) {
+	d := newDesk(t)
+	d.exchange(0, "large", quota.Report{Figures: figure("tokens", 90_000, 10*sec), Terms: terms("tokens", 100_000, mins)})
+	d.exchange(0, "small", quota.Report{Figures: figure("tokens", 950, 10*sec), Terms: terms("tokens", 1_000, mins)})
+	least := func(now time.Duration) (available, of int64) {
+		sum := d.snapshotAt(now, quota.SnapshotOptions{ByPolicy: true}).Accounts[1]
+		return sum.Available, sum.Quota
+	}
+	available, of := least(sec)
+	assert.Equal(t, []int64{90_000, 100_000}, []int64{available, of})
+	d.exchange(sec, "small", quota.Report{Figures: figure("tokens", 800, 9*sec)})
+	available, of = least(sec)
+	assert.Equal(t, []int64{800, 1_000}, []int64{available, of})
+	available, of = least(time.Hour)
+	assert.Equal(t, []int64{quota.None, 100_000}, []int64{available, of}, "no window is in force")
+}
+
 // It counts those in line, of every account.
 func TestTallyInLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -30,7 +30,7 @@ func (s *Shaper) Check(req *http.Request) Verdict {
 	if r == nil || x.unconditional() {
 		return Verdict{}
 	}
-	v := Verdict{HeldInfo: x.held(r, WaitInfo{RequestInfo: x.info()})}
+	v := Verdict{HeldInfo: x.held(r, nil, WaitInfo{RequestInfo: x.info()})}
 	v.Reason = r.Cause
 	if !waits {
 		v.Rejected = rejected(r)

@@ -113,13 +113,13 @@ func ExampleAnsweredInfo() {
 // What a response has changed of what is known: here of a quota that it uses up.
 func ExampleChangedInfo() {
 	shaper := &transport.Shaper{Base: hourly(1), Trace: &transport.Trace{
-		Changed: func(i transport.ChangedInfo) { fmt.Println(i.Origin, i.What, i.Policy, i.Units) },
+		Changed: func(i transport.ChangedInfo) { fmt.Println(i.Origin, i.What, i.Name, i.Quota, i.Units) },
 	}}
 	page(&http.Client{Transport: shaper})
 	// Output:
-	// http://api.example policy hourly 1
-	// http://api.example window hourly 0
-	// http://api.example used up hourly 0
+	// http://api.example policy hourly 1 0
+	// http://api.example window hourly 1 0
+	// http://api.example used up hourly 1 0
 }
 
 // A request that got no answer.

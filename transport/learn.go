@@ -42,7 +42,7 @@ func (x *exchange) learn(resp *http.Response) {
 		x.traceIgnored(got.Ignored)
 		x.traceAnswered(x.report.Refused, now)
 		x.traceLearned(&got, now)
-		x.traceChanges()
+		x.traceChanges(x.report.Refused, now)
 	}
 	retainUntilClosed(resp, &x.lease)
 	x.resp = nil
@@ -53,7 +53,7 @@ func (x *exchange) settleSilent(resp *http.Response) {
 	x.resp = resp
 	x.origin.Settle(time.Time{}, &x.lease, x.watchChanges(&emptyReport))
 	x.traceAnswered(false, time.Time{})
-	x.traceChanges()
+	x.traceChanges(false, time.Time{})
 	x.resp = nil
 }
 

@@ -377,13 +377,15 @@ func (x *exchange) fail(err error) {
 	var op *net.OpError
 	unsent := errors.As(err, &op) && op.Op == "dial"
 	now := time.Now()
-	admitted := x.admitted()                                                                           // sets x.trace.sent
-	info := FailedInfo{AdmittedInfo: *admitted, Err: err, Unsent: unsent, Took: now.Sub(x.trace.sent)} // before the lease ends
+	admitted := *x.admitted() // before the lease ends
+	took := now.Sub(admitted.Sent)
 	if unsent {
 		x.lease.Cancel()
 	} else {
 		x.origin.Settle(now, &x.lease, x.watchChanges(&quota.Report{Lost: true}))
 	}
-	call(x, failedHook, func() FailedInfo { return info })
-	x.traceChanges()
+	call(x, failedHook, func() FailedInfo {
+		return FailedInfo{AdmittedInfo: admitted, Err: err, Unsent: unsent, Took: took}
+	})
+	x.tellChanges(AnsweredInfo{AdmittedInfo: admitted, Took: took})
 }

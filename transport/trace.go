@@ -114,7 +114,8 @@ type RequestInfo struct {
 // now: if its Held is 0, the request begins to wait.
 type HeldInfo struct {
 	WaitInfo
-	Policy    string        // the policy that has too little left; "" if the server named none
+	Policy    string        // the policy that has too little left; "" if the server named none. Or the name of Limiter
+	Limiter   quota.Limiter // the limiter of your own that refuses: printed, it says what it allows, such as "5 at a time". nil: it is none. Not told by Check
 	Partition partition.Key // the key of its partition; "" if none is known
 	Reason    Reason
 	Wait      time.Duration // until the request can go, or less if a response that arrives before then lets it go; 0: not known
@@ -134,8 +135,9 @@ type WaitInfo struct {
 // AdmittedInfo describes a request that is about to be sent.
 type AdmittedInfo struct {
 	WaitInfo
-	Probe bool // too little was left or known, and this request asks the server
-	First bool // the origin had not answered any request yet
+	Sent  time.Time // when it departs
+	Probe bool      // too little was left or known, and this request asks the server
+	First bool      // the origin had not answered any request yet
 }
 
 // RejectedInfo describes a request that is not sent.
@@ -172,9 +174,10 @@ type FailedInfo struct {
 	Unsent bool          // the request certainly did not arrive, and nothing is charged; else it counts as one that may have arrived
 }
 
-// ChangedInfo says what has changed.
+// ChangedInfo says what has changed. AnsweredInfo is of the response that has brought it
+// about; its Status is 0 if there is none, because Base has returned an error.
 type ChangedInfo struct {
-	RequestInfo // whose response has brought it about
+	AnsweredInfo
 	quota.Change
 }
 
@@ -249,12 +252,11 @@ func call[Info any](x *exchange, h hook[Info], info func() Info) {
 
 // A traced is what the hooks of a request need of one another.
 type traced struct {
-	onHeld   func(quota.Refusal) // traceHeld; allocated once for each exchange
-	longest  stay                // of those that are over
-	present  stay                // the last one, until the request is sent or refused
-	since    time.Time           // when it began
-	sent     time.Time           // as admitted, when the request was sent
-	admitted AdmittedInfo        // zero until admitted has been called
+	onHeld   func(quota.Refusal, quota.Limiter) // traceHeld; allocated once for each exchange
+	longest  stay                               // of those that are over
+	present  stay                               // the last one, until the request is sent or refused
+	since    time.Time                          // when it began
+	admitted AdmittedInfo                       // zero until admitted has been called
 	changes  []quota.Change
 }
 
@@ -311,19 +313,20 @@ func (x *exchange) info() RequestInfo {
 	return RequestInfo{Request: x.req, Origin: x.directory.name}
 }
 
-func (x *exchange) traceHeld(r quota.Refusal) {
+func (x *exchange) traceHeld(r quota.Refusal, by quota.Limiter) {
 	now := time.Now()
-	call(x, heldHook, func() HeldInfo { return x.held(&r, x.waited(now)) })
+	call(x, heldHook, func() HeldInfo { return x.held(&r, by, x.waited(now)) })
 	if !x.unconditional() {
 		x.trace.begin(now, r.Cause, r.Policy)
 	}
 }
 
 // held describes a request that cannot go now, after that wait.
-func (x *exchange) held(r *quota.Refusal, until WaitInfo) HeldInfo {
+func (x *exchange) held(r *quota.Refusal, by quota.Limiter, until WaitInfo) HeldInfo {
 	return HeldInfo{
 		WaitInfo:  until,
 		Policy:    r.Policy,
+		Limiter:   by,
 		Partition: partitionKey(r.Key),
 		Reason:    r.Reason,
 		Wait:      r.Wait,
@@ -343,8 +346,8 @@ func (x *exchange) traceAdmitted() {
 func (x *exchange) admitted() *AdmittedInfo {
 	t := &x.trace
 	if t.admitted.Request == nil {
-		t.sent = x.lease.Sent()
-		t.admitted = AdmittedInfo{WaitInfo: x.waited(t.sent), Probe: x.probe(), First: x.lease.First()}
+		sent := x.lease.Sent()
+		t.admitted = AdmittedInfo{WaitInfo: x.waited(sent), Sent: sent, Probe: x.probe(), First: x.lease.First()}
 	}
 	return &t.admitted
 }
@@ -383,7 +386,7 @@ func (x *exchange) traceMispredicted(policy string, predicted, actual partition.
 	})
 	if wants(x, changedHook) {
 		x.trace.changes = append(x.trace.changes, quota.Change{
-			What: "prediction", Policy: policy, Key: string(actual), Keyed: true,
+			What: "prediction", Policy: quota.Policy{Name: policy, Quota: quota.None, Keyed: true, Key: string(actual)},
 		})
 	}
 }
@@ -397,19 +400,26 @@ func (x *exchange) traceAnswered(refused bool, now time.Time) {
 func (x *exchange) answered(refused bool, now time.Time) AnsweredInfo {
 	i := AnsweredInfo{AdmittedInfo: *x.admitted(), Status: x.resp.StatusCode, Refused: refused}
 	if now.IsZero() {
-		i.Took = time.Since(x.trace.sent) // reads one clock; time.Now reads two
+		i.Took = time.Since(i.Sent) // reads one clock; time.Now reads two
 	} else {
-		i.Took = now.Sub(x.trace.sent)
+		i.Took = now.Sub(i.Sent)
 	}
 	return i
 }
 
-// traceChanges reports what the response has changed.
-func (x *exchange) traceChanges() {
+// traceChanges reports what the response has changed, which arrived then; zero: just now.
+func (x *exchange) traceChanges(refused bool, now time.Time) {
+	if len(x.trace.changes) > 0 {
+		x.tellChanges(x.answered(refused, now))
+	}
+}
+
+// tellChanges reports what a response has changed, or an error of Base.
+func (x *exchange) tellChanges(by AnsweredInfo) {
 	for _, c := range x.trace.changes {
 		call(x, changedHook, func() ChangedInfo {
 			c.Key = string(partitionKey(c.Key))
-			return ChangedInfo{RequestInfo: x.info(), Change: c}
+			return ChangedInfo{AnsweredInfo: by, Change: c}
 		})
 	}
 	clear(x.trace.changes)
@@ -424,9 +434,10 @@ func (x *exchange) changedLater() func([]quota.Change) {
 		return func([]quota.Change) {}
 	}
 	later := &exchange{s: x.s, req: x.req, options: x.options, directory: x.directory}
+	by := x.answered(x.report.Refused, time.Time{})
 	return func(changes []quota.Change) {
 		later.trace.changes = changes
-		later.traceChanges()
+		later.tellChanges(by)
 	}
 }
 

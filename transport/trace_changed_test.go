@@ -72,14 +72,41 @@ func TestChanged(t *testing.T) {
 }
 
 func describe(c quota.Change, began time.Time) string {
-	s := fmt.Sprintf("%s %q %d", c.What, c.Policy, c.Units)
+	told := c.What == "policy" || c.What == "inferred"
+	if told {
+		c.Units = c.Quota
+	}
+	s := fmt.Sprintf("%s %q %d", c.What, c.Name, c.Units)
 	if !c.Until.IsZero() {
 		s += fmt.Sprintf(" until %v", c.Until.Sub(began))
 	}
-	if c.Window > 0 {
+	if told && c.Window > 0 {
 		s += fmt.Sprintf(" per %v", c.Window)
 	}
 	return strings.TrimRight(s+" "+c.Key+c.Detail, " ")
+}
+
+// Changed says which response has brought a change about, also while its body is read.
+func TestChangedBy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []string
+		s := &transport.Shaper{
+			Base: newServer(limit(`"reads";a=9;w=60, "writes";a=9;w=60`), slow(time.Second, problem(429, exceeded, "Retry-After", "100")), fails(errBroken)),
+			Trace: &transport.Trace{Changed: func(i transport.ChangedInfo) {
+				if i.What != "window" {
+					got = append(got, fmt.Sprintf("%s %q: %d %v after %v", i.What, i.Name, i.Status, i.Refused, i.Took))
+				}
+			}},
+		}
+		pass(t, s, getItems(t.Context()))
+		resp, err := s.RoundTrip(getItems(t.Context()))
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		assert.Equal(t, []string{`limited "": 429 true after 1s`, `hold "": 429 true after 1s`}, got)
+		got = nil
+		drop(resp)
+		assert.Equal(t, []string{`hold "": 429 true after 1s`, `hold "writes": 429 true after 1s`}, got)
+	})
 }
 
 // A hold of a whole origin that a look has shown to be over is taken back. A second
@@ -224,7 +251,7 @@ func TestChangedPrediction(t *testing.T) {
 			Base: newServer(says(200, "RateLimit", `"api";a=9;w=60;pk=:UE9TVA==:`, "RateLimit-Partition", `"api";method`)),
 			Trace: &transport.Trace{Changed: func(i transport.ChangedInfo) {
 				if i.What == "prediction" {
-					got = append(got, i.Policy+" "+i.Key)
+					got = append(got, i.Name+" "+i.Key)
 				}
 			}},
 		}
@@ -274,8 +301,11 @@ func TestHeldIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []transport.AdmittedInfo
 		s := &transport.Shaper{
-			Base:  newServer(says(200, "Retry-After", "3", "RateLimit", `"api";a=9;w=10`), says(200)),
-			Trace: &transport.Trace{Admitted: func(i transport.AdmittedInfo) { i.Request = nil; got = append(got, i) }},
+			Base: newServer(says(200, "Retry-After", "3", "RateLimit", `"api";a=9;w=10`), says(200)),
+			Trace: &transport.Trace{Admitted: func(i transport.AdmittedInfo) {
+				i.Request = nil
+				got = append(got, withoutSent(t, i).(transport.AdmittedInfo))
+			}},
 		}
 		for range 3 {
 			pass(t, s, getItems(t.Context()))

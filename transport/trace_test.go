@@ -54,6 +54,29 @@ func withAnswered(infos []any) (all []any) {
 	return all
 }
 
+// withoutSent checks when an info says that its request departed, and takes it away.
+func withoutSent(t *testing.T, info any) any {
+	check := func(i *transport.AdmittedInfo, took time.Duration) {
+		assert.Equal(t, time.Now().Add(-took), i.Sent)
+		i.Sent = time.Time{}
+	}
+	switch i := info.(type) {
+	case transport.AdmittedInfo:
+		check(&i, 0)
+		return i
+	case transport.AnsweredInfo:
+		check(&i.AdmittedInfo, i.Took)
+		return i
+	case transport.LearnedInfo:
+		check(&i.AdmittedInfo, i.Took)
+		return i
+	case transport.FailedInfo:
+		check(&i.AdmittedInfo, i.Took)
+		return i
+	}
+	return info
+}
+
 // The calls of all hooks but Changed for one request, in order.
 func TestTrace(t *testing.T) {
 	const ms = time.Millisecond
@@ -227,11 +250,11 @@ func TestTrace(t *testing.T) {
 					return
 				}
 				assert.Len(t, own, len(told), "the request's own Trace was called first")
-				told = append(told, info)
+				told = append(told, withoutSent(t, info))
 			})
 			ctx := transport.WithTrace(t.Context(), allHooks(func(info any) {
 				if _, changed := info.(transport.ChangedInfo); !changed {
-					own = append(own, info)
+					own = append(own, withoutSent(t, info))
 				}
 			}))
 			if tt.ctx != nil {
@@ -415,8 +438,8 @@ func TestHeldAgain(t *testing.T) {
 		})
 		ctx := transport.WithTrace(t.Context(), &transport.Trace{
 			Held:     func(i transport.HeldInfo) { infos = append(infos, i) },
-			Admitted: func(i transport.AdmittedInfo) { infos = append(infos, i) },
-			Answered: func(i transport.AnsweredInfo) { infos = append(infos, i) },
+			Admitted: func(i transport.AdmittedInfo) { infos = append(infos, withoutSent(t, i)) },
+			Answered: func(i transport.AnsweredInfo) { infos = append(infos, withoutSent(t, i)) },
 		})
 		req := getItems(ctx)
 		pass(t, s, req)
@@ -431,7 +454,7 @@ func TestHeldAgain(t *testing.T) {
 		assert.Equal(t, []any{
 			transport.HeldInfo{WaitInfo: until(0, 0, ""), Reason: quota.ReasonFirstFlight, Wait: time.Second},
 			transport.HeldInfo{WaitInfo: until(200*ms, quota.ReasonFirstFlight, ""), Policy: "api", Reason: quota.ReasonExhausted, Wait: end - 200*ms},
-			transport.HeldInfo{WaitInfo: until(end, quota.ReasonExhausted, "api"), Policy: "own", Reason: quota.ReasonOwnLimit},
+			transport.HeldInfo{WaitInfo: until(end, quota.ReasonExhausted, "api"), Policy: "own", Limiter: own, Reason: quota.ReasonOwnLimit},
 			sent,
 			transport.AnsweredInfo{AdmittedInfo: sent, Status: 200},
 			transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: about(next)}},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -106,15 +107,15 @@ func learned(i transport.LearnedInfo) []slog.Attr {
 
 // changed returns the attributes for a change, without those that it does not have.
 func changed(i transport.ChangedInfo) []slog.Attr {
-	attrs := []slog.Attr{slog.String("origin", i.Origin), slog.String("what", i.What), slog.String("policy", i.Policy)}
+	attrs := []slog.Attr{slog.String("origin", i.Origin), slog.String("what", i.What), slog.String("policy", i.Name)}
 	if i.Keyed {
 		attrs = append(attrs, slog.Any("partition", partition.Key(i.Key)))
 	}
 	if i.Units > 0 {
 		attrs = append(attrs, slog.Int64("units", i.Units))
 	}
-	if i.Window > 0 {
-		attrs = append(attrs, slog.Duration("per", i.Window))
+	if i.What == "policy" || i.What == "inferred" {
+		attrs = append(attrs, slog.Int64("quota", i.Quota), slog.String("unit", cmp.Or(i.Unit, "requests")), slog.Duration("per", i.Window))
 	}
 	if !i.Until.IsZero() {
 		attrs = append(attrs, slog.Duration("for", time.Until(i.Until)))

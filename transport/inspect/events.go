@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +27,7 @@ type occurrence struct {
 	Kind   string    `json:"kind"` // bad, good or plain
 	Times  int       `json:"times"`
 
-	notSent string // why a request was not sent, in words; "": it is something else
+	notSent string // when and why a request was refused, in words; "": it is something else
 }
 
 // events are the last things that happened, and what is counted of each origin.
@@ -35,9 +36,26 @@ type events struct {
 	ring    []occurrence // the newest last
 	number  uint64       // of the newest
 	counted map[string]counted
+	holds   []hold // the last ones, the newest last
+	out     map[string]departures
 	traced  bool          // Handler.Trace was called
 	news    chan struct{} // is closed by the next event; nil: nobody asked
 }
+
+// A hold is a Retry-After that an answer came with.
+type hold struct {
+	origin string
+	until  time.Time
+	says   string // such as: of the 429 at 12:04:07
+}
+
+const maxHolds = 64
+
+// departures are how many requests of an origin are on their way, by the tenth of a second
+// in which they departed.
+type departures map[int64]int
+
+func tenth(t time.Time) int64 { return t.UnixMilli() / 100 }
 
 // A counted is what is counted of the requests of an origin.
 type counted struct {
@@ -100,9 +118,73 @@ func (e *events) held(i transport.HeldInfo) {
 		if i.Policy != "" {
 			c.own += fmt.Sprintf(", %q", shownPolicy(i.Policy))
 		}
+		if i.Limiter != nil {
+			c.own += ", " + fmt.Sprint(i.Limiter)
+		}
 		c.own += " (Shaper.Limits)"
 	}
 	e.counted[i.Origin] = c
+}
+
+// departed counts a request that is on its way, or with by = -1 one that no longer is.
+func (e *events) departed(origin string, sent time.Time, by int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := e.out[origin]
+	if out == nil {
+		if by < 0 || len(e.out) >= maxCounts {
+			return
+		}
+		if e.out == nil {
+			e.out = make(map[string]departures)
+		}
+		out = make(departures)
+		e.out[origin] = out
+	}
+	at := tenth(sent)
+	if n := out[at] + by; n > 0 {
+		out[at] = n
+	} else {
+		delete(out, at)
+	}
+}
+
+// oldest is for how long the oldest request of an origin has been on its way; 0: none is,
+// or it is not known.
+func (e *events) oldest(origin string, now time.Time) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	first := tenth(now)
+	for at := range e.out[origin] {
+		first = min(first, at)
+	}
+	return time.Duration(tenth(now)-first) * 100 * time.Millisecond
+}
+
+// holdBy says of which answer the Retry-After is that ends then; "": that is not known.
+func (e *events) holdBy(origin string, until time.Time) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, h := range slices.Backward(e.holds) {
+		if h.origin == origin && h.until.Sub(until).Abs() < 10*time.Millisecond {
+			return h.says
+		}
+	}
+	return ""
+}
+
+// noteHold remembers which answer has brought about a hold.
+func (e *events) noteHold(i transport.ChangedInfo) {
+	if i.Status == 0 || i.Until.IsZero() {
+		return
+	}
+	at := i.Sent.Add(i.Took).Format(time.TimeOnly)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.holds) == maxHolds {
+		e.holds = append(e.holds[:0], e.holds[1:]...)
+	}
+	e.holds = append(e.holds, hold{i.Origin, i.Until, fmt.Sprintf(" of the %d at %s", i.Status, at)})
 }
 
 func (e *events) last() uint64 {
@@ -146,14 +228,14 @@ func (e *events) notSent(now time.Time) string {
 	for i := len(e.ring) - 1; i >= 0 && now.Sub(e.ring[i].Time) < time.Minute; i-- {
 		if o := &e.ring[i]; o.notSent != "" {
 			if n += o.Times; last == "" {
-				last = o.Origin + ": " + o.notSent
+				last = o.Origin + " " + o.notSent
 			}
 		}
 	}
 	if n == 0 {
 		return ""
 	}
-	return count(int64(n), "request was", "requests were") + " not sent in the last minute; the last one to " + last + "."
+	return count(int64(n), "request was", "requests were") + " refused with an error in the last minute, and not sent; the last one to " + last + "."
 }
 
 // Trace returns hooks that let the page show what happens. Set it as Shaper.Trace, or
@@ -168,18 +250,24 @@ func (h *Handler) Trace() *transport.Trace {
 			if !i.Observed {
 				h.events.held(i)
 			}
-			h.sampleSoon()
+			h.sample(time.Now())
 		},
+		Admitted: func(i transport.AdmittedInfo) { h.events.departed(i.Origin, i.Sent, 1) },
+		Failed:   func(i transport.FailedInfo) { h.events.departed(i.Origin, i.Sent, -1) },
 		Rejected: func(i transport.RejectedInfo) {
 			var rejected *transport.RejectedError
 			if errors.As(i.Err, &rejected) {
-				why := notSent(rejected.Reason)
-				h.events.add(occurrence{Origin: i.Origin, Policy: rejected.Policy, Kind: "bad", notSent: why, What: "a request was not sent: " + why})
+				why := "at once: " + notSent(rejected.Reason)
+				if i.Held != 0 {
+					why = "after it had waited: " + notSent(rejected.Reason)
+				}
+				h.events.add(occurrence{Origin: i.Origin, Policy: rejected.Policy, Kind: "bad", notSent: why, What: "a request was refused with an error " + why})
 				return
 			}
-			h.events.add(occurrence{Origin: i.Origin, Policy: i.Policy, Kind: "plain", What: "a caller gave up waiting"})
+			h.events.add(occurrence{Origin: i.Origin, Policy: i.Policy, Kind: "plain", What: "a request gave up waiting: its context ended"})
 		},
 		Answered: func(i transport.AnsweredInfo) {
+			h.events.departed(i.Origin, i.Sent, -1)
 			if i.Refused {
 				what := fmt.Sprintf("the server refused with %d", i.Status)
 				if i.First {
@@ -187,15 +275,14 @@ func (h *Handler) Trace() *transport.Trace {
 				}
 				h.events.add(occurrence{Origin: i.Origin, Kind: "bad", What: what})
 			}
-			h.sampleSoon()
+			h.sample(i.Sent.Add(i.Took)) // reads no clock
 		},
 		Changed: func(i transport.ChangedInfo) {
-			if i.What == "window" {
-				units := i.Units
-				if i.Keyed {
-					units = none
-				}
-				h.history.window(seriesID{i.Origin, i.Policy}, time.Now(), units, h.kept())
+			switch i.What {
+			case "window":
+				h.history.window(seriesID{i.Origin, i.Name}, i.Sent.Add(i.Took), i.Units, i.Quota, h.kept())
+			case "hold":
+				h.events.noteHold(i)
 			}
 			h.events.add(changed(i))
 		},
@@ -210,26 +297,30 @@ func ignored(err error) string { return strings.TrimPrefix(err.Error(), "parse: 
 
 // changed describes a change of what is known.
 func changed(i transport.ChangedInfo) occurrence {
-	ev := occurrence{Origin: i.Origin, Policy: i.Policy, Kind: "plain"}
+	ev := occurrence{Origin: i.Origin, Policy: i.Name, Kind: "plain"}
 	left := ""
 	if !i.Until.IsZero() {
 		left = " for " + duration(time.Until(i.Until))
 	}
 	switch {
 	case i.What == "hold" && left != "":
-		ev.What, ev.Kind = "held by Retry-After"+left, "bad"
+		ev.What, ev.Kind = "held by Retry-After", "bad"
+		if i.Status > 0 {
+			ev.What += fmt.Sprintf(" of a %d", i.Status)
+		}
+		ev.What += left
 	case i.What == "back-off" && left != "":
 		ev.What, ev.Kind = "backing off"+left, "bad"
 	case i.What == "hold", i.What == "back-off":
 		ev.What, ev.Kind = "a "+i.What+" was taken back", "good"
 	case i.What == "window":
-		ev.What, ev.Kind = fmt.Sprintf("new window: %s left%s", number(i.Units), left), "good"
+		ev.What, ev.Kind = "new window: "+amount(i.Units, i.Unit)+" left"+left, "good"
 	case i.What == "used up":
 		ev.What = "nothing left" + left
 	case i.What == "policy":
-		ev.What = "advertised: " + rate(i.Units, "", i.Window)
+		ev.What = "advertised: " + terms(i.Change.Policy)
 	case i.What == "inferred":
-		ev.What = "inferred from refusals: " + rate(i.Units, "", i.Window)
+		ev.What = "inferred from refusals: " + terms(i.Change.Policy)
 	case i.What == "limited": // Detail may be a path
 		ev.What, ev.Kind = "refusals without a policy concern a kind of requests", "bad"
 	case i.What == "free":

@@ -165,13 +165,14 @@ type state struct {
 	More    int
 	Origins []struct {
 		InLine   int
+		Oldest   string
 		HeldBack uint64
 		Quotas   []struct {
-			Terms    string
-			Plot     *struct{ Says string }
-			Accounts []struct {
-				Whom, Left    string
-				Line, Learned []string
+			Policy, Terms string
+			Plot          *struct{ Says string }
+			Accounts      []struct {
+				Whom, Terms, Left, Says string
+				Line, Learned           []string
 			}
 		}
 	}
@@ -231,18 +232,18 @@ func TestVerdict(t *testing.T) {
 				w.Header().Set("Retry-After", "60")
 				w.WriteHeader(429)
 			}, 1, 5 * time.Second, nil,
-			"1 request waits for https://api.example: The server asked for a pause (Retry-After), 55 s left. 1 request waits; the first goes in 55 s.",
+			"1 request waits for https://api.example: The server asked for a pause (the Retry-After of the 429 at 00:00:00), 55 s left. 1 request waits; the first goes in 55 s.",
 		},
 		{
 			"Retry-After for all", func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Retry-After", "60")
 				w.WriteHeader(503)
 			}, 2, 5 * time.Second, nil,
-			"2 requests wait for https://api.example: a Retry-After holds the whole origin for 55 s.",
+			"2 requests wait for https://api.example: the Retry-After of the 503 at 00:00:00 holds the whole origin for 55 s.",
 		},
 		{
 			"back-off", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, 0, 500 * time.Millisecond, nil,
-			"Nobody waits. The next request to https://api.example cannot go at once: The server refused 1 time without saying for how long; backing off, 500 ms left.",
+			"Nobody waits. The next request to https://api.example cannot go at once: The server refused once without saying for how long; backing off, 500 ms left. Then one request goes as a trial.",
 		},
 		{
 			"a limit of one's own", func(http.ResponseWriter, *http.Request) {}, 4, 500 * time.Millisecond,
@@ -250,7 +251,7 @@ func TestVerdict(t *testing.T) {
 				l := quota.PerSecond(1, 1, quota.Options{Name: "slowly"})
 				s.Limits = func(*http.Request) quota.Limiter { return l }
 			},
-			`4 requests wait for https://api.example: 4 requests wait for a limit of your own, "slowly" (Shaper.Limits).`,
+			`4 requests wait for https://api.example: 4 requests wait for a limit of your own, "slowly", 1 per second, bursts of 1 (Shaper.Limits).`,
 		},
 		{
 			"first contact", func(http.ResponseWriter, *http.Request) { time.Sleep(10 * time.Second) }, -12, 500 * time.Millisecond, nil,
@@ -258,7 +259,7 @@ func TestVerdict(t *testing.T) {
 		},
 		{
 			"a slow server", func(http.ResponseWriter, *http.Request) { time.Sleep(10 * time.Second) }, -2, 5 * time.Second, nil,
-			"Nobody waits, and nothing is held. 2 requests are on their way: they wait for their servers, not for a quota.",
+			"Nobody waits, and nothing is held. 2 requests are on their way, the oldest for 5 s: they wait for their servers, not for a quota.",
 		},
 		{
 			"refused", func(w http.ResponseWriter, _ *http.Request) {
@@ -266,7 +267,21 @@ func TestVerdict(t *testing.T) {
 				w.Header().Set("RateLimit", `"api";a=0;w=3600`)
 			}, 3, 30 * time.Second, nil,
 			`Nobody waits. The next request to https://api.example cannot go at once: policy "api", 100 requests per 1 h: Nothing is left; the window ends in 59 min 30 s. ` +
-				"3 requests were not sent in the last minute; the last one to https://api.example: it would have to wait longer than Shaper.MaxDelay.",
+				"3 requests were refused with an error in the last minute, and not sent; the last one to https://api.example at once: it would have to wait longer than Shaper.MaxDelay.",
+		},
+		{
+			"never waits", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("RateLimit", `"api";a=0;w=60`) }, 2, time.Second,
+			func(s *transport.Shaper) { s.MaxDelay = transport.NoDelay },
+			`Nobody waits. The next request to https://api.example cannot go at once: policy "api", no quota advertised: Nothing is left; the window ends in 59 s. ` +
+				"2 requests were refused with an error in the last minute, and not sent; the last one to https://api.example at once: quota exhausted, and it may not wait (Shaper.MaxDelay).",
+		},
+		{
+			"tokens", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("RateLimit-Policy", `"t";q=1000;w=60;qu="tokens"`)
+				w.Header().Set("RateLimit", `"t";a=300;w=60`)
+			}, 2, 500 * time.Millisecond,
+			func(s *transport.Shaper) { s.Cost = func(*http.Request, quota.Policy) int64 { return 400 } },
+			`2 requests wait for https://api.example: policy "t", 1` + "\u202f" + `000 tokens per 1 min: 300 tokens left; the first in line needs 400. 2 requests wait; the first goes in 59 s, and the others wait for its answer.`,
 		},
 		{
 			"refused some time ago", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("RateLimit", `"api";a=0;w=600`) }, 3, 2 * time.Minute, nil,
@@ -337,7 +352,7 @@ func TestState(t *testing.T) {
 		assert.Equal(t, "0", a.Left)
 		assert.Equal(t, "everybody", a.Whom)
 		require.Len(t, a.Line, 3)
-		assert.Regexp(t, `^#1, 1 unit, has waited for 900 ms, gives up in `, a.Line[0])
+		assert.Regexp(t, `^#1, has waited for 900 ms, gives up in `, a.Line[0])
 		assert.Equal(t, []string{"round trip 50ms (±0s)"}, a.Learned)
 		require.NotNil(t, q.Plot)
 		assert.Equal(t, "The last 1 min: at least 0 of 5 left, at most 3 in line.", q.Plot.Says)
@@ -345,7 +360,7 @@ func TestState(t *testing.T) {
 		for _, e := range v.Events {
 			happened = append(happened, e.What)
 		}
-		assert.Equal(t, []string{"nothing left for 8.8 s", "new window: 4 left for 10.0 s", "advertised: 5 requests per 10 s"}, happened)
+		assert.Equal(t, []string{"nothing left for 8.8 s", "new window: 4 requests left for 10.0 s", "advertised: 5 requests per 10 s"}, happened)
 
 		w1, w2 := ask(w.h, "GET", "/state"), ask(w.h, "GET", "/state")
 		assert.Equal(t, w1.Header().Get("ETag"), w2.Header().Get("ETag"))
@@ -362,9 +377,106 @@ func TestState(t *testing.T) {
 		assert.NotContains(t, ask(w.h, "GET", "/?refresh=x").Body.String(), `http-equiv="refresh"`)
 		cancel()
 		synctest.Wait()
-		assert.Equal(t, "a caller gave up waiting", w.state(t).Events[0].What)
+		assert.Equal(t, "a request gave up waiting: its context ended", w.state(t).Events[0].What)
 	})
 }
+
+// Accounts of one policy may have quotas of their own: each shows its own, with its unit.
+func TestDifferentQuotas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.serve = func(rw http.ResponseWriter, r *http.Request) {
+			terms, left := `"t";q=100000;w=60;qu="tokens"`, `"t";a=90000;w=60`
+			if r.Header.Get("Authorization") == "Bearer small" {
+				terms, left = `"t";q=1000;w=10;qu="tokens"`, `"t";a=0;w=10`
+			}
+			rw.Header().Set("RateLimit-Policy", terms)
+			rw.Header().Set("RateLimit", left)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		get := func(credential string) {
+			req, _ := http.NewRequestWithContext(ctx, "GET", "https://api.example/", nil)
+			req.Header.Set("Authorization", "Bearer "+credential)
+			if resp, err := w.shaper.RoundTrip(req); err == nil {
+				resp.Body.Close()
+			}
+		}
+		get("small")
+		get("large") // the last answer
+		v := w.state(t)
+		q := v.Origins[0].Quotas[0]
+		assert.Equal(t, "several quotas", q.Terms)
+		require.Len(t, q.Accounts, 2)
+		small, large := q.Accounts[0], q.Accounts[1]
+		assert.Equal(t, "1\u202f000 tokens per 10 s", small.Terms)
+		assert.Equal(t, "100\u202f000 tokens per 1 min", large.Terms)
+		assert.Regexp(t, "^scope [0-9a-f]{8}$", small.Whom)
+		assert.Equal(t, []string{"90\u202f000", "0"}, []string{large.Left, small.Left})
+		go get("small")
+		time.Sleep(2 * time.Second)
+		assert.Contains(t, w.state(t).Verdict, `policy "t", 1`+"\u202f"+`000 tokens per 10 s of `+small.Whom+": Nothing is left")
+		assert.Contains(t, ask(w.h, "GET", "/").Body.String(), "<span class=\"terms\">1\u202f000 tokens per 10 s</span>")
+		var happened []string
+		for _, e := range v.Events {
+			happened = append(happened, e.What)
+		}
+		assert.Equal(t, []string{
+			"new window: 90\u202f000 tokens left for 1 min", "advertised: 100\u202f000 tokens per 1 min",
+			"nothing left for 10.0 s", "new window: 0 tokens left for 10.0 s", "advertised: 1\u202f000 tokens per 10 s",
+		}, happened)
+		assert.Equal(t, "The last 1 min: at least 0 % of the quota left, at most 1 in line.", w.state(t).Origins[0].Quotas[0].Plot.Says)
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// After a refusal that named no window, none is said to be over.
+func TestNoWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.serve = func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(429) }
+		w.get(t.Context(), "https://api.example/")
+		time.Sleep(time.Minute)
+		a := w.state(t).Origins[0].Quotas[0].Accounts[0]
+		assert.Equal(t, "not known", a.Left)
+		assert.Equal(t, "One request asks what is left.", a.Says)
+	})
+}
+
+// The page says for how long the oldest request has been on its way, whichever others are
+// answered meanwhile.
+func TestOldest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.serve = func(_ http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/slow" {
+				time.Sleep(30 * time.Second)
+			}
+		}
+		w.get(t.Context(), "https://api.example/")
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() { w.get(t.Context(), "https://api.example/slow") })
+			time.Sleep(10 * time.Second)
+		}
+		for range 20 {
+			w.get(t.Context(), "https://api.example/")
+		}
+		assert.Equal(t, "21 s", w.state(t).Origins[0].Oldest)
+		time.Sleep(10 * time.Second)
+		assert.Equal(t, "21 s", w.state(t).Origins[0].Oldest, "the second one")
+		wg.Wait()
+		assert.Empty(t, w.state(t).Origins[0].Oldest)
+		w.shaper.Base = failing{}
+		w.get(t.Context(), "https://api.example/")
+		time.Sleep(time.Second)
+		assert.Empty(t, w.state(t).Origins[0].Oldest)
+	})
+}
+
+type failing struct{}
+
+func (failing) RoundTrip(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }
 
 // What is kept is bounded, however many origins, policies and events there are.
 func TestBounded(t *testing.T) {
@@ -450,7 +562,7 @@ func TestEvents(t *testing.T) {
 		assert.Equal(t, time.Second, time.Since(began))
 		w.get(t.Context(), "https://api.example/")
 		happened := time.Now()
-		assert.Contains(t, s.next(), "held by Retry-After for 9 s")
+		assert.Contains(t, s.next(), "held by Retry-After of a 429 for 9 s")
 		assert.Equal(t, 250*time.Millisecond, time.Since(happened))
 		for _, limit := range s.limits {
 			assert.Equal(t, 10*time.Second, limit)

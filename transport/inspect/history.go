@@ -15,8 +15,7 @@ const (
 
 // history is what was left, and who waited, of each policy of each origin.
 type history struct {
-	next  atomic.Int64 // when another sample may be taken, in Unix nanoseconds
-	fresh atomic.Bool  // one was taken just now: the clock need not be read
+	next atomic.Int64 // when another sample may be taken, in Unix nanoseconds
 
 	mu     sync.Mutex // guards following
 	series map[seriesID]*series
@@ -40,6 +39,7 @@ type sample struct {
 	inFlight  int32
 	inLine    int32
 	held      bool
+	several   bool // accounts: the numbers are of the one with the smallest part left
 }
 
 // kept is how long samples are kept.
@@ -50,22 +50,13 @@ func (h *Handler) kept() time.Duration {
 	return max(h.History, 0)
 }
 
-// sampleSoon takes a sample now, unless there is one of the last second. It is called for
-// each request.
-func (h *Handler) sampleSoon() {
-	if !h.history.fresh.Load() {
-		h.sample(time.Now())
-	}
-}
-
-// sample takes a sample of all quotas, unless there is one of the last second.
+// sample takes a sample of all quotas, unless there is one of the last second. It is
+// called for each request.
 func (h *Handler) sample(now time.Time) {
 	next := h.history.next.Load()
-	if h.Accounts == nil || h.kept() == 0 || now.UnixNano() < next || !h.history.next.CompareAndSwap(next, now.Add(time.Second).UnixNano()) {
+	if now.UnixNano() < next || h.Accounts == nil || h.kept() == 0 || !h.history.next.CompareAndSwap(next, now.Add(time.Second).UnixNano()) {
 		return
 	}
-	h.history.fresh.Store(true)
-	time.AfterFunc(9*time.Second/10, func() { h.history.fresh.Store(false) })
 	origins := h.Accounts.Snapshot(now, quota.SnapshotOptions{ByPolicy: true})
 	n := int(h.kept() / time.Second)
 	h.history.mu.Lock()
@@ -84,6 +75,7 @@ func (h *Handler) sample(now time.Time) {
 				s.add(n, sample{
 					time: now.Unix(), available: cut(sum.Available), quota: cut(sum.Quota),
 					inFlight: cut(sum.InFlight), inLine: cut(int64(sum.InLine)), held: sum.Hold > 0 || sum.BackOff > 0,
+					several: sum.Accounts > 1,
 				})
 			}
 		}
@@ -105,18 +97,16 @@ func (h *history) of(id seriesID) *series {
 	return s
 }
 
-// window notes that a window began, with so many units left; none: of one of several
-// partitions.
-func (h *history) window(id seriesID, now time.Time, units int64, kept time.Duration) {
+// window notes that a window began, with so many units left of a quota.
+func (h *history) window(id seriesID, now time.Time, units, quota int64, kept time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.of(id)
 	if s == nil {
 		return
 	}
-	if units != none {
-		x := s.last() // between two samples, all may be used up again
-		x.time, x.available = now.Unix(), cut(units)
+	if x := s.last(); !x.several { // between two samples, all may be used up again
+		x.time, x.available, x.quota = now.Unix(), cut(units), cut(quota)
 		s.add(int(kept/time.Second), x)
 	}
 	if len(s.windows) == maxWindows {

@@ -15,7 +15,7 @@ type plotView struct {
 	Flight  string `json:"flight,omitempty"`  // the line of units in flight
 	Holds   []band `json:"holds,omitempty"`   // in which a Retry-After or a back-off was in force
 	Windows []int  `json:"windows,omitempty"` // where windows began
-	Top     string `json:"top,omitempty"`     // the number at the top of Left
+	Top     string `json:"top,omitempty"`     // what is at the top of Left
 	Most    string `json:"most"`              // the number at the top of InLine and Flight
 	Span    string `json:"span"`              // how long ago the left edge is
 	Says    string `json:"says"`              // the same in words
@@ -38,9 +38,17 @@ const (
 // draw draws samples of the last span.
 func draw(xs []sample, windows []time.Time, now time.Time, span time.Duration) *plotView {
 	p := &plotView{Span: duration(span)}
+	// If not all samples are of one quota, the line shows which part of it is left.
 	var top, most int64
+	one := xs[0].quota
 	for i := range xs {
 		x := &xs[i]
+		if one < 0 {
+			one = x.quota
+		}
+		if x.available >= 0 && x.quota > 0 && x.quota != one {
+			one = 0
+		}
 		top = max(top, int64(x.available), int64(x.quota))
 		most = max(most, int64(x.inFlight), int64(x.inLine))
 	}
@@ -51,9 +59,18 @@ func draw(xs []sample, windows []time.Time, now time.Time, span time.Duration) *
 	step := max((len(xs)+maxPoints-1)/maxPoints, 1)
 	var left, inLine, flight points
 	lowest, waited := int64(none), int64(0)
+	if one == 0 {
+		top = 100
+	}
 	for i := 0; i < len(xs); i += step {
 		x := xs[i]
+		if one == 0 {
+			x.available = x.percent()
+		}
 		for _, o := range xs[i:min(i+step, len(xs))] { // what is worst is shown
+			if one == 0 {
+				o.available = o.percent()
+			}
 			x.available, x.inLine, x.inFlight = min(x.available, o.available), max(x.inLine, o.inLine), max(x.inFlight, o.inFlight)
 			x.held = x.held || o.held
 		}
@@ -75,7 +92,9 @@ func draw(xs []sample, windows []time.Time, now time.Time, span time.Duration) *
 	if left.any() {
 		p.Left = left.String()
 		p.Area = left.first + "," + strconv.Itoa(plotHeight) + " " + p.Left + " " + left.last + "," + strconv.Itoa(plotHeight)
-		p.Top = number(top)
+		if p.Top = number(top); one == 0 {
+			p.Top = "100 % of the quota"
+		}
 	}
 	p.InLine, p.Flight, p.Most = inLine.String(), flight.String(), number(most)
 	for _, w := range windows {
@@ -88,7 +107,11 @@ func draw(xs []sample, windows []time.Time, now time.Time, span time.Duration) *
 	}
 	p.Says = "The last " + p.Span + ": "
 	if lowest != none {
-		p.Says += "at least " + number(lowest) + " of " + p.Top + " left, "
+		of := number(lowest) + " of " + p.Top
+		if one == 0 {
+			of = strings.Replace(p.Top, "100", number(lowest), 1)
+		}
+		p.Says += "at least " + of + " left, "
 	}
 	p.Says += "at most " + number(waited) + " in line"
 	if len(p.Holds) > 0 {
@@ -96,6 +119,14 @@ func draw(xs []sample, windows []time.Time, now time.Time, span time.Duration) *
 	}
 	p.Says += "."
 	return p
+}
+
+// percent is which part of the quota was left; none: that is not known.
+func (x *sample) percent() int32 {
+	if x.available < 0 || x.quota <= 0 {
+		return none
+	}
+	return int32(min(int64(x.available)*100/int64(x.quota), 100))
 }
 
 // extend adds a band, or makes the last one longer.

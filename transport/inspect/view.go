@@ -35,6 +35,7 @@ type pageView struct {
 type originView struct {
 	Name      string      `json:"name"`
 	Out       int64       `json:"out"`
+	Oldest    string      `json:"oldest,omitempty"` // for how long the oldest of Out has been on its way
 	InLine    int         `json:"inLine"`
 	HeldBack  uint64      `json:"heldBack"` // requests that had to wait, since the start
 	Refusals  uint64      `json:"refusals"` // by the server, since the start
@@ -46,13 +47,14 @@ type originView struct {
 	trouble   int         // for the order
 	used      time.Time   // for the order
 	longest   time.Duration
+	oldest    time.Duration
 	worstNote string
 }
 
 // A quotaView is what the page shows of a policy.
 type quotaView struct {
 	Policy   string        `json:"policy"`         // "": the server named none
-	Terms    string        `json:"terms"`          // such as 100 requests per 10 s
+	Terms    string        `json:"terms"`          // such as 100 requests per 10 s, or that accounts have different ones
 	Says     string        `json:"says,omitempty"` // all accounts in a sentence, if there are several
 	Bad      bool          `json:"bad,omitempty"`  // it holds somebody
 	Accounts []accountView `json:"accounts"`       // those of which something is known
@@ -61,8 +63,9 @@ type quotaView struct {
 
 // An accountView is what the page shows of an account.
 type accountView struct {
-	Whom     string   `json:"whom"`  // partition or caller, and a hash
-	State    string   `json:"state"` // as in quota.AccountSnapshot
+	Whom     string   `json:"whom"`            // partition or scope, and a hash
+	Terms    string   `json:"terms,omitempty"` // if other accounts have other ones
+	State    string   `json:"state"`           // as in quota.AccountSnapshot
 	Left     string   `json:"left"`
 	Percent  int      `json:"percent"` // of the quota that is left; -1: not known
 	Ends     string   `json:"ends,omitempty"`
@@ -112,9 +115,10 @@ func ofFleet(s fleet.Status) string {
 
 // verdict says what matters most. notSent says of requests that were refused; "": none was.
 func (v *pageView) verdict(notSent string) {
-	waiting, origins, out := 0, 0, int64(0)
+	waiting, origins, out, oldest := 0, 0, int64(0), time.Duration(0)
 	for i := range v.Origins {
 		out += v.Origins[i].Out
+		oldest = max(oldest, v.Origins[i].oldest)
 		if v.Origins[i].InLine > 0 {
 			waiting += v.Origins[i].InLine
 			origins++
@@ -135,7 +139,12 @@ func (v *pageView) verdict(notSent string) {
 		v.Calm = false
 		v.Verdict = "Nobody waits. The next request to " + v.Origins[0].Name + " cannot go at once: " + v.Origins[0].worstNote
 	case out > 0:
-		v.Verdict = "Nobody waits, and nothing is held. " + count(out, "request is on its way: it waits for its server", "requests are on their way: they wait for their servers") + ", not for a quota."
+		one, many := "request is on its way", "requests are on their way"
+		if oldest > 0 {
+			one += ", for " + duration(oldest)
+			many += ", the oldest for " + duration(oldest)
+		}
+		v.Verdict = "Nobody waits, and nothing is held. " + count(out, one+": it waits for its server", many+": they wait for their servers") + ", not for a quota."
 	default:
 		v.Verdict = "Nobody waits, and nothing is held."
 	}
@@ -160,9 +169,12 @@ func (h *Handler) origin(o *quota.OriginSnapshot, of map[string]counted, now tim
 	if o.Refusals > 0 {
 		v.Refused = duration(now.Sub(o.Refused)) + " ago"
 	}
+	if v.oldest = h.events.oldest(o.Name, now); v.oldest > 0 && o.Out > 0 {
+		v.Oldest = duration(v.oldest)
+	}
 	if o.Hold > 0 {
-		v.Hold = duration(o.Hold)
-		v.note(1, o.Hold, "a Retry-After holds the whole origin for "+v.Hold+".")
+		v.Hold = "the Retry-After" + h.events.holdBy(o.Name, now.Add(o.Hold)) + " holds the whole origin for " + duration(o.Hold) + "."
+		v.note(1, o.Hold, v.Hold)
 		if o.InLine > 0 {
 			v.trouble = 2
 		}
@@ -205,20 +217,26 @@ func b2i(b bool) int {
 
 // quota makes the view of the accounts of one policy. waiting is how many wait for them.
 func (h *Handler) quota(o *quota.OriginSnapshot, as []quota.AccountSnapshot, ov *originView, now time.Time) (v quotaView, waiting int) {
-	name := as[0].Name
-	p := quota.Policy{Quota: none}
-	if i := slices.IndexFunc(o.Policies, func(p quota.Policy) bool { return p.Name == name }); i >= 0 {
-		p = o.Policies[i]
-	}
+	name, window := as[0].Name, time.Duration(0)
 	v.Policy, v.Terms = shownPolicy(name), "no quota advertised"
-	inferred := slices.IndexFunc(as, func(a quota.AccountSnapshot) bool { return a.State == "inferred" })
+	if name == "" {
+		v.Terms = "all requests"
+	}
+	// The terms of the first account of which they are known are those of all, unless others
+	// have other ones.
+	known, different := "", false
+	for i := range as {
+		window = max(window, as[i].Window)
+		if own := termsOf(&as[i]); own != "" {
+			different = different || known != "" && own != known
+			known = own
+		}
+	}
 	switch {
-	case p.Quota >= 0:
-		v.Terms = rate(p.Quota, p.Unit, p.Window)
-	case inferred >= 0:
-		v.Terms = rate(as[inferred].Quota, "", as[inferred].Window) + ", inferred from refusals"
-	case name == "":
-		v.Terms = "all requests of a caller"
+	case different:
+		v.Terms = "several quotas"
+	case known != "":
+		v.Terms = known
 	}
 	for i := range as {
 		a := &as[i]
@@ -226,10 +244,14 @@ func (h *Handler) quota(o *quota.OriginSnapshot, as []quota.AccountSnapshot, ov 
 		if !worthShowing(a) {
 			continue
 		}
-		av := account(a, now)
-		says := av.Says
+		av := h.account(o.Name, a, now)
+		says, own := av.Says, v.Terms
+		if different {
+			av.Terms = cmp.Or(termsOf(a), "no quota advertised")
+			own = av.Terms + " of " + av.Whom
+		}
 		if name != "" {
-			says = `policy "` + v.Policy + `", ` + v.Terms + ": " + says
+			says = `policy "` + v.Policy + `", ` + own + ": " + says
 		}
 		switch {
 		case a.InLine > 0:
@@ -244,26 +266,35 @@ func (h *Handler) quota(o *quota.OriginSnapshot, as []quota.AccountSnapshot, ov 
 		return cmp.Or(cmp.Compare(y.InLine, x.InLine), cmp.Compare(b2i(y.Bad), b2i(x.Bad)), cmp.Compare(x.Percent, y.Percent))
 	})
 	if len(v.Accounts) > 0 {
-		v.Plot = h.history.plot(seriesID{o.Name, name}, now, max(p.Window, as[0].Window), h.kept())
+		v.Plot = h.history.plot(seriesID{o.Name, name}, now, window, h.kept())
 		if n := len(v.Accounts); n > 1 {
 			bad := 0
 			for i := range v.Accounts {
 				bad += b2i(v.Accounts[i].Bad)
 			}
 			v.Says = fmt.Sprintf("%s shown, %s in line, %d with nothing left or held.",
-				count(int64(n), "partition", "partitions"), count(int64(waiting), "request", "requests"), bad)
+				count(int64(n), "account", "accounts"), count(int64(waiting), "request", "requests"), bad)
 		}
 	}
 	return v, waiting
 }
 
-// worthShowing reports whether something is known of an account. Every caller has one
+// termsOf describes the quota of an account; "": it is not known.
+func termsOf(a *quota.AccountSnapshot) string {
+	s := terms(a.Policy)
+	if a.State == "inferred" {
+		s += ", inferred from refusals"
+	}
+	return s
+}
+
+// worthShowing reports whether something is known of an account. Every scope has one
 // that no policy concerns.
 func worthShowing(a *quota.AccountSnapshot) bool {
 	return a.Name != "" || a.State != "unknown" || a.InLine > 0 || a.Hold > 0 || a.BackOff > 0 || a.Quota >= 0
 }
 
-func account(a *quota.AccountSnapshot, now time.Time) accountView {
+func (h *Handler) account(origin string, a *quota.AccountSnapshot, now time.Time) accountView {
 	v := accountView{State: a.State, Left: "not known", Percent: -1, InFlight: a.InFlight + a.Concurrent, InLine: a.InLine}
 	switch {
 	case a.Key == "":
@@ -271,7 +302,7 @@ func account(a *quota.AccountSnapshot, now time.Time) accountView {
 	case a.Keyed:
 		v.Whom = "partition " + a.Key
 	default:
-		v.Whom = "caller " + a.Key
+		v.Whom = "scope " + a.Key
 	}
 	if a.Available >= 0 && a.State != "expired" {
 		v.Left = number(a.Available)
@@ -279,15 +310,23 @@ func account(a *quota.AccountSnapshot, now time.Time) accountView {
 			v.Percent = int(min(a.Available*100/a.Quota, 100))
 		}
 	}
-	if a.State == "expired" {
+	if a.State == "expired" && a.Window > 0 {
 		v.Left = "not known, the window is over"
 	}
 	if a.Left > 0 {
 		v.Ends = duration(a.Left)
 	}
-	v.Says, v.Bad = verdictOf(a)
+	by := ""
+	if a.Hold > 0 {
+		by = h.events.holdBy(origin, now.Add(a.Hold))
+	}
+	v.Says, v.Bad = verdictOf(a, by)
 	for i, w := range a.Line {
-		s := fmt.Sprintf("#%d, %s, has waited for %s", i+1, count(w.Units, "unit", "units"), duration(now.Sub(w.Since)))
+		s := fmt.Sprintf("#%d", i+1)
+		if needs := amount(w.Units, a.Unit); needs != "1 request" {
+			s += ", needs " + needs
+		}
+		s += ", has waited for " + duration(now.Sub(w.Since))
 		if w.Priority != 0 {
 			s += fmt.Sprintf(", priority %d", w.Priority)
 		}
@@ -303,19 +342,27 @@ func account(a *quota.AccountSnapshot, now time.Time) accountView {
 	return v
 }
 
-// verdictOf says what an account does to requests, and whether that is bad.
-func verdictOf(a *quota.AccountSnapshot) (says string, bad bool) {
+// verdictOf says what an account does to requests, and whether that is bad. heldBy is the
+// answer that its Retry-After came with, if that is known.
+func verdictOf(a *quota.AccountSnapshot, heldBy string) (says string, bad bool) {
 	why, next := "", ""
 	switch {
 	case a.Hold > 0 && a.Hold >= a.BackOff:
-		why = "The server asked for a pause (Retry-After), " + duration(a.Hold) + " left."
+		why = "The server asked for a pause (the Retry-After" + heldBy + "), " + duration(a.Hold) + " left."
 	case a.BackOff > 0:
-		why = fmt.Sprintf("The server refused %s without saying for how long; backing off, %s left.",
-			count(int64(max(a.Refusals, 1)), "time", "times in a row"), duration(a.BackOff))
+		times := "once"
+		if a.Refusals > 1 {
+			times = number(int64(a.Refusals)) + " times in a row"
+		}
+		why = "The server refused " + times + " without saying for how long; backing off, " + duration(a.BackOff) + " left. Then one request goes as a trial."
 	case a.State == "expired":
-		why = "The window is over, and one request asks what is left."
+		if a.Window > 0 {
+			why = "The window is over. "
+		}
 		if a.Probing {
-			why = "The window is over. A request is on its way that asks what is left."
+			why += "A request is on its way that asks what is left."
+		} else {
+			why += "One request asks what is left."
 		}
 	case a.Available == 0 && a.State != "unknown":
 		why = "Nothing is left."
@@ -332,12 +379,15 @@ func verdictOf(a *quota.AccountSnapshot) (says string, bad bool) {
 	next = count(int64(a.InLine), "request waits", "requests wait")
 	if a.Next > 0 {
 		next += "; the first goes in " + duration(a.Next)
-		if a.InLine > 1 && a.Left > 0 && a.Next >= a.Left {
+		if a.InLine > 1 && (a.Left > 0 && a.Next >= a.Left || a.BackOff > a.Hold) {
 			next += ", and the others wait for its answer"
 		}
 	}
 	if why == "" {
 		why = "Too little is left for the first in line."
+		if len(a.Line) > 0 && a.Available > 0 {
+			why = amount(a.Available, a.Unit) + " left; the first in line needs " + number(a.Line[0].Units) + "."
+		}
 	}
 	return why + " " + next + ".", true
 }

@@ -55,21 +55,30 @@ func count(n int64, one, many string) string {
 	return number(n) + " " + many
 }
 
-// rate writes a quota.
-func rate(n int64, unit string, window time.Duration) string {
-	one, many := "request", "requests"
-	switch unit {
-	case "", "requests":
-	case quota.UnitContentBytes:
-		one, many = "byte", "bytes"
-	case quota.UnitConcurrentRequests:
-		one, many = "request at a time", "requests at a time"
-	default:
-		one, many = "unit", "units"
+// amount writes a number of quota units.
+func amount(n int64, unit string) string {
+	switch {
+	case unit == "" || unit == "requests" || unit == quota.UnitConcurrentRequests:
+		return count(n, "request", "requests")
+	case unit == quota.UnitContentBytes:
+		return count(n, "byte", "bytes")
+	case isOrdinary(unit):
+		return count(n, strings.TrimSuffix(unit, "s"), unit)
 	}
-	s := count(n, one, many)
-	if window > 0 {
-		s += " per " + duration(window)
+	return count(n, "unit", "units") // the server chooses the name
+}
+
+// terms writes the quota of a policy; "": it is not known.
+func terms(p quota.Policy) string {
+	if p.Quota < 0 {
+		return ""
+	}
+	s := amount(p.Quota, p.Unit)
+	if p.Unit == quota.UnitConcurrentRequests {
+		s += " at a time"
+	}
+	if p.Window > 0 {
+		s += " per " + duration(p.Window)
 	}
 	return s
 }
@@ -84,7 +93,7 @@ func notSent(r transport.Reason) string {
 	case quota.ReasonQueueFull:
 		return "too many wait already (Shaper.MaxQueue)"
 	}
-	return r.String()
+	return r.String() + ", and it may not wait (Shaper.MaxDelay)"
 }
 
 // shownPolicy returns the name of a policy as it is if it consists of a few ordinary

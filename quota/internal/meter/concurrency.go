@@ -16,6 +16,11 @@ func NewConcurrency(capacity int64) *Concurrency { return &Concurrency{capacity:
 // Capacity implements Meter.
 func (m *Concurrency) Capacity() int64 { return m.capacity }
 
+// Allows implements Meter.
+func (m *Concurrency) Allows() (n, burst int64, period time.Duration) {
+	return m.capacity, 0, 0
+}
+
 // Available implements Meter.
 func (m *Concurrency) Available(time.Duration) int64 { return max(m.capacity-m.taken, 0) }
 

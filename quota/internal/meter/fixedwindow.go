@@ -30,6 +30,11 @@ func (m *FixedWindow) advance(t time.Duration) {
 // Capacity implements Meter.
 func (m *FixedWindow) Capacity() int64 { return m.capacity }
 
+// Allows implements Meter.
+func (m *FixedWindow) Allows() (n, burst int64, period time.Duration) {
+	return m.capacity, 0, m.window
+}
+
 // Available implements Meter.
 func (m *FixedWindow) Available(t time.Duration) int64 {
 	m.advance(t)

@@ -44,6 +44,11 @@ type Meter interface {
 	// if some are not available at t. The instant is 0 for a Meter whose permits
 	// are returned by Release: it is told no time.
 	IdleSince(t time.Duration) (since time.Duration, ok bool)
+
+	// Allows says what is allowed, for people to see: n permits in each period, in
+	// bursts of up to burst, or 0 if there is no such bound; n at a time if the period
+	// is 0; something else if both are. It may be called at any time.
+	Allows() (n, burst int64, period time.Duration)
 }
 
 // Special results of Meter.Wait.

@@ -75,6 +75,11 @@ func (m *SlidingWindow) advance(t time.Duration) {
 // Capacity implements Meter.
 func (m *SlidingWindow) Capacity() int64 { return m.capacity }
 
+// Allows implements Meter.
+func (m *SlidingWindow) Allows() (n, burst int64, period time.Duration) {
+	return m.capacity, 0, m.window
+}
+
 // Available implements Meter.
 func (m *SlidingWindow) Available(t time.Duration) int64 {
 	m.advance(t)

@@ -74,6 +74,11 @@ func (m *TokenBucket) recordPeak() {
 // Capacity implements Meter.
 func (m *TokenBucket) Capacity() int64 { return m.capacity }
 
+// Allows implements Meter.
+func (m *TokenBucket) Allows() (n, burst int64, period time.Duration) {
+	return m.perPeriod, m.capacity, m.period
+}
+
 // Available implements Meter.
 func (m *TokenBucket) Available(t time.Duration) int64 {
 	m.advance(t)

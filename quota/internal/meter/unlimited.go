@@ -11,6 +11,11 @@ type Unlimited struct{}
 // Capacity implements Meter.
 func (Unlimited) Capacity() int64 { return math.MaxInt64 }
 
+// Allows implements Meter.
+func (Unlimited) Allows() (n, burst int64, period time.Duration) {
+	return 0, 0, 0
+}
+
 // Available implements Meter. It returns Unknown.
 func (Unlimited) Available(time.Duration) int64 { return Unknown }
 

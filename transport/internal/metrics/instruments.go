@@ -54,10 +54,10 @@ var (
 		"Responses that refused a request for lack of quota; headway.first is true if nothing had been answered when the request left.",
 		[]string{Status, First}, 200}
 	Available = &Instrument{"headway.quota.available", Gauge, "{unit}",
-		"Units that may be used now of a quota whose window is in force; of several partitions, the least.",
+		"Units that may be used now of a quota whose window is in force; of several partitions or models, those of the one with the smallest part left.",
 		[]string{Policy}, 250}
 	Limit = &Instrument{"headway.quota.limit", Gauge, "{unit}",
-		"Units that the policy allows in a window; of several partitions, the most.",
+		"Units that the policy allows in a window; of several partitions or models with different quotas, those of the one that headway.quota.available is of.",
 		[]string{Policy}, 250}
 	Hold = &Instrument{"headway.quota.hold", Gauge, "s",
 		"Time for which requests are still held by a Retry-After or a back-off, the longest of all accounts of an origin.",
