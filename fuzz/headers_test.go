@@ -79,6 +79,18 @@ func FuzzHeaders(f *testing.F) {
 	for i, text := range recorded(f) {
 		f.Add(text, 200+229*(i%2), uint8(i))
 	}
+	for _, text := range []string{
+		"X-RateLimit-Limit: name=a,10;name=b,20;\nX-RateLimit-Remaining: name=b,3;name=a,0;",
+		`X-RateLimit: {"name":"all","period":10,"limit":50,"remaining":49,"until":"2026-11-21T04:48:10Z"}`,
+		`X-RateLimit-Limit: {'minute': 10, "hour": 20}` + "\nX-RateLimit-Remaining: {'minute': 9}\nX-RateLimit-Reset: 41250",
+		"X-RateLimit-Limit: 300/3000/12000\nX-RateLimit-Remaining: 0/1/2\nX-RateLimit-Reset: 9/8/7",
+		"X-RateLimit-Replenish-Rate: 0.5\nX-RateLimit-Burst-Capacity: 20\nX-RateLimit-Remaining: 3",
+		"Req-Limit-Short: Remaining: 394 Time until reset: 3589\nRetry-After: 00:01:30",
+		"Remaining-Req: group=market; min=600; sec=9\nRetry-After: 13 seconds",
+		"Bitvavo-RateLimit-Remaining: 0\nX-1m-RateLimit-Limit: 5\nX-Foo-RateLimit-Reset: 1795236480000\nRetry-After: 4",
+	} {
+		f.Add(text, 429, uint8(0))
+	}
 	r := parse.Reader{Caps: caps, Vendors: []parse.Vendor{{
 		Name: "own", Hosts: []string{"own.example"},
 		Limit:     []string{"Acme-*-Quota", "X-RateLimit-Limit"},

@@ -10,6 +10,7 @@ import (
 // A table is the rows that a Reader reads by, with an index of their field names.
 type table struct {
 	rows    []row
+	last    int       // the index of the last row
 	hosted  []int     // the rows that name hosts
 	byHand  bool      // some of them were set by the user
 	retries sightings // the rows with Retry
@@ -30,11 +31,21 @@ const (
 	seenRow                             // one of the first row; the next bit is the second row's
 )
 
-// lastRow is the bit that the rows at the end of a long table have in common.
-const lastRow = 63 - 6
+// The last row, for the fields in common use, has the last bit. sharedRow is the bit that
+// the rows before it have in common, in a long table: if a response has a field of one of
+// them, all of them that have no Sign are tried. So those have no fields in common use.
+const (
+	lastRow   = 63 - 6
+	sharedRow = lastRow - 1
+)
 
 // ofRow is the bit of a row.
-func ofRow(i int) sightings { return seenRow << min(i, lastRow) }
+func (t *table) ofRow(i int) sightings {
+	if i == t.last {
+		return seenRow << lastRow
+	}
+	return seenRow << min(i, sharedRow)
+}
 
 // A fieldIndex finds the fields of a table among the names of a header, which are in
 // canonical form. It dismisses most names by their first and last byte and their length.
@@ -49,6 +60,9 @@ type fieldIndex struct {
 
 // leadBytes is the number of bytes by which patterns with an asterisk are grouped.
 const leadBytes = 6
+
+// leastSuffix is the least number of bytes after an asterisk that a name begins with.
+const leastSuffix = len("-RateLimit-Reset")
 
 // starred is a pattern with an asterisk.
 type starred struct {
@@ -65,7 +79,15 @@ type shape struct {
 // add adds a pattern.
 func (x *fieldIndex) add(p pattern, seen sightings) {
 	if p.prefix == "" {
-		return // such a pattern would have to be compared with every name
+		if len(p.suffix) < leastSuffix {
+			return // too many names would have to be compared with such a pattern
+		}
+		for i := range x.shapes {
+			x.shapes[i].lengths |= ^uint64(0) << min(len(p.suffix)+1, 63)
+			x.shapes[i].lasts |= 1 << (p.suffix[len(p.suffix)-1] & 31)
+		}
+		x.short = append(x.short, starred{p, seen})
+		return
 	}
 	s, n := &x.shapes[p.prefix[0]], len(p.prefix)+len(p.suffix)
 	if !p.star {
@@ -215,6 +237,7 @@ func newTable(users []Vendor) *table {
 		t.index.add(p, seenRetry)
 	}
 	all := slices.Concat(users, Vendors())
+	t.last = len(all) - 1
 	for i := range all {
 		t.add(newRow(&all[i], i < len(users)))
 	}
@@ -233,7 +256,7 @@ func (t *table) add(r row) {
 	if len(r.paths) > 0 {
 		t.pathed = append(t.pathed, i)
 	}
-	seen := ofRow(i)
+	seen := t.ofRow(i)
 	if r.Sign != "" {
 		t.index.add(newPattern(r.Sign), seen)
 		seen = 0
@@ -242,7 +265,7 @@ func (t *table) add(r row) {
 		t.index.add(p, seen)
 	}
 	if len(r.retry) > 0 {
-		t.retries |= ofRow(i)
+		t.retries |= t.ofRow(i)
 	}
 }
 

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"math"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -106,8 +107,9 @@ func (r *Reader) Silent(h http.Header) bool {
 //     draft -06 comes before that draft.
 //   - Retry-After is read with any dialect.
 //
-// On a 429, a service limit without an available quota but with a window has nothing
-// left, unless the response says so of another one.
+// On a 429, the service limit without an available quota whose window ends first has
+// nothing left, unless the response says so of another one, or Retry-After is shorter. If
+// the only service limit with nothing left has no window, Retry-After is its window.
 //
 // Drafts -07 and -06, and vendors' fields that name no account, describe one account
 // without a name: the Policy of its service limit is "". So is the name of the policy
@@ -186,6 +188,9 @@ func (x *exchange) read(status int) {
 	}
 	if x.has(seenRetry | x.table.retries) {
 		x.retryAfter(status)
+		if x.out.RetryAfter > 0 && !x.out.Advised {
+			x.exhausted()
+		}
 	}
 	if status == http.StatusTooManyRequests {
 		x.refused()
@@ -194,17 +199,42 @@ func (x *exchange) read(status int) {
 }
 
 // refused sets the available quota of a refusal that only says when its quota is renewed:
-// nothing is left until then.
+// nothing is left until then. Of several, that is sure of the one that is renewed first;
+// and of none that is renewed later than the response says to come back.
 func (x *exchange) refused() {
+	latest := time.Duration(math.MaxInt64)
+	if x.out.Advised {
+		latest = plus(x.out.RetryAfter, 2*time.Second) // both may be rounded
+	}
 	for i := range x.out.Limits {
-		if x.out.Limits[i].Available == 0 {
+		switch l := &x.out.Limits[i]; {
+		case l.Available == 0:
 			return // the response says which quota is exceeded
+		case l.Available == None && l.Window != None:
+			latest = min(latest, l.Window)
 		}
 	}
 	for i := range x.out.Limits {
-		if l := &x.out.Limits[i]; l.Available == None && l.Window != None {
+		if l := &x.out.Limits[i]; l.Available == None && l.Window != None && l.Window <= latest {
 			l.Available = 0
 		}
+	}
+}
+
+// exhausted sets when the only quota with nothing left is renewed, if that is said only by
+// a Retry-After or an alias of it.
+func (x *exchange) exhausted() {
+	var only *Limit
+	for i := range x.out.Limits {
+		if l := &x.out.Limits[i]; l.Available == 0 {
+			if only != nil || l.Window != None {
+				return
+			}
+			only = l
+		}
+	}
+	if only != nil {
+		only.Window = x.out.RetryAfter
 	}
 }
 
@@ -360,8 +390,8 @@ func (x *exchange) takePolicies() {
 func (x *exchange) vendors(standard bool) bool {
 	for i := range x.table.rows {
 		row := &x.table.rows[i]
-		if row.standard != standard || !x.has(ofRow(i)) || len(row.Hosts) > 0 && row != x.host ||
-			i >= lastRow && !row.signed(x.h) {
+		if row.standard != standard || !x.has(x.table.ofRow(i)) || len(row.Hosts) > 0 && row != x.host ||
+			i >= sharedRow && !row.signed(x.h) {
 			continue
 		}
 		if x.vendor(row) {
@@ -420,8 +450,8 @@ func (x *exchange) retryAfter(status int) {
 func (x *exchange) rowRetry() (wait time.Duration, ok bool) {
 	for i := range x.table.rows {
 		row := &x.table.rows[i]
-		if len(row.retry) == 0 || !x.has(ofRow(i)) || len(row.Hosts) > 0 && row != x.host ||
-			i >= lastRow && !row.signed(x.h) {
+		if len(row.retry) == 0 || !x.has(x.table.ofRow(i)) || len(row.Hosts) > 0 && row != x.host ||
+			i >= sharedRow && !row.signed(x.h) {
 			continue
 		}
 		d, valid, ignored := readAliases(x.h, row.retry, row.kind, x.clock(), x.caps)

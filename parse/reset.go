@@ -90,6 +90,7 @@ type delay struct {
 
 	at   time.Time // the instant, in UTC, if it was given as one
 	span bool      // it was given as a duration, such as "6m0s"
+	bare bool      // it was given as a number without any unit
 }
 
 // noDelay is the delay of a missing or malformed value. Read-only.
@@ -98,7 +99,7 @@ var noDelay = delay{d: math.MinInt64}
 // readDelay reads a delay in any form that servers use: a number, whose meaning depends
 // on kind; an HTTP-date, also with UTC or an offset in place of GMT; RFC 3339, also
 // without seconds or with a space in place of T; a duration or a date as Go and
-// JavaScript print it.
+// JavaScript print it; a duration such as 00:01:30 or "13 seconds".
 func readDelay(value string, kind resetKind, c *clock) (delay, bool) {
 	value = trim(value)
 	if n, ok := parseDecimal(value); ok {
@@ -116,8 +117,31 @@ func readDelay(value string, kind resetKind, c *clock) (delay, bool) {
 	if value[0] < '0' || value[0] > '9' {
 		return delay{}, false // ParseDuration accepts signs and a leading point
 	}
-	d, err := time.ParseDuration(value)
-	return delay{d: d, span: true}, err == nil
+	if d, err := time.ParseDuration(value); err == nil {
+		return delay{d: d, span: true}, true
+	}
+	if d, ok := clockSpan(value); ok {
+		return delay{d: d, span: true}, true
+	}
+	d := spanOf(value)
+	return delay{d: d, span: true}, d > 0
+}
+
+// clockSpan reads a duration as a clock shows it: hours, minutes and seconds, 00:01:30.
+func clockSpan(value string) (time.Duration, bool) {
+	hours, rest, ok := strings.Cut(value, ":")
+	minutes, secs, more := strings.Cut(rest, ":")
+	if !ok || !more || len(hours) > 4 || len(minutes) != 2 || len(secs) < 2 {
+		return 0, false
+	}
+	h, okHours := parseDecimal(hours)
+	m, okMinutes := parseDecimal(minutes)
+	s, okSeconds := parseDecimal(secs)
+	if !okHours || !okMinutes || !okSeconds || h.negative || s.negative || h.pointed || m.pointed || m.whole > 59 || s.whole > 59 {
+		return 0, false
+	}
+	s.whole += h.whole*3600 + m.whole*60
+	return s.times(time.Second), true
 }
 
 // delayUntil returns the time from the Date of the response to an instant.
@@ -127,7 +151,8 @@ func delayUntil(at time.Time, coarse bool, c *clock) delay {
 
 // delay returns the meaning of a number that is not negative.
 func (n decimal) delay(kind resetKind, c *clock) delay {
-	if kind == anyReset {
+	bare := kind == anyReset
+	if bare {
 		kind = n.kind(c)
 	}
 	switch kind {
@@ -138,7 +163,7 @@ func (n decimal) delay(kind resetKind, c *clock) delay {
 	case unixMillis:
 		return unixDelay(n.whole/1000, n.whole%1000*1e6+n.fraction/1000, false, c)
 	}
-	return delay{d: n.times(time.Second)}
+	return delay{d: n.times(time.Second), bare: bare}
 }
 
 // kind decides the meaning of a number by its size and the Date of the response.
@@ -190,6 +215,10 @@ func parseTime(value string) (time.Time, bool) {
 	}
 	if at, err := time.Parse(time.RFC1123Z, value); err == nil {
 		return at, true
+	}
+	if strings.HasSuffix(value, "M GMT") || strings.HasSuffix(value, "M UTC") {
+		at, err := time.Parse("Monday, January 2, 2006 3:04:05 PM MST", value)
+		return at, err == nil
 	}
 	value, _, _ = strings.Cut(value, " (") // the name of a time zone, in JavaScript
 	at, err := time.Parse("Mon Jan _2 2006 15:04:05 GMT-0700", value)

@@ -22,7 +22,7 @@ import (
 //
 // A valid Retry-After-Ms or X-Ms-Retry-After-Ms, in milliseconds, replaces Retry-After:
 // it is the same delay with more precision (Azure). If none of these is valid, the longest
-// of the aliases counts: X-RateLimit-Retry-After, X-Retry-After, X-Retry-In, their variants
+// of the aliases counts: X-RateLimit-Retry-After, X-RateLimit-Retry, X-Retry-After, X-Retry-In, their variants
 // with a unit at the end, and Retry-After with the name of a quota at the end.
 func RetryAfter(h http.Header, now time.Time, caps Caps) (d time.Duration, ok bool, ignored []Ignored) {
 	return readRetryAfter(h, &clock{header: h, now: now}, caps)
@@ -78,7 +78,12 @@ var retryAliases = func() (all []pattern) {
 		short := strings.Replace(name, "Retry-After", "RetryAfter", 1)
 		all = append(all, newPattern(name), newPattern(name+"-*"), newPattern(short), newPattern(short+"-*"))
 	}
-	return append(all, newPattern("Retry-After-*"), newPattern("X-Retry-In"), newPattern("X-RateLimit-*-Retry-After"))
+	for _, name := range [...]string{
+		"Retry-After-*", "X-Retry-In", "X-RateLimit-*-Retry-After", "X-RateLimit-Retry", "X-Rate-Limit-Retry",
+	} {
+		all = append(all, newPattern(name))
+	}
+	return all
 }()
 
 // retryAfter reads the lines of one of these fields.

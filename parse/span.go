@@ -84,6 +84,9 @@ func spanAtEnd(account string) time.Duration {
 
 // withoutSpan returns the name of an account without the time that it ends in.
 func withoutSpan(account string) string {
+	if span(account) > 0 {
+		return ""
+	}
 	if i := strings.LastIndexAny(account, "-_. "); i > 0 && spanAtEnd(account) > 0 {
 		return account[:i]
 	}

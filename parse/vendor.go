@@ -21,7 +21,8 @@ import (
 //
 // Of the rows that apply to a response, the first that says something valid is read.
 //
-// A row writes field names in any case. A name may contain one asterisk. It stands for
+// A row writes field names in any case. A name may contain one asterisk; if it begins with
+// that, at least 16 bytes follow. It stands for
 // the name of an account: any text that is not empty and does not name a measure, such
 // as limit, remaining or reset. With "X-RateLimit-Limit-*" in Limit and
 // "X-RateLimit-Remaining-*" in Remaining, the fields X-RateLimit-Limit-Tokens and
@@ -37,9 +38,12 @@ import (
 // If the name of an account ends in a time (second, minute, hour, day, week, month, year,
 // or a number of them such as 15min or 24hour), that time is the window of its policy.
 //
-// A field with several values, such as "1, 15000", describes several policies. Its values
-// belong to the values at the same positions of the account's other fields. Windows may
-// stand beside the figures: "100;w=60", "100;window=60", "100:60", "150/15m".
+// A field with several values, such as "1, 15000" or "300/3000/12000", describes several
+// policies. Its values belong to the values at the same positions of the account's other
+// fields. Windows may stand beside the figures: "100;w=60", "100;window=60", "100:60",
+// "150/15m"; of "100:60:300", the 300 is ignored. Figures may have names, of accounts:
+// "name=default,100;" or {"minute": 100}. A JSON object with the members limit or remaining
+// is read as a Summary, whatever list its field is in.
 //
 // To see what a row makes of a response, call [Reader.Read] with its fields, as in the
 // examples. What no row can say goes through a function: an http.RoundTripper below the
@@ -77,8 +81,9 @@ type Vendor struct {
 	// ResetIn is zero. Without both, a field whose name ends in -Ms, -Milliseconds or
 	// -Seconds has that unit, and any other number is read by its size: it is a Unix
 	// time, in seconds or else in milliseconds, if that time lies within 366 days of
-	// the Date of the response and after 1985, and else a number of seconds. Dates and
-	// durations are recognised by their form in any case.
+	// the Date of the response and after 1985; else a number of milliseconds, if as
+	// seconds it would be later than the window of its policy; and else a number of
+	// seconds. Dates and durations are recognised by their form in any case.
 	//
 	// In a row with Hosts and without Reset, both say what a number means in the
 	// resets of drafts -06 and -07 and in X-RateLimit-Reset.
@@ -94,7 +99,8 @@ type Vendor struct {
 
 	// Window names the fields with the window of the policy: a duration, a word such
 	// as "minute", or a number. If the name of a field ends in -Ms or -Milliseconds, the
-	// number has that unit, and else seconds.
+	// number has that unit, and else seconds. If it ends in -Rate, the number is how many
+	// units come back in a second, one by one; the window is the time until all have.
 	Window []string
 
 	// Every is the window of a policy by the name of its account, if no field gives
@@ -109,7 +115,9 @@ type Vendor struct {
 	Accounts []string
 
 	// Summary names fields with several figures: "32/40", used and quota; pairs
-	// such as "total=100; remaining=99; resets=41"; several accounts such as
+	// such as "total=100; remaining=99; resets=41", "remain:9,limit:10,time:10 second"
+	// or "Remaining: 394 Time until reset: 3589"; a JSON object such as
+	// {"limit":50,"remaining":49,"period":10}; several accounts such as
 	// "api-usage=10/100; api-bursts=1/50", "b=per_hour;q=100;r=0;t=340,
 	// b=per_day;q=1000;r=900;t=40000" or "hour-lim:3500; hour-rem:500"; several accounts
 	// and what is left of them: "GetVM3Min;197,GetVM30Min;1297".
@@ -190,8 +198,8 @@ func newPattern(name string) pattern {
 // match reports whether a field name follows a pattern with an asterisk, and returns the
 // name of the account.
 func (p *pattern) match(name string) (account string, ok bool) {
-	if !p.covers(name) {
-		return "", false
+	if !p.covers(name) || p.prefix == "" && strings.HasPrefix(name, "X-") {
+		return "", false // X- is no part of the name of an account
 	}
 	account = strings.ToLower(name[len(p.prefix) : len(name)-len(p.suffix)])
 	return account, !measure(account)
@@ -205,10 +213,21 @@ func measure(part string) bool {
 		"policy", "resource", "bucket", "scope", "global", "reason", "window", "window-size",
 		"interval", "interval-seconds", "interval-ms", "fillrate", "fill-rate", "type", "source",
 		"retry-after", "retry", "retryafter", "next", "name", "group", "period", "usage", "cost", "query-cost",
-		"max", "min", "total", "count", "left", "quota", "ratelimit", "rate-limit":
+		"max", "min", "total", "count", "left", "quota", "ratelimit", "rate-limit", "remain", "available", "current",
+		"seconds", "ttl", "timestamp", "expiry":
 		return true
 	}
-	return false
+	for _, before := range [...]string{
+		"seconds-", // X-RateLimit-Reset-Seconds-Org
+		"beta",     // not enforced
+		"upstream", // of another server
+		"llm_provider",
+	} {
+		if strings.HasPrefix(part, before) {
+			return true
+		}
+	}
+	return strings.HasSuffix(part, "-ttl")
 }
 
 // A row is a Vendor prepared for reading.

@@ -309,7 +309,7 @@ func TestReadMoreVendors(t *testing.T) {
 		{"a window in a word", "", []string{"X-RateLimit-Limit: 5", "X-RateLimit-Period: hour"}, `X-RateLimit; policy '' 5/1h0m0s`},
 		{"a cost", "", []string{"X-RateLimit-Limit: 5", "X-RateLimit-Remaining: 3", "X-RateLimit-Cost: 2"}, `X-RateLimit; policy '' 5; limit '' 3 cost 2`},
 		{"Contentful", "", []string{"X-Contentful-RateLimit-Hour-Limit: 36000", "X-Contentful-RateLimit-Hour-Remaining: 35000", "X-Contentful-RateLimit-Second-Limit: 10", "X-Contentful-RateLimit-Second-Remaining: 0", "X-Contentful-RateLimit-Reset: 1"},
-			`Contentful; policy 'hour' 36000/1h0m0s; policy 'second' 10/1s; limit 'hour' 35000; limit 'second' 0; retry after 1s`},
+			`Contentful; policy 'hour' 36000/1h0m0s; policy 'second' 10/1s; limit 'hour' 35000; limit 'second' 0/1s; retry after 1s`},
 		{"Etsy", "", []string{"X-Limit-Per-Second: 10", "X-Remaining-This-Second: 9", "X-Limit-Per-Day: 10000", "X-Remaining-Today: 0"},
 			`Etsy; policy 'day' 10000/24h0m0s; policy 'second' 10/1s; limit 'day' 0; limit 'second' 9`},
 		{"Salesforce, an application", "", []string{"Sforce-Limit-Info: api-usage=18/5000; per-app-api-usage=17/250(appName=sample-connected-app)"},
@@ -351,7 +351,7 @@ func TestReadRefusals(t *testing.T) {
 		{"-08, no reset", 429, []string{`RateLimit: "x"`}, `editor's draft; limit 'x' ?`},
 
 		{"overdrawn on a success", 200, []string{"Retry-After: 4", "X-RateLimit-Remaining-Tokens: -27689"}, `X-RateLimit; limit 'tokens' 0; retry after 4s!`},
-		{"nothing left on a success", 200, []string{"Retry-After: 4", "X-RateLimit-Remaining-Tokens: 0"}, `X-RateLimit; limit 'tokens' 0; retry after 4s`},
+		{"nothing left on a success", 200, []string{"Retry-After: 4", "X-RateLimit-Remaining-Tokens: 0"}, `X-RateLimit; limit 'tokens' 0/4s; retry after 4s`},
 	}
 	var r parse.Reader
 	for _, tt := range tests {

@@ -12,8 +12,9 @@ import (
 type rowField struct {
 	account string
 	role    role
-	rank    int // the place of the pattern in its list; the lowest counts
-	field   string
+	rank    int    // the place of the pattern in its list; the lowest counts
+	field   string // as the row writes it
+	name    string // as the response writes it
 	lines   []string
 }
 
@@ -25,20 +26,21 @@ func (r *row) fieldsOf(x *fieldIndex, h http.Header, found []rowField) []rowFiel
 		}
 		if of, ok := r.literal[name]; ok {
 			for _, f := range of {
-				found = append(found, rowField{f.account, f.role, f.rank, f.text, lines})
+				found = append(found, rowField{f.account, f.role, f.rank, f.text, name, lines})
 			}
 			continue
 		}
 		for i := range r.starred {
 			f := &r.starred[i]
 			if account, ok := f.match(name); ok {
-				found = append(found, rowField{account, f.role, f.rank, f.text, lines})
+				found = append(found, rowField{account, f.role, f.rank, f.text, name, lines})
 			}
 		}
 	}
 	slices.SortFunc(found, func(a, b rowField) int {
 		return cmp.Or(
-			strings.Compare(a.account, b.account), cmp.Compare(a.role, b.role), cmp.Compare(a.rank, b.rank))
+			strings.Compare(a.account, b.account), cmp.Compare(a.role, b.role), cmp.Compare(a.rank, b.rank),
+			strings.Compare(a.name, b.name))
 	})
 	return found
 }
@@ -59,6 +61,7 @@ type accountReader struct {
 	ignored   []Ignored
 	overdrawn bool // an available quota is negative: the request was refused
 
+	returns time.Duration // the time in which the quota of the account comes back unit by unit, if its rate is said
 	charged []charge      // to accounts that may not have been read yet
 	resets  values[delay] // of all accounts that have none
 
@@ -136,6 +139,7 @@ type accountValues struct {
 	used      values[number]
 	resets    values[delay] // d is None where a value is malformed
 	windows   values[delay]
+	rate      decimal // units that come back in a second; 0 if it is not said
 	cost      int64
 	policies  []unnamed
 }
@@ -147,7 +151,9 @@ func (a *accountReader) account(found []rowField) {
 		f := &found[i]
 		switch f.role {
 		case ofLimit:
-			if s.limits.n == 0 {
+			if s.limits.n == 0 && describes(f.lines) {
+				a.summary(f, &s)
+			} else if s.limits.n == 0 {
 				a.quotas(f, &s)
 			}
 		case ofRemaining:
@@ -167,7 +173,11 @@ func (a *accountReader) account(found []rowField) {
 				s.resets = a.delays(f, unitOf(f.field, a.kind))
 			}
 		case ofWindow:
-			if s.windows.n == 0 {
+			if strings.HasSuffix(strings.ToLower(f.field), "-rate") {
+				if rate := a.figures(f, false); rate.n > 0 {
+					s.rate = rate.at(0).value
+				}
+			} else if s.windows.n == 0 {
 				s.windows = a.windows(f)
 			}
 		case ofPolicy:
@@ -179,7 +189,39 @@ func (a *accountReader) account(found []rowField) {
 	if s.resets.n == 0 && s.limits.n+s.remaining.n > 0 {
 		s.resets = a.resets
 	}
+	if s.limits.at(0).label+s.remaining.at(0).label+s.used.at(0).label != "" {
+		a.byLabel(found[0].account, &s)
+		return
+	}
 	a.settle(found[0].account, &s)
+}
+
+// byLabel adds the policies and the service limits of an account whose values have names.
+func (a *accountReader) byLabel(account string, s *accountValues) {
+	var labels []string
+	for _, v := range [...]*values[number]{&s.limits, &s.remaining, &s.used} {
+		for i := range v.n {
+			if label := v.at(i).label; len(labels) < maxSeveral && !slices.Contains(labels, label) {
+				labels = append(labels, label)
+			}
+		}
+	}
+	for _, label := range labels {
+		of := accountValues{cost: s.cost}
+		if len(labels) == 1 {
+			of.resets, of.windows = s.resets, s.windows
+		}
+		for _, v := range [...]struct{ from, to *values[number] }{
+			{&s.limits, &of.limits}, {&s.remaining, &of.remaining}, {&s.used, &of.used},
+		} {
+			for i := range v.from.n {
+				if n := v.from.at(i); n.label == label && v.to.n == 0 {
+					v.to.add(n)
+				}
+			}
+		}
+		a.settle(join(account, label), &of)
+	}
 }
 
 // settle adds the policies and the service limits of an account.
@@ -341,7 +383,15 @@ func (a *accountReader) one(account string, s *accountValues) {
 	if len(a.advertised) > 0 {
 		policies = a.advertised
 	}
+	if s.rate.whole+s.rate.fraction > 0 && f.limit > 0 {
+		seconds := float64(f.limit) / (float64(s.rate.whole) + float64(s.rate.fraction)/1e9)
+		if seconds <= a.caps.window().Seconds() {
+			window = time.Duration(seconds * float64(time.Second))
+			a.returns = window
+		}
+	}
 	a.add(account, account, f, used, policies, window)
+	a.returns = 0
 }
 
 // quota returns the quota of an account. A quota that is not whole, such as 0.5 a second,
@@ -381,7 +431,14 @@ func (a *accountReader) add(name, account string, f figure, used int64, list []u
 	case f.remaining == None && f.limit != None && used != None:
 		f.remaining = max(f.limit-used, 0)
 	}
-	if a.row.Refills {
+	if f.limit == None && f.remaining != None && len(list) == 1 {
+		f.limit = list[0].quota
+	}
+	span := a.period(name, account, window)
+	if f.reset.bare && span > 0 && f.reset.d/2 > span && f.reset.d/1000 <= span {
+		f.reset.d /= 1000 // it would be renewed after its window: these are milliseconds
+	}
+	if a.row.Refills || a.returns > 0 {
 		a.refill(&f, account)
 	}
 	name = strings.Clone(name)
@@ -402,7 +459,7 @@ func (a *accountReader) add(name, account string, f figure, used int64, list []u
 		}
 	}
 	if f.limit != None && !known {
-		a.addPolicy(Policy{Name: name, Quota: f.limit, Unit: unit, Window: a.period(name, account, window)})
+		a.addPolicy(Policy{Name: name, Quota: f.limit, Unit: unit, Window: span})
 	}
 	if l, ok := f.serviceLimit(name); ok {
 		a.addLimit(l)
@@ -415,7 +472,10 @@ func (a *accountReader) refill(f *figure, account string) {
 		return
 	}
 	missing := max(f.limit-f.remaining, 0)
-	every := a.row.Every[account]
+	every := a.returns
+	if every == 0 {
+		every = a.row.Every[account]
+	}
 	if every == 0 {
 		every = a.row.Every[""]
 	}

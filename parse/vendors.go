@@ -47,6 +47,7 @@ func Vendors() []Vendor {
 			Limit:     []string{"X-RateLimit-Limit-*"},
 			Remaining: []string{"X-RateLimit-Remaining-*"},
 			Reset:     []string{"X-RateLimit-Reset-*"},
+			Window:    []string{"X-RateLimit-RenewalPeriod-*"},
 			Refills:   true,
 			Units:     units(),
 		},
@@ -173,6 +174,14 @@ func Vendors() []Vendor {
 			Name:                 "agent.ai",
 			Hosts:                []string{"agent.ai"},
 			RetryAfterOnRefusals: true,
+		},
+		{
+			// developer.raindrop.io.
+			Name:      "Raindrop",
+			Hosts:     []string{"api.raindrop.io"},
+			Limit:     []string{"X-RateLimit-Limit"},
+			Remaining: []string{"RateLimit-Remaining", "X-RateLimit-Remaining"},
+			Reset:     []string{"X-RateLimit-Reset"},
 		},
 		{
 			// docs.gitlab.com/administration/settings/user_and_ip_rate_limits. The
@@ -316,12 +325,16 @@ func Vendors() []Vendor {
 			Remaining: []string{"X-Remaining-This-<Second>", "X-Remaining-To<day>"},
 		},
 		{
-			// apidocs.imgur.com.
-			Name:      "Imgur",
-			Sign:      "X-RateLimit-UserLimit",
-			Limit:     []string{"X-RateLimit-<User>Limit", "X-RateLimit-<Client>Limit"},
-			Remaining: []string{"X-RateLimit-<User>Remaining", "X-RateLimit-<Client>Remaining"},
-			Reset:     []string{"X-RateLimit-<User>Reset"},
+			// apidocs.imgur.com; github.com/wraithgar/hapi-rate-limit.
+			Name: "Imgur, hapi",
+			Sign: "X-RateLimit-User*Limit",
+			Limit: []string{
+				"X-RateLimit-<User>Limit", "X-RateLimit-<Client>Limit", "X-RateLimit-<Path>Limit", "X-RateLimit-<UserPath>Limit",
+			},
+			Remaining: []string{
+				"X-RateLimit-<User>Remaining", "X-RateLimit-<Client>Remaining", "X-RateLimit-<Path>Remaining", "X-RateLimit-<UserPath>Remaining",
+			},
+			Reset: []string{"X-RateLimit-<User>Reset", "X-RateLimit-<Path>Reset", "X-RateLimit-<UserPath>Reset"},
 		},
 		{
 			// www.kucoin.com/docs/basic-info/request-rate-limit.
@@ -479,26 +492,275 @@ func Vendors() []Vendor {
 			Refusals: awsRefusals(),
 		},
 		{
+			// Mashery (Boomi Cloud API Management), developer.mashery.com. The figures
+			// are those of the gateway's customers: Egnyte, Sportradar and others.
+			Name: "Mashery",
+			Limit: []string{
+				"X-Plan-<Qps>-Allotted", "X-Packagekey-<Qps>-Allotted", "X-Accesstoken-<Qps>-Allotted",
+				"X-Plan-<Quota>-Allotted", "X-Packagekey-<Quota>-Allotted", "X-Accesstoken-<Quota>-Allotted",
+			},
+			Used: []string{
+				"X-Plan-<Qps>-Current", "X-Packagekey-<Qps>-Current", "X-Accesstoken-<Qps>-Current",
+				"X-Plan-<Quota>-Current", "X-Packagekey-<Quota>-Current", "X-Accesstoken-<Quota>-Current",
+			},
+			Reset: []string{"X-Plan-<Quota>-Reset"},
+			Every: map[string]time.Duration{"qps": time.Second},
+		},
+		{
+			// support.huaweicloud.com, API response headers.
+			Name:    "Huawei API Gateway",
+			Summary: []string{"X-Apig-RateLimit-*"},
+		},
+		{
+			// docs.marketcheck.com.
+			Name:      "MarketCheck",
+			Sign:      "Quota-Remaining",
+			Limit:     []string{"RateLimit-Limit", "<Quota>-Limit"},
+			Remaining: []string{"RateLimit-Remaining", "<Quota>-Remaining"},
+			Reset:     []string{"RateLimit-Reset-Time", "<Quota>-Reset-Time"},
+			Every:     map[string]time.Duration{"": time.Second, "quota": 31 * 24 * time.Hour},
+		},
+		{
+			// documentation.gravitee.io, rate limiting and quota.
+			Name:      "Gravitee",
+			Sign:      "X-Quota-Reset",
+			Limit:     []string{"X-Rate-Limit-Limit", "X-<Quota>-Limit"},
+			Remaining: []string{"X-Rate-Limit-Remaining", "X-<Quota>-Remaining"},
+			Reset:     []string{"X-Rate-Limit-Reset", "X-<Quota>-Reset"},
+		},
+		{
+			// support.twelvedata.com.
+			Name:      "Twelve Data",
+			Remaining: []string{"Api-Credits-Left"},
+			Used:      []string{"Api-Credits-Used"},
+			Every:     map[string]time.Duration{"": time.Minute},
+			Units:     map[string]string{"": "credits"},
+		},
+		{
+			// www.gate.com/docs/developers/apiv4. The reset is that of an exceeded limit; else it is now.
+			Name:      "Gate",
+			Limit:     []string{"X-Gate-RateLimit-Limit"},
+			Remaining: []string{"X-Gate-RateLimit-Requests-Remain"},
+			Reset:     []string{"X-Gate-RateLimit-Reset-Timestamp"},
+			ResetUnix: true,
+		},
+		{
+			// docs.upbit.com.
+			Name:    "Upbit",
+			Summary: []string{"Remaining-Req"},
+		},
+		{
+			// docs.spring.io/spring-cloud-gateway, RequestRateLimiter.
+			Name:      "Spring Cloud Gateway",
+			Sign:      "X-RateLimit-Replenish-Rate",
+			Limit:     []string{"X-RateLimit-Burst-Capacity"},
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Cost:      []string{"X-RateLimit-Requested-Tokens"},
+			Window:    []string{"X-RateLimit-Replenish-Rate"},
+		},
+		{
+			// documentation.tradier.com.
+			Name:      "Tradier",
+			Limit:     []string{"X-RateLimit-Allowed"},
+			Remaining: []string{"X-RateLimit-Available"},
+			Used:      []string{"X-RateLimit-Used"},
+			Reset:     []string{"X-RateLimit-Expiry"},
+			Sign:      "X-RateLimit-Allowed",
+		},
+		{
+			// docs.mistral.ai: the names before those in the last row.
+			Name:      "Mistral, by size",
+			Limit:     []string{"X-RateLimitBySize-Limit-*"},
+			Remaining: []string{"X-RateLimitBySize-Remaining-*"},
+			Cost:      []string{"RateLimitBySize-Query-Cost"},
+			Units:     map[string]string{"": "tokens"},
+		},
+		{
+			// docs.konghq.com, AI Rate Limiting Advanced; apisix.apache.org, ai-rate-limiting.
+			Name:      "AI gateways",
+			Limit:     []string{"X-AI-RateLimit-Limit-*"},
+			Remaining: []string{"X-AI-RateLimit-Remaining-*"},
+			Reset:     []string{"X-AI-RateLimit-Reset-*"},
+			Units:     map[string]string{"": "tokens"},
+		},
+		{
+			// learn.microsoft.com, Azure Resource Graph, throttling.
+			Name:      "Azure Resource Graph",
+			Remaining: []string{"X-Ms-User-Quota-Remaining"},
+			Reset:     []string{"X-Ms-User-Quota-Resets-After"},
+		},
+		{
+			// learn.microsoft.com, Dataverse, service protection API limits. The other
+			// field is execution time.
+			Name:      "Dataverse",
+			Remaining: []string{"X-Ms-RateLimit-<Burst>-Remaining-Xrm-Requests"},
+		},
+		{
+			// developers.gorgias.com. A leaky bucket, as Shopify's.
+			Name:    "Gorgias",
+			Summary: []string{"X-Gorgias-Account-Api-Call-Limit"},
+			Refills: true,
+			Every:   map[string]time.Duration{"": 20 * time.Second},
+		},
+		{
+			// docs.getrecharge.com. 40 leak at 2 a second.
+			Name:    "Recharge",
+			Summary: []string{"X-Recharge-Limit"},
+			Refills: true,
+			Every:   map[string]time.Duration{"": 20 * time.Second},
+		},
+		{
+			// developers.lightspeedhq.com/retail.
+			Name:    "Lightspeed Retail",
+			Summary: []string{"X-LS-API-Bucket-Level"},
+			Cost:    []string{"X-LS-API-Request-Cost"},
+			Window:  []string{"X-LS-API-Drip-Rate"},
+			Units:   map[string]string{"": "points"},
+		},
+		{
+			// developers.ringcentral.com, rate limits.
+			Name:      "RingCentral",
+			Sign:      "X-Rate-Limit-Group",
+			Limit:     []string{"X-Rate-Limit-Limit"},
+			Remaining: []string{"X-Rate-Limit-Remaining"},
+			Window:    []string{"X-Rate-Limit-Window"},
+			Partition: []string{"X-Rate-Limit-Group"},
+		},
+		{
+			// developer.aircall.io.
+			Name:      "Aircall",
+			Limit:     []string{"X-AircallApi-Limit"},
+			Remaining: []string{"X-AircallApi-Remaining"},
+			Reset:     []string{"X-AircallApi-Reset"},
+		},
+		{
+			// www.pathofexile.com/developer/docs. "5:10:60": 5 in 10 seconds, else nothing for a minute.
+			Name:      "Path of Exile",
+			Sign:      "X-Rate-Limit-Rules",
+			Limit:     []string{"X-Rate-Limit-<Ip>", "X-Rate-Limit-<Account>", "X-Rate-Limit-<Client>"},
+			Used:      []string{"X-Rate-Limit-<Ip>-State", "X-Rate-Limit-<Account>-State", "X-Rate-Limit-<Client>-State"},
+			Partition: []string{"X-Rate-Limit-Policy"},
+		},
+		{
+			// docs.openalex.org. Credits are what the request has cost.
+			Name:      "OpenAlex",
+			Sign:      "X-RateLimit-Credits-Used",
+			Limit:     []string{"X-RateLimit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Reset:     []string{"X-RateLimit-Reset"},
+			Cost:      []string{"X-RateLimit-Credits-Used"},
+			Units:     map[string]string{"": "credits"},
+		},
+		{
+			// www.polar.com/accesslink-api.
+			Name:     "Polar",
+			Sign:     "RateLimit-Usage",
+			Limit:    []string{"RateLimit-Limit"},
+			Used:     []string{"RateLimit-Usage"},
+			Reset:    []string{"RateLimit-Reset"},
+			Accounts: []string{"15-minute", "day"},
+		},
+		{
+			// docs.apollo.io.
+			Name:      "Apollo",
+			Sign:      "X-Minute-Requests-Left",
+			Limit:     []string{"X-Rate-Limit-<Minute>", "X-Rate-Limit-<Hourly>", "X-Rate-Limit-<24-hour>", "X-Rate-Limit-<Daily>"},
+			Remaining: []string{"X-*-Requests-Left"},
+			Used:      []string{"X-*-Usage"},
+		},
+		{
+			// the-odds-api.com/liveapi/guides/v4.
+			Name:      "The Odds API",
+			Remaining: []string{"X-Requests-Remaining"},
+			Used:      []string{"X-Requests-Used"},
+			Cost:      []string{"X-Requests-Last"},
+		},
+		{
+			// www.football-data.org/documentation.
+			Name:      "football-data.org",
+			Remaining: []string{"X-Requests-Available-<Minute>"},
+			Reset:     []string{"X-RequestCounter-Reset"},
+			ResetIn:   time.Second,
+		},
+		{
+			// ip-api.com/docs.
+			Name:      "ip-api.com",
+			Hosts:     []string{"ip-api.com"},
+			Remaining: []string{"X-Rl"},
+			Reset:     []string{"X-Ttl"},
+			ResetIn:   time.Second,
+		},
+		{
+			// docs.qualys.com, API limits. Refusals have the status 409.
+			Name:      "Qualys",
+			Sign:      "X-RateLimit-ToWait-Sec",
+			Limit:     []string{"X-RateLimit-Limit", "X-<Concurrency>-Limit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Used:      []string{"X-<Concurrency>-Limit-Running"},
+			Window:    []string{"X-RateLimit-Window-Sec"},
+			Retry:     []string{"X-RateLimit-ToWait-Sec"},
+			Units:     map[string]string{"concurrency": "concurrent-requests"},
+			Refusals:  []Refusal{{Status: 409, Field: "X-RateLimit-ToWait-Sec"}},
+		},
+		{
+			// docs.cohere.com: a trial key's.
+			Name:      "Cohere",
+			Limit:     []string{"X-Trial-Endpoint-Call-Limit"},
+			Remaining: []string{"X-Trial-Endpoint-Call-Remaining"},
+			Every:     map[string]time.Duration{"": time.Minute},
+		},
+		{
+			// developer.infusionsoft.com.
+			Name:      "Keap",
+			Limit:     []string{"X-Keap-*-Limit"},
+			Remaining: []string{"X-Keap-*-Available"},
+			Used:      []string{"X-Keap-*-Used"},
+			Window:    []string{"X-Keap-*-Time-Unit"},
+		},
+		{
+			// docs.pingdom.com/api. "Remaining: 394 Time until reset: 3589".
+			Name:    "Pingdom",
+			Summary: []string{"Req-Limit-*"},
+		},
+		{
+			// dev.skuvault.com.
+			Name:    "SkuVault",
+			Hosts:   []string{"skuvault.com"},
+			ResetIn: time.Millisecond,
+		},
+		{
+			// The names of draft -06, with the name of an account or a window (Gladly).
+			Name:      "RateLimit, by name",
+			Sign:      "RateLimit-Remaining-*",
+			Limit:     []string{"RateLimit-Limit", "RateLimit-Limit-*"},
+			Remaining: []string{"RateLimit-Remaining", "RateLimit-Remaining-*"},
+			Reset:     []string{"RateLimit-Reset", "RateLimit-Reset-*"},
+			Units:     units(),
+		},
+		{
 			// The fields in common use (draft -06, "RateLimit header fields
 			// currently used on the web"), with windows or units in the names
 			// (Kong, RapidAPI, NestJS), with lists (Envoy, WHOOP, Brave Search),
 			// without "-Limit" (Composio), without "X-" (koa), with other words
-			// (Trello, Akamai, Mistral).
+			// (Trello, Akamai, Mistral), with a word before (Bitvavo, APISIX), with a JSON object
+			// (Basecamp, Trakt), with named figures (IBM API Connect).
 			Name: "X-RateLimit",
 			Limit: []string{
 				"X-RateLimit-Limit", "X-Rate-Limit-Limit", "X-RateLimit", "X-Rate-Limit",
 				"Rate-Limit-Limit", "Rate-Limit-Total", "X-RateLimit-Total", "X-Rate-Limit-Total", "X-RateLimit-Max", "X-Rate-Limit-Max",
 				"X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-RateLimit-*-Limit", "X-Rate-Limit-*-Limit",
-				"X-RateLimit-*-Max", "X-Rate-Limit-*-Max",
+				"X-RateLimit-*-Max", "X-Rate-Limit-*-Max", "X-*-RateLimit-Limit", "*-RateLimit-Limit", "X-*-Rate-Limit-Limit", "*-Rate-Limit-Limit",
 			},
 			Remaining: []string{
 				"X-RateLimit-Remaining", "X-Rate-Limit-Remaining", "Rate-Limit-Remaining",
 				"X-RateLimit-Remaining-*", "X-Rate-Limit-Remaining-*",
-				"X-RateLimit-*-Remaining", "X-Rate-Limit-*-Remaining",
+				"X-RateLimit-*-Remaining", "X-Rate-Limit-*-Remaining", "X-*-RateLimit-Remaining", "*-RateLimit-Remaining", "X-*-Rate-Limit-Remaining", "*-Rate-Limit-Remaining",
+				"X-RateLimit-Remain", "X-Rate-Limit-Remain", "X-RateLimit-Limit-Remaining", "X-Rate-Limit-Limit-Remaining",
 			},
 			Used: []string{
 				"X-RateLimit-Used", "X-Rate-Limit-Used", "X-RateLimit-Usage", "X-Rate-Limit-Usage", "Rate-Limit-Used",
 				"X-RateLimit-Used-*", "X-Rate-Limit-Used-*", "X-RateLimit-*-Used", "X-Rate-Limit-*-Used",
+				"X-RateLimit-Current", "X-Rate-Limit-Current", "X-RateLimit-Count", "X-Rate-Limit-Count",
 			},
 			Cost: []string{
 				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
@@ -508,6 +770,10 @@ func Vendors() []Vendor {
 				"X-RateLimit-Reset-After", "X-Rate-Limit-Reset-After", "X-RateLimit-Reset-Ms", "X-Rate-Limit-Reset-Ms",
 				"X-RateLimit-Reset", "X-Rate-Limit-Reset", "Rate-Limit-Reset", "X-RateLimit-Next", "X-Rate-Limit-Next",
 				"X-RateLimit-Reset-*", "X-Rate-Limit-Reset-*", "X-RateLimit-*-Reset", "X-Rate-Limit-*-Reset",
+				"X-*-RateLimit-Reset", "*-RateLimit-Reset", "X-*-Rate-Limit-Reset", "*-Rate-Limit-Reset", "X-*-RateLimit-ResetAt", "*-RateLimit-ResetAt", "X-RateLimit-ResetAt", "X-RateLimit-Reset-At",
+				"X-RateLimit-Reset-Seconds-*", "X-Rate-Limit-Reset-Seconds-*", "X-RateLimit-Remaining-Seconds", "X-Rate-Limit-Remaining-Seconds",
+				"X-RateLimit-TTL", "X-Rate-Limit-TTL", "X-RateLimit-Remaining-TTL", "X-Rate-Limit-Remaining-TTL",
+				"X-RateLimit-*-Remaining-TTL", "X-Rate-Limit-*-Remaining-TTL",
 			},
 			Window: []string{
 				"X-RateLimit-Window-Size", "X-RateLimit-Window", "X-Rate-Limit-Window",

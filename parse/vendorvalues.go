@@ -36,6 +36,7 @@ type number struct {
 	value  decimal
 	window time.Duration // "100;w=60", "150/15m", "20:1"; 0 if there is none
 	name   string        // the parameter name, which Envoy adds
+	label  string        // of one of several accounts: "name=default,100;"
 	field  string        // where it stands, for Ignored; empty in the zero number
 	item   int
 }
@@ -52,6 +53,9 @@ func (a *accountReader) numbers(f *rowField) (all values[number]) {
 		if d, ok := parseDecimal(trim(f.lines[0])); ok {
 			all.add(number{value: d, field: f.field})
 			return all
+		}
+		if labels, figures := labelled(trim(f.lines[0])); labels != nil && !a.strict {
+			return a.labelled(&r, labels, figures)
 		}
 	}
 	list, err := httpsfv.UnmarshalList(f.lines)
@@ -99,14 +103,67 @@ func (a *accountReader) params(r *listReader, n *number, params *httpsfv.Params)
 	return true
 }
 
-// loose reads a comma-separated list of "100", "100:60" and "100/1m" or "100/minute".
+// labelled splits a field that names its figures: "name=default,100;" or {"minute": 100}.
+// It returns no labels if the field has another form.
+func labelled(text string) (labels, figures []string) {
+	separator, between := ";", ","
+	if inner, ok := strings.CutPrefix(text, "{"); ok {
+		text, separator, between = strings.TrimSuffix(inner, "}"), ",", ":"
+	} else if !strings.HasPrefix(text, "name=") {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(strings.TrimRight(text, "; "), separator) {
+		label, figure, _ := cutLast(strings.TrimPrefix(trim(part), "name="), between)
+		labels = append(labels, strings.ToLower(strings.Trim(label, `"' `)))
+		figures = append(figures, trim(figure))
+	}
+	return labels, figures
+}
+
+// labelled reads figures with labels.
+func (a *accountReader) labelled(r *listReader, labels, figures []string) (all values[number]) {
+	for i, label := range firstOf(r, labels) {
+		d, ok := parseDecimal(figures[i])
+		switch r.item = i; {
+		case !ok || label == "":
+			r.ignore("", errSyntax)
+		case len(label) > a.caps.nameBytes():
+			r.ignore("", ErrCap)
+		default:
+			all.add(number{value: d, label: label, field: r.field, item: i})
+		}
+	}
+	return all
+}
+
+// describes reports whether a field is a JSON object with the measures of an account.
+func describes(lines []string) bool {
+	return len(lines) == 1 && strings.HasPrefix(lines[0], "{") &&
+		(strings.Contains(lines[0], `"limit"`) || strings.Contains(lines[0], `"remaining"`))
+}
+
+// slashed returns the parts of a list such as "300/3000/12000". Of two parts, the second
+// may be a window.
+func slashed(lines []string) []string {
+	if len(lines) != 1 || strings.Count(lines[0], "/") < 2 || strings.Trim(lines[0], "0123456789/") != "" {
+		return nil
+	}
+	return strings.Split(lines[0], "/")
+}
+
+// loose reads a list of "100", "100:60", "100:60:300" (the last is what a refusal costs),
+// and "100/1m" or "100/minute", between commas; or "300/3000/12000".
 func (a *accountReader) loose(r *listReader, f *rowField) (all values[number]) {
 	var faults []int
-	parts := strings.Split(strings.Join(f.lines, ","), ",")
+	parts := slashed(f.lines)
+	if parts == nil {
+		parts = strings.Split(strings.Join(f.lines, ","), ",")
+	}
 	for i, part := range firstOf(r, parts) {
 		figure, per, separated := strings.Cut(part, "/")
 		if !separated {
 			figure, per, separated = strings.Cut(part, ":")
+			per, _, _ = strings.Cut(per, ":")
 		}
 		d, ok := parseDecimal(trim(figure))
 		n := number{value: d, field: f.field, item: i}
@@ -137,6 +194,10 @@ func (a *accountReader) keep(r *listReader) { a.ignored = append(a.ignored, r.ig
 // and older: the members with a window, if others have none.
 func (a *accountReader) quotas(f *rowField, s *accountValues) {
 	all := a.numbers(f)
+	if all.at(0).label != "" {
+		s.limits = all
+		return
+	}
 	bare := 0
 	for i := range all.n {
 		if all.at(i).window == 0 {
@@ -197,7 +258,11 @@ func (a *accountReader) delays(f *rowField, kind resetKind) (all values[delay]) 
 	}
 	valid := false
 	item := 0
-	for _, line := range firstOf(&r, f.lines) {
+	lines := f.lines
+	if parts := slashed(lines); parts != nil {
+		lines = parts
+	}
+	for _, line := range firstOf(&r, lines) {
 		if d, ok := readDelay(line, kind, &a.clock); ok {
 			r.item = item
 			d = r.cappedDelay(d)
@@ -272,7 +337,7 @@ func unitOf(field string, kind resetKind) resetKind {
 	switch end {
 	case "ms", "millis", "milliseconds":
 		return spanMillis
-	case "seconds", "secs":
+	case "seconds", "secs", "sec":
 		return spanSeconds
 	}
 	return kind
@@ -303,7 +368,7 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 	if r.tooLong(f.lines) {
 		return
 	}
-	text := strings.Join(f.lines, ",")
+	text := spaced(strings.Join(f.lines, ","))
 	if a.ratio(f, text, s) {
 		return
 	}
@@ -326,16 +391,22 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 		if !ok {
 			key, value, _ = strings.Cut(pair, ":")
 		}
-		key, value = strings.ToLower(trim(key)), strings.Trim(trim(value), `"`)
+		key, value = strings.ToLower(strings.Trim(key, " \t{\"'")), strings.Trim(value, " \t}\"'")
 		r.item = i
 		switch {
-		case key == "b" || key == "name" || key == "bucket":
+		case key == "b" || key == "name" || key == "bucket" || key == "group":
 			flush()
 			if len(value) > a.caps.nameBytes() {
 				r.ignore("", ErrCap)
 				return
 			}
 			account, current = strings.ToLower(value), &other
+		case account != "" && span(key) > 0: // what is left in each of several windows
+			of := accountValues{cost: None}
+			if a.summaryValue(&r, f, "remaining", value, &of) && of.remaining.n > 0 {
+				a.settle(join(account, key), &of)
+				read = true
+			}
 		case strings.Contains(value, "/") && len(key) <= a.caps.nameBytes():
 			of := accountValues{cost: None}
 			value, _, _ = strings.Cut(value, "(")
@@ -360,6 +431,21 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 		r.item = None
 		r.ignore("", errSyntax)
 	}
+}
+
+// spaced puts commas between pairs that have only spaces between them: "Remaining: 394 Time
+// until reset: 3589".
+func spaced(text string) string {
+	if strings.ContainsAny(text, ",;={") || strings.Count(text, ": ") < 2 {
+		return text
+	}
+	words := strings.Fields(text)
+	for i := 1; i < len(words)-1; i++ {
+		if strings.HasSuffix(words[i-1], ":") {
+			words[i] += ","
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // cutLast slices a text around the last separator.
@@ -407,11 +493,11 @@ func (a *accountReader) summaryValue(r *listReader, f *rowField, key, value stri
 	switch key {
 	case "limit", "lim", "total", "q", "quota":
 		to = &s.limits
-	case "remaining", "rem", "r", "left":
+	case "remaining", "remain", "rem", "r", "left", "available":
 		to = &s.remaining
 	case "used":
 		to = &s.used
-	case "reset", "resets", "t":
+	case "reset", "resets", "t", "until", "time until reset":
 		d, ok := readDelay(value, a.kind, &a.clock)
 		if !ok {
 			r.ignore("", errType)
@@ -419,7 +505,7 @@ func (a *accountReader) summaryValue(r *listReader, f *rowField, key, value stri
 			s.resets.add(d)
 		}
 		return true
-	case "w", "window":
+	case "w", "window", "period", "time", "interval":
 		if w := spanOf(value); w > 0 && w <= a.caps.window() {
 			s.windows.add(delay{d: w})
 		}
