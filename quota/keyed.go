@@ -58,6 +58,7 @@ func (o limitersOptions) idleAfter() time.Duration {
 type limiters[K comparable] struct {
 	limiter func(K) (Limiter, error)
 	options limitersOptions
+	began   time.Time // instants are the time since then
 
 	mu     sync.Mutex // guards following; taken before the mutex of a limiter
 	byKey  map[K]*list.Element
@@ -68,8 +69,8 @@ type limiters[K comparable] struct {
 // keyedLimiter is the limiter of a key.
 type keyedLimiter[K comparable] struct {
 	key  K
-	used time.Time // the last call of Limiter with the key
-	uses int64     // how many calls there were: see inHand
+	used time.Duration // the last call of Limiter with the key
+	uses int64         // how many calls there were: see inHand
 
 	// made is closed after the following fields were written; then it is nil.
 	made    chan struct{}
@@ -86,6 +87,7 @@ func newLimiters[K comparable](limiter func(K) (Limiter, error), o limitersOptio
 	return &limiters[K]{
 		limiter: limiter,
 		options: o,
+		began:   time.Now(),
 		byKey:   make(map[K]*list.Element),
 	}
 }
@@ -94,7 +96,7 @@ func newLimiters[K comparable](limiter func(K) (Limiter, error), o limitersOptio
 // is errKeys, ErrClosed, or that of the function given to newLimiters.
 func (k *limiters[K]) Limiter(key K) (Limiter, error) {
 	k.mu.Lock()
-	now := time.Now()
+	now := time.Since(k.began)
 	if k.closed {
 		k.mu.Unlock()
 		return nil, ErrClosed
@@ -157,7 +159,7 @@ const sweepLength = 2
 
 // sweepLocked drops limiters that have been idle for long enough. It moves those
 // that are in use to the front, so that the next sweep checks others.
-func (k *limiters[K]) sweepLocked(now time.Time) {
+func (k *limiters[K]) sweepLocked(now time.Duration) {
 	after := k.options.idleAfter()
 	if after < 0 {
 		return
@@ -168,10 +170,10 @@ func (k *limiters[K]) sweepLocked(now time.Time) {
 			return
 		}
 		l := e.Value.(*keyedLimiter[K])
-		if now.Sub(l.used) < after {
+		if now-l.used < after {
 			return // all others were used later
 		}
-		if since, idle := idleLocked(l); !idle || now.Sub(since) < after {
+		if since, idle := idleLocked(l); !idle || now-since.Sub(k.began) < after {
 			l.used = now
 			k.recent.MoveToFront(e)
 			continue
@@ -181,7 +183,7 @@ func (k *limiters[K]) sweepLocked(now time.Time) {
 }
 
 // roomLocked makes room for one more key, and reports whether it could.
-func (k *limiters[K]) roomLocked(now time.Time) bool {
+func (k *limiters[K]) roomLocked(now time.Duration) bool {
 	maxKeys := k.options.maxKeys()
 	if maxKeys < 0 || len(k.byKey) < maxKeys {
 		return true
@@ -216,8 +218,8 @@ const handTime = time.Second
 
 // inHand reports whether a caller may have been given the limiter and not used it yet. If
 // it were replaced by a new one now, both would grant all their permits.
-func inHand[K comparable](l *keyedLimiter[K], now time.Time) bool {
-	if now.Sub(l.used) >= handTime {
+func inHand[K comparable](l *keyedLimiter[K], now time.Duration) bool {
+	if now-l.used >= handTime {
 		return false
 	}
 	s := l.limiter.Stats()
