@@ -111,7 +111,7 @@ func (x *exchange) learnKind(got *parse.Reading) {
 			x.seeKey(stats, t.Key, t.Keyed)
 		}
 	}
-	x.checkDeclarations(got)
+	x.checkDeclarations()
 	x.noteHold()
 	for i := range x.partitions {
 		// A response leaves out a policy that does not concern the request by its
@@ -175,10 +175,7 @@ func (x *exchange) costs() (learn func()) {
 // policies that apply to the request concerns it: all policies that the response names;
 // of a refusal, those that have nothing left. A response may name other policies beside
 // those.
-func (x *exchange) checkDeclarations(got *parse.Reading) {
-	if len(x.partitions) == 0 {
-		return
-	}
+func (x *exchange) checkDeclarations() {
 	spent := func(policy string) bool {
 		return slices.ContainsFunc(x.report.Figures, func(f quota.Figure) bool { return f.Policy == policy && f.Available == 0 })
 	}
@@ -189,11 +186,11 @@ func (x *exchange) checkDeclarations(got *parse.Reading) {
 		if exhausted && !spent(policy) {
 			continue
 		}
-		at := slices.IndexFunc(x.partitions, func(p prediction) bool { return p.policy == policy })
-		if at < 0 || x.partitions[at].answer != partition.Irrelevant {
+		p := x.prediction(policy)
+		if p.answer != partition.Irrelevant {
 			return
 		}
-		wrong = append(wrong, &x.partitions[at])
+		wrong = append(wrong, p)
 	}
 	for _, p := range wrong {
 		p.answer = partition.Opaque
@@ -214,9 +211,8 @@ func (x *exchange) noteHold() {
 	}
 	until := time.Now().Add(r.Pause)
 	hold := func(policy, key string, keyed bool) {
-		failed := slices.ContainsFunc(x.partitions, func(p prediction) bool { return p.policy == policy && p.failed })
 		if keyed {
-			key = x.accountKey(partition.Key(key), failed)
+			key = x.accountKey(partition.Key(key), x.prediction(policy).failed)
 		}
 		x.named(policy).hold = &kindHold{until: until, key: key, keyed: keyed}
 	}
@@ -237,10 +233,8 @@ func (x *exchange) noteHold() {
 // predicted. Of several keys, the one that is known for the kind is that of the
 // request, or else the first.
 func (x *exchange) seeKey(stats *policyStats, key string, keyed bool) {
-	for i := range x.partitions {
-		if p := &x.partitions[i]; p.policy == stats.policy && p.answer == partition.Known && !p.failed {
-			return
-		}
+	if p := x.prediction(stats.policy); p.answer == partition.Known && !p.failed {
+		return
 	}
 	if !keyed {
 		stats.unkeyed = !stats.keyed

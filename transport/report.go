@@ -16,7 +16,6 @@ import (
 func (x *exchange) fillReport(got *parse.Reading) {
 	status, r := x.resp.StatusCode, &x.report
 	*r = quota.Report{Terms: r.Terms[:0], Figures: r.Figures[:0]} // with their memory
-	x.partitions = x.partitions[:0]
 	dropTokenSummary(got)
 	if got.Cached {
 		// The response costs nothing and is not current (the draft, Section 8.4).
@@ -115,25 +114,24 @@ func (x *exchange) name(got *parse.Reading) {
 // predicted partition. If the response names other keys only, the declaration is not
 // used for the scope any more.
 func (x *exchange) checkPartitions() {
-	declared := x.directory.declared.Load()
-	if declared == nil {
-		return
+	if declared := x.directory.declared.Load(); declared != x.declared {
+		x.predict(declared) // another response has declared something, or this one
 	}
-	r := &x.report
-	for _, decl := range *declared {
-		p := x.predictBy(decl, x.known.failed)
-		if p.answer == partition.Known && !p.failed {
-			if actual, wrong := x.mispredicts(&p); wrong {
-				p.failed = true
-				if x.directory.distrust(x.ask.Scope, decl) {
-					r.Moved = append(r.Moved, p.policy)
-					x.traceMispredicted(p.policy, p.key, actual)
-				}
-			} else {
-				x.keepOwn(&p)
-			}
+	for i := range x.partitions {
+		p := &x.partitions[i]
+		if p.answer != partition.Known || p.failed {
+			continue
 		}
-		x.partitions = append(x.partitions, p)
+		actual, wrong := x.mispredicts(p)
+		if !wrong {
+			x.keepOwn(p)
+			continue
+		}
+		p.failed = true
+		if x.directory.distrust(x.ask.Scope, (*x.declared)[i]) {
+			x.report.Moved = append(x.report.Moved, p.policy)
+			x.traceMispredicted(p.policy, p.key, actual)
+		}
 	}
 }
 
@@ -167,22 +165,18 @@ func (x *exchange) mispredicts(p *prediction) (actual partition.Key, wrong bool)
 // gives those without a key the predicted one.
 func (x *exchange) keepOwn(p *prediction) {
 	r, key := &x.report, string(p.key)
-	r.Figures = without(r.Figures, func(f *quota.Figure) bool {
-		return f.Policy == p.policy && f.Keyed && f.Key != key
-	})
-	for i := range r.Figures {
-		if f := &r.Figures[i]; f.Policy == p.policy {
-			f.Key, f.Keyed = key, true
+	others := func(policy string, of *string, keyed *bool) bool {
+		if policy != p.policy {
+			return false
 		}
-	}
-	r.Terms = without(r.Terms, func(t *quota.Policy) bool {
-		return t.Name == p.policy && t.Keyed && t.Key != key
-	})
-	for i := range r.Terms {
-		if t := &r.Terms[i]; t.Name == p.policy {
-			t.Key, t.Keyed = key, true
+		if *keyed && *of != key {
+			return true
 		}
+		*of, *keyed = key, true
+		return false
 	}
+	r.Figures = without(r.Figures, func(f *quota.Figure) bool { return others(f.Policy, &f.Key, &f.Keyed) })
+	r.Terms = without(r.Terms, func(t *quota.Policy) bool { return others(t.Name, &t.Key, &t.Keyed) })
 }
 
 // notePath notes that a vendor's row partitions by path, if it does.

@@ -58,10 +58,12 @@ func (x *exchange) claim() []quota.Claim {
 	if len(policies) == 0 {
 		if x.knownOf.directory != nil {
 			x.known, x.knownOf = known{}, knownOf{}
+			x.predict(nil)
 		}
 		return claims
 	}
 	k := x.lookUp()
+	x.predict(x.directory.declared.Load())
 	for i := range policies {
 		stats := k.assumed.stats(policies[i].Name)
 		if stats == nil {
@@ -87,7 +89,7 @@ func (x *exchange) claim() []quota.Claim {
 // fields that leave the policy out.
 func (x *exchange) claimOf(p *quota.Policy, k *known, stats *policyStats) (c quota.Claim, ok bool) {
 	c.Policy = p.Name
-	predicted := x.predict(p.Name, k.failed)
+	predicted := x.prediction(p.Name)
 	switch {
 	case predicted.answer == partition.Irrelevant:
 		return c, false
@@ -113,27 +115,39 @@ type prediction struct {
 	failed bool // in the scope, predictions by the declaration were wrong
 }
 
-// predict computes the partition of the request under a policy. failed are the
-// declarations that led to wrong predictions.
-func (x *exchange) predict(policy string, failed []*parse.Declaration) (p prediction) {
-	if decl := x.directory.declaration(policy); decl != nil {
-		return x.predictBy(decl, failed)
+// noPrediction is that of a policy without a declaration. It is never modified.
+var noPrediction prediction
+
+// predict computes the partitions of the request under the policies of declarations; nil:
+// there are none.
+func (x *exchange) predict(declared *[]*parse.Declaration) {
+	x.partitions = x.partitions[:0]
+	if set(&x.declared, declared); declared == nil {
+		return
 	}
-	return p
+	for _, decl := range *declared {
+		p := prediction{policy: listName(decl.Policy)}
+		p.key, p.answer = x.s.Dimensions.Key(*decl, x.req)
+		if slices.Contains(x.known.failed, decl) {
+			switch p.answer {
+			case partition.Known:
+				p.failed = true
+			case partition.Irrelevant:
+				p.answer = partition.Opaque // that was wrong
+			}
+		}
+		x.partitions = append(x.partitions, p)
+	}
 }
 
-func (x *exchange) predictBy(decl *parse.Declaration, failed []*parse.Declaration) (p prediction) {
-	p.policy = listName(decl.Policy)
-	p.key, p.answer = x.s.Dimensions.Key(*decl, x.req)
-	if slices.Contains(failed, decl) {
-		switch p.answer {
-		case partition.Known:
-			p.failed = true
-		case partition.Irrelevant:
-			p.answer = partition.Opaque // that was wrong
+// prediction returns the prediction for a policy.
+func (x *exchange) prediction(policy string) *prediction {
+	for i := range x.partitions {
+		if p := &x.partitions[i]; p.policy == policy {
+			return p
 		}
 	}
-	return p
+	return &noPrediction
 }
 
 // ofScope stands between a partition key and a scope: see accountKey.

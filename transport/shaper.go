@@ -255,8 +255,9 @@ type exchange struct {
 	knownOf     knownOf
 
 	report     quota.Report
-	policies   []policyStats // what the response says of each policy
-	partitions []prediction  // of the request, under the policies that the server has declared
+	policies   []policyStats         // what the response says of each policy
+	partitions []prediction          // of the request, by declared
+	declared   *[]*parse.Declaration // what the server had declared
 
 	trace traced
 
