@@ -109,6 +109,11 @@ var furtherAPIs = []struct {
 	{"Samsara", 'd', "api.samsara.com", 429, "Retry-After: 0.25", "held for 0.25 s", `none; retry after 250ms!`},
 	{"Cohere, a trial key", 'c', "api.cohere.com", 200, "x-trial-endpoint-call-limit: 10|x-trial-endpoint-call-remaining: 0", "0 of 10 a minute", `Cohere; policy '' 10/1m0s; limit '' 0`},
 	{"Raindrop", 'd', "api.raindrop.io", 200, "X-RateLimit-Limit: 120|RateLimit-Remaining: 0|X-RateLimit-Reset: 1776938445", "0 of 120 for 45 s", `Raindrop; policy '' 120; limit '' 0/46s`},
+	{"a throttle", 'c', "app.example", 200, "X-Throttle-Limit: 60|X-Throttle-Remaining: 0|X-Throttle-Reset: 1776938440", "0 of 60 for 40 s", `X-*-Limit; policy 'throttle' 60; limit 'throttle' 0/41s`},
+	{"a counter", 'c', "app.example", 200, "X-Items-Limit: 60|X-Items-Remaining: 0", "may be anything", `none`},
+	{"a quota beside a rate", 'c', "app.example", 429, "X-Quota-Limit: 250|X-Quota-Remaining: 0|X-Quota-Reset: 2026-05-01T00:00:00Z|X-RateLimit-Limit: 300|X-RateLimit-Remaining: 299|X-RateLimit-Reset: 60", "0 of 250 until May; 299 of 300 a minute", `Gravitee; policy '' 300; policy 'quota' 250; limit '' 299/1m0s; limit 'quota' 0/182h0m1s`},
+	{"HTX", 'd', "api.huobi.pro", 200, "ratelimit-limit: 10|ratelimit-interval: 2000|ratelimit-remaining: 9|ratelimit-reset: 1776938402000", "9 of 10 for 2 s", `draft -06; policy '' 10; limit '' 9/2s`},
+	{"hidden by a proxy", 'c', "llm.example", 200, "llm_provider-x-ratelimit-limit: 10|llm_provider-x-ratelimit-remaining: 0|X-Upstream-RateLimit-Remaining: 0", "of another server: no hold", `none`},
 	{"Gladly", 'd', "acme.gladly.com", 200, "Ratelimit-Limit-Second: 10|Ratelimit-Remaining-Second: 9", "9 of 10 a second", `RateLimit, by name; policy 'second' 10/1s; limit 'second' 9`},
 }
 

@@ -31,18 +31,18 @@ const (
 	seenRow                             // one of the first row; the next bit is the second row's
 )
 
-// The last row, for the fields in common use, has the last bit. sharedRow is the bit that
-// the rows before it have in common, in a long table: if a response has a field of one of
+// The last two rows, for the fields in common use, have the last bits. sharedRow is the bit that
+// the rows before them have in common, in a long table: if a response has a field of one of
 // them, all of them that have no Sign are tried. So those have no fields in common use.
 const (
 	lastRow   = 63 - 6
-	sharedRow = lastRow - 1
+	sharedRow = lastRow - 2
 )
 
 // ofRow is the bit of a row.
 func (t *table) ofRow(i int) sightings {
-	if i == t.last {
-		return seenRow << lastRow
+	if i >= t.last-1 {
+		return seenRow << (lastRow - t.last + i)
 	}
 	return seenRow << min(i, sharedRow)
 }

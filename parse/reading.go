@@ -414,7 +414,7 @@ func (x *exchange) vendor(row *row) bool {
 	a.read(x.h)
 	x.made = a.clock
 	if len(a.policies)+len(a.limits) == 0 {
-		if row.Sign == "" {
+		if row.Sign == "" && !row.complete {
 			x.ignore(a.ignored)
 		}
 		return false

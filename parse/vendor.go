@@ -159,6 +159,8 @@ type Vendor struct {
 
 	// Refusals are further signs of refusals, for Reader.Refusals.
 	Refusals []Refusal
+
+	complete bool // an account is read only if it has all three of Limit, Remaining and Reset
 }
 
 // role is the purpose of a field of a row.

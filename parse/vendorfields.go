@@ -230,6 +230,9 @@ func (a *accountReader) settle(account string, s *accountValues) {
 		a.charged = append(a.charged, charge{account, s.cost})
 		return
 	}
+	if a.row.complete && (s.limits.n == 0 || s.remaining.n == 0 || s.resets.n == 0) {
+		return
+	}
 	n := s.several()
 	if n == 1 {
 		a.one(account, s)

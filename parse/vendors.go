@@ -3,8 +3,9 @@ package parse
 import "time"
 
 // Vendors returns a new copy of the built-in rows. The first row that applies and says
-// something valid is read. The last row is X-RateLimit, for all servers that need no row
-// of their own.
+// something valid is read. The last but one is X-RateLimit, for all servers that need no row
+// of their own. The last reads other words in its place, if an account has all three fields:
+// X-Throttle-Limit, X-Throttle-Remaining and X-Throttle-Reset.
 //
 // A vendor that sends the fields of a draft has no row: Cloudflare (-08 to -11), Persona
 // (-06), Zendesk without a field for an endpoint. Fields of Atlassian whose names begin
@@ -521,12 +522,12 @@ func Vendors() []Vendor {
 			Every:     map[string]time.Duration{"": time.Second, "quota": 31 * 24 * time.Hour},
 		},
 		{
-			// documentation.gravitee.io, rate limiting and quota.
+			// A quota beside a rate: documentation.gravitee.io.
 			Name:      "Gravitee",
 			Sign:      "X-Quota-Reset",
-			Limit:     []string{"X-Rate-Limit-Limit", "X-<Quota>-Limit"},
-			Remaining: []string{"X-Rate-Limit-Remaining", "X-<Quota>-Remaining"},
-			Reset:     []string{"X-Rate-Limit-Reset", "X-<Quota>-Reset"},
+			Limit:     []string{"X-Rate-Limit-Limit", "X-RateLimit-Limit", "X-<Quota>-Limit"},
+			Remaining: []string{"X-Rate-Limit-Remaining", "X-RateLimit-Remaining", "X-<Quota>-Remaining"},
+			Reset:     []string{"X-Rate-Limit-Reset", "X-RateLimit-Reset", "X-<Quota>-Reset"},
 		},
 		{
 			// support.twelvedata.com.
@@ -783,6 +784,16 @@ func Vendors() []Vendor {
 			},
 			Policy: []string{"X-RateLimit-Policy", "X-Rate-Limit-Policy"},
 			Units:  units(),
+		},
+		{
+			// Other words than RateLimit. That they are about a quota is certain only where
+			// one account has all three.
+			Name:      "X-*-Limit",
+			Limit:     []string{"X-*-Limit"},
+			Remaining: []string{"X-*-Remaining"},
+			Reset:     []string{"X-*-Reset"},
+			Units:     units(),
+			complete:  true,
 		},
 	}
 }
