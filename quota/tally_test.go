@@ -56,8 +56,11 @@ func TestTally(t *testing.T) {
 // is left and the quota are of the account that has the smallest part left.
 func TestTallyOfDifferentQuotas(t *testing.T) {
 	d := newDesk(t)
-	d.exchange(0, "large", quota.Report{Figures: figure("tokens", 90_000, 10*sec), Terms: terms("tokens", 100_000, mins)})
-	d.exchange(0, "small", quota.Report{Figures: figure("tokens", 950, 10*sec), Terms: terms("tokens", 1_000, mins)})
+	tokens := func(q int64) []quota.Policy {
+		return []quota.Policy{{Name: "tokens", Quota: q, Unit: "tokens", Window: mins}}
+	}
+	d.exchange(0, "large", quota.Report{Figures: figure("tokens", 90_000, 10*sec), Terms: tokens(100_000)})
+	d.exchange(0, "small", quota.Report{Figures: figure("tokens", 950, 10*sec), Terms: tokens(1_000)})
 	least := func(now time.Duration) (available, of int64) {
 		sum := d.snapshotAt(now, quota.SnapshotOptions{ByPolicy: true}).Accounts[1]
 		return sum.Available, sum.Quota
@@ -69,6 +72,19 @@ func TestTallyOfDifferentQuotas(t *testing.T) {
 	assert.Equal(t, []int64{800, 1_000}, []int64{available, of})
 	available, of = least(time.Hour)
 	assert.Equal(t, []int64{quota.None, 100_000}, []int64{available, of}, "no window is in force")
+}
+
+// What is left of a bucket grows meanwhile, until it is full.
+func TestTallyOfBucket(t *testing.T) {
+	d := newDesk(t)
+	d.exchange(0, "", quota.Report{
+		Figures: []quota.Figure{{Policy: "tokens", Available: 400, Window: 6 * sec, Full: 6 * sec}},
+		Terms:   []quota.Policy{{Name: "tokens", Quota: 1000, Unit: "tokens", Window: 10 * sec}},
+	})
+	left := func(now time.Duration) int64 {
+		return d.snapshotAt(now, quota.SnapshotOptions{ByPolicy: true}).Accounts[1].Available
+	}
+	assert.Equal(t, []int64{399, 599, 1000}, []int64{left(0), left(2 * sec), left(time.Hour)}, "rounded down, after a guard of 1 ms")
 }
 
 // It counts those in line, of every account.

@@ -350,7 +350,7 @@ func TestState(t *testing.T) {
 		require.Len(t, q.Accounts, 1)
 		a := q.Accounts[0]
 		assert.Equal(t, "0", a.Left)
-		assert.Equal(t, "everybody", a.Whom)
+		assert.Equal(t, "all requests", a.Whom)
 		require.Len(t, a.Line, 3)
 		assert.Regexp(t, `^#1, has waited for 900 ms, gives up in `, a.Line[0])
 		assert.Equal(t, []string{"round trip 50ms (±0s)"}, a.Learned)

@@ -93,7 +93,7 @@ func draw(xs []sample, windows []time.Time, now time.Time, span time.Duration) *
 		p.Left = left.String()
 		p.Area = left.first + "," + strconv.Itoa(plotHeight) + " " + p.Left + " " + left.last + "," + strconv.Itoa(plotHeight)
 		if p.Top = number(top); one == 0 {
-			p.Top = "100 % of the quota"
+			p.Top = "100 %"
 		}
 	}
 	p.InLine, p.Flight, p.Most = inLine.String(), flight.String(), number(most)
@@ -109,7 +109,7 @@ func draw(xs []sample, windows []time.Time, now time.Time, span time.Duration) *
 	if lowest != none {
 		of := number(lowest) + " of " + p.Top
 		if one == 0 {
-			of = strings.Replace(p.Top, "100", number(lowest), 1)
+			of = number(lowest) + " % of the quota"
 		}
 		p.Says += "at least " + of + " left, "
 	}

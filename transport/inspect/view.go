@@ -244,7 +244,7 @@ func (h *Handler) quota(o *quota.OriginSnapshot, as []quota.AccountSnapshot, ov 
 		if !worthShowing(a) {
 			continue
 		}
-		av := h.account(o.Name, a, now)
+		av := h.account(o.Name, a, len(as) > 1, now)
 		says, own := av.Says, v.Terms
 		if different {
 			av.Terms = cmp.Or(termsOf(a), "no quota advertised")
@@ -294,11 +294,14 @@ func worthShowing(a *quota.AccountSnapshot) bool {
 	return a.Name != "" || a.State != "unknown" || a.InLine > 0 || a.Hold > 0 || a.BackOff > 0 || a.Quota >= 0
 }
 
-func (h *Handler) account(origin string, a *quota.AccountSnapshot, now time.Time) accountView {
+// account makes the view of an account, which is one of several of its policy or the only one.
+func (h *Handler) account(origin string, a *quota.AccountSnapshot, several bool, now time.Time) accountView {
 	v := accountView{State: a.State, Left: "not known", Percent: -1, InFlight: a.InFlight + a.Concurrent, InLine: a.InLine}
 	switch {
+	case a.Key == "" && several:
+		v.Whom = "all other requests"
 	case a.Key == "":
-		v.Whom = "everybody"
+		v.Whom = "all requests"
 	case a.Keyed:
 		v.Whom = "partition " + a.Key
 	default:

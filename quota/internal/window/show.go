@@ -7,13 +7,17 @@ import "time"
 // Asked is when the last probe departed.
 func (w *Window) Asked() Instant { return w.asked }
 
-// LeftInForce is Left of a window that is in force at t: not known, if it is over. It
-// changes nothing.
+// LeftInForce is Left of a window that is in force at t: not known, if it is over. A bucket
+// is always in force. It changes nothing.
 func (w *Window) LeftInForce(t Instant) (units int64, known bool) {
-	if w.State != Reported && w.State != Counting || t >= w.end || w.Unit == Other {
+	switch {
+	case w.State != Reported && w.State != Counting:
 		return 0, false
-	}
-	if w.Unit == Concurrent {
+	case w.IsBucket():
+		return max(w.level(t), 0), true
+	case t >= w.end:
+		return 0, false
+	case w.Unit == Concurrent:
 		return max(w.available-w.Retained, 0), true
 	}
 	return max(w.spare(), 0), true

@@ -115,7 +115,7 @@ func TestLive(t *testing.T) {
 	s.get("https://api.example/refused", "")
 	took := within(t, ctx, 1500*time.Millisecond, `document.getElementById("verdict").textContent.includes("Retry-After")`)
 	t.Logf("the hold is shown after %v", took)
-	within(t, ctx, time.Second, `document.querySelector(".events").innerText.includes("held by Retry-After for 1 min")`)
+	within(t, ctx, time.Second, `document.querySelector(".events").innerText.includes("held by Retry-After of a 429 for 1 min")`)
 	within(t, ctx, 6*time.Second, `document.getElementById("news").textContent !== ""`)
 
 	// By the keyboard alone: the link to the content, then the button.
