@@ -83,7 +83,8 @@ type Vendor struct {
 	// time, in seconds or else in milliseconds, if that time lies within 366 days of
 	// the Date of the response and after 1985; else a number of milliseconds, if as
 	// seconds it would be later than the window of its policy; and else a number of
-	// seconds. Dates and durations are recognised by their form in any case.
+	// seconds. (A transport.Shaper finds out by comparing responses that a server means
+	// milliseconds by those.) Dates and durations are recognised by their form in any case.
 	//
 	// In a row with Hosts and without Reset, both say what a number means in the
 	// resets of drafts -06 and -07 and in X-RateLimit-Reset.

@@ -1,0 +1,62 @@
+package transport_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/transport"
+)
+
+// A server that says the milliseconds until a reset under the name under which others say
+// seconds: read as seconds, 19100 would be five hours without a request.
+func TestResetInMilliseconds(t *testing.T) {
+	const window = 20 * time.Second
+	for _, tt := range []struct {
+		limit, requests int
+		pause           time.Duration // between requests
+		unit            time.Duration
+		window, takes   time.Duration
+	}{
+		{limit: 4, requests: 40, unit: time.Millisecond, window: window, takes: 9 * window},
+		{limit: 4, requests: 40, unit: time.Millisecond, window: window, takes: 10 * window, pause: 4 * time.Second},
+		{limit: 100, requests: 500, unit: time.Millisecond, window: time.Minute, takes: 4*time.Minute + 100*rtt},
+		{limit: 50, requests: 60, unit: time.Second, window: 90 * time.Minute, takes: 90 * time.Minute},
+		{limit: 50, requests: 60, unit: time.Second, window: 90 * time.Minute, takes: 90 * time.Minute, pause: 10 * time.Second},
+	} {
+		t.Run(fmt.Sprint(tt.limit, tt.unit, tt.pause), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				since, used, refused := time.Now(), 0, 0
+				srv := newChooser(func(int, *http.Request) answer {
+					mu.Lock()
+					defer mu.Unlock()
+					if passed := time.Since(since); passed >= tt.window {
+						since, used = since.Add(passed.Truncate(tt.window)), 0
+					}
+					used++
+					reset := fmt.Sprint(int64((tt.window - time.Since(since) + tt.unit - 1) / tt.unit))
+					if used > tt.limit {
+						refused++
+						return slow(rtt, says(429, "X-RateLimit-Limit", fmt.Sprint(tt.limit), "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", reset))
+					}
+					return slow(rtt, says(200, "X-RateLimit-Limit", fmt.Sprint(tt.limit), "X-RateLimit-Remaining", fmt.Sprint(tt.limit-used), "X-RateLimit-Reset", reset))
+				})
+				s := &transport.Shaper{Base: srv, MaxDelay: 100 * time.Minute}
+				begin := time.Now()
+				for range tt.requests {
+					pass(t, s, getItems(context.Background()))
+					time.Sleep(tt.pause)
+				}
+				assert.InDelta(t, tt.takes, time.Since(begin), float64(tt.window/10)+float64(tt.pause))
+				assert.LessOrEqual(t, refused, int(tt.window/(10*time.Minute)), "only one in ten minutes looks")
+			})
+		})
+	}
+}
