@@ -49,9 +49,11 @@
 //
 // Absolute times are relative to the Date of the response, so that neither clock needs
 // to be right. A time in the past is zero. The meaning of a number depends on its size
-// and on that Date (see [Vendor.ResetIn]). A reset at an instant of whole seconds is read as
-// the end of that second: several servers round down and refuse at the instant that
-// they announce; [Limit] says what was sent. Retry-After is not rounded.
+// and on that Date (see [Vendor.ResetIn]). An instant of whole seconds may
+// stand for any time of that second. Limit.Window is the longest that it can mean, until the
+// end of that second: several servers round down, and refuse at the instant that they
+// announce. Others round up, so Limit.Resets is the instant as it was sent, from which a
+// Shaper learns which of them it talks to. Retry-After is not rounded.
 //
 // If a quota is renewed unit by unit and the server says when it will be full, the window
 // of the [Limit] is the time until the next unit, and its Full the time until all are

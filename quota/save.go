@@ -76,6 +76,7 @@ func (s *savedAccount) sound() bool {
 // identify a person. Else a keyed hash of each is saved, with which keys and names are
 // compared after Restore.
 //
+// The limits of the client's own (Ask.Limiter) are not part of the Accounts, and not saved.
 // Units in flight are saved as spent. An account of which nothing is in force is not
 // saved. The secret that hashes are made with is written, too: with it, one can find out
 // whether a given user or credential is among the accounts.

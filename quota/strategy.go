@@ -52,11 +52,12 @@ package quota
 //     and a window before has shown no other client.
 //
 //     A server may also name the end as an instant R in whole seconds, such as a Unix
-//     time, in an answer whose Date is D. With s of the first departure that was told
-//     this R, the window ends at s + R - D - 1 s. That is exact where R is rounded up
-//     and in windows of whole seconds that begin with a request, and too early by up
-//     to a second elsewhere. If a request that departs then is refused with the same
-//     R, the windows of this policy end 1 s later.
+//     time, in an answer whose Date is D. The longest that this can mean is w = R - D
+//     + 1 s, as package parse reads it. The shortest is tried first: with s of the
+//     first departure that was told this R, the window ends at s + R - D - 1 s. That
+//     is exact where R is rounded up and in windows of whole seconds that begin with a
+//     request, and too early by up to a second elsewhere. If a request that departs
+//     then is refused with the same R, the windows of this policy end 1 s later.
 //
 //  3. Refill. A quota that is refilled unit by unit, more often than whole seconds
 //     can say, says a = 0, w = 1 when the next unit comes after W/q (q is the policy's

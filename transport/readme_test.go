@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/transporttest"
 )
@@ -26,7 +27,7 @@ import (
 // of a module beside it, so it compiles; and each of these tests runs it.
 func TestReadmeCode(t *testing.T) {
 	var compiled string
-	for _, name := range []string{"readme_test.go", "example_limits_test.go", "promheadway/example_test.go", "../quota/fleet/redisstore/example_test.go"} {
+	for _, name := range []string{"readme_test.go", "example_limits_test.go", "inspect/example_test.go", "promheadway/example_test.go", "../quota/fleet/redisstore/example_test.go"} {
 		text, err := os.ReadFile(name)
 		require.NoError(t, err)
 		compiled += flat(string(text))
@@ -107,7 +108,12 @@ func TestReadmeRefusalsAndTraces(t *testing.T) {
 				resp, err := client.Do(req)
 				var rejected *transport.RejectedError
 				if errors.As(err, &rejected) {
-					log.Printf("%s: try again in %s", rejected.Reason, rejected.RetryAfter)
+					switch rejected.Reason {
+					case quota.ReasonQueueFull:
+						log.Print("too many requests wait")
+					default: // quota.ReasonMaxDelay, quota.ReasonDeadline, …: go doc ./quota Reason
+						log.Printf("%s: try again in %s", rejected.Reason, rejected.RetryAfter)
+					}
 				}
 				if err == nil {
 					_, _ = io.Copy(io.Discard, resp.Body)
@@ -116,6 +122,39 @@ func TestReadmeRefusalsAndTraces(t *testing.T) {
 			}()
 		}
 		assert.Equal(t, "https://api.example/items waits 1m0.001s: quota exhausted of \"api\"\nquota exhausted: try again in 1m0.001s\n", logged.String())
+	})
+}
+
+func run(file string, work func(*http.Client)) error {
+	accounts := new(quota.Accounts)
+	if saved, err := os.ReadFile(file); err == nil {
+		if err := accounts.Restore(bytes.NewReader(saved), time.Now()); err != nil {
+			log.Printf("nothing is known of quotas: %v", err)
+		}
+	}
+	work(&http.Client{Transport: &transport.Shaper{Accounts: accounts}})
+	var saved bytes.Buffer
+	if err := accounts.Save(&saved, time.Now(), false); err != nil {
+		return err
+	}
+	return os.WriteFile(file, saved.Bytes(), 0o600)
+}
+
+// The second run of README's program knows what the first one has used up: it is not
+// refused by the server, and waits.
+func TestReadmeRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 5, Window: time.Minute}}}
+		file := filepath.Join(t.TempDir(), "quotas")
+		began := time.Now()
+		for range 2 {
+			require.NoError(t, run(file, func(client *http.Client) {
+				client.Transport.(*transport.Shaper).Base = &transporttest.Transport{Handler: api}
+				importItems(client, 5)
+			}))
+		}
+		assert.Equal(t, transporttest.Counts{Served: 10}, api.Counts())
+		assert.Equal(t, time.Minute, time.Since(began).Truncate(time.Second))
 	})
 }
 

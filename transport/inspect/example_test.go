@@ -13,13 +13,13 @@ import (
 // The page of a client, at a path of the program's own server. It answers this machine only,
 // unless Allow says otherwise.
 func ExampleHandler() {
-	page := &inspect.Handler{Accounts: new(quota.Accounts)}
-	client := &http.Client{Transport: &transport.Shaper{Accounts: page.Accounts, Trace: page.Trace()}}
-	mux := http.NewServeMux()
-	mux.Handle("/debug/headway/", page)
+	client := new(http.Client) // that does the program's work
 
-	_ = client // does its work
-	srv := httptest.NewServer(mux)
+	page := &inspect.Handler{Accounts: new(quota.Accounts)}
+	client.Transport = &transport.Shaper{Accounts: page.Accounts, Trace: page.Trace()}
+	http.Handle("/debug/headway/", page)
+
+	srv := httptest.NewServer(http.DefaultServeMux)
 	defer srv.Close()
 	resp, err := http.Get(srv.URL + "/debug/headway/")
 	if err != nil {
