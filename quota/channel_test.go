@@ -94,6 +94,21 @@ func TestChannelIsBounded(t *testing.T) {
 	})
 }
 
+// Any number of senders may wait for the buffer.
+func TestChannelHasNoBoundForSenders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := channelOf[int](t, nil, 1, nil)
+		const senders = quota.DefaultMaxQueue + 2
+		for i := range senders {
+			go func() { assert.NoError(t, c.Send(t.Context(), i)) }()
+		}
+		synctest.Wait()
+		for range senders {
+			receive(t, c)
+		}
+	})
+}
+
 // Both or none: the limiter is not charged while the buffer is full.
 func TestFullChannelTakesNoPermits(t *testing.T) {
 	l := windowOf(t, 5)

@@ -61,6 +61,17 @@ func TestConcurrency(t *testing.T) {
 	assert.EqualValues(t, 5, m.Available(200), "no more than its capacity")
 }
 
+func TestTryTake(t *testing.T) {
+	m := NewConcurrency(5)
+	assert.False(t, m.TryTake(6))
+	assert.True(t, m.TryTake(0), "one is there")
+	assert.True(t, m.TryTake(4))
+	assert.True(t, m.TryTake(1))
+	assert.False(t, m.TryTake(1))
+	assert.False(t, m.TryTake(0))
+	assert.EqualValues(t, 0, m.Available(0))
+}
+
 func TestConcurrencyWithForcedTakes(t *testing.T) {
 	m := NewConcurrency(5)
 	m.Take(0, math.MaxInt64)

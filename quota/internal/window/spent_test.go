@@ -27,17 +27,25 @@ func TestSpent(t *testing.T) {
 	})
 }
 
-// Where a request is refused that was expected to be served, our own log is not believed.
+// Where a request is refused that was expected to be served, our own log is not believed
+// for 64 windows, or for 4 where it was often right; and for twice as many each time.
 func TestSpentRefused(t *testing.T) {
-	l := newLedger(Adaptive)
-	l.server.Instants = looseInstants
-	all(advertises(5, 0), send("a"))(l, 0)
-	names("a", 4, 102, 2, false)(l, Instant(32*ms))
-	send("b")(l, Instant(3*sec))
-	assert.True(t, l.believes(Instant(3*sec)))
-	names("b", 0, 104, 2, true)(l, Instant(3*sec+32*ms))
-	assert.False(t, l.believes(Instant(60*sec)))
-	assert.True(t, l.believes(Instant(70*sec)))
+	for _, tt := range []struct {
+		kept, doubts uint8
+		windows      time.Duration
+	}{{0, 0, 64}, {manyKept/4 - 1, 0, 64}, {manyKept / 4, 0, 4}, {0, 1, 128}, {manyKept / 4, 2, 16}} {
+		l := newLedger(Adaptive)
+		l.server.Instants = looseInstants
+		all(advertises(5, 0), send("a"))(l, 0)
+		names("a", 4, 102, 2, false)(l, Instant(32*ms))
+		send("b")(l, Instant(3*sec))
+		assert.True(t, l.believes(Instant(3*sec)))
+		l.rare.spent.kept, l.rare.spent.doubts = tt.kept, tt.doubts
+		names("b", 0, 104, 2, true)(l, Instant(3*sec+32*ms))
+		until := Instant(3*sec + 32*ms + tt.windows*sec)
+		assert.False(t, l.believes(until-1), tt)
+		assert.True(t, l.believes(until), tt)
+	}
 }
 
 // A copy shares no log with its original.
