@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -88,54 +89,85 @@ func (o *Origin) HashedOwners() int {
 	return o.hashedOwners
 }
 
-// A namedConstraint has a name for messages, and says whether units are taken whose
-// release looks at its line.
-type namedConstraint struct {
-	wait.Constraint
-	name string
-	out  bool
-}
-
-func (o *Origin) constraints() []namedConstraint {
-	cs := []namedConstraint{{&o.root, "root", o.root.Retained > 0}}
-	for _, a := range o.all {
-		cs = append(cs, namedConstraint{a, fmt.Sprintf("%+v of %q", a.policy.policyID, a.owner.String()), a.Retained > 0})
-	}
-	for name, s := range o.scopes {
-		if ks := s.kinds(); ks != nil {
-			for _, k := range ks.of {
-				cs = append(cs, namedConstraint{k, fmt.Sprintf("kind %q of %q", k.name, name), false})
+// constraints yields the constraints of an origin, and whether units are taken whose
+// release looks at the line.
+func (o *Origin) constraints() iter.Seq2[wait.Constraint, bool] {
+	return func(yield func(wait.Constraint, bool) bool) {
+		if !yield(&o.root, o.root.Retained > 0) {
+			return
+		}
+		for _, a := range o.all {
+			if !yield(a, a.Retained > 0) {
+				return
+			}
+		}
+		for _, s := range o.scopes {
+			if ks := s.kinds(); ks != nil {
+				for _, k := range ks.of {
+					if !yield(k, false) {
+						return
+					}
+				}
 			}
 		}
 	}
-	return cs
 }
 
-// LineProblems checks every line, while all goroutines wait: the first waiter has
+// nameOf returns the name of a constraint for messages. To make it takes longer than to
+// look at a line.
+func nameOf(c wait.Constraint) string {
+	switch c := c.(type) {
+	case *account:
+		if c == &c.policy.origin.root {
+			return "root"
+		}
+		return fmt.Sprintf("%+v of %q", c.policy.policyID, c.owner.String())
+	case *kind:
+		return fmt.Sprintf("kind %q of %q", c.name, c.scope.base.owner.String())
+	}
+	return fmt.Sprintf("%T", c)
+}
+
+// A LineWatch looks at all lines again and again.
+type LineWatch struct {
+	Origins    []*Origin
+	Conc, Rate *Limit
+
+	woken map[*wait.Waiter]int // by how many looks in a row that found it woken
+}
+
+// Problems checks every line, while all goroutines wait: the first waiter has
 // been woken, or the timer is set, or units are out whose release looks at the line;
-// and no waiter is left that could go.
-func LineProblems(now time.Time, origins []*Origin, conc, rate *Limit) (problems []string) {
-	var cs []namedConstraint
-	for i, o := range origins {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		for _, c := range o.constraints() {
-			c.name = fmt.Sprint("origin ", i, ", ", c.name)
-			cs = append(cs, c)
+// and no waiter is left that could go. It is called at times that are further apart than
+// a waiter needs to look once it was woken.
+func (lw *LineWatch) Problems(now time.Time) (problems []string) {
+	woken := make(map[*wait.Waiter]int)
+	look := func(where any, c wait.Constraint, out bool) {
+		problem := c.Line().Problem(now, out)
+		if w := c.Line().Woken(); w != nil {
+			if woken[w] = lw.woken[w] + 1; woken[w] == 3 {
+				problem = "a waiter was woken and does not look"
+			}
+		}
+		if problem != "" {
+			problems = append(problems, fmt.Sprintf("%v, %s: %s", where, nameOf(c), problem))
 		}
 	}
+	for i, o := range lw.Origins {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		for c, out := range o.constraints() {
+			look(i, c, out)
+		}
+	}
+	conc, rate := lw.Conc, lw.Rate
 	conc.mu.Lock()
 	defer conc.mu.Unlock()
 	rate.mu.Lock()
 	defer rate.mu.Unlock()
-	cs = append(cs,
-		namedConstraint{conc.self[0], "concurrency", conc.meter.Available(0) < conc.meter.Capacity()},
-		namedConstraint{rate.self[0], "rate", false})
-	for _, c := range cs {
-		if problem := c.Line().Problem(now, c.out); problem != "" {
-			problems = append(problems, c.name+": "+problem)
-		}
-	}
+	look("concurrency", conc.self[0], conc.meter.Available(0) < conc.meter.Capacity())
+	look("rate", rate.self[0], false)
+	lw.woken = woken
 	return problems
 }
 
@@ -144,20 +176,20 @@ func LineProblems(now time.Time, origins []*Origin, conc, rate *Limit) (problems
 func (o *Origin) Leftovers() (left []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, c := range o.constraints() {
-		a, ok := c.Constraint.(*account)
+	for c := range o.constraints() {
+		a, ok := c.(*account)
 		if !ok {
-			if k := c.Constraint.(*kind); k.line != nil || k.out != 0 {
-				left = append(left, fmt.Sprintf("%s: a line of %d, %d looks", c.name, k.line.Len(), k.out))
+			if k := c.(*kind); k.line != nil || k.out != 0 {
+				left = append(left, fmt.Sprintf("%s: a line of %d, %d looks", nameOf(c), k.line.Len(), k.out))
 			}
 			continue
 		}
 		if a.line != nil {
-			left = append(left, fmt.Sprintf("%s: a line of %d", c.name, a.line.Len()))
+			left = append(left, fmt.Sprintf("%s: a line of %d", nameOf(c), a.line.Len()))
 		}
 		// Charges of the window before may be counted for a moment more.
 		if a.Retained != 0 || a.InFlight != 0 {
-			left = append(left, fmt.Sprintf("%s: retained %d, in flight %d", c.name, a.Retained, a.InFlight))
+			left = append(left, fmt.Sprintf("%s: retained %d, in flight %d", nameOf(c), a.Retained, a.InFlight))
 		}
 	}
 	for name, s := range o.scopes {
@@ -180,9 +212,9 @@ func (o *Origin) Waiting() []string {
 }
 
 func (o *Origin) waitingLocked() (left []string) {
-	for _, c := range o.constraints() {
-		if a, ok := c.Constraint.(*account); ok && (a.line != nil || a.pins != 0) {
-			left = append(left, fmt.Sprintf("%s: a line of %d, %d pins", c.name, a.line.Len(), a.pins))
+	for c := range o.constraints() {
+		if a, ok := c.(*account); ok && (a.line != nil || a.pins != 0) {
+			left = append(left, fmt.Sprintf("%s: a line of %d, %d pins", nameOf(c), a.line.Len(), a.pins))
 		}
 	}
 	if o.pinned != 0 || len(o.awaited) > 0 {

@@ -90,14 +90,17 @@ func (p *scene) run(t *testing.T) {
 	}
 	var watch sync.WaitGroup
 	watch.Go(func() {
+		lines := quota.LineWatch{Origins: p.origins, Conc: p.conc, Rate: p.rate}
+		looks := time.NewTicker(97*time.Millisecond + 13*time.Nanosecond)
+		defer looks.Stop()
 		for {
 			select {
 			case <-over:
 				return
-			case <-time.After(97*time.Millisecond + 13*time.Nanosecond):
+			case <-looks.C:
 			}
 			synctest.Wait()
-			for _, problem := range quota.LineProblems(time.Now(), p.origins, p.conc, p.rate) {
+			for _, problem := range lines.Problems(time.Now()) {
 				p.problem("%s", problem)
 			}
 		}

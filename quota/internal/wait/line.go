@@ -534,6 +534,14 @@ func (l *Line) Problem(now time.Time, released bool) string {
 	return ""
 }
 
+// Woken returns the waiter that was woken and has not looked yet; nil: there is none.
+func (l *Line) Woken() *Waiter {
+	if l == nil {
+		return nil
+	}
+	return l.woken
+}
+
 // An order is what a heap of waiters is sorted by.
 type order uint8
 
