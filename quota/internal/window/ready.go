@@ -150,7 +150,7 @@ func (w *Window) whenRenewed(t Instant, n int64) Instant {
 	if end == Never {
 		end = last.Add(max(w.Length, patience(w.probes)))
 	}
-	return max(t, min(end, last.Add(ProbeInterval), w.whenLanded(n)))
+	return max(t, min(end, last.Add(ProbeInterval), w.whenLanded(w.need(n))))
 }
 
 // whenLanded is when n units may depart because those that departed in the last

@@ -148,3 +148,26 @@ func TestThere(t *testing.T) {
 		})
 	}
 }
+
+// What departed in the last window counts for a moment more. Then as much may depart as
+// could without it: of a quota of one, a request that costs two, too.
+func TestReadyOnceTheLastWindowHasLanded(t *testing.T) {
+	const closed, landed = Instant(sec), Instant(sec + 80*ms)
+	for _, state := range []State{Reported, Counting} {
+		for _, tt := range []struct {
+			quota, n int64
+			want     Instant
+		}{{1, 1, landed}, {1, 2, landed}, {2, 1, landed}, {2, 2, Instant(10 * sec)}, {None, 2, Instant(10 * sec)}} {
+			w := Window{
+				State: state, Quota: tt.quota, Length: 9 * sec, available: 1, before: 1, closed: closed,
+				due: Instant(10 * sec), end: Instant(10 * sec), rtt: 40 * ms,
+			}
+			again, _ := w.Ready(closed, tt.n)
+			assert.Equal(t, tt.want, again, "%v, %+v", state, tt)
+			then, _ := w.Ready(again-1, tt.n)
+			assert.Equal(t, again, then, "%v, %+v: not sooner", state, tt)
+			then, _ = w.Ready(again, tt.n)
+			assert.Equal(t, again, then, "%v, %+v", state, tt)
+		}
+	}
+}
