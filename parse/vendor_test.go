@@ -60,6 +60,7 @@ func TestReadXRateLimit(t *testing.T) {
 		// Caps.
 		{"left above its cap", []string{"X-RateLimit-Limit: 5", "X-RateLimit-Remaining: 99999999999999999999"}, `policy '' 5; parse: above a safety cap (X-RateLimit-Remaining, item 0)`},
 		{"the sum above its cap", []string{"X-RateLimit-Used: 1000000000000", "X-RateLimit-Remaining: 1"}, `limit '' 1`},
+		{"an account's name at its cap", []string{"X-RateLimit-Remaining-" + strings.Repeat("n", 256) + ": 5"}, `limit '` + strings.Repeat("n", 256) + `' 5`},
 		{"an account's name above its cap", []string{"X-RateLimit-Remaining-" + strings.Repeat("n", 257) + ": 5"}, `; parse: above a safety cap (X-RateLimit-Remaining-*)`},
 	}
 	var r parse.Reader

@@ -224,3 +224,21 @@ func TestForgottenPolicyLetsRequestsGo(t *testing.T) {
 		c.wg.Wait()
 	})
 }
+
+// A quota of 0 is a quota. A policy without one keeps what was advertised last, also where
+// it is keyed from then on.
+func TestQuotaOfNothingIsAdvertised(t *testing.T) {
+	d := newDesk(t)
+	for _, tt := range []struct {
+		advertised, want int64
+		keyed            bool
+	}{{5, 5, false}, {quota.None, 5, false}, {0, 0, false}, {quota.None, 0, false}, {5, 5, false}, {quota.None, 5, true}} {
+		p := quota.Policy{Name: "api", Quota: tt.advertised, Keyed: tt.keyed, Window: mins, Unit: quota.UnitContentBytes}
+		want := p
+		if want.Quota = tt.want; tt.advertised < 0 {
+			p.Window, p.Unit = 0, ""
+		}
+		d.exchange(0, "", quota.Report{Terms: []quota.Policy{p}})
+		assert.Equal(t, []quota.Policy{want}, d.o.Policies())
+	}
+}

@@ -316,17 +316,35 @@ func TestBaseThatChoosesABackend(t *testing.T) {
 }
 
 // In draft -06 RateLimit-Policy names the policies beside the unnamed one: a response
-// without it does not leave them out.
+// without it does not leave them out, nor does one with a single policy, which may be
+// another one in the next response. One that names several leaves out the others.
 func TestOlderPoliciesAreNotLeftOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		figures := []string{"RateLimit-Limit", "100", "RateLimit-Remaining", "99", "RateLimit-Reset", "600"}
-		srv := newServer(says(200, append(figures, "RateLimit-Policy", "100;w=600, 3;w=60")...), says(200, figures...))
-		s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay}
-		for range 3 {
-			pass(t, s, getItems(t.Context()))
-		}
-		assert.Equal(t, "3;w=60", refusal(t, s, getItems(t.Context())).Policy)
-	})
+	figures := func(fields ...string) answer {
+		return says(200, append(fields, "RateLimit-Remaining", "99", "RateLimit-Reset", "600")...)
+	}
+	for _, next := range []struct {
+		name   string
+		fields []string
+		left   bool
+	}{
+		{"none", []string{"RateLimit-Limit", "100"}, false},
+		{"none but in the limit", []string{"RateLimit-Limit", "100, 100;w=600, 50;w=300"}, false},
+		{"one", []string{"RateLimit-Limit", "100", "RateLimit-Policy", "100;w=600"}, false},
+		{"several", []string{"RateLimit-Limit", "100", "RateLimit-Policy", "100;w=600, 50;w=300"}, true},
+	} {
+		bubble(t, next.name, func(t *testing.T) {
+			srv := newServer(figures("RateLimit-Limit", "100", "RateLimit-Policy", "100;w=600, 3;w=60"), figures(next.fields...))
+			s := &transport.Shaper{Base: srv, MaxDelay: transport.NoDelay}
+			for range 3 {
+				pass(t, s, getItems(t.Context()))
+			}
+			if next.left {
+				pass(t, s, getItems(t.Context()))
+			} else {
+				assert.Equal(t, "3;w=60", refusal(t, s, getItems(t.Context())).Policy)
+			}
+		})
+	}
 }
 
 // Responses to one scope say nothing of another.

@@ -212,3 +212,21 @@ func TestInstantsAfterTrial(t *testing.T) {
 		assert.Equal(t, map[bool]Instants{false: lateLoose, true: looseInstants}[trying], l.server.Instants)
 	}
 }
+
+// A pause ends a window that was named as an instant if it is over earlier, however near
+// that is: one that is over with the window leaves it its guard.
+func TestPauseBeforeAnInstant(t *testing.T) {
+	for sooner, early := range map[Instant]bool{0: false, 1: true, Instant(5 * sec): true} {
+		l := newLedger(Adaptive)
+		send("a")(l, 0)
+		names("a", 0, 110, 9, false)(l, Instant(32*ms))
+		due, end := l.due, l.end
+		assert.Equal(t, due+Instant(ms), end)
+		now := Instant(40 * ms)
+		l.Pause(now, time.Duration(due-sooner-now), l.server)
+		if early {
+			end = l.Hold
+		}
+		assert.Equal(t, end, l.end, sooner)
+	}
+}
