@@ -124,7 +124,7 @@ func decide(claims []Claim, now time.Time, w *Waiter, priority int) (v verdict) 
 		if d.OK {
 			l := c.Line()
 			until := c.Round().owes(w)
-			if until.IsZero() && (l == nil || l.hasTurn(w, priority) && !l.keepsFrom(&claims[i], now, w, priority)) {
+			if until.IsZero() && (l == nil || l.hasTurn(w, priority) && l.keepsFrom(&claims[i], now, w, priority).IsZero()) {
 				continue
 			}
 			d = Decision{Reason: d.Reason, Again: until, Sooner: !until.IsZero()} // as soon as its turn comes

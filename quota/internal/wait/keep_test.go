@@ -85,6 +85,30 @@ func TestNothingIsKeptInVain(t *testing.T) {
 	}
 }
 
+// Nothing is kept once there is enough for both, and who waits for that looks then.
+func TestUnitsAreKeptUntilThereIsEnoughForBoth(t *testing.T) {
+	for there, after := range map[time.Duration]time.Duration{sec: sec, 3 * sec: 2 * sec} {
+		synctest.Test(t, func(t *testing.T) {
+			a, b := newTurnstile(0, wait.LineOptions{}), newTurnstile(1, wait.LineOptions{})
+			both := come(t, append(a.claim(1), b.claim(1)...), patient)
+			b.locked(func() { b.room = 0 })
+			time.Sleep(16 * sec)
+			a.let(1)
+			synctest.Wait()
+			a.locked(func() { a.again = time.Now().Add(there) })
+			time.AfterFunc(there-1, func() { a.locked(func() { a.room++ }) })
+			solo := come(t, a.claim(1), patient)
+			time.Sleep(mins)
+			require.True(t, solo.granted())
+			assert.Equal(t, after, solo.after)
+			solo.left()
+			both.left()
+			a.noTrace(t)
+			b.noTrace(t)
+		})
+	}
+}
+
 // What is kept is free when the waiter gives up.
 func TestUnitsAreKeptNoLongerThanTheirWaiterWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

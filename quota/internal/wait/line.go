@@ -234,16 +234,25 @@ func (l *Line) keepFor(w *Waiter, units int64, now, refused time.Time) {
 // units: one in so many.
 const keptShare = 8
 
-// keepsFrom reports whether units that would be charged now are kept for a waiter
+// keepsFrom returns until when units that would be charged now are kept for a waiter
 // that goes before the one who asks: for units of c, w if it is a waiter already,
-// else a newcomer of that priority.
-func (l *Line) keepsFrom(c *Claim, now time.Time, w *Waiter, priority int) bool {
+// else a newcomer of that priority. Zero: they are not. Nothing is kept where there is
+// enough for both, and that is worth a look before the end.
+func (l *Line) keepsFrom(c *Claim, now time.Time, w *Waiter, priority int) (until time.Time) {
 	if l == nil || l.kept.by == nil || l.kept.by == w || !now.Before(l.kept.until) || l.goesBefore(l.kept.by, w, priority) {
-		return false
+		return time.Time{}
 	}
 	both := l.kept.units + min(c.Units, math.MaxInt64-l.kept.units)
 	d := c.Constraint.Look(now, both)
-	return !d.OK || d.Last
+	if d.OK && !d.Last {
+		return time.Time{}
+	}
+	return sooner(sooner(d.Again, d.Recheck), l.kept.until)
+}
+
+// keepsFromWaiter is keepsFrom for the units that w waits for in this line.
+func (l *Line) keepsFromWaiter(w *Waiter, now time.Time) (until time.Time) {
+	return l.keepsFrom(&Claim{Constraint: l.constraint, Units: max(w.units, -w.units)}, now, w, 0)
 }
 
 // dropKeeps ends all that is kept for w, and appends the waiters to wake.
@@ -391,9 +400,11 @@ func (l *Line) Kick(now time.Time) *Waiter {
 		l.arm(sooner(sooner(l.kept.until, l.firstLatest()), until)) // the round wakes it before, as a rule
 		return nil
 	}
-	if d.OK && l.keepsFrom(&Claim{Constraint: l.constraint, Units: max(w.units, -w.units)}, now, w, 0) {
-		l.arm(sooner(l.kept.until, l.firstLatest()))
-		return nil
+	if d.OK {
+		if until := l.keepsFromWaiter(w, now); !until.IsZero() {
+			l.arm(sooner(until, l.firstLatest()))
+			return nil
+		}
 	}
 	if d.OK || d.tooLate(w.latest) {
 		l.woken = w
@@ -528,7 +539,7 @@ func (l *Line) Problem(now time.Time, released bool) string {
 			return "a waiter is not where it thinks it is"
 		}
 	}
-	if l.constraint.Look(now, w.units).OK && l.round.owes(w).IsZero() && !l.keepsFrom(&Claim{Constraint: l.constraint, Units: max(w.units, -w.units)}, now, w, 0) {
+	if l.constraint.Look(now, w.units).OK && l.round.owes(w).IsZero() && l.keepsFromWaiter(w, now).IsZero() {
 		return "the first could go, and is told only in " + l.armed.Sub(now).String()
 	}
 	return ""
