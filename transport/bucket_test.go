@@ -4,14 +4,18 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
+	"github.com/headway-go/headway/transport/transporttest"
 )
 
 // A bucket is a quota that comes back all the time: an empty one is full after fill.
@@ -263,4 +267,60 @@ func TestBucketsOfSeveralUnits(t *testing.T) {
 			assert.LessOrEqual(t, took, tt.ideal*11/10)
 		})
 	}
+}
+
+// A server charges a little more than the estimate, of a bucket from which the whole crowd
+// wants to be served. The second refusal in a row is followed by a back-off: they do not try
+// one after the other, each at once after the refusal of the one before.
+func TestEstimateTooLow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		left, at := 3000., time.Now() // 1,000 a second come back
+		served, refused := 0, 0
+		var mu sync.Mutex
+		h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			mu.Lock()
+			left, at = min(3000, left+1000*time.Since(at).Seconds()), time.Now()
+			ok := left >= 500
+			if ok {
+				left -= 500
+				served++
+			} else {
+				refused++
+			}
+			w.Header().Set("X-RateLimit-Limit-Tokens", "3000")
+			w.Header().Set("X-RateLimit-Remaining-Tokens", strconv.Itoa(int(left)))
+			w.Header().Set("X-RateLimit-Reset-Tokens", fmt.Sprintf("%dms", 3000-int(left)))
+			mu.Unlock()
+			if !ok {
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		})
+		s := &transport.Shaper{
+			Base:     &transporttest.Transport{Handler: h, Latency: func() time.Duration { return time.Millisecond }},
+			Accounts: &quota.Accounts{Jitter: func() float64 { return 0 }},
+		}
+		ask := func() { // the estimate is 490
+			body := `{"model": "small", "max_tokens": 480, "messages": [{"role": "user", "content": "hello there, how are you?"}]}`
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://llm.example/v1/chat/completions", strings.NewReader(body))
+			require.NoError(t, err)
+			req.Header.Set("Content-Type", "application/json")
+			pass(t, s, req)
+		}
+		began := time.Now()
+		ask()
+		ask()
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				time.Sleep(time.Duration(i) * time.Microsecond)
+				ask()
+			})
+		}
+		wg.Wait()
+		assert.LessOrEqual(t, refused, 2)
+		assert.Equal(t, 22, served+refused)
+		assert.LessOrEqual(t, time.Since(began), 9*time.Second, "11,000 tokens take 8 s")
+	})
 }

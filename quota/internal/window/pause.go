@@ -117,15 +117,15 @@ func (w *Window) StartBackOff(t, sent Instant, jitter float64) {
 	}
 }
 
-// CountRefusal counts a refusal at t that is not followed by a back-off. It reports whether
-// it is the first in a row.
+// CountRefusal counts a refusal at t that is not followed by a back-off: the first in a
+// row. It reports whether it is that; any other is left to StartBackOff.
 func (w *Window) CountRefusal(t, sent Instant) (first bool) {
-	if w.Refusals > 0 && sent < w.rarely().refused {
-		return true // it is one refusal with the last
+	if w.Refusals > 0 {
+		return sent < w.rarely().refused // it is one refusal with the last
 	}
-	w.Refusals = min(w.Refusals+1, 63)
+	w.Refusals = 1
 	w.setRefused(t)
-	return w.Refusals == 1
+	return true
 }
 
 // backOff is the wait after the n-th refusal in a row: 1 s after the first, and
