@@ -34,8 +34,9 @@ type Learner struct {
 	out     []*Departure // in their order: those that are not compared yet
 	last    *Departure   // the one compared last, in the order in which the server counted them; nil: not known
 	refill  refill
-	actual  bool // the server does not reserve the longest answer
-	proof   int  // how many falls show that; 0: minProof
+	window  time.Duration // the longest time until a window ended; 0: not known
+	actual  bool          // the server does not reserve the longest answer
+	proof   int           // how many falls show that; 0: minProof
 	seen    falls
 	bounded mean // of fall - input: of requests with a bound on the output
 	open    mean // of fall - input: of other requests
@@ -125,6 +126,7 @@ func (l *Learner) Served(d *Departure, f Figure) {
 	d.state, d.figure = served, f
 	if f.Available >= 0 {
 		l.refill.observe(f)
+		l.window = max(l.window, f.Window)
 	}
 	if f.Cost > 0 {
 		l.observe(d.request, f.Cost)
@@ -206,10 +208,23 @@ func (l *Learner) fall(first, second *Departure) {
 		if limit := second.figure.Limit; limit >= 0 {
 			left = min(left, float64(limit))
 		}
+	case l.sameWindow(first, second) && (now <= left || l.bounded.n+l.open.n > 0):
 	case now > left || first.figure.Window > 0 && between >= first.figure.Window:
 		return // of different windows
 	}
 	l.observe(second.request, int64(math.Round(left-now)))
+}
+
+// sameWindow reports whether two figures are surely of one window: the ends that they say
+// are less than half of one apart. Then a figure that is higher than the one before counts as well:
+// a server that counts at the end of an answer does not count in the order of departures, and
+// the falls alone would be too large on average. (But the first one learned is a fall.)
+func (l *Learner) sameWindow(first, second *Departure) bool {
+	if first.figure.Window <= 0 || second.figure.Window <= 0 {
+		return false
+	}
+	apart := second.at + second.figure.Window - first.at - first.figure.Window
+	return max(apart, -apart) < l.window/2
 }
 
 // observe learns that a request was charged so many tokens.

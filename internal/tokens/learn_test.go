@@ -326,3 +326,21 @@ func TestMemoryOfDepartures(t *testing.T) {
 	runtime.KeepAlive(&l)
 	runtime.KeepAlive(never)
 }
+
+// A server that counts a request when its answer ends counts in another order than that of the
+// departures. The figures that rise in a window count as those that fall do, so that the falls
+// between them, which are of several requests, do not look like reserved answers.
+func TestCountedAtTheEnd(t *testing.T) {
+	r := tokens.Request{Input: 500, Output: 4096}
+	var l tokens.Learner
+	left := int64(100_000)
+	for i := range 40 {
+		at := time.Duration(i) * time.Second
+		figure := left - 2000 // of every two requests, the second one ends first
+		if i%2 == 1 {
+			figure, left = left-1000, left-2000
+		}
+		l.Served(l.Depart(&r, at), tokens.Figure{Available: figure, Limit: 100_000, Window: time.Minute - at, Cost: tokens.None})
+	}
+	assert.Less(t, l.Estimate(&r), r.Input+r.Output, "it does not reserve the longest answer")
+}
