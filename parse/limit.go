@@ -62,19 +62,19 @@ func Limits(h http.Header, caps Caps) ([]Limit, []Ignored) {
 	if len(lines) == 0 {
 		return nil, nil
 	}
-	limits, _, ignored := readLimits(lines, caps)
+	limits, _, ignored := readLimits(lines, &caps)
 	return limits, ignored
 }
 
 // readLimits reads the lines of RateLimit as a List, and returns whether they follow the
 // editor's draft or draft -08.
-func readLimits(lines []string, caps Caps) ([]Limit, Dialect, []Ignored) {
+func readLimits(lines []string, caps *Caps) ([]Limit, Dialect, []Ignored) {
 	if len(lines) == 1 {
 		if limits, older, ok := plainLimits(lines[0], caps); ok {
 			return limits, dialectOf(older), nil
 		}
 	}
-	return parsedLimits(lines, caps)
+	return parsedLimits(lines, *caps)
 }
 
 // dialectOf returns the dialect of a RateLimit that is a List.

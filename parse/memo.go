@@ -55,23 +55,23 @@ func readPolicyField(lines []string, caps Caps) (f policyField) {
 }
 
 // policies is readPolicyField with a memory.
-func (m *memo) policies(lines []string, caps Caps) policyField {
+func (m *memo) policies(lines []string, caps *Caps) policyField {
 	slot := m.slot(lines, false)
 	if e := slot.Load(); e.is(lines, false) {
 		return e.policies
 	}
-	f := readPolicyField(lines, caps)
+	f := readPolicyField(lines, *caps)
 	remember(slot, memoEntry{lines: lines, policies: f})
 	return f
 }
 
 // declarations is readDeclarations with a memory.
-func (m *memo) declarations(lines []string, caps Caps) ([]Declaration, []Ignored) {
+func (m *memo) declarations(lines []string, caps *Caps) ([]Declaration, []Ignored) {
 	slot := m.slot(lines, true)
 	if e := slot.Load(); e.is(lines, true) {
 		return e.declarations, e.ignored
 	}
-	declarations, ignored := readDeclarations(lines, caps)
+	declarations, ignored := readDeclarations(lines, *caps)
 	remember(slot, memoEntry{partition: true, lines: lines, declarations: declarations, ignored: ignored})
 	return declarations, ignored
 }

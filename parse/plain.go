@@ -13,7 +13,7 @@ import (
 // This is the only Structured Field that does not go through the parser: RateLimit
 // changes with every response, and the parser takes several times as long.
 // FuzzPlainLimits checks that both read the same.
-func plainLimits(line string, caps Caps) (limits []Limit, older, ok bool) {
+func plainLimits(line string, caps *Caps) (limits []Limit, older, ok bool) {
 	if len(line) > caps.fieldBytes() {
 		return nil, false, false
 	}
@@ -37,7 +37,7 @@ func plainLimits(line string, caps Caps) (limits []Limit, older, ok bool) {
 type plain struct {
 	line          string
 	at            int
-	caps          Caps
+	caps          *Caps
 	newest, older bool // there were parameters of the editor's draft; of draft -08
 }
 

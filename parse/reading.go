@@ -121,16 +121,17 @@ func (r *Reader) Read(host string, status int, h http.Header, now time.Time) (ou
 	out.RetryAfter = None
 	t := r.rows()
 	f := t.index.scan(h)
-	seen := f.seen
-	if seen == 0 || status/100 == 1 {
+	if f.seen == 0 || status/100 == 1 {
 		return out
 	}
-	if seen&seenCache != 0 && Cached(h) {
+	if f.seen&seenCache != 0 && Cached(h) {
 		out.Cached = true
 		return out
 	}
-	x := exchange{table: t, caps: r.Caps, memo: &r.memo, h: h, found: f, made: clock{header: h, now: now}}
-	if host != "" && (t.byHand || seen&(seenRetry|^(seenRow-1)) != 0) {
+	var x exchange // it is large, and a literal would be copied
+	x.table, x.caps, x.memo, x.h, x.found = t, &r.Caps, &r.memo, h, f
+	x.made.header, x.made.now = h, now
+	if host != "" && (t.byHand || f.seen&(seenRetry|^(seenRow-1)) != 0) {
 		// A RateLimit is read the same on every host, unless the user has a row for it.
 		x.host = t.host(host)
 	}
@@ -160,7 +161,7 @@ func (r *Reader) makeRows() *table {
 // An exchange is one response being read.
 type exchange struct {
 	table *table
-	caps  Caps
+	caps  *Caps
 	memo  *memo
 	host  *row // the row for the host; may be nil
 	h     http.Header
@@ -324,7 +325,7 @@ func (x *exchange) figures() bool {
 		x.ignore(ignored)
 		return false
 	}
-	f, ok, ignored := readDictionary(lines, x.reset(), x.clock(), x.caps)
+	f, ok, ignored := readDictionary(lines, x.reset(), x.clock(), *x.caps)
 	x.ignore(ignored)
 	if ok {
 		x.figure(f, Draft07)
@@ -348,7 +349,7 @@ func (x *exchange) legacy() bool {
 		return false
 	}
 	a := accountReader{
-		row: draft06(), index: &x.table.index, caps: x.caps, clock: x.made, kind: x.reset(),
+		row: draft06(), index: &x.table.index, caps: *x.caps, clock: x.made, kind: x.reset(),
 		strict: true, advertised: x.field.unnamed,
 	}
 	a.read(x.h)
@@ -407,7 +408,7 @@ func (x *exchange) vendor(row *row) bool {
 		x.out.Dialect, x.out.Vendor = VendorFields, row.Name
 		return true
 	}
-	a := accountReader{row: row, index: &x.table.index, caps: x.caps, clock: x.made, kind: row.kind}
+	a := accountReader{row: row, index: &x.table.index, caps: *x.caps, clock: x.made, kind: row.kind}
 	if row.kind == anyReset && x.host != nil {
 		a.kind = x.reset()
 	}
@@ -431,7 +432,7 @@ func (x *exchange) retryAfter(status int) {
 	ok := false
 	if x.has(seenRetry) {
 		var ignored []Ignored
-		wait, ok, ignored = readRetryAfter(x.h, x.clock(), x.caps)
+		wait, ok, ignored = readRetryAfter(x.h, x.clock(), *x.caps)
 		x.ignore(ignored)
 	}
 	if !ok {
@@ -454,7 +455,7 @@ func (x *exchange) rowRetry() (wait time.Duration, ok bool) {
 			i >= sharedRow && !row.signed(x.h) {
 			continue
 		}
-		d, valid, ignored := readAliases(x.h, row.retry, row.kind, x.clock(), x.caps)
+		d, valid, ignored := readAliases(x.h, row.retry, row.kind, x.clock(), *x.caps)
 		x.ignore(ignored)
 		wait, ok = max(wait, d), ok || valid
 	}
