@@ -39,7 +39,7 @@ func (a *account) is(id accountID) bool {
 }
 
 // setPolicy takes over the policy as it is advertised now.
-func (a *account) setPolicy(p Policy) { a.SetPolicy(unitOf(p.Unit), p.Quota, p.Window) }
+func (a *account) setPolicy(p *Policy) { a.SetPolicy(unitOf(p.Unit), p.Quota, p.Window) }
 
 // present is the policy as this account knows it: another one of the same policy may have
 // another quota. The Key is empty. The mutex of the origin is held, or the account is a copy.

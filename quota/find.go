@@ -61,7 +61,7 @@ func (o *Origin) create(t instant, id accountID) *account {
 	a.init(p, ownerOf(id.owner))
 	o.add(t, a)
 	if known, ok := o.policy(id.name); ok {
-		a.setPolicy(known)
+		a.setPolicy(&known)
 	}
 	p.accounts.add(a)
 	return a

@@ -60,7 +60,7 @@ func (f *firstFlight) claim(ctx context.Context, now time.Time, ask *Ask, cs *cl
 func (o *Origin) presume(ctx context.Context, t instant, ask *Ask, a *account) {
 	if a.policy == &o.unnamed {
 		if p, named := o.policy(""); named {
-			a.setPolicy(p)
+			a.setPolicy(&p)
 		}
 	}
 	a.Count(t, 0)

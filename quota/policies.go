@@ -49,33 +49,34 @@ func (o *Origin) isKeyed(name string) bool {
 	return false
 }
 
-// note records a policy that the server has named. If p has no quota, the quota, unit
+// note records a policy that the server has named. If that has no quota, the quota, unit
 // and window that were advertised last stay in force.
-func (o *Origin) note(t instant, p Policy) {
+func (o *Origin) note(t instant, named *Policy) {
 	known := o.Policies()
 	for i := range known {
 		k := &known[i]
-		if k.Name != p.Name {
+		if k.Name != named.Name {
 			continue
 		}
 		o.named[i] = naming{t, o.reports}
+		if named.Quota < 0 && named.Keyed == k.Keyed || *named == *k {
+			return
+		}
+		p := *named
 		if p.Quota < 0 {
-			if p.Keyed == k.Keyed {
-				return
-			}
 			p.Quota, p.Unit, p.Window = k.Quota, k.Unit, k.Window
 		}
 		if p.Keyed != k.Keyed {
 			o.routeAgain(p.Name)
 		}
-		if p != *k {
-			o.publish(append(append(append([]Policy(nil), known[:i]...), p), known[i+1:]...))
-		}
+		next := slices.Clone(known)
+		next[i] = p
+		o.publish(next)
 		return
 	}
 	if len(known) < maxPolicies {
 		o.named = append(o.named, naming{t, o.reports})
-		o.publish(append(known[:len(known):len(known)], p))
+		o.publish(append(known[:len(known):len(known)], *named))
 		return
 	}
 	oldest := 0
@@ -84,8 +85,8 @@ func (o *Origin) note(t instant, p Policy) {
 			oldest = i
 		}
 	}
-	next := append([]Policy(nil), known...)
-	next[oldest], o.named[oldest] = p, naming{t, o.reports}
+	next := slices.Clone(known)
+	next[oldest], o.named[oldest] = *named, naming{t, o.reports}
 	o.publish(next)
 }
 

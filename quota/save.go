@@ -295,8 +295,8 @@ func (in *restorer) takeOrigin(s *savedOrigin) bool {
 	o.first.over = true // what was saved, it has said
 	o.root.Restore(in.saved, s.Root.Saved)
 	o.looked = in.saved // while a hold of the whole origin lasts, the next look is later
-	for _, p := range s.Policies {
-		o.note(in.saved, p)
+	for i := range s.Policies {
+		o.note(in.saved, &s.Policies[i])
 	}
 	in.to.origins[s.Name], in.origin = o, o
 	return true

@@ -188,7 +188,7 @@ func (s *settlement) countReport() {
 
 // name finds the account of a figure, or creates it.
 func (s *settlement) name(f *Figure) {
-	s.o.note(s.t, Policy{Name: f.Policy, Quota: None, Keyed: f.Keyed})
+	s.o.note(s.t, &Policy{Name: f.Policy, Quota: None, Keyed: f.Keyed})
 	s.figured = append(s.figured, s.account(f.Policy, f.Key, f.Keyed))
 }
 
@@ -369,7 +369,7 @@ func (s *settlement) terms(p *Policy) {
 	keyed := p.Keyed || s.o.isKeyed(p.Name) // a figure has said so, or an answer before
 	policy := *p
 	policy.Keyed, policy.Key = keyed, "" // it is that of all its partitions
-	s.o.note(s.t, policy)
+	s.o.note(s.t, &policy)
 	if len(s.termed) == from && !p.Keyed {
 		for _, c := range s.l.claims.all() {
 			if a, ok := c.Constraint.(*account); ok && p.Name != "" && a.policy.name == p.Name {
@@ -381,7 +381,7 @@ func (s *settlement) terms(p *Policy) {
 		s.termed = append(s.termed, s.account(p.Name, p.Key, p.Keyed))
 	}
 	for _, a := range s.termed[from:] {
-		a.setPolicy(policy)
+		a.setPolicy(&policy)
 		if s.untouched(a) {
 			a.Count(s.sent, 0)
 		} else {
@@ -427,12 +427,13 @@ func (s *settlement) retainOne(a *account) {
 func (s *settlement) report(a *account, f *Figure) {
 	switch {
 	case f.Available >= 0:
-		if s.claimOf(a) == nil && !s.r.Refused && s.r.answered() {
+		c := s.claimOf(a)
+		if c == nil && !s.r.Refused && s.r.answered() {
 			a.ServedUncharged(s.costOf(a))
 		}
-		f.Seen = max(a.Report(s.t, s.sent, s.figure(a, f), s.r.Refused, &a.policy.server), 0)
+		f.Seen = max(a.Report(s.t, s.sent, s.figure(c, f), s.r.Refused, &a.policy.server), 0)
 		if s.o.shared != nil {
-			if s.claimOf(a) == nil && !s.r.Refused {
+			if c == nil && !s.r.Refused {
 				s.o.shared.pool(a).departed(s.t, s.sent, s.claimed(a))
 			}
 			s.o.shared.pool(a).reported(s.t, s.sent, f.Available, s.r.Refused)
@@ -442,10 +443,11 @@ func (s *settlement) report(a *account, f *Figure) {
 	}
 }
 
-// figure is a figure as the window knows it. An instant is rounded up to whole seconds.
-func (s *settlement) figure(a *account, f *Figure) window.Figure {
-	x := window.Figure{Available: f.Available, Window: f.Window, Full: f.Full}
-	if c := s.claimOf(a); c != nil {
+// figure is a figure as the window knows it; c is the claim on its account, or nil. An
+// instant is rounded up to whole seconds.
+func (s *settlement) figure(c *wait.Claim, f *Figure) (x window.Figure) {
+	x.Available, x.Window, x.Full = f.Available, f.Window, f.Full
+	if c != nil {
 		x.Charge = s.charge(c)
 	}
 	if !f.Resets.IsZero() && !s.r.Date.IsZero() {

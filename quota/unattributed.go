@@ -146,7 +146,7 @@ func (s *settlement) missingOf(a *account, out int64) int64 {
 // policies cost nothing.
 func (s *settlement) settleFirstWave() {
 	u := s.l.scope.unattributed
-	if u == nil {
+	if u == nil || len(u.created) == 0 {
 		return
 	}
 	kept := u.created[:0]

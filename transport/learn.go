@@ -258,7 +258,9 @@ func (x *exchange) named(policy string) *policyStats {
 	i := find(x.policies, policy)
 	if i < 0 {
 		i = len(x.policies)
-		x.policies = append(x.policies, policyStats{policy: policy, cost: parse.None, maxAvailable: parse.None})
+		x.policies = append(x.policies, policyStats{})
+		p := &x.policies[i]
+		p.policy, p.cost, p.maxAvailable = policy, parse.None, parse.None
 	}
 	return &x.policies[i]
 }

@@ -15,7 +15,9 @@ import (
 // fillReport turns what the response says into x.report.
 func (x *exchange) fillReport(got *parse.Reading) {
 	status, r := x.resp.StatusCode, &x.report
-	*r = quota.Report{Terms: r.Terms[:0], Figures: r.Figures[:0]} // with their memory
+	terms, figures := r.Terms[:0], r.Figures[:0]
+	*r = quota.Report{}
+	r.Terms, r.Figures = terms, figures // with their memory
 	dropTokenSummary(got)
 	if got.Cached {
 		// The response costs nothing and is not current (the draft, Section 8.4).
@@ -47,16 +49,17 @@ func (x *exchange) fillReport(got *parse.Reading) {
 		if countsTokens(p.Unit) {
 			x.directory.tokens.Store(true)
 		}
-		r.Terms = append(r.Terms, quota.Policy{
-			Name: p.Name, Quota: p.Quota, Unit: p.Unit, Window: p.Window, Keyed: p.HasKey, Key: string(p.Key),
-		})
+		r.Terms = append(r.Terms, quota.Policy{}) // filled in place: a literal would be copied
+		t := &r.Terms[i]
+		t.Name, t.Quota, t.Unit, t.Window = p.Name, p.Quota, p.Unit, p.Window
+		t.Key, t.Keyed = string(p.Key), p.HasKey
 	}
 	for i := range got.Limits {
 		l := &got.Limits[i]
-		r.Figures = append(r.Figures, quota.Figure{
-			Policy: l.Policy, Key: string(l.Key), Keyed: l.HasKey, Available: l.Available, Window: l.Window, Full: l.Full, Cost: l.Cost,
-			Resets: windowEnd(l),
-		})
+		r.Figures = append(r.Figures, quota.Figure{})
+		f := &r.Figures[i]
+		f.Policy, f.Available, f.Window, f.Full, f.Cost = l.Policy, l.Available, l.Window, l.Full, l.Cost
+		f.Key, f.Keyed, f.Resets = string(l.Key), l.HasKey, windowEnd(l)
 	}
 	x.name(got)
 	x.checkPartitions()
@@ -166,11 +169,11 @@ func (x *exchange) mispredicts(p *prediction) (actual partition.Key, wrong bool)
 func (x *exchange) keepOwn(p *prediction) {
 	r, key := &x.report, string(p.key)
 	others := func(policy string, of *string, keyed *bool) bool {
-		if policy != p.policy {
+		switch {
+		case policy != p.policy:
 			return false
-		}
-		if *keyed && *of != key {
-			return true
+		case *keyed:
+			return *of != key
 		}
 		*of, *keyed = key, true
 		return false
