@@ -84,6 +84,7 @@ type settlement struct {
 	figured   []*account // the account of each figure
 	termed    []*account // the accounts that the terms concern
 	earlier   []*account // created after the lease departed: see unattributed
+	freed     []*account // of requests that are not waited for any more: see unattributed
 	elsewhere bool       // it is a refusal, and shows which policies have nothing left
 
 	uncounted bool // a refusal that tells nothing of how much the limit is
@@ -155,7 +156,7 @@ func (s *settlement) run() {
 		s.infer()
 	}
 	s.resume()
-	s.o.releaseUnattributed(s.l.scope)
+	s.releaseUnattributed()
 	if len(s.figured)+len(s.termed) > 0 {
 		s.countReport()
 	}
@@ -675,6 +676,9 @@ func (s *settlement) kick(now time.Time) (woken []*wait.Waiter) {
 		kick(a)
 	}
 	for _, a := range s.earlier {
+		kick(a)
+	}
+	for _, a := range s.freed {
 		kick(a)
 	}
 	for _, c := range s.l.claims.all() {

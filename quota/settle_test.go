@@ -729,3 +729,30 @@ func TestLookIntoTheHoldOfAnOrigin(t *testing.T) {
 	assert.Equal(t, quota.ProbeInterval, r.Wait)
 	assert.Equal(t, 60*mins, r.RetryAfter)
 }
+
+// Requests that were out when an account was created are not waited for once its window is
+// over. Whoever waits for what they were charged goes then.
+func TestFirstWaveThatIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCounter(t)
+		lost := c.come(t.Context(), "lost", quota.Ask{})
+		refusal := quota.Report{Refused: true, Terms: concurrentTerms("a", 1), Figures: figure("a", 1, quota.None)}
+		c.tell(refusal)
+		time.Sleep(sec)
+		c.tell(refusal)
+		last := c.come(t.Context(), "last", quota.Ask{})
+		time.Sleep(2*sec + ms)
+		waits := c.come(t.Context(), "waits", claimOf("a"))
+		require.False(t, waits.done.Load())
+		time.Sleep(10 * ms)
+		c.settle(last, quota.Report{})
+		synctest.Wait()
+		require.True(t, waits.done.Load())
+		require.NoError(t, waits.err)
+		assert.Equal(t, 10*ms, waits.after)
+		c.settle(waits, quota.Report{})
+		waits.lease.Release()
+		c.settle(lost, quota.Report{Lost: true})
+		assert.Empty(t, c.o.Leftovers())
+	})
+}

@@ -52,14 +52,14 @@ func (o *Origin) trackUnattributed(s *scope) *unattributed {
 }
 
 // releaseUnattributed frees it once nothing of the scope is in flight.
-func (o *Origin) releaseUnattributed(s *scope) {
-	u := s.unattributed
-	if u == nil || s.out > 0 {
+func (s *settlement) releaseUnattributed() {
+	o, u := s.o, s.l.scope.unattributed
+	if u == nil || s.l.scope.out > 0 {
 		return
 	}
-	s.unattributed = nil
-	for _, n := range u.created {
-		n.giveUp()
+	s.l.scope.unattributed = nil
+	for i := range u.created {
+		s.giveUp(&u.created[i])
 	}
 	if len(o.freeUnattributed) < maxFreeUnattributed {
 		clear(u.created)
@@ -69,8 +69,12 @@ func (o *Origin) releaseUnattributed(s *scope) {
 	}
 }
 
-// giveUp stops waiting for the requests that were out when the account was created.
-func (n *newAccount) giveUp() {
+// giveUp stops waiting for the requests that were out when the account was created. If
+// there are any, that may let waiters of the account go.
+func (s *settlement) giveUp(n *newAccount) {
+	if n.out > 0 {
+		s.freed = append(s.freed, n.account)
+	}
 	n.Landed(n.out*n.units, window.FirstMark)
 	n.Unretain(n.out)
 	n.out = 0
@@ -112,7 +116,7 @@ func (s *settlement) chargeFirstWave(a *account) {
 	u := s.o.trackUnattributed(s.l.scope)
 	if len(u.created) >= maxNewAccounts { // a server that makes up policies
 		oldest := u.created[0]
-		oldest.giveUp()
+		s.giveUp(&oldest)
 		s.earlier = append(s.earlier, oldest.account)
 		u.created = append(u.created[:0], u.created[1:]...)
 	}
@@ -164,7 +168,7 @@ func (s *settlement) settleFirstWave() {
 		if n.out > 0 && n.Epoch() <= 1 {
 			kept = append(kept, n)
 		} else {
-			n.giveUp()
+			s.giveUp(&n)
 		}
 	}
 	clear(u.created[len(kept):])
