@@ -65,6 +65,7 @@ func TestReadDelay(t *testing.T) {
 		{"Unix, the same second", "1795236480", anyReset, date, 0, true, true},
 		{"Unix, passed", "1795236470", anyReset, date, -10 * time.Second, true, true},
 		{"Unix, fraction", "1795236485.25", anyReset, date, 5250 * time.Millisecond, false, true},
+		{"Unix milliseconds, fraction", "1795236485250.5", anyReset, date, 5250*time.Millisecond + 500*time.Microsecond, false, true},
 		{"Unix, no Date", "1795236485", anyReset, "", 12 * time.Second, true, true},
 		{"Unix, an invalid Date", "1795236485", anyReset, "yesterday", 12 * time.Second, true, true},
 		{"a year ahead", "1826858880", anyReset, date, 366 * 24 * time.Hour, true, true},

@@ -530,10 +530,7 @@ func (a *accountReader) sum(x, y int64) int64 {
 
 // nextUnit returns the time until the next of n missing units, rounded up.
 func nextUnit(full time.Duration, n int64) time.Duration {
-	if n <= 1 {
-		return full
-	}
-	return (full-1)/time.Duration(n) + 1
+	return (full-1)/time.Duration(max(n, 1)) + 1
 }
 
 // period returns the window of a policy: from a field, else from the row, else from the

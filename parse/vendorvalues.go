@@ -453,7 +453,7 @@ func cutLast(text, separator string) (before, after string, found bool) {
 	if i := strings.LastIndex(text, separator); i > 0 {
 		return text[:i], text[i+len(separator):], true
 	}
-	return "", text, false
+	return "", "", false
 }
 
 // measured reports whether the end of a name in a summary is a measure of the account that

@@ -113,6 +113,9 @@ func TestBucketIsIdleSinceItBecameFull(t *testing.T) {
 	since, ok = m.IdleSince(104)
 	assert.True(t, ok)
 	assert.EqualValues(t, 103, since)
+	m.Take(110, 3)
+	since, _ = m.IdleSince(199)
+	assert.EqualValues(t, 120, since, "by all of one period")
 }
 
 // Within any time a bucket grants no more than its capacity and what it gets in

@@ -336,6 +336,23 @@ func TestMarks(t *testing.T) {
 	assert.False(t, sooner(a, a))
 }
 
+// Requests that hang have long reached the server: a figure includes them, and only what has
+// departed lately may be missing in it.
+func TestFigureIncludesWhatHangs(t *testing.T) {
+	l := newBucket(Requests, 10, 9, sec)
+	send("hangs", "hangs too")(l, Instant(2*ms))
+	for i, name := range []string{"a", "b"} {
+		at := Instant(time.Duration(3+2*i) * sec)
+		send(name)(l, at)
+		fills(name, 5, 5*sec)(l, at+Instant(ms))
+	}
+	const sent = Instant(6500 * ms)
+	send("c")(l, sent)
+	fills("c", 9, sec)(l, sent+Instant(ms))
+	full := sent.Add(l.guard(ms)).Add(l.timeOf(1))
+	assert.Equal(t, full.Add(l.timeOf(1)), l.end, "b departed less than two seconds ago")
+}
+
 // A hold, a back-off and its end leave a bucket as it is.
 func TestPausesOfBucket(t *testing.T) {
 	l := newBucket(Requests, 10, 0, 9500*ms)

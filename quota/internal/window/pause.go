@@ -69,8 +69,7 @@ func (w *Window) Undo(before, after *Window) {
 	case w.State != after.State || w.epoch != after.epoch:
 	case before.State != after.State:
 		w.State, w.available, w.sinceReport = before.State, before.available, before.sinceReport
-		w.ends(before.due, before.trip, Never)
-		w.end = min(w.end, before.end)
+		w.end = before.end
 	case w.State == Reported && !w.IsBucket():
 		w.end = before.end
 	case w.State == Counting:
