@@ -112,7 +112,11 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 	again, why := a.ready(t, n)
 	d := wait.Decision{OK: again <= t, Reason: uint8(reasonOf(why))}
 	if d.OK {
-		d.Last = o.shared == nil && !a.There(max(n, -n))
+		if d.Last = o.shared == nil && !a.There(max(n, -n)); d.Last {
+			if landed := a.WhenLanded(max(n, -n)); landed != window.Never {
+				d.Recheck = o.when(landed) // then they may be there
+			}
+		}
 		return d
 	}
 	d.Again, d.Sooner = o.when(again), a.Hopeful(t, max(n, -n))

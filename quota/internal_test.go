@@ -112,3 +112,25 @@ func TestAccountsOfAnOriginShareAMutex(t *testing.T) {
 	wait.Unlock(cs.all())
 	assert.True(t, o.mu.TryLock())
 }
+
+// A window of our own count that has not begun lets one request depart while those of
+// the last one count. There is more once these have landed: that is worth a look.
+func TestLookAgainOnceTheLastWindowHasLanded(t *testing.T) {
+	d := newDesk(t)
+	d.exchange(0, "", Report{Terms: []Policy{{Name: "api", Quota: 2, Window: time.Second}}}, api(1))
+	d.send(0, "", api(1))
+	c := api(2)
+	a := d.o.known(c.id(""))
+	require.NotNil(t, a)
+	const closed = time.Second // and its guard
+	var landed time.Duration
+	for _, now := range []time.Duration{closed + time.Millisecond, closed + 2*time.Millisecond} {
+		got := a.Look(d.at(now), 2)
+		landed = got.Recheck.Sub(d.at(0))
+		assert.Equal(t, wait.Decision{OK: true, Last: true, Reason: got.Reason, Recheck: d.at(closed + 11*time.Millisecond)}, got, now)
+	}
+	got := a.Look(d.at(landed-1), 2)
+	assert.True(t, got.Last)
+	got = a.Look(d.at(landed), 2)
+	assert.Equal(t, wait.Decision{OK: true, Reason: got.Reason}, got)
+}

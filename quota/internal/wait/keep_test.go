@@ -85,27 +85,36 @@ func TestNothingIsKeptInVain(t *testing.T) {
 	}
 }
 
-// Nothing is kept once there is enough for both, and who waits for that looks then.
+// Nothing is kept once there is enough for both, and who waits for that looks then. So it
+// is where there may be enough, and that becomes certain.
 func TestUnitsAreKeptUntilThereIsEnoughForBoth(t *testing.T) {
-	for there, after := range map[time.Duration]time.Duration{sec: sec, 3 * sec: 2 * sec} {
-		synctest.Test(t, func(t *testing.T) {
-			a, b := newTurnstile(0, wait.LineOptions{}), newTurnstile(1, wait.LineOptions{})
-			both := come(t, append(a.claim(1), b.claim(1)...), patient)
-			b.locked(func() { b.room = 0 })
-			time.Sleep(16 * sec)
-			a.let(1)
-			synctest.Wait()
-			a.locked(func() { a.again = time.Now().Add(there) })
-			time.AfterFunc(there-1, func() { a.locked(func() { a.room++ }) })
-			solo := come(t, a.claim(1), patient)
-			time.Sleep(mins)
-			require.True(t, solo.granted())
-			assert.Equal(t, after, solo.after)
-			solo.left()
-			both.left()
-			a.noTrace(t)
-			b.noTrace(t)
-		})
+	for _, perhaps := range []bool{false, true} {
+		for there, after := range map[time.Duration]time.Duration{sec: sec, 3 * sec: 2 * sec} {
+			synctest.Test(t, func(t *testing.T) {
+				a, b := newTurnstile(0, wait.LineOptions{}), newTurnstile(1, wait.LineOptions{})
+				both := come(t, append(a.claim(1), b.claim(1)...), patient)
+				b.locked(func() { b.room = 0 })
+				time.Sleep(16 * sec)
+				a.let(1)
+				synctest.Wait()
+				a.locked(func() {
+					if at := time.Now().Add(there); perhaps {
+						a.room, a.last, a.recheck = 2, true, at
+					} else {
+						a.again = at
+					}
+				})
+				time.AfterFunc(there-1, func() { a.locked(func() { a.room, a.last, a.recheck = 2, false, time.Time{} }) })
+				solo := come(t, a.claim(1), patient)
+				time.Sleep(mins)
+				require.True(t, solo.granted())
+				assert.Equal(t, after, solo.after, perhaps)
+				solo.left()
+				both.left()
+				a.noTrace(t)
+				b.noTrace(t)
+			})
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ type turnstile struct {
 	sooner  bool      // likewise
 	broken  bool      // for good
 	last    bool      // there may be no more than it grants
+	recheck time.Time // when that may change
 	round   *wait.Round
 	backlog time.Duration
 	each    time.Duration // more of it for each unit ahead
@@ -65,7 +66,7 @@ func (g *turnstile) Look(now time.Time, n int64) wait.Decision {
 	case g.broken:
 		return wait.Decision{Final: true, Reason: broken}
 	case g.room >= n:
-		return wait.Decision{OK: true, Reason: empty, Last: g.last}
+		return wait.Decision{OK: true, Reason: empty, Last: g.last, Recheck: g.recheck}
 	}
 	return wait.Decision{Again: again, Sooner: g.sooner, Reason: empty, Detail: "empty"}
 }

@@ -122,7 +122,7 @@ func (w *Window) whenExpired(t Instant, n int64) Instant {
 	case !w.probing:
 		return t
 	}
-	return max(t, min(w.asked.Add(patience(w.probes)), w.whenLanded(n)))
+	return max(t, min(w.asked.Add(patience(w.probes)), w.WhenLanded(n)))
 }
 
 // whenCounting: as far as our own count reaches. A window that has not begun has room
@@ -150,12 +150,12 @@ func (w *Window) whenRenewed(t Instant, n int64) Instant {
 	if end == Never {
 		end = last.Add(max(w.Length, patience(w.probes)))
 	}
-	return max(t, min(end, last.Add(ProbeInterval), w.whenLanded(w.need(n))))
+	return max(t, min(end, last.Add(ProbeInterval), w.WhenLanded(w.need(n))))
 }
 
-// whenLanded is when n units may depart because those that departed in the last
+// WhenLanded is when n units may depart because those that departed in the last
 // window no longer count; Never, if that does not help.
-func (w *Window) whenLanded(n int64) Instant {
+func (w *Window) WhenLanded(n int64) Instant {
 	if w.before == 0 || w.available-w.InFlight < n {
 		return Never
 	}
