@@ -59,6 +59,15 @@ func (s *settlement) watch(a *account) {
 	})
 }
 
+// watchAnew has it told what the policy of an account is, which was created with it.
+func (s *settlement) watchAnew(a *account) {
+	for i := range s.watched {
+		if w := &s.watched[i]; w.account == a {
+			w.quota, w.length = None, 0
+		}
+	}
+}
+
 // watchAll notes what is known of all accounts that the lease was charged to.
 func (s *settlement) watchAll() {
 	s.watch(&s.o.root)

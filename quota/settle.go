@@ -370,6 +370,11 @@ func (s *settlement) terms(p *Policy) {
 	keyed := p.Keyed || s.o.isKeyed(p.Name) // a figure has said so, or an answer before
 	policy := *p
 	policy.Keyed, policy.Key = keyed, "" // it is that of all its partitions
+	isNew := false
+	if s.r.Changes != nil {
+		_, known := s.o.policy(p.Name)
+		isNew = !known
+	}
 	s.o.note(s.t, &policy)
 	if len(s.termed) == from && !p.Keyed {
 		for _, c := range s.l.claims.all() {
@@ -379,7 +384,11 @@ func (s *settlement) terms(p *Policy) {
 		}
 	}
 	if len(s.termed) == from && (p.Keyed || !keyed) {
-		s.termed = append(s.termed, s.account(p.Name, p.Key, p.Keyed))
+		a := s.account(p.Name, p.Key, p.Keyed)
+		s.termed = append(s.termed, a)
+		if isNew {
+			s.watchAnew(a)
+		}
 	}
 	for _, a := range s.termed[from:] {
 		a.setPolicy(&policy)

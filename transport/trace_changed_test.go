@@ -35,6 +35,11 @@ func TestChanged(t *testing.T) {
 			},
 		},
 		{
+			name:    "a policy without a figure",
+			answers: []answer{says(200, "RateLimit-Policy", `"api";q=2;w=10`), says(200, "RateLimit-Policy", `"api";q=2;w=10`), says(200, "RateLimit-Policy", `"api";q=3;w=10`)},
+			want:    [][]string{{`policy "api" 2 per 10s`}, nil, {`policy "api" 3 per 10s`}},
+		},
+		{
 			name:    "a hold and its end",
 			answers: []answer{says(429, "Retry-After", "5"), says(200)},
 			want:    [][]string{{`limited "" 0 GET /items`, `hold "" 0 until 5s`}, nil},
