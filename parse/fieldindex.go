@@ -10,11 +10,11 @@ import (
 // A table is the rows that a Reader reads by, with an index of their field names.
 type table struct {
 	rows    []row
-	last    int       // the index of the last row
-	hosted  []int     // the rows that name hosts
-	byHand  bool      // some of them were set by the user
-	retries sightings // the rows with Retry
-	pathed  []int     // the rows with Paths
+	bits    []sightings // of the rows
+	hosted  []int       // the rows that name hosts
+	byHand  bool        // some of them were set by the user
+	retries sightings   // the rows with Retry
+	pathed  []int       // the rows with Paths
 	index   fieldIndex
 }
 
@@ -39,10 +39,10 @@ const (
 	sharedRow = lastRow - 2
 )
 
-// ofRow is the bit of a row.
-func (t *table) ofRow(i int) sightings {
-	if i >= t.last-1 {
-		return seenRow << (lastRow - t.last + i)
+// bitOf is the bit of a row of n.
+func bitOf(i, n int) sightings {
+	if i >= n-2 {
+		return seenRow << (lastRow - (n - 1) + i)
 	}
 	return seenRow << min(i, sharedRow)
 }
@@ -53,7 +53,7 @@ type fieldIndex struct {
 	shapes  [256]shape // by the first byte
 	exact   map[string]sightings
 	starred map[string][]starred // by the first leadBytes bytes of the name
-	short   []starred            // those whose prefix has fewer bytes
+	short   [32][]starred        // those whose prefix has fewer bytes, by the last byte, as in a shape
 
 	ofLimits, ofPolicies sightings // of RateLimit and RateLimit-Policy
 }
@@ -84,9 +84,9 @@ func (x *fieldIndex) add(p pattern, seen sightings) {
 		}
 		for i := range x.shapes {
 			x.shapes[i].lengths |= ^uint64(0) << min(len(p.suffix)+1, 63)
-			x.shapes[i].lasts |= 1 << (p.suffix[len(p.suffix)-1] & 31)
+			x.shapes[i].lasts |= 1 << last(p.suffix)
 		}
-		x.short = append(x.short, starred{p, seen})
+		x.addShort(p, seen)
 		return
 	}
 	s, n := &x.shapes[p.prefix[0]], len(p.prefix)+len(p.suffix)
@@ -103,12 +103,24 @@ func (x *fieldIndex) add(p pattern, seen sightings) {
 		s.lasts |= 1 << (p.suffix[len(p.suffix)-1] & 31)
 	}
 	if len(p.prefix) < leadBytes {
-		x.short = append(x.short, starred{p, seen})
+		x.addShort(p, seen)
 		return
 	}
 	lead := p.prefix[:leadBytes]
 	x.starred[lead] = append(x.starred[lead], starred{p, seen})
 }
+
+// addShort adds a pattern with a short prefix, or none.
+func (x *fieldIndex) addShort(p pattern, seen sightings) {
+	for i := range x.short {
+		if p.suffix == "" || i == last(p.suffix) {
+			x.short[i] = append(x.short[i], starred{p, seen})
+		}
+	}
+}
+
+// last is the lowest bits of the last byte of a text that is not empty.
+func last(text string) int { return int(text[len(text)-1] & 31) }
 
 // finish is called when all patterns were added.
 func (x *fieldIndex) finish() {
@@ -178,7 +190,7 @@ func (x *fieldIndex) sightStarred(name string) (seen sightings) {
 	if len(name) > leadBytes {
 		seen |= match(x.starred[name[:leadBytes]], name)
 	}
-	return seen | match(x.short, name)
+	return seen | match(x.short[last(name)], name)
 }
 
 // match returns the fields among patterns that a name may be.
@@ -237,8 +249,8 @@ func newTable(users []Vendor) *table {
 		t.index.add(p, seenRetry)
 	}
 	all := slices.Concat(users, Vendors())
-	t.last = len(all) - 1
 	for i := range all {
+		t.bits = append(t.bits, bitOf(i, len(all)))
 		t.add(newRow(&all[i], i < len(users)))
 	}
 	t.index.finish()
@@ -256,7 +268,7 @@ func (t *table) add(r row) {
 	if len(r.paths) > 0 {
 		t.pathed = append(t.pathed, i)
 	}
-	seen := t.ofRow(i)
+	seen := t.bits[i]
 	if r.Sign != "" {
 		t.index.add(newPattern(r.Sign), seen)
 		seen = 0
@@ -265,7 +277,7 @@ func (t *table) add(r row) {
 		t.index.add(p, seen)
 	}
 	if len(r.retry) > 0 {
-		t.retries |= t.ofRow(i)
+		t.retries |= t.bits[i]
 	}
 }
 

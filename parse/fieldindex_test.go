@@ -33,11 +33,11 @@ func TestFieldIndex(t *testing.T) {
 			}
 			for _, name := range fields {
 				names++
-				want := table.ofRow(i)
+				want := table.bits[i]
 				if p.prefix == "" && len(p.suffix) < leastSuffix {
 					want = 0
 				}
-				assert.Equal(t, want, table.index.scan(http.Header{name: {"1"}}).seen&table.ofRow(i), name)
+				assert.Equal(t, want, table.index.scan(http.Header{name: {"1"}}).seen&table.bits[i], name)
 				assert.Zero(t, table.index.scan(http.Header{name: {}}).seen, "no line of %s", name)
 				assert.Equal(t, want != 0, table.index.any(http.Header{name: {"1"}}), name)
 				assert.False(t, table.index.any(http.Header{name: {}}), "no line of %s", name)

@@ -389,9 +389,12 @@ func (x *exchange) takePolicies() {
 // vendors reads the first row that applies and says something valid: of the rows that
 // use names of draft -06 if standard is true, else of the others.
 func (x *exchange) vendors(standard bool) bool {
-	for i := range x.table.rows {
+	for i, bit := range x.table.bits {
+		if !x.has(bit) {
+			continue
+		}
 		row := &x.table.rows[i]
-		if row.standard != standard || !x.has(x.table.ofRow(i)) || len(row.Hosts) > 0 && row != x.host ||
+		if row.standard != standard || len(row.Hosts) > 0 && row != x.host ||
 			i >= sharedRow && !row.signed(x.h) {
 			continue
 		}
@@ -449,9 +452,9 @@ func (x *exchange) retryAfter(status int) {
 // rowRetry reads the fields that rows name as aliases of Retry-After. The longest delay
 // counts.
 func (x *exchange) rowRetry() (wait time.Duration, ok bool) {
-	for i := range x.table.rows {
+	for i, bit := range x.table.bits {
 		row := &x.table.rows[i]
-		if len(row.retry) == 0 || !x.has(x.table.ofRow(i)) || len(row.Hosts) > 0 && row != x.host ||
+		if !x.has(bit) || len(row.retry) == 0 || len(row.Hosts) > 0 && row != x.host ||
 			i >= sharedRow && !row.signed(x.h) {
 			continue
 		}

@@ -237,13 +237,14 @@ func measure(part string) bool {
 type row struct {
 	*Vendor
 	literal   map[string][]patternOf
-	starred   []patternOf
+	starred   [32][]patternOf // by the last byte, as in a shape
 	retry     []pattern
 	domains   []string // Hosts in lower case
 	partition []string // canonical
 	whole     []string // canonical
 	paths     [][]string
 	byHand    bool // a user's row with Hosts
+	fields    bool // has any
 	standard  bool // has field names of draft -06
 	resets    bool // has Reset
 	kind      resetKind
@@ -265,10 +266,15 @@ func newRow(v *Vendor, users bool) row {
 		for rank, name := range names {
 			p := patternOf{newPattern(name), role(i), rank}
 			if p.star {
-				r.starred = append(r.starred, p)
+				for i := range r.starred {
+					if p.suffix == "" || i == last(p.suffix) {
+						r.starred[i] = append(r.starred[i], p)
+					}
+				}
 			} else {
 				r.literal[p.prefix] = append(r.literal[p.prefix], p)
 			}
+			r.fields = true
 			r.standard = r.standard || strings.HasPrefix(p.prefix, "Ratelimit-")
 		}
 	}
@@ -296,8 +302,12 @@ func (r *row) patterns() (all []pattern) {
 	for _, of := range r.literal {
 		all = append(all, of[0].pattern)
 	}
-	for _, p := range r.starred {
-		all = append(all, p.pattern)
+	for i, patterns := range r.starred {
+		for _, p := range patterns {
+			if p.suffix != "" || i == 0 {
+				all = append(all, p.pattern)
+			}
+		}
 	}
 	return all
 }
@@ -320,7 +330,7 @@ func (r *row) signed(h http.Header) bool {
 }
 
 // reads reports whether the row names any field about a quota.
-func (r *row) reads() bool { return len(r.literal)+len(r.starred) > 0 }
+func (r *row) reads() bool { return r.fields }
 
 // unit returns what the quota of an account counts.
 func (r *row) unit(account string) string {

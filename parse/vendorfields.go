@@ -14,7 +14,6 @@ type rowField struct {
 	role    role
 	rank    int    // the place of the pattern in its list; the lowest counts
 	field   string // as the row writes it
-	name    string // as the response writes it
 	lines   []string
 }
 
@@ -26,21 +25,22 @@ func (r *row) fieldsOf(x *fieldIndex, h http.Header, found []rowField) []rowFiel
 		}
 		if of, ok := r.literal[name]; ok {
 			for _, f := range of {
-				found = append(found, rowField{f.account, f.role, f.rank, f.text, name, lines})
+				found = append(found, rowField{f.account, f.role, f.rank, f.text, lines})
 			}
 			continue
 		}
-		for i := range r.starred {
-			f := &r.starred[i]
+		patterns := r.starred[last(name)]
+		for i := range patterns {
+			f := &patterns[i]
 			if account, ok := f.match(name); ok {
-				found = append(found, rowField{account, f.role, f.rank, f.text, name, lines})
+				found = append(found, rowField{account, f.role, f.rank, f.text, lines})
 			}
 		}
 	}
 	slices.SortFunc(found, func(a, b rowField) int {
 		return cmp.Or(
 			strings.Compare(a.account, b.account), cmp.Compare(a.role, b.role), cmp.Compare(a.rank, b.rank),
-			strings.Compare(a.name, b.name))
+			slices.Compare(a.lines, b.lines)) // two names may differ in case only
 	})
 	return found
 }
@@ -189,7 +189,7 @@ func (a *accountReader) account(found []rowField) {
 	if s.resets.n == 0 && s.limits.n+s.remaining.n > 0 {
 		s.resets = a.resets
 	}
-	if s.limits.at(0).label+s.remaining.at(0).label+s.used.at(0).label != "" {
+	if s.limits.first.label != "" || s.remaining.first.label != "" || s.used.first.label != "" {
 		a.byLabel(found[0].account, &s)
 		return
 	}

@@ -194,7 +194,7 @@ func (a *accountReader) keep(r *listReader) { a.ignored = append(a.ignored, r.ig
 // and older: the members with a window, if others have none.
 func (a *accountReader) quotas(f *rowField, s *accountValues) {
 	all := a.numbers(f)
-	if all.at(0).label != "" {
+	if all.first.label != "" {
 		s.limits = all
 		return
 	}
