@@ -26,6 +26,10 @@ package quota
 // the server's window is over. The guard is there because one trip may be shorter
 // than another. Of several answers, the earliest end counts.
 //
+// A window may begin before the last one ends by these rules, because whole seconds tell its
+// end too late. So if a figure has risen by more units than come back one by one since then,
+// at the quota of the policy in its window, a new window has begun, and its end counts.
+//
 // Nothing departs before a Retry-After has passed. If nothing is left for much longer
 // than that (more than the second that rounding explains), the window ends with the
 // Retry-After, unless a request that departed then was refused in the same window

@@ -34,6 +34,8 @@ type Figure struct {
 //	expired            any other                                is in force
 //	reported           departed after the figure in force       is in force; of one
 //	                   and the last silent answer arrived       window the earlier end
+//	reported           shows that a window has begun: see       its end counts
+//	                   rise.go
 //	reported           departed before the one in force, and    nothing: it is of the
 //	                   ends earlier in another window           window before
 //	reported           says less                                lowers; of one window the
@@ -93,6 +95,8 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		s.Hasty = true
 	}
 
+	risen := w.observeRise(t, sent, avail, refused, s)
+	older := sent < w.closed && w.takenIn(f.Charge.Mark) == thisWindow // than that rise
 	switch {
 	case w.State == Unknown || w.State == Counting:
 		w.adopt(t, sent, avail, due, trip)
@@ -100,18 +104,20 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		w.available = min(w.available, avail)
 	case w.State == Expired:
 		w.adopt(t, sent, avail, due, trip)
-	case sent >= w.received && sent >= w.silent:
-		if sameWindow(w.end, end) && w.end < end {
+	case w.inOrder(sent):
+		if !risen && sameWindow(w.end, end) && w.end < end {
 			due, trip = w.due, w.trip
 		}
 		w.adopt(t, sent, avail, due, trip)
+	case risen:
+		w.due, w.trip = due, trip
 	case end < w.end && sent < w.sent && !sameWindow(w.end, end):
 	case avail < w.available:
 		w.available, w.sent, w.received = avail, max(sent, w.sent), t
-		if sameWindow(w.end, end) == (end < w.end) {
+		if !older && sameWindow(w.end, end) == (end < w.end) {
 			w.due, w.trip = due, trip
 		}
-	case sameWindow(w.end, end) && end < w.end:
+	case !older && sameWindow(w.end, end) && end < w.end:
 		w.due, w.trip = due, trip
 	}
 	if !refused {

@@ -549,7 +549,7 @@ func TestWindow(t *testing.T) {
 				{0, send("a"), many, 0},
 				{40 * ms, says("a", 1, 10*sec), 1, 9970 * ms},
 				{40 * ms, send("b"), 0, 9970 * ms},
-				{80 * ms, says("b", 50, 10*sec), 50, 9930 * ms},
+				{80 * ms, says("b", 50, 10*sec), 50, 9970 * ms}, // of a window that has begun
 			},
 		},
 		{
