@@ -206,7 +206,7 @@ type group struct {
 	depth    int    // 0: the group of all kinds
 	kinds    int
 	policies []groupPolicy
-	assumed  *kind // of a kind of the group of which nothing is known; replaced, never modified
+	assumed  *kind // of a kind of the group of which nothing is known; replaced, never modified. nil: see assume
 	bytes    int   // that it takes up, roughly
 }
 
@@ -259,8 +259,13 @@ func (g *group) update(before, after []policyStats) {
 // assume computes what is assumed of a kind of which nothing is known: the policies
 // that concern every known kind of the group. In a group of paths that begin alike it
 // costs what they cost, and has the partition key that is the same for all of them.
-// It returns the policies of which less is assumed than before, or another key.
+// It returns the policies of which less is assumed than before, or another key. Of one
+// kind nothing is assumed for others, except in the group of all kinds: see get.
 func (g *group) assume() (moved []string) {
+	if g.kinds == 1 && g.depth > 0 {
+		g.assumed = nil
+		return nil
+	}
 	common := make([]policyStats, 0, len(g.policies))
 	for i := range g.policies {
 		if p := &g.policies[i]; p.kinds == g.kinds {
