@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -173,4 +174,29 @@ func TestAccountsOfAnExchangeAreNotEvicted(t *testing.T) {
 			d.o.RequireConsistent(t)
 		}
 	}
+}
+
+// The limit of a kind that work waits for is not evicted: the work would not be told.
+func TestLimitOfAKindInLineIsNotEvicted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := counterOf(t, &quota.Accounts{Jitter: noJitter, MaxAccounts: 2})
+		kind := func(name string) quota.Ask { return quota.Ask{Kind: func() string { return name }} }
+		refused := c.come(t.Context(), "x", kind("x"))
+		paused := c.come(t.Context(), "z", kind("z"))
+		c.settle(refused, quota.Report{Refused: true, Pause: time.Hour})
+		c.settle(paused, quota.Report{Pause: 7 * sec})
+		waits := c.come(t.Context(), "z", kind("z"))
+		require.False(t, waits.done.Load())
+		for i := range 5 {
+			out := claimOf(fmt.Sprint(i))
+			out.Force = true
+			require.NoError(t, c.come(t.Context(), "out", out).err)
+		}
+		lines := quota.LineWatch{Origins: []*quota.Origin{c.o}, Conc: concurrencyOf(t, 1), Rate: concurrencyOf(t, 1)}
+		assert.Empty(t, lines.Problems(time.Now()))
+		time.Sleep(7 * sec)
+		synctest.Wait()
+		require.True(t, waits.done.Load())
+		assert.Equal(t, 7*sec, waits.after)
+	})
 }
