@@ -45,6 +45,10 @@ import (
 // "name=default,100;" or {"minute": 100}. A JSON object with the members limit or remaining
 // is read as a Summary, whatever list its field is in.
 //
+// A row names only quotas that the request of the response counts in. If an API tells with
+// every response of a quota for reads and of one for writes, and nothing tells which of them
+// a request needs, a row with both would hold reads when no writes are left.
+//
 // To see what a row makes of a response, call [Reader.Read] with its fields, as in the
 // examples. What no row can say goes through a function: an http.RoundTripper below the
 // Shaper that sets the draft's fields on the response (see transport.Shaper.Base).
@@ -55,12 +59,13 @@ type Vendor struct {
 	// Hosts are the hosts that the row is for, and their subdomains. If there are
 	// none, the row is for every host.
 	//
-	// A row of Reader.Vendors with Hosts is tried before the drafts. Other rows are
-	// tried after them.
+	// A row of Reader.Vendors with Hosts is tried before the drafts, and so before RateLimit.
+	// A row with field names of draft -06, such as RateLimit-Limit, is tried before that
+	// draft. Other rows are tried after the drafts.
 	Hosts []string
 
-	// Sign is a field without which the row does not apply. If empty, the row
-	// applies if any of its fields is there.
+	// Sign is a field without which the row does not apply; an asterisk in it stands for
+	// any text. If empty, the row applies if any of its fields is there.
 	Sign string
 
 	// Limit, Remaining and Used name the fields with the quota, with what is left

@@ -25,9 +25,9 @@ type resetUnit struct {
 }
 
 const (
-	// leastMillis is a second, in milliseconds that are read as seconds. Shorter ones are not
+	// leastCompared is a second, in milliseconds that are read as seconds. Shorter ones are not
 	// compared: hardly any server sends them.
-	leastMillis = 1000 * time.Second
+	leastCompared = 1000 * time.Second
 
 	sureFalls = 2
 	sureSlow  = 3
@@ -43,7 +43,7 @@ func (u *resetUnit) correct(got *parse.Reading, now time.Time) {
 		if l.Window <= 0 || l.Full != 0 || !l.Resets.IsZero() {
 			continue
 		}
-		if !u.settled.Load() && l.Window >= leastMillis {
+		if !u.settled.Load() && l.Window >= leastCompared {
 			u.compare(l, now)
 		}
 		if u.millis.Load() {
