@@ -91,8 +91,8 @@ func (w *Window) guessUnit(most int64, s *Server) {
 		}
 		return
 	}
-	if most > 1 && w.alone() {
-		w.ownRare().guess = uint32(min(max(s.Span, w.Length)/time.Duration(most), time.Hour) / time.Microsecond)
+	if unit := max(s.Span, w.Length) / time.Duration(max(most, 1)); most > 1 && (w.alone() || unit >= time.Second) {
+		w.ownRare().guess = uint32(min(unit, time.Hour) / time.Microsecond)
 	}
 }
 

@@ -302,6 +302,17 @@ func TestUnitTimeIsFound(t *testing.T) {
 	assert.Equal(t, far, observe(false))
 }
 
+// Beside other clients the time for a unit is guessed, too, if it is worth more than a
+// refusal: a second or more.
+func TestUnitTimeIsFoundBesideOthers(t *testing.T) {
+	for most, want := range map[int64]time.Duration{60: 2 * sec, 61: far} {
+		l := newLedger(Adaptive)
+		all(later, others(20, 40))(l, 0)
+		l.due = Instant(far)
+		assert.Equal(t, want, l.observeRefill(0, 30*sec, false, &Server{Span: 60 * sec, Most: most}).Since(0))
+	}
+}
+
 // The time stays one that can be said, whatever was refused and is told.
 func TestUnitTimeIsBounded(t *testing.T) {
 	l := newLedger(Adaptive)
