@@ -31,18 +31,18 @@ const (
 	seenRow                             // one of the first row; the next bit is the second row's
 )
 
-// The last two rows, for the fields in common use, have the last bits. sharedRow is the bit that
-// the rows before them have in common, in a long table: if a response has a field of one of
+// The last row, for the fields in common use, has the last bit. sharedRow is the bit that
+// the rows before it have in common, in a long table: if a response has a field of one of
 // them, all of them that have no Sign are tried. So those have no fields in common use.
 const (
 	lastRow   = 63 - 6
-	sharedRow = lastRow - 2
+	sharedRow = lastRow - 1
 )
 
 // bitOf is the bit of a row of n.
 func bitOf(i, n int) sightings {
-	if i >= n-2 {
-		return seenRow << (lastRow - (n - 1) + i)
+	if i == n-1 {
+		return seenRow << lastRow
 	}
 	return seenRow << min(i, sharedRow)
 }
@@ -61,9 +61,6 @@ type fieldIndex struct {
 // leadBytes is the number of bytes by which patterns with an asterisk are grouped.
 const leadBytes = 6
 
-// leastSuffix is the least number of bytes after an asterisk that a name begins with.
-const leastSuffix = len("-RateLimit-Reset")
-
 // starred is a pattern with an asterisk.
 type starred struct {
 	pattern
@@ -79,15 +76,7 @@ type shape struct {
 // add adds a pattern.
 func (x *fieldIndex) add(p pattern, seen sightings) {
 	if p.prefix == "" {
-		if len(p.suffix) < leastSuffix {
-			return // too many names would have to be compared with such a pattern
-		}
-		for i := range x.shapes {
-			x.shapes[i].lengths |= ^uint64(0) << min(len(p.suffix)+1, 63)
-			x.shapes[i].lasts |= 1 << last(p.suffix)
-		}
-		x.addShort(p, seen)
-		return
+		return // such a pattern would have to be compared with every name
 	}
 	s, n := &x.shapes[p.prefix[0]], len(p.prefix)+len(p.suffix)
 	if !p.star {

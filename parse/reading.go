@@ -109,7 +109,8 @@ func (r *Reader) Silent(h http.Header) bool {
 //
 // On a 429, the service limit without an available quota whose window ends first has
 // nothing left, unless the response says so of another one, or Retry-After is shorter. If
-// the only service limit with nothing left has no window, Retry-After is its window.
+// the only service limit with nothing left has no window, a Retry-After is, on other than a
+// refusal and a 202, if it is no longer than the policy's window, or a minute.
 //
 // Drafts -07 and -06, and vendors' fields that name no account, describe one account
 // without a name: the Policy of its service limit is "". So is the name of the policy
@@ -189,7 +190,7 @@ func (x *exchange) read(status int) {
 	}
 	if x.has(seenRetry | x.table.retries) {
 		x.retryAfter(status)
-		if x.out.RetryAfter > 0 && !x.out.Advised {
+		if x.out.RetryAfter > 0 && !x.out.Advised && status != http.StatusAccepted && (x.host == nil || !x.host.RetryAfterOnRefusals) {
 			x.exhausted()
 		}
 	}
@@ -223,7 +224,7 @@ func (x *exchange) refused() {
 }
 
 // exhausted sets when the only quota with nothing left is renewed, if that is said only by
-// a Retry-After or an alias of it.
+// a Retry-After or an alias of it: within the window of its policy, or soon.
 func (x *exchange) exhausted() {
 	var only *Limit
 	for i := range x.out.Limits {
@@ -234,7 +235,16 @@ func (x *exchange) exhausted() {
 			only = l
 		}
 	}
-	if only != nil {
+	if only == nil {
+		return
+	}
+	most := time.Minute
+	for i := range x.out.Policies {
+		if p := &x.out.Policies[i]; p.Name == only.Policy && p.Window > 0 {
+			most = p.Window
+		}
+	}
+	if x.out.RetryAfter <= most {
 		only.Window = x.out.RetryAfter
 	}
 }
@@ -418,7 +428,7 @@ func (x *exchange) vendor(row *row) bool {
 	a.read(x.h)
 	x.made = a.clock
 	if len(a.policies)+len(a.limits) == 0 {
-		if row.Sign == "" && !row.complete {
+		if row.Sign == "" {
 			x.ignore(a.ignored)
 		}
 		return false

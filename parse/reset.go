@@ -127,21 +127,32 @@ func readDelay(value string, kind resetKind, c *clock) (delay, bool) {
 	return delay{d: d, span: true}, d > 0
 }
 
-// clockSpan reads a duration as a clock shows it: hours, minutes and seconds, 00:01:30.
+// clockSpan reads a duration as a clock shows it, in minutes and seconds: 00:01:30. With
+// hours it may be a time of day.
 func clockSpan(value string) (time.Duration, bool) {
-	hours, rest, ok := strings.Cut(value, ":")
+	rest, ok := strings.CutPrefix(value, "00:")
 	minutes, secs, more := strings.Cut(rest, ":")
-	if !ok || !more || len(hours) > 4 || len(minutes) != 2 || len(secs) < 2 {
+	if !ok || !more || len(minutes) != 2 || len(secs) < 2 {
 		return 0, false
 	}
-	h, okHours := parseDecimal(hours)
 	m, okMinutes := parseDecimal(minutes)
 	s, okSeconds := parseDecimal(secs)
-	if !okHours || !okMinutes || !okSeconds || h.negative || s.negative || h.pointed || m.pointed || m.whole > 59 || s.whole > 59 {
+	if !okMinutes || !okSeconds || m.negative || s.negative || m.pointed || m.whole > 59 || s.whole > 59 {
 		return 0, false
 	}
-	s.whole += h.whole*3600 + m.whole*60
+	s.whole += m.whole * 60
 	return s.times(time.Second), true
+}
+
+// secondsOrMillis returns the meaning of a time that is usually one of few values, and was
+// taken for seconds: milliseconds, if it is whole seconds so, and else hours that are no
+// whole days, or more than a year.
+func secondsOrMillis(d time.Duration) time.Duration {
+	const day = 24 * time.Hour
+	if d >= 10_000*time.Second && d%(1000*time.Second) == 0 && (d%day != 0 || d > 366*day) {
+		return d / 1000
+	}
+	return d
 }
 
 // delayUntil returns the time from the Date of the response to an instant.

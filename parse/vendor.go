@@ -21,8 +21,7 @@ import (
 //
 // Of the rows that apply to a response, the first that says something valid is read.
 //
-// A row writes field names in any case. A name may contain one asterisk; if it begins with
-// that, at least 16 bytes follow. It stands for
+// A row writes field names in any case. A name may contain one asterisk. It stands for
 // the name of an account: any text that is not empty and does not name a measure, such
 // as limit, remaining or reset. With "X-RateLimit-Limit-*" in Limit and
 // "X-RateLimit-Remaining-*" in Remaining, the fields X-RateLimit-Limit-Tokens and
@@ -41,8 +40,8 @@ import (
 // A field with several values, such as "1, 15000" or "300/3000/12000", describes several
 // policies. Its values belong to the values at the same positions of the account's other
 // fields. Windows may stand beside the figures: "100;w=60", "100;window=60", "100:60",
-// "150/15m"; of "100:60:300", the 300 is ignored. Figures may have names, of accounts:
-// "name=default,100;" or {"minute": 100}. A JSON object with the members limit or remaining
+// "150/15m"; of "100:60:300", the 300 is ignored. Figures may have the names of
+// accounts, "name=default,100;", or windows, {"minute": 100}. A JSON object with the members limit or remaining
 // is read as a Summary, whatever list its field is in.
 //
 // A row names only quotas that the request of the response counts in. If an API tells with
@@ -87,8 +86,8 @@ type Vendor struct {
 	// -Seconds has that unit, and any other number is read by its size: it is a Unix
 	// time, in seconds or else in milliseconds, if that time lies within 366 days of
 	// the Date of the response and after 1985; else a number of milliseconds, if as
-	// seconds it would be later than the window of its policy; and else a number of
-	// seconds. (A transport.Shaper finds out by comparing responses that a server means
+	// seconds it were more than 60 times the window that another field says; and else a
+	// number of seconds. (A transport.Shaper finds out by comparing responses that a server means
 	// milliseconds by those.) Dates and durations are recognised by their form in any case.
 	//
 	// In a row with Hosts and without Reset, both say what a number means in the
@@ -105,8 +104,10 @@ type Vendor struct {
 
 	// Window names the fields with the window of the policy: a duration, a word such
 	// as "minute", or a number. If the name of a field ends in -Ms or -Milliseconds, the
-	// number has that unit, and else seconds. If it ends in -Rate, the number is how many
-	// units come back in a second, one by one; the window is the time until all have.
+	// number has that unit, and else seconds; but without a unit in the name, 60000 are
+	// milliseconds, as all that is whole seconds so and would be odd hours. If it ends in
+	// -Rate, the number is how many units come back in a second, one by one; the window is
+	// the time until all have.
 	Window []string
 
 	// Every is the window of a policy by the name of its account, if no field gives
@@ -165,8 +166,6 @@ type Vendor struct {
 
 	// Refusals are further signs of refusals, for Reader.Refusals.
 	Refusals []Refusal
-
-	complete bool // an account is read only if it has all three of Limit, Remaining and Reset
 }
 
 // role is the purpose of a field of a row.
@@ -206,8 +205,8 @@ func newPattern(name string) pattern {
 // match reports whether a field name follows a pattern with an asterisk, and returns the
 // name of the account.
 func (p *pattern) match(name string) (account string, ok bool) {
-	if !p.covers(name) || p.prefix == "" && strings.HasPrefix(name, "X-") {
-		return "", false // X- is no part of the name of an account
+	if !p.covers(name) {
+		return "", false
 	}
 	account = strings.ToLower(name[len(p.prefix) : len(name)-len(p.suffix)])
 	return account, !measure(account)
@@ -225,17 +224,7 @@ func measure(part string) bool {
 		"seconds", "ttl", "timestamp", "expiry":
 		return true
 	}
-	for _, before := range [...]string{
-		"seconds-", // X-RateLimit-Reset-Seconds-Org
-		"beta",     // not enforced
-		"upstream", // of another server
-		"llm_provider",
-	} {
-		if strings.HasPrefix(part, before) {
-			return true
-		}
-	}
-	return strings.HasSuffix(part, "-ttl")
+	return strings.HasPrefix(part, "seconds-") || strings.HasSuffix(part, "-ttl") // X-RateLimit-Reset-Seconds-Org
 }
 
 // A row is a Vendor prepared for reading.

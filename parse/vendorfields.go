@@ -91,7 +91,7 @@ func (a *accountReader) read(h http.Header) {
 		if len(found[0].account) > a.caps.nameBytes() {
 			a.ignore(found[0].field, None, "", ErrCap)
 		} else if end == 1 && len(found) > 1 && found[0].account == "" && found[0].role == ofReset {
-			a.resets = a.delays(&found[0], unitOf(found[0].field, a.kind))
+			a.resets = a.delays(&found[0], unitOf(found[0].field, a.kind), false)
 		} else {
 			a.account(found[:end])
 		}
@@ -170,10 +170,13 @@ func (a *accountReader) account(found []rowField) {
 			}
 		case ofReset:
 			if s.resets.n == 0 {
-				s.resets = a.delays(f, unitOf(f.field, a.kind))
+				s.resets = a.delays(f, unitOf(f.field, a.kind), s.limits.n > 1)
+				if s.resets.n == 1 && s.resets.first.bare && endsIn(f.field, "-TTL") {
+					s.resets.first.d = secondsOrMillis(s.resets.first.d)
+				}
 			}
 		case ofWindow:
-			if strings.HasSuffix(strings.ToLower(f.field), "-rate") {
+			if endsIn(f.field, "-Rate") {
 				if rate := a.figures(f, false); rate.n > 0 {
 					s.rate = rate.at(0).value
 				}
@@ -210,6 +213,8 @@ func (a *accountReader) byLabel(account string, s *accountValues) {
 		of := accountValues{cost: s.cost}
 		if len(labels) == 1 {
 			of.resets, of.windows = s.resets, s.windows
+		} else if label == "" {
+			of.resets = s.resets
 		}
 		for _, v := range [...]struct{ from, to *values[number] }{
 			{&s.limits, &of.limits}, {&s.remaining, &of.remaining}, {&s.used, &of.used},
@@ -228,9 +233,6 @@ func (a *accountReader) byLabel(account string, s *accountValues) {
 func (a *accountReader) settle(account string, s *accountValues) {
 	if s.cost != None && s.limits.n+s.remaining.n+s.used.n+s.resets.n == 0 {
 		a.charged = append(a.charged, charge{account, s.cost})
-		return
-	}
-	if a.row.complete && (s.limits.n == 0 || s.remaining.n == 0 || s.resets.n == 0) {
 		return
 	}
 	n := s.several()
@@ -361,7 +363,7 @@ func (a *accountReader) one(account string, s *accountValues) {
 	}
 	for i := range s.remaining.n {
 		left := s.remaining.at(i)
-		if left.value.negative && left.value.whole == 1 && f.limit == None && !a.strict {
+		if left.value.negative && left.value.whole == 1 && (f.limit == None || s.rate != decimal{}) && !a.strict {
 			if s.limits.n > 0 && s.limits.at(0).value.negative {
 				return // -1 of -1: nothing is known
 			}
@@ -438,7 +440,7 @@ func (a *accountReader) add(name, account string, f figure, used int64, list []u
 		f.limit = list[0].quota
 	}
 	span := a.period(name, account, window)
-	if f.reset.bare && span > 0 && f.reset.d/2 > span && f.reset.d/1000 <= span {
+	if f.reset.bare && window > 0 && f.reset.d/60 > window && f.reset.d/1000 <= window {
 		f.reset.d /= 1000 // it would be renewed after its window: these are milliseconds
 	}
 	if a.row.Refills || a.returns > 0 {

@@ -328,7 +328,7 @@ func Vendors() []Vendor {
 		{
 			// apidocs.imgur.com; github.com/wraithgar/hapi-rate-limit.
 			Name: "Imgur, hapi",
-			Sign: "X-RateLimit-User*Limit",
+			Sign: "X-RateLimit-*Remaining",
 			Limit: []string{
 				"X-RateLimit-<User>Limit", "X-RateLimit-<Client>Limit", "X-RateLimit-<Path>Limit", "X-RateLimit-<UserPath>Limit",
 			},
@@ -409,6 +409,7 @@ func Vendors() []Vendor {
 			// developers.docusign.com/docs/esign-rest-api/esign101/rules-and-limits.
 			Name:      "DocuSign",
 			Sign:      "X-BurstLimit-Limit",
+			Hosts:     []string{"docusign.net", "docusign.com"},
 			Limit:     []string{"X-RateLimit-Limit", "X-<Burst>Limit-Limit"},
 			Remaining: []string{"X-RateLimit-Remaining", "X-<Burst>Limit-Remaining"},
 			Reset:     []string{"X-RateLimit-Reset"},
@@ -515,7 +516,7 @@ func Vendors() []Vendor {
 		{
 			// docs.marketcheck.com.
 			Name:      "MarketCheck",
-			Sign:      "Quota-Remaining",
+			Sign:      "RateLimit-Reset-Time",
 			Limit:     []string{"RateLimit-Limit", "<Quota>-Limit"},
 			Remaining: []string{"RateLimit-Remaining", "<Quota>-Remaining"},
 			Reset:     []string{"RateLimit-Reset-Time", "<Quota>-Reset-Time"},
@@ -524,10 +525,16 @@ func Vendors() []Vendor {
 		{
 			// A quota beside a rate: documentation.gravitee.io.
 			Name:      "Gravitee",
-			Sign:      "X-Quota-Reset",
-			Limit:     []string{"X-Rate-Limit-Limit", "X-RateLimit-Limit", "X-<Quota>-Limit"},
-			Remaining: []string{"X-Rate-Limit-Remaining", "X-RateLimit-Remaining", "X-<Quota>-Remaining"},
-			Reset:     []string{"X-Rate-Limit-Reset", "X-RateLimit-Reset", "X-<Quota>-Reset"},
+			Sign:      "X-Quota-Limit",
+			Limit:     []string{"X-Rate-Limit-Limit", "X-RateLimit-Limit", "X-RateLimit-Limit-*", "X-<Quota>-Limit"},
+			Remaining: []string{"X-Rate-Limit-Remaining", "X-RateLimit-Remaining", "X-RateLimit-Remaining-*", "X-<Quota>-Remaining"},
+			Reset:     []string{"X-Rate-Limit-Reset", "X-RateLimit-Reset", "X-RateLimit-Reset-*", "X-<Quota>-Reset"},
+		},
+		{
+			Name:      "X-Throttle",
+			Limit:     []string{"X-Throttle-Limit"},
+			Remaining: []string{"X-Throttle-Remaining"},
+			Reset:     []string{"X-Throttle-Reset"},
 		},
 		{
 			// support.twelvedata.com.
@@ -544,6 +551,12 @@ func Vendors() []Vendor {
 			Remaining: []string{"X-Gate-RateLimit-Requests-Remain"},
 			Reset:     []string{"X-Gate-RateLimit-Reset-Timestamp"},
 			ResetUnix: true,
+		},
+		{
+			Name:      "Bitvavo",
+			Limit:     []string{"Bitvavo-RateLimit-Limit"},
+			Remaining: []string{"Bitvavo-RateLimit-Remaining"},
+			Reset:     []string{"Bitvavo-RateLimit-ResetAt"},
 		},
 		{
 			// docs.upbit.com.
@@ -566,7 +579,7 @@ func Vendors() []Vendor {
 			Remaining: []string{"X-RateLimit-Available"},
 			Used:      []string{"X-RateLimit-Used"},
 			Reset:     []string{"X-RateLimit-Expiry"},
-			Sign:      "X-RateLimit-Allowed",
+			Sign:      "X-RateLimit-Available",
 		},
 		{
 			// docs.mistral.ai: the names before those in the last row.
@@ -655,6 +668,7 @@ func Vendors() []Vendor {
 		{
 			// www.polar.com/accesslink-api.
 			Name:     "Polar",
+			Hosts:    []string{"polaraccesslink.com"},
 			Sign:     "RateLimit-Usage",
 			Limit:    []string{"RateLimit-Limit"},
 			Used:     []string{"RateLimit-Usage"},
@@ -672,6 +686,7 @@ func Vendors() []Vendor {
 		{
 			// the-odds-api.com/liveapi/guides/v4.
 			Name:      "The Odds API",
+			Sign:      "X-Requests-Last",
 			Remaining: []string{"X-Requests-Remaining"},
 			Used:      []string{"X-Requests-Used"},
 			Cost:      []string{"X-Requests-Last"},
@@ -730,38 +745,51 @@ func Vendors() []Vendor {
 			ResetIn: time.Millisecond,
 		},
 		{
-			// The names of draft -06, with the name of an account or a window (Gladly).
-			Name:      "RateLimit, by name",
-			Sign:      "RateLimit-Remaining-*",
-			Limit:     []string{"RateLimit-Limit", "RateLimit-Limit-*"},
-			Remaining: []string{"RateLimit-Remaining", "RateLimit-Remaining-*"},
-			Reset:     []string{"RateLimit-Reset", "RateLimit-Reset-*"},
-			Units:     units(),
+			// developer.gladly.com. The names of draft -06, with that of a window.
+			Name:      "Gladly",
+			Hosts:     []string{"gladly.com"},
+			Limit:     []string{"RateLimit-Limit-*"},
+			Remaining: []string{"RateLimit-Remaining-*"},
+		},
+		{
+			// developers.feedly.com.
+			Name:  "Feedly",
+			Sign:  "X-RateLimit-Count",
+			Limit: []string{"X-RateLimit-Limit"},
+			Used:  []string{"X-RateLimit-Count"},
+			Reset: []string{"X-RateLimit-Reset"},
+		},
+		{
+			// SmartThings, SmartApps.
+			Name:  "SmartThings",
+			Sign:  "X-RateLimit-Current",
+			Limit: []string{"X-RateLimit-Limit"},
+			Used:  []string{"X-RateLimit-Current"},
+			Reset: []string{"X-RateLimit-TTL"},
 		},
 		{
 			// The fields in common use (draft -06, "RateLimit header fields
 			// currently used on the web"), with windows or units in the names
 			// (Kong, RapidAPI, NestJS), with lists (Envoy, WHOOP, Brave Search),
 			// without "-Limit" (Composio), without "X-" (koa), with other words
-			// (Trello, Akamai, Mistral), with a word before (Bitvavo, APISIX), with a JSON object
+			// (Trello, Akamai, Mistral), with a JSON object
 			// (Basecamp, Trakt), with named figures (IBM API Connect).
 			Name: "X-RateLimit",
 			Limit: []string{
 				"X-RateLimit-Limit", "X-Rate-Limit-Limit", "X-RateLimit", "X-Rate-Limit",
 				"Rate-Limit-Limit", "Rate-Limit-Total", "X-RateLimit-Total", "X-Rate-Limit-Total", "X-RateLimit-Max", "X-Rate-Limit-Max",
 				"X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-RateLimit-*-Limit", "X-Rate-Limit-*-Limit",
-				"X-RateLimit-*-Max", "X-Rate-Limit-*-Max", "X-*-RateLimit-Limit", "*-RateLimit-Limit", "X-*-Rate-Limit-Limit", "*-Rate-Limit-Limit",
+				"X-RateLimit-*-Max", "X-Rate-Limit-*-Max",
 			},
 			Remaining: []string{
 				"X-RateLimit-Remaining", "X-Rate-Limit-Remaining", "Rate-Limit-Remaining",
 				"X-RateLimit-Remaining-*", "X-Rate-Limit-Remaining-*",
-				"X-RateLimit-*-Remaining", "X-Rate-Limit-*-Remaining", "X-*-RateLimit-Remaining", "*-RateLimit-Remaining", "X-*-Rate-Limit-Remaining", "*-Rate-Limit-Remaining",
+				"X-RateLimit-*-Remaining", "X-Rate-Limit-*-Remaining",
 				"X-RateLimit-Remain", "X-Rate-Limit-Remain", "X-RateLimit-Limit-Remaining", "X-Rate-Limit-Limit-Remaining",
 			},
 			Used: []string{
 				"X-RateLimit-Used", "X-Rate-Limit-Used", "X-RateLimit-Usage", "X-Rate-Limit-Usage", "Rate-Limit-Used",
 				"X-RateLimit-Used-*", "X-Rate-Limit-Used-*", "X-RateLimit-*-Used", "X-Rate-Limit-*-Used",
-				"X-RateLimit-Current", "X-Rate-Limit-Current", "X-RateLimit-Count", "X-Rate-Limit-Count",
 			},
 			Cost: []string{
 				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
@@ -771,9 +799,9 @@ func Vendors() []Vendor {
 				"X-RateLimit-Reset-After", "X-Rate-Limit-Reset-After", "X-RateLimit-Reset-Ms", "X-Rate-Limit-Reset-Ms",
 				"X-RateLimit-Reset", "X-Rate-Limit-Reset", "Rate-Limit-Reset", "X-RateLimit-Next", "X-Rate-Limit-Next",
 				"X-RateLimit-Reset-*", "X-Rate-Limit-Reset-*", "X-RateLimit-*-Reset", "X-Rate-Limit-*-Reset",
-				"X-*-RateLimit-Reset", "*-RateLimit-Reset", "X-*-Rate-Limit-Reset", "*-Rate-Limit-Reset", "X-*-RateLimit-ResetAt", "*-RateLimit-ResetAt", "X-RateLimit-ResetAt", "X-RateLimit-Reset-At",
+				"X-RateLimit-ResetAt", "X-RateLimit-Reset-At",
 				"X-RateLimit-Reset-Seconds-*", "X-Rate-Limit-Reset-Seconds-*", "X-RateLimit-Remaining-Seconds", "X-Rate-Limit-Remaining-Seconds",
-				"X-RateLimit-TTL", "X-Rate-Limit-TTL", "X-RateLimit-Remaining-TTL", "X-Rate-Limit-Remaining-TTL",
+				"X-RateLimit-TTL", "X-Rate-Limit-TTL", "X-RateLimit-Reset-Timestamp", "X-Rate-Limit-Reset-Timestamp", "X-RateLimit-Remaining-TTL", "X-Rate-Limit-Remaining-TTL",
 				"X-RateLimit-*-Remaining-TTL", "X-Rate-Limit-*-Remaining-TTL",
 			},
 			Window: []string{
@@ -784,16 +812,6 @@ func Vendors() []Vendor {
 			},
 			Policy: []string{"X-RateLimit-Policy", "X-Rate-Limit-Policy"},
 			Units:  units(),
-		},
-		{
-			// Other words than RateLimit. That they are about a quota is certain only where
-			// one account has all three.
-			Name:      "X-*-Limit",
-			Limit:     []string{"X-*-Limit"},
-			Remaining: []string{"X-*-Remaining"},
-			Reset:     []string{"X-*-Reset"},
-			Units:     units(),
-			complete:  true,
 		},
 	}
 }

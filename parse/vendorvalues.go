@@ -103,8 +103,8 @@ func (a *accountReader) params(r *listReader, n *number, params *httpsfv.Params)
 	return true
 }
 
-// labelled splits a field that names its figures: "name=default,100;" or {"minute": 100}.
-// It returns no labels if the field has another form.
+// labelled splits a field that names its figures: "name=default,100;", or by their windows:
+// {"minute": 100}. It returns no labels if the field has another form.
 func labelled(text string) (labels, figures []string) {
 	separator, between := ";", ","
 	if inner, ok := strings.CutPrefix(text, "{"); ok {
@@ -114,8 +114,11 @@ func labelled(text string) (labels, figures []string) {
 	}
 	for part := range strings.SplitSeq(strings.TrimRight(text, "; "), separator) {
 		label, figure, _ := cutLast(strings.TrimPrefix(trim(part), "name="), between)
-		labels = append(labels, strings.ToLower(strings.Trim(label, `"' `)))
-		figures = append(figures, trim(figure))
+		label = strings.ToLower(strings.Trim(label, `"' `))
+		if between == ":" && span(label) == 0 {
+			return nil, nil // its members may be anything
+		}
+		labels, figures = append(labels, label), append(figures, trim(figure))
 	}
 	return labels, figures
 }
@@ -249,8 +252,9 @@ func (a *accountReader) figures(f *rowField, left bool) (valid values[number]) {
 	return valid
 }
 
-// delays reads delays. A malformed or too long one of several keeps its position.
-func (a *accountReader) delays(f *rowField, kind resetKind) (all values[delay]) {
+// delays reads delays. A malformed or too long one of several keeps its position. Of
+// several quotas, there may be as many with slashes between them.
+func (a *accountReader) delays(f *rowField, kind resetKind, several bool) (all values[delay]) {
 	r := newListReader(f.field, a.caps)
 	defer a.keep(&r)
 	if r.tooLong(f.lines) {
@@ -259,7 +263,7 @@ func (a *accountReader) delays(f *rowField, kind resetKind) (all values[delay]) 
 	valid := false
 	item := 0
 	lines := f.lines
-	if parts := slashed(lines); parts != nil {
+	if parts := slashed(lines); parts != nil && several {
 		lines = parts
 	}
 	for _, line := range firstOf(&r, lines) {
@@ -308,7 +312,8 @@ func (r *listReader) cappedDelay(d delay) delay {
 // windows reads the windows of policies. A window of 0 is ignored.
 func (a *accountReader) windows(f *rowField) (all values[delay]) {
 	kind := unitOf(f.field, anyReset)
-	if kind == anyReset {
+	unsaid := kind == anyReset
+	if unsaid {
 		kind = spanSeconds
 	}
 	for _, line := range f.lines {
@@ -317,7 +322,10 @@ func (a *accountReader) windows(f *rowField) (all values[delay]) {
 			return all
 		}
 	}
-	all = a.delays(f, kind)
+	all = a.delays(f, kind, false)
+	if unsaid && all.n == 1 {
+		all.first.d = secondsOrMillis(all.first.d)
+	}
 	for i := range all.n {
 		if all.at(i).d == 0 {
 			a.ignore(f.field, None, "", errRange)
@@ -341,6 +349,11 @@ func unitOf(field string, kind resetKind) resetKind {
 		return spanSeconds
 	}
 	return kind
+}
+
+// endsIn reports whether a field name ends in a text, in any case.
+func endsIn(field, end string) bool {
+	return len(field) >= len(end) && strings.EqualFold(field[len(field)-len(end):], end)
 }
 
 // sfNumber returns the value of an Integer or a Decimal.
@@ -369,6 +382,7 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 		return
 	}
 	text := spaced(strings.Join(f.lines, ","))
+	isObject := strings.HasPrefix(text, "{")
 	if a.ratio(f, text, s) {
 		return
 	}
@@ -407,7 +421,7 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 				a.settle(join(account, key), &of)
 				read = true
 			}
-		case strings.Contains(value, "/") && len(key) <= a.caps.nameBytes():
+		case strings.Contains(value, "/") && !isObject && len(key) <= a.caps.nameBytes():
 			of := accountValues{cost: None}
 			value, _, _ = strings.Cut(value, "(")
 			if a.ratio(f, value, &of) {
@@ -424,6 +438,12 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 				account, current, key = name, &other, measure
 			}
 			read = a.summaryValue(&r, f, key, value, current) || read
+		}
+	}
+	if isObject {
+		current.windows.first.d = secondsOrMillis(current.windows.first.d)
+		if current.resets.first.bare {
+			current.resets.first.d = secondsOrMillis(current.resets.first.d)
 		}
 	}
 	flush()
