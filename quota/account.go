@@ -113,8 +113,8 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 	d := wait.Decision{OK: again <= t, Reason: uint8(reasonOf(why))}
 	if d.OK {
 		if d.Last = o.shared == nil && !a.There(max(n, -n)); d.Last {
-			if landed := a.WhenLanded(max(n, -n)); landed != window.Never {
-				d.Recheck = o.when(landed) // then they may be there
+			if at := min(a.WhenLanded(max(n, -n)), a.End()); at > t && at != window.Never {
+				d.Recheck = o.when(at) // then they may be there
 			}
 		}
 		return d

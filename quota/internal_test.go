@@ -134,3 +134,19 @@ func TestLookAgainOnceTheLastWindowHasLanded(t *testing.T) {
 	got = a.Look(d.at(landed), 2)
 	assert.Equal(t, wait.Decision{OK: true, Reason: got.Reason}, got)
 }
+
+// While others use the quota, one request departs although its part of what is left is
+// less. At the end of the window there is enough: that is worth a look, too.
+func TestLookAgainAtTheEndOfTheWindow(t *testing.T) {
+	d := newDesk(t)
+	d.exchange(0, "", Report{Figures: figure("api", 4, 10*time.Second)}, api(1))
+	c := api(1)
+	a := d.o.known(c.id(""))
+	require.NotNil(t, a)
+	a.Contend(8)
+	end := a.End()
+	got := a.Look(d.at(9*time.Second), 2)
+	assert.Equal(t, wait.Decision{OK: true, Last: true, Reason: got.Reason, Recheck: d.o.when(end)}, got)
+	got = a.Look(d.o.when(end), 2)
+	assert.Zero(t, got.Recheck, "it is over")
+}
