@@ -29,7 +29,7 @@ const (
 	// compared: hardly any server sends them.
 	leastCompared = 1000 * time.Second
 
-	sureFalls = 2
+	sureFalls = 3
 	sureSlow  = 3
 )
 
@@ -60,7 +60,9 @@ func (u *resetUnit) compare(l *parse.Limit, now time.Time) {
 	switch {
 	case l.Policy != u.policy, u.at.IsZero(), passed > time.Minute, fall < 0:
 		u.falls = 0
-	case fall > 3*time.Second+2*passed && fall <= 1000*(passed+time.Second):
+	case passed < 50*time.Millisecond:
+		return // too soon to tell
+	case (fall - 1000*passed).Abs() <= 500*passed:
 		u.falls++
 	case fall > 3*time.Second+2*passed:
 		u.falls = 0

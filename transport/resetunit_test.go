@@ -60,3 +60,41 @@ func TestResetInMilliseconds(t *testing.T) {
 		})
 	}
 }
+
+// Hourly windows in seconds, of several replicas or endpoints that began minutes after each
+// other: what one says after another falls by more than has passed, but not a thousand times.
+func TestResetInSecondsOfSeveral(t *testing.T) {
+	const limit = 100
+	for _, replicas := range []bool{true, false} {
+		t.Run(fmt.Sprint("replicas ", replicas), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				began := time.Now()
+				var used [3]int
+				n, refused := 0, 0
+				s := &transport.Shaper{MaxDelay: 3 * time.Hour, Base: newChooser(func(_ int, req *http.Request) answer {
+					mu.Lock()
+					defer mu.Unlock()
+					of := int(req.URL.Path[1] - 'a')
+					if replicas {
+						of = n % 3
+					}
+					n++
+					window := time.Since(began) + time.Duration(of)*5*time.Minute
+					left := fmt.Sprint(int((time.Hour - window%time.Hour).Seconds()))
+					used[of]++
+					fields := []string{"X-RateLimit-Limit", fmt.Sprint(limit), "X-RateLimit-Remaining", fmt.Sprint(max(limit-used[of], 0)), "X-RateLimit-Reset", left}
+					if used[of] > limit && window < time.Hour {
+						refused++
+						return slow(rtt, says(429, fields...))
+					}
+					return slow(rtt, says(200, fields...))
+				})}
+				for i := range 3*limit + 30 {
+					pass(t, s, newRequest(context.Background(), "GET", "http://api.example/"+string(rune('a'+i%3))))
+				}
+				assert.LessOrEqual(t, refused, 6, "one in ten minutes looks")
+			})
+		})
+	}
+}
