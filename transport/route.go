@@ -58,7 +58,9 @@ func (x *exchange) claim() []quota.Claim {
 	if len(policies) == 0 {
 		if x.knownOf.directory != nil {
 			x.known, x.knownOf = known{}, knownOf{}
-			x.predict(nil)
+		}
+		if x.declared != nil {
+			x.predict(nil) // those of the request before
 		}
 		return claims
 	}

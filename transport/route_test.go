@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"testing"
@@ -376,5 +377,31 @@ func TestHugeCost(t *testing.T) {
 		huge = 1
 		refusal(t, s, getItems(t.Context()))
 		time.Sleep(2 * time.Hour)
+	})
+}
+
+// An exchange that is used again predicts nothing of the request before, although the origin
+// was evicted and has no policies yet.
+func TestPredictionIsOfThisRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newChooser(func(_ int, req *http.Request) answer {
+			if req.URL.Host != "api.example" {
+				return says(200)
+			}
+			pk := base64.StdEncoding.EncodeToString([]byte(req.Header.Get("X-User")))
+			return says(200, "RateLimit-Partition", `"api";user_id`, "RateLimit", `"api";a=9;w=60;pk=:`+pk+`:`)
+		})
+		s := &transport.Shaper{Base: srv, Accounts: &quota.Accounts{MaxOrigins: 1}, Trace: &transport.Trace{
+			Mispredicted: func(i transport.MispredictedInfo) { t.Errorf("%s predicted, %s answered", i.Predicted, i.Actual) },
+		}}
+		as := func(user, url string) *http.Request {
+			req := newRequest(partition.WithUserID(context.Background(), user), "GET", url)
+			req.Header.Set("X-User", user)
+			return req
+		}
+		pass(t, s, as("alice", items))
+		time.Sleep(time.Hour)
+		pass(t, s, as("alice", "http://other.example/"))
+		pass(t, s, as("bob", items))
 	})
 }
