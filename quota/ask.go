@@ -58,9 +58,9 @@ type Ask struct {
 	// The same holds for an account that is new although its policy is known, such as
 	// that of a new user: before the first answer no more units may be out than the
 	// policy's quota. If that is not known, it is the most of which any account of the
-	// policy was told, and at least FirstFlight. The work for which the account is
-	// created says whether there is a bound. A policy that says its window, too, is
-	// counted against instead: see Strategy.
+	// policy was told, and at least FirstFlight. Work that has no bound by the rule above,
+	// or has a MaxQueue, ends this, unless other work is in line for that answer. A policy
+	// that says its window, too, is counted against instead: see Strategy.
 	FirstFlight int
 
 	// Kind returns the name of the kind of the work, for example that of the method that

@@ -56,16 +56,29 @@ func (f *firstFlight) claim(ctx context.Context, now time.Time, ask *Ask, cs *cl
 }
 
 // presume takes over what the policy of a new account says. If it does not say enough for
-// our own count, the first flight of the account has a bound.
+// our own count, the first flight of the account has a bound. Work that does not wait for
+// it ends it, unless others stand in line; so does a queue that has a bound of its own.
 func (o *Origin) presume(ctx context.Context, t instant, ask *Ask, a *account) {
-	if a.policy == &o.unnamed {
+	most := ask.firstFlight(ctx, o.when(t))
+	waits := most >= 0 && ask.MaxQueue <= 0
+	if !a.IsNew() {
+		if !waits && a.line == nil {
+			a.Heard()
+		}
+		return
+	}
+	if a.policy == &o.unnamed && a.policy.server.Most == 0 {
 		if p, named := o.policy(""); named {
-			a.setPolicy(&p)
+			a.setPolicy(&p) // no answer has a figure: who is told nothing is counted, too
 		}
 	}
 	a.Count(t, 0)
-	if most := ask.firstFlight(ctx, o.when(t)); most >= 0 {
-		a.Presume(&a.policy.server, most)
+	bound := a.Quota
+	if p, named := o.policy(""); named && a.policy == &o.unnamed {
+		bound = p.Quota // of others: it bounds the first flight only
+	}
+	if waits {
+		a.Presume(&a.policy.server, bound, most)
 	}
 }
 

@@ -294,16 +294,20 @@ func TestArgumentsOutOfRangeGrantNothing(t *testing.T) {
 // A limiter says what it allows.
 func TestLimitersSayWhatTheyAllow(t *testing.T) {
 	for want, l := range map[string]quota.Limiter{
-		"10 per second, bursts of 20": quota.PerSecond(10, 20),
-		"3 per second, bursts of 1":   quota.PerSecond(3, 1),
-		"1 per second, bursts of 2":   quota.PerSecond(1, 2),
-		"5 per 1m0s, bursts of 9":     quota.TokenBucket(9, 5, time.Minute),
-		"5 per 1h0m0s":                quota.FixedWindow(5, time.Hour),
-		"7 per second":                quota.SlidingWindow(7, time.Second, 10),
-		"4 at a time":                 quota.Concurrency(4),
-		"2 per second, bursts of 6":   quota.Rate(rate.NewLimiter(2, 6)),
-		"1 per 5s, bursts of 1":       quota.Rate(rate.NewLimiter(0.2, 1)),
-		"custom":                      quota.Rate(rate.NewLimiter(rate.Inf, 1)),
+		"10 per second, bursts of 20":                 quota.PerSecond(10, 20),
+		"3 per second, bursts of 1":                   quota.PerSecond(3, 1),
+		"1 per second, bursts of 2":                   quota.PerSecond(1, 2),
+		"5 per 1m0s, bursts of 9":                     quota.TokenBucket(9, 5, time.Minute),
+		"5 per 1h0m0s":                                quota.FixedWindow(5, time.Hour),
+		"7 per second":                                quota.SlidingWindow(7, time.Second, 10),
+		"4 at a time":                                 quota.Concurrency(4),
+		"2 per second, bursts of 6":                   quota.Rate(rate.NewLimiter(2, 6)),
+		"1 per 400ms, bursts of 6":                    quota.Rate(rate.NewLimiter(2.5, 6)),
+		"1 per 700ms, bursts of 1":                    quota.Rate(rate.NewLimiter(rate.Every(700*time.Millisecond), 1)),
+		"1000000000 per second, bursts of 1":          quota.Rate(rate.NewLimiter(1e10, 1)),
+		"1 per 1281023h53m38.427387904s, bursts of 1": quota.Rate(rate.NewLimiter(1e-11, 1)),
+		"1 per 5s, bursts of 1":                       quota.Rate(rate.NewLimiter(0.2, 1)),
+		"custom":                                      quota.Rate(rate.NewLimiter(rate.Inf, 1)),
 	} {
 		assert.Equal(t, want, fmt.Sprint(l))
 	}

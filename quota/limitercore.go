@@ -218,8 +218,11 @@ func (l *limiterCore) Stats() Stats {
 // "custom" if it counts no permits.
 func (l *limiterCore) String() string {
 	n, burst, period := l.meter.Allows()
-	if n == 1 && 0 < period && period < time.Second { // as of PerSecond, which rounds
-		n, period = int64((time.Second+period/2)/period), time.Second
+	if n == 1 && 0 < period && period < time.Second {
+		each := (time.Second + period/2) / period
+		if (time.Second - each*period).Abs() <= each { // as of PerSecond, which rounds
+			n, period = int64(each), time.Second
+		}
 	}
 	s := strconv.FormatInt(n, 10)
 	switch {

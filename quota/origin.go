@@ -271,7 +271,7 @@ func (o *Origin) claim(ctx context.Context, t instant, ask *Ask, l *Lease, cs *c
 			a = o.create(t, id)
 			pin(cs.all(), -1)
 		}
-		if a.IsNew() {
+		if a.State == window.Unknown {
 			o.presume(ctx, t, ask, a)
 		}
 		if o.shared != nil {

@@ -41,7 +41,8 @@ func (m *rateMeter) Allows() (n, burst int64, period time.Duration) {
 	case limit <= 0:
 		return 0, int64(m.limiter.Burst()), time.Second
 	}
-	return 1, int64(m.limiter.Burst()), time.Duration(float64(time.Second) / float64(m.limiter.Limit()))
+	nanos := min(max(float64(time.Second)/float64(m.limiter.Limit()), 1), math.MaxInt64/2)
+	return 1, int64(m.limiter.Burst()), time.Duration(nanos)
 }
 
 func (m *rateMeter) when(t time.Duration) time.Time { return m.made.Add(t) }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,7 +46,7 @@ func TestNewUser(t *testing.T) {
 				srv := newChooser(func(_ int, req *http.Request) answer {
 					mu.Lock()
 					defer mu.Unlock()
-					user := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
+					user := bearerOf(req)
 					if user == "erin" && time.Since(since) >= window {
 						since, used[user] = time.Now(), 0
 					}
@@ -60,18 +61,121 @@ func TestNewUser(t *testing.T) {
 					return slow(rtt, says(200, tt.fields(quota-used[user])...))
 				})
 				s := &transport.Shaper{Base: srv}
-				as := func(user string) *http.Request {
-					req := getItems(context.Background())
-					req.Header.Set("Authorization", "Bearer "+user)
-					return req
-				}
-				pass(t, s, as("bob"))
+				pass(t, s, as(context.Background(), "bob"))
 				time.Sleep(time.Second)
 				begin := time.Now()
-				burst(t, s, 60, func(int) *http.Request { return as("erin") })
+				burst(t, s, 60, func(int) *http.Request { return as(context.Background(), "erin") })
 				assert.LessOrEqual(t, time.Since(begin), tt.takes+time.Second)
 				assert.Zero(t, refused)
 			})
 		})
 	}
+}
+
+// She is as quick as without a Shaper if others have limits and she has none, or a higher
+// one, and may not wait.
+func TestNewUserWithoutThatLimit(t *testing.T) {
+	tells := func(user string, quota, left int) answer {
+		switch {
+		case user == "bob":
+			return slow(rtt, says(200, "RateLimit-Limit", "10", "RateLimit-Remaining", "9", "RateLimit-Reset", "20", "RateLimit-Policy", "10;w=20"))
+		case quota == 0:
+			return slow(rtt, says(200))
+		}
+		return slow(rtt, says(200, "RateLimit-Limit", fmt.Sprint(quota), "RateLimit-Remaining", fmt.Sprint(left), "RateLimit-Reset", "20"))
+	}
+	for name, tt := range map[string]struct {
+		quota  int
+		shaper *transport.Shaper
+		takes  time.Duration
+	}{
+		"no limit":        {shaper: &transport.Shaper{}, takes: 2 * rtt},
+		"MaxDelay":        {quota: 1000, shaper: &transport.Shaper{MaxDelay: transport.NoDelay}, takes: rtt},
+		"a bounded queue": {quota: 1000, shaper: &transport.Shaper{MaxQueue: 20}, takes: rtt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var sent atomic.Int64
+				s := tt.shaper
+				s.Base = newChooser(func(_ int, req *http.Request) answer {
+					return tells(bearerOf(req), tt.quota, tt.quota-int(sent.Add(1)))
+				})
+				pass(t, s, as(context.Background(), "bob"))
+				time.Sleep(time.Second)
+				begin := time.Now()
+				burst(t, s, 60, func(int) *http.Request { return as(context.Background(), "erin") })
+				assert.Equal(t, tt.takes, time.Since(begin))
+			})
+		})
+	}
+}
+
+// A single refusal of a user who is told nothing does not bind her to what others are told.
+func TestNewUserIsRefusedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent atomic.Int64
+		s := &transport.Shaper{Base: newChooser(func(_ int, req *http.Request) answer {
+			switch {
+			case bearerOf(req) == "bob":
+				return slow(rtt, says(200, "X-RateLimit-Limit", "10", "X-RateLimit-Remaining", "9", "X-RateLimit-Reset", "20"))
+			case sent.Add(1) == 30:
+				return slow(rtt, says(429))
+			}
+			return slow(rtt, says(200))
+		})}
+		pass(t, s, as(context.Background(), "bob"))
+		var took time.Duration
+		for _, n := range []int{5, 100, 200, 200} {
+			time.Sleep(5 * time.Second)
+			begin := time.Now()
+			burst(t, s, n, func(int) *http.Request { return as(context.Background(), "erin") })
+			took = time.Since(begin)
+		}
+		assert.Equal(t, rtt, took)
+	})
+}
+
+// Work that may not wait departs although ten requests of a new user are on their way.
+func TestNewUserMayNotWait(t *testing.T) {
+	for name, with := range map[string]func() (context.Context, context.CancelFunc){
+		"NoDelay": func() (context.Context, context.CancelFunc) {
+			return transport.WithNoDelay(context.Background()), func() {}
+		},
+		"deadline": func() (context.Context, context.CancelFunc) { return context.WithTimeout(context.Background(), 3*rtt) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var sent atomic.Int64
+				s := &transport.Shaper{Base: newChooser(func(_ int, req *http.Request) answer {
+					d, n := rtt, sent.Add(1)
+					if bearerOf(req) == "erin" && n <= 11 {
+						d = 3 * time.Second
+					}
+					return slow(d, says(200, "X-RateLimit-Limit", "10", "X-RateLimit-Remaining", "9", "X-RateLimit-Reset", "20"))
+				})}
+				pass(t, s, as(context.Background(), "bob"))
+				time.Sleep(time.Second)
+				var all sync.WaitGroup
+				all.Go(func() { burst(t, s, 10, func(int) *http.Request { return as(context.Background(), "erin") }) })
+				time.Sleep(time.Millisecond)
+				ctx, cancel := with()
+				defer cancel()
+				begin := time.Now()
+				pass(t, s, as(ctx, "erin"))
+				assert.Equal(t, rtt, time.Since(begin))
+				all.Wait()
+			})
+		})
+	}
+}
+
+// as is a request of a user.
+func as(ctx context.Context, user string) *http.Request {
+	req := getItems(ctx)
+	req.Header.Set("Authorization", "Bearer "+user)
+	return req
+}
+
+func bearerOf(req *http.Request) string {
+	return strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
 }

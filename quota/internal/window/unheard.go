@@ -11,15 +11,15 @@ import "time"
 const maxUnheard = time.Second
 
 // Presume bounds what is in flight before the first answer, of a window of which nothing
-// is known but its policy. The bound is the quota; if that is not known, the most units that
-// others were told of, and at least most requests. It lasts a second.
-func (w *Window) Presume(s *Server, most int64) {
+// is known but its policy. The bound is the quota of the policy; if that is None, the most
+// units that others were told of, and at least most requests. It lasts a second.
+func (w *Window) Presume(s *Server, quota, most int64) {
 	if !w.IsNew() || w.Unit == Concurrent {
 		return
 	}
 	switch {
-	case w.Quota >= 0:
-		w.available = w.Quota
+	case quota >= 0:
+		w.available = quota
 	case w.Unit == Requests:
 		w.available = max(s.Most, most)
 	default:
