@@ -9,8 +9,9 @@ import (
 // A value above its cap is ignored as if it had not been sent; an item that loses
 // a REQUIRED value in that way is dropped.
 //
-// In each field zero means the default and a negative number means no bound. Without a bound, a number of seconds that a [time.Duration] cannot hold is
-// read as the longest one, about 292 years.
+// In each field zero means the default and a negative number means no bound. Without a bound, a
+// number of seconds that a [time.Duration] cannot hold is read as the longest one, about 292
+// years.
 type Caps struct {
 	// Quota is the largest figure accepted, in quota units: a quota, an available
 	// quota or a cost. The default is 1e12.

@@ -8,8 +8,8 @@ import (
 
 // A Vendor is a row of the table of dialects: it says which fields an API describes its
 // quotas with, and what they mean. [Vendors] returns the built-in rows; further ones go
-// into [Reader.Vendors], which a transport.Shaper has as Shaper.Vendors. Most rows need a name, the names of a few fields, and what sets
-// them apart from the fields in common use:
+// into [Reader.Vendors], which a transport.Shaper has as Shaper.Vendors. Most rows need a name,
+// the names of a few fields, and what sets them apart from the fields in common use:
 //
 //	parse.Vendor{
 //		Name:      "Example",

@@ -28,8 +28,9 @@ func Vendors() []Vendor {
 		},
 		{
 			// docs.discord.com/developers/topics/rate-limits. A bucket is counted for
-			// each channel, guild or webhook in the path. Reset-After needs no clock. X-RateLimit-Scope stands on refusals only: as part of the key
-			// it would split the account.
+			// each channel, guild or webhook in the path. Reset-After needs no clock.
+			// X-RateLimit-Scope stands on refusals only: as part of the key it would split the
+			// account.
 			Name:      "Discord",
 			Sign:      "X-RateLimit-Bucket",
 			Limit:     []string{"X-RateLimit-Limit"},

@@ -35,8 +35,8 @@ type SnapshotOptions struct {
 	// ByPolicy sums up the accounts of each policy in one AccountSnapshot, for gauges: how
 	// many there are (Accounts), how much is InFlight and InLine, and the longest Hold and
 	// BackOff; the Available and the Quota of the account that has the smallest part of its
-	// quota left, of those whose window is in force; else the largest Quota. All else is zero. That costs far less than to show each account, and MaxAccounts does
-	// not matter.
+	// quota left, of those whose window is in force; else the largest Quota. All else is zero.
+	// That costs far less than to show each account, and MaxAccounts does not matter.
 	ByPolicy bool
 }
 
@@ -62,8 +62,8 @@ type OriginSnapshot struct {
 type AccountSnapshot struct {
 	// Policy is what is known of the policy: its Quota is None, and its Window 0, if it
 	// is not known. They are those of this account: others of the same policy may have
-	// other ones, as the models of a provider do. If Keyed, Key is a partition key, else the name of a scope: redacted;
-	// or as it is, in hexadecimal after 0x if it is not printable.
+	// other ones, as the models of a provider do. If Keyed, Key is a partition key, else the
+	// name of a scope: redacted; or as it is, in hexadecimal after 0x if it is not printable.
 	Policy
 
 	Accounts int `json:"accounts,omitempty"` // of the policy, with SnapshotOptions.ByPolicy; else 0

@@ -87,10 +87,10 @@ package quota
 //     refused, the log is not believed for some windows.
 //     Where W/q is a second or more, this is done if w is longer than that by more than
 //     1 s. Where W or q is not told, they are taken to be the longest w and the highest
-//     a that were; beside other clients, only if W/q is a second or more. In both cases less than three quarters of q have to be there in a
-//     window, and a trial that is refused doubles the time: a server that counts
-//     otherwise costs a few refusals. The time becomes shorter
-//     again, by a sixth each, after 16 trials, and after 250 once that was refused.
+//     a that were; beside other clients, only if W/q is a second or more. In both cases less
+//     than three quarters of q have to be there in a window, and a trial that is refused
+//     doubles the time: a server that counts otherwise costs a few refusals. The time becomes
+//     shorter again, by a sixth each, after 16 trials, and after 250 once that was refused.
 //
 //  4. Contention. A quota that falls by more than was served to us has other users.
 //     With p, our part of what it has fallen by, no more than 0.4·p·a + 0.5 units are

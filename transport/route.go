@@ -225,8 +225,8 @@ func (x *exchange) kindName() string {
 // In requests and content-bytes it is what the server has said that such requests cost;
 // else the result of Shaper.Cost; else the bytes of content, or 1. In other units, such
 // as tokens, the requests of a kind differ, so Shaper.Cost comes first; then, of tokens,
-// the estimate from the body of the request; then what such requests were seen to cost; then 1. What was learned is no more than the policy ever
-// had.
+// the estimate from the body of the request; then what such requests were seen to cost; then 1.
+// What was learned is no more than the policy ever had.
 func (x *exchange) cost(p *quota.Policy, k *kind, stats *policyStats) (units int64, estimated bool) {
 	differs := !countsAlike(p.Unit)
 	if differs {
