@@ -3,6 +3,7 @@
 //
 //	go run -C .ci/guarantees .               # all: a few minutes
 //	go run -C .ci/guarantees . -run Secrets  # those whose test matches
+//	go run -C .ci/guarantees . -dry          # only that each can be taken out: the code has its text
 //
 // The breaks are in breaks.txt: a line with a test and its package, one with the file, and
 // the text to replace (<) and its replacement (>). Nothing is written to the tree: see
@@ -31,14 +32,15 @@ type change struct {
 
 func main() {
 	pattern := flag.String("run", "", "a regular expression: the tests to try")
+	dry := flag.Bool("dry", false, "run no test")
 	flag.Parse()
-	if err := run(filepath.Join("..", ".."), *pattern); err != nil {
+	if err := run(filepath.Join("..", ".."), *pattern, *dry); err != nil {
 		fmt.Fprintln(os.Stderr, "guarantees:", err)
 		os.Exit(1)
 	}
 }
 
-func run(root, pattern string) error {
+func run(root, pattern string, dry bool) error {
 	want, err := regexp.Compile(pattern)
 	if err != nil {
 		return err
@@ -52,12 +54,14 @@ func run(root, pattern string) error {
 		if !want.MatchString(c.test) {
 			continue
 		}
-		if err := try(root, c); err != nil {
+		if err := try(root, c, dry); err != nil {
 			fmt.Printf("NOT HELD  %s: %v\n", c.test, err)
 			failure = errors.Join(failure, fmt.Errorf("%s: %w", c.test, err))
 			continue
 		}
-		fmt.Printf("held      %s\n", c.test)
+		if !dry {
+			fmt.Printf("held      %s\n", c.test)
+		}
 	}
 	return failure
 }
@@ -118,8 +122,9 @@ func compare(changes []change, page string) error {
 	return failure
 }
 
-// try returns an error unless the test fails with the change.
-func try(root string, c change) error {
+// try returns an error unless the test fails with the change, or, if dry, unless the change
+// can be made.
+func try(root string, c change, dry bool) error {
 	path, err := filepath.Abs(filepath.Join(root, c.file))
 	if err != nil {
 		return err
@@ -131,6 +136,9 @@ func try(root string, c change) error {
 	from, to := strings.Join(c.from, "\n"), strings.Join(c.to, "\n")
 	if n := strings.Count(string(text), from); n != 1 {
 		return fmt.Errorf("%s has %q %d times", c.file, from, n)
+	}
+	if dry {
+		return nil
 	}
 	dir, err := os.MkdirTemp("", "guarantees")
 	if err != nil {
