@@ -145,14 +145,16 @@ func clockSpan(value string) (time.Duration, bool) {
 }
 
 // secondsOrMillis returns the meaning of a time that is usually one of few values, and was
-// taken for seconds: milliseconds, if it is whole seconds so, and else hours that are no
-// whole days, or more than a year.
+// taken for seconds: milliseconds, if it is whole seconds so, but for 5, 10 or 15 hours and
+// for whole days of up to a year.
 func secondsOrMillis(d time.Duration) time.Duration {
 	const day = 24 * time.Hour
-	if d >= 10_000*time.Second && d%(1000*time.Second) == 0 && (d%day != 0 || d > 366*day) {
-		return d / 1000
+	switch {
+	case d < 10_000*time.Second, d%(1000*time.Second) != 0,
+		d%time.Hour == 0 && d < 60_000*time.Second, d%day == 0 && d <= 366*day:
+		return d
 	}
-	return d
+	return d / 1000
 }
 
 // delayUntil returns the time from the Date of the response to an instant.

@@ -85,9 +85,9 @@ type Vendor struct {
 	// ResetIn is zero. Without both, a field whose name ends in -Ms, -Milliseconds or
 	// -Seconds has that unit, and any other number is read by its size: it is a Unix
 	// time, in seconds or else in milliseconds, if that time lies within 366 days of
-	// the Date of the response and after 1985; else a number of milliseconds, if as
-	// seconds it were more than 60 times the window that another field says; and else a
-	// number of seconds. (A transport.Shaper finds out by comparing responses that a server means
+	// the Date of the response and after 1985; else a number of milliseconds, if it is
+	// 1000 or more and as seconds were more than 60 times the window that another field
+	// says; and else a number of seconds. (A transport.Shaper finds out by comparing responses that a server means
 	// milliseconds by those.) Dates and durations are recognised by their form in any case.
 	//
 	// In a row with Hosts and without Reset, both say what a number means in the

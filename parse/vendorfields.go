@@ -171,7 +171,7 @@ func (a *accountReader) account(found []rowField) {
 		case ofReset:
 			if s.resets.n == 0 {
 				s.resets = a.delays(f, unitOf(f.field, a.kind), s.limits.n > 1)
-				if s.resets.n == 1 && s.resets.first.bare && endsIn(f.field, "-TTL") {
+				if s.resets.n == 1 && s.resets.first.bare && endsIn(f.field, "-TTL") && !endsIn(f.field, "-Remaining-TTL") {
 					s.resets.first.d = secondsOrMillis(s.resets.first.d)
 				}
 			}
@@ -440,7 +440,7 @@ func (a *accountReader) add(name, account string, f figure, used int64, list []u
 		f.limit = list[0].quota
 	}
 	span := a.period(name, account, window)
-	if f.reset.bare && window > 0 && f.reset.d/60 > window && f.reset.d/1000 <= window {
+	if f.reset.bare && window > 0 && f.reset.d >= 1000*time.Second && f.reset.d/60 > window && f.reset.d/1000 <= window {
 		f.reset.d /= 1000 // it would be renewed after its window: these are milliseconds
 	}
 	if a.row.Refills || a.returns > 0 {
