@@ -109,7 +109,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 			due, trip = w.due, w.trip
 		}
 		w.adopt(t, sent, avail, due, trip)
-	case risen:
+	case risen && end-w.end <= Instant(max(w.Length, time.Second)): // not of a longer quota
 		w.due, w.trip = due, trip
 	case end < w.end && sent < w.sent && !sameWindow(w.end, end):
 	case avail < w.available:

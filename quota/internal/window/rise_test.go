@@ -120,3 +120,22 @@ func TestRiseShowsOthers(t *testing.T) {
 		}
 	}
 }
+
+// An overtaken answer that tells of a longer quota does not put off the end of the one in
+// force.
+func TestRiseIsNotOfALongerQuota(t *testing.T) {
+	for _, quota := range []int64{None, 10} {
+		l := newLedger(Adaptive)
+		l.SetPolicy(Requests, quota, 0)
+		at := func(d time.Duration, do event) { do(l, Instant(time.Second+d)) }
+		at(0, send("a"))
+		at(40*ms, says("a", 8, sec))
+		at(50*ms, send("late"))
+		at(60*ms, send("b"))
+		at(90*ms, says("late", 0, sec))
+		at(100*ms, says("b", 4000, 12*time.Hour))
+		now := Instant(3 * time.Second)
+		again, _ := l.Ready(now, 1)
+		assert.Equal(t, now, again, quota)
+	}
+}
