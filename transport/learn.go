@@ -26,7 +26,7 @@ func (x *exchange) learn(resp *http.Response) {
 	now := time.Now()
 	got := x.read(now)
 	if len(got.Limits) > 0 {
-		x.directory.unit.correct(&got, now)
+		x.directory.unit.correct(&got, x.ask.Scope, now)
 	}
 	x.fillReport(&got)
 	signs := x.readRefusal(&got)

@@ -98,3 +98,33 @@ func TestResetInSecondsOfSeveral(t *testing.T) {
 		})
 	}
 }
+
+// Hourly windows in seconds, of several users that began ten minutes after each other and
+// come in that order: between two requests of others, that is nearly a thousand times the time.
+func TestResetInSecondsOfUsers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const users, limit, gap = 6, 50, 10 * time.Minute
+		began := time.Now()
+		used, refused := map[string]int{}, 0
+		s := &transport.Shaper{MaxDelay: transport.NoDelay, Base: newChooser(func(_ int, req *http.Request) answer {
+			user := bearerOf(req)
+			window := time.Since(began) + time.Duration(user[0]-'a')*gap
+			key := fmt.Sprint(user, window/time.Hour)
+			used[key]++
+			fields := []string{"X-RateLimit-Limit", fmt.Sprint(limit), "X-RateLimit-Remaining", fmt.Sprint(max(limit-used[key], 0)),
+				"X-RateLimit-Reset", fmt.Sprint(int((time.Hour - window%time.Hour).Seconds()))}
+			if used[key] > limit {
+				refused++
+				return slow(rtt, says(429, fields...))
+			}
+			return slow(rtt, says(200, fields...))
+		})}
+		for i := range 3000 {
+			if resp, err := s.RoundTrip(as(context.Background(), string(rune('a'+i%users)))); err == nil {
+				resp.Body.Close()
+			}
+			time.Sleep(gap/1000 - rtt)
+		}
+		assert.LessOrEqual(t, refused, 30, "one looks in each minute or two")
+	})
+}
