@@ -1,14 +1,9 @@
 package parse_test
 
 import (
-	"net/http"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
-
-	"github.com/headway-go/headway/parse"
 )
 
 // More responses of APIs and gateways: from their documentation (d), from responses that
@@ -129,6 +124,8 @@ var furtherAPIs = []struct {
 	{"ten hours in seconds", 'c', "app.example", 200, "X-RateLimit-Limit: 50|X-RateLimit-Remaining: 0|X-RateLimit-Window: 36000|X-RateLimit-Reset: 30000", "0 of 50 in ten hours, for eight", `X-RateLimit; policy '' 50/10h0m0s; limit '' 0/8h20m0s`},
 	{"a ban beside a second", 'c', "app.example", 200, "X-RateLimit-Limit: 60|X-RateLimit-Remaining: 0|X-RateLimit-Window: 1|X-RateLimit-Reset: 61", "0 of 60 a second, for a minute", `X-RateLimit; policy '' 60/1s; limit '' 0/1m1s`},
 	{"a countdown in seconds", 'c', "app.example", 200, "X-RateLimit-Limit: 60|X-RateLimit-Remaining: 0|X-RateLimit-Remaining-TTL: 80000", "0 of 60, for 22 hours", `X-RateLimit; policy '' 60; limit '' 0/22h13m20s`},
+	{"a count of requests, beside all else", 'c', "app.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 55|X-RateLimit-Current: 45|X-RateLimit-Window: 60000|X-RateLimit-Reset: 30", "55 of 100 a minute, for 30 s", `SmartThings; policy '' 100/1m0s; limit '' 55/30s`},
+	{"a window with its unit", 'c', "app.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 55|X-RateLimit-Window: 20000s", "55 of 100 in 20000 s", `X-RateLimit; policy '' 100/5h33m20s; limit '' 55`},
 	{"a month in seconds", 'c', "app.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 90|X-RateLimit-Window: 2592000", "90 of 100 in 30 days", `X-RateLimit; policy '' 100/720h0m0s; limit '' 90`},
 	{"Stack Exchange, the first API", 'd', "api.stackexchange.com", 200, "X-RateLimit-Max: 10000|X-RateLimit-Current: 10000", "all of 10000 are left", `X-RateLimit; policy '' 10000`},
 	{"draft -06 beside a quota", 'c', "app.example", 200, "RateLimit-Limit: 1000|RateLimit-Remaining: 0|RateLimit-Reset: 60|Quota-Remaining: 5000|RateLimit-Usage: 1|RateLimit-Remaining-Day: 900", "0 of 1000 for 60 s", `draft -06; policy '' 1000; limit '' 0/1m0s`},
@@ -139,14 +136,8 @@ var furtherAPIs = []struct {
 }
 
 func TestFurtherAPIs(t *testing.T) {
-	now := time.Date(2026, time.April, 23, 10, 0, 0, 0, time.UTC)
 	for _, tt := range furtherAPIs {
-		h := http.Header{"Date": {now.Format(http.TimeFormat)}}
-		for _, field := range strings.Split(tt.fields, "|") {
-			name, value, _ := strings.Cut(field, ": ")
-			h.Add(name, value)
-		}
-		got := tell(new(parse.Reader).Read(tt.host, tt.status, h, now))
+		got := readFields(tt.host, tt.status, tt.fields)
 		t.Logf("%s\n\t%s\n\t%s\n\t%s", tt.api, tt.fields, tt.means, got)
 		assert.Equal(t, tt.want, got, tt.api)
 	}

@@ -108,9 +108,11 @@ func (r *Reader) Silent(h http.Header) bool {
 //   - Retry-After is read with any dialect.
 //
 // On a 429, the service limit without an available quota whose window ends first has
-// nothing left, unless the response says so of another one, or Retry-After is shorter. If
-// the only service limit with nothing left has no window, a Retry-After is, on other than a
-// refusal and a 202, if it is no longer than the policy's window, or a minute.
+// nothing left, unless the response says so of another one, or Retry-After is shorter.
+//
+// On other responses, except for a 202, Retry-After may be the window of the only service
+// limit with nothing left, if that has none: if it is no longer than the window of the
+// policy, or than a minute if that is not known.
 //
 // Drafts -07 and -06, and vendors' fields that name no account, describe one account
 // without a name: the Policy of its service limit is "". So is the name of the policy

@@ -40,9 +40,9 @@ import (
 // A field with several values, such as "1, 15000" or "300/3000/12000", describes several
 // policies. Its values belong to the values at the same positions of the account's other
 // fields. Windows may stand beside the figures: "100;w=60", "100;window=60", "100:60",
-// "150/15m"; of "100:60:300", the 300 is ignored. Figures may have the names of
-// accounts, "name=default,100;", or windows, {"minute": 100}. A JSON object with the members limit or remaining
-// is read as a Summary, whatever list its field is in.
+// "150/15m"; of "100:60:300", the 300 is ignored. Figures may have the names of accounts,
+// "name=default,100;", or of windows, {"minute": 100}. A JSON object with the members limit
+// or remaining is read as a Summary, whatever list its field is in.
 //
 // A row names only quotas that the request of the response counts in. If an API tells with
 // every response of a quota for reads and of one for writes, and nothing tells which of them
@@ -87,8 +87,9 @@ type Vendor struct {
 	// time, in seconds or else in milliseconds, if that time lies within 366 days of
 	// the Date of the response and after 1985; else a number of milliseconds, if it is
 	// 1000 or more and as seconds were more than 60 times the window that another field
-	// says; and else a number of seconds. (A transport.Shaper finds out by comparing responses that a server means
-	// milliseconds by those.) Dates and durations are recognised by their form in any case.
+	// says; and else a number of seconds. (By comparing responses, a transport.Shaper finds
+	// out that a server means milliseconds by those.) Dates and durations are recognised by
+	// their form in any case.
 	//
 	// In a row with Hosts and without Reset, both say what a number means in the
 	// resets of drafts -06 and -07 and in X-RateLimit-Reset.
@@ -104,10 +105,10 @@ type Vendor struct {
 
 	// Window names the fields with the window of the policy: a duration, a word such
 	// as "minute", or a number. If the name of a field ends in -Ms or -Milliseconds, the
-	// number has that unit, and else seconds; but without a unit in the name, 60000 are
-	// milliseconds, as all that is whole seconds so and would be odd hours. If it ends in
-	// -Rate, the number is how many units come back in a second, one by one; the window is
-	// the time until all have.
+	// number has that unit, and else seconds. But 60000 in a field without a unit in its
+	// name are milliseconds: so are multiples of 1000 from 10,000 on, but for 5, 10 and 15
+	// hours and for whole days up to a year. If the name ends in -Rate, the number is how many
+	// units come back in a second, one by one; the window is the time until all have.
 	Window []string
 
 	// Every is the window of a policy by the name of its account, if no field gives

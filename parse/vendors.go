@@ -3,9 +3,8 @@ package parse
 import "time"
 
 // Vendors returns a new copy of the built-in rows. The first row that applies and says
-// something valid is read. The last but one is X-RateLimit, for all servers that need no row
-// of their own. The last reads other words in its place, if an account has all three fields:
-// X-Throttle-Limit, X-Throttle-Remaining and X-Throttle-Reset.
+// something valid is read. The last row is X-RateLimit, for all servers that need no row
+// of their own.
 //
 // A vendor that sends the fields of a draft has no row: Cloudflare (-08 to -11), Persona
 // (-06), Zendesk without a field for an endpoint. Fields of Atlassian whose names begin
@@ -754,19 +753,23 @@ func Vendors() []Vendor {
 		},
 		{
 			// developers.feedly.com.
-			Name:  "Feedly",
-			Sign:  "X-RateLimit-Count",
-			Limit: []string{"X-RateLimit-Limit"},
-			Used:  []string{"X-RateLimit-Count"},
-			Reset: []string{"X-RateLimit-Reset"},
+			Name:      "Feedly",
+			Sign:      "X-RateLimit-Count",
+			Limit:     []string{"X-RateLimit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Used:      []string{"X-RateLimit-Count"},
+			Reset:     []string{"X-RateLimit-Reset"},
+			Window:    []string{"X-RateLimit-Window"},
 		},
 		{
 			// SmartThings, SmartApps.
-			Name:  "SmartThings",
-			Sign:  "X-RateLimit-Current",
-			Limit: []string{"X-RateLimit-Limit"},
-			Used:  []string{"X-RateLimit-Current"},
-			Reset: []string{"X-RateLimit-TTL"},
+			Name:      "SmartThings",
+			Sign:      "X-RateLimit-Current",
+			Limit:     []string{"X-RateLimit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Used:      []string{"X-RateLimit-Current"},
+			Reset:     []string{"X-RateLimit-TTL", "X-RateLimit-Reset"},
+			Window:    []string{"X-RateLimit-Window"},
 		},
 		{
 			// The fields in common use (draft -06, "RateLimit header fields

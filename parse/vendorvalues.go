@@ -323,7 +323,7 @@ func (a *accountReader) windows(f *rowField) (all values[delay]) {
 		}
 	}
 	all = a.delays(f, kind, false)
-	if unsaid && all.n == 1 {
+	if unsaid && all.n == 1 && !all.first.span {
 		all.first.d = secondsOrMillis(all.first.d)
 	}
 	for i := range all.n {
