@@ -67,15 +67,18 @@ func (o *Origin) presume(ctx context.Context, t instant, ask *Ask, a *account) {
 		}
 		return
 	}
-	if a.policy == &o.unnamed && a.policy.server.Most == 0 {
-		if p, named := o.policy(""); named {
-			a.setPolicy(&p) // no answer has a figure: who is told nothing is counted, too
-		}
+	var others Policy // as others are told of the policy without a name
+	named := false
+	if a.policy == &o.unnamed {
+		others, named = o.policy("")
+	}
+	if named && a.policy.server.Most == 0 {
+		a.setPolicy(&others) // no answer has figures: our own count begins, although this user was told nothing
 	}
 	a.Count(t, 0)
 	bound := a.Quota
-	if p, named := o.policy(""); named && a.policy == &o.unnamed {
-		bound = p.Quota // of others: it bounds the first flight only
+	if named {
+		bound = others.Quota // it bounds the first flight only
 	}
 	if waits {
 		a.Presume(&a.policy.server, bound, most)

@@ -290,7 +290,7 @@ func TestFirstFlightOfAnAccountWithoutAnswers(t *testing.T) {
 	})
 }
 
-// Of thousands of new users with a request each, nobody waits.
+// Thousands of new users with one request each do not wait.
 func TestFirstFlightOfManyAccounts(t *testing.T) {
 	d := newDesk(t)
 	d.done(0, d.send(0, "bob"), quota.Report{Figures: figure("api", 0, mins), Terms: terms("api", 1, 0)})

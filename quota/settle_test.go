@@ -731,7 +731,7 @@ func TestLookIntoTheHoldOfAnOrigin(t *testing.T) {
 }
 
 // Requests that were out when an account was created are not waited for once its window is
-// over. Whoever waits for what they were charged goes then.
+// over. Requests that wait for what they were charged go then.
 func TestFirstWaveThatIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCounter(t)

@@ -47,7 +47,7 @@ func TestCheckOfTheFirstOfAFleet(t *testing.T) {
 	}
 }
 
-// Once the first turn has failed, nobody waits for the others.
+// Once the first turn has failed, requests do not wait for the others.
 func TestFirstTurnFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peers := new(silentPeers)

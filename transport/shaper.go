@@ -95,9 +95,10 @@ type Shaper struct {
 	// (see MaxDelay) or have less than two seconds left before their deadline. A
 	// negative number means no bound.
 	//
-	// So do the first requests of a new user of an origin that has told others of its
-	// quotas: for each quota no more than others have may be on their way, and at
-	// least FirstFlight unless the server has named the quota.
+	// A new user of an origin that has told others of its quotas begins like that, too:
+	// of each quota, no more requests than others have may be on their way before the
+	// first answer, and at least FirstFlight unless the server has named the quota. With
+	// a MaxQueue there is no such bound.
 	FirstFlight int
 
 	// Limits returns the client's own limit on a request. One permit of it is

@@ -171,8 +171,8 @@ type state struct {
 			Policy, Terms string
 			Plot          *struct{ Says string }
 			Accounts      []struct {
-				Whom, Terms, Left, Says string
-				Line, Learned           []string
+				Owner, Terms, Left, Says string
+				Line, Learned            []string
 			}
 		}
 	}
@@ -219,7 +219,7 @@ func TestVerdict(t *testing.T) {
 		want  string
 	}{
 		{"nothing sent", nil, 0, 0, nil, "No request has been sent yet."},
-		{"no quotas", func(http.ResponseWriter, *http.Request) {}, 3, time.Second, nil, "Nobody waits, and nothing is held."},
+		{"no quotas", func(http.ResponseWriter, *http.Request) {}, 3, time.Second, nil, "No request waits, and nothing is held."},
 		{
 			"used up", func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("RateLimit-Policy", `"api";q=100;w=10`)
@@ -243,7 +243,7 @@ func TestVerdict(t *testing.T) {
 		},
 		{
 			"back-off", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, 0, 500 * time.Millisecond, nil,
-			"Nobody waits. The next request to https://api.example cannot go at once: The server refused once without saying for how long; backing off, 500 ms left. Then one request goes as a trial.",
+			"No request waits. The next request to https://api.example cannot go at once: The server refused once without saying for how long; backing off, 500 ms left. Then one request goes as a trial.",
 		},
 		{
 			"a limit of one's own", func(http.ResponseWriter, *http.Request) {}, 4, 500 * time.Millisecond,
@@ -259,20 +259,20 @@ func TestVerdict(t *testing.T) {
 		},
 		{
 			"a slow server", func(http.ResponseWriter, *http.Request) { time.Sleep(10 * time.Second) }, -2, 5 * time.Second, nil,
-			"Nobody waits, and nothing is held. 2 requests are on their way, the oldest for 5 s: they wait for their servers, not for a quota.",
+			"No request waits, and nothing is held. 2 requests are on their way, the oldest for 5 s: they wait for their servers, not for a quota.",
 		},
 		{
 			"refused", func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("RateLimit-Policy", `"api";q=100;w=3600`)
 				w.Header().Set("RateLimit", `"api";a=0;w=3600`)
 			}, 3, 30 * time.Second, nil,
-			`Nobody waits. The next request to https://api.example cannot go at once: policy "api", 100 requests per 1 h: Nothing is left; the window ends in 59 min 30 s. ` +
+			`No request waits. The next request to https://api.example cannot go at once: policy "api", 100 requests per 1 h: Nothing is left; the window ends in 59 min 30 s. ` +
 				"3 requests were refused with an error in the last minute, and not sent; the last one to https://api.example at once: it would have to wait longer than Shaper.MaxDelay.",
 		},
 		{
 			"never waits", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("RateLimit", `"api";a=0;w=60`) }, 2, time.Second,
 			func(s *transport.Shaper) { s.MaxDelay = transport.NoDelay },
-			`Nobody waits. The next request to https://api.example cannot go at once: policy "api", no quota advertised: Nothing is left; the window ends in 59 s. ` +
+			`No request waits. The next request to https://api.example cannot go at once: policy "api", no quota advertised: Nothing is left; the window ends in 59 s. ` +
 				"2 requests were refused with an error in the last minute, and not sent; the last one to https://api.example at once: quota exhausted, and it may not wait (Shaper.MaxDelay).",
 		},
 		{
@@ -285,7 +285,7 @@ func TestVerdict(t *testing.T) {
 		},
 		{
 			"refused some time ago", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("RateLimit", `"api";a=0;w=600`) }, 3, 2 * time.Minute, nil,
-			`Nobody waits. The next request to https://api.example cannot go at once: policy "api", no quota advertised: Nothing is left; the window ends in 8 min.`,
+			`No request waits. The next request to https://api.example cannot go at once: policy "api", no quota advertised: Nothing is left; the window ends in 8 min.`,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -350,7 +350,7 @@ func TestState(t *testing.T) {
 		require.Len(t, q.Accounts, 1)
 		a := q.Accounts[0]
 		assert.Equal(t, "0", a.Left)
-		assert.Equal(t, "all requests", a.Whom)
+		assert.Equal(t, "all requests", a.Owner)
 		require.Len(t, a.Line, 3)
 		assert.Regexp(t, `^#1, has waited for 900 ms, gives up in `, a.Line[0])
 		assert.Equal(t, []string{"round trip 50ms (±0s)"}, a.Learned)
@@ -410,11 +410,11 @@ func TestDifferentQuotas(t *testing.T) {
 		small, large := q.Accounts[0], q.Accounts[1]
 		assert.Equal(t, "1\u202f000 tokens per 10 s", small.Terms)
 		assert.Equal(t, "100\u202f000 tokens per 1 min", large.Terms)
-		assert.Regexp(t, "^scope [0-9a-f]{8}$", small.Whom)
+		assert.Regexp(t, "^scope [0-9a-f]{8}$", small.Owner)
 		assert.Equal(t, []string{"90\u202f000", "0"}, []string{large.Left, small.Left})
 		go get("small")
 		time.Sleep(2 * time.Second)
-		assert.Contains(t, w.state(t).Verdict, `policy "t", 1`+"\u202f"+`000 tokens per 10 s of `+small.Whom+": Nothing is left")
+		assert.Contains(t, w.state(t).Verdict, `policy "t", 1`+"\u202f"+`000 tokens per 10 s of `+small.Owner+": Nothing is left")
 		assert.Contains(t, ask(w.h, "GET", "/").Body.String(), "<span class=\"terms\">1\u202f000 tokens per 10 s</span>")
 		var happened []string
 		for _, e := range v.Events {

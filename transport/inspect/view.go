@@ -22,7 +22,7 @@ const (
 type pageView struct {
 	Time    time.Time    `json:"time"`
 	Verdict string       `json:"verdict"` // what matters most, in a sentence
-	Calm    bool         `json:"calm"`    // nobody waits and nothing is held
+	Calm    bool         `json:"calm"`    // no request waits and nothing is held
 	Fleet   string       `json:"fleet,omitempty"`
 	Origins []originView `json:"origins"`
 	More    int          `json:"more,omitempty"` // origins that are not shown
@@ -63,7 +63,7 @@ type quotaView struct {
 
 // An accountView is what the page shows of an account.
 type accountView struct {
-	Whom     string   `json:"whom"`            // partition or scope, and a hash
+	Owner    string   `json:"owner"`           // partition or scope, and a hash
 	Terms    string   `json:"terms,omitempty"` // if other accounts have other ones
 	State    string   `json:"state"`           // as in quota.AccountSnapshot
 	Left     string   `json:"left"`
@@ -137,16 +137,16 @@ func (v *pageView) verdict(notSent string) {
 		v.Verdict += " for " + first.Name + ": " + first.worstNote
 	case v.Origins[0].trouble > 0:
 		v.Calm = false
-		v.Verdict = "Nobody waits. The next request to " + v.Origins[0].Name + " cannot go at once: " + v.Origins[0].worstNote
+		v.Verdict = "No request waits. The next request to " + v.Origins[0].Name + " cannot go at once: " + v.Origins[0].worstNote
 	case out > 0:
 		one, many := "request is on its way", "requests are on their way"
 		if oldest > 0 {
 			one += ", for " + duration(oldest)
 			many += ", the oldest for " + duration(oldest)
 		}
-		v.Verdict = "Nobody waits, and nothing is held. " + count(out, one+": it waits for its server", many+": they wait for their servers") + ", not for a quota."
+		v.Verdict = "No request waits, and nothing is held. " + count(out, one+": it waits for its server", many+": they wait for their servers") + ", not for a quota."
 	default:
-		v.Verdict = "Nobody waits, and nothing is held."
+		v.Verdict = "No request waits, and nothing is held."
 	}
 	if notSent != "" {
 		v.Calm = false
@@ -248,7 +248,7 @@ func (h *Handler) quota(o *quota.OriginSnapshot, as []quota.AccountSnapshot, ov 
 		says, own := av.Says, v.Terms
 		if different {
 			av.Terms = cmp.Or(termsOf(a), "no quota advertised")
-			own = av.Terms + " of " + av.Whom
+			own = av.Terms + " of " + av.Owner
 		}
 		if name != "" {
 			says = `policy "` + v.Policy + `", ` + own + ": " + says
@@ -299,13 +299,13 @@ func (h *Handler) account(origin string, a *quota.AccountSnapshot, several bool,
 	v := accountView{State: a.State, Left: "not known", Percent: -1, InFlight: a.InFlight + a.Concurrent, InLine: a.InLine}
 	switch {
 	case a.Key == "" && several:
-		v.Whom = "all other requests"
+		v.Owner = "all other requests"
 	case a.Key == "":
-		v.Whom = "all requests"
+		v.Owner = "all requests"
 	case a.Keyed:
-		v.Whom = "partition " + a.Key
+		v.Owner = "partition " + a.Key
 	default:
-		v.Whom = "scope " + a.Key
+		v.Owner = "scope " + a.Key
 	}
 	if a.Available >= 0 && a.State != "expired" {
 		v.Left = number(a.Available)

@@ -28,7 +28,7 @@ type Constraint interface {
 
 	// Backlog returns how long work has to wait for n units, if ahead units are
 	// granted to others first, and no event helps; 0 if that is not known. It is called
-	// only where others are in line: Look says it already where nobody is.
+	// only if others are in line: if none are, Look says it.
 	Backlog(now time.Time, ahead, n int64) time.Duration
 
 	// Refused counts a refusal of work that claims this constraint. itself

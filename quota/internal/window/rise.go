@@ -3,7 +3,7 @@ package window
 import "time"
 
 // This file finds a new window that begins before the end of the one in force was due. With
-// continuous traffic nobody waits for that end, so no request departs after it and shows
+// continuous traffic no request waits for that end, so none departs after it and shows
 // what comes next. But within a window the figures only fall. One that has risen shows that
 // units have come back. If there are more of them than come back one by one in that time,
 // W/q each, a window has begun. Its end counts then, although whole seconds do not tell it

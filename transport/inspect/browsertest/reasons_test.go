@@ -88,7 +88,7 @@ func TestReasons(t *testing.T) {
 		{
 			name:    "a slow server",
 			serve:   func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-			verdict: []string{"Nobody waits, and nothing is held. 3 requests are on their way, the oldest for ", "they wait for their servers, not for a quota."},
+			verdict: []string{"No request waits, and nothing is held. 3 requests are on their way, the oldest for ", "they wait for their servers, not for a quota."},
 		},
 		{
 			name:    "a wait that is too long",
