@@ -190,6 +190,22 @@ func TestRetryAfterHoldsItsKind(t *testing.T) {
 	assert.True(t, d.free(23*sec, "c/"))
 }
 
+// Under a longer hold of all kinds, a kind whose own Retry-After has passed may look. Until
+// then it is told when, and its line looks again then.
+func TestLookAfterOwnRetryAfter(t *testing.T) {
+	d := newDesk(t)
+	first, _ := d.kindOf(0, "/a")
+	second, _ := d.kindOf(0, "b/")
+	d.done(sec, first, retryAfter(8*sec))
+	d.done(2*sec, second, retryAfter(28*sec))
+	_, r := d.kindOf(2*sec, "/a")
+	require.NotNil(t, r)
+	assert.Equal(t, 7*sec, r.Wait)
+	assert.False(t, d.free(9*sec-ms, "/a"))
+	assert.True(t, d.free(9*sec, "/a"))
+	assert.False(t, d.free(9*sec, "b/"))
+}
+
 // Where the policy without a name is advertised, its quota is that of all kinds.
 func TestKindsOfAdvertisedQuota(t *testing.T) {
 	d := newDesk(t)

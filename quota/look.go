@@ -200,10 +200,9 @@ func (k *kind) Look(now time.Time, n int64) wait.Decision {
 	t := o.at(now)
 	if k.held > t {
 		if again := o.when(k.held); d.OK || d.Again.Before(again) {
-			d = wait.Decision{Again: again, Reason: uint8(ReasonRetryAfter)}
+			return wait.Decision{Again: again, Reason: uint8(ReasonRetryAfter)}
 		}
 		d.Sooner, d.Recheck = false, time.Time{}
-		return d
 	}
 	if d.OK {
 		if at := k.goesAt(t); at > t {
