@@ -17,8 +17,9 @@ var furtherAPIs = []struct {
 	means  string // to a careful reader
 	want   string
 }{
-	{"Prisjakt, milliseconds", 'd', "api.schibsted.com", 429, "X-Rate-Limit-Limit: 10000|X-Rate-Limit-Remaining: 0|X-Rate-Limit-Reset: 600000", "0 of 10000 for 10 minutes; one response does not tell that: see TestResetInMilliseconds", `X-RateLimit; policy '' 10000; limit '' 0/166h40m0s`},
+	{"Prisjakt, milliseconds", 'd', "api.schibsted.com", 429, "X-Rate-Limit-Limit: 10000|X-Rate-Limit-Remaining: 0|X-Rate-Limit-Reset: 600000", "0 of 10000 for 10 minutes", `X-RateLimit; policy '' 10000; limit '' 0/10m0s`},
 	{"a window, and milliseconds", 's', "app.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 10|X-RateLimit-Window: 60|X-RateLimit-Reset: 41250", "10 of 100 a minute, for 41.25 s: no reset is after its window", `X-RateLimit; policy '' 100/1m0s; limit '' 10/41.25s`},
+	{"MuleSoft on CloudHub", 'd', "orders.us-e2.cloudhub.io", 429, "X-RateLimit-Limit: 4|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 19100", "0 of 4 for 19.1 s", `X-RateLimit; policy '' 4; limit '' 0/19.1s`},
 	{"SkuVault, milliseconds", 'd', "app.skuvault.com", 429, "X-RateLimit-Limit: 10|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 42000", "0 of 10 a minute, for 42 s", `X-RateLimit; policy '' 10; limit '' 0/42s`},
 	{"SAP Ariba", 'd', "openapi.ariba.com", 200, "X-RateLimit-Limit-day: 300|X-RateLimit-Remaining-day: 290|X-RateLimit-Limit-hour: 50|X-RateLimit-Remaining-hour: 48|X-RateLimit-Limit-minute: 3|X-RateLimit-Remaining-minute: 2|X-RateLimit-Limit-second: 1|X-RateLimit-Remaining-second: 0", "four windows; 0 of 1 a second", `X-RateLimit; policy 'day' 300/24h0m0s; policy 'hour' 50/1h0m0s; policy 'minute' 3/1m0s; policy 'second' 1/1s; limit 'day' 290; limit 'hour' 48; limit 'minute' 2; limit 'second' 0`},
 	{"turn.io", 'd', "whatsapp.turn.io", 200, "Retry-After: 1|X-Ratelimit-Bucket: general|X-Ratelimit-Limit: 60|X-Ratelimit-Remaining: 21|X-Ratelimit-Reset: 1776938445", "21 of 60 of the bucket general, for 45 s; no hold", `Discord; policy ''@"general" 60; limit ''@"general" 21/46s; retry after 1s`},

@@ -87,12 +87,14 @@ type Vendor struct {
 	// time, in seconds or else in milliseconds, if that time lies within 366 days of
 	// the Date of the response and after 1985; else a number of milliseconds, if it is
 	// 1000 or more and as seconds were more than 60 times the window that another field
-	// says; and else a number of seconds. (By comparing responses, a transport.Shaper finds
-	// out that a server means milliseconds by those.) Dates and durations are recognised by
-	// their form in any case.
+	// says; and else a number of seconds. Dates and durations are recognised by their form
+	// in any case.
 	//
 	// In a row with Hosts and without Reset, both say what a number means in the
-	// resets of drafts -06 and -07 and in X-RateLimit-Reset.
+	// resets of drafts -06 and -07 and in X-RateLimit-Reset. Some gateways mean milliseconds
+	// where most servers mean seconds, and one response does not tell:
+	//
+	//	parse.Vendor{Name: "a gateway", Hosts: []string{"api.example.com"}, ResetIn: time.Millisecond}
 	ResetIn   time.Duration
 	ResetUnix bool
 

@@ -739,6 +739,19 @@ func Vendors() []Vendor {
 			Summary: []string{"Req-Limit-*"},
 		},
 		{
+			// docs.mulesoft.com, rate limiting policies: "remaining time, in milliseconds". A
+			// gateway with a host name of its own needs a row of the user's.
+			Name:    "MuleSoft CloudHub",
+			Hosts:   []string{"cloudhub.io"},
+			ResetIn: time.Millisecond,
+		},
+		{
+			// Schibsted's product search.
+			Name:    "Prisjakt",
+			Hosts:   []string{"api.schibsted.com"},
+			ResetIn: time.Millisecond,
+		},
+		{
 			// dev.skuvault.com.
 			Name:    "SkuVault",
 			Hosts:   []string{"skuvault.com"},

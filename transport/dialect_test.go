@@ -3,6 +3,7 @@ package transport_test
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -59,6 +60,34 @@ func TestUnnamedAccountIsOne(t *testing.T) {
 			pass(t, s, getItems(t.Context()))
 		}
 		assert.Equal(t, time.Minute+time.Millisecond, delay(t, s, getItems(t.Context())))
+	})
+}
+
+// A server that says the milliseconds until a reset under the name under which others say seconds:
+// 4 requests in 20 s. A row says so.
+func TestResetInMilliseconds(t *testing.T) {
+	bubble(t, "a row", func(t *testing.T) {
+		const limit, window = 4, 20 * time.Second
+		since, used := time.Now(), 0
+		srv := newChooser(func(int, *http.Request) answer {
+			if passed := time.Since(since); passed >= window {
+				since, used = since.Add(passed.Truncate(window)), 0
+			}
+			used++
+			status, left := 200, limit-used
+			if left < 0 {
+				status, left = 429, 0
+			}
+			return slow(rtt, says(status, "X-RateLimit-Limit", "4", "X-RateLimit-Remaining", strconv.Itoa(left),
+				"X-RateLimit-Reset", strconv.FormatInt((window-time.Since(since)).Milliseconds(), 10)))
+		})
+		s := &transport.Shaper{Base: srv, Vendors: []parse.Vendor{{Hosts: []string{"api.example"}, ResetIn: time.Millisecond}}}
+		began := time.Now()
+		for range 40 {
+			_, status := pass(t, s, getItems(t.Context()))
+			assert.Equal(t, http.StatusOK, status)
+		}
+		assert.InDelta(t, 9*window, time.Since(began), float64(time.Second))
 	})
 }
 

@@ -82,7 +82,6 @@ type directory struct {
 	byPath  atomic.Pointer[string]       // the vendor's row that partitions by path; nil: none does
 	tokens  atomic.Bool                  // a policy counts tokens
 	began   time.Time                    // departures are told as the time since then
-	unit    resetUnit
 
 	changes atomic.Uint64 // of what follows, and of what lookUp returns
 

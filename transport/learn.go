@@ -25,9 +25,6 @@ func (x *exchange) learn(resp *http.Response) {
 	x.resp = resp
 	now := time.Now()
 	got := x.read(now)
-	if len(got.Limits) > 0 {
-		x.directory.unit.correct(&got, x.ask.Scope, now)
-	}
 	x.fillReport(&got)
 	signs := x.readRefusal(&got)
 	restrict := x.origin.Settle(now, &x.lease, x.watchChanges(&x.report))

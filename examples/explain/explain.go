@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"maps"
 	"net/http"
@@ -35,6 +36,7 @@ type explanation struct {
 	repeats []string      // those that only repeat what others say
 	lists   []string      // those of from that have several values
 	row     *parse.Vendor // a row that understands some of them, if nothing else did; or nil
+	millis  time.Duration // the window, if that may be a thousandth of what was read; else 0
 
 	next   outlook // of the next request
 	follow outlook // of a request that follows a redirect to the same server
@@ -173,6 +175,24 @@ func (e *explanation) inspect(resp *http.Response) {
 	if e.got.Dialect == parse.NoDialect {
 		e.row = e.suggestRow(resp.Header)
 	}
+	e.millis = e.inMillis(resp.Header, now)
+}
+
+// inMillis returns what the window would be if the reset was in milliseconds. It returns 0 if the
+// reset is not a number that is read as seconds, is less than a thousand, or if other fields tell
+// the window.
+func (e *explanation) inMillis(h http.Header, now time.Time) time.Duration {
+	if len(e.got.Limits) != 1 || slices.ContainsFunc(e.got.Policies, func(p parse.Policy) bool { return p.Window > 0 }) {
+		return 0
+	}
+	host := cmp.Or(e.host, unknownHost)
+	other := parse.Reader{Vendors: []parse.Vendor{{Hosts: []string{host}, ResetIn: time.Millisecond}}}
+	got := other.Read(host, e.status, h, now)
+	l := e.got.Limits[0]
+	if len(got.Limits) != 1 || !l.Resets.IsZero() || l.Window < 1000*time.Second || got.Limits[0].Window != l.Window/1000 {
+		return 0
+	}
+	return got.Limits[0].Window
 }
 
 // notNumber reports whether a value is not a number, and so may be part of a date or an

@@ -64,6 +64,10 @@ func (e *explanation) sources() (lines []string) {
 	add("Makes no difference", e.other, " A response is read in one dialect.")
 	add("Adds nothing", e.repeats, " Other fields say the same, or it means nothing by itself.")
 	add("Not known", e.unknown, " No row of the table has a field of that name.")
+	if e.millis > 0 {
+		lines = append(lines, fmt.Sprintf("The reset is a number without a unit, and read as seconds. If this API means milliseconds (%s), "+
+			"add a row with Hosts and ResetIn to Shaper.Vendors (see parse.Vendor).", words(e.millis)))
+	}
 	return lines
 }
 
