@@ -34,7 +34,7 @@ func (c *Claim) units() int64 { return min(max(c.Units, 0), window.MaxUnits) }
 type Ask struct {
 	Scope    string         // the identity that it acts for; accounts without a key belong to it
 	Claims   []Claim        // of the origin's accounts; at most one for each policy
-	Again    func() []Claim // makes Claims anew after the work has waited; called with no lock held. nil: they stay as they are
+	Again    func() []Claim // makes Claims anew after the work has waited, and may change Scope; called with no lock held. nil: they stay as they are
 	Limiter  Limiter        // the client's own limits; nil: none
 	Priority int            // the higher goes first; 0 is normal
 	MaxDelay time.Duration  // the longest wait. 0: two minutes; negative: never wait, be refused at once

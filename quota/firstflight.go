@@ -58,7 +58,10 @@ func (f *firstFlight) claim(ctx context.Context, now time.Time, ask *Ask, cs *cl
 // presume takes over what the policy of a new account says. If it does not say enough for
 // our own count, the first flight of the account has a bound. Work that does not wait for
 // it ends it, unless others stand in line; so does a queue that has a bound of its own.
-func (o *Origin) presume(ctx context.Context, t instant, ask *Ask, a *account) {
+//
+// If the work is of another scope than before it waited, the server may charge the requests of
+// that scope to the new account, too, as units each: those that are out have not been told apart.
+func (o *Origin) presume(ctx context.Context, t instant, ask *Ask, l *Lease, a *account, units int64) {
 	most := ask.firstFlight(ctx, o.when(t))
 	waits := most >= 0 && ask.MaxQueue <= 0
 	if !a.IsNew() {
@@ -79,6 +82,10 @@ func (o *Origin) presume(ctx context.Context, t instant, ask *Ask, a *account) {
 	bound := a.Quota
 	if named {
 		bound = others.Quota // it bounds the first flight only
+	}
+	if l.left != nil && l.left != l.scope && bound > 0 {
+		out := max(l.left.out, 1)
+		bound = max(bound-out*min(units, bound/out), 1)
 	}
 	if waits {
 		a.Presume(&a.policy.server, bound, most)

@@ -40,6 +40,7 @@ type Lease struct {
 // ofOrigin is what only a lease of an Origin needs, until it is settled.
 type ofOrigin struct {
 	scope  *scope        // of the origin
+	left   *scope        // while renew: the scope before
 	limit  *scope        // that concerns the kind: the scope, unless kinds are told apart
 	kind   *kind         // nil: not told apart
 	kindOf func() string // Ask.Kind
@@ -150,7 +151,10 @@ func (l *Lease) renew(ctx context.Context, ask *Ask, own []wait.Constraint, n in
 	pin(l.claims.all(), -1)
 	l.claims.reset()
 	now := time.Now()
+	l.left = l.scope
+	l.belong(o.at(now), o, ask.Scope)
 	o.claim(ctx, o.at(now), ask, l, &l.claims)
+	l.left = nil
 	o.first.claim(ctx, now, ask, &l.claims)
 	l.claims.mine = len(l.claims.all())
 	l.claims.addAll(own, n)

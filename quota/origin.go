@@ -272,7 +272,7 @@ func (o *Origin) claim(ctx context.Context, t instant, ask *Ask, l *Lease, cs *c
 			pin(cs.all(), -1)
 		}
 		if a.State == window.Unknown {
-			o.presume(ctx, t, ask, a)
+			o.presume(ctx, t, ask, l, a, c.units())
 		}
 		if o.shared != nil {
 			o.shared.pool(a).named = true

@@ -27,7 +27,7 @@ func (x *exchange) route() {
 	} else if x.pathKey != "" {
 		x.pathKey = ""
 	}
-	if x.directory.tokens.Load() {
+	if x.ofModel = x.directory.tokens.Load(); x.ofModel {
 		x.scopeOfModel()
 	}
 	x.ask.Priority, x.ask.MaxDelay, x.ask.MaxQueue = x.options.priority, s.MaxDelay, s.MaxQueue
@@ -50,8 +50,18 @@ func (x *exchange) route() {
 	}
 }
 
-// claim lists the units that the request needs of each policy that concerns it.
-// It is called again when the request has waited, and reuses the slice.
+// again is claim when the request has waited. If a policy that counts tokens was named
+// meanwhile, the request is one of its model from now on.
+func (x *exchange) again() []quota.Claim {
+	if !x.ofModel && x.directory.tokens.Load() {
+		x.ofModel = true
+		x.scopeOfModel()
+	}
+	return x.claim()
+}
+
+// claim lists the units that the request needs of each policy that concerns it. It
+// reuses the slice.
 func (x *exchange) claim() []quota.Claim {
 	claims := x.ask.Claims[:0]
 	policies := x.origin.Policies()

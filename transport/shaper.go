@@ -262,14 +262,15 @@ type exchange struct {
 
 	trace traced
 
-	tokens tokenCost
+	tokens  tokenCost
+	ofModel bool // the scope is that of the model
 }
 
 func (s *Shaper) begin(req *http.Request) *exchange {
 	x, _ := s.exchanges.Get().(*exchange)
 	if x == nil {
 		x = &exchange{s: s}
-		x.ask.Again, x.ask.Kind = x.claim, x.kindName
+		x.ask.Again, x.ask.Kind = x.again, x.kindName
 	}
 	x.req, x.began = req, time.Now()
 	set(&x.options, optionsOf(req.Context()))

@@ -3,8 +3,11 @@ package transport_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -320,55 +323,98 @@ func TestSummaryOfTokens(t *testing.T) {
 	})
 }
 
+// A tokenServer has a quota of tokens for each model, of which a thousand come back in a second.
+type tokenServer struct {
+	quota, cost int
+
+	mu      sync.Mutex // guards following
+	left    map[string]int
+	at      map[string]time.Time
+	refused int
+}
+
+func (f *tokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body struct{ Model string }
+	json.NewDecoder(r.Body).Decode(&body)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.left == nil {
+		f.left, f.at = make(map[string]int), make(map[string]time.Time)
+	}
+	left, at := f.quota, time.Now()
+	if last, known := f.at[body.Model]; known {
+		left = min(f.quota, f.left[body.Model]+int(at.Sub(last)/time.Millisecond))
+	}
+	refused := left < f.cost
+	if !refused {
+		left -= f.cost
+	}
+	f.left[body.Model], f.at[body.Model] = left, at
+	h := w.Header()
+	h.Set("X-RateLimit-Limit-Tokens", strconv.Itoa(f.quota))
+	h.Set("X-RateLimit-Remaining-Tokens", strconv.Itoa(left))
+	h.Set("X-RateLimit-Reset-Tokens", (time.Duration(f.quota-left) * time.Millisecond).String())
+	if refused {
+		f.refused++
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+}
+
+// serveAll sends n requests at once, the i-th with body(i), each until it is served, and returns how
+// long they take.
+func serveAll(t *testing.T, s *transport.Shaper, n int, body func(i int) string) time.Duration {
+	var wg sync.WaitGroup
+	began := time.Now()
+	for i := range n {
+		wg.Go(func() {
+			for {
+				if _, status := pass(t, s, prompt(t.Context(), body(i))); status == http.StatusOK {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return time.Since(began)
+}
+
 // What the first requests cost is not known before they are answered. Until then the others
 // wait for them, and no longer.
 func TestFirstWaveOfTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const quota, cost = 60_000, 5000 // a thousand come back in a second
-		var server sync.Mutex            // guards following
-		left, at := quota, time.Now()
-		base := &transporttest.Transport{
-			Latency: func() time.Duration { return rtt },
-			Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				server.Lock()
-				defer server.Unlock()
-				left = min(quota, left+int(time.Since(at)/time.Millisecond))
-				at = time.Now()
-				refused := left < cost
-				if !refused {
-					left -= cost
-				}
-				h := w.Header()
-				h.Set("X-RateLimit-Limit-Tokens", strconv.Itoa(quota))
-				h.Set("X-RateLimit-Remaining-Tokens", strconv.Itoa(left))
-				h.Set("X-RateLimit-Reset-Tokens", (time.Duration(quota-left) * time.Millisecond).String())
-				if refused {
-					w.WriteHeader(http.StatusTooManyRequests)
-				}
-			}),
-		}
-		s := &transport.Shaper{Base: base}
-		body := `{"prompt":"` + strings.Repeat("some text ", 400) + `","max_tokens":4000}`
-		refused := 0
-		var mu sync.Mutex
-		var wg sync.WaitGroup
-		began := time.Now()
-		for range 25 {
-			wg.Go(func() {
-				for {
-					_, status := pass(t, s, prompt(t.Context(), body))
-					if status == http.StatusOK {
-						return
-					}
-					mu.Lock()
-					refused++
-					mu.Unlock()
-				}
-			})
-		}
-		wg.Wait()
-		ideal := time.Duration(25*cost-quota) * time.Millisecond
-		assert.Less(t, time.Since(began), ideal*12/10)
-		assert.LessOrEqual(t, refused, 2)
+		const requests = 25
+		srv := &tokenServer{quota: 60_000, cost: 5000}
+		s := &transport.Shaper{Base: &transporttest.Transport{Handler: srv, Latency: func() time.Duration { return rtt }}}
+		took := serveAll(t, s, requests, func(int) string {
+			return `{"prompt":"` + strings.Repeat("some text ", 400) + `","max_tokens":4000}`
+		})
+		ideal := time.Duration(requests*srv.cost-srv.quota) * time.Millisecond
+		assert.Less(t, took, ideal*12/10)
+		assert.LessOrEqual(t, srv.refused, 2)
 	})
+}
+
+// The first answers of an API tell that it counts tokens. The requests that wait for them are
+// then told apart by their models.
+func TestFirstWaveOfModels(t *testing.T) {
+	for _, models := range []int{1, 2, 3, 5} {
+		bubble(t, fmt.Sprint(models), func(t *testing.T) {
+			const each = 20
+			srv := &tokenServer{quota: 60_000, cost: 5000}
+			var mu sync.Mutex
+			rnd := rand.New(rand.NewPCG(1, uint64(models)))
+			s := &transport.Shaper{Base: &transporttest.Transport{Handler: srv, Latency: func() time.Duration {
+				mu.Lock()
+				defer mu.Unlock()
+				return rtt + time.Duration(rnd.Int64N(int64(rtt/2)))
+			}}}
+			took := serveAll(t, s, models*each, func(i int) string {
+				return `{"model":"` + string(rune('a'+i%models)) + `","prompt":"` + strings.Repeat("some text ", 400) + `","max_tokens":4000}`
+			})
+			ideal := time.Duration(each*srv.cost-srv.quota) * time.Millisecond
+			t.Log(took, ideal, srv.refused)
+			assert.Less(t, took, ideal+ideal/50)
+			assert.LessOrEqual(t, srv.refused, 1)
+		})
+	}
 }
