@@ -212,7 +212,24 @@ func (p *pattern) match(name string) (account string, ok bool) {
 		return "", false
 	}
 	account = strings.ToLower(name[len(p.prefix) : len(name)-len(p.suffix)])
-	return account, !measure(account)
+	return account, !measure(account) && !holdsMeasure(account)
+}
+
+// holdsMeasure reports whether a part of a field name, in lower case, begins or ends with a word
+// that says what the field measures, beside the name of an account: the field
+// X-RateLimit-Limit-User-Remaining is neither the limit of "user-remaining" nor what remains of
+// "limit-user".
+func holdsMeasure(part string) bool {
+	first, _, more := strings.Cut(part, "-")
+	return more && (isFigure(first) || isFigure(part[strings.LastIndexByte(part, '-')+1:]))
+}
+
+func isFigure(word string) bool {
+	switch word {
+	case "limit", "remaining", "reset", "used":
+		return true
+	}
+	return false
 }
 
 // measure reports whether a part of a field name, in lower case, says what the field

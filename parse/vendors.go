@@ -803,6 +803,7 @@ func Vendors() []Vendor {
 				"X-RateLimit-Remaining-*", "X-Rate-Limit-Remaining-*",
 				"X-RateLimit-*-Remaining", "X-Rate-Limit-*-Remaining",
 				"X-RateLimit-Remain", "X-Rate-Limit-Remain", "X-RateLimit-Limit-Remaining", "X-Rate-Limit-Limit-Remaining",
+				"X-RateLimit-Limit-*-Remaining", "X-Rate-Limit-Limit-*-Remaining",
 			},
 			Used: []string{
 				"X-RateLimit-Used", "X-Rate-Limit-Used", "X-RateLimit-Usage", "X-Rate-Limit-Usage", "Rate-Limit-Used",
@@ -816,7 +817,7 @@ func Vendors() []Vendor {
 				"X-RateLimit-Reset-After", "X-Rate-Limit-Reset-After", "X-RateLimit-Reset-Ms", "X-Rate-Limit-Reset-Ms",
 				"X-RateLimit-Reset", "X-Rate-Limit-Reset", "Rate-Limit-Reset", "X-RateLimit-Next", "X-Rate-Limit-Next",
 				"X-RateLimit-Reset-*", "X-Rate-Limit-Reset-*", "X-RateLimit-*-Reset", "X-Rate-Limit-*-Reset",
-				"X-RateLimit-ResetAt", "X-RateLimit-Reset-At",
+				"X-RateLimit-ResetAt", "X-RateLimit-Reset-At", "X-RateLimit-Limit-*-Reset", "X-Rate-Limit-Limit-*-Reset",
 				"X-RateLimit-Reset-Seconds-*", "X-Rate-Limit-Reset-Seconds-*", "X-RateLimit-Remaining-Seconds", "X-Rate-Limit-Remaining-Seconds",
 				"X-RateLimit-TTL", "X-Rate-Limit-TTL", "X-RateLimit-Reset-Timestamp", "X-Rate-Limit-Reset-Timestamp", "X-RateLimit-Remaining-TTL", "X-Rate-Limit-Remaining-TTL",
 				"X-RateLimit-*-Remaining-TTL", "X-Rate-Limit-*-Remaining-TTL",
