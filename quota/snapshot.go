@@ -192,6 +192,7 @@ func (o *Origin) chunks(shown bool) iter.Seq[[]copied] {
 			// The last account takes the place of one that is evicted, so going down misses none.
 			for left = min(left, len(o.all)); left > 0 && len(some) < chunk; left-- {
 				a := copied{account: *o.all[left-1]}
+				a.Window = a.Copy() // what is rare is changed by answers, and by what is asked of the copy
 				if shown {
 					o.detail(&a, o.all[left-1])
 				}
@@ -305,12 +306,22 @@ func (o *Origin) show(a *copied, t instant, opts SnapshotOptions) AccountSnapsho
 	}
 	for i, p := range a.line {
 		if i == 0 {
-			again, _ := a.ready(t, p.Units)
-			s.Next = max(again.Since(t), 0)
+			s.Next = max(a.again(t, p.Units).Since(t), 0)
 		}
 		s.Line = append(s.Line, Waiter{Priority: p.Priority, Units: max(p.Units, -p.Units), Since: p.Came.Round(0), Until: p.Latest.Round(0)})
 	}
 	return s
+}
+
+// again is when n units can be charged, or an estimate of -n. It does not ask what other
+// processes have: that may be read with the mutex of the origin only.
+func (a *copied) again(t instant, n int64) instant {
+	ready := a.Ready
+	if n < 0 {
+		ready, n = a.ReadyEstimated, -n
+	}
+	again, _ := ready(t, n)
+	return again
 }
 
 // learned says what was learned of an account, in words.

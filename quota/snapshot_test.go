@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -223,4 +224,42 @@ func TestSnapshotMeanwhile(t *testing.T) {
 		}
 	}
 	wg.Wait()
+}
+
+// So it may while accounts of a fleet come and go, requests wait for them, and what is rarely
+// known of them changes.
+func TestSnapshotOfBucketsMeanwhile(t *testing.T) {
+	a := quota.Accounts{Peers: new(silentPeers)}
+	o := a.Origin("one")
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range 60 {
+				var l quota.Lease
+				const key = "hot"
+				ask := quota.Ask{Scope: fmt.Sprint(g, i), Claims: []quota.Claim{keyed("api", key)}}
+				if err := o.Admit(context.Background(), time.Now(), &ask, &l); err != nil {
+					t.Error(err)
+					return
+				}
+				o.Settle(time.Now(), &l, &quota.Report{
+					Terms:   []quota.Policy{{Name: "api", Quota: 1_000, Unit: "tokens", Window: time.Second, Keyed: true, Key: key}},
+					Figures: keyedFigure("api", key, 0, time.Millisecond),
+				})
+			}
+		})
+	}
+	go func() { wg.Wait(); close(done) }()
+	for {
+		for _, a := range a.Snapshot(time.Now(), quota.SnapshotOptions{})[0].Accounts {
+			require.GreaterOrEqual(t, a.Next, time.Duration(0))
+		}
+		assert.NoError(t, a.Save(io.Discard, time.Now(), true))
+		select {
+		case <-done:
+			return
+		default:
+		}
+	}
 }
