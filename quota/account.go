@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/headway-go/headway/quota/internal/wait"
@@ -39,22 +40,28 @@ func (a *account) is(id accountID) bool {
 }
 
 // setPolicy takes over the policy as it is advertised now.
-func (a *account) setPolicy(p *Policy) { a.SetPolicy(unitOf(p.Unit), p.Quota, p.Window) }
+func (a *account) setPolicy(p *Policy) {
+	a.SetPolicy(unitOf(p.Unit), p.Quota, p.Window)
+	if a.Unit == window.Other {
+		a.policy.noteUnit(a, p.Unit)
+	}
+}
 
-// present is the policy as this account knows it: another one of the same policy may have
-// another quota. The Key is empty. The mutex of the origin is held, or the account is a copy.
+// present is the policy as this account was told it: another one of the same policy may have
+// another quota, and another unit. The Key is empty. The mutex of the origin is held.
 func (a *account) present() Policy {
 	p := Policy{Name: a.policy.name, Quota: a.Quota, Window: a.Length, Keyed: a.policy.keyed}
-	known, _ := a.policy.origin.policy(p.Name)
-	switch {
-	case unitOf(known.Unit) == a.Unit:
-		p.Unit = known.Unit
-	case a.Unit == window.Bytes:
+	switch a.Unit {
+	case window.Requests:
+		if known, _ := a.policy.origin.policy(p.Name); unitOf(known.Unit) == a.Unit {
+			p.Unit = known.Unit
+		}
+	case window.Bytes:
 		p.Unit = UnitContentBytes
-	case a.Unit == window.Concurrent:
+	case window.Concurrent:
 		p.Unit = UnitConcurrentRequests
-	case a.Unit == window.Other:
-		p.Unit = "units"
+	default:
+		p.Unit = cmp.Or(a.policy.units[a], a.policy.unit, "units")
 	}
 	return p
 }

@@ -44,6 +44,7 @@ func (o *Origin) evict(t instant, a *account) {
 		o.all = append(make([]*account, 0, 2*last), o.all...)
 	}
 	p := a.policy
+	delete(p.units, a)
 	if p == &o.unnamed {
 		o.scopes[a.owner.long].forgetKinds(t, o)
 		delete(o.scopes, a.owner.long)

@@ -48,8 +48,14 @@ func (o *Origin) RequireConsistent(t require.TestingT) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := len(o.scopes)
+	for a := range o.unnamed.units {
+		require.NotEqual(t, evicted, int(a.place))
+	}
 	for id, p := range o.byPolicy {
 		require.Equal(t, id, p.policyID)
+		for a := range p.units {
+			require.NotEqual(t, evicted, int(a.place))
+		}
 		require.NotZero(t, p.accounts.n, "a policy without accounts: %+v", id)
 		p.accounts.requireConsistent(t)
 		n += p.accounts.n

@@ -15,6 +15,26 @@ type policyAccounts struct {
 	accounts index         // empty for the policy without a name: its accounts are the scopes'
 	until    instant       // from then on, nothing said of any of them is in force
 	lines    int           // of those that work waits for
+
+	// Names of units of a server's own, such as tokens:
+	unit  string              // that an account was told first
+	units map[*account]string // of those accounts that were told another one
+}
+
+// noteUnit notes the name of the unit that an account was told. It is called for names of
+// a server's own.
+func (p *policyAccounts) noteUnit(a *account, name string) {
+	switch {
+	case p.unit == "":
+		p.unit = name
+	case p.unit == name:
+		delete(p.units, a)
+	default:
+		if p.units == nil {
+			p.units = make(map[*account]string)
+		}
+		p.units[a] = name
+	}
 }
 
 // policyID identifies the policyAccounts of an origin. One policy may have accounts

@@ -175,6 +175,7 @@ type copied struct {
 	waiting int
 
 	line     []wait.Place // the first in line; only if it is shown, as what follows
+	terms    Policy       // as the account was told them
 	server   window.Server
 	inferred bool
 
@@ -212,7 +213,7 @@ func (o *Origin) chunks(shown bool) iter.Seq[[]copied] {
 
 // detail notes what a copy shows beside the account itself. The mutex is held.
 func (o *Origin) detail(a *copied, of *account) {
-	a.line, a.server = a.account.line.First(shownWaiters), a.policy.server
+	a.line, a.terms, a.server = a.account.line.First(shownWaiters), of.present(), a.policy.server
 	if a.policy != &o.unnamed {
 		return
 	}
@@ -288,7 +289,7 @@ func compareCopied(x, y *copied) int {
 func (o *Origin) show(a *copied, t instant, opts SnapshotOptions) AccountSnapshot {
 	a.Roll(t)
 	s := AccountSnapshot{
-		Policy: a.present(),
+		Policy: a.terms,
 		State:  a.State.String(), Available: None,
 		InFlight: a.Unanswered(), Concurrent: a.Retained, InLine: a.waiting,
 		Hold: a.Hold.Since(t), BackOff: a.BackOff.Since(t), Refusals: int(a.Refusals),

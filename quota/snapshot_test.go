@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -84,7 +85,7 @@ func TestSnapshotOfDifferentQuotas(t *testing.T) {
 		}
 	}
 	assert.Equal(t, []quota.Policy{
-		{Name: "a", Quota: 100_000, Unit: "points", Window: mins}, // of the server's own units, the last name is kept
+		{Name: "a", Quota: 100_000, Unit: "tokens", Window: mins},
 		{Name: "b", Quota: 10, Window: sec},
 		{Name: "c", Quota: 1_000, Unit: quota.UnitContentBytes, Window: mins},
 		{Name: "d", Quota: 5, Unit: quota.UnitConcurrentRequests},
@@ -97,6 +98,42 @@ func TestSnapshotOfDifferentQuotas(t *testing.T) {
 		}
 	}
 	assert.Equal(t, []string{"p100000tokens1m0s", "p101s", "p1000content-bytes1m0s", "p5concurrent-requests0s", "p7points1m0s"}, units)
+}
+
+// What an account was told last is its unit, also after it was restored. Nothing is kept of
+// accounts that are gone.
+func TestUnitOfAnAccount(t *testing.T) {
+	d := newDesk(t)
+	tell := func(scope, unit string) {
+		d.exchange(0, scope, quota.Report{Terms: []quota.Policy{{Name: "p", Quota: 9, Unit: unit, Window: mins}}})
+	}
+	units := func(a *quota.Accounts) (units []string) {
+		for _, s := range originOf(t, a.Snapshot(d.at(0), quota.SnapshotOptions{Keys: true}), d.name).Accounts {
+			if s.Name == "p" {
+				units = append(units, s.Key+" "+s.Unit)
+			}
+		}
+		return units
+	}
+	tell("a", "tokens")
+	tell("b", "points")
+	tell("c", "coins")
+	assert.Equal(t, []string{"a tokens", "b points", "c coins"}, units(d.accounts))
+	tell("a", "points")
+	tell("b", "tokens")
+	tell("c", "requests")
+	assert.Equal(t, []string{"a points", "b tokens", "c requests"}, units(d.accounts))
+	tell("c", "points")
+	var saved bytes.Buffer
+	require.NoError(t, d.accounts.Save(&saved, d.at(0), true))
+	d.send(0, "b", quota.Claim{Policy: "p", Units: 1}) // keeps that account
+	d.tick(time.Hour)
+	d.o.RequireConsistent(t)
+	assert.Equal(t, []string{"b tokens"}, units(d.accounts))
+
+	var restored quota.Accounts
+	require.NoError(t, restored.Restore(&saved, d.at(0)))
+	assert.Equal(t, []string{"a points", "b points", "c points"}, units(&restored), "of several names, the last one is saved")
 }
 
 // A snapshot of nothing is empty, and does not begin an origin.
