@@ -300,6 +300,15 @@ func paths() []path {
 		{name: "Cost panics", prepare: panicking(func(s *transport.Shaper) {
 			s.Cost = func(*http.Request, quota.Policy) int64 { panic(boom) }
 		}), panics: boom},
+		{name: "Cost panics in line", prepare: panicking(func(s *transport.Shaper) {
+			asked := 0
+			s.Cost = func(*http.Request, quota.Policy) int64 {
+				if asked++; asked == 2 {
+					panic(boom)
+				}
+				return 1
+			}
+		}), took: 60*time.Second + guard(0), panics: boom},
 		{name: "Limits panics", prepare: panicking(func(s *transport.Shaper) {
 			s.Limits = func(*http.Request) quota.Limiter { panic(boom) }
 		}), panics: boom},
@@ -332,6 +341,13 @@ func paths() []path {
 				_, _ = base.RoundTrip(req)
 				panic(boom)
 			})
+		}), sent: true, panics: boom},
+
+		{name: "Refused panics", prepare: passing(func(s *transport.Shaper) {
+			s.Refused = func(*http.Response) (bool, time.Duration) {
+				s.Refused = func(*http.Response) (bool, time.Duration) { return false, 0 }
+				panic(boom)
+			}
 		}), sent: true, panics: boom},
 
 		{name: "nil URL", prepare: here, change: func(req *http.Request) { req.URL = nil }, sent: true},
@@ -484,7 +500,7 @@ func TestPathsLeaveNothing(t *testing.T) {
 			s.Dimensions = partition.Dimensions{"tenant": func(*http.Request) (string, bool) { return "acme", true }}
 			s.Base, s.MaxDelay = fresh, 0
 			if !p.sent {
-				assert.Equal(t, 60*time.Second+guard(0), delay(t, s, getItems(t.Context())), "wait for the window")
+				assert.Equal(t, 60*time.Second+guard(0)-p.took, delay(t, s, getItems(t.Context())), "wait for the window")
 				assert.Zero(t, delay(t, s, getItems(t.Context())), "wait although a unit is left")
 				return
 			}

@@ -282,6 +282,10 @@ func (s *Shaper) begin(req *http.Request) *exchange {
 // settled counts as one whose request may have arrived. A response that is not
 // returned to the caller is closed.
 func (x *exchange) end() {
+	panicked := x.trace.owed != owedNothing
+	if panicked {
+		x.admitted() // before the lease ends
+	}
 	if !x.sent {
 		x.lease.Cancel()
 		if x.req.Body != nil {
@@ -294,6 +298,9 @@ func (x *exchange) end() {
 			x.resp.Body.Close()
 		}
 		x.resp = nil
+	}
+	if panicked {
+		x.tracePanic() // last, because a hook may be what panics
 	}
 	x.reset()
 	x.s.exchanges.Put(x)
@@ -358,7 +365,10 @@ func (x *exchange) admit() error {
 	return err
 }
 
-var errNoResponse = errors.New("transport: Base returned neither a response nor an error")
+var (
+	errNoResponse = errors.New("transport: Base returned neither a response nor an error")
+	errPanic      = errors.New("transport: a panic ended RoundTrip")
+)
 
 // send hands the request to Base. If Base fails, send settles the lease.
 func (x *exchange) send() (*http.Response, error) {
@@ -377,6 +387,7 @@ func (x *exchange) send() (*http.Response, error) {
 // fail settles the lease of a request that was not answered. The request is
 // charged as if it had arrived, unless it certainly did not.
 func (x *exchange) fail(err error) {
+	x.trace.owed = owedNothing
 	var op *net.OpError
 	unsent := errors.As(err, &op) && op.Op == "dial"
 	now := time.Now()

@@ -34,7 +34,8 @@ type Trace struct {
 	Admitted func(AdmittedInfo)
 
 	// Rejected is called when a request is not sent: it was refused, or its
-	// context ended while it waited.
+	// context ended while it waited, or a function of the caller's, such as Shaper.Cost,
+	// ended its wait by a panic.
 	Rejected func(RejectedInfo)
 
 	// Answered is called when Base has returned a response. It is the hook for
@@ -53,7 +54,9 @@ type Trace struct {
 	// said when.
 	Changed func(ChangedInfo)
 
-	// Failed is called when Base has returned an error.
+	// Failed is called when Base has returned an error, or has ended by a panic. So it is
+	// if a function of the caller's that is asked about the response, such as
+	// Shaper.Refused, ends by a panic.
 	Failed func(FailedInfo)
 
 	// Ignored is called for each part of a response's fields that was ignored
@@ -143,7 +146,7 @@ type AdmittedInfo struct {
 // RejectedInfo describes a request that is not sent.
 type RejectedInfo struct {
 	WaitInfo
-	Err error // the error of RoundTrip: a *RejectedError, or the cause of the context's end
+	Err error // the error of RoundTrip: a *RejectedError, or the cause of the context's end; or that there was a panic
 }
 
 // AnsweredInfo describes a response.
@@ -169,7 +172,7 @@ type LearnedInfo struct {
 // FailedInfo describes a request that was sent and not answered.
 type FailedInfo struct {
 	AdmittedInfo
-	Err    error         // the error of Base
+	Err    error         // the error of Base, or that there was a panic
 	Took   time.Duration // from the departure of the request to the error
 	Unsent bool          // the request certainly did not arrive, and nothing is charged; else it counts as one that may have arrived
 }
@@ -257,6 +260,7 @@ type traced struct {
 	present  stay                               // the last one, until the request is sent or refused
 	since    time.Time                          // when it began
 	admitted AdmittedInfo                       // zero until admitted has been called
+	owed     owed
 	changes  []quota.Change
 }
 
@@ -266,6 +270,15 @@ type stay struct {
 	policy string
 	length time.Duration // of one that is over
 }
+
+// owed is what hooks were told of a request and have not been told the end of.
+type owed uint8
+
+const (
+	owedNothing owed = iota
+	owedWait         // Held was called, and neither Admitted nor Rejected
+	owedAnswer       // Admitted was called, and neither Answered nor Failed
+)
 
 // until returns the longest stay, if the last one ends at that instant.
 func (t *traced) until(over time.Time) stay {
@@ -318,6 +331,7 @@ func (x *exchange) traceHeld(r quota.Refusal, by quota.Limiter) {
 	call(x, heldHook, func() HeldInfo { return x.held(&r, by, x.waited(now)) })
 	if !x.unconditional() {
 		x.trace.begin(now, r.Cause, r.Policy)
+		x.trace.owed = owedWait
 	}
 }
 
@@ -340,6 +354,7 @@ func (x *exchange) probe() bool { return x.lease.Probe() && !x.unconditional() }
 
 func (x *exchange) traceAdmitted() {
 	call(x, admittedHook, func() AdmittedInfo { return *x.admitted() })
+	x.trace.owed = owedAnswer
 }
 
 // admitted describes the request, which has a lease. Several hooks are told it.
@@ -364,7 +379,20 @@ func (x *exchange) waited(until time.Time) WaitInfo {
 }
 
 func (x *exchange) traceRejected(err error) {
+	x.trace.owed = owedNothing
 	call(x, rejectedHook, func() RejectedInfo { return RejectedInfo{WaitInfo: x.waited(time.Now()), Err: err} })
+}
+
+// tracePanic tells the hooks that are still owed something that RoundTrip ends by a panic.
+func (x *exchange) tracePanic() {
+	if x.trace.owed == owedWait {
+		x.traceRejected(errPanic)
+		return
+	}
+	x.trace.owed = owedNothing
+	call(x, failedHook, func() FailedInfo {
+		return FailedInfo{AdmittedInfo: x.trace.admitted, Err: errPanic, Took: time.Since(x.trace.admitted.Sent)}
+	})
 }
 
 func (x *exchange) traceIgnored(ignored []parse.Ignored) {
@@ -393,6 +421,7 @@ func (x *exchange) traceMispredicted(policy string, predicted, actual partition.
 
 // traceAnswered is given when the response arrived; zero: just now.
 func (x *exchange) traceAnswered(refused bool, now time.Time) {
+	x.trace.owed = owedNothing
 	call(x, answeredHook, func() AnsweredInfo { return x.answered(refused, now) })
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -528,4 +529,47 @@ func TestSlowHook(t *testing.T) {
 		assert.True(t, err == errBroken, "%v", err)
 		assert.Equal(t, 1, srv.count())
 	})
+}
+
+// However a request ends, the hooks are told of it: one that begins to wait is admitted or
+// rejected, and one that is admitted is answered or fails.
+func TestHooksAreToldTheEnd(t *testing.T) {
+	for _, p := range paths() {
+		if slices.Contains([]string{"Held panics", "Admitted panics", "Rejected panics"}, p.name) {
+			continue // the hook itself
+		}
+		bubble(t, p.name, func(t *testing.T) {
+			inLine, out := 0, 0
+			counting := &transport.Trace{
+				Held: func(i transport.HeldInfo) {
+					if !i.Observed && i.Held == 0 {
+						inLine++
+					}
+				},
+				Admitted: func(i transport.AdmittedInfo) {
+					if out++; i.Held != 0 {
+						inLine--
+					}
+				},
+				Rejected: func(i transport.RejectedInfo) {
+					assert.Error(t, i.Err)
+					if i.Held != 0 {
+						inLine--
+					}
+				},
+				Answered: func(transport.AnsweredInfo) { out-- },
+				Failed: func(i transport.FailedInfo) {
+					assert.Error(t, i.Err)
+					out--
+				},
+			}
+			prepare := p.prepare
+			p.prepare = func(t *testing.T, s *transport.Shaper, srv *server) context.Context {
+				return transport.WithTrace(prepare(t, s, srv), counting)
+			}
+			p.run(t, http.MethodGet, nil, nil)
+			assert.Zero(t, inLine, "in line, by the hooks")
+			assert.Zero(t, out, "on their way, by the hooks")
+		})
+	}
 }

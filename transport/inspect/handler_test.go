@@ -469,14 +469,28 @@ func TestOldest(t *testing.T) {
 		assert.Empty(t, w.state(t).Origins[0].Oldest)
 		w.shaper.Base = failing{}
 		w.get(t.Context(), "https://api.example/")
+		w.shaper.Base = panicking{}
+		assert.Panics(t, func() { w.get(t.Context(), "https://api.example/") })
+		w.shaper.Base = failing{wait: 5 * time.Second}
+		time.Sleep(time.Minute)
+		go w.get(t.Context(), "https://api.example/")
 		time.Sleep(time.Second)
+		assert.Equal(t, "1 s", w.state(t).Origins[0].Oldest)
+		time.Sleep(5 * time.Second)
 		assert.Empty(t, w.state(t).Origins[0].Oldest)
 	})
 }
 
-type failing struct{}
+type failing struct{ wait time.Duration }
 
-func (failing) RoundTrip(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }
+func (f failing) RoundTrip(*http.Request) (*http.Response, error) {
+	time.Sleep(f.wait)
+	return nil, io.ErrUnexpectedEOF
+}
+
+type panicking struct{}
+
+func (panicking) RoundTrip(*http.Request) (*http.Response, error) { panic("boom") }
 
 // What is kept is bounded, however many origins, policies and events there are.
 func TestBounded(t *testing.T) {
