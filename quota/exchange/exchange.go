@@ -117,6 +117,6 @@ const (
 type Word struct {
 	Account   ID
 	Processes []string      // that may find units now
-	Return    bool          // others wait: return the units that are not needed
+	Return    bool          // others wait: return the units that are not needed, and say which were used
 	Hold      time.Duration // nothing departs before; 0: no news
 }

@@ -311,6 +311,39 @@ func TestHubInvalidTurn(t *testing.T) {
 	}
 }
 
+// If a process lacks units that another one has in flight, the other one is told: they may
+// have been used, and what the server said then may leave more.
+func TestHubAsksForWhatWasUsed(t *testing.T) {
+	now := time.Unix(1, 0)
+	hub := &fleet.Hub{Clock: func() time.Time { return now }}
+	var words []exchange.Word
+	hub.Listen(exchange.ID{}, func(w exchange.Word) { words = append(words, w) })
+	turn := func(process string, seq uint64, a exchange.Account, wants int64) exchange.Granted {
+		a.Quota, a.Basis = exchange.None, exchange.None
+		turn := &exchange.Turn{Process: process, Seq: seq, Flights: exchange.None, Accounts: []exchange.Account{a}}
+		if wants > 0 {
+			turn.Requests = []exchange.Request{{N: wants, Claims: []exchange.Claim{{Units: 1}}}}
+		}
+		g, err := hub.Exchange(t.Context(), exchange.ID{}, turn)
+		require.NoError(t, err)
+		return g.Accounts[0]
+	}
+	one := turn("one", 1, exchange.Account{Figure: 3, Left: 10 * time.Second}, 3)
+	assert.EqualValues(t, 3, one.Units)
+	assert.Empty(t, words)
+	now = now.Add(time.Second)
+	other := turn("other", 1, exchange.Account{Figure: exchange.None}, 1)
+	assert.True(t, other.Lacks)
+	assert.Equal(t, []exchange.Word{{Return: true}}, words)
+	other = turn("other", 2, exchange.Account{Figure: exchange.None}, 1)
+	assert.True(t, other.Lacks)
+	assert.Len(t, words, 1, "not again so soon")
+
+	now = now.Add(time.Second)
+	turn("one", 2, exchange.Account{Figure: 3, Left: 8 * time.Second, FigureVersion: one.Version}, 0) // the server counts otherwise
+	assert.EqualValues(t, 1, turn("other", 3, exchange.Account{Figure: exchange.None}, 1).Units)
+}
+
 // In real time, too, what is granted arrives: two processes find each other.
 func TestRealTime(t *testing.T) {
 	hub := new(fleet.Hub)

@@ -279,16 +279,16 @@ func (x *execution) mayProbe(i int) bool {
 func (x *execution) wake(i int) {
 	r, now := x.records[i], x.now
 	var hungry []*member
-	stock, every := int64(0), returnsEvery
+	others, every := int64(0), returnsEvery // what they have
 	if x.turn.Accounts[i].Concurrent {
-		stock, every = 1, lookReleased // what is released goes to others first
+		others, every = 1, lookReleased // what is released goes to others first
 	}
 	for _, m := range r.members {
 		if m.hungry > now && m != x.mine[i] {
 			hungry = append(hungry, m)
 		}
 		if m != x.mine[i] && m.at >= r.began {
-			stock += m.stock
+			others += m.has
 		}
 	}
 	if len(hungry) == 0 && x.mine[i].want == 0 {
@@ -318,7 +318,7 @@ func (x *execution) wake(i int) {
 		x.words = append(x.words, word)
 		return
 	}
-	if stock > 0 && now-r.returns >= every && r.state != exchange.Open {
+	if others > 0 && now-r.returns >= every && r.state != exchange.Open {
 		r.returns = now
 		x.words = append(x.words, exchange.Word{Account: word.Account, Return: true})
 	}

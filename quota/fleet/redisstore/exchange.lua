@@ -645,12 +645,12 @@ end
 
 local function wake(i)
   local r, own = records[i], mine[i]
-  local hungry, stock, every = {}, 0, returnsEvery
-  if accounts[i].concurrent then stock, every = 1, lookReleased end
+  local hungry, others, every = {}, 0, returnsEvery
+  if accounts[i].concurrent then others, every = 1, lookReleased end
   for _, m in pairs(r.members) do
     if m ~= own then
       if m.hungry > now then hungry[#hungry+1] = m end
-      if m.at >= r.began then stock = stock + m.stock end
+      if m.at >= r.began then others = others + m.has end
     end
   end
   if #hungry == 0 and own.want == 0 then return end
@@ -669,7 +669,7 @@ local function wake(i)
   end
   if #named > 0 then
     words[#words+1] = 'w ' .. accounts[i].id .. ' ' .. table.concat(named, ' ')
-  elseif stock > 0 and now - r.returns >= every and r.state ~= OPEN then
+  elseif others > 0 and now - r.returns >= every and r.state ~= OPEN then
     r.returns = now
     words[#words+1] = 'r ' .. accounts[i].id
   end
