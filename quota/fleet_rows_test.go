@@ -43,7 +43,8 @@ type fleetWorld struct {
 	refused, first,
 	exchanges int
 	atOnce, asked int
-	half          []int // what each process was served when half was
+	half          []int           // what each process was served when half was
+	waits         []time.Duration // of those that asked
 }
 
 type simEvent struct {
@@ -128,6 +129,7 @@ type fleetRow struct {
 	fair     float64       // Jain's index at half of the time, at least
 	turns    float64       // exchanges a request, at most
 	atOnce   float64       // percent that depart without asking, at least
+	waits    time.Duration // of 95 of 100 of the others, at most; 0: there is no bound
 }
 
 // A simProcess is one process.
@@ -293,6 +295,8 @@ func (p *simProcess) advance() {
 			p.w.asked++
 			if !j.asked {
 				p.w.atOnce++
+			} else {
+				p.w.waits = append(p.w.waits, p.w.now.Sub(j.came))
 			}
 			p.send(j, lease)
 			continue
@@ -468,14 +472,14 @@ func fleetRows() []fleetRow {
 	two := append(fixed(10, 1), fixed(200, 60)...)
 	two[0].Name, two[1].Name = "one", "other"
 	return []fleetRow{
-		{name: "8 processes", policies: fixed(100, 10), procs: 8, jobs: 125, workers: 6, seconds: 90, goodput: .97, fair: .98, turns: 0.8},
-		{name: "8 processes, aligned", policies: policyOf(transporttest.AlignedWindow, 100, 10, 0), procs: 8, jobs: 125, workers: 6, seconds: 90, goodput: .97, fair: .98, turns: 0.8},
-		{name: "8 processes, 20/1s", policies: fixed(20, 1), procs: 8, jobs: 200, workers: 6, seconds: 79, goodput: .96, refused: .4, fair: .97, turns: 1.8},
+		{name: "8 processes", policies: fixed(100, 10), procs: 8, jobs: 125, workers: 6, seconds: 90, goodput: .99, fair: .99, turns: 0.6},
+		{name: "8 processes, aligned", policies: policyOf(transporttest.AlignedWindow, 100, 10, 0), procs: 8, jobs: 125, workers: 6, seconds: 90, goodput: .99, fair: .99, turns: 0.6},
+		{name: "8 processes, 20/1s", policies: fixed(20, 1), procs: 8, jobs: 200, workers: 6, seconds: 79, goodput: .98, refused: .4, fair: .99, turns: 1.6},
 		{name: "8 processes, bucket", policies: policyOf(transporttest.TokenBucket, 10, 1, 20), procs: 8, jobs: 50, workers: 6, seconds: 38, goodput: .97, fair: .98, turns: 2.8},
-		{name: "8 processes, half the quota", policies: fixed(100, 10), procs: 8, jobs: 125, every: 1600 * time.Millisecond, turns: 1.2, atOnce: 80, fair: .97},
-		{name: "8 processes, half of 1000", policies: fixed(1000, 10), procs: 8, jobs: 625, every: 160 * time.Millisecond, turns: .6, atOnce: 97, fair: .97},
-		{name: "64 processes", policies: fixed(200, 10), procs: 64, jobs: 125, workers: 2, seconds: 390, goodput: .98, fair: .98, turns: 1.7},
-		{name: "64 processes, 64/1s", policies: fixed(64, 1), procs: 64, jobs: 60, workers: 2, seconds: 59, goodput: .97, refused: .3, fair: .98, turns: 3},
+		{name: "8 processes, half the quota", policies: fixed(100, 10), procs: 8, jobs: 125, every: 1600 * time.Millisecond, turns: 1.2, atOnce: 80, fair: .97, waits: 2 * time.Millisecond},
+		{name: "8 processes, half of 1000", policies: fixed(1000, 10), procs: 8, jobs: 625, every: 160 * time.Millisecond, turns: .6, atOnce: 97, fair: .97, waits: 2 * time.Millisecond},
+		{name: "64 processes", policies: fixed(200, 10), procs: 64, jobs: 125, workers: 2, seconds: 390, goodput: .99, fair: .98, turns: 1.5},
+		{name: "64 processes, 64/1s", policies: fixed(64, 1), procs: 64, jobs: 60, workers: 2, seconds: 59, goodput: .98, refused: .3, fair: .99, turns: 2.8},
 		// Which servers give units back before a window ends is not told but found out: see
 		// fleet's renewal.go. Of weighed windows each unit comes back alone, so there are
 		// more exchanges; and no client is served more than a quota in each window of the
@@ -508,28 +512,48 @@ func TestFleetRows(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			w := newFleetWorld(t, &r, *fleetSeed)
 			w.run(time.Hour)
-			w.judge(&r)
+			r.judge(t, w.score(&r))
 		})
 	}
 }
 
 var fleetSeed = flag.Uint64("fleetseed", 1, "of the rows of several processes; other seeds have other scores")
 
-func (w *fleetWorld) judge(r *fleetRow) {
-	t := w.t
+// A fleetScore is what a fleetWorld has reached.
+type fleetScore struct{ goodput, refused, turns, once, fair float64 }
+
+func (w *fleetWorld) score(r *fleetRow) fleetScore {
 	served := float64(max(w.served, 1))
-	goodput := r.seconds / w.now.Sub(w.began).Seconds()
-	refused := 100 * float64(w.refused) / served
-	turns := float64(w.exchanges) / served
-	once := 100 * float64(w.atOnce) / float64(max(w.asked, 1))
-	fair := jainIndex(w.half)
-	t.Logf("goodput %.3f, refused %.2f %% (and %d first), exchanges %.2f, Jain %.3f, at once %.1f %%", goodput, refused, w.first, turns, fair, once)
-	assert.Equal(t, w.left, w.served, "all are served")
-	assert.GreaterOrEqual(t, goodput, r.goodput, "goodput")
-	assert.LessOrEqual(t, refused, r.refused, "refused")
-	assert.GreaterOrEqual(t, fair, r.fair, "Jain")
-	assert.LessOrEqual(t, turns, r.turns, "exchanges a request")
-	assert.GreaterOrEqual(t, once, r.atOnce, "at once")
+	s := fleetScore{
+		goodput: r.seconds / w.now.Sub(w.began).Seconds(),
+		refused: 100 * float64(w.refused) / served,
+		turns:   float64(w.exchanges) / served,
+		once:    100 * float64(w.atOnce) / float64(max(w.asked, 1)),
+		fair:    jainIndex(w.half),
+	}
+	w.t.Logf("goodput %.3f, refused %.2f %% (and %d first), exchanges %.2f, Jain %.3f, at once %.1f %%", s.goodput, s.refused, w.first, s.turns, s.fair, s.once)
+	assert.Equal(w.t, w.left, w.served, "all are served")
+	if r.waits > 0 {
+		slices.Sort(w.waits)
+		assert.LessOrEqual(w.t, w.waits[len(w.waits)*95/100], r.waits, "wait of those that ask")
+	}
+	return s
+}
+
+// judge compares the mean of several scores with the bounds of the row.
+func (r *fleetRow) judge(t *testing.T, scores ...fleetScore) {
+	t.Helper()
+	var s fleetScore
+	n := float64(len(scores))
+	for _, o := range scores {
+		s.goodput, s.refused, s.turns = s.goodput+o.goodput/n, s.refused+o.refused/n, s.turns+o.turns/n
+		s.once, s.fair = s.once+o.once/n, s.fair+o.fair/n
+	}
+	assert.GreaterOrEqual(t, s.goodput, r.goodput, "goodput")
+	assert.LessOrEqual(t, s.refused, r.refused, "refused")
+	assert.GreaterOrEqual(t, s.fair, r.fair, "Jain")
+	assert.LessOrEqual(t, s.turns, r.turns, "exchanges a request")
+	assert.GreaterOrEqual(t, s.once, r.atOnce, "at once")
 }
 
 // What goes wrong costs time and few refusals, and nobody waits for ever.
@@ -537,35 +561,39 @@ func TestFleetFailures(t *testing.T) {
 	const sec = time.Second
 	all := 8
 	for name, f := range map[string]failures{
-		"nothing":                {goodput: .97},
+		"nothing":                {goodput: .99},
 		"no fleet":               {none: true, goodput: .88, refusals: 5},
 		"never there":            {deadHub: true, goodput: .88, refusals: 5},
 		"away, with all it knew": {away: [2]time.Duration{12 * sec, 34 * sec}, of: all, goodput: .85, refusals: 1},
-		"killed, and empty":      {away: [2]time.Duration{10100 * time.Millisecond, 14 * sec}, of: all, empties: true, goodput: .85, refusals: .5},
+		"killed, and empty":      {away: [2]time.Duration{10100 * time.Millisecond, 14 * sec}, of: all, empties: true, goodput: .97, refusals: .5},
 		"stopped for a second":   {stops: [2]time.Duration{20050 * time.Millisecond, 21050 * time.Millisecond}, goodput: .88, refusals: .5},
-		"one of eight cut off":   {away: [2]time.Duration{15 * sec, 45 * sec}, of: 1, goodput: .85, refusals: 1},
-		"four of eight cut off":  {away: [2]time.Duration{15 * sec, 45 * sec}, of: 4, goodput: .85, refusals: 3},
+		"one of eight cut off":   {away: [2]time.Duration{15 * sec, 45 * sec}, of: 1, goodput: .96, refusals: 1},
+		"four of eight cut off":  {away: [2]time.Duration{15 * sec, 45 * sec}, of: 4, goodput: .96, refusals: 3},
 		"a process killed":       {kills: 20070 * time.Millisecond, goodput: .8},
-		"answers lost":           {loses: .02, goodput: .85, refusals: 1},
-		"all carried out twice":  {twice: true, goodput: .97},
+		"answers lost":           {loses: .02, goodput: .96, refusals: 1},
+		"all carried out twice":  {twice: true, goodput: .99},
 		"deaf":                   {deaf: true, goodput: .88, refusals: .5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := fleetRow{policies: policyOf(transporttest.FixedWindow, 100, 10, 0), procs: all, jobs: 125, workers: 6, seconds: 90, goodput: f.goodput, refused: f.refusals, turns: 10, alone: f.none}
-			w := newFleetWorld(t, &r, *fleetSeed)
-			w.fails = f
-			if f.empties {
-				w.after(f.away[1], func() { w.hub.Forget() })
+			var scores []fleetScore
+			for i := range uint64(4) { // what is hit when something goes wrong differs
+				w := newFleetWorld(t, &r, *fleetSeed+i)
+				w.fails = f
+				if f.empties {
+					w.after(f.away[1], func() { w.hub.Forget() })
+				}
+				if f.kills > 0 {
+					w.after(f.kills, func() {
+						p := w.procs[3]
+						p.dead = true
+						w.left -= r.jobs - p.served
+					})
+				}
+				w.run(time.Hour)
+				scores = append(scores, w.score(&r))
 			}
-			if f.kills > 0 {
-				w.after(f.kills, func() {
-					p := w.procs[3]
-					p.dead = true
-					w.left -= r.jobs - p.served
-				})
-			}
-			w.run(time.Hour)
-			w.judge(&r)
+			r.judge(t, scores...)
 		})
 	}
 }

@@ -205,7 +205,7 @@ func (p *pool) tellSoon(t instant) {
 			d = drainTurn // nothing comes back soon, and more answers will come
 		}
 	}
-	at := max(t, p.turned.Add(d))
+	at := max(t.Add(min(p.s.quick, gatherTime)), p.turned.Add(d))
 	if p.soon == 0 || at < p.soon {
 		p.soon = at
 		p.s.active[p] = struct{}{}
@@ -420,6 +420,9 @@ func (p *pool) heard(t, from instant, g *exchange.Granted, void bool) {
 		p.again = t
 	case p.asked:
 		p.again = t.Add(g.Again)
+		if g.Left != None && g.Again >= g.Left { // the turn is there when the window ends
+			p.again = max(p.again.Add(-p.s.quick), t)
+		}
 	default:
 		p.again = t.Add(slowTurn) // those that wait could not go for another reason
 	}

@@ -15,6 +15,8 @@ const (
 	coldTimeout   = 25 * time.Millisecond  // how long requests wait for the first Grant
 	quickTurn     = 20 * time.Millisecond  // between turns that only tell or fill a stock
 	drainTurn     = 100 * time.Millisecond // between turns that only tell, while nothing is left
+	gatherTime    = time.Millisecond       // in which those come that are let go together
+	takeTime      = 2 * time.Millisecond   // in which those that wait take what has come for them
 	slowTurn      = time.Second
 	leaseTurn     = 10 * time.Second // between turns that renew what a process has
 	sharedLease   = 30 * time.Second // after which a store forgets what a silent process has
@@ -47,6 +49,7 @@ type Shared struct {
 	seq     uint64
 	out     bool // a turn is on its way
 	sent    instant
+	came    instant // when one was answered last
 	aboard  []*pool // the pools of that turn
 	quick   time.Duration
 	retry   instant // when to try again; while not linked
@@ -160,7 +163,7 @@ func (s *Shared) Turn(now time.Time) (turn *exchange.Turn, next time.Time) {
 	if s.began == 0 {
 		return nil, time.Time{}
 	}
-	at := window.Never
+	at, taking := window.Never, false
 	if !s.tried || !s.linked {
 		at = t // say hello
 	}
@@ -170,6 +173,10 @@ func (s *Shared) Turn(now time.Time) (turn *exchange.Turn, next time.Time) {
 			delete(s.active, p)
 		}
 		at = min(at, d)
+		taking = taking || p.waiters > 0 && p.units(t) > 0
+	}
+	if taking { // else the next turn would give back what they are about to take
+		at = max(at, s.came.Add(takeTime))
 	}
 	if at == window.Never {
 		return nil, time.Time{}
@@ -287,7 +294,7 @@ func (s *Shared) Heard(sent, now time.Time, g *exchange.Grant) {
 	if trip := t.Since(from); s.quick == 0 || trip < s.quick {
 		s.quick = max(trip, 1)
 	}
-	s.out, s.linked, s.tried, s.fails = false, true, true, 0
+	s.out, s.linked, s.tried, s.fails, s.came = false, true, true, 0, t
 	peers := 1
 	for i, p := range s.aboard {
 		p.heard(t, from, &g.Accounts[i], g.Void)
@@ -373,6 +380,8 @@ func (s *Shared) Wake(now time.Time, process string, word *exchange.Word) {
 			p.tellNow()
 		} else if p.a.retains() {
 			p.tellNow() // and hear how many wait: see released
+		} else if p.soon > 0 {
+			p.tellSoon(t) // what was answered is not in flight any more
 		}
 	case slices.Contains(word.Processes, process) && p.waiters > 0:
 		p.again = t
@@ -389,8 +398,11 @@ func (s *Shared) joined(t instant, l *Lease) {
 		return
 	}
 	for _, c := range g.claims {
-		if !c.pool.asked {
-			c.pool.again, c.pool.fresh = t, true
+		if p := c.pool; !p.asked && !p.fresh {
+			p.again, p.fresh = t, true
+			if p.holds() > 0 { // others of this process are about to be answered, and more may come
+				p.again = t.Add(min(s.quick, gatherTime))
+			}
 		}
 		s.active[c.pool] = struct{}{}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/quota/exchange"
 )
 
 // silentPeers never answer.
@@ -65,5 +66,212 @@ func TestFirstTurnFails(t *testing.T) {
 			require.NoError(t, o.Admit(t.Context(), time.Now(), &ask, &l))
 			assert.Equal(t, ms, time.Since(began))
 		}
+	})
+}
+
+// A talk is one process that talks to a store which says what the test wants. All
+// happens at instants of the test, in its own goroutine.
+type talk struct {
+	t     *testing.T
+	peers silentPeers
+	o     *quota.Origin
+	now   time.Time
+	id    exchange.ID      // of the account of the policy
+	grant exchange.Granted // of that account
+}
+
+// newTalk returns a process that has heard from the store, a round trip away, that so
+// many units are left for ten seconds, and of which it has none.
+func newTalk(t *testing.T, available int64, trip time.Duration) *talk {
+	k := &talk{t: t, now: time.Now(), grant: exchange.Granted{
+		Version: 1, State: exchange.Reported, Available: available, Left: 10 * sec, Again: 10 * sec, Peers: 2,
+	}}
+	k.o = (&quota.Accounts{Peers: &k.peers}).Origin(testOrigin)
+	err := k.o.Admit(t.Context(), k.now, k.ask(), new(quota.Lease))
+	require.Error(t, err, "it waits for the store")
+	l := k.queue(new(quota.Lease))
+	k.heard(trip, k.turn())
+	k.o.Unqueue(l)
+	k.now = k.now.Add(sec)
+	return k
+}
+
+func (k *talk) ask() *quota.Ask {
+	ask := claimOf("api")
+	ask.MaxDelay = quota.NoDelay
+	return &ask
+}
+
+// queue has a request wait in line, again if it has been there.
+func (k *talk) queue(l *quota.Lease) *quota.Lease {
+	k.o.Queue(k.now, k.ask(), l)
+	return l
+}
+
+// goes lets a request go that waits.
+func (k *talk) goes(l *quota.Lease) *quota.Lease {
+	k.t.Helper()
+	gone := new(quota.Lease)
+	require.NoError(k.t, k.o.Admit(k.t.Context(), k.now, k.ask(), gone))
+	k.o.Unqueue(l)
+	return gone
+}
+
+// turn takes a turn that is due now.
+func (k *talk) turn() *exchange.Turn {
+	k.t.Helper()
+	turn, _ := k.peers.shared.Load().Turn(k.now)
+	require.NotNil(k.t, turn)
+	return turn
+}
+
+// due requires that the next turn is due after that time, if nothing happens.
+func (k *talk) due(after time.Duration) {
+	k.t.Helper()
+	turn, at := k.peers.shared.Load().Turn(k.now)
+	require.Nil(k.t, turn)
+	require.Equal(k.t, after, at.Sub(k.now))
+}
+
+// heard answers a turn after a round trip.
+func (k *talk) heard(trip time.Duration, turn *exchange.Turn) {
+	for _, r := range turn.Requests {
+		k.id = turn.Accounts[r.Claims[0].Account].ID
+	}
+	var g exchange.Grant
+	for _, a := range turn.Accounts {
+		if a.ID == k.id {
+			g.Accounts = append(g.Accounts, k.grant)
+		} else {
+			g.Accounts = append(g.Accounts, exchange.Granted{Version: 1, Left: exchange.None, Again: 10 * sec, Peers: 2})
+		}
+	}
+	sent := k.now
+	k.now = k.now.Add(trip)
+	k.peers.shared.Load().Heard(sent, k.now, &g)
+}
+
+// What has come for those that wait is theirs: the next turn, which deals anew with all
+// that they have not taken, leaves them the time to take it.
+func TestGrantIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTalk(t, 50, ms)
+		k.grant.Units, k.grant.Again = 2, 0
+		one, two := k.queue(new(quota.Lease)), k.queue(new(quota.Lease))
+		k.heard(ms, k.turn())
+		k.due(2 * ms)
+		k.goes(one)
+		k.due(2 * ms)
+		third := k.queue(new(quota.Lease))
+		k.goes(two)
+		turn := k.turn() // nothing is left to be taken
+		assert.EqualValues(t, 1, turn.Requests[0].N)
+		k.heard(ms, turn)
+		k.now = k.now.Add(2 * ms)
+		k.queue(third) // it has looked in vain, for whatever reason
+		assert.EqualValues(t, 1, k.turn().Requests[0].N)
+	})
+}
+
+// A request that was woken, and goes on waiting, does not ask again before the store has
+// told it to.
+func TestWokenInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTalk(t, 50, ms)
+		k.grant.Again = sec
+		l := k.queue(new(quota.Lease))
+		k.heard(ms, k.turn())
+		k.due(sec)
+		k.queue(l)
+		k.due(sec)
+	})
+}
+
+// What is asked for at the end of a window is asked for a round trip before, so that it
+// gets there at the end.
+func TestAsksAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTalk(t, 0, 20*ms)
+		k.queue(new(quota.Lease))
+		k.heard(20*ms, k.turn())
+		k.due(10*sec - 20*ms)
+		k.now = k.now.Add(10*sec - 20*ms)
+		k.grant.Left, k.grant.Again = sec, 100*ms // what others have
+		k.heard(20*ms, k.turn())
+		k.due(100 * ms)
+	})
+}
+
+// answered has the requests of the leases answered, with what is left after all.
+func (k *talk) answered(left int64, ls ...*quota.Lease) {
+	for _, l := range ls {
+		k.o.Settle(k.now, l, &quota.Report{
+			Terms:   []quota.Policy{{Name: "api", Quota: 50, Window: 10 * sec}},
+			Figures: []quota.Figure{{Policy: "api", Available: left, Window: 10 * sec}},
+		})
+		l.Release()
+	}
+}
+
+// Units that were used are told soon where others wait, and answers that come together
+// are told together.
+func TestTellsWhatWasUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTalk(t, 50, ms)
+		k.grant.Units = 4
+		var ls []*quota.Lease
+		for range 4 {
+			ls = append(ls, k.queue(new(quota.Lease)))
+		}
+		k.heard(ms, k.turn())
+		k.grant.Units = 0
+		for i := range ls {
+			ls[i] = k.goes(ls[i])
+		}
+		k.now = k.now.Add(50 * ms)
+		k.answered(49, ls[0])
+		k.now = k.now.Add(ms)
+		k.heard(ms, k.turn())
+		one, two, three := ls[1], ls[2], ls[3]
+		k.now = k.now.Add(29 * ms)
+		k.answered(47, one)
+		told := k.now
+		k.due(sec - 30*ms) // nobody hurries
+		k.now = k.now.Add(500 * time.Microsecond)
+		k.answered(46, two)
+		k.peers.shared.Load().Wake(k.now, "me", &exchange.Word{Account: k.id, Return: true})
+		k.due(ms)
+		k.now = told.Add(1500 * time.Microsecond)
+		turn := k.turn()
+		require.Len(t, turn.Accounts, 1)
+		assert.EqualValues(t, 46, turn.Accounts[0].Figure)
+		assert.EqualValues(t, 1, turn.Accounts[0].Has)
+		k.grant.Hungry = 1
+		k.heard(ms, turn)
+		k.answered(45, three)
+		k.due(19 * ms)
+	})
+}
+
+// A request asks at once, but for when others of the process are out: those that follow
+// their answers come together, too, and ask together.
+func TestAsksTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTalk(t, 50, ms)
+		k.grant.Units = 1
+		one := k.queue(new(quota.Lease))
+		k.heard(ms, k.turn())
+		one = k.goes(one)
+		k.now = k.now.Add(50 * ms)
+		k.queue(new(quota.Lease))
+		k.due(ms)
+		k.now = k.now.Add(500 * time.Microsecond)
+		k.queue(new(quota.Lease))
+		k.due(500 * time.Microsecond)
+		k.answered(49, one)
+		k.now = k.now.Add(500 * time.Microsecond)
+		turn := k.turn()
+		assert.EqualValues(t, 2, turn.Requests[0].N)
+		assert.EqualValues(t, 49, turn.Accounts[0].Figure)
 	})
 }

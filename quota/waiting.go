@@ -78,7 +78,8 @@ func (q *waitingRequests) add(t instant, l *Lease) *waitingGroup {
 	if l.queued {
 		left := q.byKey[l.ticket]
 		w.since, w.order = left.since, left.order
-		q.remove(l)
+		defer q.take(l.ticket) // once it is at its new place: what it still claims has been asked for
+		l.queued = false
 	}
 	q.key = binary.BigEndian.AppendUint64(q.key[:0], uint64(l.priority))
 	var claims []pooledClaim
@@ -126,8 +127,13 @@ func (q *waitingRequests) remove(l *Lease) {
 		return
 	}
 	l.queued = false
-	w := q.byKey[l.ticket]
-	delete(q.byKey, l.ticket)
+	q.take(l.ticket)
+}
+
+// take takes one out.
+func (q *waitingRequests) take(ticket uint64) {
+	w := q.byKey[ticket]
+	delete(q.byKey, ticket)
 	g := w.group
 	g.waits.Remove(w.place)
 	if g.waits.Len() == 0 {
