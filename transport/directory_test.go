@@ -233,6 +233,28 @@ func TestDirectoryIsBounded(t *testing.T) {
 		assert.Equal(t, scopeBytes, ks.bytes)
 		assert.Equal(t, scopeBytes, d.kindBytes)
 	})
+	t.Run("an only kind has no groups", func(t *testing.T) {
+		var d directory
+		d.learn("", pathOfURL("/a"), says(true, "a"))
+		ks := d.scopes[""]
+		d.weighLocked(ks, ks.evict)
+		d.learn("", pathOfURL("/b/c"), says(true, "b", "c"))
+		assert.Equal(t, "bc", concerning(&d, "", pathOf("new")))
+		d.learn("", pathOfURL("/b/c"), says(true, "a", "c"))
+		assert.Equal(t, "ac", concerning(&d, "", pathOf("new")))
+		assert.Nil(t, ks.groups)
+		d.learn("", pathOf("second"), says(true, "c"))
+		assert.Equal(t, "c", concerning(&d, "", pathOf("new")))
+		assert.Len(t, ks.groups, 3)
+		for _, g := range ks.groups {
+			assert.NotZero(t, g.bytes)
+		}
+		for range 2 {
+			d.weighLocked(ks, ks.evict)
+		}
+		assert.Empty(t, ks.groups)
+		assert.Equal(t, scopeBytes, ks.bytes)
+	})
 	t.Run("scopes", func(t *testing.T) {
 		var d directory
 		for i := range maxScopes + 100 {
@@ -255,6 +277,7 @@ func TestDirectoryIsBounded(t *testing.T) {
 				many[j] = fmt.Sprint(i, j)
 			}
 			d.learn("", pathOf(""), says(true, many...))
+			d.learn("", pathOf("second"), says(true, many...))
 			k := d.lookUp("", pathOf("")).kind
 			assert.Len(t, *k.policies.Load(), maxKindPolicies)
 			assert.Len(t, d.scopes[""].groups[0].policies, maxKindPolicies)

@@ -23,7 +23,10 @@ const (
 // mutex of the directory guards them.
 type kinds struct {
 	seen   map[kindKey]*kind
-	groups map[kindKey]*group
+	groups map[kindKey]*group   // nil until a second kind is added
+	first  *kind                // the only kind, while groups is nil; nil: there is none
+	path   kindPath             // of first
+	common atomic.Pointer[kind] // see inCommon; nil: it was not asked for since the kind has learned
 	// failed are declarations that led to a wrong prediction. They are not used
 	// until the server replaces them. The slice is replaced, never modified.
 	failed   []*parse.Declaration
@@ -43,6 +46,9 @@ type kind struct {
 	group *group // the smallest that the kind belongs to
 	bytes int    // that it takes up, roughly
 }
+
+// noPolicies are those of a kind that has not learned yet. Read-only.
+var noPolicies []policyStats
 
 func newKind(policies []policyStats) *kind {
 	k := new(kind)
@@ -301,12 +307,29 @@ func (ks *kinds) get(path *kindPath) (k, assumed *kind) {
 	if k = ks.seen[path.key()]; k != nil {
 		return k, k
 	}
+	if ks.groups == nil && ks.first != nil {
+		return nil, ks.inCommon()
+	}
 	for i := path.n - 2; i >= 0; i-- {
 		if g := ks.groups[path.keys[i]]; g != nil && (g.kinds > 1 || i == 0) {
 			return nil, g.assumed
 		}
 	}
 	return nil, nil
+}
+
+// inCommon returns what is assumed of all kinds while only one is known: that the same
+// policies concern them.
+func (ks *kinds) inCommon() *kind {
+	if ks.common.Load() == nil {
+		policies := *ks.first.policies.Load()
+		common := make([]policyStats, len(policies))
+		for i := range policies {
+			common[i] = policyStats{policy: policies[i].policy, maxAvailable: parse.None}
+		}
+		ks.common.CompareAndSwap(nil, newKind(common)) // others may only read, too
+	}
+	return ks.common.Load()
 }
 
 // learn updates the kind of a path from a response. moved are policies that may
@@ -317,6 +340,9 @@ func (ks *kinds) learn(path *kindPath, r response) (k *kind, moved []string) {
 		k = ks.add(path)
 	}
 	before := k.learn(r, ks.intern)
+	if k == ks.first {
+		ks.common.Store(nil)
+	}
 	after := *k.policies.Load()
 	for i := range before {
 		if at := find(after, before[i].policy); at < 0 || after[at].key != before[i].key || after[at].keyed != before[i].keyed {
@@ -336,31 +362,53 @@ func (ks *kinds) learn(path *kindPath, r response) (k *kind, moved []string) {
 	return k, moved
 }
 
-// add adds the kind of a path, which is not known, and the groups that it belongs to.
+// add adds the kind of a path, which is not known. The second one adds the groups, too.
 func (ks *kinds) add(path *kindPath) *kind {
 	if ks.seen == nil {
-		ks.seen, ks.groups = make(map[kindKey]*kind), make(map[kindKey]*group)
+		ks.seen = make(map[kindKey]*kind)
 	}
-	var g *group
+	k := new(kind)
+	k.policies.Store(&noPolicies)
+	ks.seen[path.key()] = k
+	switch {
+	case ks.groups != nil:
+		ks.join(k, path)
+	case ks.first == nil:
+		ks.first, ks.path = k, *path
+	default:
+		ks.groups = make(map[kindKey]*group)
+		ks.join(ks.first, &ks.path)
+		for g := ks.first.group; g != nil; g = g.parent {
+			g.update(nil, *ks.first.policies.Load())
+			g.assume()
+			ks.weighGroup(g)
+		}
+		ks.first = nil
+		ks.join(k, path)
+	}
+	return k
+}
+
+// join adds the groups that a kind belongs to.
+func (ks *kinds) join(k *kind, path *kindPath) {
 	for i := range path.n - 1 {
-		parent := g
-		if g = ks.groups[path.keys[i]]; g == nil {
-			g = &group{key: path.keys[i], parent: parent, depth: i}
+		g := ks.groups[path.keys[i]]
+		if g == nil {
+			g = &group{key: path.keys[i], parent: k.group, depth: i}
 			ks.groups[g.key] = g
 		}
 		g.kinds++
+		k.group = g
 	}
-	k := newKind(nil)
-	k.group = g
-	ks.seen[path.key()] = k
-	return k
 }
 
 // evict forgets an arbitrary kind, and the groups that it was the last of. (Map
 // iteration begins anywhere.)
 func (ks *kinds) evict() {
 	for key, k := range ks.seen {
-		delete(ks.seen, key)
+		if delete(ks.seen, key); k == ks.first {
+			ks.first = nil
+		}
 		ks.bytes -= k.bytes
 		for g := k.group; g != nil; g = g.parent {
 			g.kinds--
@@ -380,6 +428,12 @@ func (ks *kinds) evict() {
 // intern returns p with strings that the scope has in memory already, or else with
 // strings of its own: those of a response keep its header in memory.
 func (ks *kinds) intern(p policyStats) policyStats {
+	if ks.first != nil {
+		if known := ks.first.stats(p.policy); known != nil {
+			p.policy = known.policy
+			return p
+		}
+	}
 	if all := ks.groups[0]; all != nil {
 		for i := range all.policies {
 			if known := &all.policies[i]; known.policy == p.policy {
