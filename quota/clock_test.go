@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unsafe"
 
@@ -125,4 +126,42 @@ func TestRestoredHoldIsBounded(t *testing.T) {
 	w := window.New(window.Adaptive)
 	w.Restore(0, window.Saved{BackOff: window.MaxSavedTime, Quota: None})
 	assert.Equal(t, window.Instant(mins), w.BackOff)
+}
+
+// Work that is admitted at the zero time is admitted now.
+func TestAdmitReadsTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := new(Accounts).Origin("https://api.example")
+		time.Sleep(3 * sec)
+		for i, ask := range []Ask{{}, {}, {NotBefore: time.Now()}, {Limiter: Concurrency(1)}, {Claims: []Claim{api(1)}}} {
+			var l Lease
+			require.NoError(t, o.Admit(t.Context(), time.Time{}, &ask, &l))
+			assert.Equal(t, time.Now(), l.Sent(), i)
+			time.Sleep(sweepInterval / 8)
+			o.Settle(time.Time{}, &l, &Report{})
+			l.Release()
+		}
+		var l Lease
+		ask := Ask{Claims: []Claim{api(1)}}
+		require.NoError(t, o.Admit(t.Context(), time.Time{}, &ask, &l))
+		o.Settle(time.Time{}, &l, &Report{Figures: figure("api", 0, 10*sec)})
+		before := time.Now()
+		require.NoError(t, o.Admit(t.Context(), time.Time{}, &ask, &l))
+		assert.GreaterOrEqual(t, time.Since(before), 10*sec)
+		assert.Equal(t, time.Now(), l.Sent())
+		l.Release()
+	})
+	t.Run("after a suspension", func(t *testing.T) {
+		o := new(Accounts).Origin("https://api.example")
+		for i := range 3 {
+			before := time.Now()
+			var l Lease
+			require.NoError(t, o.Admit(t.Context(), time.Time{}, &Ask{}, &l))
+			assert.False(t, l.Sent().Before(before))
+			assert.False(t, l.Sent().After(time.Now()))
+			o.Settle(time.Now(), &l, &Report{})
+			require.True(t, o.awake(wallAhead(time.Now(), time.Duration(i+1)*8*time.Hour)))
+			o.swept = o.at(time.Now().Add(time.Hour)) // the next admission need not sweep
+		}
+	})
 }

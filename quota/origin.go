@@ -23,10 +23,12 @@ type Origin struct {
 	policies atomic.Pointer[[]Policy] // never modified, only replaced
 	dropped  atomic.Bool
 	apart    atomic.Bool // the kinds of some scope are told apart
+	created  time.Time
 
 	mu        wait.Mutex                   // protects the following
 	start     time.Time                    // instant 0: the first time that the origin was given; until then, its creation
 	begun     bool                         // start was given
+	lead      time.Duration                // from start to created, by the monotonic clock
 	stepped   time.Duration                // by how much the wall clock has gone ahead of the monotonic clock since start
 	first     firstFlight                  // until the origin has answered
 	root      account                      // the account of the whole origin
@@ -78,12 +80,13 @@ type scope struct {
 func newOrigin(a *Accounts, now time.Time) *Origin {
 	o := &Origin{
 		accounts: a,
-		start:    now,
+		created:  time.Now(),
 		scopes:   make(map[string]*scope),
 		byPolicy: make(map[policyID]*policyAccounts),
 		hash:     seededHash(),
 		awaited:  make(map[*wait.Line]struct{}),
 	}
+	o.startAt(now)
 	o.first.origin, o.unnamed.origin = o, o
 	o.root.init(&o.unnamed, longOwner(""))
 	o.policies.Store(new([]Policy))
@@ -105,7 +108,8 @@ func (o *Origin) Dropped() bool { return o.dropped.Load() }
 // the lease, which must then be settled. On failure nothing is charged, and the
 // error is a *Refusal, or the cause of the end of ctx, bare.
 //
-// now is the present instant.
+// now is the present instant. The zero time means that Admit reads the clock: it takes half
+// as long as time.Now unless the work waits.
 func (o *Origin) Admit(ctx context.Context, now time.Time, ask *Ask, l *Lease) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -120,6 +124,9 @@ func (o *Origin) Admit(ctx context.Context, now time.Time, ask *Ask, l *Lease) e
 	if err != nil {
 		return err
 	}
+	if now.IsZero() {
+		now = time.Now()
+	}
 	return o.enter(ctx, now, ask, own, 1, l)
 }
 
@@ -127,7 +134,15 @@ func (o *Origin) Admit(ctx context.Context, now time.Time, ask *Ask, l *Lease) e
 // caller has consulted.
 func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.Constraint, n int64, l *Lease) error {
 	if !ask.NotBefore.IsZero() {
+		if now.IsZero() {
+			now = time.Now()
+		}
 		own = ask.restrict(now, own)
+	}
+	brief := now.IsZero()
+	var passed time.Duration
+	if brief {
+		passed = time.Since(o.created) // unlike time.Now, it does not read the wall clock
 	}
 	l.claims.reset()
 	l.charged, l.pinned = false, false
@@ -138,15 +153,20 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 		l.nameKind(o, ask)
 	}
 	o.mu.Lock()
-	t := o.at(now)
-	if o.sweeps(t) {
-		if o.sweep(t); o.awake(now) {
-			t = o.at(now)
+	t, flight := instant(max(passed+o.lead, 0)), !o.first.over || o.first.line != nil
+	if !brief || flight || o.sweeps(t) {
+		if brief {
+			now, brief = time.Now(), false
+		}
+		if t = o.at(now); o.sweeps(t) {
+			if o.sweep(t); o.awake(now) {
+				t = o.at(now)
+			}
 		}
 	}
 	l.belong(t, o, ask.Scope)
 	o.claim(ctx, t, ask, l, &l.claims)
-	if !o.first.over || o.first.line != nil {
+	if flight {
 		o.first.claim(ctx, now, ask, &l.claims)
 	}
 	l.claims.mine = len(l.claims.all())
@@ -154,6 +174,9 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 		l.chargeAt(t, now)
 		o.mu.Unlock()
 		return nil
+	}
+	if brief {
+		now = time.Now()
 	}
 	return l.wait(ctx, now, ask, own, n)
 }
@@ -315,10 +338,13 @@ func (o *Origin) present(ask *Ask, cs *claims) {
 // instant 0, and so is every earlier one. The mutex is held.
 func (o *Origin) at(now time.Time) instant {
 	if !o.begun {
-		o.start, o.begun = now, true
+		o.startAt(now)
+		o.begun = true
 	}
 	return instant(max(now.Sub(o.start), 0))
 }
+
+func (o *Origin) startAt(start time.Time) { o.start, o.lead = start, o.created.Sub(start) }
 
 // minSleep is the shortest time of suspension that counts as time: the wall clock
 // is also set by hand and by other clocks.
@@ -334,7 +360,7 @@ func (o *Origin) awake(now time.Time) bool {
 	if slept < minSleep {
 		return false
 	}
-	o.start = o.start.Add(-slept)
+	o.startAt(o.start.Add(-slept))
 	for a := range o.awaited {
 		a.WakeAll()
 	}

@@ -15,11 +15,12 @@ func (x *exchange) notBefore() time.Time {
 	if from.StatusCode/100 != 3 || !x.sameOrigin(from) || parse.Cached(from.Header) {
 		return time.Time{}
 	}
-	wait, ok, _ := parse.RetryAfter(from.Header, x.began, x.s.Caps)
+	now := time.Now()
+	wait, ok, _ := parse.RetryAfter(from.Header, now, x.s.Caps)
 	if !ok || wait <= 0 {
 		return time.Time{}
 	}
-	return x.began.Add(wait)
+	return now.Add(wait)
 }
 
 // sameOrigin reports whether a response came from the origin of the request.

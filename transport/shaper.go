@@ -237,7 +237,7 @@ type exchange struct {
 	s       *Shaper
 	req     *http.Request
 	options *options
-	began   time.Time // when RoundTrip was called
+	began   time.Time // when RoundTrip was called, if there are hooks
 
 	directory *urlDirectory
 	origin    *quota.Origin
@@ -272,8 +272,10 @@ func (s *Shaper) begin(req *http.Request) *exchange {
 		x = &exchange{s: s}
 		x.ask.Again, x.ask.Kind = x.again, x.kindName
 	}
-	x.req, x.began = req, time.Now()
-	set(&x.options, optionsOf(req.Context()))
+	x.req = req
+	if set(&x.options, optionsOf(req.Context())); x.traced() {
+		x.began = time.Now()
+	}
 	return x
 }
 
@@ -344,9 +346,9 @@ func (x *exchange) unconditional() bool { return x.s.Mode == Observe || x.option
 
 // admit waits until the request may be sent, or returns the error of RoundTrip.
 func (x *exchange) admit() error {
-	now := x.began
-	if s := x.s; s.Scope != nil || s.Limits != nil || s.Like != nil || s.Cost != nil || len(s.Dimensions) > 0 {
-		now = time.Now() // the caller's functions may have taken some time
+	var now time.Time // Admit reads the clock
+	if s := x.s; x.traced() && s.Scope == nil && s.Limits == nil && s.Like == nil && s.Cost == nil && len(s.Dimensions) == 0 {
+		now = x.began // the caller's functions have taken no time
 	}
 	err := x.origin.Admit(x.req.Context(), now, &x.ask, &x.lease)
 	if err == nil {
