@@ -45,7 +45,7 @@ type Line struct {
 	byTurnLast waiters     // the first goes last; kept only with newest
 	byLatest   waiters     // the first runs out of time first
 	newest     bool        // the newest waiter goes first
-	limit      int64       // of queued; 0: there is none, and queued is not kept
+	limit      int64       // of queued; 0: there is none
 	queued     int64       // units that are waited for
 	raised     int         // waiters with another priority than 0
 	woken      *Waiter     // has been woken and has not looked yet
@@ -148,18 +148,23 @@ func enter(c Constraint, w *Waiter) bool {
 	return true
 }
 
-// places is how much of the limit w takes up.
+// places is how much of the limit w takes up. Where there is none, it is no more than
+// so many waiters as fit into memory can add up.
 func (l *Line) places(w *Waiter) int64 {
+	n := max(w.units, -w.units, 1)
 	if l.limit == 0 {
-		return 0
+		return min(n, 1<<32)
 	}
-	return max(w.units, -w.units, 1)
+	return n
 }
 
 // makeRoom reports whether w fits into the line. With newest, it first pushes out
 // as many of the last waiters as it takes. It pushes out no waiter that goes before
 // w, and none at all if that would not make room enough.
 func (l *Line) makeRoom(w *Waiter) bool {
+	if l.limit == 0 {
+		return true
+	}
 	n := l.places(w)
 	short := n - (l.limit - l.queued)
 	if short <= 0 {
@@ -329,8 +334,7 @@ func (l *Line) Units() (n int64) {
 }
 
 // unitsBefore returns the units of the waiters that go before a newcomer of that
-// priority; 0 in a line without a limit: no constraint that has one knows its
-// backlog.
+// priority.
 func (l *Line) unitsBefore(priority int) (n int64) {
 	switch {
 	case l == nil, l.newest && l.raised == 0 && priority >= 0:
