@@ -36,8 +36,7 @@ type events struct {
 	ring    []occurrence // the newest last
 	number  uint64       // of the newest
 	counted map[string]counted
-	holds   []hold // the last ones, the newest last
-	out     map[string]departures
+	holds   []hold        // the last ones, the newest last
 	traced  bool          // Handler.Trace was called
 	news    chan struct{} // is closed by the next event; nil: nobody asked
 }
@@ -50,12 +49,6 @@ type hold struct {
 }
 
 const maxHolds = 64
-
-// departures are how many requests of an origin are on their way, by the tenth of a second
-// in which they departed.
-type departures map[int64]int
-
-func tenth(t time.Time) int64 { return t.UnixMilli() / 100 }
 
 // A counted is what is counted of the requests of an origin.
 type counted struct {
@@ -124,41 +117,6 @@ func (e *events) held(i transport.HeldInfo) {
 		c.own += " (Shaper.Limits)"
 	}
 	e.counted[i.Origin] = c
-}
-
-// departed counts a request that is on its way, or with by = -1 one that no longer is.
-func (e *events) departed(origin string, sent time.Time, by int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	out := e.out[origin]
-	if out == nil {
-		if by < 0 || len(e.out) >= maxCounts {
-			return
-		}
-		if e.out == nil {
-			e.out = make(map[string]departures)
-		}
-		out = make(departures)
-		e.out[origin] = out
-	}
-	at := tenth(sent)
-	if n := out[at] + by; n > 0 {
-		out[at] = n
-	} else {
-		delete(out, at)
-	}
-}
-
-// oldest is for how long the oldest request of an origin has been on its way; 0: none is,
-// or it is not known.
-func (e *events) oldest(origin string, now time.Time) time.Duration {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	first := tenth(now)
-	for at := range e.out[origin] {
-		first = min(first, at)
-	}
-	return time.Duration(tenth(now)-first) * 100 * time.Millisecond
 }
 
 // holdBy says of which answer the Retry-After is that ends then; "": that is not known.
@@ -252,8 +210,8 @@ func (h *Handler) Trace() *transport.Trace {
 			}
 			h.sample(time.Now())
 		},
-		Admitted: func(i transport.AdmittedInfo) { h.events.departed(i.Origin, i.Sent, 1) },
-		Failed:   func(i transport.FailedInfo) { h.events.departed(i.Origin, i.Sent, -1) },
+		Admitted: func(i transport.AdmittedInfo) { h.departures.depart(i.Origin, i.Sent) },
+		Failed:   func(i transport.FailedInfo) { h.departures.arrive(i.Origin, i.Sent) },
 		Rejected: func(i transport.RejectedInfo) {
 			var rejected *transport.RejectedError
 			if errors.As(i.Err, &rejected) {
@@ -267,7 +225,7 @@ func (h *Handler) Trace() *transport.Trace {
 			h.events.add(occurrence{Origin: i.Origin, Policy: i.Policy, Kind: "plain", What: "a request gave up waiting: its context ended"})
 		},
 		Answered: func(i transport.AnsweredInfo) {
-			h.events.departed(i.Origin, i.Sent, -1)
+			h.departures.arrive(i.Origin, i.Sent)
 			if i.Refused {
 				what := fmt.Sprintf("the server refused with %d", i.Status)
 				if i.First {

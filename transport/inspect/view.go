@@ -169,7 +169,7 @@ func (h *Handler) origin(o *quota.OriginSnapshot, of map[string]counted, now tim
 	if o.Refusals > 0 {
 		v.Refused = duration(now.Sub(o.Refused)) + " ago"
 	}
-	if v.oldest = h.events.oldest(o.Name, now); v.oldest > 0 && o.Out > 0 {
+	if v.oldest = h.departures.oldest(o.Name, now); v.oldest > 0 && o.Out > 0 {
 		v.Oldest = duration(v.oldest)
 	}
 	if o.Hold > 0 {
