@@ -36,9 +36,10 @@ type events struct {
 	ring    []occurrence // the newest last
 	number  uint64       // of the newest
 	counted map[string]counted
-	holds   []hold        // the last ones, the newest last
-	traced  bool          // Handler.Trace was called
-	news    chan struct{} // is closed by the next event; nil: nobody asked
+	holds   []hold                 // the last ones, the newest last
+	wrong   map[seriesID]time.Time // when a prediction of a policy's partitions failed last
+	traced  bool                   // Handler.Trace was called
+	news    chan struct{}          // is closed by the next event; nil: nobody asked
 }
 
 // A hold is a Retry-After that an answer came with.
@@ -145,6 +146,26 @@ func (e *events) noteHold(i transport.ChangedInfo) {
 	e.holds = append(e.holds, hold{i.Origin, i.Until, fmt.Sprintf(" of the %d at %s", i.Status, at)})
 }
 
+// noteMisprediction remembers that a prediction of partitions has failed.
+func (e *events) noteMisprediction(id seriesID, at time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.wrong == nil {
+		e.wrong = make(map[seriesID]time.Time)
+	}
+	if _, known := e.wrong[id]; known || len(e.wrong) < maxSeries {
+		e.wrong[id] = at
+	}
+}
+
+// mispredicted is when a prediction of a policy's partitions failed last.
+func (e *events) mispredicted(id seriesID) (at time.Time, known bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	at, known = e.wrong[id]
+	return at, known
+}
+
 func (e *events) last() uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -241,6 +262,8 @@ func (h *Handler) Trace() *transport.Trace {
 				h.history.window(seriesID{i.Origin, i.Name}, i.Sent.Add(i.Took), i.Units, i.Quota, h.kept())
 			case "hold":
 				h.events.noteHold(i)
+			case "prediction":
+				h.events.noteMisprediction(seriesID{i.Origin, i.Name}, i.Sent.Add(i.Took))
 			}
 			h.events.add(changed(i))
 		},

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/headway-go/headway/partition"
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/quota/fleet"
 	"github.com/headway-go/headway/transport"
@@ -430,6 +431,47 @@ func TestDifferentQuotas(t *testing.T) {
 	})
 }
 
+// A server that counts in other partitions than it declares: the page goes on saying so.
+func TestWrongPartitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.serve = func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("RateLimit-Partition", `"user";user_id`)
+			rw.Header().Set("RateLimit-Policy", `"user";q=40;w=60;pk=:ZXZlcnlib2R5:`)
+			rw.Header().Set("RateLimit", `"user";a=0;w=60;pk=:ZXZlcnlib2R5:`)
+		}
+		ctx, cancel := context.WithCancel(partition.WithUserID(t.Context(), "alice"))
+		w.get(ctx, "https://api.example/")
+		go w.get(ctx, "https://api.example/")
+		time.Sleep(20 * time.Second)
+		const says = "The server counts in other partitions than it declares (last seen at 00:00:00), so several partitions may share one quota."
+		assert.Equal(t, `1 request waits for https://api.example: policy "user", 40 requests per 1 min: Nothing is left; the window ends in 40 s. `+
+			"1 request waits; the first goes in 40 s. "+says, w.state(t).Verdict)
+		assert.Contains(t, ask(w.h, "GET", "/").Body.String(), says)
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// The reason for which a trial is made stays while the trial is on its way.
+func TestTrial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.serve = func(rw http.ResponseWriter, _ *http.Request) {
+			time.Sleep(2 * time.Second)
+			rw.WriteHeader(429)
+		}
+		w.get(t.Context(), "https://api.example/")
+		for range 2 {
+			go w.get(t.Context(), "https://api.example/")
+		}
+		time.Sleep(1500 * time.Millisecond)
+		assert.Contains(t, w.state(t).Verdict, "1 request waits for https://api.example: The server refused once without saying for how long. "+
+			"A request is on its way as a trial. 1 request waits; ")
+		time.Sleep(time.Hour)
+	})
+}
+
 // After a refusal that named no window, none is said to be over.
 func TestNoWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -439,7 +481,7 @@ func TestNoWindow(t *testing.T) {
 		time.Sleep(time.Minute)
 		a := w.state(t).Origins[0].Quotas[0].Accounts[0]
 		assert.Equal(t, "not known", a.Left)
-		assert.Equal(t, "One request asks what is left.", a.Says)
+		assert.Equal(t, "The server refused once without saying for how long. One request goes as a trial.", a.Says)
 	})
 }
 

@@ -53,12 +53,13 @@ type originView struct {
 
 // A quotaView is what the page shows of a policy.
 type quotaView struct {
-	Policy   string        `json:"policy"`         // "": the server named none
-	Terms    string        `json:"terms"`          // such as 100 requests per 10 s, or that accounts have different ones
-	Says     string        `json:"says,omitempty"` // all accounts in a sentence, if there are several
-	Bad      bool          `json:"bad,omitempty"`  // it holds somebody
-	Accounts []accountView `json:"accounts"`       // those of which something is known
-	Plot     *plotView     `json:"plot,omitempty"` // of all accounts together
+	Policy   string        `json:"policy"`          // "": the server named none
+	Terms    string        `json:"terms"`           // such as 100 requests per 10 s, or that accounts have different ones
+	Says     string        `json:"says,omitempty"`  // all accounts in a sentence, if there are several
+	Wrong    string        `json:"wrong,omitempty"` // what the server declares of its partitions and does not keep to
+	Bad      bool          `json:"bad,omitempty"`   // it holds somebody
+	Accounts []accountView `json:"accounts"`        // those of which something is known
+	Plot     *plotView     `json:"plot,omitempty"`  // of all accounts together
 }
 
 // An accountView is what the page shows of an account.
@@ -219,6 +220,10 @@ func b2i(b bool) int {
 func (h *Handler) quota(o *quota.OriginSnapshot, as []quota.AccountSnapshot, ov *originView, now time.Time) (v quotaView, waiting int) {
 	name, window := as[0].Name, time.Duration(0)
 	v.Policy, v.Terms = shownPolicy(name), "no quota advertised"
+	if at, wrong := h.events.mispredicted(seriesID{o.Name, name}); wrong {
+		v.Wrong = "The server counts in other partitions than it declares (last seen at " + at.Format(time.TimeOnly) +
+			"), so several partitions may share one quota."
+	}
 	if name == "" {
 		v.Terms = "all requests"
 	}
@@ -252,6 +257,9 @@ func (h *Handler) quota(o *quota.OriginSnapshot, as []quota.AccountSnapshot, ov 
 		}
 		if name != "" {
 			says = `policy "` + v.Policy + `", ` + own + ": " + says
+		}
+		if v.Wrong != "" {
+			says += " " + v.Wrong
 		}
 		switch {
 		case a.InLine > 0:
@@ -353,11 +361,14 @@ func verdictOf(a *quota.AccountSnapshot, heldBy string) (says string, bad bool) 
 	case a.Hold > 0 && a.Hold >= a.BackOff:
 		why = "The server asked for a pause (the Retry-After" + heldBy + "), " + duration(a.Hold) + " left."
 	case a.BackOff > 0:
-		times := "once"
-		if a.Refusals > 1 {
-			times = number(int64(a.Refusals)) + " times in a row"
+		why = refusedInARow(a) + "; backing off, " + duration(a.BackOff) + " left. Then one request goes as a trial."
+	case a.State == "expired" && a.Refusals > 0:
+		why = refusedInARow(a)
+		if a.Probing {
+			why += ". A request is on its way as a trial."
+		} else {
+			why += ". One request goes as a trial."
 		}
-		why = "The server refused " + times + " without saying for how long; backing off, " + duration(a.BackOff) + " left. Then one request goes as a trial."
 	case a.State == "expired":
 		if a.Window > 0 {
 			why = "The window is over. "
@@ -393,6 +404,14 @@ func verdictOf(a *quota.AccountSnapshot, heldBy string) (says string, bad bool) 
 		}
 	}
 	return why + " " + next + ".", true
+}
+
+func refusedInARow(a *quota.AccountSnapshot) string {
+	times := "once"
+	if a.Refusals > 1 {
+		times = number(int64(a.Refusals)) + " times in a row"
+	}
+	return "The server refused " + times + " without saying for how long"
 }
 
 var (

@@ -86,6 +86,15 @@ func TestReasons(t *testing.T) {
 			page:    []string{"held by Retry-After of a 503 for 1 min 30 s"},
 		},
 		{
+			name: "a wrong declaration of partitions",
+			serve: says(200, "RateLimit-Partition", `"user";user_id`,
+				"RateLimit-Policy", `"user";q=40;w=60;pk=:ZXZlcnlib2R5:`, "RateLimit", `"user";a=0;w=60;pk=:ZXZlcnlib2R5:`),
+			user:    "alice",
+			first:   2,
+			verdict: []string{`3 requests wait for https://api.example: policy "user"`, "Nothing is left", "The server counts in other partitions than it declares (last seen at "},
+			page:    []string{"the server partitions otherwise than it declares"},
+		},
+		{
 			name:    "a slow server",
 			serve:   func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 			verdict: []string{"No request waits, and nothing is held. 3 requests are on their way, the oldest for ", "they wait for their servers, not for a quota."},
