@@ -606,8 +606,22 @@ func TestClockReadBeforeTheOriginBegan(t *testing.T) {
 // The text of a Refusal names the policy, and not the key of the partition.
 func TestRefusalText(t *testing.T) {
 	r := &quota.Refusal{Policy: "api", Key: "alice", Cause: quota.ReasonExhausted, Reason: quota.ReasonMaxDelay, RetryAfter: 1500 * ms}
-	assert.EqualError(t, r, `quota: not admitted: max delay, policy "api", retry after 1.5s`)
-	assert.EqualError(t, &quota.Refusal{Reason: quota.ReasonOwnLimit}, "quota: not admitted: own limit")
+	assert.EqualError(t, r, `quota: not admitted: max delay: quota exhausted, policy "api", retry after 1.5s`)
+	for _, tt := range []struct {
+		policy        string
+		cause, reason quota.Reason
+		text          string
+	}{
+		{"", 0, quota.ReasonOwnLimit, "own limit"},
+		{"", quota.ReasonOwnLimit, quota.ReasonOwnLimit, "own limit"},
+		{"mine", quota.ReasonOwnLimit, quota.ReasonOwnLimit, `own limit "mine"`},
+		{"", quota.ReasonBackOff, quota.ReasonQueueFull, "queue full: backing off"},
+		{"mine", quota.ReasonOwnLimit, quota.ReasonQueueFull, `queue full: own limit "mine"`},
+		{"mine", quota.ReasonClosed, quota.ReasonClosed, `limiter closed, own limit "mine"`},
+		{"api", quota.ReasonExhausted, quota.ReasonExhausted, `quota exhausted, policy "api"`},
+	} {
+		assert.EqualError(t, &quota.Refusal{Policy: tt.policy, Cause: tt.cause, Reason: tt.reason}, "quota: not admitted: "+tt.text)
+	}
 	seen := make(map[string]bool)
 	for reason := quota.ReasonExhausted; reason <= quota.ReasonQueueFull; reason++ {
 		seen[reason.String()] = true

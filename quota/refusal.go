@@ -7,11 +7,27 @@ import (
 	"time"
 )
 
-// A Reason is the reason why a request was refused.
+// A Reason is the reason why a request was held or refused. These are causes, why it cannot
+// go now:
+//
+//	ReasonExhausted    too little is left of an advertised quota
+//	ReasonRetryAfter   the server sent a Retry-After
+//	ReasonBackOff      the server refused without a Retry-After
+//	ReasonFirstFlight  the origin, or a new account, has had no answer yet, and enough
+//	                   requests are on their way
+//	ReasonOwnLimit     a limit of the client's own
+//	ReasonClosed       a limiter of the client's own was closed
+//
+// And these say why it did not wait for that, or no longer:
+//
+//	ReasonMaxDelay     the wait would be, or was, longer than the maximum delay
+//	ReasonDeadline     the wait would end after the deadline of the context
+//	ReasonQueueFull    too many requests are waiting
+//
+// A request that may not wait at all (NoDelay) is refused with the cause as its reason.
 type Reason uint8
 
-// The reasons. The first four, ReasonClosed and ReasonFirstFlight are causes of a
-// refusal; the others say why the request could not wait.
+// The reasons. See Reason.
 const (
 	ReasonExhausted   Reason = iota + 1 // too little is left of an advertised quota
 	ReasonRetryAfter                    // the server sent a Retry-After
@@ -60,7 +76,7 @@ func (r Reason) String() string {
 type Refusal struct {
 	Policy     string        // name of the policy, or of the client's own limiter, that refused; "" if it has none
 	Key        string        // bytes of its partition key; never part of the error's text. "": none is known
-	Cause      Reason        // why the request could not go at once: one of the first four reasons, ReasonClosed or ReasonFirstFlight
+	Cause      Reason        // why the request could not go at once: see Reason
 	Reason     Reason        // why it did not wait; equal to Cause if it was not allowed to wait
 	Wait       time.Duration // until it can go, unless a response lets it go sooner; 0: not known
 	RetryAfter time.Duration // after which a retry is useful, from the refusal on, at least Wait; 0: not known
@@ -71,11 +87,14 @@ type Refusal struct {
 // Error describes the refusal. The text does not contain the partition key.
 func (r Refusal) Error() string {
 	s := "quota: not admitted: " + r.Reason.String()
+	if r.Cause != 0 && r.Cause != r.Reason {
+		s += ": " + r.Cause.String()
+	}
 	switch {
 	case r.Policy == "":
-	case r.Reason == ReasonOwnLimit:
+	case r.Cause == ReasonOwnLimit:
 		s += fmt.Sprintf(" %q", r.Policy)
-	case r.Cause == ReasonOwnLimit || r.Cause == ReasonClosed:
+	case r.Cause == ReasonClosed:
 		s += fmt.Sprintf(", own limit %q", r.Policy)
 	default:
 		s += fmt.Sprintf(", policy %q", r.Policy)

@@ -13,16 +13,15 @@ import (
 // ErrRejected matches every *RejectedError with errors.Is.
 var ErrRejected = errors.New("transport: request rejected")
 
-// A Reason says why a request was held or refused. Its values are the constants
-// of package quota: [quota.ReasonExhausted], [quota.ReasonRetryAfter],
-// [quota.ReasonBackOff], [quota.ReasonFirstFlight] and [quota.ReasonOwnLimit] say
-// why a request cannot go now; [quota.ReasonMaxDelay], [quota.ReasonDeadline] and [quota.ReasonQueueFull]
-// say why it was refused without waiting any longer; [quota.ReasonClosed] says
-// that a limiter of Shaper.Limits is closed.
+// A Reason says why a request was held or refused: see [quota.Reason], which lists them.
 type Reason = quota.Reason
 
 // A RejectedError is the error of a request that a Shaper refused. The request
 // was not sent, its body is closed, and no quota was charged.
+//
+// RetryAfter is 0 if a permit of a concurrency limit is all that is missing, or a server has not
+// answered yet: nothing says when that ends. A loop that tries again needs a pause of its own
+// then, or it spins.
 //
 // http.Client wraps it in a *url.Error: find it with errors.As. If the Timeout of
 // an http.Client ends a request, the client returns an error of its own instead,
@@ -31,10 +30,10 @@ type RejectedError struct {
 	Policy     string        // the policy that has too little left, or the name of the limiter of Shaper.Limits that refused; "" if it has none
 	Partition  partition.Key // the key of its partition; "" if none is known
 	Reason     Reason        // why the request was refused
+	Cause      Reason        // what it would have waited for; equal to Reason if it was not allowed to wait
 	RetryAfter time.Duration // when it is worth trying again, from the refusal on; 0: not known
 
-	own   bool           // Policy is the name of a limiter of Shaper.Limits
-	cause *quota.Refusal // see Unwrap; nil: it says nothing more
+	refusal *quota.Refusal // see Unwrap; nil: it says nothing more
 }
 
 func rejected(r *quota.Refusal) *RejectedError {
@@ -42,24 +41,30 @@ func rejected(r *quota.Refusal) *RejectedError {
 		Policy:     r.Policy,
 		Partition:  partitionKey(r.Key),
 		Reason:     r.Reason,
+		Cause:      r.Cause,
 		RetryAfter: r.RetryAfter,
-		own:        r.Policy != "" && (r.Cause == quota.ReasonOwnLimit || r.Cause == quota.ReasonClosed),
 	}
 	if r.Err != nil || r.Cause == quota.ReasonClosed {
-		e.cause = r
+		e.refusal = r
 	}
 	return e
 }
 
-// Error returns the reason, the policy and RetryAfter. It contains neither the
-// partition key nor any part of the request.
+// Error returns the reason, the cause if it is another, the policy and RetryAfter:
+//
+//	transport: request rejected: max delay: quota exhausted, policy "api", retry after 3m0s
+//
+// It contains neither the partition key nor any part of the request.
 func (e *RejectedError) Error() string {
 	s := ErrRejected.Error() + ": " + e.Reason.String()
+	if e.Cause != 0 && e.Cause != e.Reason {
+		s += ": " + e.Cause.String()
+	}
 	switch {
 	case e.Policy == "":
-	case e.Reason == quota.ReasonOwnLimit:
+	case e.Cause == quota.ReasonOwnLimit:
 		s += fmt.Sprintf(" %q", e.Policy)
-	case e.own:
+	case e.Cause == quota.ReasonClosed:
 		s += fmt.Sprintf(", own limit %q", e.Policy)
 	default:
 		s += fmt.Sprintf(", policy %q", e.Policy)
@@ -84,10 +89,10 @@ func (e *RejectedError) Is(target error) bool {
 // than this error: it is of a Custom limiter with an Err, or of a limiter that is
 // closed. Else it returns nil.
 func (e *RejectedError) Unwrap() error {
-	if e.cause == nil {
+	if e.refusal == nil {
 		return nil
 	}
-	return e.cause
+	return e.refusal
 }
 
 // Timeout reports whether the request was refused because it would have waited

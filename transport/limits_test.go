@@ -85,7 +85,7 @@ func TestLimitsByRequest(t *testing.T) {
 		return nil
 	}}
 	err := refusalNow(t, s, getItems(t.Context()))
-	assert.Equal(t, &transport.RejectedError{Reason: quota.ReasonOwnLimit}, err)
+	assert.Equal(t, &transport.RejectedError{Reason: quota.ReasonOwnLimit, Cause: quota.ReasonOwnLimit}, err)
 	pass(t, s, newRequest(t.Context(), "GET", "http://api.example/search"))
 }
 

@@ -102,7 +102,7 @@ func TestMaxQueue(t *testing.T) {
 		pass(t, s, getItems(bob))
 		queue(t, s, same(t.Context(), 3)...)
 		err := refusal(t, s, getItems(t.Context()))
-		assert.Equal(t, &transport.RejectedError{Policy: "api", Reason: quota.ReasonQueueFull, RetryAfter: 10*time.Second + guard(0)}, err)
+		assert.Equal(t, &transport.RejectedError{Policy: "api", Reason: quota.ReasonQueueFull, Cause: quota.ReasonExhausted, RetryAfter: 10*time.Second + guard(0)}, err)
 		refusal(t, s, getItems(transport.WithPriority(t.Context(), 9)))
 		queue(t, s, same(bob, 3)...)
 		assert.Equal(t, quota.ReasonQueueFull, refusal(t, s, getItems(bob)).Reason)

@@ -31,54 +31,71 @@ func TestRejectedError(t *testing.T) {
 		{
 			name: "exhausted", answer: limit(`"api";a=0;w=60`),
 			setup: func(_ *testing.T, s *transport.Shaper) { s.MaxDelay = transport.NoDelay },
-			want:  transport.RejectedError{Policy: "api", Reason: quota.ReasonExhausted, RetryAfter: left},
+			want:  transport.RejectedError{Policy: "api", Reason: quota.ReasonExhausted, Cause: quota.ReasonExhausted, RetryAfter: left},
 			text:  `transport: request rejected: quota exhausted, policy "api", retry after 1m0.001s`,
 		},
 		{
 			name: "exhausted, of a partition", answer: limit(`"api";a=0;w=60;pk=:YWxpY2U=:`),
 			setup: func(_ *testing.T, s *transport.Shaper) { s.MaxDelay = -time.Hour },
-			want:  transport.RejectedError{Policy: "api", Partition: "alice", Reason: quota.ReasonExhausted, RetryAfter: left},
+			want:  transport.RejectedError{Policy: "api", Partition: "alice", Reason: quota.ReasonExhausted, Cause: quota.ReasonExhausted, RetryAfter: left},
 			text:  `transport: request rejected: quota exhausted, policy "api", retry after 1m0.001s`,
 		},
 		{
 			name: "retry after", answer: says(429, "Retry-After", "90"),
 			setup: func(_ *testing.T, s *transport.Shaper) { s.MaxDelay = transport.NoDelay },
-			want:  transport.RejectedError{Reason: quota.ReasonRetryAfter, RetryAfter: 90 * time.Second},
+			want:  transport.RejectedError{Reason: quota.ReasonRetryAfter, Cause: quota.ReasonRetryAfter, RetryAfter: 90 * time.Second},
 			text:  `transport: request rejected: retry after, retry after 1m30s`,
 		},
 		{
 			name: "own limit", answer: says(200),
 			setup: func(t *testing.T, s *transport.Shaper) { s.MaxDelay, s.Limits = transport.NoDelay, busy(t) },
-			want:  transport.RejectedError{Reason: quota.ReasonOwnLimit},
+			want:  transport.RejectedError{Reason: quota.ReasonOwnLimit, Cause: quota.ReasonOwnLimit},
 			text:  `transport: request rejected: own limit`,
 		},
 		{
 			name: "max delay", answer: limit(`"api";a=0;w=60`),
 			setup: func(_ *testing.T, s *transport.Shaper) { s.MaxDelay = left - 1 },
-			want:  transport.RejectedError{Policy: "api", Reason: quota.ReasonMaxDelay, RetryAfter: left},
-			text:  `transport: request rejected: max delay, policy "api", retry after 1m0.001s`,
+			want:  transport.RejectedError{Policy: "api", Reason: quota.ReasonMaxDelay, Cause: quota.ReasonExhausted, RetryAfter: left},
+			text:  `transport: request rejected: max delay: quota exhausted, policy "api", retry after 1m0.001s`,
 		},
 		{
 			name: "default max delay", answer: limit(`"api";a=0;w=121`),
-			want: transport.RejectedError{Policy: "api", Reason: quota.ReasonMaxDelay, RetryAfter: 121*time.Second + time.Millisecond},
-			text: `transport: request rejected: max delay, policy "api", retry after 2m1.001s`,
+			want: transport.RejectedError{Policy: "api", Reason: quota.ReasonMaxDelay, Cause: quota.ReasonExhausted, RetryAfter: 121*time.Second + time.Millisecond},
+			text: `transport: request rejected: max delay: quota exhausted, policy "api", retry after 2m1.001s`,
 		},
 		{
 			// One probe is sent after ten minutes. RetryAfter is the end of the window.
 			name: "long window", answer: limit(`"api";a=0;w=86400`),
-			want: transport.RejectedError{Policy: "api", Reason: quota.ReasonMaxDelay, RetryAfter: 24*time.Hour + time.Millisecond},
-			text: `transport: request rejected: max delay, policy "api", retry after 24h0m0.001s`,
+			want: transport.RejectedError{Policy: "api", Reason: quota.ReasonMaxDelay, Cause: quota.ReasonExhausted, RetryAfter: 24*time.Hour + time.Millisecond},
+			text: `transport: request rejected: max delay: quota exhausted, policy "api", retry after 24h0m0.001s`,
+		},
+		{
+			name: "retry after, for too long", answer: says(429, "Retry-After", "180"),
+			want: transport.RejectedError{Reason: quota.ReasonMaxDelay, Cause: quota.ReasonRetryAfter, RetryAfter: 180 * time.Second},
+			text: `transport: request rejected: max delay: retry after, retry after 3m0s`,
+		},
+		{
+			name: "own limit, for too long", answer: says(200), timeout: time.Second,
+			setup: func(_ *testing.T, s *transport.Shaper) {
+				l := quota.FixedWindow(1, time.Minute, quota.Options{Name: "mine"})
+				if _, err := l.TryAcquire(1); err != nil {
+					t.Error(err)
+				}
+				s.Limits = quota.Always[*http.Request](l)
+			},
+			want: transport.RejectedError{Policy: "mine", Reason: quota.ReasonDeadline, Cause: quota.ReasonOwnLimit, RetryAfter: time.Minute},
+			text: `transport: request rejected: deadline: own limit "mine", retry after 1m0s`,
 		},
 		{
 			name: "deadline", answer: limit(`"api";a=0;w=60`), timeout: left - 1,
-			want: transport.RejectedError{Policy: "api", Reason: quota.ReasonDeadline, RetryAfter: left},
-			text: `transport: request rejected: deadline, policy "api", retry after 1m0.001s`,
+			want: transport.RejectedError{Policy: "api", Reason: quota.ReasonDeadline, Cause: quota.ReasonExhausted, RetryAfter: left},
+			text: `transport: request rejected: deadline: quota exhausted, policy "api", retry after 1m0.001s`,
 		},
 		{
 			name: "deadline before max delay", answer: limit(`"api";a=0;w=60`), timeout: 5 * time.Second,
 			setup: func(_ *testing.T, s *transport.Shaper) { s.MaxDelay = 10 * time.Second },
-			want:  transport.RejectedError{Policy: "api", Reason: quota.ReasonDeadline, RetryAfter: left},
-			text:  `transport: request rejected: deadline, policy "api", retry after 1m0.001s`,
+			want:  transport.RejectedError{Policy: "api", Reason: quota.ReasonDeadline, Cause: quota.ReasonExhausted, RetryAfter: left},
+			text:  `transport: request rejected: deadline: quota exhausted, policy "api", retry after 1m0.001s`,
 		},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
@@ -153,7 +170,7 @@ func TestWaitThatJustFits(t *testing.T) {
 // long, the request is refused at once, and not after a shorter wait.
 func TestLongestOfSeveralWaitsDecides(t *testing.T) {
 	const both = `"short";a=0;w=10, "long";a=0;w=60`
-	want := transport.RejectedError{Policy: "long", RetryAfter: 60*time.Second + time.Millisecond}
+	want := transport.RejectedError{Policy: "long", Cause: quota.ReasonExhausted, RetryAfter: 60*time.Second + time.Millisecond}
 	bubble(t, "deadline", func(t *testing.T) {
 		s := &transport.Shaper{Base: newServer(limit(both))}
 		pass(t, s, getItems(t.Context()))
@@ -192,11 +209,11 @@ func TestRefusedWhileInLine(t *testing.T) {
 	}{
 		{
 			"by what they wait for", says(429, "RateLimit", `"api";a=0;w=60`, "Retry-After", "600"), 2 * time.Second,
-			transport.RejectedError{Policy: "api", Reason: quota.ReasonMaxDelay, RetryAfter: 600 * time.Second},
+			transport.RejectedError{Policy: "api", Reason: quota.ReasonMaxDelay, Cause: quota.ReasonRetryAfter, RetryAfter: 600 * time.Second},
 		},
 		{
 			"by something else", says(503, "Retry-After", "600"), 2 * time.Second,
-			transport.RejectedError{Reason: quota.ReasonMaxDelay, RetryAfter: 600 * time.Second},
+			transport.RejectedError{Reason: quota.ReasonMaxDelay, Cause: quota.ReasonRetryAfter, RetryAfter: 600 * time.Second},
 		},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {

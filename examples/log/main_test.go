@@ -59,7 +59,7 @@ func TestStory(t *testing.T) {
 
 		want := []string{
 			`level=INFO msg=held to="GET shop/" policy=orders partition="pk[5 bytes]" reason="quota exhausted" wait=2.001s`,
-			`level=WARN msg="not sent" to="GET shop/" err="transport: request rejected: deadline, policy \"orders\", retry after 2.001s" waited=0s`,
+			`level=WARN msg="not sent" to="GET shop/" err="transport: request rejected: deadline: quota exhausted, policy \"orders\", retry after 2.001s" waited=0s`,
 			`level=WARN msg="refused by the server" to="GET shop/" status=429 dialect="editor's draft" retry_after=2s orders.quota=3 orders.per=2s orders.left=0 orders.for=2s`,
 			`level=INFO msg=changed origin=http://shop what=hold policy=orders partition="pk[5 bytes]" for=2s`,
 			`level=INFO msg=held to="GET shop/" policy=orders partition="pk[5 bytes]" reason="retry after" wait=2.001s`,
