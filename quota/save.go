@@ -74,11 +74,14 @@ func (s *savedAccount) sound() bool {
 //
 // If keys is true, partition keys and the names of scopes are saved as they are: they may
 // identify a person. Else a keyed hash of each is saved, with which keys and names are
-// compared after Restore.
+// compared after Restore; a Snapshot shows the name again once a request has come for it.
 //
-// The limits of the client's own (Ask.Limiter) are not part of the Accounts, and not saved.
-// Units in flight are saved as spent. An account of which nothing is in force is not
-// saved. The secret that hashes are made with is written, too: with it, one can find out
+// For each account that is the quota, what is left and until when, and its hold and back-off;
+// for each origin, its policies and what is attached to it. An account of which nothing is in
+// force is not saved: its window is over, and no hold or back-off lasts. Units in flight are
+// saved as spent. Not saved are what requests of a kind cost, what was inferred or learned of the
+// server (see Strategy), how often it has refused, and the limits of the client's own
+// (Ask.Limiter), which are not part of the Accounts. The secret that hashes are made with is written, too: with it, one can find out
 // whether a given user or credential is among the accounts.
 func (a *Accounts) Save(w io.Writer, now time.Time, keys bool) error {
 	buffered := bufio.NewWriter(w)

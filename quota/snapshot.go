@@ -42,12 +42,13 @@ type SnapshotOptions struct {
 
 // An OriginSnapshot is what is known of an origin at an instant. It is plain data: it can
 // be kept, compared and marshalled, and nothing changes it. In JSON, durations are in
-// nanoseconds, as everywhere in Go.
+// nanoseconds, as everywhere in Go. In it and its parts, a Quota or Available that is not known is
+// None (-1), because 0 is a number of its own; a time or duration that is not known is 0.
 type OriginSnapshot struct {
 	Name     string            `json:"name"`
 	Used     time.Time         `json:"used,omitzero"`      // when a request last asked for it; zero: none has
 	Refused  time.Time         `json:"refused,omitzero"`   // when the server refused last; zero: never
-	Refusals uint64            `json:"refusals,omitempty"` // how often it has
+	Refusals uint64            `json:"refusals,omitempty"` // how often it has: 429s and all else that counts as a refusal (see Report.Refused)
 	Out      int64             `json:"out,omitempty"`      // requests that are out
 	InLine   int               `json:"inLine,omitempty"`   // requests that wait: for the accounts, for the first answer, or for limits of the client's own
 	Hold     time.Duration     `json:"hold,omitempty"`     // for which a Retry-After still holds the whole origin

@@ -30,7 +30,8 @@ func with(ctx context.Context, set func(*options)) context.Context {
 }
 
 // WithNoDelay returns a context whose requests are never held: a request that
-// cannot go at once is refused. It overrides Shaper.MaxDelay.
+// cannot go at once is refused. It overrides Shaper.MaxDelay. (For a shorter wait of one
+// request, give its context a deadline; there is no option for a longer one.)
 func WithNoDelay(ctx context.Context) context.Context {
 	return with(ctx, func(o *options) { o.noDelay = true })
 }
@@ -45,7 +46,7 @@ func WithBypass(ctx context.Context) context.Context {
 // WithPriority returns a context whose requests have a priority. In every line, a
 // request waits before those of a lower priority, and behind those of the same
 // priority that came earlier. Without WithPriority the priority is 0; it may be
-// negative.
+// negative. A request that others go before for all of its MaxDelay is refused.
 func WithPriority(ctx context.Context, priority int) context.Context {
 	return with(ctx, func(o *options) { o.priority = priority })
 }

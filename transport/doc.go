@@ -29,8 +29,13 @@
 //	}
 //
 // The deadline of the request's context limits the wait as well, and so does the
-// Timeout of an http.Client. A request that is refused, or whose context ends while
-// it waits, is not charged to any quota.
+// Timeout of an http.Client. Both include the wait: if only the server's time is to be
+// bounded, set ResponseHeaderTimeout of the http.Transport in Base instead.
+//
+// A request was not sent if its error is a RejectedError, or if its context ended while it
+// waited; then the error is the context's cause, as it is if the context ends later. A hook
+// tells the two apart: Trace.Admitted is called when the request leaves, Trace.Rejected
+// when it never will. A request that was not sent is not charged to any quota.
 //
 // If nothing is left of a window that lasts longer than ten minutes, one request is
 // sent in each ten minutes, to see whether that is still so (the draft, Section 9.5.1).
@@ -151,6 +156,31 @@
 // below it. If the client acts for several users, add credentials above the Shaper,
 // which must see whose request it is; otherwise add them below it, so that a token
 // is still fresh when the request is sent after waiting.
+//
+// If Base retries, the Shaper sees one request and the last response of several: retries are
+// not charged, and nothing holds them. A library that wraps its user's client cannot look
+// below the user's Transport. It should let the user put a Shaper below the retries, and
+// leave out its own:
+//
+//	if _, ok := client.Transport.(*transport.Shaper); !ok {
+//		own.Transport = &transport.Shaper{Base: client.Transport}
+//	}
+//
+// A Shaper above a Shaper does no harm to quotas, but a request may wait for MaxDelay in
+// each, and the hooks of its WithTrace are called by both.
+//
+// Two Shapers in one process know nothing of each other unless they have the same Accounts:
+// with one API key, each would spend the whole quota. With the same Accounts, other fields,
+// such as MaxDelay and Base, may differ.
+//
+// # Language models
+//
+// If a server says how many tokens are left, the cost of a request is estimated from its JSON
+// body (see Shaper.Cost), and each model has accounts of its own. Most such quotas are buckets:
+// tokens come back all the time, at the quota divided by its window, and a request departs as
+// soon as those that it costs are there. So n requests of c tokens take n·c divided by that
+// rate; those that would wait longer than MaxDelay are refused at once. Start no more workers
+// than can be served in that time, or set a longer MaxDelay.
 //
 // # Drafts
 //

@@ -19,8 +19,8 @@ type Reason = quota.Reason
 // A RejectedError is the error of a request that a Shaper refused. The request
 // was not sent, its body is closed, and no quota was charged.
 //
-// RetryAfter is 0 if a permit of a concurrency limit is all that is missing, or a server has not
-// answered yet: nothing says when that ends. A loop that tries again needs a pause of its own
+// RetryAfter is 0 if nothing says when the wait would end: if a permit of a quota.Concurrency of
+// your own is what is missing, for example. A loop that tries again needs a pause of its own
 // then, or it spins.
 //
 // http.Client wraps it in a *url.Error: find it with errors.As. If the Timeout of

@@ -18,8 +18,10 @@ import (
 // it.
 //
 // Credentials are the Authorization field, if its scheme is one whose value stays
-// the same from request to request (such as Basic and Bearer), and fields with an
-// API key, in upper or lower case. Cookies and signatures are not: they change, and
+// the same from request to request (Bearer, Basic, Bot, Token, ApiKey, Api-Key, Key), and the
+// fields X-Api-Key, Api-Key, Apikey, X-Auth-Token, X-Access-Token, X-Goog-Api-Key, Private-Token
+// and Ocp-Apim-Subscription-Key, in upper or lower case. A key in another field or in the URL
+// is not one. Cookies and signatures are not, either: they change, and
 // each request would have a scope of its own.
 //
 // A function for Shaper.Scope can add to it:

@@ -72,10 +72,16 @@ type Shaper struct {
 	Mode Mode
 
 	// MaxDelay is the longest time that a request is held. Zero means
-	// DefaultMaxDelay. NoDelay, or any negative duration, means that no request
+	// DefaultMaxDelay, and not that requests do not wait: a library whose users say 0 for that
+	// must pass NoDelay on. NoDelay, or any negative duration, means that no request
 	// is held: a request that cannot go now is refused at once. If requests are
 	// held for longer than ten minutes, one probe is sent in each ten minutes; the
 	// server may refuse it.
+	//
+	// A request waits for a shorter time if its context has an earlier deadline (which counts for
+	// the response, too), and not at all with WithNoDelay. None waits for longer than MaxDelay:
+	// requests that may need a second Shaper, with the same Accounts. A MaxDelay below a second
+	// also means that FirstFlight is no bound unless it is set.
 	//
 	// A quota of 1,000 requests an hour that is used up is not back within
 	// two minutes: requests are then refused at once, and RejectedError.RetryAfter says
@@ -92,8 +98,12 @@ type Shaper struct {
 	// the first response, whatever it says, but no longer than a second from the
 	// departure of the first request. Zero means ten for requests that
 	// can wait for that second, and no bound for those that would be refused instead
-	// (see MaxDelay) or have less than two seconds left before their deadline. A
-	// negative number means no bound.
+	// (NoDelay, or a MaxDelay below a second) or have less than two seconds left before
+	// their deadline. A negative number means no bound.
+	//
+	// With the first answer the bound is over, and all that wait go, as far as the quotas that
+	// were advertised allow. If a server says nothing until it refuses, a quota.Concurrency in
+	// Limits keeps the number small from then on.
 	//
 	// A new user of an origin that has told others of its quotas begins like that, too:
 	// of each quota, no more requests than others have may be on their way before the
@@ -144,6 +154,8 @@ type Shaper struct {
 	// it has GetBody: the text, and the longest answer that it asks for. What the
 	// server charges is learned. The body is read from GetBody, which must return
 	// the same content each time, and never if no policy of the origin counts tokens.
+	// http.NewRequest sets GetBody for a bytes.Reader, bytes.Buffer and strings.Reader only.
+	// Without it the model is not known either, unless the path names it.
 	// For a policy in content-bytes the default is the length of the request's body
 	// plus the expected length of the response's body, at least 1; lengths that are
 	// not known are estimated from other requests of the kind.
@@ -157,11 +169,13 @@ type Shaper struct {
 
 	// Refused reports whether a response is a refusal for lack of quota, where its
 	// status and fields do not say so, and how long to wait before the next request;
-	// 0 means that this is not known. It is asked about each response that does not
+	// 0 means that this is not known. If the response has a Retry-After, the longer of the two
+	// counts. It is asked about each response that does not
 	// come from a cache, in addition to the signs that are always recognised: the
 	// status 429; the status 403 or 503 with a service limit of which nothing is left;
-	// and the Refusals of the rows of Vendors. It must not read or change the response:
-	// its body belongs to the caller. Nil means that there are no other signs.
+	// and the Refusals of the rows of Vendors. Any other 503 is an outage: its Retry-After
+	// holds the whole origin, and without one it holds nothing. It must not read or change the
+	// response: its body belongs to the caller. Nil means that there are no other signs.
 	Refused func(*http.Response) (refused bool, wait time.Duration)
 
 	// Caps are the safety caps on what a server may say. Values above a cap are
@@ -175,7 +189,8 @@ type Shaper struct {
 
 	// Accounts holds what is known of advertised quotas, and says how they are spent
 	// (Strategy). Share one between Shapers that talk to the same servers, or with
-	// clients that do not use net/http. Nil means accounts of the Shaper's own.
+	// clients that do not use net/http: two Shapers that do not share know nothing of each
+	// other. Their other fields may differ. Nil means accounts of the Shaper's own.
 	Accounts *quota.Accounts
 
 	// Trace has hooks that are called with what the Shaper does. Nil means no
