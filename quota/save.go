@@ -81,7 +81,9 @@ func (s *savedAccount) sound() bool {
 // force is not saved: its window is over, and no hold or back-off lasts. Units in flight are
 // saved as spent. Not saved are what requests of a kind cost, what was inferred or learned of the
 // server (see Strategy), how often it has refused, and the limits of the client's own
-// (Ask.Limiter), which are not part of the Accounts. The secret that hashes are made with is written, too: with it, one can find out
+// (Ask.Limiter), which are not part of the Accounts.
+//
+// The secret that hashes are made with is written, too: with it, one can find out
 // whether a given user or credential is among the accounts.
 func (a *Accounts) Save(w io.Writer, now time.Time, keys bool) error {
 	buffered := bufio.NewWriter(w)

@@ -48,7 +48,7 @@ type OriginSnapshot struct {
 	Name     string            `json:"name"`
 	Used     time.Time         `json:"used,omitzero"`      // when a request last asked for it; zero: none has
 	Refused  time.Time         `json:"refused,omitzero"`   // when the server refused last; zero: never
-	Refusals uint64            `json:"refusals,omitempty"` // how often it has: 429s and all else that counts as a refusal (see Report.Refused)
+	Refusals uint64            `json:"refusals,omitempty"` // how often it has (Report.Refused), whatever the status
 	Out      int64             `json:"out,omitempty"`      // requests that are out
 	InLine   int               `json:"inLine,omitempty"`   // requests that wait: for the accounts, for the first answer, or for limits of the client's own
 	Hold     time.Duration     `json:"hold,omitempty"`     // for which a Retry-After still holds the whole origin
