@@ -43,6 +43,7 @@ type fleetWorld struct {
 	refused, first,
 	exchanges int
 	atOnce, asked int
+	last          time.Time       // when a request was served last
 	half          []int           // what each process was served when half was
 	waits         []time.Duration // of those that asked
 }
@@ -84,6 +85,9 @@ type failures struct {
 	empties  bool             // and knows nothing any more afterwards
 	stops    [2]time.Duration // the Hub carries out afterwards what comes meanwhile
 	kills    time.Duration    // when a process is killed
+	prober   bool             // it is the next one that opens a window
+	hangs    [2]time.Duration // a process does nothing
+	way      time.Duration    // to the Hub and back; 0: a millisecond
 	loses    float64          // of the answers are lost
 	twice    bool             // each turn is carried out twice
 	deaf     bool             // no word is heard
@@ -107,6 +111,14 @@ func (f *failures) cut(w *fleetWorld, p *simProcess) bool {
 func (f *failures) stalled(w *fleetWorld) time.Duration {
 	if t := w.now.Sub(w.start); t >= f.stops[0] && t < f.stops[1] {
 		return f.stops[1] - t
+	}
+	return 0
+}
+
+// hung is for how long a process does nothing yet; 0: it does not hang.
+func (f *failures) hung(w *fleetWorld, p *simProcess) time.Duration {
+	if t := w.now.Sub(w.start); t >= f.hangs[0] && t < f.hangs[1] && p == w.procs[3] {
+		return f.hangs[1] - t
 	}
 	return 0
 }
@@ -142,6 +154,7 @@ type simProcess struct {
 	jobs    []*simJob
 	busy    int
 	workers int
+	todo    int // jobs in all
 	pending int
 	look    time.Time
 	turning time.Time
@@ -189,6 +202,10 @@ func (p *simProcess) turn() {
 	if p.carries || p.dead {
 		return
 	}
+	if d := w.fails.hung(w, p); d > 0 {
+		p.turnAt(w.now.Add(d))
+		return
+	}
 	turn, next := p.shared.Turn(w.now)
 	if turn == nil {
 		if !next.IsZero() {
@@ -224,7 +241,7 @@ func (p *simProcess) turn() {
 		if w.fails.loses > 0 && w.rnd.Float64() < w.fails.loses {
 			return
 		}
-		w.after(w.around(w.way/2), func() {
+		w.after(max(w.around(w.way/2), w.fails.hung(w, p)), func() {
 			if !answered {
 				answered, p.carries = true, false
 				p.shared.Heard(sent, w.now, grant)
@@ -280,7 +297,7 @@ func (p *simProcess) arrive(n int) {
 
 // advance sends the jobs that may go, the first first.
 func (p *simProcess) advance() {
-	if p.dead {
+	if p.dead || p.w.fails.hung(p.w, p) > 0 {
 		return
 	}
 	for len(p.jobs) > 0 {
@@ -348,6 +365,11 @@ func (p *simProcess) send(j *simJob, lease *quota.Lease) {
 					w.half = append(w.half, q.served)
 				}
 			}
+			if w.fails.prober && w.now.Sub(w.start) >= w.fails.kills && w.now.Sub(w.last) > time.Second {
+				w.fails.prober = false
+				w.kill(p)
+			}
+			w.last = w.now
 		} else if early {
 			w.first++
 		} else {
@@ -364,13 +386,17 @@ func (p *simProcess) send(j *simJob, lease *quota.Lease) {
 	})
 }
 
-func (p *simProcess) receive(j *simJob, lease *quota.Lease, d transporttest.Decision) {
+func (p *simProcess) receive(j *simJob, lease *quota.Lease, answer transporttest.Decision) {
 	w := p.w
 	if p.dead {
 		return
 	}
-	got := p.reader.Read("api.example", d.Status, d.Header, w.now)
-	report := quota.Report{Refused: d.Status == http.StatusTooManyRequests, Date: got.Date}
+	if d := w.fails.hung(w, p); d > 0 {
+		w.after(d, func() { p.receive(j, lease, answer) })
+		return
+	}
+	got := p.reader.Read("api.example", answer.Status, answer.Header, w.now)
+	report := quota.Report{Refused: answer.Status == http.StatusTooManyRequests, Date: got.Date}
 	for _, k := range got.Policies {
 		report.Terms = append(report.Terms, quota.Policy{Name: k.Name, Quota: k.Quota, Unit: k.Unit, Window: k.Window})
 	}
@@ -382,7 +408,7 @@ func (p *simProcess) receive(j *simJob, lease *quota.Lease, d transporttest.Deci
 	}
 	p.origin.Settle(w.now, lease, &report)
 	lease.Release()
-	if d.Served {
+	if answer.Served {
 		p.busy--
 		p.arrive(0)
 		return
@@ -409,7 +435,7 @@ func newFleetWorld(t testing.TB, r *fleetRow, seed uint64) *fleetWorld {
 	}
 	var secret [32]byte
 	for i := range r.procs {
-		p := &simProcess{w: w, name: fmt.Sprint("p", i), workers: r.workers, cost: r.cost, service: r.service}
+		p := &simProcess{w: w, name: fmt.Sprint("p", i), todo: r.jobs, workers: r.workers, cost: r.cost, service: r.service}
 		accounts := &quota.Accounts{Secret: &secret, Jitter: w.rnd.Float64}
 		if !r.alone {
 			accounts.Peers = p
@@ -437,6 +463,12 @@ func (w *fleetWorld) stranger(mean time.Duration) {
 		d.Done()
 		w.stranger(mean)
 	})
+}
+
+// kill ends a process, with all that it has not sent.
+func (w *fleetWorld) kill(p *simProcess) {
+	p.dead = true
+	w.left -= p.todo - p.served
 }
 
 func (w *fleetWorld) run(most time.Duration) {
@@ -505,6 +537,14 @@ func fleetRows() []fleetRow {
 	}
 }
 
+// one is the row of one process without a fleet that has all the work: what it misses is
+// no fault of a fleet.
+func (r *fleetRow) one() fleetRow {
+	o := *r
+	o.jobs, o.workers, o.procs, o.alone = r.jobs*r.procs, r.workers*r.procs, 1, true
+	return o
+}
+
 // The rows of several processes. Whatever is random follows from a seed, and nothing
 // runs at the same time, so the scores are always the same.
 func TestFleetRows(t *testing.T) {
@@ -512,7 +552,15 @@ func TestFleetRows(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			w := newFleetWorld(t, &r, *fleetSeed)
 			w.run(time.Hour)
-			r.judge(t, w.score(&r))
+			s := w.score(&r)
+			r.judge(t, s)
+			if r.seconds > 0 && r.procs <= 8 && r.cost == nil { // of random costs, the work would be another
+				one := r.one()
+				w := newFleetWorld(t, &one, *fleetSeed)
+				w.run(time.Hour)
+				alone := w.score(&one)
+				assert.GreaterOrEqual(t, s.goodput/alone.goodput, .97, "of what one process reaches")
+			}
 		})
 	}
 }
@@ -570,6 +618,11 @@ func TestFleetFailures(t *testing.T) {
 		"one of eight cut off":   {away: [2]time.Duration{15 * sec, 45 * sec}, of: 1, goodput: .96, refusals: 1},
 		"four of eight cut off":  {away: [2]time.Duration{15 * sec, 45 * sec}, of: 4, goodput: .96, refusals: 3},
 		"a process killed":       {kills: 20070 * time.Millisecond, goodput: .8},
+		"the prober killed":      {kills: 15 * sec, prober: true, goodput: .97},
+		"a process hangs":        {hangs: [2]time.Duration{20060 * time.Millisecond, 32 * sec}, goodput: .95},
+		"hangs beyond its lease": {hangs: [2]time.Duration{20060 * time.Millisecond, 55 * sec}, goodput: .95},
+		"20 ms away":             {way: 20 * time.Millisecond, goodput: .97},
+		"80 ms away":             {way: 80 * time.Millisecond, goodput: .97, refusals: .3},
 		"answers lost":           {loses: .02, goodput: .96, refusals: 1},
 		"all carried out twice":  {twice: true, goodput: .99},
 		"deaf":                   {deaf: true, goodput: .88, refusals: .5},
@@ -583,12 +636,9 @@ func TestFleetFailures(t *testing.T) {
 				if f.empties {
 					w.after(f.away[1], func() { w.hub.Forget() })
 				}
-				if f.kills > 0 {
-					w.after(f.kills, func() {
-						p := w.procs[3]
-						p.dead = true
-						w.left -= r.jobs - p.served
-					})
+				w.way = cmp.Or(f.way, w.way)
+				if f.kills > 0 && !f.prober {
+					w.after(f.kills, func() { w.kill(w.procs[3]) })
 				}
 				w.run(time.Hour)
 				scores = append(scores, w.score(&r))
