@@ -28,7 +28,7 @@ const DefaultHistory = 10 * time.Minute
 //
 // One goroutine runs while somebody looks at the page, none otherwise. What is kept of
 // the past is bounded: 200 quotas with at most a sample for each second of History, and
-// 200 events, and what is on its way to 1,000 origins; with the default, less than 5 MB.
+// 200 events, and what is on its way to 1,000 origins; with the default, less than 8 MB.
 type Handler struct {
 	// Accounts are what the page shows: those of the Shapers, as in
 	// Shaper.Accounts. Nil means that there is nothing to show.

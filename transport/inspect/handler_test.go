@@ -2,6 +2,8 @@ package inspect_test
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -82,7 +84,7 @@ func TestHeaders(t *testing.T) {
 		for _, method := range []string{"GET", "POST"} {
 			f := ask(h, method, path).Header()
 			csp := f.Get("Content-Security-Policy")
-			for _, d := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"} {
+			for _, d := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"} {
 				assert.Contains(t, csp, d)
 			}
 			assert.NotContains(t, csp, "unsafe")
@@ -135,13 +137,18 @@ func TestMounted(t *testing.T) {
 
 // What the browser loads is small, and has neither scripts nor styles in the page.
 func TestSize(t *testing.T) {
-	total := int64(0)
+	total := 0
+	var zipped bytes.Buffer
 	for _, name := range []string{"app.js", "app.css", "icon.svg", "page.tmpl"} {
-		info, err := os.Stat(name)
+		b, err := os.ReadFile(name)
 		require.NoError(t, err)
-		total += info.Size()
+		total += len(b)
+		w := gzip.NewWriter(&zipped)
+		_, _ = w.Write(b)
+		require.NoError(t, w.Close())
 	}
-	assert.LessOrEqual(t, total, int64(30_000))
+	assert.LessOrEqual(t, total, 30_000)
+	assert.LessOrEqual(t, zipped.Len(), 10_000, "compressed")
 	page := ask(&inspect.Handler{}, "GET", "/").Body.String()
 	assert.NotRegexp(t, `(?i)<script>|<style|\sstyle=|\son[a-z]+=|javascript:`, page)
 	templates, err := filepath.Glob("*.tmpl")

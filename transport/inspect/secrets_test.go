@@ -11,13 +11,28 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/partition"
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
 )
 
 // Nothing secret is shown, wherever it was: neither in the page, nor in the JSON, nor in
 // the events.
 func TestSecrets(t *testing.T) {
+	t.Run("by default", func(t *testing.T) { testSecrets(t, func(*transport.Shaper) {}) })
+	t.Run("own names", func(t *testing.T) {
+		testSecrets(t, func(s *transport.Shaper) {
+			s.Scope = func(*http.Request) string { return "tenant canary" }
+			s.Like = func(r *http.Request) string { return "canary " + r.URL.Path }
+			slowly := quota.PerSecond(1, 1, quota.Options{Name: "canary-84712365"})
+			s.Limits = func(*http.Request) quota.Limiter { return slowly }
+		})
+	})
+}
+
+func testSecrets(t *testing.T, set func(*transport.Shaper)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
+		set(w.shaper)
 		n := 0
 		w.serve = func(rw http.ResponseWriter, _ *http.Request) {
 			h := rw.Header()

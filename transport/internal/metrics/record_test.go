@@ -73,6 +73,35 @@ func of(origin string) transport.RequestInfo {
 	return transport.RequestInfo{Request: req, Origin: origin}
 }
 
+// Dashboards and alerts of users name the instruments: a change of these lines breaks them.
+func TestInstruments(t *testing.T) {
+	var got []string
+	limits := 0
+	for _, i := range All {
+		kind := map[Kind]string{Histogram: "Histogram", Counter: "Counter", UpDownCounter: "UpDownCounter", Gauge: "Gauge"}[i.Kind]
+		got = append(got, strings.TrimSpace(fmt.Sprint(i.Name, " ", kind, " ", i.Unit, " ", strings.Join(i.Attributes(), " "))))
+		limits += i.limit
+	}
+	assert.Equal(t, []string{
+		"headway.request.time_in_line Histogram s server.address server.port headway.outcome headway.reason headway.policy",
+		"headway.request.in_line UpDownCounter {request} server.address server.port",
+		"headway.request.in_flight UpDownCounter {request} server.address server.port",
+		"headway.response.refused Counter {response} server.address server.port http.response.status_code headway.first",
+		"headway.quota.available Gauge {unit} server.address server.port headway.policy",
+		"headway.quota.limit Gauge {unit} server.address server.port headway.policy",
+		"headway.quota.hold Gauge s server.address server.port headway.reason",
+		"headway.account.count Gauge {account}",
+		"headway.field.ignored Counter {field} server.address server.port headway.field",
+		"headway.prediction.failed Counter {request} server.address server.port headway.policy",
+		"headway.fleet.linked UpDownCounter {process}",
+		"headway.fleet.peer.count Gauge {process}",
+		"headway.fleet.exchange.duration Histogram s error.type",
+	}, got)
+	assert.Equal(t, []float64{0, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}, TimeInLine.Buckets())
+	assert.Equal(t, []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1}, Exchanges.Buckets())
+	assert.LessOrEqual(t, limits, 2_200)
+}
+
 // What each hook counts, and under what.
 func TestRecorder(t *testing.T) {
 	b, r := newBooks()
