@@ -8,16 +8,16 @@ import (
 // plainLimits reads a line of RateLimit in its usual form: each item is a String without
 // escapes, with parameters that the drafts define, each at most once, whose values are
 // within their caps. older reports whether the items follow draft -08. ok is false for
-// every other line, valid or not.
+// every other line, valid or not. room is memory for the limits; nil: there is none.
 //
 // This is the only Structured Field that does not go through the parser: RateLimit
 // changes with every response, and the parser takes several times as long.
 // FuzzPlainLimits checks that both read the same.
-func plainLimits(line string, caps *Caps) (limits []Limit, older, ok bool) {
+func plainLimits(line string, caps *Caps, room []Limit) (limits []Limit, older, ok bool) {
 	if len(line) > caps.fieldBytes() {
 		return nil, false, false
 	}
-	p := plain{line: line, caps: caps}
+	p, limits := plain{line: line, caps: caps}, room[:0]
 	for {
 		n := len(limits)
 		limits = append(limits, Limit{Available: None, Window: None, Cost: None})

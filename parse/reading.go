@@ -120,7 +120,17 @@ func (r *Reader) Silent(h http.Header) bool {
 // Other policies without a name are named by their text, such as "1000;w=3600".
 //
 // A response with a 1xx status says nothing.
-func (r *Reader) Read(host string, status int, h http.Header, now time.Time) (out Reading) {
+func (r *Reader) Read(host string, status int, h http.Header, now time.Time) Reading {
+	return r.read(nil, host, status, h, now)
+}
+
+// ReadInto sets out to what Read returns. It uses the memory of the Limits that out had.
+func (r *Reader) ReadInto(out *Reading, host string, status int, h http.Header, now time.Time) {
+	*out = r.read(out.Limits[:0], host, status, h, now)
+}
+
+// read is Read with memory for Limits, or nil.
+func (r *Reader) read(room []Limit, host string, status int, h http.Header, now time.Time) (out Reading) {
 	out.RetryAfter = None
 	t := r.rows()
 	f := t.index.scan(h)
@@ -132,7 +142,7 @@ func (r *Reader) Read(host string, status int, h http.Header, now time.Time) (ou
 		return out
 	}
 	var x exchange // it is large, and a literal would be copied
-	x.table, x.caps, x.memo, x.h, x.found = t, &r.Caps, &r.memo, h, f
+	x.table, x.caps, x.memo, x.h, x.found, x.room = t, &r.Caps, &r.memo, h, f, room
 	x.made.header, x.made.now = h, now
 	if host != "" && (t.byHand || f.seen&(seenRetry|^(seenRow-1)) != 0) {
 		// A RateLimit is read the same on every host, unless the user has a row for it.
@@ -169,7 +179,8 @@ type exchange struct {
 	host  *row // the row for the host; may be nil
 	h     http.Header
 	found
-	out Reading
+	out  Reading
+	room []Limit // memory for its Limits, or nil
 
 	field     policyField // RateLimit-Policy
 	made      clock
@@ -321,7 +332,7 @@ func (x *exchange) figures() bool {
 		return false
 	}
 	lines := x.limits
-	limits, dialect, ignored := readLimits(lines, x.caps)
+	limits, dialect, ignored := readLimits(lines, x.caps, x.room)
 	if !isSyntax(ignored) {
 		if !x.may(EditorsDraft) && !x.may(Draft08) {
 			return false
@@ -362,7 +373,7 @@ func (x *exchange) legacy() bool {
 	}
 	a := accountReader{
 		row: draft06(), index: &x.table.index, caps: *x.caps, clock: x.made, kind: x.reset(),
-		strict: true, advertised: x.field.unnamed,
+		strict: true, advertised: x.field.unnamed, limits: x.room,
 	}
 	a.read(x.h)
 	x.made = a.clock
@@ -423,7 +434,7 @@ func (x *exchange) vendor(row *row) bool {
 		x.out.Dialect, x.out.Vendor = VendorFields, row.Name
 		return true
 	}
-	a := accountReader{row: row, index: &x.table.index, caps: *x.caps, clock: x.made, kind: row.kind}
+	a := accountReader{row: row, index: &x.table.index, caps: *x.caps, clock: x.made, kind: row.kind, limits: x.room}
 	if row.kind == anyReset && x.host != nil {
 		a.kind = x.reset()
 	}

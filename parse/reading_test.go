@@ -227,6 +227,8 @@ func TestReadAllocations(t *testing.T) {
 	h := fields(`RateLimit: "api";a=99;w=60`, `RateLimit-Policy: "api";q=100;w=60`, `RateLimit-Partition: "api";user_id`)
 	limits := testing.AllocsPerRun(100, func() { parse.Limits(h, parse.Caps{}) })
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { r.Read("", 200, h, saturday) }), limits)
+	var out parse.Reading
+	assert.Equal(t, limits-1, testing.AllocsPerRun(100, func() { r.ReadInto(&out, "", 200, h, saturday) }))
 }
 
 func TestReaderIsSafeForConcurrentUse(t *testing.T) {
@@ -255,9 +257,16 @@ func TestReaderRemembersNothingElse(t *testing.T) {
 	for i := range 40 {
 		values = append(values, `"`+strings.Repeat("n", i)+`";q=1`)
 	}
+	into := parse.Reading{Cached: true, Vendor: "other"}
 	for range 3 {
 		for _, value := range values {
 			for _, h := range []http.Header{
+				{"Ratelimit": {`"a";a=1;w=2;c=3;pk=:QQ==:, "b";a=4, "c";r=5`}},
+				{"Ratelimit": {`"a";w=1`}},
+				{"Ratelimit": {`"a";a=1, "a";a=2;x`}},
+				{"X-Ratelimit-Remaining": {"7"}, "X-Ratelimit-Remaining-Day": {"8"}},
+				{"Ratelimit-Remaining": {"9"}, "Retry-After": {"1"}},
+				{"Age": {"1"}},
 				{"Ratelimit-Policy": {value}},
 				{"Ratelimit-Policy": {value, `"z";q=1`}},
 				{"Ratelimit-Partition": {value}},
@@ -265,7 +274,10 @@ func TestReaderRemembersNothingElse(t *testing.T) {
 				{"Ratelimit-Policy": {value}, "Ratelimit-Limit": {"5"}},
 				{"Ratelimit-Policy": {value}, "Ratelimit": {"limit=5, reset=1"}},
 			} {
-				assert.Equal(t, new(parse.Reader).Read("", 200, h, saturday), r.Read("", 200, h, saturday))
+				want := new(parse.Reader).Read("", 200, h, saturday)
+				assert.Equal(t, want, r.Read("", 200, h, saturday))
+				r.ReadInto(&into, "", 200, h, saturday)
+				assert.Equal(t, want, into)
 			}
 		}
 	}

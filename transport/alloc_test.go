@@ -29,11 +29,11 @@ func TestAllocations(t *testing.T) {
 	assert.LessOrEqual(t, count(http.Header{
 		"Ratelimit":        {`"api";a=1000000;w=60`},
 		"Ratelimit-Policy": {`"api";q=1000000;w=60`},
-	}), 2.0, "the limits and a name")
+	}), 1.0, "a name")
 	assert.LessOrEqual(t, count(http.Header{
 		"Ratelimit":        {`"api";a=1000000;w=60;pk=:R0VUH2FsaWNl:`},
 		"Ratelimit-Policy": {`"api";q=1000000;w=60`},
-	}), 3.0, "and a key")
+	}), 2.0, "and a key")
 	assert.LessOrEqual(t, count(http.Header{
 		"Ratelimit":        {`api;a=1000000;w=60`},
 		"Ratelimit-Policy": {`"api";q=1000000;w=60`},
@@ -42,5 +42,5 @@ func TestAllocations(t *testing.T) {
 		"X-Ratelimit-Limit":     {"1000000"},
 		"X-Ratelimit-Remaining": {"999999"},
 		"X-Ratelimit-Reset":     {"60"},
-	}), 3.0, "another dialect")
+	}), 2.0, "another dialect")
 }

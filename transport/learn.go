@@ -24,11 +24,12 @@ func (x *exchange) learn(resp *http.Response) {
 	}
 	x.resp = resp
 	now := time.Now()
-	got := x.read(now)
-	x.fillReport(&got)
-	signs := x.readRefusal(&got)
+	got := &x.reading
+	x.read(got, now)
+	x.fillReport(got)
+	signs := x.readRefusal(got)
 	restrict := x.origin.Settle(now, &x.lease, x.watchChanges(&x.report))
-	lesson := x.lesson(&got)
+	lesson := x.lesson(got)
 	if x.watchRefusal(resp, signs, restrict, lesson); lesson != nil && len(signs) == 0 {
 		lesson(nil)
 	}
@@ -41,7 +42,7 @@ func (x *exchange) learn(resp *http.Response) {
 	if x.traced() {
 		x.traceIgnored(got.Ignored)
 		x.traceAnswered(x.report.Refused, now)
-		x.traceLearned(&got, now)
+		x.traceLearned(got, now)
 		x.traceChanges(x.report.Refused, now)
 	}
 	retainUntilClosed(resp, &x.lease)
@@ -74,14 +75,13 @@ func (x *exchange) saysNothing(status int) bool {
 
 // read reads the fields of the response. If Base has followed a redirect to
 // another origin by itself, the fields are not about this origin and are ignored.
-func (x *exchange) read(now time.Time) parse.Reading {
-	if s := x.s; s.Cached != nil && s.Cached(x.resp) {
-		return parse.Reading{Cached: true, RetryAfter: parse.None}
+func (x *exchange) read(got *parse.Reading, now time.Time) {
+	cached := x.s.Cached != nil && x.s.Cached(x.resp)
+	if cached || x.redirectedAway() {
+		*got = parse.Reading{Cached: cached, RetryAfter: parse.None}
+		return
 	}
-	if x.redirectedAway() {
-		return parse.Reading{RetryAfter: parse.None}
-	}
-	return x.directory.reader.Read(x.req.URL.Host, x.resp.StatusCode, x.resp.Header, now)
+	x.directory.reader.ReadInto(got, x.req.URL.Host, x.resp.StatusCode, x.resp.Header, now)
 }
 
 // redirectedAway reports whether the response is of another origin: Base has followed

@@ -270,6 +270,7 @@ type exchange struct {
 	known       known  // about the kind, when the request was routed; nothing if the origin had no policies
 	knownOf     knownOf
 
+	reading    parse.Reading // what the last response says; the next one uses its memory
 	report     quota.Report
 	policies   []policyStats         // what the response says of each policy
 	partitions []prediction          // of the request, by declared

@@ -488,6 +488,7 @@ func (x *exchange) traceLearned(got *parse.Reading, now time.Time) {
 			l := &got.Limits[i]
 			info.Charged = append(info.Charged, x.charged(l.Policy, string(l.Key)))
 		}
+		got.Limits = nil // they are the hook's
 		return info
 	})
 }

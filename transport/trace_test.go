@@ -573,3 +573,25 @@ func TestHooksAreToldTheEnd(t *testing.T) {
 		})
 	}
 }
+
+// What a hook was told of a response stays as it is when the next response is read.
+func TestHooksKeepReadings(t *testing.T) {
+	var told []transport.LearnedInfo
+	lines := []string{`"a";a=5;w=60`, `"a";a=4;w=60, "b";a=9`, `"a";a=3;w=60`}
+	n := 0
+	s := &transport.Shaper{
+		Base: roundTripper(func(*http.Request) (*http.Response, error) {
+			n++
+			return &http.Response{StatusCode: 200, Header: http.Header{"Ratelimit": lines[n-1 : n]}, Body: http.NoBody}, nil
+		}),
+		Trace: &transport.Trace{Learned: func(i transport.LearnedInfo) { told = append(told, i) }},
+	}
+	for range lines {
+		_, err := s.RoundTrip(get(t.Context()))
+		require.NoError(t, err)
+	}
+	for i, line := range lines {
+		want, _ := parse.Limits(http.Header{"Ratelimit": {line}}, parse.Caps{})
+		assert.Equal(t, want, told[i].Limits)
+	}
+}
