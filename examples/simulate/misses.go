@@ -16,16 +16,13 @@ const (
 
 // misses are the reasons by row name.
 var misses = map[string]string{
-	"log 20/1s":                  whole,
-	"two buckets 20/1s":          whole,
-	"counts refusals, log 20/1s": whole,
-	"gcra 20/1s":                 whole,
-	"gcra 20/1s, 200ms":          whole,
+	"two buckets 20/1s": whole,
+	"gcra 20/1s":        whole,
+	"gcra 20/1s, 200ms": whole,
 
 	"fixed 20/1s, 200ms":       distant,
 	"aligned 20/1s, 200ms":     distant + "; the client drifts against the aligned windows, and some requests are refused when it is a window behind",
 	"fixed 20/1s, 200ms, wild": distant,
-	"log 100/10s, 200ms":       "only the probe uses the first unit that comes back; the others wait for its response",
 
 	"fixed 20/1s down, no policy": "w is always 0, and the length of the window is not advertised",
 
@@ -34,7 +31,6 @@ var misses = map[string]string{
 	"only Retry-After, bucket 10/1s": silent,
 	"says nothing at all, 100/10s":   silent + "; without Retry-After, only back-off finds out when to retry",
 
-	"a=0 now and then":      wrong,
 	"a=0 always":            wrong + ", for a while",
 	"replicas that lag":     wrong,
 	"figures mean headroom": wrong,

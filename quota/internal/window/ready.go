@@ -114,7 +114,7 @@ func (w *Window) whenExpired(t Instant, n int64) Instant {
 	switch {
 	case w.spare() >= n:
 		return t
-	case w.believes(t):
+	case w.believes(t) && w.rare.spent.loose:
 		again := max(min(w.asked.Add(patience(w.probes)), w.whenBack(t, n)), w.whenRoom(t, n))
 		return max(t, min(again, max(w.received, w.asked, w.closed).Add(ProbeInterval)))
 	case w.refill.steady() && w.least > w.perUnit() && w.probes < 32:
@@ -122,7 +122,7 @@ func (w *Window) whenExpired(t Instant, n int64) Instant {
 	case !w.probing:
 		return t
 	}
-	return max(t, min(w.asked.Add(patience(w.probes)), w.WhenLanded(n)))
+	return max(t, min(w.asked.Add(patience(w.probes)), w.WhenLanded(n), w.whenBack(t, n)))
 }
 
 // whenCounting: as far as our own count reaches. A window that has not begun has room

@@ -84,7 +84,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	if f.Window == 0 && !w.habits().guardsZero(w) {
 		trip = 0 // there is no end to be careful with
 	}
-	if f.Resets > 0 && w.habits().compareInstants() {
+	if f.Window >= 0 && w.habits().compareInstants() {
 		w.observeSpent(t, sent, avail, refused, s)
 	}
 	end := due

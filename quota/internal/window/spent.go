@@ -5,16 +5,20 @@ import (
 	"time"
 )
 
-// This file is a sliding log whose server names instants in whole seconds: its units are
-// back before the instant that it names, each a window after it was spent. So our own log
-// says it more exactly: if no more than a quota departs in any time as long as a window,
-// all of it is served. A window is as long as the longest of which the instants have told.
+// This file is our own log. If no more than a quota departs in any time as long as a window,
+// all of it is served: in a sliding log, in windows wherever they begin, and in a bucket that
+// holds a quota, as long as no other client uses it. So where figures are in whole seconds, or
+// wrong, our own log says more exactly when units are back.
 //
-// It is kept once units have come back before an instant, and it is believed where no
-// other client uses the quota. A request that the figure has no room for asks: one at
-// first, and twice as many at a time with each round trip in which they were served. If
-// one is refused, or a figure shows less than there should be, the log is not believed
-// for a few windows, and for twice as many each time.
+// It is kept of a sliding log whose server names instants, once units have come back before one
+// of them. A window is as long as the longest of which the instants have told. Of any other
+// quota it is kept from when it was first used up, if a unit takes less than a second: see
+// logs.
+//
+// It is believed where no other client uses the quota. A request that the figure has no room
+// for asks: one at first, and twice as many at a time with each round trip in which they were
+// served. If one is refused, or a figure shows less than there should be, the log is not
+// believed for a few windows, and for twice as many each time.
 type spent struct {
 	slots []slot // in the order of time, no more than maxSlots
 
@@ -24,6 +28,7 @@ type spent struct {
 	off    Instant       // until when the log is not believed
 	doubts uint8         // times that it was not
 	kept   uint8         // answers that have doubled trust since
+	loose  bool          // it is of a sliding log whose server names instants
 }
 
 // A slot is what has departed within a small part of a window.
@@ -43,6 +48,12 @@ const (
 
 // hasLog reports whether our own log is kept.
 func (w *Window) hasLog() bool { return w.rare != nil && w.rare.spent != nil }
+
+func (w *Window) forgetLog() {
+	if w.rare != nil {
+		w.rare.spent = nil
+	}
+}
 
 // backAt is when a request may depart that needs what is in a slot: no request of the slot
 // can have arrived later than the guard after the quickest one would have.
@@ -79,7 +90,16 @@ func (w *Window) whenRoom(t Instant, n int64) Instant {
 // believes reports whether our own log says at t how much there is.
 func (w *Window) believes(t Instant) bool {
 	return w.hasLog() && t >= w.rare.spent.off && w.Quota > 0 && w.Quota <= math.MaxInt32 &&
-		w.Unit == Requests && w.contention.part() == 1
+		w.Unit == Requests && w.contention.part() == 1 && (w.rare.spent.loose || w.logs())
+}
+
+// logs reports whether our own log is of use where no instants are named: the policy tells
+// of a unit that takes less than a second, units were not seen to come back one by one, and
+// not even one was seen to be spent by another client.
+func (w *Window) logs() bool {
+	c := &w.contention
+	return w.Strategy == Adaptive && w.Quota > 0 && w.Length > 0 && w.Length/time.Duration(w.Quota) < time.Second &&
+		c.fall-c.ours < 0.5 && w.refill.served == 0 && w.refill.slack == 0
 }
 
 // whenBack is when n units may depart that the figure has no room for.
@@ -104,7 +124,7 @@ func (w *Window) note(t Instant, n int64) {
 		l.slots = l.slots[:copy(l.slots, l.slots[back:])]
 	}
 	sure := w.believes(t) && w.room(t) >= n
-	if sure && w.spare() < n && l.asked == 0 {
+	if sure && w.spare() < n && l.asked == 0 && (l.loose || w.State == Reported || w.probing) {
 		l.asked = t
 	}
 	n = min(n, math.MaxInt32)
@@ -152,15 +172,32 @@ func (w *Window) respend(sent Instant, by int64) {
 
 // observeSpent looks at a figure that arrived at t, of a request that departed at sent.
 func (w *Window) observeSpent(t, sent Instant, avail int64, refused bool, s *Server) {
-	if !s.loose() || w.Quota <= 0 || s.Span <= 0 {
+	length := s.Span
+	if !s.loose() {
+		length = w.Length
+	}
+	switch {
+	case w.Quota <= 0 || length <= 0:
+		return
+	case s.loose():
+	case s.Most != w.Quota || s.Full.shown():
+		w.forgetLog() // a bucket may hold more than a quota, or less
+		return
+	case !w.hasLog() && (avail > 0 || !w.logs()):
 		return
 	}
 	l := w.ownRare().spent
 	if l == nil {
-		l = &spent{trust: 1, off: t.Add(s.Span + time.Second)} // what departed before is not known
+		l = &spent{trust: 1, off: t.Add(length + time.Second)} // what departed before is not known
+		// Of the first window it is known, if all was there when it began. The request whose
+		// answer told of the policy is not in departed. If that is less than the quota, the
+		// figure may be wrong.
+		if all := w.departed + 1; w.epoch == 0 && w.Quota < 1<<20 && w.contention.peak >= w.Quota-1 && int64(all) < w.Quota {
+			l.off, l.slots = t, []slot{{at: t, units: all}}
+		}
 		w.rare.spent = l
 	}
-	l.length = s.Span
+	l.length, l.loose = length, s.loose()
 	slot, sure := l.find(sent)
 	if slot != nil {
 		slot.trip = max(slot.trip, uint32(min((t-sent)/Instant(time.Microsecond)+1, math.MaxInt32)))

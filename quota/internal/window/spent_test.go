@@ -169,3 +169,85 @@ func TestSpentOfAHugeQuota(t *testing.T) {
 		assert.Equal(t, want, w.believes(0), quota)
 	}
 }
+
+// A sliding log of 2 in 1 s, in whole seconds. Once a window has been noted, a unit is back a
+// window after it was spent, and not only when the figure says.
+func TestSpentInWholeSeconds(t *testing.T) {
+	const trip = 32 * ms
+	play(t, Adaptive, []row{
+		{0, all(advertises(2, sec), send("a", "b")), 100, 0},
+		{trip, all(says("a", 1, sec), says("b", 0, sec)), 0, sec + ms - trip},
+		{3 * sec, send("c"), 0, unsaid},
+		{3*sec + trip, says("c", 1, sec), 1, unsaid},
+		{3*sec + 500*ms, send("d"), 0, unsaid},
+		{3*sec + 500*ms + trip, says("d", 0, sec), 0, 469 * ms}, // c is back sooner
+		{4*sec + ms, send("e"), 0, unsaid},
+		{4*sec + ms + trip, says("e", 0, sec), 0, unsaid}, // d is
+	})
+}
+
+// A server says now and then that nothing is left. By our own log there is, so one request
+// asks, and two once it was served.
+func TestSpentOfAFigureThatIsWrong(t *testing.T) {
+	const trip = 32 * ms
+	play(t, Adaptive, []row{
+		{0, all(advertises(20, 10*sec), send("a"), sendN("all", 19)), 100, 0},
+		{trip, all(says("a", 19, 10*sec), says("all", 0, 10*sec)), 0, 10*sec + ms - trip},
+		{30 * sec, send("b"), 0, unsaid},
+		{30*sec + trip, says("b", 0, 10*sec), 1, unsaid},
+		{30*sec + trip, send("c"), 0, unsaid},
+		{30*sec + 2*trip, says("c", 0, 10*sec), 2, unsaid},
+		{30*sec + 2*trip, send("d"), 1, unsaid},
+		{30*sec + 3*trip, stillRefuses("d", 10*sec), 0, unsaid}, // it was not wrong
+		{31 * sec, nothing, 0, unsaid},
+	})
+}
+
+// Without named instants our own log is not kept where it is not surely right, or of no use.
+func TestLogs(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		but  func(w *Window, s *Server)
+		want bool
+	}{
+		{"it is", func(*Window, *Server) {}, true},
+		{"slow units", func(w *Window, _ *Server) { w.Length = 10 * sec }, false},
+		{"another client", func(w *Window, _ *Server) { w.contention.fall += 0.5 }, false},
+		{"trials are served", func(w *Window, _ *Server) { w.refill.served = 1 }, false},
+		{"trials were", func(w *Window, _ *Server) { w.refill.slack = 1 }, false},
+		{"a larger bucket", func(_ *Window, s *Server) { s.Most = 11 }, false},
+		{"a smaller one", func(_ *Window, s *Server) { s.Most = 9 }, false},
+		{"a bucket, by its windows", func(_ *Window, s *Server) { s.Full = untilFull{grown: grownBucket} }, false},
+		{"others hand out the units", func(w *Window, _ *Server) { w.Strategy = Together }, false},
+		{"no window", func(w *Window, _ *Server) { w.Length = 0 }, false},
+	} {
+		w, s := New(Adaptive), Server{Most: 10}
+		w.SetPolicy(Requests, 10, 10*sec-1)
+		tt.but(&w, &s)
+		w.observeSpent(0, 0, 1, false, &s)
+		assert.False(t, w.hasLog(), "%s: something is left", tt.name)
+		w.observeSpent(0, 0, 0, false, &s)
+		assert.Equal(t, tt.want, w.hasLog(), tt.name)
+		if tt.want {
+			assert.False(t, w.believes(Instant(11*sec-2)), tt.name)
+			assert.True(t, w.believes(Instant(11*sec)), tt.name)
+			s.Most = 11
+			w.observeSpent(0, 0, 1, false, &s)
+			assert.False(t, w.hasLog(), "there were more")
+		}
+	}
+}
+
+// In the first window of all, our own log is believed at once, if a figure has said that all was
+// there.
+func TestSpentInTheFirstWindow(t *testing.T) {
+	const trip = 32 * ms
+	for _, first := range []int64{19, 18} {
+		play(t, Adaptive, []row{
+			{0, all(advertises(20, 10*sec), func(l *ledger, _ Instant) { l.server.Most = 20 }, send("a", "b", "c")), 100, 0},
+			{trip, says("a", first, 10*sec), int(first) - 2, unsaid},
+			{trip + ms, says("b", 0, 10*sec), 0, unsaid}, // c is out
+			{trip + 2*ms, says("c", first-2, 10*sec), int(first - 18), unsaid},
+		})
+	}
+}
