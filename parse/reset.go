@@ -242,6 +242,9 @@ func parseTime(value string) (time.Time, bool) {
 // with UTC in place of GMT, which the layouts of package time write.
 // The second of a leap second is 60; it is the same instant as the next second.
 func httpDate(value string) (time.Time, bool) {
+	if at, ok := imfFixdate(value); ok {
+		return at, true
+	}
 	if at, err := http.ParseTime(value); err == nil {
 		return at, true
 	}
@@ -254,6 +257,34 @@ func httpDate(value string) (time.Time, bool) {
 	}
 	at, err := time.Parse(time.RFC1123, value)
 	return at, err == nil
+}
+
+// imfFixdate is http.ParseTime of the form that nearly all servers send, such as
+// "Mon, 02 Jan 2006 15:04:05 GMT". It returns false for all else, and for some valid dates.
+func imfFixdate(value string) (at time.Time, ok bool) {
+	if len(value) != len(http.TimeFormat) || value[3:5] != ", " || value[7] != ' ' || value[11] != ' ' ||
+		value[16] != ' ' || value[19] != ':' || value[22] != ':' || value[25:] != " GMT" {
+		return time.Time{}, false
+	}
+	weekday := strings.Index("MonTueWedThuFriSatSun", value[:3])
+	month := strings.Index("JanFebMarAprMayJunJulAugSepOctNovDec", value[8:11])
+	day, hour, minute, second := twoDigits(value[5:]), twoDigits(value[17:]), twoDigits(value[20:]), twoDigits(value[23:])
+	century, year := twoDigits(value[12:]), twoDigits(value[14:])
+	if weekday%3 != 0 || month%3 != 0 || day < 1 || hour < 0 || hour > 23 || minute < 0 || minute > 59 ||
+		second < 0 || second > 59 || century < 1 || year < 0 {
+		return time.Time{}, false
+	}
+	at = time.Date(100*century+year, time.Month(month/3+1), day, hour, minute, second, 0, time.UTC)
+	return at, at.Day() == day // else the month has no such day
+}
+
+// twoDigits returns the number of the first two bytes; negative: they are no digits.
+func twoDigits(text string) int {
+	tens, ones := text[0]-'0', text[1]-'0'
+	if tens > 9 || ones > 9 {
+		return -1
+	}
+	return 10*int(tens) + int(ones)
 }
 
 // isoDate parses RFC 3339 and forms that are close to it.

@@ -2,6 +2,7 @@ package parse
 
 import (
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
@@ -193,5 +194,34 @@ func TestDecimalTimes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		assert.Equal(t, tt.want, tt.d.times(tt.unit), "%v", tt.d)
+	}
+}
+
+// What imfFixdate reads is what http.ParseTime does: of dates, and of dates with one byte changed.
+func TestIMFFixdate(t *testing.T) {
+	const seed = 1
+	rnd := rand.New(rand.NewPCG(seed, seed))
+	read := 0
+	for i := range 20_000 {
+		value := []byte(time.Unix(rnd.Int64N(latestUnix), 0).UTC().Format(http.TimeFormat))
+		if i%2 == 1 {
+			value[rnd.IntN(len(value))] = "0123456789 :,ADFGJMNSTabcdegmnoprtuy"[rnd.IntN(35)]
+		}
+		at, ok := imfFixdate(string(value))
+		want, err := http.ParseTime(string(value))
+		if ok {
+			read++
+			assert.NoError(t, err, "%s", value)
+			assert.Equal(t, want, at, "%s", value)
+		} else if err == nil && i%2 == 0 && want.Year() >= 100 {
+			assert.Fail(t, "not read", "%s", value)
+		}
+	}
+	assert.Greater(t, read, 10_000)
+	for _, value := range []string{"", "Mon, 31 Apr 2026 10:00:00 GMT", "Mon, 29 Feb 2025 10:00:00 GMT", "Mon, 00 Jan 2026 10:00:00 GMT",
+		"Mon, 01 Jan 2026 24:00:00 GMT", "Mon, 01 Jan 2026 10:60:00 GMT", "onT, 01 Jan 2026 10:00:00 GMT", "Mon, 01 anF 2026 10:00:00 GMT",
+		"Mon, 01 Jan 2026 10:00:60 GMT", "Mon, 01 Jan 2026 10:00:00 UTC", "Monday, 01-Jan-26 10:00:00 GM"} {
+		_, ok := imfFixdate(value)
+		assert.False(t, ok, value)
 	}
 }
