@@ -48,6 +48,7 @@ type Line struct {
 	limit      int64       // of queued; 0: there is none
 	queued     int64       // units that are waited for
 	raised     int         // waiters with another priority than 0
+	last       uint64      // the highest ticket of those that have joined
 	woken      *Waiter     // has been woken and has not looked yet
 	timer      *time.Timer // nil until it is needed
 	armed      time.Time   // when the timer fires; zero: it does not
@@ -135,6 +136,7 @@ func enter(c Constraint, w *Waiter) bool {
 	w.line = l
 	l.round.add(w)
 	l.queued += l.places(w)
+	l.last = max(l.last, w.ticket)
 	if w.priority != 0 {
 		l.raised++
 	}
@@ -348,6 +350,12 @@ func (l *Line) unitsBefore(priority int) (n int64) {
 		}
 	}
 	return n
+}
+
+// isLast reports whether w, which is not in the line, goes after all that are, as far as
+// that is known without a look at each.
+func (l *Line) isLast(w *Waiter) bool {
+	return !l.newest && l.raised == 0 && w.priority <= 0 && w.ticket > l.last
 }
 
 // first is the waiter whose turn is next; nil in an empty line.
