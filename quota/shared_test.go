@@ -275,3 +275,33 @@ func TestAsksTogether(t *testing.T) {
 		assert.EqualValues(t, 49, turn.Accounts[0].Figure)
 	})
 }
+
+// A process that has units and makes no requests says so every ten seconds, and not more
+// often.
+func TestIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTalk(t, 50, ms)
+		k.grant.Units, k.grant.Left = 5, 1000*sec
+		l := k.queue(new(quota.Lease))
+		k.heard(ms, k.turn())
+		l = k.goes(l)
+		k.grant.Units = 0
+		k.now = k.now.Add(50 * ms)
+		k.answered(49, l)
+		turns := 0
+		for began := k.now; k.now.Sub(began) < 100*sec; {
+			turn, at := k.peers.shared.Load().Turn(k.now)
+			if turn != nil {
+				turns++
+				k.heard(ms, turn)
+				continue
+			}
+			require.False(t, at.IsZero())
+			k.now = at
+		}
+		stock, _ := k.o.SharedUnits(k.now)
+		assert.Positive(t, stock, "it renews what it has")
+		assert.GreaterOrEqual(t, turns, 9)
+		assert.LessOrEqual(t, turns, 12) // with those that tell of the request
+	})
+}

@@ -223,6 +223,32 @@ func TestNothingOfUsersIsStored(t *testing.T) {
 	}
 }
 
+// What an account costs Redis, with eight processes.
+func TestMemory(t *testing.T) {
+	s := start(t)
+	rdb := s.client()
+	defer rdb.Close()
+	api := plenty()
+	var ps []*process
+	for range 8 {
+		ps = append(ps, newProcess(t, s.client(), api))
+	}
+	ps[0].until("all are there", func(s fleet.Status) bool {
+		for _, p := range ps[1:] {
+			p.get()
+		}
+		return s.Peers == 8
+	})
+	most := int64(0)
+	for _, key := range rdb.Keys(t.Context(), "hw1:*:a:*").Val() {
+		holders := strings.Replace(key, ":a:", ":h:", 1)
+		most = max(most, rdb.MemoryUsage(t.Context(), key).Val()+rdb.MemoryUsage(t.Context(), holders).Val())
+	}
+	t.Logf("%d bytes", most)
+	assert.Positive(t, most)
+	assert.LessOrEqual(t, most, int64(1600))
+}
+
 // A turn that is carried out long after it was sent takes nothing.
 func TestLateTurn(t *testing.T) {
 	s := start(t)
