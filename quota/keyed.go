@@ -1,7 +1,6 @@
 package quota
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"sync"
@@ -61,16 +60,17 @@ type limiters[K comparable] struct {
 	began   time.Time // instants are the time since then
 
 	mu     sync.Mutex // guards following; taken before the mutex of a limiter
-	byKey  map[K]*list.Element
-	recent list.List // of *keyedLimiter[K], the last used first
+	byKey  map[K]*keyedLimiter[K]
+	recent keyedLimiter[K] // a ring: next is the last used, prev the one used longest ago
 	closed bool
 }
 
 // keyedLimiter is the limiter of a key.
 type keyedLimiter[K comparable] struct {
-	key  K
-	used time.Duration // the last call of Limiter with the key
-	uses int64         // how many calls there were: see inHand
+	key        K
+	used       time.Duration    // the last call of Limiter with the key
+	uses       int64            // how many calls there were: see inHand
+	prev, next *keyedLimiter[K] // in limiters.recent
 
 	// made is closed after the following fields were written; then it is nil.
 	made    chan struct{}
@@ -84,12 +84,14 @@ type keyedLimiter[K comparable] struct {
 // its result. A nil Limiter means no limit for that key. An error is returned to
 // all waiting calls; the next call of Limiter calls the function again.
 func newLimiters[K comparable](limiter func(K) (Limiter, error), o limitersOptions) *limiters[K] {
-	return &limiters[K]{
+	k := &limiters[K]{
 		limiter: limiter,
 		options: o,
 		began:   time.Now(),
-		byKey:   make(map[K]*list.Element),
+		byKey:   make(map[K]*keyedLimiter[K]),
 	}
+	k.recent.prev, k.recent.next = &k.recent, &k.recent
+	return k
 }
 
 // Limiter returns the limiter of a key, and makes it if there is none. The error
@@ -101,11 +103,10 @@ func (k *limiters[K]) Limiter(key K) (Limiter, error) {
 		k.mu.Unlock()
 		return nil, ErrClosed
 	}
-	if e, ok := k.byKey[key]; ok {
-		l := e.Value.(*keyedLimiter[K])
+	if l := k.byKey[key]; l != nil {
 		l.used = now
 		l.uses++
-		k.recent.MoveToFront(e)
+		k.moveToFront(l)
 		k.sweepLocked(now)
 		made := l.made
 		k.mu.Unlock()
@@ -120,20 +121,34 @@ func (k *limiters[K]) Limiter(key K) (Limiter, error) {
 		return nil, errKeys
 	}
 	l := &keyedLimiter[K]{key: key, used: now, uses: 1, made: make(chan struct{})}
-	e := k.recent.PushFront(l)
-	k.byKey[key] = e
+	k.pushFront(l)
+	k.byKey[key] = l
 	k.mu.Unlock()
-	k.make(e, l)
+	k.make(l)
 	return l.limiter, l.err
 }
 
-// make makes the limiter of l, which is in e, with no lock held.
-func (k *limiters[K]) make(e *list.Element, l *keyedLimiter[K]) {
+func (k *limiters[K]) pushFront(l *keyedLimiter[K]) {
+	l.prev, l.next = &k.recent, k.recent.next
+	l.prev.next, l.next.prev = l, l
+}
+
+func (k *limiters[K]) moveToFront(l *keyedLimiter[K]) {
+	if k.recent.next != l {
+		l.unlink()
+		k.pushFront(l)
+	}
+}
+
+func (l *keyedLimiter[K]) unlink() { l.prev.next, l.next.prev = l.next, l.prev }
+
+// make makes the limiter of l, with no lock held.
+func (k *limiters[K]) make(l *keyedLimiter[K]) {
 	l.err = errMaking // unless the function returns
 	defer func() {
 		k.mu.Lock()
 		if l.err != nil {
-			k.dropLocked(e, l)
+			k.dropLocked(l)
 		} else if k.closed {
 			l.limiter.Close()
 		}
@@ -165,20 +180,19 @@ func (k *limiters[K]) sweepLocked(now time.Duration) {
 		return
 	}
 	for range sweepLength {
-		e := k.recent.Back()
-		if e == nil {
+		l := k.recent.prev
+		if l == &k.recent {
 			return
 		}
-		l := e.Value.(*keyedLimiter[K])
 		if now-l.used < after {
 			return // all others were used later
 		}
 		if since, idle := idleLocked(l); !idle || now-since.Sub(k.began) < after {
 			l.used = now
-			k.recent.MoveToFront(e)
+			k.moveToFront(l)
 			continue
 		}
-		k.dropLocked(e, l)
+		k.dropLocked(l)
 	}
 }
 
@@ -189,16 +203,15 @@ func (k *limiters[K]) roomLocked(now time.Duration) bool {
 		return true
 	}
 	for range sample {
-		e := k.recent.Back()
-		if e == nil {
+		l := k.recent.prev
+		if l == &k.recent {
 			break
 		}
-		l := e.Value.(*keyedLimiter[K])
 		if _, idle := idleLocked(l); idle && !inHand(l, now) {
-			k.dropLocked(e, l)
+			k.dropLocked(l)
 			return true
 		}
-		k.recent.MoveToFront(e)
+		k.moveToFront(l)
 	}
 	return false
 }
@@ -226,11 +239,11 @@ func inHand[K comparable](l *keyedLimiter[K], now time.Duration) bool {
 	return l.uses > s.Granted+s.Refused
 }
 
-// dropLocked removes l, which is in e, unless its key has another limiter by now.
-func (k *limiters[K]) dropLocked(e *list.Element, l *keyedLimiter[K]) {
-	if k.byKey[l.key] == e {
+// dropLocked removes l, unless its key has another limiter by now.
+func (k *limiters[K]) dropLocked(l *keyedLimiter[K]) {
+	if k.byKey[l.key] == l {
 		delete(k.byKey, l.key)
-		k.recent.Remove(e)
+		l.unlink()
 	}
 }
 
@@ -247,13 +260,13 @@ func (k *limiters[K]) Close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true
-	for _, e := range k.byKey {
-		if l := e.Value.(*keyedLimiter[K]); l.made == nil {
+	for _, l := range k.byKey {
+		if l.made == nil {
 			l.limiter.Close()
 		}
 	}
 	clear(k.byKey)
-	k.recent.Init()
+	k.recent.prev, k.recent.next = &k.recent, &k.recent
 }
 
 // By returns a function that returns the limiter of a T by the T's key, for
