@@ -1,7 +1,8 @@
 package parse
 
 // Dialect is a way to describe quotas in response fields. The form of the fields
-// determines it, not the server.
+// determines it, not the server. It is NoDialect, EditorsDraft, Draft08, Draft07, Draft06 or
+// VendorFields.
 type Dialect uint8
 
 const (

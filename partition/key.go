@@ -13,7 +13,7 @@ import (
 // or logged, it shows its length only.
 type Key = parse.Key
 
-// Answer says what is known about the partition of a request.
+// Answer says what is known about the partition of a request: Opaque, Irrelevant or Known.
 type Answer uint8
 
 const (

@@ -105,18 +105,21 @@ func ExampleShaper_limitsChain() {
 	// c.example alice own limit 1h0m0s
 }
 
-// The code of the README: two requests a second to each host, after a burst of two, and
-// ten at a time in all.
+// The code of the README, for a crawler: to each host a request every half second and two
+// at a time, and ten at a time in all.
 func ExampleShaper_ownLimits() {
 	host := func(r *http.Request) string { return r.URL.Host }
 	shaper := &transport.Shaper{Limits: quota.Together(
 		quota.By(host, func(string) quota.Limiter {
-			return quota.PerSecond(2, 2, quota.Options{Name: "per host"})
+			return quota.Chain(
+				quota.PerSecond(2, 1, quota.Options{Name: "rate"}), // PerSecond(2, 10): after a burst of ten
+				quota.Concurrency(2, quota.Options{Name: "per host"}),
+			)
 		}),
 		quota.Always[*http.Request](quota.Concurrency(10, quota.Options{Name: "all"})),
 	)}
 	shaper.Base = stub{}
-	for range 3 {
+	for range 2 {
 		req, _ := http.NewRequest(http.MethodGet, "http://a.example/", nil)
 		_, err := shaper.RoundTrip(req.WithContext(transport.WithNoDelay(req.Context())))
 		var rejected *transport.RejectedError
@@ -128,6 +131,5 @@ func ExampleShaper_ownLimits() {
 	}
 	// Output:
 	// <nil>
-	// <nil>
-	// per host own limit
+	// rate own limit
 }

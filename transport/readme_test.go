@@ -7,6 +7,7 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -87,6 +88,20 @@ func program() {
 	fmt.Printf("%+v in %v\n", api.Counts(), time.Since(began).Round(time.Second))
 }
 
+// README's code for many workers sends requests.
+func TestReadmeConnections(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.MaxIdleConnsPerHost = 50 // as many as there are workers
+	client := &http.Client{Transport: &transport.Shaper{Base: base}}
+	defer client.CloseIdleConnections()
+	resp, err := client.Get(server.URL)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	assert.Equal(t, http.StatusNotFound, resp.StatusCode)
+}
+
 // README's code for refusals and for traces logs what it should.
 func TestReadmeRefusalsAndTraces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -112,7 +127,7 @@ func TestReadmeRefusalsAndTraces(t *testing.T) {
 					case quota.ReasonQueueFull:
 						log.Print("too many requests wait")
 					default: // quota.ReasonMaxDelay, quota.ReasonDeadline, …: go doc ./quota Reason
-						log.Printf("%s: try again in %s", rejected.Reason, rejected.RetryAfter)
+						log.Printf("%s: try again in %s", rejected.Reason, max(rejected.RetryAfter, time.Second))
 					}
 				}
 				if err == nil {

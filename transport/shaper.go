@@ -22,7 +22,8 @@ const (
 	NoDelay time.Duration = -1
 )
 
-// A Mode says what a Shaper does with requests that exceed a quota.
+// A Mode says what a Shaper does with requests that exceed a quota: Shape, the zero Mode, holds
+// or refuses them, and Observe reports and sends them.
 type Mode uint8
 
 const (

@@ -9,6 +9,11 @@
 // The limits are a delay between two requests to a host, at least the Crawl-delay of its
 // robots.txt, and a number of concurrent requests, per host and in total.
 //
+// To copy: polite.go, the limits; and get in crawl.go, which cancels what waits and not what
+// has left. The Shaper holds requests, so a goroutine for each page is enough: there is no
+// schedule. (If a host has more pages than can be fetched in two minutes, set Shaper.MaxDelay,
+// or the last ones are refused.) A page that is refused all the same is tried again, and waits for its turn.
+//
 // An interrupt (Ctrl-C) stops the crawler: it cancels the requests that wait in line,
 // waits for those that have left, and prints the summary. On a terminal, the progress is
 // a single line that is updated.

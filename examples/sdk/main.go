@@ -6,6 +6,11 @@
 // An API on 127.0.0.1 grants each user 5 calls per 2 seconds. A web application imports
 // 14 notes for Alice in the background. Bob looks at pages with a note now and then, and
 // waits at most 300 ms for a page.
+//
+// To copy for a library of one's own, from notes/notes.go: New, which wraps a copy of the
+// user's http.Client and passes MaxDelay on; the user's id in the context of each request;
+// and notes/errors.go, which makes one error of a call that was not sent and of one that the
+// API refused.
 package main
 
 import (

@@ -56,7 +56,8 @@ type Policy struct {
 	PartitionBy []string
 }
 
-// An Algorithm defines when used quota comes back. The zero value is FixedWindow.
+// An Algorithm defines when used quota comes back: FixedWindow, the zero value, AlignedWindow,
+// TokenBucket, GCRA, SlidingLog, SlidingWindow or Concurrency.
 type Algorithm int
 
 const (

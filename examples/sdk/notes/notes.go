@@ -47,11 +47,13 @@ type Options struct {
 
 	// HTTPClient makes the calls, with its Transport, Jar, CheckRedirect and Timeout.
 	// It is not modified. The Timeout includes the time for which a call waits. Nil
-	// means an http.Client without a Timeout.
+	// means an http.Client without a Timeout. If its Transport is a *transport.Shaper, it is
+	// used as it is, and MaxDelay and Trace are not. So a program can share one Shaper
+	// between several Clients, with what it knows of the quotas.
 	HTTPClient *http.Client
 
 	// MaxDelay is the longest time for which a call waits for quota. Zero means 2
-	// minutes. If it is negative, calls fail instead of waiting.
+	// minutes, and not that calls do not wait: if it is negative, they fail instead.
 	MaxDelay time.Duration
 
 	// Trace has hooks that are called when a call waits. It may be nil.
@@ -72,7 +74,9 @@ func New(base string, o Options) *Client {
 	if o.HTTPClient != nil {
 		hc = *o.HTTPClient // a copy, because the user's must not change
 	}
-	hc.Transport = &transport.Shaper{Base: hc.Transport, MaxDelay: o.MaxDelay, Trace: o.Trace}
+	if _, ok := hc.Transport.(*transport.Shaper); !ok {
+		hc.Transport = &transport.Shaper{Base: hc.Transport, MaxDelay: o.MaxDelay, Trace: o.Trace}
+	}
 	return &Client{http: &hc, base: base, token: o.Token}
 }
 

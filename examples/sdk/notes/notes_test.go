@@ -188,6 +188,24 @@ func TestHTTPClient(t *testing.T) {
 	})
 }
 
+// A Shaper in the user's http.Client is used as it is: two Clients with it share the quota.
+func TestShaperOfTheUser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := quota(1)
+		theirs := &http.Client{Transport: &transport.Shaper{
+			Base: &transporttest.Transport{Handler: api}, MaxDelay: transport.NoDelay,
+		}}
+		o := Options{HTTPClient: theirs, Trace: &transport.Trace{
+			Admitted: func(transport.AdmittedInfo) { t.Error("another Shaper is above it") },
+		}}
+		_, err := New(base, o).As("alice").Get(t.Context(), 2)
+		require.NoError(t, err)
+		_, err = New(base, o).As("alice").Get(t.Context(), 2)
+		assert.ErrorIs(t, err, transport.ErrRejected)
+		assert.Equal(t, transporttest.Counts{Served: 1}, api.Counts())
+	})
+}
+
 // The Timeout of an http.Client includes the time in line. A call that would wait past it
 // fails at once, as with a deadline. A slow call fails at the Timeout.
 func TestTimeout(t *testing.T) {
