@@ -95,8 +95,10 @@ package quota
 //     1 s. Where W or q is not told, they are taken to be the longest w and the highest
 //     a that were; beside other clients, only if W/q is a second or more. In both cases less
 //     than three quarters of q have to be there in a window, and a trial that is refused
-//     doubles the time: a server that counts otherwise costs a few refusals. The time becomes
-//     shorter again, by a sixth each, after 16 trials, and after 250 once that was refused.
+//     doubles the time: a server that counts otherwise costs a few refusals. Where others
+//     were seen and w is more than 4·W/q, no trials are left out beside that: else a client
+//     would see nothing of what comes back for minutes. The time becomes shorter again, by
+//     a sixth each, after 16 trials, and after 250 once that was refused.
 //
 //  4. Contention. A quota that falls by more than was served to us has other users.
 //     With p, our part of what it has fallen by, no more than 0.4·p·a + 0.5 units are

@@ -110,6 +110,9 @@ func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool,
 	switch {
 	case refused && r.trying:
 		w.failTrial()
+		if length > 4*unit && w.findsUnit() && w.contention.fall >= w.contention.ours+1 && !s.Full.shown() {
+			r.skip = 0 // others may leave nothing for long, and the time for a unit has doubled
+		}
 		return w.due
 	case refused || unsure || length < 0 || unit == 0:
 		r.trying = false

@@ -431,3 +431,26 @@ func TestUnitsOfSeconds(t *testing.T) {
 	assert.Equal(t, far, l.observeRefill(0, 7*sec, false, new(Server)).Since(0))
 	assert.Equal(t, 6*sec, l.observeRefill(0, 7*sec+1, false, new(Server)).Since(0))
 }
+
+// A trial that was refused beside other clients doubles the time for a unit, and leaves out no
+// others, where nothing is left for many units.
+func TestTrialRefusedBesideOthers(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		but  func(w *Window, s *Server, length *time.Duration)
+		skip uint8
+	}{
+		{"others", func(*Window, *Server, *time.Duration) {}, 0},
+		{"alone", func(w *Window, _ *Server, _ *time.Duration) { w.contention.fall = 9.5 }, 2},
+		{"four units", func(_ *Window, _ *Server, length *time.Duration) { *length = 40 * sec }, 2},
+		{"a bucket", func(_ *Window, s *Server, _ *time.Duration) { s.Full.grown = grownBucket }, 2},
+		{"quick units", func(w *Window, _ *Server, _ *time.Duration) { w.Length = 29 * sec }, 2},
+	} {
+		w, s, length := New(Adaptive), Server{}, 280*sec
+		w.SetPolicy(Requests, 30, 300*sec)
+		w.contention.ours, w.contention.fall, w.refill.trying = 9, 10, true
+		tt.but(&w, &s, &length)
+		w.observeRefill(0, length, true, &s)
+		assert.Equal(t, tt.skip, w.refill.skip, tt.name)
+	}
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/transport/transporttest"
+)
+
+// A knowing client is told the rule of the server and the shortest trip, and has the quota
+// alone. It does not know when its requests arrive, but that each is on its way for at least
+// the shortest trip, in both directions. It sends only what is sure to be served.
+type knowing struct {
+	policy transporttest.Policy
+	trip   time.Duration      // the shortest one way
+	jobs   []*job             // in the order of departure; those that no longer count are gone
+	came   map[*job]time.Time // the latest arrival; of none that is on its way
+}
+
+func newKnowing(r *row, _ *rand.Rand) strategy {
+	trip := r.rtt / 2 * 9 / 10
+	if r.wild {
+		trip = r.rtt / 4
+	}
+	return &knowing{policy: r.policies[0], trip: trip, came: make(map[*job]time.Time)}
+}
+
+// admit counts the requests that may be less than a window, or a unit, older than one that
+// departs now and arrives as soon as it can.
+func (s *knowing) admit(now time.Time, j *job) (time.Duration, bool) {
+	q, w := int(s.policy.Quota), s.policy.Window
+	if s.policy.Algorithm == transporttest.GCRA {
+		q, w = 1, w/time.Duration(q)
+	}
+	arrives := now.Add(s.trip)
+	for len(s.jobs) > 0 && s.policy.Algorithm == transporttest.FixedWindow {
+		// All of a window is over together, and it has begun when the first of them came.
+		n := min(q, len(s.jobs))
+		begun, ok := s.earliest(s.jobs[:n])
+		if !ok || begun.Add(w).After(arrives) {
+			if n < q {
+				break
+			}
+			if ok {
+				return begun.Add(w).Sub(arrives), false
+			}
+			return 0, false
+		}
+		s.jobs = s.jobs[n:]
+	}
+	if s.policy.Algorithm != transporttest.FixedWindow {
+		s.jobs = slices.DeleteFunc(s.jobs, func(j *job) bool {
+			came, ok := s.came[j]
+			return ok && !came.Add(w).After(arrives)
+		})
+		if len(s.jobs) >= q {
+			if came, ok := s.earliest(s.jobs); ok {
+				return came.Add(w).Sub(arrives), false
+			}
+			return 0, false
+		}
+	}
+	s.jobs = append(s.jobs, j)
+	return 0, true
+}
+
+// earliest returns the earliest of the latest arrivals that are known.
+func (s *knowing) earliest(jobs []*job) (first time.Time, ok bool) {
+	for _, j := range jobs {
+		if came, known := s.came[j]; known && (!ok || came.Before(first)) {
+			first, ok = came, true
+		}
+	}
+	return first, ok
+}
+
+func (s *knowing) settle(now time.Time, j *job, _ transporttest.Decision) time.Duration {
+	s.came[j] = now.Add(-s.trip)
+	return 0
+}
+
+// What a client reaches that knows the rule. The reasons in misses quote it.
+func TestKnowing(t *testing.T) {
+	want := map[string]float64{
+		"gcra 20/1s": 0.913, "gcra 20/1s, 200ms": 0.252, "aligned 20/1s, 200ms": 0.961,
+		"fixed 20/1s, 200ms": 0.996, "fixed 20/1s, 200ms, wild": 0.981,
+	}
+	for _, r := range rows() {
+		goodput, ok := want[r.name]
+		if !ok {
+			continue
+		}
+		s := play(&r, contender{"knowing", false, newKnowing}, 1)
+		assert.InDelta(t, goodput, s.goodput(), 0.002, r.name)
+		assert.Zero(t, s.refused+s.wave, r.name)
+	}
+}
