@@ -93,12 +93,15 @@ func (o *Origin) makeRoom(t instant) {
 // sweeps reports whether it is time to sweep: at most once in each sweepInterval.
 func (o *Origin) sweeps(t instant) bool { return t >= o.swept.Add(sweepInterval) }
 
-// sweep evicts a few of the accounts that have not been used for long. It looks at
-// a few accounts only, so that no request pays for all of them.
+// sweep evicts a few of the accounts that have not been used for long, and frees what memory
+// others do not need any more. It looks at a few accounts only, so that no request pays for
+// all of them.
 func (o *Origin) sweep(t instant) {
 	o.swept = t
 	for range min(sample, len(o.all)) {
-		if a := o.next(); a.Over(t) && !o.inUse(a) && !o.holdsKind(t, a) {
+		a := o.next()
+		a.TrimLog(t)
+		if a.Over(t) && !o.inUse(a) && !o.holdsKind(t, a) {
 			o.evict(t, a)
 		}
 	}

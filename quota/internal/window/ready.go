@@ -114,7 +114,7 @@ func (w *Window) whenExpired(t Instant, n int64) Instant {
 	switch {
 	case w.spare() >= n:
 		return t
-	case w.believes(t) && w.rare.spent.loose:
+	case w.believes(w.received) && w.rare.spent.loose:
 		again := max(min(w.asked.Add(patience(w.probes)), w.whenBack(t, n)), w.whenRoom(t, n))
 		return max(t, min(again, max(w.received, w.asked, w.closed).Add(ProbeInterval)))
 	case w.refill.steady() && w.least > w.perUnit() && w.probes < 32:
@@ -192,7 +192,7 @@ func (w *Window) Hopeful(t Instant, n int64) bool {
 	case Unknown, Expired:
 		return true
 	case Reported:
-		return w.Unit == Concurrent || w.InFlight > 0 && (w.spare() >= n || w.believes(t)) // held back by our part alone, or by trust
+		return w.Unit == Concurrent || w.InFlight > 0 && (w.spare() >= n || w.believes(w.received) && w.rare.spent.loose) // held back by our part alone, or by trust
 	}
 	return w.Unit == Concurrent || w.slow > 0 && w.InFlight > 0 && w.spare() >= w.need(n)
 }

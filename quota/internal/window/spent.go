@@ -102,9 +102,10 @@ func (w *Window) logs() bool {
 		c.fall-c.ours < 0.5 && w.refill.served == 0 && w.refill.slack == 0
 }
 
-// whenBack is when n units may depart that the figure has no room for.
+// whenBack is when n units may depart that the figure has no room for. A log that was doubted
+// is believed again with an answer, and not by time alone: what waits looks at an answer.
 func (w *Window) whenBack(t Instant, n int64) Instant {
-	if !w.believes(t) {
+	if !w.believes(w.received) {
 		return Never
 	}
 	if out := w.Unanswered(); out > 0 && out+n-w.available > w.rare.spent.trust {
@@ -136,6 +137,16 @@ func (w *Window) note(t Instant, n int64) {
 		}
 	}
 	l.slots = append(l.slots, slot{from: t, at: t, units: uint32(n), sure: sure})
+}
+
+// TrimLog frees the memory of our own log if all that it has noted is back at t.
+func (w *Window) TrimLog(t Instant) {
+	if !w.hasLog() {
+		return
+	}
+	if l := w.rare.spent; len(l.slots) == 0 || w.backAt(&l.slots[len(l.slots)-1]) <= t {
+		l.slots = nil
+	}
 }
 
 // find returns the slot of a request that departed at sent; nil, if it is over. It is not
@@ -198,6 +209,9 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, refused bool, s *Ser
 		w.rare.spent = l
 	}
 	l.length, l.loose = length, s.loose()
+	if refused && !l.loose && w.State == Expired && sent >= w.closed {
+		l.off = max(l.off, t.Add(min(l.length, MaxSavedTime>>16)*64)) // a window is over, and not all is back
+	}
 	slot, sure := l.find(sent)
 	if slot != nil {
 		slot.trip = max(slot.trip, uint32(min((t-sent)/Instant(time.Microsecond)+1, math.MaxInt32)))

@@ -251,3 +251,38 @@ func TestSpentInTheFirstWindow(t *testing.T) {
 		})
 	}
 }
+
+// A log that was doubted is believed again with an answer, and not by time alone: what
+// waits is told when it looks, and would not be told that.
+func TestSpentAfterDoubt(t *testing.T) {
+	w := New(Adaptive)
+	w.State, w.Quota, w.Length, w.received, w.end = Reported, 10, 10*time.Second, Instant(sec), Instant(30*sec)
+	w.ownRare().spent = &spent{length: 10 * time.Second, trust: 1, off: Instant(5 * sec), loose: true}
+	for _, at := range []time.Duration{sec, 5*sec - 1, 5 * sec, 6 * sec} {
+		again, _ := w.Ready(Instant(at), 1)
+		assert.Equal(t, Instant(30*sec), again, at)
+	}
+	w.received = Instant(5 * sec)
+	again, _ := w.Ready(Instant(6*sec), 1)
+	assert.Equal(t, Instant(6*sec), again)
+}
+
+// Our own log of a quota in whole seconds is not believed for long once a window is over and
+// not all is back: units come back bit by bit there. It is freed when all of it is back.
+func TestSpentOfWeighedWindows(t *testing.T) {
+	w := New(Adaptive)
+	var s Server
+	w.SetPolicy(Requests, 20, 10*time.Second)
+	w.Quota, w.State, w.closed, w.departed, s.Most = 20, Expired, Instant(20*sec), 40, 20
+	w.ownRare().spent = &spent{length: 10 * time.Second, trust: 1, slots: []slot{{at: Instant(21 * sec), units: 1}}}
+	assert.True(t, w.believes(Instant(22*sec)))
+	w.observeSpent(Instant(22*sec), Instant(21*sec), 0, true, &s)
+	assert.False(t, w.believes(Instant((22+640)*sec-1)))
+	assert.True(t, w.believes(Instant((22+640)*sec)))
+
+	back := w.backAt(&w.rare.spent.slots[0])
+	w.TrimLog(back - 1)
+	assert.Len(t, w.rare.spent.slots, 1)
+	w.TrimLog(back)
+	assert.Empty(t, w.rare.spent.slots)
+}
