@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/headway-go/headway/internal/tokens"
@@ -271,7 +272,9 @@ func dropTokenSummary(got *parse.Reading) {
 		return
 	}
 	got.Limits = without(got.Limits, func(l *parse.Limit) bool { return l.Policy == "tokens" })
-	got.Policies = without(got.Policies, func(p *parse.Policy) bool { return p.Name == "tokens" })
+	if summary := func(p parse.Policy) bool { return p.Name == "tokens" }; slices.ContainsFunc(got.Policies, summary) {
+		got.Policies = slices.DeleteFunc(slices.Clone(got.Policies), summary) // the Reader may remember them
+	}
 }
 
 func countsApart(policy string) bool { return policy == "input-tokens" || policy == "output-tokens" }

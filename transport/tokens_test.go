@@ -418,3 +418,24 @@ func TestFirstWaveOfModels(t *testing.T) {
 		})
 	}
 }
+
+// What the Reader remembers of a field that comes again is not changed when the summary of
+// tokens is left out.
+func TestTokenSummaryIsLeftOutOfACopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := says(200,
+			"RateLimit-Policy", `"tokens";q=100;w=60;qu="tokens", "input-tokens";q=70;w=60;qu="tokens", "output-tokens";q=30;w=60;qu="tokens"`,
+			"RateLimit", `"tokens";a=90;w=60, "input-tokens";a=65;w=60, "output-tokens";a=25;w=60`)
+		var names []string
+		s := &transport.Shaper{Base: newServer(answer), Trace: &transport.Trace{Learned: func(i transport.LearnedInfo) {
+			names = nil
+			for _, p := range i.Reading.Policies {
+				names = append(names, p.Name)
+			}
+		}}}
+		for range 3 {
+			pass(t, s, getItems(t.Context()))
+			assert.Equal(t, []string{"input-tokens", "output-tokens"}, names)
+		}
+	})
+}
