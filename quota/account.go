@@ -192,19 +192,8 @@ func (a *account) Release(_ time.Time, n int64) {
 // before.
 func (a *account) Cancel(now time.Time, n int64, _ uint32) { a.Release(now, n) }
 
-// Backlog implements wait.Constraint. It is the shortest time that the advertised policy
-// allows; half of it where units are estimated, which is done on the high side. Of what is
-// inferred it is not known: answers to come decide it.
-func (a *account) Backlog(now time.Time, ahead, n int64) time.Duration {
-	if a.inferred() {
-		return 0
-	}
-	d := a.Window.Backlog(a.policy.origin.at(now), ahead+n)
-	if a.Unit == window.Other {
-		d /= 2
-	}
-	return d
-}
+// Backlog implements wait.Constraint. It is not known: answers to come decide it.
+func (a *account) Backlog(time.Time, int64, int64) time.Duration { return 0 }
 
 // Refused implements wait.Constraint. Accounts have no statistics.
 func (a *account) Refused(bool) {}

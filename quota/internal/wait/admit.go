@@ -332,9 +332,8 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 		case v.Final:
 			r = v.refuse(claims, now, Refused)
 		case !now.Before(expires):
-			w.behind(&claims[v.at], &v, now)
 			r = v.refuse(claims, now, MaxDelay)
-		case v.tooLate(latest) || w.tooFarBack(&claims[v.at], &v, now):
+		case v.tooLate(latest):
 			r = v.refuse(claims, now, late)
 		default:
 			over, again = false, true
@@ -344,36 +343,6 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 		o.leave(claims, w, now)
 		return r, err
 	}
-}
-
-// behind adds to v how long w would have to wait if it came back now, behind all that are
-// in line for the claim.
-func (w *Waiter) behind(c *Claim, v *verdict, now time.Time) {
-	l := c.Constraint.Line()
-	if l == nil {
-		return
-	}
-	ahead := l.unitsBefore(w.priority)
-	if w.line == l {
-		ahead -= l.places(w)
-	}
-	if ahead > 0 {
-		v.backlog = c.Constraint.Backlog(now, ahead, c.Units)
-	}
-}
-
-// tooFarBack reports whether w, which moves to the line of the claim, goes after all that
-// are in it, and cannot go in time because of them; v says when, then.
-func (w *Waiter) tooFarBack(c *Claim, v *verdict, now time.Time) bool {
-	l := c.Constraint.Line()
-	if w.latest.IsZero() || l == nil || w.line == l || !l.isLast(w) {
-		return false
-	}
-	if b := c.Constraint.Backlog(now, l.queued, c.Units); now.Add(b).After(w.latest) {
-		v.backlog = b
-		return true
-	}
-	return false
 }
 
 // pushedOut returns the refusal of a waiter that was pushed out of the line of

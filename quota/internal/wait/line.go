@@ -45,10 +45,9 @@ type Line struct {
 	byTurnLast waiters     // the first goes last; kept only with newest
 	byLatest   waiters     // the first runs out of time first
 	newest     bool        // the newest waiter goes first
-	limit      int64       // of queued; 0: there is none
+	limit      int64       // of queued; 0: there is none, and queued is not kept
 	queued     int64       // units that are waited for
 	raised     int         // waiters with another priority than 0
-	last       uint64      // the highest ticket of those that have joined
 	woken      *Waiter     // has been woken and has not looked yet
 	timer      *time.Timer // nil until it is needed
 	armed      time.Time   // when the timer fires; zero: it does not
@@ -136,7 +135,6 @@ func enter(c Constraint, w *Waiter) bool {
 	w.line = l
 	l.round.add(w)
 	l.queued += l.places(w)
-	l.last = max(l.last, w.ticket)
 	if w.priority != 0 {
 		l.raised++
 	}
@@ -150,23 +148,18 @@ func enter(c Constraint, w *Waiter) bool {
 	return true
 }
 
-// places is how much of the limit w takes up. Where there is none, it is no more than
-// so many waiters as fit into memory can add up.
+// places is how much of the limit w takes up.
 func (l *Line) places(w *Waiter) int64 {
-	n := max(w.units, -w.units, 1)
 	if l.limit == 0 {
-		return min(n, 1<<32)
+		return 0
 	}
-	return n
+	return max(w.units, -w.units, 1)
 }
 
 // makeRoom reports whether w fits into the line. With newest, it first pushes out
 // as many of the last waiters as it takes. It pushes out no waiter that goes before
 // w, and none at all if that would not make room enough.
 func (l *Line) makeRoom(w *Waiter) bool {
-	if l.limit == 0 {
-		return true
-	}
 	n := l.places(w)
 	short := n - (l.limit - l.queued)
 	if short <= 0 {
@@ -336,7 +329,8 @@ func (l *Line) Units() (n int64) {
 }
 
 // unitsBefore returns the units of the waiters that go before a newcomer of that
-// priority.
+// priority; 0 in a line without a limit: no constraint that has one knows its
+// backlog.
 func (l *Line) unitsBefore(priority int) (n int64) {
 	switch {
 	case l == nil, l.newest && l.raised == 0 && priority >= 0:
@@ -350,12 +344,6 @@ func (l *Line) unitsBefore(priority int) (n int64) {
 		}
 	}
 	return n
-}
-
-// isLast reports whether w, which is not in the line, goes after all that are, as far as
-// that is known without a look at each.
-func (l *Line) isLast(w *Waiter) bool {
-	return !l.newest && l.raised == 0 && w.priority <= 0 && w.ticket > l.last
 }
 
 // first is the waiter whose turn is next; nil in an empty line.

@@ -162,26 +162,6 @@ func (w *Window) WhenLanded(n int64) Instant {
 	return w.closed.Add(grace(w.rtt))
 }
 
-// Backlog is how long it takes at t, at the least, until n units have departed; 0 where that
-// is not known. It assumes that all of the quota is there soon, and then comes back in the
-// time that the policy says, or as the bucket is filled.
-func (w *Window) Backlog(t Instant, n int64) time.Duration {
-	switch {
-	case w.Quota < 1 || w.Unit == Concurrent:
-		return 0
-	case w.IsBucket():
-		if n -= max(w.level(t), 0); n > 0 {
-			return time.Duration(mulDiv(uint64(n), uint64(w.fill()), uint64(w.Quota)))
-		}
-		return 0
-	}
-	windows := (n-1)/w.Quota - 1
-	if windows <= 0 {
-		return 0
-	}
-	return time.Duration(mulDiv(uint64(windows), uint64(w.Length), 1))
-}
-
 // Hopeful reports whether an event may let n units depart before the next look:
 // the answer to a probe, or the end of a request.
 func (w *Window) Hopeful(t Instant, n int64) bool {
