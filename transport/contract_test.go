@@ -328,6 +328,12 @@ func paths() []path {
 		{name: "Admitted panics", prepare: passing(func(s *transport.Shaper) {
 			s.Trace = &transport.Trace{Admitted: func(transport.AdmittedInfo) { panic(boom) }}
 		}), panics: boom},
+		{name: "Held of the request panics", prepare: func(t *testing.T, _ *transport.Shaper, _ *server) context.Context {
+			return transport.WithTrace(t.Context(), &transport.Trace{Held: func(transport.HeldInfo) { panic(boom) }})
+		}, panics: boom},
+		{name: "Admitted of the request panics", prepare: func(t *testing.T, _ *transport.Shaper, _ *server) context.Context {
+			return transport.WithTrace(transport.WithBypass(t.Context()), &transport.Trace{Admitted: func(transport.AdmittedInfo) { panic(boom) }})
+		}, panics: boom},
 		{name: "Rejected panics", prepare: panicking(func(s *transport.Shaper) {
 			s.MaxDelay = transport.NoDelay
 			s.Trace = &transport.Trace{Rejected: func(transport.RejectedInfo) { panic(boom) }}

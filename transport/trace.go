@@ -15,7 +15,7 @@ import (
 //
 // Hooks are called by the goroutine of the request, which waits for them, and
 // with no lock held. Hooks of several requests may run at once. A hook must not
-// change the request or keep it.
+// change the request or keep it. If a hook panics, the others are called all the same.
 //
 // For each call of RoundTrip, either Admitted or Rejected is called; after Admitted,
 // either Answered or Failed. Hooks that several parts of a program want to set are
@@ -56,7 +56,7 @@ type Trace struct {
 
 	// Failed is called when Base has returned an error, or has ended by a panic. So it is
 	// if a function of the caller's that is asked about the response, such as
-	// Shaper.Refused, ends by a panic.
+	// Shaper.Refused, ends by a panic, and if a hook Admitted does.
 	Failed func(FailedInfo)
 
 	// Ignored is called for each part of a response's fields that was ignored
@@ -101,9 +101,21 @@ func join[Info any](ts []*Trace, h hook[Info]) func(Info) {
 		return hooks[0]
 	}
 	return func(i Info) {
-		for _, f := range hooks {
-			f(i)
+		each(0, len(hooks), func(n int) { hooks[n](i) })
+	}
+}
+
+// each calls do with the numbers from n to end. A panic of one call keeps none of the
+// others from being made: a hook that counts is told the end of all that it was told of.
+func each(n, end int, do func(int)) {
+	defer func() {
+		if n < end {
+			each(n, end, do)
 		}
+	}()
+	for n < end {
+		n++
+		do(n - 1)
 	}
 }
 
@@ -241,16 +253,18 @@ func call[Info any](x *exchange, h hook[Info], info func() Info) {
 		return
 	}
 	i := info()
-	if x.s.Trace != nil {
-		if f := h(x.s.Trace); f != nil {
-			f(i)
+	each(-1, len(x.options.traces), func(n int) {
+		t := x.s.Trace
+		if n >= 0 {
+			t = x.options.traces[n]
 		}
-	}
-	for _, t := range x.options.traces {
+		if t == nil {
+			return
+		}
 		if f := h(t); f != nil {
 			f(i)
 		}
-	}
+	})
 }
 
 // A traced is what the hooks of a request need of one another.
@@ -328,11 +342,12 @@ func (x *exchange) info() RequestInfo {
 
 func (x *exchange) traceHeld(r quota.Refusal, by quota.Limiter) {
 	now := time.Now()
-	call(x, heldHook, func() HeldInfo { return x.held(&r, by, x.waited(now)) })
+	until := x.waited(now)
 	if !x.unconditional() {
 		x.trace.begin(now, r.Cause, r.Policy)
-		x.trace.owed = owedWait
+		x.trace.owed = owedWait // before the hooks are called: one of them may panic
 	}
+	call(x, heldHook, func() HeldInfo { return x.held(&r, by, until) })
 }
 
 // held describes a request that cannot go now, after that wait.
@@ -353,8 +368,8 @@ func (x *exchange) held(r *quota.Refusal, by quota.Limiter, until WaitInfo) Held
 func (x *exchange) probe() bool { return x.lease.Probe() && !x.unconditional() }
 
 func (x *exchange) traceAdmitted() {
-	call(x, admittedHook, func() AdmittedInfo { return *x.admitted() })
 	x.trace.owed = owedAnswer
+	call(x, admittedHook, func() AdmittedInfo { return *x.admitted() })
 }
 
 // admitted describes the request, which has a lease. Several hooks are told it.
@@ -391,7 +406,7 @@ func (x *exchange) tracePanic() {
 	}
 	x.trace.owed = owedNothing
 	call(x, failedHook, func() FailedInfo {
-		return FailedInfo{AdmittedInfo: x.trace.admitted, Err: errPanic, Took: time.Since(x.trace.admitted.Sent)}
+		return FailedInfo{AdmittedInfo: x.trace.admitted, Err: errPanic, Unsent: !x.sent, Took: time.Since(x.trace.admitted.Sent)}
 	})
 }
 

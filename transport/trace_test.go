@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -532,13 +531,11 @@ func TestSlowHook(t *testing.T) {
 }
 
 // However a request ends, the hooks are told of it: one that begins to wait is admitted or
-// rejected, and one that is admitted is answered or fails.
+// rejected, and one that is admitted is answered or fails. So it is if another hook panics,
+// before or after the ones that count.
 func TestHooksAreToldTheEnd(t *testing.T) {
-	for _, p := range paths() {
-		if slices.Contains([]string{"Held panics", "Admitted panics", "Rejected panics"}, p.name) {
-			continue // the hook itself
-		}
-		bubble(t, p.name, func(t *testing.T) {
+	check := func(p path, first bool) func(*testing.T) {
+		return func(t *testing.T) {
 			inLine, out := 0, 0
 			counting := &transport.Trace{
 				Held: func(i transport.HeldInfo) {
@@ -565,13 +562,47 @@ func TestHooksAreToldTheEnd(t *testing.T) {
 			}
 			prepare := p.prepare
 			p.prepare = func(t *testing.T, s *transport.Shaper, srv *server) context.Context {
-				return transport.WithTrace(prepare(t, s, srv), counting)
+				ctx := prepare(t, s, srv)
+				if first {
+					s.Trace = transport.JoinTraces(counting, s.Trace)
+					return ctx
+				}
+				return transport.WithTrace(ctx, counting)
 			}
 			p.run(t, http.MethodGet, nil, nil)
 			assert.Zero(t, inLine, "in line, by the hooks")
 			assert.Zero(t, out, "on their way, by the hooks")
-		})
+		}
 	}
+	for _, p := range paths() {
+		bubble(t, p.name, check(p, false))
+		if p.name != "queue full" { // there, another request has begun before
+			bubble(t, p.name+", counted first", check(p, true))
+		}
+	}
+}
+
+// A hook that panics keeps no other from being called, and a request that one has ended
+// before it was sent is charged nothing.
+func TestHookPanics(t *testing.T) {
+	var told []string
+	tells := func(name string) *transport.Trace {
+		return &transport.Trace{
+			Admitted: func(transport.AdmittedInfo) { told = append(told, name) },
+			Failed: func(i transport.FailedInfo) {
+				told = append(told, name+" failed")
+				assert.True(t, i.Unsent)
+				assert.EqualError(t, i.Err, "transport: a panic ended RoundTrip")
+			},
+		}
+	}
+	bad := &transport.Trace{Admitted: func(transport.AdmittedInfo) { panic(boom) }}
+	srv := newServer(says(200))
+	s := &transport.Shaper{Base: srv, Trace: transport.JoinTraces(tells("a"), bad, tells("b"))}
+	ctx := transport.WithTrace(transport.WithTrace(t.Context(), bad), tells("c"))
+	assert.PanicsWithValue(t, boom, func() { _, _ = s.RoundTrip(getItems(ctx)) })
+	assert.Equal(t, []string{"a", "b", "c", "a failed", "b failed", "c failed"}, told)
+	assert.Zero(t, srv.count())
 }
 
 // What a hook was told of a response stays as it is when the next response is read.
