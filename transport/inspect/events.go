@@ -243,7 +243,11 @@ func (h *Handler) Trace() *transport.Trace {
 				h.events.add(occurrence{Origin: i.Origin, Policy: rejected.Policy, Kind: "bad", notSent: why, What: "a request was refused with an error " + why})
 				return
 			}
-			h.events.add(occurrence{Origin: i.Origin, Policy: i.Policy, Kind: "plain", What: "a request gave up waiting: its context ended"})
+			ev := occurrence{Origin: i.Origin, Policy: i.Policy, Kind: "plain", What: "a request gave up waiting: its context ended"}
+			if i.Request.Context().Err() == nil {
+				ev.Kind, ev.What = "bad", "a request did not wait to the end: a panic ended it"
+			}
+			h.events.add(ev)
 		},
 		Answered: func(i transport.AnsweredInfo) {
 			h.departures.arrive(i.Origin, i.Sent)

@@ -389,6 +389,24 @@ func TestState(t *testing.T) {
 	})
 }
 
+// A request whose wait ends by a panic has not given up.
+func TestPanicInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.serve = func(rw http.ResponseWriter, _ *http.Request) { rw.Header().Set("RateLimit", `"api";a=0;w=10`) }
+		asked := 0
+		w.shaper.Cost = func(*http.Request, quota.Policy) int64 {
+			if asked++; asked == 2 {
+				panic("boom")
+			}
+			return 1
+		}
+		w.get(t.Context(), "https://api.example/")
+		assert.PanicsWithValue(t, "boom", func() { w.get(t.Context(), "https://api.example/") })
+		assert.Equal(t, "a request did not wait to the end: a panic ended it", w.state(t).Events[0].What)
+	})
+}
+
 // Accounts of one policy may have quotas of their own: each shows its own, with its unit.
 func TestDifferentQuotas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
