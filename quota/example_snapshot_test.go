@@ -59,8 +59,8 @@ func ExampleOriginSnapshot() {
 		fmt.Printf("  %d left out\n", o.Omitted)
 	}
 	// Output:
-	// quota: not admitted: retry after, retry after 1m0s
-	// quota: not admitted: retry after, retry after 1m0s
+	// quota: not admitted: held by Retry-After, retry after 1m0s
+	// quota: not admitted: held by Retry-After, retry after 1m0s
 	// https://api.example: 0 out, 0 in line, refused 1 times, the last time 20s ago
 	//   "": 0 in flight, held for 40s
 	//   0 left out

@@ -86,9 +86,9 @@ type Refusal struct {
 
 // Error describes the refusal. The text does not contain the partition key.
 func (r Refusal) Error() string {
-	s := "quota: not admitted: " + r.Reason.String()
+	s := "quota: not admitted: " + inError(r.Reason)
 	if r.Cause != 0 && r.Cause != r.Reason {
-		s += ": " + r.Cause.String()
+		s += ": " + inError(r.Cause)
 	}
 	switch {
 	case r.Policy == "":
@@ -106,6 +106,14 @@ func (r Refusal) Error() string {
 		s += ": " + r.Err.Error()
 	}
 	return s
+}
+
+// inError names a reason in the text of an error, which may end with "retry after 3m0s".
+func inError(r Reason) string {
+	if r == ReasonRetryAfter {
+		return "held by Retry-After"
+	}
+	return r.String()
 }
 
 // Is reports whether target is context.DeadlineExceeded and Reason is

@@ -56,9 +56,9 @@ func rejected(r *quota.Refusal) *RejectedError {
 //
 // It contains neither the partition key nor any part of the request.
 func (e *RejectedError) Error() string {
-	s := ErrRejected.Error() + ": " + e.Reason.String()
+	s := ErrRejected.Error() + ": " + inError(e.Reason)
 	if e.Cause != 0 && e.Cause != e.Reason {
-		s += ": " + e.Cause.String()
+		s += ": " + inError(e.Cause)
 	}
 	switch {
 	case e.Policy == "":
@@ -77,6 +77,14 @@ func (e *RejectedError) Error() string {
 		s += ", retry after " + wait.String()
 	}
 	return s
+}
+
+// inError names a reason in the text of an error, which may end with "retry after 3m0s".
+func inError(r Reason) string {
+	if r == quota.ReasonRetryAfter {
+		return "held by Retry-After"
+	}
+	return r.String()
 }
 
 // Is reports whether target is ErrRejected, or is context.DeadlineExceeded and

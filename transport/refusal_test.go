@@ -44,7 +44,7 @@ func TestRejectedError(t *testing.T) {
 			name: "retry after", answer: says(429, "Retry-After", "90"),
 			setup: func(_ *testing.T, s *transport.Shaper) { s.MaxDelay = transport.NoDelay },
 			want:  transport.RejectedError{Reason: quota.ReasonRetryAfter, Cause: quota.ReasonRetryAfter, RetryAfter: 90 * time.Second},
-			text:  `transport: request rejected: retry after, retry after 1m30s`,
+			text:  `transport: request rejected: held by Retry-After, retry after 1m30s`,
 		},
 		{
 			name: "own limit", answer: says(200),
@@ -72,7 +72,7 @@ func TestRejectedError(t *testing.T) {
 		{
 			name: "retry after, for too long", answer: says(429, "Retry-After", "180"),
 			want: transport.RejectedError{Reason: quota.ReasonMaxDelay, Cause: quota.ReasonRetryAfter, RetryAfter: 180 * time.Second},
-			text: `transport: request rejected: max delay: retry after, retry after 3m0s`,
+			text: `transport: request rejected: max delay: held by Retry-After, retry after 3m0s`,
 		},
 		{
 			name: "own limit, for too long", answer: says(200), timeout: time.Second,
