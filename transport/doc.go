@@ -166,8 +166,9 @@
 //		own.Transport = &transport.Shaper{Base: client.Transport}
 //	}
 //
-// A Shaper above a Shaper does no harm to quotas, but a request may wait for MaxDelay in
-// each, and the hooks of its WithTrace are called by both.
+// A Shaper above a Shaper does no harm to quotas if each has Accounts of its own, but a
+// request may wait for MaxDelay in each, and the hooks of its WithTrace are called by both.
+// With shared Accounts every request is charged twice.
 //
 // Two Shapers in one process know nothing of each other unless they have the same Accounts:
 // with one API key, each would spend the whole quota. With the same Accounts, other fields,
