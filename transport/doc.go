@@ -19,8 +19,9 @@
 // room, for at most MaxDelay. It waits a little longer than the server says: one
 // millisecond, or more if the server's response times are long. Requests that need the
 // same go by priority, then in the order in which they came, also where a response
-// changes what they need. A request that cannot
-// go in time is refused at once, with a [*RejectedError] that says when to try again:
+// changes what they need. A request that cannot go in time is refused, with a
+// [*RejectedError] that says when to try again: at once, if that is known. What those ahead in
+// line for a server's quota will take is not: a request behind many waits for MaxDelay first.
 //
 //	resp, err := client.Do(req)
 //	var rejected *transport.RejectedError
@@ -180,7 +181,7 @@
 // body (see Shaper.Cost), and each model has accounts of its own. Most such quotas are buckets:
 // tokens come back all the time, at the quota divided by its window, and a request departs as
 // soon as those that it costs are there. So n requests of c tokens take n·c divided by that
-// rate; those that would wait longer than MaxDelay are refused at once. Start no more workers
+// rate; those that have waited for MaxDelay by then are refused. Start no more workers
 // than can be served in that time, or set a longer MaxDelay.
 //
 // # Drafts
