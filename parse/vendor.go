@@ -2,6 +2,7 @@ package parse
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -191,6 +192,7 @@ type pattern struct {
 	text           string // as the row writes it
 	prefix, suffix string
 	star           bool
+	mixed          bool   // the row has names with the measure before the account, and after it
 	account        string // of a name without an asterisk
 }
 
@@ -212,22 +214,24 @@ func (p *pattern) match(name string) (account string, ok bool) {
 		return "", false
 	}
 	account = strings.ToLower(name[len(p.prefix) : len(name)-len(p.suffix)])
-	return account, !measure(account) && !holdsMeasure(account)
+	return account, !measure(account) && !(p.mixed && p.crosses(account))
 }
 
-// holdsMeasure reports whether a part of a field name, in lower case, begins or ends with a word
-// that says what the field measures, beside the name of an account: the field
-// X-RateLimit-Limit-User-Remaining is neither the limit of "user-remaining" nor what remains of
-// "limit-user".
-func holdsMeasure(part string) bool {
-	first, _, more := strings.Cut(part, "-")
-	return more && (isFigure(first) || isFigure(part[strings.LastIndexByte(part, '-')+1:]))
-}
-
-func isFigure(word string) bool {
+// crosses reports whether the text at the asterisk, in lower case, has the measure of another
+// form of the row at its open end. With X-RateLimit-Limit-* and X-RateLimit-*-Remaining in one
+// row, X-RateLimit-Limit-User-Remaining is neither the limit of "user-remaining" nor what
+// remains of "limit-user". But X-RateLimit-Hard-Limit-Remaining is what remains of "hard-limit",
+// and X-RateLimit-Remaining-Hard-Limit too.
+func (p *pattern) crosses(part string) bool {
+	word := part[strings.LastIndexByte(part, '-')+1:]
+	if p.suffix != "" {
+		word, _, _ = strings.Cut(part, "-")
+	}
 	switch word {
-	case "limit", "remaining", "reset", "used":
+	case "remaining", "reset", "used":
 		return true
+	case "limit":
+		return p.suffix != ""
 	}
 	return false
 }
@@ -273,12 +277,14 @@ type patternOf struct {
 
 func newRow(v *Vendor, users bool) row {
 	r := row{Vendor: v, byHand: users && len(v.Hosts) > 0, literal: make(map[string][]patternOf)}
+	mixed := !users && hasStar(v.Limit, true) && hasStar(v.Remaining, false)
 	for i, names := range [roles][]string{
 		ofLimit: v.Limit, ofPolicy: v.Policy, ofRemaining: v.Remaining, ofUsed: v.Used, ofReset: v.Reset,
 		ofWindow: v.Window, ofSummary: v.Summary, ofCost: v.Cost,
 	} {
 		for rank, name := range names {
 			p := patternOf{newPattern(name), role(i), rank}
+			p.mixed = mixed
 			if p.star {
 				for i := range r.starred {
 					if p.suffix == "" || i == last(p.suffix) {
@@ -309,6 +315,14 @@ func newRow(v *Vendor, users bool) row {
 	}
 	r.resets, r.kind = len(v.Reset) > 0, kindOf(v.ResetIn, v.ResetUnix)
 	return r
+}
+
+// hasStar reports whether one of some names has its asterisk at the end, or else before it.
+func hasStar(names []string, atEnd bool) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		i := strings.IndexByte(name, '*')
+		return i >= 0 && (i == len(name)-1) == atEnd
+	})
 }
 
 // patterns returns the patterns of all fields about a quota.

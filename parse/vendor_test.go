@@ -154,6 +154,8 @@ func TestReaderVendors(t *testing.T) {
 		{Name: "fields", Hosts: []string{"x.example"}, Dialect: parse.VendorFields, ResetIn: time.Millisecond},
 		{Name: "eight", Hosts: []string{"eight.example"}, Dialect: parse.Draft08},
 		{Name: "chatty", Hosts: []string{"chatty.example"}, RetryAfterOnRefusals: true},
+		{Name: "own names", Limit: []string{"X-Own-*-Most"}, Remaining: []string{"X-Own-*-Left"}},
+		{Name: "both forms", Limit: []string{"X-Both-Limit-*"}, Remaining: []string{"X-Both-*-Left"}},
 		{Name: "short", Remaining: []string{"q-*"}},
 		{Name: "any name", Remaining: []string{"*"}},
 	}}
@@ -170,6 +172,8 @@ func TestReaderVendors(t *testing.T) {
 		{"", []string{"Acme-Read-Quota: many", "X-RateLimit-Remaining: 5"}, `X-RateLimit; limit '' 5; parse: value of a wrong type (acme-*-quota, item 0)`},
 		{"", []string{"X-RateLimit-Resource: core", "X-RateLimit-Remaining: 5", "X-Team: a"}, `own github; limit ''@"core\x1fa" 5`},
 		{"", []string{"X-RateLimit-Resource: core", "X-RateLimit-Remaining: 5"}, `own github; limit '' 5`},
+		{"", []string{"X-Own-Soft-Limit-Most: 10", "X-Own-Soft-Limit-Left: 0", "X-Own-Limit-Soft-Left: 1"}, `own names; policy 'soft-limit' 10; limit 'limit-soft' 1; limit 'soft-limit' 0`},
+		{"", []string{"X-Both-Limit-Reset-Codes: 10", "X-Both-Reset-Codes-Left: 0"}, `both forms; policy 'reset-codes' 10; limit 'reset-codes' 0`},
 		{"", []string{"Q-A: 5"}, `short; limit 'a' 5`},
 		{"", []string{"Q-: 5"}, `none`},
 		{"hand.example", []string{"X-Left: 5", draft}, `by hand; limit '' 5`},
