@@ -279,12 +279,23 @@ func (x *exchange) may(d Dialect) bool {
 	return x.host == nil || x.host.Dialect == NoDialect || x.host.Dialect == d
 }
 
-// reset returns what a number means in a reset whose name many servers use.
-func (x *exchange) reset() resetKind {
+// reset returns what a number means in a reset whose name many servers use; standard: in one
+// of the drafts, which say that it is seconds.
+func (x *exchange) reset(standard bool) resetKind {
 	if x.host == nil || x.host.resets {
 		return anyReset
 	}
-	return x.host.kind
+	switch kind := x.host.kind; {
+	case kind == unixSeconds || kind == unixMillis:
+		return kind
+	case standard:
+		return anyReset
+	case kind == spanMillis:
+		return sharedMillis
+	case kind == spanSeconds:
+		return sharedSeconds
+	}
+	return anyReset
 }
 
 // byHand reads the user's row for the host, if there is one.
@@ -348,7 +359,7 @@ func (x *exchange) figures() bool {
 		x.ignore(ignored)
 		return false
 	}
-	f, ok, ignored := readDictionary(lines, x.reset(), x.clock(), *x.caps)
+	f, ok, ignored := readDictionary(lines, x.reset(true), x.clock(), *x.caps)
 	x.ignore(ignored)
 	if ok {
 		x.figure(f, Draft07)
@@ -372,7 +383,7 @@ func (x *exchange) legacy() bool {
 		return false
 	}
 	a := accountReader{
-		row: draft06(), index: &x.table.index, caps: *x.caps, clock: x.made, kind: x.reset(),
+		row: draft06(), index: &x.table.index, caps: *x.caps, clock: x.made, kind: x.reset(true),
 		strict: true, advertised: x.field.unnamed, limits: x.room,
 	}
 	a.read(x.h)
@@ -436,7 +447,8 @@ func (x *exchange) vendor(row *row) bool {
 	}
 	a := accountReader{row: row, index: &x.table.index, caps: *x.caps, clock: x.made, kind: row.kind, limits: x.room}
 	if row.kind == anyReset && x.host != nil {
-		a.kind = x.reset()
+		a.kind = x.reset(row.standard)
+		a.plain = !x.host.byHand && (a.kind == sharedMillis || a.kind == sharedSeconds)
 	}
 	a.read(x.h)
 	x.made = a.clock

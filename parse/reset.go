@@ -17,6 +17,8 @@ const (
 	spanMillis
 	unixSeconds
 	unixMillis
+	sharedSeconds // seconds, but for a Unix time near the Date
+	sharedMillis  // milliseconds, but for such a time
 )
 
 // kindOf returns the kind of a number with a unit; 0: not given.
@@ -41,6 +43,10 @@ const (
 	leastUnix = 500_000_000
 	nearby    = int64(366 * 24 * time.Hour / time.Second)
 )
+
+// nearbyMillis are the seconds within which a number is a Unix time that would else be
+// milliseconds. As seconds it is near the Date, and as milliseconds about 20 days.
+const nearbyMillis = int64(24 * time.Hour / time.Second)
 
 // latestUnix is the last second of the year 9999. A later time is read as the longest
 // Duration.
@@ -165,8 +171,11 @@ func delayUntil(at time.Time, coarse bool, c *clock) delay {
 // delay returns the meaning of a number that is not negative.
 func (n decimal) delay(kind resetKind, c *clock) delay {
 	bare := kind == anyReset
-	if bare {
-		kind = n.kind(c)
+	switch kind {
+	case anyReset, sharedSeconds:
+		kind = n.kind(spanSeconds, nearby, c)
+	case sharedMillis:
+		kind = n.kind(spanMillis, nearbyMillis, c)
 	}
 	switch kind {
 	case spanMillis:
@@ -179,20 +188,21 @@ func (n decimal) delay(kind resetKind, c *clock) delay {
 	return delay{d: n.times(time.Second), bare: bare}
 }
 
-// kind decides the meaning of a number by its size and the Date of the response.
-func (n decimal) kind(c *clock) resetKind {
+// kind decides the meaning of a number by its size and the Date of the response: span, or a
+// Unix time. As seconds, that must lie within some seconds of the Date.
+func (n decimal) kind(span resetKind, within int64, c *clock) resetKind {
 	if n.whole < leastUnix {
-		return spanSeconds
+		return span
 	}
 	made := c.made().Unix()
-	near := func(t int64) bool { return t >= made-nearby && t <= made+nearby }
+	near := func(t, within int64) bool { return t >= made-within && t <= made+within }
 	switch {
-	case near(n.whole):
+	case near(n.whole, within):
 		return unixSeconds
-	case n.whole >= 1000*leastUnix && near(n.whole/1000):
+	case n.whole >= 1000*leastUnix && near(n.whole/1000, nearby):
 		return unixMillis
 	}
-	return spanSeconds
+	return span
 }
 
 // unixDelay returns the time from the Date of the response to a Unix time.

@@ -91,8 +91,11 @@ type Vendor struct {
 	// says; and else a number of seconds. Dates and durations are recognised by their form
 	// in any case.
 	//
-	// In a row with Hosts and without Reset, both say what a number means in the
-	// resets of drafts -06 and -07 and in X-RateLimit-Reset. Some gateways mean milliseconds
+	// In a row with Hosts and without Reset, ResetUnix says what a number means in the
+	// resets of drafts -06 and -07 and of the fields in common use, such as
+	// X-RateLimit-Reset. ResetIn without ResetUnix says it for the latter only. A number that
+	// is near the Date as a Unix time stays one: within 366 days; if ResetIn is
+	// milliseconds, one in seconds must be within a day. Some gateways mean milliseconds
 	// where most servers mean seconds, and one response does not tell:
 	//
 	//	parse.Vendor{Name: "a gateway", Hosts: []string{"api.example.com"}, ResetIn: time.Millisecond}

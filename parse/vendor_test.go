@@ -3,6 +3,7 @@ package parse_test
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -156,6 +157,8 @@ func TestReaderVendors(t *testing.T) {
 		{Name: "chatty", Hosts: []string{"chatty.example"}, RetryAfterOnRefusals: true},
 		{Name: "own names", Limit: []string{"X-Own-*-Most"}, Remaining: []string{"X-Own-*-Left"}},
 		{Name: "both forms", Limit: []string{"X-Both-Limit-*"}, Remaining: []string{"X-Both-*-Left"}},
+		{Name: "milliseconds", Hosts: []string{"ms.example"}, ResetIn: time.Millisecond},
+		{Name: "seconds", Hosts: []string{"s.example"}, ResetIn: time.Second},
 		{Name: "short", Remaining: []string{"q-*"}},
 		{Name: "any name", Remaining: []string{"*"}},
 	}}
@@ -174,6 +177,13 @@ func TestReaderVendors(t *testing.T) {
 		{"", []string{"X-RateLimit-Resource: core", "X-RateLimit-Remaining: 5"}, `own github; limit '' 5`},
 		{"", []string{"X-Own-Soft-Limit-Most: 10", "X-Own-Soft-Limit-Left: 0", "X-Own-Limit-Soft-Left: 1"}, `own names; policy 'soft-limit' 10; limit 'limit-soft' 1; limit 'soft-limit' 0`},
 		{"", []string{"X-Both-Limit-Reset-Codes: 10", "X-Both-Reset-Codes-Left: 0"}, `both forms; policy 'reset-codes' 10; limit 'reset-codes' 0`},
+		{"ms.example", []string{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 19100"}, `X-RateLimit; limit '' 0/19.1s`},
+		{"ms.example", []string{"X-RateLimit-Remaining-A: 0", "X-RateLimit-Reset-A: 19100"}, `X-RateLimit; limit 'a' 0/19.1s`},
+		{"ms.example", []string{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: " + strconv.FormatInt(saturday.Unix()+60, 10)}, `X-RateLimit; limit '' 0/1m1s`},
+		{"ms.example", []string{"RateLimit-Remaining: 0", "RateLimit-Reset: 30"}, `draft -06; limit '' 0/30s`},
+		{"ms.example", []string{"RateLimit: limit=5, remaining=0, reset=30"}, `draft -07; policy '' 5; limit '' 0/30s`},
+		{"s.example", []string{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 2000", "X-RateLimit-Window: 60"}, `X-RateLimit; limit '' 0/33m20s`},
+		{"s.example", []string{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: " + strconv.FormatInt(saturday.Unix()+60, 10)}, `X-RateLimit; limit '' 0/1m1s`},
 		{"", []string{"Q-A: 5"}, `short; limit 'a' 5`},
 		{"", []string{"Q-: 5"}, `none`},
 		{"hand.example", []string{"X-Left: 5", draft}, `by hand; limit '' 5`},

@@ -52,6 +52,7 @@ type accountReader struct {
 	caps   Caps
 	clock  clock
 	kind   resetKind
+	plain  bool // kind is that of X-RateLimit-Reset and X-Rate-Limit-Reset only
 	strict bool // as in the drafts: figures are Integers that are not negative
 
 	advertised []unnamed // policies of RateLimit-Policy; they replace those in the limit field
@@ -91,7 +92,7 @@ func (a *accountReader) read(h http.Header) {
 		if len(found[0].account) > a.caps.nameBytes() {
 			a.ignore(found[0].field, None, "", ErrCap)
 		} else if end == 1 && len(found) > 1 && found[0].account == "" && found[0].role == ofReset {
-			a.resets = a.delays(&found[0], unitOf(found[0].field, a.kind), false)
+			a.resets = a.delays(&found[0], a.resetKind(found[0].field), false)
 		} else {
 			a.account(found[:end])
 		}
@@ -170,7 +171,7 @@ func (a *accountReader) account(found []rowField) {
 			}
 		case ofReset:
 			if s.resets.n == 0 {
-				s.resets = a.delays(f, unitOf(f.field, a.kind), s.limits.n > 1)
+				s.resets = a.delays(f, a.resetKind(f.field), s.limits.n > 1)
 				if s.resets.n == 1 && s.resets.first.bare && endsIn(f.field, "-TTL") && !endsIn(f.field, "-Remaining-TTL") {
 					s.resets.first.d = secondsOrMillis(s.resets.first.d)
 				}
@@ -197,6 +198,14 @@ func (a *accountReader) account(found []rowField) {
 		return
 	}
 	a.settle(found[0].account, &s)
+}
+
+// resetKind returns what a number means in a field that says when a quota resets.
+func (a *accountReader) resetKind(field string) resetKind {
+	if a.plain && field != "X-RateLimit-Reset" && field != "X-Rate-Limit-Reset" {
+		return unitOf(field, anyReset)
+	}
+	return unitOf(field, a.kind)
 }
 
 // byLabel adds the policies and the service limits of an account whose values have names.

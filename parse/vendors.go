@@ -739,7 +739,8 @@ func Vendors() []Vendor {
 			Summary: []string{"Req-Limit-*"},
 		},
 		{
-			// docs.mulesoft.com, rate limiting policies: "remaining time, in milliseconds". A
+			// docs.mulesoft.com, rate limiting policies: "remaining time, in milliseconds", in
+			// X-RateLimit-Reset. Other fields are those of the applications that run there. A
 			// gateway with a host name of its own needs a row of the user's.
 			Name:    "MuleSoft CloudHub",
 			Hosts:   []string{"cloudhub.io"},
