@@ -184,7 +184,8 @@ type exchange struct {
 
 	field     policyField // RateLimit-Policy
 	made      clock
-	overdrawn bool // a vendor's field has a negative available quota
+	overdrawn bool     // a vendor's field has a negative available quota
+	worded    []string // see accountReader
 }
 
 // clock returns the clock that the response was made by.
@@ -215,22 +216,26 @@ func (x *exchange) read(status int) {
 
 // refused sets the available quota of a refusal that only says when its quota is renewed:
 // nothing is left until then. Of several, that is sure of the one that is renewed first;
-// and of none that is renewed later than the response says to come back.
+// and of none that is renewed later than the response says to come back, or whose figures are
+// words.
 func (x *exchange) refused() {
 	latest := time.Duration(math.MaxInt64)
 	if x.out.Advised {
 		latest = plus(x.out.RetryAfter, 2*time.Second) // both may be rounded
 	}
+	unsaid := func(l *Limit) bool {
+		return l.Available == None && l.Window != None && !slices.Contains(x.worded, l.Policy)
+	}
 	for i := range x.out.Limits {
 		switch l := &x.out.Limits[i]; {
 		case l.Available == 0:
 			return // the response says which quota is exceeded
-		case l.Available == None && l.Window != None:
+		case unsaid(l):
 			latest = min(latest, l.Window)
 		}
 	}
 	for i := range x.out.Limits {
-		if l := &x.out.Limits[i]; l.Available == None && l.Window != None && l.Window <= latest {
+		if l := &x.out.Limits[i]; unsaid(l) && l.Window <= latest {
 			l.Available = 0
 		}
 	}
@@ -392,7 +397,8 @@ func (x *exchange) legacy() bool {
 	if len(a.policies)+len(a.limits) == 0 {
 		return false
 	}
-	x.out.Dialect, x.out.Policies, x.out.Limits = Draft06, a.policies, a.limits
+	x.out.Dialect, x.out.Policies, x.worded = Draft06, a.policies, a.worded
+	x.setLimits(a.limits)
 	x.field.unnamed = nil
 	return true
 }
@@ -459,9 +465,17 @@ func (x *exchange) vendor(row *row) bool {
 		return false
 	}
 	x.out.Dialect, x.out.Vendor, x.overdrawn = VendorFields, row.Name, a.overdrawn
-	x.out.Policies, x.out.Limits = a.policies, a.limits
+	x.out.Policies, x.worded = a.policies, a.worded
+	x.setLimits(a.limits)
 	x.ignore(a.ignored)
 	return true
+}
+
+// setLimits sets the service limits: to nil if there are none, whatever memory they have.
+func (x *exchange) setLimits(limits []Limit) {
+	if len(limits) > 0 {
+		x.out.Limits = limits
+	}
 }
 
 // retryAfter reads Retry-After and decides whether it is advice about quota.

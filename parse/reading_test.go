@@ -262,7 +262,9 @@ func TestReaderRemembersNothingElse(t *testing.T) {
 		for _, value := range values {
 			for _, h := range []http.Header{
 				{"Ratelimit": {`"a";a=1;w=2;c=3;pk=:QQ==:, "b";a=4, "c";r=5`}},
+				{"X-Ratelimit-Limit": {"5"}},
 				{"Ratelimit": {`"a";w=1`}},
+				{"Ratelimit-Limit": {"5"}},
 				{"Ratelimit": {`"a";a=1, "a";a=2;x`}},
 				{"X-Ratelimit-Remaining": {"7"}, "X-Ratelimit-Remaining-Day": {"8"}},
 				{"Ratelimit-Remaining": {"9"}, "Retry-After": {"1"}},

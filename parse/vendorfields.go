@@ -60,7 +60,8 @@ type accountReader struct {
 	policies  []Policy
 	limits    []Limit
 	ignored   []Ignored
-	overdrawn bool // an available quota is negative: the request was refused
+	overdrawn bool     // an available quota is negative: the request was refused
+	worded    []string // accounts with a word where a figure belongs: "unlimited"
 
 	returns time.Duration // the time in which the quota of the account comes back unit by unit, if its rate is said
 	charged []charge      // to accounts that may not have been read yet
@@ -148,6 +149,7 @@ type accountValues struct {
 // account reads the fields of one account.
 func (a *accountReader) account(found []rowField) {
 	s := accountValues{cost: None}
+	faults := len(a.ignored)
 	for i := range found {
 		f := &found[i]
 		switch f.role {
@@ -190,6 +192,9 @@ func (a *accountReader) account(found []rowField) {
 			a.summary(f, &s)
 		}
 	}
+	if len(a.ignored) > faults && slices.ContainsFunc(found, s.worded) {
+		a.worded = append(a.worded, found[0].account)
+	}
 	if s.resets.n == 0 && s.limits.n+s.remaining.n > 0 {
 		s.resets = a.resets
 	}
@@ -198,6 +203,15 @@ func (a *accountReader) account(found []rowField) {
 		return
 	}
 	a.settle(found[0].account, &s)
+}
+
+// worded reports whether a field has a word in place of a quota, or of what is left of it.
+func (s *accountValues) worded(f rowField) bool {
+	if !(f.role == ofLimit && s.limits.n == 0 || f.role == ofRemaining && s.remaining.n == 0) {
+		return false
+	}
+	text := strings.Join(f.lines, "")
+	return trim(text) != "" && !strings.ContainsAny(text, "0123456789")
 }
 
 // resetKind returns what a number means in a field that says when a quota resets.
