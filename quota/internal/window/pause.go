@@ -26,12 +26,12 @@ func (w *Window) whenPaused(n int64) (again Instant, why Cause) {
 }
 
 // dry is the end of a window in which less than n units are left, or when they are in
-// a bucket; 0, if there is no such window.
+// a bucket, or back as our own log says; 0, if there is no such window.
 func (w *Window) dry(n int64) Instant {
 	if !w.Waiting() || w.available >= w.need(n) || w.end == Never {
 		return 0
 	}
-	return min(w.WhenThere(n), max(w.received, w.asked, w.closed).Add(ProbeInterval))
+	return min(w.WhenThere(n), w.whenBack(max(w.Hold, w.BackOff), n), max(w.received, w.asked, w.closed).Add(ProbeInterval))
 }
 
 // Pause lets nothing depart before d has passed since t, and then one request first

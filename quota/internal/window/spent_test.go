@@ -256,7 +256,7 @@ func TestSpentInTheFirstWindow(t *testing.T) {
 // waits is told when it looks, and would not be told that.
 func TestSpentAfterDoubt(t *testing.T) {
 	w := New(Adaptive)
-	w.State, w.Quota, w.Length, w.received, w.end = Reported, 10, 10*time.Second, Instant(sec), Instant(30*sec)
+	w.State, w.Quota, w.Length, w.received, w.end = Reported, 10, 10*sec, Instant(sec), Instant(30*sec)
 	w.ownRare().spent = &spent{length: 10 * time.Second, trust: 1, off: Instant(5 * sec), loose: true}
 	for _, at := range []time.Duration{sec, 5*sec - 1, 5 * sec, 6 * sec} {
 		again, _ := w.Ready(Instant(at), 1)
@@ -285,4 +285,17 @@ func TestSpentOfWeighedWindows(t *testing.T) {
 	assert.Len(t, w.rare.spent.slots, 1)
 	w.TrimLog(back)
 	assert.Empty(t, w.rare.spent.slots)
+}
+
+// Where our own log says that units are back when a back-off is over, what waits looks then.
+func TestSpentAfterBackOff(t *testing.T) {
+	w := New(Adaptive)
+	w.State, w.Quota, w.Length, w.received, w.end = Reported, 10, sec, Instant(sec), Instant(30*sec)
+	w.BackOff = Instant(3 * sec)
+	w.ownRare().spent = &spent{length: sec, trust: 1}
+	again, why := w.Ready(Instant(2*sec), 1)
+	assert.Equal(t, Instant(3*sec), again)
+	assert.Equal(t, BackingOff, why)
+	again, _ = w.Ready(again, 1)
+	assert.Equal(t, Instant(3*sec), again)
 }
