@@ -34,5 +34,6 @@ func TestStacks(t *testing.T) {
 
 	unmarked := played(t, &row{stack: unmarkedBelowShaper})
 	assert.Zero(t, unmarked.stored)
-	assert.Less(t, unmarked.read, quota, "the Shaper waits because a stored page says that nothing is left")
+	assert.Less(t, unmarked.read, above.read, "the Shaper waits because a stored page says that nothing is left")
+	assert.Zero(t, unmarked.refused)
 }
