@@ -3,7 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strings"
 	"time"
 
 	"github.com/headway-go/headway/partition"
@@ -56,35 +56,12 @@ func rejected(r *quota.Refusal) *RejectedError {
 //
 // It contains neither the partition key nor any part of the request.
 func (e *RejectedError) Error() string {
-	s := ErrRejected.Error() + ": " + inError(e.Reason)
-	if e.Cause != 0 && e.Cause != e.Reason {
-		s += ": " + inError(e.Cause)
+	wait := e.RetryAfter
+	if wait > time.Second {
+		wait = wait.Round(time.Millisecond)
 	}
-	switch {
-	case e.Policy == "":
-	case e.Cause == quota.ReasonOwnLimit:
-		s += fmt.Sprintf(" %q", e.Policy)
-	case e.Cause == quota.ReasonClosed:
-		s += fmt.Sprintf(", own limit %q", e.Policy)
-	default:
-		s += fmt.Sprintf(", policy %q", e.Policy)
-	}
-	if e.RetryAfter > 0 {
-		wait := e.RetryAfter
-		if wait > time.Second {
-			wait = wait.Round(time.Millisecond)
-		}
-		s += ", retry after " + wait.String()
-	}
-	return s
-}
-
-// inError names a reason in the text of an error, which may end with "retry after 3m0s".
-func inError(r Reason) string {
-	if r == quota.ReasonRetryAfter {
-		return "held by Retry-After"
-	}
-	return r.String()
+	r := quota.Refusal{Policy: e.Policy, Reason: e.Reason, Cause: e.Cause, RetryAfter: wait}
+	return ErrRejected.Error() + strings.TrimPrefix(r.Error(), "quota: not admitted")
 }
 
 // Is reports whether target is ErrRejected, or is context.DeadlineExceeded and
