@@ -38,9 +38,9 @@ package quota
 // A bucket, of which the server says when it will be full (Figure.Full), has no window: n
 // units may depart when they are there. Most quotas of language models are such buckets, of
 // requests and of tokens: work for n units more than are there takes n·W/q, with the quota q of
-// the policy in its window W, and what could not depart within its MaxDelay is refused at once. What a figure says is there grows by a unit in the
-// longest time that the figures allow, and all that has departed since is subtracted. A
-// figure may be of any time until it arrives, so it does not raise what is there above itself.
+// the policy in its window W. What a figure says is there grows by a unit in the longest time
+// that the figures allow, and all that has departed since is subtracted. A figure may be of any
+// time until it arrives, so it does not raise what is there above itself.
 //
 // # Adaptive
 //
