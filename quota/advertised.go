@@ -80,6 +80,7 @@ func (a *advertised) enter(ctx context.Context, own []wait.Constraint, n int64, 
 	return a.origin.enter(ctx, time.Now(), &ask, own, n, l)
 }
 
+// Stats implements Limiter: Available is the least of all accounts that a request needs.
 func (a *advertised) Stats() Stats {
 	s := a.limiterCore.Stats()
 	s.IdleSince = time.Time{}
@@ -112,6 +113,7 @@ func (a *advertised) accountsLocked() []*account {
 	return as
 }
 
+// Close implements Limiter. It wakes what waits, which is refused.
 func (a *advertised) Close() {
 	a.limiterCore.Close()
 	a.wakeAll()

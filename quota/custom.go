@@ -112,6 +112,7 @@ type customMeter struct {
 	out     int64 // leases that retain permits
 }
 
+// Allows implements meter.Meter: what the function allows is not known.
 func (m *customMeter) Allows() (n, burst int64, period time.Duration) { return 0, 0, 0 }
 func (m *customMeter) Capacity() int64                                { return math.MaxInt64 }
 func (m *customMeter) Available(time.Duration) int64                  { return meter.Unknown }

@@ -168,7 +168,7 @@ func TestGrantIsTaken(t *testing.T) {
 		assert.EqualValues(t, 1, turn.Requests[0].N)
 		k.heard(ms, turn)
 		k.now = k.now.Add(2 * ms)
-		k.queue(third) // it has looked in vain, for whatever reason
+		k.queue(third) // it has looked in vain
 		assert.EqualValues(t, 1, k.turn().Requests[0].N)
 	})
 }
@@ -236,7 +236,7 @@ func TestTellsWhatWasUsed(t *testing.T) {
 		k.now = k.now.Add(29 * ms)
 		k.answered(47, one)
 		told := k.now
-		k.due(sec - 30*ms) // nobody hurries
+		k.due(sec - 30*ms) // the question can wait
 		k.now = k.now.Add(500 * time.Microsecond)
 		k.answered(46, two)
 		k.peers.shared.Load().Wake(k.now, "me", &exchange.Word{Account: k.id, Return: true})

@@ -35,8 +35,9 @@
 //
 // A request was not sent if its error is a RejectedError, or if its context ended while it
 // waited. In that case the error is the context's cause, which a request that is on its way
-// may end with, too. A hook tells the two apart: Trace.Admitted is called when the request leaves, Trace.Rejected
-// when it never will. A request that was not sent is not charged to any quota.
+// may end with, too. A hook tells the two apart: Trace.Admitted is called when the request
+// leaves, Trace.Rejected when it never will. A request that was not sent is not charged to any
+// quota.
 //
 // If nothing is left of a window that lasts longer than ten minutes, one request is
 // sent in each ten minutes, to see whether that is still so (the draft, Section 9.5.1).

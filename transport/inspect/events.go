@@ -39,7 +39,7 @@ type events struct {
 	holds   []hold                 // the last ones, the newest last
 	wrong   map[seriesID]time.Time // when a prediction of a policy's partitions failed last
 	traced  bool                   // Handler.Trace was called
-	news    chan struct{}          // is closed by the next event; nil: nobody asked
+	news    chan struct{}          // is closed by the next event; nil: no viewer waits for one
 }
 
 // A hold is a Retry-After that an answer came with.

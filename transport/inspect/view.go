@@ -57,7 +57,7 @@ type quotaView struct {
 	Terms    string        `json:"terms"`           // such as 100 requests per 10 s, or that accounts have different ones
 	Says     string        `json:"says,omitempty"`  // all accounts in a sentence, if there are several
 	Wrong    string        `json:"wrong,omitempty"` // what the server declares of its partitions and does not keep to
-	Bad      bool          `json:"bad,omitempty"`   // it holds somebody
+	Bad      bool          `json:"bad,omitempty"`   // it holds requests
 	Accounts []accountView `json:"accounts"`        // those of which something is known
 	Plot     *plotView     `json:"plot,omitempty"`  // of all accounts together
 }

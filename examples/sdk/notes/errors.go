@@ -51,6 +51,7 @@ func limited(err error) error {
 // A StatusError is a response with an unexpected status code.
 type StatusError struct{ Code int }
 
+// Error returns the code and its text.
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("notes: %d %s", e.Code, http.StatusText(e.Code))
 }

@@ -172,7 +172,8 @@ func (w *Window) Hopeful(t Instant, n int64) bool {
 	case Unknown, Expired:
 		return true
 	case Reported:
-		return w.Unit == Concurrent || w.InFlight > 0 && (w.spare() >= n || w.believes(w.received) && w.rare.spent.loose) // held back by our part alone, or by trust
+		// Held back by our part alone, or by the trust in our own log.
+		return w.Unit == Concurrent || w.InFlight > 0 && (w.spare() >= n || w.believes(w.received) && w.rare.spent.loose)
 	}
 	return w.Unit == Concurrent || w.slow > 0 && w.InFlight > 0 && w.spare() >= w.need(n)
 }
