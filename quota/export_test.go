@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"reflect"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -287,6 +288,12 @@ func HeapInUse() float64 { return inUse().heap }
 // Contention returns how much of what the figures of an account fell by was ours.
 func (o *Origin) Contention(scope string, c Claim) (ours, fall float32) {
 	return o.find(c.id(scope)).Contention()
+}
+
+// LogSlots returns for how many departures the log of an account has memory.
+func (o *Origin) LogSlots(scope string, c Claim) int {
+	log := reflect.ValueOf(&o.find(c.id(scope)).Window).Elem().FieldByName("rare").Elem().FieldByName("spent")
+	return log.Elem().FieldByName("slots").Cap()
 }
 
 // RestoreAtMost is Restore with another bound of the bytes in all. It returns how many

@@ -299,3 +299,27 @@ func TestSpentAfterBackOff(t *testing.T) {
 	again, _ = w.Ready(again, 1)
 	assert.Equal(t, Instant(3*sec), again)
 }
+
+// While a request is out, an event may let another one go that only our own log has room for:
+// where the log is believed, and the figure tells no end.
+func TestHopefulByOwnLog(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		but  func(w *Window)
+		want bool
+	}{
+		{"an end is told", func(*Window) {}, false},
+		{"loose", func(w *Window) { w.rare.spent.loose = true }, true},
+		{"nothing is out", func(w *Window) { w.rare.spent.loose, w.InFlight = true, 0 }, false},
+		{"doubted", func(w *Window) { w.rare.spent.loose, w.rare.spent.off = true, w.received+1 }, false},
+		{"paused", func(w *Window) { w.rare.spent.loose, w.Hold = true, Instant(2*sec) }, false},
+		{"another client", func(w *Window) { w.rare.spent.loose, w.contention.fall = true, contentionNeeds }, false},
+	} {
+		w := New(Adaptive)
+		w.State, w.Quota, w.Length, w.received, w.end = Reported, 100, mins, Instant(sec), Instant(mins)
+		w.InFlight = 1
+		w.ownRare().spent = &spent{length: mins, trust: 1}
+		tt.but(&w)
+		assert.Equal(t, tt.want, w.Hopeful(Instant(sec), 1), tt.name)
+	}
+}
