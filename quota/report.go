@@ -28,7 +28,7 @@ type Figure struct {
 }
 
 // A Report is what an answer says. All of it concerns the origin and the scope of
-// the lease that it settles.
+// the lease that it settles, unless Scope names another.
 type Report struct {
 	Refused bool          // the server refused to serve for lack of quota
 	Terms   []Policy      // policies as they were advertised, each at most once for a key
@@ -54,6 +54,10 @@ type Report struct {
 	// other work of the scope. What the work was charged under them is given back,
 	// and work that waits for one of them makes its Claims again.
 	LeftOut []string
+
+	// Scope is the scope that the answer concerns, if that shows only now: the accounts of it
+	// take over what the report says, and not those of the lease's scope. "": the lease's.
+	Scope string
 
 	// Moved are policies that may concern other work than before, or in another
 	// account. Work that waits for one of them makes its Claims again.

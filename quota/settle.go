@@ -41,7 +41,7 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 		}
 	}
 	o.mu.Lock()
-	s := settlement{o: o, l: l, r: r, t: o.at(now), sent: l.sent, jitter: jitter}
+	s := settlement{o: o, l: l, r: r, t: o.at(now), sent: l.sent, jitter: jitter, departed: l.scope}
 	if len(r.Figures)+len(r.Terms) > 0 || l.scope.unattributed != nil {
 		s.figured, s.termed, s.earlier = o.scratch[0][:0], o.scratch[1][:0], o.scratch[2][:0]
 	}
@@ -80,6 +80,8 @@ type settlement struct {
 	r       *Report
 	t, sent instant
 	jitter  float64 // in [0, 1)
+
+	departed *scope // that of the lease when it departed: see Report.Scope
 
 	figured   []*account // the account of each figure
 	termed    []*account // the accounts that the terms concern
@@ -129,6 +131,7 @@ func (s *settlement) run() {
 	s.landed()
 	s.elsewhere = s.r.Refused && slices.ContainsFunc(s.r.Figures, func(f Figure) bool { return f.Available == 0 })
 	s.settleFirstWave()
+	s.move()
 	for i := range s.r.Figures {
 		s.name(&s.r.Figures[i])
 	}
@@ -175,6 +178,17 @@ func (s *settlement) landed() {
 	}
 }
 
+// move moves the lease to the scope that the report names, if it does. In flight it was
+// counted in the scope that it departed in, and is charged there.
+func (s *settlement) move() {
+	if name := s.r.Scope; name != "" && name != s.departed.base.owner.long && s.l.look == nil {
+		s.pin(1) // while room is made
+		s.l.scope = s.o.scope(s.t, name)
+		s.departed.base.pins--
+		s.l.limit, s.l.kind = s.l.scope, nil
+	}
+}
+
 // countReport counts an answer that has named policies.
 func (s *settlement) countReport() {
 	for _, a := range s.figured {
@@ -208,10 +222,13 @@ func (s *settlement) account(policy, key string, keyed bool) *account {
 		}
 	}
 	a := s.o.known(id)
-	if a == nil {
+	isNew := a == nil
+	if isNew {
 		s.pin(1) // while room is made
 		a = s.o.create(s.t, id)
 		s.pin(-1)
+	}
+	if isNew || s.l.scope != s.departed {
 		s.chargeFirstWave(a)
 	}
 	if s.r.Changes != nil {

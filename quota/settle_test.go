@@ -72,6 +72,26 @@ func TestFirstWave(t *testing.T) {
 		d.settle(100*ms, ls[0], quota.Report{Figures: figure("api", 99, mins)})
 		assert.Equal(t, 90, d.more(100*ms, "alice", api(1)))
 	})
+	t.Run("requests that turn out to be of another scope count in both until they are answered", func(t *testing.T) {
+		d := newDesk(t)
+		ls := d.sendAll(6, 0, "")
+		available := func(scope string) int64 { return d.known(scope, api(0)).Available }
+		d.settle(100*ms, ls[0], quota.Report{Figures: figure("api", 99, mins)})
+		assert.Equal(t, int64(94), available(""))
+		late := d.send(100*ms, "", api(1)) // told apart
+		d.settle(100*ms, ls[1], quota.Report{Scope: "b", Figures: figure("api", 50, mins)})
+		assert.Equal(t, int64(46), available("b"))
+		assert.Equal(t, int64(94), available(""))
+		d.settle(100*ms, ls[2], quota.Report{Scope: "b", Figures: figure("api", 49, mins)})
+		d.settle(100*ms, ls[3], quota.Report{Figures: figure("api", 97, mins)})
+		assert.Equal(t, int64(47), available("b"))
+		assert.Equal(t, int64(94), available(""))
+		d.settle(100*ms, ls[4], quota.Report{Scope: "b", Figures: figure("api", 0, mins), Refused: true, Pause: mins})
+		d.settle(100*ms, ls[5], quota.Report{Scope: "b", Figures: figure("api", 48, mins)})
+		d.settle(100*ms, late, quota.Report{Figures: figure("api", 96, mins)})
+		assert.Equal(t, 0, d.more(100*ms, "b", api(1)))
+		assert.Equal(t, 96, d.more(100*ms, "", api(1)))
+	})
 	t.Run("requests that turn out to be of another partition do not count", func(t *testing.T) {
 		d := newDesk(t)
 		ls := d.sendAll(10, 0, "")

@@ -53,11 +53,11 @@ func (o *Origin) trackUnattributed(s *scope) *unattributed {
 
 // releaseUnattributed frees it once nothing of the scope is in flight.
 func (s *settlement) releaseUnattributed() {
-	o, u := s.o, s.l.scope.unattributed
-	if u == nil || s.l.scope.out > 0 {
+	o, u := s.o, s.departed.unattributed
+	if u == nil || s.departed.out > 0 {
 		return
 	}
-	s.l.scope.unattributed = nil
+	s.departed.unattributed = nil
 	for i := range u.created {
 		s.giveUp(&u.created[i])
 	}
@@ -101,26 +101,48 @@ func (u *unattributed) countKeyed(policy string, by int64) int64 {
 	return max(by, 0)
 }
 
-// chargeFirstWave charges a new account with the requests of the scope that are in
-// flight, except those that are charged to another partition of the policy.
+// untold returns how many requests of the scope are in flight that the server may charge to
+// an account of another scope, as the answer shows only now, and the ticket below which they
+// departed. It returns 0 if the account is charged with them, or if a window of it has ended.
+func (u *unattributed) untold(a *account) (ticket uint64, out int64) {
+	if u == nil || a.Epoch() > 0 {
+		return 0, 0
+	}
+	for i := range u.created {
+		switch n := &u.created[i]; {
+		case n.account == a:
+			return 0, 0
+		case n.out > out:
+			ticket, out = n.ticket, n.out
+		}
+	}
+	return ticket, out
+}
+
+// chargeFirstWave charges a new account with the requests of the scope that the lease departed
+// in that are in flight, except those that are charged to another partition of the policy. If
+// the answer concerns another scope, it charges an account of that: see untold.
 func (s *settlement) chargeFirstWave(a *account) {
-	out := s.l.scope.out
+	ticket, out := s.o.tickets, s.departed.out
+	if s.l.scope != s.departed {
+		ticket, out = s.departed.unattributed.untold(a)
+	}
 	if a.policy.keyed {
-		out -= s.l.scope.unattributed.countKeyed(a.policy.name, 0)
+		out -= s.departed.unattributed.countKeyed(a.policy.name, 0)
 	}
 	if out <= 0 {
 		return
 	}
 	units := min(s.missingOf(a, out), window.MaxUnits/out)
 	a.Preset(out, units)
-	u := s.o.trackUnattributed(s.l.scope)
+	u := s.o.trackUnattributed(s.departed)
 	if len(u.created) >= maxNewAccounts { // a server that makes up policies
 		oldest := u.created[0]
 		s.giveUp(&oldest)
 		s.earlier = append(s.earlier, oldest.account)
 		u.created = append(u.created[:0], u.created[1:]...)
 	}
-	u.created = append(u.created, newAccount{account: a, ticket: s.o.tickets, out: out, units: units})
+	u.created = append(u.created, newAccount{account: a, ticket: ticket, out: out, units: units})
 }
 
 // missingOf is how many units are missing of a policy in a unit such as tokens, by the
@@ -149,7 +171,7 @@ func (s *settlement) missingOf(a *account, out int64) int64 {
 // says what the request cost, and which partition it cost. A refusal by other
 // policies cost nothing.
 func (s *settlement) settleFirstWave() {
-	u := s.l.scope.unattributed
+	u := s.departed.unattributed
 	if u == nil || len(u.created) == 0 {
 		return
 	}

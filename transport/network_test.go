@@ -129,7 +129,7 @@ func TestUsersOverNetwork(t *testing.T) {
 					wg.Wait()
 					atRest(t, s.Accounts, url)
 					for user, api := range apis {
-						assert.Equal(t, transporttest.Counts{Served: has}, api.CountsOf(user), user)
+						assert.Equal(t, transporttest.Counts{Served: has}, api.Counts(user), user)
 					}
 				})
 			})

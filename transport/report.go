@@ -25,6 +25,7 @@ func (x *exchange) fillReport(got *parse.Reading) {
 		r.Unsent, r.Refused = true, status == http.StatusTooManyRequests
 		return
 	}
+	r.Scope = x.answeredModel(got)
 	if len(got.Declarations) > 0 {
 		r.Moved = x.directory.declare(got.Declarations)
 	}
@@ -46,9 +47,6 @@ func (x *exchange) fillReport(got *parse.Reading) {
 	r.Date = got.Date
 	for i := range got.Policies {
 		p := &got.Policies[i]
-		if countsTokens(p.Unit) {
-			x.directory.tokens.Store(true)
-		}
 		r.Terms = append(r.Terms, quota.Policy{}) // filled in place: a literal would be copied
 		t := &r.Terms[i]
 		t.Name, t.Quota, t.Unit, t.Window = p.Name, p.Quota, p.Unit, p.Window

@@ -78,7 +78,7 @@ func TestHotUserDelaysNobody(t *testing.T) {
 			}
 			<-done
 			assert.Zero(t, api.Counts().Refused)
-			assert.EqualValues(t, 51, api.CountsOf("hot").Served)
+			assert.EqualValues(t, 51, api.Counts("hot").Served)
 		})
 	}
 }

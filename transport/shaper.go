@@ -153,8 +153,9 @@ type Shaper struct {
 	// Nil means that nothing is known: what like requests were seen to cost, else 1.
 	// For a policy in tokens the default is an estimate from the JSON body of a POST, if
 	// it has GetBody: the text, and the longest answer that it asks for. What the
-	// server charges is learned. The body is read from GetBody, which must return
-	// the same content each time, and never if no policy of the origin counts tokens.
+	// server charges is learned. The body is read from GetBody, which must return the same
+	// content each time: that of the first requests, which depart before the origin has
+	// answered, for the model; and later only if a policy of the origin counts tokens.
 	// http.NewRequest sets GetBody for a bytes.Reader, bytes.Buffer and strings.Reader only.
 	// Without it the model is not known either, unless the path names it.
 	// For a policy in content-bytes the default is the length of the request's body
@@ -371,6 +372,8 @@ func (x *exchange) admit() error {
 	if err == nil {
 		if x.directory.tokens.Load() {
 			x.departTokens()
+		} else if x.lease.First() {
+			x.tokenRequest() // perhaps the answer tells of quotas for each model
 		}
 		if x.traced() {
 			x.traceAdmitted()

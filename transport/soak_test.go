@@ -230,7 +230,7 @@ func (s *soak) checkCounts() {
 			want.Served += lost.Served
 			want.Refused += lost.Refused
 		}
-		assert.Equal(s.t, want, s.apis[at[0]].CountsOf(at[1]), "seed %d: %s at %s", s.seed, at[1], at[0])
+		assert.Equal(s.t, want, s.apis[at[0]].Counts(at[1]), "seed %d: %s at %s", s.seed, at[1], at[0])
 		all.served += c.served
 		all.refused += c.refused
 		all.held += c.held

@@ -12,8 +12,8 @@ import (
 )
 
 // This file is quotas in tokens, as the providers of language models count them. Once an
-// origin has named a policy in tokens, the JSON bodies of its POSTs are read, as copies
-// from GetBody: for the model, because quotas are kept for each model; and for an estimate
+// origin has named a policy in tokens, and before its first answer, the JSON bodies of its POSTs
+// are read, as copies from GetBody: for the model, because quotas are kept for each model; and for an estimate
 // of the cost. See package tokens.
 
 // A tokenCost is what is known of a request that a quota in tokens may count.
@@ -63,6 +63,26 @@ func (x *exchange) scopeOfModel() {
 	if model != "" {
 		x.ask.Scope = x.directory.scopeOfModel(x.ask.Scope, model)
 	}
+}
+
+// answeredModel narrows the scope to the model of the request, if it departed before a policy
+// in tokens was named, and one is now. It returns that scope, or "" if it is the one before.
+func (x *exchange) answeredModel(got *parse.Reading) string {
+	if x.ofModel {
+		return ""
+	}
+	if !x.directory.tokens.Load() {
+		if !slices.ContainsFunc(got.Policies, func(p parse.Policy) bool { return countsTokens(p.Unit) }) {
+			return ""
+		}
+		x.directory.tokens.Store(true)
+	}
+	x.ofModel, x.tokens.scanned = true, true // what was not read before: Base may still read the body
+	before := x.ask.Scope
+	if x.scopeOfModel(); x.ask.Scope == before {
+		return ""
+	}
+	return x.ask.Scope
 }
 
 // modelInPath returns the model that a path names, as in /v1/models/NAME:generateContent,

@@ -66,13 +66,17 @@ func TestWhichBodiesAreRead(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			s := &transport.Shaper{Base: newServer(tt.first)}
-			pass(t, s, prompt(t.Context(), `{}`))
 			req := prompt(t.Context(), `{}`)
 			copies := 0
-			req.GetBody = func() (io.ReadCloser, error) {
+			get := func() (io.ReadCloser, error) {
 				copies++
 				return io.NopCloser(strings.NewReader(`{}`)), nil
 			}
+			req.GetBody = get
+			pass(t, s, req)
+			assert.Positive(t, copies, "before the first answer")
+			req, copies = prompt(t.Context(), `{}`), 0
+			req.GetBody = get
 			tt.change(req)
 			pass(t, s, req)
 			assert.Equal(t, tt.reads, copies > 0)
@@ -438,4 +442,66 @@ func TestTokenSummaryIsLeftOutOfACopy(t *testing.T) {
 			assert.Equal(t, []string{"input-tokens", "output-tokens"}, names)
 		}
 	})
+}
+
+// What the first answers say concerns their models, whichever model the next request is for: one
+// of which nothing is left for a minute does not hold another.
+func TestFirstAnswersOfModels(t *testing.T) {
+	for _, tt := range []struct {
+		first string // the model of each of the requests at once that are the first
+		then  string // of those after their answers
+	}{
+		{"b", "aabb"},
+		{"b", "bbaa"},
+		{"a", "bbaa"},
+		{"ab", "aabb"},
+		{"ba", "aabb"},
+		{"ab", "bbaa"},
+		{"ba", "bbaa"},
+		{"abbabababb", "ababab"},
+		{"aaaabbbbbb", "bababa"},
+	} {
+		bubble(t, tt.first+" "+tt.then, func(t *testing.T) {
+			began := time.Now()
+			srv := newChooser(func(n int, req *http.Request) answer {
+				var body struct{ Model string }
+				json.NewDecoder(req.Body).Decode(&body)
+				latency := rtt + time.Duration(n)*time.Millisecond
+				if body.Model == "b" && time.Since(began) < time.Minute {
+					return slow(latency, says(429, "Retry-After", strconv.Itoa(60-int(time.Since(began)/time.Second)),
+						"X-RateLimit-Limit-Tokens", "60000", "X-RateLimit-Remaining-Tokens", "0", "X-RateLimit-Reset-Tokens", "1m0s"))
+				}
+				return slow(latency, tokensLeft("50000", "10s"))
+			})
+			s := &transport.Shaper{Base: srv}
+			ask := func(model byte) int {
+				_, status := pass(t, s, prompt(t.Context(), `{"model":"`+string(model)+`","prompt":"hello","max_tokens":50}`))
+				return status
+			}
+			var wg sync.WaitGroup
+			for i := range len(tt.first) {
+				wg.Go(func() { ask(tt.first[i]) })
+			}
+			wg.Wait()
+			for _, model := range tt.then {
+				wg.Go(func() {
+					for ask(byte(model)) != 200 {
+					}
+					if took := time.Since(began); model == 'a' {
+						assert.Less(t, took, time.Second)
+					} else {
+						assert.InDelta(t, time.Minute, took, float64(2*time.Second))
+					}
+				})
+				time.Sleep(time.Millisecond)
+			}
+			wg.Wait()
+			refused := srv.count() - len(tt.then) - strings.Count(tt.first, "a")
+			known := strings.Count(tt.first, "b")
+			if known == 0 {
+				known = strings.Count(tt.then, "b")
+			}
+			assert.LessOrEqual(t, refused, known, "refused")
+		})
+	}
 }

@@ -40,7 +40,7 @@ type scene struct {
 // A server is an API that counts.
 type server interface {
 	http.Handler
-	Counts() transporttest.Counts
+	Counts(of ...string) transporttest.Counts
 }
 
 // likeGitHub adds GitHub's field to the responses of an API, and takes away Retry-After.

@@ -94,7 +94,7 @@ type API struct {
 	Status int
 
 	// User returns the user of a request, for the dimension user_id and for
-	// CountsOf. Nil means the value of the X-User field, else the user name of Basic
+	// Counts. Nil means the value of the X-User field, else the user name of Basic
 	// credentials, else the Bearer token, else "". It is called once per request,
 	// possibly concurrently, with no lock held.
 	User func(*http.Request) string
@@ -240,19 +240,20 @@ func (a *API) retain(claims []claim, cost int64) *retained {
 	return r
 }
 
-// Counts returns the counts of all requests.
-func (a *API) Counts() Counts {
+// Counts returns the counts of all requests; with users, of theirs together (see API.User).
+func (a *API) Counts(users ...string) Counts {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.counts
-}
-
-// CountsOf returns the counts of one user's requests (see API.User). They are zero for
-// an unknown user.
-func (a *API) CountsOf(user string) Counts {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.users[user]
+	if len(users) == 0 {
+		return a.counts
+	}
+	var sum Counts
+	for _, user := range users {
+		of := a.users[user]
+		sum.Served += of.Served
+		sum.Refused += of.Refused
+	}
+	return sum
 }
 
 // An outcome is the result of charging a request.

@@ -168,15 +168,16 @@ func TestHandler(t *testing.T) {
 	assert.Equal(t, "quota exceeded\n", w.Body.String())
 }
 
-func TestCountsOf(t *testing.T) {
+func TestCountsOfUsers(t *testing.T) {
 	api := &API{Policies: []Policy{{Name: "p", Quota: 2, PartitionBy: []string{"user_id"}}}}
 	for range 5 {
 		api.Decide(epoch, by("alice", "GET"))
 	}
 	api.Decide(epoch, by("bob", "GET"))
-	assert.Equal(t, Counts{Served: 2, Refused: 3}, api.CountsOf("alice"))
-	assert.Equal(t, Counts{Served: 1}, api.CountsOf("bob"))
-	assert.Zero(t, api.CountsOf("eve"))
+	assert.Equal(t, Counts{Served: 2, Refused: 3}, api.Counts("alice"))
+	assert.Equal(t, Counts{Served: 1}, api.Counts("bob"))
+	assert.Zero(t, api.Counts("eve"))
+	assert.Equal(t, Counts{Served: 3, Refused: 3}, api.Counts("eve", "bob", "alice"))
 	assert.Equal(t, Counts{Served: 3, Refused: 3}, api.Counts())
 }
 
@@ -211,7 +212,7 @@ func TestConcurrentUse(t *testing.T) {
 	assert.Equal(t, Counts{Served: users*quota - 1, Refused: workers*each - (users*quota - 1)}, api.Counts())
 	var sum Counts
 	for i := range users {
-		of := api.CountsOf(fmt.Sprint(i))
+		of := api.Counts(fmt.Sprint(i))
 		assert.LessOrEqual(t, of.Served, int64(quota))
 		sum.Served += of.Served
 		sum.Refused += of.Refused
@@ -313,7 +314,7 @@ func TestServer(t *testing.T) {
 	assert.Equal(t, "application/problem+json", resp.Header.Get("Content-Type"))
 	assert.Contains(t, body, `"violated-policies":["api"]`)
 	assert.Empty(t, resp.Header.Values("Retry-After"))
-	assert.Equal(t, Counts{Served: 2, Refused: 1}, api.CountsOf("alice"))
+	assert.Equal(t, Counts{Served: 2, Refused: 1}, api.Counts("alice"))
 }
 
 func BenchmarkDecide(b *testing.B) {

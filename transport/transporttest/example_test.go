@@ -144,7 +144,7 @@ func ExampleAPI_cost() {
 	}
 	d := api.Decide(time.Now(), httptest.NewRequest("GET", "http://api.example/123456789?user=alice", nil))
 	fmt.Println(d.Header.Get("RateLimit"))
-	fmt.Printf("%+v %+v\n", api.CountsOf("alice"), api.CountsOf("bob"))
+	fmt.Printf("%+v %+v\n", api.Counts("alice"), api.Counts("bob"))
 	// Output:
 	// "points";a=90;w=60;pk=:YWxpY2U=:;c=10
 	// {Served:1 Refused:0} {Served:0 Refused:0}

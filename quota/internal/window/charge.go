@@ -225,11 +225,11 @@ func (w *Window) Retain() { w.Retained = plus(w.Retained, 1) }
 // Unretain ends n concurrent requests.
 func (w *Window) Unretain(n int64) { w.Retained = max(w.Retained-n, 0) }
 
-// Preset charges a new window with n requests that departed before it was known, so many
+// Preset charges the first window with n requests that departed before it was known, so many
 // units each. Their charges have the FirstMark.
 func (w *Window) Preset(n, units int64) {
-	w.InFlight = plus(0, min(n, MaxUnits/max(units, 1))*units)
-	w.Retained, w.departed = n, w.steps(n)
+	w.InFlight = plus(w.InFlight, min(n, MaxUnits/max(units, 1))*units)
+	w.Retained, w.departed = w.Retained+n, w.departed+w.steps(n)
 }
 
 // Epoch counts the windows that have ended.
