@@ -165,8 +165,10 @@ func (a *Accounts) Restore(r io.Reader, now time.Time) error {
 	if len(a.origins) > 0 || !a.hashes().use(in.secret) && a.credentialHashes.key() != in.secret {
 		return errInUse
 	}
-	for _, o := range in.to.origins {
-		o.accounts = a
+	for name, o := range in.to.origins {
+		if o.accounts = a; a.Peers != nil {
+			o.shared = newShared(o, name)
+		}
 	}
 	a.origins = in.to.origins
 	a.beyond.Store(in.to.beyond.Load())
@@ -193,7 +195,10 @@ type restorer struct {
 func newRestorer(a *Accounts, r io.Reader, now time.Time) *restorer {
 	in := &restorer{
 		r: r, left: maxSaved, record: maxSavedRecord, now: now,
-		to: &Accounts{MaxOrigins: a.MaxOrigins, MaxAccounts: a.MaxAccounts, MaxTotal: a.MaxTotal, origins: make(map[string]*Origin)},
+		to: &Accounts{
+			MaxOrigins: a.MaxOrigins, MaxAccounts: a.MaxAccounts, MaxTotal: a.MaxTotal,
+			Strategy: a.Strategy, origins: make(map[string]*Origin),
+		},
 	}
 	in.dec = json.NewDecoder(in)
 	in.dec.DisallowUnknownFields()

@@ -61,6 +61,44 @@ func TestRestoredGoesOn(t *testing.T) {
 	}
 }
 
+// Restored accounts follow the Strategy that is set, and no other: the next window of a Plain
+// one ends with the guard of that Strategy.
+func TestRestoreKeepsTheStrategy(t *testing.T) {
+	for _, how := range []quota.Strategy{quota.Adaptive, quota.Plain} {
+		a := &quota.Accounts{Jitter: noJitter, Strategy: how}
+		d := deskOf(t, a, testOrigin)
+		d.exchange(0, "", quota.Report{Figures: figure("api", 3, 10*sec)})
+		a = &quota.Accounts{Jitter: noJitter, Strategy: how}
+		require.NoError(t, a.Restore(strings.NewReader(d.saved(0, true)), d.at(0)))
+		again := &desk{t: t, accounts: a, o: a.Origin(testOrigin), name: testOrigin, begin: d.begin}
+		var waits []time.Duration
+		for _, d := range []*desk{d, again} {
+			late := d.send(20*sec, "", api(1))
+			d.done(20*sec+300*ms, late, quota.Report{Figures: figure("api", 0, sec)})
+			waits = append(waits, d.wait(20*sec+300*ms, "", api(1)))
+		}
+		assert.Equal(t, waits[0], waits[1], how)
+	}
+}
+
+// Restored accounts are shared with other processes, too.
+func TestRestoreShares(t *testing.T) {
+	d := newDesk(t)
+	d.exchange(0, "", quota.Report{Figures: figure("api", 3, 10*sec)})
+	peers := new(silentPeers)
+	a := &quota.Accounts{Jitter: noJitter, Peers: peers}
+	require.NoError(t, a.Restore(strings.NewReader(d.saved(0, false)), d.at(0)))
+	ask := claimOf("api")
+	r, _ := a.Origin(testOrigin).Check(t.Context(), d.at(0), &ask)
+	require.Nil(t, r)
+	ask.MaxDelay = quota.NoDelay
+	err := a.Origin(testOrigin).Admit(t.Context(), d.at(0), &ask, new(quota.Lease))
+	assert.Error(t, err, "it asks the others first")
+	require.NotNil(t, peers.shared.Load())
+	turn, _ := peers.shared.Load().Turn(d.at(ms))
+	assert.NotNil(t, turn)
+}
+
 // Requests that are out while it is saved may arrive: they count as spent.
 func TestSavedWhileOut(t *testing.T) {
 	d := newDesk(t)
