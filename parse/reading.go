@@ -65,8 +65,9 @@ type Reading struct {
 	// draft it is on any status (editor's draft, Section 7: it MUST take precedence).
 	// Alone, or beside other fields, it is on 403, 413, 429, 3xx and 5xx only, since some
 	// servers send it with every response; also on a success, if a negative available
-	// quota beside it says that the request was refused. It is false if RetryAfter is
-	// None. See Vendor.RetryAfterOnRefusals.
+	// quota beside it says that the request was refused. It is not if it only repeats, on
+	// another status than 429, when a quota is renewed of which something is left. It is
+	// false if RetryAfter is None. See Vendor.RetryAfterOnRefusals.
 	Advised bool
 
 	// Date is the time of the response by the clock of the server, in UTC. It is set
@@ -186,6 +187,7 @@ type exchange struct {
 	made      clock
 	overdrawn bool     // a vendor's field has a negative available quota
 	worded    []string // see accountReader
+	served    bool     // the status is not 429
 }
 
 // clock returns the clock that the response was made by.
@@ -196,6 +198,7 @@ func (x *exchange) has(fields sightings) bool { return x.seen&fields != 0 }
 
 // read reads everything but the signs of a cache.
 func (x *exchange) read(status int) {
+	x.served = status != http.StatusTooManyRequests
 	if !x.byHand() {
 		x.drafts()
 		if x.out.Dialect == NoDialect && x.may(VendorFields) {
@@ -208,7 +211,7 @@ func (x *exchange) read(status int) {
 			x.exhausted()
 		}
 	}
-	if status == http.StatusTooManyRequests {
+	if !x.served {
 		x.refused()
 	}
 	x.date()
@@ -389,7 +392,7 @@ func (x *exchange) legacy() bool {
 	}
 	a := accountReader{
 		row: draft06(), index: &x.table.index, caps: *x.caps, clock: x.made, kind: x.reset(true),
-		strict: true, advertised: x.field.unnamed, limits: x.room,
+		strict: true, served: x.served, advertised: x.field.unnamed, limits: x.room,
 	}
 	a.read(x.h)
 	x.made = a.clock
@@ -451,7 +454,7 @@ func (x *exchange) vendor(row *row) bool {
 		x.out.Dialect, x.out.Vendor = VendorFields, row.Name
 		return true
 	}
-	a := accountReader{row: row, index: &x.table.index, caps: *x.caps, clock: x.made, kind: row.kind, limits: x.room}
+	a := accountReader{row: row, index: &x.table.index, caps: *x.caps, clock: x.made, kind: row.kind, served: x.served, limits: x.room}
 	if row.kind == anyReset && x.host != nil {
 		a.kind = x.reset(row.standard)
 		a.plain = !x.host.byHand && (a.kind == sharedMillis || a.kind == sharedSeconds)
@@ -494,8 +497,28 @@ func (x *exchange) retryAfter(status int) {
 		return
 	}
 	x.out.RetryAfter = wait
-	x.out.Advised = onRefusal(status) ||
+	x.out.Advised = onRefusal(status) && !(x.served && x.repeatsReset()) ||
 		(x.out.Dialect.ietf() || x.overdrawn) && (x.host == nil || !x.host.RetryAfterOnRefusals)
+}
+
+// repeatsReset reports whether the Retry-After beside vendors' fields says when a quota is
+// renewed of which something is left, so that it gives no reason to wait. Servers that send
+// it with every response (Flask-Limiter) do so with their redirects and errors, too. Whole
+// seconds are rounded in either way; a wait of two seconds would match too many resets.
+func (x *exchange) repeatsReset() bool {
+	if x.out.Dialect != VendorFields || x.out.RetryAfter <= 2*time.Second {
+		return false
+	}
+	repeats := false
+	for i := range x.out.Limits {
+		l := &x.out.Limits[i]
+		if l.Available == 0 {
+			return false
+		}
+		later := l.Window - x.out.RetryAfter
+		repeats = repeats || l.Available > 0 && l.Window != None && later >= -time.Second && later <= 2*time.Second
+	}
+	return repeats
 }
 
 // rowRetry reads the fields that rows name as aliases of Retry-After. The longest delay

@@ -54,6 +54,7 @@ type accountReader struct {
 	kind   resetKind
 	plain  bool // kind is that of X-RateLimit-Reset and X-Rate-Limit-Reset only
 	strict bool // as in the drafts: figures are Integers that are not negative
+	served bool // the response is no 429: see unlimited
 
 	advertised []unnamed // policies of RateLimit-Policy; they replace those in the limit field
 
@@ -144,6 +145,7 @@ type accountValues struct {
 	rate      decimal // units that come back in a second; 0 if it is not said
 	cost      int64
 	policies  []unnamed
+	unlimited bool // the response was served, and the quota is a word
 }
 
 // account reads the fields of one account.
@@ -194,6 +196,7 @@ func (a *accountReader) account(found []rowField) {
 	}
 	if len(a.ignored) > faults && slices.ContainsFunc(found, s.worded) {
 		a.worded = append(a.worded, found[0].account)
+		s.unlimited = a.served && s.limits.n == 0 && found[0].role == ofLimit
 	}
 	if s.resets.n == 0 && s.limits.n+s.remaining.n > 0 {
 		s.resets = a.resets
@@ -361,6 +364,11 @@ func (a *accountReader) pair(name, account string, i int, s *accountValues) {
 	if s.resets.n > 0 {
 		f.reset = s.resets.at(i)
 	}
+	if s.limits.n > 0 && a.unlimited(s.limits.at(i), f) {
+		if f.limit = None; f.remaining == 0 {
+			return
+		}
+	}
 	a.add(name, account, f, used, nil, s.window(i))
 }
 
@@ -403,6 +411,11 @@ func (a *accountReader) one(account string, s *accountValues) {
 			f.reset = d
 		}
 	}
+	if s.unlimited || s.limits.n > 0 && a.unlimited(s.limits.at(0), f) {
+		if f.limit = None; f.remaining == 0 {
+			return
+		}
+	}
 	window := time.Duration(0)
 	for i := range s.windows.n {
 		window = max(window, s.windows.at(i).d)
@@ -420,6 +433,21 @@ func (a *accountReader) one(account string, s *accountValues) {
 	}
 	a.add(account, account, f, used, policies, window)
 	a.returns = 0
+}
+
+// unlimited reports whether the quota of a response that was served is negative; or 0, if that
+// does not end later (draft -07, Appendix B.2.3, has a quota that is 0 for 20 seconds). So say
+// servers that have no limit for the client, such as Tyk with 0 of 0, and that nothing is left
+// of it does not hold the next request.
+func (a *accountReader) unlimited(quota number, f figure) bool {
+	switch {
+	case !a.served || quota.value.zero() && f.reset.reset() > 0:
+		return false
+	case quota.value.zero():
+		a.ignore(quota.field, quota.item, "", errRange)
+		return true
+	}
+	return quota.value.negative
 }
 
 // quota returns the quota of an account. A quota that is not whole, such as 0.5 a second,

@@ -3,8 +3,6 @@ package transport
 import (
 	"net/http"
 	"time"
-
-	"github.com/headway-go/headway/parse"
 )
 
 // notBefore returns the end of the Retry-After of a redirect, if the request, which has
@@ -12,15 +10,15 @@ import (
 // time. It holds this request alone, and counts towards MaxDelay.
 func (x *exchange) notBefore() time.Time {
 	from := x.req.Response
-	if from.StatusCode/100 != 3 || !x.sameOrigin(from) || parse.Cached(from.Header) {
+	if from.StatusCode/100 != 3 || !x.sameOrigin(from) {
 		return time.Time{}
 	}
 	now := time.Now()
-	wait, ok, _ := parse.RetryAfter(from.Header, now, x.s.Caps)
-	if !ok || wait <= 0 {
+	got := x.directory.reader.Read(x.req.URL.Host, from.StatusCode, from.Header, now)
+	if !got.Advised || got.RetryAfter <= 0 {
 		return time.Time{}
 	}
-	return now.Add(wait)
+	return now.Add(got.RetryAfter)
 }
 
 // sameOrigin reports whether a response came from the origin of the request.

@@ -247,6 +247,8 @@ func (e *explanation) advice() string {
 	beside := e.got.Dialect >= parse.EditorsDraft && e.got.Dialect <= parse.Draft06
 	rule := beside || throttles(status)
 	switch {
+	case !e.got.Advised && throttles(status):
+		return "ignored, because it only repeats when a quota is renewed of which something is left"
 	case e.got.Advised != rule && rule:
 		return "ignored, because the row of the vendor table says so"
 	case !e.got.Advised && e.got.Dialect == parse.NoDialect:
