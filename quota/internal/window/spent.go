@@ -200,10 +200,10 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, refused bool, s *Ser
 	l := w.ownRare().spent
 	if l == nil {
 		l = &spent{trust: 1, off: t.Add(length + time.Second)} // what departed before is not known
-		// Of the first window it is known, if all was there when it began. The request whose
-		// answer told of the policy is not in departed. If that is less than the quota, the
-		// figure may be wrong.
-		if all := w.departed + 1; w.epoch == 0 && w.Quota < 1<<20 && w.contention.peak >= w.Quota-1 && int64(all) < w.Quota {
+		// Of the first window it is known, if all was there when it began: no more was missing
+		// than has departed. The request whose answer told of the policy is not in departed. If
+		// that is less than the quota, the figure may be wrong.
+		if all := w.departed + 1; w.epoch == 0 && w.Quota < 1<<20 && w.contention.peak+int64(all) >= w.Quota && int64(all) < w.Quota {
 			l.off, l.slots = t, []slot{{at: t, units: all}}
 		}
 		w.rare.spent = l
