@@ -55,6 +55,8 @@ var misses = map[string]string{
 	"two tokens, one quota":        tokens,
 	"two tokens, only Retry-After": tokens,
 
+	"Anthropic, 8 processes": "half of the refusals are of the requests that are on their way when the first quota is used up, and the others are of processes that see the same unit; " + unproved,
+
 	"8 processes, 20/1s":  probes,
 	"8 processes, bucket": probes,
 	"64 processes":        probes,

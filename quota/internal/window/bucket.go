@@ -205,12 +205,22 @@ func (w *Window) setFill(t Instant, fill time.Duration) {
 	w.ownRare().fill = fill
 }
 
-// rescale changes the time in which the bucket fills from t on. What is there stays.
+// rescale changes the time in which the bucket fills from t on. What is there stays, and what
+// the figures have told of it.
 func (w *Window) rescale(t Instant, from, to time.Duration) {
-	if from != to && w.end > t {
-		left := mulDiv(uint64(w.end-t), uint64(to), uint64(from))
-		w.ends(min(t.Add(time.Duration(left)), Never-1), 0, Never)
+	if from == to {
+		return
 	}
+	scaled := func(full Instant) Instant {
+		if full <= t {
+			return full
+		}
+		return min(t.Add(time.Duration(mulDiv(uint64(full-t), uint64(to), uint64(from)))), Never-1)
+	}
+	if w.end > t {
+		w.ends(scaled(w.end), 0, Never)
+	}
+	w.rare.told = scaled(w.rare.told)
 }
 
 // setQuota changes the size of the bucket, and keeps its rate if it grows.

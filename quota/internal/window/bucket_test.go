@@ -248,6 +248,20 @@ func TestOthersAtBucket(t *testing.T) {
 	assert.InDelta(t, 2, l.filling().Seconds()/l.fill().Seconds(), 0.5)
 }
 
+// What figures have told while others seemed to use more is told anew once they seem to use
+// less, or the other way round: a wait is never longer than our part of the rate says.
+func TestFiguresOfBucketBesideOthers(t *testing.T) {
+	l := newBucket(Requests, 50, 45, 5*sec)
+	send("a", "b", "c")(l, Instant(50*ms))
+	fills("a", 5, 45*sec)(l, Instant(100*ms)) // others seem to take all
+	fills("b", 4, 46*sec)(l, Instant(101*ms))
+	part := l.contention.part()
+	assert.Less(t, part, 0.1)
+	fills("c", 3, 47*sec)(l, Instant(102*ms))
+	assert.Greater(t, l.contention.part(), part)
+	assert.EqualValues(t, 2, l.level(Instant(102*ms)), "a unit less, on the safe side")
+}
+
 // What a request has cost is what the figure has fallen by, less what has come back.
 func TestCostsByFalls(t *testing.T) {
 	l := newBucket(Other, 100_000, 90_000, 6*sec) // 100,000 a minute

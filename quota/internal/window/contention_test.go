@@ -263,3 +263,16 @@ func TestPatienceBesideOthers(t *testing.T) {
 		assert.Equal(t, want, l.patience(), "%v", unit)
 	}
 }
+
+// Of a bucket it is a unit for us that counts.
+func TestPatienceAtBucket(t *testing.T) {
+	for _, tt := range []struct {
+		ours, fall float32
+		want       time.Duration
+	}{{0, 0, 8 * sec}, {50, 100, 16 * sec}, {10, 100, 48 * sec}} {
+		l := newBucket(Requests, 50, 40, 20*sec)
+		l.rare.fill = 100 * sec // a unit in 2 s
+		l.contention.ours, l.contention.fall, l.compared.others = tt.ours, tt.fall, 5
+		assert.Equal(t, tt.want, l.patience(), "%v of %v", tt.ours, tt.fall)
+	}
+}
