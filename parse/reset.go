@@ -239,6 +239,10 @@ func parseTime(value string) (time.Time, bool) {
 	if at, err := time.Parse(time.RFC1123Z, value); err == nil {
 		return at, true
 	}
+	if strings.Contains(value, " UTC ") || strings.Contains(value, " GMT ") {
+		at, err := time.Parse(time.UnixDate, value)
+		return at, err == nil
+	}
 	if strings.HasSuffix(value, "M GMT") || strings.HasSuffix(value, "M UTC") {
 		at, err := time.Parse("Monday, January 2, 2006 3:04:05 PM MST", value)
 		return at, err == nil
@@ -297,19 +301,26 @@ func twoDigits(text string) int {
 	return 10*int(tens) + int(ones)
 }
 
-// isoDate parses RFC 3339 and forms that are close to it.
+// isoDate parses RFC 3339 and forms that are close to it: with a space in place of T, or
+// before the zone, which may be UTC or GMT, too, and may have a name behind it.
 func isoDate(value string) (time.Time, bool) {
 	if len(value) < len("2006-01-02T15:04Z") || value[4] != '-' {
 		return time.Time{}, false
+	}
+	if value[10] == ' ' {
+		value = value[:10] + "T" + value[11:]
+	}
+	date, zone, _ := strings.Cut(value, " ")
+	if zone, _, _ = strings.Cut(zone, " "); zone == "UTC" || zone == "GMT" {
+		zone = "Z"
 	}
 	for _, layout := range [...]string{
 		time.RFC3339,
 		"2006-01-02T15:04Z07:00",
 		"2006-01-02T15:04:05Z0700",
-		"2006-01-02 15:04:05 UTC",
-		"2006-01-02 15:04:05 Z0700",
+		"2006-01-02T15:04:05Z07",
 	} {
-		if at, err := time.Parse(layout, value); err == nil {
+		if at, err := time.Parse(layout, date+zone); err == nil {
 			return at, true
 		}
 	}

@@ -29,7 +29,8 @@ import (
 // X-RateLimit-Remaining-Tokens describe the account "tokens". Names without an asterisk
 // describe the account "". If several names of a list match fields of one account, the
 // first of them counts. A reset without an account is that of all accounts that have none,
-// if nothing else is without an account.
+// if nothing else is without an account; but not of one whose window is shorter. Words for the
+// form of a reset, as in X-RateLimit-Reset-In-Seconds, name no account.
 //
 // A literal name puts the name of its account in angle brackets, which are not part of
 // the field name: "X-<Day>Limit-Remaining" is the field X-DayLimit-Remaining of the account

@@ -49,7 +49,17 @@ func TestReadXRateLimit(t *testing.T) {
 			`limit '1' 5/1.25s; limit '2' 3/2.5s; parse: value out of range (X-RateLimit-Reset, item 2)`},
 		{"a name that is none", []string{`X-RateLimit-Limit: 10, 10;w=1;name=5`}, `policy '' 10/1s`},
 		{"the quota is not first", []string{`X-RateLimit-Limit: a, 10;w=1`}, `policy '10;w=1' 10/1s; parse: value of a wrong type (X-RateLimit-Limit, item 0)`},
-		{"measures are no accounts", []string{"X-RateLimit-Limit-Reset: 5", "X-RateLimit-Reset-Date: 5", "X-RateLimit-Remaining-Limit: 1"}, ``},
+		{"measures are no accounts", []string{"X-RateLimit-Limit-Reset: 5", "X-RateLimit-Used-Date: 5", "X-RateLimit-Remaining-Limit: 1"}, ``},
+		{"forms are no accounts", []string{"X-RateLimit-Remaining: 4", "X-Rate-Limit-Reset-In-Milliseconds: 5000"}, `limit '' 4/5s`},
+		{"a form beside the reset", []string{"X-RateLimit-Remaining: 4", "X-RateLimit-Reset: 6", "X-RateLimit-Reset-In: 5"}, `limit '' 4/6s`},
+		{"a form, and an account", []string{"X-RateLimit-Remaining-Sign-In: 4", "X-RateLimit-Reset-Sign-In: 5"}, `limit 'sign-in' 4/5s`},
+		{"the reset of all, in two forms", []string{"X-RateLimit-Remaining-A: 4", "X-RateLimit-Remaining-B: 3", "X-RateLimit-Reset-Time: later", "X-RateLimit-Reset-Seconds: 5"},
+			`limit 'a' 4/5s; limit 'b' 3/5s`},
+		{"the reset of the longest window", []string{"X-RateLimit-Remaining-Minute: 0", "X-RateLimit-Remaining-Day: 3", "X-RateLimit-Reset: 40000"},
+			`limit 'day' 3/11h6m40s; limit 'minute' 0`},
+		{"the reset of a window that has just begun", []string{"X-RateLimit-Remaining-Minute: 0", "X-RateLimit-Reset: 61"}, `limit 'minute' 0/1m1s`},
+		{"words for what is left", []string{"X-RateLimit-Limit: 5", "X-RateLimit-Left: 4", "X-RateLimit-Limit-Day: 50/day", "X-RateLimit-Available-Day: 0"},
+			`policy '' 5; policy 'day' 50/24h0m0s; limit '' 4; limit 'day' 0`},
 
 		// Negative numbers.
 		{"not known", []string{"X-RateLimit-Limit: -1", "X-RateLimit-Remaining: -1", "X-RateLimit-Reset: 0"}, `; parse: value out of range (X-RateLimit-Limit, item 0)`},

@@ -32,7 +32,9 @@ func (r *row) fieldsOf(x *fieldIndex, h http.Header, found []rowField) []rowFiel
 		patterns := r.starred[last(name)]
 		for i := range patterns {
 			f := &patterns[i]
-			if account, ok := f.match(name); ok {
+			if f.role == ofReset && f.suffix == "" && f.covers(name) && isForm(name[len(f.prefix):]) {
+				found = append(found, rowField{"", f.role, f.rank, name, lines})
+			} else if account, ok := f.match(name); ok {
 				found = append(found, rowField{account, f.role, f.rank, f.text, lines})
 			}
 		}
@@ -43,6 +45,20 @@ func (r *row) fieldsOf(x *fieldIndex, h http.Header, found []rowField) []rowFiel
 			slices.Compare(a.lines, b.lines)) // two names may differ in case only
 	})
 	return found
+}
+
+// isForm reports whether the end of the name of a reset says in which form it is, not whose
+// it is: X-RateLimit-Reset-Milliseconds, X-RateLimit-Reset-In-Seconds.
+func isForm(end string) bool {
+	for word := range strings.SplitSeq(end, "-") {
+		switch strings.ToLower(word) {
+		case "in", "after", "at", "time", "date", "datetime", "timestamp", "epoch", "unix", "utc",
+			"seconds", "secs", "ms", "millis", "milliseconds":
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // An accountReader reads the fields of a row.
@@ -93,8 +109,10 @@ func (a *accountReader) read(h http.Header) {
 		}
 		if len(found[0].account) > a.caps.nameBytes() {
 			a.ignore(found[0].field, None, "", ErrCap)
-		} else if end == 1 && len(found) > 1 && found[0].account == "" && found[0].role == ofReset {
-			a.resets = a.delays(&found[0], a.resetKind(found[0].field), false)
+		} else if end < len(found) && found[0].account == "" && found[0].role == ofReset && found[end-1].role == ofReset {
+			for i := 0; i < end && a.resets.n == 0; i++ {
+				a.resets = a.delays(&found[i], a.resetKind(found[i].field), false)
+			}
 		} else {
 			a.account(found[:end])
 		}
@@ -198,7 +216,7 @@ func (a *accountReader) account(found []rowField) {
 		a.worded = append(a.worded, found[0].account)
 		s.unlimited = a.served && s.limits.n == 0 && found[0].role == ofLimit
 	}
-	if s.resets.n == 0 && s.limits.n+s.remaining.n > 0 {
+	if s.resets.n == 0 && s.limits.n+s.remaining.n > 0 && a.shared(found[0].account, &s) {
 		s.resets = a.resets
 	}
 	if s.limits.first.label != "" || s.remaining.first.label != "" || s.used.first.label != "" {
@@ -206,6 +224,18 @@ func (a *accountReader) account(found []rowField) {
 		return
 	}
 	a.settle(found[0].account, &s)
+}
+
+// shared reports whether the reset without an account may be that of an account: it is not
+// after the window of the account, if that is known. The second is for rounding.
+func (a *accountReader) shared(account string, s *accountValues) bool {
+	window := a.period(account, account, s.windows.first.d)
+	for i := range a.resets.n {
+		if window > 0 && a.resets.at(i).reset() > plus(window, time.Second) {
+			return false
+		}
+	}
+	return true
 }
 
 // worded reports whether a field has a word in place of a quota, or of what is left of it.

@@ -459,10 +459,11 @@ func Vendors() []Vendor {
 		},
 		{
 			// developerdocs.instructure.com, Canvas, throttling. The cost of a request is
-			// taken while it is served; there is no reset.
+			// taken while it is served; there is no reset. Brightspace has one, in seconds.
 			Name:      "Canvas",
 			Sign:      "X-Request-Cost",
 			Remaining: []string{"X-Rate-Limit-Remaining"},
+			Reset:     []string{"X-Rate-Limit-Reset"},
 			Units:     map[string]string{"": "cost"},
 			Refusals:  []Refusal{{Status: 403, Text: "Rate Limit Exceeded"}},
 		},
@@ -579,7 +580,7 @@ func Vendors() []Vendor {
 			Remaining: []string{"X-RateLimit-Available"},
 			Used:      []string{"X-RateLimit-Used"},
 			Reset:     []string{"X-RateLimit-Expiry"},
-			Sign:      "X-RateLimit-Available",
+			Sign:      "X-RateLimit-Expiry",
 		},
 		{
 			// docs.mistral.ai: the names before those in the last row.
@@ -790,7 +791,7 @@ func Vendors() []Vendor {
 			// currently used on the web"), with windows or units in the names
 			// (Kong, RapidAPI, NestJS), with lists (Envoy, WHOOP, Brave Search),
 			// without "-Limit" (Composio), without "X-" (koa), with other words
-			// (Trello, Akamai, Mistral), with a JSON object
+			// (Trello, Akamai, Mistral, Openverse), with a JSON object
 			// (Basecamp, Trakt), with named figures (IBM API Connect).
 			Name: "X-RateLimit",
 			Limit: []string{
@@ -805,6 +806,8 @@ func Vendors() []Vendor {
 				"X-RateLimit-*-Remaining", "X-Rate-Limit-*-Remaining",
 				"X-RateLimit-Remain", "X-Rate-Limit-Remain", "X-RateLimit-Limit-Remaining", "X-Rate-Limit-Limit-Remaining",
 				"X-RateLimit-Limit-*-Remaining", "X-Rate-Limit-Limit-*-Remaining",
+				"X-RateLimit-Available", "X-Rate-Limit-Available", "X-RateLimit-Available-*", "X-Rate-Limit-Available-*",
+				"X-RateLimit-Left", "X-Rate-Limit-Left",
 			},
 			Used: []string{
 				"X-RateLimit-Used", "X-Rate-Limit-Used", "X-RateLimit-Usage", "X-Rate-Limit-Usage", "Rate-Limit-Used",
