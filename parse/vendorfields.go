@@ -121,6 +121,7 @@ func (a *accountReader) read(h http.Header) {
 	for _, c := range a.charged {
 		a.costs(c.account, c.cost)
 	}
+	a.dropUnlimited()
 	for i := range a.policies {
 		a.policies[i].Key, a.policies[i].HasKey = key, hasKey
 	}
@@ -465,19 +466,32 @@ func (a *accountReader) one(account string, s *accountValues) {
 	a.returns = 0
 }
 
-// unlimited reports whether the quota of a response that was served is negative; or 0, if that
-// does not end later (draft -07, Appendix B.2.3, has a quota that is 0 for 20 seconds). So say
-// servers that have no limit for the client, such as Tyk with 0 of 0, and that nothing is left
-// of it does not hold the next request.
+// unlimited reports whether the quota of a response that was served is 0 or negative. So say
+// servers that have no limit for the client (Brave Search, Tyk), and that nothing is left of it
+// does not hold the next request. In draft -06 a quota may be 0 for some seconds (draft -07,
+// Appendix B.2.3).
 func (a *accountReader) unlimited(quota number, f figure) bool {
 	switch {
-	case !a.served || quota.value.zero() && f.reset.reset() > 0:
+	case !a.served || quota.value.zero() && a.strict && f.reset.reset() > 0:
 		return false
 	case quota.value.zero():
 		a.ignore(quota.field, quota.item, "", errRange)
 		return true
 	}
 	return quota.value.negative
+}
+
+// dropUnlimited drops the quotas that are 0 beside others that are not. They are unlimited on
+// a refusal, too: "50, 0" at Brave Search.
+func (a *accountReader) dropUnlimited() {
+	zero := func(p Policy) bool { return p.Quota == 0 }
+	if a.strict || !slices.ContainsFunc(a.policies, zero) || !slices.ContainsFunc(a.policies, func(p Policy) bool { return !zero(p) }) {
+		return
+	}
+	a.limits = slices.DeleteFunc(a.limits, func(l Limit) bool {
+		return slices.ContainsFunc(a.policies, func(p Policy) bool { return zero(p) && p.Name == l.Policy })
+	})
+	a.policies = slices.DeleteFunc(a.policies, zero)
 }
 
 // quota returns the quota of an account. A quota that is not whole, such as 0.5 a second,

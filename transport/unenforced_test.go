@@ -11,7 +11,7 @@ import (
 	"github.com/headway-go/headway/transport"
 )
 
-// Servers without a limit for the client say that nothing of nothing is left (Tyk). That
+// Servers without a limit for the client say that nothing of nothing is left (Tyk, Brave Search). That
 // holds no request that a client without a Shaper would send.
 func TestNoQuotaHoldsNothing(t *testing.T) {
 	const limit, remaining, reset = "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"
@@ -19,6 +19,8 @@ func TestNoQuotaHoldsNothing(t *testing.T) {
 		"0 of 0":           {limit, "0", remaining, "0", reset, "0"},
 		"0 of 0, no reset": {limit, "0", remaining, "0"},
 		"0 of 0, -06":      {limit[2:], "0", remaining[2:], "0", reset[2:], "0"},
+		"0 of 0 for long":  {limit, "0", remaining, "0", reset, "3600"},
+		"Brave Search":     {limit, "50, 0", "X-RateLimit-Policy", "50;w=1, 0;w=2592000", remaining, "49, 0", reset, "1, 1419704"},
 		"0 of -1":          {limit, "-1", remaining, "0", reset, "3600"},
 		"-1 of -1":         {limit, "-1", remaining, "-1", reset, "3600"},
 		"0 of unlimited":   {limit, "unlimited", remaining, "0", reset, "3600"},
