@@ -6,8 +6,12 @@ import "net/http"
 // status, whatever stands beside it.
 func onRefusal(status int) bool {
 	switch status {
-	case http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
+	case http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests, enhanceYourCalm:
 		return true
 	}
 	return status/100 == 3 || status/100 == 5
 }
+
+// enhanceYourCalm is the status that Twitter's first API used before there was a 429. Podio and
+// Statuspage use it still.
+const enhanceYourCalm = 420

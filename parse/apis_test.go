@@ -216,6 +216,8 @@ var furtherAPIs = []struct {
 	{"Openverse", 's', "api.openverse.org", 200, "X-RateLimit-Limit-anon_burst: 20/min|X-RateLimit-Available-anon_burst: 19|X-RateLimit-Limit-anon_sustained: 200/day|X-RateLimit-Available-anon_sustained: 0", "19 of 20 a minute; 0 of 200 a day", `X-RateLimit; policy 'anon_burst' 20/1m0s; policy 'anon_sustained' 200/24h0m0s; limit 'anon_burst' 19; limit 'anon_sustained' 0`},
 	{"actix-governor, a refusal", 's', "app.example", 429, "X-RateLimit-After: 3|X-RateLimit-Limit: 5|X-RateLimit-Remaining: 0", "0 of 5 for 3 s", `X-RateLimit; policy '' 5; limit '' 0; retry after 3s!`},
 	{"dates that .NET, Python and Go print", 's', "app.example", 200, "X-RateLimit-Remaining-A: 0|X-RateLimit-Reset-A: 2026-04-23 10:00:41Z|X-RateLimit-Remaining-B: 0|X-RateLimit-Reset-B: 2026-04-23 12:00:41.5+02:00|X-RateLimit-Remaining-C: 0|X-RateLimit-Reset-C: 2026-04-23 10:00:41.5 +0000 UTC", "none for 41 s", `X-RateLimit; limit 'a' 0/42s; limit 'b' 0/41.5s; limit 'c' 0/41.5s`},
+	{"Podio, a refusal", 'd', "api.podio.com", 420, "X-Rate-Limit-Limit: 250|X-Rate-Limit-Remaining: 0|Retry-After: 600", "0 of 250, for 10 minutes", `X-RateLimit; policy '' 250; limit '' 0; retry after 10m0s!`},
+	{"Statuspage, a refusal", 'd', "api.statuspage.io", 420, "Retry-After: 60", "a minute", `none; retry after 1m0s!`},
 	{"Lemon Squeezy", 'd', "api.lemonsqueezy.com", 200, "X-Ratelimit-Limit: 300|X-Ratelimit-Remaining: 297", "297 of 300", `X-RateLimit; policy '' 300; limit '' 297`},
 }
 

@@ -63,7 +63,7 @@ type Reading struct {
 
 	// Advised reports whether RetryAfter is advice about quota. Beside valid fields of a
 	// draft it is on any status (editor's draft, Section 7: it MUST take precedence).
-	// Alone, or beside other fields, it is on 403, 413, 429, 3xx and 5xx only, since some
+	// Alone, or beside other fields, it is on 403, 413, 420, 429, 3xx and 5xx only, since some
 	// servers send it with every response; also on a success, if a negative available
 	// quota beside it says that the request was refused. It is not if it only repeats, on
 	// another status than 429, when a quota is renewed of which something is left. It is

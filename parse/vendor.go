@@ -168,7 +168,7 @@ type Vendor struct {
 	Dialect Dialect
 
 	// RetryAfterOnRefusals is for Hosts that send Retry-After with every response,
-	// beside fields of a draft: it then counts on 403, 413, 429, 3xx and 5xx only. See
+	// beside fields of a draft: it then counts on 403, 413, 420, 429, 3xx and 5xx only. See
 	// Reading.Advised.
 	RetryAfterOnRefusals bool
 

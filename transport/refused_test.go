@@ -161,3 +161,28 @@ func TestRefused(t *testing.T) {
 		assert.Zero(t, delay(t, s, getItems(t.Context())))
 	})
 }
+
+// The status 420, which was in use before there was a 429, is a refusal if nothing is left.
+func TestEnhanceYourCalm(t *testing.T) {
+	bubble(t, "nothing left", func(t *testing.T) {
+		srv := newServer(says(420, "X-RateLimit-Limit", "250", "X-RateLimit-Remaining", "0"))
+		s := &transport.Shaper{Base: srv}
+		for range 5 {
+			pass(t, s, getItems(t.Context()))
+		}
+		for i, at := range srv.departures()[1:] {
+			least := time.Second << i // a back-off after each refusal
+			assert.GreaterOrEqual(t, at-srv.departures()[i], least)
+		}
+	})
+	bubble(t, "Retry-After", func(t *testing.T) {
+		s := &transport.Shaper{Base: newServer(says(420, "Retry-After", "60"))}
+		pass(t, s, getItems(t.Context()))
+		assert.Equal(t, time.Minute, delay(t, s, getItems(t.Context())))
+	})
+	bubble(t, "something else", func(t *testing.T) {
+		s := &transport.Shaper{Base: newServer(says(420, "X-RateLimit-Limit", "250", "X-RateLimit-Remaining", "9"))}
+		pass(t, s, getItems(t.Context()))
+		assert.Zero(t, delay(t, s, getItems(t.Context())))
+	})
+}

@@ -239,14 +239,14 @@ func windowEnd(l *parse.Limit) time.Time {
 }
 
 // refused reports whether the server refused the request for lack of quota: the
-// status is 429; or it is 403 or 503, which are also used for that, and a service
-// limit says that nothing is left. (A 404 may well be the last response of a window
+// status is 429; or it is 403, 503 or 420 (Podio), which are also used for that, and a
+// service limit says that nothing is left. (A 404 may well be the last response of a window
 // that is used up.)
 func refused(status int, limits []parse.Limit) bool {
 	if status == http.StatusTooManyRequests {
 		return true
 	}
-	if status != http.StatusForbidden && status != http.StatusServiceUnavailable {
+	if status != http.StatusForbidden && status != http.StatusServiceUnavailable && status != 420 {
 		return false
 	}
 	for i := range limits {

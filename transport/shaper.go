@@ -174,7 +174,7 @@ type Shaper struct {
 	// 0 means that this is not known. If the response has a Retry-After, the longer of the two
 	// counts. It is asked about each response that does not
 	// come from a cache, in addition to the signs that are always recognised: the
-	// status 429; the status 403 or 503 with a service limit of which nothing is left;
+	// status 429; the status 403, 420 or 503 with a service limit of which nothing is left;
 	// and the Refusals of the rows of Vendors. Any other 503 is an outage: its Retry-After
 	// holds the whole origin, and without one it holds nothing. It must not read or change the
 	// response: its body belongs to the caller. Nil means that there are no other signs.

@@ -235,7 +235,7 @@ func dimensions(d parse.Declaration) string {
 // throttles reports whether Retry-After counts by itself on a response with a status.
 func throttles(status int) bool {
 	switch status {
-	case http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
+	case http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests, 420:
 		return true
 	}
 	return status/100 == 3 || status/100 == 5
