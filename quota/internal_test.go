@@ -143,7 +143,7 @@ func TestLookAgainAtTheEndOfTheWindow(t *testing.T) {
 	c := api(1)
 	a := d.o.known(c.id(""))
 	require.NotNil(t, a)
-	a.Contend(8)
+	a.Contend(d.o.at(d.at(0)), 8)
 	end := a.End()
 	got := a.Look(d.at(9*time.Second), 2)
 	assert.Equal(t, wait.Decision{OK: true, Last: true, Reason: got.Reason, Recheck: d.o.when(end)}, got)

@@ -436,6 +436,6 @@ func (p *pool) heard(t, from instant, g *exchange.Granted, void bool) {
 func (p *pool) alone(t instant) {
 	p.a.Strategy = window.Strategy(p.s.o.accounts.Strategy)
 	if p.peers > 1 {
-		p.a.Contend(p.peers)
+		p.a.Contend(t, p.peers)
 	}
 }

@@ -17,7 +17,7 @@ func Example() {
 	turn := &exchange.Turn{
 		Process: "one", Seq: 1, Flights: exchange.None,
 		Accounts: []exchange.Account{{
-			ID: account, Quota: 10, Window: time.Minute,
+			ID: account, Quota: 5, Window: time.Minute,
 			Figure: 5, Left: time.Minute, Basis: exchange.None, BasisLeft: exchange.None,
 		}},
 		Requests: []exchange.Request{{N: 4, Claims: []exchange.Claim{{Account: 0, Units: 2}}}},

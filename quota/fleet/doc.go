@@ -30,6 +30,10 @@
 // It tries to reach the store again after 100 ms to 200 ms, and after up to 10 s later on.
 // A store that is not there when the program starts is nothing else.
 //
+// Those that reach the store keep, of what is left of a window, the part of each process
+// that was to come and has not, until its lease ends. While the server's figures show other
+// clients, cut off or strangers, no more than two fifths of what is left are out at once.
+//
 // What a store carries out more than 150 ms after it was sent grants nothing. A store that
 // has lost everything hears from each process what it knows, and hands out in the first
 // two seconds only the part that belongs to the processes that are back.

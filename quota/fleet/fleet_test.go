@@ -344,6 +344,55 @@ func TestHubAsksForWhatWasUsed(t *testing.T) {
 	assert.EqualValues(t, 1, turn("other", 3, exchange.Account{Figure: exchange.None}, 1).Units)
 }
 
+// Of what is left, as much is kept for processes that were to come and have not as would be
+// theirs: they may be alive, and alone. But one unit may always go.
+func TestHubKeepsThePartOfTheSilent(t *testing.T) {
+	now := time.Unix(1, 0)
+	hub := &fleet.Hub{Clock: func() time.Time { return now }}
+	turn := func(process string, seq uint64, figure, wants int64) exchange.Granted {
+		g, err := hub.Exchange(t.Context(), exchange.ID{}, &exchange.Turn{
+			Process: process, Seq: seq, Flights: exchange.None,
+			Accounts: []exchange.Account{{Figure: figure, FigureVersion: 1 << 60, Left: 5 * time.Second, Quota: exchange.None, Basis: exchange.None}},
+			Requests: []exchange.Request{{N: wants, Claims: []exchange.Claim{{Units: 1}}}},
+		})
+		require.NoError(t, err)
+		return g.Accounts[0]
+	}
+	for _, process := range []string{"one", "two", "three", "four"} {
+		turn(process, 1, 0, 40)
+	}
+	now = now.Add(6 * time.Second) // another window
+	g := turn("one", 2, exchange.None, 40)
+	assert.EqualValues(t, 1, g.Units, "finds out")
+	now = now.Add(2 * time.Second) // the others were to come
+	ask := func(seq uint64, figure int64) int64 {
+		g, err := hub.Exchange(t.Context(), exchange.ID{}, &exchange.Turn{
+			Process: "one", Seq: seq, Flights: exchange.None,
+			Accounts: []exchange.Account{{Figure: figure, FigureVersion: g.Version, Left: 3 * time.Second, Quota: exchange.None, Basis: exchange.None}},
+			Requests: []exchange.Request{{N: 40, Claims: []exchange.Claim{{Units: 1}}}},
+		})
+		require.NoError(t, err)
+		return g.Accounts[0].Units
+	}
+	assert.EqualValues(t, 5, ask(3, 20), "a quarter")
+	assert.EqualValues(t, 1, ask(4, 1))
+}
+
+// While others than the fleet use a window, no more than two fifths of what is left are out:
+// no figure is true for long. But one unit may always go.
+func TestHubBesideStrangers(t *testing.T) {
+	for figure, want := range map[int64]int64{99: 99, 98: 98, 97: 38, 50: 20, 5: 2, 1: 1, 0: 0} { // of 100, of which none is ours
+		hub := &fleet.Hub{Clock: func() time.Time { return time.Unix(1, 0) }}
+		g, err := hub.Exchange(t.Context(), exchange.ID{}, &exchange.Turn{
+			Process: "one", Seq: 1, Flights: exchange.None,
+			Accounts: []exchange.Account{{Figure: figure, Left: 5 * time.Second, Quota: 100, Window: 10 * time.Second, Basis: exchange.None}},
+			Requests: []exchange.Request{{N: 200, Claims: []exchange.Claim{{Units: 1}}}},
+		})
+		require.NoError(t, err)
+		assert.Equal(t, want, g.Accounts[0].Units, "%d left", figure)
+	}
+}
+
 // In real time, too, what is granted arrives: two processes find each other.
 func TestRealTime(t *testing.T) {
 	hub := new(fleet.Hub)

@@ -17,11 +17,13 @@ func (x *execution) count(i int) {
 		r.available = max(a.Quota, 0)
 	}
 	mine := x.mine[i]
-	var out, lines, wanting int64
+	var out, lines, wanting, silent int64
 	for _, m := range r.members {
 		lines++
 		if m.at >= r.began {
 			out += m.has
+		} else if m.want > 0 && m.hungry <= now {
+			silent++
 		}
 		if m != mine && m.hungry > now {
 			wanting++
@@ -31,6 +33,12 @@ func (x *execution) count(i int) {
 	all := r.available
 	if fleet := int64(x.turn.Peers); now-r.made < recovery && fleet > lines && r.state == exchange.Reported {
 		all = all * lines / fleet
+	}
+	if silent > 0 && r.state == exchange.Reported && !r.modelled() {
+		all = max(all*(lines-silent)/lines, min(all, 1)) // they may be alive, and take their part alone
+	}
+	if r.contended(out) {
+		all = max(all*2/5, min(all, 1))
 	}
 	left := max(all-out-x.flights, 0)
 	if now < r.hold || mine == nil {
@@ -67,6 +75,12 @@ func (x *execution) count(i int) {
 	// All that are hungry are filled up to one level.
 	level := r.level(now, mine, left)
 	x.allowed[i] = min(max(level-mine.has, 0), left-x.first[i])
+}
+
+// contended reports whether others than our processes, which have so many units, use this
+// window, too: no figure is true for long then, so not all of what is left is out at once.
+func (r *record) contended(out int64) bool {
+	return r.quota != none && r.state == exchange.Reported && r.how == atOnce && r.quota-r.available-r.spent-out > r.quota/50
 }
 
 // before reports whether what m wants goes before what n does.

@@ -540,15 +540,23 @@ local function levelOf(r, own, free)
   end
 end
 
+local function contended(r, out)
+  return r.quota ~= -1 and r.state == REPORTED and r.how == atOnce and r.quota - r.available - r.spent - out > floor(r.quota / 50)
+end
+
 local flying = 0
 
 local function count(i)
   local r, a, own = records[i], accounts[i], mine[i]
   if r.state == COUNTING and r.available == -1 then r.available = max(a.quota, 0) end
-  local out, lines, wanting = 0, 0, 0
+  local out, lines, wanting, silent = 0, 0, 0, 0
   for _, m in pairs(r.members) do
     lines = lines + 1
-    if m.at >= r.began then out = out + m.has end
+    if m.at >= r.began then
+      out = out + m.has
+    elseif m.want > 0 and m.hungry <= now then
+      silent = silent + 1
+    end
     if m ~= own and m.hungry > now then wanting = wanting + 1 end
   end
   r.lines = lines
@@ -557,6 +565,10 @@ local function count(i)
   if now - r.made < recovery and peers > lines and r.state == REPORTED then
     all = floor(all * lines / peers)
   end
+  if silent > 0 and r.state == REPORTED and not modelled(r) then
+    all = max(floor(all * (lines - silent) / lines), min(all, 1))
+  end
+  if contended(r, out) then all = max(floor(all * 2 / 5), min(all, 1)) end
   local free = max(all - out - flying, 0)
   if now < r.hold or own == nil then return end
   if r.state == OPEN then

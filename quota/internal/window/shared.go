@@ -60,9 +60,13 @@ func (w *Window) Elapse(t Instant) {
 	}
 }
 
-// Contend assumes that n clients use the quota, this one included, until figures show
-// otherwise.
-func (w *Window) Contend(n int) {
+// Contend assumes from t on that n clients use the quota, this one included, until figures
+// show otherwise. What a window that is over has left may be another's: one request asks.
+func (w *Window) Contend(t Instant, n int) {
+	w.Roll(t)
 	w.contention.ours = contentionNeeds
 	w.contention.fall = float32(n) * contentionNeeds
+	if w.State == Expired {
+		w.available = 0
+	}
 }
