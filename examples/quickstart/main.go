@@ -227,11 +227,11 @@ func get(ctx context.Context, client *http.Client, url, user string) error {
 	}
 }
 
-// retryIn returns how long most clients wait after a refusal: Retry-After or, without
-// that, an exponential back-off with jitter.
+// retryIn returns how long most clients wait after a refusal: Retry-After, a day at most, or,
+// without that, an exponential back-off with jitter.
 func retryIn(h http.Header, attempt int) time.Duration {
 	if seconds, err := strconv.Atoi(h.Get("Retry-After")); err == nil && seconds >= 0 {
-		return time.Duration(seconds) * time.Second
+		return time.Duration(min(seconds, 86400)) * time.Second
 	}
 	backOff := 100 * time.Millisecond << min(attempt, 5)
 	return backOff/2 + rand.N(backOff)

@@ -122,7 +122,7 @@ func try(ctx context.Context, client *http.Client, url string, sum *summary) (wa
 	if resp.StatusCode != http.StatusTooManyRequests {
 		return 0, nil
 	}
-	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+	seconds, err := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16) // no more than a day
 	return time.Duration(seconds) * time.Second, err
 }
 

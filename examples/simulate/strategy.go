@@ -138,7 +138,7 @@ func (*retrying) admit(time.Time, *job) (time.Duration, bool) { return 0, true }
 
 func (s *retrying) settle(_ time.Time, j *job, d transporttest.Decision) time.Duration {
 	if n, err := strconv.Atoi(d.Header.Get("Retry-After")); err == nil && n > 0 {
-		return time.Duration(n) * time.Second
+		return time.Duration(min(n, 86400)) * time.Second // a day at most
 	}
 	wait := min(time.Second<<min(j.refused, 6), time.Minute)
 	return wait + time.Duration(s.rnd.Int64N(int64(wait/4)))
