@@ -386,6 +386,18 @@ func TestInferredLook(t *testing.T) {
 		assert.Equal(t, 2500*ms+ms, d.refused(look, "").Wait, "shorter windows are not worth a refusal")
 	})
 
+	t.Run("which finds what was left: they are not", func(t *testing.T) {
+		d, now := inferredTen(t)
+		look := fill(d, now)
+		d.done(look, d.send(look, ""), quota.Report{})
+		left := 1
+		require.Equal(t, 1, d.bare(look, &left, now+10*sec-look))
+		d.done(now+10*sec, d.send(now+10*sec, ""), quota.Report{})
+		a := d.known("", quota.Claim{})
+		assert.EqualValues(t, 12, a.Quota)
+		assert.Equal(t, 10*sec, a.Window)
+	})
+
 	t.Run("which is refused: the next windows have none", func(t *testing.T) {
 		d, now := inferredTen(t)
 		var looks []time.Duration

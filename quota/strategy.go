@@ -120,7 +120,8 @@ package quota
 //     row that were used up without a refusal one unit more is tried, then two, four,
 //     … until one is refused. When half of a window of 4 s or more is over and the
 //     quota is used up, one request looks. If it is served, windows are that long from
-//     then on; if it is refused, the next 2, 4, 8, … up to 64 windows have no look.
+//     then on, unless a refusal soon after shows that it was left over; if it is refused,
+//     the next 2, 4, 8, … up to 64 windows have no look.
 //     Where refusals concern some kinds only, these look: see below.
 //
 //  6. Count. Of a policy without a service limit we keep our own count: q units from

@@ -15,8 +15,10 @@ import "time"
 //
 // The time between two such instants may also be longer than a window, or the quota may be
 // a bucket. So one request looks when half of a window is over, if all was used up before.
-// If it is served, the next window begins with it, and windows are that long. If it is
-// refused, the next 2, 4, 8, … up to 64 windows have no look.
+// If it is served, the next window begins with it, and windows are that long: but if less
+// than half of the quota is served in it before a refusal with a Retry-After, the look found
+// what was left of the window before, which was not over. If it is refused, the next 2, 4,
+// 8, … up to 64 windows have no look.
 type Inferred struct {
 	opened  Instant // departure of the first request that was served in this window; 0: none was
 	served  int64   // since then
@@ -28,6 +30,8 @@ type Inferred struct {
 	usedUp     int64   // served in the window before, if its count was used up; else 0
 	usedOpened Instant // when that window began
 	merged     bool    // it was not over: this window is a part of it
+
+	early bool // this window began with a look
 
 	clean uint8 // windows in a row that were used up and ended without a refusal
 	more  int64 // units to try next
@@ -73,7 +77,7 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	}
 	if !g.refused {
 		g.refused, g.dry = true, sent
-		if g.usedUp > 0 && w.State == Counting && retryAfter > 0 && retryAfter < w.Length/2 {
+		if tooEarly := retryAfter < w.Length/2 || g.early && g.served < w.Quota/2; g.usedUp > 0 && w.State == Counting && retryAfter > 0 && tooEarly {
 			g.opened, g.served, g.merged = g.usedOpened, g.served+g.usedUp, true
 		}
 	}
@@ -129,6 +133,7 @@ func (g *Inferred) looked(w *Window, sent Instant) {
 	w.close(sent)
 	w.count(1)
 	w.ends(sent.Add(length), w.rtt, Never)
+	g.usedUp, g.usedOpened, g.early = g.served, g.opened, true
 	g.opened, g.served, g.epoch, g.failed = sent, 1, w.epoch, 0
 	g.plan(w)
 }
@@ -181,7 +186,7 @@ func (g *Inferred) next(w *Window) {
 		w.SetPolicy(Requests, w.Quota+g.more, w.Length)
 		g.clean, g.more = cleanWindows-1, 2*g.more
 	}
-	g.opened, g.served, g.epoch = w.due-Instant(w.Length), 1, w.epoch
+	g.opened, g.served, g.epoch, g.early = w.due-Instant(w.Length), 1, w.epoch, false
 	g.plan(w)
 }
 
