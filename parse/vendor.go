@@ -29,7 +29,7 @@ import (
 // X-RateLimit-Remaining-Tokens describe the account "tokens". Names without an asterisk
 // describe the account "". If several names of a list match fields of one account, the
 // first of them counts. A reset without an account is that of all accounts that have none,
-// if nothing else is without an account; but not of one whose window is shorter. Words for the
+// if nothing but a cost is without an account; but not of one whose window is shorter. Words for the
 // form of a reset, as in X-RateLimit-Reset-In-Seconds, name no account.
 //
 // A literal name puts the name of its account in angle brackets, which are not part of
@@ -73,10 +73,12 @@ type Vendor struct {
 	// of it, and with what is used. Any two of them give the third. Each is a
 	// number. Limit may also be the List of drafts -03 and older: its first member
 	// is the quota, the others, with windows, are policies. A quota that is not
-	// whole, such as 0.5 a second, is read as whole units in a longer window.
+	// whole, such as 0.5 a second, is read as whole units in a longer window. A quota that is
+	// 0, negative or a word holds nothing, unless the response is a 429: it is unlimited.
 	Limit, Remaining, Used []string
 
-	// Cost names the fields with the cost of the request, in quota units.
+	// Cost names the fields with the cost of the request, in quota units. A cost without an
+	// account is that of the accounts that are named after a time, such as "minute", too.
 	Cost []string
 
 	// Reset names the fields that say when the quota is renewed.
@@ -172,7 +174,9 @@ type Vendor struct {
 	// Reading.Advised.
 	RetryAfterOnRefusals bool
 
-	// Refusals are further signs of refusals, for Reader.Refusals.
+	// Refusals are further signs of refusals, such as {Status: 403, Text: "calls used up"}: a
+	// text in the body, or in a Field, of a response with that status. See Refusal and
+	// Reader.Refusals.
 	Refusals []Refusal
 }
 

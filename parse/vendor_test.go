@@ -50,6 +50,8 @@ func TestReadXRateLimit(t *testing.T) {
 		{"a name that is none", []string{`X-RateLimit-Limit: 10, 10;w=1;name=5`}, `policy '' 10/1s`},
 		{"the quota is not first", []string{`X-RateLimit-Limit: a, 10;w=1`}, `policy '10;w=1' 10/1s; parse: value of a wrong type (X-RateLimit-Limit, item 0)`},
 		{"measures are no accounts", []string{"X-RateLimit-Limit-Reset: 5", "X-RateLimit-Used-Date: 5", "X-RateLimit-Remaining-Limit: 1"}, ``},
+		{"the reset of all, beside a cost", []string{"X-RateLimit-Remaining-Read: 0", "X-RateLimit-Remaining-Minute: 4", "X-RateLimit-Reset: 30", "X-RateLimit-Cost: 2"},
+			`limit 'minute' 4/30s cost 2; limit 'read' 0/30s`},
 		{"forms are no accounts", []string{"X-RateLimit-Remaining: 4", "X-Rate-Limit-Reset-In-Milliseconds: 5000"}, `limit '' 4/5s`},
 		{"a form beside the reset", []string{"X-RateLimit-Remaining: 4", "X-RateLimit-Reset: 6", "X-RateLimit-Reset-In: 5"}, `limit '' 4/6s`},
 		{"a form, and an account", []string{"X-RateLimit-Remaining-Sign-In: 4", "X-RateLimit-Reset-Sign-In: 5"}, `limit 'sign-in' 4/5s`},

@@ -109,10 +109,8 @@ func (a *accountReader) read(h http.Header) {
 		}
 		if len(found[0].account) > a.caps.nameBytes() {
 			a.ignore(found[0].field, None, "", ErrCap)
-		} else if end < len(found) && found[0].account == "" && found[0].role == ofReset && found[end-1].role == ofReset {
-			for i := 0; i < end && a.resets.n == 0; i++ {
-				a.resets = a.delays(&found[i], a.resetKind(found[i].field), false)
-			}
+		} else if end < len(found) && found[0].account == "" && !slices.ContainsFunc(found[:end], ofOneAccount) {
+			a.ofAll(found[:end])
 		} else {
 			a.account(found[:end])
 		}
@@ -127,6 +125,23 @@ func (a *accountReader) read(h http.Header) {
 	}
 	for i := range a.limits {
 		a.limits[i].Key, a.limits[i].HasKey = key, hasKey
+	}
+}
+
+// ofOneAccount reports whether a field without an account describes an account of its own, and
+// not those that are named in other fields.
+func ofOneAccount(f rowField) bool { return f.role != ofReset && f.role != ofCost }
+
+// ofAll reads the fields that describe all accounts.
+func (a *accountReader) ofAll(found []rowField) {
+	for i := range found {
+		if f := &found[i]; f.role == ofCost {
+			if n := a.figures(f, false); n.n > 0 {
+				a.charged = append(a.charged, charge{"", a.figure(n.at(0))})
+			}
+		} else if a.resets.n == 0 {
+			a.resets = a.delays(f, a.resetKind(f.field), false)
+		}
 	}
 }
 
