@@ -1,6 +1,9 @@
 package window
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // This file is habit 4 of Adaptive: other clients use the quota, too.
 //
@@ -63,6 +66,17 @@ func (c *contention) allows(w *Window, n int64) bool {
 		return float64(n) <= ours
 	}
 	return float64(out+n) <= contentionInFlight*ours+0.5
+}
+
+// enough is how many units have to be there so that n more are allowed, with those that are
+// out.
+func (c *contention) enough(w *Window, n int64) int64 {
+	out := w.Unanswered()
+	left := (float64(out+n) - 0.5) / (contentionInFlight * c.part())
+	if out == 0 && n > 1 {
+		left = float64(n) / c.part()
+	}
+	return int64(min(math.Ceil(left), MaxUnits)) - out
 }
 
 // patience is how long nothing is in flight before a request departs that is not

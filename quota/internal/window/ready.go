@@ -70,10 +70,11 @@ func (w *Window) when(t Instant, n int64) Instant {
 // whenUnknown: now, but for the slow start after a refusal.
 func (w *Window) whenUnknown(t Instant) Instant { return w.whenSlow(t) }
 
-// whenSlow is now, or in a slow start that has enough in flight, the next try.
+// whenSlow is now, or in a slow start that has enough in flight, the next try, or the next
+// window.
 func (w *Window) whenSlow(t Instant) Instant {
 	if w.slow > 0 && w.InFlight >= int64(w.slow) {
-		return max(t, w.asked.Add(patience(w.probes))) // an answer usually comes before
+		return max(t, min(w.asked.Add(patience(w.probes)), w.end)) // an answer usually comes before
 	}
 	return t
 }
@@ -88,8 +89,12 @@ func (w *Window) whenReported(t Instant, n int64) Instant {
 	}
 	again := w.whenRenewed(t, n)
 	if enough && w.IsBucket() {
-		// An answer comes long before; not if the requests that are out hang.
-		again = max(t, max(w.received, w.asked).Add(min(max(4*w.filling(), time.Second), ProbeInterval)))
+		// An answer comes long before; not if the requests that are out hang. Then the bucket fills.
+		again = max(w.received, w.asked).Add(min(max(4*w.filling(), time.Second), ProbeInterval))
+		if there := w.contention.enough(w, n); there <= w.Quota {
+			again = min(again, w.WhenThere(there))
+		}
+		again = max(t, again)
 	}
 	if enough && w.Unanswered() == 0 {
 		again = max(t, min(again, max(w.received, w.asked).Add(w.patience())))
@@ -102,8 +107,15 @@ func (w *Window) whenReported(t Instant, n int64) Instant {
 // what it costs.
 func (w *Window) ReadyEstimated(t Instant, n int64) (again Instant, why Cause) {
 	again, why = w.Ready(t, n)
-	if again > t && w.Waiting() && !w.Paused(t) && w.available > 0 && w.Unanswered() == 0 {
-		again = max(t, min(again, max(w.received, w.asked).Add(maxBackOff)))
+	if again > t && w.Waiting() && w.InFlight == 0 {
+		look := max(w.received.Add(maxBackOff), w.asked.Add(maxBackOff), w.Hold, w.BackOff)
+		if w.before > 0 {
+			look = max(look, w.closed.Add(grace(w.rtt)))
+		}
+		if w.available <= 0 {
+			look = max(look, w.WhenThere(1)) // of a bucket, it may be sooner than what is needed
+		}
+		again = max(t, min(again, look))
 	}
 	return again, why
 }
@@ -116,9 +128,9 @@ func (w *Window) whenExpired(t Instant, n int64) Instant {
 		return t
 	case w.believes(w.received) && w.rare.spent.loose:
 		again := max(min(w.asked.Add(patience(w.probes)), w.whenBack(t, n)), w.whenRoom(t, n))
-		return max(t, min(again, max(w.received, w.asked, w.closed).Add(ProbeInterval)))
+		return max(t, min(again, w.WhenLanded(n), max(w.received, w.asked, w.closed).Add(ProbeInterval)))
 	case w.refill.steady() && w.least > w.perUnit() && w.probes < 32:
-		return max(t, w.asked.Add(w.refillPace()))
+		return max(t, min(w.asked.Add(w.refillPace()), w.WhenLanded(n)))
 	case !w.probing:
 		return t
 	}

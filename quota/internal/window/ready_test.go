@@ -171,3 +171,103 @@ func TestReadyOnceTheLastWindowHasLanded(t *testing.T) {
 		}
 	}
 }
+
+// What was left over departs as soon as nothing of the last window can arrive any more,
+// whatever the next trial would wait for.
+func TestExpiredOnceTheLastWindowHasLanded(t *testing.T) {
+	for name, but := range map[string]func(w *Window){
+		"a probe is out": func(w *Window) { w.probing = true },
+		"units come back one by one": func(w *Window) {
+			w.refill.served, w.least = steadyTrials, 5*sec
+		},
+		"our own log": func(w *Window) {
+			w.ownRare().spent = &spent{length: 10 * sec, trust: 1, loose: true, slots: []slot{{at: Instant(9 * sec), units: 10}}}
+		},
+	} {
+		w := New(Adaptive)
+		w.SetPolicy(Requests, 10, 20*sec)
+		w.State, w.available, w.before, w.closed, w.rtt = Expired, 3, 3, Instant(10*sec), 100*ms
+		w.asked = Instant(10 * sec)
+		but(&w)
+		landed := w.closed.Add(grace(w.rtt))
+		again, _ := w.Ready(w.closed, 1)
+		assert.Equal(t, landed, again, name)
+		again, _ = w.Ready(landed, 1)
+		assert.Equal(t, landed, again, name)
+	}
+}
+
+// A slow start in our own count ends with its window.
+func TestSlowStartEndsWithTheWindow(t *testing.T) {
+	w := New(Adaptive)
+	w.SetPolicy(Requests, 10, 10*sec)
+	w.Count(0, 0)
+	w.slow = 2
+	w.Take(0, 1)
+	w.Take(Instant(9500*ms), 1)
+	again, _ := w.Ready(Instant(9600*ms), 1)
+	assert.Equal(t, Instant(10*sec), again)
+	again, _ = w.Ready(again, 1)
+	assert.Equal(t, Instant(10*sec), again)
+}
+
+// Beside other clients, little of what is there may be in flight. While that hangs the bucket
+// fills, and the next request departs when there is enough for both.
+func TestBucketFillsBesideHangingRequests(t *testing.T) {
+	for _, tt := range []struct{ out, n, there int64 }{{1, 1, 7}, {1, 2, 12}, {2, 1, 11}, {0, 9, 18}} {
+		w := New(Adaptive)
+		w.State, w.Quota, w.Length = Reported, 20, 20*sec
+		w.contention.ours, w.contention.fall = 20, 40
+		w.ownRare().fill = 20 * sec
+		w.InFlight = tt.out
+		w.end = Instant(w.timeOf(20 - tt.n)) // so many are there
+		w.received = w.end
+		again, _ := w.Ready(0, tt.n)
+		if tt.out == 0 { // then it may also look without
+			assert.LessOrEqual(t, again, w.WhenThere(tt.there), tt)
+			continue
+		}
+		assert.Equal(t, w.WhenThere(tt.there), again, tt)
+		early, _ := w.Ready(again-1, tt.n)
+		assert.Equal(t, again, early, tt)
+		now, _ := w.Ready(again, tt.n)
+		assert.Equal(t, again, now, tt)
+	}
+}
+
+// An estimate looks with the first unit of a bucket that is empty, a minute after the last
+// answer at the earliest, and when no hold is in force.
+func TestEstimateOfAnEmptyBucket(t *testing.T) {
+	for _, tt := range []struct {
+		fill, hold time.Duration
+		want       time.Duration
+	}{
+		{10 * time.Hour, 0, 10 * mins},
+		{20 * mins, 0, 2 * mins},
+		{5 * mins, 0, mins},
+		{5 * mins, 90 * sec, 90 * sec},
+	} {
+		w := New(Adaptive)
+		w.State, w.Quota, w.Unit = Reported, 10, Other
+		w.ownRare().fill = tt.fill
+		w.end, w.Hold = Instant(tt.fill), Instant(tt.hold)
+		again, _ := w.ReadyEstimated(0, 10)
+		assert.Equal(t, Instant(tt.want), again, tt)
+		now, _ := w.ReadyEstimated(again, 10)
+		assert.Equal(t, again, now, tt)
+	}
+}
+
+// Nor does it wait for more than those of the last window to land.
+func TestEstimateOnceTheLastWindowHasLanded(t *testing.T) {
+	w := New(Adaptive)
+	w.State, w.Quota, w.Unit, w.available, w.end = Reported, 10, Other, 5, Instant(time.Hour)
+	w.closed, w.before, w.rtt = Instant(mins), 1, 100*ms
+	again, _ := w.ReadyEstimated(Instant(mins), 10)
+	assert.Equal(t, Instant(mins).Add(grace(100*ms)), again)
+	now, _ := w.ReadyEstimated(again, 10)
+	assert.Equal(t, again, now)
+	w.InFlight = 1
+	again, _ = w.ReadyEstimated(again, 10)
+	assert.Greater(t, again, now, "an answer to it tells more")
+}

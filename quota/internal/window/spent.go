@@ -76,15 +76,15 @@ func (w *Window) room(t Instant) int64 {
 	return left
 }
 
-// whenRoom is when there should be n units.
+// whenRoom is when there should be n units. Slots may come back together, or in another order.
 func (w *Window) whenRoom(t Instant, n int64) Instant {
-	left, n := w.room(t), w.need(n)
+	again, left, n := t, w.room(t), w.need(n)
 	for i := 0; i < len(w.rare.spent.slots) && left < n; i++ {
 		if s := &w.rare.spent.slots[i]; w.backAt(s) > t {
-			left, t = left+int64(s.units), w.backAt(s)
+			left, again = left+int64(s.units), max(again, w.backAt(s))
 		}
 	}
-	return t
+	return again
 }
 
 // believes reports whether our own log says at t how much there is.
@@ -108,10 +108,14 @@ func (w *Window) whenBack(t Instant, n int64) Instant {
 	if !w.believes(w.received) {
 		return Never
 	}
-	if out := w.Unanswered(); out > 0 && out+n-w.available > w.rare.spent.trust {
-		return Never
+	trusts := func(out int64) bool { return out == 0 || out+n-w.available <= w.rare.spent.trust }
+	switch room := w.whenRoom(t, n); {
+	case trusts(w.Unanswered()):
+		return room
+	case trusts(w.InFlight):
+		return max(room, w.closed.Add(grace(w.rtt))) // see WhenLanded
 	}
-	return w.whenRoom(t, n)
+	return Never
 }
 
 // note takes over that n units depart at t.

@@ -323,3 +323,41 @@ func TestHopefulByOwnLog(t *testing.T) {
 		assert.Equal(t, tt.want, w.Hopeful(Instant(sec), 1), tt.name)
 	}
 }
+
+// Slots of our own log come back together, or a later one sooner, where its round trip was
+// shorter. What is needed is there with the later of them, and not with those after.
+func TestSpentInAnotherOrder(t *testing.T) {
+	for _, tt := range []struct {
+		trips [2]uint32 // in milliseconds
+		at    [2]time.Duration
+		want  time.Duration
+	}{
+		{[2]uint32{40, 40}, [2]time.Duration{0, 0}, 10*sec + 1250*time.Microsecond},
+		{[2]uint32{80, 40}, [2]time.Duration{0, 20 * ms}, 10*sec + 42500*time.Microsecond},
+	} {
+		w := New(Adaptive)
+		w.Quota, w.Length, w.least = 10, 10*sec, 40*ms
+		l := &spent{length: 10 * sec, trust: 1}
+		for i, at := range tt.at {
+			l.slots = append(l.slots, slot{from: Instant(at), at: Instant(at), trip: 1000 * tt.trips[i], units: 4})
+		}
+		l.slots = append(l.slots, slot{from: Instant(5 * sec), at: Instant(5 * sec), units: 2})
+		w.ownRare().spent = l
+		assert.Equal(t, Instant(tt.want), w.whenRoom(Instant(6*sec), 8), tt)
+	}
+}
+
+// The trust in our own log bounds those that are out. Once those of the window before have
+// landed, it bounds only the others.
+func TestSpentOnceTheLastWindowHasLanded(t *testing.T) {
+	for _, tt := range []struct {
+		out  int64
+		want Instant
+	}{{0, Instant(20 * sec).Add(grace(40 * ms))}, {1, Never}} {
+		w := New(Adaptive)
+		w.State, w.Quota, w.Length, w.received, w.end = Reported, 10, 10*sec, Instant(21*sec), Instant(30*sec)
+		w.closed, w.before, w.InFlight, w.rtt = Instant(20*sec), 2, tt.out, 40*ms
+		w.ownRare().spent = &spent{length: 10 * sec, trust: 1, loose: true}
+		assert.Equal(t, tt.want, w.whenBack(Instant(20*sec), 1), tt.out)
+	}
+}
