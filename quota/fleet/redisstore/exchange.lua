@@ -1,7 +1,7 @@
 -- One turn of a process, as fleet.Hub carries it out: the functions have the same names
 -- and do the same. All numbers are integers below 2^53, all times microseconds.
 --
--- KEYS[1]: the flights of the origin; then for each account its record and its members.
+-- KEYS[1]: the flights of the origin; then for each account its record.
 -- ARGV: now ('': the clock of Redis), process, seq, asOf, peers, flights, bye, channel,
 -- how to publish, accounts, requests; then the accounts and the requests.
 
@@ -281,57 +281,60 @@ local function backAt(r, units)
   return 0
 end
 
+-- A record is one string: numbers in MessagePack, and the names of processes. Times are told
+-- from when it was saved, so that most take five bytes; false is 0.
 local function load(i)
-  local r = {members = {}, changed = {}, gone = {}, spending = {}}
-  local s = redis.call('GET', KEYS[2*i])
-  if s then
-    local n = {}
-    for v in string.gmatch(s, '%S+') do n[#n+1] = tonumber(v) end
-    r.made, r.version, r.state, r.available, r['end'], r.length = n[1], n[2], n[3], n[4], n[5], n[6]
-    r.began, r.figured, r.hold, r.probe, r.probes, r.returns = n[7], n[8], n[9], n[10], n[11], n[12]
-    r.quota, r.window, r.how, r.trust, r.fails, r.skip = n[13], n[14], n[15], n[16], n[17], n[18]
-    r.trial, r.said, r.from, r.counted, r.spent, r.before = n[19], n[20], n[21], n[22], n[23], n[24]
-    for j = 25, #n, 2 do r.spending[#r.spending+1] = {at = n[j], n = n[j+1]} end
-    local all = redis.call('HGETALL', KEYS[2*i+1])
-    for j = 1, #all, 2 do
-      local m = {id = all[j]}
-      local a, b, c, d, e, f, g, h, k, l, o, p = string.match(all[j+1], '(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)')
-      m.seq, m.at, m['until'], m.has, m.stock = tonumber(a), tonumber(b), tonumber(c), tonumber(d), tonumber(e)
-      m.want, m.least, m.priority, m.since = tonumber(f), tonumber(g), tonumber(h), tonumber(k)
-      m.hungry, m.woken, m.looks = tonumber(l), tonumber(o), tonumber(p)
-      r.members[m.id] = m
-    end
-  else
-    r.made, r.version, r.state, r.available, r['end'], r.length = now, now, UNKNOWN, 0, 0, 0
-    r.began, r.figured, r.hold, r.probe, r.probes, r.returns = 0, 0, 0, 0, 0, 0
+  local s = redis.call('GET', KEYS[i+1])
+  if not s then
+    local r = {members = {}, spending = {}, made = now, version = now, state = UNKNOWN, available = 0, ['end'] = 0, length = 0,
+      began = 0, figured = 0, hold = 0, probe = 0, probes = 0, returns = 0}
     forget(r)
-    redis.call('DEL', KEYS[2*i+1])
+    return r
+  end
+  local v = cmsgpack.unpack(s)
+  local saved = v[1]
+  local function time(t) return t and t + saved or 0 end
+  local r = {
+    members = {}, spending = {}, made = v[2], version = v[2] + v[3], state = v[4], available = v[5], ['end'] = time(v[6]), length = v[7],
+    began = time(v[8]), figured = time(v[9]), hold = time(v[10]), probe = time(v[11]), probes = v[12], returns = time(v[13]),
+    quota = v[14], window = v[15], how = v[16], trust = v[17], fails = v[18], skip = v[19],
+    trial = time(v[20]), said = time(v[21]), from = time(v[22]), counted = v[23], spent = v[24], before = v[25],
+  }
+  local k = 27
+  for j = 1, v[26] do
+    r.spending[j] = {at = time(v[k]), n = v[k+1]}
+    k = k + 2
+  end
+  for k = k, #v, 13 do
+    r.members[v[k]] = {
+      id = v[k], seq = v[k+1], at = time(v[k+2]), ['until'] = time(v[k+3]), has = v[k+4], stock = v[k+5], want = v[k+6],
+      least = v[k+7], priority = v[k+8], since = time(v[k+9]), hungry = time(v[k+10]), woken = time(v[k+11]), looks = time(v[k+12]),
+    }
   end
   return r
 end
 
 local function save(i)
-  local r, a = records[i], accounts[i]
-  local lasts = floor((max(r['end'], r.hold, now) - now + forgets) / msec)
-  local all = {ints(r.made, r.version, r.state, r.available, r['end'], r.length,
-    r.began, r.figured, r.hold, r.probe, r.probes, r.returns,
+  local r = records[i]
+  local function time(t) return t > 0 and t - now end
+  local v = {
+    now, r.made, r.version - r.made, r.state, r.available, time(r['end']), r.length,
+    time(r.began), time(r.figured), time(r.hold), time(r.probe), r.probes, time(r.returns),
     r.quota, r.window, r.how, r.trust, r.fails, r.skip,
-    r.trial, r.said, r.from, r.counted, r.spent, r.before)}
-  for _, s in ipairs(r.spending) do all[#all+1] = ints(s.at, s.n) end
-  redis.call('SET', KEYS[2*i], table.concat(all, ' '), 'PX', ints(lasts))
-  if #r.gone > 0 then redis.call('HDEL', KEYS[2*i+1], unpack(r.gone)) end
-  local set = {}
-  for id in pairs(r.changed) do
-    local m = r.members[id]
-    if m then
-      set[#set+1] = id
-      set[#set+1] = ints(m.seq, m.at, m['until'], m.has, m.stock, m.want, m.least, m.priority, m.since, m.hungry, m.woken, m.looks)
-    end
+    time(r.trial), time(r.said), time(r.from), r.counted, r.spent, r.before, #r.spending,
+  }
+  local k = #v
+  for _, s in ipairs(r.spending) do
+    v[k+1], v[k+2] = time(s.at), s.n
+    k = k + 2
   end
-  if #set > 0 then
-    redis.call('HSET', KEYS[2*i+1], unpack(set))
-    redis.call('PEXPIRE', KEYS[2*i+1], ints(lasts))
+  for id, m in pairs(r.members) do
+    v[k+1], v[k+2], v[k+3], v[k+4], v[k+5], v[k+6], v[k+7] = id, m.seq, time(m.at), time(m['until']), m.has, m.stock, m.want
+    v[k+8], v[k+9], v[k+10], v[k+11], v[k+12], v[k+13] = m.least, m.priority, time(m.since), time(m.hungry), time(m.woken), time(m.looks)
+    k = k + 13
   end
+  local lasts = floor((max(r['end'], r.hold, now) - now + forgets) / msec)
+  redis.call('SET', KEYS[i+1], cmsgpack.pack(v), 'PX', ints(lasts))
 end
 
 local function fly()
@@ -446,7 +449,6 @@ local function tell(i, void)
   for id, m in pairs(r.members) do
     if m['until'] <= now then
       r.members[id] = nil
-      r.gone[#r.gone+1] = id
     end
   end
   roll(r)
@@ -456,7 +458,6 @@ local function tell(i, void)
     m = {id = process, has = 0, priority = 0, since = 0}
     r.members[process] = m
   end
-  r.changed[process] = true
   mine[i] = m
   m.seq, m.at = seq, now
   if void then m.has = max(m.has, a.has) else m.has = a.has end
@@ -465,7 +466,6 @@ local function tell(i, void)
   if a.window > longWindow then m['until'] = now + longLease end
   if bye then
     r.members[process] = nil
-    r.gone[#r.gone+1] = process
   end
 
   if a.basis ~= -1 and a.version ~= 0 and a.version < r.made then
@@ -675,7 +675,6 @@ local function wake(i)
     free = max(free - m.least, 0)
     if now - m.woken >= wokenFor then
       m.woken = now
-      r.changed[m.id] = true
       named[#named+1] = m.id
     end
   end

@@ -201,8 +201,9 @@ func TestProcessesKilled(t *testing.T) {
 	rdb := s.client()
 	defer rdb.Close()
 	eventually(t, "all are in Redis", func() bool {
-		for _, key := range rdb.Keys(t.Context(), "hw1:*:h:*").Val() {
-			if rdb.HLen(t.Context(), key).Val() == 4 {
+		const holders = "local v = cmsgpack.unpack(redis.call('GET', KEYS[1])); return (#v - 26 - 2*v[26]) / 13"
+		for _, key := range rdb.Keys(t.Context(), "hw2:*:a:*").Val() {
+			if n, _ := rdb.Eval(t.Context(), holders, []string{key}).Int(); n == 4 {
 				return true
 			}
 		}

@@ -27,15 +27,15 @@
 // tag, so they are in one slot. The clock is that of Redis. A user with these rights is
 // enough (with a ClusterClient also +cluster and +readonly):
 //
-//	ACL SETUSER headway on >password ~hw1:* &hw1:* -@all +eval +evalsha +get +set
-//	    +hset +hgetall +hdel +del +pexpire +time +publish +spublish +subscribe
+//	ACL SETUSER headway on >password ~hw2:* &hw2:* -@all +eval +evalsha +get +set
+//	    +hset +hgetall +hdel +pexpire +time +publish +spublish +subscribe
 //	    +ssubscribe +unsubscribe +sunsubscribe +ping +hello +client
 //
 // # What it stores
 //
-// For each account a string of 250 to 700 bytes and a hash, 100 bytes for each process, which
-// expire 10 minutes after they were used and nothing said of the account is in force. For
-// each origin whose first answers are awaited, a hash. Names are keyed hashes under
+// For each account a string, of 250 bytes and 45 for each process, which expires 10 minutes
+// after it was used and nothing said of the account is in force. For each origin whose
+// first answers are awaited, a hash. Names are keyed hashes under
 // quota.Accounts.Secret, which Redis never sees; values are numbers, and names that
 // processes draw at random. If Redis evicts or loses any of it, the processes say what
 // they know.
@@ -60,7 +60,7 @@ import (
 
 // DefaultPrefix is what the names of keys and channels begin with. The number is that of
 // the format: processes with different formats share nothing.
-const DefaultPrefix = "hw1"
+const DefaultPrefix = "hw2"
 
 //go:embed exchange.lua
 var source string
@@ -99,7 +99,7 @@ func (s *store) tagged(origin exchange.ID) string {
 // Exchange implements fleet.Store.
 func (s *store) Exchange(ctx context.Context, origin exchange.ID, turn *exchange.Turn) (*exchange.Grant, error) {
 	tag := s.tagged(origin)
-	keys := make([]string, 1, 1+2*len(turn.Accounts))
+	keys := make([]string, 1, 1+len(turn.Accounts))
 	keys[0] = tag + "f"
 	args := make([]any, 0, 11+22*len(turn.Accounts)+8*len(turn.Requests))
 	args = append(args, s.now(), turn.Process, turn.Seq, turn.AsOf.Microseconds(), turn.Peers,
@@ -107,7 +107,7 @@ func (s *store) Exchange(ctx context.Context, origin exchange.ID, turn *exchange
 	for i := range turn.Accounts {
 		a := &turn.Accounts[i]
 		id := name(a.ID)
-		keys = append(keys, tag+"a:"+id, tag+"h:"+id)
+		keys = append(keys, tag+"a:"+id)
 		args = append(args, id, a.Has, a.Stock, a.Wish, a.Version,
 			bit(a.Concurrent), a.Quota, micros(a.Window), bit(a.Counts),
 			a.Figure, micros(a.Left), a.FigureVersion, a.FigureAgo.Microseconds(), a.Basis, micros(a.BasisLeft),
