@@ -41,7 +41,7 @@ func Vendors() []Vendor {
 		},
 		{
 			// platform.openai.com/docs/guides/rate-limits. At the reset, a duration,
-			// the bucket is full. Others who use these names send the seconds until
+			// the bucket is full. Other servers with these names send the seconds until
 			// the end of a window. Accounts may be added at any time.
 			Name:      "OpenAI",
 			Sign:      "X-RateLimit-Limit-Tokens",

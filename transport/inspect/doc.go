@@ -1,5 +1,5 @@
 // Package inspect serves a page that shows what a Shaper knows and does: for each
-// origin and quota, what is left, who waits, for what and for how long, what was
+// origin and quota, what is left, which requests wait, for what and for how long, what was
 // learned of the server, and what happened last.
 //
 //	page := &inspect.Handler{Accounts: new(quota.Accounts)}

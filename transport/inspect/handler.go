@@ -38,7 +38,7 @@ type Handler struct {
 	// that they are not.
 	Fleet *fleet.Fleet
 
-	// History is how far back the page shows what was left and who waited. Zero means
+	// History is how far back the page shows what was left and how many waited. Zero means
 	// DefaultHistory; a negative duration means the present only. A sample is taken at
 	// most once a second: while somebody looks, and whenever a request is held or answered
 	// by a Shaper with the Handler's Trace.

@@ -13,7 +13,7 @@ const (
 	maxWindows = 128 // beginnings of windows that are kept for each quota
 )
 
-// history is what was left, and who waited, of each policy of each origin.
+// history is what was left, and how many waited, of each policy of each origin.
 type history struct {
 	next atomic.Int64 // when another sample may be taken, in Unix nanoseconds
 

@@ -30,7 +30,7 @@ type band struct {
 const (
 	plotWidth  = 600
 	plotHeight = 60 // of what is left
-	lineTop    = 70 // of who waits, below it
+	lineTop    = 70 // of what waits, below it
 	lineHeight = 30
 	maxPoints  = 300
 )

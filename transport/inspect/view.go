@@ -41,7 +41,7 @@ type originView struct {
 	Refusals  uint64      `json:"refusals"` // by the server, since the start
 	Refused   string      `json:"refused,omitempty"`
 	Hold      string      `json:"hold,omitempty"`
-	Waits     string      `json:"waits,omitempty"` // who waits for what no account shows
+	Waits     string      `json:"waits,omitempty"` // how many wait for what no account shows
 	Quotas    []quotaView `json:"quotas,omitempty"`
 	More      int         `json:"more,omitempty"` // accounts that are not shown
 	trouble   int         // for the order
@@ -72,7 +72,7 @@ type accountView struct {
 	Ends     string   `json:"ends,omitempty"`
 	InFlight int64    `json:"inFlight"`
 	InLine   int      `json:"inLine"`
-	Says     string   `json:"says"` // who goes when, and why
+	Says     string   `json:"says"` // which request goes when, and why
 	Bad      bool     `json:"bad,omitempty"`
 	Line     []string `json:"line,omitempty"`
 	Learned  []string `json:"learned,omitempty"`
