@@ -28,6 +28,7 @@ type occurrence struct {
 	Times  int       `json:"times"`
 
 	notSent string // when and why a request was refused, in words; "": it is something else
+	lasting bool   // it may come with every response: all of them are one event
 }
 
 // events are the last things that happened, and what is counted of each origin.
@@ -67,8 +68,8 @@ func (c *counted) waitsFor() string {
 	return c.own
 }
 
-// add adds an event. One that repeats the last one of its kind within a second is
-// counted with it.
+// add adds an event. One that repeats one of the last eight within a second is counted with
+// it; a lasting one with any that is still known, so that it does not drive out all others.
 func (e *events) add(ev occurrence) {
 	ev.Policy = shownPolicy(ev.Policy)
 	ev.Time, ev.Times = time.Now(), 1
@@ -79,9 +80,9 @@ func (e *events) add(ev occurrence) {
 		close(e.news)
 		e.news = nil
 	}
-	for i := len(e.ring) - 1; i >= 0 && i >= len(e.ring)-8; i-- {
+	for i := len(e.ring) - 1; i >= 0 && (ev.lasting || i >= len(e.ring)-8); i-- {
 		o := &e.ring[i]
-		if o.Origin == ev.Origin && o.Policy == ev.Policy && o.What == ev.What && ev.Time.Sub(o.Time) < time.Second {
+		if o.Origin == ev.Origin && o.Policy == ev.Policy && o.What == ev.What && (ev.lasting || ev.Time.Sub(o.Time) < time.Second) {
 			o.Times++
 			return
 		}
@@ -272,7 +273,7 @@ func (h *Handler) Trace() *transport.Trace {
 			h.events.add(changed(i))
 		},
 		Ignored: func(i transport.IgnoredInfo) {
-			h.events.add(occurrence{Origin: i.Origin, Kind: "bad", What: "ignored " + i.Field + ": " + ignored(i.Err)})
+			h.events.add(occurrence{Origin: i.Origin, Kind: "bad", What: "ignored " + i.Field + ": " + ignored(i.Err), lasting: true})
 		},
 	}
 }

@@ -184,7 +184,10 @@ type state struct {
 			}
 		}
 	}
-	Events []struct{ What string }
+	Events []struct {
+		What  string
+		Times int
+	}
 }
 
 func newWorld() *world {
@@ -576,6 +579,31 @@ func TestBounded(t *testing.T) {
 		assert.Equal(t, 1_180, v.More)
 		assert.Len(t, v.Events, 50)
 		assert.Less(t, ask(w.h, "GET", "/").Body.Len(), 200_000)
+	})
+}
+
+// What is ignored in every response is one event, and drives out no other.
+func TestIgnoredInEveryResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		n := 0
+		w.serve = func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("X-RateLimit-Limit", "unlimited")
+			if n++; n == 1 {
+				rw.WriteHeader(429)
+			}
+		}
+		for range 300 {
+			w.get(t.Context(), "https://api.example/")
+			time.Sleep(2 * time.Second)
+		}
+		v := w.state(t)
+		said := make(map[string]int)
+		for _, e := range v.Events {
+			said[e.What] = e.Times
+		}
+		assert.Equal(t, 300, said["ignored X-RateLimit-Limit: value of a wrong type"])
+		assert.Equal(t, 1, said["the server refused with 429, before anything was known"])
 	})
 }
 
