@@ -99,7 +99,8 @@ type Vendor struct {
 	// X-RateLimit-Reset. ResetIn without ResetUnix says it for the latter only. A number that
 	// is near the Date as a Unix time stays one: within 366 days; if ResetIn is
 	// milliseconds, one in seconds must be within a day. Some gateways mean milliseconds
-	// where most servers mean seconds, and one response does not tell:
+	// where most servers mean seconds, and one response does not tell (a transport.Shaper finds
+	// it out, for X-RateLimit-Reset):
 	//
 	//	parse.Vendor{Name: "a gateway", Hosts: []string{"api.example.com"}, ResetIn: time.Millisecond}
 	ResetIn   time.Duration

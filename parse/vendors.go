@@ -741,8 +741,7 @@ func Vendors() []Vendor {
 		},
 		{
 			// docs.mulesoft.com, rate limiting policies: "remaining time, in milliseconds", in
-			// X-RateLimit-Reset. Other fields are those of the applications that run there. A
-			// gateway with a host name of its own needs a row of the user's.
+			// X-RateLimit-Reset. Other fields are those of the applications that run there.
 			Name:    "MuleSoft CloudHub",
 			Hosts:   []string{"cloudhub.io"},
 			ResetIn: time.Millisecond,

@@ -81,6 +81,7 @@ type directory struct {
 	dropped atomic.Bool                  // another one is used instead
 	byPath  atomic.Pointer[string]       // the vendor's row that partitions by path; nil: none does
 	tokens  atomic.Bool                  // a policy counts tokens
+	unit    resetUnit                    // of numbers that say when a quota is renewed
 	began   time.Time                    // departures are told as the time since then
 
 	changes atomic.Uint64 // of what follows, and of what lookUp returns

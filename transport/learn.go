@@ -82,6 +82,9 @@ func (x *exchange) read(got *parse.Reading, now time.Time) {
 		return
 	}
 	x.directory.reader.ReadInto(got, x.req.URL.Host, x.resp.StatusCode, x.resp.Header, now)
+	if len(got.Limits) == 1 {
+		x.resetInMillis(got, now)
+	}
 }
 
 // redirectedAway reports whether the response is of another origin: Base has followed

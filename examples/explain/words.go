@@ -65,8 +65,8 @@ func (e *explanation) sources() (lines []string) {
 	add("Adds nothing", e.repeats, " Other fields say the same, or it means nothing by itself.")
 	add("Not known", e.unknown, " No row of the table has a field of that name.")
 	if e.millis > 0 {
-		lines = append(lines, fmt.Sprintf("The reset is a number without a unit, and read as seconds. If this API means milliseconds (%s), "+
-			"add a row with Hosts and ResetIn to Shaper.Vendors (see parse.Vendor).", words(e.millis)))
+		lines = append(lines, fmt.Sprintf("The reset is a number without a unit: of seconds (%s), or of milliseconds (%s). The next responses show which. "+
+			"A row with Hosts and ResetIn in Shaper.Vendors says so at once (see parse.Vendor).", words(1000*e.millis), words(e.millis)))
 	}
 	return lines
 }

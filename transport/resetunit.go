@@ -1,0 +1,143 @@
+package transport
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/headway-go/headway/parse"
+)
+
+// A resetUnit finds out whether an origin means milliseconds by the numbers of
+// X-RateLimit-Reset. Most servers mean seconds, several gateways (MuleSoft's, for one) mean
+// milliseconds, and one response does not tell. So numbers are read as milliseconds from the first
+// that is a thousand or more, until they turn out to be seconds, for good:
+//
+//   - by two numbers that fell too little for milliseconds within so many of them;
+//   - by a Retry-After that says the same;
+//   - by the refusal of a request that departed when nothing was left and so many milliseconds had
+//     passed. This is what the question costs, once, where a quota of more than a quarter of an hour
+//     is used up within the first half second.
+//
+// Nothing is asked where the response says a window, or where a row says what the number means.
+type resetUnit struct {
+	seconds atomic.Bool
+
+	mu   sync.Mutex // guards following
+	slow int        // samples that fell too little for milliseconds
+	last resetSample
+}
+
+// A resetSample is what a response has said.
+type resetSample struct {
+	scope string
+	kind  kindKey
+	at    time.Time     // of its arrival; zero: there is none
+	reset time.Duration // the number in seconds
+	look  time.Time     // when the next request may depart, if nothing was left; else zero
+}
+
+const (
+	leastAsked = 1000 * time.Second // a second in milliseconds, read as seconds
+
+	sureSlow   = 2
+	leastApart = 200 * time.Millisecond  // two responses that are compared
+	roughly    = 1200 * time.Millisecond // that a number of whole seconds is right
+	oldSample  = 30 * time.Second        // it may be replaced by one of another kind
+)
+
+// resetInMillis reads the only limit of a response again, with its reset in milliseconds, if the
+// origin may mean those.
+func (x *exchange) resetInMillis(got *parse.Reading, now time.Time) {
+	u, l := &x.directory.unit, &got.Limits[0]
+	if u.seconds.Load() || got.Vendor != commonFields || l.Window <= 0 || l.Full > 0 || !l.Resets.IsZero() ||
+		slices.ContainsFunc(got.Policies, func(p parse.Policy) bool { return p.Window > 0 }) ||
+		x.s.saysResets(x.req.URL.Hostname()) {
+		return
+	}
+	refused := refused(x.resp.StatusCode, got.Limits)
+	this := resetSample{scope: x.ask.Scope, kind: x.kind().key(), at: now, reset: l.Window}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.last.at.IsZero() && this.reset < leastAsked {
+		return
+	}
+	u.compare(&this, x.lease.Sent(), refused)
+	if got.RetryAfter > 0 && (got.RetryAfter-this.reset).Abs() <= roughly {
+		u.seconds.Store(true)
+	}
+	if u.seconds.Load() {
+		return
+	}
+	millis := x.s.inMillis().Read(noHost, x.resp.StatusCode, x.resp.Header, now)
+	if len(millis.Limits) != 1 || millis.Limits[0].Window != this.reset/1000 {
+		return // it is not a number
+	}
+	if l.Window /= 1000; refused || l.Available == 0 {
+		this.look = now.Add(l.Window)
+	}
+	if u.replaces(&this) {
+		u.last = this
+	}
+}
+
+// compare compares a sample, of a response to a request that departed at sent, with the last one.
+func (u *resetUnit) compare(this *resetSample, sent time.Time, refused bool) {
+	last, like := &u.last, u.last.like(this)
+	apart, passed, fall := sent.Sub(last.at), this.at.Sub(last.at), last.reset-this.reset
+	switch {
+	case last.at.IsZero():
+	case !last.look.IsZero():
+		looked := apart >= last.look.Sub(last.at)/2
+		early := like && (fall-1000*passed).Abs() <= 1000*roughly
+		u.seconds.Store(looked && refused && !early)
+	case like && apart >= leastApart && passed < last.reset/1000 && -roughly <= fall && fall < 100*apart:
+		u.slow++
+		u.seconds.Store(u.slow == sureSlow)
+	}
+}
+
+func (s *resetSample) like(other *resetSample) bool {
+	return s.kind == other.kind && s.scope == other.scope
+}
+
+// replaces reports whether a sample is the one to compare the next ones with.
+func (u *resetUnit) replaces(this *resetSample) bool {
+	last := &u.last
+	switch {
+	case last.at.IsZero(), !this.look.IsZero():
+		return true
+	case !last.look.IsZero():
+		return this.at.After(last.look)
+	case !last.like(this):
+		return this.at.Sub(last.at) >= oldSample
+	}
+	return this.reset > last.reset || this.at.Sub(last.at) >= 2*leastApart
+}
+
+// commonFields is the name of the row of the fields in common use.
+const commonFields = "X-RateLimit"
+
+// saysResets reports whether a row of Vendors says what the resets of a host mean.
+func (s *Shaper) saysResets(host string) bool {
+	return slices.ContainsFunc(s.Vendors, func(v parse.Vendor) bool {
+		return (v.ResetIn > 0 || v.ResetUnix) && slices.ContainsFunc(v.Hosts, func(of string) bool {
+			return strings.EqualFold(of, host) || strings.HasSuffix(strings.ToLower(host), "."+strings.ToLower(of))
+		})
+	})
+}
+
+// noHost is the host of a row that reads milliseconds. No server has this name (RFC 6761,
+// Section 6.4).
+const noHost = "milliseconds.invalid"
+
+// inMillis returns the reader that reads the numbers of resets as milliseconds.
+func (s *Shaper) inMillis() *parse.Reader {
+	s.millisOnce.Do(func() {
+		row := parse.Vendor{Hosts: []string{noHost}, ResetIn: time.Millisecond}
+		s.millis = &parse.Reader{Caps: s.Caps, Vendors: append(slices.Clone(s.Vendors), row)}
+	})
+	return s.millis
+}

@@ -1,0 +1,199 @@
+package transport_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/parse"
+	"github.com/headway-go/headway/transport"
+)
+
+// A server that says when its quota is renewed by a number: of milliseconds, or of seconds.
+type resetServer struct {
+	quota  int
+	window time.Duration
+	unit   time.Duration
+	tells  func(left time.Duration) time.Duration // what it says; nil: the time left
+
+	mu              sync.Mutex // guards following
+	since           time.Time
+	used            int
+	served, refused int
+}
+
+func (f *resetServer) answer() answer {
+	if passed := time.Since(f.since); f.since.IsZero() {
+		f.since = time.Now()
+	} else if passed >= f.window {
+		f.since, f.used = f.since.Add(passed.Truncate(f.window)), 0
+	}
+	status, left := 200, f.quota-f.used-1
+	if left < 0 {
+		status, left = 429, 0
+		f.refused++
+	} else {
+		f.used++
+		f.served++
+	}
+	reset := f.window - time.Since(f.since)
+	if f.tells != nil {
+		reset = f.tells(reset)
+	}
+	return says(status, "X-RateLimit-Limit", strconv.Itoa(f.quota), "X-RateLimit-Remaining", strconv.Itoa(left),
+		"X-RateLimit-Reset", strconv.FormatInt(int64((reset+f.unit-1)/f.unit), 10))
+}
+
+// work sends requests by workers that try again when they are refused, for a time. A response takes
+// up to jitter longer than rtt.
+func (f *resetServer) work(t *testing.T, s *transport.Shaper, workers int, lasts, jitter time.Duration) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	s.Base = newChooser(func(int, *http.Request) answer {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		took := rtt
+		if jitter > 0 {
+			took += time.Duration(rnd.Int64N(int64(jitter)))
+		}
+		return slow(took, f.answer())
+	})
+	var wg sync.WaitGroup
+	end := time.Now().Add(lasts)
+	for range workers {
+		wg.Go(func() {
+			for time.Now().Before(end) {
+				resp, err := s.RoundTrip(getItems(t.Context()))
+				if err != nil {
+					time.Sleep(time.Second)
+					continue
+				}
+				drop(resp)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A number says when a quota is renewed: in seconds, as with most servers, or in milliseconds. With
+// a row that says which, the Shaper knows. Without one it finds out.
+func TestResetUnit(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	constant := func(d time.Duration) func(time.Duration) time.Duration {
+		return func(time.Duration) time.Duration { return d }
+	}
+	random := func(left time.Duration) time.Duration { return left + time.Duration(rnd.Int64N(int64(time.Hour))) }
+	for _, tt := range []struct {
+		name    string
+		server  *resetServer
+		workers int
+		least   int // served in 20 minutes
+		refused int // those are probes, once in ten minutes
+	}{
+		{"milliseconds, 20 s", &resetServer{quota: 4, window: 20 * time.Second, unit: time.Millisecond}, 3, 240, 0},
+		{"milliseconds, a minute", &resetServer{quota: 100, window: time.Minute, unit: time.Millisecond}, 20, 2000, 0},
+		{"milliseconds, two minutes", &resetServer{quota: 10, window: 2 * time.Minute, unit: time.Millisecond}, 20, 100, 0},
+		{"milliseconds, always the window", &resetServer{quota: 5, window: time.Minute, unit: time.Millisecond, tells: constant(time.Minute)}, 5, 100, 0},
+		{"seconds", &resetServer{quota: 100, window: time.Hour, unit: time.Second}, 20, 100, 2},
+		{"seconds, all at once", &resetServer{quota: 10, window: time.Hour, unit: time.Second}, 10, 10, 3},
+		{"seconds, always the window", &resetServer{quota: 100, window: time.Hour, unit: time.Second, tells: constant(time.Hour)}, 20, 100, 2},
+		{"seconds at random", &resetServer{quota: 100, window: time.Hour, unit: time.Second, tells: random}, 20, 100, 3},
+		{"seconds, of another window", &resetServer{quota: 100, window: time.Minute, unit: time.Second, tells: constant(time.Hour)}, 20, 201, 0},
+	} {
+		bubble(t, tt.name, func(t *testing.T) {
+			tt.server.work(t, &transport.Shaper{}, tt.workers, 20*time.Minute, 0)
+			t.Log(tt.server.served, tt.server.refused)
+			assert.GreaterOrEqual(t, tt.server.served, tt.least, "served")
+			assert.LessOrEqual(t, tt.server.refused, tt.refused, "refused")
+		})
+	}
+}
+
+// Not to know the unit costs no more than one refusal, whatever the server means, and the times
+// of the next ones are nearly as good as if it is known.
+func TestResetUnitAtRandom(t *testing.T) {
+	for seed := range uint64(8) {
+		bubble(t, fmt.Sprint(seed), func(t *testing.T) {
+			run := func(vendors []parse.Vendor, unit time.Duration) *resetServer {
+				rnd := rand.New(rand.NewPCG(seed, 7))
+				srv := &resetServer{quota: 1 + rnd.IntN(200), unit: unit, window: time.Duration(1000+rnd.IntN(6000)) * time.Second}
+				if unit == time.Millisecond {
+					srv.window = time.Duration(5000+rnd.IntN(100_000)) * time.Millisecond
+				}
+				if rnd.IntN(3) == 0 && unit == time.Second { // in milliseconds it is taken for seconds
+					srv.tells = func(time.Duration) time.Duration { return srv.window }
+				}
+				srv.work(t, &transport.Shaper{Vendors: vendors, FirstFlight: 1}, 1+rnd.IntN(10), 20*time.Minute, time.Duration(rnd.IntN(3))*300*time.Millisecond)
+				return srv
+			}
+			for _, unit := range []time.Duration{time.Second, time.Millisecond} {
+				known := run([]parse.Vendor{{Hosts: []string{"api.example"}, ResetIn: unit}}, unit)
+				found := run(nil, unit)
+				assert.LessOrEqual(t, found.refused, known.refused+1, "seed %d: refused, in %v", seed, unit)
+				assert.GreaterOrEqual(t, float64(found.served), .97*float64(known.served), "seed %d: served, in %v", seed, unit)
+			}
+		})
+	}
+}
+
+// What is said in the responses before decides how long the last one, with nothing left, holds.
+func TestResetUnitOfResponses(t *testing.T) {
+	type said struct {
+		status int
+		fields string // "available reset", and further fields
+		pause  time.Duration
+	}
+	const s = time.Second
+	row := []parse.Vendor{{Name: "a row", Hosts: []string{"example"}, ResetIn: time.Second}}
+	for _, tt := range []struct {
+		name    string
+		vendors []parse.Vendor
+		said    []said
+		held    time.Duration
+	}{
+		{"milliseconds", nil, []said{{200, "0 58000", 0}}, 58 * s},
+		{"less than a second", nil, []said{{200, "3 1800", 1200 * time.Millisecond}, {200, "0 500", 0}}, s / 2},
+		{"at the same time of windows", nil, []said{{200, "9 59900", 60 * s}, {200, "8 59900", 60 * s}, {200, "7 59900", 60 * s}, {200, "0 58000", 0}}, 58 * s},
+		{"renewed too late", nil, []said{{200, "0 5000", 6 * s}, {429, "0 1", 2 * s}, {200, "0 5000", 0}}, 5 * s},
+		{"a small number", nil, []said{{200, "0 100", 0}}, 100 * s},
+		{"seconds that fall", nil, []said{{200, "3 5000", s / 2}, {200, "2 5000", s / 2}, {200, "0 4999", 0}}, 4999 * s},
+		{"seconds that fall, and a small number", nil, []said{{200, "3 1500", s / 2}, {200, "2 1500", s / 2}, {200, "1 1499", 0}, {200, "0 100", 0}}, 100 * s},
+		{"seconds that do not fall", nil, []said{{200, "3 5000", s}, {200, "2 5000", s}, {200, "0 5000", 0}}, 5000 * s},
+		{"a refusal", nil, []said{{200, "0 5000", 6 * s}, {429, "0 4994", 0}}, 4994 * s},
+		{"a Retry-After", nil, []said{{403, "5 5000 Retry-After:5000", 5000 * s}, {200, "0 4000", 0}}, 4000 * s},
+		{"a row", row, []said{{200, "0 5000", 0}}, 5000 * s},
+		{"a window", nil, []said{{200, "0 5000 X-RateLimit-Window:7200", 0}}, 5000 * s},
+	} {
+		bubble(t, tt.name, func(t *testing.T) {
+			var answers []answer
+			for _, said := range tt.said {
+				f := strings.Fields(said.fields)
+				fields := []string{"X-RateLimit-Limit", "10", "X-RateLimit-Remaining", f[0], "X-RateLimit-Reset", f[1]}
+				for _, more := range f[2:] {
+					name, value, _ := strings.Cut(more, ":")
+					fields = append(fields, name, value)
+				}
+				answers = append(answers, says(said.status, fields...))
+			}
+			s := &transport.Shaper{Base: newServer(answers...), Vendors: tt.vendors, MaxDelay: transport.NoDelay}
+			for _, said := range tt.said {
+				resp, err := s.RoundTrip(getItems(t.Context()))
+				require.NoError(t, err)
+				drop(resp)
+				time.Sleep(said.pause)
+			}
+			_, err := s.RoundTrip(getItems(t.Context()))
+			var rejected *transport.RejectedError
+			require.ErrorAs(t, err, &rejected)
+			assert.LessOrEqual(t, rejected.RetryAfter, tt.held+time.Second)
+			assert.GreaterOrEqual(t, rejected.RetryAfter, tt.held/20) // it may be taken for a bucket of ten
+		})
+	}
+}
