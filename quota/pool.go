@@ -190,6 +190,15 @@ func (p *pool) holds() int64 {
 	return p.a.Unanswered()
 }
 
+// gather is for how long answers, and the requests that come after them, are gathered for one
+// turn: the answers to requests that departed together come within a few milliseconds.
+func (p *pool) gather() time.Duration {
+	if p.short {
+		return scarceTime
+	}
+	return min(p.s.quick, gatherTime)
+}
+
 // tellNow makes a turn due at once, and tellSoon when it can wait.
 func (p *pool) tellNow() {
 	p.soon = 1
@@ -205,7 +214,7 @@ func (p *pool) tellSoon(t instant) {
 			d = drainTurn // nothing comes back soon, and more answers will come
 		}
 	}
-	at := max(t.Add(min(p.s.quick, gatherTime)), p.turned.Add(d))
+	at := max(t.Add(p.gather()), p.turned.Add(d))
 	if p.soon == 0 || at < p.soon {
 		p.soon = at
 		p.s.active[p] = struct{}{}

@@ -16,6 +16,7 @@ const (
 	quickTurn     = 20 * time.Millisecond  // between turns that only tell or fill a stock
 	drainTurn     = 100 * time.Millisecond // between turns that only tell, while nothing is left
 	gatherTime    = time.Millisecond       // in which those come that are let go together
+	scarceTime    = 6 * time.Millisecond   // the same, while there is less than is wished for
 	takeTime      = 2 * time.Millisecond   // in which those that wait take what has come for them
 	slowTurn      = time.Second
 	leaseTurn     = 10 * time.Second // between turns that renew what a process has
@@ -401,7 +402,7 @@ func (s *Shared) joined(t instant, l *Lease) {
 		if p := c.pool; !p.asked && !p.fresh {
 			p.again, p.fresh = t, true
 			if p.holds() > 0 { // others of this process are about to be answered, and more may come
-				p.again = t.Add(min(s.quick, gatherTime))
+				p.again = t.Add(p.gather())
 			}
 		}
 		s.active[c.pool] = struct{}{}

@@ -230,7 +230,7 @@ func TestTellsWhatWasUsed(t *testing.T) {
 		}
 		k.now = k.now.Add(50 * ms)
 		k.answered(49, ls[0])
-		k.now = k.now.Add(ms)
+		k.now = k.now.Add(6 * ms) // less was granted than wished for
 		k.heard(ms, k.turn())
 		one, two, three := ls[1], ls[2], ls[3]
 		k.now = k.now.Add(29 * ms)
@@ -240,8 +240,8 @@ func TestTellsWhatWasUsed(t *testing.T) {
 		k.now = k.now.Add(500 * time.Microsecond)
 		k.answered(46, two)
 		k.peers.shared.Load().Wake(k.now, "me", &exchange.Word{Account: k.id, Return: true})
-		k.due(ms)
-		k.now = told.Add(1500 * time.Microsecond)
+		k.due(6 * ms)
+		k.now = told.Add(6500 * time.Microsecond)
 		turn := k.turn()
 		require.Len(t, turn.Accounts, 1)
 		assert.EqualValues(t, 46, turn.Accounts[0].Figure)
@@ -254,26 +254,32 @@ func TestTellsWhatWasUsed(t *testing.T) {
 }
 
 // A request asks at once, but for when others of the process are out: those that follow
-// their answers come together, too, and ask together.
+// their answers come together, too, and ask together. They have a little more time where
+// less was granted than was wished for.
 func TestAsksTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := newTalk(t, 50, ms)
-		k.grant.Units = 1
-		one := k.queue(new(quota.Lease))
-		k.heard(ms, k.turn())
-		one = k.goes(one)
-		k.now = k.now.Add(50 * ms)
-		k.queue(new(quota.Lease))
-		k.due(ms)
-		k.now = k.now.Add(500 * time.Microsecond)
-		k.queue(new(quota.Lease))
-		k.due(500 * time.Microsecond)
-		k.answered(49, one)
-		k.now = k.now.Add(500 * time.Microsecond)
-		turn := k.turn()
-		assert.EqualValues(t, 2, turn.Requests[0].N)
-		assert.EqualValues(t, 49, turn.Accounts[0].Figure)
-	})
+	for units, gathers := range map[int64]time.Duration{1: 6 * ms, 2: 6 * ms, 3: ms} {
+		synctest.Test(t, func(t *testing.T) {
+			k := newTalk(t, 50, ms)
+			k.grant.Units = units
+			one := k.queue(new(quota.Lease))
+			k.heard(ms, k.turn())
+			one = k.goes(one)
+			for range units - 1 {
+				require.NoError(t, k.o.Admit(t.Context(), k.now, k.ask(), new(quota.Lease)))
+			}
+			k.now = k.now.Add(5 * ms)
+			k.queue(new(quota.Lease))
+			k.due(gathers)
+			k.now = k.now.Add(500 * time.Microsecond)
+			k.queue(new(quota.Lease))
+			k.due(gathers - 500*time.Microsecond)
+			k.answered(49, one)
+			k.now = k.now.Add(gathers - 500*time.Microsecond)
+			turn := k.turn()
+			assert.EqualValues(t, 2, turn.Requests[0].N, "%d units", units)
+			assert.EqualValues(t, 49, turn.Accounts[0].Figure)
+		})
+	}
 }
 
 // A process that has units and makes no requests says so every ten seconds, and not more
