@@ -127,8 +127,10 @@ func (w *Window) whenExpired(t Instant, n int64) Instant {
 	case w.spare() >= n:
 		return t
 	case w.believes(w.received) && w.rare.spent.loose:
-		again := max(min(w.asked.Add(patience(w.probes)), w.whenBack(t, n)), w.whenRoom(t, n))
-		return max(t, min(again, w.WhenLanded(n), max(w.received, w.asked, w.closed).Add(ProbeInterval)))
+		probe := w.asked.Add(patience(w.probes))
+		again := max(min(probe, w.whenBack(t, n)), w.whenRoom(t, n))
+		sure := w.closed.Add(2 * time.Second) // the instant is over, however it was rounded
+		return max(t, min(again, w.WhenLanded(n), max(probe, sure)))
 	case w.refill.steady() && w.least > w.perUnit() && w.probes < 32:
 		return max(t, min(w.asked.Add(w.refillPace()), w.WhenLanded(n)))
 	case !w.probing:

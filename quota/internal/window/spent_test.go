@@ -361,3 +361,21 @@ func TestSpentOnceTheLastWindowHasLanded(t *testing.T) {
 		assert.Equal(t, tt.want, w.whenBack(Instant(20*sec), 1), tt.out)
 	}
 }
+
+// A server has told of a window of a day, of another quota or for a block, and our own log holds
+// what departed for as long. Two seconds after the instant that it named last, that is over for
+// sure: one request looks, and another one when an answer could be there.
+func TestSpentHoldsNoLongerThanTheInstant(t *testing.T) {
+	w := New(Adaptive)
+	w.State, w.Quota, w.closed, w.received, w.asked = Expired, 10, Instant(10*sec), Instant(9*sec), Instant(5*sec)
+	w.ownRare().spent = &spent{length: 24 * time.Hour, trust: 1, loose: true, slots: []slot{{at: Instant(5 * sec), units: 10}}}
+	again, _ := w.Ready(w.closed, 1)
+	assert.Equal(t, Instant(12*sec), again)
+	for _, wait := range []time.Duration{sec, 2 * sec, 4 * sec} {
+		now, _ := w.Ready(again, 1)
+		assert.Equal(t, again, now)
+		w.Take(again, 1)
+		again, _ = w.Ready(again, 1)
+		assert.Equal(t, now.Add(wait), again)
+	}
+}
