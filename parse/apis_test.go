@@ -218,6 +218,9 @@ var furtherAPIs = []struct {
 	{"dates that .NET, Python and Go print", 's', "app.example", 200, "X-RateLimit-Remaining-A: 0|X-RateLimit-Reset-A: 2026-04-23 10:00:41Z|X-RateLimit-Remaining-B: 0|X-RateLimit-Reset-B: 2026-04-23 12:00:41.5+02:00|X-RateLimit-Remaining-C: 0|X-RateLimit-Reset-C: 2026-04-23 10:00:41.5 +0000 UTC", "none for 41 s", `X-RateLimit; limit 'a' 0/42s; limit 'b' 0/41.5s; limit 'c' 0/41.5s`},
 	{"Podio, a refusal", 'd', "api.podio.com", 420, "X-Rate-Limit-Limit: 250|X-Rate-Limit-Remaining: 0|Retry-After: 600", "0 of 250, for 10 minutes", `X-RateLimit; policy '' 250; limit '' 0; retry after 10m0s!`},
 	{"Statuspage, a refusal", 'd', "api.statuspage.io", 420, "Retry-After: 60", "a minute", `none; retry after 1m0s!`},
+	{"Localist", 'c', "events.cornell.edu", 200, "x-ratelimit-limit: 0|x-ratelimit-remaining: 0", "no quota is applied", `none; parse: value out of range (X-RateLimit-Limit, item 0)`},
+	{"unlimited, of two scopes", 'c', "api.example", 200, "X-RateLimit-Limit: 0|X-RateLimit-Remaining: -1|X-RateLimit-Reset: 0|X-RateLimit-Limit-Workspace: 0|X-RateLimit-Remaining-Workspace: -1", "no quota", `none; parse: value out of range (X-RateLimit-Limit, item 0); parse: value out of range (X-RateLimit-Limit-*, item 0)`},
+	{"Novu", 'd', "api.novu.co", 200, `RateLimit-Limit: 66|RateLimit-Remaining: 65|RateLimit-Reset: 1|RateLimit-Policy: 60;w=1;burst=66;comment="token bucket";category="trigger";cost="single"`, "65 of 66, a second", `draft -06; policy '60;w=1' 60/1s; policy '' 66; limit '' 65/1s`},
 	{"Lemon Squeezy", 'd', "api.lemonsqueezy.com", 200, "X-Ratelimit-Limit: 300|X-Ratelimit-Remaining: 297", "297 of 300", `X-RateLimit; policy '' 300; limit '' 297`},
 }
 

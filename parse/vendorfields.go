@@ -243,11 +243,12 @@ func (a *accountReader) account(found []rowField) {
 }
 
 // shared reports whether the reset without an account may be that of an account: it is not
-// after the window of the account, if that is known. The second is for rounding.
+// after the window of the account, if that is known. The seconds are for rounding, of the Date
+// too.
 func (a *accountReader) shared(account string, s *accountValues) bool {
 	window := a.period(account, account, s.windows.first.d)
 	for i := range a.resets.n {
-		if window > 0 && a.resets.at(i).reset() > plus(window, time.Second) {
+		if window > 0 && a.resets.at(i).reset() > plus(window, 3*time.Second) {
 			return false
 		}
 	}
