@@ -221,6 +221,7 @@ var furtherAPIs = []struct {
 	{"Localist", 'c', "events.cornell.edu", 200, "x-ratelimit-limit: 0|x-ratelimit-remaining: 0", "no quota is applied", `none; parse: value out of range (X-RateLimit-Limit, item 0)`},
 	{"unlimited, of two scopes", 'c', "api.example", 200, "X-RateLimit-Limit: 0|X-RateLimit-Remaining: -1|X-RateLimit-Reset: 0|X-RateLimit-Limit-Workspace: 0|X-RateLimit-Remaining-Workspace: -1", "no quota", `none; parse: value out of range (X-RateLimit-Limit, item 0); parse: value out of range (X-RateLimit-Limit-*, item 0)`},
 	{"Novu", 'd', "api.novu.co", 200, `RateLimit-Limit: 66|RateLimit-Remaining: 65|RateLimit-Reset: 1|RateLimit-Policy: 60;w=1;burst=66;comment="token bucket";category="trigger";cost="single"`, "65 of 66, a second", `draft -06; policy '60;w=1' 60/1s; policy '' 66; limit '' 65/1s`},
+	{"CoinAPI", 'd', "rest.coinapi.io", 200, "X-RateLimit-Used: 10|X-RateLimit-Limit: 100|X-RateLimit-Remaining: 90|X-RateLimit-Request-Cost: 10|X-RateLimit-Reset: 2026-04-24T00:00:00.0000000Z|X-RateLimit-Quota-Allocated: 2000|X-RateLimit-Quota-Remaining: 1980", "90 of 100 until midnight; the request cost 10", `X-RateLimit; policy '' 100; limit '' 90/14h0m1s cost 10`},
 	{"Lemon Squeezy", 'd', "api.lemonsqueezy.com", 200, "X-Ratelimit-Limit: 300|X-Ratelimit-Remaining: 297", "297 of 300", `X-RateLimit; policy '' 300; limit '' 297`},
 }
 

@@ -813,7 +813,7 @@ func Vendors() []Vendor {
 				"X-RateLimit-Used-*", "X-Rate-Limit-Used-*", "X-RateLimit-*-Used", "X-Rate-Limit-*-Used",
 			},
 			Cost: []string{
-				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
+				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-Request-Cost", "X-Rate-Limit-Request-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
 				"X-RateLimit-Used-CurrentRequest",
 			},
 			Reset: []string{
