@@ -8,6 +8,7 @@ package main
 // known" says that nothing shows that it could not be better.
 const (
 	unproved = "no bound is known"
+	others   = unproved + " for who does not"
 	whole    = "whole seconds do not tell when the next unit is available; the client finds it by trial, and varying latency spoils some trials; "
 	distant  = "a window starts with the probe, which must not be early: the margin for varying latency is lost in each window, and a round trip at the end; "
 	silent   = "the quota is not advertised and is learned from refusals: two waves, and another one now and then to check it; all workers may be out when the quota is first used up, and are then refused: "
@@ -20,7 +21,7 @@ const (
 
 // misses are the reasons by row name.
 var misses = map[string]string{
-	"two buckets 20/1s": whole + unproved,
+	"two buckets 20/1s": whole + "1.00 for who knows the rule; " + others,
 	"gcra 20/1s":        whole + "at most 0.91 without a refusal",
 	"gcra 20/1s, 200ms": whole + "at most 0.25 without a refusal; those that wait for no answer pay each gain with refusals",
 
@@ -28,7 +29,7 @@ var misses = map[string]string{
 	"aligned 20/1s, 200ms":     distant + "at most 0.96 for who does not know where windows begin",
 	"fixed 20/1s, 200ms, wild": distant + "0.98 for who knows the rule",
 
-	"fixed 20/1s down, no policy": "w is always 0, and the length of the window is not advertised; " + unproved,
+	"fixed 20/1s down, no policy": "w is always 0, and the length of the window is not advertised; 0.99 for who knows the rule; " + others,
 
 	"only Retry-After, 100/10s":      silent + "2.5 %",
 	"only Retry-After, 20/1s":        silent + "4 %",
@@ -36,8 +37,8 @@ var misses = map[string]string{
 	"says nothing at all, 100/10s":   silent + "5 %; without Retry-After, only back-off finds out when to retry",
 
 	"a=0 always":            wrong + ", for a while: who asks once whether nothing is left loses one of twenty round trips",
-	"replicas that lag":     wrong + "; " + unproved,
-	"figures mean headroom": wrong + "; " + unproved,
+	"replicas that lag":     wrong + "; 1.00 for who knows the rule; " + others,
+	"figures mean headroom": wrong + "; 0.99 for who knows the rule, and that a figure of 1 may mean none; " + others,
 
 	"1000 tokens, 400 each": "what a request costs is not known: of the first three one is refused, and that is 1.7 %",
 
