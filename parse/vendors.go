@@ -759,6 +759,22 @@ func Vendors() []Vendor {
 			ResetIn: time.Millisecond,
 		},
 		{
+			// developer.genesys.cloud, rate limits. The count is that of the window of a minute.
+			Name:    "Genesys Cloud",
+			Limit:   []string{"inin-RateLimit-Allowed"},
+			Used:    []string{"inin-RateLimit-Count"},
+			Reset:   []string{"inin-RateLimit-Reset"},
+			ResetIn: time.Second,
+			Every:   map[string]time.Duration{"": time.Minute},
+		},
+		{
+			// open.larksuite.com, rate limits: on refusals.
+			Name:    "Lark",
+			Limit:   []string{"X-Ogw-RateLimit-Limit"},
+			Reset:   []string{"X-Ogw-RateLimit-Reset"},
+			ResetIn: time.Second,
+		},
+		{
 			// developer.gladly.com. The names of draft -06, with that of a window.
 			Name:      "Gladly",
 			Hosts:     []string{"gladly.com"},
