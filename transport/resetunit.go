@@ -24,6 +24,7 @@ import (
 // Nothing is asked where the response says a window, or where a row says what the number means.
 type resetUnit struct {
 	seconds atomic.Bool
+	asked   atomic.Bool // there was a number that may be of milliseconds
 
 	mu   sync.Mutex // guards following
 	slow int        // samples that fell too little for milliseconds
@@ -52,6 +53,9 @@ const (
 // origin may mean those.
 func (x *exchange) resetInMillis(got *parse.Reading, now time.Time) {
 	u, l := &x.directory.unit, &got.Limits[0]
+	if l.Window < leastAsked && !u.asked.Load() {
+		return
+	}
 	if u.seconds.Load() || got.Vendor != commonFields || l.Window <= 0 || l.Full > 0 || !l.Resets.IsZero() ||
 		slices.ContainsFunc(got.Policies, func(p parse.Policy) bool { return p.Window > 0 }) ||
 		x.s.saysResets(x.req.URL.Hostname()) {
@@ -61,9 +65,6 @@ func (x *exchange) resetInMillis(got *parse.Reading, now time.Time) {
 	this := resetSample{scope: x.ask.Scope, kind: x.kind().key(), at: now, reset: l.Window}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.last.at.IsZero() && this.reset < leastAsked {
-		return
-	}
 	u.compare(&this, x.lease.Sent(), refused)
 	if got.RetryAfter > 0 && (got.RetryAfter-this.reset).Abs() <= roughly {
 		u.seconds.Store(true)
@@ -80,6 +81,7 @@ func (x *exchange) resetInMillis(got *parse.Reading, now time.Time) {
 	}
 	if u.replaces(&this) {
 		u.last = this
+		u.asked.Store(true)
 	}
 }
 
