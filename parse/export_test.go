@@ -8,3 +8,11 @@ var (
 	ErrMissing  = errMissing
 	ErrConflict = errConflict
 )
+
+// WithoutCommon makes a Reader read all fields by the rows.
+func WithoutCommon(r *Reader) *Reader {
+	t := *r.rows()
+	t.common = false
+	r.table.Store(&t)
+	return r
+}

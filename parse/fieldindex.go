@@ -13,6 +13,7 @@ type table struct {
 	bits    []sightings // of the rows
 	hosted  []int       // the rows that name hosts
 	byHand  bool        // some of them were set by the user
+	common  bool        // see readsCommon
 	retries sightings   // the rows with Retry
 	pathed  []int       // the rows with Paths
 	index   fieldIndex
@@ -56,6 +57,7 @@ type fieldIndex struct {
 	short   [32][]starred        // those whose prefix has fewer bytes, by the last byte, as in a shape
 
 	ofLimits, ofPolicies sightings // of RateLimit and RateLimit-Policy
+	ofCommons            [commonFields]sightings
 }
 
 // leadBytes is the number of bytes by which patterns with an asterisk are grouped.
@@ -117,6 +119,9 @@ func (x *fieldIndex) finish() {
 		x.exact[name] = seen | x.sightStarred(name)
 	}
 	x.ofLimits, x.ofPolicies = x.sight("Ratelimit"), x.sight("Ratelimit-Policy")
+	for i, name := range commonNames {
+		x.ofCommons[i] = x.sight(name)
+	}
 }
 
 // found is what scan finds in a header: which fields of the index it has, and the lines
@@ -124,6 +129,8 @@ func (x *fieldIndex) finish() {
 type found struct {
 	seen             sightings
 	limits, policies []string // RateLimit and RateLimit-Policy
+	commons          [commonFields][]string
+	fields           int // how many fields of the index there are
 }
 
 // scan returns the fields of the index that a header has.
@@ -132,15 +139,24 @@ func (x *fieldIndex) scan(h http.Header) (f found) {
 		if len(lines) == 0 || !x.mayHave(name) {
 			continue
 		}
+		seen := sightings(0)
 		switch name {
 		case "Ratelimit":
-			f.limits = lines
-			f.seen |= x.ofLimits
+			f.limits, seen = lines, x.ofLimits
 		case "Ratelimit-Policy":
-			f.policies = lines
-			f.seen |= x.ofPolicies
+			f.policies, seen = lines, x.ofPolicies
+		case "X-Ratelimit-Limit":
+			f.commons[commonLimit], seen = lines, x.ofCommons[commonLimit]
+		case "X-Ratelimit-Remaining":
+			f.commons[commonRemaining], seen = lines, x.ofCommons[commonRemaining]
+		case "X-Ratelimit-Reset":
+			f.commons[commonReset], seen = lines, x.ofCommons[commonReset]
 		default:
-			f.seen |= x.sight(name)
+			seen = x.sight(name)
+		}
+		if seen != 0 {
+			f.seen |= seen
+			f.fields++
 		}
 	}
 	return f
@@ -243,6 +259,7 @@ func newTable(users []Vendor) *table {
 		t.add(newRow(&all[i], i < len(users)))
 	}
 	t.index.finish()
+	t.common = t.readsCommon()
 	return t
 }
 

@@ -15,7 +15,9 @@ import (
 // no locks. It must not be copied, and belongs to one Reader, since the caps decide
 // what a field is read as.
 type memo struct {
-	slots [memoSlots]atomic.Pointer[memoEntry]
+	common commonMemo
+	host   atomic.Pointer[hostMemo] // of the last host
+	slots  [memoSlots]atomic.Pointer[memoEntry]
 }
 
 const (
@@ -74,6 +76,22 @@ func (m *memo) declarations(lines []string, caps *Caps) ([]Declaration, []Ignore
 	declarations, ignored := readDeclarations(lines, *caps)
 	remember(slot, memoEntry{partition: true, lines: lines, declarations: declarations, ignored: ignored})
 	return declarations, ignored
+}
+
+// A hostMemo is the row for a host, or nil. Most Readers read the responses of one host.
+type hostMemo struct {
+	host string
+	row  *row
+}
+
+// hostRow is table.host with a memory.
+func (m *memo) hostRow(t *table, host string) *row {
+	if e := m.host.Load(); e != nil && e.host == host {
+		return e.row
+	}
+	e := &hostMemo{strings.Clone(host), t.host(host)}
+	m.host.Store(e)
+	return e.row
 }
 
 // slot returns the slot for the lines of a field. Half of the slots belong to each of

@@ -147,7 +147,7 @@ func (r *Reader) read(room []Limit, host string, status int, h http.Header, now 
 	x.made.header, x.made.now = h, now
 	if host != "" && (t.byHand || f.seen&(seenRetry|^(seenRow-1)) != 0) {
 		// A RateLimit is read the same on every host, unless the user has a row for it.
-		x.host = t.host(host)
+		x.host = r.memo.hostRow(t, host)
 	}
 	x.out.RetryAfter = None
 	x.read(status)
@@ -199,7 +199,7 @@ func (x *exchange) has(fields sightings) bool { return x.seen&fields != 0 }
 // read reads everything but the signs of a cache.
 func (x *exchange) read(status int) {
 	x.served = status != http.StatusTooManyRequests
-	if !x.byHand() {
+	if !x.common() && !x.byHand() {
 		x.drafts()
 		if x.out.Dialect == NoDialect && x.may(VendorFields) {
 			x.vendors(false)
