@@ -17,8 +17,11 @@
 // retried comes too late to grant anything, and a client that does not look at the
 // context holds up the next try. Nobody waits for Redis longer because of other options:
 // package fleet goes on alone after 100 ms. A client of its own is better than one whose
-// connections the program needs for other things. A ClusterClient, a client with
-// Sentinel and one with TLS are fine.
+// connections the program needs for other things. A ClusterClient, a client with Sentinel
+// and one with TLS are fine.
+//
+// While Redis is away, go-redis itself writes a line to standard error for each connection
+// that fails. Disable of its package logging ends that.
 //
 // # What Redis needs
 //
