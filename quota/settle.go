@@ -502,6 +502,7 @@ func (s *settlement) backOff() {
 		}
 		if f.Window > 0 && a.Waiting() {
 			if !s.r.AtOnce {
+				a.RefuseAgain(s.t, s.sent, s.jitter)
 				return
 			}
 			a.Disregard(s.t)

@@ -237,6 +237,9 @@ func (w *Window) Epoch() uint32 { return w.epoch }
 
 // served ends the count of refusals in a row.
 func (w *Window) served(sent Instant) {
+	if w.rare != nil && sent >= w.rare.refused {
+		w.rare.again = 0
+	}
 	if w.Refusals > 0 && sent >= w.rarely().refused {
 		w.Refusals = 0
 	}

@@ -127,6 +127,24 @@ func (w *Window) CountRefusal(t, sent Instant) (first bool) {
 	return true
 }
 
+// manyRefusals is how many refusals in a row have no back-off although each says when to
+// come back: as many as the others cause where 64 processes use a quota of 64 in a second.
+const manyRefusals = 24
+
+// RefuseAgain counts a refusal at t whose own words say when to come back. Servers that count
+// refusals, too, and those that block for longer than they say, go on refusing who comes back
+// when they say. So after many refusals in a row a back-off is added, until a request is served.
+func (w *Window) RefuseAgain(t, sent Instant, jitter float64) {
+	r := w.ownRare()
+	if r.again > 0 && sent < r.refused {
+		return // it is one refusal with the last
+	}
+	r.again, r.refused = min(r.again+1, 63), t
+	if r.again > manyRefusals {
+		w.BackOff = max(w.BackOff, t.Add(backOff(r.again-manyRefusals, jitter)))
+	}
+}
+
 // backOff is the wait after the n-th refusal in a row: 1 s after the first, and
 // twice as long after each, up to 1 min; with up to a quarter more by jitter, which
 // is in [0, 1), inside that bound.

@@ -24,6 +24,7 @@ type rare struct {
 	pace  int8   // it has turned out to be 2^(pace/4) times as long
 
 	look  look   // of an inferred window: see inferred.go
+	again uint8  // refusals in a row: see RefuseAgain
 	spent *spent // when units departed, in a sliding log that names instants; nil: it is none
 }
 

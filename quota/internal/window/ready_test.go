@@ -271,3 +271,30 @@ func TestEstimateOnceTheLastWindowHasLanded(t *testing.T) {
 	again, _ = w.ReadyEstimated(again, 10)
 	assert.Greater(t, again, now, "an answer to it tells more")
 }
+
+// After many refusals in a row of requests that came back when they were told, a back-off is
+// added, twice as long after each. Refusals of requests that overlap are one. A request that is
+// served ends it.
+func TestRefusedAgainAndAgain(t *testing.T) {
+	w := New(Adaptive)
+	now := Instant(sec)
+	for range manyRefusals {
+		w.RefuseAgain(now, now-1, 0)
+		w.RefuseAgain(now, now-1, 0)
+		assert.Zero(t, w.BackOff)
+		now += Instant(sec)
+	}
+	for _, wait := range []time.Duration{sec, 2 * sec, 4 * sec, 8 * sec, 16 * sec, 32 * sec, 48 * sec, 48 * sec} {
+		w.RefuseAgain(now, now-1, 0)
+		w.RefuseAgain(now, now-1, 0)
+		assert.Equal(t, now.Add(wait), w.BackOff)
+		now = w.BackOff + 1
+	}
+	w.served(now - Instant(mins))
+	w.RefuseAgain(now, now-1, 0)
+	assert.Equal(t, now.Add(48*sec), w.BackOff, "that was served before")
+	now = w.BackOff + 1
+	w.served(now)
+	w.RefuseAgain(now, now-1, 0)
+	assert.Less(t, w.BackOff, now)
+}
