@@ -35,6 +35,10 @@ package quota
 // Retry-After, unless a request that departed then was refused in the same window
 // before.
 //
+// A server that counts refusals, too, or blocks for longer than it says, may refuse each
+// request that comes back when it said. After 24 such refusals in a row there is a back-off
+// as well, of 1 s to 48 s, until a request is served.
+//
 // A bucket, of which the server says when it will be full (Figure.Full), has no window: n
 // units may depart when they are there. Most quotas of language models are such buckets, of
 // requests and of tokens: work for n units more than are there takes n·W/q, with the quota q of
