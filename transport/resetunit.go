@@ -19,7 +19,7 @@ import (
 //   - by a Retry-After that says the same;
 //   - by the refusal of a request that departed when nothing was left and so many milliseconds had
 //     passed. This is what the question costs, once, where a quota of more than a quarter of an hour
-//     is used up within the first half second.
+//     is used up within the first half second; rarely two, where requests overtake each other.
 //
 // Nothing is asked where the response says a window, or where a row says what the number means.
 type resetUnit struct {
