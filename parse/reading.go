@@ -66,8 +66,8 @@ type Reading struct {
 	// Alone, or beside other fields, it is on 403, 413, 420, 429, 3xx and 5xx only, since some
 	// servers send it with every response; also on a success, if a negative available
 	// quota beside it says that the request was refused. It is not if it only repeats, on
-	// another status than 429, when a quota is renewed of which something is left. It is
-	// false if RetryAfter is None. See Vendor.RetryAfterOnRefusals.
+	// another status than 429 and 503, when a quota is renewed of which something is left.
+	// It is false if RetryAfter is None. See Vendor.RetryAfterOnRefusals.
 	Advised bool
 
 	// Date is the time of the response by the clock of the server, in UTC. It is set
@@ -497,13 +497,14 @@ func (x *exchange) retryAfter(status int) {
 		return
 	}
 	x.out.RetryAfter = wait
-	x.out.Advised = onRefusal(status) && !(x.served && x.repeatsReset()) ||
+	x.out.Advised = onRefusal(status) && !(x.served && status != http.StatusServiceUnavailable && x.repeatsReset()) ||
 		(x.out.Dialect.ietf() || x.overdrawn) && (x.host == nil || !x.host.RetryAfterOnRefusals)
 }
 
 // repeatsReset reports whether the Retry-After beside vendors' fields says when a quota is
 // renewed of which something is left, so that it gives no reason to wait. Servers that send
-// it with every response (Flask-Limiter) do so with their redirects and errors, too. Whole
+// it with every response (Flask-Limiter) do so with their redirects and errors, too. With a
+// 503 it is taken at its word: some servers refuse so. Whole
 // seconds are rounded in either way; a wait of two seconds would match too many resets.
 func (x *exchange) repeatsReset() bool {
 	if x.out.Dialect != VendorFields || x.out.RetryAfter <= 2*time.Second {

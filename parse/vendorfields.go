@@ -485,10 +485,10 @@ func (a *accountReader) one(account string, s *accountValues) {
 // unlimited reports whether the quota of a response that was served is 0 or negative. So say
 // servers that have no limit for the client (Brave Search, Tyk), and that nothing is left of it
 // does not hold the next request. In draft -06 a quota may be 0 for some seconds (draft -07,
-// Appendix B.2.3).
+// Appendix B.2.3), and without a figure nothing is said to be used up.
 func (a *accountReader) unlimited(quota number, f figure) bool {
 	switch {
-	case !a.served || quota.value.zero() && a.strict && f.reset.reset() > 0:
+	case !a.served || quota.value.zero() && a.strict && (f.reset.reset() > 0 || f.remaining == None):
 		return false
 	case quota.value.zero():
 		a.ignore(quota.field, quota.item, "", errRange)

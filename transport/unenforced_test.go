@@ -40,7 +40,7 @@ func TestNoQuotaHoldsNothing(t *testing.T) {
 // redirects and errors, as long as something is left.
 func TestRetryAfterOfEveryResponse(t *testing.T) {
 	left := []string{"X-RateLimit-Limit", "100", "X-RateLimit-Remaining", "50", "X-RateLimit-Reset", "3600", "Retry-After", "3600"}
-	for _, status := range []int{403, 413, 500, 503} {
+	for _, status := range []int{403, 413, 500, 502} {
 		bubble(t, http.StatusText(status), func(t *testing.T) {
 			s := &transport.Shaper{Base: newServer(says(status, left...))}
 			for range 20 {
@@ -48,6 +48,11 @@ func TestRetryAfterOfEveryResponse(t *testing.T) {
 			}
 		})
 	}
+	bubble(t, "an outage is taken at its word", func(t *testing.T) {
+		s := &transport.Shaper{Base: newServer(says(503, left...)), MaxDelay: 2 * time.Hour}
+		assert.Zero(t, delay(t, s, getItems(t.Context())))
+		assert.Equal(t, 10*time.Minute, delay(t, s, getItems(t.Context())), "the first look into a long hold")
+	})
 	bubble(t, "a redirect", func(t *testing.T) {
 		s := &transport.Shaper{Base: newChooser(func(_ int, req *http.Request) answer {
 			if req.URL.Path == "/old" {
