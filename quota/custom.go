@@ -114,13 +114,19 @@ type customMeter struct {
 
 // Allows implements meter.Meter: what the function allows is not known.
 func (m *customMeter) Allows() (n, burst int64, period time.Duration) { return 0, 0, 0 }
-func (m *customMeter) Capacity() int64                                { return math.MaxInt64 }
-func (m *customMeter) Available(time.Duration) int64                  { return meter.Unknown }
 
+// Capacity implements meter.Meter: a request of any size may be asked about.
+func (m *customMeter) Capacity() int64 { return math.MaxInt64 }
+
+// Available implements meter.Meter: what is left is not known.
+func (m *customMeter) Available(time.Duration) int64 { return meter.Unknown }
+
+// Wait implements meter.Meter: it is how long the function has said to wait.
 func (m *customMeter) Wait(t time.Duration, _, _ int64) time.Duration {
 	return max(m.again-t, 0)
 }
 
+// Take implements meter.Meter. It counts the leases that retain permits.
 func (m *customMeter) Take(t time.Duration, _ int64) uint32 {
 	m.used = t
 	if m.retains {

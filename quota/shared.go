@@ -101,7 +101,7 @@ func (s *Shared) meet(t instant, base *account) {
 }
 
 // greeting reports whether the first turn is on its way, or about to be, at t: it says
-// that a request will depart of which nobody knows what it is charged to.
+// that a request will depart of which it is not known what it is charged to.
 func (s *Shared) greeting(t instant) bool { return !s.linked && s.together(t) }
 
 // together reports whether the others decide at t: they are reached, or it is too early

@@ -168,7 +168,7 @@ func TestGrantIsTaken(t *testing.T) {
 		assert.EqualValues(t, 1, turn.Requests[0].N)
 		k.heard(ms, turn)
 		k.now = k.now.Add(2 * ms)
-		k.queue(third) // it has looked in vain
+		k.queue(third) // it had its turn and did not depart
 		assert.EqualValues(t, 1, k.turn().Requests[0].N)
 	})
 }

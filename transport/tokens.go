@@ -13,8 +13,8 @@ import (
 
 // This file is quotas in tokens, as the providers of language models count them. Once an
 // origin has named a policy in tokens, and before its first answer, the JSON bodies of its POSTs
-// are read, as copies from GetBody: for the model, because quotas are kept for each model; and for an estimate
-// of the cost. See package tokens.
+// are read, as copies from GetBody: for the model, because quotas are kept for each model; and
+// for an estimate of the cost. See package tokens.
 
 // A tokenCost is what is known of a request that a quota in tokens may count.
 type tokenCost struct {

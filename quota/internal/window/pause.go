@@ -132,8 +132,8 @@ func (w *Window) CountRefusal(t, sent Instant) (first bool) {
 const manyRefusals = 24
 
 // RefuseAgain counts a refusal at t whose own words say when to come back. Servers that count
-// refusals, too, and those that block for longer than they say, go on refusing who comes back
-// when they say. So after many refusals in a row a back-off is added, until a request is served.
+// refusals, too, and those that block for longer than they say, go on refusing requests that
+// come back when they say. So after many refusals in a row a back-off is added, until a request is served.
 func (w *Window) RefuseAgain(t, sent Instant, jitter float64) {
 	r := w.ownRare()
 	if r.again > 0 && sent < r.refused {
