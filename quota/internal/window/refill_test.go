@@ -443,6 +443,7 @@ func TestTrialRefusedBesideOthers(t *testing.T) {
 		{"others", func(*Window, *Server, *time.Duration) {}, 0},
 		{"alone", func(w *Window, _ *Server, _ *time.Duration) { w.contention.fall = 9.5 }, 2},
 		{"four units", func(_ *Window, _ *Server, length *time.Duration) { *length = 40 * sec }, 2},
+		{"over four", func(_ *Window, _ *Server, length *time.Duration) { *length = 40*sec + 1 }, 0},
 		{"a bucket", func(_ *Window, s *Server, _ *time.Duration) { s.Full.grown = grownBucket }, 2},
 		{"quick units", func(w *Window, _ *Server, _ *time.Duration) { w.Length = 29 * sec }, 2},
 	} {
