@@ -134,7 +134,7 @@ func do(t *testing.T, r recipe, client func(context.Context, http.RoundTripper) 
 }
 
 // Each recipe is refused no more than a twentieth as often as the plain client, and is no
-// slower by more than 3 %, unless its row says why.
+// slower by more than 3 %, and none of its calls fails, unless its row says why.
 func TestRecipes(t *testing.T) {
 	for _, r := range append(recipes(), clients()...) {
 		plain, shaped := do(t, r, r.plain), do(t, r, r.shaped)
@@ -144,6 +144,8 @@ func TestRecipes(t *testing.T) {
 		refused, slower := 0.05, 1.03
 		if r.why != "" {
 			refused, slower = 0.15, 1.5
+		} else {
+			assert.Zero(t, shaped.failed, r.name)
 		}
 		assert.LessOrEqual(t, float64(shaped.refused), refused*float64(plain.refused), r.name)
 		assert.LessOrEqual(t, shaped.took.Seconds(), slower*plain.took.Seconds(), r.name)
