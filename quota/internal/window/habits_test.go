@@ -203,6 +203,8 @@ func TestHope(t *testing.T) {
 	assert.True(t, l.Hopeful(Instant(2*sec), 40))
 	assert.False(t, l.Hopeful(Instant(2*sec), 41))
 	pauses(sec)(l, Instant(2*sec))
+	assert.True(t, l.Hopeful(Instant(2*sec), 1), "an answer may let it go when the pause is over")
+	pauses(2*mins)(l, Instant(2*sec))
 	assert.False(t, l.Hopeful(Instant(2*sec), 1))
 	l.Hold = 0
 	for _, b := range []State{Unknown, Expired} {

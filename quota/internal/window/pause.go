@@ -15,23 +15,27 @@ func (w *Window) Paused(t Instant) bool { return t < w.Hold || t < w.BackOff }
 // whenPaused is when n units may depart that a Retry-After or a back-off holds, and
 // which of them does: or the window, if it is far longer.
 func (w *Window) whenPaused(n int64) (again Instant, why Cause) {
-	until, dry := max(w.Hold, w.BackOff), w.dry(n)
+	until := max(w.Hold, w.BackOff)
+	again = w.unpaused(until, n)
 	switch {
-	case dry > until && !sameWindow(dry, until):
-		return dry, Exhausted
+	case w.Waiting() && again > until && !sameWindow(again, until):
+		return again, Exhausted
 	case w.Hold >= w.BackOff:
-		return max(until, dry), RetryAfter
+		return again, RetryAfter
 	}
-	return max(until, dry), BackingOff
+	return again, BackingOff
 }
 
-// dry is the end of a window in which less than n units are left, or when they are in
-// a bucket, or back as our own log says; 0, if there is no such window.
-func (w *Window) dry(n int64) Instant {
-	if !w.Waiting() || w.available >= w.need(n) || w.end == Never {
-		return 0
+// unpaused is when Ready will let n units depart after a pause that is over at t, if nothing
+// happens before. It changes nothing.
+func (w *Window) unpaused(t Instant, n int64) (again Instant) {
+	was, rarely := *w, w.rarely()
+	w.Hold, w.BackOff = 0, 0
+	again, _ = w.Ready(t, n)
+	if *w = was; w.rare != nil {
+		*w.rare = rarely
 	}
-	return min(w.WhenThere(n), w.whenBack(max(w.Hold, w.BackOff), n), max(w.received, w.asked, w.closed).Add(ProbeInterval))
+	return again
 }
 
 // Pause lets nothing depart before d has passed since t, and then one request first

@@ -179,7 +179,7 @@ func (w *Window) WhenLanded(n int64) Instant {
 // Hopeful reports whether an event may let n units depart before the next look:
 // the answer to a probe, or the end of a request.
 func (w *Window) Hopeful(t Instant, n int64) bool {
-	if w.Paused(t) {
+	if until := max(w.Hold, w.BackOff); t < until && w.unpaused(until, n) <= until {
 		return false
 	}
 	switch w.State {

@@ -312,7 +312,8 @@ func TestHopefulByOwnLog(t *testing.T) {
 		{"loose", func(w *Window) { w.rare.spent.loose = true }, true},
 		{"nothing is out", func(w *Window) { w.rare.spent.loose, w.InFlight = true, 0 }, false},
 		{"doubted", func(w *Window) { w.rare.spent.loose, w.rare.spent.off = true, w.received+1 }, false},
-		{"paused", func(w *Window) { w.rare.spent.loose, w.Hold = true, Instant(2*sec) }, false},
+		{"paused, and held for longer by the figure", func(w *Window) { w.rare.spent.loose, w.Hold = true, Instant(2*sec) }, true},
+		{"paused", func(w *Window) { w.rare.spent.loose, w.Hold = true, Instant(2*mins) }, false},
 		{"another client", func(w *Window) { w.rare.spent.loose, w.contention.fall = true, contentionNeeds }, false},
 	} {
 		w := New(Adaptive)
