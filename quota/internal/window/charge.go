@@ -1,6 +1,9 @@
 package window
 
-import "math/bits"
+import (
+	"math/bits"
+	"time"
+)
 
 // A Charge is what one request has taken of a window.
 type Charge struct {
@@ -235,13 +238,18 @@ func (w *Window) Preset(n, units int64) {
 // Epoch counts the windows that have ended.
 func (w *Window) Epoch() uint32 { return w.epoch }
 
-// served ends the count of refusals in a row.
+// served ends the count of refusals in a row. If the request that was served departed between
+// the last two refusals, the last one is the first in a row: it overtook the answer.
 func (w *Window) served(sent Instant) {
-	if w.rare != nil && sent >= w.rare.refused {
-		w.rare.again = 0
+	if w.Refusals == 0 && (w.rare == nil || w.rare.again == 0) {
+		return
 	}
-	if w.Refusals > 0 && sent >= w.rarely().refused {
-		w.Refusals = 0
+	r, row := w.ownRare(), uint8(0)
+	if sent < r.refused {
+		row = 1
+	}
+	if sent >= r.refused.Add(-time.Duration(r.apart)*time.Second) {
+		w.Refusals, r.again = min(w.Refusals, row), min(r.again, row)
 	}
 }
 

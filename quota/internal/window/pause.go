@@ -1,6 +1,9 @@
 package window
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // This file is what follows a Retry-After, or a refusal without one.
 
@@ -65,7 +68,10 @@ func (w *Window) Undo(before, after *Window) {
 	}
 	if w.BackOff == after.BackOff {
 		w.BackOff, w.Refusals = before.BackOff, before.Refusals
-		w.setRefused(before.rarely().refused)
+		if r := before.rarely(); r.refused != w.rarely().refused {
+			own := w.ownRare()
+			own.refused, own.apart = r.refused, r.apart
+		}
 	}
 	switch {
 	case before.State == Unknown && w.State == Expired:
@@ -90,9 +96,8 @@ func (w *Window) Disregard(t Instant) {
 
 // setRefused sets the arrival of the last refusal.
 func (w *Window) setRefused(t Instant) {
-	if w.rarely().refused != t {
-		w.ownRare().refused = t
-	}
+	r := w.ownRare()
+	r.apart, r.refused = uint8(min(t.Since(r.refused)/time.Second, math.MaxUint8)), t
 }
 
 // premature reports whether a Retry-After has ended a window too early: a request
@@ -143,7 +148,8 @@ func (w *Window) RefuseAgain(t, sent Instant, jitter float64) {
 	if r.again > 0 && sent < r.refused {
 		return // it is one refusal with the last
 	}
-	r.again, r.refused = min(r.again+1, 63), t
+	r.again = min(r.again+1, 63)
+	w.setRefused(t)
 	if r.again > manyRefusals {
 		w.BackOff = max(w.BackOff, t.Add(backOff(r.again-manyRefusals, jitter)))
 	}

@@ -290,11 +290,38 @@ func TestRefusedAgainAndAgain(t *testing.T) {
 		assert.Equal(t, now.Add(wait), w.BackOff)
 		now = w.BackOff + 1
 	}
-	w.served(now - Instant(mins))
+	w.served(now - Instant(2*mins))
 	w.RefuseAgain(now, now-1, 0)
 	assert.Equal(t, now.Add(48*sec), w.BackOff, "that was served before")
+	again := *w.rare
+	w.served(now - Instant(10*sec))
+	w.RefuseAgain(w.BackOff+1, w.BackOff, 0)
+	assert.Less(t, w.BackOff, now.Add(49*sec), "that departed after the refusal before the last")
+	*w.rare = again
 	now = w.BackOff + 1
 	w.served(now)
 	w.RefuseAgain(now, now-1, 0)
 	assert.Less(t, w.BackOff, now)
+}
+
+// A request that is served slowly is overtaken by the refusals of later ones. It departed after
+// the refusal before the last, so they are not in a row.
+func TestRefusalsThatOvertake(t *testing.T) {
+	w := New(Adaptive)
+	refuse := func(now, sent Instant) time.Duration {
+		w.StartBackOff(now, sent, 0)
+		return w.BackOff.Since(now)
+	}
+	at := func(seconds int) Instant { return Instant(time.Duration(seconds) * sec) }
+	assert.Equal(t, sec, refuse(at(1), 0))
+	assert.Equal(t, 2*sec, refuse(at(4), at(4)-1))
+	w.served(at(0))
+	assert.Equal(t, 4*sec, refuse(at(8), at(8)-1), "it departed before both")
+	w.served(at(6))
+	assert.Equal(t, 2*sec, refuse(at(16), at(16)-1), "it departed between them")
+	w.served(at(18))
+	assert.Equal(t, sec, refuse(at(20), at(19)))
+	assert.Equal(t, 2*sec, refuse(at(1020), at(1019)))
+	w.served(at(500))
+	assert.Equal(t, 4*sec, refuse(at(1024), at(1023)), "long before the last")
 }
