@@ -109,6 +109,8 @@ func TestPathKey(t *testing.T) {
 		{"Discord", "/api/webhooks/1", "/1"},
 		{"Discord", "/api/v10/users/@me", ""},
 		{"Discord", "/channels", ""},
+		{"BitMart", "/spot/v4/query/open-orders", "/spot/v4/query/open-orders"},
+		{"BitMart", "/contract/public/details", "/contract/public/details"},
 		{"Discord", "/channels/", ""},
 		{"Discord", "", ""},
 		{"rooms", "/rooms/3/seats/7/", "/3/7"},

@@ -63,10 +63,11 @@ type Reading struct {
 
 	// Advised reports whether RetryAfter is advice about quota. Beside valid fields of a
 	// draft it is on any status (editor's draft, Section 7: it MUST take precedence).
-	// Alone, or beside other fields, it is on 403, 413, 420, 429, 3xx and 5xx only, since some
+	// Alone, or beside other fields, it is on 403, 413, 418, 420, 429, 3xx and 5xx only, since some
 	// servers send it with every response; also on a success, if a negative available
 	// quota beside it says that the request was refused. It is not if it only repeats, on
-	// another status than 429 and 503, when a quota is renewed of which something is left.
+	// another status than 429 and 503, when a quota is renewed of which something is left; beside
+	// fields of draft -06 that is so on a success only.
 	// It is false if RetryAfter is None. See Vendor.RetryAfterOnRefusals.
 	Advised bool
 
@@ -497,17 +498,22 @@ func (x *exchange) retryAfter(status int) {
 		return
 	}
 	x.out.RetryAfter = wait
-	x.out.Advised = onRefusal(status) && !(x.served && status != http.StatusServiceUnavailable && x.repeatsReset()) ||
-		(x.out.Dialect.ietf() || x.overdrawn) && (x.host == nil || !x.host.RetryAfterOnRefusals)
+	x.out.Advised = (onRefusal(status) ||
+		(x.out.Dialect.ietf() || x.overdrawn) && (x.host == nil || !x.host.RetryAfterOnRefusals)) && !x.repeatsReset(status)
 }
 
 // repeatsReset reports whether the Retry-After beside vendors' fields says when a quota is
 // renewed of which something is left, so that it gives no reason to wait. Servers that send
 // it with every response (Flask-Limiter) do so with their redirects and errors, too. With a
-// 503 it is taken at its word: some servers refuse so. Whole
+// 503 it is taken at its word: some servers refuse so. So are the drafts, whose Retry-After takes
+// precedence, but for the fields of draft -06 on a success: those are often sent by servers that
+// never heard of the draft (agent.ai). Whole
 // seconds are rounded in either way; a wait of two seconds would match too many resets.
-func (x *exchange) repeatsReset() bool {
-	if x.out.Dialect != VendorFields || x.out.RetryAfter <= 2*time.Second {
+func (x *exchange) repeatsReset(status int) bool {
+	switch {
+	case x.out.RetryAfter <= 2*time.Second, !x.served, status == http.StatusServiceUnavailable:
+		return false
+	case x.out.Dialect != VendorFields && !(x.out.Dialect == Draft06 && status/100 == 2):
 		return false
 	}
 	repeats := false

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// span returns the length of a time by its name; the longest, if it varies. It returns 0
-// for other words.
+// span returns the length of a time by its name, or by that of a rate: "rpm" is requests per
+// minute; the longest, if it varies. It returns 0 for other words.
 func span(word string) time.Duration {
 	const day = 24 * time.Hour
 	switch strings.TrimPrefix(word, "per") {
-	case "second", "seconds", "sec", "secs", "secondly":
+	case "second", "seconds", "sec", "secs", "secondly", "rps", "qps", "tps":
 		return time.Second
-	case "minute", "minutes", "min", "mins", "minutely":
+	case "minute", "minutes", "min", "mins", "minutely", "rpm", "qpm", "tpm":
 		return time.Minute
-	case "hour", "hours", "hr", "hrs", "hourly":
+	case "hour", "hours", "hr", "hrs", "hourly", "rph", "qph", "tph":
 		return time.Hour
-	case "day", "days", "daily":
+	case "day", "days", "daily", "rpd", "qpd", "tpd":
 		return day
 	case "week", "weeks", "weekly":
 		return 7 * day

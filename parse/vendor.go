@@ -34,10 +34,12 @@ import (
 //
 // A literal name puts the name of its account in angle brackets, which are not part of
 // the field name: "X-<Day>Limit-Remaining" is the field X-DayLimit-Remaining of the account
-// "day". Names of accounts are in lower case.
+// "day". Names of accounts are in lower case. With an asterisk, that is the end of the name:
+// "X-RateLimit-*-Remaining-<Tokens>" is X-RateLimit-User-Remaining-Tokens of "user-tokens".
 //
 // If the name of an account ends in a time (second, minute, hour, day, week, month, year,
-// or a number of them such as 15min or 24hour), that time is the window of its policy.
+// or a number of them such as 15min or 24hour) or is a rate (rps, rpm, rph, rpd, and tpm of tokens),
+// that time is the window of its policy.
 //
 // A field with several values, such as "1, 15000" or "300/3000/12000", describes several
 // policies. Its values belong to the values at the same positions of the account's other
@@ -144,7 +146,7 @@ type Vendor struct {
 	// Units says what a quota counts, by the name of its account, with or without
 	// the time in which it ends. The entry "" is for all other accounts. The
 	// default is "requests"; and "tokens" for accounts with that word in their names,
-	// such as "input-tokens". Units that limit the requests in progress are
+	// such as "input-tokens", or with "tpm", "tph" or "tpd". Units that limit the requests in progress are
 	// "concurrent-requests".
 	Units map[string]string
 
@@ -171,7 +173,7 @@ type Vendor struct {
 	Dialect Dialect
 
 	// RetryAfterOnRefusals is for Hosts that send Retry-After with every response,
-	// beside fields of a draft: it then counts on 403, 413, 420, 429, 3xx and 5xx only. See
+	// beside fields of a draft: it then counts on 403, 413, 418, 420, 429, 3xx and 5xx only. See
 	// Reading.Advised.
 	RetryAfterOnRefusals bool
 
@@ -202,7 +204,7 @@ type pattern struct {
 	prefix, suffix string
 	star           bool
 	mixed          bool   // the row has names with the measure before the account, and after it
-	account        string // of a name without an asterisk
+	account        string // the text in angle brackets; with an asterisk, the end of the account's name
 }
 
 func newPattern(name string) pattern {
@@ -223,7 +225,10 @@ func (p *pattern) match(name string) (account string, ok bool) {
 		return "", false
 	}
 	account = strings.ToLower(name[len(p.prefix) : len(name)-len(p.suffix)])
-	return account, !measure(account) && !(p.mixed && p.crosses(account))
+	if ok = !measure(account) && !(p.mixed && p.crosses(account)); ok && p.account != "" {
+		account += "-" + p.account
+	}
+	return account, ok
 }
 
 // crosses reports whether the text at the asterisk, in lower case, has the measure of another
@@ -377,7 +382,8 @@ func (r *row) unit(account string) string {
 		}
 	}
 	for part := range strings.FieldsFuncSeq(account, func(c rune) bool { return c == '-' || c == '_' || c == '.' || c == ' ' }) {
-		if part == tokens {
+		switch part {
+		case tokens, "tpm", "tph", "tpd":
 			return tokens
 		}
 	}

@@ -40,6 +40,15 @@ func Vendors() []Vendor {
 			Whole:     []string{"X-RateLimit-Global"},
 		},
 		{
+			// github.com/BerriAI/litellm, parallel_request_limiter_v3. What the key, the user or the
+			// team may do; the names of OpenAI beside them may tell of one of several providers.
+			Name:      "LiteLLM",
+			Sign:      "X-LiteLLM-*",
+			Limit:     []string{"X-RateLimit-*-Limit-<Requests>", "X-RateLimit-*-Limit-<Tokens>"},
+			Remaining: []string{"X-RateLimit-*-Remaining-<Requests>", "X-RateLimit-*-Remaining-<Tokens>"},
+			Every:     map[string]time.Duration{"": time.Minute},
+		},
+		{
 			// platform.openai.com/docs/guides/rate-limits. At the reset, a duration,
 			// the bucket is full. Other servers with these names send the seconds until
 			// the end of a window. Accounts may be added at any time.
@@ -435,6 +444,15 @@ func Vendors() []Vendor {
 			Partition: []string{"X-Rate-Limit-Action"},
 		},
 		{
+			// developer.entur.no, journey planner, rate limiting.
+			Name:      "Entur",
+			Sign:      "Rate-Limit-Allowed",
+			Limit:     []string{"Rate-Limit-Allowed"},
+			Remaining: []string{"Rate-Limit-Available"},
+			Used:      []string{"Rate-Limit-Used"},
+			Reset:     []string{"Rate-Limit-Expiry-Time"},
+		},
+		{
 			// developer.ticketmaster.com/products-and-docs/apis/getting-started.
 			Name:      "Ticketmaster",
 			Sign:      "Rate-Limit-Available",
@@ -775,6 +793,56 @@ func Vendors() []Vendor {
 			ResetIn: time.Second,
 		},
 		{
+			// www.xweather.com/docs/weather-api/getting-started/rate-limiting.
+			Name:      "Xweather",
+			Sign:      "X-RateLimit-Remaining-Period",
+			Limit:     []string{"X-RateLimit-Limit-<Minute>", "X-RateLimit-Limit-<Period>"},
+			Remaining: []string{"X-RateLimit-Remaining-<Minute>", "X-RateLimit-Remaining-<Period>"},
+			Reset:     []string{"X-RateLimit-Reset-<Minute>", "X-RateLimit-Reset-<Period>"},
+			Window:    []string{"X-RateLimit-Limit-<Period>-Type"},
+		},
+		{
+			// developer.gocardless.com/bank-account-data. The quota for each bank account, with
+			// _ACCOUNT_SUCCESS in its names, is not that of other requests.
+			Name:      "GoCardless Bank Account Data",
+			Limit:     []string{"HTTP_X_RATELIMIT_LIMIT"},
+			Remaining: []string{"HTTP_X_RATELIMIT_REMAINING"},
+			Reset:     []string{"HTTP_X_RATELIMIT_RESET"},
+			ResetIn:   time.Second,
+		},
+		{
+			// developer-pro.bitmart.com, rate limit. Remaining is what has been used, and Reset is the
+			// window. Each endpoint is counted for itself.
+			Name:   "BitMart",
+			Limit:  []string{"X-BM-RateLimit-Limit"},
+			Used:   []string{"X-BM-RateLimit-Remaining"},
+			Window: []string{"X-BM-RateLimit-Reset"},
+			Paths:  []string{"{product}/{version}/{group}/{endpoint}", "{product}/{group}/{endpoint}"},
+		},
+		{
+			// cloudinary.com/documentation/admin_api#usage_limits. Refusals have the status 420 or 429.
+			Name:      "Cloudinary",
+			Limit:     []string{"X-FeatureRateLimit-Limit"},
+			Remaining: []string{"X-FeatureRateLimit-Remaining"},
+			Reset:     []string{"X-FeatureRateLimit-Reset"},
+			Every:     map[string]time.Duration{"": time.Hour},
+		},
+		{
+			// doc.toasttab.com/doc/devguide/apiRateLimiting.html. The limit that is closest to its end.
+			Name:      "Toast",
+			Remaining: []string{"X-Toast-RateLimit-Remaining"},
+			Reset:     []string{"X-Toast-RateLimit-Reset"},
+			ResetUnix: true,
+			Partition: []string{"X-Toast-RateLimit-By"},
+		},
+		{
+			// github.com/airbrake/gobrake. On refusals.
+			Name:    "Airbrake",
+			Hosts:   []string{"airbrake.io"},
+			Retry:   []string{"X-RateLimit-Delay"},
+			ResetIn: time.Second,
+		},
+		{
 			// developer.gladly.com. The names of draft -06, with that of a window.
 			Name:      "Gladly",
 			Hosts:     []string{"gladly.com"},
@@ -845,7 +913,7 @@ func Vendors() []Vendor {
 				"X-RateLimit-Window-Size", "X-RateLimit-Window", "X-Rate-Limit-Window",
 				"X-RateLimit-Period", "X-Rate-Limit-Period", "X-RateLimit-Interval", "X-Rate-Limit-Interval",
 				"X-RateLimit-Interval-Seconds", "X-Rate-Limit-Interval-Seconds", "X-RateLimit-Interval-Ms", "X-Rate-Limit-Interval-Ms",
-				"X-RateLimit-*-Interval-Ms", "X-Rate-Limit-*-Interval-Ms",
+				"X-RateLimit-*-Interval-Ms", "X-Rate-Limit-*-Interval-Ms", "X-RateLimit-Limit-Period",
 			},
 			Policy: []string{"X-RateLimit-Policy", "X-Rate-Limit-Policy"},
 			Units:  units(),

@@ -57,6 +57,10 @@ func (a *accountReader) numbers(f *rowField) (all values[number]) {
 		if labels, figures := labelled(trim(f.lines[0])); labels != nil && !a.strict {
 			return a.labelled(&r, labels, figures)
 		}
+		if d, ok := grouped(trim(f.lines[0])); ok && !a.strict && len(a.row.Accounts) == 0 {
+			all.add(number{value: d, field: f.field})
+			return all
+		}
 	}
 	list, err := httpsfv.UnmarshalList(f.lines)
 	if err != nil {
@@ -79,6 +83,25 @@ func (a *accountReader) numbers(f *rowField) (all values[number]) {
 		}
 	}
 	return all
+}
+
+// grouped reads a number with a comma before each three digits, such as "10,000". Of a list of two
+// figures the second rarely has three digits and no space before it.
+func grouped(text string) (d decimal, ok bool) {
+	first, rest, _ := strings.Cut(text, ",")
+	if len(first) == 0 || len(first) > 3 || first[0] == '0' {
+		return decimal{}, false
+	}
+	for group := range strings.SplitSeq(rest, ",") {
+		if len(group) != 3 {
+			return decimal{}, false
+		}
+	}
+	all := strings.ReplaceAll(text, ",", "")
+	if !digits(all) {
+		return decimal{}, false
+	}
+	return parseDecimal(all)
 }
 
 // params reads the parameters of a member. ok is false if its window is malformed.
@@ -172,7 +195,7 @@ func (a *accountReader) loose(r *listReader, f *rowField) (all values[number]) {
 		n := number{value: d, field: f.field, item: i}
 		if separated {
 			n.window = spanOf(trim(per))
-			ok = ok && n.window > 0 && n.window <= a.caps.window()
+			ok = ok && n.window > 0 && n.window <= a.caps.window() && !(f.role == ofLimit && isRatio(part))
 		}
 		if !ok {
 			faults = append(faults, i)
@@ -188,6 +211,13 @@ func (a *accountReader) loose(r *listReader, f *rowField) (all values[number]) {
 		r.ignore("", errType)
 	}
 	return all
+}
+
+// isRatio reports whether a part of a limit is "5/100": 100 may be a quota, of which 5 are used, as
+// well as seconds.
+func isRatio(part string) bool {
+	_, per, ok := strings.Cut(part, "/")
+	return ok && digits(trim(per))
 }
 
 // keep adds what a listReader has ignored.

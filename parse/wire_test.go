@@ -142,7 +142,7 @@ func TestVendorsOfTheWire(t *testing.T) {
 		"Wikimedia APIs":                            `none; retry after 5s!`,
 		"Envoy (gateways on it)":                    `X-RateLimit; policy 'per-ip' 10/1s; policy '1000;w=3600' 1000/1h0m0s; limit 'per-ip' 7/1s`,
 		"lemlist":                                   `X-RateLimit; policy '' 20; limit '' 7/3s; retry after 2s`,
-		"agent.ai":                                  `draft -06; policy '' 1000; limit '' 999/1m1s; retry after 1m0s!`,
+		"agent.ai":                                  `draft -06; policy '' 1000; limit '' 999/1m1s; retry after 1m0s`,
 		"Persona":                                   `draft -06; policy '' 300; limit '' 280/53s`,
 		"Oracle Access Governance":                  `Oracle; limit 'default' 179; limit 'write' 59; retry after 30s!`,
 		"Composio":                                  `X-RateLimit; policy '' 20000/10m0s; limit '' 19999`,
