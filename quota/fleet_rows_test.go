@@ -44,7 +44,7 @@ type fleetWorld struct {
 	exchanges int
 	atOnce, asked int
 	last          time.Time       // when a request was served last
-	half          []int           // what each process was served when half was
+	half          []int           // the units that each process was served when half of all was
 	waits         []time.Duration // of those that asked
 }
 
@@ -160,6 +160,7 @@ type simProcess struct {
 	turning time.Time
 	carries bool
 	served  int
+	units   int // of what it was served
 	dead    bool
 	cost    func(*rand.Rand) int64
 	service time.Duration
@@ -360,9 +361,10 @@ func (p *simProcess) send(j *simJob, lease *quota.Lease) {
 		if d.Served {
 			w.served++
 			p.served++
+			p.units += int(j.units)
 			if w.served*2 == w.left && w.half == nil {
 				for _, q := range w.procs {
-					w.half = append(w.half, q.served)
+					w.half = append(w.half, q.units)
 				}
 			}
 			if w.fails.prober && w.now.Sub(w.start) >= w.fails.kills && w.now.Sub(w.last) > time.Second {
@@ -506,34 +508,34 @@ func fleetRows() []fleetRow {
 	return []fleetRow{
 		{name: "8 processes", policies: fixed(100, 10), procs: 8, jobs: 125, workers: 6, seconds: 90, goodput: .99, fair: .99, turns: 0.5},
 		{name: "8 processes, aligned", policies: policyOf(transporttest.AlignedWindow, 100, 10, 0), procs: 8, jobs: 125, workers: 6, seconds: 90, goodput: .99, fair: .99, turns: 0.5},
-		{name: "8 processes, 20/1s", policies: fixed(20, 1), procs: 8, jobs: 200, workers: 6, seconds: 79, goodput: .98, refused: .4, fair: .99, turns: 1.6},
-		{name: "8 processes, bucket", policies: policyOf(transporttest.TokenBucket, 10, 1, 20), procs: 8, jobs: 50, workers: 6, seconds: 38, goodput: .97, fair: .98, turns: 2.8},
+		{name: "8 processes, 20/1s", policies: fixed(20, 1), procs: 8, jobs: 200, workers: 6, seconds: 79, goodput: .98, refused: .4, fair: .999, turns: 1.4},
+		{name: "8 processes, bucket", policies: policyOf(transporttest.TokenBucket, 10, 1, 20), procs: 8, jobs: 50, workers: 6, seconds: 38, goodput: .97, fair: .998, turns: 2.4},
 		{name: "8 processes, half the quota", policies: fixed(100, 10), procs: 8, jobs: 125, every: 1600 * time.Millisecond, turns: 1.2, atOnce: 80, fair: .97, waits: 2 * time.Millisecond},
 		{name: "8 processes, half of 1000", policies: fixed(1000, 10), procs: 8, jobs: 625, every: 160 * time.Millisecond, turns: .6, atOnce: 97, fair: .97, waits: 2 * time.Millisecond},
-		{name: "64 processes", policies: fixed(200, 10), procs: 64, jobs: 125, workers: 2, seconds: 390, goodput: .99, fair: .98, turns: 1.5},
-		{name: "64 processes, 64/1s", policies: fixed(64, 1), procs: 64, jobs: 60, workers: 2, seconds: 59, goodput: .98, refused: .3, fair: .99, turns: 2.8},
+		{name: "64 processes", policies: fixed(200, 10), procs: 64, jobs: 125, workers: 2, seconds: 390, goodput: .99, fair: .998, turns: 1.5},
+		{name: "64 processes, 64/1s", policies: fixed(64, 1), procs: 64, jobs: 60, workers: 2, seconds: 59, goodput: .98, refused: .3, fair: .998, turns: 2.4},
 		// Which servers give units back before a window ends is not told but found out: see
 		// fleet's renewal.go. Of weighed windows each unit comes back alone, so there are
 		// more exchanges; and no client is served more than a quota in each window of the
 		// clock, so 1,000 requests take ten of them.
-		{name: "8 processes, log 20/1s", policies: policyOf(transporttest.SlidingLog, 20, 1, 0), procs: 8, jobs: 75, workers: 6, seconds: 29, goodput: .97, refused: .5, fair: .95, turns: 3},
-		{name: "8 processes, log 100/10s", policies: policyOf(transporttest.SlidingLog, 100, 10, 0), procs: 8, jobs: 125, workers: 6, seconds: 90, goodput: .98, refused: .5, fair: .98, turns: 1.1},
-		{name: "64 processes, log 200/10s", policies: policyOf(transporttest.SlidingLog, 200, 10, 0), procs: 64, jobs: 125, workers: 2, seconds: 390, goodput: .97, refused: .5, fair: .98, turns: 2.8},
-		{name: "8 processes, weighed 100/10s", policies: policyOf(transporttest.SlidingWindow, 100, 10, 0), procs: 8, jobs: 125, workers: 6, seconds: 99.9, goodput: .97, refused: 1, fair: .98, turns: 3.5},
-		{name: "8 processes, weighed 20/1s", policies: policyOf(transporttest.SlidingWindow, 20, 1, 0), procs: 8, jobs: 200, workers: 6, seconds: 79.9, goodput: .86, refused: 1, fair: .98, turns: 4.2},
-		{name: "64 processes, bucket 100/10s", policies: policyOf(transporttest.TokenBucket, 100, 10, 0), procs: 64, jobs: 60, workers: 2, seconds: 374, goodput: .97, refused: .3, fair: .98, turns: 10},
+		{name: "8 processes, log 20/1s", policies: policyOf(transporttest.SlidingLog, 20, 1, 0), procs: 8, jobs: 75, workers: 6, seconds: 29, goodput: .97, refused: .5, fair: .99, turns: 2.8},
+		{name: "8 processes, log 100/10s", policies: policyOf(transporttest.SlidingLog, 100, 10, 0), procs: 8, jobs: 125, workers: 6, seconds: 90, goodput: .98, refused: .5, fair: .99, turns: 1.1},
+		{name: "64 processes, log 200/10s", policies: policyOf(transporttest.SlidingLog, 200, 10, 0), procs: 64, jobs: 125, workers: 2, seconds: 390, goodput: .97, refused: .5, fair: .998, turns: 2.8},
+		{name: "8 processes, weighed 100/10s", policies: policyOf(transporttest.SlidingWindow, 100, 10, 0), procs: 8, jobs: 125, workers: 6, seconds: 99.9, goodput: .97, refused: 1, fair: .998, turns: 3.5},
+		{name: "8 processes, weighed 20/1s", policies: policyOf(transporttest.SlidingWindow, 20, 1, 0), procs: 8, jobs: 200, workers: 6, seconds: 79.9, goodput: .86, refused: 1, fair: .998, turns: 3.8},
+		{name: "64 processes, bucket 100/10s", policies: policyOf(transporttest.TokenBucket, 100, 10, 0), procs: 64, jobs: 60, workers: 2, seconds: 374, goodput: .97, refused: .3, fair: .998, turns: 10},
 		// A client that is not of the fleet takes a third. Nothing is presumed for long then:
 		// these have no bound to compare with.
 		{name: "8 processes and a stranger", policies: fixed(100, 10), procs: 8, jobs: 80, workers: 6, others: 300 * time.Millisecond, refused: .5, fair: .98, turns: 0.8},
-		{name: "bucket and a stranger", policies: policyOf(transporttest.TokenBucket, 100, 10, 0), procs: 8, jobs: 80, workers: 6, others: 300 * time.Millisecond, refused: 3, fair: .98, turns: 3},
+		{name: "bucket and a stranger", policies: policyOf(transporttest.TokenBucket, 100, 10, 0), procs: 8, jobs: 80, workers: 6, others: 300 * time.Millisecond, refused: 3, fair: .99, turns: 3},
 		{name: "log and a stranger", policies: policyOf(transporttest.SlidingLog, 100, 10, 0), procs: 8, jobs: 80, workers: 6, others: 300 * time.Millisecond, refused: 1, fair: .98, turns: 1.2},
-		{name: "weighed and a stranger", policies: policyOf(transporttest.SlidingWindow, 100, 10, 0), procs: 8, jobs: 80, workers: 6, others: 300 * time.Millisecond, refused: 2, fair: .98, turns: 2.2},
+		{name: "weighed and a stranger", policies: policyOf(transporttest.SlidingWindow, 100, 10, 0), procs: 8, jobs: 80, workers: 6, others: 300 * time.Millisecond, refused: 2, fair: .99, turns: 2.2},
 		// Several refusals here are those of the first requests, which nobody could charge yet.
-		{name: "costs 1 to 20", policies: fixed(200, 10), procs: 8, jobs: 25, workers: 6, cost: func(r *rand.Rand) int64 { return 1 + r.Int64N(20) }, seconds: 100, goodput: .95, refused: 1, fair: .7, turns: 2},
-		{name: "all cost 60", policies: fixed(200, 10), procs: 8, jobs: 6, workers: 2, cost: func(*rand.Rand) int64 { return 60 }, seconds: 150, goodput: .97, refused: 4.5, fair: .8, turns: 6},
-		{name: "10/1s and 200/60s", policies: two, procs: 8, jobs: 75, workers: 6, seconds: 139, goodput: .97, refused: 1, fair: .95, turns: 2.8},
-		{name: "concurrency 8", policies: policyOf(transporttest.Concurrency, 8, 0, 0), procs: 8, jobs: 100, workers: 6, service: 100 * time.Millisecond, seconds: 15, goodput: .95, fair: .97, turns: 2.5},
-		{name: "concurrency 8, 32 processes", policies: policyOf(transporttest.Concurrency, 8, 0, 0), procs: 32, jobs: 25, workers: 6, service: 100 * time.Millisecond, seconds: 15, goodput: .88, fair: .95, turns: 9},
+		{name: "costs 1 to 20", policies: fixed(200, 10), procs: 8, jobs: 25, workers: 6, cost: func(r *rand.Rand) int64 { return 1 + r.Int64N(20) }, seconds: 100, goodput: .95, refused: 1, fair: .95, turns: 2},
+		{name: "all cost 60", policies: fixed(200, 10), procs: 8, jobs: 6, workers: 2, cost: func(*rand.Rand) int64 { return 60 }, seconds: 150, goodput: .97, refused: 4.5, fair: .9, turns: 6},
+		{name: "10/1s and 200/60s", policies: two, procs: 8, jobs: 75, workers: 6, seconds: 139, goodput: .97, refused: 1, fair: .99, turns: 2.2},
+		{name: "concurrency 8", policies: policyOf(transporttest.Concurrency, 8, 0, 0), procs: 8, jobs: 100, workers: 6, service: 100 * time.Millisecond, seconds: 15, goodput: .95, fair: .99, turns: 2.5},
+		{name: "concurrency 8, 32 processes", policies: policyOf(transporttest.Concurrency, 8, 0, 0), procs: 32, jobs: 25, workers: 6, service: 100 * time.Millisecond, seconds: 15, goodput: .88, fair: .99, turns: 9},
 	}
 }
 
@@ -554,13 +556,20 @@ func TestFleetRows(t *testing.T) {
 			w.run(time.Hour)
 			s := w.score(&r)
 			r.judge(t, s)
-			if r.seconds > 0 && r.procs <= 8 && r.cost == nil { // of random costs, the work would be another
-				one := r.one()
-				w := newFleetWorld(t, &one, *fleetSeed)
-				w.run(time.Hour)
-				alone := w.score(&one)
-				assert.GreaterOrEqual(t, s.goodput/alone.goodput, .97, "of what one process reaches")
+			if r.seconds == 0 || r.procs > 8 || r.cost != nil { // of random costs, the work would be another
+				return
 			}
+			// A refusal may cost a second: what one seed reaches says little.
+			const seeds = 8
+			var of float64
+			one := r.one()
+			for i := range uint64(seeds) {
+				together, alone := newFleetWorld(t, &r, *fleetSeed+i), newFleetWorld(t, &one, *fleetSeed+i)
+				together.run(time.Hour)
+				alone.run(time.Hour)
+				of += alone.now.Sub(alone.began).Seconds() / together.now.Sub(together.began).Seconds() / seeds
+			}
+			assert.GreaterOrEqual(t, of, .97, "of what one process reaches")
 		})
 	}
 }

@@ -378,6 +378,49 @@ func TestHubKeepsThePartOfTheSilent(t *testing.T) {
 	assert.EqualValues(t, 1, ask(4, 1))
 }
 
+// What a process has spent in a window counts as its share of it. In the next window, what
+// it got beyond the mean still does, if others waited for it; else all is forgotten.
+func TestHubSharesWhatIsSpent(t *testing.T) {
+	for _, c := range []struct {
+		first      int64 // what one spends in the first window; the other waits for the rest
+		one, other int64
+	}{{60, 44, 55}, {100, 49, 50}} {
+		now := time.Unix(1, 0)
+		hub := &fleet.Hub{Clock: func() time.Time { return now }}
+		seq := uint64(0)
+		turn := func(process string, wants int64, a exchange.Account) exchange.Granted {
+			seq++
+			a.Quota, a.Window, a.Basis = 100, 10*time.Second, exchange.None
+			turn := &exchange.Turn{Process: process, Seq: seq, Flights: exchange.None, Accounts: []exchange.Account{a}}
+			if wants > 0 {
+				turn.Requests = []exchange.Request{{N: wants, Claims: []exchange.Claim{{Units: 1}}}}
+			}
+			g, err := hub.Exchange(t.Context(), exchange.ID{}, turn)
+			require.NoError(t, err)
+			return g.Accounts[0]
+		}
+		served := func(units, figure int64, left time.Duration, version int64) exchange.Account {
+			return exchange.Account{Figure: figure, FigureVersion: version, Left: left * time.Second, Served: units, Landed: true}
+		}
+		nothing := exchange.Account{Figure: exchange.None}
+		one := turn("one", c.first, served(0, 100, 10, 0))
+		assert.Equal(t, c.first, one.Units, "nothing else waits")
+		turn("one", 0, served(c.first, 100-c.first, 9, one.Version))
+		if c.first < 100 {
+			assert.Equal(t, 100-c.first, turn("other", 60, nothing).Units)
+			assert.True(t, turn("one", 60, nothing).Lacks)
+			assert.True(t, turn("other", 60, served(100-c.first, 0, 9, 1)).Lacks)
+		}
+		now = now.Add(10 * time.Second)
+		one = turn("one", 60, nothing)
+		assert.EqualValues(t, 1, one.Units, "finds out")
+		assert.True(t, turn("other", 60, nothing).Lacks)
+		one = turn("one", 60, served(1, 99, 10, one.Version))
+		assert.Equal(t, c.one, one.Units)
+		assert.Equal(t, c.other, turn("other", 60, nothing).Units)
+	}
+}
+
 // While others than the fleet use a window, no more than two fifths of what is left are out:
 // no figure is true for long. But one unit may always go.
 func TestHubBesideStrangers(t *testing.T) {

@@ -135,11 +135,11 @@ type execution struct {
 	turn    *exchange.Turn
 	records []*record
 	mine    []*member
-	left    []int64 // units that no process holds and that this turn may take
-	allowed []int64 // of these, what the process may take
-	first   []int64 // units that are kept for one that goes before
-	others  []int64 // hungry ones
-	ahead   []int64 // the first units of those that go before
+	left    []int64     // units that no process holds and that this turn may take
+	allowed []int64     // of these, what the process may take
+	kept    []int64     // units that are kept for those that go before
+	hungry  [][]*member // others, in their order
+	ahead   []int64     // the first units of those that go before
 	granted []int64
 	probed  []bool
 	stopped []bool // a request lacked units here: none goes before it
@@ -161,7 +161,7 @@ func (h *Hub) exchange(now int64, origin exchange.ID, turn *exchange.Turn) (*exc
 	}
 	x := &execution{
 		now: now, turn: turn, records: make([]*record, n), mine: make([]*member, n),
-		left: make([]int64, n), allowed: make([]int64, n), first: make([]int64, n), others: make([]int64, n), ahead: make([]int64, n),
+		left: make([]int64, n), allowed: make([]int64, n), kept: make([]int64, n), hungry: make([][]*member, n), ahead: make([]int64, n),
 		granted: make([]int64, n), probed: make([]bool, n), stopped: make([]bool, n), blocked: make([]int, n),
 	}
 	asOf := turn.AsOf.Microseconds()

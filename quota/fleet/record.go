@@ -42,6 +42,7 @@ type member struct {
 	since    int64 // when that began to wait
 	hungry   int64 // it wants them until then, unless it says so again
 	woken    int64
+	took     int64 // units that it has spent lately, beyond what the others have: see age
 	looks    int64 // when it was told to come, as the first at the end of the window; 0: it was not
 }
 
@@ -90,7 +91,10 @@ func (x *execution) tell(i int, void bool) {
 		r.state, r.available, r.end = exchange.Counting, a.Quota, 0
 	}
 	r.policy(a)
-	if !void {
+	if !void && r.quota != none {
+		if m.took = min(m.took+a.Served, largestModel); m.took > r.quota {
+			r.age(now)
+		}
 		r.spend(now-max(a.ServedAgo.Microseconds(), 0), a.Served, r.began)
 	}
 	version := r.version
@@ -144,7 +148,7 @@ func (r *record) roll(now int64) {
 	if r.end == 0 || now < r.end {
 		return
 	}
-	r.turned(now < r.end+r.window)
+	r.turned(now, now < r.end+r.window)
 	var out int64
 	for _, m := range r.members {
 		if m.at >= r.began {

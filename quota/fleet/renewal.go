@@ -145,7 +145,8 @@ func (r *renewal) fail() {
 }
 
 // turned begins a new window, at once after the one before or later.
-func (r *renewal) turned(adjacent bool) {
+func (r *record) turned(now int64, adjacent bool) {
+	r.age(now)
 	r.before, r.spent = r.spent, 0
 	if !adjacent {
 		r.before = 0
@@ -179,7 +180,7 @@ func (r *record) rollModelled(now int64) bool {
 	}
 	if now >= r.end {
 		r.come(r.end)
-		r.turned(true)
+		r.turned(now, true)
 		r.from, r.counted, r.end = r.end, 0, r.end+r.window
 		r.version++
 		if now >= r.end {
@@ -225,14 +226,14 @@ func (x *execution) figureModelled(r *record, a *exchange.Account, current bool)
 		case a.Left < 0:
 			return
 		case first:
-			r.turned(false)
+			r.turned(now, false)
 			r.end = end
 			// Seconds are rounded up, so a window that would have ended a little before is it.
 			if known := r.trial + max(now-r.trial+r.window-1, 0)/r.window*r.window; r.trial > 0 && known < end && end < known+sec {
 				r.end = max(known, now+1)
 			}
 		case end > r.end+sameWindow:
-			r.turned(true)
+			r.turned(now, true)
 			r.end = end
 		case date >= r.end-r.window && end < r.end:
 			r.end = max(end, now+1) // whole seconds are rounded up, so the earliest is right

@@ -17,7 +17,8 @@ func (x *execution) count(i int) {
 		r.available = max(a.Quota, 0)
 	}
 	mine := x.mine[i]
-	var out, lines, wanting, silent int64
+	var out, lines, silent int64
+	var hungry []*member // the others, those first that go before
 	for _, m := range r.members {
 		lines++
 		if m.at >= r.began {
@@ -26,10 +27,16 @@ func (x *execution) count(i int) {
 			silent++
 		}
 		if m != mine && m.hungry > now {
-			wanting++
+			hungry = append(hungry, m)
 		}
 	}
-	x.others[i] = wanting
+	slices.SortFunc(hungry, func(a, b *member) int {
+		if r.precedes(a, b) {
+			return -1
+		}
+		return 1
+	})
+	x.hungry[i] = hungry
 	all := r.available
 	if fleet := int64(x.turn.Peers); now-r.made < recovery && fleet > lines && r.state == exchange.Reported {
 		all = all * lines / fleet
@@ -52,29 +59,23 @@ func (x *execution) count(i int) {
 	x.left[i] = left
 	x.allowed[i] = left
 	wants := x.wants(i)
-	if wanting == 0 || wants == nil {
+	if len(hungry) == 0 || wants == nil {
 		return
 	}
-	// The first of those that wait for longer, or are more urgent, keeps what it needs.
-	me := &member{id: mine.id, priority: int64(wants.Priority), since: now - wants.Waited.Microseconds()}
-	first := me
-	for _, m := range r.members {
-		if m == mine || m.hungry <= now {
-			continue
+	// Those that go before keep what they need first.
+	me := *mine
+	me.priority, me.since = int64(wants.Priority), now-wants.Waited.Microseconds()
+	for _, m := range x.hungry[i] {
+		if r.precedes(&me, m) {
+			break
 		}
-		if m.before(me) {
-			x.ahead[i] += m.least
+		x.ahead[i] += m.least
+		if x.ahead[i] <= left {
+			x.kept[i] = x.ahead[i]
 		}
-		if m.before(first) {
-			first = m
-		}
-	}
-	if first.least <= left {
-		x.first[i] = first.least
 	}
 	// All that are hungry are filled up to one level.
-	level := r.level(now, mine, left)
-	x.allowed[i] = min(max(level-mine.has, 0), left-x.first[i])
+	x.allowed[i] = min(max(r.level(mine, x.hungry[i], left)-r.share(mine), 0), left-x.kept[i])
 }
 
 // contended reports whether others than our processes, which have so many units, use this
@@ -83,15 +84,45 @@ func (r *record) contended(out int64) bool {
 	return r.quota != none && r.state == exchange.Reported && r.how == atOnce && r.quota-r.available-r.spent-out > r.quota/50
 }
 
-// before reports whether what m wants goes before what n does.
-func (m *member) before(n *member) bool {
-	switch {
+// share is how much of an account a process has and has spent lately.
+func (r *record) share(m *member) int64 {
+	if m.at >= r.began {
+		return m.took + m.has
+	}
+	return m.took
+}
+
+// precedes reports whether what m wants goes before what n does: it is more urgent, or the
+// process has had less, or waits for longer.
+func (r *record) precedes(m, n *member) bool {
+	switch a, b := r.share(m), r.share(n); {
 	case m.priority != n.priority:
 		return m.priority > n.priority
+	case a != b:
+		return a < b
 	case m.since != n.since:
 		return m.since < n.since
 	}
 	return m.id < n.id
+}
+
+// age forgets at the end of a window, or after a quota, what each of those that wait has
+// spent: only what is beyond the mean of them still counts. If none waits, all is forgotten.
+func (r *record) age(now int64) {
+	var sum, n int64
+	for _, m := range r.members {
+		if m.hungry > now {
+			sum += m.took
+			n++
+		}
+	}
+	for _, m := range r.members {
+		if n == 0 {
+			m.took = 0
+		} else {
+			m.took = max(m.took-sum/n, 0)
+		}
+	}
 }
 
 // wants returns the first request of the turn that claims an account, or nil.
@@ -127,25 +158,18 @@ func (r *record) stocked(mine *member) bool {
 	return false
 }
 
-// level returns up to how many units each hungry process, and mine, may have, so that
-// left units fill all of them up to the same.
-func (r *record) level(now int64, mine *member, left int64) int64 {
-	var has []int64
-	for _, m := range r.members {
-		if m == mine || m.hungry > now {
-			if m.at >= r.began {
-				has = append(has, m.has)
-			} else {
-				has = append(has, 0)
-			}
-		}
+// level returns up to what share each hungry process, and mine, is filled up by left units.
+func (r *record) level(mine *member, hungry []*member, left int64) int64 {
+	shares := []int64{r.share(mine)}
+	for _, m := range hungry {
+		shares = append(shares, r.share(m))
 	}
-	slices.Sort(has)
+	slices.Sort(shares)
 	var sum int64
 	for n := int64(1); ; n++ {
-		sum += has[n-1]
+		sum += shares[n-1]
 		level := (left + sum + n - 1) / n
-		if n == int64(len(has)) || level <= has[n] {
+		if n == int64(len(shares)) || level <= shares[n] {
 			return level
 		}
 	}
@@ -159,7 +183,7 @@ func (x *execution) deal() {
 	}
 	for i := range x.records {
 		r, a, m := x.records[i], &x.turn.Accounts[i], x.mine[i]
-		if wish := a.Wish; wish > 0 && m.want == 0 && x.others[i] == 0 && !a.Concurrent &&
+		if wish := a.Wish; wish > 0 && m.want == 0 && len(x.hungry[i]) == 0 && !a.Concurrent &&
 			r.state != exchange.Open && r.state != exchange.Unknown && x.left[i] > 0 {
 			if lines := int64(len(r.members)); lines > 1 {
 				wish = min(wish, x.left[i]/(2*lines))
@@ -241,8 +265,8 @@ func (x *execution) grant(i int, units int64) {
 	x.allowed[i] = max(x.allowed[i]-units, 0)
 }
 
-// one reports whether one request may go although it is more than the share of the
-// process: there is enough that is not kept for another, or it is the one that finds out
+// one reports whether the first request may go although it is more than the share of the
+// process: there is enough that is not kept for others, or it is the one that finds out
 // what there is.
 func (x *execution) one(q *exchange.Request) bool {
 	probes := false
@@ -250,9 +274,9 @@ func (x *execution) one(q *exchange.Request) bool {
 		i := c.Account
 		switch r := x.records[i]; {
 		case c.Units == 0 || c.Units <= x.allowed[i] && !x.stopped[i]:
-		case x.stopped[i] || x.now < r.hold:
+		case x.stopped[i] || x.granted[i] > 0 || x.now < r.hold:
 			return false
-		case c.Units <= x.left[i]-x.first[i]:
+		case c.Units <= x.left[i]-x.kept[i]:
 		case x.mayProbe(i):
 			probes = true
 		default:
@@ -260,7 +284,7 @@ func (x *execution) one(q *exchange.Request) bool {
 		}
 	}
 	for _, c := range q.Claims {
-		if i := c.Account; probes && c.Units > x.left[i]-x.first[i] {
+		if i := c.Account; probes && c.Units > x.left[i]-x.kept[i] {
 			x.probed[i] = true
 		}
 	}
@@ -292,28 +316,19 @@ func (x *execution) mayProbe(i int) bool {
 // those that are hungry.
 func (x *execution) wake(i int) {
 	r, now := x.records[i], x.now
-	var hungry []*member
 	others, every := int64(0), returnsEvery // what they have
 	if x.turn.Accounts[i].Concurrent {
 		others, every = 1, lookReleased // what is released goes to others first
 	}
 	for _, m := range r.members {
-		if m.hungry > now && m != x.mine[i] {
-			hungry = append(hungry, m)
-		}
 		if m != x.mine[i] && m.at >= r.began {
 			others += m.has
 		}
 	}
+	hungry := x.hungry[i]
 	if len(hungry) == 0 && x.mine[i].want == 0 {
 		return
 	}
-	slices.SortFunc(hungry, func(a, b *member) int {
-		if a.before(b) {
-			return -1
-		}
-		return 1
-	})
 	left := x.left[i]
 	word := exchange.Word{Account: x.turn.Accounts[i].ID}
 	for _, m := range hungry {
@@ -344,7 +359,7 @@ func (x *execution) reply(i int, void bool) exchange.Granted {
 	m := x.mine[i]
 	g := exchange.Granted{
 		Version: r.version, State: r.state, Available: r.available, Units: x.granted[i],
-		Left: none, Peers: len(r.members), Hungry: int(x.others[i]),
+		Left: none, Peers: len(r.members), Hungry: len(x.hungry[i]),
 	}
 	if r.end > 0 {
 		g.Left = time.Duration(max(r.end-now, 0)) * time.Microsecond

@@ -51,7 +51,7 @@ end
 
 local words = {}
 local records, mine = {}, {}
-local left, allowed, first, others, ahead, granted, probed, stopped, blocked = {}, {}, {}, {}, {}, {}, {}, {}, {}
+local left, allowed, kept, hungry, ahead, granted, probed, stopped, blocked = {}, {}, {}, {}, {}, {}, {}, {}, {}
 
 local function ints(...)
   local s = {}
@@ -129,7 +129,18 @@ local function doubt(r)
   if r.trust < doubtful then fail(r) end
 end
 
+local function age(r)
+  local sum, n = 0, 0
+  for _, m in pairs(r.members) do
+    if m.hungry > now then sum, n = sum + m.took, n + 1 end
+  end
+  for _, m in pairs(r.members) do
+    if n == 0 then m.took = 0 else m.took = max(m.took - floor(sum/n), 0) end
+  end
+end
+
 local function turned(r, adjacent)
+  age(r)
   r.before, r.spent = r.spent, 0
   if not adjacent then r.before = 0 end
 end
@@ -305,10 +316,10 @@ local function load(i)
     r.spending[j] = {at = time(v[k]), n = v[k+1]}
     k = k + 2
   end
-  for k = k, #v, 13 do
+  for k = k, #v, 14 do
     r.members[v[k]] = {
       id = v[k], seq = v[k+1], at = time(v[k+2]), ['until'] = time(v[k+3]), has = v[k+4], stock = v[k+5], want = v[k+6],
-      least = v[k+7], priority = v[k+8], since = time(v[k+9]), hungry = time(v[k+10]), woken = time(v[k+11]), looks = time(v[k+12]),
+      least = v[k+7], priority = v[k+8], since = time(v[k+9]), hungry = time(v[k+10]), woken = time(v[k+11]), looks = time(v[k+12]), took = v[k+13],
     }
   end
   return r
@@ -331,7 +342,8 @@ local function save(i)
   for id, m in pairs(r.members) do
     v[k+1], v[k+2], v[k+3], v[k+4], v[k+5], v[k+6], v[k+7] = id, m.seq, time(m.at), time(m['until']), m.has, m.stock, m.want
     v[k+8], v[k+9], v[k+10], v[k+11], v[k+12], v[k+13] = m.least, m.priority, time(m.since), time(m.hungry), time(m.woken), time(m.looks)
-    k = k + 13
+    v[k+14] = m.took
+    k = k + 14
   end
   local lasts = floor((max(r['end'], r.hold, now) - now + forgets) / msec)
   redis.call('SET', KEYS[i+1], cmsgpack.pack(v), 'PX', ints(lasts))
@@ -455,7 +467,7 @@ local function tell(i, void)
   local m = r.members[process]
   local new = m == nil
   if new then
-    m = {id = process, has = 0, priority = 0, since = 0}
+    m = {id = process, has = 0, priority = 0, since = 0, took = 0}
     r.members[process] = m
   end
   mine[i] = m
@@ -480,7 +492,11 @@ local function tell(i, void)
     r.state, r.available, r['end'] = COUNTING, a.quota, 0
   end
   policy(r, a)
-  if not void then spend(r, now - max(a.servedAgo, 0), a.served, r.began) end
+  if not void and r.quota ~= -1 then
+    m.took = min(m.took + a.served, largestModel)
+    if m.took > r.quota then age(r) end
+    spend(r, now - max(a.servedAgo, 0), a.served, r.began)
+  end
   local version = r.version
   if a.spent > 0 and r.state ~= UNKNOWN and r.state ~= OPEN and not a.concurrent then
     r.available = max(r.available - a.spent, 0)
@@ -510,8 +526,15 @@ local function tell(i, void)
   end
 end
 
-local function before(m, n)
+local function share(r, m)
+  if m.at >= r.began then return m.took + m.has end
+  return m.took
+end
+
+local function precedes(r, m, n)
   if m.priority ~= n.priority then return m.priority > n.priority end
+  local a, b = share(r, m), share(r, n)
+  if a ~= b then return a < b end
   if m.since ~= n.since then return m.since < n.since end
   return m.id < n.id
 end
@@ -524,19 +547,15 @@ local function wants(i)
   end
 end
 
-local function levelOf(r, own, free)
-  local has = {}
-  for _, m in pairs(r.members) do
-    if m == own or m.hungry > now then
-      has[#has+1] = m.at >= r.began and m.has or 0
-    end
-  end
-  table.sort(has)
+local function levelOf(r, own, hungry, free)
+  local shares = {share(r, own)}
+  for j, m in ipairs(hungry) do shares[j+1] = share(r, m) end
+  table.sort(shares)
   local sum = 0
-  for n = 1, #has do
-    sum = sum + has[n]
+  for n = 1, #shares do
+    sum = sum + shares[n]
     local level = floor((free + sum + n - 1) / n)
-    if n == #has or level <= has[n+1] then return level end
+    if n == #shares or level <= shares[n+1] then return level end
   end
 end
 
@@ -549,7 +568,7 @@ local flying = 0
 local function count(i)
   local r, a, own = records[i], accounts[i], mine[i]
   if r.state == COUNTING and r.available == -1 then r.available = max(a.quota, 0) end
-  local out, lines, wanting, silent = 0, 0, 0, 0
+  local out, lines, silent, hungers = 0, 0, 0, {}
   for _, m in pairs(r.members) do
     lines = lines + 1
     if m.at >= r.began then
@@ -557,10 +576,11 @@ local function count(i)
     elseif m.want > 0 and m.hungry <= now then
       silent = silent + 1
     end
-    if m ~= own and m.hungry > now then wanting = wanting + 1 end
+    if m ~= own and m.hungry > now then hungers[#hungers+1] = m end
   end
+  table.sort(hungers, function(m, n) return precedes(r, m, n) end)
   r.lines = lines
-  left[i], allowed[i], first[i], others[i], granted[i], blocked[i], ahead[i] = 0, 0, 0, wanting, 0, 0, 0
+  left[i], allowed[i], kept[i], hungry[i], granted[i], blocked[i], ahead[i] = 0, 0, 0, hungers, 0, 0, 0
   local all = r.available
   if now - r.made < recovery and peers > lines and r.state == REPORTED then
     all = floor(all * lines / peers)
@@ -577,17 +597,14 @@ local function count(i)
   end
   left[i], allowed[i] = free, free
   local q = wants(i)
-  if wanting == 0 or q == nil then return end
-  local me = {id = own.id, priority = q.priority, since = now - q.waited, least = 0}
-  local f = me
-  for _, m in pairs(r.members) do
-    if m ~= own and m.hungry > now then
-      if before(m, me) then ahead[i] = ahead[i] + m.least end
-      if before(m, f) then f = m end
-    end
+  if #hungers == 0 or q == nil then return end
+  local me = {id = own.id, priority = q.priority, since = now - q.waited, at = own.at, has = own.has, took = own.took}
+  for _, m in ipairs(hungers) do
+    if precedes(r, me, m) then break end
+    ahead[i] = ahead[i] + m.least
+    if ahead[i] <= free then kept[i] = ahead[i] end
   end
-  if f.least <= free then first[i] = f.least end
-  allowed[i] = min(max(levelOf(r, own, free) - own.has, 0), free - first[i])
+  allowed[i] = min(max(levelOf(r, own, hungers, free) - share(r, own), 0), free - kept[i])
 end
 
 local function mayProbe(i)
@@ -606,15 +623,15 @@ local function one(q)
   for _, c in ipairs(q.claims) do
     local i = c.i
     if not (c.units == 0 or (c.units <= allowed[i] and not stopped[i])) then
-      if stopped[i] or now < records[i].hold then return false end
-      if c.units > left[i] - first[i] then
+      if stopped[i] or granted[i] > 0 or now < records[i].hold then return false end
+      if c.units > left[i] - kept[i] then
         if not mayProbe(i) then return false end
         probes = true
       end
     end
   end
   for _, c in ipairs(q.claims) do
-    if probes and c.units > left[c.i] - first[c.i] then probed[c.i] = true end
+    if probes and c.units > left[c.i] - kept[c.i] then probed[c.i] = true end
   end
   return true
 end
@@ -657,18 +674,14 @@ end
 
 local function wake(i)
   local r, own = records[i], mine[i]
-  local hungry, others, every = {}, 0, returnsEvery
+  local others, every = 0, returnsEvery
   if accounts[i].concurrent then others, every = 1, lookReleased end
   for _, m in pairs(r.members) do
-    if m ~= own then
-      if m.hungry > now then hungry[#hungry+1] = m end
-      if m.at >= r.began then others = others + m.has end
-    end
+    if m ~= own and m.at >= r.began then others = others + m.has end
   end
-  if #hungry == 0 and own.want == 0 then return end
-  table.sort(hungry, before)
+  if #hungry[i] == 0 and own.want == 0 then return end
   local free, named = left[i], {}
-  for _, m in ipairs(hungry) do
+  for _, m in ipairs(hungry[i]) do
     local may = r.state == OPEN or free >= m.least or
       ((r.state == UNKNOWN or r.state == EXPIRED) and now >= r.probe and #named == 0)
     if not may or now < r.hold then break end
@@ -691,7 +704,7 @@ local function deal()
   for i = 1, naccounts do
     local r, a, m = records[i], accounts[i], mine[i]
     local wish = a.wish
-    if wish > 0 and m.want == 0 and others[i] == 0 and not a.concurrent and
+    if wish > 0 and m.want == 0 and #hungry[i] == 0 and not a.concurrent and
         r.state ~= OPEN and r.state ~= UNKNOWN and left[i] > 0 then
       if r.lines > 1 then wish = min(wish, floor(left[i] / (2 * r.lines))) end
       wish = min(wish, left[i])
@@ -784,7 +797,7 @@ for i = 1, naccounts do
   local rest, held = -1, 0
   if r['end'] > 0 then rest = max(r['end'] - now, 0) end
   if now < r.hold then held = r.hold - now end
-  for _, v in ipairs({r.version, r.state, r.available, granted[i], rest, held, again, lacks, r.lines, others[i]}) do
+  for _, v in ipairs({r.version, r.state, r.available, granted[i], rest, held, again, lacks, r.lines, #hungry[i]}) do
     reply[#reply+1] = v
   end
   save(i)

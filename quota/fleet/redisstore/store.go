@@ -30,7 +30,7 @@
 // tag, so they are in one slot. The clock is that of Redis. A user with these rights is
 // enough (with a ClusterClient also +cluster and +readonly):
 //
-//	ACL SETUSER headway on >password ~hw2:* &hw2:* -@all +eval +evalsha +get +set
+//	ACL SETUSER headway on >password ~hw3:* &hw3:* -@all +eval +evalsha +get +set
 //	    +hset +hgetall +hdel +pexpire +time +publish +spublish +subscribe
 //	    +ssubscribe +unsubscribe +sunsubscribe +ping +hello +client
 //
@@ -61,9 +61,12 @@ import (
 	"github.com/headway-go/headway/quota/fleet"
 )
 
-// DefaultPrefix is what the names of keys and channels begin with. The number is that of
-// the format: processes with different formats share nothing.
-const DefaultPrefix = "hw2"
+// DefaultPrefix is what the names of keys and channels begin with.
+const DefaultPrefix = "hw"
+
+// format follows the prefix: it is the format of what is stored. Processes with different
+// formats share nothing, so two versions of a program can run beside each other.
+const format = "3"
 
 //go:embed exchange.lua
 var source string
@@ -77,9 +80,9 @@ type store struct {
 	now     func() string
 }
 
-// New returns a Store on Redis. The names of keys and channels begin with the prefix and
-// a colon; empty means DefaultPrefix. New does not connect. Closing the client is left to
-// the caller, after fleet.Fleet.Close.
+// New returns a Store on Redis. The names of keys and channels begin with the prefix, the
+// number of the format and a colon, as in "hw3:"; empty means DefaultPrefix. New does not
+// connect. Closing the client is left to the caller, after fleet.Fleet.Close.
 func New(rdb redis.UniversalClient, prefix string) fleet.Store {
 	if prefix == "" {
 		prefix = DefaultPrefix
@@ -96,7 +99,7 @@ func name(id exchange.ID) string { return base64.RawURLEncoding.EncodeToString(i
 
 // tagged is what all names of an origin begin with.
 func (s *store) tagged(origin exchange.ID) string {
-	return s.prefix + ":{" + name(origin) + "}:"
+	return s.prefix + format + ":{" + name(origin) + "}:"
 }
 
 // Exchange implements fleet.Store.

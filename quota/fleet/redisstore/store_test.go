@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,4 +29,12 @@ func TestSpansOfReply(t *testing.T) {
 	}
 	_, err := granted(nil, 1)
 	assert.ErrorIs(t, err, errReply)
+}
+
+// The format is in all names, whatever the prefix is: an older version of the program that
+// runs beside this one would not understand what is stored.
+func TestFormatInNames(t *testing.T) {
+	for prefix, want := range map[string]string{"": "hw3:{", "app": "app3:{"} {
+		assert.True(t, strings.HasPrefix(New(nil, prefix).(*store).tagged(exchange.ID{}), want), prefix)
+	}
 }
