@@ -110,29 +110,5 @@ func FuzzHeaders(f *testing.F) {
 		if r.Silent(h) {
 			require.Equal(t, parse.Reading{RetryAfter: parse.None}, got)
 		}
-
-		odd := make(http.Header, len(h))
-		for i, name := range slices.Sorted(keys(h)) {
-			if which>>(i%8)&1 == 0 {
-				odd[strings.ToLower(name)] = h[name]
-			} else {
-				odd[strings.ToUpper(name)] = h[name]
-			}
-		}
-		if len(odd) == len(h) {
-			require.Equal(t, got, r.Read(host, status, parse.CanonicalHeader(odd), now), "in another case")
-		}
 	})
-}
-
-// keys returns the names in a header that CanonicalHeader restores from any case.
-func keys(h http.Header) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for name := range h {
-			if http.CanonicalHeaderKey(strings.ToLower(name)) == name &&
-				http.CanonicalHeaderKey(strings.ToUpper(name)) == name && !yield(name) {
-				return
-			}
-		}
-	}
 }

@@ -23,7 +23,7 @@ func (f *figure) serviceLimit(policy string) (l Limit, ok bool) {
 	if f.full > 0 {
 		l.Window, l.Full = f.next, f.full
 	}
-	l.Resets = f.reset.at
+	l.Resets, l.Bare = f.reset.at, f.reset.bare
 	return l, f.remaining != None || f.reset != noDelay || f.cost != None
 }
 
@@ -76,6 +76,7 @@ func (r *listReader) dictionaryReset(p param, kind resetKind, c *clock) delay {
 		return noDelay
 	}
 	d := decimal{whole: n}.delay(kind, c)
+	d.bare = false // the draft says seconds
 	if r.capped(p.name, d.reset()) == None {
 		return noDelay
 	}

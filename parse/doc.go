@@ -23,8 +23,8 @@
 //
 // The package does not decide what a value means for the next request, does not join
 // policies with service limits, and never reads trailers. It looks fields up by their
-// canonical names (see [http.CanonicalHeaderKey]), as net/http stores them;
-// [CanonicalHeader] makes such a header of another.
+// canonical names (see [http.CanonicalHeaderKey]), as net/http stores them and
+// http.Header.Add makes them.
 //
 // # Dialects
 //

@@ -297,21 +297,3 @@ func (t *table) host(host string) *row {
 	}
 	return nil
 }
-
-// CanonicalHeader returns a header whose names have the form that net/http stores
-// (see [http.CanonicalHeaderKey]). A Reader knows only that form. Use CanonicalHeader
-// for headers from a transport that keeps the spelling of the wire. The lines of names
-// that differ only in case are joined, in the order of the names as they were.
-func CanonicalHeader(h http.Header) http.Header {
-	names := make([]string, 0, len(h))
-	for name := range h {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	out := make(http.Header, len(h))
-	for _, name := range names {
-		key := http.CanonicalHeaderKey(name)
-		out[key] = append(out[key], h[name]...)
-	}
-	return out
-}

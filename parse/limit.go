@@ -43,6 +43,11 @@ type Limit struct {
 	// unit by unit. Window is then the time until one more unit is available. Zero
 	// means that the quota is full, or is not known to be renewed so.
 	Full time.Duration
+
+	// Bare reports whether Window was a number that was read as seconds only because nothing
+	// says what it means: no draft, no row, no name of a field, no window of the policy. Some
+	// servers mean milliseconds.
+	Bare bool
 }
 
 // Limits returns the service limits of a response, in the order of their items,
@@ -186,7 +191,7 @@ func (l Limit) identity() identity { return identity{l.Policy, l.Key, l.HasKey} 
 func (l *Limit) merge(o Limit) {
 	l.Available = lowest(l.Available, o.Available)
 	if o.Window > l.Window {
-		l.Window, l.Resets, l.Full = o.Window, o.Resets, o.Full
+		l.Window, l.Resets, l.Full, l.Bare = o.Window, o.Resets, o.Full, o.Bare
 	}
 	l.Cost = max(l.Cost, o.Cost)
 }

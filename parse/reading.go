@@ -90,7 +90,7 @@ func (r *Reader) Silent(h http.Header) bool {
 }
 
 // Read reads the header of a response, whose names are in the form that net/http stores
-// (see [CanonicalHeader]). host is the host that the response came from, with or without
+// (see [http.CanonicalHeaderKey]). host is the host that the response came from, with or without
 // a port, or empty; it selects the rows that name hosts. now is the local wall clock; it
 // replaces a missing or malformed Date.
 //

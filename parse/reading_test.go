@@ -179,37 +179,6 @@ func TestReadOnlyWhatIsCurrent(t *testing.T) {
 	assert.Equal(t, parse.Reading{RetryAfter: parse.None}, r.Read("", 200, http.Header{"Ratelimit": nil, "": {"x"}}, saturday))
 }
 
-// CanonicalHeader makes a header readable whose names have any case.
-func TestCanonicalHeader(t *testing.T) {
-	sets := [][]string{
-		{`RateLimit: "api";a=9`, `RateLimit-Policy: "api";q=10`, `RateLimit-Partition: "api"`, "Retry-After: 5"},
-		{"RateLimit-Limit: 5", "RateLimit-Remaining: 4", "RateLimit-Reset: 1795236485", "Date: Sat, 21 Nov 2026 04:48:03 GMT"},
-		{"X-RateLimit-Limit-Minute: 5", "X-RateLimit-Remaining-Minute: 4", "X-RateLimit-Resource: core"},
-		{"X-RateLimit-Limit: 5", "X-RateLimit-Remaining: 4", "X-RateLimit-Resource: core"},
-		{"Anthropic-RateLimit-Tokens-Limit: 5", "Anthropic-RateLimit-Tokens-Remaining: 4"},
-		{"Docker-RateLimit-Source: 192.0.2.1", "RateLimit-Limit: 100;w=21600"},
-		{"Age: 5", "RateLimit-Limit: 5"},
-	}
-	var r parse.Reader
-	for _, set := range sets {
-		h := fields(set...)
-		want := r.Read("", 429, h, saturday)
-		for _, change := range []func(string) string{strings.ToLower, strings.ToUpper, func(s string) string {
-			return strings.ReplaceAll(s, "Ratelimit", "RateLimit")
-		}} {
-			odd := http.Header{}
-			for name, lines := range h {
-				odd[change(name)] = lines
-			}
-			assert.Equal(t, want, r.Read("", 429, parse.CanonicalHeader(odd), saturday), set)
-		}
-	}
-	// Names that differ only in case are one field.
-	h := http.Header{"ratelimit": {`"b";a=2`}, "Ratelimit": {`"a";a=1`}}
-	assert.Equal(t, `editor's draft; limit 'a' 1; limit 'b' 2`, tell(r.Read("", 200, parse.CanonicalHeader(h), saturday)))
-	assert.Equal(t, http.Header{"ratelimit": {`"b";a=2`}, "Ratelimit": {`"a";a=1`}}, h, "unchanged")
-}
-
 // Reading nothing does not allocate.
 func TestReadAllocatesNothingForNothing(t *testing.T) {
 	var r parse.Reader

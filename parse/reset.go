@@ -163,6 +163,13 @@ func secondsOrMillis(d time.Duration) time.Duration {
 	return d / 1000
 }
 
+// orMillis applies secondsOrMillis to a delay of seconds.
+func (d *delay) orMillis() {
+	if likely := secondsOrMillis(d.d); likely != d.d {
+		d.d, d.bare = likely, false
+	}
+}
+
 // delayUntil returns the time from the Date of the response to an instant.
 func delayUntil(at time.Time, coarse bool, c *clock) delay {
 	return delay{d: max(at.Sub(c.made()), noDelay.d+1), coarse: coarse, at: at.UTC()}

@@ -235,3 +235,51 @@ func TestIMFFixdate(t *testing.T) {
 		assert.False(t, ok, value)
 	}
 }
+
+// A number is bare if nothing says what it means.
+func TestBare(t *testing.T) {
+	now := time.Date(2026, time.April, 23, 10, 0, 0, 0, time.UTC)
+	const figures = "X-RateLimit-Limit: 10|X-RateLimit-Remaining: 3|"
+	for _, tt := range []struct {
+		fields string
+		bare   bool
+		window time.Duration
+	}{
+		{figures + "X-RateLimit-Reset: 5000", true, 5000 * time.Second},
+		{figures + "X-RateLimit-Reset: 5000|X-RateLimit-Used: 7", true, 5000 * time.Second},
+		{figures + "X-RateLimit-Reset: 20", true, 20 * time.Second},
+		{"X-RateLimit-Remaining-A: 3|X-RateLimit-Reset-A: 5000", true, 5000 * time.Second},
+		{figures + "X-RateLimit-Reset: 1776943400", false, 5001 * time.Second},
+		{figures + "X-RateLimit-Reset: 5000s", false, 5000 * time.Second},
+		{figures + "X-RateLimit-Reset-Seconds: 5000", false, 5000 * time.Second},
+		{figures + "X-RateLimit-Reset-Ms: 5000", false, 5 * time.Second},
+		{figures + "X-RateLimit-TTL: 60000", false, time.Minute},
+		{figures + "X-RateLimit-TTL: 5000", true, 5000 * time.Second},
+		{figures + "X-RateLimit-Reset: 5000|X-RateLimit-Window: 7200", false, 5000 * time.Second},
+		{figures + "X-RateLimit-Reset: 5000|X-RateLimit-Policy: 10;w=7200", false, 5000 * time.Second},
+		{"X-RateLimit-Limit-Day: 10|X-RateLimit-Remaining-Day: 3|X-RateLimit-Reset-Day: 5000", false, 5000 * time.Second},
+		{"RateLimit-Limit: 10|RateLimit-Remaining: 3|RateLimit-Reset: 5000", false, 5000 * time.Second},
+		{"RateLimit: limit=10, remaining=3, reset=5000", false, 5000 * time.Second},
+		{`RateLimit: "a";a=3;w=5000`, false, 5000 * time.Second},
+		{`X-RateLimit: {"limit":10,"remaining":3,"reset":60000}`, false, time.Minute},
+		{`X-RateLimit: {"limit":10,"remaining":3,"reset":5000}`, true, 5000 * time.Second},
+	} {
+		h := http.Header{"Date": {now.Format(http.TimeFormat)}}
+		for field := range strings.SplitSeq(tt.fields, "|") {
+			name, value, _ := strings.Cut(field, ": ")
+			h.Add(name, value)
+		}
+		got := new(Reader).Read("api.example", 200, h, now)
+		if assert.Len(t, got.Limits, 1, tt.fields) {
+			assert.Equal(t, tt.bare, got.Limits[0].Bare, tt.fields)
+			assert.Equal(t, tt.window, got.Limits[0].Window, tt.fields)
+		}
+		for _, row := range []Vendor{{ResetIn: time.Second}, {ResetIn: time.Millisecond}, {ResetUnix: true}} {
+			row.Name, row.Hosts = "a row", []string{"example"}
+			r := Reader{Vendors: []Vendor{row}}
+			for _, l := range r.Read("api.example", 200, h, now).Limits {
+				assert.False(t, l.Bare && strings.Contains(tt.fields, "X-RateLimit-Reset: 5000"), "%s, %+v", tt.fields, row)
+			}
+		}
+	}
+}

@@ -211,7 +211,7 @@ func (a *accountReader) account(found []rowField) {
 			if s.resets.n == 0 {
 				s.resets = a.delays(f, a.resetKind(f.field), s.limits.n > 1)
 				if s.resets.n == 1 && s.resets.first.bare && endsIn(f.field, "-TTL") && !endsIn(f.field, "-Remaining-TTL") {
-					s.resets.first.d = secondsOrMillis(s.resets.first.d)
+					s.resets.first.orMillis()
 				}
 			}
 		case ofWindow:
@@ -557,6 +557,7 @@ func (a *accountReader) add(name, account string, f figure, used int64, list []u
 	if a.row.Refills || a.returns > 0 {
 		a.refill(&f, account)
 	}
+	f.reset.bare = f.reset.bare && !a.strict && span == 0 && len(list) == 0
 	name = strings.Clone(name)
 	for _, u := range list {
 		if name == "" && u.name != "" && u.quota == f.limit {

@@ -473,7 +473,7 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 	if isObject {
 		current.windows.first.d = secondsOrMillis(current.windows.first.d)
 		if current.resets.first.bare && current.resets.first.d > current.windows.first.d {
-			current.resets.first.d = secondsOrMillis(current.resets.first.d)
+			current.resets.first.orMillis()
 		}
 	}
 	flush()

@@ -1,8 +1,6 @@
 package transport
 
 import (
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +19,7 @@ import (
 //     passed. This is what the question costs, once, where a quota of more than a quarter of an hour
 //     is used up within the first half second; rarely two, where requests overtake each other.
 //
-// Nothing is asked where the response says a window, or where a row says what the number means.
+// Nothing is asked where a window or a row says what the number means (parse.Limit.Bare).
 type resetUnit struct {
 	seconds atomic.Bool
 	asked   atomic.Bool // there was a number that may be of milliseconds
@@ -49,32 +47,22 @@ const (
 	oldSample  = 30 * time.Second        // it may be replaced by one of another kind
 )
 
-// resetInMillis reads the only limit of a response again, with its reset in milliseconds, if the
-// origin may mean those.
+// resetInMillis reads the number that says when the only limit of a response is renewed as
+// milliseconds, if the origin may mean those.
 func (x *exchange) resetInMillis(got *parse.Reading, now time.Time) {
 	u, l := &x.directory.unit, &got.Limits[0]
-	if l.Window < leastAsked && !u.asked.Load() {
-		return
-	}
-	if u.seconds.Load() || got.Vendor != commonFields || l.Window <= 0 || l.Full > 0 || !l.Resets.IsZero() ||
-		slices.ContainsFunc(got.Policies, func(p parse.Policy) bool { return p.Window > 0 }) ||
-		x.s.saysResets(x.req.URL.Hostname()) {
+	if !l.Bare || l.Window < leastAsked && !u.asked.Load() || l.Window == 0 || u.seconds.Load() || got.Vendor != commonFields {
 		return
 	}
 	refused := refused(x.resp.StatusCode, got.Limits)
 	this := resetSample{scope: x.ask.Scope, kind: x.kind().key(), at: now, reset: l.Window}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.compare(&this, x.lease.Sent(), refused)
-	if got.RetryAfter > 0 && (got.RetryAfter-this.reset).Abs() <= roughly {
+	if u.showsSeconds(&this, x.lease.Sent(), refused) || got.RetryAfter > 0 && (got.RetryAfter-this.reset).Abs() <= roughly {
 		u.seconds.Store(true)
 	}
 	if u.seconds.Load() {
-		return
-	}
-	millis := x.s.inMillis().Read(noHost, x.resp.StatusCode, x.resp.Header, now)
-	if len(millis.Limits) != 1 || millis.Limits[0].Window != this.reset/1000 {
-		return // it is not a number
+		return // another response may have shown it
 	}
 	if l.Window /= 1000; refused || l.Available == 0 {
 		this.look = now.Add(l.Window)
@@ -85,8 +73,9 @@ func (x *exchange) resetInMillis(got *parse.Reading, now time.Time) {
 	}
 }
 
-// compare compares a sample, of a response to a request that departed at sent, with the last one.
-func (u *resetUnit) compare(this *resetSample, sent time.Time, refused bool) {
+// showsSeconds compares a sample, of a response to a request that departed at sent, with the last
+// one, and reports whether the numbers turn out to be seconds.
+func (u *resetUnit) showsSeconds(this *resetSample, sent time.Time, refused bool) bool {
 	last, like := &u.last, u.last.like(this)
 	apart, passed, fall := sent.Sub(last.at), this.at.Sub(last.at), last.reset-this.reset
 	switch {
@@ -94,11 +83,12 @@ func (u *resetUnit) compare(this *resetSample, sent time.Time, refused bool) {
 	case !last.look.IsZero():
 		looked := apart >= last.look.Sub(last.at)/2
 		early := like && (fall-1000*passed).Abs() <= 1000*roughly
-		u.seconds.Store(looked && refused && !early)
+		return looked && refused && !early
 	case like && apart >= leastApart && passed < last.reset/1000 && -roughly <= fall && fall < 100*apart:
 		u.slow++
-		u.seconds.Store(u.slow == sureSlow)
+		return u.slow >= sureSlow
 	}
+	return false
 }
 
 func (s *resetSample) like(other *resetSample) bool {
@@ -121,25 +111,3 @@ func (u *resetUnit) replaces(this *resetSample) bool {
 
 // commonFields is the name of the row of the fields in common use.
 const commonFields = "X-RateLimit"
-
-// saysResets reports whether a row of Vendors says what the resets of a host mean.
-func (s *Shaper) saysResets(host string) bool {
-	return slices.ContainsFunc(s.Vendors, func(v parse.Vendor) bool {
-		return (v.ResetIn > 0 || v.ResetUnix) && slices.ContainsFunc(v.Hosts, func(of string) bool {
-			return strings.EqualFold(of, host) || strings.HasSuffix(strings.ToLower(host), "."+strings.ToLower(of))
-		})
-	})
-}
-
-// noHost is the host of a row that reads milliseconds. No server has this name (RFC 6761,
-// Section 6.4).
-const noHost = "milliseconds.invalid"
-
-// inMillis returns the reader that reads the numbers of resets as milliseconds.
-func (s *Shaper) inMillis() *parse.Reader {
-	s.millisOnce.Do(func() {
-		row := parse.Vendor{Hosts: []string{noHost}, ResetIn: time.Millisecond}
-		s.millis = &parse.Reader{Caps: s.Caps, Vendors: append(slices.Clone(s.Vendors), row)}
-	})
-	return s.millis
-}

@@ -202,8 +202,6 @@ type Shaper struct {
 	ownAccounts quota.Accounts
 	readerOnce  sync.Once
 	reader      *parse.Reader // see fields
-	millisOnce  sync.Once
-	millis      *parse.Reader // see inMillis
 	directories directories
 	exchanges   sync.Pool // of *exchange
 }
