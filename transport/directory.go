@@ -81,6 +81,7 @@ type directory struct {
 	dropped atomic.Bool                  // another one is used instead
 	byPath  atomic.Pointer[string]       // the vendor's row that partitions by path; nil: none does
 	tokens  atomic.Bool                  // a policy counts tokens
+	asked   atomic.Bool                  // a request that may be for a language model was answered
 	unit    resetUnit                    // of numbers that say when a quota is renewed
 	began   time.Time                    // departures are told as the time since then
 

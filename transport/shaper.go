@@ -155,7 +155,8 @@ type Shaper struct {
 	// it has GetBody: the text, and the longest answer that it asks for. What the
 	// server charges is learned. The body is read from GetBody, which must return the same
 	// content each time: that of the first requests, which depart before the origin has
-	// answered, for the model; and later only if a policy of the origin counts tokens.
+	// answered one with such a body, for the model; and later only if a policy of the origin counts
+	// tokens.
 	// http.NewRequest sets GetBody for a bytes.Reader, bytes.Buffer and strings.Reader only.
 	// Without it the model is not known either, unless the path names it.
 	// For a policy in content-bytes the default is the length of the request's body
@@ -372,7 +373,7 @@ func (x *exchange) admit() error {
 	if err == nil {
 		if x.directory.tokens.Load() {
 			x.departTokens()
-		} else if x.lease.First() {
+		} else if !x.directory.asked.Load() {
 			x.tokenRequest() // perhaps the answer tells of quotas for each model
 		}
 		if x.traced() {

@@ -12,9 +12,9 @@ import (
 )
 
 // This file is quotas in tokens, as the providers of language models count them. Once an
-// origin has named a policy in tokens, and before its first answer, the JSON bodies of its POSTs
-// are read, as copies from GetBody: for the model, because quotas are kept for each model; and
-// for an estimate of the cost. See package tokens.
+// origin has named a policy in tokens, and before the first answer to a POST with a JSON body, such
+// bodies are read, as copies from GetBody: for the model, because quotas are kept for each model;
+// and for an estimate of the cost. See package tokens.
 
 // A tokenCost is what is known of a request that a quota in tokens may count.
 type tokenCost struct {
@@ -112,10 +112,15 @@ func (x *exchange) tokenRequest() *tokens.Request {
 	return c.request
 }
 
+// mayNameModel reports whether a request has a body in JSON of which there are copies.
+func mayNameModel(req *http.Request) bool {
+	return req.Method == http.MethodPost && req.GetBody != nil && req.ContentLength <= tokens.MaxBody &&
+		req.Header.Get("Content-Encoding") == "" && isJSON(req.Header)
+}
+
 // scanBody reads a copy of a body in JSON.
 func scanBody(req *http.Request) (tokens.Request, bool) {
-	if req.Method != http.MethodPost || req.GetBody == nil || req.ContentLength > tokens.MaxBody ||
-		req.Header.Get("Content-Encoding") != "" || !isJSON(req.Header) {
+	if !mayNameModel(req) {
 		return tokens.Request{}, false
 	}
 	body, err := req.GetBody()
