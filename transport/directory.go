@@ -83,6 +83,7 @@ type directory struct {
 	tokens  atomic.Bool                  // a policy counts tokens
 	asked   atomic.Bool                  // a request that may be for a language model was answered
 	unit    resetUnit                    // of numbers that say when a quota is renewed
+	told    toldKinds                    // what kinds are told
 	began   time.Time                    // departures are told as the time since then
 
 	changes atomic.Uint64 // of what follows, and of what lookUp returns

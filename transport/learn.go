@@ -31,6 +31,7 @@ func (x *exchange) learn(resp *http.Response) {
 	x.read(got, now)
 	x.fillReport(got)
 	signs := x.readRefusal(got)
+	x.noteTold(got, now)
 	restrict := x.origin.Settle(now, &x.lease, x.watchChanges(&x.report))
 	lesson := x.lesson(got)
 	if x.watchRefusal(resp, signs, restrict, lesson); lesson != nil && len(signs) == 0 {

@@ -30,6 +30,7 @@ func (x *exchange) route() {
 	if x.ofModel = x.directory.tokens.Load(); x.ofModel {
 		x.scopeOfModel()
 	}
+	x.scopeOfKind()
 	x.ask.Priority, x.ask.MaxDelay, x.ask.MaxQueue = x.options.priority, s.MaxDelay, s.MaxQueue
 	x.ask.FirstFlight = s.FirstFlight
 	x.ask.Force = x.unconditional()
@@ -53,10 +54,12 @@ func (x *exchange) route() {
 // again is claim when the request has waited. If a policy that counts tokens was named
 // meanwhile, the request is one of its model from now on.
 func (x *exchange) again() []quota.Claim {
+	x.ask.Scope, _, _ = strings.Cut(x.ask.Scope, ofKind)
 	if !x.ofModel && x.directory.tokens.Load() {
 		x.ofModel = true
 		x.scopeOfModel()
 	}
+	x.scopeOfKind()
 	return x.claim()
 }
 
@@ -65,7 +68,7 @@ func (x *exchange) again() []quota.Claim {
 func (x *exchange) claim() []quota.Claim {
 	claims := x.ask.Claims[:0]
 	policies := x.origin.Policies()
-	if len(policies) == 0 {
+	if len(policies) == 0 || x.silent {
 		if x.knownOf.directory != nil {
 			x.known, x.knownOf = known{}, knownOf{}
 		}

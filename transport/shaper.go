@@ -132,11 +132,12 @@ type Shaper struct {
 	// their ids into the context or set Scope.
 	Scope func(*http.Request) string
 
-	// Like returns the kind of a request. Four things are learned per scope and
-	// kind: which policies concern a request; what it costs under each policy;
-	// its partition key, if the server did not declare the dimensions of the
-	// policy or they cannot be computed; and whether a refusal that names no policy
-	// concerns it (see quota.Strategy). Up to a thousand kinds of a scope are
+	// Like returns the kind of a request. Five things are learned per scope and
+	// kind: which policies concern a request; which limit without a name its responses
+	// always tell, if any: then the limits that other kinds are told do not concern it; what
+	// it costs under each policy; its partition key, if the server did not declare the
+	// dimensions of the policy or they cannot be computed; and whether a refusal that
+	// names no policy concerns it (see quota.Strategy). Up to a thousand kinds of a scope are
 	// remembered. Of others it is assumed what all kinds have in common. Nil means
 	// DefaultLike: the method and the path, with identifiers as one; then it is
 	// assumed what the kinds with the same beginning have in common.
@@ -283,6 +284,7 @@ type exchange struct {
 
 	tokens  tokenCost
 	ofModel bool // the scope is that of the model
+	silent  bool // responses to such requests tell nothing, and others tell something: see toldKinds
 }
 
 func (s *Shaper) begin(req *http.Request) *exchange {

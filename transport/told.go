@@ -1,0 +1,229 @@
+package transport
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/headway-go/headway/parse"
+)
+
+// A toldKinds finds out whether the kinds of requests have quotas of their own, although nothing
+// names them. Many servers limit some of their routes only, or each one for itself, and say what
+// is left in the same fields. Then the responses to a kind always tell the same limit, or
+// never any, and those to another kind tell another one.
+//
+// Kinds are told apart once the responses of a scope have shown that in turn, sureTurns times.
+// They are one again if a kind is told another limit than before, or any if it was told none, and
+// then it takes twice as many turns.
+type toldKinds struct {
+	several atomic.Bool  // not always the same was told, or a kind was held
+	same    atomic.Int64 // what was told before, from toldNothing on; 0: nothing was noted
+
+	mu      sync.Mutex // guards following
+	apart   bool
+	first   int64 // limit that was told, if any was; it stays that of the wide scope
+	kinds   map[kindOfScope]toldKind
+	last    kindOfScope // that was told something
+	turns   int         // since a kind was told another limit than before
+	changes int         // of what a kind was told
+}
+
+// A toldKind is what a kind is told. While a refusal holds it, its scope stays the same.
+type toldKind struct {
+	what  int64
+	until time.Time // by the refusal
+	scope string    // until then
+}
+
+type kindOfScope struct {
+	scope string
+	kind  kindKey
+}
+
+// What a kind is told: a limit that has no name, or one of these.
+const (
+	toldUnknown int64 = iota // it was only refused
+	toldNames                // of policies, which say themselves what they concern
+	toldNothing
+	toldLimit // this or more: the limit, plus toldLimit
+)
+
+const (
+	maxToldKinds = 256
+	sureTurns    = 2
+	maxChanges   = 5 // that are counted
+)
+
+// ofKind stands between a scope and what its kinds are told.
+const ofKind = "\x1f\x02\x1f"
+
+// narrow returns the scope of a kind: its own if it is told nothing, or another limit than the first
+// one. silent reports whether it is told nothing.
+func (t *toldKinds) narrow(scope string, kind kindKey) (narrow string, silent bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k, known := t.kinds[kindOfScope{scope, kind}]
+	switch {
+	case known && !k.until.IsZero() && time.Now().Before(k.until):
+		return k.scope, false
+	case !known, !t.apart, k.what < toldNothing, k.what == t.first:
+		return scope, false
+	case k.what == toldNothing:
+		return scope + ofKind, true
+	}
+	return scope + ofKind + strconv.FormatInt(k.what-toldLimit, 10), false
+}
+
+// note takes over what a response has told a kind. It reports whether requests may have another
+// scope now. A refusal may tell of the limit that was exceeded alone: if it tells another one, that
+// shows something only where nothing was told before.
+func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (moved bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.first == 0 {
+		if t.first = max(t.same.Load(), what); t.first < toldLimit {
+			t.first = 0
+		}
+	}
+	this := kindOfScope{scope, kind}
+	k, known := t.kinds[this]
+	last, toldLast := t.kinds[t.last]
+	switch {
+	case refused && k.what != what && k.what != toldNothing:
+		return false
+	case !known, k.what == toldUnknown:
+		k.what = what
+		t.set(this, k)
+		moved = t.apart
+	case what == toldNothing && k.what != toldNothing:
+		return false // it is told something now and then
+	case k.what != what:
+		k.what = what
+		t.set(this, k)
+		t.turns, t.changes = 0, min(t.changes+1, maxChanges)
+	case toldLast && last.what != what && last.what != toldUnknown && t.last.scope == scope:
+		t.turns = min(t.turns+1, sureTurns<<maxChanges)
+	}
+	if known && t.last != this {
+		t.last = kindOfScope{strings.Clone(scope), kind}
+	}
+	was := t.apart
+	t.apart = t.turns >= sureTurns<<t.changes
+	return t.apart != was || moved
+}
+
+// isSame reports whether all responses have told the same so far. Most origins tell all kinds the
+// same.
+func (t *toldKinds) isSame(what int64) bool {
+	if t.several.Load() {
+		return false
+	}
+	if t.same.Load() == what || t.same.CompareAndSwap(0, what) {
+		return true
+	}
+	t.several.Store(true)
+	return false
+}
+
+// hold notes that a refusal holds a kind in a scope.
+func (t *toldKinds) hold(wide string, kind kindKey, scope string, until time.Time) {
+	t.several.Store(true)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	this := kindOfScope{wide, kind}
+	k, known := t.kinds[this]
+	if !known {
+		k.what = toldUnknown
+	}
+	if until.After(k.until) {
+		k.until, k.scope = until, strings.Clone(scope)
+	}
+	t.set(this, k)
+}
+
+// set sets what a kind is told. If there are too many, it forgets another one that is not held.
+func (t *toldKinds) set(of kindOfScope, k toldKind) {
+	if t.kinds == nil {
+		t.kinds = make(map[kindOfScope]toldKind)
+	}
+	if _, known := t.kinds[of]; !known {
+		of.scope = strings.Clone(of.scope)
+		if len(t.kinds) >= maxToldKinds {
+			now := time.Now()
+			for other, o := range t.kinds {
+				if !now.Before(o.until) {
+					delete(t.kinds, other)
+					break
+				}
+			}
+		}
+		if len(t.kinds) >= maxToldKinds {
+			makeRoom(t.kinds, maxToldKinds)
+		}
+	}
+	t.kinds[of] = k
+}
+
+// scopeOfKind narrows the scope to what kinds like that of the request are told.
+func (x *exchange) scopeOfKind() {
+	if x.silent = false; x.directory.told.several.Load() {
+		x.ask.Scope, x.silent = x.directory.told.narrow(x.ask.Scope, x.kind().key())
+	}
+}
+
+// noteTold notes what the response, which arrived at now, tells kinds like that of the request. If
+// that shows another scope than the one that the request was sent in, the report names it.
+func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
+	r, told := &x.report, &x.directory.told
+	if got.Cached {
+		return
+	}
+	wide := x.ask.Scope
+	if told.several.Load() {
+		wide, _, _ = strings.Cut(wide, ofKind)
+	}
+	what, known := x.whatTold(got)
+	if known && !told.isSame(what) && told.note(wide, x.kind().key(), what, r.Refused) {
+		r.Moved = append(r.Moved, "")
+		for _, p := range x.origin.Policies() {
+			if !slices.Contains(r.Moved, p.Name) {
+				r.Moved = append(r.Moved, p.Name)
+			}
+		}
+		if x.ask.Scope == wide {
+			if x.scopeOfKind(); x.ask.Scope != wide {
+				r.Scope = x.ask.Scope
+			}
+		}
+	}
+	hold := time.Duration(0)
+	if !r.WholeOrigin {
+		hold = r.Pause
+	}
+	for i := range r.Figures {
+		if f := &r.Figures[i]; r.Refused && f.Available == 0 {
+			hold = max(hold, f.Window)
+		}
+	}
+	if hold > 0 {
+		told.hold(wide, x.kind().key(), x.ask.Scope, now.Add(hold))
+	}
+}
+
+// whatTold returns what the response tells; known is false if it shows nothing of what others of
+// its kind are told.
+func (x *exchange) whatTold(got *parse.Reading) (what int64, known bool) {
+	switch {
+	case len(got.Policies)+len(got.Limits) == 0:
+		// A refusal is by another limit, and an error may come from elsewhere.
+		return toldNothing, x.resp.StatusCode/100 == 2 && !x.report.Refused && len(x.origin.Policies()) > 0
+	case len(got.Policies) == 1 && len(got.Limits) <= 1 && got.Policies[0].Name == "" && got.Policies[0].Quota >= 0 &&
+		got.Dialect != parse.EditorsDraft && got.Dialect != parse.Draft08:
+		return toldLimit + got.Policies[0].Quota, true
+	}
+	return toldNames, len(x.origin.Policies()) > 0
+}

@@ -1,0 +1,153 @@
+package transport_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/transport"
+)
+
+// A route counts its requests in windows, and says what is left in the fields of a dialect; "": it
+// says nothing. A quota of 0 stands for no limit.
+type route struct {
+	dialect string
+	quota   int
+	window  time.Duration
+
+	until           time.Time // the end of the window
+	used            int
+	served, refused int
+}
+
+func (r *route) answer() answer {
+	if now := time.Now(); !now.Before(r.until) {
+		r.until, r.used = now.Add(r.window), 0
+	}
+	status := 200
+	if r.used < r.quota || r.quota == 0 {
+		r.used++
+		r.served++
+	} else {
+		status = 429
+		r.refused++
+	}
+	left, reset := strconv.Itoa(r.quota-r.used), strconv.Itoa(int((time.Until(r.until)+time.Second-1)/time.Second))
+	limit, window := strconv.Itoa(r.quota), int(r.window/time.Second)
+	switch r.dialect {
+	case "X-RateLimit":
+		return says(status, "X-RateLimit-Limit", limit, "X-RateLimit-Remaining", left, "X-RateLimit-Reset", reset)
+	case "-06":
+		return says(status, "RateLimit-Limit", limit, "RateLimit-Remaining", left, "RateLimit-Reset", reset)
+	case "the draft":
+		return says(status, "RateLimit-Policy", fmt.Sprintf(`"login";q=%d;w=%d`, r.quota, window), "RateLimit", fmt.Sprintf(`"login";r=%s;t=%s`, left, reset))
+	case "policies":
+		return says(status, "RateLimit-Policy", fmt.Sprintf(`"login";q=%d;w=%d`, r.quota, window))
+	}
+	return says(status)
+}
+
+// Servers limit some of their routes only, or each one for itself. What one route has left holds no
+// other route for long, although the fields do not say that it does not concern them.
+func TestRoutesWithLimitsOfTheirOwn(t *testing.T) {
+	const s, minute = time.Second, time.Minute
+	for _, tt := range []struct {
+		name        string
+		one, other  route
+		most, least int // served by each in 10 minutes
+	}{
+		{"one is limited, X-RateLimit", route{dialect: "X-RateLimit", quota: 5, window: minute}, route{}, 50, 5000},
+		{"one is limited, -06", route{dialect: "-06", quota: 5, window: minute}, route{}, 50, 5000},
+		{"one is limited, the draft", route{dialect: "the draft", quota: 5, window: minute}, route{}, 50, 5000},
+		{"one is limited, policies", route{dialect: "policies", quota: 5, window: minute}, route{}, 50, 5000},
+		{"two limits, X-RateLimit", route{dialect: "X-RateLimit", quota: 10, window: 5 * s}, route{dialect: "X-RateLimit", quota: 100, window: minute}, 1200, 1000},
+		{"two limits, -06", route{dialect: "-06", quota: 100, window: minute}, route{dialect: "-06", quota: 10, window: 5 * s}, 1000, 1200},
+	} {
+		bubble(t, tt.name, func(t *testing.T) {
+			var mu sync.Mutex // guards the routes
+			routes := map[string]*route{"/one": &tt.one, "/other": &tt.other}
+			shaper := &transport.Shaper{Base: newChooser(func(_ int, req *http.Request) answer {
+				mu.Lock()
+				defer mu.Unlock()
+				return slow(rtt, routes[req.URL.Path].answer())
+			})}
+			var wg sync.WaitGroup
+			end := time.Now().Add(10 * time.Minute)
+			for path := range routes {
+				for range 2 {
+					wg.Go(func() {
+						for time.Now().Before(end) {
+							resp, err := shaper.RoundTrip(newRequest(t.Context(), http.MethodGet, itemsOrigin+path))
+							assert.NoError(t, err)
+							drop(resp)
+							time.Sleep(100 * time.Millisecond)
+						}
+					})
+				}
+			}
+			wg.Wait()
+			t.Log(tt.one.served, tt.other.served, tt.one.refused, tt.other.refused)
+			assert.GreaterOrEqual(t, tt.one.served, tt.most*3/4)
+			assert.GreaterOrEqual(t, tt.other.served, tt.least*3/4)
+			assert.LessOrEqual(t, tt.one.refused+tt.other.refused, 20) // the loop of a client without a Shaper has a hundred
+		})
+	}
+}
+
+// play sends one request after the other, each to a path, with the answer to it, and returns how
+// long each one was held.
+func play(t *testing.T, all ...any) (held []time.Duration) {
+	var next answer
+	s := &transport.Shaper{Base: newChooser(func(int, *http.Request) answer { return next })}
+	for i := 0; i < len(all); i += 2 {
+		next = all[i+1].(answer)
+		held = append(held, delay(t, s, newRequest(t.Context(), http.MethodGet, itemsOrigin+all[i].(string))))
+	}
+	return held
+}
+
+// What a kind is told decides whether the limit of another kind holds it.
+func TestToldKinds(t *testing.T) {
+	x := func(limit, left, reset int) answer {
+		return says(200, "X-RateLimit-Limit", strconv.Itoa(limit), "X-RateLimit-Remaining", strconv.Itoa(left), "X-RateLimit-Reset", strconv.Itoa(reset))
+	}
+	empty, silent := x(5, 0, 60), says(200)
+	bare, after := says(429), says(429, "Retry-After", "60")
+	apart := []any{"/a", x(5, 4, 60), "/b", silent, "/a", x(5, 3, 60), "/b", silent, "/a", x(5, 2, 60), "/b", silent, "/a", x(5, 1, 60)}
+	with := func(more ...any) []any { return append(append([]any(nil), apart...), more...) }
+	for _, tt := range []struct {
+		name string
+		play []any
+		held bool // the last one is, by the others
+	}{
+		{"the other kind is told nothing", with("/a", empty, "/b", silent), false},
+		{"a kind that is not known", with("/a", empty, "/c", silent), true},
+		{"it was told nothing, in turn, too seldom", []any{"/a", x(5, 4, 60), "/b", silent, "/a", empty, "/b", silent}, true},
+		{"it was told the limit", with("/b", x(5, 1, 60), "/a", empty, "/b", silent), true},
+		{"it was told the limit by a refusal", with("/b", says(429, "X-RateLimit-Limit", "5", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "60"), "/b", silent), true},
+		{"it was refused", with("/b", bare, "/b", silent), true},
+		{"it was refused, with a Retry-After, and the limit was told", with("/b", after, "/b", x(5, 1, 60)), true},
+		{"a kind that is told the limit, and has its Retry-After", with("/a", after, "/a", silent), true},
+		{"another limit each time", []any{"/a", x(5, 4, 60), "/b", x(9, 4, 60), "/a", x(9, 3, 60), "/b", x(5, 3, 60), "/a", x(5, 2, 60), "/b", x(9, 2, 60), "/a", empty, "/b", silent}, true},
+		{"errors tell nothing", []any{"/a", x(5, 4, 60), "/b", says(404), "/a", x(5, 3, 60), "/b", says(404), "/a", x(5, 2, 60), "/b", says(404), "/a", empty, "/b", says(404)}, true},
+	} {
+		bubble(t, tt.name, func(t *testing.T) {
+			held := play(t, tt.play...)
+			if last := held[len(held)-1]; tt.held {
+				assert.GreaterOrEqual(t, last, time.Second)
+			} else {
+				assert.Zero(t, last)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		held := play(t, with("/a", empty, "/a", x(5, 4, 60))...)
+		assert.InDelta(t, time.Minute, held[len(held)-1], float64(time.Second), "its own")
+	})
+}
