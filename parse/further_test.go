@@ -68,7 +68,7 @@ var documented = []struct {
 	{"Bluesky", "bsky.social", 200, "RateLimit-Limit: 3000|RateLimit-Remaining: 2999|RateLimit-Reset: 1776938700|RateLimit-Policy: 3000;w=300", "draft -06; policy '' 3000/5m0s; limit '' 2999/5m1s"},
 	{"Mastodon", "mastodon.social", 200, "X-RateLimit-Limit: 300|X-RateLimit-Remaining: 299|X-RateLimit-Reset: 2026-04-23T10:05:00.123456Z", "X-RateLimit; policy '' 300; limit '' 299/5m0.123456s"},
 	{"Canvas", "x.instructure.com", 200, "X-Request-Cost: 0.0185|X-Rate-Limit-Remaining: 699.98", "Canvas; limit '' 699"},
-	{"App Store Connect", "api.appstoreconnect.apple.com", 200, "X-Rate-Limit: user-hour-lim:3500;user-hour-rem:500;", "App Store Connect; policy 'user-hour' 3500/1h0m0s; limit 'user-hour' 500"},
+	{"App Store Connect", "api.appstoreconnect.apple.com", 200, "X-Rate-Limit: user-hour-lim:3500;user-hour-rem:500;", "App Store Connect, Eventbrite; policy 'user-hour' 3500/1h0m0s; limit 'user-hour' 500"},
 	{"Heroku", "api.heroku.com", 200, "RateLimit-Remaining: 4499", "draft -06; limit '' 4499"},
 	{"Groq", "api.groq.com", 429, "retry-after: 2|x-ratelimit-limit-requests: 14400|x-ratelimit-limit-tokens: 18000|x-ratelimit-remaining-requests: 14370|x-ratelimit-remaining-tokens: 17997|x-ratelimit-reset-requests: 2m59.56s|x-ratelimit-reset-tokens: 7.66s", "OpenAI; policy 'requests' 14400; policy 'tokens' 18000 tokens; limit 'requests' 14370/5.985333334s (full in 2m59.56s); limit 'tokens' 17997/2.553333334s (full in 7.66s); retry after 2s!"},
 	{"xAI", "api.x.ai", 200, "x-ratelimit-limit-requests: 480|x-ratelimit-limit-tokens: 2000000|x-ratelimit-remaining-requests: 479|x-ratelimit-remaining-tokens: 1999000", "OpenAI; policy 'requests' 480; policy 'tokens' 2000000 tokens; limit 'requests' 479; limit 'tokens' 1999000"},

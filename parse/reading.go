@@ -462,6 +462,9 @@ func (x *exchange) vendor(row *row) bool {
 	}
 	a.read(x.h)
 	x.made = a.clock
+	if row == &x.table.rows[len(x.table.rows)-1] {
+		a.dropByMethod()
+	}
 	if len(a.policies)+len(a.limits) == 0 {
 		if row.Sign == "" {
 			x.ignore(a.ignored)

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -80,6 +81,11 @@ func spanAtEnd(account string) time.Duration {
 		return time.Duration(n) * one // "15-min"
 	}
 	return one
+}
+
+// wordsOf returns the words of the name of an account.
+func wordsOf(account string) iter.Seq[string] {
+	return strings.FieldsFuncSeq(account, func(c rune) bool { return strings.ContainsRune("-_. ", c) })
 }
 
 // withoutSpan returns the name of an account without the time that it ends in.

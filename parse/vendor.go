@@ -50,7 +50,8 @@ import (
 //
 // A row names only quotas that the request of the response counts in. If an API tells with
 // every response of a quota for reads and of one for writes, and nothing tells which of them
-// a request needs, a row with both would hold reads when no writes are left.
+// a request needs, a row with both would hold reads when no writes are left. The last of the
+// built-in rows reads neither if a response names several accounts.
 //
 // To see what a row makes of a response, call [Reader.Read] with its fields, as in the
 // examples. What no row can say goes through a function: an http.RoundTripper below the
@@ -139,8 +140,9 @@ type Vendor struct {
 	// or "Remaining: 394 Time until reset: 3589"; a JSON object such as
 	// {"limit":50,"remaining":49,"period":10}; several accounts such as
 	// "api-usage=10/100; api-bursts=1/50", "b=per_hour;q=100;r=0;t=340,
-	// b=per_day;q=1000;r=900;t=40000" or "hour-lim:3500; hour-rem:500"; several accounts
-	// and what is left of them: "GetVM3Min;197,GetVM30Min;1297".
+	// b=per_day;q=1000;r=900;t=40000", "key:ABCD 2/1000 reset=3514s" or
+	// "hour-lim:3500; hour-rem:500"; several accounts and what is left of them:
+	// "GetVM3Min;197,GetVM30Min;1297".
 	Summary []string
 
 	// Units says what a quota counts, by the name of its account, with or without
@@ -381,7 +383,7 @@ func (r *row) unit(account string) string {
 			return canonicalUnit(unit)
 		}
 	}
-	for part := range strings.FieldsFuncSeq(account, func(c rune) bool { return c == '-' || c == '_' || c == '.' || c == ' ' }) {
+	for part := range wordsOf(account) {
 		switch part {
 		case tokens, "tpm", "tph", "tpd":
 			return tokens

@@ -510,6 +510,27 @@ func (a *accountReader) dropUnlimited() {
 	a.policies = slices.DeleteFunc(a.policies, zero)
 }
 
+// dropByMethod drops the accounts of reads and of writes beside others: nothing tells which of them
+// the request needs, and reads must not wait until there are writes again.
+func (a *accountReader) dropByMethod() {
+	if len(a.limits) < 2 || !slices.ContainsFunc(a.limits, func(l Limit) bool { return isByMethod(l.Policy) }) {
+		return
+	}
+	a.limits = slices.DeleteFunc(a.limits, func(l Limit) bool { return isByMethod(l.Policy) })
+	a.policies = slices.DeleteFunc(a.policies, func(p Policy) bool { return isByMethod(p.Name) })
+}
+
+// isByMethod reports whether the name of an account says that it is of reads or of writes.
+func isByMethod(account string) bool {
+	for word := range wordsOf(account) {
+		switch word {
+		case "read", "reads", "write", "writes":
+			return true
+		}
+	}
+	return false
+}
+
 // quota returns the quota of an account. A quota that is not whole, such as 0.5 a second,
 // is expressed as whole units in a longer window.
 func (a *accountReader) quota(s *accountValues) int64 {

@@ -493,9 +493,10 @@ func Vendors() []Vendor {
 			Reset:     []string{"X-RL-*-Reset"},
 		},
 		{
-			// developer.apple.com/documentation/appstoreconnectapi, rate limits.
-			Name:    "App Store Connect",
-			Hosts:   []string{"api.appstoreconnect.apple.com"},
+			// developer.apple.com/documentation/appstoreconnectapi, rate limits;
+			// www.eventbrite.com/platform/api.
+			Name:    "App Store Connect, Eventbrite",
+			Hosts:   []string{"api.appstoreconnect.apple.com", "eventbriteapi.com"},
 			Summary: []string{"X-Rate-Limit"},
 		},
 		{

@@ -431,6 +431,10 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 	}
 	pairs := strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ';' })
 	for i, pair := range firstOf(&r, pairs) {
+		if a.renewed(f, &r, pair) {
+			read = true
+			continue
+		}
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok {
 			key, value, _ = strings.Cut(pair, ":")
@@ -481,6 +485,24 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 		r.item = None
 		r.ignore("", errSyntax)
 	}
+}
+
+// renewed reads "token:ABCD 2/1000 reset=3514s": the account "token", its used and whole quota, and
+// when it is renewed.
+func (a *accountReader) renewed(f *rowField, r *listReader, text string) bool {
+	words := strings.Fields(text)
+	if len(words) != 3 {
+		return false
+	}
+	name, _, _ := strings.Cut(words[0], ":")
+	reset, ok := strings.CutPrefix(words[2], "reset=")
+	of := accountValues{cost: None}
+	if !ok || len(name) > a.caps.nameBytes() || !a.ratio(f, words[1], &of) {
+		return false
+	}
+	a.summaryValue(r, f, "reset", reset, &of)
+	a.settle(strings.ToLower(name), &of)
+	return true
 }
 
 // spaced puts commas between pairs that have only spaces between them: "Remaining: 394 Time
