@@ -88,6 +88,7 @@ func (a *account) take(t instant, n int64) (mark uint32) {
 	if o := a.policy.origin; a.retains() || a == &o.root || o.shared != nil {
 		a.noteTake(t, n)
 	}
+	a.TakeDry(t, &a.policy.server)
 	return a.Take(t, n)
 }
 
@@ -127,6 +128,9 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 		return d
 	}
 	d.Again, d.Sooner = o.when(again), a.Hopeful(t, max(n, -n))
+	if until := a.Softens(t, &a.policy.server); until > t && !d.Sooner {
+		d.Sooner, d.Recheck = true, o.when(until)
+	}
 	if p := a.pool(); p != nil && !a.Paused(t) {
 		if _, sooner, ok := p.ready(t, max(n, -n)); ok {
 			d.Sooner = sooner
@@ -142,8 +146,17 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 }
 
 // ready is Ready for n units, or for an estimate of -n. While a hold of the whole
-// origin lasts, one request in each ProbeInterval may look.
+// origin lasts, one request in each ProbeInterval may look. A quota that is not enforced
+// holds nothing.
 func (a *account) ready(t instant, n int64) (again instant, why window.Cause) {
+	again, why = a.readyAsTold(t, n)
+	if again > t {
+		again = min(again, a.WhenSoft(t, max(n, -n), &a.policy.server))
+	}
+	return again, why
+}
+
+func (a *account) readyAsTold(t instant, n int64) (again instant, why window.Cause) {
 	if p := a.pool(); p != nil {
 		if a.Roll(t); !a.Paused(t) {
 			if again, _, ok := p.ready(t, max(n, -n)); ok {

@@ -316,6 +316,9 @@ func (s *settlement) settleClaims() {
 		default:
 			a.Lost(s.t, charge)
 		}
+		if s.r.Refused && !tells {
+			a.RefusedDry(s.t, s.sent, &a.policy.server)
+		}
 	}
 }
 
@@ -477,6 +480,7 @@ func (s *settlement) figure(c *wait.Claim, f *Figure) (x window.Figure) {
 	if c != nil {
 		x.Charge = s.charge(c)
 	}
+	x.Served = !s.r.Refused && !s.r.Failed && s.r.Pause <= 0 && s.r.answered()
 	if !f.Resets.IsZero() && !s.r.Date.IsZero() {
 		x.Resets = f.Resets.Unix()
 		if f.Resets.Nanosecond() > 0 {
@@ -501,11 +505,13 @@ func (s *settlement) backOff() {
 			continue
 		}
 		if f.Window > 0 && a.Waiting() {
-			if !s.r.AtOnce {
+			if !s.r.AtOnce && !a.policy.server.Forgives(s.t) {
 				a.RefuseAgain(s.t, s.sent, s.jitter)
 				return
 			}
-			a.Disregard(s.t)
+			if s.r.AtOnce {
+				a.Disregard(s.t)
+			}
 		}
 		exhausted = exhausted || f.Available == 0
 	}

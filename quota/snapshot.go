@@ -323,7 +323,7 @@ func (a *copied) again(t instant, n int64) instant {
 		ready, n = a.ReadyEstimated, -n
 	}
 	again, _ := ready(t, n)
-	return again
+	return min(again, a.WhenSoft(t, n, &a.server))
 }
 
 // learned says what was learned of an account, in words.

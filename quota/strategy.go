@@ -48,8 +48,8 @@ package quota
 //
 // # Adaptive
 //
-// The same, and six habits of servers are learned. Each is read from answers that
-// come anyway, except for the trials of habit 3 and the looks of habit 5. Each except
+// The same, and seven habits of servers are learned. Each is read from answers that
+// come anyway, except for the trials of habit 3 and the looks of habits 5 and 7. Each except
 // habit 2 is given up when an answer contradicts it.
 //
 //  1. Guard. g = r - r₀ + r/32: the request that opened the window can have arrived
@@ -137,6 +137,21 @@ package quota
 //     in each (W + g)/q. It holds one unit, and one more for each window since the
 //     last refusal. In no time as long as a window much more than q depart then, so
 //     this is right in a bucket, in a sliding log, and wherever windows begin.
+//
+//  7. Soft quotas. Some servers say a = 0 and serve on: they bill what is beyond the quota, or
+//     only warn. A request that departed after that was heard shows it, if it was served and
+//     was told a = 0 of the same window: one, if a was 0 for a minute; three, if it was not, or
+//     if a request was refused with a = 0 in the last day. It must have departed within
+//     W/q/4 of the one before, or after 3·W/q with no other client seen: between these it may
+//     have had a unit that came back. Then quotas of this policy hold nothing any more: two
+//     requests of each may be out with a = 0, and one more with each four that are served. A refusal
+//     with a = 0 ends that; but for each 64 that were served before, only until its
+//     back-off is over, because it may have another reason.
+//     What departs anyway shows it, such as a look into a window of more than 10 min. Beside
+//     that, one request looks when 1/16 of a window has passed, if 400 have departed for
+//     the account, or 3,000 if less than 90 s are left; but not in the day after a refusal with
+//     a = 0. Windows of less than 3 s, quotas of other units than requests, buckets, and quotas
+//     shared through Peers hold as they are told.
 //
 // # Whom a refusal concerns
 //

@@ -136,6 +136,7 @@ func oddities() []row {
 		{name: "a=0 always", policies: fixed(1000, sec), misstate: alwaysNothing, demand: backlog(200, 10)},
 		{name: "replicas that lag", policies: fixed(100, 10*sec), misstate: replicas, demand: backlog(1000, 50)},
 		{name: "figures mean headroom", policies: slidingLog(12, sec), misstate: headroom, demand: backlog(400, 50)},
+		{name: "soft quota", policies: fixed(softBeyond, time.Hour), misstate: softAfter(1000), demand: stream(5400, sec)},
 	}
 }
 
@@ -312,6 +313,19 @@ func replicas(l *loop, rnd *rand.Rand) misstatement {
 			next[i], seen[i] = l.now.Add(sec/2), available
 		}
 		return seen[i], window
+	}
+}
+
+// softBeyond is more than clients send.
+const softBeyond = 1_000_000
+
+// softAfter advertises that nothing is left after so many requests in a window. The server goes
+// on serving.
+func softAfter(quota int64) func(*loop, *rand.Rand) misstatement {
+	return func(*loop, *rand.Rand) misstatement {
+		return func(_ string, available int64, window time.Duration) (int64, time.Duration) {
+			return max(available-(softBeyond-quota), 0), window
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ type Server struct {
 	Most       int64         // the most units of which an answer has told, and that of its request
 	Longer     bool          // its windows are longer than that of the policy: see rounding.go
 	Full       untilFull     // its windows are the time until a bucket is full
+	soft       soft          // it serves on when nothing is left: see soft.go
 	Hasty      bool          // its Retry-After says less than its windows, and is wrong: see premature
 }
 

@@ -57,11 +57,12 @@ var habitWords = [...]string{
 	"Retry-After is shorter than the window",
 	"units come back one by one",
 	"others use the quota, too",
+	"not enforced: requests are served when nothing is left",
 }
 
 // Habits returns what was learned of a server and of the others that use the quota.
 func (w *Window) Habits(s *Server) (h Habits) {
-	for i, has := range [...]bool{s.RoundsDown, s.Longer, s.Hasty, w.Pace() > 0, w.contention.part() < 0.9} {
+	for i, has := range [...]bool{s.RoundsDown, s.Longer, s.Hasty, w.Pace() > 0, w.contention.part() < 0.9, s.Soft()} {
 		if has {
 			h |= 1 << i
 		}

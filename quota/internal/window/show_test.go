@@ -17,7 +17,8 @@ func TestHabits(t *testing.T) {
 			w.Quota, w.Length = 10, 10*sec
 			w.refill.served = steadyTrials
 		},
-		"others use the quota, too": func(w *Window, _ *Server) { w.contention = contention{fall: contentionNeeds, ours: 1} },
+		"others use the quota, too":                              func(w *Window, _ *Server) { w.contention = contention{fall: contentionNeeds, ours: 1} },
+		"not enforced: requests are served when nothing is left": func(_ *Window, s *Server) { s.soft.out = 1 },
 	} {
 		var w Window
 		var s Server

@@ -1,0 +1,189 @@
+package window
+
+import "time"
+
+// This file is habit 7 of Adaptive: a soft quota. Its server says that nothing is left, and
+// serves on: some bill what is beyond it, some only warn, and some gateways do not enforce.
+//
+// What shows it is a request that departed after the figure of 0 had arrived, was served, and
+// was told that still nothing is left of the same window. If nothing had been left for a minute,
+// one is enough; else, or after a refusal, it takes three. But in two windows weighed, units come back all the
+// time, and the window that is told stays the same. So such a request counts only if it departed
+// so soon that no unit can have come back, or so late that there would be more of them. Where it
+// is between these, another one departs at once.
+//
+// Most such requests depart anyway: a look into a long window, the first request after a
+// Retry-After, one that does not ask. Beside them, one looks when a sixteenth of the window
+// has passed, if 400 requests have departed for the account, or 3,000 where the window is short,
+// and the policy has not refused a request with nothing left for a day. So at most one request
+// in 400 is refused for this, and one a day.
+//
+// Then two requests may be out with nothing left, and one more with each four that are served. So
+// few are refused if the server serves a little more than it says. A request that is
+// refused with nothing left ends it: for a day, no request looks. But for
+// each 64 that were served, one refusal is forgiven: it is more likely to have another
+// reason, which the fields do not tell. Then one request asks after the back-off.
+type soft struct {
+	dry, due Instant // arrival of the first figure of 0 for a window, and when that is due
+	served   uint16  // with nothing left, less 64 for each refusal; at most maxServed
+	out      uint16  // served since it was known to be soft; 0: it is not
+	look     Instant // when the next look may depart
+	again    bool    // one may depart then, whatever has departed before
+	refused  Instant // arrival of the last refusal with nothing left
+	hard     Instant // until when no request looks, and one that is served is not enough
+}
+
+const (
+	enforcedFor    = 24 * time.Hour
+	enoughServed   = 3                // to show that a quota is soft
+	sureAfter      = time.Minute      // with nothing left: then one is
+	longRest       = 90 * time.Second // of a window
+	enoughForLong  = 400              // departures before a look into that much
+	enoughForShort = 3_000            // and into less
+	leastRest      = 3 * time.Second  // whole seconds do not tell shorter windows apart
+	rampOf         = 4                // served, with which one more may be out
+	forgiven       = 64               // served, for which one refusal is forgiven
+	maxServed      = 8 * forgiven
+)
+
+// canBeSoft reports whether a quota may turn out not to be enforced.
+func (w *Window) canBeSoft() bool {
+	return w.Unit == Requests && w.Strategy == Adaptive && !w.IsBucket()
+}
+
+// observeSoft looks at a figure that arrived at t, of a window that is due then, before it is
+// taken over. Where served, the request surely was.
+func (w *Window) observeSoft(t, sent Instant, avail int64, due Instant, served, refused bool, server *Server) {
+	s, was := &server.soft, w.due
+	if w.refill.trying {
+		was = s.due // this one was cut short
+	}
+	switch dry := w.available <= 0 && (w.State == Reported || w.State == Expired); {
+	case avail > 0:
+	case refused:
+		s.enforce(t, sent)
+	case !w.canBeSoft() || due == Never || due < sent.Add(leastRest):
+	case !dry:
+		s.dry, s.due = t, due
+	case !served || sent <= max(s.dry, w.adopted):
+	case !sameWindow(was, due):
+		s.dry, s.due = t, due
+	case s.out == 0 && !w.neverBack(sent-w.sent, server):
+		if t >= s.hard && sent >= s.dry.Add(sureAfter) {
+			s.look, s.again = t, true
+		}
+	case s.out > 0 || sent >= s.dry.Add(sureAfter) && t >= s.hard || s.served+1 >= enoughServed:
+		s.served = min(s.served+1, maxServed)
+		s.out, s.hard = min(s.out, 1<<15)+1, 0
+	default:
+		s.served++
+		s.look = t
+	}
+}
+
+// neverBack reports whether a request that was served so long after the figure of 0 has not had a
+// unit that had come back before the end of the window, as in two windows weighed: there was no
+// time for that, or so much that there would be more of them.
+func (w *Window) neverBack(after Instant, s *Server) bool {
+	unit := w.oneByOne(s)
+	return after < unit/4 || after > 3*unit && w.contention.part() == 1
+}
+
+// oneByOne is how long a unit would take if units came back one by one.
+func (w *Window) oneByOne(s *Server) Instant {
+	most, length := w.Quota, w.Length
+	if most <= 0 {
+		most = s.Most
+	}
+	if length <= 0 {
+		length = s.Span
+	}
+	return Instant(length) / Instant(max(most, 1))
+}
+
+// enforce takes over a refusal at t with nothing left. Refusals of requests that overlap are
+// one.
+func (s *soft) enforce(t, sent Instant) {
+	if s.refused > 0 && sent < s.refused {
+		return
+	}
+	s.refused, s.out = t, 0
+	if s.served >= forgiven {
+		s.served -= forgiven
+		s.look, s.again = t, true
+		return
+	}
+	s.served, s.again, s.hard = 0, false, t.Add(enforcedFor)
+}
+
+// Forgives reports whether a refusal that arrived at t, with nothing left, does not show that the
+// quota is enforced.
+func (s *Server) Forgives(t Instant) bool { return s.soft.refused == t && s.soft.hard <= t }
+
+// RefusedDry takes over a refusal at t that says nothing of the quota, of a request that
+// departed at sent. If nothing was left, it shows that the quota is enforced.
+func (w *Window) RefusedDry(t, sent Instant, s *Server) {
+	if w.UsedUp() && sent >= s.soft.dry {
+		s.soft.enforce(t, sent)
+	}
+}
+
+// TakeDry notes a request that departs at t, whatever is left.
+func (w *Window) TakeDry(t Instant, s *Server) {
+	if w.UsedUp() {
+		s.soft.look, s.soft.again = max(s.soft.look, t.Add(ProbeInterval)), false
+	}
+}
+
+// WhenSoft is when n units may depart although nothing is left, because the quota is not
+// enforced, or to find out; Never, if they may not.
+func (w *Window) WhenSoft(t Instant, n int64, server *Server) Instant {
+	s := &server.soft
+	at := max(t, w.Hold, w.BackOff, s.hard)
+	switch ended := w.State == Expired || w.State == Reported && w.end <= at; {
+	case w.State != Reported && w.State != Expired || !w.canBeSoft():
+		return Never
+	case s.out > 0:
+		if w.InFlight-max(w.available, 0) > int64(1+s.out/rampOf)*max(n, 1) {
+			return Never
+		}
+		return at
+	case ended || w.available > 0 || w.Unanswered() > 0 || w.end == Never:
+		return Never
+	case s.again:
+		return max(at, s.look)
+	}
+	rest, enough := w.due-w.received, uint32(enoughForShort)
+	if rest >= Instant(longRest) {
+		enough = enoughForLong
+	}
+	if w.departed < enough || rest < Instant(leastRest) {
+		return Never
+	}
+	wait := rest / 16
+	if !w.neverBack(wait, server) {
+		wait = 4 * w.oneByOne(server)
+	}
+	if at = max(at, s.look, w.received+wait); w.due < at.Add(leastRest) {
+		return Never
+	}
+	return at
+}
+
+// Softens is until when an answer may show that the quota is not enforced, while a request is
+// out; 0: it may not.
+func (w *Window) Softens(t Instant, server *Server) (until Instant) {
+	s, patience := &server.soft, max(time.Second, 4*w.rtt)
+	switch {
+	case w.State != Reported || w.InFlight == 0 || !w.canBeSoft():
+		return 0
+	case s.out > 0:
+		return w.Used.Add(patience)
+	case w.available > 0 || t < s.hard || w.asked < s.dry:
+		return 0
+	}
+	return w.asked.Add(patience)
+}
+
+// Soft reports whether the quota is not enforced, as far as is known.
+func (s *Server) Soft() bool { return s.soft.out > 0 }

@@ -1,0 +1,179 @@
+package quota_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
+)
+
+// A drySpell is a quota of 100 in two hours of which nothing is left from the first answer on.
+type drySpell struct{ *desk }
+
+const dryFor = 2 * time.Hour
+
+func newDrySpell(t *testing.T) drySpell {
+	d := drySpell{newDesk(t)}
+	d.exchange(0, "", d.zero(0), api(1))
+	d.more(ms, "", api(1))
+	return d
+}
+
+// zero says at now that nothing is left of the window.
+func (d drySpell) zero(now time.Duration) quota.Report {
+	return quota.Report{Terms: terms("api", 100, dryFor), Figures: figure("api", 0, dryFor-now)}
+}
+
+// force sends a request that does not ask, answered at once.
+func (d drySpell) force(now time.Duration, r quota.Report) {
+	l := new(quota.Lease)
+	require.NoError(d.t, d.o.Admit(d.t.Context(), d.at(now), &quota.Ask{Claims: []quota.Claim{api(1)}, Force: true}, l))
+	d.done(now+ms, l, r)
+}
+
+// goes is how many requests may depart together.
+func (d drySpell) goes(now time.Duration) int { return d.more(now, "", api(1)) }
+
+func TestSoftQuota(t *testing.T) {
+	refusal := func(r quota.Report) quota.Report {
+		r.Refused = true
+		return r
+	}
+	for name, tt := range map[string]struct {
+		forced []time.Duration // requests that do not ask
+		answer func(d drySpell, now time.Duration) quota.Report
+		soft   bool
+		after  int // departures after that
+	}{
+		"one after a minute":          {forced: []time.Duration{5 * mins}, soft: true, after: 2},
+		"two at once":                 {forced: []time.Duration{sec, 2 * sec}, after: 0},
+		"three at once":               {forced: []time.Duration{sec, 2 * sec, 3 * sec}, soft: true, after: 2},
+		"five at once":                {forced: []time.Duration{sec, 2 * sec, 3 * sec, 4 * sec, 5 * sec}, soft: true, after: 2},
+		"six at once":                 {forced: []time.Duration{sec, 2 * sec, 3 * sec, 4 * sec, 5 * sec, 6 * sec}, soft: true, after: 3},
+		"a unit may have come back":   {forced: []time.Duration{80 * sec}, after: 1},
+		"and it had not":              {forced: []time.Duration{80 * sec, 81 * sec}, soft: true, after: 2},
+		"and sooner it is not looked": {forced: []time.Duration{30 * sec}, after: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDrySpell(t)
+			now := time.Duration(0)
+			for _, now = range tt.forced {
+				d.force(now, d.zero(now))
+			}
+			assert.Equal(t, tt.after, d.goes(now+10*ms))
+			if learned := d.known("", api(1)).Learned; tt.soft {
+				assert.Contains(t, learned, "not enforced: requests are served when nothing is left")
+			} else {
+				assert.NotContains(t, learned, "not enforced: requests are served when nothing is left")
+			}
+		})
+	}
+	for name, answer := range map[string]func(d drySpell, r quota.Report) quota.Report{
+		"another window":  func(_ drySpell, r quota.Report) quota.Report { r.Figures[0].Window += 2 * sec; return r },
+		"something left":  func(_ drySpell, r quota.Report) quota.Report { r.Figures[0].Available = 1; return r },
+		"a failure":       func(_ drySpell, r quota.Report) quota.Report { r.Failed = true; return r },
+		"a refusal":       func(_ drySpell, r quota.Report) quota.Report { return refusal(r) },
+		"a bare refusal":  func(drySpell, quota.Report) quota.Report { return quota.Report{Refused: true} },
+		"a pause":         func(_ drySpell, r quota.Report) quota.Report { r.Pause = sec; return r },
+		"no answer":       func(drySpell, quota.Report) quota.Report { return quota.Report{Lost: true} },
+		"a cached answer": func(drySpell, quota.Report) quota.Report { return quota.Report{Unsent: true} },
+	} {
+		t.Run("not by "+name, func(t *testing.T) {
+			d := newDrySpell(t)
+			d.force(5*mins, answer(d, d.zero(5*mins)))
+			assert.NotContains(t, d.known("", api(1)).Learned, "not enforced: requests are served when nothing is left")
+		})
+	}
+}
+
+// waits is how long a request would wait with that MaxDelay, and whether it would.
+func (d drySpell) waits(now, most time.Duration) (time.Duration, bool) {
+	r, waits := d.o.Check(d.t.Context(), d.at(now), &quota.Ask{Claims: []quota.Claim{api(1)}, MaxDelay: most})
+	if r == nil {
+		return 0, true
+	}
+	return r.Wait, waits
+}
+
+// After many requests one looks when a sixteenth of the window has passed. If it is refused, none
+// does for a day, but for those that look into any long window.
+func TestLookForSoftQuota(t *testing.T) {
+	for _, departed := range []int{399, 400} {
+		d := drySpell{newDesk(t)}
+		terms := terms("api", 400, dryFor)
+		for i, l := range d.sendAll(departed, 0, "", api(1)) {
+			d.done(ms, l, quota.Report{Terms: terms, Figures: figure("api", int64(departed-1-i), dryFor)})
+		}
+		first := 10 * mins
+		if departed == 400 {
+			first = dryFor/16 + ms
+		}
+		wait, _ := d.waits(ms, dryFor)
+		require.InDelta(t, first, wait+ms, float64(2*ms), departed)
+		if departed < 400 {
+			continue
+		}
+		now := wait + ms
+		look := d.send(now, "", api(1))
+		r := d.zero(now)
+		r.Refused = true
+		d.done(now+ms, look, r)
+		wait, _ = d.waits(now+ms, dryFor)
+		assert.Equal(t, 10*mins, wait)
+	}
+}
+
+// What comes while a look is out waits for its answer, for a second.
+func TestWaitsForSoftQuota(t *testing.T) {
+	d := newDrySpell(t)
+	_, waits := d.waits(5*mins, sec)
+	assert.False(t, waits, "no request is out")
+	look := d.send(10*mins+ms, "", api(1))
+	_, waits = d.waits(10*mins+2*ms, sec)
+	assert.True(t, waits)
+	_, waits = d.waits(10*mins+2*sec, sec)
+	assert.False(t, waits, "the answer takes too long")
+	d.done(10*mins+2*sec, look, d.zero(10*mins))
+	assert.Equal(t, 2, d.goes(10*mins+2*sec))
+	_, waits = d.waits(10*mins+2*sec, sec)
+	assert.True(t, waits)
+}
+
+// After many were served with nothing left, a refusal is taken to have another reason, once for
+// each 64.
+func TestSoftQuotaForgives(t *testing.T) {
+	for _, served := range []int{63, 64, 130} {
+		d := newDrySpell(t)
+		now := 10*mins + ms
+		for range served {
+			d.exchange(now, "", d.zero(now), api(1))
+			now += ms
+		}
+		for refused := 0; ; refused++ {
+			r := d.zero(now)
+			r.Refused = true
+			d.exchange(now, "", r, api(1))
+			wait, _ := d.waits(now, dryFor)
+			if refused == served/64 {
+				assert.Equal(t, 10*mins, wait, served)
+				break
+			}
+			require.Equal(t, sec<<refused, wait, served)
+			now += wait
+		}
+	}
+	d := newDrySpell(t)
+	now := 10*mins + ms
+	for range 64 {
+		d.exchange(now, "", d.zero(now), api(1))
+		now += ms
+	}
+	r := d.zero(now)
+	r.Refused = true
+	d.exchange(now, "", r, api(1))
+	d.exchange(now+sec, "", d.zero(now+sec), api(1))
+	assert.Equal(t, 2, d.goes(now+sec+ms), "served again")
+}

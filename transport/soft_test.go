@@ -1,0 +1,207 @@
+package transport_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+)
+
+// A softRule is that of a server that counts in fixed windows that begin with a request, and may
+// serve on where it says that nothing is left.
+type softRule struct {
+	quota   int64
+	window  time.Duration
+	hard    int64 // beyond the quota it serves so many; negative: any number
+	fields  func(s *softServer, left int64) []string
+	refuses []string // fields of refusals, beside those
+	unlike  int      // one request in so many is refused for another reason; 0: none
+}
+
+type softServer struct {
+	softRule
+	mu      sync.Mutex
+	ends    time.Time
+	used    int64
+	arrived int
+	refused int
+}
+
+func (s *softServer) RoundTrip(req *http.Request) (*http.Response, error) {
+	time.Sleep(20 * time.Millisecond)
+	resp, err := s.answer(time.Now())(req)
+	time.Sleep(20 * time.Millisecond)
+	return resp, err
+}
+
+func (s *softServer) answer(now time.Time) answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !now.Before(s.ends) {
+		s.ends, s.used = now.Add(s.window), 0
+	}
+	s.arrived++
+	other := s.unlike > 0 && s.arrived%s.unlike == 0
+	fields := []string{"Date", now.UTC().Format(http.TimeFormat)}
+	if other || s.hard >= 0 && s.used >= s.quota+s.hard {
+		s.refused++
+		return says(429, append(append(fields, s.refuses...), s.fields(s, s.quota-s.used)...)...)
+	}
+	s.used++
+	return says(200, append(fields, s.fields(s, s.quota-s.used)...)...)
+}
+
+// rest is how many seconds the window still lasts.
+func (s *softServer) rest() int64 { return wholeSeconds(time.Until(s.ends)) }
+
+func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+// What such servers say.
+func saysUnix(s *softServer, left int64) []string {
+	return []string{
+		"X-RateLimit-Limit", fmt.Sprint(s.quota), "X-RateLimit-Remaining", fmt.Sprint(max(left, 0)),
+		"X-RateLimit-Reset", strconv.FormatInt(s.ends.Add(time.Second-1).Unix(), 10),
+	}
+}
+
+func saysRapidAPI(s *softServer, left int64) []string {
+	return []string{
+		"X-RateLimit-Requests-Limit", fmt.Sprint(s.quota), "X-RateLimit-Requests-Remaining", fmt.Sprint(left),
+		"X-RateLimit-Requests-Reset", fmt.Sprint(s.rest()),
+	}
+}
+
+func saysNegative(s *softServer, left int64) []string {
+	return []string{
+		"X-RateLimit-Limit", fmt.Sprint(s.quota), "X-RateLimit-Remaining", fmt.Sprint(left),
+		"X-RateLimit-Reset", fmt.Sprint(s.rest()),
+	}
+}
+
+func saysDraft(s *softServer, left int64) []string {
+	return []string{
+		"RateLimit", fmt.Sprintf(`"api";a=%d;w=%d`, max(left, 0), s.rest()),
+		"RateLimit-Policy", fmt.Sprintf(`"api";q=%d;w=%d`, s.quota, wholeSeconds(s.window)),
+	}
+}
+
+func saysNothingLeft(s *softServer, _ int64) []string {
+	return saysUnix(s, 0)
+}
+
+// ask sends a request every so often, for two hours, and returns how many came back served.
+func (s *softServer) ask(t *testing.T, rt http.RoundTripper, every time.Duration) (served int) {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for began := time.Now(); time.Since(began) < 2*time.Hour; time.Sleep(every) {
+		wg.Go(func() {
+			resp, err := rt.RoundTrip(getItems(t.Context()))
+			drop(resp)
+			if err == nil && resp.StatusCode == 200 {
+				mu.Lock()
+				defer mu.Unlock()
+				served++
+			}
+		})
+	}
+	wg.Wait()
+	return served
+}
+
+const days = 24 * time.Hour
+
+// play asks the server for two hours with a Shaper, and returns the part that was served of what
+// a client without one sends; and the server, for its counts.
+func (r softRule) play(t *testing.T, every time.Duration) (part float64, after *softServer, learned string) {
+	s := &softServer{softRule: r}
+	shaper := &transport.Shaper{Base: s, Accounts: new(quota.Accounts)}
+	part = float64(s.ask(t, shaper, every)) / float64(2*time.Hour/every)
+	for _, a := range shaper.Accounts.Snapshot(time.Now(), quota.SnapshotOptions{})[0].Accounts {
+		learned += fmt.Sprint(a.Learned)
+	}
+	return part, s, learned
+}
+
+const notEnforced = "not enforced: requests are served when nothing is left"
+
+// A server that says that nothing is left and serves on serves a client with a Shaper, too. Before
+// that is known, the client is held as it is told.
+func TestSoftQuota(t *testing.T) {
+	of := func(quota int64, window time.Duration, fields func(*softServer, int64) []string) softRule {
+		return softRule{quota: quota, window: window, hard: -1, fields: fields}
+	}
+	unlike := func(r softRule, n int, fields ...string) softRule {
+		r.unlike, r.refuses = n, fields
+		return r
+	}
+	for name, tt := range map[string]struct {
+		softRule
+		every time.Duration
+		least float64
+	}{
+		"20 days, 0":                {of(100, 20*days, saysUnix), time.Second, 0.9},
+		"20 days, -1, -2":           {of(100, 20*days, saysNegative), time.Second, 0.9},
+		"20 days, RapidAPI":         {of(100, 20*days, saysRapidAPI), time.Second, 0.9},
+		"20 days, draft":            {of(100, 20*days, saysDraft), time.Second, 0.9},
+		"20 days, 0 from the first": {of(100, 20*days, saysNothingLeft), time.Second, 0.9},
+		"20 days, many":             {of(1000, 20*days, saysUnix), 200 * time.Millisecond, 0.9},
+		"an hour, 0":                {of(100, time.Hour, saysUnix), time.Second, 0.9},
+		"an hour, many":             {of(1000, time.Hour, saysDraft), 200 * time.Millisecond, 0.9},
+		"15 minutes, 0":             {of(100, 15*time.Minute, saysUnix), time.Second, 0.9},
+		"5 minutes, 0":              {of(100, 5*time.Minute, saysDraft), time.Second, 0.9},
+		"2 minutes, 0":              {of(100, 2*time.Minute, saysUnix), 200 * time.Millisecond, 0.9},
+		"a minute, 0":               {of(100, time.Minute, saysUnix), 200 * time.Millisecond, 0.8},
+		"a minute, -1, -2":          {of(100, time.Minute, saysNegative), 200 * time.Millisecond, 0.8},
+		"10 s, 0":                   {of(20, 10*time.Second, saysDraft), 200 * time.Millisecond, 0.75},
+		"other refusals":            {unlike(of(100, 20*days, saysUnix), 300), time.Second, 0.9},
+		"and a Retry-After":         {unlike(of(100, 20*days, saysUnix), 150, "Retry-After", "5"), time.Second, 0.9},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			part, s, learned := tt.play(t, tt.every)
+			t.Logf("%.3f, refused %d", part, s.refused)
+			assert.GreaterOrEqual(t, part, tt.least)
+			if tt.unlike == 0 {
+				assert.Zero(t, s.refused)
+			}
+			assert.Contains(t, learned, notEnforced)
+		})
+	}
+}
+
+// A server that means what it says refuses no more than the looks into a window: one in ten
+// minutes of a window that is longer, and one more in a day. If it serves a little more than it
+// says, it also refuses a quarter of that, once.
+func TestHardQuota(t *testing.T) {
+	of := func(quota int64, window time.Duration, more int64) softRule {
+		return softRule{quota: quota, window: window, hard: more, fields: saysDraft}
+	}
+	for name, tt := range map[string]struct {
+		softRule
+		every time.Duration
+		most  int
+	}{
+		"20 days":            {of(100, 20*days, 0), time.Second, 12},
+		"20 days, many":      {of(1000, 20*days, 0), 200 * time.Millisecond, 12},
+		"an hour, many":      {of(1000, time.Hour, 0), 200 * time.Millisecond, 11},
+		"5 minutes":          {of(100, 5*time.Minute, 0), time.Second, 1},
+		"a minute":           {of(100, time.Minute, 0), 200 * time.Millisecond, 1},
+		"10 s":               {of(20, 10*time.Second, 0), 200 * time.Millisecond, 1},
+		"10 more, 20 days":   {of(100, 20*days, 10), time.Second, 12 + 6},
+		"10 more, 5 minutes": {of(100, 5*time.Minute, 10), 200 * time.Millisecond, 1 + 6},
+		"100 more, 20 days":  {of(100, 20*days, 100), 200 * time.Millisecond, 12 + 30},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			part, s, learned := tt.play(t, tt.every)
+			t.Logf("%.3f, refused %d", part, s.refused)
+			assert.LessOrEqual(t, s.refused, tt.most)
+			assert.NotContains(t, learned, notEnforced)
+		})
+	}
+}
