@@ -149,7 +149,7 @@ type Vendor struct {
 	// the time in which it ends. The entry "" is for all other accounts. The
 	// default is "requests"; and "tokens" for accounts with that word in their names,
 	// such as "input-tokens", or with "tpm", "tph" or "tpd". Units that limit the requests in progress are
-	// "concurrent-requests".
+	// "concurrent-requests": those of accounts with "concurrent", "concurrency" or "parallel" in their names.
 	Units map[string]string
 
 	// Partition names fields whose values, with the byte 0x1F between them, are
@@ -387,13 +387,19 @@ func (r *row) unit(account string) string {
 		switch part {
 		case tokens, "tpm", "tph", "tpd":
 			return tokens
+		case "concurrent", "concurrency", "parallel":
+			return concurrentRequests
 		}
 	}
 	return requests
 }
 
-// tokens is the unit of quotas of language models.
-const tokens = "tokens"
+// tokens is the unit of quotas of language models, and concurrentRequests that of limits on the
+// requests in progress.
+const (
+	tokens             = "tokens"
+	concurrentRequests = "concurrent-requests"
+)
 
 // serves reports whether the row is for a host in lower case and without a port.
 func (r *row) serves(host string) bool {

@@ -596,6 +596,9 @@ func (a *accountReader) add(name, account string, f figure, used int64, list []u
 			a.addPolicy(p)
 		}
 	}
+	if unit == concurrentRequests && f.limit == None {
+		return // what is left changes with each request that ends
+	}
 	if f.limit != None && !known {
 		a.addPolicy(Policy{Name: name, Quota: f.limit, Unit: unit, Window: span})
 	}

@@ -13,6 +13,15 @@ import "time"
 func Vendors() []Vendor {
 	return []Vendor{
 		{
+			// learn.microsoft.com/azure/devops/integrate/concepts/rate-limits. What is left until
+			// requests are delayed, by up to 30 seconds. When nothing is, they are served still.
+			Name:      "Azure DevOps",
+			Hosts:     []string{"dev.azure.com", "visualstudio.com"},
+			Limit:     []string{"X-RateLimit-Limit"},
+			Units:     map[string]string{"": "TSTU"},
+			Partition: []string{"X-RateLimit-Resource"},
+		},
+		{
 			// docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api.
 			// The secondary limit refuses requests while units are left, with or
 			// without a Retry-After.
@@ -237,7 +246,6 @@ func Vendors() []Vendor {
 			Limit:     []string{"X-Sentry-Rate-Limit-Limit", "X-Sentry-Rate-Limit-<Concurrent>Limit"},
 			Remaining: []string{"X-Sentry-Rate-Limit-Remaining", "X-Sentry-Rate-Limit-<Concurrent>Remaining"},
 			Reset:     []string{"X-Sentry-Rate-Limit-Reset"},
-			Units:     map[string]string{"concurrent": "concurrent-requests"},
 		},
 		{
 			// developers.brevo.com/docs/api-limits.
@@ -486,18 +494,18 @@ func Vendors() []Vendor {
 			Refusals:  []Refusal{{Status: 403, Text: "Rate Limit Exceeded"}},
 		},
 		{
-			// app.swaggerhub.com/apis-docs/NexusMods.
-			Name:      "Nexus Mods",
-			Limit:     []string{"X-RL-*-Limit"},
-			Remaining: []string{"X-RL-*-Remaining"},
-			Reset:     []string{"X-RL-*-Reset"},
-		},
-		{
 			// developer.apple.com/documentation/appstoreconnectapi, rate limits;
 			// www.eventbrite.com/platform/api.
 			Name:    "App Store Connect, Eventbrite",
 			Hosts:   []string{"api.appstoreconnect.apple.com", "eventbriteapi.com"},
 			Summary: []string{"X-Rate-Limit"},
+		},
+		{
+			// app.swaggerhub.com/apis-docs/NexusMods.
+			Name:      "Nexus Mods",
+			Limit:     []string{"X-RL-*-Limit"},
+			Remaining: []string{"X-RL-*-Remaining"},
+			Reset:     []string{"X-RL-*-Reset"},
 		},
 		{
 			// launchdarkly.com/docs/api, rate limiting.
@@ -735,7 +743,6 @@ func Vendors() []Vendor {
 			Used:      []string{"X-<Concurrency>-Limit-Running"},
 			Window:    []string{"X-RateLimit-Window-Sec"},
 			Retry:     []string{"X-RateLimit-ToWait-Sec"},
-			Units:     map[string]string{"concurrency": "concurrent-requests"},
 			Refusals:  []Refusal{{Status: 409, Field: "X-RateLimit-ToWait-Sec"}},
 		},
 		{
@@ -882,7 +889,7 @@ func Vendors() []Vendor {
 				"X-RateLimit-Limit", "X-Rate-Limit-Limit", "X-RateLimit", "X-Rate-Limit",
 				"Rate-Limit-Limit", "Rate-Limit-Total", "X-RateLimit-Total", "X-Rate-Limit-Total", "X-RateLimit-Max", "X-Rate-Limit-Max",
 				"X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-RateLimit-*-Limit", "X-Rate-Limit-*-Limit",
-				"X-RateLimit-*-Max", "X-Rate-Limit-*-Max",
+				"X-RateLimit-*-Max", "X-Rate-Limit-*-Max", "X-<Concurrency>-Limit-Limit",
 			},
 			Remaining: []string{
 				"X-RateLimit-Remaining", "X-Rate-Limit-Remaining", "Rate-Limit-Remaining",
@@ -891,7 +898,7 @@ func Vendors() []Vendor {
 				"X-RateLimit-Remain", "X-Rate-Limit-Remain", "X-RateLimit-Limit-Remaining", "X-Rate-Limit-Limit-Remaining",
 				"X-RateLimit-Limit-*-Remaining", "X-Rate-Limit-Limit-*-Remaining",
 				"X-RateLimit-Available", "X-Rate-Limit-Available", "X-RateLimit-Available-*", "X-Rate-Limit-Available-*",
-				"X-RateLimit-Left", "X-Rate-Limit-Left",
+				"X-RateLimit-Left", "X-Rate-Limit-Left", "X-<Concurrency>-Limit-Remaining",
 			},
 			Used: []string{
 				"X-RateLimit-Used", "X-Rate-Limit-Used", "X-RateLimit-Usage", "X-Rate-Limit-Usage", "Rate-Limit-Used",
