@@ -135,6 +135,7 @@ type fleetRow struct {
 	service  time.Duration
 	others   time.Duration // between requests of a client that is not of the fleet; 0: there is none
 	alone    bool          // without Peers
+	way      time.Duration // to the Hub and back; 0: a millisecond
 	seconds  float64       // a clairvoyant client needs for all
 	goodput  float64       // at least; 0: there is no bound to compare with
 	refused  float64       // percent at most
@@ -421,7 +422,7 @@ func (p *simProcess) receive(j *simJob, lease *quota.Lease, answer transporttest
 }
 
 func newFleetWorld(t testing.TB, r *fleetRow, seed uint64) *fleetWorld {
-	w := &fleetWorld{t: t, rnd: rand.New(rand.NewPCG(seed, 0)), way: time.Millisecond}
+	w := &fleetWorld{t: t, rnd: rand.New(rand.NewPCG(seed, 0)), way: cmp.Or(r.way, time.Millisecond)}
 	w.now = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 	w.began, w.start = w.now, w.now
 	w.hub.Clock = func() time.Time { return w.now }
@@ -509,6 +510,8 @@ func fleetRows() []fleetRow {
 		{name: "8 processes", policies: fixed(100, 10), procs: 8, jobs: 125, workers: 6, seconds: 90, goodput: .99, fair: .99, turns: 0.5},
 		{name: "8 processes, aligned", policies: policyOf(transporttest.AlignedWindow, 100, 10, 0), procs: 8, jobs: 125, workers: 6, seconds: 90, goodput: .99, fair: .99, turns: 0.5},
 		{name: "8 processes, 20/1s", policies: fixed(20, 1), procs: 8, jobs: 200, workers: 6, seconds: 79, goodput: .98, refused: .4, fair: .999, turns: 1.4},
+		{name: "8 processes, 20/1s, three windows", policies: fixed(20, 1), procs: 8, jobs: 10, workers: 4, seconds: 3.05, goodput: .97, fair: .96, turns: 1.4},
+		{name: "8 processes, 100/2s, 20 ms away", policies: fixed(100, 2), procs: 8, jobs: 125, workers: 6, way: 20 * time.Millisecond, seconds: 18.05, goodput: .97, fair: .99, turns: .6},
 		{name: "8 processes, bucket", policies: policyOf(transporttest.TokenBucket, 10, 1, 20), procs: 8, jobs: 50, workers: 6, seconds: 38, goodput: .97, fair: .998, turns: 2.4},
 		{name: "8 processes, half the quota", policies: fixed(100, 10), procs: 8, jobs: 125, every: 1600 * time.Millisecond, turns: 1.2, atOnce: 80, fair: .97, waits: 2 * time.Millisecond},
 		{name: "8 processes, half of 1000", policies: fixed(1000, 10), procs: 8, jobs: 625, every: 160 * time.Millisecond, turns: .6, atOnce: 97, fair: .97, waits: 2 * time.Millisecond},
