@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -96,7 +95,7 @@ func TestScriptIsHub(t *testing.T) {
 	ctx := context.Background()
 	now := time.Unix(1_700_000_000, 0)
 	st := New(rdb, "").(*store)
-	st.now = func() string { return strconv.FormatInt(now.UnixMicro(), 10) }
+	st.now = func() int64 { return now.UnixMicro() }
 	hub := &fleet.Hub{Clock: func() time.Time { return now }}
 
 	for n, world := 0, uint64(0); n < *turns; world++ {

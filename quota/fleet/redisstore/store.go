@@ -48,6 +48,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -76,8 +77,8 @@ var script = redis.NewScript(source)
 type store struct {
 	rdb     redis.UniversalClient
 	prefix  string
-	publish string // the command
-	now     func() string
+	publish string       // the command
+	now     func() int64 // in microseconds; negative: the clock of Redis
 }
 
 // New returns a Store on Redis. The names of keys and channels begin with the prefix, the
@@ -87,7 +88,7 @@ func New(rdb redis.UniversalClient, prefix string) fleet.Store {
 	if prefix == "" {
 		prefix = DefaultPrefix
 	}
-	s := &store{rdb: rdb, prefix: prefix, publish: "PUBLISH", now: func() string { return "" }}
+	s := &store{rdb: rdb, prefix: prefix, publish: "PUBLISH", now: func() int64 { return -1 }}
 	if _, cluster := rdb.(*redis.ClusterClient); cluster {
 		s.publish = "SPUBLISH"
 	}
@@ -107,25 +108,34 @@ func (s *store) Exchange(ctx context.Context, origin exchange.ID, turn *exchange
 	tag := s.tagged(origin)
 	keys := make([]string, 1, 1+len(turn.Accounts))
 	keys[0] = tag + "f"
-	args := make([]any, 0, 11+22*len(turn.Accounts)+8*len(turn.Requests))
-	args = append(args, s.now(), turn.Process, turn.Seq, turn.AsOf.Microseconds(), turn.Peers,
-		turn.Flights, bit(turn.Bye), tag+"w", s.publish, len(turn.Accounts), len(turn.Requests))
+	var args packer
+	args.ints(s.now())
+	args.text(turn.Process)
+	args.ints(int64(turn.Seq), turn.AsOf.Microseconds(), int64(turn.Peers), turn.Flights)
+	args = append(args, bits(turn.Bye))
+	args.text(tag + "w")
+	args.text(s.publish)
+	args.size(len(turn.Accounts))
+	args.size(len(turn.Requests))
 	for i := range turn.Accounts {
 		a := &turn.Accounts[i]
 		id := name(a.ID)
 		keys = append(keys, tag+"a:"+id)
-		args = append(args, id, a.Has, a.Stock, a.Wish, a.Version,
-			bit(a.Concurrent), a.Quota, micros(a.Window), bit(a.Counts),
+		args.text(id)
+		args = append(args, bits(a.Concurrent, a.Counts, a.Landed, a.Refused))
+		args.ints(a.Has, a.Stock, a.Wish, a.Version, a.Quota, micros(a.Window),
 			a.Figure, micros(a.Left), a.FigureVersion, a.FigureAgo.Microseconds(), a.Basis, micros(a.BasisLeft),
-			bit(a.Landed), a.Spent, a.Served, a.ServedAgo.Microseconds(), a.Silent, bit(a.Refused), micros(a.Hold))
+			a.Spent, a.Served, a.ServedAgo.Microseconds(), a.Silent, micros(a.Hold))
 	}
 	for _, r := range turn.Requests {
-		args = append(args, r.N, r.Priority, r.Waited.Microseconds(), len(r.Claims))
+		args.ints(r.N, int64(r.Priority), r.Waited.Microseconds())
+		args.size(len(r.Claims))
 		for _, c := range r.Claims {
-			args = append(args, c.Account, c.Units)
+			args.size(c.Account)
+			args.ints(c.Units)
 		}
 	}
-	reply, err := script.Run(ctx, s.rdb, keys, args...).Int64Slice()
+	reply, err := script.Run(ctx, s.rdb, keys, []byte(args)).Int64Slice()
 	if err != nil {
 		if cluster, ok := s.rdb.(*redis.ClusterClient); ok {
 			cluster.ReloadState(ctx) // in the background: a master may have been replaced
@@ -135,11 +145,31 @@ func (s *store) Exchange(ctx context.Context, origin exchange.ID, turn *exchange
 	return granted(reply, len(turn.Accounts))
 }
 
-func bit(b bool) int {
-	if b {
-		return 1
+// A packer packs what the script unpacks at once: little-endian integers of eight bytes,
+// and sizes of two.
+type packer []byte
+
+func (p *packer) ints(ns ...int64) {
+	for _, n := range ns {
+		*p = binary.LittleEndian.AppendUint64(*p, uint64(n))
 	}
-	return 0
+}
+
+func (p *packer) size(n int) { *p = binary.LittleEndian.AppendUint16(*p, uint16(n)) }
+
+func (p *packer) text(s string) {
+	p.size(len(s))
+	*p = append(*p, s...)
+}
+
+// bits is a byte with the first of them as its lowest bit.
+func bits(bs ...bool) (n byte) {
+	for i, b := range bs {
+		if b {
+			n |= 1 << i
+		}
+	}
+	return n
 }
 
 // micros is a time in microseconds; negative, which stands for none, is -1.
