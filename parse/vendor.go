@@ -261,7 +261,7 @@ func measure(part string) bool {
 		"interval", "interval-seconds", "interval-ms", "fillrate", "fill-rate", "type", "source",
 		"retry-after", "retry", "retryafter", "next", "name", "group", "period", "usage", "cost", "query-cost",
 		"max", "min", "total", "count", "left", "quota", "ratelimit", "rate-limit", "remain", "available", "current",
-		"seconds", "ttl", "timestamp", "expiry", "in":
+		"seconds", "ttl", "timestamp", "expiry", "in", "percent", "percentage":
 		return true
 	}
 	return strings.HasPrefix(part, "seconds-") || strings.HasSuffix(part, "-ttl") // X-RateLimit-Reset-Seconds-Org

@@ -711,11 +711,14 @@ func (a *accountReader) figure(n number) int64 {
 }
 
 // left returns an available quota as a figure. A negative one means that nothing is left,
-// outside the drafts.
+// outside the drafts; less than one is one, unless the request was refused.
 func (a *accountReader) left(n number, limit int64) int64 {
 	if n.value.negative && !n.value.zero() && !a.strict {
 		a.overdrawn = a.overdrawn || limit == None || n.value.whole > 1
 		return 0
+	}
+	if a.served && !a.strict && n.value.whole == 0 && n.value.fraction > 0 {
+		return 1 // of a budget, perhaps, of which a request costs less
 	}
 	return a.figure(n)
 }
