@@ -156,16 +156,16 @@ func clockSpan(value string) (time.Duration, bool) {
 func secondsOrMillis(d time.Duration) time.Duration {
 	const day = 24 * time.Hour
 	switch {
-	case d < 10_000*time.Second, d%(1000*time.Second) != 0,
+	case d < 1000*time.Second, d%(1000*time.Second) != 0,
 		d%time.Hour == 0 && d < 60_000*time.Second, d%day == 0 && d <= 366*day:
 		return d
 	}
 	return d / 1000
 }
 
-// orMillis applies secondsOrMillis to a delay of seconds.
+// orMillis applies secondsOrMillis to a delay of seconds. As many as 10,000 may just be left.
 func (d *delay) orMillis() {
-	if likely := secondsOrMillis(d.d); likely != d.d {
+	if likely := secondsOrMillis(d.d); likely != d.d && d.d >= 10_000*time.Second {
 		d.d, d.bare = likely, false
 	}
 }

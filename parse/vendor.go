@@ -119,7 +119,7 @@ type Vendor struct {
 	// Window names the fields with the window of the policy: a duration, a word such
 	// as "minute", or a number. If the name of a field ends in -Ms or -Milliseconds, the
 	// number has that unit, and else seconds. But 60000 in a field without a unit in its
-	// name are milliseconds: so are multiples of 1000 from 10,000 on, but for 5, 10 and 15
+	// name are milliseconds: so are multiples of 1000, but for 5, 10 and 15
 	// hours and for whole days up to a year. If the name ends in -Rate, the number is how many
 	// units come back in a second, one by one; the window is the time until all have.
 	Window []string

@@ -919,6 +919,7 @@ func Vendors() []Vendor {
 			},
 			Window: []string{
 				"X-RateLimit-Window-Size", "X-RateLimit-Window", "X-Rate-Limit-Window",
+				"X-RateLimit-Window-Seconds", "X-Rate-Limit-Window-Seconds", "X-RateLimit-Window-Ms", "X-Rate-Limit-Window-Ms",
 				"X-RateLimit-Period", "X-Rate-Limit-Period", "X-RateLimit-Interval", "X-Rate-Limit-Interval",
 				"X-RateLimit-Interval-Seconds", "X-Rate-Limit-Interval-Seconds", "X-RateLimit-Interval-Ms", "X-Rate-Limit-Interval-Ms",
 				"X-RateLimit-*-Interval-Ms", "X-Rate-Limit-*-Interval-Ms", "X-RateLimit-Limit-Period",
