@@ -33,6 +33,11 @@ type Limit struct {
 	// HasKey reports whether there is a key. An empty key is a key.
 	HasKey bool
 
+	// Bare reports whether Window was a number that was read as seconds only because nothing
+	// says what it means: no draft, no row, no name of a field, no window of the policy. Some
+	// servers mean milliseconds.
+	Bare bool
+
 	// Resets is the end of the window, or with Full the time at which the quota is
 	// full, by the clock of the server and in UTC, if the server sent it as an
 	// instant. It is not rounded. Reading.Date is the time of the response by the
@@ -43,11 +48,6 @@ type Limit struct {
 	// unit by unit. Window is then the time until one more unit is available. Zero
 	// means that the quota is full, or is not known to be renewed so.
 	Full time.Duration
-
-	// Bare reports whether Window was a number that was read as seconds only because nothing
-	// says what it means: no draft, no row, no name of a field, no window of the policy. Some
-	// servers mean milliseconds.
-	Bare bool
 }
 
 // Limits returns the service limits of a response, in the order of their items,
