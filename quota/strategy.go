@@ -104,6 +104,12 @@ package quota
 //     would see nothing of what comes back for minutes. The time becomes shorter again, by
 //     a sixth each, after 16 trials, and after 250 once that was refused.
 //
+//     If answers take half of a window or longer, its figures are old when they come. Then
+//     our own log is kept from the first figure on, and no more departs than it says: in any W
+//     no more than q, or the most that was told. Where a figure has no room, a quarter of that is
+//     out at first, and twice as much after each round trip. After a refusal that it did not
+//     expect, a quarter less departs, and a thirty-second more after each round trip.
+//
 //  4. Contention. A quota that falls by more than was served to us has other users.
 //     With p, our part of what it has fallen by, no more than 0.4·p·a + 0.5 units are
 //     in flight at a time: the others send theirs while ours are on their way, and no

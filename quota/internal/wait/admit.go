@@ -129,9 +129,14 @@ func decide(claims []Claim, now time.Time, w *Waiter, priority int) (v verdict) 
 			}
 			d = Decision{Reason: d.Reason, Again: until, Sooner: !until.IsZero()} // as soon as its turn comes
 		}
+		back := d.Back // of several, all have to be
+		if v.Back.After(back) {
+			back = v.Back
+		}
 		if v.at < 0 || d.Final || !v.Final && d.Again.After(v.Again) {
 			v.at, v.Decision = i, d
 		}
+		v.Back = back
 	}
 	return v
 }

@@ -104,6 +104,8 @@ func (c *contention) observe(w *Window, refused bool) {
 	w.compared.refused = w.compared.refused || refused
 	c.peak = max(c.peak, w.available)
 	switch {
+	case w.isLate():
+		c.from = 0 // figures are of different windows
 	case c.from == 0:
 		c.peak = max(c.peak, w.available+c.served-1) // the first request may cost more than a unit
 		c.from, c.served = w.available, 0
@@ -114,7 +116,7 @@ func (c *contention) observe(w *Window, refused bool) {
 
 // close ends a window.
 func (c *contention) close(w *Window) {
-	if c.from > 0 && w.Unit == Requests {
+	if c.from > 0 && w.Unit == Requests && !w.isLate() {
 		c.served += w.InFlight
 		c.compare(w)
 		if !w.compared.fell {

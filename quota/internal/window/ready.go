@@ -60,11 +60,11 @@ func (w *Window) when(t Instant, n int64) Instant {
 	case Unknown:
 		return w.whenUnknown(t)
 	case Expired:
-		return w.whenExpired(t, n)
+		return w.byLog(t, n, w.whenExpired(t, n))
 	case Counting:
 		return w.whenCounting(t, n)
 	}
-	return w.whenReported(t, n)
+	return w.byLog(t, n, w.whenReported(t, n))
 }
 
 // whenUnknown: now, but for the slow start after a refusal.
@@ -187,7 +187,7 @@ func (w *Window) Hopeful(t Instant, n int64) bool {
 		return true
 	case Reported:
 		// Held back by our part alone, or by the trust in our own log.
-		return w.Unit == Concurrent || w.InFlight > 0 && (w.spare() >= n || w.believes(w.received) && w.rare.spent.loose)
+		return w.Unit == Concurrent || w.InFlight > 0 && (w.spare() >= n || w.believes(w.received) && (w.rare.spent.loose || w.isLate()))
 	}
 	return w.Unit == Concurrent || w.slow > 0 && w.InFlight > 0 && w.spare() >= w.need(n)
 }

@@ -15,6 +15,8 @@ import (
 // quota it is kept from when it was first used up, if a unit takes less than a second: see
 // logs.
 //
+// If answers take long, it is kept from the first figure on, and more rests on it: see late.go.
+//
 // It is believed where no other client uses the quota. A request that the figure has no room
 // for asks: one at first, and twice as many at a time with each round trip in which they were
 // served. If one is refused, or a figure shows less than there should be, the log is not
@@ -29,6 +31,11 @@ type spent struct {
 	doubts uint8         // times that it was not
 	kept   uint8         // answers that have doubled trust since
 	loose  bool          // it is of a sliding log whose server names instants
+
+	// If answers take long, see late.go:
+	quota int64   // units that may depart in a window; 0: answers do not take long
+	cut   uint8   // parts of lateParts by which that is less than there should be
+	cutAt Instant // arrival of the refusal after which it last became less
 }
 
 // A slot is what has departed within a small part of a window.
@@ -58,16 +65,28 @@ func (w *Window) forgetLog() {
 // backAt is when a request may depart that needs what is in a slot: no request of the slot
 // can have arrived later than the guard after the quickest one would have.
 func (w *Window) backAt(s *slot) Instant {
+	back := s.at.Add(w.rare.spent.length)
+	if w.isLate() {
+		return back.Add(w.lateGuard())
+	}
 	trip := time.Duration(s.trip) * time.Microsecond
 	if trip == 0 {
 		trip = w.rtt
 	}
-	return s.at.Add(w.rare.spent.length).Add(w.guard(trip))
+	return back.Add(w.guard(trip))
+}
+
+// inWindow is how many units may depart in a window, by our own log.
+func (w *Window) inWindow() int64 {
+	if w.isLate() {
+		return w.rare.spent.quota
+	}
+	return w.Quota
 }
 
 // room is how many units there should be at t.
 func (w *Window) room(t Instant) int64 {
-	left := w.Quota
+	left := w.inWindow()
 	for i := range w.rare.spent.slots {
 		if s := &w.rare.spent.slots[i]; w.backAt(s) > t {
 			left -= int64(s.units)
@@ -78,7 +97,7 @@ func (w *Window) room(t Instant) int64 {
 
 // whenRoom is when there should be n units. Slots may come back together, or in another order.
 func (w *Window) whenRoom(t Instant, n int64) Instant {
-	again, left, n := t, w.room(t), w.need(n)
+	again, left, n := t, w.room(t), min(w.need(n), w.inWindow())
 	for i := 0; i < len(w.rare.spent.slots) && left < n; i++ {
 		if s := &w.rare.spent.slots[i]; w.backAt(s) > t {
 			left, again = left+int64(s.units), max(again, w.backAt(s))
@@ -89,8 +108,8 @@ func (w *Window) whenRoom(t Instant, n int64) Instant {
 
 // believes reports whether our own log says at t how much there is.
 func (w *Window) believes(t Instant) bool {
-	return w.hasLog() && t >= w.rare.spent.off && w.Quota > 0 && w.Quota <= math.MaxInt32 &&
-		w.Unit == Requests && w.contention.part() == 1 && (w.rare.spent.loose || w.logs())
+	return w.hasLog() && t >= w.rare.spent.off && w.inWindow() > 0 && w.inWindow() <= math.MaxInt32 &&
+		w.Unit == Requests && !w.IsBucket() && w.contention.part() == 1 && (w.rare.spent.loose || w.isLate() || w.logs())
 }
 
 // logs reports whether our own log is of use where no instants are named: the policy tells
@@ -129,7 +148,11 @@ func (w *Window) note(t Instant, n int64) {
 		l.slots = l.slots[:copy(l.slots, l.slots[back:])]
 	}
 	sure := w.believes(t) && w.room(t) >= n
-	if sure && w.spare() < n && l.asked == 0 && (l.loose || w.State == Reported || w.probing) {
+	tells := w.spare() < n && (l.loose || w.State == Reported || w.probing)
+	if w.isLate() {
+		tells = w.spare() < n || 2*(w.room(t)-n) <= l.quota
+	}
+	if sure && tells && l.asked == 0 {
 		l.asked = t
 	}
 	n = min(n, math.MaxInt32)
@@ -175,6 +198,15 @@ func (l *spent) find(sent Instant) (found *slot, sure bool) {
 	return found, sure
 }
 
+// heard takes over the round trip of a request, and reports whether it was sure to be served.
+func (l *spent) heard(t, sent Instant) (sure bool) {
+	slot, sure := l.find(sent)
+	if slot != nil {
+		slot.trip = max(slot.trip, uint32(min((t-sent)/Instant(time.Microsecond)+1, math.MaxInt32)))
+	}
+	return sure
+}
+
 // respend changes by how much a request that departed at sent has spent.
 func (w *Window) respend(sent Instant, by int64) {
 	if !w.hasLog() {
@@ -187,6 +219,9 @@ func (w *Window) respend(sent Instant, by int64) {
 
 // observeSpent looks at a figure that arrived at t, of a request that departed at sent.
 func (w *Window) observeSpent(t, sent Instant, avail int64, refused bool, s *Server) {
+	if w.observeLate(t, sent, refused, s) {
+		return
+	}
 	length := s.Span
 	if !s.loose() {
 		length = w.Length
@@ -216,10 +251,7 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, refused bool, s *Ser
 	if refused && !l.loose && w.State == Expired && sent >= w.closed {
 		l.off = max(l.off, t.Add(min(l.length, MaxSavedTime>>16)*64)) // a window is over, and not all is back
 	}
-	slot, sure := l.find(sent)
-	if slot != nil {
-		slot.trip = max(slot.trip, uint32(min((t-sent)/Instant(time.Microsecond)+1, math.MaxInt32)))
-	}
+	sure := l.heard(t, sent)
 	switch {
 	case refused && sure, !refused && avail > 0 && w.Unanswered() == 0 && w.believes(t) && avail < w.room(sent):
 		windows := time.Duration(64)

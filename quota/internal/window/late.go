@@ -1,0 +1,85 @@
+package window
+
+import (
+	"math"
+	"time"
+)
+
+// This file is for answers that take at least half as long as a window, on average. When a figure comes, its
+// window is over, or nearly so. So figures say neither what is there nor whether other clients
+// use the quota, and who waits for one after each window loses the time of an answer each time.
+//
+// Then our own log says when units are back, and figures only say how many there are in a
+// window: the quota q of the policy, or the most that was told. If that is less than half of q,
+// it is a bucket that holds less: so many depart in the time in which as many come back. No
+// more departs than this, even if a figure has room for it. Where a figure has no room, a
+// quarter of a window may be out at first, and twice as much after each round trip.
+//
+// If a request is refused that should have been served, another client uses the quota, or it
+// comes back otherwise. Then a quarter less departs in each window, as in TCP, and a
+// thirty-second more with each round trip in which more than half of that was used and served.
+const (
+	lateParts = 64      // of a quota
+	lateAgain = 2       // parts, with each round trip
+	mostTrust = 1 << 20 // out at a time
+)
+
+// isLate reports whether our own log is in force because answers take long.
+func (w *Window) isLate() bool { return w.hasLog() && w.rare.spent.quota > 0 }
+
+// observeLate looks at an answer that arrived at t, of a request that departed at sent. It
+// reports whether answers take long.
+func (w *Window) observeLate(t, sent Instant, refused bool, s *Server) bool {
+	length, quota := w.Length, w.Quota
+	if length <= 0 {
+		length = s.Span
+	}
+	if quota <= 0 {
+		quota = s.Most
+	}
+	was, mean := w.isLate(), w.least+w.jitter                             // of the round trips
+	late := w.jitter > 0 && (2*mean >= length || was && 4*mean >= length) // one answer says nothing
+	if !late || w.Strategy != Adaptive || w.Unit != Requests || s.Full.shown() ||
+		length <= 0 || length > ProbeInterval || s.Most <= 0 || quota > math.MaxInt32 {
+		if was {
+			w.forgetLog()
+		}
+		return false
+	}
+	if s.Most < quota {
+		length, quota = length/time.Duration(quota/s.Most), s.Most
+	}
+	l := w.ownRare().spent
+	if l == nil {
+		l = &spent{off: t.Add(length).Add(w.guard(w.rtt))} // what departed before is not known
+		w.rare.spent = l
+	}
+	if !was {
+		l.trust = max(l.trust, 1+quota/4)
+	}
+	switch sure := l.heard(t, sent); {
+	case refused && sure && sent >= l.cutAt:
+		l.cut += (lateParts - l.cut) / 4
+		l.cutAt, l.asked, l.trust = t, 0, 1+min(l.trust, quota)/2
+	case !refused && l.asked > 0 && sent >= l.asked:
+		l.trust, l.asked = min(2*l.trust, mostTrust), 0
+		l.cut = max(l.cut, lateAgain) - lateAgain
+	}
+	l.loose, l.length = false, length
+	l.quota = max(quota-quota*int64(l.cut)/lateParts, 1)
+	return true
+}
+
+// lateGuard is the guard of units in our own log if answers take long: round trips differ by the
+// time that the server works, and not by when requests arrive.
+func (w *Window) lateGuard() time.Duration {
+	return min(max(w.rtt/32, time.Millisecond), 100*time.Millisecond)
+}
+
+// byLog is when n units may depart that may do so again by the figures, if answers take long.
+func (w *Window) byLog(t Instant, n int64, again Instant) Instant {
+	if !w.isLate() || !w.believes(w.received) {
+		return again
+	}
+	return max(t, min(max(again, w.whenRoom(t, n)), w.whenBack(t, n)))
+}
