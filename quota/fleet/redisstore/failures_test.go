@@ -438,6 +438,20 @@ func TestCluster(t *testing.T) {
 	p.until("both are linked again", func(s fleet.Status) bool { return both(s) && whole3(nodes[1:]) })
 }
 
+// A cluster that serves no slots yet, or no more, is as good as none.
+func TestClusterDown(t *testing.T) {
+	n := newNode(t)
+	p := newProcess(t, redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: []string{"127.0.0.1:" + strconv.Itoa(n.port)}, DialTimeout: 200 * time.Millisecond,
+		ContextTimeoutEnabled: true, DisableIdentity: true, DialerRetries: 1,
+	}), plenty())
+	p.until("alone", alone)
+	require.NoError(t, n.rdb.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err())
+	p.until("linked", linked)
+	require.NoError(t, n.rdb.Do(t.Context(), "CLUSTER", "DELSLOTSRANGE", 0, 16383).Err())
+	p.until("alone again", alone)
+}
+
 // whole3 reports whether the nodes that are left serve all slots.
 func whole3(nodes []*node) bool {
 	for _, n := range nodes {
