@@ -53,6 +53,8 @@ func TestSoftQuota(t *testing.T) {
 		"three at once":               {forced: []time.Duration{sec, 2 * sec, 3 * sec}, soft: true, after: 2},
 		"five at once":                {forced: []time.Duration{sec, 2 * sec, 3 * sec, 4 * sec, 5 * sec}, soft: true, after: 2},
 		"six at once":                 {forced: []time.Duration{sec, 2 * sec, 3 * sec, 4 * sec, 5 * sec, 6 * sec}, soft: true, after: 3},
+		"a unit takes 72 s":           {forced: []time.Duration{17 * sec, 34 * sec, 51 * sec}, soft: true, after: 2},
+		"and may come sooner":         {forced: []time.Duration{19 * sec, 38 * sec, 57 * sec}, after: 0},
 		"a unit may have come back":   {forced: []time.Duration{80 * sec}, after: 1},
 		"and it had not":              {forced: []time.Duration{80 * sec, 81 * sec}, soft: true, after: 2},
 		"and sooner it is not looked": {forced: []time.Duration{30 * sec}, after: 0},
@@ -176,4 +178,15 @@ func TestSoftQuotaForgives(t *testing.T) {
 	d.exchange(now, "", r, api(1))
 	d.exchange(now+sec, "", d.zero(now+sec), api(1))
 	assert.Equal(t, 2, d.goes(now+sec+ms), "served again")
+}
+
+// A refusal that says nothing of the quota ends it, too.
+func TestSoftQuotaEndsWithABareRefusal(t *testing.T) {
+	d := newDrySpell(t)
+	d.exchange(10*mins+ms, "", d.zero(10*mins), api(1))
+	require.Contains(t, d.known("", api(1)).Learned, "not enforced: requests are served when nothing is left")
+	d.exchange(10*mins+2*ms, "", quota.Report{Refused: true, Pause: sec}, api(1))
+	assert.NotContains(t, d.known("", api(1)).Learned, "not enforced: requests are served when nothing is left")
+	wait, _ := d.waits(10*mins+3*ms, dryFor)
+	assert.InDelta(t, 10*mins, wait, float64(sec))
 }
