@@ -7,7 +7,7 @@ import (
 )
 
 // ErrCap says that something is above its cap in [Caps]. [Ignored.Err] matches
-// it with [errors.Is]; any other reason is a mistake of the server, and its text says which.
+// it with [errors.Is]; the text of any other reason says what is wrong with the field.
 var ErrCap = errors.New("parse: above a safety cap")
 
 // The other reasons. Their texts hold no field values.
@@ -21,6 +21,9 @@ var (
 	// for the same policy, or that two policies of drafts -06 and -07 have the same
 	// quota.
 	errConflict = errors.New("parse: contradicts another item")
+
+	// errUnclear says that nothing tells whether the request counts in a quota. See Vendor.
+	errUnclear = errors.New("parse: may not concern the request")
 )
 
 // Ignored says what was ignored in a field, and why. It holds no field values and can

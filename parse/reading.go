@@ -456,15 +456,13 @@ func (x *exchange) vendor(row *row) bool {
 		return true
 	}
 	a := accountReader{row: row, index: &x.table.index, caps: *x.caps, clock: x.made, kind: row.kind, served: x.served, limits: x.room}
+	a.common = row == &x.table.rows[len(x.table.rows)-1]
 	if row.kind == anyReset && x.host != nil {
 		a.kind = x.reset(row.standard)
 		a.plain = !x.host.byHand && (a.kind == sharedMillis || a.kind == sharedSeconds)
 	}
 	a.read(x.h)
 	x.made = a.clock
-	if row == &x.table.rows[len(x.table.rows)-1] {
-		a.dropByMethod()
-	}
 	if len(a.policies)+len(a.limits) == 0 {
 		if row.Sign == "" {
 			x.ignore(a.ignored)

@@ -71,6 +71,7 @@ type accountReader struct {
 	plain  bool // kind is that of X-RateLimit-Reset and X-Rate-Limit-Reset only
 	strict bool // as in the drafts: figures are Integers that are not negative
 	served bool // the response is no 429: see unlimited
+	common bool // row is that of the fields in common use
 
 	advertised []unnamed // policies of RateLimit-Policy; they replace those in the limit field
 
@@ -98,6 +99,7 @@ func (a *accountReader) read(h http.Header) {
 	var few [16]rowField
 	found := a.row.fieldsOf(a.index, h, few[:0])
 	key, hasKey := a.key(h)
+	apart := a.common && several(found)
 	for n := 0; len(found) > 0; n++ {
 		if n == a.caps.items() {
 			a.ignored = append(a.ignored, Ignored{Field: found[0].field, Item: n, Err: ErrCap})
@@ -109,6 +111,8 @@ func (a *accountReader) read(h http.Header) {
 		}
 		if len(found[0].account) > a.caps.nameBytes() {
 			a.ignore(found[0].field, None, "", ErrCap)
+		} else if apart && isByMethod(found[0].account) {
+			a.ignore(found[0].field, None, "", errUnclear) // reads must not wait until there are writes again
 		} else if end < len(found) && found[0].account == "" && !slices.ContainsFunc(found[:end], ofOneAccount) {
 			a.ofAll(found[:end])
 		} else {
@@ -510,14 +514,10 @@ func (a *accountReader) dropUnlimited() {
 	a.policies = slices.DeleteFunc(a.policies, zero)
 }
 
-// dropByMethod drops the accounts of reads and of writes beside others: nothing tells which of them
-// the request needs, and reads must not wait until there are writes again.
-func (a *accountReader) dropByMethod() {
-	if len(a.limits) < 2 || !slices.ContainsFunc(a.limits, func(l Limit) bool { return isByMethod(l.Policy) }) {
-		return
-	}
-	a.limits = slices.DeleteFunc(a.limits, func(l Limit) bool { return isByMethod(l.Policy) })
-	a.policies = slices.DeleteFunc(a.policies, func(p Policy) bool { return isByMethod(p.Name) })
+// several reports whether fields describe several accounts.
+func several(found []rowField) bool {
+	first := slices.IndexFunc(found, ofOneAccount)
+	return first >= 0 && slices.ContainsFunc(found[first:], func(f rowField) bool { return f.account != found[first].account && ofOneAccount(f) })
 }
 
 // isByMethod reports whether the name of an account says that it is of reads or of writes.

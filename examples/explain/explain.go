@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"io"
 	"maps"
 	"net/http"
@@ -172,28 +171,24 @@ func (e *explanation) inspect(resp *http.Response) {
 			e.lists = append(e.lists, name)
 		}
 	}
-	if e.got.Dialect == parse.NoDialect {
+	if e.got.Dialect == parse.NoDialect && !slices.ContainsFunc(e.got.Ignored, mayNotConcern) {
 		e.row = e.suggestRow(resp.Header)
 	}
-	e.millis = e.inMillis(resp.Header, now)
+	e.millis = e.inMillis()
 }
 
-// inMillis returns what the window would be if the reset was in milliseconds. It returns 0 if the
-// reset is not a number that is read as seconds, is less than a thousand, or if other fields tell
-// the window.
-func (e *explanation) inMillis(h http.Header, now time.Time) time.Duration {
-	if len(e.got.Limits) != 1 || slices.ContainsFunc(e.got.Policies, func(p parse.Policy) bool { return p.Window > 0 }) {
+// inMillis returns what the window of the only service limit would be if the reset was in
+// milliseconds; 0 if it is not a number of a thousand or more that is only taken for seconds.
+func (e *explanation) inMillis() time.Duration {
+	if len(e.got.Limits) != 1 || !e.got.Limits[0].Bare || e.got.Limits[0].Window < 1000*time.Second {
 		return 0
 	}
-	host := cmp.Or(e.host, unknownHost)
-	other := parse.Reader{Vendors: []parse.Vendor{{Hosts: []string{host}, ResetIn: time.Millisecond}}}
-	got := other.Read(host, e.status, h, now)
-	l := e.got.Limits[0]
-	if len(got.Limits) != 1 || !l.Resets.IsZero() || l.Window < 1000*time.Second || got.Limits[0].Window != l.Window/1000 {
-		return 0
-	}
-	return got.Limits[0].Window
+	return e.got.Limits[0].Window / 1000
 }
+
+// mayNotConcern reports whether a field was ignored because nothing tells whether the request
+// counts in its quota.
+func mayNotConcern(i parse.Ignored) bool { return strings.Contains(i.Err.Error(), "may not concern") }
 
 // notNumber reports whether a value is not a number, and so may be part of a date or an
 // item with parameters.
