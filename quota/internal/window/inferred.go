@@ -41,6 +41,8 @@ type Inferred struct {
 	skip   uint8 // windows without one
 
 	longest time.Duration // Retry-After; half of it once a window seemed shorter
+
+	ceiling // of requests in flight
 }
 
 const (
@@ -65,7 +67,12 @@ func (w *Window) Infers() bool { return w.Strategy == Adaptive }
 // Refused takes over a refusal at t of a request that departed at sent, with its
 // Retry-After; 0 or less: none.
 func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration) {
+	tooMany := g.ceiling.refused(w, t, sent)
 	if sent < g.opened {
+		return
+	}
+	if tooMany && w.State == Counting {
+		w.slow = w.habits().slowStart() // our own count is as right as before
 		return
 	}
 	if w.isLook(sent) {
@@ -92,6 +99,7 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 
 // Served takes over at t that a request which departed at sent was served.
 func (g *Inferred) Served(w *Window, t, sent Instant) {
+	defer g.ceiling.served(w, sent)
 	switch {
 	case sent < g.opened:
 	case g.refused && sent >= max(w.Hold, w.BackOff):
@@ -110,7 +118,7 @@ func (g *Inferred) Served(w *Window, t, sent Instant) {
 func (g *Inferred) close(w *Window, t, sent Instant) {
 	last, end := *g, min(sent, g.until)
 	length := time.Duration(end - last.opened)
-	*g = Inferred{opened: sent, served: 1, until: Never, more: 1, longest: last.longest, Looks: last.Looks, failed: last.failed, skip: last.skip}
+	*g = Inferred{ceiling: last.ceiling, opened: sent, served: 1, until: Never, more: 1, longest: last.longest, Looks: last.Looks, failed: last.failed, skip: last.skip}
 	switch {
 	case last.opened == 0 || last.served < minInferred || last.dry-last.opened > end-last.dry && !last.merged:
 	case length < last.longest/2:

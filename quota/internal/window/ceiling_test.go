@@ -1,0 +1,70 @@
+package window
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// What is in flight after a wave of refusals may be in flight again. One more is tried ever more
+// rarely, as long as one too many is refused.
+func TestCeiling(t *testing.T) {
+	now := Instant(sec)
+	play := func(c *ceiling, w *Window, served int) {
+		for range served {
+			w.slow = min(w.slow+1, 127) // see Silent
+			now++
+			c.served(w, now)
+		}
+	}
+	refuse := func(c *ceiling, left int64) bool {
+		w := New(Adaptive)
+		w.InFlight = left
+		now++
+		return c.refused(&w, now, now)
+	}
+	wave := func(c *ceiling) (w Window) {
+		w = New(Adaptive)
+		sent := now
+		for _, w.InFlight = range []int64{30, 12, 10} {
+			now++
+			assert.False(t, c.refused(&w, now, sent))
+		}
+		w.slow = 2
+		return w
+	}
+
+	var c ceiling
+	w := wave(&c)
+	play(&c, &w, 8)
+	assert.EqualValues(t, 10, w.slow)
+	play(&c, &w, 9)
+	assert.EqualValues(t, 10, w.slow)
+	play(&c, &w, 2)
+	assert.EqualValues(t, 11, w.slow, "one more")
+	for want := range 9 {
+		assert.True(t, refuse(&c, int64(c.most)-1))
+		assert.EqualValues(t, min(want+1, rarest), c.rare)
+		n := 0
+		for before := c.most; c.most == before; n++ {
+			play(&c, &w, 1)
+		}
+		assert.LessOrEqual(t, n, 10<<c.rare+20)
+	}
+	assert.EqualValues(t, 11, c.most)
+	for range 11 {
+		play(&c, &w, 20<<rarest)
+	}
+	assert.Zero(t, c.rare)
+	assert.Greater(t, c.most, uint8(15), "the server has become larger")
+
+	c = ceiling{}
+	w = wave(&c)
+	assert.False(t, refuse(&c, 9), "none was served since")
+	assert.EqualValues(t, 10, c.most)
+	play(&c, &w, 30)
+	assert.False(t, refuse(&c, 0), "it was not one too many: nothing is in flight")
+	play(&c, &w, 30)
+	assert.Zero(t, c.most)
+	assert.EqualValues(t, 90, func() uint8 { w.slow = 60; play(&c, &w, 30); return w.slow }())
+}
