@@ -532,7 +532,7 @@ func fleetRows() []fleetRow {
 		{name: "8 processes and a stranger", policies: fixed(100, 10), procs: 8, jobs: 80, workers: 6, others: 300 * time.Millisecond, refused: .5, fair: .98, turns: 0.8},
 		{name: "bucket and a stranger", policies: policyOf(transporttest.TokenBucket, 100, 10, 0), procs: 8, jobs: 80, workers: 6, others: 300 * time.Millisecond, refused: 3, fair: .99, turns: 3},
 		{name: "log and a stranger", policies: policyOf(transporttest.SlidingLog, 100, 10, 0), procs: 8, jobs: 80, workers: 6, others: 300 * time.Millisecond, refused: 1, fair: .98, turns: 1.2},
-		{name: "weighed and a stranger", policies: policyOf(transporttest.SlidingWindow, 100, 10, 0), procs: 8, jobs: 80, workers: 6, others: 300 * time.Millisecond, refused: 2, fair: .99, turns: 2.2},
+		{name: "weighed and a stranger", policies: policyOf(transporttest.SlidingWindow, 100, 10, 0), procs: 8, jobs: 80, workers: 6, others: 300 * time.Millisecond, refused: 2, fair: .99, turns: 2},
 		// Several refusals here are those of the first requests, which nobody could charge yet.
 		{name: "costs 1 to 20", policies: fixed(200, 10), procs: 8, jobs: 25, workers: 6, cost: func(r *rand.Rand) int64 { return 1 + r.Int64N(20) }, seconds: 100, goodput: .95, refused: 1, fair: .95, turns: 2},
 		{name: "all cost 60", policies: fixed(200, 10), procs: 8, jobs: 6, workers: 2, cost: func(*rand.Rand) int64 { return 60 }, seconds: 150, goodput: .97, refused: 4.5, fair: .9, turns: 6},

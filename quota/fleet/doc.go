@@ -18,6 +18,9 @@
 // what there is. A Retry-After that one is told holds all. Units that a process has and
 // does not use are free again when it says so, when the window ends, or after 30 s.
 //
+// If requests of several processes wait, the more urgent ones go first, and of these the
+// ones of the process that has had the fewest units lately.
+//
 // A store sees neither origins, nor policies, nor keys, nor users: only hashes of them
 // under quota.Accounts.Secret, and numbers. Processes share what has the same secret and
 // the same scope; the default scope of package transport depends on the secret, too.
