@@ -13,11 +13,10 @@ type slowServer struct {
 	q, others int64 // others are units that other clients use in each window
 	trip      time.Duration
 
-	into         Instant
-	used         int64
-	served, no   int64
-	out          []slowAnswer
-	withoutLimit bool
+	into       Instant
+	used       int64
+	served, no int64
+	out        []slowAnswer
 }
 
 type slowAnswer struct {
