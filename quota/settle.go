@@ -480,7 +480,7 @@ func (s *settlement) figure(c *wait.Claim, f *Figure) (x window.Figure) {
 	if c != nil {
 		x.Charge = s.charge(c)
 	}
-	x.Served = !s.r.Refused && !s.r.Failed && s.r.Pause <= 0 && s.r.answered()
+	x.Served = !s.r.Refused && !s.r.Failed && !s.r.Unsure && s.r.Pause <= 0 && s.r.answered()
 	if !f.Resets.IsZero() && !s.r.Date.IsZero() {
 		x.Resets = f.Resets.Unix()
 		if f.Resets.Nanosecond() > 0 {
@@ -505,11 +505,11 @@ func (s *settlement) backOff() {
 			continue
 		}
 		if f.Window > 0 && a.Waiting() {
-			if !s.r.AtOnce && !a.policy.server.Forgives(s.t) {
+			if s.r.Pause >= 0 && !a.policy.server.Forgives(s.t) {
 				a.RefuseAgain(s.t, s.sent, s.jitter)
 				return
 			}
-			if s.r.AtOnce {
+			if s.r.Pause < 0 {
 				a.Disregard(s.t)
 			}
 		}
@@ -550,8 +550,8 @@ func (s *settlement) contradict() {
 			least, part = a, float64(left)/float64(a.Quota)
 		}
 	}
-	pause := s.r.Pause
-	if pause <= 0 && !s.r.AtOnce {
+	pause := max(s.r.Pause, 0)
+	if s.r.Pause == 0 {
 		pause = None
 	}
 	if least != nil {
@@ -658,9 +658,9 @@ func (s *settlement) infer() {
 			sc.learned.inferred.Served(&base.Window, s.t, s.sent)
 		}
 	case sc.learnedOf().inferred == nil:
-		sc.learned.inferred = window.NewInferred(s.r.Pause)
+		sc.learned.inferred = window.NewInferred(max(s.r.Pause, 0))
 	default:
-		sc.learned.inferred.Refused(&base.Window, s.t, s.sent, s.r.Pause)
+		sc.learned.inferred.Refused(&base.Window, s.t, s.sent, max(s.r.Pause, 0))
 	}
 }
 

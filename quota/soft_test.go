@@ -74,14 +74,15 @@ func TestSoftQuota(t *testing.T) {
 		})
 	}
 	for name, answer := range map[string]func(d drySpell, r quota.Report) quota.Report{
-		"another window":  func(_ drySpell, r quota.Report) quota.Report { r.Figures[0].Window += 2 * sec; return r },
-		"something left":  func(_ drySpell, r quota.Report) quota.Report { r.Figures[0].Available = 1; return r },
-		"a failure":       func(_ drySpell, r quota.Report) quota.Report { r.Failed = true; return r },
-		"a refusal":       func(_ drySpell, r quota.Report) quota.Report { return refusal(r) },
-		"a bare refusal":  func(drySpell, quota.Report) quota.Report { return quota.Report{Refused: true} },
-		"a pause":         func(_ drySpell, r quota.Report) quota.Report { r.Pause = sec; return r },
-		"no answer":       func(drySpell, quota.Report) quota.Report { return quota.Report{Lost: true} },
-		"a cached answer": func(drySpell, quota.Report) quota.Report { return quota.Report{Unsent: true} },
+		"another window":   func(_ drySpell, r quota.Report) quota.Report { r.Figures[0].Window += 2 * sec; return r },
+		"something left":   func(_ drySpell, r quota.Report) quota.Report { r.Figures[0].Available = 1; return r },
+		"a failure":        func(_ drySpell, r quota.Report) quota.Report { r.Failed = true; return r },
+		"a refusal":        func(_ drySpell, r quota.Report) quota.Report { return refusal(r) },
+		"a bare refusal":   func(drySpell, quota.Report) quota.Report { return quota.Report{Refused: true} },
+		"an unsure answer": func(_ drySpell, r quota.Report) quota.Report { r.Unsure = true; return r },
+		"a pause":          func(_ drySpell, r quota.Report) quota.Report { r.Pause = sec; return r },
+		"no answer":        func(drySpell, quota.Report) quota.Report { return quota.Report{Lost: true} },
+		"a cached answer":  func(drySpell, quota.Report) quota.Report { return quota.Report{Unsent: true} },
 	} {
 		t.Run("not by "+name, func(t *testing.T) {
 			d := newDrySpell(t)
@@ -89,6 +90,52 @@ func TestSoftQuota(t *testing.T) {
 			assert.NotContains(t, d.known("", api(1)).Learned, "not enforced: requests are served when nothing is left")
 		})
 	}
+}
+
+// Many answers in a row that do not show that a request was served end a soft quota.
+func TestSoftQuotaDoubted(t *testing.T) {
+	d := newDrySpell(t)
+	unsure := func(now time.Duration) quota.Report {
+		r := d.zero(now)
+		r.Unsure = true
+		return r
+	}
+	now := 10*mins + ms
+	next := func() time.Duration { now += 10 * ms; return now }
+	d.exchange(now, "", d.zero(now), api(1))
+	for range 15 {
+		d.exchange(next(), "", unsure(now), api(1))
+	}
+	d.exchange(next(), "", d.zero(now), api(1))
+	for range 16 {
+		d.exchange(next(), "", unsure(now), api(1))
+	}
+	wait, _ := d.waits(next(), dryFor)
+	assert.InDelta(t, 10*mins, wait, float64(sec))
+}
+
+// A look with such an answer is the last one for a day, but for those that look into any long window.
+func TestLookForSoftQuotaIsUnsure(t *testing.T) {
+	d := drySpell{newDesk(t)}
+	terms := terms("api", 400, 5*mins)
+	zero := func(now time.Duration) quota.Report {
+		return quota.Report{Terms: terms, Figures: figure("api", 0, 5*mins-now%(5*mins)), Unsure: true}
+	}
+	for i, l := range d.sendAll(400, 0, "", api(1)) {
+		d.done(ms, l, quota.Report{Terms: terms, Figures: figure("api", int64(399-i), 5*mins)})
+	}
+	wait, _ := d.waits(ms, dryFor)
+	require.Less(t, wait, mins)
+	d.exchange(wait+ms, "", zero(wait+ms), api(1))
+	now := 5*mins + 2*sec
+	for i, l := range d.sendAll(1, now, "", api(1)) {
+		d.done(now+ms, l, quota.Report{Terms: terms, Figures: figure("api", int64(399-i), 5*mins)})
+	}
+	for i, l := range d.sendAll(399, now+2*ms, "", api(1)) {
+		d.done(now+3*ms, l, quota.Report{Terms: terms, Figures: figure("api", int64(398-i), 5*mins)})
+	}
+	wait, _ = d.waits(now+3*ms, dryFor)
+	assert.Greater(t, wait, 4*mins)
 }
 
 // waits is how long a request would wait with that MaxDelay, and whether it would.

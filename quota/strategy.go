@@ -152,7 +152,8 @@ package quota
 //     have had a unit that came back. Then quotas of this policy hold nothing any more: two
 //     requests of each may be out with a = 0, and one more with each four that are served. A refusal
 //     with a = 0 ends that; but for each 64 that were served before, only until its
-//     back-off is over, because it may have another reason.
+//     back-off is over, because it may have another reason. An answer that is Unsure, as one with
+//     another status than 2xx is, shows nothing; 16 in a row with a = 0 end it, too.
 //     What departs anyway shows it, such as a look into a window of more than 10 min. Beside
 //     that, one request looks when 1/16 of a window has passed, if 400 have departed for
 //     the account, or 3,000 if less than 90 s are left; but not in the day after a refusal with

@@ -92,7 +92,9 @@ func (p *play) report() (rep quota.Report) {
 	rep.Refused = p.left == 0 && r.IntN(2) == 0 || r.IntN(25) == 0
 	if rep.Refused && r.IntN(2) == 0 {
 		rep.Pause = []time.Duration{0, sec, 2 * sec, end - p.now, 30 * sec}[r.IntN(5)]
-		rep.AtOnce = rep.Pause == 0
+		if rep.Pause == 0 {
+			rep.Pause = -1
+		}
 	}
 	left := p.left
 	if r.IntN(15) == 0 {

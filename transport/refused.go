@@ -73,7 +73,7 @@ func isJSON(h http.Header) bool {
 
 // pauseFor pauses what the response concerns for d at least.
 func (x *exchange) pauseFor(d time.Duration) {
-	if r := &x.report; d > r.Pause {
+	if r := &x.report; d > max(r.Pause, 0) {
 		r.Pause, r.WholeOrigin = pauseOf(x.resp.StatusCode, d)
 	}
 }

@@ -32,10 +32,11 @@ func (x *exchange) fillReport(got *parse.Reading) {
 	inheritKeys(got.Policies, got.Limits)
 	r.Refused = refused(status, got.Limits)
 	r.Failed = status >= http.StatusInternalServerError
+	r.Unsure = x.unsure()
 	switch {
 	case got.Advised:
 		if r.Pause, r.WholeOrigin = pauseOf(status, got.RetryAfter); r.Pause == 0 {
-			r.AtOnce, r.WholeOrigin = true, false
+			r.Pause, r.WholeOrigin = -1, false
 		}
 	case advisesTooMuch(status, got.Ignored):
 		_, r.WholeOrigin = pauseOf(status, 0)
@@ -65,6 +66,16 @@ func (x *exchange) fillReport(got *parse.Reading) {
 	x.learnKind(got)
 	x.keepInScope()
 	x.keepInPath()
+}
+
+// unsure reports whether the response does not show that the server has served and counted the
+// request. Some refuse with a 400 (Linear), a 402 or a 456, and GraphQL with a 200 (GitHub). Some do
+// not count what was not modified (GitHub), or a HEAD (Docker Hub). One that did not ask may be of
+// those that are never counted, such as those for the state of the quota.
+func (x *exchange) unsure() bool {
+	method, path := x.req.Method, x.req.URL.Path
+	return x.resp.StatusCode/100 != 2 || method == http.MethodHead || method == http.MethodOptions ||
+		strings.EqualFold(path[strings.LastIndexByte(path, '/')+1:], "graphql") || x.unconditional()
 }
 
 // emptyName stands for the name of a policy that a server has named "". In package

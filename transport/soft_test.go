@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -172,6 +173,79 @@ func TestSoftQuota(t *testing.T) {
 			}
 			assert.Contains(t, learned, notEnforced)
 		})
+	}
+}
+
+// A server that means what it says may refuse with a status that does not say so, or serve some
+// requests that it does not count. That does not show that it serves on.
+func TestHardQuotaWithoutRefusals(t *testing.T) {
+	for name, tt := range map[string]struct {
+		status       int // with nothing left
+		method, path string
+		free         int  // status of requests that are not counted, one each second; 0: there are none
+		bypass       bool // they do
+	}{
+		"400":                    {status: 400, path: "/items"},
+		"402":                    {status: 402, path: "/items"},
+		"456":                    {status: 456, path: "/items"},
+		"302":                    {status: 302, path: "/items"},
+		"509":                    {status: 509, path: "/items"},
+		"GraphQL":                {status: 200, path: "/api/graphql"},
+		"HEAD is not counted":    {status: 429, path: "/items", method: "HEAD", free: 200},
+		"304 is not counted":     {status: 403, path: "/items", method: "GET", free: 304},
+		"quota is looked up":     {status: 403, path: "/items", method: "GET", free: 200, bypass: true},
+		"OPTIONS is not counted": {status: 429, path: "/items", method: "OPTIONS", free: 204},
+	} {
+		for _, window := range []time.Duration{time.Hour, 5 * time.Minute} {
+			bubble(t, fmt.Sprint(name, ", ", window), func(t *testing.T) {
+				s := &softServer{softRule: softRule{quota: 500, window: window, fields: saysUnix}}
+				refused := 0
+				shaper := &transport.Shaper{Base: newChooser(func(_ int, req *http.Request) answer {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					now := time.Now()
+					if !now.Before(s.ends) {
+						s.ends, s.used = now.Add(window), 0
+					}
+					status := 200
+					switch {
+					case req.URL.Path == "/free":
+						status = tt.free
+					case s.used >= s.quota:
+						status = tt.status
+						refused++
+					default:
+						s.used++
+					}
+					return slow(40*time.Millisecond, says(status, append(saysUnix(s, s.quota-s.used), "Date", now.UTC().Format(http.TimeFormat))...))
+				})}
+				var wg sync.WaitGroup
+				send := func(ctx context.Context, method, path string) {
+					wg.Go(func() {
+						resp, _ := shaper.RoundTrip(newRequest(ctx, method, itemsOrigin+path))
+						drop(resp)
+					})
+				}
+				for i := range 4 * 3600 {
+					send(t.Context(), "GET", tt.path)
+					if i%2 == 0 && tt.free > 0 {
+						ctx := t.Context()
+						if tt.bypass {
+							ctx = transport.WithBypass(ctx)
+						}
+						send(ctx, tt.method, "/free")
+					}
+					time.Sleep(500 * time.Millisecond)
+				}
+				wg.Wait()
+				t.Log(refused)
+				looks := 4 // 3 of them are of the ends of windows
+				if window == time.Hour {
+					looks = 13
+				}
+				assert.LessOrEqual(t, refused, looks)
+			})
+		}
 	}
 }
 

@@ -114,8 +114,9 @@ func (s *shaped) settle(now time.Time, j *job, d transporttest.Decision) time.Du
 		})
 	}
 	if got.Advised {
-		report.Pause = got.RetryAfter
-		report.AtOnce = report.Refused && got.RetryAfter <= 0
+		if report.Pause = got.RetryAfter; report.Refused && report.Pause <= 0 {
+			report.Pause = -1
+		}
 	}
 	s.origin.Settle(now, lease, &report)
 	for _, f := range report.Figures {

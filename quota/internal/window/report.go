@@ -17,7 +17,7 @@ type Figure struct {
 	Full time.Duration
 
 	Charge Charge // of the request; a Mark of 0: it was not charged
-	Served bool   // the request surely was: see soft.go
+	Served bool   // the request surely was, and was counted: see soft.go
 }
 
 // Report takes over a figure that arrived at t for a request that departed at
@@ -82,7 +82,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		before = w.sent
 	}
 	due, trip := w.dueAt(sent, avail, f, refused, s)
-	w.observeSoft(t, sent, avail, due, f.Served && f.Charge.Units > 0, refused, s)
+	w.observeSoft(t, sent, avail, due, &f, refused, s)
 	if f.Window == 0 && !w.habits().guardsZero(w) {
 		trip = 0 // there is no end to be careful with
 	}

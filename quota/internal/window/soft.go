@@ -23,12 +23,16 @@ import "time"
 // refused with nothing left ends it: for a day, no request looks. But for
 // each 64 that were served, one refusal is forgiven: it is more likely to have another
 // reason, which the fields do not tell. Then one request asks after the back-off.
+//
+// Not every answer shows whether a request was served and counted. One that may not have been shows
+// nothing; but many of these in a row end a soft quota, and if a look is answered so, none follows for a day.
 type soft struct {
 	dry, due Instant // arrival of the first figure of 0 for a window, and when that is due
 	served   uint16  // with nothing left, less 64 for each refusal; at most maxServed
 	out      uint16  // served since it was known to be soft; 0: it is not
 	look     Instant // when the next look may depart
 	again    bool    // one may depart then, whatever has departed before
+	doubts   uint8   // answers in a row with nothing left that do not show that a request was served
 	refused  Instant // arrival of the last refusal with nothing left
 	hard     Instant // until when no request looks, and one that is served is not enough
 }
@@ -44,6 +48,7 @@ const (
 	rampOf         = 4                // served, with which one more may be out
 	forgiven       = 64               // served, for which one refusal is forgiven
 	maxServed      = 8 * forgiven
+	endsAfter      = 16 // answers that show nothing
 )
 
 // canBeSoft reports whether a quota may turn out not to be enforced.
@@ -52,8 +57,8 @@ func (w *Window) canBeSoft() bool {
 }
 
 // observeSoft looks at a figure that arrived at t, of a window that is due then, before it is
-// taken over. Where served, the request surely was.
-func (w *Window) observeSoft(t, sent Instant, avail int64, due Instant, served, refused bool, server *Server) {
+// taken over. avail is what is left by it.
+func (w *Window) observeSoft(t, sent Instant, avail int64, due Instant, f *Figure, refused bool, server *Server) {
 	s, was := &server.soft, w.due
 	if w.refill.trying {
 		was = s.due // this one was cut short
@@ -65,7 +70,9 @@ func (w *Window) observeSoft(t, sent Instant, avail int64, due Instant, served, 
 	case !w.canBeSoft() || due == Never || due < sent.Add(leastRest):
 	case !dry:
 		s.dry, s.due = t, due
-	case !served || sent <= max(s.dry, w.adopted):
+	case f.Charge.Units <= 0 || sent <= max(s.dry, w.adopted):
+	case !f.Served:
+		s.doubt(t)
 	case !sameWindow(was, due):
 		s.dry, s.due = t, due
 	case s.out == 0 && !w.neverBack(sent-w.sent, server):
@@ -73,6 +80,7 @@ func (w *Window) observeSoft(t, sent Instant, avail int64, due Instant, served, 
 			s.look, s.again = t, true
 		}
 	case s.out > 0 || sent >= s.dry.Add(sureAfter) && t >= s.hard || s.served+1 >= enoughServed:
+		s.doubts = 0
 		s.served = min(s.served+1, maxServed)
 		s.out, s.hard = min(s.out, 1<<15)+1, 0
 	default:
@@ -114,6 +122,17 @@ func (s *soft) enforce(t, sent Instant) {
 		return
 	}
 	s.served, s.again, s.hard = 0, false, t.Add(enforcedFor)
+}
+
+// doubt takes over an answer at t with nothing left, of a request that may have been refused, or
+// not counted. It shows nothing. Many in a row end a soft quota, and after one at which nothing was
+// known, no request looks for a day.
+func (s *soft) doubt(t Instant) {
+	if s.doubts++; s.out > 0 && s.doubts < endsAfter {
+		return
+	}
+	s.out, s.again, s.doubts = 0, false, 0
+	s.look = max(s.look, t.Add(enforcedFor))
 }
 
 // Forgives reports whether a refusal that arrived at t, with nothing left, does not show that the
