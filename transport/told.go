@@ -47,7 +47,7 @@ type kindOfScope struct {
 // What a kind is told: a limit that has no name, or one of these.
 const (
 	toldUnknown int64 = iota // it was only refused
-	toldNames                // of policies, which say themselves what they concern
+	toldNames                // of policies or partition keys, which say themselves what they concern
 	toldNothing
 	toldLimit // this or more: the limit, plus toldLimit
 )
@@ -222,7 +222,7 @@ func (x *exchange) whatTold(got *parse.Reading) (what int64, known bool) {
 		// A refusal is by another limit, and an error may come from elsewhere.
 		return toldNothing, x.resp.StatusCode/100 == 2 && !x.report.Refused && len(x.origin.Policies()) > 0
 	case len(got.Policies) == 1 && len(got.Limits) <= 1 && got.Policies[0].Name == "" && got.Policies[0].Quota >= 0 &&
-		got.Dialect != parse.EditorsDraft && got.Dialect != parse.Draft08:
+		!got.Policies[0].HasKey && x.pathKey == "" && got.Dialect != parse.EditorsDraft && got.Dialect != parse.Draft08:
 		return toldLimit + got.Policies[0].Quota, true
 	}
 	return toldNames, len(x.origin.Policies()) > 0

@@ -2,8 +2,10 @@ package transport_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -149,5 +151,44 @@ func TestToldKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held := play(t, with("/a", empty, "/a", x(5, 4, 60))...)
 		assert.InDelta(t, time.Minute, held[len(held)-1], float64(time.Second), "its own")
+	})
+}
+
+// A quota with a partition key says itself which requests count in it. Kinds that are told other
+// keys are not told apart by their limits: that would forget which requests are out.
+func TestToldWithKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		quotas := map[string]*resetServer{
+			"search": {quota: 30, window: time.Minute, unit: time.Second}, "core": {quota: 5000, window: time.Hour, unit: time.Second},
+		}
+		var mu sync.Mutex
+		rnd := rand.New(rand.NewPCG(1, 2))
+		s := &transport.Shaper{Base: newChooser(func(_ int, req *http.Request) answer {
+			mu.Lock()
+			defer mu.Unlock()
+			name := strings.Trim(req.URL.Path, "/")
+			a := quotas[name].answer()
+			return slow(rtt+time.Duration(rnd.Int64N(int64(rtt/2))), func(req *http.Request) (*http.Response, error) {
+				resp, err := a(req)
+				resp.Header.Set("X-RateLimit-Resource", name)
+				return resp, err
+			})
+		})}
+		jobs := make(chan string)
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				for name := range jobs {
+					pass(t, s, newRequest(t.Context(), http.MethodGet, "https://api.example/"+name))
+				}
+			})
+		}
+		for i := range 150 {
+			jobs <- []string{"core", "search", "search"}[i%3]
+		}
+		close(jobs)
+		wg.Wait()
+		assert.Zero(t, quotas["search"].refused)
+		assert.Zero(t, quotas["core"].refused)
 	})
 }
