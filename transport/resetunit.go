@@ -17,16 +17,19 @@ import (
 //   - by a Retry-After that says the same;
 //   - by the refusal of a request that departed when nothing was left and so many milliseconds had
 //     passed. This is what the question costs, once, where a quota of more than a quarter of an hour
-//     is used up within the first half second; rarely two, where requests overtake each other.
+//     is used up within the first half second; rarely two, where requests overtake each other,
+//     and three, where the numbers fall in neither unit.
 //
 // Nothing is asked where a window or a row says what the number means (parse.Limit.Bare).
 type resetUnit struct {
 	seconds atomic.Bool
 	asked   atomic.Bool // there was a number that may be of milliseconds
 
-	mu   sync.Mutex // guards following
-	slow int        // samples that fell too little for milliseconds
-	last resetSample
+	mu     sync.Mutex // guards following
+	slow   int        // samples that fell too little for milliseconds
+	odd    int        // looks that were refused, with numbers that tell nothing
+	served int        // looks that were served
+	last   resetSample
 }
 
 // A resetSample is what a response has said.
@@ -42,6 +45,8 @@ const (
 	leastAsked = 1000 * time.Second // a second in milliseconds, read as seconds
 
 	sureSlow   = 2
+	sureOdd    = 3
+	sureServed = 2                       // looks that were served: refusals show nothing any more
 	leastApart = 200 * time.Millisecond  // two responses that are compared
 	roughly    = 1200 * time.Millisecond // that a number of whole seconds is right
 	oldSample  = 30 * time.Second        // it may be replaced by one of another kind
@@ -81,12 +86,28 @@ func (u *resetUnit) showsSeconds(this *resetSample, sent time.Time, refused bool
 	switch {
 	case last.at.IsZero():
 	case !last.look.IsZero():
-		looked := apart >= last.look.Sub(last.at)/2
-		early := like && (fall-1000*passed).Abs() <= 1000*roughly
-		return looked && refused && !early
+		return apart >= last.look.Sub(last.at)/2 && u.looked(like, refused, passed, fall)
 	case like && apart >= leastApart && passed < last.reset/1000 && -roughly <= fall && fall < 100*apart:
 		u.slow++
 		return u.slow >= sureSlow
+	}
+	return false
+}
+
+// looked is showsSeconds of a request that departed when so many milliseconds had passed. If it is
+// refused and the number has not fallen as it would in seconds, others may have used up the next
+// window.
+func (u *resetUnit) looked(like, refused bool, passed, fall time.Duration) bool {
+	switch {
+	case u.served >= sureServed:
+	case !refused:
+		u.served++
+	case like && (fall-1000*passed).Abs() <= 1000*roughly: // it was early
+	case !like, min((fall-passed).Abs(), fall.Abs()) <= roughly:
+		return true
+	default:
+		u.odd++
+		return u.odd >= sureOdd
 	}
 	return false
 }

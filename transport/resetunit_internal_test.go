@@ -37,8 +37,11 @@ func TestShowsSeconds(t *testing.T) {
 		{"refused before", look, 2500*ms - 1, 3 * s, 5000 * s, false, true, 0, false},
 		{"served then", look, 2500 * ms, 3 * s, 5000 * s, false, false, 0, false},
 		{"refused, and the milliseconds fell", look, 2500 * ms, 3 * s, 800 * s, false, true, 0, false},
-		{"refused, and they fell by more", look, 2500 * ms, 3 * s, 800*s - 1, false, true, 0, true},
-		{"refused, and they fell by less", look, 2500 * ms, 3 * s, 3200*s + 1, false, true, 0, true},
+		{"refused, and they fell by more: it may be another window", look, 2500 * ms, 3 * s, 800*s - 1, false, true, 0, false},
+		{"refused, and they fell by less: it may be another window", look, 2500 * ms, 3 * s, 3200*s + 1, false, true, 0, false},
+		{"refused, and the seconds fell", look, 2500 * ms, 3 * s, 4997 * s, false, true, 0, true},
+		{"refused, and they fell by little more", look, 2500 * ms, 3 * s, 4995800 * ms, false, true, 0, true},
+		{"refused, and they fell by too much", look, 2500 * ms, 3 * s, 4995800*ms - 1, false, true, 0, false},
 		{"refused, of another kind", look, 2500 * ms, 3 * s, 800 * s, true, true, 0, true},
 	} {
 		u := resetUnit{last: resetSample{scope: "a", at: t0, reset: 5000 * s, look: tt.look}}

@@ -23,10 +23,12 @@ type resetServer struct {
 	window time.Duration
 	unit   time.Duration
 	tells  func(left time.Duration) time.Duration // what it says; nil: the time left
+	others int                                    // other clients use up all windows but each so many-th; 0: none
 
 	mu              sync.Mutex // guards following
 	since           time.Time
 	used            int
+	windows         int
 	served, refused int
 }
 
@@ -35,6 +37,9 @@ func (f *resetServer) answer() answer {
 		f.since = time.Now()
 	} else if passed >= f.window {
 		f.since, f.used = f.since.Add(passed.Truncate(f.window)), 0
+		if f.windows += int(passed / f.window); f.others > 0 && f.windows%f.others > 0 {
+			f.used = f.quota
+		}
 	}
 	status, left := 200, f.quota-f.used-1
 	if left < 0 {
@@ -101,10 +106,11 @@ func TestResetUnit(t *testing.T) {
 		{"milliseconds, a minute", &resetServer{quota: 100, window: time.Minute, unit: time.Millisecond}, 20, 2000, 0},
 		{"milliseconds, two minutes", &resetServer{quota: 10, window: 2 * time.Minute, unit: time.Millisecond}, 20, 100, 0},
 		{"milliseconds, always the window", &resetServer{quota: 5, window: time.Minute, unit: time.Millisecond, tells: constant(time.Minute)}, 5, 100, 0},
+		{"milliseconds, and others", &resetServer{quota: 10, window: 5 * time.Second, unit: time.Millisecond, others: 2}, 3, 1100, 150},
 		{"seconds", &resetServer{quota: 100, window: time.Hour, unit: time.Second}, 20, 100, 2},
 		{"seconds, all at once", &resetServer{quota: 10, window: time.Hour, unit: time.Second}, 10, 10, 3},
 		{"seconds, always the window", &resetServer{quota: 100, window: time.Hour, unit: time.Second, tells: constant(time.Hour)}, 20, 100, 2},
-		{"seconds at random", &resetServer{quota: 100, window: time.Hour, unit: time.Second, tells: random}, 20, 100, 3},
+		{"seconds at random", &resetServer{quota: 100, window: time.Hour, unit: time.Second, tells: random}, 20, 100, 5},
 		{"seconds, of another window", &resetServer{quota: 100, window: time.Minute, unit: time.Second, tells: constant(time.Hour)}, 20, 201, 0},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
