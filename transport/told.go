@@ -30,12 +30,14 @@ type toldKinds struct {
 	last    kindOfScope // that was told something
 	turns   int         // since a kind was told another limit than before
 	changes int         // of what a kind was told
+	ends    time.Time   // when the first of the holds does; zero: there is none
 }
 
-// A toldKind is what a kind is told. While a refusal holds it, its scope stays the same.
+// A toldKind is what a kind is told. While a refusal holds it, its scope stays the same; and then
+// until the next response, so that requests that wait have another scope with those that come later.
 type toldKind struct {
 	what  int64
-	until time.Time // by the refusal
+	until time.Time // by the refusal; zero: it is not held
 	scope string    // until then
 }
 
@@ -68,7 +70,7 @@ func (t *toldKinds) narrow(scope string, kind kindKey) (narrow string, silent bo
 	defer t.mu.Unlock()
 	k, known := t.kinds[kindOfScope{scope, kind}]
 	switch {
-	case known && !k.until.IsZero() && time.Now().Before(k.until):
+	case known && !k.until.IsZero():
 		return k.scope, false
 	case !known, !t.apart, k.what < toldNothing, k.what == t.first:
 		return scope, false
@@ -84,6 +86,7 @@ func (t *toldKinds) narrow(scope string, kind kindKey) (narrow string, silent bo
 func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (moved bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	over := t.endHolds(time.Now())
 	if t.first == 0 {
 		if t.first = max(t.same.Load(), what); t.first < toldLimit {
 			t.first = 0
@@ -94,13 +97,13 @@ func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (
 	last, toldLast := t.kinds[t.last]
 	switch {
 	case refused && k.what != what && k.what != toldNothing:
-		return false
+		return over
 	case !known, k.what == toldUnknown:
 		k.what = what
 		t.set(this, k)
 		moved = t.apart
 	case what == toldNothing && k.what != toldNothing:
-		return false // it is told something now and then
+		return over // it is told something now and then
 	case k.what != what:
 		k.what = what
 		t.set(this, k)
@@ -113,7 +116,33 @@ func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (
 	}
 	was := t.apart
 	t.apart = t.turns >= sureTurns<<t.changes
-	return t.apart != was || moved
+	return t.apart != was || moved || over
+}
+
+// endHolds ends the holds of kinds that are over at now. It reports whether there were any.
+func (t *toldKinds) endHolds(now time.Time) (over bool) {
+	if t.ends.IsZero() || now.Before(t.ends) {
+		return false
+	}
+	t.ends = time.Time{}
+	for of, k := range t.kinds {
+		switch {
+		case k.until.IsZero():
+		case now.Before(k.until):
+			t.endsBy(k.until)
+		default:
+			k.until, over = time.Time{}, true
+			t.kinds[of] = k
+		}
+	}
+	return over
+}
+
+// endsBy notes that a hold ends then.
+func (t *toldKinds) endsBy(until time.Time) {
+	if t.ends.IsZero() || until.Before(t.ends) {
+		t.ends = until
+	}
 }
 
 // isSame reports whether all responses have told the same so far. Most origins tell all kinds the
@@ -141,6 +170,7 @@ func (t *toldKinds) hold(wide string, kind kindKey, scope string, until time.Tim
 	}
 	if until.After(k.until) {
 		k.until, k.scope = until, strings.Clone(scope)
+		t.endsBy(until)
 	}
 	t.set(this, k)
 }
