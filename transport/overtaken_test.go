@@ -1,6 +1,8 @@
 package transport_test
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"sync"
 	"testing"
@@ -8,7 +10,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/transport"
+	"github.com/headway-go/headway/transport/transporttest"
 )
 
 // A server refuses at once and serves slowly, so refusals overtake the answers of requests that
@@ -57,4 +61,51 @@ func TestRefusalsThatOvertakeAnswers(t *testing.T) {
 			assert.GreaterOrEqual(t, served, 240*3/4, "in 20 minutes")
 		})
 	}
+}
+
+// A server names no window. Its resets are those of single units, and its answers take longer than
+// that. A reset is not taken for a window then, in which the whole quota is there again.
+func TestSlowAnswersByUnits(t *testing.T) {
+	bubble(t, "a unit in a second", func(t *testing.T) {
+		var mu sync.Mutex // guards following
+		var served, refused int
+		api := &transporttest.API{Dialect: parse.VendorFields, OmitRetryAfter: true, Policies: []transporttest.Policy{
+			{Name: "api", Quota: 60, Window: time.Minute, Algorithm: transporttest.TokenBucket},
+		}}
+		rnd := newRand(1)
+		draw := func(d time.Duration) time.Duration {
+			mu.Lock()
+			defer mu.Unlock()
+			return time.Duration(rnd.Int64N(int64(d)))
+		}
+		s := &transport.Shaper{Base: newChooser(func(_ int, req *http.Request) answer {
+			time.Sleep(draw(50 * time.Millisecond))
+			d := api.Decide(time.Now(), req)
+			took := draw(50 * time.Millisecond)
+			mu.Lock()
+			defer mu.Unlock()
+			if d.Served {
+				served, took = served+1, took+3*time.Second
+			} else {
+				refused++
+			}
+			return slow(took, func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: d.Status, Header: d.Header, Body: io.NopCloser(bytes.NewReader(d.Body)), Request: req}, nil
+			})
+		})}
+		end := time.Now().Add(30 * time.Minute)
+		var wg sync.WaitGroup
+		for range 18 {
+			wg.Go(func() {
+				for time.Now().Before(end) {
+					resp, _ := s.RoundTrip(getItems(t.Context()))
+					drop(resp)
+					time.Sleep(draw(18 * time.Second))
+				}
+			})
+		}
+		wg.Wait()
+		t.Log(served, refused)
+		assert.Less(t, refused, served/5)
+	})
 }

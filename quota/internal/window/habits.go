@@ -18,6 +18,7 @@ type Server struct {
 	Span       time.Duration // the longest window of which an answer has told; 0: none has
 	Most       int64         // the most units of which an answer has told, and that of its request
 	Longer     bool          // its windows are longer than that of the policy: see rounding.go
+	Brief      bool          // its resets are shorter than its windows: see late.go
 	Full       untilFull     // its windows are the time until a bucket is full
 	soft       soft          // it serves on when nothing is left: see soft.go
 	Hasty      bool          // its Retry-After says less than its windows, and is wrong: see premature

@@ -18,6 +18,8 @@ import (
 // If a request is refused that should have been served, another client uses the quota, or it
 // comes back otherwise. Then a quarter less departs in each window, as in TCP, and a
 // thirty-second more with each round trip in which more than half of that was used and served.
+// If no policy says how long a window is, the longest reset counts as that. If more than half
+// turns out not to be there, it was that of a single unit, and our own log is not used.
 const (
 	lateParts = 64      // of a quota
 	lateAgain = 2       // parts, with each round trip
@@ -40,7 +42,7 @@ func (w *Window) observeLate(t, sent Instant, refused bool, s *Server) bool {
 	was, mean := w.isLate(), w.least+w.jitter                             // of the round trips
 	late := w.jitter > 0 && (2*mean >= length || was && 4*mean >= length) // one answer says nothing
 	if !late || w.Strategy != Adaptive || w.Unit != Requests || s.Full.shown() ||
-		length <= 0 || length > ProbeInterval || s.Most <= 0 || quota > math.MaxInt32 {
+		length <= 0 || length > ProbeInterval || w.Length <= 0 && s.Brief || s.Most <= 0 || quota > math.MaxInt32 {
 		if was {
 			w.forgetLog()
 		}
@@ -61,6 +63,11 @@ func (w *Window) observeLate(t, sent Instant, refused bool, s *Server) bool {
 	case refused && sure && sent >= l.cutAt:
 		l.cut += (lateParts - l.cut) / 4
 		l.cutAt, l.asked, l.trust = t, 0, 1+min(l.trust, quota)/2
+		if w.Length <= 0 && l.cut > lateParts/2 {
+			s.Brief = true
+			w.forgetLog()
+			return false
+		}
 	case !refused && l.asked > 0 && sent >= l.asked:
 		l.trust, l.asked = min(2*l.trust, mostTrust), 0
 		l.cut = max(l.cut, lateAgain) - lateAgain
