@@ -527,7 +527,7 @@ func (l *Line) Problem(now time.Time, released bool) string {
 		return ""
 	case w == nil:
 		return "an empty line is kept"
-	case l.woken != nil:
+	case l.woken != nil, l.round != nil && l.round.next == w:
 		return "" // it will look
 	case !l.armed.IsZero() && l.armed.Before(now):
 		return "the timer should have fired"
