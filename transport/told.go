@@ -68,6 +68,10 @@ const ofKind = "\x1f\x02\x1f"
 func (t *toldKinds) narrow(scope string, kind kindKey) (narrow string, silent bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.narrowed(scope, kind)
+}
+
+func (t *toldKinds) narrowed(scope string, kind kindKey) (narrow string, silent bool) {
 	k, known := t.kinds[kindOfScope{scope, kind}]
 	switch {
 	case known && !k.until.IsZero():
@@ -158,11 +162,13 @@ func (t *toldKinds) isSame(what int64) bool {
 	return false
 }
 
-// hold notes that a refusal holds a kind in a scope.
-func (t *toldKinds) hold(wide string, kind kindKey, scope string, until time.Time) {
+// hold notes that a refusal holds a kind in a scope. It reports whether requests have another scope
+// now: the one that was refused may have been sent before it was known which is theirs.
+func (t *toldKinds) hold(wide string, kind kindKey, scope string, until time.Time) (moved bool) {
 	t.several.Store(true)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	before, _ := t.narrowed(wide, kind)
 	this := kindOfScope{wide, kind}
 	k, known := t.kinds[this]
 	if !known {
@@ -173,6 +179,8 @@ func (t *toldKinds) hold(wide string, kind kindKey, scope string, until time.Tim
 		t.endsBy(until)
 	}
 	t.set(this, k)
+	after, _ := t.narrowed(wide, kind)
+	return after != before
 }
 
 // set sets what a kind is told. If there are too many, it forgets another one that is not held.
@@ -218,12 +226,7 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 	}
 	what, known := x.whatTold(got)
 	if known && !told.isSame(what) && told.note(wide, x.kind().key(), what, r.Refused) {
-		r.Moved = append(r.Moved, "")
-		for _, p := range x.origin.Policies() {
-			if !slices.Contains(r.Moved, p.Name) {
-				r.Moved = append(r.Moved, p.Name)
-			}
-		}
+		x.moveAll()
 		if x.ask.Scope == wide {
 			if x.scopeOfKind(); x.ask.Scope != wide {
 				r.Scope = x.ask.Scope
@@ -239,8 +242,21 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 			hold = max(hold, f.Window)
 		}
 	}
-	if hold > 0 {
-		told.hold(wide, x.kind().key(), x.ask.Scope, now.Add(hold))
+	if hold > 0 && told.hold(wide, x.kind().key(), x.ask.Scope, now.Add(hold)) {
+		x.moveAll()
+	}
+}
+
+// moveAll has all requests that wait routed again.
+func (x *exchange) moveAll() {
+	r := &x.report
+	if !slices.Contains(r.Moved, "") {
+		r.Moved = append(r.Moved, "")
+	}
+	for _, p := range x.origin.Policies() {
+		if !slices.Contains(r.Moved, p.Name) {
+			r.Moved = append(r.Moved, p.Name)
+		}
 	}
 }
 

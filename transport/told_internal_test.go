@@ -22,8 +22,9 @@ func TestEndOfHeldKind(t *testing.T) {
 		assert.Equal(t, "s"+ofKind, scope)
 		assert.True(t, silent)
 
-		told.hold("s", free, "s", time.Now().Add(5*time.Second))
-		told.hold("s", other, "s", time.Now().Add(9*time.Second))
+		assert.True(t, told.hold("s", free, "s", time.Now().Add(4*time.Second)), "requests have another scope at once")
+		assert.False(t, told.hold("s", free, "s", time.Now().Add(5*time.Second)), "it lasts longer")
+		assert.False(t, told.hold("s", other, "s", time.Now().Add(9*time.Second)))
 		time.Sleep(5*time.Second - 1)
 		assert.False(t, told.note("s", limited, toldLimit+10, false))
 		time.Sleep(time.Second)
