@@ -68,7 +68,7 @@ package quota
 //     the same window shows it, and the quota holds nothing any more until a refusal.
 //     "soft quota" .296 → 1.
 //
-// # Whom a refusal concerns
+// # Which work a refusal concerns
 //
 // A refusal that names no policy may concern all work of its scope, or some kinds of it: see
 // Ask.Kind. It holds all of them, but kinds that it did not refuse may look with one

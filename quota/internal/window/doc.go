@@ -170,7 +170,7 @@
 //     a = 0. Windows of less than 3 s, quotas of other units than requests, buckets, and quotas
 //     shared through Peers hold as they are told.
 //
-// # Whom a refusal concerns
+// # Which work a refusal concerns
 //
 // A refusal that names no policy may concern all work of its scope, or some kinds of it:
 // see quota.Ask.Kind. At first it holds all kinds. A kind that it did not refuse may look:

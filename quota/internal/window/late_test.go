@@ -67,7 +67,7 @@ func (s *slowServer) run(l *ledger, most int, from, to time.Duration) {
 
 // If answers take as long as windows, or longer, our own log says when units are back: nearly
 // all of a quota is used, and nothing is refused, also if the policy does not tell the window.
-// Whoever has less to do waits for nothing.
+// With less work than that, no request waits.
 func TestLate(t *testing.T) {
 	for _, length := range []time.Duration{time.Second, 0} {
 		for _, trip := range []time.Duration{600 * ms, time.Second, 1500 * ms, 3 * time.Second} {
