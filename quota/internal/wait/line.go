@@ -527,7 +527,7 @@ func (l *Line) Problem(now time.Time, released bool) string {
 		return ""
 	case w == nil:
 		return "an empty line is kept"
-	case l.woken != nil, l.round != nil && l.round.next == w:
+	case l.Woken() != nil:
 		return "" // it will look
 	case !l.armed.IsZero() && l.armed.Before(now):
 		return "the timer should have fired"
@@ -545,10 +545,14 @@ func (l *Line) Problem(now time.Time, released bool) string {
 	return ""
 }
 
-// Woken returns the waiter that was woken and has not looked yet; nil: there is none.
+// Woken returns the waiter that was woken and has not looked yet, by the line or by a round
+// if it is the first; nil: there is none.
 func (l *Line) Woken() *Waiter {
-	if l == nil {
+	switch {
+	case l == nil:
 		return nil
+	case l.woken == nil && l.round != nil && l.round.next == l.first():
+		return l.round.next
 	}
 	return l.woken
 }
