@@ -354,6 +354,33 @@ func TestEndOfAWindowIsNotInferred(t *testing.T) {
 	assert.Equal(t, 10*sec, d.account("", quota.Claim{}).Window.Round(sec))
 }
 
+// A sliding log gives back what was used a minute ago, now a few at a time, and then nothing
+// for long. What was served since it began to, in all, is the quota, and not what was served
+// since the last pause.
+func TestLogIsInferred(t *testing.T) {
+	d := newDesk(t)
+	var served []time.Duration
+	step := 200 * ms
+	for now := time.Duration(0); now < 130*sec; now += step {
+		if now > 60*sec {
+			step = 170 * ms // a little faster than it comes back
+		}
+		l, r := d.try(now, "")
+		if r != nil {
+			continue
+		}
+		if n := len(served); n >= 60 && now < served[n-60]+60*sec {
+			d.done(now, l, quota.Report{Refused: true, Pause: (served[n-60] + 61*sec - now - 1).Truncate(sec)})
+			continue
+		}
+		served = append(served, now)
+		d.done(now, l, quota.Report{})
+	}
+	a := d.account("", quota.Claim{})
+	assert.EqualValues(t, 60, a.Quota)
+	assert.Equal(t, 60270*ms, a.Window, "the Retry-After is in whole seconds")
+}
+
 // When half of an inferred window is over, one request looks whether there is more.
 func TestInferredLook(t *testing.T) {
 	// fill uses up the window that begins, and returns the departure of the look.

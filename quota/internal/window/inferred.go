@@ -13,6 +13,10 @@ import "time"
 // was used up, and a refusal early in the next one has a Retry-After of less than half a
 // window, the two are parts of one window of the server: the count began too early.
 //
+// A sliding log gives back a few at a time: a short Retry-After after much was served, then
+// another, and in the end one that is nearly as long as its window. So what was not taken
+// over is counted on, and the next time it is tried with what came before it first.
+//
 // The time between two such instants may also be longer than a window, or the quota may be
 // a bucket. So one request looks when half of a window is over, if all was used up before.
 // If it is served, the next window begins with it, and windows are that long: but if less
@@ -39,6 +43,9 @@ type Inferred struct {
 	Looks  bool  // one request may look before a window is over
 	failed uint8 // looks in a row that were refused
 	skip   uint8 // windows without one
+
+	whole Instant // when a longer window began, of which this one may be a part; 0: it may not
+	parts int64   // served in it before this one
 
 	longest time.Duration // Retry-After; half of it once a window seemed shorter
 
@@ -117,10 +124,20 @@ func (g *Inferred) Served(w *Window, t, sent Instant) {
 // after it.
 func (g *Inferred) close(w *Window, t, sent Instant) {
 	last, end := *g, min(sent, g.until)
+	if last.whole > 0 && last.dry-last.whole <= end-last.dry {
+		last.opened, last.served = last.whole, last.parts+last.served
+	}
 	length := time.Duration(end - last.opened)
 	*g = Inferred{ceiling: last.ceiling, opened: sent, served: 1, until: Never, more: 1, longest: last.longest, Looks: last.Looks, failed: last.failed, skip: last.skip}
 	switch {
-	case last.opened == 0 || last.served < minInferred || last.dry-last.opened > end-last.dry && !last.merged:
+	case last.opened == 0:
+	case last.served < minInferred || last.dry-last.opened > end-last.dry && !last.merged:
+		if last.until == Never {
+			break // its end was our own
+		}
+		if g.whole, g.parts = last.whole, last.parts+last.served; g.whole == 0 {
+			g.whole = last.opened
+		}
 	case length < last.longest/2:
 		g.longest /= 2 // the server may have changed
 	default:
