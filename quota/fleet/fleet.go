@@ -79,7 +79,7 @@ const (
 // New returns a Fleet that uses the store. It does not fail if the store cannot be
 // reached.
 func New(store Store, o Options) *Fleet {
-	var name [9]byte
+	var name [6]byte
 	rand.Read(name[:])
 	f := &Fleet{store: store, process: base64.RawURLEncoding.EncodeToString(name[:]), origins: make(map[*quota.Shared]*carrier)}
 	f.Watch(o.Trace)

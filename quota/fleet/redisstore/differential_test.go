@@ -114,6 +114,9 @@ func TestScriptIsHub(t *testing.T) {
 		for ; steps < 200 && n < *turns && now.Before(until); steps++ {
 			n++
 			now = now.Add(time.Duration(rnd.ExpFloat64()*float64(g.pace)) / time.Microsecond * time.Microsecond)
+			if g.chance(500) { // the clock is set
+				now = now.Add(-g.span(30 * time.Minute).Truncate(time.Microsecond))
+			}
 			turn := g.turn(now)
 			x, err := hub.Exchange(ctx, origin, turn)
 			require.NoError(t, err)
@@ -188,7 +191,7 @@ func (g *guesser) figure(at time.Time) (left int64, rest time.Duration) {
 
 func newGuesser(rnd *rand.Rand) *guesser {
 	g := &guesser{
-		rnd: rnd, back: rnd.IntN(3), pace: []time.Duration{time.Millisecond, 30 * time.Millisecond, time.Second, 10 * time.Second}[rnd.IntN(4)],
+		rnd: rnd, back: rnd.IntN(3), pace: []time.Duration{time.Millisecond, 30 * time.Millisecond, 200 * time.Millisecond, time.Second, 10 * time.Second}[rnd.IntN(5)],
 		seqs: make(map[string]uint64), known: make(map[string]map[exchange.ID]exchange.Granted), last: make(map[string]*exchange.Turn),
 	}
 	for i := range 1 + rnd.IntN(3) {

@@ -3,820 +3,915 @@
 --
 -- KEYS[1]: the flights of the origin; then for each account its record.
 -- ARGV[1]: what store.go packs: the turn, its accounts, and the requests.
+--
+-- A record is one list of numbers, stored as it is: fields, then its members, then what was
+-- spent and when. Lists and numbers are quicker than tables with names and variables, so
+-- store.go replaces the names below: a constant by its value, and r.made, the field of a
+-- list r, by r[2]. A member m is where it begins in the list r: m.has is r[m+5].
+--
+-- Times of a record count from its base, so that most take five bytes; 0 is no time. What
+-- is stored in the place of now is the base. What lease counts is seconds.
+--[[ names
+msec = 1000
+sec = 1000000
+latest = 150*msec
+lease = 30
+longLease = 300
+longWindow = 600*sec
+recovery = 2*sec
+wokenFor = 100*msec
+returnsEvery = 20*msec
+lookShort = 20*msec
+behind = 200*msec
+lookReleased = 200*msec
+idle = 10*sec
+sameWindow = sec
+maxPatience = 60*sec
+forgets = 600*sec
+unlimited = 2^50
+maxHeld = 366*24*3600*sec
+atOnce = 0
+perhapsLog = 1
+asSpent = 2
+perhapsEven = 3
+evenly = 4
+sureOf = 1000
+doubtful = 500
+maxSpendings = 16
+longestModel = 24*3600*sec
+largestModel = 100000000
+parts = 1000000
+UNKNOWN = 0
+REPORTED = 1
+EXPIRED = 2
+COUNTING = 3
+OPEN = 4
+earliest = 1000*sec
+rebased = 1100*sec
+farthest = 1300*sec
+head = 27
+wide = 13
+r: now made version state available over length began figured hold probe probes returns quota window how trust fails skip trial said from counted spent before members spendings
+m: id seq at lease has stock least priority since hungry woken looks took
+a: record mine spare allowed kept hungers hungry shares ahead others granted probed stopped blocked wants want id concurrent counts landed refused has stock wish version quota window figure left figureVersion figureAgo basis basisLeft spent served servedAgo silent hold next
+q: claims n priority waited number next
+]]
 
-local msec, sec = 1000, 1000000
-local latest, lease, longLease, longWindow = 150*msec, 30*sec, 300*sec, 600*sec
-local recovery, wokenFor, returnsEvery = 2*sec, 100*msec, 20*msec
-local lookShort, behind, lookReleased, idle = 20*msec, 200*msec, 200*msec, 10*sec
-local sameWindow, maxPatience, forgets = sec, 60*sec, 600*sec
-local unlimited, maxHeld = 2^50, 366*24*3600*sec
-local atOnce, perhapsLog, asSpent, perhapsEven, evenly = 0, 1, 2, 3, 4
-local sureOf, doubtful, maxSpendings = 1000, 500, 16
-local longestModel, largestModel, parts = 24*3600*sec, 1e8, 1e6
-local UNKNOWN, REPORTED, EXPIRED, COUNTING, OPEN = 0, 1, 2, 3, 4
 local floor, min, max = math.floor, math.min, math.max
+local call, unpack = redis.call, struct.unpack
 
-local unpack = struct.unpack
-
--- The rest is one function: a closure finds the variables of the function that makes it by
--- searching a list, but those outside of that at once. It saves four microseconds of forty.
-local function run()
-
-local now, process, seq, asOf, peers, flights, bye, channel, publish, naccounts, nrequests, pos =
-  unpack('<i8Hc0i8i8i8i8BHc0Hc0HH', ARGV[1])
-bye = bye == 1
-if now < 0 then
-  local t = redis.call('TIME')
-  now = tonumber(t[1])*sec + tonumber(t[2])
-end
-
-local accounts, requests = {}, {}
-for i = 1, naccounts do
-  local id, bits, has, stock, wish, version, quota, window, figure, left, figureVersion, figureAgo, basis, basisLeft,
-    spent, served, servedAgo, silent, hold
-  id, bits, has, stock, wish, version, quota, window, figure, left, figureVersion, figureAgo, basis, basisLeft,
-    spent, served, servedAgo, silent, hold, pos = unpack('<Hc0Bi8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8', ARGV[1], pos)
-  accounts[i] = {
-    id = id, has = has, stock = stock, wish = wish, version = version,
-    concurrent = bits % 2 >= 1, counts = bits % 4 >= 2, landed = bits % 8 >= 4, refused = bits >= 8,
-    quota = quota, window = window, figure = figure, left = left, figureVersion = figureVersion, figureAgo = figureAgo,
-    basis = basis, basisLeft = basisLeft, spent = spent, served = served, servedAgo = servedAgo, silent = silent, hold = hold,
-  }
-end
-for k = 1, nrequests do
-  local n, priority, waited, nclaims
-  n, priority, waited, nclaims, pos = unpack('<i8i8i8H', ARGV[1], pos)
-  local claims = {}
-  for c = 1, nclaims do
-    local i, units
-    i, units, pos = unpack('<Hi8', ARGV[1], pos)
-    claims[c] = {i = i + 1, units = units}
-  end
-  requests[k] = {n = n, priority = priority, waited = waited, claims = claims}
-end
-
-local words = {}
-local records, mine = {}, {}
-local left, allowed, kept, hungry, ahead, granted, probed, stopped, blocked = {}, {}, {}, {}, {}, {}, {}, {}, {}
-
-local function ints(...)
-  local s = {}
-  for i = 1, select('#', ...) do s[i] = string.format('%.0f', (select(i, ...))) end
-  return table.concat(s, ' ')
-end
+-- All that functions share is in one table: a closure looks for each variable of the
+-- function that makes it.
+local x
+x = {
 
 -- How units come back, as in renewal.go.
 
-local function forget(r)
+forget = function(r)
   r.quota, r.window, r.how, r.trust, r.fails, r.skip, r.trial = -1, 0, atOnce, 0, 0, 0, 0
   r.said, r.from, r.counted, r.spent, r.before = 0, 0, 0, 0, 0
-end
+end,
 
-local function modelled(r) return r.how == asSpent or r.how == evenly end
+-- unspend forgets what was spent first.
+unspend = function(r)
+  local s = head + r.members*wide
+  table.remove(r, s + 1)
+  table.remove(r, s + 1)
+  r.spendings = r.spendings - 1
+end,
 
-local function policy(r, a)
-  if a.quota == -1 and not a.concurrent then return end
-  if a.concurrent or a.quota < 1 or a.quota > largestModel or a.window < sec or a.window > longestModel then
-    forget(r)
-    r.spending = {}
-  elseif r.quota ~= a.quota or r.window ~= a.window then
-    forget(r)
-    r.quota, r.window = a.quota, a.window
+policy = function(r, a)
+  local quota, window = a.quota, a.window
+  if quota == -1 and a.concurrent == 0 then return end
+  if a.concurrent == 1 or quota < 1 or quota > largestModel or window < sec or window > longestModel then
+    x.forget(r)
+    while r.spendings > 0 do x.unspend(r) end
+  elseif r.quota ~= quota or r.window ~= window then
+    x.forget(r)
+    r.quota, r.window = quota, window
   end
-end
+end,
 
-local function spend(r, t, n, began)
+spend = function(r, t, n, began)
   if r.quota == -1 or n < 1 then return end
   n = min(n, largestModel)
-  if t >= began then
+  if t >= began or began == 0 then
     r.spent = min(r.spent + n, largestModel)
   else
     r.before = min(r.before + n, largestModel)
   end
-  if modelled(r) then r.trust = min(r.trust + 3*n, sureOf) end
-  local s = r.spending
-  local i = #s + 1
-  while i > 1 and s[i-1].at > t do i = i - 1 end
-  table.insert(s, i, {at = t, n = n})
-  if #s <= maxSpendings then return end
-  i = 2
-  for j = 3, #s do
-    if s[j].at - s[j-1].at < s[i].at - s[i-1].at then i = j end
+  if r.how == asSpent or r.how == evenly then r.trust = min(r.trust + 3*n, sureOf) end
+  local s = head + r.members*wide + 1
+  local i = s + 2*r.spendings
+  while i > s and r[i-2] > t do
+    r[i], r[i+1] = r[i-2], r[i-1]
+    i = i - 2
   end
-  s[i].n = min(s[i].n + s[i-1].n, largestModel)
-  table.remove(s, i-1)
-end
+  r[i], r[i+1] = t, n
+  r.spendings = r.spendings + 1
+  if r.spendings <= maxSpendings then return end
+  local close = s + 2
+  local least = r[close] - r[s]
+  for j = s + 4, s + 2*maxSpendings, 2 do
+    local d = r[j] - r[j-2]
+    if d < least then close, least = j, d end
+  end
+  r[close-1], r[close-2] = min(r[close+1] + r[close-1], largestModel), r[close]
+  table.remove(r, close)
+  table.remove(r, close)
+  r.spendings = maxSpendings
+end,
 
-local function outOf(r, t)
-  local n = 0
-  for _, s in ipairs(r.spending) do
-    if s.at + r.window > t then n = n + s.n end
+outOf = function(r, t)
+  local n, s = 0, head + r.members*wide
+  for k = s + 1, s + 2*r.spendings, 2 do
+    if r[k] + r.window > t then n = n + r[k+1] end
   end
   return n
-end
+end,
 
-local function part(r, t, e)
+part = function(r, t, e)
   local over = min(max(t - (e - r.window), 0), r.window)
   return floor(floor(over / msec) * parts / floor(r.window / msec))
-end
+end,
 
-local function even(r, from, to, e)
-  return floor(floor(r.before * r.trust / sureOf) * max(part(r, to, e) - part(r, from, e), 0) / parts)
-end
+even = function(r, from, to, e)
+  return floor(floor(r.before * r.trust / sureOf) * max(x.part(r, to, e) - x.part(r, from, e), 0) / parts)
+end,
 
-local function fail(r)
+fail = function(r)
   r.fails = min(r.fails + 1, 10)
   r.how, r.trial, r.trust, r.skip = atOnce, 0, 0, 4 * 2^r.fails
-end
+end,
 
-local function doubt(r)
-  if not modelled(r) then return end
+doubt = function(r)
+  if r.how ~= asSpent and r.how ~= evenly then return end
   r.trust = floor(r.trust * 4 / 5)
-  if r.trust < doubtful then fail(r) end
-end
+  if r.trust < doubtful then x.fail(r) end
+end,
 
-local function age(r)
-  local sum, n = 0, 0
-  for _, m in pairs(r.members) do
+age = function(r)
+  local now, sum, n = r.now, 0, 0
+  local last = head + (r.members-1)*wide
+  for m = head, last, wide do
     if m.hungry > now then sum, n = sum + m.took, n + 1 end
   end
-  for _, m in pairs(r.members) do
+  for m = head, last, wide do
     m.took = n == 0 and 0 or max(m.took - floor(sum/n), 0)
   end
-end
+end,
 
-local function turned(r, adjacent)
-  age(r)
+turned = function(r, adjacent)
+  x.age(r)
   r.before, r.spent = r.spent, 0
   if not adjacent then r.before = 0 end
-end
+end,
 
-local function come(r, t)
-  local n = even(r, r.from, t, r['end'])
+come = function(r, t)
+  local n = x.even(r, r.from, t, r.over)
   r.available = min(r.available + max(n - r.counted, 0), r.quota)
   r.counted = max(n, r.counted)
-end
+end,
 
-local function hasOf(r)
+hasOf = function(r)
   local n = 0
-  for _, m in pairs(r.members) do n = n + m.has end
+  for m = head, head + (r.members-1)*wide, wide do n = n + m.has end
   return n
-end
+end,
 
-local function rollModelled(r)
+rollModelled = function(r)
+  local now = r.now
   if now >= r.said + r.window or r.said > now then
-    if r.how == evenly then r.trial = r['end'] end
+    if r.how == evenly then r.trial = r.over end
     return false
   end
   if r.how == asSpent then
-    r.available = floor(max(r.quota - outOf(r, now), 0) * r.trust / sureOf)
-    r['end'], r.length = now + r.window, r.window
+    r.available = floor(max(r.quota - x.outOf(r, now), 0) * r.trust / sureOf)
+    r.over, r.length = now + r.window, r.window
     return true
   end
-  if r['end'] <= 0 then return false end
-  if now >= r['end'] then
-    come(r, r['end'])
-    turned(r, true)
-    r.from, r.counted = r['end'], 0
-    r['end'] = r['end'] + r.window
+  if r.over == 0 then return false end
+  if now >= r.over then
+    x.come(r, r.over)
+    x.turned(r, true)
+    r.from, r.counted = r.over, 0
+    r.over = r.over + r.window
     r.version = r.version + 1
-    if now >= r['end'] then return false end
+    if now >= r.over then return false end
   end
   r.length = r.window
-  come(r, now)
+  x.come(r, now)
   return true
-end
+end,
 
-local function figureModelled(r, a, current)
-  local fig = min(a.figure, r.quota)
+figureModelled = function(r, a, current)
+  local now, fig = r.now, min(a.figure, r.quota)
   local date = now - max(a.figureAgo, 0)
   local new, was = r.state ~= REPORTED, r.available
   r.state, r.said, r.figured, r.probe = REPORTED, now, now, 0
   if fig > 0 then r.probes = 0 end
   if r.how == asSpent then
-    local more = r.quota - outOf(r, date - 50*msec) - hasOf(r) - fig
+    local more = r.quota - x.outOf(r, date - 50*msec) - x.hasOf(r) - fig
     if more > 0 and more <= r.quota then
       local trust = r.trust
-      spend(r, date, more, now)
+      x.spend(r, date, more, now)
       r.trust = trust
     end
-    while current and #r.spending > 0 and r.quota - outOf(r, now) < fig do
-      table.remove(r.spending, 1)
-    end
-    rollModelled(r)
+    while current and r.spendings > 0 and r.quota - x.outOf(r, now) < fig do x.unspend(r) end
+    x.rollModelled(r)
   else
     if a.left < 0 then return end
-    local e = now + max(a.left, 0)
+    local e = now + a.left
     if new then
-      turned(r, false)
-      r['end'] = e
+      x.turned(r, false)
+      r.over = e
       local known = r.trial + floor(max(now - r.trial + r.window - 1, 0) / r.window) * r.window
-      if r.trial > 0 and known < e and e < known + sec then r['end'] = max(known, now + 1) end
-    elseif e > r['end'] + sameWindow then
-      turned(r, true)
-      r['end'] = e
-    elseif date >= r['end'] - r.window and e < r['end'] then
-      r['end'] = max(e, now + 1)
+      if r.trial ~= 0 and known < e and e < known + sec then r.over = max(known, now + 1) end
+    elseif e > r.over + sameWindow then
+      x.turned(r, true)
+      r.over = e
+    elseif date >= r.over - r.window and e < r.over then
+      r.over = max(e, now + 1)
     end
     r.length = r.window
-    local n = even(r, date, now, r['end'])
+    local n = x.even(r, date, now, r.over)
     fig = min(fig + n, r.quota)
     if current or new or fig < r.available then
       r.available, r.from, r.counted = fig, date, n
     end
   end
   if new or r.available ~= was then r.version = r.version + 1 end
-end
+end,
 
-local function observe(r, a, available, e)
+observe = function(r, a, available, e)
   if r.quota == -1 or a.left < 0 then return end
+  local now, how, quarter = r.now, r.how, floor(r.quota / 4)
   local date = now - max(a.figureAgo, 0)
   local used = r.quota - min(a.figure, r.quota)
+  local waits = r.trial ~= 0 and date < r.trial
+  if how == atOnce and used <= r.spent + quarter then
+    r.trial = 0
+    return
+  end
   local most = 1 + floor(r.quota / 8)
   local function near(units) return max(units, used) - min(units, used) <= most end
-  local evens = near(r.spent + r.before - floor(r.before * part(r, now, now + a.left) / parts))
-  if r.how == perhapsLog and date >= r.trial and date < e - lookShort and a.figure > available + floor(r.quota / 4) then
+  local evens = near(r.spent + r.before - floor(r.before * x.part(r, now, now + a.left) / parts))
+  if how == perhapsLog and not waits and date < e - lookShort and a.figure > available + quarter then
     r.how, r.trust, r.trial = asSpent, sureOf, 0
     return
   end
-  if r.how == perhapsEven and date >= r.trial and a.figure > 0 and evens then
+  if how == perhapsEven and not waits and a.figure > 0 and evens then
     r.how, r.trust, r.trial, r.from, r.counted = evenly, sureOf, 0, date, 0
     return
   end
-  if used <= r.spent + floor(r.quota / 4) then
+  if used <= r.spent + quarter then
     r.how, r.trial = atOnce, 0
     return
-  elseif used <= r.spent + hasOf(r) + floor(r.quota / 4) then
+  elseif used <= r.spent + x.hasOf(r) + quarter then
     return
   end
-  local logs, n = false, outOf(r, date)
+  local logs, n = false, x.outOf(r, date)
+  local s = head + r.members*wide
   if n > 0 and near(n) then
-    local soonest = 0
-    for _, s in ipairs(r.spending) do
-      if s.at + r.window > date and soonest == 0 then soonest = s.at + r.window end
+    local soonest
+    for k = s + 1, s + 2*r.spendings, 2 do
+      if not soonest and r[k] + r.window > date then soonest = r[k] + r.window end
     end
     logs = max(soonest, date + a.left) - min(soonest, date + a.left) <= sec + floor(r.window / 16)
   end
-  if (r.how == perhapsLog or r.how == perhapsEven) and date < r.trial then
+  if (how == perhapsLog or how == perhapsEven) and waits then
     return
-  elseif r.how == atOnce and r.skip > 0 then
+  elseif how == atOnce and r.skip > 0 then
     if logs or evens then r.skip = r.skip - 1 end
-  elseif logs and r.how == atOnce then
+  elseif logs and how == atOnce then
     r.how, r.trial = perhapsLog, 0
-    for _, s in ipairs(r.spending) do
-      if s.at < r.began then r.trial = max(r.trial, s.at + r.window) end
+    for k = s + 1, s + 2*r.spendings, 2 do
+      if r.began ~= 0 and r[k] < r.began and (r.trial == 0 or r[k] + r.window > r.trial) then r.trial = r[k] + r.window end
     end
-  elseif evens and r.how ~= perhapsEven and 2*a.left >= r.window then
+  elseif evens and how ~= perhapsEven and 2*a.left >= r.window then
     r.how, r.trial = perhapsEven, now + a.left - r.window + floor(r.window / 8)
     if a.left < 2*sec then r.trial = now + floor(r.window / 8) end
     r.trial = max(r.trial, now + floor(r.window / 16))
-  elseif r.how ~= atOnce then
-    fail(r)
+  elseif how ~= atOnce then
+    x.fail(r)
   end
-end
+end,
 
-local function looks(r)
-  return r.trial > 0 and now >= r.trial and (r.how == perhapsLog or r.how == perhapsEven)
-end
+looks = function(r)
+  return r.trial ~= 0 and r.now >= r.trial and (r.how == perhapsLog or r.how == perhapsEven)
+end,
 
-local function backAt(r, units)
+backAt = function(r, units)
+  local now = r.now
   if r.how == asSpent then
-    for _, s in ipairs(r.spending) do
-      local t = s.at + r.window
+    local s = head + r.members*wide
+    for k = s + 1, s + 2*r.spendings, 2 do
+      local t = r[k] + r.window
       if t > now then
-        units = units - floor(s.n * r.trust / sureOf)
+        units = units - floor(r[k+1] * r.trust / sureOf)
         if units <= 0 then return t end
       end
     end
-  elseif r.how == evenly and r['end'] > now then
+  elseif r.how == evenly and r.over > now then
     local rate = floor(r.before * r.trust / sureOf)
-    if rate < 1 then return r['end'] end
-    return min(now + floor(min(units, rate) * floor(r.window / msec) / rate) * msec + msec, r['end'])
-  elseif r.trial > now and r.trial < r['end'] then
+    if rate < 1 then return r.over end
+    return min(now + floor(min(units, rate) * floor(r.window / msec) / rate) * msec + msec, r.over)
+  elseif r.trial > now and r.trial < r.over then
     return r.trial
   end
   return 0
-end
+end,
 
--- A record is one string: numbers in MessagePack, and the names of processes. Times are told
--- from when it was saved, so that most take five bytes; false is 0.
-local function load(i)
-  local s = redis.call('GET', KEYS[i+1])
+-- Records.
+
+load = function(key)
+  local now, s = x.now, call('GET', key)
   if not s then
-    local r = {members = {}, spending = {}, made = now, version = now, state = UNKNOWN, available = 0, ['end'] = 0, length = 0,
-      began = 0, figured = 0, hold = 0, probe = 0, probes = 0, returns = 0}
-    forget(r)
-    return r
+    return {rebased, now, now, UNKNOWN, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, atOnce, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
   end
-  local v = cmsgpack.unpack(s)
-  local saved = v[1]
-  local function time(t) return t and t + saved or 0 end
-  local r = {
-    members = {}, spending = {}, made = v[2], version = v[2] + v[3], state = v[4], available = v[5], ['end'] = time(v[6]), length = v[7],
-    began = time(v[8]), figured = time(v[9]), hold = time(v[10]), probe = time(v[11]), probes = v[12], returns = time(v[13]),
-    quota = v[14], window = v[15], how = v[16], trust = v[17], fails = v[18], skip = v[19],
-    trial = time(v[20]), said = time(v[21]), from = time(v[22]), counted = v[23], spent = v[24], before = v[25],
-  }
-  local k = 27
-  for j = 1, v[26] do
-    r.spending[j] = {at = time(v[k]), n = v[k+1]}
-    k = k + 2
+  local r = cmsgpack.unpack(s)
+  local t = now - r.now
+  if t < earliest or t > farthest then
+    x.rebase(r, t - rebased)
+    t = rebased
   end
-  for k = k, #v, 14 do
-    local since, hungry, woken, looks = v[k+9], v[k+10], v[k+11], v[k+12]
-    r.members[v[k]] = {
-      id = v[k], seq = v[k+1], at = v[k+2] + saved, ['until'] = v[k+3] + saved, has = v[k+4], stock = v[k+5], want = v[k+6],
-      least = v[k+7], priority = v[k+8], since = since and since + saved or 0, hungry = hungry and hungry + saved or 0,
-      woken = woken and woken + saved or 0, looks = looks and looks + saved or 0, took = v[k+13], share = 0,
-    }
-  end
+  r.now, r.version = t, r.version + r.made
   return r
-end
+end,
 
-local function save(i)
-  local r = records[i]
-  local function time(t) return t > 0 and t - now end
-  local v = {
-    now, r.made, r.version - r.made, r.state, r.available, time(r['end']), r.length,
-    time(r.began), time(r.figured), time(r.hold), time(r.probe), r.probes, time(r.returns),
-    r.quota, r.window, r.how, r.trust, r.fails, r.skip,
-    time(r.trial), time(r.said), time(r.from), r.counted, r.spent, r.before, #r.spending,
-  }
-  local k = #v
-  for _, s in ipairs(r.spending) do
-    v[k+1], v[k+2] = time(s.at), s.n
-    k = k + 2
+-- rebase moves the base of a record by d.
+rebase = function(r, d)
+  local function move(t)
+    if t == 0 then return 0 end
+    return t == d and 1 or t - d
   end
-  for id, m in pairs(r.members) do
-    local since, hungry, woken, looks = m.since, m.hungry, m.woken, m.looks
-    v[k+1], v[k+2], v[k+3], v[k+4], v[k+5], v[k+6], v[k+7] = id, m.seq, m.at - now, m['until'] - now, m.has, m.stock, m.want
-    v[k+8], v[k+9], v[k+10], v[k+11] = m.least, m.priority, since > 0 and since - now, hungry > 0 and hungry - now
-    v[k+12], v[k+13], v[k+14] = woken > 0 and woken - now, looks > 0 and looks - now, m.took
-    k = k + 14
+  r.over, r.began, r.figured, r.hold, r.probe = move(r.over), move(r.began), move(r.figured), move(r.hold), move(r.probe)
+  r.returns, r.trial, r.said, r.from = move(r.returns), move(r.trial), move(r.said), move(r.from)
+  local s = head + r.members*wide
+  for m = head, s - wide, wide do
+    m.at, m.since, m.hungry, m.woken, m.looks = move(m.at), move(m.since), move(m.hungry), move(m.woken), move(m.looks)
   end
-  local lasts = floor((max(r['end'], r.hold, now) - now + forgets) / msec)
-  redis.call('SET', KEYS[i+1], cmsgpack.pack(v), 'PX', ints(lasts))
-end
+  for k = s + 1, s + 2*r.spendings, 2 do r[k] = move(r[k]) end
+end,
 
-local function fly()
+save = function(key, r)
+  local now = r.now
+  local lasts = floor((max(r.over, r.hold, now) - now + forgets) / msec)
+  r.now, r.version = x.now - now, r.version - r.made
+  call('SET', key, cmsgpack.pack(r), 'PX', string.format('%d', lasts))
+end,
+
+-- find returns the member of this process, 0 if there is none.
+find = function(r)
+  local process = x.process
+  for m = head, head + (r.members-1)*wide, wide do
+    if m.id == process then return m end
+  end
+  return 0
+end,
+
+-- join adds a member of this process, between the others and what was spent.
+join = function(r)
+  local m = head + r.members*wide
+  for k = m + 2*r.spendings, m + 1, -1 do r[k+wide] = r[k] end
+  for k = m + 1, m + wide do r[k] = 0 end
+  m.id = x.process
+  r.members = r.members + 1
+  return m
+end,
+
+-- leave removes a member: the last one takes its place.
+leave = function(r, m)
+  local last, n = head + (r.members-1)*wide, 2*r.spendings
+  for k = 1, wide do r[m+k] = r[last+k] end
+  for k = last + 1, last + n do r[k] = r[k+wide] end
+  for k = last + n + wide, last + n + 1, -1 do r[k] = nil end
+  r.members = r.members - 1
+end,
+
+fly = function()
+  local now, process, flights, sum = x.now, x.process, x.flights, 0
   if flights > 0 then
-    redis.call('HSET', KEYS[1], process, ints(flights, now + lease))
-    redis.call('PEXPIRE', KEYS[1], ints(lease / msec))
+    call('HSET', KEYS[1], process, string.format('%d %.0f', flights, now + lease*sec))
+    call('PEXPIRE', KEYS[1], lease*sec / msec)
   elseif flights == 0 then
-    redis.call('HDEL', KEYS[1], process)
+    call('HDEL', KEYS[1], process)
   end
-  local sum = 0
-  local all = redis.call('HGETALL', KEYS[1])
+  local all = call('HGETALL', KEYS[1])
   for j = 1, #all, 2 do
     local n, til = string.match(all[j+1], '(%S+) (%S+)')
     if tonumber(til) <= now then
-      redis.call('HDEL', KEYS[1], all[j])
+      call('HDEL', KEYS[1], all[j])
     elseif all[j] ~= process then
-      sum = sum + tonumber(n)
+      sum = sum + n
     end
   end
   return sum
-end
+end,
 
-local function patience(probes) return min(sec * 2^min(probes, 6), maxPatience) end
+-- What is known of an account, as in record.go.
 
-local function ends(r, leftover)
-  r.length = leftover
-  if leftover < 0 then r.length = patience(r.probes) end
-  r['end'] = now + max(r.length, 1)
-end
+patience = function(probes) return min(sec * 2^min(probes, 6), maxPatience) end,
 
-local function roll(r)
-  if r['end'] > 0 and r['end'] - now > r.length + sec then r['end'] = now + r.length end
-  while #r.spending > 0 and r.spending[1].at + r.window + sec <= now do table.remove(r.spending, 1) end
-  if modelled(r) and r.state == REPORTED then
-    if not rollModelled(r) then
-      r.state, r.available, r['end'] = EXPIRED, 0, 0
+ends = function(r, leftover)
+  r.length = leftover < 0 and x.patience(r.probes) or leftover
+  r.over = r.now + max(r.length, 1)
+end,
+
+roll = function(r)
+  local now = r.now
+  if r.over ~= 0 and r.over - now > r.length + sec then r.over = now + r.length end
+  while r.spendings > 0 and r[head + r.members*wide + 1] + r.window + sec <= now do x.unspend(r) end
+  if (r.how == asSpent or r.how == evenly) and r.state == REPORTED then
+    if not x.rollModelled(r) then
+      r.state, r.available, r.over = EXPIRED, 0, 0
       r.version = r.version + 1
     end
     return
   end
-  if r['end'] == 0 or now < r['end'] then return end
-  turned(r, now < r['end'] + r.window)
-  local out = 0
-  for _, m in pairs(r.members) do
-    if m.at >= r.began then out = out + m.has end
-  end
+  if r.over == 0 or now < r.over then return end
+  x.turned(r, now < r.over + r.window)
   if r.state == REPORTED then
+    local out, began = 0, r.began
+    for m = head, head + (r.members-1)*wide, wide do
+      if m.at >= began then out = out + m.has end
+    end
     r.state, r.available = EXPIRED, max(r.available - out, 0)
   end
-  r['end'], r.began, r.probe, r.probes = 0, now, 0, 0
+  r.over, r.began, r.probe, r.probes = 0, now, 0, 0
   r.version = r.version + 1
   if r.state == COUNTING then r.available = -1 end
-end
+end,
 
-local function figure(r, a, void)
-  local fig = a.figure
-  if a.concurrent then
-    for _, m in pairs(r.members) do fig = fig + m.has - m.stock end
+figure = function(r, a, void)
+  local now, fig, concurrent, state = r.now, a.figure, a.concurrent == 1, r.state
+  if concurrent then
+    for m = head, head + (r.members-1)*wide, wide do fig = fig + m.has - m.stock end
     if a.quota ~= -1 then fig = a.quota end
   end
-  local current = a.concurrent or a.figureVersion == r.version or (r.version == r.made and r.state == UNKNOWN)
-  local e = now + max(a.left, 0)
-  if modelled(r) and (r.state == REPORTED or r.state == EXPIRED) then
-    if not void then figureModelled(r, a, current) end
+  local current = concurrent or a.figureVersion == r.version or (r.version == r.made and state == UNKNOWN)
+  if (r.how == asSpent or r.how == evenly) and (state == REPORTED or state == EXPIRED) then
+    if not void then x.figureModelled(r, a, current) end
     return
   end
-  local same = r['end'] > 0 and max(e, r['end']) - min(e, r['end']) <= sameWindow
-  if (current and not void) or r.state == COUNTING or r.state == OPEN then
-    if same and a.left >= 0 and r.state == REPORTED then e = min(e, r['end']) end
+  local e = a.left > 0 and now + a.left or now
+  local same = r.over ~= 0 and e - r.over <= sameWindow and r.over - e <= sameWindow
+  if (current and not void) or state == COUNTING or state == OPEN then
+    if same and a.left >= 0 and state == REPORTED then e = min(e, r.over) end
     if fig > 0 then r.probes = 0 end
-    if not a.concurrent and (r.state == REPORTED or r.state == EXPIRED) then observe(r, a, r.available, r['end']) end
+    if not concurrent and (state == REPORTED or state == EXPIRED) then x.observe(r, a, r.available, r.over) end
     r.said = now
     r.state, r.available, r.figured, r.probe = REPORTED, fig, now, 0
-    ends(r, a.left)
-    if a.left >= 0 and not a.concurrent then r['end'] = max(e, now + 1) end
-    if a.concurrent then r['end'] = 0 end
+    x.ends(r, a.left)
+    if concurrent then
+      r.over = 0
+    elseif a.left >= 0 then
+      r.over = max(e, now + 1)
+    end
     r.version = r.version + 1
-  elseif r.state == UNKNOWN then
+  elseif state == UNKNOWN then
     return
-  elseif r.state == EXPIRED then
+  elseif state == EXPIRED then
     r.available = min(r.available, fig)
-  elseif a.left >= 0 and e < r['end'] and not same then
+  elseif a.left >= 0 and e < r.over and not same then
     return
   elseif fig < r.available then
     r.available = fig
-    if a.left >= 0 and r['end'] > 0 then
+    if a.left >= 0 and r.over ~= 0 then
       if same then
-        r['end'] = min(r['end'], max(e, now + 1))
+        r.over = min(r.over, max(e, now + 1))
       else
-        ends(r, a.left)
+        x.ends(r, a.left)
       end
     end
     r.version = r.version + 1
   end
-end
+end,
 
-local function silent(r, a)
+silent = function(r, a)
   if r.state ~= UNKNOWN and r.state ~= EXPIRED then return end
-  if a.quota ~= -1 and a.window > 0 and not a.concurrent then
+  if a.quota ~= -1 and a.window > 0 and a.concurrent == 0 then
     r.state, r.available = COUNTING, max(a.quota - a.spent, 0)
     r.length = a.window
-    r['end'] = now + r.length
+    r.over = r.now + r.length
   else
-    r.state, r.available, r['end'] = OPEN, 0, 0
+    r.state, r.available, r.over = OPEN, 0, 0
   end
   r.probe, r.probes = 0, 0
   r.version = r.version + 1
-end
+end,
 
-local function tell(i, void)
-  local r, a = records[i], accounts[i]
-  for id, m in pairs(r.members) do
-    if m['until'] <= now then
-      r.members[id] = nil
-    end
+tell = function(a, void)
+  local r = a.record
+  local now = r.now
+  for m = head + (r.members-1)*wide, head, -wide do
+    if m.at + m.lease*sec <= now then x.leave(r, m) end
   end
-  roll(r)
-  local m = r.members[process]
-  local new = m == nil
-  if new then
-    m = {id = process, has = 0, priority = 0, since = 0, took = 0}
-    r.members[process] = m
+  x.roll(r)
+  local m = x.find(r)
+  local new = m == 0
+  if new then m = x.join(r) end
+  m.seq, m.at, m.has = x.seq, now, void and max(m.has, a.has) or a.has
+  m.stock, m.least, m.priority, m.since, m.hungry, m.woken, m.looks = a.stock, 0, 0, 0, 0, 0, 0
+  m.lease = a.window > longWindow and longLease or lease
+  local took = m.took
+  if x.bye then
+    x.leave(r, m)
+    m = 0
   end
-  mine[i] = m
-  m.seq, m.at = seq, now
-  if void then m.has = max(m.has, a.has) else m.has = a.has end
-  m.stock, m.want, m.least, m.hungry, m.woken, m.looks = a.stock, 0, 0, 0, 0, 0
-  m['until'] = now + lease
-  if a.window > longWindow then m['until'] = now + longLease end
-  if bye then
-    r.members[process] = nil
-  end
+  a.mine = m
 
   if a.basis ~= -1 and a.version ~= 0 and a.version < r.made then
     if r.state == UNKNOWN and not void then
       r.state, r.available, r.figured = REPORTED, a.basis, now
-      ends(r, a.basisLeft)
-    elseif r.state == REPORTED and new and now - r.made < recovery then
+      x.ends(r, a.basisLeft)
+    elseif r.state == REPORTED and new and x.now - r.made < recovery then
       r.available = min(r.available, a.basis)
     end
   end
-  if r.state == UNKNOWN and a.counts and a.quota ~= -1 and not a.concurrent then
-    r.state, r.available, r['end'] = COUNTING, a.quota, 0
+  if r.state == UNKNOWN and a.counts == 1 and a.quota ~= -1 and a.concurrent == 0 then
+    r.state, r.available, r.over = COUNTING, a.quota, 0
   end
-  policy(r, a)
+  x.policy(r, a)
   if not void and r.quota ~= -1 then
-    m.took = min(m.took + a.served, largestModel)
-    if m.took > r.quota then age(r) end
-    spend(r, now - max(a.servedAgo, 0), a.served, r.began)
+    took = min(took + a.served, largestModel)
+    if m > 0 then m.took = took end
+    if took > r.quota then x.age(r) end
+    x.spend(r, now - max(a.servedAgo, 0), a.served, r.began)
   end
   local version = r.version
-  if a.spent > 0 and r.state ~= UNKNOWN and r.state ~= OPEN and not a.concurrent then
+  if a.spent > 0 and r.state ~= UNKNOWN and r.state ~= OPEN and a.concurrent == 0 then
     r.available = max(r.available - a.spent, 0)
   end
   if a.figure ~= -1 then
-    figure(r, a, void)
+    x.figure(r, a, void)
   elseif a.silent == version and not void then
-    silent(r, a)
+    x.silent(r, a)
   end
-  if a.refused or a.hold > 0 then doubt(r) end
-  if a.refused and not modelled(r) then
+  local refused, hold = a.refused == 1, a.hold
+  if refused or hold > 0 then x.doubt(r) end
+  if refused and r.how ~= asSpent and r.how ~= evenly then
     if r.state ~= OPEN and not (r.state == REPORTED and r.available == 0) then
-      r.state, r.available, r['end'] = EXPIRED, 0, 0
+      r.state, r.available, r.over = EXPIRED, 0, 0
       r.version = r.version + 1
     end
     r.probe = 0
   end
-  if a.landed and r.state == REPORTED and r.version == version then r.version = r.version + 1 end
-  local hold = now + min(a.hold, maxHeld)
-  if a.hold > 0 and hold > r.hold + msec then
-    r.hold = hold
-    if r.state == OPEN then
-      r.state, r.available, r['end'] = EXPIRED, 0, 0
-      r.version = r.version + 1
-    end
-    words[#words+1] = 'h ' .. a.id .. ' ' .. ints(hold - now)
-  end
-end
-
-local function share(r, m)
-  if m.at >= r.began then return m.took + m.has end
-  return m.took
-end
-
--- by shares as count has noted them
-local function precedes(m, n)
-  if m.priority ~= n.priority then return m.priority > n.priority end
-  if m.share ~= n.share then return m.share < n.share end
-  if m.since ~= n.since then return m.since < n.since end
-  return m.id < n.id
-end
-
-local function wants(i)
-  for _, q in ipairs(requests) do
-    for _, c in ipairs(q.claims) do
-      if c.i == i then return q end
+  if a.landed == 1 and r.state == REPORTED and r.version == version then r.version = r.version + 1 end
+  if hold > 0 then
+    hold = now + min(hold, maxHeld)
+    if hold > r.hold + msec then
+      r.hold = hold
+      if r.state == OPEN then
+        r.state, r.available, r.over = EXPIRED, 0, 0
+        r.version = r.version + 1
+      end
+      x.words[#x.words+1] = 'h ' .. a.id .. ' ' .. string.format('%.0f', hold - now)
     end
   end
-end
+end,
 
-local function levelOf(own, hungry, free)
-  local shares = {own.share}
-  for j, m in ipairs(hungry) do shares[j+1] = m.share end
+-- Who gets what there is, as in share.go.
+
+-- precedes is told the shares of both.
+precedes = function(r, m, share, other, its)
+  local priority, since, id = m.priority, m.since, m.id
+  m = other
+  if priority ~= m.priority then return priority > m.priority end
+  if share ~= its then return share < its end
+  if since ~= m.since then return since < m.since end
+  return id < m.id
+end,
+
+-- sort puts those that are hungry in their order. Most turns do not need it.
+sort = function(a)
+  local r, hungry, shares = a.record, a.hungry, a.shares
+  for i = 2, a.hungers do
+    local m, share, j = hungry[i], shares[i], i - 1
+    while j >= 1 and x.precedes(r, m, share, hungry[j], shares[j]) do
+      hungry[j+1], shares[j+1] = hungry[j], shares[j]
+      j = j - 1
+    end
+    hungry[j+1], shares[j+1] = m, share
+  end
+end,
+
+levelOf = function(own, others, free)
+  local shares, sum = {own}, 0
+  for j = 1, #others do shares[j+1] = others[j] end
   table.sort(shares)
-  local sum = 0
   for n = 1, #shares do
     sum = sum + shares[n]
     local level = floor((free + sum + n - 1) / n)
     if n == #shares or level <= shares[n+1] then return level end
   end
-end
+end,
 
-local function contended(r, out)
+contended = function(r, out)
   return r.quota ~= -1 and r.state == REPORTED and r.how == atOnce and r.quota - r.available - r.spent - out > floor(r.quota / 50)
-end
+end,
 
-local flying = 0
-
-local function count(i)
-  local r, a, own = records[i], accounts[i], mine[i]
+count = function(a)
+  local r, own = a.record, a.mine
+  local now, began, lines = r.now, r.began, r.members
   if r.state == COUNTING and r.available == -1 then r.available = max(a.quota, 0) end
-  local out, lines, silent, hungers = 0, 0, 0, {}
-  for _, m in pairs(r.members) do
-    lines = lines + 1
-    if m.at >= r.began then
-      out = out + m.has
-    elseif m.want > 0 and m.hungry <= now then
+  local out, others, silent, n, hungry, shares = 0, 0, 0, 0, nil, nil
+  for m = head, head + (lines-1)*wide, wide do
+    local here, has = m.at >= began, m.has
+    if here then
+      out = out + has
+      if m ~= own then others = others + has end
+    elseif m.hungry ~= 0 and m.hungry <= now then
       silent = silent + 1
     end
-    if m ~= own and m.hungry > now then
-      m.share = share(r, m)
-      hungers[#hungers+1] = m
+    if m.hungry > now and m ~= own then
+      if n == 0 then hungry, shares = {}, {} end
+      n = n + 1
+      hungry[n], shares[n] = m, here and m.took + has or m.took
     end
   end
-  table.sort(hungers, precedes)
-  r.lines = lines
-  left[i], allowed[i], kept[i], hungry[i], granted[i], blocked[i], ahead[i] = 0, 0, 0, hungers, 0, 0, 0
-  local all = r.available
-  if now - r.made < recovery and peers > lines and r.state == REPORTED then
-    all = floor(all * lines / peers)
+  a.others, a.hungers, a.hungry, a.shares = others, n, hungry, shares
+  local all, state = r.available, r.state
+  if state == REPORTED then
+    if x.peers > lines and x.now - r.made < recovery then all = floor(all * lines / x.peers) end
+    if silent > 0 and r.how ~= asSpent and r.how ~= evenly then
+      all = max(floor(all * (lines - silent) / lines), min(all, 1))
+    end
+    if x.contended(r, out) then all = max(floor(all * 2 / 5), min(all, 1)) end
   end
-  if silent > 0 and r.state == REPORTED and not modelled(r) then
-    all = max(floor(all * (lines - silent) / lines), min(all, 1))
-  end
-  if contended(r, out) then all = max(floor(all * 2 / 5), min(all, 1)) end
-  local free = max(all - out - flying, 0)
-  if now < r.hold or own == nil then return end
-  if r.state == OPEN then
-    left[i], allowed[i] = unlimited, unlimited
+  if now < r.hold or own == 0 then return end
+  if state == OPEN then
+    a.spare, a.allowed = unlimited, unlimited
     return
   end
-  left[i], allowed[i] = free, free
-  local q = wants(i)
-  if #hungers == 0 or q == nil then return end
-  local me = {id = own.id, priority = q.priority, since = now - q.waited, share = share(r, own)}
-  for _, m in ipairs(hungers) do
-    if precedes(me, m) then break end
-    ahead[i] = ahead[i] + m.least
-    if ahead[i] <= free then kept[i] = ahead[i] end
+  local free = max(all - out - x.flying, 0)
+  a.spare, a.allowed = free, free
+  local q = a.wants
+  if n == 0 or not q then return end
+  local m = own
+  local share, ahead = m.at >= began and m.took + m.has or m.took, 0
+  m.priority, m.since = q.priority, now - q.waited
+  for j = 1, n do
+    local m = hungry[j]
+    if not x.precedes(r, own, share, m, shares[j]) then ahead = ahead + m.least end
   end
-  allowed[i] = min(max(levelOf(me, hungers, free) - me.share, 0), free - kept[i])
-end
-
-local function mayProbe(i)
-  local r = records[i]
-  if now < r.probe or probed[i] then return false end
-  if r.state == UNKNOWN or r.state == EXPIRED then return true end
-  if r.state == REPORTED then
-    if accounts[i].concurrent then return mine[i].has == 0 and left[i] == r.available end
-    return now - r.figured >= longWindow or (looks(r) and left[i] == r.available)
+  m.priority, m.since = 0, 0
+  a.ahead = ahead
+  if ahead <= free then
+    a.kept = ahead
+  elseif free > 0 then
+    x.sort(a)
+    local sum = 0
+    for j = 1, n do
+      local m = hungry[j]
+      sum = sum + m.least
+      if sum > free then break end
+      a.kept = sum
+    end
   end
-  return r.state == COUNTING and r['end'] == 0
-end
+  a.allowed = 0
+  if free > a.kept then a.allowed = min(max(x.levelOf(share, shares, free) - share, 0), free - a.kept) end
+end,
 
-local function one(q)
+mayProbe = function(a)
+  local r = a.record
+  local state = r.state
+  if r.now < r.probe or a.probed then return false end
+  if state == UNKNOWN or state == EXPIRED then return true end
+  if state == REPORTED then
+    if a.concurrent == 1 then
+      local m = a.mine
+      return m.has == 0 and a.spare == r.available
+    end
+    return r.now - r.figured >= longWindow or (x.looks(r) and a.spare == r.available)
+  end
+  return state == COUNTING and r.over == 0
+end,
+
+one = function(claims)
   local probes = false
-  for _, c in ipairs(q.claims) do
-    local i = c.i
-    if not (c.units == 0 or (c.units <= allowed[i] and not stopped[i])) then
-      if stopped[i] or granted[i] > 0 or now < records[i].hold then return false end
-      if c.units > left[i] - kept[i] then
-        if not mayProbe(i) then return false end
+  for c = 1, #claims, 2 do
+    local a, units = claims[c], claims[c+1]
+    if not (units == 0 or (units <= a.allowed and not a.stopped)) then
+      local r = a.record
+      if a.stopped or a.granted > 0 or r.now < r.hold then return false end
+      if units > a.spare - a.kept then
+        if not x.mayProbe(a) then return false end
         probes = true
       end
     end
   end
-  for _, c in ipairs(q.claims) do
-    if probes and c.units > left[c.i] - kept[c.i] then probed[c.i] = true end
-  end
-  return true
-end
-
-local function request(q)
-  local n = q.n
-  for _, c in ipairs(q.claims) do
-    if c.units > 0 then
-      if stopped[c.i] then n = 0 else n = min(n, floor(allowed[c.i] / c.units)) end
+  if probes then
+    for c = 1, #claims, 2 do
+      local a = claims[c]
+      if claims[c+1] > a.spare - a.kept then a.probed = true end
     end
   end
-  if n == 0 and one(q) then n = 1 end
-  for _, c in ipairs(q.claims) do
-    local i, units = c.i, n * c.units
-    granted[i] = granted[i] + units
-    left[i] = max(left[i] - units, 0)
-    allowed[i] = max(allowed[i] - units, 0)
+  return true
+end,
+
+request = function(q)
+  local n, claims = q.n, q.claims
+  for c = 1, #claims, 2 do
+    local a, units = claims[c], claims[c+1]
+    if units > 0 then
+      if a.stopped then n = 0 else n = min(n, floor(a.allowed / units)) end
+    end
+  end
+  if n == 0 and x.one(claims) then n = 1 end
+  if n > 0 then
+    for c = 1, #claims, 2 do
+      local a, units = claims[c], n * claims[c+1]
+      a.granted, a.spare, a.allowed = a.granted + units, max(a.spare - units, 0), max(a.allowed - units, 0)
+    end
   end
   if n == q.n then return end
-  local lacking = 0
-  for _, c in ipairs(q.claims) do
-    local i = c.i
-    if c.units > 0 then
-      if stopped[i] or (c.units > allowed[i] and not mayProbe(i)) then
-        lacking = i
-        local m = mine[i]
-        if m.want == 0 then m.least, m.priority, m.since = c.units, q.priority, now - q.waited end
-        m.want = m.want + (q.n - n) * c.units
-        stopped[i] = true
+  local lacking
+  for c = 1, #claims, 2 do
+    local a, units = claims[c], claims[c+1]
+    if units > 0 then
+      if a.stopped or (units > a.allowed and not x.mayProbe(a)) then
+        lacking = a
+        local r, m = a.record, a.mine
+        if a.want == 0 then m.least, m.priority, m.since = units, q.priority, r.now - q.waited end
+        a.want = a.want + (q.n - n) * units
+        a.stopped = true
       else
-        allowed[i] = max(allowed[i] - c.units, 0)
-        left[i] = max(left[i] - c.units, 0)
+        a.spare, a.allowed = max(a.spare - units, 0), max(a.allowed - units, 0)
       end
     end
   end
-  for _, c in ipairs(q.claims) do
-    if blocked[c.i] == 0 and c.units > 0 then blocked[c.i] = lacking end
+  for c = 1, #claims, 2 do
+    local a = claims[c]
+    if not a.blocked and claims[c+1] > 0 then a.blocked = lacking end
   end
-end
+end,
 
-local function wake(i)
-  local r, own = records[i], mine[i]
-  local others, every = 0, returnsEvery
-  if accounts[i].concurrent then others, every = 1, lookReleased end
-  for _, m in pairs(r.members) do
-    if m ~= own and m.at >= r.began then others = others + m.has end
-  end
-  if #hungry[i] == 0 and own.want == 0 then return end
-  local free, named = left[i], {}
-  for _, m in ipairs(hungry[i]) do
-    local may = r.state == OPEN or free >= m.least or
-      ((r.state == UNKNOWN or r.state == EXPIRED) and now >= r.probe and #named == 0)
-    if not may or now < r.hold then break end
-    free = max(free - m.least, 0)
-    if now - m.woken >= wokenFor then
-      m.woken = now
-      named[#named+1] = m.id
+wake = function(a)
+  local r, n, m = a.record, a.hungers, a.mine
+  local now, state, concurrent, named = r.now, r.state, a.concurrent == 1, nil
+  if n == 0 and a.want == 0 then return end
+  if n > 0 and now >= r.hold and (a.spare > 0 or state == OPEN or state == UNKNOWN or state == EXPIRED) then
+    x.sort(a)
+    local free = a.spare
+    for j = 1, n do
+      local m = a.hungry[j]
+      if not (state == OPEN or free >= m.least or
+          ((state == UNKNOWN or state == EXPIRED) and now >= r.probe and not named)) then break end
+      free = max(free - m.least, 0)
+      if now - m.woken >= wokenFor then
+        m.woken = now
+        named = (named or 'w ' .. a.id) .. ' ' .. m.id
+      end
     end
   end
-  if #named > 0 then
-    words[#words+1] = 'w ' .. accounts[i].id .. ' ' .. table.concat(named, ' ')
-  elseif others > 0 and now - r.returns >= every and r.state ~= OPEN then
+  if named then
+    x.words[#x.words+1] = named
+  elseif (concurrent or a.others > 0) and now - r.returns >= (concurrent and lookReleased or returnsEvery) and state ~= OPEN then
     r.returns = now
-    words[#words+1] = 'r ' .. accounts[i].id
+    x.words[#x.words+1] = 'r ' .. a.id
   end
-end
+end,
 
-local function deal()
-  for _, q in ipairs(requests) do request(q) end
-  for i = 1, naccounts do
-    local r, a, m = records[i], accounts[i], mine[i]
-    local wish = a.wish
-    if wish > 0 and m.want == 0 and #hungry[i] == 0 and not a.concurrent and
-        r.state ~= OPEN and r.state ~= UNKNOWN and left[i] > 0 then
-      if r.lines > 1 then wish = min(wish, floor(left[i] / (2 * r.lines))) end
-      wish = min(wish, left[i])
-      granted[i] = granted[i] + wish
-      left[i] = left[i] - wish
-      m.stock = m.stock + wish
-    end
-    m.has = m.has + granted[i]
-    if r.state == COUNTING and r['end'] == 0 and granted[i] > 0 then
-      r.length = max(a.window, sec)
-      r['end'] = now + r.length
-    end
-    if probed[i] then
-      r.probe = now + patience(r.probes)
-      r.probes = r.probes + 1
-      r.figured = now
-    end
-    wake(i)
+deal = function(a)
+  local r, m, wish = a.record, a.mine, a.wish
+  local state = r.state
+  if wish > 0 and a.hungers == 0 and a.spare > 0 and a.want == 0 and a.concurrent == 0 and state ~= OPEN and state ~= UNKNOWN then
+    wish = min(wish, a.spare)
+    if r.members > 1 then wish = min(wish, floor(a.spare / (2 * r.members))) end
+    a.granted, a.spare = a.granted + wish, a.spare - wish
+    m.stock = m.stock + wish
   end
-end
+  m.has = m.has + a.granted
+  if state == COUNTING and r.over == 0 and a.granted > 0 then
+    r.length = max(a.window, sec)
+    r.over = r.now + r.length
+  end
+  if a.probed then
+    r.probe = r.now + x.patience(r.probes)
+    r.probes = r.probes + 1
+    r.figured = r.now
+  end
+  x.wake(a)
+end,
 
-local function looked(r, own)
-  for _, m in pairs(r.members) do
-    if m ~= own and m.hungry > now and m.looks > now and m.looks <= r['end'] + 5*msec then return true end
+looked = function(r, own)
+  local now = r.now
+  for m = head, head + (r.members-1)*wide, wide do
+    if m ~= own and m.looks > now and m.hungry > now and m.looks <= r.over + 5*msec then return true end
   end
   return false
-end
+end,
 
-local function stocked(r, own)
-  for _, m in pairs(r.members) do
-    if m ~= own and m.at >= r.began and m.stock > 0 then return true end
+stocked = function(r, own)
+  for m = head, head + (r.members-1)*wide, wide do
+    if m ~= own and m.stock > 0 and m.at >= r.began then return true end
   end
   return false
-end
+end,
 
-local function againOf(i)
-  local r = records[i]
+againOf = function(a)
+  local r, m = a.record, a.mine
+  local now = r.now
   if now < r.hold then return r.hold - now end
-  if accounts[i].concurrent then return lookReleased end
-  if left[i] > 0 and left[i] >= mine[i].least then return wokenFor end
-  if (modelled(r) and r.state == REPORTED) or (r.trial > now and now >= r.probe) then
-    local t = backAt(r, mine[i].least + ahead[i] - left[i])
+  if a.concurrent == 1 then return lookReleased end
+  if a.spare > 0 and a.spare >= m.least then return wokenFor end
+  if ((r.how == asSpent or r.how == evenly) and r.state == REPORTED) or (r.trial > now and now >= r.probe) then
+    local t = x.backAt(r, m.least + a.ahead - a.spare)
     if t > now then return max(min(t - now, maxPatience), msec) end
-    return max(min(r['end'] - now, sec), msec)
+    return max(min(r.over - now, sec), msec)
   end
-  if r['end'] > 0 then
-    local rest = r['end'] - now
-    if r.available > 0 and stocked(r, mine[i]) then rest = min(rest, max(sec, floor(rest / 8))) end
-    if rest == r['end'] - now and looked(r, mine[i]) then
+  if r.over ~= 0 then
+    local rest = r.over - now
+    if r.available > 0 and rest > sec and x.stocked(r, m) then
+      rest = min(rest, max(sec, floor(rest / 8)))
+    elseif x.looked(r, m) then
       rest = rest + behind
-    elseif rest == r['end'] - now then
-      mine[i].looks = r['end']
+    else
+      m.looks = r.over
     end
     return max(min(rest, maxPatience), msec)
   end
   if r.probe > now then return max(min(r.probe - now, sec), msec) end
   return lookShort
+end,
+
+}
+
+-- The turn.
+
+local turn = ARGV[1]
+local now, process, seq, asOf, peers, flights, bye, channel, publish, naccounts, nrequests, pos =
+  unpack('<i8Hc0i8i8i8i8BHc0Hc0HH', turn)
+if now < 0 then
+  local t = call('TIME')
+  now = t[1]*sec + t[2]
+end
+x.now, x.process, x.seq, x.peers, x.flights, x.bye, x.words, x.flying = now, process, seq, peers, flights, bye == 1, {}, 0
+local void, repeated = asOf > 0 and now - asOf > latest, false
+
+local accounts = {}
+for i = 1, naccounts do
+  local a = {
+    false, 0, 0, 0, 0, 0, false, false, 0, 0, 0, false, false, false, false, 0,
+    unpack('<Hc0BBBBi8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8', turn, pos)
+  }
+  pos = a.next
+  local r = x.load(KEYS[i+1])
+  accounts[i], a.record = a, r
+  local m = x.find(r)
+  if m > 0 and m.seq >= seq then repeated = true end
+end
+local requests = {}
+for k = 1, nrequests do
+  local claims = {}
+  local q = {claims, unpack('<i8i8i8H', turn, pos)}
+  pos = q.next
+  for c = 1, 2*q.number, 2 do
+    local i, units
+    i, units, pos = unpack('<Hi8', turn, pos)
+    local a = accounts[i+1]
+    claims[c], claims[c+1] = a, units
+    a.wants = a.wants or q
+  end
+  requests[k] = q
 end
 
-local void, repeated = asOf > 0 and now - asOf > latest, false
-for i = 1, naccounts do
-  records[i] = load(i)
-  local m = records[i].members[process]
-  if m and m.seq >= seq then repeated = true end
-end
 if repeated then
   void = true
 else
-  flying = fly()
-  for i = 1, naccounts do tell(i, void) end
+  x.flying = x.fly()
+  for i = 1, naccounts do x.tell(accounts[i], void) end
 end
-for i = 1, naccounts do count(i) end
-if not void and not bye then deal() end
+for i = 1, naccounts do x.count(accounts[i]) end
+if not void and bye == 0 then
+  for k = 1, nrequests do x.request(requests[k]) end
+  for i = 1, naccounts do x.deal(accounts[i]) end
+end
 
-local reply = {now, void and 1 or 0}
+local reply, n = {now, void and 1 or 0}, 2
 for i = 1, naccounts do
-  local r, m = records[i], mine[i]
+  local a = accounts[i]
+  local r, m = a.record, a.mine
+  local now = r.now
   local again, lacks = idle, 0
   if not void then
-    if m.want > 0 then
+    if a.want > 0 then
       lacks = 1
-      again = againOf(i)
+      again = x.againOf(a)
       m.hungry = now + again + 2*sec
-    elseif blocked[i] > 0 then
-      again = againOf(blocked[i])
-    elseif wants(i) then
+    elseif a.blocked then
+      again = x.againOf(a.blocked)
+    elseif a.wants then
       again = lookShort
     end
   end
-  local rest, held = -1, 0
-  if r['end'] > 0 then rest = max(r['end'] - now, 0) end
-  if now < r.hold then held = r.hold - now end
-  for _, v in ipairs({r.version, r.state, r.available, granted[i], rest, held, again, lacks, r.lines, #hungry[i]}) do
-    reply[#reply+1] = v
-  end
-  save(i)
+  reply[n+1], reply[n+2], reply[n+3], reply[n+4] = r.version, r.state, r.available, a.granted
+  reply[n+5] = r.over ~= 0 and max(r.over - now, 0) or -1
+  reply[n+6] = max(r.hold - now, 0)
+  reply[n+7], reply[n+8], reply[n+9], reply[n+10] = again, lacks, r.members, a.hungers
+  n = n + 10
 end
-for _, w in ipairs(words) do redis.call(publish, channel, w) end
+for i, a in ipairs(accounts) do x.save(KEYS[i+1], a.record) end
+for _, word in ipairs(x.words) do call(publish, channel, word) end
 return reply
-
-end
-
-return run()

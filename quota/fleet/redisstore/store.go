@@ -30,14 +30,15 @@
 // tag, so they are in one slot. The clock is that of Redis. A user with these rights is
 // enough (with a ClusterClient also +cluster and +readonly):
 //
-//	ACL SETUSER headway on >password ~hw3:* &hw3:* -@all +eval +evalsha +get +set
+//	ACL SETUSER headway on >password ~hw4:* &hw4:* -@all +eval +evalsha +get +set
 //	    +hset +hgetall +hdel +pexpire +time +publish +spublish +subscribe
 //	    +ssubscribe +unsubscribe +sunsubscribe +ping +hello +client
 //
 // # What it stores
 //
-// For each account a string, of 250 bytes and 45 for each process, which expires 10 minutes
-// after it was used and nothing said of the account is in force. For each origin whose
+// For each account a string, of 490 bytes with eight processes, and of at most 620 if all of
+// them wait. It expires 10 minutes after it was used and nothing said of the account is in
+// force. For each origin whose
 // first answers are awaited, a hash. Names are keyed hashes under
 // quota.Accounts.Secret, which Redis never sees; values are numbers, and names that
 // processes draw at random. If Redis evicts or loses any of it, the processes say what
@@ -45,6 +46,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/base64"
@@ -52,6 +54,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -67,12 +70,39 @@ const DefaultPrefix = "hw"
 
 // format follows the prefix: it is the format of what is stored. Processes with different
 // formats share nothing, so two versions of a program can run beside each other.
-const format = "3"
+const format = "4"
 
 //go:embed exchange.lua
 var source string
 
-var script = redis.NewScript(source)
+var script = redis.NewScript(numbered(source))
+
+// numbered replaces the names that the source begins with by what they stand for.
+func numbered(source string) string {
+	words := regexp.MustCompile(`[A-Za-z]+(\.\w+)?`)
+	numbers := make(map[string]string)
+	replace := func(text string) string {
+		return words.ReplaceAllStringFunc(text, func(word string) string { return cmp.Or(numbers[word], word) })
+	}
+	_, rest, _ := strings.Cut(source, "--[[ names\n")
+	names, code, _ := strings.Cut(rest, "]]\n")
+	for line := range strings.Lines(names) {
+		if name, value, ok := strings.Cut(line, " = "); ok {
+			numbers[name] = "(" + replace(strings.TrimSpace(value)) + ")"
+			continue
+		}
+		list, fields, _ := strings.Cut(line, ": ")
+		for i, field := range strings.Fields(fields) {
+			name := list + "." + field
+			if list == "m" {
+				numbers[name] = fmt.Sprintf("r[m+%d]", i+1)
+			} else {
+				numbers[name] = fmt.Sprintf("%s[%d]", list, i+1)
+			}
+		}
+	}
+	return replace(code)
+}
 
 type store struct {
 	rdb     redis.UniversalClient
@@ -82,7 +112,7 @@ type store struct {
 }
 
 // New returns a Store on Redis. The names of keys and channels begin with the prefix, the
-// number of the format and a colon, as in "hw3:"; empty means DefaultPrefix. New does not
+// number of the format and a colon, as in "hw4:"; empty means DefaultPrefix. New does not
 // connect. Closing the client is left to the caller, after fleet.Fleet.Close.
 func New(rdb redis.UniversalClient, prefix string) fleet.Store {
 	if prefix == "" {
@@ -112,7 +142,7 @@ func (s *store) Exchange(ctx context.Context, origin exchange.ID, turn *exchange
 	args.ints(s.now())
 	args.text(turn.Process)
 	args.ints(int64(turn.Seq), turn.AsOf.Microseconds(), int64(turn.Peers), turn.Flights)
-	args = append(args, bits(turn.Bye))
+	args.bits(turn.Bye)
 	args.text(tag + "w")
 	args.text(s.publish)
 	args.size(len(turn.Accounts))
@@ -122,7 +152,7 @@ func (s *store) Exchange(ctx context.Context, origin exchange.ID, turn *exchange
 		id := name(a.ID)
 		keys = append(keys, tag+"a:"+id)
 		args.text(id)
-		args = append(args, bits(a.Concurrent, a.Counts, a.Landed, a.Refused))
+		args.bits(a.Concurrent, a.Counts, a.Landed, a.Refused)
 		args.ints(a.Has, a.Stock, a.Wish, a.Version, a.Quota, micros(a.Window),
 			a.Figure, micros(a.Left), a.FigureVersion, a.FigureAgo.Microseconds(), a.Basis, micros(a.BasisLeft),
 			a.Spent, a.Served, a.ServedAgo.Microseconds(), a.Silent, micros(a.Hold))
@@ -146,7 +176,7 @@ func (s *store) Exchange(ctx context.Context, origin exchange.ID, turn *exchange
 }
 
 // A packer packs what the script unpacks at once: little-endian integers of eight bytes,
-// and sizes of two.
+// sizes of two, and bits of one.
 type packer []byte
 
 func (p *packer) ints(ns ...int64) {
@@ -162,14 +192,14 @@ func (p *packer) text(s string) {
 	*p = append(*p, s...)
 }
 
-// bits is a byte with the first of them as its lowest bit.
-func bits(bs ...bool) (n byte) {
-	for i, b := range bs {
+func (p *packer) bits(bs ...bool) {
+	for _, b := range bs {
 		if b {
-			n |= 1 << i
+			*p = append(*p, 1)
+		} else {
+			*p = append(*p, 0)
 		}
 	}
-	return n
 }
 
 // micros is a time in microseconds; negative, which stands for none, is -1.
