@@ -42,11 +42,16 @@ func (x *exchange) common() bool {
 		return false
 	}
 	var n [commonFields]int64
+	most := min(maxCommon, x.caps.fieldBytes())
 	for i, lines := range x.commons {
-		if len(lines) != 1 || len(lines[0]) > min(maxCommon, x.caps.fieldBytes()) || !digits(lines[0]) {
+		if len(lines) != 1 || len(lines[0]) > most {
 			return false
 		}
-		n[i] = number64(lines[0])
+		value, ok := number64(lines[0])
+		if !ok {
+			return false
+		}
+		n[i] = value
 	}
 	limit, remaining := n[commonLimit], n[commonRemaining]
 	reset := decimal{whole: n[commonReset]}.delay(anyReset, &x.made)
@@ -55,18 +60,23 @@ func (x *exchange) common() bool {
 	}
 	x.out.Dialect, x.out.Vendor = VendorFields, x.table.rows[len(x.table.rows)-1].Name
 	x.out.Policies = x.memo.common.policies(limit)
-	f := figure{limit: limit, remaining: remaining, cost: None, reset: reset}
-	l, _ := f.serviceLimit("")
-	x.out.Limits = append(x.room, l)
+	x.out.Limits = append(x.room, Limit{}) // filled in place: a literal would be copied
+	l := &x.out.Limits[0]
+	l.Available, l.Window, l.Cost = remaining, reset.reset(), None
+	l.Resets, l.Bare = reset.at, reset.bare
 	return true
 }
 
-// number64 returns the value of up to maxCommon digits.
-func number64(text string) (n int64) {
+// number64 returns the value of up to maxCommon digits; ok is false if there is anything else.
+func number64(text string) (n int64, ok bool) {
 	for i := range len(text) {
-		n = 10*n + int64(text[i]-'0')
+		digit := text[i] - '0'
+		if digit > 9 {
+			return 0, false
+		}
+		n = 10*n + int64(digit)
 	}
-	return n
+	return n, text != ""
 }
 
 // A commonMemo keeps the policies of the last limit.

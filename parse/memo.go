@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // A memo keeps what RateLimit-Policy and RateLimit-Partition were read as: servers
@@ -17,6 +18,7 @@ import (
 type memo struct {
 	common commonMemo
 	host   atomic.Pointer[hostMemo] // of the last host
+	date   atomic.Pointer[dateMemo] // of the last Date that was needed
 	slots  [memoSlots]atomic.Pointer[memoEntry]
 }
 
@@ -47,6 +49,9 @@ type policyField struct {
 	older          bool      // the field has the older form, valid or not
 }
 
+// noPolicyField is that of a response without one. Read-only.
+var noPolicyField policyField
+
 // readPolicyField reads the lines of RateLimit-Policy in either form.
 func readPolicyField(lines []string, caps Caps) (f policyField) {
 	f.named, f.ignored = readPolicies(lines, caps)
@@ -56,15 +61,15 @@ func readPolicyField(lines []string, caps Caps) (f policyField) {
 	return f
 }
 
-// policies is readPolicyField with a memory.
-func (m *memo) policies(lines []string, caps *Caps) policyField {
+// policies is readPolicyField with a memory. What it returns is not modified.
+func (m *memo) policies(lines []string, caps *Caps) *policyField {
 	slot := m.slot(lines, false)
 	if e := slot.Load(); e.is(lines, false) {
-		return e.policies
+		return &e.policies
 	}
 	f := readPolicyField(lines, *caps)
 	remember(slot, memoEntry{lines: lines, policies: f})
-	return f
+	return &f
 }
 
 // declarations is readDeclarations with a memory.
@@ -92,6 +97,12 @@ func (m *memo) hostRow(t *table, host string) *row {
 	e := &hostMemo{strings.Clone(host), t.host(host)}
 	m.host.Store(e)
 	return e.row
+}
+
+// A dateMemo is a Date and its time. All responses of a second have the same.
+type dateMemo struct {
+	text string
+	time time.Time
 }
 
 // slot returns the slot for the lines of a field. Half of the slots belong to each of

@@ -8,16 +8,17 @@ import (
 // plainLimits reads a line of RateLimit in its usual form: each item is a String without
 // escapes, with parameters that the drafts define, each at most once, whose values are
 // within their caps. older reports whether the items follow draft -08. ok is false for
-// every other line, valid or not. room is memory for the limits; nil: there is none.
+// every other line, valid or not. room is memory for the limits; nil: there is none. Nor is a
+// name copied that one of policies has.
 //
 // This is the only Structured Field that does not go through the parser: RateLimit
 // changes with every response, and the parser takes several times as long.
 // FuzzPlainLimits checks that both read the same.
-func plainLimits(line string, caps *Caps, room []Limit) (limits []Limit, older, ok bool) {
+func plainLimits(line string, caps *Caps, policies []Policy, room []Limit) (limits []Limit, older, ok bool) {
 	if len(line) > caps.fieldBytes() {
 		return nil, false, false
 	}
-	p, limits := plain{line: line, caps: caps}, room[:0]
+	p, limits := plain{line: line, caps: caps, policies: policies}, room[:0]
 	for {
 		n := len(limits)
 		limits = append(limits, Limit{Available: None, Window: None, Cost: None})
@@ -38,6 +39,7 @@ type plain struct {
 	line          string
 	at            int
 	caps          *Caps
+	policies      []Policy
 	newest, older bool // there were parameters of the editor's draft; of draft -08
 }
 
@@ -74,7 +76,7 @@ func (p *plain) limit(l *Limit) (ok bool) {
 	if !ok || len(name) > p.caps.nameBytes() {
 		return false
 	}
-	l.Policy = strings.Clone(name) // the limit must not keep the header alive
+	l.Policy = p.own(name)
 	for p.skip(';') {
 		for p.skip(' ') {
 		}
@@ -83,6 +85,16 @@ func (p *plain) limit(l *Limit) (ok bool) {
 		}
 	}
 	return true
+}
+
+// own returns the name in other memory: the limit must not keep the header alive.
+func (p *plain) own(name string) string {
+	for i := range p.policies {
+		if own := p.policies[i].Name; own == name {
+			return own
+		}
+	}
+	return strings.Clone(name)
 }
 
 // param reads a parameter.
@@ -121,14 +133,14 @@ func (p *plain) number(n *int64, limit int64) bool {
 	if *n != None || !p.skip('=') {
 		return false
 	}
-	from := p.at
-	v := int64(0)
-	for !p.over() && p.line[p.at] >= '0' && p.line[p.at] <= '9' && p.at-from < 15 {
-		v = v*10 + int64(p.line[p.at]-'0')
-		p.at++
+	digits := p.line[p.at:min(p.at+15, len(p.line))]
+	v, read := int64(0), 0
+	for ; read < len(digits) && digits[read]-'0' <= 9; read++ {
+		v = 10*v + int64(digits[read]-'0')
 	}
+	p.at += read
 	*n = v
-	return p.at > from && v <= limit // callers check what follows
+	return read > 0 && v <= limit // callers check what follows
 }
 
 // text reads a String without escapes (RFC 9651, Section 4.2.5).

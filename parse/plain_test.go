@@ -14,7 +14,7 @@ import (
 // agree checks that plainLimits and the Structured Fields parser read the same, and
 // reports whether plainLimits reads the line.
 func agree(t require.TestingT, line string, caps Caps) bool {
-	limits, older, ok := plainLimits(line, &caps, nil)
+	limits, older, ok := plainLimits(line, &caps, nil, nil)
 	if !ok {
 		return false
 	}
@@ -64,15 +64,15 @@ func TestNotPlain(t *testing.T) {
 		`"api";pk=:YQ==:;pk=:YQ==:`, `"api" ;a=1`, "\"api\";\ta=1", `"api";a=1 w=2`, `"api",`, `"api", `, `,"api"`, `"api""b"`, `"api";a=1,"api";a=2`, `("api")`,
 		`"api" "b"`, `"a",,"b"`,
 	} {
-		_, _, ok := plainLimits(line, &Caps{}, nil)
+		_, _, ok := plainLimits(line, &Caps{}, nil, nil)
 		assert.False(t, ok, line)
 	}
-	_, _, ok := plainLimits(`"api";a=1000000000000000`, &Caps{Quota: -1}, nil)
+	_, _, ok := plainLimits(`"api";a=1000000000000000`, &Caps{Quota: -1}, nil, nil)
 	assert.False(t, ok, "16 digits are no Integer")
 	for _, line := range []string{
 		`"a";a=1000001`, `"a";c=1000001`, `"a";w=1001`, `"a", "b", "c", "d"`, `"nine long"`, `"a";pk=:MTIzNDU=:`, `"a";a=` + strings.Repeat("0", 100),
 	} {
-		_, _, ok := plainLimits(line, &plainCaps, nil)
+		_, _, ok := plainLimits(line, &plainCaps, nil, nil)
 		assert.False(t, ok, "above a cap: %s", line)
 	}
 	for _, line := range []string{`"a";a=1000000`, `"a";c=1000000`, `"a";w=1000`, `"a", "b", "c"`, `"eightlng"`, `"a";pk=:MTIzNA==:`} {
@@ -83,10 +83,15 @@ func TestNotPlain(t *testing.T) {
 // The limits do not keep the header alive.
 func TestPlainLimitsAreNotCutOut(t *testing.T) {
 	line := `"api";a=99;w=60;pk=:R0VUH2FsaWNl:`
-	limits, _, ok := plainLimits(line, &Caps{}, nil)
+	limits, _, ok := plainLimits(line, &Caps{}, nil, nil)
 	require.True(t, ok)
 	assert.NotSame(t, unsafe.StringData(line[1:]), unsafe.StringData(limits[0].Policy))
-	assert.Equal(t, 3.0, testing.AllocsPerRun(100, func() { plainLimits(line, &Caps{}, nil) }), "the limits, a name and a key")
+	assert.Equal(t, 3.0, testing.AllocsPerRun(100, func() { plainLimits(line, &Caps{}, nil, nil) }), "the limits, a name and a key")
+	policies := []Policy{{Name: "other"}, {Name: strings.Clone("api")}}
+	limits, _, ok = plainLimits(line, &Caps{}, policies, nil)
+	require.True(t, ok)
+	assert.Equal(t, "api", limits[0].Policy)
+	assert.Same(t, unsafe.StringData(policies[1].Name), unsafe.StringData(limits[0].Policy))
 }
 
 // plainLimits and the parser agree on random lines.

@@ -123,36 +123,25 @@ func (r *Reader) Silent(h http.Header) bool {
 //
 // A response with a 1xx status says nothing.
 func (r *Reader) Read(host string, status int, h http.Header, now time.Time) Reading {
-	return r.read(nil, host, status, h, now)
+	var out Reading
+	r.ReadInto(&out, host, status, h, now)
+	return out
 }
 
 // ReadInto sets out to what Read returns. It uses the memory of the Limits that out had.
 func (r *Reader) ReadInto(out *Reading, host string, status int, h http.Header, now time.Time) {
-	*out = r.read(out.Limits[:0], host, status, h, now)
-}
-
-// read is Read with memory for Limits, or nil.
-func (r *Reader) read(room []Limit, host string, status int, h http.Header, now time.Time) (out Reading) {
-	out.RetryAfter = None
-	t := r.rows()
-	f := t.index.scan(h)
-	if f.seen == 0 || status/100 == 1 {
-		return out
-	}
-	if f.seen&seenCache != 0 && Cached(h) {
-		out.Cached = true
-		return out
-	}
 	var x exchange // it is large, and a literal would be copied
-	x.table, x.caps, x.memo, x.h, x.found, x.room = t, &r.Caps, &r.memo, h, f, room
-	x.made.header, x.made.now = h, now
-	if host != "" && (t.byHand || f.seen&(seenRetry|^(seenRow-1)) != 0) {
-		// A RateLimit is read the same on every host, unless the user has a row for it.
-		x.host = r.memo.hostRow(t, host)
-	}
+	x.table, x.caps, x.memo, x.h, x.room = r.rows(), &r.Caps, &r.memo, h, out.Limits[:0]
+	x.found = x.table.index.scan(h)
 	x.out.RetryAfter = None
-	x.read(status)
-	return x.out
+	switch {
+	case x.seen == 0 || status/100 == 1:
+	case x.has(seenCache) && Cached(h):
+		x.out.Cached = true
+	default:
+		x.read(host, status, now)
+	}
+	*out = x.out
 }
 
 // rows returns the table.
@@ -184,7 +173,8 @@ type exchange struct {
 	out  Reading
 	room []Limit // memory for its Limits, or nil
 
-	field     policyField // RateLimit-Policy
+	field     *policyField // RateLimit-Policy
+	unnamed   []unnamed    // of them, those that are not in out yet
 	made      clock
 	overdrawn bool     // a vendor's field has a negative available quota
 	worded    []string // see accountReader
@@ -198,7 +188,12 @@ func (x *exchange) clock() *clock { return &x.made }
 func (x *exchange) has(fields sightings) bool { return x.seen&fields != 0 }
 
 // read reads everything but the signs of a cache.
-func (x *exchange) read(status int) {
+func (x *exchange) read(host string, status int, now time.Time) {
+	x.made.header, x.made.now, x.made.last = x.h, now, &x.memo.date
+	if host != "" && (x.table.byHand || x.has(seenRetry|^(seenRow-1))) {
+		// A RateLimit is read the same on every host, unless the user has a row for it.
+		x.host = x.memo.hostRow(x.table, host)
+	}
 	x.served = status != http.StatusTooManyRequests
 	if !x.common() && !x.byHand() {
 		x.drafts()
@@ -314,8 +309,10 @@ func (x *exchange) byHand() bool {
 
 // drafts reads the newest draft that says something valid.
 func (x *exchange) drafts() {
+	x.field = &noPolicyField
 	if x.has(seenPolicy) && x.mayAnyDraft() {
 		x.field = x.memo.policies(x.policies, x.caps)
+		x.unnamed = x.field.unnamed
 	}
 	if x.has(seenPartition) && (x.may(EditorsDraft) || x.may(Draft08)) {
 		x.declarations()
@@ -327,7 +324,7 @@ func (x *exchange) drafts() {
 	case x.legacy():
 	case len(x.field.named) > 0, len(x.out.Declarations) > 0:
 		x.out.Dialect = EditorsDraft
-	case len(x.field.unnamed) > 0:
+	case len(x.unnamed) > 0:
 		x.out.Dialect = Draft07
 	}
 	x.takePolicies()
@@ -352,7 +349,7 @@ func (x *exchange) figures() bool {
 		return false
 	}
 	lines := x.limits
-	limits, dialect, ignored := readLimits(lines, x.caps, x.room)
+	limits, dialect, ignored := readLimits(lines, x.caps, x.field.named, x.room)
 	if !isSyntax(ignored) {
 		if !x.may(EditorsDraft) && !x.may(Draft08) {
 			return false
@@ -382,8 +379,8 @@ func isSyntax(ignored []Ignored) bool { return len(ignored) == 1 && ignored[0].E
 // figure adds the figures of the account without a name.
 func (x *exchange) figure(f figure, dialect Dialect) {
 	x.out.Dialect = dialect
-	x.out.Policies, x.out.Limits = accountOf(f, "", named(x.field.unnamed, f.limit))
-	x.field.unnamed = nil
+	x.out.Policies, x.out.Limits = accountOf(f, "", named(x.unnamed, f.limit))
+	x.unnamed = nil
 }
 
 // legacy reads the fields of draft -06.
@@ -393,7 +390,7 @@ func (x *exchange) legacy() bool {
 	}
 	a := accountReader{
 		row: draft06(), index: &x.table.index, caps: *x.caps, clock: x.made, kind: x.reset(true),
-		strict: true, served: x.served, advertised: x.field.unnamed, limits: x.room,
+		strict: true, served: x.served, advertised: x.unnamed, limits: x.room,
 	}
 	a.read(x.h)
 	x.made = a.clock
@@ -403,13 +400,13 @@ func (x *exchange) legacy() bool {
 	}
 	x.out.Dialect, x.out.Policies, x.worded = Draft06, a.policies, a.worded
 	x.setLimits(a.limits)
-	x.field.unnamed = nil
+	x.unnamed = nil
 	return true
 }
 
 // takePolicies adds what RateLimit-Policy says.
 func (x *exchange) takePolicies() {
-	p := &x.field
+	p := x.field
 	switch {
 	case len(p.named) > 0:
 		all := slices.Clip(p.named) // may be shared
@@ -421,8 +418,8 @@ func (x *exchange) takePolicies() {
 		x.out.Policies = all
 		x.ignore(p.ignored)
 	case p.older && x.out.Dialect != EditorsDraft && x.out.Dialect != Draft08:
-		if x.out.Dialect == Draft07 && len(p.unnamed) > 0 {
-			x.out.Policies = named(p.unnamed, None)
+		if x.out.Dialect == Draft07 && len(x.unnamed) > 0 {
+			x.out.Policies = named(x.unnamed, None)
 		}
 		x.ignore(p.ignoredUnnamed)
 	default:

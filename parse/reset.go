@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -61,29 +62,39 @@ const maxTimeBytes = 128
 type clock struct {
 	header http.Header
 	now    time.Time
-	date   time.Time // valid if known
+	last   *atomic.Pointer[dateMemo] // nil: no Date is remembered
+	date   time.Time                 // valid if known
 	known  bool
 	dated  bool // date is the Date of the response
 }
 
-// made returns when the response was made (see origination).
+// made returns when the response was made: its Date (RFC 9110, Section 6.6.1), or now if it
+// has no valid Date.
 func (c *clock) made() time.Time {
 	if !c.known {
-		c.date, c.dated = origination(c.header, c.now)
-		c.known = true
+		c.date, c.known = c.now, true
+		if dates := c.header["Date"]; len(dates) > 0 {
+			c.read(dates[0])
+		}
 	}
 	return c.date
 }
 
-// origination returns the Date of a response (RFC 9110, Section 6.6.1), or now if it has
-// no valid Date.
-func origination(h http.Header, now time.Time) (made time.Time, dated bool) {
-	if dates := h["Date"]; len(dates) > 0 {
-		if date, ok := httpDate(trim(dates[0])); ok {
-			return date, true
+// read reads a Date.
+func (c *clock) read(text string) {
+	if c.last != nil {
+		if m := c.last.Load(); m != nil && m.text == text {
+			c.date, c.dated = m.time, true
+			return
 		}
 	}
-	return now, false
+	date, ok := httpDate(trim(text))
+	if !ok {
+		return
+	}
+	if c.date, c.dated = date, true; c.last != nil && len(text) <= maxTimeBytes {
+		c.last.Store(&dateMemo{strings.Clone(text), date})
+	}
 }
 
 // A delay is the time from the Date of a response to an instant.
@@ -171,12 +182,13 @@ func (d *delay) orMillis() {
 }
 
 // delayUntil returns the time from the Date of the response to an instant.
-func delayUntil(at time.Time, coarse bool, c *clock) delay {
-	return delay{d: max(at.Sub(c.made()), noDelay.d+1), coarse: coarse, at: at.UTC()}
+func delayUntil(at time.Time, coarse bool, c *clock) (r delay) {
+	r.d, r.coarse, r.at = max(at.Sub(c.made()), noDelay.d+1), coarse, at.UTC()
+	return r
 }
 
 // delay returns the meaning of a number that is not negative.
-func (n decimal) delay(kind resetKind, c *clock) delay {
+func (n decimal) delay(kind resetKind, c *clock) (r delay) {
 	bare := kind == anyReset
 	switch kind {
 	case anyReset, sharedSeconds:
@@ -186,13 +198,15 @@ func (n decimal) delay(kind resetKind, c *clock) delay {
 	}
 	switch kind {
 	case spanMillis:
-		return delay{d: n.times(time.Millisecond)}
+		r.d = n.times(time.Millisecond)
 	case unixSeconds:
 		return unixDelay(n.whole, n.fraction, n.fraction == 0, c)
 	case unixMillis:
 		return unixDelay(n.whole/1000, n.whole%1000*1e6+n.fraction/1000, false, c)
+	default:
+		r.d, r.bare = n.times(time.Second), bare
 	}
-	return delay{d: n.times(time.Second), bare: bare}
+	return r
 }
 
 // kind decides the meaning of a number by its size and the Date of the response: span, or a
