@@ -44,6 +44,7 @@ const (
 	latest        = 150 * msec // a turn that is carried out later than that takes nothing
 	lease         = 30 * sec   // after which what a process has is forgotten, if it is silent
 	longLease     = 300 * sec  // the same, if the window is long
+	returnsWithin = 25 * sec   // a process that lacks units comes again before its lease ends
 	longWindow    = 600 * sec
 	recovery      = 2 * sec // after a record was made: those who knew the one before come back
 	wokenFor      = 100 * msec

@@ -47,7 +47,7 @@ func (x *execution) count(i int) {
 	if r.contended(out) {
 		all = max(all*2/5, min(all, 1))
 	}
-	left := max(all-out-x.flights, 0)
+	left := max(all-out-x.flights*x.most(i), 0)
 	if now < r.hold || mine == nil {
 		x.left[i] = 0
 		return
@@ -135,6 +135,20 @@ func (x *execution) wants(i int) *exchange.Request {
 		}
 	}
 	return nil
+}
+
+// most returns the most units of an account that a request of the turn claims, at least one: so
+// much each of the first requests of others may cost, of which that is not known yet.
+func (x *execution) most(i int) int64 {
+	most := int64(1)
+	for k := range x.turn.Requests {
+		for _, c := range x.turn.Requests[k].Claims {
+			if c.Account == i {
+				most = max(most, min(c.Units, largestModel))
+			}
+		}
+	}
+	return most
 }
 
 // looked reports whether another process comes when the window ends, and finds out what
@@ -372,10 +386,10 @@ func (x *execution) reply(i int, void bool) exchange.Granted {
 	case void:
 	case m.want > 0:
 		g.Lacks = true
-		again = x.again(i)
+		again = min(x.again(i), returnsWithin)
 		m.hungry = now + again + 2*sec
 	case x.blocked[i] >= 0:
-		again = x.again(x.blocked[i])
+		again = min(x.again(x.blocked[i]), returnsWithin)
 	case x.wants(i) != nil:
 		again = lookShort // all were granted; others may wait meanwhile
 	}

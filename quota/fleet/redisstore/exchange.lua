@@ -17,6 +17,7 @@ sec = 1000000
 latest = 150*msec
 lease = 30
 longLease = 300
+returnsWithin = 25*sec
 longWindow = 600*sec
 recovery = 2*sec
 wokenFor = 100*msec
@@ -53,7 +54,7 @@ head = 27
 wide = 13
 r: now made version state available over length began figured hold probe probes returns quota window how trust fails skip trial said from counted spent before members spendings
 m: id seq at lease has stock least priority since hungry woken looks took
-a: record mine spare allowed kept hungers hungry shares ahead others granted probed stopped blocked wants want id concurrent counts landed refused has stock wish version quota window figure left figureVersion figureAgo basis basisLeft spent served servedAgo silent hold next
+a: record mine spare allowed kept hungers hungry shares ahead others granted probed stopped blocked wants want most id concurrent counts landed refused has stock wish version quota window figure left figureVersion figureAgo basis basisLeft spent served servedAgo silent hold next
 q: claims n priority waited number next
 ]]
 
@@ -644,7 +645,7 @@ count = function(a)
     a.spare, a.allowed = unlimited, unlimited
     return
   end
-  local free = max(all - out - x.flying, 0)
+  local free = max(all - out - x.flying*a.most, 0)
   a.spare, a.allowed = free, free
   local q = a.wants
   if n == 0 or not q then return end
@@ -853,7 +854,7 @@ local void, repeated = asOf > 0 and now - asOf > latest, false
 local accounts = {}
 for i = 1, naccounts do
   local a = {
-    false, 0, 0, 0, 0, 0, false, false, 0, 0, 0, false, false, false, false, 0,
+    false, 0, 0, 0, 0, 0, false, false, 0, 0, 0, false, false, false, false, 0, 1,
     unpack('<Hc0BBBBi8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8', turn, pos)
   }
   pos = a.next
@@ -872,7 +873,7 @@ for k = 1, nrequests do
     i, units, pos = unpack('<Hi8', turn, pos)
     local a = accounts[i+1]
     claims[c], claims[c+1] = a, units
-    a.wants = a.wants or q
+    a.wants, a.most = a.wants or q, max(a.most, min(units, largestModel))
   end
   requests[k] = q
 end
@@ -898,10 +899,10 @@ for i = 1, naccounts do
   if not void then
     if a.want > 0 then
       lacks = 1
-      again = x.againOf(a)
+      again = min(x.againOf(a), returnsWithin)
       m.hungry = now + again + 2*sec
     elseif a.blocked then
-      again = x.againOf(a.blocked)
+      again = min(x.againOf(a.blocked), returnsWithin)
     elseif a.wants then
       again = lookShort
     end
