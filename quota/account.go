@@ -89,6 +89,9 @@ func (a *account) take(t instant, n int64) (mark uint32) {
 		a.noteTake(t, n)
 	}
 	a.TakeDry(t, &a.policy.server)
+	if absent := a.policy.absent[a]; absent != nil {
+		a.TakeAbsent(t, n, absent)
+	}
 	return a.Take(t, n)
 }
 
@@ -128,7 +131,11 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 		return d
 	}
 	d.Again, d.Sooner = o.when(again), a.Hopeful(t, max(n, -n))
-	if until := a.Softens(t, &a.policy.server); until > t && !d.Sooner {
+	until := a.Softens(t, &a.policy.server)
+	if absent := a.policy.absent[a]; absent != nil {
+		until = max(until, a.Vanishes(absent))
+	}
+	if until > t && !d.Sooner {
 		d.Sooner, d.Recheck = true, o.when(until)
 	}
 	if p := a.pool(); p != nil && !a.Paused(t) {
@@ -147,11 +154,14 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 
 // ready is Ready for n units, or for an estimate of -n. While a hold of the whole
 // origin lasts, one request in each ProbeInterval may look. A quota that is not enforced
-// holds nothing.
+// holds nothing, nor does one that was named last long ago and turns out not to be meant any more.
 func (a *account) ready(t instant, n int64) (again instant, why window.Cause) {
 	again, why = a.readyAsTold(t, n)
 	if again > t {
 		again = min(again, a.WhenSoft(t, max(n, -n), &a.policy.server))
+		if absent := a.policy.absent[a]; absent != nil {
+			again = min(again, a.WhenAbsent(t, absent, &a.policy.server))
+		}
 	}
 	return again, why
 }

@@ -45,6 +45,7 @@ func (o *Origin) evict(t instant, a *account) {
 	}
 	p := a.policy
 	delete(p.units, a)
+	delete(p.absent, a)
 	if p == &o.unnamed {
 		o.scopes[a.owner.long].forgetKinds(t, o)
 		delete(o.scopes, a.owner.long)

@@ -16,6 +16,8 @@ type policyAccounts struct {
 	until    instant       // from then on, nothing said of any of them is in force
 	lines    int           // of those that work waits for
 
+	absent map[*account]*window.Absent // of accounts that were used up and not named; else nil
+
 	// Names of units of a server's own, such as tokens:
 	unit  string              // that an account was told first
 	units map[*account]string // of those accounts that were told another one

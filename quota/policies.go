@@ -99,10 +99,25 @@ func (o *Origin) forget(t instant) {
 		if !o.vanished(t, i) {
 			continue
 		}
-		known := o.Policies()
-		o.publish(slices.Delete(slices.Clone(known), i, i+1))
-		o.named = slices.Delete(o.named, i, i+1)
-		o.routeAgain(known[i].Name)
+		o.forgetPolicy(i)
+	}
+}
+
+func (o *Origin) forgetPolicy(i int) {
+	known := o.Policies()
+	o.publish(slices.Delete(slices.Clone(known), i, i+1))
+	o.named = slices.Delete(o.named, i, i+1)
+	o.routeAgain(known[i].Name)
+}
+
+// drop forgets a policy that is not meant any more, if the server has not named it since then for
+// others, and nothing that was said of it is in force.
+func (o *Origin) drop(t instant, policy string, since instant) {
+	for i, p := range o.Policies() {
+		if p.Name == policy && o.named[i].at <= since && t >= o.heldUntil(policy) {
+			o.forgetPolicy(i)
+			return
+		}
 	}
 }
 

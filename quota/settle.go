@@ -160,6 +160,7 @@ func (s *settlement) run() {
 	}
 	s.resume()
 	s.releaseUnattributed()
+	s.noteAbsent()
 	if len(s.figured)+len(s.termed) > 0 {
 		s.countReport()
 	}

@@ -32,7 +32,7 @@
 //
 // What [Adaptive] learns of a server are habits, one file each: guard and slow start
 // (habits.go), rounding, resets, refill, untilfull, spent, late, contention, inferred,
-// ceiling, contradicted, soft. [Plain] is the window without them.
+// ceiling, contradicted, absent, soft. [Plain] is the window without them.
 //
 // # Plain
 //
@@ -153,6 +153,13 @@
 //     in each (W + g)/q. It holds one unit, and one more for each window since the
 //     last refusal. In no time as long as a window much more than q depart then, so
 //     this is right in a bucket, in a sliding log, and wherever windows begin.
+//     Answers may leave out fields, so our own count also goes on where they have none. But
+//     if it is used up, and no answer has named the quota for 3·W, 10 s to 10 min, one request departs
+//     that it does not allow. If it is served, others do, with one more out for each 16 that are. Once more
+//     were served than would come back in 2¼·W, the quota is forgotten: a server that enforces it
+//     serves up to 2·q at a time, at the end of one window and the beginning of the next. If one is refused,
+//     all has to be back before the next window, and none tries for 10 min, 40 min, … up to a
+//     day; so after four answers in a row that are Unsure, up to 16 once some were served.
 //
 //  7. Soft quotas. Some servers say a = 0 and serve on: they bill what is beyond the quota, or
 //     only warn. A request that departed after that was heard shows it, if it was served and

@@ -1,0 +1,60 @@
+package quota
+
+import (
+	"slices"
+
+	"github.com/headway-go/headway/quota/internal/window"
+)
+
+// noteAbsent looks at the accounts that the lease was charged to and the report does not name, and
+// forgets the policies that turn out not to be meant any more.
+func (s *settlement) noteAbsent() {
+	cs := s.l.claims.all()
+	for i := range cs {
+		a, ok := cs[i].Constraint.(*account)
+		if !ok || !s.misses(a) {
+			continue
+		}
+		p := a.policy
+		absent := p.absent[a]
+		if absent == nil {
+			if absent = new(window.Absent); p.absent == nil {
+				p.absent = make(map[*account]*window.Absent)
+			}
+			p.absent[a] = absent
+		}
+		if since, over := a.Unnamed(s.t, s.charge(&cs[i]), s.outcome(), absent, &p.server); over {
+			delete(p.absent, a)
+			s.o.drop(s.t, p.name, since)
+		}
+	}
+	s.named(s.figured)
+	s.named(s.termed)
+}
+
+func (s *settlement) named(as []*account) {
+	for _, a := range as {
+		if absent := a.policy.absent[a]; absent != nil {
+			absent.Named(s.t)
+		}
+	}
+}
+
+// misses reports whether the report should have named an account that the lease was charged to, if
+// the quota is still meant.
+func (s *settlement) misses(a *account) bool {
+	return (a.Misses() || a.policy.absent[a] != nil) && s.r.answered() && a != &s.o.root && a.place != evicted &&
+		!slices.Contains(s.figured, a) && !slices.Contains(s.termed, a) &&
+		!s.spares(a) && !s.untouched(a) && a.pool() == nil && !a.inferred()
+}
+
+// outcome is what the report shows of the work.
+func (s *settlement) outcome() window.Outcome {
+	switch {
+	case s.r.Refused:
+		return window.Refused
+	case s.r.Failed, s.r.Unsure, s.r.Pause > 0:
+		return window.Unsure
+	}
+	return window.Served
+}
