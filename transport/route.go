@@ -49,6 +49,7 @@ func (x *exchange) route() {
 	if claims := x.claim(); len(claims)+len(x.ask.Claims) > 0 {
 		x.ask.Claims = claims
 	}
+	x.try(false)
 }
 
 // again is claim when the request has waited. If a policy that counts tokens was named
@@ -60,7 +61,9 @@ func (x *exchange) again() []quota.Claim {
 		x.scopeOfModel()
 	}
 	x.scopeOfKind()
-	return x.claim()
+	x.ask.Claims = x.claim()
+	x.try(true)
+	return x.ask.Claims
 }
 
 // claim lists the units that the request needs of each policy that concerns it. It

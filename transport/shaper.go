@@ -283,8 +283,10 @@ type exchange struct {
 	trace traced
 
 	tokens  tokenCost
-	ofModel bool // the scope is that of the model
-	silent  bool // responses to such requests tell nothing, and others tell something: see toldKinds
+	ofModel bool        // the scope is that of the model
+	silent  bool        // responses to such requests tell nothing, and others tell something: see toldKinds
+	trial   uint64      // see trials; 0: the request is none
+	place   kindOfScope // in the line of trials; zero: in none
 }
 
 func (s *Shaper) begin(req *http.Request) *exchange {
@@ -345,13 +347,16 @@ func (x *exchange) reset() {
 	if x.tokens.scanned || len(x.tokens.departures) > 0 {
 		x.tokens.reset()
 	}
+	if x.place != (kindOfScope{}) {
+		x.directory.told.leave(&x.place) // something has panicked
+	}
 	if x.hasKindPath = false; x.like != "" {
 		x.like = ""
 	}
 	if x.trace.admitted.Request != nil {
 		x.trace.admitted = AdmittedInfo{}
 	}
-	x.req, x.sent = nil, false
+	x.req, x.sent, x.trial = nil, false, 0
 }
 
 // set sets *p to v, unless it is v already: to write a pointer or a string costs more than
@@ -372,6 +377,9 @@ func (x *exchange) admit() error {
 		now = x.began // the caller's functions have taken no time
 	}
 	err := x.origin.Admit(x.req.Context(), now, &x.ask, &x.lease)
+	if x.place != (kindOfScope{}) {
+		x.directory.told.leave(&x.place)
+	}
 	if err == nil {
 		if x.directory.tokens.Load() {
 			x.departTokens()

@@ -24,13 +24,37 @@ type toldKinds struct {
 	same    atomic.Int64 // what was told before, from toldNothing on; 0: nothing was noted
 
 	mu      sync.Mutex // guards following
-	apart   bool
-	first   int64 // limit that was told, if any was; it stays that of the wide scope
+	limits  proof      // that kinds are told different limits
+	silence proof      // that kinds are told nothing while others are told something
+	first   int64      // limit that was told, if any was; it stays that of the wide scope
 	kinds   map[kindOfScope]toldKind
 	last    kindOfScope // that was told something
-	turns   int         // since a kind was told another limit than before
-	changes int         // of what a kind was told
 	ends    time.Time   // when the first of the holds does; zero: there is none
+	trials  trials
+}
+
+// A proof that kinds are to be told apart.
+type proof struct {
+	apart   bool
+	turns   int // since the last change
+	changes int // of what a kind was told
+}
+
+// turn counts a turn of kinds that are told different things.
+func (p *proof) turn() {
+	p.turns = min(p.turns+1, sureTurns<<maxChanges)
+	p.apart = p.turns >= sureTurns<<p.changes
+}
+
+// changed takes over that a kind was told something else than before.
+func (p *proof) changed() { *p = proof{changes: min(p.changes+1, maxChanges)} }
+
+// proofOf returns the proof for kinds that are told the one and the other.
+func (t *toldKinds) proofOf(one, other int64) *proof {
+	if one == toldNothing || other == toldNothing {
+		return &t.silence
+	}
+	return &t.limits
 }
 
 // A toldKind is what a kind is told. While a refusal holds it, its scope stays the same; and then
@@ -39,6 +63,8 @@ type toldKind struct {
 	what  int64
 	until time.Time // by the refusal; zero: it is not held
 	scope string    // until then
+
+	silent bool // it was told nothing more than once, and never anything
 }
 
 type kindOfScope struct {
@@ -76,7 +102,7 @@ func (t *toldKinds) narrowed(scope string, kind kindKey) (narrow string, silent 
 	switch {
 	case known && !k.until.IsZero():
 		return k.scope, false
-	case !known, !t.apart, k.what < toldNothing, k.what == t.first:
+	case !known, k.what < toldNothing, k.what == t.first, !t.proofOf(k.what, k.what).apart:
 		return scope, false
 	case k.what == toldNothing:
 		return scope + ofKind, true
@@ -90,7 +116,9 @@ func (t *toldKinds) narrowed(scope string, kind kindKey) (narrow string, silent 
 func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (moved bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	over := t.endHolds(time.Now())
+	now := time.Now()
+	over := t.endHolds(now)
+	over = t.trials.wake(scope, now) || over
 	if t.first == 0 {
 		if t.first = max(t.same.Load(), what); t.first < toldLimit {
 			t.first = 0
@@ -99,28 +127,35 @@ func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (
 	this := kindOfScope{scope, kind}
 	k, known := t.kinds[this]
 	last, toldLast := t.kinds[t.last]
+	limits, silence := t.limits.apart, t.silence.apart
+	if what == toldNothing && k.what == toldNothing && !k.silent {
+		k.silent = true
+		t.set(this, k)
+		moved = true // it may try
+	}
 	switch {
-	case refused && k.what != what && k.what != toldNothing:
+	case refused && k.what != what && k.what != toldNothing && (known || what != t.first):
 		return over
 	case !known, k.what == toldUnknown:
 		k.what = what
 		t.set(this, k)
-		moved = t.apart
+		moved = limits || silence
 	case what == toldNothing && k.what != toldNothing:
 		return over // it is told something now and then
 	case k.what != what:
-		k.what = what
+		t.proofOf(k.what, what).changed()
+		k.what, k.silent = what, false
 		t.set(this, k)
-		t.turns, t.changes = 0, min(t.changes+1, maxChanges)
-	case toldLast && last.what != what && last.what != toldUnknown && t.last.scope == scope:
-		t.turns = min(t.turns+1, sureTurns<<maxChanges)
+	case !toldLast, last.what == what, last.what == toldUnknown:
+	default:
+		if p := t.proofOf(last.what, what); p == &t.silence || t.last.scope == scope {
+			p.turn()
+		}
 	}
 	if known && t.last != this {
 		t.last = kindOfScope{strings.Clone(scope), kind}
 	}
-	was := t.apart
-	t.apart = t.turns >= sureTurns<<t.changes
-	return t.apart != was || moved || over
+	return t.limits.apart != limits || t.silence.apart != silence || moved || over
 }
 
 // endHolds ends the holds of kinds that are over at now. It reports whether there were any.
@@ -155,7 +190,7 @@ func (t *toldKinds) isSame(what int64) bool {
 	if t.several.Load() {
 		return false
 	}
-	if t.same.Load() == what || t.same.CompareAndSwap(0, what) {
+	if what != toldNothing && (t.same.Load() == what || t.same.CompareAndSwap(0, what)) {
 		return true
 	}
 	t.several.Store(true)
@@ -225,6 +260,12 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 		wide, _, _ = strings.Cut(wide, ofKind)
 	}
 	what, known := x.whatTold(got)
+	if known && what == toldNothing && x.directory.lookUp(wide, x.kind()).kind != nil {
+		known = false // it is told something now and then
+	}
+	if x.trial > 0 && told.endTrial(wide, x.trial, known && what == toldNothing, r.Refused, now) {
+		x.moveAll()
+	}
 	if known && !told.isSame(what) && told.note(wide, x.kind().key(), what, r.Refused) {
 		x.moveAll()
 		if x.ask.Scope == wide {

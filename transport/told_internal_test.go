@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,4 +41,52 @@ func TestEndOfHeldKind(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		assert.True(t, told.note("s", limited, toldLimit+10, false), "the other hold is over")
 	})
+}
+
+// One request of a kind tries at a time. After one that was refused, none tries for as long as they
+// are held, then for twice as long.
+func TestTrials(t *testing.T) {
+	var ts trials
+	start := time.Now()
+	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
+	begin := func(s, until int) uint64 { return ts.begin("s", at(until), at(s)) }
+
+	first := begin(0, 10)
+	assert.NotZero(t, first)
+	assert.Zero(t, begin(1, 10), "one is out")
+	assert.False(t, ts.wake("s", at(1)))
+	assert.False(t, ts.end("s", first+1, true, false, at(1)), "another one")
+	assert.True(t, ts.end("s", first, true, false, at(2)))
+
+	second := begin(2, 10)
+	assert.NotZero(t, second)
+	assert.Zero(t, begin(3, 10))
+	assert.False(t, ts.end("s", second, false, true, at(4)), "refused")
+	assert.Zero(t, begin(5, 100), "for as long as it was held")
+	assert.False(t, ts.wake("s", at(9)))
+	assert.True(t, ts.wake("s", at(10)))
+	assert.False(t, ts.wake("s", at(10)), "nothing waits")
+
+	third := begin(10, 20)
+	assert.NotZero(t, third)
+	assert.Zero(t, begin(10, 20))
+	assert.False(t, ts.end("s", third, false, true, at(15)), "refused again")
+	assert.Zero(t, begin(16, 100))
+	assert.False(t, ts.wake("s", at(24)), "twice as long")
+	assert.True(t, ts.wake("s", at(25)))
+
+	assert.NotZero(t, begin(26, 100))
+	assert.Zero(t, begin(27, 100))
+	assert.False(t, ts.wake("s", at(35)))
+	assert.True(t, ts.wake("s", at(36)), "it was lost")
+	assert.NotZero(t, begin(36, 40))
+	assert.False(t, ts.wake("s", at(40)), "the hold is over")
+	assert.Empty(t, ts.holds)
+	assert.NotZero(t, begin(50, 60))
+	assert.NotZero(t, begin(61, 70), "of another hold")
+
+	for i := range 2 * maxTrialHolds {
+		ts.begin(strconv.Itoa(i), at(100), at(70))
+	}
+	assert.LessOrEqual(t, len(ts.holds), maxTrialHolds)
 }

@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -45,6 +46,11 @@ func (r *route) answer() answer {
 	switch r.dialect {
 	case "X-RateLimit":
 		return says(status, "X-RateLimit-Limit", limit, "X-RateLimit-Remaining", left, "X-RateLimit-Reset", reset)
+	case "tighter": // of this one, and of a thousand a day
+		if r.used < r.quota/2 {
+			return says(status, "X-RateLimit-Limit", "1000", "X-RateLimit-Remaining", "500", "X-RateLimit-Reset", "40000")
+		}
+		return says(status, "X-RateLimit-Limit", limit, "X-RateLimit-Remaining", left, "X-RateLimit-Reset", reset)
 	case "-06":
 		return says(status, "RateLimit-Limit", limit, "RateLimit-Remaining", left, "RateLimit-Reset", reset)
 	case "the draft":
@@ -68,30 +74,36 @@ func TestRoutesWithLimitsOfTheirOwn(t *testing.T) {
 		{"one is limited, -06", route{dialect: "-06", quota: 5, window: minute}, route{}, 50, 5000},
 		{"one is limited, the draft", route{dialect: "the draft", quota: 5, window: minute}, route{}, 50, 5000},
 		{"one is limited, policies", route{dialect: "policies", quota: 5, window: minute}, route{}, 50, 5000},
+		{"few in an hour, X-RateLimit", route{dialect: "X-RateLimit", quota: 3, window: time.Hour}, route{}, 3, 5000},
+		{"few in an hour, the draft", route{dialect: "the draft", quota: 3, window: time.Hour}, route{}, 3, 5000},
+		{"the tighter of two limits", route{dialect: "tighter", quota: 5, window: minute}, route{}, 50, 5000},
 		{"two limits, X-RateLimit", route{dialect: "X-RateLimit", quota: 10, window: 5 * s}, route{dialect: "X-RateLimit", quota: 100, window: minute}, 1200, 1000},
 		{"two limits, -06", route{dialect: "-06", quota: 100, window: minute}, route{dialect: "-06", quota: 10, window: 5 * s}, 1000, 1200},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
 			var mu sync.Mutex // guards the routes
 			routes := map[string]*route{"/one": &tt.one, "/other": &tt.other}
-			shaper := &transport.Shaper{Base: newChooser(func(_ int, req *http.Request) answer {
+			shaper := &transport.Shaper{MaxDelay: 2 * time.Hour, Base: newChooser(func(_ int, req *http.Request) answer {
 				mu.Lock()
 				defer mu.Unlock()
 				return slow(rtt, routes[req.URL.Path].answer())
 			})}
 			var wg sync.WaitGroup
-			end := time.Now().Add(10 * time.Minute)
-			for path := range routes {
-				for range 2 {
-					wg.Go(func() {
-						for time.Now().Before(end) {
-							resp, err := shaper.RoundTrip(newRequest(t.Context(), http.MethodGet, itemsOrigin+path))
-							assert.NoError(t, err)
-							drop(resp)
-							time.Sleep(100 * time.Millisecond)
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(10*time.Minute, cancel)
+			for i, path := range []string{"/one", "/one", "/other", "/other"} {
+				wg.Go(func() {
+					time.Sleep(time.Duration(i) * time.Millisecond)
+					for ctx.Err() == nil {
+						resp, err := shaper.RoundTrip(newRequest(ctx, http.MethodGet, itemsOrigin+path))
+						if err != nil {
+							assert.ErrorIs(t, err, context.Canceled)
+							return
 						}
-					})
-				}
+						drop(resp)
+						time.Sleep(100*time.Millisecond + time.Duration(i)*time.Microsecond)
+					}
+				})
 			}
 			wg.Wait()
 			t.Log(tt.one.served, tt.other.served, tt.one.refused, tt.other.refused)
@@ -100,6 +112,46 @@ func TestRoutesWithLimitsOfTheirOwn(t *testing.T) {
 			assert.LessOrEqual(t, tt.one.refused+tt.other.refused, 20) // the loop of a client without a Shaper has a hundred
 		})
 	}
+}
+
+// One user uses up what a route has in a minute. That says nothing of another user's requests to a
+// route without a limit.
+func TestLimitOfAnotherUser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // guards the routes
+		one, other := route{dialect: "policies", quota: 20, window: time.Minute}, route{}
+		shaper := &transport.Shaper{MaxDelay: time.Hour, Base: newChooser(func(_ int, req *http.Request) answer {
+			mu.Lock()
+			defer mu.Unlock()
+			r := &one
+			if req.URL.Path == "/other" {
+				r = &other
+			}
+			return slow(rtt, r.answer())
+		})}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		var wg sync.WaitGroup
+		for _, path := range []string{"/one", "/other"} {
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					req := newRequest(ctx, http.MethodGet, itemsOrigin+path)
+					req.Header.Set("Authorization", "Bearer "+path)
+					resp, err := shaper.RoundTrip(req)
+					if err != nil {
+						return
+					}
+					drop(resp)
+					time.Sleep(100 * time.Millisecond)
+				}
+			})
+		}
+		wg.Wait()
+		t.Log(one.served, other.served, one.refused, other.refused)
+		assert.GreaterOrEqual(t, one.served, 190)
+		assert.GreaterOrEqual(t, other.served, 3000)
+		assert.Zero(t, one.refused)
+	})
 }
 
 // play sends one request after the other, each to a path, with the answer to it, and returns how
