@@ -76,12 +76,15 @@ type kind struct {
 // be an identifier that looks like a word.
 type family struct{ refused, free bool } // some kind was
 
-// tellsKinds reports whether a refusal that names no policy may concern some kinds only.
-// Where the policy without a name is advertised, the account of the scope is that of a
-// quota which all kinds share.
-func (o *Origin) tellsKinds() bool {
-	_, named := o.policy("")
-	return !named && o.accounts.Strategy == Adaptive
+// tellsKinds reports whether a refusal that names no policy may concern some kinds of the
+// scope only. Where the policy without a name is advertised, the account of the scope is that
+// of a quota which all kinds share, unless no work of the scope has been charged to it.
+func (o *Origin) tellsKinds(s *scope) bool {
+	if o.accounts.Strategy != Adaptive {
+		return false
+	}
+	p, named := o.policy("")
+	return !named || p.Quota >= 0 && s.base.Quota < 0
 }
 
 // nameKind asks for the kind of the work, where kinds are told apart. No mutex is held.
@@ -98,7 +101,7 @@ func (l *Lease) findKind(t instant, o *Origin) {
 	ks := l.scope.kinds()
 	switch {
 	case ks == nil:
-	case !o.tellsKinds() || l.scope.stale(t):
+	case !o.tellsKinds(l.scope) || l.scope.stale(t):
 		l.scope.forgetKinds(t, o)
 	case l.named:
 		l.setKind(ks.find(t, o, l.scope, l.name))
@@ -290,7 +293,7 @@ func (ks *kinds) kick(now time.Time, woken []*wait.Waiter) []*wait.Waiter {
 // claims. It creates nothing.
 func (o *Origin) presentKind(t instant, ask *Ask, l *Lease, cs *claims) {
 	s := o.scopes[ask.Scope]
-	if s == nil || s.kinds() == nil || !l.named || !o.tellsKinds() {
+	if s == nil || s.kinds() == nil || !l.named || !o.tellsKinds(s) {
 		return
 	}
 	ks := s.kinds()

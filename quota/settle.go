@@ -674,7 +674,7 @@ func (s *settlement) dropInferred() {
 	if len(s.o.Policies())+len(s.r.Terms) == 0 {
 		return
 	}
-	if s.l.scope.kinds() != nil && !s.o.tellsKinds() {
+	if s.l.scope.kinds() != nil && !s.o.tellsKinds(s.l.scope) {
 		s.l.scope.forgetKinds(s.t, s.o)
 	}
 	p, named := s.o.policy("")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 )
 
@@ -151,6 +152,46 @@ func TestLimitOfAnotherUser(t *testing.T) {
 		assert.GreaterOrEqual(t, one.served, 190)
 		assert.GreaterOrEqual(t, other.served, 3000)
 		assert.Zero(t, one.refused)
+	})
+}
+
+// Of the routes that are told nothing, too, one that refuses holds only itself, although another
+// one is told a limit without a name.
+func TestUntoldRouteWithALimitOfItsOwn(t *testing.T) {
+	bubble(t, "bare 429s", func(t *testing.T) {
+		told, bare, free := route{dialect: "X-RateLimit", quota: 1000, window: 10 * time.Second}, route{quota: 10, window: time.Minute}, route{}
+		var mu sync.Mutex // guards the routes
+		routes := map[string]*route{"/told": &told, "/bare": &bare, "/free": &free}
+		n := 0
+		shaper := &transport.Shaper{
+			Base: newChooser(func(_ int, req *http.Request) answer {
+				mu.Lock()
+				defer mu.Unlock()
+				n++
+				return slow(rtt+time.Duration(n)*time.Nanosecond, routes[req.URL.Path].answer())
+			}),
+			Accounts: &quota.Accounts{Jitter: func() float64 { return .5 }},
+		}
+		var wg sync.WaitGroup
+		end := time.Now().Add(10 * time.Minute)
+		for path := range routes {
+			for range 2 {
+				wg.Go(func() {
+					for time.Now().Before(end) {
+						resp, err := shaper.RoundTrip(newRequest(t.Context(), http.MethodGet, itemsOrigin+path))
+						assert.NoError(t, err)
+						drop(resp)
+						time.Sleep(100 * time.Millisecond)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		t.Log(told.served, bare.served, free.served, bare.refused)
+		assert.Equal(t, 6000, told.served)
+		assert.GreaterOrEqual(t, free.served, 5820)
+		assert.GreaterOrEqual(t, bare.served, 80)
+		assert.LessOrEqual(t, bare.refused, 100)
 	})
 }
 
