@@ -78,13 +78,15 @@ type family struct{ refused, free bool } // some kind was
 
 // tellsKinds reports whether a refusal that names no policy may concern some kinds of the
 // scope only. Where the policy without a name is advertised, the account of the scope is that
-// of a quota which all kinds share, unless no work of the scope has been charged to it.
+// of a quota which all kinds share, unless no work of the scope has been charged to it. A policy
+// with partition keys has an account for each key: a refusal that names none, such as that of
+// GitHub's secondary limit, is of a limit beside them, which concerns all.
 func (o *Origin) tellsKinds(s *scope) bool {
 	if o.accounts.Strategy != Adaptive {
 		return false
 	}
 	p, named := o.policy("")
-	return !named || p.Quota >= 0 && s.base.Quota < 0
+	return !named || p.Quota >= 0 && !p.Keyed && s.base.Quota < 0
 }
 
 // nameKind asks for the kind of the work, where kinds are told apart. No mutex is held.
