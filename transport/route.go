@@ -73,19 +73,28 @@ func (x *exchange) claim() []quota.Claim {
 	policies := x.origin.Policies()
 	if len(policies) == 0 || x.silent {
 		if x.knownOf.directory != nil {
-			x.known, x.knownOf = known{}, knownOf{}
+			x.known, x.knownOf, x.claimsOf = known{}, knownOf{}, claimsOf{}
 		}
 		if x.declared != nil {
 			x.predict(nil) // those of the request before
 		}
 		return claims
 	}
-	k := x.lookUp()
-	x.predict(x.directory.declared.Load())
+	k, declared := x.lookUp(), x.directory.declared.Load()
+	of := claimsOf{x.knownOf, &policies[0], len(policies)}
+	if of == x.claimsOf && declared == nil && x.pathKey == "" {
+		return x.ask.Claims // those of the request before
+	}
+	set(&x.claimsOf, claimsOf{})
+	alike := x.pathKey == "" && x.s.Cost == nil
+	x.predict(declared)
 	for i := range policies {
 		stats := k.assumed.stats(policies[i].Name)
 		if stats == nil {
 			continue
+		}
+		if unit := policies[i].Unit; stats.hold != nil || !countsAlike(unit) || unit == quota.UnitContentBytes {
+			alike = false
 		}
 		c, ok := x.claimOf(&policies[i], k, stats)
 		if ok {
@@ -95,7 +104,18 @@ func (x *exchange) claim() []quota.Claim {
 			claims = append(claims, quota.Claim{Policy: policies[i].Name, Key: h.key, Keyed: h.keyed})
 		}
 	}
+	if alike {
+		x.claimsOf = of
+	}
 	return claims
+}
+
+// claimsOf says from what the claims in ask were made, if they depend on nothing else: not on
+// the time, on the path, or on what one request costs. Else it is zero.
+type claimsOf struct {
+	known    knownOf
+	policies *quota.Policy
+	n        int
 }
 
 // claimOf returns the claim on a policy that concerns the kind of the request, of which

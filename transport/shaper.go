@@ -273,6 +273,7 @@ type exchange struct {
 	pathKey     string // see Reader.PathKey
 	known       known  // about the kind, when the request was routed; nothing if the origin had no policies
 	knownOf     knownOf
+	claimsOf    claimsOf
 
 	reading    parse.Reading // what the last response says; the next one uses its memory
 	report     quota.Report
