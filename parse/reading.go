@@ -92,7 +92,7 @@ func (r *Reader) Silent(h http.Header) bool {
 // Read reads the header of a response, whose names are in the form that net/http stores
 // (see [http.CanonicalHeaderKey]). host is the host that the response came from, with or without
 // a port, or empty; it selects the rows that name hosts. now is the local wall clock; it
-// replaces a missing or malformed Date.
+// replaces a missing or malformed Date. With the zero time, Read reads the clock if it needs it.
 //
 // Read reads one dialect: the newest that says something valid. A malformed field
 // selects no dialect.

@@ -72,9 +72,13 @@ type clock struct {
 // has no valid Date.
 func (c *clock) made() time.Time {
 	if !c.known {
-		c.date, c.known = c.now, true
 		if dates := c.header["Date"]; len(dates) > 0 {
 			c.read(dates[0])
+		}
+		if c.known = true; !c.dated {
+			if c.date = c.now; c.now.IsZero() {
+				c.date = time.Now()
+			}
 		}
 	}
 	return c.date

@@ -13,8 +13,8 @@ import (
 // the work is over remains with the lease until Release.
 //
 // now is when the answer arrived. The zero time means the present instant; Settle then
-// reads the clock only if it needs the time, which it does not if the report says
-// nothing and nothing is known. A lease is settled once. Settling it again, or with
+// reads no clock if the report says nothing and nothing is known, and else takes half as
+// long for it as time.Now unless work waits. A lease is settled once. Settling it again, or with
 // another origin, does nothing.
 //
 // If a pause or a back-off may concern fewer policies than the accounts that it holds,
@@ -25,11 +25,13 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 	if l.origin != o || !l.out {
 		return nil
 	}
-	if now.IsZero() {
+	brief := now.IsZero()
+	var passed time.Duration
+	if brief {
 		if len(l.claims.all()) == 1 && !r.says() && l.settleNothing() {
 			return nil
 		}
-		now = time.Now()
+		passed = time.Since(o.created) // see enter
 	}
 	jitter := 0.0
 	if r.Refused || r.Pause > 0 {
@@ -41,7 +43,11 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 		}
 	}
 	o.mu.Lock()
-	s := settlement{o: o, l: l, r: r, t: o.at(now), sent: l.sent, jitter: jitter, departed: l.scope}
+	var s settlement // a literal would be copied
+	s.o, s.l, s.r, s.now, s.sent, s.jitter, s.departed = o, l, r, now, l.sent, jitter, l.scope
+	if s.t = instant(max(passed+o.lead, 0)); !brief || !o.begun {
+		s.t = o.at(s.present())
+	}
 	if len(r.Figures)+len(r.Terms) > 0 || l.scope.unattributed != nil {
 		s.figured, s.termed, s.earlier = o.scratch[0][:0], o.scratch[1][:0], o.scratch[2][:0]
 	}
@@ -56,7 +62,7 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 		clear(s.watched)
 		o.watched = s.watched[:0]
 	}
-	woken := s.wake(now)
+	woken := s.wake()
 	if len(s.figured)+len(s.termed)+len(s.earlier) > 0 {
 		clear(s.figured)
 		clear(s.termed)
@@ -78,6 +84,7 @@ type settlement struct {
 	o       *Origin
 	l       *Lease
 	r       *Report
+	now     time.Time // zero until the clock was read: see present
 	t, sent instant
 	jitter  float64 // in [0, 1)
 
@@ -95,6 +102,14 @@ type settlement struct {
 
 	watched     []watched // if the report asks for changes
 	wasInferred int64
+}
+
+// present returns the time of the settlement.
+func (s *settlement) present() time.Time {
+	if s.now.IsZero() {
+		s.now = time.Now()
+	}
+	return s.now
 }
 
 // settleNothing settles the lease with an answer that says nothing, if that changes nothing,
@@ -726,9 +741,9 @@ func (s *settlement) kick(now time.Time) (woken []*wait.Waiter) {
 // wake looks at the lines of all accounts that the settlement concerns, and
 // returns the waiters to wake after unlocking. It ends the lease's claims, but for
 // those that are retained until the work is over.
-func (s *settlement) wake(now time.Time) (woken []*wait.Waiter) {
+func (s *settlement) wake() (woken []*wait.Waiter) {
 	if len(s.o.awaited) > 0 || s.o.first.line != nil {
-		woken = s.kick(now)
+		woken = s.kick(s.present())
 	}
 	cs, retained := s.l.claims.all(), 0
 	for i := range cs {
@@ -750,7 +765,7 @@ func (s *settlement) wake(now time.Time) (woken []*wait.Waiter) {
 	}
 	if s.r.Pause > 0 {
 		// Whatever waits for anything of this origin may be waiting for the pause.
-		until := now.Add(s.r.Pause)
+		until := s.present().Add(s.r.Pause)
 		for a := range s.o.awaited {
 			woken = a.AppendTooLate(woken, until)
 		}

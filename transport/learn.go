@@ -26,7 +26,10 @@ func (x *exchange) learn(resp *http.Response) {
 		return
 	}
 	x.resp = resp
-	now := time.Now()
+	var now time.Time // the clock is read where the time is needed
+	if x.traced() || x.s.Cached != nil || x.s.Refused != nil {
+		now = time.Now() // those functions may take long
+	}
 	got := &x.reading
 	x.read(got, now)
 	x.fillReport(got)

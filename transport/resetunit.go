@@ -53,11 +53,14 @@ const (
 )
 
 // resetInMillis reads the number that says when the only limit of a response is renewed as
-// milliseconds, if the origin may mean those.
+// milliseconds, if the origin may mean those. now is when it arrived; zero: just now.
 func (x *exchange) resetInMillis(got *parse.Reading, now time.Time) {
 	u, l := &x.directory.unit, &got.Limits[0]
 	if !l.Bare || l.Window < leastAsked && !u.asked.Load() || l.Window == 0 || u.seconds.Load() || got.Vendor != commonFields {
 		return
+	}
+	if now.IsZero() {
+		now = time.Now()
 	}
 	refused := refused(x.resp.StatusCode, got.Limits)
 	this := resetSample{scope: x.ask.Scope, kind: x.kind().key(), at: now, reset: l.Window}

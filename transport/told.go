@@ -248,7 +248,7 @@ func (x *exchange) scopeOfKind() {
 	}
 }
 
-// noteTold notes what the response, which arrived at now, tells kinds like that of the request. If
+// noteTold notes what the response, which arrived at now (zero: just now), tells kinds like that of the request. If
 // that shows another scope than the one that the request was sent in, the report names it.
 func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 	r, told := &x.report, &x.directory.told
@@ -283,7 +283,13 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 			hold = max(hold, f.Window)
 		}
 	}
-	if hold > 0 && told.hold(wide, x.kind().key(), x.ask.Scope, now.Add(hold)) {
+	if hold <= 0 {
+		return
+	}
+	if now.IsZero() {
+		now = time.Now()
+	}
+	if told.hold(wide, x.kind().key(), x.ask.Scope, now.Add(hold)) {
 		x.moveAll()
 	}
 }
