@@ -90,7 +90,8 @@ type directory struct {
 
 	mu         sync.RWMutex // guards following
 	scopes     map[string]*kinds
-	kindBytes  int           // that the kinds of all scopes take up
+	kindBytes  int           // that the kinds of all scopes take up, and told
+	toldBytes  int           // that told takes up
 	kindsOfAll *atomic.Int64 // that the kinds of all directories take up
 }
 
@@ -336,6 +337,28 @@ func (d *directory) countLocked(n int) {
 	if d.kindsOfAll != nil {
 		d.kindsOfAll.Add(int64(n))
 	}
+}
+
+// weighTold counts the memory that the kinds of told take up, which is at most half of what kinds
+// may.
+func (d *directory) weighTold() {
+	d.told.mu.Lock()
+	defer d.told.mu.Unlock()
+	if d.told.bytes == d.toldBytes {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.countLocked(d.told.bytes - d.toldBytes)
+	d.toldBytes = d.told.bytes
+	if d.accounts == nil {
+		return
+	}
+	most := max(kindBytesOf(d.accounts.MaxAccounts, defaultMaxAccounts)/2, 0)
+	if ofAll := kindBytesOf(d.accounts.MaxTotal, defaultMaxTotal) / 2; ofAll >= 0 && d.kindsOfAll != nil && d.kindsOfAll.Load() >= int64(ofAll) {
+		most = max(ofAll/maxDirectories/2, 1)
+	}
+	d.told.most.Store(int64(most))
 }
 
 // drop forgets all kinds of a directory that is not used any more.

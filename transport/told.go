@@ -23,7 +23,10 @@ type toldKinds struct {
 	several atomic.Bool  // not always the same was told, or a kind was held
 	same    atomic.Int64 // what was told before, from toldNothing on; 0: nothing was noted
 
+	most atomic.Int64 // bytes that the kinds may take up; 0: no bound is known
+
 	mu      sync.Mutex // guards following
+	bytes   int        // that the kinds take up, roughly
 	limits  proof      // that kinds are told different limits
 	silence proof      // that kinds are told nothing while others are told something
 	first   int64      // limit that was told, if any was; it stays that of the wide scope
@@ -81,9 +84,10 @@ const (
 )
 
 const (
-	maxToldKinds = 256
-	sureTurns    = 2
-	maxChanges   = 5 // that are counted
+	maxToldKinds  = 256
+	toldKindBytes = 160 // with its place in the map, but without strings
+	sureTurns     = 2
+	maxChanges    = 5 // that are counted
 )
 
 // ofKind stands between a scope and what its kinds are told.
@@ -218,28 +222,39 @@ func (t *toldKinds) hold(wide string, kind kindKey, scope string, until time.Tim
 	return after != before
 }
 
-// set sets what a kind is told. If there are too many, it forgets another one that is not held.
+// set sets what a kind is told. If there are too many, it forgets another one, that is not held if
+// there is one.
 func (t *toldKinds) set(of kindOfScope, k toldKind) {
 	if t.kinds == nil {
 		t.kinds = make(map[kindOfScope]toldKind)
 	}
-	if _, known := t.kinds[of]; !known {
+	if before, known := t.kinds[of]; known {
+		t.bytes -= before.bytes(of)
+	} else {
 		of.scope = strings.Clone(of.scope)
-		if len(t.kinds) >= maxToldKinds {
-			now := time.Now()
-			for other, o := range t.kinds {
-				if !now.Before(o.until) {
-					delete(t.kinds, other)
-					break
-				}
-			}
-		}
-		if len(t.kinds) >= maxToldKinds {
-			makeRoom(t.kinds, maxToldKinds)
-		}
+		t.makeRoom(k.bytes(of))
 	}
+	t.bytes += k.bytes(of)
 	t.kinds[of] = k
 }
+
+// makeRoom forgets kinds until there is room for another one of n bytes.
+func (t *toldKinds) makeRoom(n int) {
+	now, most := time.Now(), t.most.Load()
+	for len(t.kinds) >= maxToldKinds || len(t.kinds) > 0 && most > 0 && int64(t.bytes+n) > most {
+		var found kindOfScope
+		for of, k := range t.kinds {
+			if found = of; !now.Before(k.until) {
+				break
+			}
+		}
+		t.bytes -= t.kinds[found].bytes(found)
+		delete(t.kinds, found)
+	}
+}
+
+// bytes returns the memory that a kind takes up.
+func (k toldKind) bytes(of kindOfScope) int { return toldKindBytes + len(of.scope) + len(k.scope) }
 
 // scopeOfKind narrows the scope to what kinds like that of the request are told.
 func (x *exchange) scopeOfKind() {
@@ -291,6 +306,9 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 	}
 	if told.hold(wide, x.kind().key(), x.ask.Scope, now.Add(hold)) {
 		x.moveAll()
+	}
+	if told.several.Load() {
+		x.directory.weighTold()
 	}
 }
 

@@ -2,11 +2,16 @@ package transport
 
 import (
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
 )
 
 // A refusal holds a kind that has a scope of its own. When that is over, requests that come then do
@@ -89,4 +94,42 @@ func TestTrials(t *testing.T) {
 		ts.begin(strconv.Itoa(i), at(100), at(70))
 	}
 	assert.LessOrEqual(t, len(ts.holds), maxTrialHolds)
+}
+
+// What kinds are told takes up memory of the kinds of the origin, and at most half of that.
+func TestToldKindsAreBounded(t *testing.T) {
+	const most = 10 * accountBytes
+	var all atomic.Int64
+	d := newDirectory(&quota.Accounts{MaxAccounts: 10 * kindsPart}, "https://api.example")
+	d.kindsOfAll = &all
+	for i := range 1000 {
+		scope := strings.Repeat("s", i%50)
+		if i%3 == 0 {
+			d.told.hold(scope, kindKey(i), scope, time.Now().Add(time.Hour))
+		} else {
+			d.told.note(scope, kindKey(i), toldLimit+int64(i), false)
+		}
+		d.weighTold()
+		sum := 0
+		for of, k := range d.told.kinds {
+			sum += k.bytes(of)
+		}
+		require.Equal(t, sum, d.told.bytes)
+		require.Equal(t, sum, d.kindBytes)
+		require.EqualValues(t, sum, all.Load())
+		require.LessOrEqual(t, sum, most/2)
+	}
+	assert.Greater(t, len(d.told.kinds), 2)
+	all.Add(1 << 30) // other origins
+	for i := range 2 {
+		d.told.note(strings.Repeat("s", 60+i), 1, toldNothing, false)
+		d.weighTold()
+	}
+	assert.LessOrEqual(t, d.told.bytes, defaultMaxTotal/kindsPart*accountBytes/2/maxDirectories/2)
+	all.Add(-1 << 30)
+	d.drop()
+	assert.Zero(t, all.Load())
+	d.told.note("another", 1, toldNothing, false)
+	d.weighTold()
+	assert.Zero(t, all.Load(), "it is not used any more")
 }
