@@ -380,7 +380,7 @@ func (p *pool) untold() {
 }
 
 // heard takes over the answer at t to a turn that departed at from.
-func (p *pool) heard(t, from instant, g *exchange.Granted, void bool) {
+func (p *pool) heard(t, from instant, g *exchange.Granted) {
 	was := p.passive()
 	p.known = true
 	if p.a.Strategy == window.Adaptive {
@@ -411,11 +411,6 @@ func (p *pool) heard(t, from instant, g *exchange.Granted, void bool) {
 	}
 	if g.Hold > 0 {
 		p.held(t, g.Hold)
-	}
-	if void {
-		p.untold()
-		p.again = t.Add(quickTurn)
-		return
 	}
 	p.stock = p.units(t) + g.Units
 	p.until = from.Add(sharedLease)

@@ -292,13 +292,23 @@ func (s *Shared) Heard(sent, now time.Time, g *exchange.Grant) {
 		s.due()
 		return
 	}
+	if g.Void { // nothing was granted, and whatever made it late may do so again
+		s.fail(t)
+		woken := s.kick(now)
+		s.o.mu.Unlock()
+		for _, w := range woken {
+			w.Wake()
+		}
+		s.due()
+		return
+	}
 	if trip := t.Since(from); s.quick == 0 || trip < s.quick {
 		s.quick = max(trip, 1)
 	}
 	s.out, s.linked, s.tried, s.fails, s.came = false, true, true, 0, t
 	peers := 1
 	for i, p := range s.aboard {
-		p.heard(t, from, &g.Accounts[i], g.Void)
+		p.heard(t, from, &g.Accounts[i])
 		peers = max(peers, g.Accounts[i].Peers)
 	}
 	if len(s.aboard) > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -266,10 +267,13 @@ func (c *carrier) carry(sent time.Time, turn *exchange.Turn) {
 	default:
 		f.heard(sent, now, grant)
 		c.s.Heard(sent, now, grant)
-		if inTime {
-			f.answered()
-		} else {
+		switch {
+		case !inTime:
 			err = context.DeadlineExceeded
+		case grant.Void:
+			f.failed(errVoid)
+		default:
+			f.answered()
 		}
 		f.exchanged(ExchangedInfo{Took: now.Sub(sent), Err: err, Void: grant.Void})
 	}
@@ -332,19 +336,28 @@ func (f *Fleet) failed(err error) {
 	}
 }
 
-// A storeClock estimates the clock of the store. It trusts the quickest recent exchange.
+// errVoid is what a store says that carries out turns too late.
+var errVoid = errors.New("fleet: the store carried out the turn too late")
+
+// A storeClock estimates the clock of the store.
 type storeClock struct {
-	ahead time.Duration // of the store's clock before ours, when its answer came: never too much
-	trip  time.Duration
+	shown time.Duration // by an answer: at least that much when the answer came
 	at    time.Time
+	trip  time.Duration
 }
 
-// heard takes over the clock of a grant.
+// shows returns what the store's clock shows at an instant, at least. It reckons by the
+// monotonic clock: the other one may have been set since.
+func (c *storeClock) shows(t time.Time) time.Duration { return c.shown + t.Sub(c.at) }
+
+// heard takes over the clock of a grant: that of the quickest recent exchange, unless this
+// one shows that it is wrong. The store's clock may have been set, or be another's by now.
 func (f *Fleet) heard(sent, now time.Time, g *exchange.Grant) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if trip := now.Sub(sent); f.clock.at.IsZero() || trip <= f.clock.trip || now.Sub(f.clock.at) > clockLasts {
-		f.clock = storeClock{g.Now - time.Duration(now.UnixNano()), trip, now}
+	c, trip := &f.clock, now.Sub(sent)
+	if c.at.IsZero() || trip <= c.trip || now.Sub(c.at) > clockLasts || g.Now > c.shows(now) || g.Now < c.shows(sent) {
+		*c = storeClock{g.Now, now, trip}
 	}
 }
 
@@ -355,6 +368,5 @@ func (f *Fleet) asOf(now time.Time) time.Duration {
 	if f.clock.at.IsZero() {
 		return 0
 	}
-	// By the monotonic clock: the other one may have been set since.
-	return time.Duration(f.clock.at.UnixNano()) + now.Sub(f.clock.at) + f.clock.ahead
+	return f.clock.shows(now)
 }

@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -449,4 +450,113 @@ func TestRealTime(t *testing.T) {
 		get(t, other, 1)
 		require.Less(t, time.Since(began), time.Minute)
 	}
+}
+
+// stuttering is a Hub that is a millisecond away, and does not answer for two of each seven
+// seconds, whatever the context says.
+type stuttering struct {
+	fleet.Hub
+	began time.Time
+}
+
+func (s *stuttering) Exchange(ctx context.Context, origin exchange.ID, turn *exchange.Turn) (*exchange.Grant, error) {
+	if in := time.Since(s.began) % (7 * time.Second); in > 5*time.Second {
+		time.Sleep(7*time.Second - in)
+	}
+	time.Sleep(time.Millisecond)
+	return s.Hub.Exchange(ctx, origin, turn)
+}
+
+// No request waits for the store for longer than 100 ms, whatever the store was about to do
+// when it stopped to answer.
+func TestWaitsForTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 1e6, Window: time.Hour}}}
+		store := &stuttering{began: time.Now()}
+		var wg sync.WaitGroup
+		var longest, waited atomic.Int64
+		for n := range uint64(3) {
+			f := fleet.New(store, fleet.Options{})
+			defer f.Close()
+			c := client(f, api)
+			rnd := rand.New(rand.NewPCG(1, n))
+			wg.Go(func() {
+				for time.Since(store.began) < 70*time.Second {
+					time.Sleep(time.Duration(rnd.IntN(int(200 * time.Millisecond))))
+					for range 1 + rnd.IntN(60) {
+						wg.Go(func() {
+							began := time.Now()
+							resp, err := c.Get("https://api.example/things")
+							if !assert.NoError(t, err) {
+								return
+							}
+							resp.Body.Close()
+							wait := int64(time.Since(began) - 50*time.Millisecond)
+							if wait > 0 {
+								waited.Add(1)
+							}
+							for l := longest.Load(); wait > l && !longest.CompareAndSwap(l, wait); l = longest.Load() {
+							}
+						})
+					}
+				}
+			})
+		}
+		wg.Wait()
+		assert.Zero(t, api.Counts().Refused)
+		assert.Greater(t, waited.Load(), int64(100), "requests that waited for the store")
+		assert.LessOrEqual(t, time.Duration(longest.Load()), 100*time.Millisecond)
+		t.Logf("%d waited, for %v at most; %d served", waited.Load(), time.Duration(longest.Load()), api.Counts().Served)
+	})
+}
+
+// The clock of a store that is set, or that is another's after a failover, costs one turn.
+func TestClockOfTheStore(t *testing.T) {
+	for _, d := range []time.Duration{time.Second, -time.Second, time.Hour, -time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			var ahead atomic.Int64
+			hub := &away{Hub: fleet.Hub{Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}}
+			var voids atomic.Int64
+			f := fleet.New(hub, fleet.Options{Trace: &fleet.Trace{Exchanged: func(i fleet.ExchangedInfo) {
+				if i.Void {
+					voids.Add(1)
+				}
+			}}})
+			defer f.Close()
+			api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 1e6, Window: 24 * time.Hour}}}
+			c := client(f, api)
+			assert.EqualValues(t, 50, get(t, c, 50))
+			hub.takes.Store(int64(10 * time.Millisecond)) // the quickest answer was before
+			assert.EqualValues(t, 50, get(t, c, 50))
+			time.Sleep(time.Second)
+			ahead.Store(int64(d))
+			for range 20 {
+				began := time.Now()
+				assert.EqualValues(t, 50, get(t, c, 50))
+				assert.LessOrEqual(t, time.Since(began), 150*time.Millisecond, "set by %v", d)
+				time.Sleep(time.Second)
+			}
+			assert.LessOrEqual(t, voids.Load(), int64(1), "set by %v", d)
+			assert.True(t, f.Status().Linked)
+			hub.late.Store(true)
+			assert.EqualValues(t, 50, get(t, c, 50))
+			time.Sleep(time.Second)
+			assert.False(t, f.Status().Linked, "set by %v: what takes nothing is as good as no store", d)
+		})
+	}
+}
+
+// away is a Hub that is some time away, and that may carry out turns too late.
+type away struct {
+	fleet.Hub
+	takes atomic.Int64
+	late  atomic.Bool
+}
+
+func (a *away) Exchange(ctx context.Context, origin exchange.ID, turn *exchange.Turn) (*exchange.Grant, error) {
+	time.Sleep(time.Duration(a.takes.Load()) + time.Millisecond)
+	if a.late.Load() {
+		turn.AsOf -= time.Second
+	}
+	return a.Hub.Exchange(ctx, origin, turn)
 }
