@@ -679,3 +679,21 @@ func TestFleetFailures(t *testing.T) {
 		})
 	}
 }
+
+// Of weighed windows units come back one by one. A process whose requests cost many gets its
+// part nevertheless: what comes back is kept for it when it is the first.
+func TestFleetDearRequests(t *testing.T) {
+	r := fleetRow{policies: policyOf(transporttest.SlidingWindow, 110, 1, 0), procs: 11, jobs: 100, workers: 20, cost: func(*rand.Rand) int64 { return 1 }}
+	for i := range uint64(4) {
+		w := newFleetWorld(t, &r, *fleetSeed+i)
+		w.procs[3].cost = func(*rand.Rand) int64 { return 11 }
+		w.run(time.Hour)
+		assert.Equal(t, w.left, w.served, "all are served")
+		sum := 0
+		for _, units := range w.half {
+			sum += units
+		}
+		t.Log(w.half)
+		assert.GreaterOrEqual(t, w.half[3]*len(w.half), sum*3/4, "seed %d: %v", *fleetSeed+i, w.half)
+	}
+}

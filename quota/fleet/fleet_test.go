@@ -560,3 +560,33 @@ func (a *away) Exchange(ctx context.Context, origin exchange.ID, turn *exchange.
 	}
 	return a.Hub.Exchange(ctx, origin, turn)
 }
+
+// If the clock of the store is set back, what was to be over soon is over as soon as it was
+// to be.
+func TestHubClockSetBack(t *testing.T) {
+	now := time.Unix(10_000, 0)
+	hub := &fleet.Hub{Clock: func() time.Time { return now }}
+	seq := uint64(0)
+	turn := func(a exchange.Account) exchange.Granted {
+		seq++
+		a.Quota, a.Window, a.Basis = 100, 10*time.Second, exchange.None
+		g, err := hub.Exchange(t.Context(), exchange.ID{}, &exchange.Turn{
+			Process: "one", Seq: seq, Flights: exchange.None, Accounts: []exchange.Account{a},
+			Requests: []exchange.Request{{N: 1, Claims: []exchange.Claim{{Units: 1}}}},
+		})
+		require.NoError(t, err)
+		return g.Accounts[0]
+	}
+	g := turn(exchange.Account{Figure: 0, Left: 4 * time.Second, Hold: 5 * time.Second, Refused: true})
+	assert.Equal(t, 5*time.Second, g.Hold)
+	now = now.Add(2 * time.Second)
+	g = turn(exchange.Account{Figure: exchange.None, Left: exchange.None})
+	assert.Equal(t, 3*time.Second, g.Hold)
+	now = now.Add(-time.Hour)
+	g = turn(exchange.Account{Figure: exchange.None, Left: exchange.None})
+	assert.Equal(t, 3*time.Second, g.Hold)
+	assert.EqualValues(t, 0, g.Units)
+	now = now.Add(3 * time.Second)
+	g = turn(exchange.Account{Figure: exchange.None, Left: exchange.None})
+	assert.EqualValues(t, 1, g.Units, "one looks what there is")
+}

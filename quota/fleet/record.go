@@ -49,6 +49,13 @@ type member struct {
 // tell takes over what the turn says of an account.
 func (x *execution) tell(i int, void bool) {
 	r, a, now := x.records[i], &x.turn.Accounts[i], x.now
+	last := now
+	for _, m := range r.members {
+		last = max(last, m.at)
+	}
+	if last > now {
+		r.move(last - now)
+	}
 	for id, m := range r.members {
 		if m.until <= now {
 			delete(r.members, id)
@@ -126,6 +133,22 @@ func (x *execution) tell(i int, void bool) {
 			r.version++
 		}
 		x.words = append(x.words, exchange.Word{Account: a.ID, Hold: time.Duration(hold-now) * time.Microsecond})
+	}
+}
+
+// move makes all times of a record earlier by d: the clock was set back.
+func (r *record) move(d int64) {
+	times := []*int64{&r.end, &r.began, &r.figured, &r.hold, &r.probe, &r.returns, &r.trial, &r.said, &r.from}
+	for _, m := range r.members {
+		times = append(times, &m.at, &m.until, &m.since, &m.hungry, &m.woken, &m.looks)
+	}
+	for i := range r.spending {
+		times = append(times, &r.spending[i].at)
+	}
+	for _, t := range times {
+		if *t != 0 {
+			*t -= d
+		}
 	}
 }
 

@@ -72,6 +72,8 @@ func (x *execution) count(i int) {
 		x.ahead[i] += m.least
 		if x.ahead[i] <= left {
 			x.kept[i] = x.ahead[i]
+		} else if r.modelled() {
+			x.kept[i] = left // what is missing comes back soon
 		}
 	}
 	// All that are hungry are filled up to one level.
@@ -405,7 +407,7 @@ func (x *execution) again(i int) int64 {
 		return r.hold - now
 	case x.turn.Accounts[i].Concurrent:
 		return lookReleased
-	case x.left[i] > 0 && x.left[i] >= x.mine[i].least:
+	case x.left[i] > 0 && x.left[i] >= x.mine[i].least && (!r.modelled() || x.ahead[i] <= x.left[i]):
 		return wokenFor // they are kept for others, who may not come
 	case r.modelled() && r.state == exchange.Reported, r.trial > now && now >= r.probe:
 		if at := r.back(now, x.mine[i].least+x.ahead[i]-x.left[i]); at > now {

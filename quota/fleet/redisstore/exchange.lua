@@ -333,26 +333,26 @@ load = function(key)
   local r = cmsgpack.unpack(s)
   local t = now - r.now
   if t < earliest or t > farthest then
-    x.rebase(r, t - rebased)
+    x.move(r, t - rebased) -- the base moves by as much
     t = rebased
   end
   r.now, r.version = t, r.version + r.made
   return r
 end,
 
--- rebase moves the base of a record by d.
-rebase = function(r, d)
-  local function move(t)
+-- move makes all times of a record earlier by d.
+move = function(r, d)
+  local function moved(t)
     if t == 0 then return 0 end
     return t == d and 1 or t - d
   end
-  r.over, r.began, r.figured, r.hold, r.probe = move(r.over), move(r.began), move(r.figured), move(r.hold), move(r.probe)
-  r.returns, r.trial, r.said, r.from = move(r.returns), move(r.trial), move(r.said), move(r.from)
+  r.over, r.began, r.figured, r.hold, r.probe = moved(r.over), moved(r.began), moved(r.figured), moved(r.hold), moved(r.probe)
+  r.returns, r.trial, r.said, r.from = moved(r.returns), moved(r.trial), moved(r.said), moved(r.from)
   local s = head + r.members*wide
   for m = head, s - wide, wide do
-    m.at, m.since, m.hungry, m.woken, m.looks = move(m.at), move(m.since), move(m.hungry), move(m.woken), move(m.looks)
+    m.at, m.since, m.hungry, m.woken, m.looks = moved(m.at), moved(m.since), moved(m.hungry), moved(m.woken), moved(m.looks)
   end
-  for k = s + 1, s + 2*r.spendings, 2 do r[k] = move(r[k]) end
+  for k = s + 1, s + 2*r.spendings, 2 do r[k] = moved(r[k]) end
 end,
 
 save = function(key, r)
@@ -505,7 +505,10 @@ end,
 tell = function(a, void)
   local r = a.record
   local now = r.now
-  for m = head + (r.members-1)*wide, head, -wide do
+  local last, said = head + (r.members-1)*wide, now
+  for m = head, last, wide do said = max(said, m.at) end
+  if said > now then x.move(r, said - now) end
+  for m = last, head, -wide do
     if m.at + m.lease*sec <= now then x.leave(r, m) end
   end
   x.roll(r)
@@ -660,6 +663,8 @@ count = function(a)
   a.ahead = ahead
   if ahead <= free then
     a.kept = ahead
+  elseif r.how == asSpent or r.how == evenly then
+    a.kept = free
   elseif free > 0 then
     x.sort(a)
     local sum = 0
@@ -816,8 +821,9 @@ againOf = function(a)
   local now = r.now
   if now < r.hold then return r.hold - now end
   if a.concurrent == 1 then return lookReleased end
-  if a.spare > 0 and a.spare >= m.least then return wokenFor end
-  if ((r.how == asSpent or r.how == evenly) and r.state == REPORTED) or (r.trial > now and now >= r.probe) then
+  local comes = r.how == asSpent or r.how == evenly
+  if a.spare > 0 and a.spare >= m.least and (not comes or a.ahead <= a.spare) then return wokenFor end
+  if (comes and r.state == REPORTED) or (r.trial > now and now >= r.probe) then
     local t = x.backAt(r, m.least + a.ahead - a.spare)
     if t > now then return max(min(t - now, maxPatience), msec) end
     return max(min(r.over - now, sec), msec)
