@@ -1,13 +1,16 @@
 package redisstore
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -138,6 +141,57 @@ func TestStopped(t *testing.T) {
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGSTOP))
 	p.until("alone", alone)
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGCONT))
+	p.until("linked", linked)
+}
+
+// loading answers all commands as a server that has not read its file yet, until it is closed.
+func loading(t *testing.T, socket string) (end func()) {
+	l, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	var conns sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	conns.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			context.AfterFunc(ctx, func() { c.Close() })
+			conns.Go(func() {
+				in := bufio.NewScanner(c)
+				for in.Scan() { // *, the number of the arguments; of each $, its length, and itself
+					var n int
+					if _, err := fmt.Sscanf(in.Text(), "*%d", &n); err != nil {
+						continue // a line of a packed turn
+					}
+					fmt.Fprint(c, "-LOADING Redis is loading the dataset in memory\r\n")
+				}
+			})
+		}
+	})
+	return func() {
+		l.Close()
+		cancel()
+		conns.Wait()
+	}
+}
+
+// A server that starts with a file answers LOADING until it has read it: that is as good as
+// no server, for as long as it lasts.
+func TestLoading(t *testing.T) {
+	s := start(t)
+	p := newProcess(t, s.client(), plenty())
+	p.until("linked", linked)
+	s.kill()
+	p.until("alone", alone)
+	os.Remove(s.socket)
+	end := loading(t, s.socket)
+	defer end()
+	p.until("loading", func(s fleet.Status) bool { return alone(s) && strings.HasPrefix(s.Err.Error(), "LOADING") })
+	failures := p.fleet.Status().Failures
+	p.until("still loading", func(s fleet.Status) bool { return alone(s) && s.Failures > failures+1 })
+	end()
+	s.run()
 	p.until("linked", linked)
 }
 
