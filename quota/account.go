@@ -130,7 +130,7 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 		}
 		return d
 	}
-	d.Again, d.Sooner = o.when(again), a.Hopeful(t, max(n, -n))
+	d.Again, d.Sooner = o.when(again), a.Hopeful(t, max(n, -n)) || o.asleepUntil(t, a) > t && a.Unanswered() > 0
 	until := a.Softens(t, &a.policy.server)
 	if absent := a.policy.absent[a]; absent != nil {
 		until = max(until, a.Vanishes(absent))
@@ -157,6 +157,9 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 // holds nothing, nor does one that was named last long ago and turns out not to be meant any more.
 func (a *account) ready(t instant, n int64) (again instant, why window.Cause) {
 	again, why = a.readyAsTold(t, n)
+	if until := a.policy.origin.asleepUntil(t, a); until > again {
+		return until, window.BackingOff
+	}
 	if again > t {
 		again = min(again, a.WhenSoft(t, max(n, -n), &a.policy.server))
 		if absent := a.policy.absent[a]; absent != nil {

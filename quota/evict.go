@@ -28,6 +28,7 @@ func (o *Origin) evict(t instant, a *account) {
 	if o.shared != nil {
 		o.shared.drop(a)
 	}
+	delete(o.asleep, a)
 	last := len(o.all) - 1
 	o.all[a.place] = o.all[last]
 	o.all[a.place].place = a.place

@@ -286,7 +286,9 @@ func TestInferredWindowEnds(t *testing.T) {
 		}
 		d.done(2*sec, d.send(2*sec, ""), quota.Report{Lost: true})
 		d.done(2*sec, poll, quota.Report{}) // of a window before
-		d.done(2*sec, d.send(2*sec, ""), quota.Report{Refused: true, Pause: tt.pause})
+		refused, other := d.send(2*sec, ""), d.send(2*sec, "")
+		d.done(2*sec, refused, quota.Report{Refused: true, Pause: tt.pause})
+		d.done(2*sec, other, quota.Report{Refused: true, Pause: tt.pause})
 		again := new(quota.Lease) // of a request that does not wait
 		require.NoError(t, d.o.Admit(t.Context(), d.at(8*sec), &quota.Ask{Force: true}, again))
 		d.done(8*sec, again, quota.Report{Refused: true, Pause: tt.pause})

@@ -27,6 +27,7 @@ type learned struct {
 	inferred *window.Inferred // its quota; nil: nothing is inferred
 	kinds    *kinds           // of the scope, in the limit of the scope itself; nil: they are not told apart
 	looks    looks
+	alone    *alone // of the scope itself: see alone.go; nil: no refusal may be
 }
 
 // learnedOf returns what was learned of a limit.

@@ -60,7 +60,8 @@ type Origin struct {
 	waiting  wait.Round              // of the work in these lines, and in that of the first flight
 	attached map[string][]byte       // see Attach
 
-	kinds int // of all scopes
+	kinds  int                  // of all scopes
+	asleep map[*account]*asleep // of accounts of limits
 
 	shared *Shared // with other processes; nil: nothing is
 
@@ -219,7 +220,7 @@ func free(t instant, cs []wait.Claim) bool {
 		if !ok || a.line != nil {
 			return false // a first flight is claimed only if it stands in the way
 		}
-		if a.Open(t) && a.policy.origin.shared == nil {
+		if a.Open(t) && a.policy.origin.shared == nil && len(a.policy.origin.asleep) == 0 {
 			continue
 		}
 		if again, _ := a.ready(t, cs[i].Asks()); again > t {

@@ -38,9 +38,9 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 		if r.Refused {
 			jitter = o.accounts.random()
 		}
-		if !l.named && l.kindOf != nil {
-			l.name, l.named = l.kindOf(), true
-		}
+	}
+	if (r.Refused || r.Pause > 0 || o.apart.Load()) && !l.named && l.kindOf != nil {
+		l.name, l.named = l.kindOf(), true
 	}
 	o.mu.Lock()
 	var s settlement // a literal would be copied
@@ -96,7 +96,8 @@ type settlement struct {
 	freed     []*account // of requests that are not waited for any more: see unattributed
 	elsewhere bool       // it is a refusal, and shows which policies have nothing left
 
-	uncounted bool // a refusal that tells nothing of how much the limit is
+	mayTurnOut bool // it is a refusal that may turn out to concern the refused request alone: see alone.go
+	uncounted  bool // a refusal that tells nothing of how much the limit is
 
 	penalty *penalty // nil: none that may turn out to concern less
 
@@ -152,7 +153,11 @@ func (s *settlement) run() {
 	}
 	s.settleClaims()
 	s.dropInferred()
-	s.learnKind()
+	refused, alone := s.r.Refused || s.r.Pause > 0, false
+	if !refused {
+		s.learnKind()
+		s.served()
+	}
 	for i := range s.r.Terms {
 		s.terms(&s.r.Terms[i])
 	}
@@ -163,7 +168,12 @@ func (s *settlement) run() {
 	if s.r.Refused {
 		s.o.refused, s.o.refusals = s.t, s.o.refusals+1
 	}
-	if !s.uncounted {
+	if refused {
+		if alone = s.refusedAlone(); !alone {
+			s.learnKind()
+		}
+	}
+	if !s.uncounted && !alone {
 		if s.r.Refused {
 			s.contradict()
 			s.backOff()
@@ -173,6 +183,7 @@ func (s *settlement) run() {
 		}
 		s.infer()
 	}
+	s.remember()
 	s.resume()
 	s.releaseUnattributed()
 	s.noteAbsent()

@@ -13,6 +13,8 @@ const (
 	distant  = "a window starts with the probe, which must not be early: the margin for varying latency is lost in each window, and a round trip at the end; "
 	silent   = "the quota is not advertised and is learned from refusals: two waves, and another one now and then to check it; all workers may be out when the quota is first used up, and are then refused: "
 	wrong    = "the advertised values are wrong, and the client relies on them"
+	sheds    = "a refused request waits as the server asks, or a second, as in a retry loop; no quota makes it wait, so the bound does without"
+	letter   = "a Retry-After holds all requests like the refused one, and a retry loop only the goroutine that was refused"
 	probes   = "each process must send a probe per window, and its part of the quota is hardly larger; " + unproved
 	looks    = "which methods are not limited is found out by looks, once; and the limited ones wait for the end of a Retry-After in whole seconds, as a retry loop does; " + unproved
 	blind    = "the server does not say when to come back, and back-off finds it within a factor of two, as a retry loop does; " + unproved
@@ -59,6 +61,11 @@ var misses = map[string]string{
 	"two tokens, only Retry-After": tokens,
 
 	"Anthropic, 8 processes": "half of the refusals are of the requests that are on their way when the first quota is used up, and the others are of processes that see the same unit; " + unproved,
+
+	"sheds 1 %, bare":               sheds,
+	"sheds 1 %":                     letter,
+	"sheds .1 %, 30s":               letter,
+	"sheds 1 %, 10,000 in the hour": sheds,
 
 	"8 processes, 20/1s":  probes,
 	"8 processes, bucket": probes,

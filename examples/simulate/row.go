@@ -28,6 +28,10 @@ type row struct {
 	cost  int64 // of each request, in quota units; 0: 1
 	knows bool  // the clients know it
 
+	sheds      float64 // part of all requests that is refused at random, whatever is left; without fields
+	shedsAfter int     // with a Retry-After of so many seconds; 0: without
+	shedsAll   bool    // with 503, and not 429
+
 	halved  [2]time.Duration // quotas are halved from the first to the second time; whole windows
 	service time.Duration    // mean time that the server takes to serve a request
 	others  time.Duration    // mean time between two requests of other clients; 0: there are none

@@ -21,7 +21,7 @@ const (
 // with another name has other scores.
 func rows() []row {
 	var all []row
-	for _, rs := range [][]row{kinds(), roundings(), distances(), dialects(), oddities(), demands(), shares(), buckets(), methods()} {
+	for _, rs := range [][]row{kinds(), roundings(), distances(), dialects(), oddities(), demands(), shares(), buckets(), methods(), shedding()} {
 		all = append(all, rs...)
 	}
 	for i := range all {
@@ -137,6 +137,22 @@ func oddities() []row {
 		{name: "replicas that lag", policies: fixed(100, 10*sec), misstate: replicas, demand: backlog(1000, 50)},
 		{name: "figures mean headroom", policies: slidingLog(12, sec), misstate: headroom, demand: backlog(400, 50)},
 		{name: "soft quota", policies: fixed(softBeyond, time.Hour), misstate: softAfter(1000), demand: stream(5400, sec)},
+	}
+}
+
+// shedding are servers that refuse at random, for another reason than a quota: load, or one bad
+// replica.
+func shedding() []row {
+	silent := func(r row) row {
+		r.omitLimits, r.omitPolicies = true, true
+		return r
+	}
+	const plenty = 1_000_000
+	return []row{
+		silent(row{name: "sheds 1 %, bare", policies: fixed(plenty, sec), sheds: .01, demand: backlog(40_000, 20)}),
+		silent(row{name: "sheds 1 %", policies: fixed(plenty, sec), sheds: .01, shedsAfter: 1, demand: backlog(40_000, 20)}),
+		silent(row{name: "sheds .1 %, 30s", policies: fixed(plenty, sec), sheds: .001, shedsAfter: 30, demand: backlog(80_000, 20)}),
+		{name: "sheds 1 %, 10,000 in the hour", policies: fixed(10_000, time.Hour), sheds: .01, demand: backlog(9_000, 20)},
 	}
 }
 

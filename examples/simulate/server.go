@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/headway-go/headway/transport/transporttest"
@@ -95,6 +96,9 @@ func (s *server) answer(user, kind string) transporttest.Decision {
 	}
 	s.seen = append(s.seen[first:], s.now)
 	s.burst = max(s.burst, len(s.seen))
+	if s.row.sheds > 0 && s.rnd.Float64() < s.row.sheds {
+		return s.shed()
+	}
 	d := transporttest.Decision{Served: true}
 	if api := s.of[kind]; api != nil {
 		d = api.Decide(s.now, requestOf(user))
@@ -107,6 +111,21 @@ func (s *server) answer(user, kind string) transporttest.Decision {
 	}
 	if s.watch != nil {
 		s.watch(d.Served)
+	}
+	return d
+}
+
+// shed refuses a request at random.
+func (s *server) shed() transporttest.Decision {
+	d := transporttest.Decision{Status: http.StatusTooManyRequests, Header: make(http.Header)}
+	if s.row.shedsAll {
+		d.Status = http.StatusServiceUnavailable
+	}
+	if s.row.shedsAfter > 0 {
+		d.Header.Set("Retry-After", strconv.Itoa(s.row.shedsAfter))
+	}
+	if s.watch != nil {
+		s.watch(false)
 	}
 	return d
 }

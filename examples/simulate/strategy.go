@@ -101,7 +101,7 @@ func (s *shaped) claims(j *job) []quota.Claim {
 func (s *shaped) settle(now time.Time, j *job, d transporttest.Decision) time.Duration {
 	lease := j.lease.(*quota.Lease)
 	got := s.reader.Read("api.example", d.Status, d.Header, now)
-	report := quota.Report{Refused: d.Status == http.StatusTooManyRequests, Date: got.Date}
+	report := quota.Report{Refused: d.Status == http.StatusTooManyRequests, Failed: d.Status >= http.StatusInternalServerError, Date: got.Date}
 	for _, p := range got.Policies {
 		report.Terms = append(report.Terms, quota.Policy{
 			Name: p.Name, Quota: p.Quota, Unit: p.Unit, Window: p.Window, Keyed: p.HasKey, Key: string(p.Key),
@@ -117,6 +117,7 @@ func (s *shaped) settle(now time.Time, j *job, d transporttest.Decision) time.Du
 		if report.Pause = got.RetryAfter; report.Refused && report.Pause <= 0 {
 			report.Pause = -1
 		}
+		report.WholeOrigin = report.Failed && report.Pause > 0
 	}
 	s.origin.Settle(now, lease, &report)
 	for _, f := range report.Figures {

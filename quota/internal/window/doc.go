@@ -143,6 +143,9 @@
 //     then on, unless a refusal soon after shows that it was left over; if it is refused,
 //     the next 2, 4, 8, … up to 64 windows have no look.
 //     Where refusals concern some kinds only, these look: see below.
+//     Nothing is inferred from the refusal of a single request without a Retry-After, unless
+//     as many were served before it as in the window before, to 1/16, or as are inferred; or it
+//     is the third in a row. An inferred quota that such a refusal contradicts goes.
 //
 //  6. Count. Of a policy without a service limit we keep our own count: q units from
 //     the first request of a window on. A refusal within that window contradicts it.
@@ -197,6 +200,16 @@
 // they seem to share a quota, as two tokens behind one address do: to find that out,
 // one scope would have to be held for the refusals of another, and who can provoke
 // refusals in one could then stop the other. If scopes share, set the same quota.Ask.Scope.
+//
+// # A refusal of one request alone
+//
+// If a quota is used up, what departs after a request that it refused is refused, too. Some
+// servers refuse at random: they shed load, or one of their replicas is bad. There what departs
+// after is served. Of the requests that were in flight, each of the same kind that departed
+// after the refused one and is served counts two, and each that is refused minus one. If the sum,
+// which stays from -16 to 24, is 4 or more, the refused ones were alone: what they hold is let
+// go, nothing is inferred from them, and one request less is in flight for 1 s to 1.25 s after each.
+// A Retry-After is not let go, nor what a refusal is held for whose fields call a quota used up.
 //
 // # After a refusal
 //

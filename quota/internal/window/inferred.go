@@ -47,6 +47,10 @@ type Inferred struct {
 	whole Instant // when a longer window began, of which this one may be a part; 0: it may not
 	parts int64   // served in it before this one
 
+	came    Instant // arrival of the first refusal in this window
+	several bool    // requests that departed before that were refused, too
+	last    int64   // served in the window before
+
 	longest time.Duration // Retry-After; half of it once a window seemed shorter
 
 	ceiling // of requests in flight
@@ -55,6 +59,7 @@ type Inferred struct {
 const (
 	cleanWindows = 10              // used up before more is tried
 	minInferred  = 4               // served in a window, or nothing can be told
+	sureRow      = 3               // refusals in a row are of a quota
 	minLook      = 2 * time.Second // that a look may win: one that is refused costs about a second
 )
 
@@ -89,8 +94,9 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 			return // our own count is as right as before
 		}
 	}
+	g.several = g.several || g.refused && sent <= g.came || w.Refusals >= sureRow
 	if !g.refused {
-		g.refused, g.dry = true, sent
+		g.refused, g.dry, g.came = true, sent, t
 		if tooEarly := retryAfter < w.Length/2 || g.early && g.served < w.Quota/2; g.usedUp > 0 && w.State == Counting && retryAfter > 0 && tooEarly {
 			g.opened, g.served, g.merged = g.usedOpened, g.served+g.usedUp, true
 		}
@@ -127,8 +133,13 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	if last.whole > 0 && last.dry-last.whole <= end-last.dry {
 		last.opened, last.served = last.whole, last.parts+last.served
 	}
+	sure := last.until != Never || last.several || last.last > 0 && max(last.last-last.served, last.served-last.last) <= last.served/16 ||
+		w.Quota >= 0 && last.served+last.more >= w.Quota-w.Quota/16
+	if !sure && w.Quota >= 0 {
+		w.DropInferred(Requests, None, 0)
+	}
 	length := time.Duration(end - last.opened)
-	*g = Inferred{ceiling: last.ceiling, opened: sent, served: 1, until: Never, more: 1, longest: last.longest, Looks: last.Looks, failed: last.failed, skip: last.skip}
+	*g = Inferred{ceiling: last.ceiling, opened: sent, served: 1, until: Never, more: 1, longest: last.longest, last: last.served, Looks: last.Looks, failed: last.failed, skip: last.skip}
 	switch {
 	case last.opened == 0:
 	case last.served < minInferred || last.dry-last.opened > end-last.dry && !last.merged:
@@ -138,6 +149,7 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 		if g.whole, g.parts = last.whole, last.parts+last.served; g.whole == 0 {
 			g.whole = last.opened
 		}
+	case !sure:
 	case length < last.longest/2:
 		g.longest /= 2 // the server may have changed
 	default:

@@ -166,6 +166,9 @@ func backOff(n uint8, jitter float64) time.Duration {
 	return d + time.Duration(jitter*float64(d)/4)
 }
 
+// FirstBackOff is the wait after a refusal that is the only one.
+func FirstBackOff(jitter float64) time.Duration { return backOff(1, jitter) }
+
 // patience is how long a probe is waited for before another one may go: 1 s after
 // the first, and twice as long after each, up to 48 s.
 func patience(probes uint8) time.Duration { return backOff(probes, 0) }

@@ -1,0 +1,164 @@
+package quota
+
+import (
+	"slices"
+
+	"github.com/headway-go/headway/quota/internal/window"
+)
+
+// This file finds refusals that concern the refused request alone: a server sheds load, one of its
+// replicas is bad, a gateway fails now and then. If a quota is used up, what departs after the
+// request that it refused is refused, too. So each request that departed after a refused one of its
+// kind, and is served within the time of its back-off, is evidence that it was alone, and
+// each refusal is evidence for a quota. While requests are held, the evidence is those that were in
+// flight.
+//
+// If most of it says alone, what these refusals hold is let go, those to come hold nothing, and
+// nothing is inferred from them; but one request less is in flight for the back-off of each of
+// them: see asleep.go. What the fields of a refusal call used up is never alone, and with
+// Peers no refusal is.
+//
+// A Retry-After holds all requests of the kind, whatever the evidence.
+type alone struct {
+	score   int       // the evidence
+	refused []refusal // whose back-off has not passed
+}
+
+// A refusal may be of the refused request alone.
+type refusal struct {
+	name    string // of the kind
+	sent    instant
+	until   instant  // when its back-off ends
+	tells   instant  // what departed since then is no evidence: its arrival while it holds requests, else until
+	demand  int64    // requests out or waiting then, with this one
+	limit   *scope   // that it was taken over by
+	kind    *kind    // nil: not told apart
+	penalty *penalty // nil: it holds nothing
+}
+
+const (
+	servedScore = 2 // where two requests are in flight, one is served for one that is refused
+	aloneScore  = 4 // three served after the first refusal
+	mostScore   = 24
+	leastScore  = -16
+	maxRefusals = 64
+)
+
+// mayBeAlone reports whether the answer is a refusal that may concern the refused request alone:
+// the report does not show that too little was left.
+func (s *settlement) mayBeAlone() bool {
+	if s.r.Pause > 0 || s.o.shared != nil || s.o.accounts.Strategy != Adaptive || !s.r.answered() {
+		return false
+	}
+	for i := range s.r.Figures {
+		if f := &s.r.Figures[i]; f.Available >= 0 && f.Available < s.claimed(s.figured[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// refusedAlone takes over a refusal as evidence, and reports whether it concerns the refused request
+// alone, by all of the evidence.
+func (s *settlement) refusedAlone() bool {
+	if !s.mayBeAlone() {
+		return false
+	}
+	l := s.l.scope.learnedOf()
+	if l.alone == nil {
+		l.alone = new(alone)
+	}
+	a := l.alone
+	a.score = max(a.score-1, leastScore)
+	a.refused = slices.DeleteFunc(a.refused, func(r refusal) bool { return r.until <= s.t })
+	if len(a.refused) == maxRefusals {
+		a.refused = slices.Delete(a.refused, 0, 1)
+	}
+	r := refusal{name: s.l.name, sent: s.sent, limit: s.l.limit, demand: s.demand() + 1}
+	r.until = s.t.Add(max(s.r.Wait, window.FirstBackOff(s.jitter)))
+	r.tells = r.until
+	if s.mayTurnOut = !a.shown(); s.mayTurnOut {
+		r.tells = s.t
+	} else {
+		s.sleep(&r)
+	}
+	a.refused = append(a.refused, r)
+	return !s.mayTurnOut
+}
+
+// shown reports whether refusals are alone, by the evidence.
+func (a *alone) shown() bool { return a.score >= aloneScore }
+
+// demand is how many requests of the limit are out or wait.
+func (s *settlement) demand() int64 {
+	base := &s.l.limit.base
+	waiting := int64(base.line.Len() + s.o.inKindLines(base))
+	if s.l.limit == s.l.scope {
+		return waiting + s.l.scope.out
+	}
+	return waiting + base.Unanswered()
+}
+
+// remember keeps what a refusal has changed that may turn out to be alone.
+func (s *settlement) remember() {
+	if s.mayTurnOut {
+		rs := s.l.scope.learned.alone.refused
+		r := &rs[len(rs)-1]
+		r.limit, r.kind, r.penalty = s.l.limit, s.l.kind, s.penalty
+	}
+}
+
+// served takes over as evidence that a request was served.
+func (s *settlement) served() {
+	l := s.l.scope.learned
+	if l == nil || l.alone == nil || len(l.alone.refused) == 0 || s.r.Failed || !s.r.answered() {
+		return
+	}
+	a := l.alone
+	if slices.ContainsFunc(a.refused, func(r refusal) bool {
+		return r.name == s.l.name && r.sent < s.sent && s.sent < r.tells && s.t < r.until
+	}) {
+		a.score = min(a.score+servedScore, mostScore)
+		s.letGo(a)
+	}
+}
+
+// letGo takes back what the refusals hold, the last one first. What was inferred of a bound on requests
+// in flight stays.
+func (s *settlement) letGo(a *alone) {
+	for i := len(a.refused) - 1; i >= 0; i-- {
+		r := &a.refused[i]
+		if r.penalty == nil || !a.shown() {
+			continue
+		}
+		for _, part := range slices.Backward(r.penalty.parts) {
+			if s.r.Changes != nil {
+				s.watch(part.account)
+			}
+			s.freed = append(s.freed, part.account)
+		}
+		slices.Reverse(r.penalty.parts)
+		r.penalty.move(s.t, nil)
+		r.penalty, r.tells = nil, r.until
+		if r.kind.live() && r.kind.in.learned != nil {
+			r.kind.recover()
+		}
+		if l := r.limit.learned; l != nil && l.inferred != nil {
+			l.inferred = l.inferred.Anew()
+			r.limit.base.DropInferred(window.Requests, None, 0)
+		}
+		s.sleep(r)
+	}
+}
+
+// sleep has one request less in flight for the back-off of the refusal.
+func (s *settlement) sleep(r *refusal) {
+	if s.o.asleep == nil {
+		s.o.asleep = make(map[*account]*asleep)
+	}
+	base := &r.limit.base
+	if s.o.asleep[base] == nil {
+		s.o.asleep[base] = new(asleep)
+	}
+	s.o.asleep[base].sleep(s.t, r.until, r.demand)
+}
