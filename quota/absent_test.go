@@ -21,7 +21,7 @@ func TestAbsentQuota(t *testing.T) {
 		first         quota.Report
 		within        quota.Report  // the answer to what our own count allows,
 		beyond        quota.Report  // and to what it does not; a refusal, to the first
-		again, others time.Duration // the policy is told again after so long, and so often; and to another scope, once
+		again, others time.Duration // the policy is told so often; and to another scope
 		beyondCount   int           // how many go that our own count does not allow, as long as the policy is known
 		policies      []string      // that are known at the end
 	}{

@@ -19,7 +19,7 @@ type absentServer struct {
 	until   time.Duration                            // it says so in all responses; then
 	fields  func(s *absentServer, n int) []string    // it says this, in its n-th response; nil: nothing
 	dialect string                                   // of what it says before
-	limit   func(s *absentServer, at time.Time) bool // whether it serves a request; nil: it serves all after that time
+	limit   func(s *absentServer, at time.Time) bool // whether it serves; nil: then it does
 
 	mu              sync.Mutex // guards following
 	start, ends     time.Time

@@ -13,12 +13,16 @@ import (
 // milliseconds, and one response does not tell. So numbers are read as milliseconds from the first
 // that is a thousand or more, until they turn out to be seconds, for good:
 //
-//   - by two numbers that fell too little for milliseconds within so many of them;
+//   - by two numbers that fell too little for milliseconds within so many of them, or as seconds do;
 //   - by a Retry-After that says the same;
 //   - by the refusal of a request that departed when nothing was left and so many milliseconds had
 //     passed. This is what the question costs, once, where a quota of more than a quarter of an hour
 //     is used up within the first half second; rarely two, where requests overtake each other,
 //     and three, where the numbers fall in neither unit.
+//
+// Windows of less than a second have no such numbers. There they are milliseconds if they fall as
+// those do, in two pairs of responses. Three pairs in a row are nearly sure: then others may have used up the
+// window of a request that is refused, up to twelve times.
 //
 // Nothing is asked where a window or a row says what the number means (parse.Limit.Bare).
 type resetUnit struct {
@@ -29,6 +33,8 @@ type resetUnit struct {
 	slow   int        // samples that fell too little for milliseconds
 	odd    int        // looks that were refused, with numbers that tell nothing
 	served int        // looks that were served
+	fast   int        // pairs of samples, in a row, that fell as milliseconds do
+	steady int        // pairs of samples, in a row, that fell as seconds do
 	last   resetSample
 }
 
@@ -44,19 +50,23 @@ type resetSample struct {
 const (
 	leastAsked = 1000 * time.Second // a second in milliseconds, read as seconds
 
-	sureSlow   = 2
-	sureOdd    = 3
-	sureServed = 2                       // looks that were served: refusals show nothing any more
-	leastApart = 200 * time.Millisecond  // two responses that are compared
-	roughly    = 1200 * time.Millisecond // that a number of whole seconds is right
-	oldSample  = 30 * time.Second        // it may be replaced by one of another kind
+	sureSlow    = 2
+	sureOdd     = 3
+	sureFast    = 3
+	sureSteady  = 2
+	leastSteady = 4 * time.Second // between small numbers that are compared; a hundred seconds, between others
+	oddIfFast   = 12
+	sureServed  = 2                       // looks that were served: refusals show nothing any more
+	leastApart  = 200 * time.Millisecond  // two responses that are compared
+	roughly     = 1200 * time.Millisecond // that a number of whole seconds is right
+	oldSample   = 30 * time.Second        // it may be replaced by one of another kind
 )
 
 // resetInMillis reads the number that says when the only limit of a response is renewed as
 // milliseconds, if the origin may mean those. now is when it arrived; zero: just now.
 func (x *exchange) resetInMillis(got *parse.Reading, now time.Time) {
 	u, l := &x.directory.unit, &got.Limits[0]
-	if !l.Bare || l.Window < leastAsked && !u.asked.Load() || l.Window == 0 || u.seconds.Load() || got.Vendor != commonFields {
+	if !l.Bare || l.Window == 0 || u.seconds.Load() || got.Vendor != commonFields {
 		return
 	}
 	if now.IsZero() {
@@ -66,7 +76,16 @@ func (x *exchange) resetInMillis(got *parse.Reading, now time.Time) {
 	this := resetSample{scope: x.ask.Scope, kind: x.kind().key(), at: now, reset: l.Window}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.showsSeconds(&this, x.lease.Sent(), refused) || got.RetryAfter > 0 && (got.RetryAfter-this.reset).Abs() <= roughly {
+	u.comparePace(&this)
+	if u.steady >= sureSteady {
+		u.seconds.Store(true)
+	} else if !u.asked.Load() && l.Window < leastAsked && u.fast < sureFast-1 {
+		if u.replacesSmall(&this) {
+			u.last = this
+		}
+		return
+	}
+	if !u.seconds.Load() && u.showsSeconds(&this, x.lease.Sent(), refused) || got.RetryAfter > 0 && (got.RetryAfter-this.reset).Abs() <= roughly {
 		u.seconds.Store(true)
 	}
 	if u.seconds.Load() {
@@ -79,6 +98,29 @@ func (x *exchange) resetInMillis(got *parse.Reading, now time.Time) {
 		u.last = this
 		u.asked.Store(true)
 	}
+}
+
+// comparePace compares a sample with the last one: within a window, milliseconds fall a
+// thousand times as fast as seconds.
+func (u *resetUnit) comparePace(this *resetSample) {
+	last := &u.last
+	passed, fall := this.at.Sub(last.at), last.reset-this.reset
+	switch {
+	case !last.like(this) || last.at.IsZero() || fall < 0:
+	case fall >= 3*time.Second && (fall-1000*passed).Abs() <= 250*passed+2*time.Second:
+		u.fast, u.steady = u.fast+1, 0
+	case passed >= leastSteady && (last.reset < leastAsked || passed >= leastAsked/10) && fall >= time.Second && (fall-passed).Abs() <= roughly:
+		u.fast, u.steady = 0, u.steady+1
+	case passed < last.reset/1000 && passed >= leastApart/10: // in neither unit
+		u.fast, u.steady = 0, 0
+	}
+}
+
+// replacesSmall is replaces where there was no number that is a thousand or more.
+func (u *resetUnit) replacesSmall(this *resetSample) bool {
+	last := &u.last
+	return last.at.IsZero() || last.like(this) && this.reset > last.reset ||
+		this.at.Sub(last.at) >= leastSteady && (last.like(this) || this.at.Sub(last.at) >= oldSample)
 }
 
 // showsSeconds compares a sample, of a response to a request that departed at sent, with the last
@@ -105,6 +147,11 @@ func (u *resetUnit) looked(like, refused bool, passed, fall time.Duration) bool 
 	case u.served >= sureServed:
 	case !refused:
 		u.served++
+	case u.fast >= sureFast:
+		u.odd++
+		return u.odd >= oddIfFast
+	case like && u.last.reset < leastAsked && min((fall-passed).Abs(), fall.Abs()) <= roughly:
+		return true
 	case like && (fall-1000*passed).Abs() <= 1000*roughly: // it was early
 	case !like, min((fall-passed).Abs(), fall.Abs()) <= roughly:
 		return true

@@ -95,6 +95,7 @@ func TestResetUnit(t *testing.T) {
 		return func(time.Duration) time.Duration { return d }
 	}
 	random := func(left time.Duration) time.Duration { return left + time.Duration(rnd.Int64N(int64(time.Hour))) }
+	later := func(left time.Duration) time.Duration { return left + time.Duration(rnd.Int64N(int64(time.Minute))) }
 	for _, tt := range []struct {
 		name    string
 		server  *resetServer
@@ -107,6 +108,13 @@ func TestResetUnit(t *testing.T) {
 		{"milliseconds, two minutes", &resetServer{quota: 10, window: 2 * time.Minute, unit: time.Millisecond}, 20, 100, 0},
 		{"milliseconds, always the window", &resetServer{quota: 5, window: time.Minute, unit: time.Millisecond, tells: constant(time.Minute)}, 5, 100, 0},
 		{"milliseconds, and others", &resetServer{quota: 10, window: 5 * time.Second, unit: time.Millisecond, others: 2}, 3, 1100, 150},
+		{"milliseconds, three windows of others", &resetServer{quota: 10, window: 5 * time.Second, unit: time.Millisecond, others: 4}, 3, 500, 300},
+		{"milliseconds, half a second", &resetServer{quota: 10, window: time.Second / 2, unit: time.Millisecond}, 3, 10_000, 0},
+		{"milliseconds, half a second, many", &resetServer{quota: 10, window: time.Second / 2, unit: time.Millisecond}, 20, 5_000, 0},
+		{"milliseconds, less than a second", &resetServer{quota: 5, window: 900 * time.Millisecond, unit: time.Millisecond}, 1, 6_000, 0},
+		{"seconds, a minute", &resetServer{quota: 100, window: time.Minute, unit: time.Second}, 20, 2000, 0},
+		{"seconds, a quarter of an hour", &resetServer{quota: 100, window: 15 * time.Minute, unit: time.Second}, 20, 200, 1},
+		{"seconds at random, a minute", &resetServer{quota: 100, window: time.Minute, unit: time.Second, tells: later}, 3, 1000, 20},
 		{"seconds", &resetServer{quota: 100, window: time.Hour, unit: time.Second}, 20, 100, 2},
 		{"seconds, all at once", &resetServer{quota: 10, window: time.Hour, unit: time.Second}, 10, 10, 3},
 		{"seconds, always the window", &resetServer{quota: 100, window: time.Hour, unit: time.Second, tells: constant(time.Hour)}, 20, 100, 2},
@@ -114,7 +122,7 @@ func TestResetUnit(t *testing.T) {
 		{"seconds, of another window", &resetServer{quota: 100, window: time.Minute, unit: time.Second, tells: constant(time.Hour)}, 20, 201, 0},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
-			tt.server.work(t, &transport.Shaper{}, tt.workers, 20*time.Minute, 0)
+			tt.server.work(t, &transport.Shaper{}, tt.workers, 20*time.Minute, 10*time.Millisecond)
 			t.Log(tt.server.served, tt.server.refused)
 			assert.GreaterOrEqual(t, tt.server.served, tt.least, "served")
 			assert.LessOrEqual(t, tt.server.refused, tt.refused, "refused")

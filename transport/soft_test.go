@@ -98,6 +98,8 @@ func saysNothingLeft(s *softServer, _ int64) []string {
 	return saysUnix(s, 0)
 }
 
+func saysSeconds(s *softServer, _ int64) []string { return saysNegative(s, 0) }
+
 // ask sends a request every so often, for two hours, and returns how many came back served.
 func (s *softServer) ask(t *testing.T, rt http.RoundTripper, every time.Duration) (served int) {
 	var wg sync.WaitGroup
@@ -153,6 +155,7 @@ func TestSoftQuota(t *testing.T) {
 		"20 days, RapidAPI":         {of(100, 20*days, saysRapidAPI), time.Second, 0.9},
 		"20 days, draft":            {of(100, 20*days, saysDraft), time.Second, 0.9},
 		"20 days, 0 from the first": {of(100, 20*days, saysNothingLeft), time.Second, 0.9},
+		"20 days, seconds":          {of(100, 20*days, saysSeconds), time.Second, 0.75},
 		"20 days, many":             {of(1000, 20*days, saysUnix), 200 * time.Millisecond, 0.9},
 		"an hour, 0":                {of(100, time.Hour, saysUnix), time.Second, 0.9},
 		"an hour, many":             {of(1000, time.Hour, saysDraft), 200 * time.Millisecond, 0.9},

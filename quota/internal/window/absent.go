@@ -16,7 +16,7 @@ import "time"
 // Absent is what is known since the quota was named last.
 type Absent struct {
 	named    Instant // arrival of the last answer that named the quota; 0: not known
-	since    Instant // the same, once our count was used up after that, or the time at which it was; 0: it was not
+	since    Instant // the same, or when our count was used up; 0: it was not, after that
 	from     Instant // when that was found
 	back     Instant // when all that had departed by then, and was served since, would be back, one by one
 	first    Instant // departures of requests that tried, since then; 0: none has
