@@ -30,7 +30,8 @@ type refusal struct {
 	sent    instant
 	until   instant  // when its back-off ends
 	tells   instant  // what departed since then is no evidence: its arrival while it holds requests, else until
-	demand  int64    // requests out or waiting then, with this one
+	out     int64    // requests that were out then, with this one
+	waiting int64    // requests that waited for the limit then
 	limit   *scope   // that it was taken over by
 	kind    *kind    // nil: not told apart
 	penalty *penalty // nil: it holds nothing
@@ -74,7 +75,8 @@ func (s *settlement) refusedAlone() bool {
 	if len(a.refused) == maxRefusals {
 		a.refused = slices.Delete(a.refused, 0, 1)
 	}
-	r := refusal{name: s.l.name, sent: s.sent, limit: s.l.limit, demand: s.demand() + 1}
+	r := refusal{name: s.l.name, sent: s.sent, limit: s.l.limit}
+	r.out, r.waiting = s.demand()
 	r.until = s.t.Add(max(s.r.Wait, window.FirstBackOff(s.jitter)))
 	r.tells = r.until
 	if s.mayTurnOut = !a.shown(); s.mayTurnOut {
@@ -89,14 +91,14 @@ func (s *settlement) refusedAlone() bool {
 // shown reports whether refusals are alone, by the evidence.
 func (a *alone) shown() bool { return a.score >= aloneScore }
 
-// demand is how many requests of the limit are out or wait.
-func (s *settlement) demand() int64 {
+// demand is how many requests of the limit were out with this one, and how many wait.
+func (s *settlement) demand() (out, waiting int64) {
 	base := &s.l.limit.base
-	waiting := int64(base.line.Len() + s.o.inKindLines(base))
+	waiting = int64(base.line.Len() + s.o.inKindLines(base))
 	if s.l.limit == s.l.scope {
-		return waiting + s.l.scope.out
+		return s.l.scope.out + 1, waiting
 	}
-	return waiting + base.Unanswered()
+	return base.Unanswered() + 1, waiting
 }
 
 // remember keeps what a refusal has changed that may turn out to be alone.
@@ -144,7 +146,7 @@ func (s *settlement) letGo(a *alone) {
 			r.kind.recover()
 		}
 		if l := r.limit.learned; l != nil && l.inferred != nil {
-			l.inferred = l.inferred.Anew()
+			l.inferred = nil // when its window began is not known any more
 			r.limit.base.DropInferred(window.Requests, None, 0)
 		}
 		s.sleep(r)
@@ -160,5 +162,5 @@ func (s *settlement) sleep(r *refusal) {
 	if s.o.asleep[base] == nil {
 		s.o.asleep[base] = new(asleep)
 	}
-	s.o.asleep[base].sleep(s.t, r.until, r.demand)
+	s.o.asleep[base].sleep(s.t, r)
 }

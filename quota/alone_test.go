@@ -43,6 +43,26 @@ func TestRefusedAlone(t *testing.T) {
 	d.send(1052*ms+wait, "")
 }
 
+// Once a refusal was let go, what is served until the next one was not counted from the beginning of
+// a window: no quota is inferred from it.
+func TestNothingIsInferredAfterRefusedAlone(t *testing.T) {
+	d := newDesk(t)
+	d.done(0, d.send(0, ""), quota.Report{})
+	ls := d.flight(sec, 50)
+	d.done(1050*ms, ls[3], quota.Report{Refused: true})
+	for _, l := range ls[4:20] {
+		d.done(1051*ms, l, quota.Report{})
+	}
+	for _, l := range ls[20:] {
+		d.done(1052*ms, l, quota.Report{Refused: true})
+	}
+	r := d.refused(1052*ms, "")
+	require.Equal(t, quota.ReasonBackOff, r.Cause)
+	now := 1052*ms + r.Wait
+	d.done(now, d.send(now, ""), quota.Report{})
+	assert.EqualValues(t, quota.None, d.known("", quota.Claim{}).Quota)
+}
+
 // A quota that is used up refuses what departs after, too.
 func TestNotRefusedAlone(t *testing.T) {
 	d := newDesk(t)

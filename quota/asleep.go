@@ -12,19 +12,19 @@ type asleep struct {
 
 const maxAsleep = 128
 
-// sleep has one request less in flight from t until the instant. demand is how many are in flight
-// or wait for that, with it.
-func (s *asleep) sleep(t, until instant, demand int64) {
+// sleep has one request less in flight from t on, for the back-off of a refusal. The caller of one that
+// sleeps may sleep, too. If it comes back at once, it waits in the line, and is not counted twice.
+func (s *asleep) sleep(t instant, r *refusal) {
 	n, _ := s.at(t)
 	if s.until = slices.Delete(s.until, 0, len(s.until)-n); n == 0 {
 		s.flight = 0
 	}
-	s.flight = max(s.flight, demand+int64(n))
+	s.flight = max(s.flight, r.out+max(r.waiting, int64(n)))
 	if n == maxAsleep {
 		s.until = slices.Delete(s.until, 0, 1)
 	}
-	i, _ := slices.BinarySearch(s.until, until)
-	s.until = slices.Insert(s.until, i, until)
+	i, _ := slices.BinarySearch(s.until, r.until)
+	s.until = slices.Insert(s.until, i, r.until)
 }
 
 // at returns how many sleep at t, and when the first of them wakes.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,4 +55,36 @@ func TestShedding(t *testing.T) {
 			assert.GreaterOrEqual(t, float64(ours), .8*float64(plain))
 		})
 	}
+}
+
+// A server refuses each fifth request. It is asked no more often than by goroutines that sleep for a second
+// where they are refused, also if ours come back at once.
+func TestSheddingIsNotHammered(t *testing.T) {
+	const lasts, workers = time.Minute, 20
+	bubble(t, "", func(t *testing.T) {
+		var served, refused atomic.Int64
+		srv := newChooser(func(n int, _ *http.Request) answer {
+			took := rtt + time.Duration(n%1000)*time.Nanosecond
+			if n%5 == 4 {
+				refused.Add(1)
+				return slow(took, says(429))
+			}
+			served.Add(1)
+			return slow(took, says(200))
+		})
+		rt := &transport.Shaper{Base: srv}
+		end := time.Now().Add(lasts)
+		var wg sync.WaitGroup
+		for range workers {
+			wg.Go(func() {
+				for time.Now().Before(end) {
+					pass(t, rt, getItems(t.Context()))
+				}
+			})
+		}
+		wg.Wait()
+		t.Log(served.Load(), refused.Load())
+		assert.LessOrEqual(t, refused.Load(), int64(workers*lasts/time.Second))
+		assert.GreaterOrEqual(t, served.Load(), int64(2500))
+	})
 }
