@@ -148,10 +148,15 @@ func (w *Window) TakeAbsent(t Instant, n int64, a *Absent) {
 // WhenAbsent is when one request may depart to find out whether a quota that is not named any
 // more is still meant; Never, if none may.
 func (w *Window) WhenAbsent(t Instant, a *Absent, s *Server) Instant {
-	if a.since == 0 || !w.mayBeAbsent() || w.Unanswered() > int64(a.served/triesOf) {
+	more := int64(a.served / triesOf)
+	if a.since == 0 || !w.mayBeAbsent() || w.InFlight > more {
 		return Never
 	}
-	return max(t, w.Hold, w.BackOff, a.hard, a.since.Add(w.silence(s)))
+	at := max(t, w.Hold, w.BackOff, a.hard, a.since.Add(w.silence(s)))
+	if w.Unanswered() > more {
+		at = max(at, w.beforeLands())
+	}
+	return at
 }
 
 // Vanishes is until when an answer may show that a quota is not meant any more; 0: it may not.

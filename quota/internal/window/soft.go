@@ -167,9 +167,13 @@ func (w *Window) WhenSoft(t Instant, n int64, server *Server) Instant {
 			return Never
 		}
 		return at
-	case ended || w.available > 0 || w.Unanswered() > 0 || w.end == Never:
+	case ended || w.available > 0 || w.InFlight > 0 || w.end == Never:
 		return Never
-	case s.again:
+	}
+	if w.before > 0 {
+		at = max(at, w.beforeLands())
+	}
+	if s.again {
 		return max(at, s.look)
 	}
 	rest, enough := w.due-w.received, uint32(enoughForShort)
