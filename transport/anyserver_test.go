@@ -59,6 +59,17 @@ func TestAnyServer(t *testing.T) {
 	}
 }
 
+// What waits for different accounts is in different lines, which know nothing of each other. In these
+// worlds requests of kinds that are told nothing wait there, and a later one could try first.
+func TestTrialsKeepTheOrder(t *testing.T) {
+	for _, seed := range []uint64{501455, 507911, 519641} {
+		w := &world{t: t, seed: seed}
+		synctest.Test(t, w.run)
+		assert.Empty(t, w.problems, "seed %d, %s", seed, w.what)
+		assert.Positive(t, w.counts.behind, "seed %d", seed)
+	}
+}
+
 // worldCounts show that a run has tried what it is there to try.
 type worldCounts struct{ requests, sent, waited, rejected, cancelled, refused, failed, redirected, holds, behind int }
 

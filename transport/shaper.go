@@ -284,10 +284,10 @@ type exchange struct {
 	trace traced
 
 	tokens  tokenCost
-	ofModel bool        // the scope is that of the model
-	silent  bool        // responses to such requests tell nothing, and others tell something: see toldKinds
-	trial   uint64      // see trials; 0: the request is none
-	place   kindOfScope // in the line of trials; zero: in none
+	ofModel bool   // the scope is that of the model
+	silent  bool   // responses to such requests tell nothing, and others tell something: see toldKinds
+	trial   uint64 // see trials; 0: the request is none
+	place   trialPlace
 }
 
 func (s *Shaper) begin(req *http.Request) *exchange {
@@ -348,7 +348,7 @@ func (x *exchange) reset() {
 	if x.tokens.scanned || len(x.tokens.departures) > 0 {
 		x.tokens.reset()
 	}
-	if x.place != (kindOfScope{}) {
+	if x.place.of != (kindOfScope{}) {
 		x.directory.told.leave(&x.place) // something has panicked
 	}
 	if x.hasKindPath = false; x.like != "" {
@@ -378,7 +378,7 @@ func (x *exchange) admit() error {
 		now = x.began // the caller's functions have taken no time
 	}
 	err := x.origin.Admit(x.req.Context(), now, &x.ask, &x.lease)
-	if x.place != (kindOfScope{}) {
+	if x.place.of != (kindOfScope{}) {
 		x.directory.told.leave(&x.place)
 	}
 	if err == nil {

@@ -143,7 +143,7 @@ func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (
 	case !known, k.what == toldUnknown:
 		k.what = what
 		t.set(this, k)
-		moved = limits || silence
+		moved = limits || silence || what == toldNothing // those that wait are in line before the first may try
 	case what == toldNothing && k.what != toldNothing:
 		return over // it is told something now and then
 	case k.what != what:

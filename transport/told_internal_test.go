@@ -96,6 +96,69 @@ func TestTrials(t *testing.T) {
 	assert.LessOrEqual(t, len(ts.holds), maxTrialHolds)
 }
 
+// Only the first of a kind may try, whenever it was put in line; of two priorities, the higher is
+// first.
+func TestOnlyTheFirstTries(t *testing.T) {
+	start := time.Now()
+	kind, another := kindOfScope{"s", 1}, kindOfScope{"s", 2}
+	told := toldKinds{kinds: map[kindOfScope]toldKind{kind: {what: toldNothing, silent: true}, another: {what: toldNothing, silent: true}}}
+	place := func(priority, s int) *trialPlace {
+		return &trialPlace{priority: priority, came: start.Add(time.Duration(s) * time.Second)}
+	}
+	may := func(of kindOfScope, p *trialPlace) bool {
+		may, _ := told.mayTry(of, 0, p)
+		return may
+	}
+	second, third, first := place(0, 2), place(0, 3), place(0, 1)
+	assert.True(t, may(kind, second))
+	assert.False(t, may(kind, third))
+	assert.True(t, may(kind, first), "it began to wait before all were in line")
+	assert.False(t, may(kind, second))
+	assert.True(t, may(another, place(0, 9)), "of another kind")
+
+	raised := place(1, 4)
+	assert.True(t, may(kind, raised))
+	assert.False(t, may(kind, first))
+	told.leave(raised)
+	told.leave(second)
+	assert.False(t, may(kind, third))
+	told.leave(first)
+	assert.True(t, may(kind, third))
+	atOnce := place(0, 3)
+	assert.False(t, may(kind, atOnce), "it came at the same instant")
+
+	assert.True(t, may(another, third), "it has moved, to before another one")
+	assert.True(t, may(kind, atOnce))
+	told.kinds[kind] = toldKind{what: toldNothing, silent: true, until: start}
+	held := place(0, 0)
+	assert.False(t, may(kind, held), "the kind is held")
+	told.kinds[kind] = toldKind{what: toldNothing, silent: true}
+	assert.False(t, may(kind, atOnce), "the one that came while it was held is first")
+	told.leave(held)
+	told.leave(atOnce)
+
+	for i := range 3 * maxTrialHolds {
+		of := kindOfScope{strconv.Itoa(i), 0}
+		for _, p := range []*trialPlace{place(0, 1), place(0, 2)} {
+			told.mayTry(of, 0, p)
+			told.leave(p)
+		}
+	}
+	assert.LessOrEqual(t, len(told.trials.line), maxTrialHolds+1)
+}
+
+// When a kind is told nothing for the first time, those that wait are put in line. From the second
+// time on the first of them may try.
+func TestThoseThatWaitAreInLineBeforeTheFirstTries(t *testing.T) {
+	var told toldKinds
+	told.note("s", 2, toldLimit+5, false)
+	assert.True(t, told.note("s", 1, toldNothing, false))
+	assert.False(t, told.kinds[kindOfScope{"s", 1}].silent)
+	assert.True(t, told.note("s", 1, toldNothing, false))
+	assert.True(t, told.kinds[kindOfScope{"s", 1}].silent)
+	assert.False(t, told.note("s", 1, toldNothing, false))
+}
+
 // What kinds are told takes up memory of the kinds of the origin, and at most half of that.
 func TestToldKindsAreBounded(t *testing.T) {
 	const most = 10 * accountBytes

@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,8 +15,8 @@ import (
 // nothing, that counts as a turn, and the next one may depart. If it is refused, it takes twice as
 // many turns, and none tries for as long as they are held, then for twice as long, four times, ….
 type trials struct {
-	holds map[string]trialHold // by scope
-	line  map[kindOfScope]int  // requests that may try, until they are admitted
+	holds map[string]trialHold          // by scope
+	line  map[kindOfScope][]*trialPlace // of requests until they are admitted; the first goes first
 	last  uint64
 	lost  uint8     // trials that were refused
 	pause time.Time // none tries before
@@ -92,34 +94,66 @@ func (ts *trials) end(scope string, trial uint64, served, refused bool, now time
 	return served
 }
 
-// mayTry reports whether a request of the kind may try before others of its kind that wait, and
-// whether it does so already. It counts the request, if that was not counted in place.
-func (t *toldKinds) mayTry(this kindOfScope, trial uint64, place *kindOfScope, again bool) (may, does bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	k := t.kinds[this]
-	if !k.silent || !k.until.IsZero() || t.silence.apart {
-		return false, false
-	}
-	ts := &t.trials
-	if *place == (kindOfScope{}) {
-		if ts.line == nil {
-			ts.line = make(map[kindOfScope]int)
-		}
-		*place = this
-		ts.line[this]++
-	}
-	return again || ts.line[this] == 1, trial > 0 && trial == ts.holds[this.scope].trial
+// A trialPlace is the place of a request among those of its kind. Only the first of them may try:
+// those that came later, wherever they wait, do not depart before it.
+type trialPlace struct {
+	of       kindOfScope // zero: it is in no line
+	priority int
+	came     time.Time
+	n        uint64 // of two that came at one instant
 }
 
-// leave takes a request out of the line that it was counted in.
-func (t *toldKinds) leave(place *kindOfScope) {
+// before is negative if the request goes before the other one.
+func (p *trialPlace) before(other *trialPlace) int {
+	return cmp.Or(cmp.Compare(other.priority, p.priority), p.came.Compare(other.came), cmp.Compare(p.n, other.n))
+}
+
+// join puts a request in line, unless it is there already.
+func (ts *trials) join(of kindOfScope, place *trialPlace) {
+	if place.of == of {
+		return
+	}
+	ts.leave(place)
+	if ts.line == nil {
+		ts.line = make(map[kindOfScope][]*trialPlace)
+	}
+	ts.last++
+	place.of, place.n = of, ts.last
+	at, _ := slices.BinarySearchFunc(ts.line[of], place, (*trialPlace).before)
+	ts.line[of] = slices.Insert(ts.line[of], at, place)
+}
+
+// leave takes a request out of line.
+func (ts *trials) leave(place *trialPlace) {
+	line := ts.line[place.of]
+	if at, found := slices.BinarySearchFunc(line, place, (*trialPlace).before); found {
+		line = slices.Delete(line, at, at+1)
+		ts.line[place.of] = line
+	}
+	if len(line) == 0 && (cap(line) > maxTrialHolds || len(ts.line) > maxTrialHolds) { // else the next one uses the memory
+		delete(ts.line, place.of)
+	}
+	place.of = kindOfScope{}
+}
+
+// mayTry reports whether a request of the kind may try before others of its kind that wait, and
+// whether it does so already. It puts the request in line.
+func (t *toldKinds) mayTry(this kindOfScope, trial uint64, place *trialPlace) (may, does bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.trials.line[*place]--; t.trials.line[*place] <= 0 {
-		delete(t.trials.line, *place)
+	ts := &t.trials
+	ts.join(this, place)
+	if k := t.kinds[this]; !k.silent || !k.until.IsZero() || t.silence.apart {
+		return false, false
 	}
-	*place = kindOfScope{}
+	return ts.line[this][0] == place, trial > 0 && trial == ts.holds[this.scope].trial
+}
+
+// leave takes a request out of the line of trials.
+func (t *toldKinds) leave(place *trialPlace) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.trials.leave(place)
 }
 
 func (t *toldKinds) beginTrial(scope string, until, now time.Time) (trial uint64) {
@@ -142,20 +176,29 @@ func (t *toldKinds) endTrial(scope string, trial uint64, served, refused bool, n
 }
 
 // try has the request try whether it needs what it would wait for, if it may. again says that it has
-// waited for that.
+// waited.
 func (x *exchange) try(again bool) {
 	told := &x.directory.told
-	if x.silent || x.sent || x.unconditional() || !told.several.Load() {
+	if x.sent || x.unconditional() || !told.several.Load() {
 		return
 	}
-	may, does := told.mayTry(kindOfScope{x.ask.Scope, x.kind().key()}, x.trial, &x.place, again)
-	if !may {
+	now := time.Now()
+	if now.Before(x.ask.NotBefore) {
+		return // others do not wait for that
+	}
+	if x.place.of == (kindOfScope{}) {
+		if x.place.priority, x.place.came = x.ask.Priority, now; again {
+			x.place.came = x.lease.Sent() // it began to wait when all were told the same
+		}
+	}
+	wide, _, _ := strings.Cut(x.ask.Scope, ofKind)
+	may, does := told.mayTry(kindOfScope{wide, x.kind().key()}, x.trial, &x.place)
+	if !may || x.silent {
 		return
 	}
 	if !does {
 		ask := x.ask
 		ask.Limiter, ask.Held, ask.Again = nil, nil, nil
-		now := time.Now()
 		r, _ := x.origin.Check(x.req.Context(), now, &ask)
 		if r == nil || r.Wait < leastTrialHold || r.Cause != quota.ReasonExhausted && r.Cause != quota.ReasonRetryAfter && r.Cause != quota.ReasonBackOff {
 			return
