@@ -13,8 +13,8 @@ import (
 // the work is over remains with the lease until Release.
 //
 // now is when the answer arrived. The zero time means the present instant; Settle then
-// reads no clock if the report says nothing and nothing is known, and else takes half as
-// long for it as time.Now unless work waits. A lease is settled once. Settling it again, or with
+// reads no clock if the report says nothing and nothing is known, and no wall clock unless work
+// waits, which saves half of the time. A lease is settled once. Settling it again, or with
 // another origin, does nothing.
 //
 // If a pause or a back-off may concern fewer policies than the accounts that it holds,

@@ -263,8 +263,9 @@ func (x *exchange) scopeOfKind() {
 	}
 }
 
-// noteTold notes what the response, which arrived at now (zero: just now), tells kinds like that of the request. If
-// that shows another scope than the one that the request was sent in, the report names it.
+// noteTold notes what the response, which arrived at now (zero: just now), tells kinds like that of
+// the request. If that shows another scope than the one that the request was sent in, the report
+// names it.
 func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 	r, told := &x.report, &x.directory.told
 	if got.Cached {

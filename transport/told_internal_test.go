@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -94,6 +95,23 @@ func TestTrials(t *testing.T) {
 		ts.begin(strconv.Itoa(i), at(100), at(70))
 	}
 	assert.LessOrEqual(t, len(ts.holds), maxTrialHolds)
+}
+
+// After a trial that was refused none begins for as long as requests are held, also where the clock
+// was not read before, and if that is for hundreds of years.
+func TestRefusedTrial(t *testing.T) {
+	for _, hold := range []time.Duration{10 * time.Second, math.MaxInt64} {
+		var told toldKinds
+		for range 2 {
+			now := time.Now()
+			told.trials.pause = time.Time{}
+			trial := told.beginTrial("s", now.Add(hold), now)
+			assert.NotZero(t, trial)
+			told.endTrial("s", trial, false, true, time.Time{})
+			assert.Zero(t, told.beginTrial("s", now.Add(hold), now.Add(5*time.Second)), hold)
+			delete(told.trials.holds, "s")
+		}
+	}
 }
 
 // Only the first of a kind may try, whenever it was put in line; of two priorities, the higher is

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -85,7 +86,7 @@ func (ts *trials) end(scope string, trial uint64, served, refused bool, now time
 		return false
 	}
 	if refused {
-		ts.pause = now.Add(h.until.Sub(now) << ts.lost)
+		ts.pause = now.Add(min(h.until.Sub(now), math.MaxInt64>>maxLostTrials) << ts.lost)
 		ts.lost = min(ts.lost+1, maxLostTrials)
 	}
 	h.trial = 0
@@ -162,8 +163,12 @@ func (t *toldKinds) beginTrial(scope string, until, now time.Time) (trial uint64
 	return t.trials.begin(scope, until, now)
 }
 
-// endTrial notes the answer to a trial. It reports whether the next one may depart, or all.
+// endTrial notes the answer to a trial, which arrived at now (zero: just now). It reports whether
+// the next one may depart, or all.
 func (t *toldKinds) endTrial(scope string, trial uint64, served, refused bool, now time.Time) (moved bool) {
+	if now.IsZero() {
+		now = time.Now()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if moved = t.trials.end(scope, trial, served, refused, now); moved {
