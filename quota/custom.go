@@ -135,13 +135,16 @@ func (m *customMeter) Take(t time.Duration, _ int64) uint32 {
 	return 0
 }
 
+// Cancel implements meter.Meter. Undo undoes what was taken: see asking.ended.
 func (m *customMeter) Cancel(time.Duration, int64, uint32) {}
 
+// Release implements meter.Meter. It reports whether no lease retains permits.
 func (m *customMeter) Release(int64) (all bool) {
 	m.out--
 	return m.out == 0
 }
 
+// IdleSince implements meter.Meter.
 func (m *customMeter) IdleSince(time.Duration) (since time.Duration, ok bool) {
 	return m.used, m.out == 0
 }
@@ -171,6 +174,7 @@ func (a *asking) undo(n int64) {
 	}
 }
 
+// Charge implements wait.Constraint. From then on ended tells the user, and not undo.
 func (a *asking) Charge(now time.Time, n int64) (epoch uint32, retained bool) {
 	a.taken = false
 	return a.constraint.Charge(now, n)

@@ -30,11 +30,7 @@ type absentServer struct {
 }
 
 func (s *absentServer) RoundTrip(req *http.Request) (*http.Response, error) {
-	time.Sleep(20 * time.Millisecond)
-	a, nth := s.answer(time.Now())
-	resp, err := a(req)
-	time.Sleep(20*time.Millisecond + time.Duration(nth%1000)*time.Microsecond) // no two answers at one instant
-	return resp, err
+	return answerApart(req, s.answer)
 }
 
 func (s *absentServer) answer(now time.Time) (a answer, nth int) {

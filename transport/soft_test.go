@@ -36,10 +36,16 @@ type softServer struct {
 }
 
 func (s *softServer) RoundTrip(req *http.Request) (*http.Response, error) {
+	return answerApart(req, s.answer)
+}
+
+// answerApart returns the answer to the n-th request, which reaches the server half of a round trip
+// after it was sent. No two answers arrive at one instant.
+func answerApart(req *http.Request, to func(time.Time) (a answer, n int)) (*http.Response, error) {
 	time.Sleep(20 * time.Millisecond)
-	answer, nth := s.answer(time.Now())
-	resp, err := answer(req)
-	time.Sleep(20*time.Millisecond + time.Duration(nth%1000)*time.Microsecond) // no two answers at one instant
+	a, n := to(time.Now())
+	resp, err := a(req)
+	time.Sleep(20*time.Millisecond + time.Duration(n%1000)*time.Microsecond)
 	return resp, err
 }
 
