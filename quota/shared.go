@@ -44,19 +44,20 @@ type Shared struct {
 	active map[*pool]struct{} // that may have something to tell
 	queue  waitingRequests
 
-	linked  bool    // the last turn was answered
-	tried   bool    // one was answered, or was not
-	began   instant // when a request first needed the others
-	seq     uint64
-	out     bool // a turn is on its way
-	sent    instant
-	came    instant // when one was answered last
-	aboard  []*pool // the pools of that turn
-	quick   time.Duration
-	retry   instant // when to try again; while not linked
-	fails   int
-	peers   int
-	flights int64 // as they were told
+	linked   bool    // the last turn was answered
+	tried    bool    // one was answered, or was not
+	began    instant // when a request first needed the others
+	seq      uint64
+	out      bool // a turn is on its way
+	sent     instant
+	patience time.Duration // how long that is waited for
+	came     instant       // when one was answered last
+	aboard   []*pool       // the pools of that turn
+	quick    time.Duration
+	retry    instant // when to try again; while not linked
+	fails    int
+	peers    int
+	flights  int64 // as they were told
 }
 
 // newShared returns what an origin of that name shares.
@@ -85,8 +86,19 @@ func (s *Shared) Peers() (n int, linked bool) {
 // due tells the peers that there is something to tell.
 func (s *Shared) due() { s.o.accounts.Peers.Due(s) }
 
-// timeout is how long a turn is waited for.
+// timeout is how long a request waits for the others: for the turn that is out when it comes, and for
+// the one that asks for it.
 func (s *Shared) timeout() time.Duration { return max(sharedTimeout, 4*s.quick) }
+
+// patienceAt returns how long a turn that departs at t is waited for: less than the time-out by what
+// those that it asks for have waited already, but at least half of it.
+func (s *Shared) patienceAt(t instant) time.Duration {
+	limit := s.timeout()
+	if s.queue.untold == 0 {
+		return limit
+	}
+	return max(limit-t.Since(s.queue.untold), limit/2)
+}
 
 // meet notes that a request of a scope needs the others: they know of holds of the scope
 // and of the origin.
@@ -153,8 +165,8 @@ func (s *Shared) Turn(now time.Time) (turn *exchange.Turn, next time.Time) {
 	defer s.o.mu.Unlock()
 	t := s.o.at(now)
 	switch {
-	case s.out && t < s.sent.Add(s.timeout()):
-		return nil, s.o.when(s.sent.Add(s.timeout()))
+	case s.out && t < s.sent.Add(s.patience):
+		return nil, s.o.when(s.sent.Add(s.patience))
 	case s.out:
 		s.fail(t)
 	}
@@ -185,7 +197,8 @@ func (s *Shared) Turn(now time.Time) (turn *exchange.Turn, next time.Time) {
 	if at > t {
 		return nil, s.o.when(at)
 	}
-	return s.compose(t), s.o.when(t.Add(s.timeout()))
+	turn = s.compose(t)
+	return turn, s.o.when(t.Add(turn.Timeout))
 }
 
 // Goodbye returns a turn that gives everything back, and makes the accounts alone.
@@ -221,8 +234,9 @@ func (s *Shared) sorted() []*pool {
 // compose makes a turn of what is due at t. What is due a little later rides along.
 func (s *Shared) compose(t instant) *exchange.Turn {
 	s.seq++
-	s.out, s.sent = true, t
-	turn := &exchange.Turn{Seq: s.seq, Peers: s.peers, Flights: None, Timeout: s.timeout()}
+	s.out, s.sent, s.patience = true, t, s.patienceAt(t)
+	s.queue.untold = 0
+	turn := &exchange.Turn{Seq: s.seq, Peers: s.peers, Flights: None, Timeout: s.patience}
 	if !s.o.first.over {
 		s.flights = max(s.o.out, 1)
 		turn.Flights = s.flights
@@ -407,6 +421,9 @@ func (s *Shared) joined(t instant, l *Lease) {
 	g := s.queue.add(t, l)
 	if g == nil {
 		return
+	}
+	if s.queue.untold == 0 {
+		s.queue.untold = max(t, 1)
 	}
 	for _, c := range g.claims {
 		if p := c.pool; !p.asked && !p.fresh {

@@ -16,7 +16,8 @@ type waitingRequests struct {
 	groups map[string]*waitingGroup
 	byKey  map[uint64]*waitingLease // by Lease.ticket
 	last   uint64
-	key    []byte // scratch
+	untold instant // when the first came that no turn has told of; 0: none has come
+	key    []byte  // scratch
 }
 
 // A waitingGroup is requests with the same priority and the same claims.
@@ -134,6 +135,9 @@ func (q *waitingRequests) remove(l *Lease) {
 func (q *waitingRequests) take(ticket uint64) {
 	w := q.byKey[ticket]
 	delete(q.byKey, ticket)
+	if len(q.byKey) == 0 {
+		q.untold = 0
+	}
 	g := w.group
 	g.waits.Remove(w.place)
 	if g.waits.Len() == 0 {

@@ -510,6 +510,58 @@ func TestWaitsForTheStore(t *testing.T) {
 	})
 }
 
+// halting is a Hub that answers within a millisecond, once after 30 ms, and then never.
+type halting struct {
+	fleet.Hub
+	slow atomic.Int64 // 0: all answer quickly; 1: the next one does not; 2: it has come
+}
+
+func (s *halting) Exchange(ctx context.Context, origin exchange.ID, turn *exchange.Turn) (*exchange.Grant, error) {
+	switch s.slow.Load() {
+	case 0:
+		time.Sleep(time.Millisecond)
+	case 1:
+		s.slow.Store(2)
+		time.Sleep(30 * time.Millisecond)
+	default:
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return s.Hub.Exchange(ctx, origin, turn)
+}
+
+// A request that comes while a turn is out waits for that turn and for its own, but no longer than
+// 100 ms for both.
+func TestWaitsForTwoTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 1e6, Window: time.Hour}}}
+		store := new(halting)
+		f := fleet.New(store, fleet.Options{})
+		defer f.Close()
+		c := client(f, api)
+		get(t, c, 1)
+		time.Sleep(3 * time.Second)
+		store.slow.Store(1)
+		var wg sync.WaitGroup
+		var longest atomic.Int64
+		for n := range 40 {
+			time.Sleep(time.Duration(n%2) * time.Millisecond)
+			for range 20 {
+				wg.Go(func() {
+					began := time.Now()
+					get(t, c, 1)
+					wait := int64(time.Since(began) - 50*time.Millisecond)
+					for l := longest.Load(); wait > l && !longest.CompareAndSwap(l, wait); l = longest.Load() {
+					}
+				})
+			}
+		}
+		wg.Wait()
+		assert.EqualValues(t, 2, store.slow.Load())
+		assert.Equal(t, 100*time.Millisecond, time.Duration(longest.Load()))
+	})
+}
+
 // The clock of a store that is set, or that is another's after a failover, costs one turn.
 func TestClockOfTheStore(t *testing.T) {
 	for _, d := range []time.Duration{time.Second, -time.Second, time.Hour, -time.Hour} {
