@@ -47,5 +47,5 @@
 // inferred from refusals stay with each process. Whether a server gives its quota back at
 // the end of a window or before, as it was spent, is found out from its figures: a request
 // may be refused for it. A server that gives it back unit by unit costs several exchanges
-// with the store for each request.
+// with the store for each request; that it does is seen within a window of two seconds or more.
 package fleet

@@ -114,7 +114,9 @@ func (x *execution) tell(i int, void bool) {
 		x.silent(r, a)
 	}
 	if a.Refused || a.Hold > 0 {
-		r.doubt()
+		if r.doubt(); r.state == exchange.Reported && r.end == 0 && !r.modelled() && !a.Concurrent {
+			r.ends(now, 0)
+		}
 	}
 	if a.Refused && !r.modelled() {
 		if r.state != exchange.Open && !(r.state == exchange.Reported && r.available == 0) {
@@ -232,6 +234,7 @@ func (x *execution) figure(r *record, a *exchange.Account, void bool) {
 		}
 		if !a.Concurrent && (r.state == exchange.Reported || r.state == exchange.Expired) {
 			r.observe(now, a, r.available, r.end)
+			r.refill(now, a)
 		}
 		r.said = now
 		r.state, r.available, r.figured, r.probe = exchange.Reported, figure, now, 0

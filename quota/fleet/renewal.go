@@ -16,6 +16,13 @@ import (
 // one request looks again when these would have given something back, long before the
 // server's own words allow it. If they have, the units are presumed as they come back from
 // then on; if not, the next such figures are left out, twice as many after each.
+//
+// A bucket gets unit by unit, and says when it gets the next one, or when it will be full. Of
+// that a window would be over now, and few are there: each request that looks finds some, and
+// may cost more than that. So if the figures of half a window say no other time, and what was
+// spent meanwhile is what comes back at the quota in its window, the units are presumed to come
+// back like that, up to the most that was ever there.
+//
 // What is presumed becomes less when a request is refused, and more as others are served.
 
 // back is how the units of a record come back.
@@ -27,12 +34,14 @@ const (
 	asSpent                    // a log
 	perhapsEven                // one request looks when weighed windows would have given back some
 	evenly                     // weighed windows
+	steadily                   // a bucket
 	sureOf       = 1000        // of 1000: all that should be back is presumed
 	doubtful     = 500         // below that, nothing is
 	maxSpendings = 16
 	longestModel = 24 * 3600 * sec
 	largestModel = int64(1e8)
 	parts        = int64(1e6) // of a window
+	justNow      = 40 * msec  // see steady
 )
 
 // A spending is units that were spent.
@@ -48,15 +57,16 @@ type renewal struct {
 	skip     int64 // figures to be left out
 	trial    int64 // when one request looks
 	said     int64 // when a figure was heard last
-	from     int64 // since when evenly returned units are counted
-	counted  int64 // how many were
+	from     int64 // since when units that come back evenly or steadily, or might, are counted
+	counted  int64 // how many were; before it is known: how many were spent, less the first figure
+	most     int64 // the highest figure
 	spent    int64 // in this window
 	before   int64 // in the one before
 	spending []spending
 }
 
 // modelled reports whether it is known how units come back before the end of a window.
-func (r *renewal) modelled() bool { return r.how == asSpent || r.how == evenly }
+func (r *renewal) modelled() bool { return r.how == asSpent || r.how >= evenly }
 
 // policy takes over the quota and the window of the policy.
 func (r *renewal) policy(a *exchange.Account) {
@@ -86,6 +96,8 @@ func (r *renewal) spend(at, n, began int64) {
 	}
 	if r.modelled() {
 		r.trust = min(r.trust+3*n, sureOf)
+	} else if r.from > 0 && at > r.from {
+		r.counted = min(r.counted+n, largestModel)
 	}
 	i := len(r.spending)
 	for i > 0 && r.spending[i-1].at > at {
@@ -128,6 +140,16 @@ func (r *renewal) even(from, to, end int64) int64 {
 	return r.before * r.trust / sureOf * max(r.part(to, end)-r.part(from, end), 0) / parts
 }
 
+// steady is how many units a bucket gets in so much time, if it gets so many in a window.
+// Those that came a moment ago are left out: a request may reach the server as much earlier.
+func (r *renewal) steady(d, rate int64) int64 {
+	d = min(max(d-justNow, 0), 2*r.window)
+	return d / msec * parts / (r.window / msec) * rate / parts
+}
+
+// rate is how many units a bucket is presumed to get in a window.
+func (r *renewal) rate() int64 { return r.quota * r.trust / sureOf }
+
 // doubt takes over that a request was refused.
 func (r *renewal) doubt() {
 	if !r.modelled() {
@@ -141,7 +163,7 @@ func (r *renewal) doubt() {
 // fail ends a presumption that was wrong.
 func (r *renewal) fail() {
 	r.fails = min(r.fails+1, 10)
-	r.how, r.trial, r.trust, r.skip = atOnce, 0, 0, 4<<r.fails
+	r.how, r.trial, r.trust, r.skip, r.from, r.counted = atOnce, 0, 0, 4<<r.fails, 0, 0
 }
 
 // turned begins a new window, at once after the one before or later.
@@ -175,6 +197,11 @@ func (r *record) rollModelled(now int64) bool {
 		r.end, r.length = now+r.window, r.window
 		return true
 	}
+	if r.how == steadily {
+		r.come(now)
+		r.end, r.length = 0, 0
+		return true
+	}
 	if r.end <= 0 {
 		return false
 	}
@@ -192,8 +219,21 @@ func (r *record) rollModelled(now int64) bool {
 	return true
 }
 
-// come adds the units that have come back evenly until t.
+// come adds the units that have come back evenly or steadily until t.
 func (r *record) come(t int64) {
+	if r.how == steadily {
+		n, most := r.steady(t-r.from, r.rate()), r.most
+		for _, m := range r.members {
+			most = max(most, m.least) // there may be as many: a request finds out
+		}
+		r.available = max(r.available, min(r.available+n-r.counted, most))
+		r.counted = max(n, r.counted)
+		if t-r.from-justNow >= r.window {
+			r.from += r.window / msec * msec
+			r.counted -= r.rate()
+		}
+		return
+	}
 	n := r.even(r.from, t, r.end)
 	r.available = min(r.available+max(n-r.counted, 0), r.quota)
 	r.counted = max(n, r.counted)
@@ -220,6 +260,13 @@ func (x *execution) figureModelled(r *record, a *exchange.Account, current bool)
 			r.spending = r.spending[1:] // it is back
 		}
 		r.rollModelled(now)
+	} else if r.how == steadily {
+		r.most = max(r.most, min(a.Figure, largestModel))
+		n := r.steady(now-date, r.rate())
+		if figure = min(a.Figure+n, r.most); current || first || figure < r.available {
+			r.available, r.from, r.counted = figure, date, n
+		}
+		r.end = 0
 	} else {
 		end := now + max(a.Left.Microseconds(), 0)
 		switch {
@@ -309,6 +356,38 @@ func (r *record) observe(now int64, a *exchange.Account, available, end int64) {
 	}
 }
 
+// refill looks whether a figure shows, with those since the first of them, that the quota is a
+// bucket: units come back at the quota in its window, and the time that is told is that until
+// the next unit, or until the bucket is full.
+func (r *record) refill(now int64, a *exchange.Account) {
+	figure := min(a.Figure, largestModel)
+	r.most = max(r.most, figure)
+	if r.quota == none || r.modelled() {
+		return
+	}
+	date, left, each := now-max(a.FigureAgo.Microseconds(), 0), a.Left.Microseconds(), r.window/r.quota
+	full := (r.most - figure) * (r.window / msec) / r.quota * msec
+	if a.Left < 0 || left > each+sec && max(full, left)-min(full, left) > each+sec {
+		r.from, r.counted = 0, 0
+		return
+	}
+	if since := date - r.from; r.from > 0 && since >= 0 && since <= r.window {
+		if since < max(r.window/2, 6*each, 2*(each+sec)) {
+			return
+		}
+		come, grown := since/msec*parts/(r.window/msec)*r.quota/parts, r.counted+figure
+		switch {
+		case max(come, grown)-min(come, grown) > 1+come/8:
+		case r.skip > 0:
+			r.skip /= 2
+		default:
+			r.how, r.trial, r.trust, r.from, r.counted = steadily, 0, sureOf, date, 0
+			return
+		}
+	}
+	r.from, r.counted = date, -figure
+}
+
 // looks reports whether one request looks whether units are back before the end.
 func (r *renewal) looks(now int64) bool {
 	return r.trial > 0 && now >= r.trial && (r.how == perhapsLog || r.how == perhapsEven)
@@ -325,6 +404,10 @@ func (r *record) back(now, units int64) int64 {
 				}
 			}
 		}
+	case r.how == steadily:
+		rate := max(r.rate(), 1)
+		windows := (r.counted+min(max(units, 0), rate))*parts/rate + 1
+		return r.from + (windows*(r.window/msec)/parts+2)*msec + justNow
 	case r.how == evenly && r.end > now:
 		rate := r.before * r.trust / sureOf
 		if rate < 1 {

@@ -151,8 +151,8 @@ type guesser struct {
 	known    map[string]map[exchange.ID]exchange.Granted
 	last     map[string]*exchange.Turn
 
-	// how the server of the first account gives units back: in any way, as they were
-	// spent, or evenly; and what was spent
+	// how the server of the first account gives units back: in any way, as they were spent,
+	// evenly, or as a bucket that tells its next unit or when it will be full; and what was spent
 	back  int
 	spent []spending
 }
@@ -170,6 +170,9 @@ const (
 // figure is what such a server says at an instant: what is left, and for how long.
 func (g *guesser) figure(at time.Time) (left int64, rest time.Duration) {
 	left, rest = guessedQuota, guessedWindow
+	if g.back >= 3 {
+		return g.bucket(at)
+	}
 	for _, s := range g.spent {
 		age := at.Sub(s.at)
 		switch in, start := at.Truncate(guessedWindow), s.at.Truncate(guessedWindow); {
@@ -189,9 +192,30 @@ func (g *guesser) figure(at time.Time) (left int64, rest time.Duration) {
 	return max(left, 0), (rest + time.Second - 1).Truncate(time.Second)
 }
 
+// bucket is figure of a bucket.
+func (g *guesser) bucket(at time.Time) (left int64, rest time.Duration) {
+	const each = guessedWindow / guessedQuota
+	level, last := guessedWindow, at // how much of the time until it is full is over
+	for i, s := range g.spent {
+		if i > 0 && s.at.After(last) {
+			level = min(level+s.at.Sub(last), guessedWindow)
+		}
+		if i == 0 || s.at.After(last) {
+			last = s.at
+		}
+		level = max(level-time.Duration(s.n)*each, 0)
+	}
+	level = min(level+max(at.Sub(last), 0), guessedWindow)
+	rest = each - level%each
+	if g.back == 4 {
+		rest = guessedWindow - level
+	}
+	return int64(level / each), (rest + time.Second - 1).Truncate(time.Second)
+}
+
 func newGuesser(rnd *rand.Rand) *guesser {
 	g := &guesser{
-		rnd: rnd, back: rnd.IntN(3), pace: []time.Duration{time.Millisecond, 30 * time.Millisecond, 200 * time.Millisecond, time.Second, 10 * time.Second}[rnd.IntN(5)],
+		rnd: rnd, back: rnd.IntN(5), pace: []time.Duration{time.Millisecond, 30 * time.Millisecond, 200 * time.Millisecond, time.Second, 10 * time.Second}[rnd.IntN(5)],
 		seqs: make(map[string]uint64), known: make(map[string]map[exchange.ID]exchange.Granted), last: make(map[string]*exchange.Turn),
 	}
 	for i := range 1 + rnd.IntN(3) {

@@ -36,12 +36,14 @@ perhapsLog = 1
 asSpent = 2
 perhapsEven = 3
 evenly = 4
+steadily = 5
 sureOf = 1000
 doubtful = 500
 maxSpendings = 16
 longestModel = 24*3600*sec
 largestModel = 100000000
 parts = 1000000
+justNow = 40*msec
 UNKNOWN = 0
 REPORTED = 1
 EXPIRED = 2
@@ -50,9 +52,9 @@ OPEN = 4
 earliest = 1000*sec
 rebased = 1100*sec
 farthest = 1300*sec
-head = 27
+head = 28
 wide = 13
-r: now made version state available over length began figured hold probe probes returns quota window how trust fails skip trial said from counted spent before members spendings
+r: now made version state available over length began figured hold probe probes returns quota window how trust fails skip trial said from counted most spent before members spendings
 m: id seq at lease has stock least priority since hungry woken looks took
 a: record mine spare allowed kept hungers hungry shares ahead others granted probed stopped blocked wants want most id concurrent counts landed refused has stock wish version quota window figure left figureVersion figureAgo basis basisLeft spent served servedAgo silent hold next
 q: claims n priority waited number next
@@ -70,7 +72,7 @@ x = {
 
 forget = function(r)
   r.quota, r.window, r.how, r.trust, r.fails, r.skip, r.trial = -1, 0, atOnce, 0, 0, 0, 0
-  r.said, r.from, r.counted, r.spent, r.before = 0, 0, 0, 0, 0
+  r.said, r.from, r.counted, r.most, r.spent, r.before = 0, 0, 0, 0, 0, 0
 end,
 
 -- unspend forgets what was spent first.
@@ -101,7 +103,11 @@ spend = function(r, t, n, began)
   else
     r.before = min(r.before + n, largestModel)
   end
-  if r.how == asSpent or r.how == evenly then r.trust = min(r.trust + 3*n, sureOf) end
+  if r.how == asSpent or r.how >= evenly then
+    r.trust = min(r.trust + 3*n, sureOf)
+  elseif r.from ~= 0 and t > r.from then
+    r.counted = min(r.counted + n, largestModel)
+  end
   local s = head + r.members*wide + 1
   local i = s + 2*r.spendings
   while i > s and r[i-2] > t do
@@ -140,13 +146,20 @@ even = function(r, from, to, e)
   return floor(floor(r.before * r.trust / sureOf) * max(x.part(r, to, e) - x.part(r, from, e), 0) / parts)
 end,
 
+steady = function(r, d, rate)
+  d = min(max(d - justNow, 0), 2*r.window)
+  return floor(floor(floor(d / msec) * parts / floor(r.window / msec)) * rate / parts)
+end,
+
+rate = function(r) return floor(r.quota * r.trust / sureOf) end,
+
 fail = function(r)
   r.fails = min(r.fails + 1, 10)
-  r.how, r.trial, r.trust, r.skip = atOnce, 0, 0, 4 * 2^r.fails
+  r.how, r.trial, r.trust, r.skip, r.from, r.counted = atOnce, 0, 0, 4 * 2^r.fails, 0, 0
 end,
 
 doubt = function(r)
-  if r.how ~= asSpent and r.how ~= evenly then return end
+  if r.how ~= asSpent and r.how < evenly then return end
   r.trust = floor(r.trust * 4 / 5)
   if r.trust < doubtful then x.fail(r) end
 end,
@@ -169,6 +182,18 @@ turned = function(r, adjacent)
 end,
 
 come = function(r, t)
+  if r.how == steadily then
+    local rate, most = x.rate(r), r.most
+    local n = x.steady(r, t - r.from, rate)
+    for m = head, head + (r.members-1)*wide, wide do most = max(most, m.least) end
+    r.available = max(r.available, min(r.available + n - r.counted, most))
+    r.counted = max(n, r.counted)
+    if t - r.from - justNow >= r.window then
+      r.from = r.from + floor(r.window / msec) * msec
+      r.counted = r.counted - rate
+    end
+    return
+  end
   local n = x.even(r, r.from, t, r.over)
   r.available = min(r.available + max(n - r.counted, 0), r.quota)
   r.counted = max(n, r.counted)
@@ -189,6 +214,11 @@ rollModelled = function(r)
   if r.how == asSpent then
     r.available = floor(max(r.quota - x.outOf(r, now), 0) * r.trust / sureOf)
     r.over, r.length = now + r.window, r.window
+    return true
+  end
+  if r.how == steadily then
+    x.come(r, now)
+    r.over, r.length = 0, 0
     return true
   end
   if r.over == 0 then return false end
@@ -220,6 +250,14 @@ figureModelled = function(r, a, current)
     end
     while current and r.spendings > 0 and r.quota - x.outOf(r, now) < fig do x.unspend(r) end
     x.rollModelled(r)
+  elseif r.how == steadily then
+    r.most = max(r.most, min(a.figure, largestModel))
+    local n = x.steady(r, now - date, x.rate(r))
+    fig = min(a.figure + n, r.most)
+    if current or new or fig < r.available then
+      r.available, r.from, r.counted = fig, date, n
+    end
+    r.over = 0
   else
     if a.left < 0 then return end
     local e = now + a.left
@@ -298,6 +336,38 @@ observe = function(r, a, available, e)
   end
 end,
 
+refill = function(r, a)
+  local fig = min(a.figure, largestModel)
+  r.most = max(r.most, fig)
+  if r.quota == -1 or r.how == asSpent or r.how >= evenly then return end
+  local date, each = r.now - max(a.figureAgo, 0), floor(r.window / r.quota)
+  if a.left < 0 then
+    r.from, r.counted = 0, 0
+    return
+  elseif a.left > each + sec then
+    local full = floor((r.most - fig) * floor(r.window / msec) / r.quota) * msec
+    if max(full, a.left) - min(full, a.left) > each + sec then
+      r.from, r.counted = 0, 0
+      return
+    end
+  end
+  local since = date - r.from
+  if r.from ~= 0 and since >= 0 and since <= r.window then
+    if since < max(floor(r.window / 2), 6*each, 2*(each + sec)) then return end
+    local due = floor(floor(floor(since / msec) * parts / floor(r.window / msec)) * r.quota / parts)
+    local grown = r.counted + fig
+    if max(due, grown) - min(due, grown) > 1 + floor(due / 8) then
+      grown = 0
+    elseif r.skip > 0 then
+      r.skip = floor(r.skip / 2)
+    else
+      r.how, r.trial, r.trust, r.from, r.counted = steadily, 0, sureOf, date, 0
+      return
+    end
+  end
+  r.from, r.counted = date, -fig
+end,
+
 looks = function(r)
   return r.trial ~= 0 and r.now >= r.trial and (r.how == perhapsLog or r.how == perhapsEven)
 end,
@@ -313,6 +383,10 @@ backAt = function(r, units)
         if units <= 0 then return t end
       end
     end
+  elseif r.how == steadily then
+    local rate = max(x.rate(r), 1)
+    local windows = floor((r.counted + min(max(units, 0), rate)) * parts / rate) + 1
+    return r.from + (floor(windows * floor(r.window / msec) / parts) + 2) * msec + justNow
   elseif r.how == evenly and r.over > now then
     local rate = floor(r.before * r.trust / sureOf)
     if rate < 1 then return r.over end
@@ -328,7 +402,7 @@ end,
 load = function(key)
   local now, s = x.now, call('GET', key)
   if not s then
-    return {rebased, now, now, UNKNOWN, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, atOnce, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+    return {rebased, now, now, UNKNOWN, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, atOnce, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
   end
   local r = cmsgpack.unpack(s)
   local t = now - r.now
@@ -423,7 +497,7 @@ roll = function(r)
   local now = r.now
   if r.over ~= 0 and r.over - now > r.length + sec then r.over = now + r.length end
   while r.spendings > 0 and r[head + r.members*wide + 1] + r.window + sec <= now do x.unspend(r) end
-  if (r.how == asSpent or r.how == evenly) and r.state == REPORTED then
+  if (r.how == asSpent or r.how >= evenly) and r.state == REPORTED then
     if not x.rollModelled(r) then
       r.state, r.available, r.over = EXPIRED, 0, 0
       r.version = r.version + 1
@@ -451,7 +525,7 @@ figure = function(r, a, void)
     if a.quota ~= -1 then fig = a.quota end
   end
   local current = concurrent or a.figureVersion == r.version or (r.version == r.made and state == UNKNOWN)
-  if (r.how == asSpent or r.how == evenly) and (state == REPORTED or state == EXPIRED) then
+  if (r.how == asSpent or r.how >= evenly) and (state == REPORTED or state == EXPIRED) then
     if not void then x.figureModelled(r, a, current) end
     return
   end
@@ -460,7 +534,10 @@ figure = function(r, a, void)
   if (current and not void) or state == COUNTING or state == OPEN then
     if same and a.left >= 0 and state == REPORTED then e = min(e, r.over) end
     if fig > 0 then r.probes = 0 end
-    if not concurrent and (state == REPORTED or state == EXPIRED) then x.observe(r, a, r.available, r.over) end
+    if not concurrent and (state == REPORTED or state == EXPIRED) then
+      x.observe(r, a, r.available, r.over)
+      x.refill(r, a)
+    end
     r.said = now
     r.state, r.available, r.figured, r.probe = REPORTED, fig, now, 0
     x.ends(r, a.left)
@@ -553,8 +630,11 @@ tell = function(a, void)
     x.silent(r, a)
   end
   local refused, hold = a.refused == 1, a.hold
-  if refused or hold > 0 then x.doubt(r) end
-  if refused and r.how ~= asSpent and r.how ~= evenly then
+  if refused or hold > 0 then
+    x.doubt(r)
+    if r.state == REPORTED and r.over == 0 and r.how ~= asSpent and r.how < evenly and a.concurrent == 0 then x.ends(r, 0) end
+  end
+  if refused and r.how ~= asSpent and r.how < evenly then
     if r.state ~= OPEN and not (r.state == REPORTED and r.available == 0) then
       r.state, r.available, r.over = EXPIRED, 0, 0
       r.version = r.version + 1
@@ -638,7 +718,7 @@ count = function(a)
   local all, state = r.available, r.state
   if state == REPORTED then
     if x.peers > lines and x.now - r.made < recovery then all = floor(all * lines / x.peers) end
-    if silent > 0 and r.how ~= asSpent and r.how ~= evenly then
+    if silent > 0 and r.how ~= asSpent and r.how < evenly then
       all = max(floor(all * (lines - silent) / lines), min(all, 1))
     end
     if x.contended(r, out) then all = max(floor(all * 2 / 5), min(all, 1)) end
@@ -663,7 +743,7 @@ count = function(a)
   a.ahead = ahead
   if ahead <= free then
     a.kept = ahead
-  elseif r.how == asSpent or r.how == evenly then
+  elseif r.how == asSpent or r.how >= evenly then
     a.kept = free
   elseif free > 0 then
     x.sort(a)
@@ -821,7 +901,7 @@ againOf = function(a)
   local now = r.now
   if now < r.hold then return r.hold - now end
   if a.concurrent == 1 then return lookReleased end
-  local comes = r.how == asSpent or r.how == evenly
+  local comes = r.how == asSpent or r.how >= evenly
   if a.spare > 0 and a.spare >= m.least and (not comes or a.ahead <= a.spare) then return wokenFor end
   if (comes and r.state == REPORTED) or (r.trial > now and now >= r.probe) then
     local t = x.backAt(r, m.least + a.ahead - a.spare)

@@ -131,7 +131,7 @@ func TestKilledWithFile(t *testing.T) {
 	p.until("linked", linked)
 	rdb := s.client()
 	defer rdb.Close()
-	assert.NotEmpty(t, rdb.Keys(t.Context(), "hw4:*").Val())
+	assert.NotEmpty(t, rdb.Keys(t.Context(), "hw5:*").Val())
 }
 
 func TestStopped(t *testing.T) {
@@ -236,7 +236,7 @@ func TestRights(t *testing.T) {
 	s := start(t)
 	admin := s.client()
 	defer admin.Close()
-	rule := "ACL SETUSER headway on >password ~hw4:* &hw4:* -@all +eval +evalsha +get +set " +
+	rule := "ACL SETUSER headway on >password ~hw5:* &hw5:* -@all +eval +evalsha +get +set " +
 		"+hset +hgetall +hdel +pexpire +time +publish +spublish +subscribe " +
 		"+ssubscribe +unsubscribe +sunsubscribe +ping +hello +client"
 	var words []any
@@ -266,7 +266,7 @@ func TestNothingOfUsersIsStored(t *testing.T) {
 	keys := rdb.Keys(t.Context(), "*").Val()
 	assert.NotEmpty(t, keys)
 	for _, key := range keys {
-		assert.True(t, strings.HasPrefix(key, "hw4:{"), key)
+		assert.True(t, strings.HasPrefix(key, "hw5:{"), key)
 		text := key + rdb.Get(t.Context(), key).Val()
 		for k, v := range rdb.HGetAll(t.Context(), key).Val() {
 			text += k + v
@@ -295,7 +295,7 @@ func TestMemory(t *testing.T) {
 		return s.Peers == 8
 	})
 	memory := func() (most int64) {
-		for _, key := range rdb.Keys(t.Context(), "hw4:*:a:*").Val() {
+		for _, key := range rdb.Keys(t.Context(), "hw5:*:a:*").Val() {
 			most = max(most, rdb.MemoryUsage(t.Context(), key).Val())
 		}
 		return most

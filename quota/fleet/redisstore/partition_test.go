@@ -201,9 +201,9 @@ func TestProcessesKilled(t *testing.T) {
 	rdb := s.client()
 	defer rdb.Close()
 	eventually(t, "all are in Redis", func() bool {
-		const holders = "local v = cmsgpack.unpack(redis.call('GET', KEYS[1])); return (#v - 26 - 2*v[26]) / 14"
-		for _, key := range rdb.Keys(t.Context(), "hw4:*:a:*").Val() {
-			if n, _ := rdb.Eval(t.Context(), holders, []string{key}).Int(); n == 4 {
+		const members = "return cmsgpack.unpack(redis.call('GET', KEYS[1]))[27]"
+		for _, key := range rdb.Keys(t.Context(), "hw5:*:a:*").Val() {
+			if n, _ := rdb.Eval(t.Context(), members, []string{key}).Int(); n == 4 {
 				return true
 			}
 		}

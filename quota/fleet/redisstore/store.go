@@ -30,7 +30,7 @@
 // tag, so they are in one slot. The clock is that of Redis. A user with these rights is
 // enough (with a ClusterClient also +cluster and +readonly):
 //
-//	ACL SETUSER headway on >password ~hw4:* &hw4:* -@all +eval +evalsha +get +set
+//	ACL SETUSER headway on >password ~hw5:* &hw5:* -@all +eval +evalsha +get +set
 //	    +hset +hgetall +hdel +pexpire +time +publish +spublish +subscribe
 //	    +ssubscribe +unsubscribe +sunsubscribe +ping +hello +client
 //
@@ -70,7 +70,7 @@ const DefaultPrefix = "hw"
 
 // format follows the prefix: it is the format of what is stored. Processes with different
 // formats share nothing, so two versions of a program can run beside each other.
-const format = "4"
+const format = "5"
 
 //go:embed exchange.lua
 var source string
@@ -112,7 +112,7 @@ type store struct {
 }
 
 // New returns a Store on Redis. The names of keys and channels begin with the prefix, the
-// number of the format and a colon, as in "hw4:"; empty means DefaultPrefix. New does not
+// number of the format and a colon, as in "hw5:"; empty means DefaultPrefix. New does not
 // connect. Closing the client is left to the caller, after fleet.Fleet.Close.
 func New(rdb redis.UniversalClient, prefix string) fleet.Store {
 	if prefix == "" {
