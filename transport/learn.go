@@ -32,7 +32,9 @@ func (x *exchange) learn(resp *http.Response) {
 	}
 	got := &x.reading
 	x.read(got, now)
-	x.fillReport(got)
+	if !x.repeats(got) {
+		x.fillReport(got)
+	}
 	signs := x.readRefusal(got)
 	x.noteTold(got, now)
 	restrict := x.origin.Settle(now, &x.lease, x.watchChanges(&x.report))
@@ -133,7 +135,11 @@ func (x *exchange) learnKind(got *parse.Reading) {
 	}
 	said := response{policies: x.policies, complete: !r.Refused && namesAllPolicies(got, x.resp.Header)}
 	k, isNew := x.known.kind, false
-	if k == nil || !k.knows(said) {
+	if k != nil && k.knows(said) {
+		if limits == len(r.Figures) && !r.Refused && len(got.Ignored) == 0 { // each of another policy
+			x.saidOf = saidOfReading(got)
+		}
+	} else {
 		var moved []string
 		k, moved, isNew = x.directory.learn(x.ask.Scope, x.kind(), said)
 		r.Moved = append(r.Moved, moved...)

@@ -18,6 +18,7 @@ func (x *exchange) fillReport(got *parse.Reading) {
 	terms, figures := r.Terms[:0], r.Figures[:0]
 	*r = quota.Report{}
 	r.Terms, r.Figures = terms, figures // with their memory
+	set(&x.saidOf, saidOf{})
 	dropTokenSummary(got)
 	if got.Cached {
 		// The response costs nothing and is not current (the draft, Section 8.4).
@@ -57,8 +58,8 @@ func (x *exchange) fillReport(got *parse.Reading) {
 		l := &got.Limits[i]
 		r.Figures = append(r.Figures, quota.Figure{})
 		f := &r.Figures[i]
-		f.Policy, f.Available, f.Window, f.Full, f.Cost = l.Policy, l.Available, l.Window, l.Full, l.Cost
-		f.Key, f.Keyed, f.Resets = string(l.Key), l.HasKey, windowEnd(l)
+		f.Policy, f.Key, f.Keyed = l.Policy, string(l.Key), l.HasKey
+		setFigure(f, l)
 	}
 	x.name(got)
 	x.checkPartitions()
@@ -66,6 +67,53 @@ func (x *exchange) fillReport(got *parse.Reading) {
 	x.learnKind(got)
 	x.keepInScope()
 	x.keepInPath()
+}
+
+// saidOf says from what the report was made, if the next response to a request of the kind can
+// repeat it: see repeats. Else it is zero.
+type saidOf struct {
+	policies *parse.Policy
+	n        int
+}
+
+// saidOfReading is saidOf for what a response says. In drafts -07 and -06 a policy may have another
+// name each time.
+func saidOfReading(got *parse.Reading) (of saidOf) {
+	if len(got.Policies) > 0 && got.Dialect != parse.Draft07 && got.Dialect != parse.Draft06 {
+		of.policies, of.n = &got.Policies[0], len(got.Policies)
+	}
+	return of
+}
+
+// repeats reports whether the response says the same as the one before in the same memory, but for
+// its figures, so that its kind has nothing to learn. Then the report is that of the response before,
+// with these figures.
+func (x *exchange) repeats(got *parse.Reading) bool {
+	d, r := x.directory, &x.report
+	if x.saidOf.n == 0 || x.saidOf != saidOfReading(got) || d.changes.Load() != x.knownOf.changes ||
+		len(r.Figures) != len(got.Limits) || len(got.Declarations) > 0 || d.declared.Load() != nil ||
+		x.resp.StatusCode >= http.StatusBadRequest || got.Advised || x.pathKey != "" {
+		return false
+	}
+	for i := range got.Limits {
+		l, f, said := &got.Limits[i], &r.Figures[i], &x.policies[i]
+		if l.Policy != f.Policy || l.HasKey != f.Keyed || string(l.Key) != f.Key ||
+			l.Available > said.maxAvailable || l.Cost >= 0 && l.Cost != said.cost {
+			return false
+		}
+	}
+	terms, figures := r.Terms, r.Figures
+	*r = quota.Report{}
+	r.Terms, r.Figures, r.Date, r.Unsure = terms, figures, got.Date, x.unsure()
+	for i := range got.Limits {
+		setFigure(&r.Figures[i], &got.Limits[i])
+	}
+	return true
+}
+
+// setFigure sets what a limit says, but not of which account.
+func setFigure(f *quota.Figure, l *parse.Limit) {
+	f.Available, f.Window, f.Full, f.Cost, f.Resets, f.Seen = l.Available, l.Window, l.Full, l.Cost, windowEnd(l), 0
 }
 
 // unsure reports whether the response does not show that the server has served and counted the

@@ -73,7 +73,7 @@ func (x *exchange) claim() []quota.Claim {
 	policies := x.origin.Policies()
 	if len(policies) == 0 || x.silent {
 		if x.knownOf.directory != nil {
-			x.known, x.knownOf, x.claimsOf = known{}, knownOf{}, claimsOf{}
+			x.remember(known{}, knownOf{})
 		}
 		if x.declared != nil {
 			x.predict(nil) // those of the request before
@@ -81,7 +81,7 @@ func (x *exchange) claim() []quota.Claim {
 		return claims
 	}
 	k, declared := x.lookUp(), x.directory.declared.Load()
-	of := claimsOf{x.knownOf, &policies[0], len(policies)}
+	of := claimsOf{&policies[0], len(policies)}
 	if of == x.claimsOf && declared == nil && x.pathKey == "" {
 		return x.ask.Claims // those of the request before
 	}
@@ -110,10 +110,10 @@ func (x *exchange) claim() []quota.Claim {
 	return claims
 }
 
-// claimsOf says from what the claims in ask were made, if they depend on nothing else: not on
-// the time, on the path, or on what one request costs. Else it is zero.
+// claimsOf says from which policies the claims in ask were made, if they depend on nothing else
+// but what is known of the kind: not on the time, on the path, or on what one request costs. Else
+// it is zero.
 type claimsOf struct {
-	known    knownOf
 	policies *quota.Policy
 	n        int
 }
@@ -223,9 +223,14 @@ func (x *exchange) lookUp() *known {
 	d, path := x.directory.directory, x.kind()
 	of := knownOf{d, x.ask.Scope, path.key(), d.changes.Load()}
 	if of != x.knownOf {
-		x.known, x.knownOf = d.lookUp(x.ask.Scope, path), of
+		x.remember(d.lookUp(x.ask.Scope, path), of)
 	}
 	return &x.known
+}
+
+// remember replaces what is known of the kind, and forgets what was made from that.
+func (x *exchange) remember(k known, of knownOf) {
+	x.known, x.knownOf, x.claimsOf, x.saidOf = k, of, claimsOf{}, saidOf{}
 }
 
 // kind returns the kind of the request. Shaper.Like is called once, and only if

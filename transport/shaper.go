@@ -274,6 +274,7 @@ type exchange struct {
 	known       known  // about the kind, when the request was routed; nothing if the origin had no policies
 	knownOf     knownOf
 	claimsOf    claimsOf
+	saidOf      saidOf
 
 	reading    parse.Reading // what the last response says; the next one uses its memory
 	report     quota.Report

@@ -331,6 +331,7 @@ func (x *exchange) watchChanges(r *quota.Report) *quota.Report {
 	}
 	if r != &x.report {
 		x.report = quota.Report{Lost: r.Lost, Unsent: r.Unsent, Terms: x.report.Terms[:0], Figures: x.report.Figures[:0]}
+		x.saidOf = saidOf{}
 	}
 	x.report.Changes = &x.trace.changes
 	return &x.report
