@@ -76,6 +76,10 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		w.noteFigure(f.Charge, avail)
 		return cost
 	}
+	latest := Never
+	if w.State == Reported && w.end == w.Hold { // a Retry-After has ended it
+		latest = w.Hold
+	}
 	w.habits().observeRounding(w, sent, f, avail, refused, s)
 	var before Instant // departure of the last request whose figure was in force in the window before
 	if w.State == Expired && sent >= w.closed {
@@ -133,7 +137,10 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		if avail == 0 {
 			w.due = w.habits().logged(w, sent, before, f.Window, refused)
 		}
-		w.ends(w.due, w.trip, Never)
+		if w.available > 0 {
+			latest = Never
+		}
+		w.ends(w.due, w.trip, latest)
 	}
 	w.Roll(t)
 	w.noteFigure(f.Charge, avail)

@@ -457,6 +457,16 @@ func TestWindow(t *testing.T) {
 			},
 		},
 		{
+			name: "nor if they were served, and are answered later",
+			rows: []row{
+				{0, send("a", "b", "c"), many, 0},
+				{40 * ms, all(stillRefuses("c", 60*sec), pauses(20*sec)), 0, 20 * sec},
+				{50 * ms, says("a", 1, 60*sec), 0, 20*sec - 10*ms},
+				{60 * ms, says("b", 0, 60*sec), 0, 20*sec - 20*ms},
+				{20*sec + 40*ms, nothing, 1, sec},
+			},
+		},
+		{
 			name: "nor who comes after a window that has ended by itself",
 			rows: []row{
 				{0, send("a"), many, 0},
