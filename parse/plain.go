@@ -130,17 +130,20 @@ func (p *plain) param(l *Limit) (ok bool) {
 // number reads the value of a parameter: an Integer from 0 to limit (RFC 9651, Section
 // 4.2.4). It fails if the parameter is repeated, that is, if *n is not None.
 func (p *plain) number(n *int64, limit int64) bool {
-	if *n != None || !p.skip('=') {
+	line, from := p.line, p.at+1
+	if *n != None || from >= len(line) || line[p.at] != '=' {
 		return false
 	}
-	digits := p.line[p.at:min(p.at+15, len(p.line))]
-	v, read := int64(0), 0
-	for ; read < len(digits) && digits[read]-'0' <= 9; read++ {
-		v = 10*v + int64(digits[read]-'0')
+	v, at := int64(0), from
+	for ; at < len(line); at++ {
+		digit := line[at] - '0'
+		if digit > 9 {
+			break
+		}
+		v = 10*v + int64(digit)
 	}
-	p.at += read
-	*n = v
-	return read > 0 && v <= limit // callers check what follows
+	p.at, *n = at, v
+	return at > from && at-from <= 15 && v <= limit // callers check what follows
 }
 
 // text reads a String without escapes (RFC 9651, Section 4.2.5).
@@ -148,11 +151,12 @@ func (p *plain) text() (string, bool) {
 	if !p.skip('"') {
 		return "", false
 	}
-	for from := p.at; !p.over(); p.at++ {
-		switch c := p.line[p.at]; {
+	line, from := p.line, p.at
+	for at := from; at < len(line); at++ {
+		switch c := line[at]; {
 		case c == '"':
-			p.at++
-			return p.line[from : p.at-1], true
+			p.at = at + 1
+			return line[from:at], true
 		case c == '\\', c < ' ', c > '~':
 			return "", false
 		}

@@ -16,7 +16,7 @@ func (s *settlement) noteAbsent() {
 			continue
 		}
 		p := a.policy
-		absent := p.absent[a]
+		absent := a.absent()
 		if absent == nil {
 			if absent = new(window.Absent); p.absent == nil {
 				p.absent = make(map[*account]*window.Absent)
@@ -32,9 +32,17 @@ func (s *settlement) noteAbsent() {
 	s.named(s.termed)
 }
 
+// absent returns what is known of an account that was used up and not named, or nil.
+func (a *account) absent() *window.Absent {
+	if all := a.policy.absent; all != nil {
+		return all[a]
+	}
+	return nil // as of nearly all, without a look-up
+}
+
 func (s *settlement) named(as []*account) {
 	for _, a := range as {
-		if absent := a.policy.absent[a]; absent != nil {
+		if absent := a.absent(); absent != nil {
 			absent.Named(s.t)
 		}
 	}
@@ -43,7 +51,7 @@ func (s *settlement) named(as []*account) {
 // misses reports whether the report should have named an account that the lease was charged to, if
 // the quota is still meant.
 func (s *settlement) misses(a *account) bool {
-	return (a.Misses() || a.policy.absent[a] != nil) && s.r.answered() && a != &s.o.root && a.place != evicted &&
+	return (a.Misses() || a.absent() != nil) && s.r.answered() && a != &s.o.root && a.place != evicted &&
 		!slices.Contains(s.figured, a) && !slices.Contains(s.termed, a) &&
 		!s.spares(a) && !s.untouched(a) && a.pool() == nil && !a.inferred()
 }

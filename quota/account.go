@@ -89,7 +89,7 @@ func (a *account) take(t instant, n int64) (mark uint32) {
 		a.noteTake(t, n)
 	}
 	a.TakeDry(t, &a.policy.server)
-	if absent := a.policy.absent[a]; absent != nil {
+	if absent := a.absent(); absent != nil {
 		a.TakeAbsent(t, n, absent)
 	}
 	return a.Take(t, n)
@@ -132,7 +132,7 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 	}
 	d.Again, d.Sooner = o.when(again), a.Hopeful(t, max(n, -n)) || o.asleepUntil(t, a) > t && a.Unanswered() > 0
 	until := a.Softens(t, &a.policy.server)
-	if absent := a.policy.absent[a]; absent != nil {
+	if absent := a.absent(); absent != nil {
 		until = max(until, a.Vanishes(absent))
 	}
 	if until > t && !d.Sooner {
@@ -162,7 +162,7 @@ func (a *account) ready(t instant, n int64) (again instant, why window.Cause) {
 	}
 	if again > t {
 		again = min(again, a.WhenSoft(t, max(n, -n), &a.policy.server))
-		if absent := a.policy.absent[a]; absent != nil {
+		if absent := a.absent(); absent != nil {
 			again = min(again, a.WhenAbsent(t, absent, &a.policy.server))
 		}
 	}

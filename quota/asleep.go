@@ -48,6 +48,9 @@ func (s *asleep) ready(t instant, inFlight int64) instant {
 // asleepUntil returns when one request more of an account may depart, as far as those that sleep
 // matter.
 func (o *Origin) asleepUntil(t instant, a *account) instant {
+	if len(o.asleep) == 0 {
+		return t
+	}
 	s := o.asleep[a]
 	if s == nil {
 		return t

@@ -67,7 +67,7 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 		clear(s.figured)
 		clear(s.termed)
 		clear(s.earlier)
-		o.scratch = [3][]*account{s.figured, s.termed, s.earlier}
+		o.keepScratch(&s)
 	}
 	o.mu.Unlock()
 	for _, w := range woken {
@@ -77,6 +77,16 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 		return s.penalty.restrict
 	}
 	return nil
+}
+
+// keepScratch keeps the memory of lists that have grown. To write the others is expensive while
+// garbage is collected.
+func (o *Origin) keepScratch(s *settlement) {
+	for i, list := range [...]*[]*account{&s.figured, &s.termed, &s.earlier} {
+		if cap(*list) > cap(o.scratch[i]) {
+			o.scratch[i] = *list
+		}
+	}
 }
 
 // A settlement is one run of Settle. The mutex of the origin is held.

@@ -136,7 +136,7 @@ func (w *Window) need(n int64) int64 {
 
 // observeFill takes over how a quota comes back by a figure at t, and reports whether it
 // is a bucket.
-func (w *Window) observeFill(t Instant, f Figure, avail int64) bool {
+func (w *Window) observeFill(t Instant, f *Figure, avail int64) bool {
 	if w.Quota <= 0 {
 		w.noBucket()
 		return false
@@ -149,7 +149,7 @@ func (w *Window) observeFill(t Instant, f Figure, avail int64) bool {
 		w.noBucket()
 	case missing == 1:
 		// Less than one may be missing: it says nothing of the rate.
-	case w.Unit == Other && avail == 0 && w.debt(f) > 0:
+	case w.Unit == Other && avail == 0 && w.debt(*f) > 0:
 		// More than all is missing. The rate stays.
 		w.setFill(t, w.rate())
 	default:

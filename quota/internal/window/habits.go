@@ -37,8 +37,8 @@ type habits interface {
 	compareInstants() bool
 	// lasts is how long a window is that the server says has that length.
 	lasts(w *Window, avail int64, length time.Duration, refused bool, s *Server) time.Duration
-	// observeRounding looks at the length that a report has.
-	observeRounding(w *Window, sent Instant, f Figure, avail int64, refused bool, s *Server)
+	// observeRounding looks at the length that a report has, and not at an instant.
+	observeRounding(w *Window, sent Instant, length time.Duration, avail int64, refused bool, s *Server)
 	// observeFull looks at the same, for how long the quota takes to come back.
 	observeFull(w *Window, avail int64, length time.Duration, s *Server)
 	// allows reports whether n more units, which are there, may be in flight.
@@ -85,7 +85,7 @@ func (plain) lasts(_ *Window, avail int64, length time.Duration, _ bool, _ *Serv
 	return length
 }
 
-func (plain) observeRounding(*Window, Instant, Figure, int64, bool, *Server) {}
+func (plain) observeRounding(*Window, Instant, time.Duration, int64, bool, *Server) {}
 
 func (plain) observeFull(*Window, int64, time.Duration, *Server) {}
 
@@ -118,10 +118,8 @@ func (adaptive) lasts(w *Window, avail int64, length time.Duration, refused bool
 	return w.unrounded(avail, length, refused, s)
 }
 
-func (adaptive) observeRounding(w *Window, sent Instant, f Figure, avail int64, refused bool, s *Server) {
-	if f.Resets == 0 {
-		w.observeRounding(sent, f.Window, avail, refused, s)
-	}
+func (adaptive) observeRounding(w *Window, sent Instant, length time.Duration, avail int64, refused bool, s *Server) {
+	w.observeRounding(sent, length, avail, refused, s)
 }
 
 func (adaptive) observeFull(w *Window, avail int64, length time.Duration, s *Server) {

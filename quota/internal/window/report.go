@@ -59,7 +59,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		avail = min(avail, w.Quota)
 	}
 	if w.Unit == Concurrent {
-		due, _ := w.dueAt(sent, avail, f, refused, s)
+		due, _ := w.dueAt(sent, avail, &f, refused, s)
 		w.reportConcurrent(t, sent, avail, due)
 		return None
 	}
@@ -71,7 +71,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	if f.Full == 0 {
 		w.habits().observeFull(w, avail, f.Window, s)
 	}
-	if w.observeFill(t, f, avail) {
+	if w.observeFill(t, &f, avail) {
 		w.reportBucket(t, sent, avail, f, refused)
 		w.noteFigure(f.Charge, avail)
 		return cost
@@ -80,12 +80,14 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	if w.State == Reported && w.end == w.Hold { // a Retry-After has ended it
 		latest = w.Hold
 	}
-	w.habits().observeRounding(w, sent, f, avail, refused, s)
+	if f.Resets == 0 {
+		w.habits().observeRounding(w, sent, f.Window, avail, refused, s)
+	}
 	var before Instant // departure of the last request whose figure was in force in the window before
 	if w.State == Expired && sent >= w.closed {
 		before = w.sent
 	}
-	due, trip := w.dueAt(sent, avail, f, refused, s)
+	due, trip := w.dueAt(sent, avail, &f, refused, s)
 	w.observeSoft(t, sent, avail, due, &f, refused, s)
 	if f.Window == 0 && !w.habits().guardsZero(w) {
 		trip = 0 // there is no end to be careful with
@@ -163,7 +165,7 @@ func (w *Window) adopt(t, sent Instant, avail int64, due Instant, trip time.Dura
 
 // dueAt is when the window of a figure is over, before the guard, and the round trip
 // that the guard depends on. The request of the figure departed at sent.
-func (w *Window) dueAt(sent Instant, avail int64, f Figure, refused bool, s *Server) (due Instant, trip time.Duration) {
+func (w *Window) dueAt(sent Instant, avail int64, f *Figure, refused bool, s *Server) (due Instant, trip time.Duration) {
 	switch {
 	case f.Window < 0:
 		return Never, w.rtt

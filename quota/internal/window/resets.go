@@ -28,7 +28,7 @@ const (
 // resetsAt is when the window of a figure is over, before the guard, and the round trip
 // that the guard depends on. Both come from the first departure that was told the
 // instant: a later one is told the same at another fraction of a second.
-func (w *Window) resetsAt(sent Instant, f Figure, refused bool, s *Server) (due Instant, trip time.Duration) {
+func (w *Window) resetsAt(sent Instant, f *Figure, refused bool, s *Server) (due Instant, trip time.Duration) {
 	w.observeInstants(sent, f, refused, s)
 	w.unproved = s.Instants == unprovedInstants
 	ahead := int32(min(max(f.Ahead, 0), int64(MaxSavedTime/time.Second)))
@@ -69,7 +69,7 @@ func (s *Server) until(ahead int32) time.Duration {
 }
 
 // observeInstants looks at an answer to a request that departed after the window.
-func (w *Window) observeInstants(sent Instant, f Figure, refused bool, s *Server) {
+func (w *Window) observeInstants(sent Instant, f *Figure, refused bool, s *Server) {
 	if refused && w.refill.trying {
 		return // it was too early for the trial
 	}
