@@ -48,6 +48,9 @@ func (c *contention) part() float64 {
 // alone reports whether a window has ended and nothing has shown another client.
 func (w *Window) alone() bool { return w.epoch > 0 && w.contention.part() == 1 }
 
+// unshared reports whether not even one unit was seen to be spent by another client.
+func (w *Window) unshared() bool { return w.contention.fall-w.contention.ours < 0.5 }
+
 // allows reports whether n more units may be in flight. While others spend what is
 // left at the same time, no figure is true for long, so no more than 0.4·p·a + 0.5
 // units are sent before the next one comes. A request that costs more goes alone, if

@@ -84,7 +84,8 @@
 //     quota). A server that weighs two windows says a = 0 until the present one is
 //     over, although units of the one before come back all the time. If less than half
 //     of q was there in a window, one request tries again after W/q/p, with the p of
-//     habit 4. One also does if w turns out to be the time until a bucket is full: the
+//     habit 4; where our own log was contradicted and no other client was seen, if a sixteenth
+//     of q was missing. One also does if w turns out to be the time until a bucket is full: the
 //     more units were missing, the longer it was, in proportion. If w is more than 1 s,
 //     there is no trial in the first window, and none if p < 0.1.
 //     If it is served, the next ones do the same, W/q + 2j after each other (j is the

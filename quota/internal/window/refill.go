@@ -130,10 +130,15 @@ func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool,
 }
 
 // scarce reports whether little of the quota was there in this window: less than half of
-// it; or three quarters, where the time for a unit is found by trials.
+// it; or three quarters, where the time for a unit is found by trials; or fifteen sixteenths,
+// where our own log was contradicted, but not by another client that was seen: then units do not
+// come back all at once.
 func (w *Window) scarce(most int64) bool {
 	if w.findsUnit() {
 		return 4*(w.contention.peak+1) < 3*most
+	}
+	if w.hasLog() && w.rare.spent.doubts > 0 && w.unshared() {
+		return 16*(w.contention.peak+1) < 15*most
 	}
 	return 2*w.contention.peak < most
 }

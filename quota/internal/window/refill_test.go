@@ -165,6 +165,56 @@ func TestRefill(t *testing.T) {
 	}
 }
 
+// Where our own log was contradicted, not all comes back at once: then one request tries
+// if a sixteenth of the quota was not there.
+func TestTrialAfterDoubt(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		doubts uint8
+		there  int64 // of 20, with the request that was told
+		served float32
+		tries  bool
+	}{
+		{"less than half", 0, 10, 0, true},
+		{"half", 0, 11, 0, false},
+		{"less than fifteen sixteenths, in doubt", 1, 18, 0, true},
+		{"more, in doubt", 1, 19, 0, false},
+		{"less than half, in doubt, beside others", 1, 10, 50, true},
+		{"half, in doubt, beside others", 1, 11, 50, false},
+		{"half, in doubt, where one unit was spent by another", 1, 11, .5, false},
+	} {
+		l := newLedger(Adaptive)
+		all(later, advertises(20, sec), others(tt.served, 2*tt.served))(l, 0)
+		l.server.Most = 20
+		l.ownRare().spent = &spent{length: sec, trust: 1, doubts: tt.doubts, off: Instant(time.Hour)}
+		send("a")(l, 0)
+		says("a", tt.there-1, sec)(l, Instant(32*ms))
+		sendN("b", tt.there-1)(l, Instant(32*ms))
+		says("b", 0, sec)(l, Instant(64*ms))
+		assert.Equal(t, tt.tries, l.refill.trying, tt.name)
+		assert.Equal(t, tt.tries, l.End() < Instant(500*ms), tt.name)
+	}
+}
+
+// If our own log was wrong, it was no trial that was refused, and the next one is not left out.
+func TestDoubtIsNoTrial(t *testing.T) {
+	for _, sure := range []bool{true, false} {
+		l := newLedger(Adaptive)
+		all(later, advertises(20, sec), send("a"))(l, 0)
+		l.server.Most = 20
+		l.refill.trying = true
+		l.ownRare().spent = &spent{length: sec, trust: 1, slots: []slot{{units: 1, sure: sure}}}
+		if !sure {
+			l.rare.spent.off = Instant(time.Hour)
+		}
+		stillRefuses("a", sec)(l, Instant(32*ms))
+		assert.False(t, l.refill.trying)
+		assert.Equal(t, sure, l.refill.failed == 0)
+		assert.Equal(t, sure, l.refill.skip == 0)
+		assert.Equal(t, sure, l.rare.spent.doubts == 1)
+	}
+}
+
 // After 32 that were not answered, the pace is that of probes.
 func TestRefillOfASilentServer(t *testing.T) {
 	l := newLedger(Adaptive)

@@ -116,9 +116,8 @@ func (w *Window) believes(t Instant) bool {
 // of a unit that takes less than a second, units were not seen to come back one by one, and
 // not even one was seen to be spent by another client.
 func (w *Window) logs() bool {
-	c := &w.contention
 	return w.Strategy == Adaptive && w.Quota > 0 && w.Length > 0 && w.Length/time.Duration(w.Quota) < time.Second &&
-		c.fall-c.ours < 0.5 && w.refill.served == 0 && w.refill.slack == 0
+		w.unshared() && w.refill.served == 0 && w.refill.slack == 0
 }
 
 // whenBack is when n units may depart that the figure has no room for. A log that was doubted
@@ -260,6 +259,7 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, refused bool, s *Ser
 		}
 		l.off = max(l.off, t.Add(min(l.length, MaxSavedTime>>16)*windows<<l.doubts))
 		l.trust, l.asked, l.kept, l.doubts = 1, 0, 0, min(l.doubts+1, maxDoubts)
+		w.refill.trying = false // it was not a trial that was refused
 	case !refused && l.asked > 0 && sent >= l.asked:
 		l.trust, l.asked = min(2*l.trust, w.Quota), 0
 		if l.kept++; l.kept >= manyKept {
