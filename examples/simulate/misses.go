@@ -33,8 +33,6 @@ var misses = map[string]string{
 
 	"20/1s, 1s to serve": "the first window is told of when it is over, and each has a margin of a thirty-second of the round trip; 0.98 for retry, for 1.4 refusals a request",
 
-	"fixed 20/1s down, no policy": "w is always 0, and the length of the window is not advertised; 0.99 for who knows the rule; " + others,
-
 	"only Retry-After, 100/10s":      silent + "2.5 %",
 	"only Retry-After, 20/1s":        silent + "4 %",
 	"only Retry-After, bucket 10/1s": silent + "8 %",

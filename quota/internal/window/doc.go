@@ -69,7 +69,9 @@
 //     that rounds up never does. Once a policy's server has said so, its windows end
 //     at s + w + 1 s, or at s + W if W, the window of the policy, is less. A bucket may
 //     say when it will be full, so a window also ends at s + W if w is more than W
-//     and a window before has shown no other client.
+//     and a window before has shown no other client. If W is not told, w = 0 always counts
+//     as 1 s. But a window that a request began lasts for w, if that is whole seconds: it did if
+//     it was told the longest w and the highest a that were, until one is refused that relied on it.
 //
 //     A server may also name the end as an instant R in whole seconds, such as a Unix
 //     time, in an answer whose Date is D. The longest that this can mean is w = R - D

@@ -53,6 +53,49 @@ func TestAdaptive(t *testing.T) {
 			},
 		},
 		{
+			name: "2: where no policy says how long windows are, a window of 0 may last for 1 s",
+			rows: []row{
+				{0, send("a"), 100, 0},
+				{trip, says("a", 5, 0), 5, sec - trip},
+				{trip, sendN("b", 5), 0, sec - trip},
+				{2 * trip, says("b", 0, 0), 0, unsaid},
+				{3 * sec, send("c"), 0, unsaid},
+				{3*sec + trip, says("c", 5, 0), 5, sec - trip}, // as much and as long as ever, but no window lasts for 0 s
+			},
+		},
+		{
+			name: "2: where a policy says it, the longest that was told may not be all of it",
+			rows: []row{
+				{0, all(advertises(20, 3*sec), send("a")), 100, 0},
+				{trip, says("a", 18, 0), 18, sec + ms - trip},
+				{2 * sec, send("b"), 17, unsaid},
+				{2*sec + trip, says("b", 19, sec), 19, 2*sec + ms - trip},
+			},
+		},
+		{
+			name: "2: there the request that began a window shows how long it is, until that is refused",
+			rows: []row{
+				{0, send("a"), 100, 0},
+				{trip, says("a", 4, 2*sec), 4, 2*sec + ms - trip},
+				{trip, sendN("b", 4), 0, unsaid},
+				{2 * trip, says("b", 0, 0), 0, unsaid}, // it rounds down
+				{4 * sec, send("c"), 0, unsaid},
+				{4*sec + trip, says("c", 4, 2*sec), 4, 2*sec + ms - trip},
+				{7 * sec, send("d"), 3, unsaid},
+				{7*sec + trip, says("d", 3, 2*sec), 3, 3*sec + ms - trip}, // it has not begun it
+				{11 * sec, send("e"), 2, unsaid},
+				{11*sec + trip, says("e", 4, sec), 4, 2*sec + ms - trip}, // nor this one
+				{14 * sec, send("f"), 3, unsaid},
+				{14*sec + trip, says("f", 4, 2*sec), 4, 2*sec + ms - trip},
+				{14*sec + trip, sendN("g", 4), 0, 2*sec + ms - trip},
+				{14*sec + 2*trip, says("g", 0, sec), 0, unsaid},
+				{16*sec + ms, send("h"), 0, unsaid},
+				{16*sec + ms + trip, stillRefuses("h", 0), 0, unsaid},
+				{18 * sec, send("i"), 0, unsaid},
+				{18*sec + trip, says("i", 4, 2*sec), 4, 3*sec + ms - trip},
+			},
+		},
+		{
 			name: "2: also if the server says that it is longer",
 			rows: []row{
 				{0, all(later, advertises(20, 2*sec), send("a")), 100, 0},

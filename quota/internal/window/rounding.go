@@ -7,15 +7,19 @@ import "time"
 // said so, a window ends at s + w + 1 s, or at s + W if W, the window of the policy,
 // is less.
 //
+// If W is not told, w = 0 counts as a second from the first answer on: else all that waits would depart
+// at once. A request that began a window is told the whole of it. That is not rounded, where it is
+// whole seconds; it is given up once a request that departed then was refused.
+//
 // If w itself is more than W, it is the time until a bucket is full. In any W that begins
 // with an empty bucket it gives the quota of the policy, so the window ends at s + W. It takes
 // a window that has shown no other client, and it is given up once a request that
 // departed then was refused.
 
 // observeRounding notes what a report says of the server: that it rounds down, for the
-// window in force, too; or that its windows are longer than W.
+// window in force, too; or that its windows are longer than W, or than it said of a whole one.
 func (w *Window) observeRounding(sent Instant, length time.Duration, avail int64, refused bool, s *Server) {
-	if refused && w.State == Expired && sent >= w.closed && w.Length > 0 && length > w.Length {
+	if refused && w.State == Expired && sent >= w.closed && (w.Length > 0 && length > w.Length || w.Length <= 0 && s.RoundsDown) {
 		s.Longer = true
 	}
 	if s.RoundsDown || length != 0 || avail > 0 && avail >= w.Quota {
@@ -32,10 +36,22 @@ func (w *Window) unrounded(avail int64, length time.Duration, refused bool, s *S
 	switch {
 	case w.Length > 0 && length > w.Length && !refused && !s.Longer && w.alone():
 		return w.Length
+	case s.RoundsDown && w.begins(avail, length, s) && !s.Longer:
+		return length
 	case s.RoundsDown && w.Length > 0:
 		return max(length, min(length+time.Second, w.Length))
-	case s.RoundsDown || length == 0 && avail == 0:
+	case s.RoundsDown || length == 0 && (avail == 0 || w.Length <= 0):
 		return length + time.Second
 	}
 	return length
+}
+
+// begins reports whether a request seems to have begun its window, where W is not told: it was told the
+// longest window and the highest figure that were.
+func (w *Window) begins(avail int64, length time.Duration, s *Server) bool {
+	most := s.Most
+	if w.Quota >= 0 {
+		most = w.Quota
+	}
+	return w.Length <= 0 && length > 0 && length == s.Span && avail+1 == most
 }
