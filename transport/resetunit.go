@@ -146,7 +146,9 @@ func (u *resetUnit) looked(like, refused bool, passed, fall time.Duration) bool 
 	switch {
 	case u.served >= sureServed:
 	case !refused:
-		u.served++
+		if like { // another kind may have a limit of its own
+			u.served++
+		}
 	case u.fast >= sureFast:
 		u.odd++
 		return u.odd >= oddIfFast

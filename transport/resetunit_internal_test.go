@@ -61,6 +61,15 @@ func TestShowsSeconds(t *testing.T) {
 	}
 	u := resetUnit{}
 	assert.False(t, u.showsSeconds(&resetSample{at: t0, reset: 5000 * s}, after(-s), true), "the first")
+
+	for kind, want := range map[kindKey]bool{0: false, 1: true} {
+		u := resetUnit{last: resetSample{scope: "a", at: t0, reset: 5000 * s, look: look}}
+		for range sureServed {
+			u.showsSeconds(&resetSample{scope: "a", kind: kind, at: after(3 * s), reset: 60 * s}, after(3*s), false)
+		}
+		refused := resetSample{scope: "a", at: after(3 * s), reset: 4997 * s}
+		assert.Equal(t, want, u.showsSeconds(&refused, after(3*s), true), "served before, of kind %d", kind)
+	}
 }
 
 // A sample with nothing left is compared until the next request may have looked; another one until
