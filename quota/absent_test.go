@@ -49,7 +49,7 @@ func TestAbsentQuota(t *testing.T) {
 					continue
 				}
 				r := tt.within
-				if l.Probe() {
+				if probe, _ := l.Probe(); probe {
 					if beyond++; beyond == 1 || !tt.beyond.Refused {
 						r = tt.beyond
 					}

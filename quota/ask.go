@@ -63,6 +63,10 @@ type Ask struct {
 	// that says its window, too, is counted against instead: see Strategy.
 	FirstFlight int
 
+	// Trial says that the server may charge the work as that of another scope: while nothing is known
+	// of its own, it departs one piece at a time, and the others wait for the answer.
+	Trial bool
+
 	// Kind returns the name of the kind of the work, for example that of the method that
 	// it calls. It is called with no lock held, and only where it matters: where the
 	// server has refused work of the scope without naming a policy. Which kinds such a

@@ -58,7 +58,8 @@ func TestLookFrees(t *testing.T) {
 
 	look, _ := d.kindOf(sec, "b/")
 	require.NotNil(t, look)
-	assert.True(t, look.Probe())
+	probe, _ := look.Probe()
+	assert.True(t, probe)
 	assert.False(t, d.free(sec, "b/"), "one look at a time")
 	d.done(sec, look, served)
 	for range 100 {

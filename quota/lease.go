@@ -27,7 +27,7 @@ type Lease struct {
 	pinned   bool  // its claims are, because it waits
 	out      bool  // not settled by the origin
 	probe    bool  // see Probe
-	first    bool  // see First
+	first    bool  // the same
 	charged  bool  // else there is nothing to end
 
 	claims claims
@@ -205,12 +205,14 @@ func (l *Lease) Sent() time.Time {
 }
 
 // Probe reports whether the work of a lease of an Origin asks the server what is left:
-// it was let go although too little was left, or known.
-func (l *Lease) Probe() bool { return l != nil && l.probe }
-
-// First reports whether no work of the Origin had been answered when the lease was
-// granted.
-func (l *Lease) First() bool { return l != nil && l.first }
+// it was let go although too little was left, or known; and whether it was the first, because no
+// work of the Origin had been answered.
+func (l *Lease) Probe() (probe, first bool) {
+	if l == nil {
+		return false, false
+	}
+	return l.probe, l.first
+}
 
 // Retained returns the lease, moved to memory of its own, if it keeps something until
 // Release: permits of a limit on concurrency, of the client's own or advertised. l is

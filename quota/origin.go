@@ -269,6 +269,9 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 // its Claims, which is created if there is none.
 func (o *Origin) claim(ctx context.Context, t instant, ask *Ask, l *Lease, cs *claims) {
 	s := l.scope
+	if ask.Trial {
+		s.base.TryAlone(t)
+	}
 	if s.learned == nil {
 		set(&l.kind, nil)
 		set(&l.limit, s)

@@ -14,15 +14,23 @@ import (
 //
 // now is when the answer arrived. The zero time means the present instant; Settle then
 // reads no clock if the report says nothing and nothing is known, and no wall clock unless work
-// waits, which saves half of the time. A lease is settled once. Settling it again, or with
-// another origin, does nothing.
+// waits, which saves half of the time. A lease is settled once. Settling it again only has what waits for
+// Report.Moved make its claims again; settling it with another origin does nothing.
 //
 // If a pause or a back-off may concern fewer policies than the accounts that it holds,
 // restrict moves it to the given policies: those that the body of the answer names, for
 // example. Without policies it takes the refusal back: that had nothing to do with quota.
 // It returns what this has changed, for people to see. Otherwise restrict is nil.
 func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now time.Time, policies []string) []Change) {
-	if l.origin != o || !l.out {
+	if l.origin != o {
+		return nil
+	}
+	if !l.out {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		for _, policy := range r.Moved {
+			o.routeAgain(policy)
+		}
 		return nil
 	}
 	brief := now.IsZero()

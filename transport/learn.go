@@ -54,6 +54,7 @@ func (x *exchange) learn(resp *http.Response) {
 		x.traceLearned(got, now)
 		x.traceChanges(x.report.Refused, now)
 	}
+	x.findUsedUp()
 	retainUntilClosed(resp, &x.lease)
 	x.resp = nil
 }
@@ -144,6 +145,7 @@ func (x *exchange) learnKind(got *parse.Reading) {
 		k, moved, isNew = x.directory.learn(x.ask.Scope, x.kind(), said)
 		r.Moved = append(r.Moved, moved...)
 	}
+	x.newKind = isNew
 	r.LeftOut = x.leftOut(k, isNew)
 }
 

@@ -49,7 +49,6 @@ func (x *exchange) route() {
 	if claims := x.claim(); len(claims)+len(x.ask.Claims) > 0 {
 		x.ask.Claims = claims
 	}
-	x.try(false)
 }
 
 // again is claim when the request has waited. If a policy that counts tokens was named
@@ -62,7 +61,6 @@ func (x *exchange) again() []quota.Claim {
 	}
 	x.scopeOfKind()
 	x.ask.Claims = x.claim()
-	x.try(true)
 	return x.ask.Claims
 }
 

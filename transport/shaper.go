@@ -285,10 +285,9 @@ type exchange struct {
 	trace traced
 
 	tokens  tokenCost
-	ofModel bool   // the scope is that of the model
-	silent  bool   // responses to such requests tell nothing, and others tell something: see toldKinds
-	trial   uint64 // see trials; 0: the request is none
-	place   trialPlace
+	ofModel bool // the scope is that of the model
+	newKind bool // the response is the first one to such a request that tells something
+	silent  bool // responses to such requests tell nothing, and others tell something: see toldKinds
 }
 
 func (s *Shaper) begin(req *http.Request) *exchange {
@@ -349,16 +348,13 @@ func (x *exchange) reset() {
 	if x.tokens.scanned || len(x.tokens.departures) > 0 {
 		x.tokens.reset()
 	}
-	if x.place.of != (kindOfScope{}) {
-		x.directory.told.leave(&x.place) // something has panicked
-	}
 	if x.hasKindPath = false; x.like != "" {
 		x.like = ""
 	}
 	if x.trace.admitted.Request != nil {
 		x.trace.admitted = AdmittedInfo{}
 	}
-	x.req, x.sent, x.trial = nil, false, 0
+	x.req, x.sent = nil, false
 }
 
 // set sets *p to v, unless it is v already: to write a pointer or a string costs more than
@@ -379,9 +375,6 @@ func (x *exchange) admit() error {
 		now = x.began // the caller's functions have taken no time
 	}
 	err := x.origin.Admit(x.req.Context(), now, &x.ask, &x.lease)
-	if x.place.of != (kindOfScope{}) {
-		x.directory.told.leave(&x.place)
-	}
 	if err == nil {
 		if x.directory.tokens.Load() {
 			x.departTokens()

@@ -27,13 +27,15 @@ type toldKinds struct {
 
 	mu      sync.Mutex // guards following
 	bytes   int        // that the kinds take up, roughly
-	limits  proof      // that kinds are told different limits
+	limits  proof      // that kinds are told different limits, each always the same
 	silence proof      // that kinds are told nothing while others are told something
-	first   int64      // limit that was told, if any was; it stays that of the wide scope
+	first   int64      // limit that was told, if any was; kinds of which nothing is known are taken to have it
 	kinds   map[kindOfScope]toldKind
-	last    kindOfScope // that was told something
-	ends    time.Time   // when the first of the holds does; zero: there is none
-	trials  trials
+	last    kindOfScope         // that was told something
+	other   kindOfScope         // the last one that was told something else
+	ends    time.Time           // when the first of the holds, or of what is used up, does; zero: there is none
+	usedUp  map[string][]usedUp // by scope; what is told to kinds that have no scope of their own
+	silent  bool                // a kind is sure to be told nothing
 }
 
 // A proof that kinds are to be told apart.
@@ -67,7 +69,7 @@ type toldKind struct {
 	until time.Time // by the refusal; zero: it is not held
 	scope string    // until then
 
-	silent bool // it was told nothing more than once, and never anything
+	sure proof // that it is told this, always
 }
 
 type kindOfScope struct {
@@ -93,25 +95,35 @@ const (
 // ofKind stands between a scope and what its kinds are told.
 const ofKind = "\x1f\x02\x1f"
 
-// narrow returns the scope of a kind: its own if it is told nothing, or another limit than the first
-// one. silent reports whether it is told nothing.
-func (t *toldKinds) narrow(scope string, kind kindKey) (narrow string, silent bool) {
+// narrow returns the scope of a kind: its own if it is told nothing, or another limit than others.
+// silent reports whether it is told nothing, and trial whether it is not sure that it needs a
+// scope of its own.
+func (t *toldKinds) narrow(scope string, kind kindKey) (narrow string, silent, trial bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.narrowed(scope, kind)
 }
 
-func (t *toldKinds) narrowed(scope string, kind kindKey) (narrow string, silent bool) {
+func (t *toldKinds) narrowed(scope string, kind kindKey) (narrow string, silent, trial bool) {
 	k, known := t.kinds[kindOfScope{scope, kind}]
 	switch {
 	case known && !k.until.IsZero():
-		return k.scope, false
-	case !known, k.what < toldNothing, k.what == t.first, !t.proofOf(k.what, k.what).apart:
-		return scope, false
-	case k.what == toldNothing:
-		return scope + ofKind, true
+		return k.scope, false, false
+	case k.what == toldUnknown && t.limits.apart:
+		k.what = t.first
+	case k.what < toldNothing:
+		return scope, false, false
 	}
-	return scope + ofKind + strconv.FormatInt(k.what-toldLimit, 10), false
+	if !t.proofOf(k.what, k.what).apart {
+		if !k.sure.apart || !t.othersUsedUp(scope, k.what) {
+			return scope, false, false
+		}
+		trial = true
+	}
+	if k.what == toldNothing {
+		return scope + ofKind, true, trial
+	}
+	return scope + ofKind + strconv.FormatInt(k.what-toldLimit, 10), false, trial
 }
 
 // note takes over what a response has told a kind. It reports whether requests may have another
@@ -122,7 +134,6 @@ func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (
 	defer t.mu.Unlock()
 	now := time.Now()
 	over := t.endHolds(now)
-	over = t.trials.wake(scope, now) || over
 	if t.first == 0 {
 		if t.first = max(t.same.Load(), what); t.first < toldLimit {
 			t.first = 0
@@ -130,39 +141,53 @@ func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (
 	}
 	this := kindOfScope{scope, kind}
 	k, known := t.kinds[this]
+	before := k
 	last, toldLast := t.kinds[t.last]
 	limits, silence := t.limits.apart, t.silence.apart
-	if what == toldNothing && k.what == toldNothing && !k.silent {
-		k.silent = true
-		t.set(this, k)
-		moved = true // it may try
-	}
 	switch {
 	case refused && k.what != what && k.what != toldNothing && (known || what != t.first):
 		return over
 	case !known, k.what == toldUnknown:
 		k.what = what
-		t.set(this, k)
-		moved = limits || silence || what == toldNothing // those that wait are in line before the first may try
+		moved = limits || silence
 	case what == toldNothing && k.what != toldNothing:
 		return over // it is told something now and then
 	case k.what != what:
 		t.proofOf(k.what, what).changed()
-		k.what, k.silent = what, false
-		t.set(this, k)
+		k.what = what
+		k.sure.changed()
 	case !toldLast, last.what == what, last.what == toldUnknown:
-	default:
-		if p := t.proofOf(last.what, what); p == &t.silence || t.last.scope == scope {
-			p.turn()
-		}
+	case t.proofOf(last.what, what) == &t.silence:
+		t.silence.turn()
+	}
+	if k.what == what && what >= toldLimit && (t.isSureOfAnother(t.last, this, what) || t.isSureOfAnother(t.other, this, what)) {
+		t.limits.turn()
+	}
+	if k.what == what {
+		k.sure.turn()
+	}
+	if k != before {
+		t.set(this, k)
+		t.silent = t.silent || what == toldNothing && k.sure.apart
+		moved = moved || k.sure.apart != before.sure.apart && len(t.usedUp) > 0
 	}
 	if known && t.last != this {
+		if last.what != what {
+			t.other = t.last
+		}
 		t.last = kindOfScope{strings.Clone(scope), kind}
 	}
 	return t.limits.apart != limits || t.silence.apart != silence || moved || over
 }
 
-// endHolds ends the holds of kinds that are over at now. It reports whether there were any.
+// isSureOfAnother reports whether a kind of the same scope is always told another limit.
+func (t *toldKinds) isSureOfAnother(of, than kindOfScope, limit int64) bool {
+	k := t.kinds[of]
+	return of.scope == than.scope && k.sure.apart && k.what >= toldLimit && k.what != limit
+}
+
+// endHolds ends the holds of kinds, and of limits that are used up, that are over at now. It reports
+// whether there were any.
 func (t *toldKinds) endHolds(now time.Time) (over bool) {
 	if t.ends.IsZero() || now.Before(t.ends) {
 		return false
@@ -178,7 +203,7 @@ func (t *toldKinds) endHolds(now time.Time) (over bool) {
 			t.kinds[of] = k
 		}
 	}
-	return over
+	return t.endUsedUp(now) || over
 }
 
 // endsBy notes that a hold ends then.
@@ -186,6 +211,14 @@ func (t *toldKinds) endsBy(until time.Time) {
 	if t.ends.IsZero() || until.Before(t.ends) {
 		t.ends = until
 	}
+}
+
+// meet notes a kind that was told the same as all others so far.
+func (t *toldKinds) meet(scope string, kind kindKey, what int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = kindOfScope{strings.Clone(scope), kind}
+	t.set(t.last, toldKind{what: what, sure: proof{apart: true, turns: sureTurns}})
 }
 
 // isSame reports whether all responses have told the same so far. Most origins tell all kinds the
@@ -207,7 +240,7 @@ func (t *toldKinds) hold(wide string, kind kindKey, scope string, until time.Tim
 	t.several.Store(true)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before, _ := t.narrowed(wide, kind)
+	before, _, _ := t.narrowed(wide, kind)
 	this := kindOfScope{wide, kind}
 	k, known := t.kinds[this]
 	if !known {
@@ -218,7 +251,7 @@ func (t *toldKinds) hold(wide string, kind kindKey, scope string, until time.Tim
 		t.endsBy(until)
 	}
 	t.set(this, k)
-	after, _ := t.narrowed(wide, kind)
+	after, _, _ := t.narrowed(wide, kind)
 	return after != before
 }
 
@@ -258,8 +291,12 @@ func (k toldKind) bytes(of kindOfScope) int { return toldKindBytes + len(of.scop
 
 // scopeOfKind narrows the scope to what kinds like that of the request are told.
 func (x *exchange) scopeOfKind() {
-	if x.silent = false; x.directory.told.several.Load() {
-		x.ask.Scope, x.silent = x.directory.told.narrow(x.ask.Scope, x.kind().key())
+	x.silent, x.ask.Trial = false, false
+	if told := &x.directory.told; told.several.Load() {
+		scope, silent, trial := told.narrow(x.ask.Scope, x.kind().key())
+		if !trial || !x.unconditional() {
+			x.ask.Scope, x.silent, x.ask.Trial = scope, silent, trial
+		}
 	}
 }
 
@@ -271,39 +308,64 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 	if got.Cached {
 		return
 	}
-	wide := x.ask.Scope
+	wide, tried := x.ask.Scope, x.ask.Trial
 	if told.several.Load() {
 		wide, _, _ = strings.Cut(wide, ofKind)
+	}
+	if len(r.Figures)+len(r.Terms) == 0 {
+		x.newKind = false
 	}
 	what, known := x.whatTold(got)
 	if known && what == toldNothing && x.directory.lookUp(wide, x.kind()).kind != nil {
 		known = false // it is told something now and then
 	}
-	if x.trial > 0 && told.endTrial(wide, x.trial, known && what == toldNothing, r.Refused, now) {
+	if tried && told.endTrial(kindOfScope{wide, x.kind().key()}, what, known, r.Refused) {
 		x.moveAll()
 	}
-	if known && !told.isSame(what) && told.note(wide, x.kind().key(), what, r.Refused) {
+	same := known && told.isSame(what)
+	if same && x.newKind {
+		told.meet(wide, x.kind().key(), what)
+		x.directory.weighTold()
+	}
+	if known && !same && told.note(wide, x.kind().key(), what, r.Refused) {
 		x.moveAll()
 		if x.ask.Scope == wide {
-			if x.scopeOfKind(); x.ask.Scope != wide {
+			if x.scopeOfKind(); x.ask.Trial {
+				x.ask.Scope = wide // it has not tried
+			} else if x.ask.Scope != wide {
 				r.Scope = x.ask.Scope
 			}
 		}
 	}
-	hold := time.Duration(0)
+	hold, dry := time.Duration(0), r.Refused
 	if !r.WholeOrigin {
 		hold = r.Pause
 	}
+	left := hold
 	for i := range r.Figures {
-		if f := &r.Figures[i]; r.Refused && f.Available == 0 {
-			hold = max(hold, f.Window)
+		if f := &r.Figures[i]; f.Available == 0 {
+			dry, left = true, max(left, f.Window)
 		}
 	}
-	if hold <= 0 {
+	if r.Refused {
+		hold = left
+	}
+	if !dry && hold <= 0 {
 		return
 	}
 	if now.IsZero() {
 		now = time.Now()
+	}
+	if x.ask.Scope == wide && (left >= leastTrialHold || r.Refused) {
+		if !known {
+			what = toldUnknown
+		}
+		if told.noteUsedUp(wide, what, now.Add(max(left, leastTrialHold))) {
+			x.moveAll()
+		}
+	}
+	if hold <= 0 {
+		return
 	}
 	if told.hold(wide, x.kind().key(), x.ask.Scope, now.Add(hold)) {
 		x.moveAll()
@@ -316,14 +378,20 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 // moveAll has all requests that wait routed again.
 func (x *exchange) moveAll() {
 	r := &x.report
-	if !slices.Contains(r.Moved, "") {
-		r.Moved = append(r.Moved, "")
-	}
-	for _, p := range x.origin.Policies() {
-		if !slices.Contains(r.Moved, p.Name) {
-			r.Moved = append(r.Moved, p.Name)
+	for _, name := range x.allPolicies() {
+		if !slices.Contains(r.Moved, name) {
+			r.Moved = append(r.Moved, name)
 		}
 	}
+}
+
+// allPolicies returns the names of all policies, and "".
+func (x *exchange) allPolicies() []string {
+	names := []string{""}
+	for _, p := range x.origin.Policies() {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // whatTold returns what the response tells; known is false if it shows nothing of what others of

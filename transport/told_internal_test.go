@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"math"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -25,7 +24,7 @@ func TestEndOfHeldKind(t *testing.T) {
 			told.note("s", limited, toldLimit+10, false)
 			told.note("s", free, toldNothing, false)
 		}
-		scope, silent := told.narrow("s", free)
+		scope, silent, _ := told.narrow("s", free)
 		assert.Equal(t, "s"+ofKind, scope)
 		assert.True(t, silent)
 
@@ -35,146 +34,18 @@ func TestEndOfHeldKind(t *testing.T) {
 		time.Sleep(5*time.Second - 1)
 		assert.False(t, told.note("s", limited, toldLimit+10, false))
 		time.Sleep(time.Second)
-		scope, silent = told.narrow("s", free)
+		scope, silent, _ = told.narrow("s", free)
 		assert.Equal(t, "s", scope)
 		assert.False(t, silent)
 
 		assert.True(t, told.note("s", limited, toldLimit+10, false), "those that wait are routed again")
-		scope, silent = told.narrow("s", free)
+		scope, silent, _ = told.narrow("s", free)
 		assert.Equal(t, "s"+ofKind, scope)
 		assert.True(t, silent)
 		assert.False(t, told.note("s", limited, toldLimit+10, false))
 		time.Sleep(4 * time.Second)
 		assert.True(t, told.note("s", limited, toldLimit+10, false), "the other hold is over")
 	})
-}
-
-// One request of a kind tries at a time. After one that was refused, none tries for as long as they
-// are held, then for twice as long.
-func TestTrials(t *testing.T) {
-	var ts trials
-	start := time.Now()
-	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
-	begin := func(s, until int) uint64 { return ts.begin("s", at(until), at(s)) }
-
-	first := begin(0, 10)
-	assert.NotZero(t, first)
-	assert.Zero(t, begin(1, 10), "one is out")
-	assert.False(t, ts.wake("s", at(1)))
-	assert.False(t, ts.end("s", first+1, true, false, at(1)), "another one")
-	assert.True(t, ts.end("s", first, true, false, at(2)))
-
-	second := begin(2, 10)
-	assert.NotZero(t, second)
-	assert.Zero(t, begin(3, 10))
-	assert.False(t, ts.end("s", second, false, true, at(4)), "refused")
-	assert.Zero(t, begin(5, 100), "for as long as it was held")
-	assert.False(t, ts.wake("s", at(9)))
-	assert.True(t, ts.wake("s", at(10)))
-	assert.False(t, ts.wake("s", at(10)), "nothing waits")
-
-	third := begin(10, 20)
-	assert.NotZero(t, third)
-	assert.Zero(t, begin(10, 20))
-	assert.False(t, ts.end("s", third, false, true, at(15)), "refused again")
-	assert.Zero(t, begin(16, 100))
-	assert.False(t, ts.wake("s", at(24)), "twice as long")
-	assert.True(t, ts.wake("s", at(25)))
-
-	assert.NotZero(t, begin(26, 100))
-	assert.Zero(t, begin(27, 100))
-	assert.False(t, ts.wake("s", at(35)))
-	assert.True(t, ts.wake("s", at(36)), "it was lost")
-	assert.NotZero(t, begin(36, 40))
-	assert.False(t, ts.wake("s", at(40)), "the hold is over")
-	assert.Empty(t, ts.holds)
-	assert.NotZero(t, begin(50, 60))
-	assert.NotZero(t, begin(61, 70), "of another hold")
-
-	for i := range 2 * maxTrialHolds {
-		ts.begin(strconv.Itoa(i), at(100), at(70))
-	}
-	assert.LessOrEqual(t, len(ts.holds), maxTrialHolds)
-}
-
-// After a trial that was refused none begins for as long as requests are held, also where the clock
-// was not read before, and if that is for hundreds of years.
-func TestRefusedTrial(t *testing.T) {
-	for _, hold := range []time.Duration{10 * time.Second, math.MaxInt64} {
-		var told toldKinds
-		for range 2 {
-			now := time.Now()
-			told.trials.pause = time.Time{}
-			trial := told.beginTrial("s", now.Add(hold), now)
-			assert.NotZero(t, trial)
-			told.endTrial("s", trial, false, true, time.Time{})
-			assert.Zero(t, told.beginTrial("s", now.Add(hold), now.Add(5*time.Second)), hold)
-			delete(told.trials.holds, "s")
-		}
-	}
-}
-
-// Only the first of a kind may try, whenever it was put in line; of two priorities, the higher is
-// first.
-func TestOnlyTheFirstTries(t *testing.T) {
-	start := time.Now()
-	kind, another := kindOfScope{"s", 1}, kindOfScope{"s", 2}
-	told := toldKinds{kinds: map[kindOfScope]toldKind{kind: {what: toldNothing, silent: true}, another: {what: toldNothing, silent: true}}}
-	place := func(priority, s int) *trialPlace {
-		return &trialPlace{priority: priority, came: start.Add(time.Duration(s) * time.Second)}
-	}
-	may := func(of kindOfScope, p *trialPlace) bool {
-		may, _ := told.mayTry(of, 0, p)
-		return may
-	}
-	second, third, first := place(0, 2), place(0, 3), place(0, 1)
-	assert.True(t, may(kind, second))
-	assert.False(t, may(kind, third))
-	assert.True(t, may(kind, first), "it began to wait before all were in line")
-	assert.False(t, may(kind, second))
-	assert.True(t, may(another, place(0, 9)), "of another kind")
-
-	raised := place(1, 4)
-	assert.True(t, may(kind, raised))
-	assert.False(t, may(kind, first))
-	told.leave(raised)
-	told.leave(second)
-	assert.False(t, may(kind, third))
-	told.leave(first)
-	assert.True(t, may(kind, third))
-	atOnce := place(0, 3)
-	assert.False(t, may(kind, atOnce), "it came at the same instant")
-
-	assert.True(t, may(another, third), "it has moved, to before another one")
-	assert.True(t, may(kind, atOnce))
-	told.kinds[kind] = toldKind{what: toldNothing, silent: true, until: start}
-	held := place(0, 0)
-	assert.False(t, may(kind, held), "the kind is held")
-	told.kinds[kind] = toldKind{what: toldNothing, silent: true}
-	assert.False(t, may(kind, atOnce), "the one that came while it was held is first")
-	told.leave(held)
-	told.leave(atOnce)
-
-	for i := range 3 * maxTrialHolds {
-		of := kindOfScope{strconv.Itoa(i), 0}
-		for _, p := range []*trialPlace{place(0, 1), place(0, 2)} {
-			told.mayTry(of, 0, p)
-			told.leave(p)
-		}
-	}
-	assert.LessOrEqual(t, len(told.trials.line), maxTrialHolds+1)
-}
-
-// When a kind is told nothing for the first time, those that wait are put in line. From the second
-// time on the first of them may try.
-func TestThoseThatWaitAreInLineBeforeTheFirstTries(t *testing.T) {
-	var told toldKinds
-	told.note("s", 2, toldLimit+5, false)
-	assert.True(t, told.note("s", 1, toldNothing, false))
-	assert.False(t, told.kinds[kindOfScope{"s", 1}].silent)
-	assert.True(t, told.note("s", 1, toldNothing, false))
-	assert.True(t, told.kinds[kindOfScope{"s", 1}].silent)
-	assert.False(t, told.note("s", 1, toldNothing, false))
 }
 
 // What kinds are told takes up memory of the kinds of the origin, and at most half of that.
@@ -213,4 +84,107 @@ func TestToldKindsAreBounded(t *testing.T) {
 	d.told.note("another", 1, toldNothing, false)
 	d.weighTold()
 	assert.Zero(t, all.Load(), "it is not used any more")
+}
+
+// While a limit is used up, kinds that are always told another one, or nothing, have a scope of their own:
+// they try whether they need it. One that is refused waits until it was told the same for twice as
+// long.
+func TestTrials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told toldKinds
+		const tight, wide, free, mixed = kindKey(1), kindKey(2), kindKey(3), kindKey(4)
+		const few, many = toldLimit + 5, toldLimit + 600
+		tries := func(kind kindKey) bool {
+			scope, silent, trial := told.narrow("s", kind)
+			assert.Equal(t, trial, scope != "s")
+			assert.Equal(t, trial && kind == free, silent)
+			return trial
+		}
+		note := func(kind kindKey, what int64) bool { return told.note("s", kind, what, false) }
+		told.several.Store(true)
+		told.meet("s", tight, few)
+		told.limits.changes, told.silence.changes = maxChanges, maxChanges // else they are apart at once
+		for range 2 {
+			note(wide, many)
+			note(free, toldNothing)
+		}
+		note(mixed, many)
+		note(mixed, few)
+		note(mixed, many)
+		now := time.Now()
+		assert.False(t, tries(wide), "nothing is used up")
+		assert.True(t, told.noteUsedUp("s", few, now.Add(10*time.Second)))
+		assert.True(t, tries(wide))
+		assert.True(t, tries(free))
+		assert.False(t, tries(tight), "it is told that limit")
+		assert.False(t, tries(mixed), "it is told several")
+		assert.False(t, tries(9), "nothing is known of it")
+		scope, _, _ := told.narrow("another", wide)
+		assert.Equal(t, "another", scope)
+
+		assert.True(t, told.endTrial(kindOfScope{"s", wide}, toldNothing, false, true))
+		assert.False(t, tries(wide), "it was refused")
+		assert.True(t, tries(free))
+		for range 3 {
+			assert.False(t, note(wide, many))
+		}
+		assert.False(t, tries(wide))
+		assert.True(t, note(wide, many), "those that wait try")
+		assert.True(t, tries(wide), "it was told the same for twice as long")
+		turns := told.limits.turns
+		assert.False(t, told.endTrial(kindOfScope{"s", wide}, many, true, true), "refused by its own limit")
+		assert.Equal(t, turns+1, told.limits.turns)
+
+		assert.True(t, told.noteUsedUp("s", many, now.Add(5*time.Second)))
+		assert.False(t, tries(wide), "its own is used up, too")
+		assert.True(t, tries(tight) == false && tries(free))
+		assert.False(t, told.noteUsedUp("s", many, now.Add(6*time.Second)), "for longer")
+		time.Sleep(5 * time.Second)
+		assert.False(t, note(mixed, many))
+		time.Sleep(time.Second)
+		assert.True(t, note(mixed, many))
+		assert.True(t, tries(wide))
+		time.Sleep(4 * time.Second)
+		assert.True(t, note(mixed, many))
+		assert.False(t, tries(wide) || tries(free), "it is over")
+
+		assert.True(t, told.noteUsedUp("s", toldUnknown, now.Add(20*time.Second)))
+		assert.False(t, tries(wide), "that may concern all that are told a limit")
+		assert.True(t, tries(free))
+		for i := range 2 * maxUsedUp {
+			told.noteUsedUp(strconv.Itoa(i), few, now.Add(20*time.Second))
+			told.noteUsedUp("s", few+int64(i), now.Add(20*time.Second))
+		}
+		assert.LessOrEqual(t, len(told.usedUp), maxUsedUp)
+		for _, of := range told.usedUp {
+			assert.LessOrEqual(t, len(of), maxUsedUp)
+		}
+	})
+}
+
+// Two kinds are told different limits, each always the same. Then each has a scope of its own, and
+// kinds of which nothing is known have that of the larger limit. So few answers do not show it if one
+// is told another limit.
+func TestLimitsApart(t *testing.T) {
+	var told toldKinds
+	told.several.Store(true)
+	told.meet("s", 1, toldLimit+5)
+	assert.False(t, told.note("s", 2, toldLimit+600, false))
+	assert.True(t, told.note("s", 2, toldLimit+600, false))
+	for kind, want := range map[kindKey]string{1: "s" + ofKind + "5", 2: "s" + ofKind + "600", 3: "s" + ofKind + "600"} {
+		scope, silent, trial := told.narrow("s", kind)
+		assert.Equal(t, want, scope)
+		assert.False(t, silent || trial)
+	}
+	assert.True(t, told.note("s", 1, toldLimit+600, false), "one account")
+	scope, _, _ := told.narrow("s", 2)
+	assert.Equal(t, "s", scope)
+	answers := 0
+	for apart := false; !apart && answers < 20; answers++ {
+		told.note("another", 4, toldLimit+5, false)
+		if apart = told.note("s", 2, toldLimit+600, false); !apart {
+			apart = told.note("s", 3, toldLimit+5, false)
+		}
+	}
+	assert.Equal(t, 3, answers, "four answers, the first of which only shows that there is another kind")
 }

@@ -365,9 +365,6 @@ func (x *exchange) held(r *quota.Refusal, by quota.Limiter, until WaitInfo) Held
 	}
 }
 
-// probe reports whether the request is a probe. One that is sent in any case is none.
-func (x *exchange) probe() bool { return x.lease.Probe() && !x.unconditional() }
-
 func (x *exchange) traceAdmitted() {
 	x.trace.owed = owedAnswer
 	call(x, admittedHook, func() AdmittedInfo { return *x.admitted() })
@@ -378,7 +375,9 @@ func (x *exchange) admitted() *AdmittedInfo {
 	t := &x.trace
 	if t.admitted.Request == nil {
 		sent := x.lease.Sent()
-		t.admitted = AdmittedInfo{WaitInfo: x.waited(sent), Sent: sent, Probe: x.probe(), First: x.lease.First()}
+		probe, first := x.lease.Probe()
+		probe = probe && !x.unconditional() // what is sent in any case is none
+		t.admitted = AdmittedInfo{WaitInfo: x.waited(sent), Sent: sent, Probe: probe, First: first}
 	}
 	return &t.admitted
 }

@@ -94,6 +94,13 @@ func (w *Window) Disregard(t Instant) {
 	}
 }
 
+// TryAlone lets one request at a time depart from t on, if nothing is known.
+func (w *Window) TryAlone(t Instant) {
+	if w.IsNew() {
+		w.distrust(t)
+	}
+}
+
 // setRefused sets the arrival of the last refusal.
 func (w *Window) setRefused(t Instant) {
 	r := w.ownRare()
