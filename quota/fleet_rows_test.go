@@ -700,3 +700,34 @@ func TestFleetDearRequests(t *testing.T) {
 		assert.GreaterOrEqual(t, w.half[3]*len(w.half), sum*3/4, "seed %d: %v", *fleetSeed+i, w.half)
 	}
 }
+
+// If each end of a window lets only the one request go that looks, it is not always one of the
+// same process.
+func TestFleetProbesInTurn(t *testing.T) {
+	for name, r := range map[string]fleetRow{
+		"one at a time": {policies: policyOf(transporttest.GCRA, 100, 10, 1), procs: 8, jobs: 200, workers: 6},
+		"few left":      {policies: policyOf(transporttest.SlidingWindow, 10, 5, 0), procs: 10, jobs: 200, workers: 6, cost: func(*rand.Rand) int64 { return 1 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for i := range uint64(4) {
+				w := newFleetWorld(t, &r, *fleetSeed+i)
+				for i, p := range w.procs {
+					if r.cost != nil && i%3 == 2 {
+						p.cost = func(*rand.Rand) int64 { return 3 }
+					}
+				}
+				w.run(300 * time.Second)
+				var units []int
+				for _, p := range w.procs {
+					units = append(units, p.units)
+				}
+				sum := 0
+				for _, n := range units {
+					sum += n
+				}
+				assert.Positive(t, slices.Min(units), "seed %d: %v", *fleetSeed+i, units)
+				assert.LessOrEqual(t, slices.Max(units)*len(units), 3*sum, "seed %d: %v", *fleetSeed+i, units)
+			}
+		})
+	}
+}

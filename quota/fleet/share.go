@@ -315,7 +315,7 @@ func (x *execution) mayProbe(i int) bool {
 	}
 	switch r.state {
 	case exchange.Unknown, exchange.Expired:
-		return true
+		return !x.yields(i)
 	case exchange.Reported:
 		// No process holds units, so no answer will tell what is left. Or it was long ago.
 		if x.turn.Accounts[i].Concurrent {
@@ -326,6 +326,18 @@ func (x *execution) mayProbe(i int) bool {
 		return r.end == 0 // it costs more than there ever is
 	}
 	return false
+}
+
+// yields reports whether another process, which is about to be woken, finds out what there is:
+// it has had less, by more than two requests, and the window before gave little. If it gave no
+// more than one request, all of them would be of the process that comes first.
+func (x *execution) yields(i int) bool {
+	r, hungry := x.records[i], x.hungry[i]
+	if r.quota == none || r.before > r.quota/2 || len(hungry) == 0 {
+		return false
+	}
+	first := hungry[0]
+	return (first.woken == 0 || x.now-first.woken < wokenFor) && r.share(x.mine[i])-r.share(first) > 2*x.most(i)
 }
 
 // wake tells hungry processes of units that no process holds, and processes with a stock of

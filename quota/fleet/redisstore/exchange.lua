@@ -759,11 +759,20 @@ count = function(a)
   if free > a.kept then a.allowed = min(max(x.levelOf(share, shares, free) - share, 0), free - a.kept) end
 end,
 
+yields = function(a)
+  local r, m = a.record, a.mine
+  if r.quota == -1 or r.before > floor(r.quota / 2) or a.hungers == 0 then return false end
+  x.sort(a)
+  local share, first = m.at >= r.began and m.took + m.has or m.took, a.shares[1]
+  m = a.hungry[1]
+  return (m.woken == 0 or r.now - m.woken < wokenFor) and share - first > 2*a.most
+end,
+
 mayProbe = function(a)
   local r = a.record
   local state = r.state
   if r.now < r.probe or a.probed then return false end
-  if state == UNKNOWN or state == EXPIRED then return true end
+  if state == UNKNOWN or state == EXPIRED then return not x.yields(a) end
   if state == REPORTED then
     if a.concurrent == 1 then
       local m = a.mine
