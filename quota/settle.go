@@ -457,9 +457,11 @@ func (s *settlement) terms(p *Policy) {
 	}
 	for _, a := range s.termed[from:] {
 		a.setPolicy(&policy)
-		if s.untouched(a) {
+		switch {
+		case a.State != window.Unknown: // our own count does not begin
+		case s.untouched(a):
 			a.Count(s.sent, 0)
-		} else {
+		default:
 			a.Count(s.sent, s.claimed(a))
 		}
 		if s.r.answered() {

@@ -218,10 +218,9 @@ func partitionKey(key string) partition.Key {
 // lookUp returns what is known of requests of this kind. If that is what the last request
 // in the same memory looked up, and nothing has changed since, it is still there.
 func (x *exchange) lookUp() *known {
-	d, path := x.directory.directory, x.kind()
-	of := knownOf{d, x.ask.Scope, path.key(), d.changes.Load()}
-	if of != x.knownOf {
-		x.remember(d.lookUp(x.ask.Scope, path), of)
+	d, path, of := x.directory.directory, x.kind(), &x.knownOf
+	if changes := d.changes.Load(); of.changes != changes || of.kind != path.key() || of.directory != d || of.scope != x.ask.Scope {
+		x.remember(d.lookUp(x.ask.Scope, path), knownOf{d, x.ask.Scope, path.key(), changes})
 	}
 	return &x.known
 }

@@ -50,6 +50,7 @@ type Figure struct {
 // show it: see costs.go.
 func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cost int64) {
 	w.Roll(t)
+	how := w.habits()
 	w.Used = t
 	avail := min(f.Available, MaxUnits)
 	if !refused {
@@ -69,7 +70,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		w.noBucket()
 	}
 	if f.Full == 0 {
-		w.habits().observeFull(w, avail, f.Window, s)
+		how.observeFull(w, avail, f.Window, s)
 	}
 	if w.observeFill(t, &f, avail) {
 		w.reportBucket(t, sent, avail, f, refused)
@@ -81,7 +82,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		latest = w.Hold
 	}
 	if f.Resets == 0 {
-		w.habits().observeRounding(w, sent, f.Window, avail, refused, s)
+		how.observeRounding(w, sent, f.Window, avail, refused, s)
 	}
 	var before Instant // departure of the last request whose figure was in force in the window before
 	if w.State == Expired && sent >= w.closed {
@@ -89,10 +90,10 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	}
 	due, trip := w.dueAt(sent, avail, &f, refused, s)
 	w.observeSoft(t, sent, avail, due, &f, refused, s)
-	if f.Window == 0 && !w.habits().guardsZero(w) {
+	if f.Window == 0 && !how.guardsZero(w) {
 		trip = 0 // there is no end to be careful with
 	}
-	if f.Window >= 0 && w.habits().compareInstants() {
+	if f.Window >= 0 && how.compareInstants() {
 		w.observeSpent(t, sent, avail, refused, s)
 	}
 	end := due
@@ -135,9 +136,9 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		if f.Resets > 0 && f.Resets == w.rarely().resets {
 			w.due, w.trip = due, trip
 		}
-		w.due = w.habits().reported(w, sent, avail, f.Window, refused, s)
+		w.due = how.reported(w, sent, avail, f.Window, refused, s)
 		if avail == 0 {
-			w.due = w.habits().logged(w, sent, before, f.Window, refused)
+			w.due = how.logged(w, sent, before, f.Window, refused)
 		}
 		if w.available > 0 {
 			latest = Never
