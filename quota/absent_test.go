@@ -64,3 +64,120 @@ func TestAbsentQuota(t *testing.T) {
 		})
 	}
 }
+
+// An absentRun asks for a unit of a quota every so often, after the quota was told once. No answer names it
+// any more. Requests that our own count does not allow are answered as beyond says, by their number.
+type absentRun struct {
+	q             int64
+	window, every time.Duration
+	lasts         time.Duration
+	beyond        func(n int) quota.Report
+	late          time.Duration // answers of these that are refused
+
+	tried    int           // requests that our own count did not allow
+	gone     time.Duration // when the policy was forgotten; 0: it was not
+	resumed  time.Duration // when the first request departed after a refusal
+	answers  []time.Duration
+	accounts quota.Accounts
+}
+
+func (r *absentRun) play(t *testing.T) {
+	r.accounts.Jitter = noJitter
+	d := &desk{t: t, accounts: &r.accounts, o: r.accounts.Origin(testOrigin), name: testOrigin, begin: time.Now()}
+	refused, out := false, []func(){}
+	for now := time.Duration(0); now < r.lasts && r.gone == 0; now += r.every {
+		for len(out) > 0 && now >= r.answers[0] {
+			out[0]()
+			out, r.answers, refused = out[1:], r.answers[1:], true
+		}
+		l, _ := d.try(now, "", api(1))
+		if l == nil {
+			continue
+		}
+		if refused && r.resumed == 0 {
+			r.resumed = now
+		}
+		var answer quota.Report
+		if len(d.names()) == 0 {
+			answer.Terms = terms("api", r.q, r.window)
+		} else if probe, _ := l.Probe(); probe {
+			answer = r.beyond(r.tried)
+			r.tried++
+		}
+		if answer.Refused {
+			at := now + r.late
+			r.answers = append(r.answers, at)
+			out = append(out, func() { d.done(at, l, answer) })
+			continue
+		}
+		d.done(now+ms, l, answer)
+		if len(d.names()) == 0 {
+			r.gone = now
+		}
+	}
+}
+
+// Answers that do not show whether a request was served end the trial: more of them, up to 16, after
+// more that were served.
+func TestAbsentDoubts(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		served func(n int) bool
+		tried  int
+		gone   bool
+	}{
+		{"none was served", func(int) bool { return false }, 4, false},
+		{"5 were", func(n int) bool { return n < 5 }, 5 + 9, false},
+		{"20 were", func(n int) bool { return n < 20 }, 20 + 17, false},
+		{"each fourth is", func(n int) bool { return n%4 == 3 }, 0, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := absentRun{q: 100, window: 10 * sec, every: 10 * ms, lasts: mins, beyond: func(n int) quota.Report {
+				return quota.Report{Unsure: !tt.served(n)}
+			}}
+			r.play(t)
+			assert.Equal(t, tt.gone, r.gone > 0)
+			if !tt.gone {
+				assert.Equal(t, tt.tried, r.tried)
+			}
+		})
+	}
+}
+
+// What departed in a window before our own count was used up may come back as late as that window
+// ends, so more has to be served before a long quota is forgotten.
+func TestAbsentLong(t *testing.T) {
+	r := absentRun{q: 60, window: time.Hour, every: sec, lasts: time.Hour / 2, beyond: func(int) quota.Report { return quota.Report{} }}
+	r.play(t)
+	assert.Equal(t, 88, r.tried, "as many as come back in 2.25 h, without those that come back until 1 h")
+}
+
+// If a request that tried is refused, what was served beyond our own count is paid back first: the
+// next window is later by the time in which so many units come back.
+func TestAbsentPaidBack(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		late    time.Duration // the refusal
+		resumed time.Duration
+	}{
+		{"at once", ms, 1003 * sec},                            // 903 s, and 20 units
+		{"after the end of the window", 240 * sec, 1204 * sec}, // the next one began at 904 s
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := absentRun{q: 60, window: 5 * mins, every: sec, lasts: 21 * mins, late: tt.late, beyond: func(n int) quota.Report {
+				return quota.Report{Refused: n >= 20, Pause: time.Duration(n/20) * sec}
+			}}
+			r.play(t)
+			assert.Equal(t, tt.resumed, r.resumed)
+		})
+	}
+}
+
+// The Peers of an account say what is there, so none of its requests try.
+func TestAbsentOfPeers(t *testing.T) {
+	r := absentRun{q: 10, window: 10 * sec, every: 100 * ms, lasts: 2 * mins, beyond: func(int) quota.Report { return quota.Report{} }}
+	r.accounts.Peers = new(silentPeers)
+	r.play(t)
+	assert.Zero(t, r.tried)
+	assert.Zero(t, r.gone)
+}
