@@ -164,6 +164,7 @@ type simProcess struct {
 	served  int
 	units   int // of what it was served
 	dead    bool
+	hub     *fleet.Hub
 	cost    func(*rand.Rand) int64
 	service time.Duration
 }
@@ -235,9 +236,9 @@ func (p *simProcess) turn() {
 	}
 	w.after(w.around(w.way/2)+w.fails.stalled(w), func() {
 		if w.fails.twice {
-			defer w.hub.Exchange(context.Background(), p.shared.Origin(), turn)
+			defer p.hub.Exchange(context.Background(), p.shared.Origin(), turn)
 		}
-		grant, err := w.hub.Exchange(context.Background(), p.shared.Origin(), turn)
+		grant, err := p.hub.Exchange(context.Background(), p.shared.Origin(), turn)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -258,7 +259,7 @@ func (p *simProcess) turn() {
 // hear subscribes to the words of the Hub. They come when the next event happens: the
 // Hub hands them to a goroutine, so the simulation asks it instead.
 func (w *fleetWorld) hear(p *simProcess) {
-	w.hub.Listen(p.shared.Origin(), func(word exchange.Word) {
+	p.hub.Listen(p.shared.Origin(), func(word exchange.Word) {
 		if w.fails.deaf || w.fails.cut(w, p) {
 			return
 		}
@@ -439,7 +440,7 @@ func newFleetWorld(t testing.TB, r *fleetRow, seed uint64) *fleetWorld {
 	}
 	var secret [32]byte
 	for i := range r.procs {
-		p := &simProcess{w: w, name: fmt.Sprint("p", i), todo: r.jobs, workers: r.workers, cost: r.cost, service: r.service}
+		p := &simProcess{w: w, hub: &w.hub, name: fmt.Sprint("p", i), todo: r.jobs, workers: r.workers, cost: r.cost, service: r.service}
 		accounts := &quota.Accounts{Secret: &secret, Jitter: w.rnd.Float64}
 		if !r.alone {
 			accounts.Peers = p
@@ -729,5 +730,22 @@ func TestFleetProbesInTurn(t *testing.T) {
 				assert.LessOrEqual(t, slices.Max(units)*len(units), 3*sum, "seed %d: %v", *fleetSeed+i, units)
 			}
 		})
+	}
+}
+
+// Two halves of a fleet that do not know of each other, such as two versions of a program
+// whose stores have different formats, refuse little.
+func TestTwoFleets(t *testing.T) {
+	r := fleetRow{policies: policyOf(transporttest.FixedWindow, 100, 10, 0), procs: 8, jobs: 250, workers: 6}
+	for i := range uint64(4) {
+		w := newFleetWorld(t, &r, *fleetSeed+i)
+		other := &fleet.Hub{Clock: w.hub.Clock}
+		for _, p := range w.procs[:4] {
+			p.hub = other
+		}
+		w.run(time.Hour)
+		assert.Equal(t, w.left, w.served, "all are served")
+		t.Log(w.refused, w.now.Sub(w.began))
+		assert.LessOrEqual(t, 100*w.refused, 7*w.served, "seed %d", *fleetSeed+i)
 	}
 }

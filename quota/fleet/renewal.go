@@ -52,7 +52,7 @@ type renewal struct {
 	quota    int64 // of the policy; none: not known
 	window   int64 // of the policy
 	how      back
-	trust    int64 // of 1000, how much of what should be back is presumed
+	trust    int64 // of 1000, how much of what should be back is presumed; atOnce: 1 if others used the window before
 	fails    int64 // looks that found nothing
 	skip     int64 // figures to be left out
 	trial    int64 // when one request looks
@@ -169,6 +169,12 @@ func (r *renewal) fail() {
 // turned begins a new window, at once after the one before or later.
 func (r *record) turned(now int64, adjacent bool) {
 	r.age(now)
+	if r.how == atOnce {
+		r.trust = 0
+		if r.quota != none && r.state == exchange.Reported && r.quota-r.available-r.spent-r.has() > 1+r.quota/8 {
+			r.trust = 1
+		}
+	}
 	r.before, r.spent = r.spent, 0
 	if !adjacent {
 		r.before = 0

@@ -81,9 +81,10 @@ func (x *execution) count(i int) {
 }
 
 // contended reports whether others than our processes, which have so many units, use this
-// window, too: no figure is true for long then, so not all of what is left is out at once.
+// window, too, or did use more than an eighth of the one before, and will be as quick in this
+// one: no figure is true for long then, so not all of what is left is out at once.
 func (r *record) contended(out int64) bool {
-	return r.quota != none && r.state == exchange.Reported && r.how == atOnce && r.quota-r.available-r.spent-out > r.quota/50
+	return r.quota != none && r.state == exchange.Reported && r.how == atOnce && (r.trust > 0 || r.quota-r.available-r.spent-out > r.quota/50)
 }
 
 // share is how much of an account a process has and has spent lately.

@@ -177,6 +177,10 @@ end,
 
 turned = function(r, adjacent)
   x.age(r)
+  if r.how == atOnce then
+    r.trust = 0
+    if r.quota ~= -1 and r.state == REPORTED and r.quota - r.available - r.spent - x.hasOf(r) > 1 + floor(r.quota / 8) then r.trust = 1 end
+  end
   r.before, r.spent = r.spent, 0
   if not adjacent then r.before = 0 end
 end,
@@ -692,7 +696,8 @@ levelOf = function(own, others, free)
 end,
 
 contended = function(r, out)
-  return r.quota ~= -1 and r.state == REPORTED and r.how == atOnce and r.quota - r.available - r.spent - out > floor(r.quota / 50)
+  return r.quota ~= -1 and r.state == REPORTED and r.how == atOnce and
+    (r.trust > 0 or r.quota - r.available - r.spent - out > floor(r.quota / 50))
 end,
 
 count = function(a)

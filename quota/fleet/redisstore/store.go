@@ -69,7 +69,8 @@ import (
 const DefaultPrefix = "hw"
 
 // format follows the prefix: it is the format of what is stored. Processes with different
-// formats share nothing, so two versions of a program can run beside each other.
+// formats share nothing: while two versions of a program run beside each other, they are two fleets
+// that use one quota, and more requests are refused than in one fleet.
 const format = "5"
 
 //go:embed exchange.lua
