@@ -27,8 +27,9 @@ type compared struct {
 }
 
 const (
-	contentionFades    = 400 // units after which both sums are halved
+	contentionFades    = 400 // units after which both sums are halved, once enough of them were ours
 	contentionNeeds    = 16  // units below which nothing can be told
+	contentionMost     = 64 * contentionNeeds
 	contentionInFlight = 0.4 // of our part of what is left may be in flight
 	contentionLasts    = 128 // windows that show nothing, after which others have 1/e of their part left
 )
@@ -148,7 +149,7 @@ func (c *contention) compare(w *Window) {
 		c.fall += float32(fall)
 		w.compared.fell = true
 	}
-	if c.fall > contentionFades {
+	if c.fall > contentionFades && c.ours > contentionNeeds || c.fall > contentionMost {
 		c.ours, c.fall = c.ours/2, c.fall/2
 	}
 	c.from, c.served = w.available, 0

@@ -8,7 +8,7 @@ import (
 )
 
 // What a figure falls by is compared with what was served to us. Sums of more
-// than 400 units are halved.
+// than 400 units are halved, if more than 16 of them were ours.
 func TestContentionCompares(t *testing.T) {
 	tests := []struct {
 		name       string
@@ -35,6 +35,21 @@ func TestContentionCompares(t *testing.T) {
 		l.contention.observe(&l.Window, tt.refused)
 		assert.Equal(t, tt.ours, l.contention.ours, "%s: ours", tt.name)
 		assert.Equal(t, tt.fall, l.contention.fall, "%s: all", tt.name)
+	}
+}
+
+// Our part is not told from a few units of ours: the sums are halved once there are more than 16, or at
+// 1024, where that is a 64th.
+func TestContentionFades(t *testing.T) {
+	for _, tt := range []struct {
+		ours, fall, halved float32
+	}{{17, 400, 1}, {17, 401, 2}, {16, 401, 1}, {16, 1024, 1}, {16, 1025, 2}} {
+		l := newLedger(Adaptive)
+		others(tt.ours, tt.fall-1)(l, 0)
+		l.contention.from, l.available, l.compared.refused = 1, 0, true
+		l.contention.compare(&l.Window)
+		assert.Equal(t, tt.ours/tt.halved, l.contention.ours, tt)
+		assert.Equal(t, tt.fall/tt.halved, l.contention.fall, tt)
 	}
 }
 
