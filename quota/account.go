@@ -2,6 +2,7 @@ package quota
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/headway-go/headway/quota/internal/wait"
@@ -74,7 +75,7 @@ func (a *account) inferred() bool {
 		return false
 	}
 	_, named := o.policy("")
-	return !named
+	return !named || strings.Contains(a.owner.long, besideOf)
 }
 
 // busy reports whether a request is out, in line, or not over.

@@ -27,7 +27,8 @@ type learned struct {
 	inferred *window.Inferred // its quota; nil: nothing is inferred
 	kinds    *kinds           // of the scope, in the limit of the scope itself; nil: they are not told apart
 	looks    looks
-	alone    *alone // of the scope itself: see alone.go; nil: no refusal may be
+	alone    *alone  // of the scope itself: see alone.go; nil: no refusal may be
+	beside   *beside // of the scope itself: see beside.go; nil: none is known
 }
 
 // learnedOf returns what was learned of a limit.
@@ -100,7 +101,10 @@ func (l *Lease) nameKind(o *Origin, ask *Ask) {
 
 // findKind sets the kind of the work of the lease, and the limit that concerns it.
 func (l *Lease) findKind(t instant, o *Origin) {
-	l.kind, l.limit = nil, l.scope
+	l.kind, l.limit = nil, l.among
+	if l.among != l.scope {
+		return // it concerns all kinds
+	}
 	ks := l.scope.kinds()
 	switch {
 	case ks == nil:
@@ -296,11 +300,15 @@ func (ks *kinds) kick(now time.Time, woken []*wait.Waiter) []*wait.Waiter {
 // claims. It creates nothing.
 func (o *Origin) presentKind(t instant, ask *Ask, l *Lease, cs *claims) {
 	s := o.scopes[ask.Scope]
+	if among := o.amongOf(t, s, ask); among != s {
+		cs.add(&among.base, 1)
+		return
+	}
 	if s == nil || s.kinds() == nil || !l.named || !o.tellsKinds(s) {
 		return
 	}
 	ks := s.kinds()
-	l.scope, l.limit = s, s
+	l.scope, l.among, l.limit = s, s, s
 	if k := ks.of[l.name]; k != nil {
 		l.setKind(k)
 	} else {

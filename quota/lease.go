@@ -41,7 +41,8 @@ type Lease struct {
 type ofOrigin struct {
 	scope  *scope        // of the origin
 	left   *scope        // while renew: the scope before
-	limit  *scope        // that concerns the kind: the scope, unless kinds are told apart
+	among  *scope        // has the limits that the server does not tell: the scope, or that of its beside
+	limit  *scope        // that concerns the kind: among, unless kinds are told apart
 	kind   *kind         // nil: not told apart
 	kindOf func() string // Ask.Kind
 	name   string        // what kindOf has returned, where named

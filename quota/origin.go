@@ -272,10 +272,17 @@ func (o *Origin) claim(ctx context.Context, t instant, ask *Ask, l *Lease, cs *c
 	if ask.Trial {
 		s.base.TryAlone(t)
 	}
-	if s.learned == nil {
+	among := s
+	if s.learned != nil && s.learned.beside != nil {
+		if among = o.amongOf(t, s, ask); among != s {
+			cs.addAccount(&s.base, 1)
+		}
+	}
+	set(&l.among, among)
+	if among.learned == nil {
 		set(&l.kind, nil)
-		set(&l.limit, s)
-		cs.addAccount(&s.base, 1)
+		set(&l.limit, among)
+		cs.addAccount(&among.base, 1)
 	} else {
 		l.findKind(t, o)
 		cs.add(l.constraint(t), 1)

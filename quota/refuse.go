@@ -12,6 +12,7 @@ func (o *Origin) Refuse(now, sent time.Time, scope, kind string, wait time.Durat
 	o.mu.Lock()
 	t := o.at(now)
 	l := Lease{origin: o, ofOrigin: &ofOrigin{scope: o.scope(t, scope), name: kind, named: true}, ticket: o.tickets, sent: o.at(sent)}
+	l.among = l.scope
 	l.findKind(t, o)
 	s := settlement{o: o, l: &l, r: &r, t: t, sent: o.at(sent), jitter: jitter}
 	o.refused, o.refusals = t, o.refusals+1

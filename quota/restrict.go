@@ -70,7 +70,7 @@ func (p *penalty) restrict(now time.Time, policies []string) (changes []Change) 
 	var woken []*wait.Waiter
 	o.mu.Lock()
 	if to, known := o.concerned(p, policies); known {
-		s := settlement{o: o, l: &Lease{ofOrigin: &ofOrigin{scope: p.scope, limit: p.scope}}, r: &Report{Changes: &changes}, t: o.at(now)}
+		s := settlement{o: o, l: &Lease{ofOrigin: &ofOrigin{scope: p.scope, among: p.scope, limit: p.scope}}, r: &Report{Changes: &changes}, t: o.at(now)}
 		s.wasInferred = s.inferredQuota()
 		for i := range p.parts {
 			s.watch(p.parts[i].account)

@@ -114,8 +114,9 @@ type settlement struct {
 	freed     []*account // of requests that are not waited for any more: see unattributed
 	elsewhere bool       // it is a refusal, and shows which policies have nothing left
 
-	mayTurnOut bool // it is a refusal that may turn out to concern the refused request alone: see alone.go
-	uncounted  bool // a refusal that tells nothing of how much the limit is
+	mayTurnOut bool    // it is a refusal that may turn out to concern the refused request alone: see alone.go
+	uncounted  bool    // a refusal that tells nothing of how much the limit is
+	beside     besides // a refusal by a limit that is not told: see beside.go
 
 	penalty *penalty // nil: none that may turn out to concern less
 
@@ -188,6 +189,7 @@ func (s *settlement) run() {
 	}
 	if refused {
 		if alone = s.refusedAlone(); !alone {
+			s.findBeside()
 			s.learnKind()
 		}
 	}
@@ -230,7 +232,7 @@ func (s *settlement) move() {
 		s.pin(1) // while room is made
 		s.l.scope = s.o.scope(s.t, name)
 		s.departed.base.pins--
-		s.l.limit, s.l.kind = s.l.scope, nil
+		s.l.among, s.l.limit, s.l.kind = s.l.scope, s.l.scope, nil
 	}
 }
 
@@ -579,7 +581,7 @@ func (s *settlement) backOff() {
 			blamed = true
 		}
 	}
-	if !blamed {
+	if !blamed || s.beside == besideSure {
 		s.startBackOff(&s.l.limit.base)
 	}
 }
@@ -665,6 +667,9 @@ func (s *settlement) pause() {
 	for _, a := range named {
 		s.pauseOne(a)
 	}
+	if s.beside == besideSure {
+		s.pauseOne(&s.l.limit.base)
+	}
 	if len(named) == 0 {
 		s.pauseOne(&s.l.limit.base)
 		s.holdKind()
@@ -692,7 +697,14 @@ func (s *settlement) resume() {
 func (s *settlement) infer() {
 	sc := s.l.limit
 	base := &sc.base
-	if !base.Infers() || s.r.WholeOrigin && s.r.Refused || !s.r.answered() || len(s.r.Figures)+len(s.r.Terms)+len(s.o.Policies()) > 0 {
+	switch {
+	case !base.Infers() || s.r.WholeOrigin && s.r.Refused || !s.r.answered():
+		return
+	case s.l.among != s.l.scope:
+		if !s.infersBeside() {
+			return
+		}
+	case len(s.r.Figures)+len(s.r.Terms)+len(s.o.Policies()) > 0:
 		return
 	}
 	if s.penalty != nil {
@@ -701,7 +713,7 @@ func (s *settlement) infer() {
 	switch {
 	case !s.r.Refused:
 		if sc.learned != nil && sc.learned.inferred != nil {
-			sc.learned.inferred.Looks = s.l.scope.kinds() == nil // else kinds look
+			sc.learned.inferred.Looks = s.l.among.kinds() == nil // else kinds look
 			sc.learned.inferred.Served(&base.Window, s.t, s.sent)
 		}
 	case sc.learnedOf().inferred == nil:
@@ -728,6 +740,9 @@ func (s *settlement) dropInferred() {
 		p.Quota = None
 	}
 	for _, at := range [...]*scope{s.l.scope, s.l.limit} {
+		if at != s.l.scope && s.l.among != s.l.scope {
+			break // it is beside the policies
+		}
 		if at.learned != nil && at.learned.inferred != nil {
 			at.learned.inferred = nil
 			at.base.DropInferred(unitOf(p.Unit), p.Quota, p.Window)

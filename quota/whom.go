@@ -48,7 +48,7 @@ func (s *settlement) learnKind() {
 		return
 	}
 	switch {
-	case answered && refused && l.named && s.o.tellsKinds(l.scope):
+	case answered && refused && l.named && l.among == l.scope && s.o.tellsKinds(l.scope):
 		if ks == nil {
 			ks = l.scope.tellKindsApart(s.o)
 		}

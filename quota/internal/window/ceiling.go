@@ -51,12 +51,16 @@ func (c *ceiling) refused(w *Window, t, sent Instant) bool {
 // it.
 func (c *ceiling) served(w *Window, sent Instant) {
 	if sent < c.wave {
+		if c.most >= leastCeiling && w.slow > c.most {
+			w.slow = c.most
+		}
 		return
 	}
 	c.heard = true
 	if c.most < leastCeiling {
 		c.most = 0
 	}
+	w.set(bounded, c.most > 0)
 	if c.most == 0 || w.slow > 0 && w.slow <= c.most {
 		return
 	}
@@ -67,4 +71,13 @@ func (c *ceiling) served(w *Window, sent Instant) {
 		}
 		c.most, c.tried = min(c.most+1, mostCeiling), 0
 	}
+}
+
+// slowly is how many units are in flight that count against w.slow. A window that begins ends a slow
+// start, but not a ceiling: what departed before is still worked on.
+func (w *Window) slowly() int64 {
+	if w.is(bounded) {
+		return w.Unanswered()
+	}
+	return w.InFlight
 }

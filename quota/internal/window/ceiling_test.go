@@ -68,3 +68,30 @@ func TestCeiling(t *testing.T) {
 	assert.Zero(t, c.most)
 	assert.EqualValues(t, 90, func() uint8 { w.slow = 60; play(&c, &w, 30); return w.slow }())
 }
+
+// What departed before a refusal, and is answered after it, does not raise the slow start above the
+// ceiling; and what departed in the window before is in flight as what departed in this one is.
+func TestCeilingHolds(t *testing.T) {
+	w := New(Adaptive)
+	var c ceiling
+	w.InFlight = 10
+	c.refused(&w, Instant(2*sec), Instant(sec))
+	for range 20 {
+		w.slow = min(w.slow+1, 127) // see Silent
+		c.served(&w, Instant(sec))
+	}
+	assert.EqualValues(t, 10, w.slow)
+
+	w.slow = 10
+	c.served(&w, Instant(2*sec))
+	w.SetPolicy(Requests, 100, sec)
+	w.State, w.end = Counting, Instant(3*sec)
+	at := Instant(3 * sec)
+	w.slow, w.asked = 10, at
+	again, _ := w.Ready(at, 1)
+	assert.Greater(t, again, at)
+	w.DropInferred(Requests, None, 0)
+	w.slow = 10
+	again, _ = w.Ready(at, 1)
+	assert.Equal(t, at, again)
+}

@@ -105,7 +105,7 @@ func (w *Window) takenIn(mark uint32) takenIn {
 func (w *Window) beyond(n int64) bool {
 	switch w.State {
 	case Unknown:
-		return w.slow > 0 && w.InFlight >= int64(w.slow)
+		return w.slow > 0 && w.slowly() >= int64(w.slow)
 	case Expired:
 		return !w.probing || n > w.spare()
 	}

@@ -232,5 +232,6 @@ func (g *Inferred) next(w *Window) {
 func (w *Window) DropInferred(unit Unit, quota int64, length time.Duration) {
 	w.SetPolicy(unit, quota, length)
 	w.slow = 0
+	w.set(bounded, false)
 	w.setLook(noLook)
 }

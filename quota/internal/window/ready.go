@@ -44,7 +44,7 @@ func (w *Window) Open(t Instant) bool {
 func (w *Window) There(n int64) bool {
 	switch {
 	case w.State == Unknown && w.Unit != Concurrent:
-		return w.slow == 0 || w.InFlight+n <= int64(w.slow)
+		return w.slow == 0 || w.slowly()+n <= int64(w.slow)
 	case w.Unit == Concurrent:
 		bound := w.atOnce()
 		return bound < 0 || w.Retained+n <= bound
@@ -73,7 +73,7 @@ func (w *Window) whenUnknown(t Instant) Instant { return w.whenSlow(t) }
 // whenSlow is now, or in a slow start that has enough in flight, the next try, or the next
 // window.
 func (w *Window) whenSlow(t Instant) Instant {
-	if w.slow > 0 && w.InFlight >= int64(w.slow) {
+	if w.slow > 0 && w.slowly() >= int64(w.slow) {
 		return max(t, min(w.asked.Add(patience(w.probes)), w.end)) // an answer usually comes before
 	}
 	return t

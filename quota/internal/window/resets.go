@@ -30,7 +30,7 @@ const (
 // instant: a later one is told the same at another fraction of a second.
 func (w *Window) resetsAt(sent Instant, f *Figure, refused bool, s *Server) (due Instant, trip time.Duration) {
 	w.observeInstants(sent, f, refused, s)
-	w.unproved = s.Instants == unprovedInstants
+	w.set(unproved, s.Instants == unprovedInstants)
 	ahead := int32(min(max(f.Ahead, 0), int64(MaxSavedTime/time.Second)))
 	s.Span = max(s.Span, s.until(ahead))
 	switch r := w.ownRare(); {

@@ -82,7 +82,7 @@ type Window struct {
 	slow     uint8 // slow start: how many units may be in flight while nothing is known; 0: any number
 	Refusals uint8 // in a row
 	probes   uint8 // sent in a row without news
-	unproved bool  // the end that follows from a named instant may be a second early
+	traits   traits
 	refill   refill
 	compared compared
 
@@ -103,6 +103,22 @@ type Window struct {
 	closed   Instant // end of the last window; before counts for a little longer
 	asked    Instant // departure of the last probe
 	Retained int64   // concurrent requests that are not over
+}
+
+// traits are what is true of a window or not, a bit each.
+type traits uint8
+
+const (
+	unproved traits = 1 << iota // the end that follows from a named instant may be a second early
+	bounded                     // a slow start ends at a ceiling: see ceiling.go
+)
+
+func (w *Window) is(x traits) bool { return w.traits&x != 0 }
+
+func (w *Window) set(x traits, is bool) {
+	if w.traits &^= x; is {
+		w.traits |= x
+	}
 }
 
 // New returns a window of which nothing is known.
@@ -174,7 +190,7 @@ func (w *Window) Roll(t Instant) {
 	switch w.State {
 	case Reported:
 		left := max(w.available-w.InFlight, 0)
-		if w.unproved && w.contention.part() < 1 {
+		if w.is(unproved) && w.contention.part() < 1 {
 			left = 0 // others may have used it, if the window is not over
 		}
 		w.expire(w.end, left)

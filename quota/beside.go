@@ -1,0 +1,110 @@
+package quota
+
+import (
+	"time"
+
+	"github.com/headway-go/headway/quota/internal/window"
+)
+
+// A beside is what is learned of a limit that the server does not tell, beside a policy that it
+// does: requests are refused although the figures say that much is left. Such a limit may be one of
+// requests in flight, or of a gateway, or one of several that the server does not name.
+//
+// Such a refusal holds the accounts that it names, as any other does. From the first one on, work that
+// claims the policy claims the limit, too, and what is served is counted. If a request that departs
+// after that hold is refused so, too, the limit is inferred as where the server names no policy. It
+// concerns all kinds, and is forgotten when no such refusal has come for long. A scope has one of them.
+type beside struct {
+	in      *scope   // the limit
+	of      *account // that was named; work that does not claim it is not concerned
+	refused instant  // arrival of the last refusal
+	again   bool     // another one came after the first
+}
+
+// besides says whether a refusal is of such a limit.
+type besides uint8
+
+const (
+	besideNot  besides = iota
+	besideOnce         // perhaps
+	besideSure
+)
+
+// besideOf follows the name of a scope in that of its beside.
+const besideOf = "\x1f\x00beside\x00\x1f"
+
+// amongOf returns the scope in which the limits are for work of a scope that the server does not tell.
+func (o *Origin) amongOf(t instant, s *scope, ask *Ask) *scope {
+	if s == nil || s.learned == nil || s.learned.beside == nil {
+		return s
+	}
+	b := s.learned.beside
+	if b.over(t) {
+		s.learned.beside = nil
+		return s
+	}
+	for i := range ask.Claims {
+		if o.find(ask.Claims[i].id(ask.Scope)) == b.of {
+			return b.in
+		}
+	}
+	return s
+}
+
+// over reports whether no such refusal has come for long.
+func (b *beside) over(t instant) bool {
+	base := &b.in.base
+	if base.place == evicted || b.of.place == evicted {
+		return true
+	}
+	lasts := max(kindsLast, times(min(base.Length, time.Hour), kindsLastWindows))
+	return t >= b.refused.Add(lasts) && !base.Paused(t) && !base.busy()
+}
+
+// findBeside finds or creates the beside that a refusal belongs to, if it does: each figure says that
+// more is left than all that is on its way could use up.
+func (s *settlement) findBeside() {
+	r, sc := s.r, s.l.scope
+	if !r.Refused || !r.answered() || r.WholeOrigin || s.o.shared != nil || len(r.Figures) == 0 || !sc.base.Infers() || s.l.look != nil {
+		return
+	}
+	for i := range r.Figures {
+		a, f := s.figured[i], &r.Figures[i]
+		if a.Unit != window.Requests || f.Available <= max(s.claimed(a), a.Unanswered())+1 {
+			return
+		}
+	}
+	a, l := s.figured[0], sc.learnedOf()
+	b := l.beside
+	switch {
+	case b == nil || b.over(s.t):
+		sc.forgetKinds(s.t, s.o)
+		s.pin(1) // while room is made
+		b = &beside{in: s.o.scope(s.t, sc.base.owner.long+besideOf), of: a}
+		s.pin(-1)
+		l.beside = b
+		s.chargeFirstWave(&b.in.base)
+		s.o.routeAgain("")
+		s.o.routeAgain(a.policy.name)
+	case b.of != a:
+		return
+	case s.sent >= max(b.refused, a.Hold, a.BackOff):
+		b.again = true
+	}
+	if b.refused, s.beside = s.t, besideOnce; b.again {
+		s.beside = besideSure
+	}
+	if s.l.among != b.in {
+		s.l.among, s.l.limit, s.l.kind = b.in, b.in, nil
+	}
+}
+
+// infersBeside reports whether an answer to work that claims the limit teaches how much it is. A refusal
+// with figures that say that little is left does not, nor does what departed before the first refusal.
+func (s *settlement) infersBeside() bool {
+	if s.r.Refused {
+		return s.beside != besideNot || len(s.r.Figures) == 0
+	}
+	b := s.l.scope.learned.beside
+	return b != nil && (b.again || s.sent >= b.refused)
+}

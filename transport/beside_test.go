@@ -1,0 +1,133 @@
+package transport_test
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+)
+
+// besideServer tells of 100,000 requests in an hour, and refuses for another reason that it does not tell:
+// more requests in flight than it works on, or in a window.
+type besideServer struct {
+	atOnce, quota int           // 0: no such bound
+	window        time.Duration // of the quota
+	retryAfter    bool          // seconds until the window ends, at least one; else none is sent
+	tells         bool
+
+	mu              sync.Mutex // guards following
+	n, busy, used   int
+	until           time.Time
+	served, refused int
+}
+
+func (s *besideServer) RoundTrip(req *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	s.n++
+	delay := rtt/2 + time.Duration(s.n%1000)*time.Microsecond
+	s.mu.Unlock()
+	time.Sleep(delay)
+	ok, fields := s.begin()
+	if !ok {
+		time.Sleep(rtt / 2)
+		return says(429, fields...)(req)
+	}
+	time.Sleep(3*rtt + delay)
+	s.mu.Lock()
+	s.busy--
+	s.mu.Unlock()
+	time.Sleep(rtt / 2)
+	return says(200, fields...)(req)
+}
+
+func (s *besideServer) begin() (ok bool, fields []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if !now.Before(s.until) {
+		s.until, s.used = now.Add(s.window), 0
+	}
+	ok = (s.atOnce == 0 || s.busy < s.atOnce) && (s.quota == 0 || s.used < s.quota)
+	if s.tells {
+		fields = []string{"X-RateLimit-Limit", "100000", "X-RateLimit-Remaining", strconv.Itoa(99000 - s.served), "X-RateLimit-Reset", "3600"}
+	}
+	if ok {
+		s.busy, s.used, s.served = s.busy+1, s.used+1, s.served+1
+		return true, fields
+	}
+	s.refused++
+	if s.retryAfter {
+		wait := max(int((s.until.Sub(now)+time.Second-1)/time.Second), 1)
+		fields = append(fields, "Retry-After", strconv.Itoa(wait))
+	}
+	return false, fields
+}
+
+// play has workers send to the server for the time, each request again until it is served. Without a
+// Shaper they sleep for the Retry-After.
+func (s *besideServer) play(t *testing.T, lasts time.Duration, workers int, shaped bool) {
+	rt := http.RoundTripper(s)
+	if shaped {
+		rt = &transport.Shaper{Base: s, Accounts: &quota.Accounts{Jitter: func() float64 { return .5 }}}
+	}
+	end := time.Now().Add(lasts)
+	var wg sync.WaitGroup
+	for i := range workers {
+		wg.Go(func() {
+			time.Sleep(time.Duration(i) * time.Millisecond)
+			for time.Now().Before(end) {
+				resp, err := rt.RoundTrip(getItems(t.Context()))
+				if !assert.NoError(t, err) {
+					return
+				}
+				drop(resp)
+				if wait, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && !shaped {
+					time.Sleep(time.Duration(wait) * time.Second)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A limit that is not told is learned beside figures with much left as where there are none.
+func TestBesideFigures(t *testing.T) {
+	const lasts = 10 * time.Minute
+	for name, c := range map[string]struct {
+		atOnce, quota int
+		window        time.Duration
+		retryAfter    bool
+		workers       int
+		least         float64 // of what a retry loop is served
+		most          int     // refusals
+	}{
+		"two at once":           {atOnce: 2, retryAfter: true, workers: 12, least: .8, most: 60},
+		"ten at once":           {atOnce: 10, retryAfter: true, workers: 50, least: .8, most: 100},
+		"ten at once, bare":     {atOnce: 10, workers: 12, most: 100},
+		"100 in 10 seconds":     {quota: 100, window: 10 * time.Second, retryAfter: true, workers: 20, least: 1, most: 60},
+		"100 in 1 minute, bare": {quota: 100, window: time.Minute, workers: 20, most: 100},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			server := func(tells bool) *besideServer {
+				return &besideServer{atOnce: c.atOnce, quota: c.quota, window: c.window, retryAfter: c.retryAfter, tells: tells}
+			}
+			told, silent, loop := server(true), server(false), server(true)
+			told.play(t, lasts, c.workers, true)
+			silent.play(t, lasts, c.workers, true)
+			if c.retryAfter {
+				loop.play(t, lasts, c.workers, false)
+			}
+			t.Logf("served %d, told nothing %d, loop %d; refused %d, %d, %d",
+				told.served, silent.served, loop.served, told.refused, silent.refused, loop.refused)
+			assert.GreaterOrEqual(t, float64(told.served), c.least*float64(loop.served))
+			assert.GreaterOrEqual(t, float64(told.served), .95*float64(silent.served))
+			assert.LessOrEqual(t, told.refused, c.most)
+		})
+	}
+}
