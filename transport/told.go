@@ -154,6 +154,9 @@ func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (
 		return over // it is told something now and then
 	case k.what != what:
 		t.proofOf(k.what, what).changed()
+		if k.sure.turns >= sureTurns { // else it is told several
+			t.doubt(this, k.what)
+		}
 		k.what = what
 		k.sure.changed()
 	case !toldLast, last.what == what, last.what == toldUnknown:
@@ -178,6 +181,17 @@ func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (
 		t.last = kindOfScope{strings.Clone(scope), kind}
 	}
 	return t.limits.apart != limits || t.silence.apart != silence || moved || over
+}
+
+// doubt notes that a kind is told something else than before. Others of its scope that were told the
+// same may have one account with it, so they are not sure until they are told it again.
+func (t *toldKinds) doubt(this kindOfScope, what int64) {
+	for of, k := range t.kinds {
+		if of != this && of.scope == this.scope && k.what == what {
+			k.sure = proof{changes: k.sure.changes}
+			t.kinds[of] = k
+		}
+	}
 }
 
 // isSureOfAnother reports whether a kind of the same scope is always told another limit.

@@ -188,3 +188,28 @@ func TestLimitsApart(t *testing.T) {
 	}
 	assert.Equal(t, 3, answers, "four answers, the first of which only shows that there is another kind")
 }
+
+// If a kind is told another limit than before, so may others be with which it has one account: that
+// they were told the one before shows nothing until they are told it again.
+func TestLimitOfAllKindsChanges(t *testing.T) {
+	var told toldKinds
+	told.several.Store(true)
+	const before, now = toldLimit + 100, toldLimit + 10
+	told.meet("another", 3, before)
+	told.meet("s", 1, before)
+	told.meet("s", 2, before)
+	for range 1 << maxChanges * sureTurns {
+		assert.False(t, told.note("s", 1, now, false))
+	}
+	scope, _, _ := told.narrow("s", 1)
+	assert.Equal(t, "s", scope)
+	assert.True(t, told.kinds[kindOfScope{"another", 3}].sure.apart)
+	moved := false
+	for range 2 * sureTurns {
+		moved = told.note("s", 2, before, false) || moved
+		moved = told.note("s", 1, now, false) || moved
+	}
+	assert.True(t, moved, "two accounts")
+	scope, _, _ = told.narrow("s", 1)
+	assert.Equal(t, "s"+ofKind+"10", scope)
+}

@@ -3,6 +3,7 @@ package transport_test
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -127,4 +128,46 @@ func TestTrialsAreRefused(t *testing.T) {
 		assert.GreaterOrEqual(t, shared.served, 580)
 		assert.LessOrEqual(t, shared.refused, 12)
 	})
+}
+
+// Routes share one quota, whose limit is lowered under load. None has one of its own because it was not
+// answered since.
+func TestLimitOfAllRoutesChanges(t *testing.T) {
+	const s = time.Second
+	for _, workers := range []int{2, 20} {
+		bubble(t, strconv.Itoa(workers), func(t *testing.T) {
+			shared := route{dialect: "X-RateLimit", quota: 20, window: s}
+			var mu sync.Mutex // guards shared and n
+			n, began := 0, time.Now()
+			shaper := &transport.Shaper{
+				Base: newChooser(func(_ int, req *http.Request) answer {
+					mu.Lock()
+					defer mu.Unlock()
+					n++
+					shared.quota = []int{20, 2, 10}[time.Since(began)/(3*s)%3]
+					return slow(rtt+time.Duration(n)*time.Nanosecond, shared.answer())
+				}),
+				Accounts: &quota.Accounts{Jitter: func() float64 { return .5 }},
+			}
+			var wg sync.WaitGroup
+			for i := range workers {
+				for at, path := range []string{"/a", "/b", "/c", "/d"} {
+					wg.Go(func() {
+						time.Sleep(time.Duration(4*i+at) * time.Millisecond)
+						for time.Since(began) < 60*s {
+							resp, err := shaper.RoundTrip(newRequest(t.Context(), http.MethodGet, itemsOrigin+path))
+							if assert.NoError(t, err) {
+								drop(resp)
+							}
+							time.Sleep(time.Duration(7+3*at+i) * time.Millisecond)
+						}
+					})
+				}
+			}
+			wg.Wait()
+			t.Log(shared.served, shared.refused)
+			assert.GreaterOrEqual(t, shared.served, 650)
+			assert.Zero(t, shared.refused)
+		})
+	}
 }
