@@ -12,14 +12,22 @@ import (
 //
 // Such a refusal holds the accounts that it names, as any other does. From the first one on, work that
 // claims the policy claims the limit, too, and what is served is counted. If a request that departs
-// after that hold is refused so, too, the limit is inferred as where the server names no policy. It
+// after that hold is refused so, too, the limit is inferred as where the server names no policy; but
+// only if of what was out when the refusal before came more was refused than served, and at least two.
+// A server that sheds load at random, or refuses one of several routes, serves the most of that. It
 // concerns all kinds, and is forgotten when no such refusal has come for long. A scope has one of them.
 type beside struct {
 	in      *scope   // the limit
 	of      *account // that was named; work that does not claim it is not concerned
 	refused instant  // arrival of the last refusal
-	again   bool     // another one came after the first
+	again   bool     // it is inferred
+
+	wave       instant // arrival of the first refusal after the last hold
+	lost, kept int     // of what was out then: refused, and served
 }
+
+// besideLost is how many that are out when a refusal comes are refused, too, at least, if it is of a limit.
+const besideLost = 2
 
 // besides says whether a refusal is of such a limit.
 type besides uint8
@@ -57,8 +65,12 @@ func (b *beside) over(t instant) bool {
 	if base.place == evicted || b.of.place == evicted {
 		return true
 	}
-	lasts := max(kindsLast, times(min(base.Length, time.Hour), kindsLastWindows))
-	return t >= b.refused.Add(lasts) && !base.Paused(t) && !base.busy()
+	return t >= b.lasts() && !base.Paused(t) && !base.busy()
+}
+
+// lasts is until when it is known without another such refusal.
+func (b *beside) lasts() instant {
+	return b.refused.Add(max(kindsLast, times(min(b.in.base.Length, time.Hour), kindsLastWindows)))
 }
 
 // findBeside finds or creates the beside that a refusal belongs to, if it does: each figure says that
@@ -80,7 +92,7 @@ func (s *settlement) findBeside() {
 	case b == nil || b.over(s.t):
 		sc.forgetKinds(s.t, s.o)
 		s.pin(1) // while room is made
-		b = &beside{in: s.o.scope(s.t, sc.base.owner.long+besideOf), of: a}
+		b = &beside{in: s.o.scope(s.t, sc.base.owner.long+besideOf), of: a, wave: s.t}
 		s.pin(-1)
 		l.beside = b
 		s.chargeFirstWave(&b.in.base)
@@ -89,7 +101,13 @@ func (s *settlement) findBeside() {
 	case b.of != a:
 		return
 	case s.sent >= max(b.refused, a.Hold, a.BackOff):
-		b.again = true
+		b.again = b.again || b.lost >= besideLost && b.lost > b.kept
+		b.wave, b.lost, b.kept = s.t, 0, 0
+		if !b.again {
+			b.in.learned = nil // it was counted from the last one on
+		}
+	case s.sent < b.wave:
+		b.lost++
 	}
 	if b.refused, s.beside = s.t, besideOnce; b.again {
 		s.beside = besideSure
@@ -99,12 +117,38 @@ func (s *settlement) findBeside() {
 	}
 }
 
-// infersBeside reports whether an answer to work that claims the limit teaches how much it is. A refusal
-// with figures that say that little is left does not, nor does what departed before the first refusal.
-func (s *settlement) infersBeside() bool {
-	if s.r.Refused {
-		return s.beside != besideNot || len(s.r.Figures) == 0
+// keepBeside counts that a request was served which was out when such a refusal came. Under steady load
+// nothing else says that no refusal has come for long.
+func (s *settlement) keepBeside() {
+	if s.r.Refused || !s.r.answered() || s.l.scope.learned == nil {
+		return
 	}
 	b := s.l.scope.learned.beside
-	return b != nil && (b.again || s.sent >= b.refused)
+	if b == nil {
+		return
+	}
+	if s.sent < b.wave {
+		b.kept++
+	}
+	if base := &b.in.base; b.again && s.t >= b.lasts() && !base.Paused(s.t) {
+		s.watch(base)
+		b.again, b.in.learned = false, nil
+		base.DropInferred(window.Requests, None, 0)
+	}
+}
+
+// infersBeside reports whether an answer to work that claims the limit teaches how much it is. A refusal
+// with figures that say that little is left does not, nor does what departed before the first refusal;
+// and before it is inferred only the first refusal after a hold does.
+func (s *settlement) infersBeside() bool {
+	b := s.l.scope.learned.beside
+	switch {
+	case b == nil:
+		return s.r.Refused && (s.beside != besideNot || len(s.r.Figures) == 0)
+	case b.again:
+		return !s.r.Refused || s.beside != besideNot || len(s.r.Figures) == 0
+	case s.r.Refused:
+		return s.beside == besideOnce && b.in.learned == nil
+	}
+	return s.sent >= b.refused
 }

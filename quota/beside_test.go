@@ -10,11 +10,12 @@ import (
 )
 
 // Two refusals, the second after the hold of the first, with figures that say that much is left,
-// begin a slow start of the work that claims the policy. One of them does not, nor do two that
-// little left explains.
+// begin a slow start of the work that claims the policy, if more of what was out with the first was
+// refused than served. One of them does not, nor do two that little left explains.
 func TestBeside(t *testing.T) {
 	for name, c := range map[string]struct {
 		first, second int64 // left beside the first refusal, and beside the second; negative: there is none
+		alone, kept   int   // how many of two that are out with the first are not refused, and how many are served
 		out           int   // requests in flight meanwhile
 		unit          string
 		other         bool // the work does not claim the policy
@@ -23,6 +24,9 @@ func TestBeside(t *testing.T) {
 	}{
 		"one":             {first: 50, second: -1, want: 50},
 		"two":             {first: 50, second: 45, want: 1},
+		"most are served": {first: 50, second: 45, kept: 2, want: 45},
+		"one is refused":  {first: 50, second: 45, alone: 1, want: 45},
+		"nothing was out": {first: 50, second: 45, alone: 2, want: 45},
 		"little left":     {first: 3, second: 2, want: 2},
 		"as many are out": {first: 50, second: 6, out: 6, want: 0},
 		"fewer are out":   {first: 50, second: 9, out: 6, want: 1},
@@ -37,12 +41,21 @@ func TestBeside(t *testing.T) {
 				return quota.Report{Figures: figure("api", left, window), Terms: []quota.Policy{{Name: "api", Quota: 100, Window: window, Unit: c.unit}}}
 			}
 			d.exchange(0, "", said(c.first+1), api(1))
+			with, kept := d.sendAll(2-c.alone, 0, "", api(1)), d.sendAll(c.kept, 0, "", api(1))
 			out := d.sendAll(c.out, 0, "", api(1))
 			for i, left := range []int64{c.first, c.second} {
 				if left >= 0 {
 					r := said(left)
 					r.Refused, r.Pause = true, sec
-					d.exchange(time.Duration(2*i+1)*sec, "", r, api(1))
+					at := time.Duration(2*i+1) * sec
+					d.exchange(at, "", r, api(1))
+					for _, l := range with {
+						d.done(at+time.Millisecond, l, r)
+					}
+					for _, l := range kept {
+						d.done(at+2*time.Millisecond, l, said(left))
+					}
+					with, kept = nil, nil
 				}
 			}
 			for _, l := range out {

@@ -176,6 +176,7 @@ func (s *settlement) run() {
 	if !refused {
 		s.learnKind()
 		s.served()
+		s.keepBeside()
 	}
 	for i := range s.r.Terms {
 		s.terms(&s.r.Terms[i])

@@ -153,8 +153,9 @@
 //     Where the server names policies, the same is learned from refusals that none of them
 //     explains: each figure says that more is left than is on its way, by more than one. They
 //     hold what they name, as any other does. From the second on, if it departed after that
-//     hold, there is a slow start, and a quota or a bound on requests in flight is inferred,
-//     for work that claims the policy named first. Package quota keeps it: see beside.go.
+//     hold and more of what was out with the one before was refused than served, there is a
+//     slow start, and a quota or a bound on requests in flight is inferred, for work that
+//     claims the policy named first. Package quota keeps it: see beside.go.
 //
 //  6. Count. Of a policy without a service limit we keep our own count: q units from
 //     the first request of a window on. A refusal within that window contradicts it.
