@@ -95,7 +95,9 @@ func (s *settlement) findBeside() {
 		b = &beside{in: s.o.scope(s.t, sc.base.owner.long+besideOf), of: a, wave: s.t}
 		s.pin(-1)
 		l.beside = b
-		s.chargeFirstWave(&b.in.base)
+		if base := &b.in.base; base.Epoch() == 0 && !base.busy() { // else it was known before
+			s.chargeFirstWave(base)
+		}
 		s.o.routeAgain("")
 		s.o.routeAgain(a.policy.name)
 	case b.of != a:
