@@ -131,7 +131,12 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 		}
 		return d
 	}
-	d.Again, d.Sooner = o.when(again), a.Hopeful(t, max(n, -n)) || o.asleepUntil(t, a) > t && a.Unanswered() > 0
+	d.Again, d.Sooner = o.when(again), a.Hopeful(t, max(n, -n))
+	if o.asleepUntil(t, a) > t && a.Unanswered() > 0 {
+		if d.Sooner = true; a.Unanswered() > a.InFlight {
+			d.Recheck = o.when(a.BeforeLands()) // fewer are in flight then, and no answer tells that
+		}
+	}
 	until := a.Softens(t, &a.policy.server)
 	if absent := a.absent(); absent != nil {
 		until = max(until, a.Vanishes(absent))

@@ -154,7 +154,7 @@ func (w *Window) WhenAbsent(t Instant, a *Absent, s *Server) Instant {
 	}
 	at := max(t, w.Hold, w.BackOff, a.hard, a.since.Add(w.silence(s)))
 	if w.Unanswered() > more {
-		at = max(at, w.beforeLands())
+		at = max(at, w.BeforeLands())
 	}
 	return at
 }

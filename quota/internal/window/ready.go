@@ -173,11 +173,11 @@ func (w *Window) WhenLanded(n int64) Instant {
 	if w.before == 0 || w.available-w.InFlight < n {
 		return Never
 	}
-	return w.beforeLands()
+	return w.BeforeLands()
 }
 
-// beforeLands is when those that departed in the last window no longer count.
-func (w *Window) beforeLands() Instant { return w.closed.Add(grace(w.rtt)) }
+// BeforeLands is when those that departed in the last window no longer count.
+func (w *Window) BeforeLands() Instant { return w.closed.Add(grace(w.rtt)) }
 
 // Hopeful reports whether an event may let n units depart before the next look:
 // the answer to a probe, or the end of a request.

@@ -171,7 +171,7 @@ func (w *Window) WhenSoft(t Instant, n int64, server *Server) Instant {
 		return Never
 	}
 	if w.before > 0 {
-		at = max(at, w.beforeLands())
+		at = max(at, w.BeforeLands())
 	}
 	if s.again {
 		return max(at, s.look)

@@ -177,7 +177,7 @@ func (w *Window) guard(trip time.Duration) time.Duration {
 // Roll closes the window if it is over at t: Reported becomes Expired, and
 // Counting begins anew.
 func (w *Window) Roll(t Instant) {
-	if w.before > 0 && t >= w.beforeLands() {
+	if w.before > 0 && t >= w.BeforeLands() {
 		w.before = 0
 	}
 	if w.IsBucket() {
