@@ -2,6 +2,7 @@ package quota_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -41,6 +42,38 @@ func TestRefusedAlone(t *testing.T) {
 	assert.GreaterOrEqual(t, wait, 998*ms)
 	assert.LessOrEqual(t, wait, 1248*ms)
 	d.send(1052*ms+wait, "")
+}
+
+// What departed in the window before stops counting as in flight after a while, without an answer. The
+// line looks then, and not only when the one that sleeps wakes.
+func TestRefusedAloneIsToldInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := quota.Accounts{Jitter: noJitter}
+		o := a.Origin("https://api.example")
+		send := func(l *quota.Lease) {
+			require.NoError(t, o.Admit(t.Context(), time.Time{}, new(quota.Ask), l))
+		}
+		done := func(l *quota.Lease, r quota.Report) { o.Settle(time.Now(), l, &r) }
+		var first quota.Lease
+		send(&first)
+		done(&first, quota.Report{})
+		var ls [32]quota.Lease
+		for i := range 20 {
+			time.Sleep(ms)
+			send(&ls[i])
+		}
+		time.Sleep(30 * ms)
+		done(&ls[3], quota.Report{Refused: true})
+		for i := range 3 {
+			done(&ls[4+i], quota.Report{})
+			time.Sleep(ms)
+		}
+		began := time.Now()
+		for i := range 12 {
+			send(&ls[20+i])
+		}
+		assert.Equal(t, 87*ms, time.Since(began))
+	})
 }
 
 // Once a refusal was let go, what is served until the next one was not counted from the beginning of
