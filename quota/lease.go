@@ -174,9 +174,6 @@ func (l *Lease) waits(by int32) {
 	pin(l.claims.all(), by)
 	l.pinned = by > 0
 	l.origin.inLine += int(by)
-	if by > 0 {
-		l.sent = l.origin.at(time.Now())
-	}
 	switch s := l.origin.shared; {
 	case s == nil:
 	case by > 0:
@@ -196,8 +193,7 @@ func (l *Lease) drop() {
 }
 
 // Sent is when an Origin granted the lease, and not before the first instant that the
-// Origin was told; while the work waits, when it began to. It is the zero time for a lease
-// of limiters alone.
+// Origin was told. It is the zero time for a lease of limiters alone.
 func (l *Lease) Sent() time.Time {
 	if l == nil || l.origin == nil {
 		return time.Time{}

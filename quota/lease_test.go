@@ -5,10 +5,8 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/quota"
 )
@@ -94,29 +92,4 @@ func TestRetainedLeaseEndsWhereItIs(t *testing.T) {
 	assert.Zero(t, c.Stats().Available)
 	moved.Release()
 	assert.EqualValues(t, 1, c.Stats().Available)
-}
-
-// While work waits, its lease says when it began to.
-func TestLeaseOfWorkThatWaitsSaysSince(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var accounts quota.Accounts
-		o := accounts.Origin("https://api.example")
-		var first, second quota.Lease
-		require.NoError(t, o.Admit(t.Context(), time.Time{}, new(quota.Ask), &first))
-		o.Settle(time.Now(), &first, &quota.Report{Refused: true, Pause: 3 * time.Second})
-		time.Sleep(time.Second)
-		began := time.Now()
-		var said []time.Time
-		ask := quota.Ask{MaxDelay: time.Minute, Again: func() []quota.Claim {
-			said = append(said, second.Sent())
-			return nil
-		}}
-		require.NoError(t, o.Admit(t.Context(), time.Time{}, &ask, &second))
-		assert.NotEmpty(t, said)
-		for _, at := range said {
-			assert.WithinDuration(t, began, at, 0)
-		}
-		assert.WithinDuration(t, time.Now(), second.Sent(), 0)
-		assert.True(t, second.Sent().After(began))
-	})
 }
