@@ -343,10 +343,11 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 	}
 	if known && !same && told.note(wide, x.kind().key(), what, r.Refused) {
 		x.moveAll()
-		if x.ask.Scope == wide {
-			if x.scopeOfKind(); x.ask.Trial {
-				x.ask.Scope = wide // it has not tried
-			} else if x.ask.Scope != wide {
+		if departed := x.ask.Scope; !tried {
+			x.ask.Scope = wide
+			if x.scopeOfKind(); x.ask.Trial || x.ask.Scope == wide {
+				x.ask.Scope = departed // it has not tried, or kinds are one again
+			} else if x.ask.Scope != departed {
 				r.Scope = x.ask.Scope
 			}
 		}

@@ -215,6 +215,7 @@ func TestToldKinds(t *testing.T) {
 	empty, silent := x(5, 0, 60), says(200)
 	bare, after := says(429), says(429, "Retry-After", "60")
 	apart := []any{"/a", x(5, 4, 60), "/b", silent, "/a", x(5, 3, 60), "/b", silent, "/a", x(5, 2, 60), "/b", silent, "/a", x(5, 1, 60)}
+	two := []any{"/a", x(5, 4, 60), "/b", x(600, 599, 60), "/a", x(5, 3, 60), "/b", x(600, 598, 60), "/a", x(5, 2, 60)}
 	with := func(more ...any) []any { return append(append([]any(nil), apart...), more...) }
 	for _, tt := range []struct {
 		name string
@@ -230,6 +231,7 @@ func TestToldKinds(t *testing.T) {
 		{"it was refused, with a Retry-After, and the limit was told", with("/b", after, "/b", x(5, 1, 60)), true},
 		{"a kind that is told the limit, and has its Retry-After", with("/a", after, "/a", silent), true},
 		{"another limit each time", []any{"/a", x(5, 4, 60), "/b", x(9, 4, 60), "/a", x(9, 3, 60), "/b", x(5, 3, 60), "/a", x(5, 2, 60), "/b", x(9, 2, 60), "/a", empty, "/b", silent}, true},
+		{"another kind that was not known is told a limit of its own", append(two, "/c", x(7, 0, 60), "/b", x(600, 597, 60)), false},
 		{"errors tell nothing", []any{"/a", x(5, 4, 60), "/b", says(404), "/a", x(5, 3, 60), "/b", says(404), "/a", x(5, 2, 60), "/b", says(404), "/a", empty, "/b", says(404)}, true},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
