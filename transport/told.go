@@ -143,7 +143,7 @@ func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (
 	k, known := t.kinds[this]
 	before := k
 	last, toldLast := t.kinds[t.last]
-	limits, silence := t.limits.apart, t.silence.apart
+	limits, silence, doubted := t.limits.apart, t.silence.apart, false
 	switch {
 	case refused && k.what != what && k.what != toldNothing && (known || what != t.first):
 		return over
@@ -155,7 +155,7 @@ func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (
 	case k.what != what:
 		t.proofOf(k.what, what).changed()
 		if k.sure.turns >= sureTurns { // else it is told several
-			t.doubt(this, k.what)
+			doubted = t.doubt(this, k.what)
 		}
 		k.what = what
 		k.sure.changed()
@@ -172,7 +172,7 @@ func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (
 	if k != before {
 		t.set(this, k)
 		t.silent = t.silent || what == toldNothing && k.sure.apart
-		moved = moved || k.sure.apart != before.sure.apart && len(t.usedUp) > 0
+		moved = moved || (doubted || k.sure.apart != before.sure.apart) && len(t.usedUp) > 0
 	}
 	if known && t.last != this {
 		if last.what != what {
@@ -184,14 +184,17 @@ func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (
 }
 
 // doubt notes that a kind is told something else than before. Others of its scope that were told the
-// same may have one account with it, so they are not sure until they are told it again.
-func (t *toldKinds) doubt(this kindOfScope, what int64) {
+// same may have one account with it, so they are not sure until they are told it again. It reports
+// whether one of them was.
+func (t *toldKinds) doubt(this kindOfScope, what int64) (doubted bool) {
 	for of, k := range t.kinds {
 		if of != this && of.scope == this.scope && k.what == what {
+			doubted = doubted || k.sure.apart
 			k.sure = proof{changes: k.sure.changes}
 			t.kinds[of] = k
 		}
 	}
+	return doubted
 }
 
 // isSureOfAnother reports whether a kind of the same scope is always told another limit.

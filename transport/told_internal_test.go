@@ -48,6 +48,34 @@ func TestEndOfHeldKind(t *testing.T) {
 	})
 }
 
+// A kind that is told another limit puts those in doubt that were told the same. Those that wait are routed
+// again then: else one that comes later has another scope, and goes first.
+func TestDoubtMovesThoseThatWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, dry := range []bool{true, false} {
+			var told toldKinds
+			const tight, one, other = kindKey(1), kindKey(2), kindKey(3)
+			note := func(kind kindKey, limit int64) bool { return told.note("s", kind, toldLimit+limit, false) }
+			told.several.Store(true)
+			told.limits.changes = maxChanges // else they are apart at once
+			note(other, 100)
+			for range 2 {
+				note(tight, 5)
+				note(one, 600)
+				note(other, 600)
+			}
+			if dry {
+				assert.True(t, told.noteUsedUp("s", toldLimit+5, time.Now().Add(10*time.Second)))
+			}
+			before, _, _ := told.narrow("s", one)
+			assert.Equal(t, dry, note(other, 100))
+			after, _, _ := told.narrow("s", one)
+			assert.Equal(t, dry, before != after)
+			assert.Equal(t, "s", after)
+		}
+	})
+}
+
 // What kinds are told takes up memory of the kinds of the origin, and at most half of that.
 func TestToldKindsAreBounded(t *testing.T) {
 	const most = 10 * accountBytes
