@@ -67,6 +67,7 @@ func (t *toldKinds) proofOf(one, other int64) *proof {
 type toldKind struct {
 	what  int64
 	until time.Time // by the refusal; zero: it is not held
+	pause time.Time // when its Retry-After ends; zero: it has none
 	scope string    // until then
 
 	sure proof // that it is told this, always
@@ -87,7 +88,7 @@ const (
 
 const (
 	maxToldKinds  = 256
-	toldKindBytes = 160 // with its place in the map, but without strings
+	toldKindBytes = 184 // with its place in the map, but without strings
 	sureTurns     = 2
 	maxChanges    = 5 // that are counted
 )
@@ -251,9 +252,11 @@ func (t *toldKinds) isSame(what int64) bool {
 	return false
 }
 
-// hold notes that a refusal holds a kind in a scope. It reports whether requests have another scope
-// now: the one that was refused may have been sent before it was known which is theirs.
-func (t *toldKinds) hold(wide string, kind kindKey, scope string, until time.Time) (moved bool) {
+// hold notes that a refusal at now holds a kind in a scope for that long, and for its Retry-After
+// before. Where several scopes hold it, it waits in the one whose Retry-After ends last, else in the one
+// that holds it longest. It reports whether requests have another scope now: the one that was refused may
+// have been sent before it was known which is theirs.
+func (t *toldKinds) hold(wide string, kind kindKey, scope string, now time.Time, pause, left time.Duration) (moved bool) {
 	t.several.Store(true)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -263,10 +266,19 @@ func (t *toldKinds) hold(wide string, kind kindKey, scope string, until time.Tim
 	if !known {
 		k.what = toldUnknown
 	}
-	if until.After(k.until) {
-		k.until, k.scope = until, strings.Clone(scope)
-		t.endsBy(until)
+	until, resumes := now.Add(left), now.Add(pause)
+	switch later := until.After(k.until); {
+	case k.scope == scope && !k.until.IsZero():
+		if later {
+			k.until = until
+		}
+		if resumes.After(k.pause) {
+			k.pause = resumes
+		}
+	case !resumes.Before(k.pause) && (pause > 0 || later):
+		k.until, k.pause, k.scope = until, resumes, strings.Clone(scope)
 	}
+	t.endsBy(k.until)
 	t.set(this, k)
 	after, _, _ := t.narrowed(wide, kind)
 	return after != before
@@ -355,11 +367,11 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 			}
 		}
 	}
-	hold, dry := time.Duration(0), r.Refused
+	pause, dry := time.Duration(0), r.Refused
 	if !r.WholeOrigin {
-		hold = r.Pause
+		pause = max(r.Pause, 0)
 	}
-	left := hold
+	hold, left := pause, pause
 	for i := range r.Figures {
 		if f := &r.Figures[i]; f.Available == 0 {
 			dry, left = true, max(left, f.Window)
@@ -385,7 +397,7 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 	if hold <= 0 {
 		return
 	}
-	if told.hold(wide, x.kind().key(), x.ask.Scope, now.Add(hold)) {
+	if told.hold(wide, x.kind().key(), x.ask.Scope, now, pause, hold) {
 		x.moveAll()
 	}
 	if told.several.Load() {

@@ -28,9 +28,9 @@ func TestEndOfHeldKind(t *testing.T) {
 		assert.Equal(t, "s"+ofKind, scope)
 		assert.True(t, silent)
 
-		assert.True(t, told.hold("s", free, "s", time.Now().Add(4*time.Second)), "requests have another scope at once")
-		assert.False(t, told.hold("s", free, "s", time.Now().Add(5*time.Second)), "it lasts longer")
-		assert.False(t, told.hold("s", other, "s", time.Now().Add(9*time.Second)))
+		assert.True(t, told.hold("s", free, "s", time.Now(), 0, 4*time.Second), "requests have another scope at once")
+		assert.False(t, told.hold("s", free, "s", time.Now(), 0, 5*time.Second), "it lasts longer")
+		assert.False(t, told.hold("s", other, "s", time.Now(), 0, 9*time.Second))
 		time.Sleep(5*time.Second - 1)
 		assert.False(t, told.note("s", limited, toldLimit+10, false))
 		time.Sleep(time.Second)
@@ -45,6 +45,37 @@ func TestEndOfHeldKind(t *testing.T) {
 		assert.False(t, told.note("s", limited, toldLimit+10, false))
 		time.Sleep(4 * time.Second)
 		assert.True(t, told.note("s", limited, toldLimit+10, false), "the other hold is over")
+	})
+}
+
+// Two refusals hold a kind, in the scope that it had and in its own. It waits in the one whose Retry-After ends
+// last, although the other one holds it for longer: that may end sooner than it was told.
+func TestHeldInTwoScopes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told toldKinds
+		const kind, own, second = kindKey(1), "s" + ofKind + "1", time.Second
+		in := func() string {
+			scope, _, _ := told.narrow("s", kind)
+			return scope
+		}
+		hold := func(scope string, pause, left time.Duration) bool {
+			return told.hold("s", kind, scope, time.Now(), pause, left)
+		}
+		assert.False(t, hold("s", second, 9*second))
+		time.Sleep(second / 2)
+		assert.True(t, hold(own, second, 3*second), "those that wait are routed again")
+		assert.Equal(t, own, in())
+		assert.False(t, hold("s", second/4, 9*second), "ends before")
+		assert.False(t, hold("s", 0, 9*second))
+		assert.False(t, hold(own, 0, 2*second), "its Retry-After holds on")
+		assert.False(t, hold("s", second-1, 9*second), "ends before, by a nanosecond")
+		assert.Equal(t, own, in())
+		time.Sleep(second)
+		assert.True(t, hold("s", 0, 9*second), "no Retry-After is in force")
+		assert.Equal(t, "s", in())
+		assert.False(t, hold(own, 0, 8*second))
+		assert.True(t, hold(own, 1, second))
+		assert.Equal(t, own, in())
 	})
 }
 
@@ -85,7 +116,7 @@ func TestToldKindsAreBounded(t *testing.T) {
 	for i := range 1000 {
 		scope := strings.Repeat("s", i%50)
 		if i%3 == 0 {
-			d.told.hold(scope, kindKey(i), scope, time.Now().Add(time.Hour))
+			d.told.hold(scope, kindKey(i), scope, time.Now(), 0, time.Hour)
 		} else {
 			d.told.note(scope, kindKey(i), toldLimit+int64(i), false)
 		}

@@ -287,3 +287,46 @@ func TestToldWithKeys(t *testing.T) {
 		assert.Zero(t, quotas["core"].refused)
 	})
 }
+
+// A request of a route is out when it turns out that the route has a limit of its own, and another one departs
+// after that. Both are refused. Nothing of the route departs before the later Retry-After has passed, although
+// the first one holds the requests that wait, and is over before.
+func TestRefusedInTwoScopes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const second = time.Second
+		told := func(limit, left string) answer {
+			return says(200, "X-RateLimit-Limit", limit, "X-RateLimit-Remaining", left, "X-RateLimit-Reset", "3")
+		}
+		refused := func(reset string) answer {
+			return says(429, "Retry-After", "1", "X-RateLimit-Limit", "30", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", reset)
+		}
+		script := map[string][]answer{
+			"/few":  {told("30", "20"), told("30", "19"), slow(second, refused("5")), slow(second/2, refused("3")), told("30", "29")},
+			"/many": {told("600", "500"), told("600", "499")},
+		}
+		server := newChooser(func(_ int, req *http.Request) (a answer) {
+			of := script[req.URL.Path]
+			script[req.URL.Path] = of[1:]
+			return of[0]
+		})
+		shaper := &transport.Shaper{Base: server, Accounts: &quota.Accounts{Jitter: func() float64 { return .5 }}}
+		get := func(path string) {
+			resp, err := shaper.RoundTrip(newRequest(t.Context(), http.MethodGet, itemsOrigin+path))
+			assert.NoError(t, err)
+			drop(resp)
+		}
+		get("/few")
+		get("/few")
+		var wg sync.WaitGroup
+		wg.Go(func() { get("/few") })
+		synctest.Wait()
+		get("/many")
+		get("/many") // now they are told apart
+		time.Sleep(7 * second / 10)
+		wg.Go(func() { get("/few") })
+		time.Sleep(4 * second / 10) // the first refusal has arrived
+		wg.Go(func() { get("/few") })
+		wg.Wait()
+		assert.Equal(t, []time.Duration{0, 0, 0, 0, 0, 7 * second / 10, 22 * second / 10}, server.times)
+	})
+}
