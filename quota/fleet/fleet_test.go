@@ -558,7 +558,11 @@ func TestWaitsForTwoTurns(t *testing.T) {
 		}
 		wg.Wait()
 		assert.EqualValues(t, 2, store.slow.Load())
-		assert.Equal(t, 100*time.Millisecond, time.Duration(longest.Load()))
+		// Which requests of one instant the slow turn asks for is not determined. If one of them is among the
+		// first that wait for the second turn, but the slow one lets it go, those that wait came 1 ms later.
+		wait := time.Duration(longest.Load())
+		assert.LessOrEqual(t, wait, 100*time.Millisecond)
+		assert.GreaterOrEqual(t, wait, 99*time.Millisecond)
 	})
 }
 
