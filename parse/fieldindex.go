@@ -77,21 +77,19 @@ type shape struct {
 
 // add adds a pattern.
 func (x *fieldIndex) add(p pattern, seen sightings) {
-	if p.prefix == "" {
+	switch {
+	case p.prefix == "" && p.suffix == "":
 		return // such a pattern would have to be compared with every name
+	case p.prefix == "":
+		for first := range x.shapes {
+			x.shapes[first].add(p)
+		}
+	default:
+		x.shapes[p.prefix[0]].add(p)
 	}
-	s, n := &x.shapes[p.prefix[0]], len(p.prefix)+len(p.suffix)
 	if !p.star {
-		s.lengths |= 1 << min(n, 63)
-		s.lasts |= 1 << (p.prefix[n-1] & 31)
 		x.exact[p.prefix] |= seen
 		return
-	}
-	s.lengths |= ^uint64(0) << min(n+1, 63)
-	if p.suffix == "" {
-		s.lasts = ^uint32(0)
-	} else {
-		s.lasts |= 1 << (p.suffix[len(p.suffix)-1] & 31)
 	}
 	if len(p.prefix) < leadBytes {
 		x.addShort(p, seen)
@@ -99,6 +97,22 @@ func (x *fieldIndex) add(p pattern, seen sightings) {
 	}
 	lead := p.prefix[:leadBytes]
 	x.starred[lead] = append(x.starred[lead], starred{p, seen})
+}
+
+// add adds the lengths and the last bytes of the names that follow a pattern.
+func (s *shape) add(p pattern) {
+	n := len(p.prefix) + len(p.suffix)
+	switch {
+	case !p.star:
+		s.lengths |= 1 << min(n, 63)
+		s.lasts |= 1 << last(p.prefix)
+		return
+	case p.suffix == "":
+		s.lasts = ^uint32(0)
+	default:
+		s.lasts |= 1 << last(p.suffix)
+	}
+	s.lengths |= ^uint64(0) << min(n+1, 63)
 }
 
 // addShort adds a pattern with a short prefix, or none.

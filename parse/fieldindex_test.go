@@ -33,13 +33,9 @@ func TestFieldIndex(t *testing.T) {
 			}
 			for _, name := range fields {
 				names++
-				want := table.bits[i]
-				if p.prefix == "" {
-					want = 0
-				}
-				assert.Equal(t, want, table.index.scan(http.Header{name: {"1"}}).seen&table.bits[i], name)
+				assert.Equal(t, table.bits[i], table.index.scan(http.Header{name: {"1"}}).seen&table.bits[i], name)
 				assert.Zero(t, table.index.scan(http.Header{name: {}}).seen, "no line of %s", name)
-				assert.Equal(t, want != 0, table.index.any(http.Header{name: {"1"}}), name)
+				assert.True(t, table.index.any(http.Header{name: {"1"}}), name)
 				assert.False(t, table.index.any(http.Header{name: {}}), "no line of %s", name)
 			}
 		}

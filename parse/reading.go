@@ -167,7 +167,8 @@ type exchange struct {
 	table *table
 	caps  *Caps
 	memo  *memo
-	host  *row // the row for the host; may be nil
+	name  string // of the host
+	host  *row   // its row; may be nil
 	h     http.Header
 	found
 	out  Reading
@@ -190,6 +191,7 @@ func (x *exchange) has(fields sightings) bool { return x.seen&fields != 0 }
 // read reads everything but the signs of a cache.
 func (x *exchange) read(host string, status int, now time.Time) {
 	x.made.header, x.made.now, x.made.last = x.h, now, &x.memo.date
+	x.name = host
 	if host != "" && (x.table.byHand || x.has(seenRetry|^(seenRow-1))) {
 		// A RateLimit is read the same on every host, unless the user has a row for it.
 		x.host = x.memo.hostRow(x.table, host)
@@ -452,7 +454,7 @@ func (x *exchange) vendor(row *row) bool {
 		x.out.Dialect, x.out.Vendor = VendorFields, row.Name
 		return true
 	}
-	a := accountReader{row: row, index: &x.table.index, caps: *x.caps, clock: x.made, kind: row.kind, served: x.served, limits: x.room}
+	a := accountReader{row: row, index: &x.table.index, host: x.name, caps: *x.caps, clock: x.made, kind: row.kind, served: x.served, limits: x.room}
 	a.common = row == &x.table.rows[len(x.table.rows)-1]
 	if row.kind == anyReset && x.host != nil {
 		a.kind = x.reset(row.standard)

@@ -205,6 +205,7 @@ type pattern struct {
 	text           string // as the row writes it
 	prefix, suffix string
 	star           bool
+	own            bool   // the text at the asterisk has to be the host's own: see owns
 	mixed          bool   // the row has names with the measure before the account, and after it
 	account        string // the text in angle brackets; with an asterisk, the end of the account's name
 }
@@ -220,17 +221,29 @@ func newPattern(name string) pattern {
 	return p
 }
 
-// match reports whether a field name follows a pattern with an asterisk, and returns the
-// name of the account.
-func (p *pattern) match(name string) (account string, ok bool) {
+// match reports whether a field name in a response from a host follows a pattern with an
+// asterisk, and returns the name of the account.
+func (p *pattern) match(name, host string) (account string, ok bool) {
 	if !p.covers(name) {
 		return "", false
 	}
 	account = strings.ToLower(name[len(p.prefix) : len(name)-len(p.suffix)])
+	if p.own {
+		if account = strings.TrimPrefix(account, "x-"); !owns(host, account) {
+			return "", false
+		}
+	}
 	if ok = !measure(account) && !(p.mixed && p.crosses(account)); ok && p.account != "" {
 		account += "-" + p.account
 	}
 	return account, ok
+}
+
+// owns reports whether a field name that begins with a word, in lower case, tells of a quota of
+// the host: Akamai-RateLimit-Remaining at akamaiapis.net, X-1m-RateLimit-Remaining everywhere.
+// X-GitHub-RateLimit-Remaining from another host is what a proxy has left elsewhere.
+func owns(host, word string) bool {
+	return spanOf(word) > 0 || len(word) > 2 && strings.Contains(withoutPort(host), word)
 }
 
 // crosses reports whether the text at the asterisk, in lower case, has the measure of another
@@ -300,7 +313,7 @@ func newRow(v *Vendor, users bool) row {
 	} {
 		for rank, name := range names {
 			p := patternOf{newPattern(name), role(i), rank}
-			p.mixed = mixed
+			p.mixed, p.own = mixed, !users && p.star && p.prefix == ""
 			if p.star {
 				for i := range r.starred {
 					if p.suffix == "" || i == last(p.suffix) {

@@ -17,8 +17,8 @@ type rowField struct {
 	lines   []string
 }
 
-// fieldsOf appends the fields that a row reads, sorted by account, role and rank.
-func (r *row) fieldsOf(x *fieldIndex, h http.Header, found []rowField) []rowField {
+// fieldsOf appends the fields that a row reads from a host, sorted by account, role and rank.
+func (r *row) fieldsOf(x *fieldIndex, h http.Header, host string, found []rowField) []rowField {
 	for name, lines := range h {
 		if len(lines) == 0 || !x.mayHave(name) {
 			continue
@@ -34,7 +34,7 @@ func (r *row) fieldsOf(x *fieldIndex, h http.Header, found []rowField) []rowFiel
 			f := &patterns[i]
 			if f.role == ofReset && f.suffix == "" && f.covers(name) && isForm(name[len(f.prefix):]) {
 				found = append(found, rowField{"", f.role, f.rank, name, lines})
-			} else if account, ok := f.match(name); ok {
+			} else if account, ok := f.match(name, host); ok {
 				found = append(found, rowField{account, f.role, f.rank, f.text, lines})
 			}
 		}
@@ -52,7 +52,7 @@ func (r *row) fieldsOf(x *fieldIndex, h http.Header, found []rowField) []rowFiel
 func isForm(end string) bool {
 	for word := range strings.SplitSeq(end, "-") {
 		switch strings.ToLower(word) {
-		case "in", "after", "at", "time", "date", "datetime", "timestamp", "epoch", "unix", "utc",
+		case "in", "after", "at", "by", "time", "date", "datetime", "timestamp", "epoch", "unix", "utc",
 			"seconds", "secs", "ms", "millis", "milliseconds":
 		default:
 			return false
@@ -65,6 +65,7 @@ func isForm(end string) bool {
 type accountReader struct {
 	row    *row
 	index  *fieldIndex // of the table
+	host   string
 	caps   Caps
 	clock  clock
 	kind   resetKind
@@ -97,7 +98,7 @@ type charge struct {
 // read reads all accounts, up to Caps.Items.
 func (a *accountReader) read(h http.Header) {
 	var few [16]rowField
-	found := a.row.fieldsOf(a.index, h, few[:0])
+	found := a.row.fieldsOf(a.index, h, a.host, few[:0])
 	key, hasKey := a.key(h)
 	apart := a.common && several(found)
 	for n := 0; len(found) > 0; n++ {

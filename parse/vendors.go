@@ -86,6 +86,7 @@ func Vendors() []Vendor {
 			Name:      "Azure Resource Manager",
 			Remaining: []string{"X-Ms-RateLimit-Remaining-*"},
 			Summary:   []string{"X-Ms-RateLimit-Remaining-Resource"},
+			Retry:     []string{"X-Ms-RateLimit-*-Retry-After"},
 		},
 		{
 			// shopify.dev/docs/api/admin-rest/usage/rate-limits. A leaky bucket: 40 leak
@@ -868,6 +869,45 @@ func Vendors() []Vendor {
 			Window:    []string{"X-RateLimit-Window"},
 		},
 		{
+			// developer.planning.center/docs, rate limiting: 100 in "20 seconds".
+			Name:   "Planning Center",
+			Limit:  []string{"X-PCO-API-Request-Rate-Limit"},
+			Used:   []string{"X-PCO-API-Request-Rate-Count"},
+			Window: []string{"X-PCO-API-Request-Rate-Period"},
+		},
+		{
+			// qiita.com/api/v2/docs.
+			Name:      "Qiita",
+			Sign:      "Rate-Remaining",
+			Limit:     []string{"Rate-Limit"},
+			Remaining: []string{"Rate-Remaining"},
+			Reset:     []string{"Rate-Reset"},
+		},
+		{
+			// spoonacular.com/food-api/docs. Points of a day, which may be fractions.
+			Name:      "spoonacular",
+			Remaining: []string{"X-API-Quota-Left"},
+			Used:      []string{"X-API-Quota-Used"},
+			Cost:      []string{"X-API-Quota-Request"},
+			Every:     map[string]time.Duration{"": 24 * time.Hour},
+			Units:     map[string]string{"": "points"},
+		},
+		{
+			// dev.moysklad.ru, limits. The interval is in milliseconds, and so is Retry-After.
+			Name:      "MoySklad",
+			Sign:      "X-Lognex-Retry-TimeInterval",
+			Limit:     []string{"X-RateLimit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Window:    []string{"X-Lognex-Retry-TimeInterval"},
+			Retry:     []string{"X-Lognex-Retry-After"},
+			ResetIn:   time.Millisecond,
+		},
+		{
+			// www.weatherapi.com/docs: queries per minute.
+			Name:      "WeatherAPI",
+			Remaining: []string{"X-WeatherAPI-<Qpm>-Left"},
+		},
+		{
 			// SmartThings, SmartApps.
 			Name:      "SmartThings",
 			Sign:      "X-RateLimit-Current",
@@ -889,7 +929,8 @@ func Vendors() []Vendor {
 				"X-RateLimit-Limit", "X-Rate-Limit-Limit", "X-RateLimit", "X-Rate-Limit",
 				"Rate-Limit-Limit", "Rate-Limit-Total", "X-RateLimit-Total", "X-Rate-Limit-Total", "X-RateLimit-Max", "X-Rate-Limit-Max",
 				"X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-RateLimit-*-Limit", "X-Rate-Limit-*-Limit",
-				"X-RateLimit-*-Max", "X-Rate-Limit-*-Max", "X-<Concurrency>-Limit-Limit",
+				"X-RateLimit-*-Max", "X-Rate-Limit-*-Max", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit",
+				"*-RateLimit-Limit", "*-Rate-Limit-Limit",
 			},
 			Remaining: []string{
 				"X-RateLimit-Remaining", "X-Rate-Limit-Remaining", "Rate-Limit-Remaining",
@@ -898,15 +939,16 @@ func Vendors() []Vendor {
 				"X-RateLimit-Remain", "X-Rate-Limit-Remain", "X-RateLimit-Limit-Remaining", "X-Rate-Limit-Limit-Remaining",
 				"X-RateLimit-Limit-*-Remaining", "X-Rate-Limit-Limit-*-Remaining",
 				"X-RateLimit-Available", "X-Rate-Limit-Available", "X-RateLimit-Available-*", "X-Rate-Limit-Available-*",
-				"X-RateLimit-Left", "X-Rate-Limit-Left", "X-<Concurrency>-Limit-Remaining",
+				"X-RateLimit-Left", "X-Rate-Limit-Left", "X-<Concurrency>-Limit-Remaining", "X-<Burst>Limit-Remaining",
+				"X-RateLimit-*-Remain", "X-Rate-Limit-*-Remain", "*-RateLimit-Remaining", "*-Rate-Limit-Remaining",
 			},
 			Used: []string{
 				"X-RateLimit-Used", "X-Rate-Limit-Used", "X-RateLimit-Usage", "X-Rate-Limit-Usage", "Rate-Limit-Used",
-				"X-RateLimit-Used-*", "X-Rate-Limit-Used-*", "X-RateLimit-*-Used", "X-Rate-Limit-*-Used",
+				"X-RateLimit-Used-*", "X-Rate-Limit-Used-*", "X-RateLimit-*-Used", "X-Rate-Limit-*-Used", "X-<Concurrency>Limit-Running",
 			},
 			Cost: []string{
 				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-Request-Cost", "X-Rate-Limit-Request-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
-				"X-RateLimit-Used-CurrentRequest",
+				"X-RateLimit-Used-CurrentRequest", "X-RateLimit-Increment", "X-Rate-Limit-Request-Weight-*",
 			},
 			Reset: []string{
 				"X-RateLimit-Reset-After", "X-Rate-Limit-Reset-After", "X-RateLimit-Reset-Ms", "X-Rate-Limit-Reset-Ms",
@@ -915,7 +957,8 @@ func Vendors() []Vendor {
 				"X-RateLimit-ResetAt", "X-RateLimit-Reset-At", "X-RateLimit-Limit-*-Reset", "X-Rate-Limit-Limit-*-Reset",
 				"X-RateLimit-Reset-Seconds-*", "X-Rate-Limit-Reset-Seconds-*", "X-RateLimit-Remaining-Seconds", "X-Rate-Limit-Remaining-Seconds",
 				"X-RateLimit-TTL", "X-Rate-Limit-TTL", "X-RateLimit-Reset-Timestamp", "X-Rate-Limit-Reset-Timestamp", "X-RateLimit-Remaining-TTL", "X-Rate-Limit-Remaining-TTL",
-				"X-RateLimit-*-Remaining-TTL", "X-Rate-Limit-*-Remaining-TTL",
+				"X-RateLimit-*-Remaining-TTL", "X-Rate-Limit-*-Remaining-TTL", "X-RateLimit-*-Expire", "X-Rate-Limit-*-Expire", "X-<Burst>Limit-Reset",
+				"*-RateLimit-Reset", "*-Rate-Limit-Reset", "*-RateLimit-Next", "*-Rate-Limit-Next",
 			},
 			Window: []string{
 				"X-RateLimit-Window-Size", "X-RateLimit-Window", "X-Rate-Limit-Window",
