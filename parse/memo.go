@@ -17,8 +17,9 @@ import (
 // what a field is read as.
 type memo struct {
 	common commonMemo
-	host   atomic.Pointer[hostMemo] // of the last host
-	date   atomic.Pointer[dateMemo] // of the last Date that was needed
+	host   atomic.Pointer[hostMemo]  // of the last host
+	date   atomic.Pointer[dateMemo]  // of the last Date that was needed
+	latest atomic.Pointer[memoEntry] // the last of policies: most servers have one
 	slots  [memoSlots]atomic.Pointer[memoEntry]
 }
 
@@ -63,8 +64,12 @@ func readPolicyField(lines []string, caps Caps) (f policyField) {
 
 // policies is readPolicyField with a memory. What it returns is not modified.
 func (m *memo) policies(lines []string, caps *Caps) *policyField {
+	if e := m.latest.Load(); e.is(lines, false) {
+		return &e.policies
+	}
 	slot := m.slot(lines, false)
 	if e := slot.Load(); e.is(lines, false) {
+		m.latest.Store(e)
 		return &e.policies
 	}
 	f := readPolicyField(lines, *caps)
