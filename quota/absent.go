@@ -12,7 +12,7 @@ func (s *settlement) noteAbsent() {
 	cs := s.l.claims.all()
 	for i := range cs {
 		a, ok := cs[i].Constraint.(*account)
-		if !ok || !s.misses(a) {
+		if !ok || a.State == window.Unknown || slices.Contains(s.figured, a) || !s.misses(a) {
 			continue
 		}
 		p := a.policy
@@ -48,11 +48,11 @@ func (s *settlement) named(as []*account) {
 	}
 }
 
-// misses reports whether the report should have named an account that the lease was charged to, if
-// the quota is still meant.
+// misses reports whether the report, which has no figure for an account that the lease was charged to,
+// should have named it, if the quota is still meant.
 func (s *settlement) misses(a *account) bool {
 	return (a.Misses() || a.absent() != nil) && s.r.answered() && a != &s.o.root && a.place != evicted &&
-		!slices.Contains(s.figured, a) && !slices.Contains(s.termed, a) &&
+		!slices.Contains(s.termed, a) &&
 		!s.spares(a) && !s.untouched(a) && a.pool() == nil && !a.inferred()
 }
 

@@ -71,12 +71,9 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 		o.watched = s.watched[:0]
 	}
 	woken := s.wake()
-	if len(s.figured)+len(s.termed)+len(s.earlier) > 0 {
-		clear(s.figured)
-		clear(s.termed)
-		clear(s.earlier)
-		o.keepScratch(&s)
-	}
+	keep(&o.scratch[0], s.figured)
+	keep(&o.scratch[1], s.termed)
+	keep(&o.scratch[2], s.earlier)
 	o.mu.Unlock()
 	for _, w := range woken {
 		w.Wake()
@@ -87,13 +84,11 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 	return nil
 }
 
-// keepScratch keeps the memory of lists that have grown. To write the others is expensive while
-// garbage is collected.
-func (o *Origin) keepScratch(s *settlement) {
-	for i, list := range [...]*[]*account{&s.figured, &s.termed, &s.earlier} {
-		if cap(*list) > cap(o.scratch[i]) {
-			o.scratch[i] = *list
-		}
+// keep keeps the memory of a list that has grown. To write the others is expensive while garbage is
+// collected, and so is to clear them: like those of claims, the accounts stay in the memory.
+func keep(room *[]*account, list []*account) {
+	if cap(list) > cap(*room) {
+		*room = list
 	}
 }
 
@@ -173,7 +168,7 @@ func (s *settlement) run() {
 	s.settleClaims()
 	s.dropInferred()
 	refused, alone := s.r.Refused || s.r.Pause > 0, false
-	if !refused {
+	if !refused && (s.l.scope.learned != nil || s.l.kind != nil || s.l.look != nil) {
 		s.learnKind()
 		s.served()
 		s.keepBeside()
@@ -218,6 +213,9 @@ func (s *settlement) landed() {
 	s.o.out--
 	s.l.scope.out--
 	s.o.first.over = s.o.first.over || s.r.answered()
+	if s.l.scope.unattributed == nil {
+		return
+	}
 	cs := s.l.claims.all()
 	for i := range cs {
 		if a, ok := cs[i].Constraint.(*account); ok && a.policy.keyed {
@@ -264,7 +262,7 @@ func (s *settlement) account(policy, key string, keyed bool) *account {
 		id.owner = s.l.scope.base.owner.long
 	}
 	cs := s.l.claims.all()
-	for i := range cs {
+	for i := len(cs) - 1; i >= 0; i-- { // mostly it is the last one
 		if a, ok := cs[i].Constraint.(*account); ok && a.place != evicted && a.is(id) {
 			return a
 		}
@@ -346,10 +344,10 @@ func (s *settlement) settleClaims() {
 			a.Refund(charge)
 			continue
 		}
-		if cost := s.costOf(a); cost >= 0 {
+		cost, tells := s.said(a)
+		if cost >= 0 {
 			charge = a.Correct(charge, cost)
 		}
-		tells := s.tells(a)
 		if p := a.pool(); p != nil {
 			p.answered(s.t, s.sent, charge.Units, !tells)
 			if !s.r.Refused {
@@ -370,14 +368,20 @@ func (s *settlement) settleClaims() {
 	}
 }
 
-// tells reports whether the report has a figure for an account.
-func (s *settlement) tells(a *account) bool {
+// said returns what the report says that the work cost, in units of an account, None if it does not
+// say; and whether it has a figure for the account.
+func (s *settlement) said(a *account) (cost int64, tells bool) {
+	cost = None
 	for i, f := range s.figured {
-		if f == a && s.r.Figures[i].Available >= 0 {
-			return true
+		if f != a {
+			continue
+		}
+		f := &s.r.Figures[i]
+		if tells = tells || f.Available >= 0; f.Cost > 0 && cost < 0 {
+			cost = min(f.Cost, window.MaxUnits)
 		}
 	}
-	return false
+	return cost, tells
 }
 
 // spares reports whether the work cost an account nothing.
@@ -391,15 +395,11 @@ func (s *settlement) untouched(a *account) bool {
 	return s.elsewhere && !slices.Contains(s.figured, a)
 }
 
-// costOf returns what the server says that the work cost, in units of an account; None
-// if it does not say.
+// costOf returns what the report says that the work cost, in units of an account; None if it does
+// not say.
 func (s *settlement) costOf(a *account) int64 {
-	for i, f := range s.figured {
-		if f == a && s.r.Figures[i].Cost > 0 {
-			return min(s.r.Figures[i].Cost, window.MaxUnits)
-		}
-	}
-	return None
+	cost, _ := s.said(a)
+	return cost
 }
 
 // claimed is how many units of an account the work of the lease is taken to have
@@ -481,20 +481,24 @@ func (s *settlement) retain() {
 		return
 	}
 	for _, a := range s.figured {
-		s.retainOne(a)
+		if a.retains() {
+			s.retainOne(a)
+		}
 	}
 	for _, a := range s.termed {
-		s.retainOne(a)
+		if a.retains() {
+			s.retainOne(a)
+		}
 	}
 	for _, a := range s.earlier {
-		if !s.names(a.policy.name) {
+		if a.retains() && !s.names(a.policy.name) {
 			s.retainOne(a)
 		}
 	}
 }
 
 func (s *settlement) retainOne(a *account) {
-	if !a.retains() || s.spares(a) || s.claimOf(a) != nil {
+	if s.spares(a) || s.claimOf(a) != nil {
 		return
 	}
 	s.l.claims.add(a, 1)
