@@ -307,7 +307,7 @@ func (p *simProcess) advance() {
 	for len(p.jobs) > 0 {
 		j := p.jobs[0]
 		ask, lease := p.ask(j), new(quota.Lease)
-		err := p.origin.Admit(context.Background(), p.w.now, &ask, lease)
+		err := p.origin.Try(p.w.now, &ask, lease)
 		if err == nil {
 			if j.lease != nil && p.shared != nil {
 				p.origin.Unqueue(j.lease)

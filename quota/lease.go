@@ -179,7 +179,7 @@ func (l *Lease) waits(by int32) {
 	case by > 0:
 		s.joined(l.origin.at(time.Now()), l)
 	default:
-		s.queue.remove(l)
+		s.left(l.origin.at(time.Now()), l)
 	}
 }
 

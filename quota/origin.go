@@ -171,6 +171,9 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 		o.first.claim(ctx, now, ask, &l.claims)
 	}
 	l.claims.mine = len(l.claims.all())
+	if o.shared != nil && o.shared.hurried(ctx, ask) {
+		o.shared.lend(t, l.claims.all())
+	}
 	if len(own) == 0 && free(t, l.claims.all()) {
 		l.chargeAt(t, now)
 		o.mu.Unlock()
@@ -253,6 +256,9 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 	o.present(ask, &cs)
 	o.presentKind(o.at(now), ask, &l, &cs)
 	o.first.claim(ctx, now, ask, &cs)
+	if o.shared != nil && o.shared.hurried(ctx, ask) {
+		defer o.shared.lend(o.at(now), cs.all())()
+	}
 	mine := len(cs.all())
 	cs.addAll(ask.restrict(now, own), 1)
 	wait.Lock(cs.all()[mine:])

@@ -139,6 +139,20 @@ func (p *pool) ready(t instant, n int64) (again instant, sooner, ok bool) {
 	return p.end, false, true
 }
 
+// lend has work that does not wait find n units in stock that were not granted, if the account
+// would let them depart without the others and nothing is in line. It reports whether it did. The
+// next turn tells of them.
+func (p *pool) lend(t instant, n int64) bool {
+	if p.a.line != nil || !p.decides() || p.units(t) >= n || !p.s.together(t) {
+		return false
+	}
+	if again, _ := p.a.ReadyAlone(t, n); again > t {
+		return false
+	}
+	p.stock, p.until = n, max(p.until, t+1)
+	return true
+}
+
 // take notes that n units depart.
 func (p *pool) take(t instant, n int64) {
 	if p.passive() {

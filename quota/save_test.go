@@ -92,7 +92,7 @@ func TestRestoreShares(t *testing.T) {
 	r, _ := a.Origin(testOrigin).Check(t.Context(), d.at(0), &ask)
 	require.Nil(t, r)
 	ask.MaxDelay = quota.NoDelay
-	err := a.Origin(testOrigin).Admit(t.Context(), d.at(0), &ask, new(quota.Lease))
+	err := a.Origin(testOrigin).Try(d.at(0), &ask, new(quota.Lease))
 	assert.Error(t, err, "it asks the others first")
 	require.NotNil(t, peers.shared.Load())
 	turn, _ := peers.shared.Load().Turn(d.at(ms))

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -124,6 +125,44 @@ func (s *Shared) together(t instant) bool {
 		s.fail(t)
 	}
 	return s.linked || !s.tried && t < s.coldUntil(t)
+}
+
+// hurried reports whether work cannot wait for the others: they take longer to answer.
+func (s *Shared) hurried(ctx context.Context, ask *Ask) bool {
+	if ask.MaxDelay < 0 {
+		return true
+	}
+	takes := 2 * s.quick
+	if !s.linked {
+		takes = coldTimeout
+	}
+	if ask.MaxDelay > 0 && ask.MaxDelay < takes {
+		return true
+	}
+	deadline, ok := ctx.Deadline()
+	return ok && time.Until(deadline) < takes
+}
+
+// lend lends to all claims of work that cannot wait for the others, and plans to tell them. takeBack
+// takes back what was lent.
+func (s *Shared) lend(t instant, cs []wait.Claim) (takeBack func()) {
+	var lent []*pool
+	var had []int64
+	for i := range cs {
+		if a, ok := cs[i].Constraint.(*account); ok {
+			if p := s.pools[a]; p != nil {
+				if stock := p.units(t); p.lend(t, cs[i].Units) {
+					lent, had = append(lent, p), append(had, stock)
+					p.tellSoon(t)
+				}
+			}
+		}
+	}
+	return func() {
+		for i, p := range lent {
+			p.stock = had[i]
+		}
+	}
 }
 
 // coldUntil is until when requests wait for the first Grant. If none has come yet, it is
@@ -437,4 +476,19 @@ func (s *Shared) joined(t instant, l *Lease) {
 	if !s.out {
 		s.due()
 	}
+}
+
+// left notes that the request of a lease does not wait any more. If it has not departed, others
+// may have what was kept for it.
+func (s *Shared) left(t instant, l *Lease) {
+	if !l.queued {
+		return
+	}
+	g := s.queue.byKey[l.ticket].group
+	for _, c := range g.claims {
+		if c.pool.asked && c.pool.waiters == 1 {
+			c.pool.tellSoon(t)
+		}
+	}
+	s.queue.remove(l)
 }

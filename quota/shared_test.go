@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -87,7 +88,7 @@ func newTalk(t *testing.T, available int64, trip time.Duration) *talk {
 		Version: 1, State: exchange.Reported, Available: available, Left: 10 * sec, Again: 10 * sec, Peers: 2,
 	}}
 	k.o = (&quota.Accounts{Peers: &k.peers}).Origin(testOrigin)
-	err := k.o.Admit(t.Context(), k.now, k.ask(), new(quota.Lease))
+	err := k.o.Try(k.now, k.ask(), new(quota.Lease))
 	require.Error(t, err, "it waits for the store")
 	l := k.queue(new(quota.Lease))
 	k.heard(trip, k.turn())
@@ -112,7 +113,7 @@ func (k *talk) queue(l *quota.Lease) *quota.Lease {
 func (k *talk) goes(l *quota.Lease) *quota.Lease {
 	k.t.Helper()
 	gone := new(quota.Lease)
-	require.NoError(k.t, k.o.Admit(k.t.Context(), k.now, k.ask(), gone))
+	require.NoError(k.t, k.o.Try(k.now, k.ask(), gone))
 	k.o.Unqueue(l)
 	return gone
 }
@@ -185,6 +186,59 @@ func TestWokenInVain(t *testing.T) {
 		k.queue(l)
 		k.due(sec)
 	})
+}
+
+// If a request that has asked for units does not wait any more, the store is told soon: it keeps
+// none for it then.
+func TestGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTalk(t, 50, ms)
+		time.Sleep(time.Until(k.now))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			ask := claimOf("api")
+			ended <- k.o.Admit(ctx, time.Now(), &ask, new(quota.Lease))
+		}()
+		synctest.Wait()
+		turn := k.turn()
+		require.Len(t, turn.Requests, 1)
+		k.heard(ms, turn)
+		time.Sleep(ms)
+		k.due(10*sec - ms)
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		k.due(19 * ms)
+		k.now = k.now.Add(19 * ms)
+		assert.Empty(t, k.turn().Requests)
+	})
+}
+
+// Work that does not wait, or less long than the store takes to answer, departs if it could
+// without the others. Then they are told of it. What only looks changes nothing.
+func TestHurried(t *testing.T) {
+	for delay, trip := range map[time.Duration]time.Duration{quota.NoDelay: ms, 39 * ms: 20 * ms} {
+		synctest.Test(t, func(t *testing.T) {
+			k := newTalk(t, 2, trip)
+			ask := k.ask()
+			ask.MaxDelay = delay
+			for range 3 {
+				r, _ := k.o.Check(t.Context(), k.now, ask)
+				require.Nil(t, r)
+				stock, out := k.o.SharedUnits(k.now)
+				require.Zero(t, stock+out)
+			}
+			for range 2 {
+				require.NoError(t, k.o.Admit(t.Context(), k.now, ask, new(quota.Lease)))
+			}
+			err := k.o.Admit(t.Context(), k.now, ask, new(quota.Lease))
+			assert.Error(t, err, "that is all that is left")
+			k.now = k.now.Add(20 * ms)
+			turn := k.turn()
+			require.Len(t, turn.Accounts, 1)
+			assert.EqualValues(t, 2, turn.Accounts[0].Has)
+		})
+	}
 }
 
 // What is asked for at the end of a window is asked for a round trip before, so that it
@@ -265,7 +319,7 @@ func TestAsksTogether(t *testing.T) {
 			k.heard(ms, k.turn())
 			one = k.goes(one)
 			for range units - 1 {
-				require.NoError(t, k.o.Admit(t.Context(), k.now, k.ask(), new(quota.Lease)))
+				require.NoError(t, k.o.Try(k.now, k.ask(), new(quota.Lease)))
 			}
 			k.now = k.now.Add(5 * ms)
 			k.queue(new(quota.Lease))

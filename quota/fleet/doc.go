@@ -33,6 +33,9 @@
 // It tries to reach the store again after 100 ms to 200 ms, and after up to 10 s later on.
 // A store that is not there when the program starts is nothing else.
 //
+// Requests that do not wait at all, or less long than the store takes to answer, depart if they
+// could without a fleet. The others are told of it.
+//
 // Those that reach the store keep, of what is left of a window, the part of each process
 // that was to come and has not, until its lease ends. While the server's figures show other
 // clients, cut off or strangers, no more than two fifths of what is left are out at once.

@@ -646,3 +646,71 @@ func TestHubClockSetBack(t *testing.T) {
 	g = turn(exchange.Account{Figure: exchange.None, Left: exchange.None})
 	assert.EqualValues(t, 1, g.Units, "one looks what there is")
 }
+
+// A distant is a Store that is so far away.
+type distant struct {
+	fleet.Store
+	trip time.Duration
+}
+
+func (d *distant) Exchange(ctx context.Context, origin exchange.ID, turn *exchange.Turn) (*exchange.Grant, error) {
+	time.Sleep(d.trip / 2)
+	defer time.Sleep(d.trip / 2)
+	return d.Store.Exchange(ctx, origin, turn)
+}
+
+// Requests that do not wait, or less long than the store takes to answer, are not worse off
+// because their process belongs to a fleet: what they ask for fits into the quota, so all are served.
+func TestNoDelay(t *testing.T) {
+	for name, tt := range map[string]struct {
+		maxDelay, deadline, trip time.Duration
+	}{
+		"no delay":            {maxDelay: transport.NoDelay, trip: time.Millisecond},
+		"a distant store":     {maxDelay: 5 * time.Millisecond, trip: 20 * time.Millisecond},
+		"a deadline":          {deadline: 60 * time.Millisecond, trip: 80 * time.Millisecond},
+		"more than the store": {maxDelay: 5 * time.Millisecond, trip: time.Millisecond},
+	} {
+		for _, p := range []transporttest.Policy{
+			{Name: "api", Quota: 20, Window: 2 * time.Second},
+			{Name: "api", Quota: 10, Window: time.Second, Algorithm: transporttest.TokenBucket},
+			{Name: "api", Quota: 2, Algorithm: transporttest.Concurrency},
+		} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					api := &transporttest.API{Policies: []transporttest.Policy{p}}
+					base := &transporttest.Transport{Handler: api, Latency: func() time.Duration { return 10 * time.Millisecond }}
+					hub := new(fleet.Hub)
+					var all sync.WaitGroup
+					for i := range 2 {
+						f := fleet.New(&distant{hub, tt.trip}, fleet.Options{})
+						shaper := &transport.Shaper{
+							Base: base, MaxDelay: tt.maxDelay,
+							Accounts: &quota.Accounts{Peers: f, Secret: &secret},
+						}
+						all.Go(func() {
+							defer f.Close()
+							time.Sleep(time.Duration(i) * 203 * time.Millisecond)
+							for range 50 {
+								ctx, cancel := context.Background(), func() {}
+								if tt.deadline > 0 {
+									ctx, cancel = context.WithTimeout(ctx, tt.deadline)
+								}
+								r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://api.example/things", nil)
+								require.NoError(t, err)
+								resp, err := shaper.RoundTrip(r)
+								if assert.NoError(t, err) {
+									assert.Equal(t, http.StatusOK, resp.StatusCode)
+									resp.Body.Close()
+								}
+								cancel()
+								time.Sleep(400 * time.Millisecond)
+							}
+						})
+					}
+					all.Wait()
+					assert.EqualValues(t, 100, api.Counts().Served)
+				})
+			})
+		}
+	}
+}

@@ -60,6 +60,15 @@ func (w *Window) Elapse(t Instant) {
 	}
 }
 
+// ReadyAlone is Ready for a window that others do not decide about.
+func (w *Window) ReadyAlone(t Instant, n int64) (again Instant, why Cause) {
+	if w.Strategy == Together {
+		w.Strategy = Adaptive
+		defer func() { w.Strategy = Together }()
+	}
+	return w.Ready(t, n)
+}
+
 // Contend assumes from t on that n clients use the quota, this one included, until figures
 // show otherwise. What a window that is over has left may be another's: one request asks.
 func (w *Window) Contend(t Instant, n int) {
