@@ -13,7 +13,7 @@ import (
 // learn settles the lease with what the response says. Permits that must stay
 // taken until the response ends move to its body.
 func (x *exchange) learn(resp *http.Response) {
-	if d := x.directory; !d.asked.Load() && mayNameModel(x.req) {
+	if d := x.directory; x.req.Method == http.MethodPost && !d.asked.Load() && mayNameModel(x.req) {
 		d.asked.Store(true)
 	}
 	if len(x.origin.Policies()) == 0 && x.saysNothing(resp.StatusCode) && x.directory.reader.Silent(resp.Header) {

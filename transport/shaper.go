@@ -378,7 +378,7 @@ func (x *exchange) admit() error {
 	if err == nil {
 		if x.directory.tokens.Load() {
 			x.departTokens()
-		} else if !x.directory.asked.Load() {
+		} else if x.req.Method == http.MethodPost && !x.directory.asked.Load() {
 			x.tokenRequest() // perhaps the answer tells of quotas for each model
 		}
 		if x.traced() {
