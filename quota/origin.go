@@ -223,10 +223,16 @@ func free(t instant, cs []wait.Claim) bool {
 		if !ok || a.line != nil {
 			return false // a first flight is claimed only if it stands in the way
 		}
-		if a.Open(t) && a.policy.origin.shared == nil && len(a.policy.origin.asleep) == 0 {
-			continue
+		n := cs[i].Asks()
+		if o := a.policy.origin; n >= 0 && o.shared == nil && len(o.asleep) == 0 {
+			if a.Open(t) {
+				continue
+			}
+			if again, _ := a.Ready(t, n); again <= t {
+				continue // ready would say the same
+			}
 		}
-		if again, _ := a.ready(t, cs[i].Asks()); again > t {
+		if again, _ := a.ready(t, n); again > t {
 			return false
 		}
 	}

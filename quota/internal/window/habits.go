@@ -60,69 +60,69 @@ type habits interface {
 func (w *Window) habits() habits {
 	switch w.Strategy {
 	case Plain:
-		return plain{}
+		return &plain{}
 	case Together:
-		return together{}
+		return &together{}
 	}
-	return adaptive{}
+	return &adaptive{}
 }
 
 // plain takes servers at their word.
 type plain struct{}
 
-func (plain) guard(w *Window, trip time.Duration) time.Duration {
+func (*plain) guard(w *Window, trip time.Duration) time.Duration {
 	return max(trip-w.least, trip/4)
 }
 
-func (plain) guardsZero(*Window) bool { return false }
+func (*plain) guardsZero(*Window) bool { return false }
 
-func (plain) compareInstants() bool { return false }
+func (*plain) compareInstants() bool { return false }
 
-func (plain) lasts(_ *Window, avail int64, length time.Duration, _ bool, _ *Server) time.Duration {
+func (*plain) lasts(_ *Window, avail int64, length time.Duration, _ bool, _ *Server) time.Duration {
 	if length == 0 && avail == 0 {
 		return time.Second // the last second of a server that rounds down
 	}
 	return length
 }
 
-func (plain) observeRounding(*Window, Instant, time.Duration, int64, bool, *Server) {}
+func (*plain) observeRounding(*Window, Instant, time.Duration, int64, bool, *Server) {}
 
-func (plain) observeFull(*Window, int64, time.Duration, *Server) {}
+func (*plain) observeFull(*Window, int64, time.Duration, *Server) {}
 
-func (plain) allows(*Window, int64) bool { return true }
+func (*plain) allows(*Window, int64) bool { return true }
 
-func (plain) reported(w *Window, _ Instant, _ int64, _ time.Duration, _ bool, _ *Server) Instant {
+func (*plain) reported(w *Window, _ Instant, _ int64, _ time.Duration, _ bool, _ *Server) Instant {
 	return w.due
 }
 
-func (plain) logged(w *Window, _, _ Instant, _ time.Duration, _ bool) Instant { return w.due }
+func (*plain) logged(w *Window, _, _ Instant, _ time.Duration, _ bool) Instant { return w.due }
 
-func (plain) closing(w *Window) { w.least += w.least / 16 } // paths change
+func (*plain) closing(w *Window) { w.least += w.least / 16 } // paths change
 
-func (plain) slowStart() uint8 { return 0 }
+func (*plain) slowStart() uint8 { return 0 }
 
 // adaptive learns. Each habit is a file.
 type adaptive struct{}
 
 // guard: the request that opened the window can have arrived no later than r - r₀
 // after the quickest one would have.
-func (adaptive) guard(w *Window, trip time.Duration) time.Duration {
+func (*adaptive) guard(w *Window, trip time.Duration) time.Duration {
 	return trip - w.least + trip/32
 }
 
-func (adaptive) guardsZero(w *Window) bool { return w.Length > 0 }
+func (*adaptive) guardsZero(w *Window) bool { return w.Length > 0 }
 
-func (adaptive) compareInstants() bool { return true }
+func (*adaptive) compareInstants() bool { return true }
 
-func (adaptive) lasts(w *Window, avail int64, length time.Duration, refused bool, s *Server) time.Duration {
+func (*adaptive) lasts(w *Window, avail int64, length time.Duration, refused bool, s *Server) time.Duration {
 	return w.unrounded(avail, length, refused, s)
 }
 
-func (adaptive) observeRounding(w *Window, sent Instant, length time.Duration, avail int64, refused bool, s *Server) {
+func (*adaptive) observeRounding(w *Window, sent Instant, length time.Duration, avail int64, refused bool, s *Server) {
 	w.observeRounding(sent, length, avail, refused, s)
 }
 
-func (adaptive) observeFull(w *Window, avail int64, length time.Duration, s *Server) {
+func (*adaptive) observeFull(w *Window, avail int64, length time.Duration, s *Server) {
 	if w.Unit == Requests {
 		most := s.Most
 		if w.Quota > 0 {
@@ -132,9 +132,9 @@ func (adaptive) observeFull(w *Window, avail int64, length time.Duration, s *Ser
 	}
 }
 
-func (adaptive) allows(w *Window, n int64) bool { return w.contention.allows(w, n) }
+func (*adaptive) allows(w *Window, n int64) bool { return w.contention.allows(w, n) }
 
-func (adaptive) reported(w *Window, sent Instant, avail int64, length time.Duration, refused bool, s *Server) Instant {
+func (*adaptive) reported(w *Window, sent Instant, avail int64, length time.Duration, refused bool, s *Server) Instant {
 	w.contention.observe(w, refused)
 	if avail == 0 && !w.believes(w.Used) {
 		return w.observeRefill(sent, length, refused, s)
@@ -142,13 +142,13 @@ func (adaptive) reported(w *Window, sent Instant, avail int64, length time.Durat
 	return w.due
 }
 
-func (adaptive) logged(w *Window, sent, before Instant, length time.Duration, refused bool) Instant {
+func (*adaptive) logged(w *Window, sent, before Instant, length time.Duration, refused bool) Instant {
 	return w.observeLog(sent, before, length, refused)
 }
 
-func (adaptive) closing(w *Window) {
+func (*adaptive) closing(w *Window) {
 	w.contention.close(w)
 	w.least += (w.rtt - w.least) / 64
 }
 
-func (adaptive) slowStart() uint8 { return 2 }
+func (*adaptive) slowStart() uint8 { return 2 }

@@ -13,18 +13,18 @@ type together struct{ adaptive }
 
 // guard: the request that goes first after the window is another client's, which may be
 // quicker, and this one has measured fewer round trips than one that is alone.
-func (together) guard(w *Window, trip time.Duration) time.Duration {
+func (*together) guard(w *Window, trip time.Duration) time.Duration {
 	return max(trip-w.least, trip/8) + trip/32
 }
 
-func (together) allows(*Window, int64) bool { return true }
+func (*together) allows(*Window, int64) bool { return true }
 
-func (together) reported(w *Window, _ Instant, _ int64, _ time.Duration, refused bool, _ *Server) Instant {
+func (*together) reported(w *Window, _ Instant, _ int64, _ time.Duration, refused bool, _ *Server) Instant {
 	w.contention.observe(w, refused)
 	return w.due
 }
 
-func (together) logged(w *Window, _, _ Instant, _ time.Duration, _ bool) Instant { return w.due }
+func (*together) logged(w *Window, _, _ Instant, _ time.Duration, _ bool) Instant { return w.due }
 
 // Guard is the margin by which a request that was answered after the trip may have reached
 // the server later than others.
