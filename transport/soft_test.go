@@ -100,6 +100,19 @@ func saysDraft(s *softServer, left int64) []string {
 	}
 }
 
+func saysNoReset(s *softServer, left int64) []string {
+	return []string{"X-RateLimit-Limit", fmt.Sprint(s.quota), "X-RateLimit-Remaining", fmt.Sprint(max(left, 0))}
+}
+
+func saysUnreadable(s *softServer, left int64) []string {
+	return append(saysNoReset(s, left), "X-RateLimit-Reset", "soon")
+}
+
+// saysNoWindow tells how long windows are, but not when this one ends.
+func saysNoWindow(s *softServer, left int64) []string {
+	return append(saysDraft(s, left)[2:], "RateLimit", fmt.Sprintf(`"api";a=%d`, max(left, 0)))
+}
+
 func saysNothingLeft(s *softServer, _ int64) []string {
 	return saysUnix(s, 0)
 }
@@ -171,6 +184,11 @@ func TestSoftQuota(t *testing.T) {
 		"a minute, 0":               {of(100, time.Minute, saysUnix), 200 * time.Millisecond, 0.8},
 		"a minute, -1, -2":          {of(100, time.Minute, saysNegative), 200 * time.Millisecond, 0.8},
 		"10 s, 0":                   {of(20, 10*time.Second, saysDraft), 200 * time.Millisecond, 0.75},
+		"no reset, 0":               {of(100, 20*days, saysNoReset), 200 * time.Millisecond, 0.9},
+		"no reset, an hour":         {of(1000, time.Hour, saysNoReset), 50 * time.Millisecond, 0.9},
+		"unreadable, 0":             {of(100, 10*time.Minute, saysUnreadable), 200 * time.Millisecond, 0.9},
+		"no end of an hour":         {of(100, time.Hour, saysNoWindow), 200 * time.Millisecond, 0.5},
+		"no end of a minute":        {of(100, time.Minute, saysNoWindow), 200 * time.Millisecond, 0.8},
 		"other refusals":            {unlike(of(100, 20*days, saysUnix), 300), time.Second, 0.9},
 		"and a Retry-After":         {unlike(of(100, 20*days, saysUnix), 150, "Retry-After", "5"), time.Second, 0.9},
 	} {

@@ -187,8 +187,9 @@
 //     What departs anyway shows it, such as a look into a window of more than 10 min. Beside
 //     that, one request looks when 1/16 of a window has passed, if 400 have departed for
 //     the account, or 3,000 if less than 90 s are left; but not in the day after a refusal with
-//     a = 0. Windows of less than 3 s, quotas of other units than requests, buckets, and quotas
-//     shared through Peers hold as they are told.
+//     a = 0. Where no answer says when the window ends, one departs each second, or W, anyway: those
+//     show it, too, but not in that day. Windows of less than 3 s, quotas of other units than requests,
+//     buckets, and quotas shared through Peers hold as they are told.
 //
 // # Which work a refusal concerns
 //

@@ -18,6 +18,10 @@ import "time"
 // and the policy has not refused a request with nothing left for a day. So at most one request
 // in 400 is refused for this, and one a day.
 //
+// Where the server does not say when the window ends, one departs each second anyway, or as often
+// as the policy's windows begin. In a bucket each of these may have had a unit, so after a
+// refusal they show nothing for a day.
+//
 // Then two requests may be out with nothing left, and one more with each four that are served. So
 // few are refused if the server serves a little more than it says. A request that is
 // refused with nothing left ends it: for a day, no request looks. But for
@@ -67,7 +71,7 @@ func (w *Window) observeSoft(t, sent Instant, avail int64, due Instant, f *Figur
 	case avail > 0:
 	case refused:
 		s.enforce(t, sent)
-	case !w.canBeSoft() || due == Never || due < sent.Add(leastRest):
+	case !w.canBeSoft() || due < sent.Add(leastRest):
 	case !dry:
 		s.dry, s.due = t, due
 	case f.Charge.Units <= 0 || sent <= max(s.dry, w.adopted):
@@ -79,12 +83,12 @@ func (w *Window) observeSoft(t, sent Instant, avail int64, due Instant, f *Figur
 		if t >= s.hard && sent >= s.dry.Add(sureAfter) {
 			s.look, s.again = t, true
 		}
-	case s.out > 0 || sent >= s.dry.Add(sureAfter) && t >= s.hard || s.served+1 >= enoughServed:
+	case s.out > 0 || t >= s.hard && sent >= s.dry.Add(sureAfter) || s.served+1 >= enoughServed && (t >= s.hard || due != Never):
 		s.doubts = 0
 		s.served = min(s.served+1, maxServed)
 		s.out, s.hard = min(s.out, 1<<15)+1, 0
 	default:
-		s.served++
+		s.served = min(s.served+1, maxServed)
 		s.look = t
 	}
 }
@@ -149,9 +153,14 @@ func (w *Window) RefusedDry(t, sent Instant, s *Server) {
 
 // TakeDry notes a request that departs at t, whatever is left.
 func (w *Window) TakeDry(t Instant, s *Server) {
-	if w.UsedUp() {
-		s.soft.look, s.soft.again = max(s.soft.look, t.Add(ProbeInterval)), false
+	if !w.UsedUp() {
+		return
 	}
+	next := ProbeInterval
+	if w.due == Never { // others look anyway
+		next = min(next, w.Length/16)
+	}
+	s.soft.look, s.soft.again = max(s.soft.look, t.Add(next)), false
 }
 
 // WhenSoft is when n units may depart although nothing is left, because the quota is not
@@ -167,7 +176,7 @@ func (w *Window) WhenSoft(t Instant, n int64, server *Server) Instant {
 			return Never
 		}
 		return at
-	case ended || w.available > 0 || w.InFlight > 0 || w.end == Never:
+	case ended || w.available > 0 || w.InFlight > 0:
 		return Never
 	}
 	if w.before > 0 {
@@ -176,7 +185,11 @@ func (w *Window) WhenSoft(t Instant, n int64, server *Server) Instant {
 	if s.again {
 		return max(at, s.look)
 	}
-	rest, enough := w.due-w.received, uint32(enoughForShort)
+	due := w.due
+	if due == Never { // no longer than that
+		due = w.received.Add(w.Length)
+	}
+	rest, enough := due-w.received, uint32(enoughForShort)
 	if rest >= Instant(longRest) {
 		enough = enoughForLong
 	}
@@ -187,7 +200,7 @@ func (w *Window) WhenSoft(t Instant, n int64, server *Server) Instant {
 	if !w.neverBack(wait, server) {
 		wait = 4 * w.oneByOne(server)
 	}
-	if at = max(at, s.look, w.received+wait); w.due < at.Add(leastRest) {
+	if at = max(at, s.look, w.received+wait); due < at.Add(leastRest) {
 		return Never
 	}
 	return at

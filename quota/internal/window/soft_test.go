@@ -118,6 +118,59 @@ func TestWhenSoftLooks(t *testing.T) {
 	}
 }
 
+// Where the server does not say when the window ends, what departs anyway shows that the quota is soft. In
+// a bucket that may have had a unit: after a refusal it shows nothing for a day.
+func TestSoftWithoutEnd(t *testing.T) {
+	d := newDryWindow(Adaptive, 2*time.Hour)
+	d.Window = New(Adaptive)
+	answer := func(t Instant, refused bool) {
+		c := d.take(t)
+		d.Answered(c, refused)
+		d.Report(t, c.Sent, Figure{Window: None, Charge: c, Served: !refused}, refused, &d.server)
+	}
+	at := Instant(0)
+	serve := func(n int) {
+		for range n {
+			answer(at, false)
+			at += Instant(sec)
+		}
+	}
+	serve(3)
+	assert.False(t, d.server.Soft(), "two of them")
+	assert.Equal(t, Never, d.when(at), "others look anyway")
+	serve(1)
+	assert.True(t, d.server.Soft())
+	answer(at, true)
+	assert.False(t, d.server.Soft())
+	at += Instant(sec)
+	serve(int(enforcedFor/time.Second) - 1)
+	assert.False(t, d.server.Soft(), "for a day")
+	assert.EqualValues(t, maxServed, d.server.soft.served)
+	assert.Equal(t, Never, d.when(at))
+	serve(1)
+	assert.True(t, d.server.Soft())
+	answer(at, true)
+	assert.True(t, d.server.Forgives(at), "many were served")
+
+	for _, departed := range []uint32{2999, 3000} {
+		d = newDryWindow(Adaptive, 2*time.Hour)
+		d.Window = New(Adaptive)
+		d.SetPolicy(Requests, 100, 80*sec)
+		at = 0
+		serve(1)
+		d.departed = departed
+		want := Never
+		if departed == 3000 {
+			want = Instant(5 * sec)
+		}
+		assert.Equal(t, want, d.when(0), "a sixteenth of what the window lasts at the most")
+		c := d.take(Instant(4 * sec)) // departs anyway
+		assert.Equal(t, Never, d.when(Instant(4*sec)))
+		d.Lost(Instant(4*sec), c)
+		assert.Equal(t, Instant(9*sec), d.when(Instant(4*sec)), "3,000 have departed")
+	}
+}
+
 // Refusals of requests that overlap are one.
 func TestSoftForgivesOnce(t *testing.T) {
 	d := newDryWindow(Adaptive, 2*time.Hour)
