@@ -94,6 +94,8 @@ func TestTrialsAreRefused(t *testing.T) {
 		n, refused := 0, map[string]int{}
 		shaper := &transport.Shaper{
 			Base: newChooser(func(_ int, req *http.Request) answer {
+				caller, _ := strconv.Atoi(req.Header.Get("X-Caller"))
+				time.Sleep(time.Duration(caller) * time.Nanosecond) // those that depart together arrive in one order
 				mu.Lock()
 				defer mu.Unlock()
 				n++
@@ -115,7 +117,9 @@ func TestTrialsAreRefused(t *testing.T) {
 			wg.Go(func() {
 				time.Sleep(time.Duration(i) * time.Millisecond)
 				for time.Now().Before(end) {
-					resp, err := shaper.RoundTrip(newRequest(t.Context(), http.MethodGet, itemsOrigin+path))
+					req := newRequest(t.Context(), http.MethodGet, itemsOrigin+path)
+					req.Header.Set("X-Caller", strconv.Itoa(i))
+					resp, err := shaper.RoundTrip(req)
 					if assert.NoError(t, err) {
 						drop(resp)
 					}
