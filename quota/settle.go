@@ -534,6 +534,7 @@ func (s *settlement) figure(c *wait.Claim, f *Figure) (x window.Figure) {
 	if c != nil {
 		x.Charge = s.charge(c)
 	}
+	x.Only = len(s.r.Figures) == 1
 	x.Served = !s.r.Refused && !s.r.Failed && !s.r.Unsure && s.r.Pause <= 0 && s.r.answered()
 	if !f.Resets.IsZero() && !s.r.Date.IsZero() {
 		x.Resets = f.Resets.Unix()

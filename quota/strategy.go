@@ -50,7 +50,8 @@ package quota
 //     quota of the policy; if it is served, others do. Or our own log of what departed
 //     says when units are back. "gcra 20/1s" .049 → .817, "two buckets 100/10s" .550 → .998.
 //     The log also decides where answers take as long as windows, so that figures are old
-//     when they come. "20/1s, 1s to serve" .548 → .956.
+//     when they come, "20/1s, 1s to serve" .548 → .956, and where a server never says that
+//     nothing is left, but refuses: "figures mean headroom" .864 → .977, 8.3 → .5 refused.
 //
 //  4. Contention. A quota that falls by more than was served to us has other users. Then
 //     no more than our part of what is left is in flight at a time, so that processes that

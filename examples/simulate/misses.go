@@ -38,9 +38,8 @@ var misses = map[string]string{
 	"only Retry-After, bucket 10/1s": silent + "8 %",
 	"says nothing at all, 100/10s":   silent + "5 %; without Retry-After, only back-off finds out when to retry",
 
-	"a=0 always":            wrong + ", for a while: who asks once whether nothing is left loses one of twenty round trips",
-	"replicas that lag":     wrong + "; 1.00 for who knows the rule; " + others,
-	"figures mean headroom": wrong + "; 0.99 for who knows the rule, and that a figure of 1 may mean none; " + others,
+	"a=0 always":        wrong + ", for a while: who asks once whether nothing is left loses one of twenty round trips",
+	"replicas that lag": wrong + "; 1.00 for who knows the rule; " + others,
 
 	"1000 tokens, 400 each": "what a request costs is not known: of the first three one is refused, and that is 1.7 %",
 

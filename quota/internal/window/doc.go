@@ -31,7 +31,7 @@
 // grows (bucket.go).
 //
 // What [Adaptive] learns of a server are habits, one file each: guard and slow start
-// (habits.go), rounding, resets, refill, untilfull, spent, late, contention, inferred,
+// (habits.go), rounding, resets, refill, untilfull, spent, late, floor, contention, inferred,
 // ceiling, contradicted, absent, soft. [Plain] is the window without them.
 //
 // # Plain
@@ -122,6 +122,10 @@
 //     no more than q, or the most that was told. Where a figure has no room, a quarter of that is
 //     out at first, and twice as much after each round trip. After a refusal that it did not
 //     expect, a quarter less departs, and a thirty-second more after each round trip.
+//
+//     Some servers never say a = 0, but 1. A request that is refused alone, with a = 1 as the only figure,
+//     shows that. After two such refusals in a row the last unit of a figure departs when it is back by our
+//     own log, until one is served with a = 0.
 //
 //  4. Contention. A quota that falls by more than was served to us has other users.
 //     With p, our part of what it has fallen by, no more than 0.4·p·a + 0.5 units are

@@ -85,7 +85,7 @@ func (w *Window) lateGuard() time.Duration {
 
 // byLog is when n units may depart that may do so again by the figures, if answers take long.
 func (w *Window) byLog(t Instant, n int64, again Instant) Instant {
-	if !w.isLate() || !w.believes(w.received) {
+	if !(w.isLate() || w.floors() && w.spare() <= w.need(n)) || !w.believes(w.received) {
 		return again
 	}
 	return max(t, min(max(again, w.whenRoom(t, n)), w.whenBack(t, n)))

@@ -18,6 +18,7 @@ type Figure struct {
 
 	Charge Charge // of the request; a Mark of 0: it was not charged
 	Served bool   // the request surely was, and was counted: see soft.go
+	Only   bool   // the answer has no other figure: see floor.go
 }
 
 // Report takes over a figure that arrived at t for a request that departed at
@@ -94,6 +95,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		trip = 0 // there is no end to be careful with
 	}
 	if f.Window >= 0 && how.compareInstants() {
+		w.observeFloor(&f, refused, s)
 		w.observeSpent(t, sent, avail, refused, s)
 	}
 	end := due

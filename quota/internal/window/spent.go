@@ -31,6 +31,7 @@ type spent struct {
 	doubts uint8         // times that it was not
 	kept   uint8         // answers that have doubled trust since
 	loose  bool          // it is of a sliding log whose server names instants
+	floor  uint8         // see Server.floored
 
 	// If answers take long, see late.go:
 	quota int64   // units that may depart in a window; 0: answers do not take long
@@ -109,14 +110,14 @@ func (w *Window) whenRoom(t Instant, n int64) Instant {
 // believes reports whether our own log says at t how much there is.
 func (w *Window) believes(t Instant) bool {
 	return w.hasLog() && t >= w.rare.spent.off && w.inWindow() > 0 && w.inWindow() <= math.MaxInt32 &&
-		w.Unit == Requests && !w.IsBucket() && w.contention.part() == 1 && (w.rare.spent.loose || w.isLate() || w.logs())
+		w.Unit == Requests && !w.IsBucket() && w.contention.part() == 1 && (w.rare.spent.loose || w.isLate() || w.logs(w.floors()))
 }
 
 // logs reports whether our own log is of use where no instants are named: the policy tells
-// of a unit that takes less than a second, units were not seen to come back one by one, and
-// not even one was seen to be spent by another client.
-func (w *Window) logs() bool {
-	return w.Strategy == Adaptive && w.Quota > 0 && w.Length > 0 && w.Length/time.Duration(w.Quota) < time.Second &&
+// of a unit that takes less than a second, or slow ones count, too; units were not seen to come back
+// one by one, and not even one was seen to be spent by another client.
+func (w *Window) logs(slow bool) bool {
+	return w.Strategy == Adaptive && w.Quota > 0 && w.Length > 0 && (slow || w.Length/time.Duration(w.Quota) < time.Second) &&
 		w.unshared() && w.refill.served == 0 && w.refill.slack == 0
 }
 
@@ -232,7 +233,7 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, refused bool, s *Ser
 	case s.Most != w.Quota || s.Full.shown():
 		w.forgetLog() // a bucket may hold more than a quota, or less
 		return
-	case !w.hasLog() && (avail > 0 || !w.logs()):
+	case !w.hasLog() && (avail > 0 && s.floored == 0 || !w.logs(s.floored > 0)):
 		return
 	}
 	l := w.ownRare().spent
@@ -246,7 +247,7 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, refused bool, s *Ser
 		}
 		w.rare.spent = l
 	}
-	l.length, l.loose = length, s.loose()
+	l.length, l.loose, l.floor = length, s.loose(), s.floored
 	if refused && !l.loose && w.State == Expired && sent >= w.closed {
 		l.off = max(l.off, t.Add(min(l.length, MaxSavedTime>>16)*64)) // a window is over, and not all is back
 	}

@@ -160,7 +160,7 @@ func play(t *testing.T, how Strategy, rows []row) {
 	l := newLedger(how)
 	for i, r := range rows {
 		r.do(l, Instant(r.now))
-		n, wait := room(l.Window, Instant(r.now))
+		n, wait := room(l.Copy(), Instant(r.now))
 		assert.Equal(t, r.go_, n, "row %d, at %v: how many may go", i, r.now)
 		if r.wait == unsaid {
 			continue
