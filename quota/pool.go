@@ -347,6 +347,9 @@ func (p *pool) tell(t instant) exchange.Account {
 		Basis: None, BasisLeft: None,
 		Landed: p.landed, Spent: p.spent, Served: p.served, Silent: p.silent, Refused: p.refused,
 	}
+	if p.a.inferred() { // it stays with this process
+		a.Quota, a.Window, a.Counts = None, 0, false
+	}
 	if p.used > 0 || p.waiters > 0 {
 		a.Wish = max(p.wish-stock, 0)
 	}
@@ -397,9 +400,6 @@ func (p *pool) untold() {
 func (p *pool) heard(t, from instant, g *exchange.Granted) {
 	was := p.passive()
 	p.known = true
-	if p.a.Strategy == window.Adaptive {
-		p.a.Strategy = window.Together
-	}
 	news := g.Version != p.version()
 	if news {
 		copy(p.versions[1:], p.versions[:])
@@ -414,6 +414,12 @@ func (p *pool) heard(t, from instant, g *exchange.Granted) {
 	}
 	p.state, p.available, p.end = g.State, g.Available, end
 	p.peers, p.hungry = g.Peers, g.Hungry
+	switch decides := p.decides(); {
+	case decides && p.a.Strategy == window.Adaptive:
+		p.a.Strategy = window.Together
+	case !decides && p.a.Strategy == window.Together:
+		p.a.Strategy = window.Adaptive
+	}
 	if was && !p.passive() {
 		p.s.o.routeAgain(p.a.policy.name) // those that wait have not asked for units of it
 	}

@@ -345,6 +345,64 @@ func TestHubAsksForWhatWasUsed(t *testing.T) {
 	assert.EqualValues(t, 1, turn("other", 3, exchange.Account{Figure: exchange.None}, 1).Units)
 }
 
+// What was spent in a window that is over is not spent in the next one, which is counted by the
+// quota of the policy.
+func TestHubCountsAnew(t *testing.T) {
+	now := time.Unix(1, 0)
+	hub := &fleet.Hub{Clock: func() time.Time { return now }}
+	turn := func(seq uint64, spent, wants int64) exchange.Granted {
+		g, err := hub.Exchange(t.Context(), exchange.ID{}, &exchange.Turn{
+			Process: "one", Seq: seq, Flights: exchange.None,
+			Accounts: []exchange.Account{{
+				Quota: 10, Window: time.Second, Counts: true, Spent: spent, Served: spent,
+				Figure: exchange.None, Left: exchange.None, Basis: exchange.None, BasisLeft: exchange.None,
+			}},
+			Requests: []exchange.Request{{N: wants, Claims: []exchange.Claim{{Units: 1}}}},
+		})
+		require.NoError(t, err)
+		return g.Accounts[0]
+	}
+	for seq := range uint64(4) {
+		assert.EqualValues(t, 10, turn(2*seq+1, min(2, int64(seq)), 20).Units)
+		now = now.Add(500 * time.Millisecond)
+		assert.Zero(t, turn(2*seq+2, 10, 20).Units)
+		now = now.Add(500 * time.Millisecond)
+	}
+}
+
+// If processes are told different policies of one account, its figures are not those of one
+// quota: each process goes by those that it is told.
+func TestHubSeveralPolicies(t *testing.T) {
+	now := time.Unix(1, 0)
+	hub := &fleet.Hub{Clock: func() time.Time { return now }}
+	seq := uint64(0)
+	turn := func(process string, quota int64, window time.Duration, figure int64) exchange.Granted {
+		seq++
+		g, err := hub.Exchange(t.Context(), exchange.ID{}, &exchange.Turn{
+			Process: process, Seq: seq, Flights: exchange.None,
+			Accounts: []exchange.Account{{
+				Quota: quota, Window: window, Figure: figure, Left: window, Basis: exchange.None, BasisLeft: exchange.None,
+			}},
+			Requests: []exchange.Request{{N: 1, Claims: []exchange.Claim{{Units: 1}}}},
+		})
+		require.NoError(t, err)
+		return g.Accounts[0]
+	}
+	hour := turn("one", 30, time.Hour, 0)
+	assert.Equal(t, exchange.Reported, hour.State)
+	assert.True(t, hour.Lacks)
+	second := turn("other", 3, time.Second, exchange.None)
+	assert.Equal(t, exchange.Open, second.State)
+	assert.False(t, second.Lacks)
+	second = turn("other", 3, time.Second, 2)
+	assert.Equal(t, exchange.Reported, second.State)
+	assert.EqualValues(t, 2, second.Available)
+	hour = turn("one", 30, time.Hour, 0)
+	assert.Equal(t, exchange.Reported, hour.State)
+	assert.True(t, hour.Lacks)
+	assert.Equal(t, exchange.Open, turn("other", 3, time.Second, exchange.None).State)
+}
+
 // Of what is left, as much is kept for processes that were to come and have not as would be
 // theirs: they may be alive, and alone. But one unit may always go.
 func TestHubKeepsThePartOfTheSilent(t *testing.T) {

@@ -97,7 +97,10 @@ func (x *execution) tell(i int, void bool) {
 	if r.state == exchange.Unknown && a.Counts && a.Quota != none && !a.Concurrent {
 		r.state, r.available, r.end = exchange.Counting, a.Quota, 0
 	}
-	r.policy(a)
+	if r.policy(a) && (r.state == exchange.Reported || r.state == exchange.Expired) {
+		r.state, r.available, r.end = exchange.Open, 0, 0 // the figures are of another quota
+		r.version++
+	}
 	if !void && r.quota != none {
 		if m.took = min(m.took+a.Served, largestModel); m.took > r.quota {
 			r.age(now)
@@ -105,7 +108,7 @@ func (x *execution) tell(i int, void bool) {
 		r.spend(now-max(a.ServedAgo.Microseconds(), 0), a.Served, r.began)
 	}
 	version := r.version
-	if a.Spent > 0 && r.state != exchange.Unknown && r.state != exchange.Open && !a.Concurrent {
+	if a.Spent > 0 && r.available != none && r.state != exchange.Unknown && r.state != exchange.Open && !a.Concurrent {
 		r.available = max(r.available-a.Spent, 0)
 	}
 	if a.Figure != none {

@@ -68,19 +68,22 @@ type renewal struct {
 // modelled reports whether it is known how units come back before the end of a window.
 func (r *renewal) modelled() bool { return r.how == asSpent || r.how >= evenly }
 
-// policy takes over the quota and the window of the policy.
-func (r *renewal) policy(a *exchange.Account) {
+// policy takes over the quota and the window of the policy, and reports whether they were others
+// before.
+func (r *renewal) policy(a *exchange.Account) (others bool) {
 	w := a.Window.Microseconds()
 	if a.Quota == none && !a.Concurrent {
-		return // this process does not know it yet
+		return false // this process does not know it yet
 	}
 	if a.Concurrent || a.Quota < 1 || a.Quota > largestModel || w < sec || w > longestModel {
 		*r = renewal{quota: none}
-		return
+		return false
 	}
 	if r.quota != a.Quota || r.window != w {
+		others = r.quota != none
 		*r = renewal{quota: a.Quota, window: w, spending: r.spending}
 	}
+	return others
 }
 
 // spend notes that n units were spent at an instant, in a window that began at another.

@@ -262,7 +262,11 @@ func (g *guesser) turn(now time.Time) *exchange.Turn {
 		}
 		a.Stock = g.rnd.Int64N(a.Has + 1)
 		if g.chance(2) {
-			a.Quota, a.Window, a.Counts = 50, []time.Duration{time.Second, 10 * time.Second, time.Hour}[g.rnd.IntN(3)], g.chance(4)
+			told := int(id[1]) % 3
+			if g.chance(8) { // of another quota
+				told = g.rnd.IntN(3)
+			}
+			a.Quota, a.Window, a.Counts = 50, []time.Duration{time.Second, 10 * time.Second, time.Hour}[told], g.chance(4)
 		}
 		if g.chance(3) {
 			a.FigureAgo = g.span(300 * time.Millisecond)

@@ -90,8 +90,10 @@ policy = function(r, a)
     x.forget(r)
     while r.spendings > 0 do x.unspend(r) end
   elseif r.quota ~= quota or r.window ~= window then
+    local others = r.quota ~= -1
     x.forget(r)
     r.quota, r.window = quota, window
+    return others
   end
 end,
 
@@ -617,7 +619,10 @@ tell = function(a, void)
   if r.state == UNKNOWN and a.counts == 1 and a.quota ~= -1 and a.concurrent == 0 then
     r.state, r.available, r.over = COUNTING, a.quota, 0
   end
-  x.policy(r, a)
+  if x.policy(r, a) and (r.state == REPORTED or r.state == EXPIRED) then
+    r.state, r.available, r.over = OPEN, 0, 0
+    r.version = r.version + 1
+  end
   if not void and r.quota ~= -1 then
     took = min(took + a.served, largestModel)
     if m > 0 then m.took = took end
@@ -625,7 +630,7 @@ tell = function(a, void)
     x.spend(r, now - max(a.servedAgo, 0), a.served, r.began)
   end
   local version = r.version
-  if a.spent > 0 and r.state ~= UNKNOWN and r.state ~= OPEN and a.concurrent == 0 then
+  if a.spent > 0 and r.available ~= -1 and r.state ~= UNKNOWN and r.state ~= OPEN and a.concurrent == 0 then
     r.available = max(r.available - a.spent, 0)
   end
   if a.figure ~= -1 then
