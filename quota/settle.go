@@ -197,7 +197,9 @@ func (s *settlement) run() {
 		if s.r.Pause > 0 {
 			s.pause()
 		}
-		s.infer()
+		if len(s.figured)+len(s.termed) == 0 || s.l.among != s.l.scope {
+			s.infer()
+		}
 	}
 	s.remember()
 	s.resume()
@@ -386,7 +388,7 @@ func (s *settlement) said(a *account) (cost int64, tells bool) {
 
 // spares reports whether the work cost an account nothing.
 func (s *settlement) spares(a *account) bool {
-	return s.r.Unsent || a.policy.name != "" && slices.Contains(s.r.LeftOut, a.policy.name)
+	return s.r.Unsent || len(s.r.LeftOut) > 0 && a.policy.name != "" && slices.Contains(s.r.LeftOut, a.policy.name)
 }
 
 // untouched reports whether the work, which was refused, cost an account nothing:

@@ -80,6 +80,18 @@ func (w *Window) Take(t Instant, n int64) (mark uint32) {
 	return w.epoch<<epochShift | w.departed&stepsMask
 }
 
+// Pass is Take where nothing is known, and the window stands in the way of nothing. ok is false, and
+// nothing was taken, if something is.
+func (w *Window) Pass(t Instant, n int64) (mark uint32, ok bool) {
+	if !w.Blank() || w.rare != nil || w.Unit == Concurrent {
+		return 0, false
+	}
+	w.Used = t
+	w.departed += w.steps(n)
+	w.InFlight = plus(w.InFlight, n)
+	return w.epoch<<epochShift | w.departed&stepsMask, true
+}
+
 // takenIn is the window in which a charge was taken.
 type takenIn uint8
 
@@ -173,9 +185,12 @@ func (w *Window) Answered(c Charge, refused bool) {
 func (w *Window) Silent(t Instant, c Charge, refused bool) {
 	w.Lost(t, c)
 	w.Timed(t, c.Sent)
-	if refused {
+	switch {
+	case refused:
 		w.back(t, c)
 		return
+	case w.Blank() && w.rare == nil:
+		return // nothing is in force that could end
 	}
 	w.served(c.Sent)
 	if w.slow > 0 {
