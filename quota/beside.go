@@ -6,24 +6,28 @@ import (
 	"github.com/headway-go/headway/quota/internal/window"
 )
 
-// A beside is what is learned of a limit that the server does not tell, beside a policy that it
+// A beside is what is learned of limits that the server does not tell, beside a policy that it
 // does: requests are refused although the figures say that much is left. Such a limit may be one of
-// requests in flight, or of a gateway, or one of several that the server does not name.
+// requests in flight, or of some routes, or of a gateway, or one of several that the server does not name.
 //
-// Such a refusal holds the accounts that it names, as any other does. From the first one on, work that
+// The first such refusal holds the accounts that it names, as any other does. From then on, work that
 // claims the policy claims the limit, too, and what is served is counted. If a request that departs
-// after that hold is refused so, too, the limit is inferred as where the server names no policy; but
-// only if of what was out when the refusal before came more was refused than served, and at least two.
-// A server that sheds load at random, or refuses one of several routes, serves the most of that. It
-// concerns all kinds, and is forgotten when no such refusal has come for long. A scope has one of them.
+// after that hold is refused so, the limit is held, and not what the refusal names: so other kinds of
+// work may turn out to be free of it, as where the server names no policy (whom.go).
+//
+// How much the limit is is inferred if, besides, of the work of that kind that was out when the refusal
+// before came more was refused than served, and at least two. A server that sheds load at random serves
+// the most of that. All is forgotten when no such refusal has come for long. A scope has one beside.
 type beside struct {
-	in      *scope   // the limit
-	of      *account // that was named; work that does not claim it is not concerned
-	refused instant  // arrival of the last refusal
-	again   bool     // it is inferred
+	in       *scope   // the limit, until kinds have one of their own
+	of       *account // that was named; work that does not claim it is not concerned
+	refused  instant  // arrival of the last refusal
+	held     bool     // such refusals hold the limit, and not what they name
+	inferred bool     // how much it is
 
 	wave       instant // arrival of the first refusal after the last hold
-	lost, kept int     // of what was out then: refused, and served
+	kind       string  // of the work that it refused
+	lost, kept int     // of what was out then of that kind: refused, and served
 }
 
 // besideLost is how many that are out when a refusal comes are refused, too, at least, if it is of a limit.
@@ -34,7 +38,7 @@ type besides uint8
 
 const (
 	besideNot  besides = iota
-	besideOnce         // perhaps
+	besideOnce         // perhaps: it holds what it names
 	besideSure
 )
 
@@ -48,6 +52,7 @@ func (o *Origin) amongOf(t instant, s *scope, ask *Ask) *scope {
 	}
 	b := s.learned.beside
 	if b.over(t) {
+		b.in.forgetKinds(t, o)
 		s.learned.beside = nil
 		return s
 	}
@@ -65,7 +70,7 @@ func (b *beside) over(t instant) bool {
 	if base.place == evicted || b.of.place == evicted {
 		return true
 	}
-	return t >= b.lasts() && !base.Paused(t) && !base.busy()
+	return t >= b.lasts() && !base.Paused(t) && !base.busy() && (b.in.kinds() == nil || b.in.stale(t))
 }
 
 // lasts is until when it is known without another such refusal.
@@ -77,7 +82,7 @@ func (b *beside) lasts() instant {
 // more is left than all that is on its way could use up.
 func (s *settlement) findBeside() {
 	r, sc := s.r, s.l.scope
-	if !r.Refused || !r.answered() || r.WholeOrigin || s.o.shared != nil || len(r.Figures) == 0 || !sc.base.Infers() || s.l.look != nil {
+	if !r.Refused || !r.answered() || r.WholeOrigin || s.o.shared != nil || len(r.Figures) == 0 || !sc.base.Infers() {
 		return
 	}
 	for i := range r.Figures {
@@ -88,13 +93,23 @@ func (s *settlement) findBeside() {
 	}
 	a, l := s.figured[0], sc.learnedOf()
 	b := l.beside
+	if s.l.look != nil {
+		if b != nil && b.of == a && s.l.among == b.in {
+			b.refused, s.beside = s.t, besideSure
+		}
+		return
+	}
 	switch {
 	case b == nil || b.over(s.t):
+		if b != nil {
+			b.in.forgetKinds(s.t, s.o)
+		}
 		sc.forgetKinds(s.t, s.o)
 		s.pin(1) // while room is made
-		b = &beside{in: s.o.scope(s.t, sc.base.owner.long+besideOf), of: a, wave: s.t}
+		b = &beside{in: s.o.scope(s.t, sc.base.owner.long+besideOf), of: a, wave: s.t, kind: s.l.name}
 		s.pin(-1)
 		l.beside = b
+		s.o.apart.Store(true)
 		if base := &b.in.base; base.Epoch() == 0 && !base.busy() { // else it was known before
 			s.chargeFirstWave(base)
 		}
@@ -102,16 +117,20 @@ func (s *settlement) findBeside() {
 		s.o.routeAgain(a.policy.name)
 	case b.of != a:
 		return
-	case s.sent >= max(b.refused, a.Hold, a.BackOff):
-		b.again = b.again || b.lost >= besideLost && b.lost > b.kept
-		b.wave, b.lost, b.kept = s.t, 0, 0
-		if !b.again {
-			b.in.learned = nil // it was counted from the last one on
+	case s.sent >= max(b.refused, a.Hold, a.BackOff, s.l.limit.base.Hold, s.l.limit.base.BackOff):
+		was := b.held
+		if b.held = s.t < b.lasts(); b.held && !was {
+			b.in.base.Refusals = max(b.in.base.Refusals, a.Refusals) // back-offs go on where they were
 		}
-	case s.sent < b.wave:
+		b.inferred = b.inferred || b.held && b.lost >= besideLost && b.lost > b.kept
+		b.wave, b.kind, b.lost, b.kept = s.t, s.l.name, 0, 0
+		if l := s.l.limit.learned; l != nil && !b.inferred {
+			l.inferred = nil // it was counted from the last one on
+		}
+	case s.sent < b.wave && s.l.name == b.kind:
 		b.lost++
 	}
-	if b.refused, s.beside = s.t, besideOnce; b.again {
+	if b.refused, s.beside = s.t, besideOnce; b.held {
 		s.beside = besideSure
 	}
 	if s.l.among != b.in {
@@ -129,13 +148,13 @@ func (s *settlement) keepBeside() {
 	if b == nil {
 		return
 	}
-	if s.sent < b.wave {
+	if s.sent < b.wave && s.l.name == b.kind {
 		b.kept++
 	}
-	if base := &b.in.base; b.again && s.t >= b.lasts() && !base.Paused(s.t) {
+	if base := &b.in.base; b.inferred && s.t >= b.lasts() && !base.Paused(s.t) {
 		s.watch(base)
-		b.again, b.in.learned = false, nil
-		base.DropInferred(window.Requests, None, 0)
+		b.inferred = false
+		b.in.dropInferred()
 	}
 }
 
@@ -143,14 +162,14 @@ func (s *settlement) keepBeside() {
 // with figures that say that little is left does not, nor does what departed before the first refusal;
 // and before it is inferred only the first refusal after a hold does.
 func (s *settlement) infersBeside() bool {
-	b := s.l.scope.learned.beside
+	b, known := s.l.scope.learned.beside, s.l.limit.learned
 	switch {
 	case b == nil:
 		return s.r.Refused && (s.beside != besideNot || len(s.r.Figures) == 0)
-	case b.again:
+	case b.inferred:
 		return !s.r.Refused || s.beside != besideNot || len(s.r.Figures) == 0
 	case s.r.Refused:
-		return s.beside == besideOnce && b.in.learned == nil
+		return s.beside != besideNot && (known == nil || known.inferred == nil)
 	}
 	return s.sent >= b.refused
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/quota"
 )
@@ -83,5 +84,140 @@ func TestBesideHolds(t *testing.T) {
 		assert.Equal(t, 30*sec, d.wait(now, "", api(1)))
 		assert.Zero(t, d.wait(now, "", quota.Claim{Policy: "other", Units: 1}))
 		assert.Zero(t, d.wait(now, "bob", api(1)))
+	}
+}
+
+// kindOfAPI sends work of a kind that claims a policy, or returns the refusal.
+func (d *desk) kindOfAPI(now time.Duration, kind string) (*quota.Lease, *quota.Refusal) {
+	d.t.Helper()
+	d.now = now
+	l := new(quota.Lease)
+	ask := &quota.Ask{Kind: func() string { return kind }, Claims: []quota.Claim{api(1)}, MaxDelay: quota.NoDelay}
+	if err := d.o.Admit(d.t.Context(), d.at(now), ask, l); err != nil {
+		return nil, err.(*quota.Refusal)
+	}
+	return l, nil
+}
+
+// The first such refusal holds all that claims the policy. The next one holds the limit: then other
+// kinds look, and are free once one is served.
+func TestBesideKinds(t *testing.T) {
+	d := newDesk(t)
+	answer := func(now time.Duration, kind string, r quota.Report) {
+		t.Helper()
+		l, refusal := d.kindOfAPI(now, kind)
+		require.Nil(t, refusal, "%v", refusal)
+		r.Figures = figure("api", 50, 60*mins)
+		d.done(now, l, r)
+	}
+	wait := func(now time.Duration, kind string) time.Duration {
+		t.Helper()
+		ask := &quota.Ask{Kind: func() string { return kind }, Claims: []quota.Claim{api(1)}}
+		checked, _ := d.o.Check(t.Context(), d.at(now), ask)
+		l, r := d.kindOfAPI(now, kind)
+		if r == nil {
+			d.done(now, l, quota.Report{Unsent: true})
+			require.Nil(t, checked)
+			return 0
+		}
+		require.Equal(t, r.Wait, checked.Wait, "Check says the same")
+		return r.Wait
+	}
+	refusal := quota.Report{Refused: true, Pause: 30 * sec}
+	answer(0, "/a", refusal)
+	for _, kind := range []string{"/a", "b/", "c/"} {
+		assert.Equal(t, 29*sec, wait(sec, kind), kind)
+	}
+	answer(60*sec, "/a", refusal)
+	assert.Equal(t, 30*sec, wait(60*sec, "/a"))
+	assert.Equal(t, sec, wait(60*sec, "b/"), "then it looks")
+	answer(61*sec, "b/", quota.Report{})
+	assert.Zero(t, wait(61*sec, "b/"))
+	assert.Equal(t, 29*sec, wait(61*sec, "/a"))
+
+	answer(62*sec, "c/", refusal) // it looks, too
+	assert.Equal(t, 30*sec, wait(62*sec, "c/"))
+	answer(63*sec, "b/", quota.Report{Refused: true, Pause: 5 * sec})
+	assert.Equal(t, 5*sec, wait(63*sec, "b/"), "a free one is held alone")
+	assert.Zero(t, wait(68*sec, "b/"))
+	assert.Equal(t, 24*sec, wait(68*sec, "/a"))
+	assert.Equal(t, 24*sec, wait(68*sec, "c/"))
+	assert.Zero(t, d.wait(68*sec, "", quota.Claim{Policy: "other", Units: 1}))
+
+	assert.Zero(t, wait(92*sec, "/a"))
+	for range 49 { // no one has to ask first
+		l, r := d.kindOfAPI(92*sec, "/a")
+		require.Nil(t, r)
+		defer l.Release()
+	}
+}
+
+// Under steady load, what was learned is forgotten as well once no such refusal has come for ten minutes.
+// The next one is the first again.
+func TestBesideIsForgottenUnderLoad(t *testing.T) {
+	d := newDesk(t)
+	said := quota.Report{Figures: figure("api", 50, 2*60*mins)}
+	refusal := said
+	refusal.Refused, refusal.Pause = true, sec
+	d.exchange(0, "", said, api(1))
+	with := d.sendAll(2, 0, "", api(1))
+	for i := range 2 {
+		at := time.Duration(2*i+1) * sec
+		d.exchange(at, "", refusal, api(1))
+		for _, l := range with {
+			d.done(at+ms, l, refusal)
+		}
+		with = nil
+	}
+	d.exchange(5*sec, "", said, api(1)) // a slow start
+	last := 3 * sec                     // arrival of the last refusal
+	first := d.send(last+5*mins, "", api(1))
+	second := d.send(last+10*mins-ms, "", api(1)) // something is always in flight
+	third, _ := d.kindOfAPI(last+10*mins-ms, "/a")
+	d.done(last+10*mins-ms, first, said)
+	assert.Equal(t, 1, d.more(last+10*mins-ms, "", api(1)))
+
+	now := last + 10*mins
+	d.done(now, second, said)
+	assert.Equal(t, 48, d.more(now, "", api(1)))
+
+	refusal.Pause = 30 * sec
+	d.done(now, third, refusal)
+	_, r := d.kindOfAPI(now, "b/")
+	require.NotNil(t, r)
+	assert.Equal(t, 30*sec, r.Wait, "it is the first again, and holds all")
+}
+
+// What is served of another kind does not show that what was refused is not a limit.
+func TestBesideCountsTheKind(t *testing.T) {
+	for _, c := range []struct {
+		other string
+		want  int
+	}{{"b/", 1}, {"/a", 50}} {
+		d := newDesk(t)
+		said := quota.Report{Figures: figure("api", 50, 2*60*mins)}
+		refusal := said
+		refusal.Refused, refusal.Pause = true, sec
+		send := func(now time.Duration, kind string) *quota.Lease {
+			l, r := d.kindOfAPI(now, kind)
+			require.Nil(t, r)
+			return l
+		}
+		d.done(0, send(0, "/a"), said)
+		var with, kept []*quota.Lease
+		for range 3 {
+			with, kept = append(with, send(0, "/a")), append(kept, send(0, c.other))
+		}
+		for i := range with {
+			d.done(sec+ms, with[i], refusal)
+			d.done(sec+2*ms, kept[i], said)
+		}
+		d.done(3*sec, send(3*sec, "/a"), refusal)
+		n := 0
+		for l, r := d.kindOfAPI(5*sec, "/a"); r == nil && n < 1000; l, r = d.kindOfAPI(5*sec, "/a") {
+			defer l.Release()
+			n++
+		}
+		assert.Equal(t, c.want, n, "%s is served", c.other)
 	}
 }

@@ -87,6 +87,9 @@ func (o *Origin) tellsKinds(s *scope) bool {
 	if o.accounts.Strategy != Adaptive {
 		return false
 	}
+	if strings.HasSuffix(s.base.owner.long, besideOf) {
+		return true
+	}
 	p, named := o.policy("")
 	return !named || p.Quota >= 0 && !p.Keyed && s.base.Quota < 0
 }
@@ -102,16 +105,13 @@ func (l *Lease) nameKind(o *Origin, ask *Ask) {
 // findKind sets the kind of the work of the lease, and the limit that concerns it.
 func (l *Lease) findKind(t instant, o *Origin) {
 	l.kind, l.limit = nil, l.among
-	if l.among != l.scope {
-		return // it concerns all kinds
-	}
-	ks := l.scope.kinds()
+	ks := l.among.kinds()
 	switch {
 	case ks == nil:
-	case !o.tellsKinds(l.scope) || l.scope.stale(t):
-		l.scope.forgetKinds(t, o)
+	case !o.tellsKinds(l.among) || l.among.stale(t):
+		l.among.forgetKinds(t, o)
 	case l.named:
-		l.setKind(ks.find(t, o, l.scope, l.name))
+		l.setKind(ks.find(t, o, l.among, l.name))
 	}
 }
 
@@ -300,9 +300,11 @@ func (ks *kinds) kick(now time.Time, woken []*wait.Waiter) []*wait.Waiter {
 // claims. It creates nothing.
 func (o *Origin) presentKind(t instant, ask *Ask, l *Lease, cs *claims) {
 	s := o.scopes[ask.Scope]
+	at := 1
 	if among := o.amongOf(t, s, ask); among != s {
+		at = len(cs.all())
 		cs.add(&among.base, 1)
-		return
+		s = among
 	}
 	if s == nil || s.kinds() == nil || !l.named || !o.tellsKinds(s) {
 		return
@@ -314,7 +316,7 @@ func (o *Origin) presentKind(t instant, ask *Ask, l *Lease, cs *claims) {
 	} else {
 		l.kind = &kind{name: l.name, scope: s, in: s, family: new(family)}
 	}
-	cs.all()[1].Constraint = l.constraint(t)
+	cs.all()[at].Constraint = l.constraint(t)
 }
 
 // kindsOf returns the kinds of the scope that an account belongs to; nil, if they are

@@ -584,12 +584,12 @@ func (s *settlement) backOff() {
 	}
 	blamed := false
 	for i, a := range s.figured {
-		if f := &s.r.Figures[i]; f.Available == 0 || f.Available > 0 && !exhausted {
+		if f := &s.r.Figures[i]; s.beside != besideSure && (f.Available == 0 || f.Available > 0 && !exhausted) {
 			s.startBackOff(a)
 			blamed = true
 		}
 	}
-	if !blamed || s.beside == besideSure {
+	if !blamed {
 		s.startBackOff(&s.l.limit.base)
 	}
 }
@@ -660,8 +660,8 @@ func (s *settlement) startBackOff(a *account) {
 	}
 }
 
-// pause holds the accounts that the report names; else the scope. A pause of the
-// whole origin holds the root.
+// pause holds the accounts that the report names; else the scope, or the limit beside them that
+// has refused the work. A pause of the whole origin holds the root.
 func (s *settlement) pause() {
 	if s.r.WholeOrigin {
 		s.o.looked, s.o.looking = s.t, false
@@ -672,11 +672,11 @@ func (s *settlement) pause() {
 	if len(named) == 0 {
 		named = s.termed
 	}
+	if s.beside == besideSure {
+		named = nil
+	}
 	for _, a := range named {
 		s.pauseOne(a)
-	}
-	if s.beside == besideSure {
-		s.pauseOne(&s.l.limit.base)
 	}
 	if len(named) == 0 {
 		s.pauseOne(&s.l.limit.base)
@@ -685,7 +685,13 @@ func (s *settlement) pause() {
 }
 
 func (s *settlement) pauseOne(a *account) {
-	s.penalise(a, func() { a.Pause(s.t, s.r.Pause, a.policy.server) })
+	s.penalise(a, func() {
+		if s.beside == besideSure && !s.l.scope.learned.beside.inferred {
+			a.Hold = max(a.Hold, s.t.Add(s.r.Pause)) // nothing is known of it that one request has to ask for first
+			return
+		}
+		a.Pause(s.t, s.r.Pause, a.policy.server)
+	})
 	if s.o.shared != nil {
 		s.o.shared.pool(a).paused(false)
 	}
@@ -772,6 +778,9 @@ func (s *settlement) kick(now time.Time) (woken []*wait.Waiter) {
 	kick(&s.l.scope.base)
 	kick(&s.l.limit.base)
 	woken = s.l.scope.kinds().kick(now, woken)
+	if s.l.among != s.l.scope {
+		woken = s.l.among.kinds().kick(now, woken)
+	}
 	for _, a := range s.figured {
 		kick(a)
 	}

@@ -35,8 +35,8 @@ const (
 // limit of the lease to the one that a refusal is taken over by.
 func (s *settlement) learnKind() {
 	l := s.l
-	ks, k := l.scope.kinds(), l.kind
-	refused := (s.r.Refused || s.r.Pause > 0) && !s.r.WholeOrigin && len(s.r.Figures)+len(s.r.Terms) == 0
+	ks, k := l.among.kinds(), l.kind
+	refused := (s.r.Refused || s.r.Pause > 0) && !s.r.WholeOrigin && (s.beside == besideSure || len(s.r.Figures)+len(s.r.Terms) == 0)
 	answered := s.r.answered()
 	if l.look != nil {
 		k.out--
@@ -48,12 +48,12 @@ func (s *settlement) learnKind() {
 		return
 	}
 	switch {
-	case answered && refused && l.named && l.among == l.scope && s.o.tellsKinds(l.scope):
+	case answered && refused && l.named && s.o.tellsKinds(l.among):
 		if ks == nil {
-			ks = l.scope.tellKindsApart(s.o)
+			ks = l.among.tellKindsApart(s.o)
 		}
 		if !k.live() {
-			l.setKind(ks.find(s.t, s.o, l.scope, l.name))
+			l.setKind(ks.find(s.t, s.o, l.among, l.name))
 		}
 		if l.kind != nil {
 			l.kind.refusedBy(s)

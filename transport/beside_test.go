@@ -21,11 +21,17 @@ type besideServer struct {
 	window        time.Duration // of the quota
 	retryAfter    bool          // seconds until the window ends, at least one; else none is sent
 	tells         bool
+	routes        int // 0: one; else only the first is refused, and each worker keeps to one
 
 	mu              sync.Mutex // guards following
 	n, busy, used   int
 	until           time.Time
 	served, refused int
+	free            int // served on the other routes
+}
+
+func routeOf(i int) string {
+	return "/" + []string{"items", "users", "search", "orders", "login"}[i] + "/list"
 }
 
 func (s *besideServer) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -34,20 +40,23 @@ func (s *besideServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	delay := rtt/2 + time.Duration(s.n%1000)*time.Microsecond
 	s.mu.Unlock()
 	time.Sleep(delay)
-	ok, fields := s.begin()
+	bounded := s.routes == 0 || req.URL.Path == routeOf(0)
+	ok, fields := s.begin(bounded)
 	if !ok {
 		time.Sleep(rtt / 2)
 		return says(429, fields...)(req)
 	}
 	time.Sleep(3*rtt + delay)
-	s.mu.Lock()
-	s.busy--
-	s.mu.Unlock()
+	if bounded {
+		s.mu.Lock()
+		s.busy--
+		s.mu.Unlock()
+	}
 	time.Sleep(rtt / 2)
 	return says(200, fields...)(req)
 }
 
-func (s *besideServer) begin() (ok bool, fields []string) {
+func (s *besideServer) begin(bounded bool) (ok bool, fields []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -57,6 +66,10 @@ func (s *besideServer) begin() (ok bool, fields []string) {
 	ok = (s.atOnce == 0 || s.busy < s.atOnce) && (s.quota == 0 || s.used < s.quota)
 	if s.tells {
 		fields = []string{"X-RateLimit-Limit", "100000", "X-RateLimit-Remaining", strconv.Itoa(99000 - s.served), "X-RateLimit-Reset", "3600"}
+	}
+	if !bounded {
+		s.free++
+		return true, fields
 	}
 	if ok {
 		s.busy, s.used, s.served = s.busy+1, s.used+1, s.served+1
@@ -83,7 +96,11 @@ func (s *besideServer) play(t *testing.T, lasts time.Duration, workers int, shap
 		wg.Go(func() {
 			time.Sleep(time.Duration(i) * time.Millisecond)
 			for time.Now().Before(end) {
-				resp, err := rt.RoundTrip(getItems(t.Context()))
+				req := getItems(t.Context())
+				if s.routes > 0 {
+					req = newRequest(t.Context(), "GET", "https://api.example"+routeOf(i%s.routes))
+				}
+				resp, err := rt.RoundTrip(req)
 				if !assert.NoError(t, err) {
 					return
 				}
@@ -130,6 +147,29 @@ func TestBesideFigures(t *testing.T) {
 			assert.GreaterOrEqual(t, float64(told.served), c.least*float64(loop.served))
 			assert.GreaterOrEqual(t, float64(told.served), .95*float64(silent.served))
 			assert.LessOrEqual(t, told.refused, c.most)
+		})
+	}
+}
+
+// A limit of one route that is not told, beside figures that all routes share, does not hold the others.
+func TestBesideRoutes(t *testing.T) {
+	for name, c := range map[string]struct {
+		atOnce, quota int
+		window        time.Duration
+	}{
+		"two at once":      {atOnce: 2},
+		"20 in 10 seconds": {quota: 20, window: 10 * time.Second},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			server := func() *besideServer {
+				return &besideServer{atOnce: c.atOnce, quota: c.quota, window: c.window, retryAfter: true, tells: true, routes: 5}
+			}
+			told, loop := server(), server()
+			told.play(t, 10*time.Minute, 40, true)
+			loop.play(t, 10*time.Minute, 40, false)
+			t.Logf("served %d and %d, loop %d and %d; refused %d, %d", told.served, told.free, loop.served, loop.free, told.refused, loop.refused)
+			assert.GreaterOrEqual(t, float64(told.free), .9*float64(loop.free))
+			assert.LessOrEqual(t, told.refused, loop.refused)
 		})
 	}
 }

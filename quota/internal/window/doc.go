@@ -155,11 +155,12 @@
 //     as many were served before it as in the window before, to 1/16, or as are inferred; or it
 //     is the third in a row. An inferred quota that such a refusal contradicts goes.
 //     Where the server names policies, the same is learned from refusals that none of them
-//     explains: each figure says that more is left than is on its way, by more than one. They
-//     hold what they name, as any other does. From the second on, if it departed after that
-//     hold and more of what was out with the one before was refused than served, there is a
-//     slow start, and a quota or a bound on requests in flight is inferred, for work that
-//     claims the policy named first. Package quota keeps it: see beside.go.
+//     explains: each figure says that more is left than is on its way, by more than one. The
+//     first holds what it names, as any other does. If one that departed after that hold is
+//     refused, too, it holds work that claims the policy named first, but for kinds that turn
+//     out to be free: see below. If, besides, of its kind more of what was out with the one
+//     before was refused than served, there is a slow start, and a quota or a bound on
+//     requests in flight is inferred. Package quota keeps it: see beside.go.
 //
 //  6. Count. Of a policy without a service limit we keep our own count: q units from
 //     the first request of a window on. A refusal within that window contradicts it.
