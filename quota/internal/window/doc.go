@@ -125,7 +125,7 @@
 //
 //     Some servers never say a = 0, but 1. A request that is refused alone, with a = 1 as the only figure,
 //     shows that. After two such refusals in a row the last unit of a figure departs when it is back by our
-//     own log, until one is served with a = 0.
+//     own log or its window is over, until one is served with a = 0.
 //
 //  4. Contention. A quota that falls by more than was served to us has other users.
 //     With p, our part of what it has fallen by, no more than 0.4·p·a + 0.5 units are

@@ -39,7 +39,7 @@ func TestFloor(t *testing.T) {
 		{28*sec + 2*ms, send("g"), 1, unsaid},
 		{28*sec + 2*ms + trip, floored("g", 1, w, served), 1, unsaid},
 		{29 * sec, send("h"), 0, unsaid},
-		{29*sec + trip, floored("h", 1, w, served), 0, 11*sec + 2*ms + guard - trip},
+		{29*sec + trip, floored("h", 1, w, served), 0, 11*sec + 3*ms - trip}, // the window is over then
 		{42 * sec, send("i"), 1, unsaid},
 		{42*sec + trip, floored("i", 0, w, served), 0, unsaid},
 		{60 * sec, send("j"), 0, unsaid},
@@ -86,14 +86,30 @@ func TestFloorIsShown(t *testing.T) {
 	}
 }
 
-// Only the last unit of a figure may be none.
+// Only the last unit of a figure may be none, and no longer than until its window is over, or a look
+// into a long one is due. What is there after that is not known.
 func TestFloorIsOfTheLastUnit(t *testing.T) {
-	for left, wait := range map[int64]time.Duration{1: 10*sec + ms, 2: 0} {
+	const hour = 3600 * sec
+	for _, tt := range []struct {
+		left              int64
+		length, now, ends time.Duration
+		wait              time.Duration
+	}{
+		{1, 12 * sec, 2 * sec, 13 * sec, 10*sec + ms},
+		{2, 12 * sec, 2 * sec, 13 * sec, 0},
+		{1, 12 * sec, 2 * sec, 6 * sec, 4 * sec},
+		{1, 12 * sec, 6 * sec, 6 * sec, 0},
+		{1, hour, 2 * sec, 6 * sec, 4 * sec},
+		{1, hour, 6 * sec, 6 * sec, 0},
+		{1, hour, 2 * sec, hour, ProbeInterval - sec},
+		{1, hour, 11 * 60 * sec, hour, 0},
+	} {
 		w := New(Adaptive)
-		w.SetPolicy(Requests, 2, 12*sec)
-		w.State, w.available, w.end, w.received = Reported, left, Instant(12*sec), Instant(sec)
-		w.ownRare().spent = &spent{length: 12 * sec, trust: 1, floor: flooredAt, slots: []slot{{at: 0, units: 2}}}
-		again, _ := w.Ready(Instant(2*sec), 1)
-		assert.Equal(t, Instant(2*sec).Add(wait), again, left)
+		w.SetPolicy(Requests, 2, tt.length)
+		w.State, w.available, w.end, w.received = Reported, tt.left, Instant(tt.ends), Instant(sec)
+		w.ownRare().spent = &spent{length: tt.length, trust: 1, floor: flooredAt, slots: []slot{{at: 0, units: 2}}}
+		now := Instant(tt.now)
+		again, _ := w.Ready(now, 1)
+		assert.Equal(t, now.Add(tt.wait), again, tt)
 	}
 }

@@ -83,10 +83,16 @@ func (w *Window) lateGuard() time.Duration {
 	return min(max(w.rtt/32, time.Millisecond), 100*time.Millisecond)
 }
 
-// byLog is when n units may depart that may do so again by the figures, if answers take long.
+// byLog is when n units may depart that may do so again by the figures, if answers take long or
+// the last unit may be none. That one is back when the window is over, at the latest.
 func (w *Window) byLog(t Instant, n int64, again Instant) Instant {
-	if !(w.isLate() || w.floors() && w.spare() <= w.need(n)) || !w.believes(w.received) {
+	floors := w.State == Reported && w.spare() <= w.need(n) && w.floors()
+	if !(w.isLate() || floors) || !w.believes(w.received) {
 		return again
 	}
-	return max(t, min(max(again, w.whenRoom(t, n)), w.whenBack(t, n)))
+	room := max(again, w.whenRoom(t, n))
+	if !w.isLate() {
+		return max(again, min(room, w.whenRenewed(t, n)))
+	}
+	return max(t, min(room, w.whenBack(t, n)))
 }
