@@ -134,7 +134,7 @@ func (e *explanation) inspect(resp *http.Response) {
 	e.got = read(resp.Header, now)
 	e.byTime = !reflect.DeepEqual(e.got, read(resp.Header, now.Add(time.Hour)))
 	for name := range resp.Header {
-		if looksLikeQuota(name) {
+		if looksLikeQuota(name) || e.matters(name, resp.Header, read, now) {
 			e.like = append(e.like, name)
 		}
 	}
@@ -155,7 +155,7 @@ func (e *explanation) inspect(resp *http.Response) {
 		}
 		alone := read(http.Header{name: values, "Date": resp.Header["Date"]}, now)
 		switch {
-		case reader.Silent(http.Header{name: values}):
+		case reader.Silent(http.Header{name: values}), alone.Dialect == parse.NoDialect && e.ofAnother(name, values):
 			e.unknown = append(e.unknown, name)
 		case alone.Dialect != parse.NoDialect && (alone.Dialect != e.got.Dialect || alone.Vendor != e.got.Vendor):
 			e.other = append(e.other, name)
@@ -175,6 +175,22 @@ func (e *explanation) inspect(resp *http.Response) {
 		e.row = e.suggestRow(resp.Header)
 	}
 	e.millis = e.inMillis()
+}
+
+// ofAnother reports whether a field would be read from a host with the name that it begins with.
+func (e *explanation) ofAnother(name string, values []string) bool {
+	var reader parse.Reader
+	return reader.Read(name, e.status, http.Header{name: values}, time.Now()).Dialect != parse.NoDialect
+}
+
+// matters reports whether a row reads a field without which the response says something else.
+func (e *explanation) matters(name string, h http.Header, read func(http.Header, time.Time) parse.Reading, now time.Time) bool {
+	if e.got.Vendor == "" || name == "Date" {
+		return false
+	}
+	rest := maps.Clone(h)
+	delete(rest, name)
+	return !reflect.DeepEqual(e.got, read(rest, now))
 }
 
 // inMillis returns what the window of the only service limit would be if the reset was in
@@ -219,7 +235,7 @@ func (e *explanation) suggestRow(h http.Header) *parse.Vendor {
 		case name == "Retry-After": // read anyway
 		case has("retry"):
 			row.Retry = append(row.Retry, name)
-		case has("remaining", "left"):
+		case has("remain", "left"):
 			row.Remaining = append(row.Remaining, pattern)
 		case has("reset"):
 			row.Reset = append(row.Reset, pattern)
@@ -259,7 +275,7 @@ func segments(part string) (account, measures string) {
 	var names, words []string
 	for _, segment := range strings.Split(part, "-") {
 		switch lower := strings.ToLower(segment); lower {
-		case "limit", "quota", "max", "total", "remaining", "left", "reset", "resets", "in", "after", "at", "retry",
+		case "limit", "quota", "max", "total", "remain", "remaining", "left", "reset", "resets", "in", "after", "at", "retry",
 			"window", "interval", "period", "used", "usage", "count", "ms", "milliseconds", "seconds", "x", "ratelimit", "rate":
 			words = append(words, lower)
 		default:
