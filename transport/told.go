@@ -124,7 +124,7 @@ func (t *toldKinds) narrowed(scope string, kind kindKey) (narrow string, silent,
 	if k.what == toldNothing {
 		return scope + ofKind, true, trial
 	}
-	return scope + ofKind + strconv.FormatInt(k.what-toldLimit, 10), false, trial
+	return scopeOfLimit(scope, k.what), false, trial
 }
 
 // note takes over what a response has told a kind. It reports whether requests may have another
@@ -229,6 +229,23 @@ func (t *toldKinds) endsBy(until time.Time) {
 	if t.ends.IsZero() || until.Before(t.ends) {
 		t.ends = until
 	}
+}
+
+// ofUnknown returns the scope that a refusal concerns which tells a limit, of a kind of which nothing
+// else is known: while kinds are told apart, that of what it tells, not the one that the request departed
+// in, whose kinds are told another limit. Else it returns "".
+func (t *toldKinds) ofUnknown(scope string, kind kindKey, limit int64) (in string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if k := t.kinds[kindOfScope{scope, kind}]; !t.limits.apart || k.what != toldUnknown {
+		return ""
+	}
+	return scopeOfLimit(scope, limit)
+}
+
+// scopeOfLimit returns the scope of the kinds that are told a limit.
+func scopeOfLimit(scope string, limit int64) string {
+	return scope + ofKind + strconv.FormatInt(limit-toldLimit, 10)
 }
 
 // meet notes a kind that was told the same as all others so far.
@@ -365,6 +382,11 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 			} else if x.ask.Scope != departed {
 				r.Scope = x.ask.Scope
 			}
+		}
+	}
+	if known && r.Refused && !tried && what >= toldLimit {
+		if in := told.ofUnknown(wide, x.kind().key(), what); in != "" && in != x.ask.Scope {
+			x.ask.Scope, r.Scope = in, in
 		}
 	}
 	pause, dry := time.Duration(0), r.Refused

@@ -214,6 +214,9 @@ func TestToldKinds(t *testing.T) {
 	}
 	empty, silent := x(5, 0, 60), says(200)
 	bare, after := says(429), says(429, "Retry-After", "60")
+	spent := func(status int, more ...string) answer {
+		return says(status, append(more, "X-RateLimit-Limit", "7", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "60")...)
+	}
 	apart := []any{"/a", x(5, 4, 60), "/b", silent, "/a", x(5, 3, 60), "/b", silent, "/a", x(5, 2, 60), "/b", silent, "/a", x(5, 1, 60)}
 	two := []any{"/a", x(5, 4, 60), "/b", x(600, 599, 60), "/a", x(5, 3, 60), "/b", x(600, 598, 60), "/a", x(5, 2, 60)}
 	with := func(more ...any) []any { return append(append([]any(nil), apart...), more...) }
@@ -232,6 +235,11 @@ func TestToldKinds(t *testing.T) {
 		{"a kind that is told the limit, and has its Retry-After", with("/a", after, "/a", silent), true},
 		{"another limit each time", []any{"/a", x(5, 4, 60), "/b", x(9, 4, 60), "/a", x(9, 3, 60), "/b", x(5, 3, 60), "/a", x(5, 2, 60), "/b", x(9, 2, 60), "/a", empty, "/b", silent}, true},
 		{"another kind that was not known is told a limit of its own", append(two, "/c", x(7, 0, 60), "/b", x(600, 597, 60)), false},
+		{"it is refused by a limit of its own", append(two, "/c", spent(403), "/b", x(600, 597, 60)), false},
+		{"and asks again", append(two, "/c", spent(403), "/c", x(7, 6, 60)), true},
+		{"it has a Retry-After", append(two, "/c", spent(429, "Retry-After", "60"), "/b", x(600, 597, 60)), false},
+		{"and asks again after less", append(two, "/c", spent(429, "Retry-After", "60"), "/c", x(7, 6, 60)), true},
+		{"a kind that is known is refused by another limit", append(two, "/b", spent(403), "/b", x(600, 597, 60)), true},
 		{"errors tell nothing", []any{"/a", x(5, 4, 60), "/b", says(404), "/a", x(5, 3, 60), "/b", says(404), "/a", x(5, 2, 60), "/b", says(404), "/a", empty, "/b", says(404)}, true},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
