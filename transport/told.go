@@ -150,7 +150,6 @@ func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (
 		return over
 	case !known, k.what == toldUnknown:
 		k.what = what
-		moved = limits || silence
 	case what == toldNothing && k.what != toldNothing:
 		return over // it is told something now and then
 	case k.what != what:
@@ -173,7 +172,7 @@ func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (
 	if k != before {
 		t.set(this, k)
 		t.silent = t.silent || what == toldNothing && k.sure.apart
-		moved = moved || (doubted || k.sure.apart != before.sure.apart) && len(t.usedUp) > 0
+		moved = k.what != before.what && (limits || silence) || (doubted || k.sure.apart != before.sure.apart) && len(t.usedUp) > 0
 	}
 	if known && t.last != this {
 		if last.what != what {

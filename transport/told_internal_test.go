@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -105,6 +106,60 @@ func TestDoubtMovesThoseThatWait(t *testing.T) {
 			assert.Equal(t, "s", after)
 		}
 	})
+}
+
+// Whatever gives a kind another scope reports that requests have moved: else those that wait go after those
+// that come later.
+func TestToldKindsTellThatTheyMove(t *testing.T) {
+	const kinds, second = 4, time.Second
+	for seed := range uint64(2000) {
+		synctest.Test(t, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 1))
+			var told toldKinds
+			told.several.Store(true)
+			told.limits.changes, told.silence.changes = rnd.IntN(maxChanges+1), rnd.IntN(maxChanges+1)
+			whats := []int64{toldNothing, toldLimit + 5, toldLimit + 7, toldLimit + 600, toldNames}
+			var usual [kinds]int64
+			for i := range usual {
+				usual[i] = whats[rnd.IntN(len(whats)-1)]
+			}
+			scopes := func() (all [2 * kinds]string) {
+				for i := range all {
+					all[i], _, _ = told.narrow("st"[i%2:i%2+1], kindKey(i/2))
+				}
+				return all
+			}
+			for step := range 60 {
+				scope, of := "st"[rnd.IntN(2):][:1], rnd.IntN(kinds)
+				what, kind, before, moved := usual[of], kindKey(of), scopes(), false
+				if rnd.IntN(12) == 0 {
+					what = whats[rnd.IntN(len(whats))]
+				}
+				narrow, _, trial := told.narrow(scope, kind)
+				switch rnd.IntN(10) {
+				case 0:
+					if rnd.IntN(3) == 0 {
+						narrow = scope
+					}
+					pause := time.Duration(rnd.IntN(3)) * second
+					moved = told.hold(scope, kind, narrow, time.Now(), pause, pause+time.Duration(1+rnd.IntN(3))*second)
+				case 1:
+					moved = told.noteUsedUp(scope, what, time.Now().Add(time.Duration(1+rnd.IntN(5))*second))
+				case 2:
+					if trial {
+						moved = told.endTrial(kindOfScope{scope, kind}, what, rnd.IntN(2) == 0, rnd.IntN(2) == 0)
+					}
+				case 3:
+					time.Sleep(time.Duration(rnd.IntN(4)) * second)
+				default:
+					moved = told.note(scope, kind, what, rnd.IntN(6) == 0)
+				}
+				if after := scopes(); after != before {
+					require.True(t, moved, "seed %d, step %d: %q, then %q", seed, step, before, after)
+				}
+			}
+		})
+	}
 }
 
 // What kinds are told takes up memory of the kinds of the origin, and at most half of that.
