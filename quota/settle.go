@@ -656,7 +656,9 @@ func (s *settlement) startBackOff(a *account) {
 		a.BackOffAtLeast(s.t, s.r.Wait)
 	})
 	if s.o.shared != nil {
-		s.o.shared.pool(a).paused(true)
+		if p := s.o.shared.pool(a); p.decides() { // else each process finds out for itself
+			p.paused(true)
+		}
 	}
 }
 
