@@ -107,6 +107,9 @@ func (x *execution) tell(i int, void bool) {
 		}
 		r.spend(now-max(a.ServedAgo.Microseconds(), 0), a.Served, r.began)
 	}
+	if a.Version > r.version {
+		r.version = a.Version + 1 // the store has lost what came after: no figure of that time raises anything
+	}
 	version := r.version
 	if a.Spent > 0 && r.available != none && r.state != exchange.Unknown && r.state != exchange.Open && !a.Concurrent {
 		r.available = max(r.available-a.Spent, 0)

@@ -280,6 +280,9 @@ func (g *guesser) turn(now time.Time) *exchange.Turn {
 		if g.chance(10) {
 			a.Basis, a.BasisLeft, a.Version = g.rnd.Int64N(60), g.span(12*time.Second), g.rnd.Int64N(1000)
 		}
+		if g.chance(40) {
+			a.Version += g.rnd.Int64N(3) // of what the store has lost
+		}
 		if g.chance(25) {
 			a.Refused = g.chance(2)
 			a.Hold = g.span(5 * time.Second)

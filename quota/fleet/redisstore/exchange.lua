@@ -629,6 +629,7 @@ tell = function(a, void)
     if took > r.quota then x.age(r) end
     x.spend(r, now - max(a.servedAgo, 0), a.served, r.began)
   end
+  if a.version > r.version then r.version = a.version + 1 end
   local version = r.version
   if a.spent > 0 and r.available ~= -1 and r.state ~= UNKNOWN and r.state ~= OPEN and a.concurrent == 0 then
     r.available = max(r.available - a.spent, 0)

@@ -515,3 +515,50 @@ func whole3(nodes []*node) bool {
 	}
 	return true
 }
+
+// A replica that takes over without the last writes has forgotten the last grants: no more than
+// these are granted twice, and what the processes say next tells of them.
+func TestLostWrites(t *testing.T) {
+	s := start(t)
+	rdb := s.client()
+	defer rdb.Close()
+	st, seq := New(rdb, ""), uint64(0)
+	turn := func(process string, a exchange.Account, wants int64) exchange.Granted {
+		seq++
+		a.Quota, a.Window, a.Basis, a.BasisLeft = 100, time.Hour, exchange.None, exchange.None
+		turn := &exchange.Turn{Process: process, Seq: seq, Flights: exchange.None, Accounts: []exchange.Account{a}}
+		if wants > 0 {
+			turn.Requests = []exchange.Request{{N: wants, Claims: []exchange.Claim{{Units: 1}}}}
+		}
+		g, err := st.Exchange(t.Context(), exchange.ID{}, turn)
+		require.NoError(t, err)
+		return g.Accounts[0]
+	}
+	silent := exchange.Account{Figure: exchange.None, Left: exchange.None}
+	has := func(n int64) exchange.Account {
+		a := silent
+		a.Has = n
+		return a
+	}
+	one := turn("one", exchange.Account{Figure: 100, Left: time.Hour}, 10)
+	require.EqualValues(t, 10, one.Units)
+	keys := rdb.Keys(t.Context(), "hw5:*:a:*").Val()
+	require.Len(t, keys, 1)
+	before, err := rdb.Get(t.Context(), keys[0]).Bytes()
+	require.NoError(t, err)
+
+	require.EqualValues(t, 20, turn("two", silent, 20).Units)
+	late := turn("one", exchange.Account{Has: 10, Figure: 95, Left: time.Hour, FigureVersion: one.Version}, 0)
+	require.EqualValues(t, 95, late.Available)
+	require.Greater(t, late.Version, one.Version)
+	require.NoError(t, rdb.Set(t.Context(), keys[0], before, time.Hour).Err())
+
+	assert.EqualValues(t, 90, turn("three", silent, 200).Units, "of 100, of which one has 10; two had 20")
+	turn("two", has(20), 0)
+	turn("three", has(90), 0)
+	assert.Zero(t, turn("four", silent, 1).Units)
+	again := turn("one", exchange.Account{Has: 10, Figure: 97, Left: time.Hour, Version: late.Version, FigureVersion: late.Version}, 0)
+	assert.EqualValues(t, 97, again.Available, "it lowers what is known")
+	again = turn("one", exchange.Account{Has: 10, Figure: 99, Left: time.Hour, Version: again.Version, FigureVersion: late.Version}, 0)
+	assert.EqualValues(t, 97, again.Available, "under a version that was lost, it raises nothing")
+}
