@@ -103,7 +103,7 @@ func (o *Origin) sweep(t instant) {
 	for range min(sample, len(o.all)) {
 		a := o.next()
 		a.TrimLog(t)
-		if a.Over(t) && !o.inUse(a) && !o.holdsKind(t, a) {
+		if a.Over(t) && !o.inUse(a) && !o.holds(t, a) {
 			o.evict(t, a)
 		}
 	}
@@ -117,6 +117,26 @@ func (o *Origin) holdsKind(t instant, a *account) bool {
 		}
 	}
 	return false
+}
+
+// holds reports whether a Retry-After is in force at t that would be forgotten with the account: its own,
+// that of a kind of its scope, or that of a limit beside it.
+func (o *Origin) holds(t instant, a *account) bool {
+	if t < a.Hold || o.holdsKind(t, a) {
+		return true
+	}
+	if !o.apart.Load() {
+		return false // nothing of that was learned
+	}
+	s := o.scopes[a.owner.long]
+	if a.owner.n != notShort {
+		s = o.scopes[string(a.owner.short[:a.owner.n])]
+	}
+	if s == nil || s.learned == nil || s.learned.beside == nil {
+		return false
+	}
+	b := s.learned.beside
+	return (a == b.of || a == &s.base) && (t < b.in.base.Hold || o.holdsKind(t, &b.in.base))
 }
 
 // next moves the clock hand to the next account.
@@ -138,7 +158,7 @@ func (o *Origin) inUse(a *account) bool {
 // a Retry-After in force goes before one with it; an idle account before one that is
 // not; the less recently used one first.
 func (a *account) lessValuable(b *account, t instant) bool {
-	if x, y := t < a.Hold, t < b.Hold; x != y {
+	if x, y := a.policy.origin.holds(t, a), b.policy.origin.holds(t, b); x != y {
 		return y
 	}
 	if x, y := a.idle(t), b.idle(t); x != y {

@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -221,5 +222,54 @@ func TestBesideSheds(t *testing.T) {
 			t.Log("served", served, "refused", refused)
 			assert.Greater(t, served, 1700) // 20 workers, 6 s each: 2,000
 		})
+	}
+}
+
+// A Retry-After of a limit that is not told holds as long as it says, although the policy that the refusal
+// named has not been used for long, or other accounts need the room.
+func TestBesideHoldIsNotForgotten(t *testing.T) {
+	waits := []time.Duration{time.Minute, 2 * time.Hour}
+	for _, named := range []bool{false, true} {
+		for _, most := range []int{0, 50} {
+			bubble(t, fmt.Sprint(named, most), func(t *testing.T) {
+				departed := 0
+				base := newChooser(func(n int, req *http.Request) answer {
+					fields := []string{"X-RateLimit-Limit", "1000", "X-RateLimit-Remaining", "900", "X-RateLimit-Reset", "1"}
+					if named {
+						fields = []string{"RateLimit", `"api";a=900;w=1`, "RateLimit-Policy", `"api";q=1000;w=1`}
+					}
+					if req.URL.Path != "/slow" {
+						return says(200, fields...)
+					}
+					wait := waits[min(departed, 1)]
+					departed++
+					return says(429, append(fields, "Retry-After", strconv.Itoa(int(wait.Seconds())))...)
+				})
+				shaper := &transport.Shaper{Base: base, MaxDelay: transport.NoDelay, Accounts: &quota.Accounts{
+					MaxAccounts: most, Jitter: func() float64 { return .5 },
+				}}
+				get := func(user, path string) {
+					req := newRequest(t.Context(), http.MethodGet, itemsOrigin+path)
+					req.Header.Set("Authorization", "Bearer "+user)
+					if resp, err := shaper.RoundTrip(req); err == nil {
+						drop(resp)
+					}
+				}
+				get("a", "/")
+				for i, wait := range waits {
+					get("a", "/slow")
+					assert.Equal(t, i+1, departed)
+					for j := range 200 {
+						time.Sleep(wait/200 - time.Millisecond)
+						if i > 0 {
+							get(fmt.Sprint("other", j), "/")
+						}
+					}
+					get("a", "/slow")
+					assert.Equal(t, i+1, departed, "it is held")
+					time.Sleep(time.Second)
+				}
+			})
+		}
 	}
 }
