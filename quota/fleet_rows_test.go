@@ -754,7 +754,7 @@ func TestTwoFleets(t *testing.T) {
 func TestFleetOfSilentServer(t *testing.T) {
 	for name, bare := range map[string]bool{"Retry-After": false, "bare": true} {
 		t.Run(name, func(t *testing.T) {
-			r := fleetRow{policies: policyOf(transporttest.FixedWindow, 100, 10, 0), procs: 4, jobs: 150, workers: 5}
+			r := fleetRow{policies: policyOf(transporttest.FixedWindow, 100, 10, 0), procs: 4, jobs: 400, workers: 5}
 			var refused [2]int
 			var took [2]time.Duration
 			for i := range uint64(40) {

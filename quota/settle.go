@@ -729,11 +729,16 @@ func (s *settlement) infer() {
 	switch {
 	case !s.r.Refused:
 		if sc.learned != nil && sc.learned.inferred != nil {
-			sc.learned.inferred.Looks = s.l.among.kinds() == nil // else kinds look
+			ks := s.l.among.kinds()
+			sc.learned.inferred.Looks = ks == nil // else kinds look
+			sc.learned.inferred.Apart = ks != nil && len(ks.of) > 1
 			sc.learned.inferred.Served(&base.Window, s.t, s.sent)
 		}
 	case sc.learnedOf().inferred == nil:
 		sc.learned.inferred = window.NewInferred(max(s.r.Pause, 0))
+		if sc == s.l.scope && s.l.among == sc {
+			sc.learned.inferred.Began(&base.Window, s.o.first.since, s.t, s.sent)
+		}
 	default:
 		sc.learned.inferred.Refused(&base.Window, s.t, s.sent, max(s.r.Pause, 0))
 	}

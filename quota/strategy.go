@@ -60,7 +60,7 @@ package quota
 //  5. Inference. A server that says nothing of its quotas but refuses now and then is taken
 //     to allow what it served between two refusals, in that time. One unit more is tried
 //     now and then. If it seems to bound how many requests are in flight instead, no more
-//     than that are. "only Retry-After, 100/10s" 47 → 4.9 refused. So also beside figures: if
+//     than that are. "only Retry-After, 100/10s" 47 → 2.6 refused. So also beside figures: if
 //     requests are refused although the figures say that much is left, the limit that refuses
 //     them is inferred. "replicas that lag" 41 → 9.6 refused.
 //

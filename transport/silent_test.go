@@ -5,7 +5,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -161,4 +163,71 @@ func TestPanicsLeaveNothing(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Where a Retry-After is all that a server says, one wave is refused, and no second one: the first
+// window shows how much there is. A retry loop is refused in each window.
+func TestOneWaveIsRefused(t *testing.T) {
+	for _, tt := range []struct {
+		quota, workers int
+		window         time.Duration
+		bare           bool
+		refused        int // at most
+	}{
+		{100, 60, 10 * time.Second, false, 61},
+		{40, 40, time.Second, true, 44},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			var used, served, refused int
+			var ends time.Time
+			trips := rand.New(rand.NewPCG(1, 2))
+			shaper := &transport.Shaper{Accounts: &quota.Accounts{Jitter: func() float64 { return .5 }}}
+			shaper.Base = roundTripper(func(req *http.Request) (*http.Response, error) {
+				mu.Lock()
+				trip := 5*time.Millisecond + time.Duration(trips.Int64N(int64(time.Millisecond)))
+				mu.Unlock()
+				time.Sleep(trip)
+				mu.Lock()
+				now := time.Now()
+				if !now.Before(ends) {
+					used, ends = 0, now.Add(tt.window)
+				}
+				ok := used < tt.quota
+				if ok {
+					used, served = used+1, served+1
+				} else {
+					refused++
+				}
+				wait := ends.Sub(now)
+				mu.Unlock()
+				time.Sleep(trip)
+				switch {
+				case ok:
+					return says(200)(req)
+				case tt.bare:
+					return says(429)(req)
+				}
+				return says(429, "Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))(req)
+			})
+			var wg sync.WaitGroup
+			end := time.Now().Add(5*tt.window - tt.window/2)
+			for i := range tt.workers {
+				wg.Go(func() {
+					time.Sleep(time.Duration(i) * time.Microsecond)
+					for time.Now().Before(end) {
+						resp, err := shaper.RoundTrip(getItems(t.Context()))
+						if !assert.NoError(t, err) {
+							return
+						}
+						drop(resp)
+					}
+				})
+			}
+			wg.Wait()
+			t.Logf("served %d, refused %d", served, refused)
+			assert.LessOrEqual(t, refused, tt.refused)
+			assert.GreaterOrEqual(t, served, 4*tt.quota)
+		})
+	}
 }

@@ -151,6 +151,10 @@
 //     then on, unless a refusal soon after shows that it was left over; if it is refused,
 //     the next 2, 4, 8, … up to 64 windows have no look.
 //     Where refusals concern some kinds only, these look: see below.
+//     Before the first refusal nothing is counted, but what has departed since the first request
+//     is known. That is the first window, if it was used up in less than a fifth of it, several
+//     requests of one kind were refused, nothing was in flight after those, and a Retry-After or a
+//     single back-off ended it. So the second window has no wave of refusals as the first one has.
 //     Nothing is inferred from the refusal of a single request without a Retry-After, unless
 //     as many were served before it as in the window before, to 1/16, or as are inferred; or it
 //     is the third in a row. An inferred quota that such a refusal contradicts goes.

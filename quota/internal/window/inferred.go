@@ -50,6 +50,9 @@ type Inferred struct {
 	came    Instant // arrival of the first refusal in this window
 	several bool    // requests that departed before that were refused, too
 	last    int64   // served in the window before
+	first   firstWindow
+	brief   time.Duration // how long the window before, of which last were served, was at most; 0: not known
+	Apart   bool          // several kinds of work are told apart: each is held for itself
 
 	longest time.Duration // Retry-After; half of it once a window seemed shorter
 
@@ -67,6 +70,37 @@ const (
 // less: none.
 func NewInferred(retryAfter time.Duration) *Inferred {
 	return &Inferred{refused: true, until: Never, longest: retryAfter}
+}
+
+// firstWindow is what departed before the first refusal of a server that had told nothing.
+type firstWindow struct {
+	began, dry, came Instant // departures of the first request and of the refused one, and its arrival
+	served           int64   // of what departed until then, and of what is answered since; 0: not known
+	several          bool    // requests that departed before it came were refused, too
+	until            Instant // when it is over, by the Retry-After; Never: it had none
+}
+
+// Began takes over the first refusal, at t, of a request that departed at sent, of a server that
+// has told nothing since it was first called: all that it has served departed from an instant on.
+func (g *Inferred) Began(w *Window, began, t, sent Instant) {
+	served := int64(w.departed) - w.Unanswered() - 1
+	if w.epoch != 1 || w.Quota >= 0 || served <= 0 {
+		return
+	}
+	g.first = firstWindow{began: began, dry: sent, came: t, served: served, until: Never}
+	if g.longest > 0 {
+		g.first.until = sent.Add(g.longest)
+	}
+}
+
+// shows reports whether the first window, which a request ends that departed at an instant, shows a
+// quota of all that departed in it, and when it ended: it was used up soon, several requests were
+// refused, nothing was in flight after those, and its end was told, or found by one back-off.
+func (f *firstWindow) shows(g *Inferred, sent Instant) (end Instant, ok bool) {
+	end = min(sent, f.until, g.until)
+	wait := end - f.dry
+	ok = f.served > 0 && !g.Apart && f.several && f.dry-f.began <= wait/4
+	return end, ok && (f.until < Never || wait < 2*Instant(minBackOff))
 }
 
 // Anew returns what is still known once it has turned out that g counted what the quota
@@ -95,6 +129,7 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 		}
 	}
 	g.several = g.several || g.refused && sent <= g.came || w.Refusals >= sureRow
+	g.first.several = g.first.several || sent <= g.first.came
 	if !g.refused {
 		g.refused, g.dry, g.came = true, sent, t
 		if tooEarly := retryAfter < w.Length/2 || g.early && g.served < w.Quota/2; g.usedUp > 0 && w.State == Counting && retryAfter > 0 && tooEarly {
@@ -123,13 +158,21 @@ func (g *Inferred) Served(w *Window, t, sent Instant) {
 		g.next(w)
 	default:
 		g.served++
+		if g.first.served > 0 {
+			g.first.served++
+		}
 	}
 }
 
 // close ends a window that ended with a refusal, with a request that was served
 // after it.
 func (g *Inferred) close(w *Window, t, sent Instant) {
-	last, end := *g, min(sent, g.until)
+	last, f := *g, &g.first
+	first, shows := f.shows(g, sent)
+	if shows && g.most < leastCeiling {
+		last.opened, last.served, last.dry, last.came, last.several, last.until = max(f.began, 1), f.served, f.dry, f.came, true, min(f.until, g.until)
+	}
+	end := min(sent, last.until)
 	if last.whole > 0 && last.dry-last.whole <= end-last.dry {
 		last.opened, last.served = last.whole, last.parts+last.served
 	}
@@ -139,7 +182,13 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 		w.DropInferred(Requests, None, 0)
 	}
 	length := time.Duration(end - last.opened)
-	*g = Inferred{ceiling: last.ceiling, opened: sent, served: 1, until: Never, more: 1, longest: last.longest, last: last.served, Looks: last.Looks, failed: last.failed, skip: last.skip}
+	if g.brief > 0 && max(g.last-last.served, last.served-g.last) <= last.served/16 {
+		length = min(length, g.brief) // in a slow start, the last window had the same quota and was used up sooner
+	}
+	if last.brief = 0; shows && g.most >= leastCeiling {
+		last.served, last.brief = f.served, time.Duration(first-f.began)
+	}
+	*g = Inferred{ceiling: last.ceiling, opened: sent, served: 1, until: Never, more: 1, longest: last.longest, last: last.served, brief: last.brief, Looks: last.Looks, failed: last.failed, skip: last.skip}
 	switch {
 	case last.opened == 0:
 	case last.served < minInferred || last.dry-last.opened > end-last.dry && !last.merged:

@@ -17,3 +17,123 @@ func TestInferredIsOverWithRetryAfter(t *testing.T) {
 		assert.Equal(t, max(retryAfter, 0), g.longest, retryAfter)
 	}
 }
+
+// What the first window shows is taken over if it was used up soon by requests of one kind, of
+// which several were refused, and its end is known.
+func TestInferredFromTheFirstWindow(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		retryAfter time.Duration
+		again      Instant // departure of the first request that is served after the refusals
+		served     int64   // before the first of them
+		refused    int
+		stays      int64 // how many are still in flight after them
+		usedUp     Instant
+		apart      bool
+		want       int64
+	}{
+		{"a Retry-After", 10 * sec, Instant(10 * sec), 20, 3, 0, Instant(ms), false, 20},
+		{"one back-off", 0, Instant(1200 * ms), 20, 3, 0, Instant(ms), false, 20},
+		{"several back-offs", 0, Instant(3 * sec), 20, 3, 0, Instant(ms), false, None},
+		{"used up slowly", 10 * sec, Instant(14 * sec), 20, 3, 0, Instant(4 * sec), false, None},
+		{"used up in a fifth of it", 8 * sec, Instant(10 * sec), 20, 3, 0, Instant(2 * sec), false, 20},
+		{"one refusal", 10 * sec, Instant(10 * sec), 20, 1, 0, Instant(ms), false, None},
+		{"a bound in flight", 10 * sec, Instant(10 * sec), 20, 3, 2, Instant(ms), false, None},
+		{"several kinds", 10 * sec, Instant(10 * sec), 20, 3, 0, Instant(ms), true, None},
+		{"few", 10 * sec, Instant(10 * sec), 3, 3, 0, Instant(ms), false, None},
+	} {
+		const began = Instant(ms)
+		w := New(Adaptive)
+		take := func(at Instant) Charge { return Charge{Units: 1, Sent: at, Mark: w.Take(at, 1)} }
+		for range tt.served {
+			w.Silent(began+2, take(began), false)
+		}
+		sent := began + tt.usedUp
+		for range tt.stays {
+			take(sent)
+		}
+		var out []Charge
+		for range tt.refused {
+			out = append(out, take(sent))
+		}
+		var g *Inferred
+		for i, c := range out {
+			arrived := sent + Instant(i) + 1
+			if w.Silent(arrived, c, true); tt.retryAfter > 0 {
+				w.Pause(arrived, tt.retryAfter, Server{})
+			} else {
+				w.StartBackOff(arrived, sent, 0)
+			}
+			if g != nil {
+				g.Refused(&w, arrived, sent, tt.retryAfter)
+				continue
+			}
+			g = NewInferred(tt.retryAfter)
+			g.Began(&w, began, arrived, sent)
+		}
+		again := began + tt.again + Instant(20*ms)
+		c := take(again)
+		w.Silent(again+2, c, false)
+		g.Apart = tt.apart
+		g.Served(&w, again+2, again)
+		assert.Equal(t, tt.want, w.Quota, tt.name)
+		if tt.want > 0 {
+			assert.Equal(t, Counting, w.State, tt.name)
+			length := time.Duration(again - began)
+			if tt.retryAfter > 0 {
+				length = time.Duration(tt.usedUp) + tt.retryAfter
+			}
+			assert.Equal(t, length, w.Length, tt.name)
+		}
+	}
+}
+
+// If requests stay in flight after the first refusals, the second window is what is counted. It begins with
+// a slow start, so it is no longer than the first one was, if as much was served in both.
+func TestInferredIsNoLongerThanTheFirstWindow(t *testing.T) {
+	for served, want := range map[int]time.Duration{
+		19: 10*sec + ms, 20: 10*sec + ms, 21: 10*sec + ms,
+		16: 11 * sec, 24: 11 * sec, // another quota
+	} {
+		const began = Instant(ms)
+		w := New(Adaptive)
+		take := func(at Instant) Charge { return Charge{Units: 1, Sent: at, Mark: w.Take(at, 1)} }
+		for range 18 {
+			w.Silent(began+2, take(began), false)
+		}
+		sent := began + Instant(ms)
+		out := []Charge{take(sent), take(sent)}
+		var g *Inferred
+		for i := range 3 {
+			c, arrived := take(sent), sent+Instant(i)+1
+			w.Silent(arrived, c, true)
+			w.Pause(arrived, 10*sec, Server{})
+			if g != nil {
+				g.Refused(&w, arrived, sent, 10*sec)
+				continue
+			}
+			g = NewInferred(10 * sec)
+			g.Began(&w, began, arrived, sent)
+		}
+		for _, c := range out {
+			w.Silent(sent+10, c, false)
+			g.Served(&w, sent+10, sent)
+		}
+		again := sent + Instant(10*sec+20*ms)
+		for i := range Instant(served) {
+			at := again + i*Instant(ms)
+			w.Silent(at+1, take(at), false)
+			g.Served(&w, at+1, at)
+		}
+		assert.EqualValues(t, None, w.Quota, served)
+		sent = again + Instant(sec)
+		w.Silent(sent+1, take(sent), true)
+		w.Pause(sent+1, 10*sec, Server{})
+		g.Refused(&w, sent+1, sent, 10*sec)
+		again = sent + Instant(10*sec+20*ms)
+		w.Silent(again+1, take(again), false)
+		g.Served(&w, again+1, again)
+		assert.EqualValues(t, served, w.Quota)
+		assert.Equal(t, want, w.Length, served)
+	}
+}
