@@ -178,12 +178,15 @@ func slashed(lines []string) []string {
 }
 
 // loose reads a list of "100", "100:60", "100:60:300" (the last is what a refusal costs),
-// and "100/1m" or "100/minute", between commas; or "300/3000/12000".
+// "100/1m" or "100/minute", and "100 requests per minute", between commas; or "300/3000/12000".
 func (a *accountReader) loose(r *listReader, f *rowField) (all values[number]) {
 	var faults []int
 	parts := slashed(f.lines)
 	if parts == nil {
 		parts = strings.Split(strings.Join(f.lines, ","), ",")
+		if len(a.row.Accounts) == 0 {
+			parts = ungrouped(parts)
+		}
 	}
 	for i, part := range firstOf(r, parts) {
 		figure, per, separated := strings.Cut(part, "/")
@@ -191,7 +194,10 @@ func (a *accountReader) loose(r *listReader, f *rowField) (all values[number]) {
 			figure, per, separated = strings.Cut(part, ":")
 			per, _, _ = strings.Cut(per, ":")
 		}
-		d, ok := parseDecimal(trim(figure))
+		if !separated {
+			figure, per, separated = strings.Cut(strings.ToLower(part), " per ")
+		}
+		d, ok := parseDecimal(withoutRequests(trim(figure)))
 		n := number{value: d, field: f.field, item: i}
 		if separated {
 			n.window = spanOf(trim(per))
@@ -211,6 +217,34 @@ func (a *accountReader) loose(r *listReader, f *rowField) (all values[number]) {
 		r.ignore("", errType)
 	}
 	return all
+}
+
+// ungrouped joins parts between commas that are one number and a window, such as "1,000/hour".
+func ungrouped(parts []string) (joined []string) {
+	thousands := false
+	for _, part := range parts {
+		end := len(part) - len(strings.TrimLeft(part, "0123456789"))
+		if last := len(joined) - 1; last >= 0 && end == 3 && len(joined[last]) < 16 {
+			if _, ok := grouped(trim(joined[last]) + "," + part[:end]); ok || thousands && digits(trim(joined[last])) {
+				joined[last] += part
+				thousands = true
+				continue
+			}
+		}
+		joined, thousands = append(joined, part), false
+	}
+	return joined
+}
+
+// withoutRequests returns a figure without a word for requests that follows it.
+func withoutRequests(figure string) string {
+	if n, word, ok := strings.Cut(figure, " "); ok {
+		switch strings.ToLower(trim(word)) {
+		case "requests", "request", "reqs", "req", "calls", "call", "queries", "query", "hits":
+			return n
+		}
+	}
+	return figure
 }
 
 // isRatio reports whether a part of a limit is "5/100": 100 may be a quota, of which 5 are used, as
