@@ -517,7 +517,11 @@ func (s *settlement) report(a *account, f *Figure) {
 		if c == nil && !s.r.Refused && s.r.answered() {
 			a.ServedUncharged(s.costOf(a))
 		}
+		soft := a.policy.server.Soft()
 		f.Seen = max(a.Report(s.t, s.sent, s.figure(c, f), s.r.Refused, &a.policy.server), 0)
+		if !soft && a.policy.server.Soft() {
+			s.o.routeAgain(a.policy.name) // all accounts of the policy hold nothing any more
+		}
 		if s.o.shared != nil {
 			if c == nil && !s.r.Refused {
 				s.o.shared.pool(a).departed(s.t, s.sent, s.claimed(a))
