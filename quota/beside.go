@@ -12,12 +12,12 @@ import (
 //
 // The first such refusal holds the accounts that it names, as any other does. From then on, work that
 // claims the policy claims the limit, too, and what is served is counted. If a request that departs
-// after that hold is refused so, the limit is held, and not what the refusal names: so other kinds of
-// work may turn out to be free of it, as where the server names no policy (whom.go).
+// after that hold is refused so, the limit is held, and not what the refusal names. Other kinds of
+// work can then turn out to be free of it, as where the server names no policy: see whom.go.
 //
-// How much the limit is is inferred if, besides, of the work of that kind that was out when the refusal
-// before came more was refused than served, and at least two. A server that sheds load at random serves
-// the most of that. All is forgotten when no such refusal has come for long. A scope has one beside.
+// The size of the limit is inferred, too, if most of the work that was out when the refusal before
+// came was refused, of the same kind, and at least two requests were. A server that sheds load at
+// random serves most of it. All is forgotten when no such refusal has come for long. A scope has one beside.
 type beside struct {
 	in       *scope   // the limit, until kinds have one of their own
 	of       *account // that was named; work that does not claim it is not concerned
