@@ -2,6 +2,7 @@ package quota_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -236,4 +237,46 @@ func TestSoftQuotaEndsWithABareRefusal(t *testing.T) {
 	assert.NotContains(t, d.known("", api(1)).Learned, "not enforced: requests are served when nothing is left")
 	wait, _ := d.waits(10*mins+3*ms, dryFor)
 	assert.InDelta(t, 10*mins, wait, float64(sec))
+}
+
+// What waits in one account of a policy departs when an answer for another shows that the policy is not
+// enforced.
+func TestSoftQuotaOfAnotherAccount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := new(quota.Accounts).Origin("https://api.example")
+		send := func(scope string, force bool) (l *quota.Lease, err error) {
+			l = new(quota.Lease)
+			ask := quota.Ask{Scope: scope, Claims: []quota.Claim{api(1)}, MaxDelay: 2 * time.Hour, Force: force}
+			return l, o.Admit(t.Context(), time.Now(), &ask, l)
+		}
+		began := time.Now()
+		settle := func(l *quota.Lease, left int64) {
+			time.Sleep(ms)
+			r := quota.Report{Terms: terms("api", 50, time.Hour), Figures: figure("api", left, time.Hour-time.Since(began).Truncate(sec))}
+			o.Settle(time.Now(), l, &r)
+			l.Release()
+		}
+		for _, scope := range []string{"a", "b"} {
+			l, err := send(scope, false)
+			require.NoError(t, err)
+			settle(l, 0)
+		}
+		var waited time.Duration
+		done := make(chan error)
+		go func() {
+			asked := time.Now()
+			l, err := send("b", false)
+			if waited = time.Since(asked); err == nil {
+				settle(l, 0)
+			}
+			done <- err
+		}()
+		synctest.Wait()
+		time.Sleep(5 * mins)
+		l, err := send("a", true)
+		require.NoError(t, err)
+		settle(l, 0)
+		require.NoError(t, <-done)
+		assert.Equal(t, 5*mins+ms, waited)
+	})
 }
