@@ -1,8 +1,11 @@
 package parse_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"net/textproto"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -432,4 +435,42 @@ func TestCountsAreCapped(t *testing.T) {
 		assert.Equal(t, "read", got.Limits[0].Policy)
 	}
 	assert.Equal(t, []parse.Ignored{{Field: "X-Left", Item: 1, Err: parse.ErrCap}}, got.Ignored)
+}
+
+// A name is measured as it is kept: in small letters, with the window or the label beside it.
+func TestNamesAreCapped(t *testing.T) {
+	long := strings.Repeat("\x8c", 22) // 66 bytes in small letters
+	vendors := append([]parse.Vendor{{Name: "own", Summary: []string{"X-Left"}}}, parse.Vendors()...)
+	for _, tt := range []struct {
+		field, value string
+		fits         bool // within 64 bytes
+	}{
+		{"X-Left", "{name:" + long + ",limit:1}", false},
+		{"X-Left", "{name:" + long[1:] + ",limit:1}", true},
+		{"X-Left", long + "=1/10", false},
+		{"X-Left", long[1:] + "=1/10", true},
+		{"X-Left", "b=" + long[1:] + ",minute=5", false},
+		{"X-Left", "b=" + long[3:] + ",minute=5", true},
+		{"X-Left", long + ":id 2/1000 reset=3514s", false},
+		{"X-Left", long[1:] + ":id 2/1000 reset=3514s", true},
+		{"X-RateLimit-Limit", "name=" + long + ",100;", false},
+		{"X-RateLimit-Limit", "name=" + long[1:] + ",100;", true},
+		{"X-RateLimit-Limit-" + strings.Repeat("A", 65), "100", false},
+		{"X-RateLimit-Limit-" + strings.Repeat("A", 64), "100", true},
+		{"X-RateLimit-Limit-" + strings.Repeat("A", 57), "name=default,100;", false},
+		{"X-RateLimit-Limit-" + strings.Repeat("A", 56), "name=default,100;", true},
+	} {
+		r := parse.Reader{Caps: parse.Caps{NameBytes: 64}, Vendors: vendors}
+		got := r.Read("", 200, http.Header{textproto.CanonicalMIMEHeaderKey(tt.field): {tt.value}}, saturday)
+		assert.Equal(t, tt.fits, len(got.Policies)+len(got.Limits) > 0, "%q: %q", tt.field, tt.value)
+		for _, p := range got.Policies {
+			assert.LessOrEqual(t, len(p.Name), 64)
+		}
+		for _, l := range got.Limits {
+			assert.LessOrEqual(t, len(l.Policy), 64)
+		}
+		assert.Equal(t, !tt.fits, slices.ContainsFunc(got.Ignored, func(i parse.Ignored) bool {
+			return errors.Is(i.Err, parse.ErrCap)
+		}), "%q: %q: %v", tt.field, tt.value, got.Ignored)
+	}
 }

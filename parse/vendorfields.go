@@ -82,6 +82,7 @@ type accountReader struct {
 	overdrawn bool     // an available quota is negative: the request was refused
 	worded    []string // accounts with a word where a figure belongs: "unlimited"
 
+	field   string        // the first of the account
 	returns time.Duration // the time in which the quota of the account comes back unit by unit, if its rate is said
 	charged []charge      // to accounts that may not have been read yet
 	resets  values[delay] // of all accounts that have none
@@ -110,9 +111,7 @@ func (a *accountReader) read(h http.Header) {
 		for end < len(found) && found[end].account == found[0].account {
 			end++
 		}
-		if len(found[0].account) > a.caps.nameBytes() {
-			a.ignore(found[0].field, None, "", ErrCap)
-		} else if apart && isByMethod(found[0].account) {
+		if apart && isByMethod(found[0].account) {
 			a.ignore(found[0].field, None, "", errUnclear) // reads must not wait until there are writes again
 		} else if end < len(found) && found[0].account == "" && !slices.ContainsFunc(found[:end], ofOneAccount) {
 			a.ofAll(found[:end])
@@ -190,6 +189,7 @@ type accountValues struct {
 // account reads the fields of one account.
 func (a *accountReader) account(found []rowField) {
 	s := accountValues{cost: None}
+	a.field = found[0].field
 	faults := len(a.ignored)
 	for i := range found {
 		f := &found[i]
@@ -315,7 +315,9 @@ func (a *accountReader) settle(account string, s *accountValues) {
 	}
 	n := s.several()
 	if n == 1 {
-		a.one(account, s)
+		if a.fits(account) {
+			a.one(account, s)
+		}
 		return
 	}
 	same := s.limits.n > 1
@@ -330,8 +332,20 @@ func (a *accountReader) settle(account string, s *accountValues) {
 		case !same:
 			name = join(account, s.text(i))
 		}
-		a.pair(name, account, i, s)
+		if a.fits(name) {
+			a.pair(name, account, i, s)
+		}
 	}
+}
+
+// fits reports whether a name, as it is kept, is no longer than Caps.NameBytes: small letters
+// may have more bytes than large ones. A longer one is ignored.
+func (a *accountReader) fits(name string) bool {
+	if len(name) <= a.caps.nameBytes() {
+		return true
+	}
+	a.ignore(a.field, None, "", ErrCap)
+	return false
 }
 
 // maxSeveral bounds the policies of one account, whatever Caps.Items is.

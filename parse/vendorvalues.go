@@ -153,8 +153,6 @@ func (a *accountReader) labelled(r *listReader, labels, figures []string) (all v
 		switch r.item = i; {
 		case !ok || label == "":
 			r.ignore("", errSyntax)
-		case len(label) > a.caps.nameBytes():
-			r.ignore("", ErrCap)
 		default:
 			all.add(number{value: d, label: label, field: r.field, item: i})
 		}
@@ -478,10 +476,6 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 		switch {
 		case key == "b" || key == "name" || key == "bucket" || key == "group":
 			flush()
-			if len(value) > a.caps.nameBytes() {
-				r.ignore("", ErrCap)
-				return
-			}
 			account, current = strings.ToLower(value), &other
 		case account != "" && span(key) > 0: // what is left in each of several windows
 			of := accountValues{cost: None}
@@ -489,7 +483,7 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 				a.settle(join(account, key), &of)
 				read = true
 			}
-		case strings.Contains(value, "/") && !isObject && len(key) <= a.caps.nameBytes():
+		case strings.Contains(value, "/") && !isObject:
 			of := accountValues{cost: None}
 			value, _, _ = strings.Cut(value, "(")
 			if a.ratio(f, value, &of) {
@@ -499,7 +493,7 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 				r.ignore("", errSyntax)
 			}
 		default:
-			if name, measure, ok := cutLast(key, "-"); ok && measured(measure) && len(name) <= a.caps.nameBytes() {
+			if name, measure, ok := cutLast(key, "-"); ok && measured(measure) {
 				if name != account {
 					flush()
 				}
@@ -531,7 +525,7 @@ func (a *accountReader) renewed(f *rowField, r *listReader, text string) bool {
 	name, _, _ := strings.Cut(words[0], ":")
 	reset, ok := strings.CutPrefix(words[2], "reset=")
 	of := accountValues{cost: None}
-	if !ok || len(name) > a.caps.nameBytes() || !a.ratio(f, words[1], &of) {
+	if !ok || !a.ratio(f, words[1], &of) {
 		return false
 	}
 	a.summaryValue(r, f, "reset", reset, &of)
