@@ -67,15 +67,19 @@ func Limits(h http.Header, caps Caps) ([]Limit, []Ignored) {
 	if len(lines) == 0 {
 		return nil, nil
 	}
-	limits, _, ignored := readLimits(lines, &caps, nil, nil)
+	limits, _, ignored := readLimits(lines, &caps, &noPolicyField, nil)
 	return limits, ignored
 }
 
 // readLimits reads the lines of RateLimit as a List, and returns whether they follow the
-// editor's draft or draft -08. They may use the memory of room, and of the names of policies.
-func readLimits(lines []string, caps *Caps, policies []Policy, room []Limit) ([]Limit, Dialect, []Ignored) {
+// editor's draft or draft -08. They may use the memory of room, and of the names of policies, those
+// of the RateLimit-Policy beside it.
+func readLimits(lines []string, caps *Caps, policies *policyField, room []Limit) ([]Limit, Dialect, []Ignored) {
 	if len(lines) == 1 {
-		if limits, older, ok := plainLimits(lines[0], caps, policies, room); ok {
+		if limits, older, ok := policies.onlyLimit(lines[0], caps, room); ok {
+			return limits, dialectOf(older), nil
+		}
+		if limits, older, ok := plainLimits(lines[0], caps, policies.named, room); ok {
 			return limits, dialectOf(older), nil
 		}
 	}

@@ -44,6 +44,7 @@ type memoEntry struct {
 // read as the form of drafts -06 and -07 only if it has no policy of the newer form.
 type policyField struct {
 	named          []Policy
+	begins         string // how the limit of the only policy named begins: see beginsWith
 	unnamed        []unnamed
 	ignored        []Ignored // by the newer form
 	ignoredUnnamed []Ignored // by the older form
@@ -56,6 +57,9 @@ var noPolicyField policyField
 // readPolicyField reads the lines of RateLimit-Policy in either form.
 func readPolicyField(lines []string, caps Caps) (f policyField) {
 	f.named, f.ignored = readPolicies(lines, caps)
+	if len(f.named) == 1 {
+		f.begins = beginsWith(f.named[0].Name)
+	}
 	if len(f.named) == 0 {
 		f.unnamed, f.older, f.ignoredUnnamed = readUnnamed(lines, caps)
 	}

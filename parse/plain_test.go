@@ -3,8 +3,11 @@ package parse
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
@@ -135,5 +138,106 @@ func FuzzPlainLimits(f *testing.F) {
 		agree(t, line, Caps{})
 		agree(t, line, plainCaps)
 		agree(t, line, Caps{Quota: -1, Window: -1, Items: -1, FieldBytes: -1, NameBytes: -1, KeyBytes: -1})
+		if name, ok := (&plain{line: line}).text(); ok {
+			agreeOnly(t, name, line, Caps{})
+			agreeOnly(t, name, line, plainCaps)
+			agreeOnly(t, name, line, Caps{Quota: -1, Window: -1, FieldBytes: -1})
+		}
 	})
+}
+
+// agreeOnly checks that onlyLimit, beside that policy, and the Structured Fields parser read the same,
+// and reports whether onlyLimit reads the line.
+func agreeOnly(t require.TestingT, policy, line string, caps Caps) bool {
+	if len(policy) > caps.nameBytes() {
+		return false // the policy was dropped
+	}
+	f := policyField{named: []Policy{{Name: policy}}, begins: beginsWith(policy)}
+	limits, older, ok := f.onlyLimit(line, &caps, nil)
+	if !ok {
+		return false
+	}
+	want, dialect, ignored := parsedLimits([]string{line}, caps)
+	require.Equal(t, want, limits, "%q", line)
+	require.Equal(t, dialect, dialectOf(older), "%q", line)
+	require.Empty(t, ignored, "%q", line)
+	return true
+}
+
+func TestOnlyLimit(t *testing.T) {
+	for _, line := range []string{
+		`"api";a=99;w=60`, `"api";r=99;t=60`, `"api";a=0;w=0`, `"api";a=000000000000001;w=0`, `"api";a=999999999999;w=31622400`,
+	} {
+		assert.True(t, agreeOnly(t, "api", line, Caps{}), line)
+	}
+	assert.True(t, agreeOnly(t, "", `"";a=1;w=2`, Caps{}))
+	assert.True(t, agreeOnly(t, "a;b", `"a;b";a=1;w=2`, Caps{}))
+	for _, line := range []string{
+		``, `"api"`, `"api";`, `"api";a=1;w=`, `"api";a=1;t=1`, `"api";r=1;w=1`, `"api";w=1;a=1`, `"api";a=1; w=1`, `"api"; a=1;w=1`, `"api";a=1,w=1`,
+		`"api";a=1;w=1 `, `"api";a=1;w=1;c=1`, `"api";a=1;w=1;pk=:YQ==:`, `"api";a=1;w=1, "b"`, `"apj";a=1;w=1`, `"api2";a=1;w=1`, `api;a=1;w=1`,
+		`"api";a=1;w`, `"api";a=1;w:1`, `"api";a:1;w=1`, `"api";a=;w=12`, `"api";c=1;w=1`, `"api";a=-1;w=1`, `"api";a=1;w=-1`, `"api";a=1.;w=1`,
+		`"api";a=1000000000000000;w=1`, `"api";a=1;w=1000000000000000`, `"api";a=1000000000001;w=1`, `"api";a=1;w=31622401`, `"api";a=12345678`,
+	} {
+		assert.False(t, agreeOnly(t, "api", line, Caps{}), line)
+	}
+	assert.True(t, agreeOnly(t, "a", `"a";a=1000000;w=1000`, plainCaps))
+	assert.False(t, agreeOnly(t, "a", `"a";a=1000001;w=1000`, plainCaps))
+	assert.False(t, agreeOnly(t, "a", `"a";a=1000000;w=1001`, plainCaps))
+	long := strings.Repeat("n", 88)
+	assert.True(t, agreeOnly(t, long, `"`+long+`";a=10;w=1`, Caps{FieldBytes: 99}))
+	assert.False(t, agreeOnly(t, long, `"`+long+`";a=10;w=1`, Caps{FieldBytes: 98}))
+	for _, name := range []string{`a"`, `a\`, "a\n", "é"} {
+		assert.Empty(t, beginsWith(name), "%q needs escapes, or is none", name)
+		assert.False(t, agreeOnly(t, name, `"`+name+`";a=1;w=1`, Caps{}), "%q", name)
+	}
+}
+
+// onlyLimit reads nothing that a byte more, less or else makes another line.
+func TestOnlyLimitAgrees(t *testing.T) {
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	read := 0
+	for range 200_000 {
+		line := []byte([]string{`"n";a=12;w=3`, `"n";r=1;t=23`}[random.IntN(2)])
+		for range random.IntN(3) {
+			i := random.IntN(len(line))
+			switch b := "\"n;arwtcpk=0129 ,.-:\\\t"[random.IntN(22)]; random.IntN(3) {
+			case 0:
+				line[i] = b
+			case 1:
+				line = slices.Delete(line, i, i+1)
+			default:
+				line = slices.Insert(line, i, b)
+			}
+		}
+		if agreeOnly(t, "n", string(line), plainCaps) {
+			read++
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	assert.Greater(t, read, 50_000, "seed %d", seed)
+}
+
+// A Reader reads RateLimit beside one policy as it does without it, and takes the name from the policy.
+func TestReadOnlyLimit(t *testing.T) {
+	var r Reader
+	for _, line := range []string{`"api";a=99;w=60`, `"api";a=98;w=60`, `"api";r=97;t=59`, `"api";a=96;w=59;c=2`, `"other";a=95;w=59`} {
+		h := http.Header{"Ratelimit": {line}, "Ratelimit-Policy": {`"api";q=100;w=60`}}
+		got := r.Read("", 200, h, time.Time{})
+		want, ignored := Limits(h, Caps{})
+		assert.Equal(t, want, got.Limits)
+		assert.Empty(t, ignored)
+		assert.Equal(t, strings.Contains(line, "r="), got.Dialect == Draft08, line)
+	}
+	h := http.Header{"Ratelimit": {`"api";a=99;w=60`}, "Ratelimit-Policy": {`"api";q=100;w=60`}}
+	got := r.Read("", 200, h, time.Time{})
+	assert.Same(t, unsafe.StringData(got.Policies[0].Name), unsafe.StringData(got.Limits[0].Policy))
+	into := got
+	assert.Zero(t, testing.AllocsPerRun(100, func() { r.ReadInto(&into, "", 200, h, time.Time{}) }))
+	h["Ratelimit-Policy"] = []string{`"api";q=100;w=60, "day";q=1000;w=86400`}
+	got = r.Read("", 200, h, time.Time{})
+	assert.Len(t, got.Policies, 2)
+	assert.Equal(t, int64(99), got.Limits[0].Available)
 }

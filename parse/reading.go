@@ -351,7 +351,7 @@ func (x *exchange) figures() bool {
 		return false
 	}
 	lines := x.limits
-	limits, dialect, ignored := readLimits(lines, x.caps, x.field.named, x.room)
+	limits, dialect, ignored := readLimits(lines, x.caps, x.field, x.room)
 	if !isSyntax(ignored) {
 		if !x.may(EditorsDraft) && !x.may(Draft08) {
 			return false
