@@ -18,9 +18,7 @@ func (w *Window) costOf(sent Instant, c Charge, avail int64, refused bool) int64
 	}
 	cost := int64(None)
 	if w.State == Reported {
-		if !refused {
-			cost = w.fall(sent, c, avail)
-		}
+		cost = w.fall(sent, c, avail, refused)
 		if cost <= 0 {
 			cost = w.sharedFall(sent, c, avail)
 		}
@@ -37,8 +35,9 @@ func (w *Window) costOf(sent Instant, c Charge, avail int64, refused bool) int64
 // fall is by how much a figure is below that of the request that departed before. Where
 // others departed between them, it is the part of the request in the fall, if all that has
 // departed since is in it and if that is more than the request was charged. Else it is
-// None.
-func (w *Window) fall(sent Instant, c Charge, avail int64) int64 {
+// None. What a refused request costs is not in the fall. If it seems to be refused for being
+// early, because others cost more than they were charged, it is taken to cost more as well.
+func (w *Window) fall(sent Instant, c Charge, avail int64, refused bool) int64 {
 	r := w.rarely()
 	if r.lastMark == 0 || w.takenIn(r.lastMark) != thisWindow || !sooner(r.lastMark, c.Mark) {
 		return None
@@ -47,10 +46,18 @@ func (w *Window) fall(sent Instant, c Charge, avail int64) int64 {
 	if w.IsBucket() && sent > r.lastSent {
 		last += min(w.Quota-last, w.unitsIn(sent-r.lastSent))
 	}
-	if c.Mark-w.steps(c.Units) == r.lastMark {
+	all, next := w.after(r.lastMark), c.Mark-w.steps(c.Units) == r.lastMark
+	switch {
+	case refused && (avail == 0 || avail >= c.Units):
+		return None // it is not known how much is there, or another quota may have refused it
+	case refused:
+		if all -= c.Units; all < c.Units {
+			return None // nothing departed, or what was charged less before more was known
+		}
+	case next:
 		return last - avail
 	}
-	if all := w.after(r.lastMark); last > avail && all > 0 {
+	if last > avail && all > 0 {
 		if part := int64(mulDiv(uint64(last-avail), uint64(max(c.Units, 1)), uint64(all))); part > c.Units {
 			return part
 		}

@@ -34,3 +34,37 @@ func TestFallIsTheCost(t *testing.T) {
 		})
 	}
 }
+
+// Requests that are answered slowly, and charged too little, may be followed by refusals that are
+// answered fast. Then the figures of two refusals show what was served between them has cost.
+func TestFallBetweenRefusals(t *testing.T) {
+	for name, tt := range map[string]struct {
+		between int64 // units of the request that was served; 0: none was
+		avail   int64 // in the second refusal
+		of      int64 // the cost
+	}{
+		"charged too little":    {1200, 950, 1500},
+		"before more was known": {600, 950, None},
+		"charged too much":      {2000, 950, None},
+		"nothing departed":      {0, 950, None},
+		"nothing left":          {1200, 0, None},
+		"another refused it":    {1200, 1200, None},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newBucket(Other, 60_000, 1000, 59*sec) // 1,000 a second
+			sendN("early", 1200)(l, Instant(sec))
+			l.fills(Instant(sec+50*ms), "early", 950, 59_050*ms, true)
+			if tt.between > 0 {
+				sendN("served", tt.between)(l, Instant(2*sec))
+			}
+			sendN("again", 1200)(l, Instant(sec+1500*ms))
+			full := time.Duration(60_000-tt.avail) * ms
+			got := l.fills(Instant(sec+1550*ms), "again", tt.avail, full, true)
+			if tt.of == None {
+				assert.EqualValues(t, None, got)
+			} else {
+				assert.InDelta(t, tt.of, got, 2)
+			}
+		})
+	}
+}
