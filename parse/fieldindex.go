@@ -264,7 +264,7 @@ func newTable(users []Vendor) *table {
 	for _, f := range retryAfterFields {
 		t.index.add(newPattern(f.name), seenRetry)
 	}
-	for _, p := range retryAliases {
+	for _, p := range slices.Concat(retryAliases, otherRetries[:]) {
 		t.index.add(p, seenRetry)
 	}
 	all := slices.Concat(users, Vendors())

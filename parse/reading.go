@@ -107,7 +107,10 @@ func (r *Reader) Silent(h http.Header) bool {
 //     and says something valid. Two kinds of rows come earlier: a user's row with Hosts
 //     comes before every draft; a row with a Sign whose other fields have the names of
 //     draft -06 comes before that draft.
-//   - Retry-After is read with any dialect.
+//   - Retry-After is read with any dialect. On a 420, 429 or 503 without it or an alias of it, any
+//     field whose name ends in -Retry-After is read, but not a number of 1000 or more, which may be
+//     in milliseconds. A Retry-After of that size is in milliseconds if that is when a quota with
+//     nothing left is renewed, by what another field says.
 //
 // On a 429, the service limit without an available quota whose window ends first has
 // nothing left, unless the response says so of another one, or Retry-After is shorter.
@@ -487,19 +490,45 @@ func (x *exchange) retryAfter(status int) {
 	var wait time.Duration
 	ok := false
 	if x.has(seenRetry) {
+		kind := anyReset
+		if x.host != nil {
+			kind = x.host.retryKind
+		}
 		var ignored []Ignored
-		wait, ok, ignored = readRetryAfter(x.h, x.clock(), *x.caps)
+		wait, ok, ignored = readRetryAfter(x.h, kind, x.clock(), *x.caps)
 		x.ignore(ignored)
 	}
 	if !ok {
 		wait, ok = x.rowRetry()
 	}
+	if !ok && (!x.served || status == http.StatusServiceUnavailable || status == enhanceYourCalm) {
+		wait, ok = readOthers(x.h, x.clock(), *x.caps)
+	}
 	if !ok {
 		return
+	}
+	if x.inMillis(wait) {
+		wait /= 1000
 	}
 	x.out.RetryAfter = wait
 	x.out.Advised = (onRefusal(status) ||
 		(x.out.Dialect.ietf() || x.overdrawn) && (x.host == nil || !x.host.RetryAfterOnRefusals)) && !x.repeatsReset(status)
+}
+
+// inMillis reports whether a Retry-After is in milliseconds: then it says when a quota with nothing left
+// is renewed, as another field does; as seconds it would be a thousand times as late.
+func (x *exchange) inMillis(wait time.Duration) bool {
+	if wait < 1000*time.Second {
+		return false
+	}
+	for i := range x.out.Limits {
+		l := &x.out.Limits[i]
+		early := l.Window - wait/1000
+		if (l.Available == 0 || l.Available == None && !x.served) && l.Window != None && early >= -time.Second && early <= 2*time.Second {
+			return true
+		}
+	}
+	return false
 }
 
 // repeatsReset reports whether the Retry-After beside vendors' fields says when a quota is

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,10 +27,11 @@ import (
 // X-Retry-After, X-Retry-In, their variants with a unit at the end, and Retry-After with the name of a
 // quota at the end.
 func RetryAfter(h http.Header, now time.Time, caps Caps) (d time.Duration, ok bool, ignored []Ignored) {
-	return readRetryAfter(h, &clock{header: h, now: now}, caps)
+	return readRetryAfter(h, anyReset, &clock{header: h, now: now}, caps)
 }
 
-func readRetryAfter(h http.Header, c *clock, caps Caps) (d time.Duration, ok bool, ignored []Ignored) {
+// readRetryAfter is RetryAfter. kind says what a number in Retry-After means.
+func readRetryAfter(h http.Header, kind resetKind, c *clock, caps Caps) (d time.Duration, ok bool, ignored []Ignored) {
 	for i := range retryAfterFields {
 		f := &retryAfterFields[i]
 		lines := h[f.key]
@@ -37,7 +39,7 @@ func readRetryAfter(h http.Header, c *clock, caps Caps) (d time.Duration, ok boo
 			continue
 		}
 		r := newListReader(f.name, caps)
-		d, ok = r.retryAfter(lines, f.kind, c)
+		d, ok = r.retryAfter(lines, cmp.Or(f.kind, kind), c)
 		if ignored = append(ignored, r.ignored...); ok {
 			return d, ok, ignored
 		}
@@ -54,7 +56,7 @@ func readAliases(h http.Header, aliases []pattern, kind resetKind, c *clock, cap
 			continue
 		}
 		r := newListReader(name, caps)
-		after, valid := r.retryAfter(lines, unitOf(name, kind), c)
+		after, valid := r.retryAfter(lines, orInstant(unitOf(name, kind), kind), c)
 		d, ok = max(d, after), ok || valid
 		ignored = append(ignored, r.ignored...)
 	}
@@ -87,6 +89,24 @@ var retryAliases = func() (all []pattern) {
 	}
 	return all
 }()
+
+// otherRetries are names that only a refusal is read by: X-Company-Retry-After. Read-only.
+var otherRetries = [...]pattern{newPattern("*-Retry-After"), newPattern("*-RetryAfter")}
+
+// readOthers reads the fields that follow otherRetries. A number of 1000 or more may be in seconds or
+// in milliseconds and is not read.
+func readOthers(h http.Header, c *clock, caps Caps) (d time.Duration, ok bool) {
+	for name, lines := range h {
+		if len(lines) != 1 || len(lines[0]) > caps.fieldBytes() || !otherRetries[0].covers(name) && !otherRetries[1].covers(name) {
+			continue
+		}
+		after, valid := readDelay(lines[0], anyReset, c)
+		if valid && after.d <= caps.retryAfter() && !(after.bare && after.d >= 1000*time.Second) {
+			d, ok = max(d, after.d), true
+		}
+	}
+	return d, ok
+}
 
 // retryAfter reads the lines of one of these fields.
 func (r *listReader) retryAfter(lines []string, kind resetKind, c *clock) (d time.Duration, ok bool) {

@@ -92,9 +92,10 @@ type Vendor struct {
 	// ResetIn is zero. Without both, a field whose name ends in -Ms, -Milliseconds or
 	// -Seconds has that unit, and any other number is read by its size: it is a Unix
 	// time, in seconds or else in milliseconds, if that time lies within 366 days of
-	// the Date of the response and after 1985; else a number of milliseconds, if it is
-	// 1000 or more and as seconds were more than 60 times the window that another field
-	// says; and else a number of seconds. Dates and durations are recognised by their form
+	// the Date of the response and after 1985, which holds for names with a unit, too; else a
+	// number of milliseconds, if as seconds it were longer than the window that another field
+	// says: more than 60 times, and 1000 or more, unless that window is in milliseconds;
+	// and else a number of seconds. Dates and durations are recognised by their form
 	// in any case.
 	//
 	// In a row with Hosts and without Reset, ResetUnix says what a number means in the
@@ -138,7 +139,8 @@ type Vendor struct {
 	// Summary names fields with several figures: "32/40", used and quota; pairs
 	// such as "total=100; remaining=99; resets=41", "remain:9,limit:10,time:10 second"
 	// or "Remaining: 394 Time until reset: 3589"; a JSON object such as
-	// {"limit":50,"remaining":49,"period":10}; several accounts such as
+	// {"limit":50,"remaining":49,"period":10}; "10/90/100", the cost of the request,
+	// what is left, and the quota; several accounts such as
 	// "api-usage=10/100; api-bursts=1/50", "b=per_hour;q=100;r=0;t=340,
 	// b=per_day;q=1000;r=900;t=40000", "key:ABCD 2/1000 reset=3514s" or
 	// "hour-lim:3500; hour-rem:500"; several accounts and what is left of them:
@@ -150,6 +152,7 @@ type Vendor struct {
 	// default is "requests"; and "tokens" for accounts with that word in their names,
 	// such as "input-tokens", or with "tpm", "tph" or "tpd". Units that limit the requests in progress are
 	// "concurrent-requests": those of accounts with "concurrent", "concurrency" or "parallel" in their names.
+	// A quota of "errors", in which only failed requests count, is read when nothing is left of it.
 	Units map[string]string
 
 	// Partition names fields whose values, with the byte 0x1F between them, are
@@ -167,7 +170,8 @@ type Vendor struct {
 	Whole []string
 
 	// Retry names fields that mean the same as Retry-After, and are read if there is
-	// no valid Retry-After.
+	// no valid Retry-After. If a row with Hosts names Retry-After itself, ResetIn is the unit
+	// of a number in that, too.
 	Retry []string
 
 	// Dialect is the only dialect that is read from Hosts; VendorFields means this
@@ -240,10 +244,32 @@ func (p *pattern) match(name, host string) (account string, ok bool) {
 }
 
 // owns reports whether a field name that begins with a word, in lower case, tells of a quota of
-// the host: Akamai-RateLimit-Remaining at akamaiapis.net, X-1m-RateLimit-Remaining everywhere.
+// the host: Akamai-RateLimit-Remaining at akamaiapis.net, X-FactSet-Api-RateLimit-Remaining at
+// factset.com, X-1m-RateLimit-Remaining and X-Company-RateLimit-Remaining everywhere.
 // X-GitHub-RateLimit-Remaining from another host is what a proxy has left elsewhere.
 func owns(host, word string) bool {
-	return spanOf(word) > 0 || len(word) > 2 && strings.Contains(withoutPort(host), word)
+	host = withoutPort(host)
+	own := func(part string) bool { return len(part) > 2 && strings.Contains(host, part) }
+	if spanOf(word) > 0 || own(word) {
+		return true
+	}
+	for part := range strings.SplitSeq(word, "-") {
+		if !own(part) && !isClient(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// isClient reports whether a word, in lower case, stands for the client that a quota is counted for, or
+// for an API. No server has such a name.
+func isClient(word string) bool {
+	switch word {
+	case "api", "user", "account", "company", "customer", "client", "org", "organization", "organisation",
+		"team", "tenant", "app", "application", "ip":
+		return true
+	}
+	return false
 }
 
 // crosses reports whether the text at the asterisk, in lower case, has the measure of another
@@ -295,6 +321,7 @@ type row struct {
 	standard  bool // has field names of draft -06
 	resets    bool // has Reset
 	kind      resetKind
+	retryKind resetKind // that of Retry-After itself
 }
 
 // patternOf is a pattern of a row with its purpose.
@@ -324,11 +351,16 @@ func newRow(v *Vendor, users bool) row {
 				r.literal[p.prefix] = append(r.literal[p.prefix], p)
 			}
 			r.fields = true
-			r.standard = r.standard || strings.HasPrefix(p.prefix, "Ratelimit-")
+			r.standard = r.standard || !p.star && strings.HasPrefix(p.prefix, "Ratelimit-")
 		}
 	}
+	r.resets, r.kind = len(v.Reset) > 0, kindOf(v.ResetIn, v.ResetUnix)
 	for _, name := range v.Retry {
-		r.retry = append(r.retry, newPattern(name))
+		if strings.EqualFold(name, "Retry-After") {
+			r.retryKind = r.kind
+		} else {
+			r.retry = append(r.retry, newPattern(name))
+		}
 	}
 	for _, host := range v.Hosts {
 		r.domains = append(r.domains, strings.ToLower(host))
@@ -342,7 +374,6 @@ func newRow(v *Vendor, users bool) row {
 	for _, path := range v.Paths {
 		r.paths = append(r.paths, strings.Split(strings.Trim(path, "/"), "/"))
 	}
-	r.resets, r.kind = len(v.Reset) > 0, kindOf(v.ResetIn, v.ResetUnix)
 	return r
 }
 
@@ -407,11 +438,12 @@ func (r *row) unit(account string) string {
 	return requests
 }
 
-// tokens is the unit of quotas of language models, and concurrentRequests that of limits on the
-// requests in progress.
+// tokens is the unit of quotas of language models, concurrentRequests that of limits on the
+// requests in progress, and errorsUnit that of quotas that only failed requests count in.
 const (
 	tokens             = "tokens"
 	concurrentRequests = "concurrent-requests"
+	errorsUnit         = "errors"
 )
 
 // serves reports whether the row is for a host in lower case and without a port.

@@ -149,6 +149,15 @@ func (a *accountReader) ofAll(found []rowField) {
 	}
 }
 
+// timeOnly reports whether the name of a field has a time in place of a measure: X-RateLimit-Day.
+func (f *rowField) timeOnly() bool {
+	prefix := len(f.field) - len(f.account)
+	return (prefix == len("X-RateLimit-") || prefix == len("X-Rate-Limit-")) && span(f.account) > 0 && endsIn(f.field, f.account)
+}
+
+// tellsLeft reports whether a field says what is left of a quota, or what is used.
+func tellsLeft(f rowField) bool { return f.role == ofRemaining || f.role == ofUsed }
+
 // key returns the partition key that the row makes of fields.
 func (a *accountReader) key(h http.Header) (Key, bool) {
 	if len(a.row.partition) == 0 {
@@ -180,6 +189,7 @@ type accountValues struct {
 	used      values[number]
 	resets    values[delay] // d is None where a value is malformed
 	windows   values[delay]
+	inMillis  bool    // windows is a number of milliseconds, by its size: so is a reset
 	rate      decimal // units that come back in a second; 0 if it is not said
 	cost      int64
 	policies  []unnamed
@@ -195,6 +205,9 @@ func (a *accountReader) account(found []rowField) {
 		f := &found[i]
 		switch f.role {
 		case ofLimit:
+			if f.timeOnly() && !slices.ContainsFunc(found, tellsLeft) {
+				continue // it may be what is left
+			}
 			if s.limits.n == 0 && describes(f.lines) {
 				a.summary(f, &s)
 			} else if s.limits.n == 0 {
@@ -225,13 +238,16 @@ func (a *accountReader) account(found []rowField) {
 					s.rate = rate.at(0).value
 				}
 			} else if s.windows.n == 0 {
-				s.windows = a.windows(f)
+				s.windows, s.inMillis = a.windows(f)
 			}
 		case ofPolicy:
 			a.listed(f, &s)
 		case ofSummary:
 			a.summary(f, &s)
 		}
+	}
+	if r := &s.resets.first; s.inMillis && s.resets.n == 1 && r.bare && r.d > s.windows.first.d && r.d/1000 <= s.windows.first.d {
+		r.d, r.bare = r.d/1000, false
 	}
 	if len(a.ignored) > faults && slices.ContainsFunc(found, s.worded) {
 		a.worded = append(a.worded, found[0].account)
@@ -271,10 +287,25 @@ func (s *accountValues) worded(f rowField) bool {
 
 // resetKind returns what a number means in a field that says when a quota resets.
 func (a *accountReader) resetKind(field string) resetKind {
+	kind := a.kind
 	if a.plain && field != "X-RateLimit-Reset" && field != "X-Rate-Limit-Reset" {
-		return unitOf(field, anyReset)
+		kind = anyReset
 	}
-	return unitOf(field, a.kind)
+	return orInstant(unitOf(field, kind), kind)
+}
+
+// orInstant returns what a number means in a field whose name says the unit, and no row: it may be
+// a Unix time, too. X-RateLimit-Reset-Ms has both.
+func orInstant(named, kind resetKind) resetKind {
+	switch {
+	case kind != anyReset:
+		return kind
+	case named == spanMillis:
+		return sharedMillis
+	case named == spanSeconds:
+		return sharedSeconds
+	}
+	return named
 }
 
 // byLabel adds the policies and the service limits of an account whose values have names.
@@ -601,6 +632,9 @@ func (a *accountReader) add(name, account string, f figure, used int64, list []u
 		}
 	}
 	unit, known := a.row.unit(account), false
+	if unit == errorsUnit && f.remaining != 0 {
+		return // requests that succeed count for nothing
+	}
 	if len(list) > 0 {
 		for _, p := range named(list, f.limit) {
 			p.Unit = unit

@@ -552,18 +552,36 @@ func Vendors() []Vendor {
 			Every:     map[string]time.Duration{"": time.Second, "quota": 31 * 24 * time.Hour},
 		},
 		{
+			// docs.apilayer.com: marketstack, fixer and others. The increment is what the request has cost.
+			Name:      "apilayer",
+			Sign:      "X-Increment-Usage",
+			Limit:     []string{"X-Quota-Limit"},
+			Remaining: []string{"X-Quota-Remaining"},
+			Cost:      []string{"X-Increment-Usage"},
+		},
+		{
 			// A quota beside a rate: documentation.gravitee.io.
 			Name:      "Gravitee",
-			Sign:      "X-Quota-Limit",
-			Limit:     []string{"X-Rate-Limit-Limit", "X-RateLimit-Limit", "X-RateLimit-Limit-*", "X-<Quota>-Limit"},
+			Sign:      "X-Quota-Remaining",
+			Limit:     []string{"X-Rate-Limit-Limit", "X-RateLimit-Limit", "X-RateLimit-Limit-*", "X-<Quota>-Limit", "X-<Quota>-Max", "X-<Quota>-Daily-Limit"},
 			Remaining: []string{"X-Rate-Limit-Remaining", "X-RateLimit-Remaining", "X-RateLimit-Remaining-*", "X-<Quota>-Remaining"},
+			Used:      []string{"X-<Quota>-Used"},
 			Reset:     []string{"X-Rate-Limit-Reset", "X-RateLimit-Reset", "X-RateLimit-Reset-*", "X-<Quota>-Reset"},
+			Window:    []string{"X-<Quota>-Window", "X-<Quota>-Period"},
+			Cost:      []string{"X-<Quota>-Cost"},
 		},
 		{
 			Name:      "X-Throttle",
 			Limit:     []string{"X-Throttle-Limit"},
 			Remaining: []string{"X-Throttle-Remaining"},
 			Reset:     []string{"X-Throttle-Reset"},
+		},
+		{
+			Name:      "X-Limit",
+			Sign:      "X-Limit-Limit",
+			Limit:     []string{"X-Limit-Limit"},
+			Remaining: []string{"X-Limit-Remaining"},
+			Reset:     []string{"X-Limit-Reset"},
 		},
 		{
 			// support.twelvedata.com.
@@ -852,13 +870,6 @@ func Vendors() []Vendor {
 			ResetIn: time.Second,
 		},
 		{
-			// developer.gladly.com. The names of draft -06, with that of a window.
-			Name:      "Gladly",
-			Hosts:     []string{"gladly.com"},
-			Limit:     []string{"RateLimit-Limit-*"},
-			Remaining: []string{"RateLimit-Remaining-*"},
-		},
-		{
 			// developers.feedly.com.
 			Name:      "Feedly",
 			Sign:      "X-RateLimit-Count",
@@ -918,6 +929,129 @@ func Vendors() []Vendor {
 			Window:    []string{"X-RateLimit-Window"},
 		},
 		{
+			// console.upstage.ai/docs, rate limits.
+			Name:      "Upstage",
+			Limit:     []string{"X-Upstage-RateLimit-Limit", "X-Upstage-RateLimit-Limit-*"},
+			Remaining: []string{"X-Upstage-RateLimit-Remaining", "X-Upstage-RateLimit-Remaining-*"},
+			Reset:     []string{"X-Upstage-RateLimit-Reset", "X-Upstage-RateLimit-Reset-*"},
+			Retry:     []string{"X-Upstage-RateLimit-Retry-After-*"},
+		},
+		{
+			// github.com/IBM/watsonx-ai-python-sdk: the rate is that of a second.
+			Name:      "watsonx",
+			Limit:     []string{"X-Requests-Limit-Rate"},
+			Remaining: []string{"X-Requests-Limit-Remaining"},
+			Reset:     []string{"X-Requests-Limit-Reset"},
+			Every:     map[string]time.Duration{"": time.Second},
+		},
+		{
+			// maif.github.io/otoroshi: what is left of an API key's calls.
+			Name:      "Otoroshi",
+			Remaining: []string{"Otoroshi-<Daily>-Calls-Remaining", "Otoroshi-<Monthly>-Calls-Remaining"},
+		},
+		{
+			// github.com/cloud-apim/otoroshi-llm-extension.
+			Name:      "Otoroshi, language models",
+			Limit:     []string{"X-LLM-RateLimit-Max-<Tokens>"},
+			Remaining: []string{"X-LLM-RateLimit-Remaining-<Tokens>"},
+			Used:      []string{"X-LLM-RateLimit-Consumed-<Tokens>"},
+		},
+		{
+			// docs.helicone.ai, custom rate limits.
+			Name:      "Helicone",
+			Limit:     []string{"Helicone-RateLimit-Limit"},
+			Remaining: []string{"Helicone-RateLimit-Remaining"},
+			Reset:     []string{"Helicone-RateLimit-Reset"},
+			Policy:    []string{"Helicone-RateLimit-Policy"},
+		},
+		{
+			// apicenter.commerce.naver.com: a Spring Cloud Gateway. The quota beside it is that of one
+			// endpoint, for a time that is not said.
+			Name:      "Naver Commerce",
+			Limit:     []string{"GNCP-GW-RateLimit-Burst-Capacity"},
+			Remaining: []string{"GNCP-GW-RateLimit-Remaining"},
+			Window:    []string{"GNCP-GW-RateLimit-Replenish-Rate"},
+		},
+		{
+			// api-docs.brightpearl.com, request throttling.
+			Name:      "Brightpearl",
+			Remaining: []string{"Brightpearl-Requests-Remaining"},
+			Reset:     []string{"Brightpearl-Next-Throttle-Period"},
+			ResetIn:   time.Millisecond,
+		},
+		{
+			// yandex.ru/dev/market/partner-api, limits. Refusals have the status 420.
+			Name:      "Yandex Market",
+			Sign:      "X-RateLimit-Resource-Until",
+			Limit:     []string{"X-RateLimit-Resource-Limit"},
+			Remaining: []string{"X-RateLimit-Resource-Remaining"},
+			Reset:     []string{"X-RateLimit-Resource-Until"},
+		},
+		{
+			// yandex.com/dev/direct/doc/dg/concepts/units.html: the cost of the request, what is left,
+			// and what a day has.
+			Name:    "Yandex Direct",
+			Hosts:   []string{"api.direct.yandex.com", "api.direct.yandex.ru", "api-sandbox.direct.yandex.com", "api-sandbox.direct.yandex.ru"},
+			Summary: []string{"Units"},
+			Every:   map[string]time.Duration{"": 24 * time.Hour},
+			Units:   map[string]string{"": "units"},
+		},
+		{
+			// developers.eveonline.com/docs/services/esi/best-practices: a hundred errors a minute. When
+			// none is left, all requests are refused with the status 420.
+			Name:      "EVE, errors",
+			Remaining: []string{"X-ESI-Error-Limit-Remain"},
+			Reset:     []string{"X-ESI-Error-Limit-Reset"},
+			ResetIn:   time.Second,
+			Units:     map[string]string{"": errorsUnit},
+		},
+		{
+			// docs.graphhopper.com. Credits are what the request has cost.
+			Name:      "GraphHopper",
+			Hosts:     []string{"graphhopper.com"},
+			Sign:      "X-RateLimit-Credits",
+			Limit:     []string{"X-RateLimit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Reset:     []string{"X-RateLimit-Reset"},
+			Cost:      []string{"X-RateLimit-Credits"},
+			Units:     map[string]string{"": "credits"},
+		},
+		{
+			// opendata.aemet.es.
+			Name:      "AEMET",
+			Hosts:     []string{"opendata.aemet.es"},
+			Remaining: []string{"Remaining-Request-Count"},
+		},
+		{
+			// developer.u4pp.com, throttling.
+			Name:      "Unit4",
+			Remaining: []string{"X-U4-RemainingLimit"},
+			Partition: []string{"X-U4-QuotaType"},
+		},
+		{
+			// docs.zenrows.com, response headers.
+			Name:      "ZenRows",
+			Sign:      "Concurrency-Remaining",
+			Limit:     []string{"<Concurrency>-Limit"},
+			Remaining: []string{"<Concurrency>-Remaining"},
+		},
+		{
+			// docs.sentinel-hub.com, rate limiting: Retry-After is in milliseconds.
+			Name:      "Sentinel Hub",
+			Hosts:     []string{"sentinel-hub.com", "dataspace.copernicus.eu"},
+			Sign:      "X-ProcessingUnits-Remaining",
+			Remaining: []string{"X-RateLimit-Remaining", "X-<ProcessingUnits>-Remaining"},
+			Units:     map[string]string{"processingunits": "processing-units"},
+			Retry:     []string{"Retry-After"},
+			ResetIn:   time.Millisecond,
+		},
+		{
+			// integrations.mimecast.com, rate limiting.
+			Name:    "Mimecast",
+			Hosts:   []string{"mimecast.com"},
+			ResetIn: time.Millisecond,
+		},
+		{
 			// The fields in common use (draft -06, "RateLimit header fields
 			// currently used on the web"), with windows or units in the names
 			// (Kong, RapidAPI, NestJS), with lists (Envoy, WHOOP, Brave Search),
@@ -930,7 +1064,10 @@ func Vendors() []Vendor {
 				"Rate-Limit-Limit", "Rate-Limit-Total", "X-RateLimit-Total", "X-Rate-Limit-Total", "X-RateLimit-Max", "X-Rate-Limit-Max",
 				"X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-RateLimit-*-Limit", "X-Rate-Limit-*-Limit",
 				"X-RateLimit-*-Max", "X-Rate-Limit-*-Max", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit",
-				"*-RateLimit-Limit", "*-Rate-Limit-Limit",
+				"*-RateLimit-Limit", "*-Rate-Limit-Limit", "RateLimit-Limit-*", "RateLimit-*-Limit",
+				"X-RateLimit-Capacity-*",
+				"X-RateLimit-<Second>", "X-RateLimit-<Minute>", "X-RateLimit-<Hour>", "X-RateLimit-<Day>", "X-RateLimit-<Month>",
+				"X-Rate-Limit-<Second>", "X-Rate-Limit-<Minute>", "X-Rate-Limit-<Hour>", "X-Rate-Limit-<Day>", "X-Rate-Limit-<Month>",
 			},
 			Remaining: []string{
 				"X-RateLimit-Remaining", "X-Rate-Limit-Remaining", "Rate-Limit-Remaining",
@@ -941,6 +1078,7 @@ func Vendors() []Vendor {
 				"X-RateLimit-Available", "X-Rate-Limit-Available", "X-RateLimit-Available-*", "X-Rate-Limit-Available-*",
 				"X-RateLimit-Left", "X-Rate-Limit-Left", "X-<Concurrency>-Limit-Remaining", "X-<Burst>Limit-Remaining",
 				"X-RateLimit-*-Remain", "X-Rate-Limit-*-Remain", "*-RateLimit-Remaining", "*-Rate-Limit-Remaining",
+				"*-RateLimit-Limit-Remaining", "RateLimit-Remaining-*", "RateLimit-*-Remaining",
 			},
 			Used: []string{
 				"X-RateLimit-Used", "X-Rate-Limit-Used", "X-RateLimit-Usage", "X-Rate-Limit-Usage", "Rate-Limit-Used",
@@ -959,6 +1097,7 @@ func Vendors() []Vendor {
 				"X-RateLimit-TTL", "X-Rate-Limit-TTL", "X-RateLimit-Reset-Timestamp", "X-Rate-Limit-Reset-Timestamp", "X-RateLimit-Remaining-TTL", "X-Rate-Limit-Remaining-TTL",
 				"X-RateLimit-*-Remaining-TTL", "X-Rate-Limit-*-Remaining-TTL", "X-RateLimit-*-Expire", "X-Rate-Limit-*-Expire", "X-<Burst>Limit-Reset",
 				"*-RateLimit-Reset", "*-Rate-Limit-Reset", "*-RateLimit-Next", "*-Rate-Limit-Next",
+				"*-RateLimit-Limit-Reset", "RateLimit-Reset-*", "RateLimit-*-Reset",
 			},
 			Window: []string{
 				"X-RateLimit-Window-Size", "X-RateLimit-Window", "X-Rate-Limit-Window",
@@ -966,6 +1105,7 @@ func Vendors() []Vendor {
 				"X-RateLimit-Period", "X-Rate-Limit-Period", "X-RateLimit-Interval", "X-Rate-Limit-Interval",
 				"X-RateLimit-Interval-Seconds", "X-Rate-Limit-Interval-Seconds", "X-RateLimit-Interval-Ms", "X-Rate-Limit-Interval-Ms",
 				"X-RateLimit-*-Interval-Ms", "X-Rate-Limit-*-Interval-Ms", "X-RateLimit-Limit-Period",
+				"X-RateLimit-Duration", "X-Rate-Limit-Duration",
 			},
 			Policy: []string{"X-RateLimit-Policy", "X-Rate-Limit-Policy"},
 			Units:  units(),

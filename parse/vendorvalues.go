@@ -371,8 +371,9 @@ func (r *listReader) cappedDelay(d delay) delay {
 	return d
 }
 
-// windows reads the windows of policies. A window of 0 is ignored.
-func (a *accountReader) windows(f *rowField) (all values[delay]) {
+// windows reads the windows of policies. A window of 0 is ignored. inMillis reports whether it is a
+// number of milliseconds by its size.
+func (a *accountReader) windows(f *rowField) (all values[delay], inMillis bool) {
 	kind := unitOf(f.field, anyReset)
 	unsaid := kind == anyReset
 	if unsaid {
@@ -381,20 +382,21 @@ func (a *accountReader) windows(f *rowField) (all values[delay]) {
 	for _, line := range f.lines {
 		if d := spanOf(trim(line)); len(f.lines) == 1 && d > 0 && d <= a.caps.window() && (line[0] < '0' || line[0] > '9') {
 			all.add(delay{d: d}) // "minute"
-			return all
+			return all, false
 		}
 	}
 	all = a.delays(f, kind, false)
 	if unsaid && all.n == 1 && !all.first.span {
-		all.first.d = secondsOrMillis(all.first.d)
+		d := secondsOrMillis(all.first.d)
+		all.first.d, inMillis = d, d != all.first.d
 	}
 	for i := range all.n {
 		if all.at(i).d == 0 {
 			a.ignore(f.field, None, "", errRange)
-			return values[delay]{}
+			return values[delay]{}, false
 		}
 	}
-	return all
+	return all, inMillis
 }
 
 // unitOf returns what a number means in a field: what the end of its name says, unless
@@ -445,7 +447,7 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 	}
 	text := spaced(strings.Join(f.lines, ","))
 	isObject := strings.HasPrefix(text, "{")
-	if a.ratio(f, text, s) {
+	if a.ratio(f, text, s) || a.spent(f, text, s) {
 		return
 	}
 	if isCounts(text) {
@@ -584,6 +586,25 @@ func (a *accountReader) ratio(f *rowField, text string, s *accountValues) bool {
 	if n.value = l; a.figure(n) != None {
 		s.limits.add(n)
 	}
+	return true
+}
+
+// spent reads "cost/left/quota".
+func (a *accountReader) spent(f *rowField, text string, s *accountValues) bool {
+	parts := slashed([]string{text})
+	if len(parts) != 3 {
+		return false
+	}
+	var figures [3]number
+	for i, part := range parts {
+		d, ok := parseDecimal(part)
+		if figures[i] = (number{value: d, field: f.field, item: None}); !ok || a.figure(figures[i]) == None {
+			return false
+		}
+	}
+	s.cost = a.figure(figures[0])
+	s.remaining.add(figures[1])
+	s.limits.add(figures[2])
 	return true
 }
 
