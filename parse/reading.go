@@ -109,8 +109,8 @@ func (r *Reader) Silent(h http.Header) bool {
 //     draft -06 comes before that draft.
 //   - Retry-After is read with any dialect. On a 420, 429 or 503 without it or an alias of it, any
 //     field whose name ends in -Retry-After is read, but not a number of 1000 or more, which may be
-//     in milliseconds. A Retry-After of that size is in milliseconds if that is when a quota with
-//     nothing left is renewed, by what another field says.
+//     in milliseconds. A Retry-After is in milliseconds if that is when a quota with nothing left
+//     is renewed, by what another field says, in ten seconds or more; but not if it is whole hours.
 //
 // On a 429, the service limit without an available quota whose window ends first has
 // nothing left, unless the response says so of another one, or Retry-After is shorter.
@@ -516,15 +516,17 @@ func (x *exchange) retryAfter(status int) {
 }
 
 // inMillis reports whether a Retry-After is in milliseconds: then it says when a quota with nothing left
-// is renewed, as another field does; as seconds it would be a thousand times as late.
+// is renewed, as another field does; as seconds it would be a thousand times as late. Hours are
+// penalties, and a short window agrees with too many numbers.
 func (x *exchange) inMillis(wait time.Duration) bool {
-	if wait < 1000*time.Second {
+	const least = 10 * time.Second
+	if wait < 1000*(least-time.Second) || wait%time.Hour == 0 {
 		return false
 	}
 	for i := range x.out.Limits {
 		l := &x.out.Limits[i]
 		early := l.Window - wait/1000
-		if (l.Available == 0 || l.Available == None && !x.served) && l.Window != None && early >= -time.Second && early <= 2*time.Second {
+		if (l.Available == 0 || l.Available == None && !x.served) && l.Window >= least && early >= -time.Second && early <= 2*time.Second {
 			return true
 		}
 	}

@@ -18,6 +18,8 @@ const (
 	spanMillis
 	unixSeconds
 	unixMillis
+	unixMicros
+	unixNanos
 	sharedSeconds // seconds, but for a Unix time near the Date
 	sharedMillis  // milliseconds, but for such a time
 )
@@ -207,6 +209,10 @@ func (n decimal) delay(kind resetKind, c *clock) (r delay) {
 		return unixDelay(n.whole, n.fraction, n.fraction == 0, c)
 	case unixMillis:
 		return unixDelay(n.whole/1000, n.whole%1000*1e6+n.fraction/1000, false, c)
+	case unixMicros:
+		return unixDelay(n.whole/1e6, n.whole%1e6*1e3, false, c)
+	case unixNanos:
+		return unixDelay(n.whole/1e9, n.whole%1e9, false, c)
 	default:
 		r.d, r.bare = n.times(time.Second), bare
 	}
@@ -224,8 +230,14 @@ func (n decimal) kind(span resetKind, within int64, c *clock) resetKind {
 	switch {
 	case near(n.whole, within):
 		return unixSeconds
-	case n.whole >= 1000*leastUnix && near(n.whole/1000, nearby):
+	case n.whole < 1000*leastUnix:
+		return span
+	case near(n.whole/1e3, nearby):
 		return unixMillis
+	case near(n.whole/1e6, nearby):
+		return unixMicros
+	case near(n.whole/1e9, nearby):
+		return unixNanos
 	}
 	return span
 }

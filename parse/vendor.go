@@ -91,7 +91,7 @@ type Vendor struct {
 	// time.Millisecond. ResetUnix says that the number is a Unix time, in seconds if
 	// ResetIn is zero. Without both, a field whose name ends in -Ms, -Milliseconds or
 	// -Seconds has that unit, and any other number is read by its size: it is a Unix
-	// time, in seconds or else in milliseconds, if that time lies within 366 days of
+	// time, in seconds or else in milliseconds or less, if that time lies within 366 days of
 	// the Date of the response and after 1985, which holds for names with a unit, too; else a
 	// number of milliseconds, if as seconds it were longer than the window that another field
 	// says: more than 60 times, and 1000 or more, unless that window is in milliseconds;

@@ -1029,6 +1029,15 @@ func Vendors() []Vendor {
 			Partition: []string{"X-U4-QuotaType"},
 		},
 		{
+			// docs.emergingtravel.com, request limits.
+			Name:      "Emerging Travel",
+			Sign:      "X-RateLimit-SecondsNumber",
+			Limit:     []string{"X-RateLimit-RequestsNumber"},
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Reset:     []string{"X-RateLimit-Reset"},
+			Window:    []string{"X-RateLimit-SecondsNumber"},
+		},
+		{
 			// docs.zenrows.com, response headers.
 			Name:      "ZenRows",
 			Sign:      "Concurrency-Remaining",
@@ -1065,7 +1074,7 @@ func Vendors() []Vendor {
 				"X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-RateLimit-*-Limit", "X-Rate-Limit-*-Limit",
 				"X-RateLimit-*-Max", "X-Rate-Limit-*-Max", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit",
 				"*-RateLimit-Limit", "*-Rate-Limit-Limit", "RateLimit-Limit-*", "RateLimit-*-Limit",
-				"X-RateLimit-Capacity-*",
+				"X-RateLimit-Capacity-*", "X-RateLimit-*-Allowed", "X-Rate-Limit-*-Allowed",
 				"X-RateLimit-<Second>", "X-RateLimit-<Minute>", "X-RateLimit-<Hour>", "X-RateLimit-<Day>", "X-RateLimit-<Month>",
 				"X-Rate-Limit-<Second>", "X-Rate-Limit-<Minute>", "X-Rate-Limit-<Hour>", "X-Rate-Limit-<Day>", "X-Rate-Limit-<Month>",
 			},
@@ -1097,7 +1106,7 @@ func Vendors() []Vendor {
 				"X-RateLimit-TTL", "X-Rate-Limit-TTL", "X-RateLimit-Reset-Timestamp", "X-Rate-Limit-Reset-Timestamp", "X-RateLimit-Remaining-TTL", "X-Rate-Limit-Remaining-TTL",
 				"X-RateLimit-*-Remaining-TTL", "X-Rate-Limit-*-Remaining-TTL", "X-RateLimit-*-Expire", "X-Rate-Limit-*-Expire", "X-<Burst>Limit-Reset",
 				"*-RateLimit-Reset", "*-Rate-Limit-Reset", "*-RateLimit-Next", "*-Rate-Limit-Next",
-				"*-RateLimit-Limit-Reset", "RateLimit-Reset-*", "RateLimit-*-Reset",
+				"*-RateLimit-Limit-Reset", "RateLimit-Reset-*", "RateLimit-*-Reset", "X-RateLimit-ResetTime", "X-Rate-Limit-ResetTime",
 			},
 			Window: []string{
 				"X-RateLimit-Window-Size", "X-RateLimit-Window", "X-Rate-Limit-Window",
