@@ -205,8 +205,8 @@ func (a *accountReader) account(found []rowField) {
 		f := &found[i]
 		switch f.role {
 		case ofLimit:
-			if f.timeOnly() && !slices.ContainsFunc(found, tellsLeft) {
-				continue // it may be what is left
+			if (f.timeOnly() || endsIn(f.field, "-*-Allowed")) && !slices.ContainsFunc(found, tellsLeft) {
+				continue // it may be what is left, or whether the request is allowed
 			}
 			if s.limits.n == 0 && describes(f.lines) {
 				a.summary(f, &s)
