@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/headway-go/headway/internal/tokens"
 	"github.com/headway-go/headway/parse"
@@ -197,6 +198,7 @@ func (x *exchange) learnTokens(got *parse.Reading) (by tokenRefusal) {
 	for _, d := range x.tokens.departures {
 		f, ok := tokenFigure(got, d.policy)
 		if ok && !x.report.Refused && !x.report.Lost {
+			f.At = time.Since(x.directory.began)
 			d.Served(d.Departure, f)
 		} else {
 			d.Lost(d.Departure)
@@ -350,7 +352,7 @@ func (d *directory) learner(scope, policy string) *tokens.Learner {
 }
 
 // learnerBytes is the memory of a Learner, with its place in a map.
-const learnerBytes = 400
+const learnerBytes = 500
 
 // scopeOfModel returns the scope of a model. That of the first model of a scope is the
 // scope itself, so that what was learned before the model was known is not lost.

@@ -30,16 +30,33 @@ const (
 type Learner struct {
 	Kind Kind
 
-	mu      sync.Mutex   // guards following, and all departures
-	out     []*Departure // in their order: those that are not compared yet
-	last    *Departure   // the one compared last, in the order in which the server counted them; nil: not known
-	refill  refill
-	window  time.Duration // the longest time until a window ended; 0: not known
-	actual  bool          // the server does not reserve the longest answer
-	proof   int           // how many falls show that; 0: minProof
-	seen    falls
-	bounded mean // of fall - input: of requests with a bound on the output
-	open    mean // of fall - input: of other requests
+	mu     sync.Mutex   // guards following, and all departures
+	out    []*Departure // in their order: those that are not compared yet
+	last   *Departure   // the one compared last, in the order in which the server counted them; nil: not known
+	refill refill
+	window time.Duration // the longest time until a window ended; 0: not known
+	actual bool          // the server does not reserve the longest answer
+	proof  int           // how many falls show that; 0: minProof
+	seen   falls
+	orders [2]costs // by the order in which the server may count requests
+	order  order    // the one in which the costs vary less
+
+	answered *Departure   // the one compared last in the order of answers; nil: not known
+	since    []*Departure // that departed since then
+}
+
+// An order is one in which a server may count requests.
+type order int
+
+const (
+	departures order = iota // when they arrive: its figures are of that instant
+	answers                 // figures are of the instant at which it answers
+)
+
+// costs are what requests were charged beside their input.
+type costs struct {
+	bounded mean // with a bound on the output
+	open    mean // others
 }
 
 // Requests that depart within overtakes of each other may reach the server in any order.
@@ -72,6 +89,7 @@ type Figure struct {
 	Full      time.Duration // until the whole quota is available, if tokens come back one by one; else 0
 	Window    time.Duration // until the window ends; 0: not known
 	Cost      int64         // of the request; None: not known
+	At        time.Duration // when the response arrived, since the same instant as departures; 0: not known
 }
 
 // Estimate returns the expected cost of a request, at least 1.
@@ -83,9 +101,9 @@ func (l *Learner) Estimate(r *Request) int64 {
 	case l.reserves(r):
 		cost = float64(r.Input + r.Output)
 	case r.Output < 0:
-		cost = float64(l.input(r)) + l.open.high()
+		cost = float64(l.input(r)) + l.orders[l.order].open.high()
 	default:
-		cost = float64(l.input(r)) + l.bounded.high()
+		cost = float64(l.input(r)) + min(l.orders[l.order].bounded.high(), float64(r.Output))
 	}
 	return int64(max(math.Ceil(cost), 1))
 }
@@ -110,6 +128,12 @@ func (l *Learner) Depart(r *Request, at time.Duration) *Departure {
 	defer l.mu.Unlock()
 	d := &Departure{request: r, at: at}
 	l.out = append(l.out, d)
+	if len(l.since) >= maxOut {
+		l.answered, l.since = nil, nil
+	}
+	if l.answered != nil {
+		l.since = append(l.since, d)
+	}
 	if len(l.out) > maxOut {
 		l.lost(l.out[0])
 	}
@@ -129,9 +153,36 @@ func (l *Learner) Served(d *Departure, f Figure) {
 		l.window = max(l.window, f.Window)
 	}
 	if f.Cost > 0 {
-		l.observe(d.request, f.Cost)
+		l.observe(departures, d.request, f.Cost)
+		l.observe(answers, d.request, f.Cost)
+	} else if f.Available >= 0 && f.At > 0 {
+		l.compareAnswers(d)
 	}
 	l.compare()
+}
+
+// compareAnswers learns from figures in the order of answers: what one is below the one before was
+// charged to the requests that departed between the two. Where one departed shortly before, it is
+// not known whether it is in the figure, so the next answer is waited for.
+func (l *Learner) compareAnswers(d *Departure) {
+	n := len(l.since)
+	if l.answered != nil && (n == 0 || d.figure.At-l.since[n-1].at < overtakes) {
+		return
+	}
+	departed := slices.DeleteFunc(l.since, func(s *Departure) bool { return s.state == lost || s.request == nil })
+	if last := l.answered; last != nil && len(departed) > 0 {
+		if beside, ok := l.fallen(last.figure, d.figure, d.figure.At-last.figure.At, answers); ok {
+			for _, s := range departed {
+				beside -= float64(l.input(s.request))
+			}
+			each := int64(math.Round(beside / float64(len(departed))))
+			for _, s := range departed {
+				l.observe(answers, s.request, l.input(s.request)+each)
+			}
+		}
+	}
+	clear(l.since[:n])
+	l.answered, l.since = d, l.since[:0]
 }
 
 // Lost notes that a request was not served, or that its response says nothing.
@@ -155,7 +206,8 @@ func (l *Learner) Refused(d *Departure, cost int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if cost > 0 {
-		l.observe(d.request, cost)
+		l.observe(departures, d.request, cost)
+		l.observe(answers, d.request, cost)
 	}
 	l.lost(d)
 	l.reserveAgain()
@@ -200,45 +252,57 @@ func (l *Learner) more(d, than *Departure) bool {
 // fall learns from the figures of two requests that the server has counted one after the
 // other: what the figure has fallen by is what the second one was charged.
 func (l *Learner) fall(first, second *Departure) {
-	left, now := float64(first.figure.Available), float64(second.figure.Available)
-	between := second.at - first.at
+	if fall, ok := l.fallen(first.figure, second.figure, second.at-first.at, departures); ok {
+		l.observe(departures, second.request, int64(math.Round(fall)))
+	}
+}
+
+// fallen is by how much a figure is below the one before, that long after it; ok is false if they are
+// not of one window.
+func (l *Learner) fallen(first, second Figure, between time.Duration, by order) (fall float64, ok bool) {
+	left, now := float64(first.Available), float64(second.Available)
+	c := &l.orders[by]
 	switch {
 	case l.refill.rate > 0:
 		left += l.refill.rate * between.Seconds()
-		if limit := second.figure.Limit; limit >= 0 {
+		if limit := second.Limit; limit >= 0 {
 			left = min(left, float64(limit))
 		}
-	case l.sameWindow(first, second) && (now <= left || l.bounded.n+l.open.n > 0):
-	case now > left || first.figure.Window > 0 && between >= first.figure.Window:
-		return // of different windows
+	case l.sameWindow(first, second, between) && (now <= left || c.bounded.n+c.open.n > 0):
+	case now > left || first.Window > 0 && between >= first.Window:
+		return 0, false // of different windows
 	}
-	l.observe(second.request, int64(math.Round(left-now)))
+	return left - now, true
 }
 
 // sameWindow reports whether two figures are surely of one window: the ends that they say
 // are less than half of one apart. Then a figure that is higher than the one before counts as well:
 // a server that counts at the end of an answer does not count in the order of departures, and
 // the falls alone would be too large on average. (But the first one learned is a fall.)
-func (l *Learner) sameWindow(first, second *Departure) bool {
-	if first.figure.Window <= 0 || second.figure.Window <= 0 {
+func (l *Learner) sameWindow(first, second Figure, between time.Duration) bool {
+	if first.Window <= 0 || second.Window <= 0 {
 		return false
 	}
-	apart := second.at + second.figure.Window - first.at - first.figure.Window
+	apart := between + second.Window - first.Window
 	return max(apart, -apart) < l.window/2
 }
 
-// observe learns that a request was charged so many tokens.
-func (l *Learner) observe(r *Request, fall int64) {
+// observe learns that a request was charged so many tokens, if the server counts in that order.
+func (l *Learner) observe(by order, r *Request, fall int64) {
 	if r == nil {
 		return
 	}
-	beside := float64(fall - l.input(r))
+	c, beside := &l.orders[by], float64(fall-l.input(r))
 	if r.Output < 0 {
-		l.open.add(max(beside, -float64(l.input(r))))
+		c.open.add(max(beside, -float64(l.input(r))))
+		l.choose()
 		return
 	}
 	beside = min(max(beside, -float64(l.input(r))), float64(r.Output))
-	l.bounded.add(beside)
+	c.bounded.add(beside)
+	if l.choose(); by != l.order {
+		return
+	}
 	l.seen.n++
 	l.seen.beside += beside
 	l.seen.half += float64(r.Output) / 2
@@ -248,6 +312,18 @@ func (l *Learner) observe(r *Request, fall int64) {
 		l.reserveAgain()
 	default:
 		l.actual, l.seen = less, falls{}
+	}
+}
+
+// choose takes the order in which requests seem to cost the same: in the other one, what one has cost is
+// taken for the cost of another.
+func (l *Learner) choose() {
+	is, other := &l.orders[l.order], &l.orders[1-l.order]
+	for _, m := range [...][2]*mean{{&is.bounded, &other.bounded}, {&is.open, &other.open}} {
+		if m[0].n >= steady && m[1].n >= steady && 4*m[1].variance < m[0].variance {
+			l.order, l.seen = 1-l.order, falls{}
+			return
+		}
 	}
 }
 
@@ -286,7 +362,10 @@ type mean struct {
 	mean, variance float64
 }
 
-const weight = 0.1 // of the last value
+const (
+	weight = 0.1 // of the last value
+	steady = 10  // values, from which a deviation is known
+)
 
 func (m *mean) add(x float64) {
 	m.n = min(m.n+1, int(1/weight))

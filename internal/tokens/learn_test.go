@@ -3,6 +3,7 @@ package tokens_test
 import (
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -343,4 +344,35 @@ func TestCountedAtTheEnd(t *testing.T) {
 		l.Served(l.Depart(&r, at), tokens.Figure{Available: figure, Limit: 100_000, Window: time.Minute - at, Cost: tokens.None})
 	}
 	assert.Less(t, l.Estimate(&r), r.Input+r.Output, "it does not reserve the longest answer")
+}
+
+// A server whose figures are those of the end of an answer counts in the order of answers, and not
+// in that of departures. The order in which all requests seem to cost the same is taken.
+func TestFiguresOfTheEnd(t *testing.T) {
+	for seed := range uint64(20) {
+		for _, atEnd := range []bool{false, true} {
+			rnd := rand.New(rand.NewPCG(seed, 2))
+			l := tokens.Learner{Kind: tokens.All}
+			left := int64(1_000_000)
+			var out []*tokens.Departure
+			var figures []int64 // when they arrived
+			for i := range 400 {
+				at := time.Duration(i+1) * time.Second
+				r := &tokens.Request{Input: 200 + rnd.Int64N(3000), Output: 4000}
+				left -= r.Input
+				out, figures = append(out, l.Depart(r, at)), append(figures, left)
+				if len(out) < 10 {
+					continue
+				}
+				ends := rnd.IntN(len(out))
+				f := tokens.Figure{Available: figures[ends], Limit: tokens.None, Window: time.Hour - at, Cost: tokens.None, At: at + time.Second/2}
+				if atEnd {
+					f.Available = left
+				}
+				l.Served(out[ends], f)
+				out, figures = slices.Delete(out, ends, ends+1), slices.Delete(figures, ends, ends+1)
+			}
+			assert.InDelta(t, 500, l.Estimate(&tokens.Request{Input: 500, Output: 4000}), 50, "seed %d, at the end %v", seed, atEnd)
+		}
+	}
 }
