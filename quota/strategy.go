@@ -44,6 +44,8 @@ package quota
 //  2. Rounding. Servers tell seconds, or an instant in whole seconds, rounded up or down.
 //     The shorter meaning is tried once, and a refusal shows the longer one.
 //     "fixed 20/1s, X" .332 → .994; "fixed 20/1s down" 226 → 0 refused.
+//     If slow answers show that they tell what is true when they end, windows are counted from these:
+//     20 in 10 s with answers of 0.3 to 4 s, 5.3 → 0 refused (TestWindowsOfSlowAnswers of package transport).
 //
 //  3. Refill. Units may come back one by one, as they were spent, or as two windows are
 //     weighed, before the end that is told. One request tries after W/q, the window by the

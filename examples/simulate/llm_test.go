@@ -119,11 +119,9 @@ func llmRows() []llmRow {
 		{name: "characters, requests run out", charge: byCharacters, quotas: few, maxTokens: 1000},
 		{name: "the larger, windows", charge: byMax, quotas: minutes},
 		{name: "characters, windows", charge: byCharacters, quotas: minutes},
-		{name: "the sum, windows, late figures", charge: bySum, quotas: minutes, maxTokens: 500, late: true,
-			why: lateWindows},
-		{name: "the sum, windows, late, bound 4096", charge: bySum, quotas: minutes, late: true, why: lateWindows},
-		{name: "characters, windows, late figures", charge: byCharacters, quotas: minutes, late: true,
-			why: "figures are compared in the order of departures, and this server counts in that of the answers: the costs seem to vary a lot"},
+		{name: "the sum, windows, late figures", charge: bySum, quotas: minutes, maxTokens: 500, late: true},
+		{name: "the sum, windows, late, bound 4096", charge: bySum, quotas: minutes, late: true},
+		{name: "characters, windows, late figures", charge: byCharacters, quotas: minutes, late: true},
 		{name: "the larger, three models", charge: byMax, quotas: tokens, models: 3},
 		{name: "characters, three models", charge: byCharacters, quotas: tokens, models: 3},
 		{name: "input and output apart", charge: postPaid, quotas: apart, anthropic: true, late: true},
@@ -133,11 +131,6 @@ func llmRows() []llmRow {
 		{name: "input and output, two models", charge: postPaid, quotas: apart, anthropic: true, late: true, models: 2},
 	}
 }
-
-// lateWindows is the reason of rows whose server says the seconds until the end of a window when
-// it answers. To count them from the answer costs 2 to 4 % of the goodput: whole seconds and answers of 1 to
-// 9 seconds leave the end uncertain by so much, and who must not be refused waits for all of it.
-const lateWindows = "the seconds until the end of the window are counted from when the request was sent, not from when they were said"
 
 const (
 	llmWorkers = 20

@@ -31,7 +31,7 @@
 // grows (bucket.go).
 //
 // What [Adaptive] learns of a server are habits, one file each: guard and slow start
-// (habits.go), rounding, resets, refill, untilfull, spent, late, floor, contention, inferred,
+// (habits.go), rounding, resets, answers, refill, untilfull, spent, late, floor, contention, inferred,
 // ceiling, contradicted, absent, soft. [Plain] is the window without them.
 //
 // # Plain
@@ -80,6 +80,12 @@
 //     is exact where R is rounded up and in windows of whole seconds that begin with a
 //     request, and too early by up to a second elsewhere. If a request that departs
 //     then is refused with the same R, the windows of this policy end 1 s later.
+//
+//     A server may say w when it answers, at t, and not when the request arrives; and D is nearly always
+//     of that instant. If answers of a window have taken more than 1.1 s longer than others, and the
+//     ends t + w agree, but the ends s + w do not, twice more often than the reverse, windows
+//     end at the earliest t + w, or t + R - D - 1 s, without a guard. That is not done in windows
+//     of less than 3 s.
 //
 //  3. Refill. A quota that is refilled unit by unit, more often than whole seconds
 //     can say, says a = 0, w = 1 when the next unit comes after W/q (q is the policy's

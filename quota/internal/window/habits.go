@@ -20,6 +20,7 @@ type Server struct {
 	Longer     bool          // its windows are longer than that of the policy: see rounding.go
 	Brief      bool          // its resets are shorter than its windows: see late.go
 	Full       untilFull     // its windows are the time until a bucket is full
+	answers    uint8         // that have shown that ends count from answers, twice those that have not: see answers.go
 	floored    uint8         // refusals in a row that say that one unit is left: see floor.go
 	soft       soft          // it serves on when nothing is left: see soft.go
 	Hasty      bool          // its Retry-After says less than its windows, and is wrong: see premature

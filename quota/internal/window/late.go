@@ -52,9 +52,8 @@ func (w *Window) observeLate(t, sent Instant, refused bool, s *Server) bool {
 		length, quota = length/time.Duration(quota/s.Most), s.Most
 	}
 	l := w.ownRare().spent
-	if l == nil {
-		l = &spent{off: t.Add(length).Add(w.guard(w.rtt))} // what departed before is not known
-		w.rare.spent = l
+	if !w.hasLog() {
+		l = w.keepLog(spent{length: length, off: t.Add(length).Add(w.guard(w.rtt))}) // what departed before is not known
 	}
 	if !was {
 		l.trust = max(l.trust, 1+quota/4)

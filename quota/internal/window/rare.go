@@ -26,7 +26,7 @@ type rare struct {
 	look  look   // of an inferred window: see inferred.go
 	again uint8  // refusals in a row: see RefuseAgain
 	apart uint8  // seconds between the last two refusals
-	spent *spent // when units departed, in a sliding log that names instants; nil: it is none
+	spent *spent // when units departed, and what answers that took long have told; nil: nothing is known of either
 }
 
 // rarely returns what is rarely known, to be read.

@@ -61,7 +61,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		avail = min(avail, w.Quota)
 	}
 	if w.Unit == Concurrent {
-		due, _ := w.dueAt(sent, avail, &f, refused, s)
+		due, _ := w.dueAt(t, sent, avail, &f, refused, s)
 		w.reportConcurrent(t, sent, avail, due)
 		return None
 	}
@@ -89,7 +89,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	if w.State == Expired && sent >= w.closed {
 		before = w.sent
 	}
-	due, trip := w.dueAt(sent, avail, &f, refused, s)
+	due, trip := w.dueAt(t, sent, avail, &f, refused, s)
 	w.observeSoft(t, sent, avail, due, &f, refused, s)
 	if f.Window == 0 && !how.guardsZero(w) {
 		trip = 0 // there is no end to be careful with
@@ -167,17 +167,21 @@ func (w *Window) adopt(t, sent Instant, avail int64, due Instant, trip time.Dura
 }
 
 // dueAt is when the window of a figure is over, before the guard, and the round trip
-// that the guard depends on. The request of the figure departed at sent.
-func (w *Window) dueAt(sent Instant, avail int64, f *Figure, refused bool, s *Server) (due Instant, trip time.Duration) {
+// that the guard depends on. The figure arrived at t, and its request departed at sent.
+func (w *Window) dueAt(t, sent Instant, avail int64, f *Figure, refused bool, s *Server) (due Instant, trip time.Duration) {
 	switch {
 	case f.Window < 0:
 		return Never, w.rtt
 	case f.Resets > 0 && w.habits().compareInstants():
-		return w.resetsAt(sent, f, refused, s)
+		return w.resetsAt(t, sent, f, refused, s)
 	}
 	w.forgetInstant()
 	s.Span = max(s.Span, f.Window)
-	return min(sent.Add(w.habits().lasts(w, avail, f.Window, refused, s)), Never-1), w.rtt
+	length := w.habits().lasts(w, avail, f.Window, refused, s)
+	if due, ok := w.endByAnswer(t, sent, length, s); ok {
+		return due, 0
+	}
+	return min(sent.Add(length), Never-1), w.rtt
 }
 
 // sameWindow reports whether two ends may be those of one window: whole seconds say

@@ -28,18 +28,24 @@ const (
 // resetsAt is when the window of a figure is over, before the guard, and the round trip
 // that the guard depends on. Both come from the first departure that was told the
 // instant: a later one is told the same at another fraction of a second.
-func (w *Window) resetsAt(sent Instant, f *Figure, refused bool, s *Server) (due Instant, trip time.Duration) {
+func (w *Window) resetsAt(t, sent Instant, f *Figure, refused bool, s *Server) (due Instant, trip time.Duration) {
 	w.observeInstants(sent, f, refused, s)
 	w.set(unproved, s.Instants == unprovedInstants)
 	ahead := int32(min(max(f.Ahead, 0), int64(MaxSavedTime/time.Second)))
 	s.Span = max(s.Span, s.until(ahead))
-	switch r := w.ownRare(); {
+	switch {
 	case s.Instants == looseInstants:
 		w.forgetInstant()
 		return sent.Add(s.until(ahead)), w.rtt
 	case s.Instants == lateLoose:
 		w.forgetInstant()
 		return sent.Add(f.Window), w.rtt
+	}
+	byAnswer, ok := w.endByAnswer(t, sent, s.until(ahead), s)
+	switch r := w.ownRare(); {
+	case ok && f.Resets >= r.resets:
+		r.resets, r.told, r.ahead = f.Resets, sent, ahead
+		return byAnswer, 0
 	case f.Resets < r.resets && sent < r.told: // of a window before
 		return sent.Add(s.until(ahead)), w.rtt
 	case f.Resets != r.resets || sent < r.told:

@@ -24,7 +24,7 @@ import (
 type spent struct {
 	slots []slot // in the order of time, no more than maxSlots
 
-	length time.Duration // of a window
+	length time.Duration // of a window; 0: there is no log
 	trust  int64         // how many units may be out that the figure has no room for
 	asked  Instant       // departure of one whose answer doubles trust; 0: there is none
 	off    Instant       // until when the log is not believed
@@ -37,6 +37,8 @@ type spent struct {
 	quota int64   // units that may depart in a window; 0: answers do not take long
 	cut   uint8   // parts of lateParts by which that is less than there should be
 	cutAt Instant // arrival of the refusal after which it last became less
+
+	ends answerEnds // whether or not there is a log
 }
 
 // A slot is what has departed within a small part of a window.
@@ -55,12 +57,25 @@ const (
 )
 
 // hasLog reports whether our own log is kept.
-func (w *Window) hasLog() bool { return w.rare != nil && w.rare.spent != nil }
+func (w *Window) hasLog() bool {
+	return w.rare != nil && w.rare.spent != nil && w.rare.spent.length > 0
+}
 
 func (w *Window) forgetLog() {
-	if w.rare != nil {
-		w.rare.spent = nil
+	if w.hasLog() {
+		*w.rare.spent = spent{ends: w.rare.spent.ends}
 	}
+}
+
+// keepLog begins our own log.
+func (w *Window) keepLog(l spent) *spent {
+	r := w.ownRare()
+	if r.spent == nil {
+		r.spent = new(spent)
+	}
+	l.ends = r.spent.ends
+	*r.spent = l
+	return r.spent
 }
 
 // backAt is when a request may depart that needs what is in a slot: no request of the slot
@@ -237,15 +252,14 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, refused bool, s *Ser
 		return
 	}
 	l := w.ownRare().spent
-	if l == nil {
-		l = &spent{trust: 1, off: t.Add(length + time.Second)} // what departed before is not known
+	if !w.hasLog() {
+		l = w.keepLog(spent{trust: 1, length: length, off: t.Add(length + time.Second)}) // what departed before is not known
 		// Of the first window it is known, if all was there when it began: no more was missing
 		// than has departed. The request whose answer told of the policy is not in departed. If
 		// that is less than the quota, the figure may be wrong.
 		if all := w.departed + 1; w.epoch == 0 && w.Quota < 1<<20 && w.contention.peak+int64(all) >= w.Quota && int64(all) < w.Quota {
 			l.off, l.slots = t, []slot{{at: t, units: all}}
 		}
-		w.rare.spent = l
 	}
 	l.length, l.loose, l.floor = length, s.loose(), s.floored
 	if refused && !l.loose && w.State == Expired && sent >= w.closed {
