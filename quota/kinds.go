@@ -132,6 +132,16 @@ func (l *Lease) constraint(t instant) wait.Constraint {
 	return l.kind
 }
 
+// concernsAll reports whether the limit of the scope concerns all kinds, as far as is known.
+func (s *scope) concernsAll() bool {
+	for _, k := range s.kinds().of {
+		if k.in != s {
+			return false
+		}
+	}
+	return true
+}
+
 // tellKindsApart begins to, with the first refusal.
 func (s *scope) tellKindsApart(o *Origin) *kinds {
 	ks := &kinds{of: make(map[string]*kind)}

@@ -87,6 +87,33 @@ func TestLooksBecomeDearer(t *testing.T) {
 	assert.True(t, d.free(at+10*mins, "other/"), "one was free")
 }
 
+// A Retry-After is in whole seconds. So the one of a look may end a little later than the hold that was
+// looked into: then it holds the kind of the look, and the others go when they were told to.
+func TestLookEndsALittleLater(t *testing.T) {
+	for _, c := range []struct {
+		hold, look, pause, want time.Duration
+		free                    bool // another kind is
+	}{
+		{hold: 10 * sec, look: 1900 * ms, pause: 9 * sec, want: 10 * sec},
+		{hold: 10 * sec, look: 1500 * ms, pause: 10 * sec, want: 10 * sec},
+		{hold: 10 * sec, look: 1501 * ms, pause: 10 * sec, want: 11501 * ms},             // the hold is longer
+		{hold: 10 * sec, look: 1500 * ms, pause: 10 * sec, want: 11500 * ms, free: true}, // limits may be of one kind each
+		{hold: 4 * sec, look: sec, pause: 4 * sec, want: 4 * sec},
+		{hold: 4*sec - ms, look: sec, pause: 4 * sec, want: 5 * sec}, // of a short one, a second is too much
+	} {
+		d := newDesk(t)
+		d.answer(0, "/a", retryAfter(c.hold))
+		if c.free {
+			d.answer(sec, "free/", served)
+		}
+		d.answer(c.look, "b/", retryAfter(c.pause))
+		assert.False(t, d.free(c.want-ms, "/a"), "%v", c)
+		assert.True(t, d.free(c.want, "/a"), "%v", c)
+		assert.False(t, d.free(c.look+c.pause-ms, "b/"), "%v", c)
+		assert.True(t, d.free(c.look+c.pause, "b/"), "%v", c)
+	}
+}
+
 // In a back-off, whose length is our own, a look that is served proves nothing by
 // itself: the window may be over. A kind that was refused tells.
 func TestParole(t *testing.T) {

@@ -165,7 +165,9 @@ func (k *kind) prove(s *settlement, enough int64) {
 }
 
 // lookRefused takes over that a look was refused. So its limit concerns the kind, but for
-// a Retry-After that ends earlier. How much the limit is does not follow from it.
+// a Retry-After that ends earlier. How much the limit is does not follow from it. If the limit concerns
+// all kinds, a Retry-After that ends a little later than the hold is the same one in whole seconds: it
+// holds the kind, and other kinds go when they were told to. Later, other clients may have used it up.
 func (k *kind) lookRefused(s *settlement) {
 	in, to := k.in, k.concerned(s)
 	k.join(s, to)
@@ -178,7 +180,10 @@ func (k *kind) lookRefused(s *settlement) {
 	s.uncounted = true
 	hold := to.base.Hold
 	if s.r.Pause > 0 {
-		s.pauseOne(&to.base)
+		told := k.scope.concernsAll() && hold >= max(s.t, l.since.Add(longHold))
+		if !told || s.t.Add(s.r.Pause) > hold.Add(fits) {
+			s.pauseOne(&to.base)
+		}
 		s.holdKind()
 	}
 	l.failed(s.t, hold > s.sent && to.base.Hold > hold.Add(fits))
