@@ -149,6 +149,43 @@ func TestRefusedKindGoesFirst(t *testing.T) {
 	assert.True(t, d.free(sec+100*ms, "c/"), "or nobody does")
 }
 
+// The quota of a kind that has a limit of its own may be inferred for too long a window. No other kind
+// looks there, so its own requests do.
+func TestKindsOwnWindowIsShortened(t *testing.T) {
+	d := newDesk(t)
+	d.answer(0, "a/", quota.Report{Refused: true})
+	d.answer(250*ms, "b/", served)
+	d.answer(260*ms, "a/", quota.Report{Refused: true})
+	require.True(t, d.free(280*ms, "b/"))
+
+	window, until, left := 40*sec, time.Duration(0), 0
+	count := func(from, to time.Duration) (n int) {
+		for now := from; now < to; now += 100 * ms {
+			var out []*quota.Lease
+			for l, r := d.kindOf(now, "b/"); r == nil && len(out) < 20; l, r = d.kindOf(now, "b/") {
+				out = append(out, l)
+			}
+			for _, l := range out {
+				if now >= until {
+					until, left = now+window, 10
+				}
+				if left--; left < 0 {
+					d.done(now, l, quota.Report{Refused: true})
+					continue
+				}
+				d.done(now, l, served)
+				n++
+			}
+		}
+		return n
+	}
+	count(sec, 5*mins)
+	before := count(5*mins, 10*mins)
+	window = 5 * sec
+	count(10*mins, 15*mins)
+	assert.Equal(t, []int{60, 230}, []int{before, count(15*mins, 20*mins)})
+}
+
 // A kind that is free and is refused has a limit of its own, unless it was not served in
 // a hold that ends at the same time.
 func TestLimitsOfTheirOwn(t *testing.T) {
