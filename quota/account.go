@@ -40,6 +40,9 @@ func (a *account) is(id accountID) bool {
 	return a.owner.is(id.owner) && a.policy.policyID == id.policyID
 }
 
+// id returns the id of the account.
+func (a *account) id() accountID { return accountID{a.policy.policyID, a.owner.String()} }
+
 // setPolicy takes over the policy as it is advertised now.
 func (a *account) setPolicy(p *Policy) {
 	a.SetPolicy(unitOf(p.Unit), p.Quota, p.Window)

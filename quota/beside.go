@@ -19,11 +19,11 @@ import (
 // came was refused, of the same kind, and at least two requests were. A server that sheds load at
 // random serves most of it. All is forgotten when no such refusal has come for long. A scope has one beside.
 type beside struct {
-	in       *scope   // the limit, until kinds have one of their own
-	of       *account // that was named; work that does not claim it is not concerned
-	refused  instant  // arrival of the last refusal
-	held     bool     // such refusals hold the limit, and not what they name
-	inferred bool     // how much it is
+	in       *scope    // the limit, until kinds have one of their own
+	of       accountID // that was named, and may be evicted; work that does not claim it is not concerned
+	refused  instant   // arrival of the last refusal
+	held     bool      // such refusals hold the limit, and not what they name
+	inferred bool      // how much it is
 
 	wave       instant // arrival of the first refusal after the last hold
 	kind       string  // of the work that it refused
@@ -57,7 +57,7 @@ func (o *Origin) amongOf(t instant, s *scope, ask *Ask) *scope {
 		return s
 	}
 	for i := range ask.Claims {
-		if o.find(ask.Claims[i].id(ask.Scope)) == b.of {
+		if ask.Claims[i].id(ask.Scope) == b.of {
 			return b.in
 		}
 	}
@@ -67,7 +67,7 @@ func (o *Origin) amongOf(t instant, s *scope, ask *Ask) *scope {
 // over reports whether no such refusal has come for long.
 func (b *beside) over(t instant) bool {
 	base := &b.in.base
-	if base.place == evicted || b.of.place == evicted {
+	if base.place == evicted {
 		return true
 	}
 	return t >= b.lasts() && !base.Paused(t) && !base.busy() && (b.in.kinds() == nil || b.in.stale(t))
@@ -94,7 +94,7 @@ func (s *settlement) findBeside() {
 	a, l := s.figured[0], sc.learnedOf()
 	b := l.beside
 	if s.l.look != nil {
-		if b != nil && b.of == a && s.l.among == b.in {
+		if b != nil && a.is(b.of) && s.l.among == b.in {
 			b.refused, s.beside = s.t, besideSure
 		}
 		return
@@ -106,7 +106,7 @@ func (s *settlement) findBeside() {
 		}
 		sc.forgetKinds(s.t, s.o)
 		s.pin(1) // while room is made
-		b = &beside{in: s.o.scope(s.t, sc.base.owner.long+besideOf), of: a, wave: s.t, kind: s.l.name}
+		b = &beside{in: s.o.scope(s.t, sc.base.owner.long+besideOf), of: a.id(), wave: s.t, kind: s.l.name}
 		s.pin(-1)
 		l.beside = b
 		s.o.apart.Store(true)
@@ -115,7 +115,7 @@ func (s *settlement) findBeside() {
 		}
 		s.o.routeAgain("")
 		s.o.routeAgain(a.policy.name)
-	case b.of != a:
+	case !a.is(b.of):
 		return
 	case s.sent >= max(b.refused, a.Hold, a.BackOff, s.l.limit.base.Hold, s.l.limit.base.BackOff):
 		was := b.held

@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -84,6 +85,36 @@ func TestBesideHolds(t *testing.T) {
 		assert.Equal(t, 30*sec, d.wait(now, "", api(1)))
 		assert.Zero(t, d.wait(now, "", quota.Claim{Policy: "other", Units: 1}))
 		assert.Zero(t, d.wait(now, "bob", api(1)))
+	}
+}
+
+// The account that such refusals name may be evicted under the hold of the limit. The hold stays.
+func TestBesideHoldsWithoutItsAccount(t *testing.T) {
+	for name, c := range map[string]struct {
+		claim   quota.Claim
+		figures []quota.Figure
+	}{
+		"of the scope":    {api(1), figure("api", 50, sec)},
+		"of a key":        {keyed("api", "a"), keyedFigure("api", "a", 50, sec)},
+		"of a long scope": {api(1), figure("api", 50, sec)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			scope := name[:8]
+			if name == "of a long scope" {
+				scope = strings.Repeat("x", 100)
+			}
+			for i := range 2 {
+				d.exchange(time.Duration(i)*mins, scope, quota.Report{Refused: true, Pause: time.Hour * time.Duration(i), Figures: c.figures}, c.claim)
+			}
+			now := 30 * mins
+			d.tick(now)
+			require.Nil(t, d.account(scope, c.claim), "it is evicted")
+			assert.Equal(t, 61*mins-now, d.wait(now, scope, c.claim))
+			other := c.claim
+			other.Policy = "other"
+			assert.Zero(t, d.wait(now, scope, other))
+		})
 	}
 }
 

@@ -125,18 +125,15 @@ func (o *Origin) holds(t instant, a *account) bool {
 	if t < a.Hold || o.holdsKind(t, a) {
 		return true
 	}
-	if !o.apart.Load() {
-		return false // nothing of that was learned
+	if a.policy != &o.unnamed {
+		return false
 	}
 	s := o.scopes[a.owner.long]
-	if a.owner.n != notShort {
-		s = o.scopes[string(a.owner.short[:a.owner.n])]
-	}
 	if s == nil || s.learned == nil || s.learned.beside == nil {
 		return false
 	}
-	b := s.learned.beside
-	return (a == b.of || a == &s.base) && (t < b.in.base.Hold || o.holdsKind(t, &b.in.base))
+	b := &s.learned.beside.in.base
+	return t < b.Hold || o.holdsKind(t, b)
 }
 
 // next moves the clock hand to the next account.
