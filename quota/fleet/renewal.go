@@ -29,12 +29,13 @@ import (
 type back = int64
 
 const (
-	atOnce       back   = iota // at the end of the window, as far as it is known
+	atOnce       back   = iota // at the end of the window, as far as it is known; with a trial, one request looks before
 	perhapsLog                 // one request looks when a log would have given back all
 	asSpent                    // a log
 	perhapsEven                // one request looks when weighed windows would have given back some
 	evenly                     // weighed windows
 	steadily                   // a bucket
+	singly                     // one that has one unit at a time
 	sureOf       = 1000        // of 1000: all that should be back is presumed
 	doubtful     = 500         // below that, nothing is
 	maxSpendings = 16
@@ -42,6 +43,7 @@ const (
 	largestModel = int64(1e8)
 	parts        = int64(1e6) // of a window
 	justNow      = 40 * msec  // see steady
+	lateBy       = 10 * msec  // see pace
 )
 
 // A spending is units that were spent.
@@ -57,7 +59,7 @@ type renewal struct {
 	skip     int64 // figures to be left out
 	trial    int64 // when one request looks
 	said     int64 // when a figure was heard last
-	from     int64 // since when units that come back evenly or steadily, or might, are counted
+	from     int64 // since when units that come back evenly or steadily, or might, are counted; or when the next comes singly
 	counted  int64 // how many were; before it is known: how many were spent, less the first figure
 	most     int64 // the highest figure
 	spent    int64 // in this window
@@ -155,6 +157,9 @@ func (r *renewal) rate() int64 { return r.quota * r.trust / sureOf }
 
 // doubt takes over that a request was refused.
 func (r *renewal) doubt() {
+	if r.how == atOnce && r.trial > 0 {
+		r.fail()
+	}
 	if !r.modelled() {
 		return
 	}
@@ -173,8 +178,9 @@ func (r *renewal) fail() {
 func (r *record) turned(now int64, adjacent bool) {
 	r.age(now)
 	if r.how == atOnce {
-		r.trust = 0
-		if r.quota != none && r.state == exchange.Reported && r.quota-r.available-r.spent-r.has() > 1+r.quota/8 {
+		r.trust, r.trial = 0, 0
+		// What departed in the first window before the policy was known is not counted.
+		if r.began > 0 && r.quota != none && r.state == exchange.Reported && r.quota-r.available-r.spent-r.has() > 1+r.quota/8 {
 			r.trust = 1
 		}
 	}
@@ -192,6 +198,13 @@ func (r *record) has() (n int64) {
 	return n
 }
 
+// pace is the time between two units that come back singly. They must not overtake each other on
+// their way.
+func (r *renewal) pace() int64 {
+	each := r.window / r.quota
+	return each*sureOf/max(r.trust, 1) + min(max(each/3, lateBy), justNow)
+}
+
 // rollModelled brings a record whose units come back before the end up to date. It
 // reports false if nothing was heard for a window: then nothing is presumed.
 func (r *record) rollModelled(now int64) bool {
@@ -206,7 +219,7 @@ func (r *record) rollModelled(now int64) bool {
 		r.end, r.length = now+r.window, r.window
 		return true
 	}
-	if r.how == steadily {
+	if r.how == steadily || r.how == singly {
 		r.come(now)
 		r.end, r.length = 0, 0
 		return true
@@ -230,6 +243,17 @@ func (r *record) rollModelled(now int64) bool {
 
 // come adds the units that have come back evenly or steadily until t.
 func (r *record) come(t int64) {
+	if r.how == singly {
+		r.available = r.has()
+		if t >= r.from {
+			most := int64(1)
+			for _, m := range r.members {
+				most = max(most, m.least)
+			}
+			r.available += most
+		}
+		return
+	}
 	if r.how == steadily {
 		n, most := r.steady(t-r.from, r.rate()), r.most
 		for _, m := range r.members {
@@ -269,6 +293,12 @@ func (x *execution) figureModelled(r *record, a *exchange.Account, current bool)
 			r.spending = r.spending[1:] // it is back
 		}
 		r.rollModelled(now)
+	} else if r.how == singly {
+		if current && figure > 0 {
+			r.from = min(r.from, now)
+		}
+		r.come(now)
+		r.end = 0
 	} else if r.how == steadily {
 		r.most = max(r.most, min(a.Figure, largestModel))
 		n := r.steady(now-date, r.rate())
@@ -282,10 +312,15 @@ func (x *execution) figureModelled(r *record, a *exchange.Account, current bool)
 		case a.Left < 0:
 			return
 		case first:
-			r.turned(now, false)
+			// If it has ended the window that was known last, or is that one, units come back of it.
+			known := r.trial + max(now-r.trial+r.window-1, 0)/r.window*r.window
+			near := r.trial > 0 && known < end+sec && end < known+sec
+			if !near || now >= r.trial {
+				r.turned(now, near && known <= r.trial+r.window)
+			}
 			r.end = end
 			// Seconds are rounded up, so a window that would have ended a little before is it.
-			if known := r.trial + max(now-r.trial+r.window-1, 0)/r.window*r.window; r.trial > 0 && known < end && end < known+sec {
+			if near && known < end {
 				r.end = max(known, now+1)
 			}
 		case end > r.end+sameWindow:
@@ -308,7 +343,7 @@ func (x *execution) figureModelled(r *record, a *exchange.Account, current bool)
 // observe looks whether a figure shows that units come back before the end of a window:
 // available is what was known before, and end when the window was to end.
 func (r *record) observe(now int64, a *exchange.Account, available, end int64) {
-	if r.quota == none || a.Left < 0 {
+	if r.quota == none || a.Left < 0 || r.how == atOnce && r.trial > 0 {
 		return
 	}
 	date, left := now-max(a.FigureAgo.Microseconds(), 0), a.Left.Microseconds()
@@ -320,7 +355,7 @@ func (r *record) observe(now int64, a *exchange.Account, available, end int64) {
 		r.how, r.trust, r.trial = asSpent, sureOf, 0
 		return
 	}
-	if r.how == perhapsEven && date >= r.trial && a.Figure > 0 && evens {
+	if r.how == perhapsEven && date >= r.trial && (a.Figure > 0 || a.Served > 0 && !a.Refused) && evens {
 		r.how, r.trust, r.trial, r.from, r.counted = evenly, sureOf, 0, date, 0
 		return
 	}
@@ -375,6 +410,9 @@ func (r *record) refill(now int64, a *exchange.Account) {
 		return
 	}
 	date, left, each := now-max(a.FigureAgo.Microseconds(), 0), a.Left.Microseconds(), r.window/r.quota
+	if r.how == atOnce && r.single(date, a) {
+		return
+	}
 	full := (r.most - figure) * (r.window / msec) / r.quota * msec
 	if a.Left < 0 || left > each+sec && max(full, left)-min(full, left) > each+sec {
 		r.from, r.counted = 0, 0
@@ -397,9 +435,34 @@ func (r *record) refill(now int64, a *exchange.Account) {
 	r.from, r.counted = date, -figure
 }
 
+// single looks at a figure that says that nothing is left until the next whole second, although
+// our processes have not spent half of the quota in a window. A server may give back one unit at
+// a time, more often than whole seconds can say: one request looks when the policy gives back
+// one. If it is served, so are others, at that pace; if not, the next such figures are left out,
+// twice as many after each.
+func (r *record) single(date int64, a *exchange.Account) bool {
+	each := r.window / r.quota
+	few := 2*a.Figure <= r.quota
+	switch {
+	case r.trial > 0 && date >= r.trial && few && !a.Refused: // that was it
+		r.how, r.trial, r.trust, r.counted = singly, 0, sureOf, 0
+		r.from = date + r.pace()
+		return true
+	case r.trial > 0 && few:
+		return true
+	case a.Figure > 0 || a.Refused || each >= sec || a.Left.Microseconds() > each+sec || 2*(r.out(date)+r.has()) >= r.quota:
+		return false
+	case r.skip > 0:
+		r.skip--
+		return false
+	}
+	r.trial = date + each + justNow
+	return true
+}
+
 // looks reports whether one request looks whether units are back before the end.
 func (r *renewal) looks(now int64) bool {
-	return r.trial > 0 && now >= r.trial && (r.how == perhapsLog || r.how == perhapsEven)
+	return r.trial > 0 && now >= r.trial && (r.how == perhapsLog || r.how == perhapsEven || r.how == atOnce)
 }
 
 // back is when so many units more than there are should be back; 0: not known.
@@ -413,6 +476,8 @@ func (r *record) back(now, units int64) int64 {
 				}
 			}
 		}
+	case r.how == singly:
+		return r.from + max(units-1, 0)*r.pace()
 	case r.how == steadily:
 		rate := max(r.rate(), 1)
 		windows := (r.counted+min(max(units, 0), rate))*parts/rate + 1

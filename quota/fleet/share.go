@@ -211,6 +211,9 @@ func (x *execution) deal() {
 			m.stock += wish
 		}
 		m.has += x.granted[i]
+		if r.how == singly && x.granted[i] > 0 {
+			r.from = x.now + x.granted[i]*r.pace()
+		}
 		if r.state == exchange.Counting && r.end == 0 && x.granted[i] > 0 {
 			r.length = max(a.Window.Microseconds(), sec)
 			r.end = x.now + r.length

@@ -152,7 +152,8 @@ type guesser struct {
 	last     map[string]*exchange.Turn
 
 	// how the server of the first account gives units back: in any way, as they were spent,
-	// evenly, or as a bucket that tells its next unit or when it will be full; and what was spent
+	// evenly, or as a bucket that tells its next unit or when it will be full, or that has one unit
+	// at a time; and what was spent
 	back  int
 	spent []spending
 }
@@ -165,6 +166,7 @@ type spending struct {
 const (
 	guessedQuota  = 50
 	guessedWindow = 10 * time.Second
+	singleWindow  = 5 * time.Second // of a bucket that has one unit at a time
 )
 
 // figure is what such a server says at an instant: what is left, and for how long.
@@ -194,18 +196,21 @@ func (g *guesser) figure(at time.Time) (left int64, rest time.Duration) {
 
 // bucket is figure of a bucket.
 func (g *guesser) bucket(at time.Time) (left int64, rest time.Duration) {
-	const each = guessedWindow / guessedQuota
-	level, last := guessedWindow, at // how much of the time until it is full is over
+	each, full := guessedWindow/guessedQuota, guessedWindow
+	if g.back == 5 {
+		each, full = singleWindow/guessedQuota, singleWindow/guessedQuota
+	}
+	level, last := full, at // how much of the time until it is full is over
 	for i, s := range g.spent {
 		if i > 0 && s.at.After(last) {
-			level = min(level+s.at.Sub(last), guessedWindow)
+			level = min(level+s.at.Sub(last), full)
 		}
 		if i == 0 || s.at.After(last) {
 			last = s.at
 		}
 		level = max(level-time.Duration(s.n)*each, 0)
 	}
-	level = min(level+max(at.Sub(last), 0), guessedWindow)
+	level = min(level+max(at.Sub(last), 0), full)
 	rest = each - level%each
 	if g.back == 4 {
 		rest = guessedWindow - level
@@ -215,7 +220,7 @@ func (g *guesser) bucket(at time.Time) (left int64, rest time.Duration) {
 
 func newGuesser(rnd *rand.Rand) *guesser {
 	g := &guesser{
-		rnd: rnd, back: rnd.IntN(5), pace: []time.Duration{time.Millisecond, 30 * time.Millisecond, 200 * time.Millisecond, time.Second, 10 * time.Second}[rnd.IntN(5)],
+		rnd: rnd, back: rnd.IntN(6), pace: []time.Duration{time.Millisecond, 30 * time.Millisecond, 200 * time.Millisecond, time.Second, 10 * time.Second}[rnd.IntN(5)],
 		seqs: make(map[string]uint64), known: make(map[string]map[exchange.ID]exchange.Granted), last: make(map[string]*exchange.Turn),
 	}
 	for i := range 1 + rnd.IntN(3) {
@@ -296,6 +301,12 @@ func (g *guesser) turn(now time.Time) *exchange.Turn {
 				g.spent = append(g.spent, spending{now.Add(-a.ServedAgo), a.Served})
 			}
 			a.Figure -= a.Served
+			if g.back == 5 {
+				a.Has, a.Stock, a.Window = min(a.Has, 1), 0, singleWindow
+				if g.chance(30) {
+					a.Figure = g.rnd.Int64N(guessedQuota)
+				}
+			}
 		}
 		t.Accounts = append(t.Accounts, a)
 	}

@@ -37,6 +37,7 @@ asSpent = 2
 perhapsEven = 3
 evenly = 4
 steadily = 5
+singly = 6
 sureOf = 1000
 doubtful = 500
 maxSpendings = 16
@@ -44,6 +45,7 @@ longestModel = 24*3600*sec
 largestModel = 100000000
 parts = 1000000
 justNow = 40*msec
+lateBy = 10*msec
 UNKNOWN = 0
 REPORTED = 1
 EXPIRED = 2
@@ -161,6 +163,7 @@ fail = function(r)
 end,
 
 doubt = function(r)
+  if r.how == atOnce and r.trial > 0 then x.fail(r) end
   if r.how ~= asSpent and r.how < evenly then return end
   r.trust = floor(r.trust * 4 / 5)
   if r.trust < doubtful then x.fail(r) end
@@ -180,14 +183,28 @@ end,
 turned = function(r, adjacent)
   x.age(r)
   if r.how == atOnce then
-    r.trust = 0
-    if r.quota ~= -1 and r.state == REPORTED and r.quota - r.available - r.spent - x.hasOf(r) > 1 + floor(r.quota / 8) then r.trust = 1 end
+    r.trust, r.trial = 0, 0
+    if r.began ~= 0 and r.quota ~= -1 and r.state == REPORTED and r.quota - r.available - r.spent - x.hasOf(r) > 1 + floor(r.quota / 8) then r.trust = 1 end
   end
   r.before, r.spent = r.spent, 0
   if not adjacent then r.before = 0 end
 end,
 
+pace = function(r)
+  local each = floor(r.window / r.quota)
+  return floor(each * sureOf / max(r.trust, 1)) + min(max(floor(each / 3), lateBy), justNow)
+end,
+
 come = function(r, t)
+  if r.how == singly then
+    r.available = x.hasOf(r)
+    if t >= r.from then
+      local most = 1
+      for m = head, head + (r.members-1)*wide, wide do most = max(most, m.least) end
+      r.available = r.available + most
+    end
+    return
+  end
   if r.how == steadily then
     local rate, most = x.rate(r), r.most
     local n = x.steady(r, t - r.from, rate)
@@ -222,7 +239,7 @@ rollModelled = function(r)
     r.over, r.length = now + r.window, r.window
     return true
   end
-  if r.how == steadily then
+  if r.how >= steadily then
     x.come(r, now)
     r.over, r.length = 0, 0
     return true
@@ -256,6 +273,10 @@ figureModelled = function(r, a, current)
     end
     while current and r.spendings > 0 and r.quota - x.outOf(r, now) < fig do x.unspend(r) end
     x.rollModelled(r)
+  elseif r.how == singly then
+    if current and fig > 0 then r.from = min(r.from, now) end
+    x.come(r, now)
+    r.over = 0
   elseif r.how == steadily then
     r.most = max(r.most, min(a.figure, largestModel))
     local n = x.steady(r, now - date, x.rate(r))
@@ -268,10 +289,11 @@ figureModelled = function(r, a, current)
     if a.left < 0 then return end
     local e = now + a.left
     if new then
-      x.turned(r, false)
-      r.over = e
       local known = r.trial + floor(max(now - r.trial + r.window - 1, 0) / r.window) * r.window
-      if r.trial ~= 0 and known < e and e < known + sec then r.over = max(known, now + 1) end
+      local near = r.trial ~= 0 and known < e + sec and e < known + sec
+      if not near or now >= r.trial then x.turned(r, near and known <= r.trial + r.window) end
+      r.over = e
+      if near and known < e then r.over = max(known, now + 1) end
     elseif e > r.over + sameWindow then
       x.turned(r, true)
       r.over = e
@@ -289,7 +311,7 @@ figureModelled = function(r, a, current)
 end,
 
 observe = function(r, a, available, e)
-  if r.quota == -1 or a.left < 0 then return end
+  if r.quota == -1 or a.left < 0 or (r.how == atOnce and r.trial > 0) then return end
   local now, how, quarter = r.now, r.how, floor(r.quota / 4)
   local date = now - max(a.figureAgo, 0)
   local used = r.quota - min(a.figure, r.quota)
@@ -305,7 +327,7 @@ observe = function(r, a, available, e)
     r.how, r.trust, r.trial = asSpent, sureOf, 0
     return
   end
-  if how == perhapsEven and not waits and a.figure > 0 and evens then
+  if how == perhapsEven and not waits and (a.figure > 0 or (a.served > 0 and a.refused == 0)) and evens then
     r.how, r.trust, r.trial, r.from, r.counted = evenly, sureOf, 0, date, 0
     return
   end
@@ -347,6 +369,7 @@ refill = function(r, a)
   r.most = max(r.most, fig)
   if r.quota == -1 or r.how == asSpent or r.how >= evenly then return end
   local date, each = r.now - max(a.figureAgo, 0), floor(r.window / r.quota)
+  if r.how == atOnce and x.single(r, a, date, each) then return end
   if a.left < 0 then
     r.from, r.counted = 0, 0
     return
@@ -374,8 +397,26 @@ refill = function(r, a)
   r.from, r.counted = date, -fig
 end,
 
+single = function(r, a, date, each)
+  local few = 2*a.figure <= r.quota
+  if r.trial > 0 and date >= r.trial and few and a.refused == 0 then
+    r.how, r.trial, r.trust, r.counted = singly, 0, sureOf, 0
+    r.from = date + x.pace(r)
+    return true
+  elseif r.trial > 0 and few then
+    return true
+  elseif a.figure > 0 or a.refused == 1 or each >= sec or a.left > each + sec or 2*(x.outOf(r, date) + x.hasOf(r)) >= r.quota then
+    return false
+  elseif r.skip > 0 then
+    r.skip = r.skip - 1
+    return false
+  end
+  r.trial = date + each + justNow
+  return true
+end,
+
 looks = function(r)
-  return r.trial ~= 0 and r.now >= r.trial and (r.how == perhapsLog or r.how == perhapsEven)
+  return r.trial ~= 0 and r.now >= r.trial and (r.how == perhapsLog or r.how == perhapsEven or r.how == atOnce)
 end,
 
 backAt = function(r, units)
@@ -389,6 +430,8 @@ backAt = function(r, units)
         if units <= 0 then return t end
       end
     end
+  elseif r.how == singly then
+    return r.from + max(units - 1, 0)*x.pace(r)
   elseif r.how == steadily then
     local rate = max(x.rate(r), 1)
     local windows = floor((r.counted + min(max(units, 0), rate)) * parts / rate) + 1
@@ -531,6 +574,7 @@ figure = function(r, a, void)
     if a.quota ~= -1 then fig = a.quota end
   end
   local current = concurrent or a.figureVersion == r.version or (r.version == r.made and state == UNKNOWN)
+  if r.how == singly and current and 2*fig > r.quota then r.how, r.trust, r.from = atOnce, 0, 0 end
   if (r.how == asSpent or r.how >= evenly) and (state == REPORTED or state == EXPIRED) then
     if not void then x.figureModelled(r, a, current) end
     return
@@ -889,6 +933,7 @@ deal = function(a)
     m.stock = m.stock + wish
   end
   m.has = m.has + a.granted
+  if r.how == singly and a.granted > 0 then r.from = r.now + a.granted*x.pace(r) end
   if state == COUNTING and r.over == 0 and a.granted > 0 then
     r.length = max(a.window, sec)
     r.over = r.now + r.length
