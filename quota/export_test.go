@@ -1,7 +1,6 @@
 package quota
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"iter"
@@ -336,42 +335,10 @@ func NewKeyed[K comparable](limiter func(K) (Limiter, error), o KeyedOptions) *K
 
 func LimiterOf[T any, K comparable](k *Keyed[K], key func(T) K) func(T) Limiter { return of(k, key) }
 
-// Try is Admit of work that would wait, but refuses it instead: a simulation on one thread cannot
-// have it wait. It tells no others of it: see Queue.
-func (o *Origin) Try(now time.Time, ask *Ask, l *Lease) error {
-	l.claims.reset()
-	l.charged, l.pinned = false, false
-	l.own()
-	set(&l.look, nil)
-	l.nameKind(o, ask)
-	o.mu.Lock()
-	t := o.at(now)
-	l.belong(t, o, ask.Scope)
-	o.claim(context.Background(), t, ask, l, &l.claims)
-	o.first.claim(context.Background(), now, ask, &l.claims)
-	l.claims.mine = len(l.claims.all())
-	return l.wait(context.Background(), now, ask, nil, 1)
-}
-
-// Queue has processes that share accounts know that the work of an ask waits, until
-// Unqueue: a simulation on one thread cannot have it wait in Admit.
-func (o *Origin) Queue(now time.Time, ask *Ask, l *Lease) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	t := o.at(now)
-	l.claims.reset()
-	l.belong(t, o, ask.Scope)
-	o.claim(context.Background(), t, ask, l, &l.claims)
-	l.priority = int16(ask.Priority)
-	o.shared.joined(t, l)
-}
-
-func (o *Origin) Unqueue(l *Lease) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.shared.queue.remove(l)
-	l.drop()
-}
+// Simulations on one thread.
+func (o *Origin) Try(now time.Time, ask *Ask, l *Lease) error { return o.try(now, ask, l) }
+func (o *Origin) Queue(now time.Time, ask *Ask, l *Lease)     { o.queue(now, ask, l) }
+func (o *Origin) Unqueue(l *Lease)                            { o.unqueue(l) }
 
 // SharedUnits returns the units that this process has of all shared accounts, in stock
 // and in flight.

@@ -89,7 +89,7 @@ func (r *row) left(p transporttest.Policy) transporttest.Policy {
 // granted is when for a single policy. Let q be the quota, w the window, and p the time
 // from the start of an aligned window to the arrival of the first request.
 //
-//   - FixedWindow: ⌊(n-1)/q⌋ × w. A client that spends each window at once starts the
+//   - FixedWindow: ⌊(n-1)/q⌋ × w, with ⌊q/c⌋ for q if each request costs c units. A client that spends each window at once starts the
 //     next one as early as possible.
 //   - AlignedWindow: ⌊(n-1)/q⌋ × w - p. The first window is shorter by p for the
 //     client, but grants the whole quota.
@@ -106,7 +106,7 @@ func (r *row) left(p transporttest.Policy) transporttest.Policy {
 //   - TokenBucket and GCRA with the burst b: b at once, then (n-b) × w/q. If each request
 //     costs c units, the n-th needs n × c.
 func (r *row) granted(p transporttest.Policy, n int64) time.Duration {
-	full := time.Duration((n - 1) / max(p.Quota, 1))
+	full := time.Duration((n - 1) / max(p.Quota/r.units(), 1))
 	passed := (r.into + r.rtt/2) % max(p.Window, 1)
 	switch p.Algorithm {
 	case transporttest.Concurrency:
@@ -167,6 +167,16 @@ func (x *run) bounds(arrivals [][]time.Duration) (longest time.Duration, each []
 			each = append(each, x.row.bound(arrivals[i], u.workers))
 		}
 		return slices.Max(each), each
+	}
+	if x.row.costs > 0 {
+		var units int64
+		for _, u := range x.users {
+			for _, n := range u.costs {
+				units += n
+			}
+		}
+		longest = x.row.granted(x.row.policies[0], units) + x.row.rtt // if they fill all windows
+		return longest, slices.Repeat([]time.Duration{longest}, len(x.users))
 	}
 	workers := 0
 	for _, u := range x.users {

@@ -106,8 +106,8 @@ func (c *clairvoyant) work(came []time.Duration, workers int, user string) time.
 // A clairvoyant client is not quicker than the bound, and less than 3 % slower.
 func TestBound(t *testing.T) {
 	for _, r := range rows() {
-		if r.halved[1] > 0 || raced && r.policies[0].Quota > 100 {
-			continue // TestBoundOfHalf covers halved
+		if r.halved[1] > 0 || r.costs > 0 || raced && r.policies[0].Quota > 100 {
+			continue // TestBoundOfHalf covers halved, and TestBoundOfCosts costs
 		}
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
@@ -161,6 +161,27 @@ func TestBoundOfHalf(t *testing.T) {
 		31: 40 * sec, 40: 40 * sec, 41: 50 * sec,
 	} {
 		assert.Equal(t, want, r.when(n), "the %dth", n)
+	}
+}
+
+// Of random costs, the bound is the time in which as many units are granted.
+func TestBoundOfCosts(t *testing.T) {
+	for name, want := range map[string]func(units int64) time.Duration{
+		"fleet of 8, costs 1 to 20":       func(n int64) time.Duration { return time.Duration((n-1)/200) * 10 * sec },
+		"fleet of 8, bucket, costs to 10": func(n int64) time.Duration { return time.Duration(n-100) * sec / 10 },
+	} {
+		r := rowCalled(t, name)
+		x := newRun(r, contenders()[0], 1)
+		var units int64
+		for _, u := range x.users {
+			require.Len(t, u.costs, r.demand[0].jobs)
+			assert.Positive(t, slices.Min(u.costs))
+			assert.LessOrEqual(t, slices.Max(u.costs), r.costs)
+			for _, n := range u.costs {
+				units += n
+			}
+		}
+		assert.Equal(t, want(units)+r.rtt, x.score.bound, name)
 	}
 }
 

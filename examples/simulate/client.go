@@ -14,6 +14,7 @@ type job struct {
 	sent    time.Time // the last time that it left
 	refused int       // number of refusals
 	kind    string    // see demand.kind
+	units   int64     // what it costs
 	early   bool      // left before its process received a first response
 	lease   any       // for the strategy
 }
@@ -26,11 +27,13 @@ type user struct {
 	kind    string
 	words   bool      // see demand.words
 	begun   int       // jobs
+	costs   []int64   // of the jobs, if they are random
 	crawls  bool      // all of its jobs arrive at the start
 	workers int       // 0: no bound
 	busy    int       // workers with a job
 	todo    int       // jobs that have arrived and that no worker has taken
 	over    time.Time // when the last job was done
+	units   int64     // that the served requests cost
 	counts  transporttest.Counts
 }
 
@@ -63,7 +66,10 @@ func (u *user) work() {
 		u.todo--
 		u.busy++
 		u.begun++
-		j := &job{user: u, asked: u.process.now, kind: u.kind}
+		j := &job{user: u, asked: u.process.now, kind: u.kind, units: u.process.row.units()}
+		if len(u.costs) > 0 {
+			j.units = u.costs[u.begun-1]
+		}
 		if u.words {
 			j.kind += wordOf(u.begun)
 		}
@@ -90,6 +96,9 @@ func (l *line) advance() {
 	for len(l.jobs) > 0 {
 		wait, ok := l.process.strategy.admit(l.process.now, l.jobs[0])
 		if !ok {
+			if m, ok := l.process.strategy.(*member); ok {
+				m.queue(l.jobs)
+			}
 			l.lookAgain(wait)
 			return
 		}
@@ -119,7 +128,7 @@ func (p *process) send(j *job) {
 	j.sent, j.early = p.now, !p.heard
 	p.sent++
 	p.after(p.dial()+p.row.half(p.rnd), func() {
-		d := p.server.answer(j.user.name, j.user.kind)
+		d := p.server.answer(j.user.name, j.user.kind, j.units)
 		var work time.Duration
 		if d.Served && p.row.service > 0 {
 			work = around(p.rnd, p.row.service)
@@ -157,6 +166,11 @@ func (p *process) receive(j *job, d transporttest.Decision) {
 			j.user.line.jobs = append(j.user.line.jobs, j)
 		}
 	}
+	p.advance()
+}
+
+// advance sends what may go.
+func (p *process) advance() {
 	for _, l := range p.lines {
 		l.advance()
 	}
@@ -164,6 +178,7 @@ func (p *process) receive(j *job, d transporttest.Decision) {
 
 // finish ends a job and frees its worker.
 func (u *user) finish(j *job) {
+	u.units += j.units
 	u.process.finish(j)
 	u.busy--
 	u.over = u.process.now

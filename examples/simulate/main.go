@@ -34,11 +34,17 @@
 // refused requests after Retry-After. "bucket" is a token bucket configured with the
 // right rate. "pray" sends at once and retries after a second.
 //
+// The processes of a "fleet" share their accounts through a Hub of package fleet, a
+// millisecond away.
+//
 // Below the table are: the number of rows in which each strategy reaches a goodput of
-// 0.97 with at most 0.5 % refused (0.95 and 3 % if several processes share the quota);
-// the rows in which the first strategy of quota costs more than another one of quota;
-// those in which a client is worse off with it than with retry, because it is slower by
-// more than 3 % or refused more often; and the rows in which it does not reach both numbers, with the reason.
+// 0.97 with at most 0.5 % refused (0.95 and 3 % if several processes share the quota and
+// cannot talk, 0.97 and 1 % if they are a fleet); the rows in which the first strategy of
+// quota costs more than another one of quota; those in which a client is worse off with it
+// than with retry, because it is slower by more than 3 % or refused more often; how often the
+// processes of a fleet exchange what they know, and Jain's index of the units that each was
+// served when half of the work was done; and the rows in which the first strategy does not
+// reach both numbers, with the reason.
 package main
 
 import (

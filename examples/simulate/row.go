@@ -26,6 +26,7 @@ type row struct {
 	vendor       vendor                               // the fields instead of those of the dialect; nil: those of the dialect
 
 	cost  int64 // of each request, in quota units; 0: 1
+	costs int64 // the cost of each request is random, from 1 to so much; 0: it is not
 	knows bool  // the clients know it
 
 	sheds      float64 // part of all requests that is refused at random, whatever is left; without fields
@@ -47,6 +48,11 @@ type row struct {
 	// processes means one.
 	processes int
 	demand    []demand
+
+	// The processes are a fleet: they share their accounts through a Hub. To it and back it
+	// takes hub; 0: a millisecond.
+	fleet bool
+	hub   time.Duration
 }
 
 // A misstatement returns the values that a server advertises instead of the true ones.

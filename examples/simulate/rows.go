@@ -21,7 +21,7 @@ const (
 // with another name has other scores.
 func rows() []row {
 	var all []row
-	for _, rs := range [][]row{kinds(), roundings(), distances(), dialects(), oddities(), demands(), shares(), buckets(), methods(), shedding()} {
+	for _, rs := range [][]row{kinds(), roundings(), distances(), dialects(), oddities(), demands(), shares(), buckets(), methods(), shedding(), fleets()} {
 		all = append(all, rs...)
 	}
 	for i := range all {
@@ -237,6 +237,51 @@ func shares() []row {
 		{name: "20 users, 30 at once, X", policies: perUser(fixed(10, 2*sec)), dialect: parse.VendorFields, demand: each(20, demand{jobs: 30, workers: 30})},
 		{name: "20 users, one of them hot", policies: perUser(fixed(20, 10*sec)), demand: oneHot(20)},
 	}
+}
+
+// fleets are the quotas of processes that share their accounts.
+func fleets() []row {
+	rs := []row{
+		{name: "fixed 100/10s", policies: fixed(100, 10*sec), demand: backlog(125, 6)},
+		{name: "aligned 100/10s", policies: aligned(100, 10*sec), into: 3300 * ms, demand: backlog(125, 6)},
+		{name: "fixed 20/1s", policies: fixed(20, sec), demand: backlog(200, 6)},
+		{name: "fixed 20/1s, short", policies: fixed(20, sec), demand: backlog(10, 4)},
+		{name: "fixed 60/60s", policies: fixed(60, 60*sec), demand: backlog(75, 15)},
+		{name: "100/2s, hub 20ms", policies: fixed(100, 2*sec), hub: 20 * ms, demand: backlog(125, 6)},
+		{name: "fixed 200/10s", policies: fixed(200, 10*sec), processes: 64, demand: backlog(125, 2)},
+		{name: "fixed 64/1s", policies: fixed(64, sec), processes: 64, demand: backlog(60, 2)},
+		{name: "half of 100/10s", policies: fixed(100, 10*sec), demand: stream(125, 1600*ms)},
+		{name: "half of 1000/10s", policies: fixed(1000, 10*sec), demand: stream(625, 160*ms)},
+		{name: "log 20/1s", policies: slidingLog(20, sec), demand: backlog(75, 6)},
+		{name: "log 100/10s", policies: slidingLog(100, 10*sec), demand: backlog(125, 6)},
+		{name: "log 200/10s", policies: slidingLog(200, 10*sec), processes: 64, demand: backlog(125, 2)},
+		{name: "two buckets 100/10s", policies: slidingWindow(100, 10*sec), demand: backlog(125, 6)},
+		{name: "two buckets 20/1s", policies: slidingWindow(20, sec), demand: backlog(200, 6)},
+		{name: "two buckets 8/5s", policies: slidingWindow(8, 5*sec), demand: backlog(25, 6)},
+		{name: "bucket 10/1s", policies: bucket(10, sec, 20), demand: backlog(50, 6)},
+		{name: "bucket 100/10s", policies: bucket(100, 10*sec, 0), processes: 64, demand: backlog(60, 2)},
+		{name: "gcra 20/1s", policies: gcra(20, sec, 0), demand: backlog(75, 6)},
+		{name: "10/1s and 200/60s", policies: both(fixed(10, sec), fixed(200, 60*sec)), demand: backlog(75, 6)},
+		{name: "concurrency 8", policies: concurrency(8), service: 100 * ms, demand: backlog(100, 6)},
+		{name: "concurrency 8", policies: concurrency(8), service: 100 * ms, processes: 32, demand: backlog(25, 6)},
+		{name: "costs 1 to 20", policies: fixed(200, 10*sec), costs: 20, demand: backlog(25, 6)},
+		{name: "all cost 60", policies: fixed(200, 10*sec), cost: 60, demand: backlog(6, 2)},
+		{name: "bucket, costs to 10", policies: bucket(100, 10*sec, 0), costs: 10, demand: backlog(40, 6)},
+		{name: "bucket, all cost 10", policies: bucket(60, 60*sec, 0), cost: 10, processes: 4, demand: backlog(40, 6)},
+		{name: "others 30 %", policies: fixed(100, 10*sec), others: 333 * ms, demand: backlog(175, 6)},
+		{name: "log, others 30 %", policies: slidingLog(100, 10*sec), others: 333 * ms, demand: backlog(175, 6)},
+		{name: "bucket, others 30 %", policies: bucket(100, 10*sec, 0), others: 333 * ms, demand: backlog(175, 6)},
+		{name: "two buckets, others", policies: slidingWindow(100, 10*sec), others: 333 * ms, demand: backlog(175, 6)},
+	}
+	for i := range rs {
+		r := &rs[i]
+		r.fleet, r.knows = true, true
+		if r.processes == 0 {
+			r.processes = 8
+		}
+		r.name = fmt.Sprintf("fleet of %d, %s", r.processes, r.name)
+	}
+	return rs
 }
 
 // buckets are quotas whose server says when they will be full, with the fields of APIs.

@@ -19,6 +19,8 @@ type run struct {
 	sent  int             // requests
 	each  []time.Duration // the bound of each user
 	held  []time.Duration // of each job: from when a worker asked to when the served request left
+	half  []float64       // the units of each user when half of all jobs were done
+	fleet sharing
 	score score
 }
 
@@ -34,6 +36,8 @@ type score struct {
 	worst   time.Duration // the 99th percentile of run.held
 	burst   int           // the largest number of arrivals in a moment
 	fair    float64       // see fairness
+	turns   int           // of a fleet: exchanges with the Hub
+	atOnce  int           // of a fleet: requests that left as soon as a worker asked
 }
 
 // An end is the way in which a run ended.
@@ -89,12 +93,20 @@ func (x *run) populate(c contender, seed uint64) (arrivals [][]time.Duration) {
 	rnd := source(seed, x.row.name, "demand")
 	for range x.row.size() {
 		p := &process{run: x, strategy: c.make(x.row, x.rnd)}
+		if m, ok := p.strategy.(*member); ok {
+			m.join(p)
+		}
 		for _, d := range x.row.demand {
 			if len(p.lines) == 0 || x.row.keyed() || x.row.kinds() {
 				p.lines = append(p.lines, &line{process: p})
 			}
 			u := &user{process: p, line: p.lines[len(p.lines)-1], name: d.user, kind: d.kind, words: d.words, workers: d.workers}
 			u.crawls = d.every == 0
+			if x.row.costs > 0 {
+				for range d.jobs {
+					u.costs = append(u.costs, 1+rnd.Int64N(x.row.costs))
+				}
+			}
 			x.left += d.jobs
 			x.users = append(x.users, u)
 			arrivals = append(arrivals, u.plan(d, rnd))
@@ -126,6 +138,14 @@ func (x *run) finish(j *job) {
 	x.left--
 	x.score.served++
 	j.user.counts.Served++
+	if x.score.served == (x.score.served+x.left)/2 {
+		for _, u := range x.users {
+			x.half = append(x.half, float64(u.units))
+		}
+	}
+	if x.row.fleet && j.sent.Equal(j.asked) {
+		x.score.atOnce++
+	}
 	if !j.user.crawls || x.crawl() {
 		x.held = append(x.held, j.sent.Sub(j.asked))
 	}
@@ -171,7 +191,12 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 // everything:
 //
 //	(Σ x)² / (n × Σ x²)
+//
+// In a fleet it is over the units that each process was served when half of all jobs were done.
 func (x *run) fairness() float64 {
+	if x.row.fleet {
+		return jain(x.half)
+	}
 	var xs []float64
 	for i, u := range x.users {
 		if u.counts.Served == 0 {

@@ -26,7 +26,7 @@ func rowCalled(t testing.TB, name string) *row {
 // time. Another seed gives another score.
 func TestSameSeedSameScore(t *testing.T) {
 	var rs []row
-	for _, name := range []string{"8 processes, 20/1s", "replicas that lag", "concurrency 8", "20 users, one of them hot", "others take 30 %"} {
+	for _, name := range []string{"8 processes, 20/1s", "replicas that lag", "concurrency 8", "20 users, one of them hot", "others take 30 %", "fleet of 8, two buckets 20/1s"} {
 		rs = append(rs, *rowCalled(t, name))
 	}
 	first := playAll(rs, contenders(), 1, 1)

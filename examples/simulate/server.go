@@ -25,6 +25,7 @@ type server struct {
 	seen   []time.Time          // arrivals of our requests within the last moment
 	burst  int                  // the largest number of them within a moment
 	theirs transporttest.Counts // of the other clients
+	units  int64                // that the request costs that arrives
 	watch  func(served bool)    // called at each arrival of our requests; may be nil
 
 	left int64         // of the policy, for a vendor's fields
@@ -82,14 +83,15 @@ func (s *server) enforce(policies []transporttest.Policy) *transporttest.API {
 			return available, window
 		}
 	}
-	if s.row.cost > 0 {
-		api.Cost = func(*http.Request) int64 { return s.row.cost }
+	if s.row.cost > 0 || s.row.costs > 0 {
+		api.Cost = func(*http.Request) int64 { return max(s.units, s.row.cost) }
 	}
 	return api
 }
 
-// answer decides on a request of a user and a kind that arrives now.
-func (s *server) answer(user, kind string) transporttest.Decision {
+// answer decides on a request of a user and a kind that arrives now and costs so many units.
+func (s *server) answer(user, kind string, units int64) transporttest.Decision {
+	s.units = units
 	first := 0
 	for first < len(s.seen) && s.now.Sub(s.seen[first]) >= moment {
 		first++
@@ -134,6 +136,7 @@ func (s *server) shed() transporttest.Decision {
 // the responses.
 func (s *server) crowd() {
 	s.after(exponential(s.rnd, s.row.others), func() {
+		s.units = 1
 		if s.api.Decide(s.now, requestOf("")).Served {
 			s.theirs.Served++
 		} else {

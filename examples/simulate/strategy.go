@@ -38,15 +38,23 @@ type contender struct {
 func contenders() []contender {
 	return []contender{
 		{"adaptive", true, func(r *row, rnd *rand.Rand) strategy {
-			return newShaped(r, &quota.Accounts{Jitter: rnd.Float64})
+			return ours(r, &quota.Accounts{Jitter: rnd.Float64})
 		}},
 		{"plain", true, func(r *row, rnd *rand.Rand) strategy {
-			return newShaped(r, &quota.Accounts{Strategy: quota.Plain, Jitter: rnd.Float64})
+			return ours(r, &quota.Accounts{Strategy: quota.Plain, Jitter: rnd.Float64})
 		}},
 		{"retry", false, func(_ *row, rnd *rand.Rand) strategy { return &retrying{rnd: rnd} }},
 		{"bucket", false, func(r *row, rnd *rand.Rand) strategy { return newTold(r, rnd) }},
 		{"pray", false, func(*row, *rand.Rand) strategy { return praying{} }},
 	}
+}
+
+// ours returns a strategy of package quota: that of a member of the fleet, if there is one.
+func ours(r *row, a *quota.Accounts) strategy {
+	if r.fleet {
+		return newMember(r, a)
+	}
+	return newShaped(r, a)
 }
 
 // shaped does what a transport.Shaper does: it reads fields with package parse and
@@ -63,16 +71,21 @@ func newShaped(r *row, a *quota.Accounts) *shaped {
 }
 
 func (s *shaped) admit(now time.Time, j *job) (time.Duration, bool) {
-	lease := new(quota.Lease)
-	ask := quota.Ask{Scope: j.user.name, Claims: s.claims(j), MaxDelay: -1, FirstFlight: 10}
-	if j.kind != "" {
-		ask.Kind = func() string { return j.kind }
-	}
+	lease, ask := new(quota.Lease), s.ask(j)
 	if err := s.origin.Admit(context.Background(), now, &ask, lease); err != nil {
 		return err.(*quota.Refusal).Wait, false
 	}
 	j.lease = lease
 	return 0, true
+}
+
+// ask returns what a job asks for.
+func (s *shaped) ask(j *job) quota.Ask {
+	ask := quota.Ask{Scope: j.user.name, Claims: s.claims(j), MaxDelay: -1, FirstFlight: 10}
+	if j.kind != "" {
+		ask.Kind = func() string { return j.kind }
+	}
+	return ask
 }
 
 // claims returns a claim on each policy that the server has named so far. The partition
@@ -82,9 +95,9 @@ func (s *shaped) claims(j *job) []quota.Claim {
 	for _, p := range s.origin.Policies() {
 		c := quota.Claim{Policy: p.Name, Units: 1, Keyed: p.Keyed}
 		switch {
-		case p.Unit == "" || p.Unit == "requests" || p.Quota < 0:
-		case s.row.knows:
-			c.Units = s.row.units()
+		case s.row.knows && p.Unit != "concurrent-requests":
+			c.Units = j.units
+		case p.Unit == "" || p.Unit == "requests" || p.Unit == "concurrent-requests" || p.Quota < 0:
 		default:
 			c.Units, c.Estimated = min(max(s.cost, 1), p.Quota), true
 		}

@@ -100,7 +100,7 @@ func TestBurst(t *testing.T) {
 	s := newServer(l, &row{policies: fixed(1, sec)}, nil)
 	for _, at := range []time.Duration{0, 0, 99 * ms, 100 * ms, 198 * ms, 199 * ms, 300 * ms} {
 		l.now = begins.Add(at)
-		s.answer("", "")
+		s.answer("", "", 1)
 	}
 	assert.Equal(t, 3, s.burst)
 }
@@ -112,7 +112,7 @@ func TestHalved(t *testing.T) {
 	var got []string
 	for i := range 4 {
 		l.after(time.Duration(i)*sec, func() {
-			d := s.answer("", "")
+			d := s.answer("", "", 1)
 			got = append(got, d.Header.Get("RateLimit-Policy"))
 		})
 	}

@@ -43,19 +43,19 @@ func writeTable(w io.Writer, cs []contender, rows []row, scores [][]score, full 
 }
 
 // The goodput and the refusals that a strategy should reach in each row; the shared ones
-// apply if several processes share a quota.
+// apply if several processes share a quota and cannot talk, those of a fleet if they can.
 const (
-	goodGoodput, goodShared          = 0.97, 0.95
-	goodRefusals, goodSharedRefusals = 0.5, 3 // percent
+	goodGoodput, goodShared, goodFleet                  = 0.97, 0.95, 0.97
+	goodRefusals, goodSharedRefusals, goodFleetRefusals = 0.5, 3, 1 // percent
 )
 
 // writeSummary writes the number of rows in which each contender is good, the rows in
 // which our first strategy costs more than another of ours, by more than a hundredth of
-// the bound, those in which a client is worse off with it than with retry, and the rows
-// in which our first strategy is not good, with the reason.
+// the bound, those in which a client is worse off with it than with retry, what a fleet
+// tells each other, and the rows in which our first strategy is not good, with the reason.
 func writeSummary(w io.Writer, cs []contender, rows []row, scores [][]score) {
-	fmt.Fprintf(w, "\ngoodput ≥ %v and refused ≤ %v%% (several processes: %v and %v%%), in rows of %d:",
-		goodGoodput, goodRefusals, goodShared, goodSharedRefusals, len(rows))
+	fmt.Fprintf(w, "\ngoodput ≥ %v and refused ≤ %v%% (several processes: %v and %v%%; a fleet: %v and %v%%), in rows of %d:",
+		goodGoodput, goodRefusals, goodShared, goodSharedRefusals, goodFleet, goodFleetRefusals, len(rows))
 	for k, c := range cs {
 		n := 0
 		for i := range rows {
@@ -86,6 +86,12 @@ func writeSummary(w io.Writer, cs []contender, rows []row, scores [][]score) {
 		}
 	}
 	for i, r := range rows {
+		if s := &scores[i][first]; r.fleet {
+			fmt.Fprintf(w, "%s: %.2f exchanges a request, %.1f%% left without one; fair %.3f\n",
+				r.name, float64(s.turns)/float64(s.served), 100*float64(s.atOnce)/float64(s.served), s.fair)
+		}
+	}
+	for i, r := range rows {
 		if !scores[i][first].good(&rows[i]) {
 			fmt.Fprintf(w, "%s misses: %s: %s\n", cs[first].name, r.name, cmp.Or(misses[r.name], unknown))
 		}
@@ -107,7 +113,9 @@ const unknown = "?"
 // good reports whether a score reaches the goodput and the refusals.
 func (s *score) good(r *row) bool {
 	goodput, refusals := goodGoodput, goodRefusals
-	if r.size() > 1 {
+	if r.fleet {
+		goodput, refusals = goodFleet, goodFleetRefusals
+	} else if r.size() > 1 {
 		goodput, refusals = goodShared, goodSharedRefusals
 	}
 	return s.end == done && s.goodput() >= goodput && s.refusals() <= refusals

@@ -27,7 +27,7 @@ a row   new         0.500   0.00%     0       0       0     0 0.00    1.7m |    
 another new         0.956   0.40%     3    20ms    2.0m     7 0.50    8.5s |   0.500    0%
         plain       0.970   0.50%     3    20ms    2.0m     7 0.50    8.0s
 
-goodput ≥ 0.97 and refused ≤ 0.5% (several processes: 0.95 and 3%), in rows of 2: new 0 retry 0 plain 2
+goodput ≥ 0.97 and refused ≤ 0.5% (several processes: 0.95 and 3%; a fleet: 0.97 and 1%), in rows of 2: new 0 retry 0 plain 2
 new costs 1.5m more than plain: a row
 new is worse off than retry: another:  0.956, refused 7; retry  0.500, 0
 new misses: a row: ?
@@ -42,7 +42,7 @@ a row new         0.500   0.00%     0       0       0     0 0.00    1.7m
       retry        late 2000.00%     0       0       0     0 0.00    2.0h
       plain       0.970   0.50%     3    20ms    2.0m     7 0.50    8.0s
 
-goodput ≥ 0.97 and refused ≤ 0.5% (several processes: 0.95 and 3%), in rows of 1: new 0 retry 0 plain 1
+goodput ≥ 0.97 and refused ≤ 0.5% (several processes: 0.95 and 3%; a fleet: 0.97 and 1%), in rows of 1: new 0 retry 0 plain 1
 new costs 1.5m more than plain: a row
 new misses: a row: ?
 `, "\n"), b.String())
