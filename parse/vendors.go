@@ -569,6 +569,7 @@ func Vendors() []Vendor {
 			Reset:     []string{"X-Rate-Limit-Reset", "X-RateLimit-Reset", "X-RateLimit-Reset-*", "X-<Quota>-Reset"},
 			Window:    []string{"X-<Quota>-Window", "X-<Quota>-Period"},
 			Cost:      []string{"X-<Quota>-Cost"},
+			Partition: []string{"X-Quota-Type"},
 		},
 		{
 			Name:      "X-Throttle",
@@ -1053,6 +1054,12 @@ func Vendors() []Vendor {
 			Units:     map[string]string{"processingunits": "processing-units"},
 			Retry:     []string{"Retry-After"},
 			ResetIn:   time.Millisecond,
+		},
+		{
+			// tiendanube.github.io/api-documentation, rate limiting.
+			Name:    "Nuvemshop, Tiendanube",
+			Hosts:   []string{"api.nuvemshop.com.br", "api.tiendanube.com"},
+			ResetIn: time.Millisecond,
 		},
 		{
 			// integrations.mimecast.com, rate limiting.
