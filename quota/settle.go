@@ -566,6 +566,11 @@ func (s *settlement) backOff() {
 			continue
 		}
 		if f.Window > 0 && a.Waiting() {
+			if s.r.Pause == 0 && f.Available == 0 && s.atOnce(a) {
+				s.startBackOff(a)
+				s.penalise(a, func() { a.Disregard(s.t) })
+				return
+			}
 			if s.r.Pause >= 0 && !a.policy.server.Forgives(s.t) {
 				a.RefuseAgain(s.t, s.sent, s.jitter)
 				return
@@ -596,6 +601,13 @@ func (s *settlement) backOff() {
 	if !blamed {
 		s.startBackOff(&s.l.limit.base)
 	}
+}
+
+// atOnce reports whether an account of tokens or the like, of which nothing is left, would let the
+// work that was refused go again within a second. That says nothing: resets are in whole seconds, and
+// what a request has cost may be counted at its end, so that there is less than nothing.
+func (s *settlement) atOnce(a *account) bool {
+	return a.Unit == window.Other && a.IsBucket() && a.WhenThere(s.claimed(a)) < s.t.Add(time.Second)
 }
 
 // contradict takes over a refusal by a policy that comes without a service limit: of several,

@@ -331,6 +331,37 @@ func TestBackOffDoubles(t *testing.T) {
 	assert.Equal(t, 1125*ms, d.wait(0, ""))
 }
 
+// Where nothing is left of a bucket of tokens, its figures do not say when there are a few: one request
+// asks after each back-off. Where they let more of them go only after a second, these wait for that.
+func TestBackOffOfAnEmptyBucket(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		units int64
+		want  []time.Duration
+		alone bool // one request asks
+	}{
+		{"a few tokens", 1, []time.Duration{sec, 2 * sec, 4 * sec}, true},
+		{"many tokens", 500, []time.Duration{10 * sec, 10 * sec, 10 * sec}, false},
+	} {
+		d := newDesk(t)
+		terms, empty := unitTerms("api", 3000, "tokens"), figure("api", 0, mins)
+		empty[0].Full = mins
+		ask := quota.Claim{Policy: "api", Units: tt.units}
+		now := time.Duration(0)
+		l := d.send(now, "", ask)
+		d.settle(now, l, quota.Report{Terms: terms, Figures: []quota.Figure{{Policy: "api", Available: 2990, Window: sec / 5, Full: sec / 5}}})
+		for i, want := range tt.want {
+			now += mins
+			l := d.send(now, "", ask)
+			d.settle(now, l, quota.Report{Refused: true, Terms: terms, Figures: empty})
+			assert.InDelta(t, want, d.wait(now, "", ask), float64(5*ms), "%s, refusal %d", tt.name, i)
+		}
+		now += mins
+		d.send(now, "", ask)
+		assert.Equal(t, tt.alone, d.wait(now, "", ask) > 0, tt.name)
+	}
+}
+
 // A refusal without figures does not end a window that is in force.
 func TestRefusalKeepsTheWindow(t *testing.T) {
 	d := newDesk(t)

@@ -89,7 +89,7 @@ func (w *Window) Undo(before, after *Window) {
 
 // Disregard ends a window in which nothing is left: one request at a time from t on.
 func (w *Window) Disregard(t Instant) {
-	if w.State == Reported && w.available == 0 {
+	if w.State == Reported && w.available <= 0 {
 		w.distrust(t)
 	}
 }
