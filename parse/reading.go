@@ -517,10 +517,10 @@ func (x *exchange) retryAfter(status int) {
 
 // inMillis reports whether a Retry-After is in milliseconds: then it says when a quota with nothing left
 // is renewed, as another field does; as seconds it would be a thousand times as late. Hours are
-// penalties, and a short window agrees with too many numbers.
+// penalties, a short window agrees with too many numbers, and a quota of a day may be used up, too.
 func (x *exchange) inMillis(wait time.Duration) bool {
 	const least = 10 * time.Second
-	if wait < 1000*(least-time.Second) || wait%time.Hour == 0 {
+	if wait < 1000*(least-time.Second) || wait%time.Hour == 0 || x.tellsOf(wait-2*time.Second) {
 		return false
 	}
 	for i := range x.out.Limits {
@@ -531,6 +531,12 @@ func (x *exchange) inMillis(wait time.Duration) bool {
 		}
 	}
 	return false
+}
+
+// tellsOf reports whether the response tells of a window of at least that length.
+func (x *exchange) tellsOf(length time.Duration) bool {
+	return slices.ContainsFunc(x.out.Limits, func(l Limit) bool { return l.Window >= length }) ||
+		slices.ContainsFunc(x.out.Policies, func(p Policy) bool { return p.Window >= length })
 }
 
 // repeatsReset reports whether the Retry-After beside vendors' fields says when a quota is

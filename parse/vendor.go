@@ -94,7 +94,7 @@ type Vendor struct {
 	// time, in seconds or else in milliseconds or less, if that time lies within 366 days of
 	// the Date of the response and after 1985, which holds for names with a unit, too; else a
 	// number of milliseconds, if as seconds it were longer than the window that another field
-	// says: more than 60 times, and 1000 or more, unless that window is in milliseconds;
+	// says: more than 60 times, and 1000 or more, or twice, if that window is in milliseconds;
 	// and else a number of seconds. Dates and durations are recognised by their form
 	// in any case.
 	//

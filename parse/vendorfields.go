@@ -246,7 +246,7 @@ func (a *accountReader) account(found []rowField) {
 			a.summary(f, &s)
 		}
 	}
-	if r := &s.resets.first; s.inMillis && s.resets.n == 1 && r.bare && r.d > s.windows.first.d && r.d/1000 <= s.windows.first.d {
+	if r, window := &s.resets.first, s.windows.first.d; s.inMillis && s.resets.n == 1 && r.bare && r.d > 2*window+time.Second && r.d/1000 <= window {
 		r.d, r.bare = r.d/1000, false
 	}
 	if len(a.ignored) > faults && slices.ContainsFunc(found, s.worded) {

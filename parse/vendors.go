@@ -563,11 +563,11 @@ func Vendors() []Vendor {
 			// A quota beside a rate: documentation.gravitee.io.
 			Name:      "Gravitee",
 			Sign:      "X-Quota-Remaining",
-			Limit:     []string{"X-Rate-Limit-Limit", "X-RateLimit-Limit", "X-RateLimit-Limit-*", "X-<Quota>-Limit", "X-<Quota>-Max", "X-<Quota>-Daily-Limit"},
-			Remaining: []string{"X-Rate-Limit-Remaining", "X-RateLimit-Remaining", "X-RateLimit-Remaining-*", "X-<Quota>-Remaining"},
-			Used:      []string{"X-<Quota>-Used"},
+			Limit:     []string{"X-Rate-Limit-Limit", "X-RateLimit-Limit", "X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-<Quota>-Limit", "X-<Quota>-Max", "X-<Quota>-Daily-Limit"},
+			Remaining: []string{"X-Rate-Limit-Remaining", "X-RateLimit-Remaining", "X-RateLimit-Remaining-*", "X-Rate-Limit-Remaining-*", "X-<Quota>-Remaining"},
+			Used:      []string{"X-Rate-Limit-Used", "X-RateLimit-Used", "X-<Quota>-Used"},
 			Reset:     []string{"X-Rate-Limit-Reset", "X-RateLimit-Reset", "X-RateLimit-Reset-*", "X-<Quota>-Reset"},
-			Window:    []string{"X-<Quota>-Window", "X-<Quota>-Period"},
+			Window:    []string{"X-Rate-Limit-Window", "X-RateLimit-Window", "X-<Quota>-Window", "X-<Quota>-Period"},
 			Cost:      []string{"X-<Quota>-Cost"},
 			Partition: []string{"X-Quota-Type"},
 		},
@@ -1048,7 +1048,7 @@ func Vendors() []Vendor {
 		{
 			// docs.sentinel-hub.com, rate limiting: Retry-After is in milliseconds.
 			Name:      "Sentinel Hub",
-			Hosts:     []string{"sentinel-hub.com", "dataspace.copernicus.eu"},
+			Hosts:     []string{"sentinel-hub.com", "sh.dataspace.copernicus.eu"},
 			Sign:      "X-ProcessingUnits-Remaining",
 			Remaining: []string{"X-RateLimit-Remaining", "X-<ProcessingUnits>-Remaining"},
 			Units:     map[string]string{"processingunits": "processing-units"},
