@@ -11,12 +11,16 @@ import "time"
 // whole seconds explain: both say the same end, counted from where the server counts. If that is
 // the answer, the earliest end of the window's answers counts. It needs no guard, because
 // what departs then arrives later.
+//
+// Ends of other servers agree by chance: of a sliding log, of two windows weighed, of several processes
+// with windows of their own. They also move by less than a window, or units come back before them.
 
 const (
 	byAnswers  = 2                       // comparisons after which ends are counted from answers
 	sureAnswer = 8                       // the most that are remembered
 	oneEnd     = 1100 * time.Millisecond // within which two ends are the same: whole seconds, and how much trips differ
-	leastTold  = 3 * time.Second         // whole seconds do not tell the ends of shorter windows apart
+	otherEnd   = 1650 * time.Millisecond // above which two ends counted from departures are not
+	leastTold  = 8 * time.Second         // whole seconds do not tell the ends of shorter windows apart
 )
 
 // answerEnds are the ends of a window that answers have told.
@@ -29,7 +33,7 @@ type answerEnds struct {
 // request that departed at sent, if the server says how long it lasts when it answers.
 func (w *Window) endByAnswer(t, sent Instant, length time.Duration, s *Server) (due Instant, ok bool) {
 	known := w.rare != nil && w.rare.spent != nil && w.rare.spent.ends.arrived > 0
-	if w.Strategy == Plain || w.Unit == Concurrent || length <= 0 || s.Span < leastTold || !known && t-sent < Instant(oneEnd) {
+	if w.Strategy == Plain || w.Unit == Concurrent || length <= 0 || w.refill.served > 0 || s.Span < leastTold || !known && t-sent < Instant(oneEnd) {
 		return 0, false
 	}
 	if !known && w.ownRare().spent == nil {
@@ -37,8 +41,11 @@ func (w *Window) endByAnswer(t, sent Instant, length time.Duration, s *Server) (
 	}
 	e := &w.rare.spent.ends
 	departed, arrived := sent.Add(length), t.Add(length)
-	switch before, after := sameEnd(departed, e.departed), sameEnd(arrived, e.arrived); {
+	switch before, after := apart(departed, e.departed) <= Instant(otherEnd), apart(arrived, e.arrived) <= Instant(oneEnd); {
 	case !known || !before && !after: // another window
+		if known && apart(arrived, e.arrived) < Instant(s.Span)*3/4 {
+			s.answers = 0 // its ends move
+		}
 		*e = answerEnds{departed, arrived, arrived}
 	case after && !before:
 		if s.answers = min(s.answers+1, sureAnswer); s.answers == byAnswers && w.State == Reported {
@@ -51,5 +58,5 @@ func (w *Window) endByAnswer(t, sent Instant, length time.Duration, s *Server) (
 	return min(e.least, Never-1), s.answers >= byAnswers
 }
 
-// sameEnd reports whether two ends may be the same.
-func sameEnd(x, y Instant) bool { return max(x, y)-min(x, y) <= Instant(oneEnd) }
+// apart is how long it is between two instants.
+func apart(x, y Instant) Instant { return max(x, y) - min(x, y) }

@@ -26,6 +26,7 @@ func TestEndByAnswer(t *testing.T) {
 		name      string
 		how       Strategy
 		instants  bool
+		refilled  bool
 		answers   []answered
 		end, most time.Duration // 0: the same
 	}{
@@ -40,11 +41,18 @@ func TestEndByAnswer(t *testing.T) {
 		{name: "all take as long, once", answers: alike[:3], end: 115 * sec, most: 115100 * ms},
 		{name: "plain", how: Plain, answers: atEnd, end: 58 * sec, most: 58100 * ms},
 		{name: "short", answers: []answered{{0, 1200 * ms, 2900 * ms, false}, {0, 2400 * ms, 1700 * ms, false}, {0, 2500 * ms, 1600 * ms, false}}, end: 2900 * ms, most: 3 * sec},
+		{name: "below 8 s", answers: []answered{{0, 1200 * ms, 6800 * ms, false}, {0, 4 * sec, 4 * sec, false}, {0, 6 * sec, 2 * sec, false}}, end: 6800 * ms, most: 6900 * ms},
+		{name: "a second and a half apart", answers: []answered{{0, 2 * sec, 58 * sec, false}, {0, 3500 * ms, 56500 * ms, false}, {0, 3400 * ms, 56600 * ms, false}}, end: 58 * sec, most: 58100 * ms},
+		{name: "ends that move", answers: append(atEnd[:3:3], answered{20 * sec, 29 * sec, 51 * sec, false}), end: 71 * sec, most: 71100 * ms},
+		{name: "unit by unit", refilled: true, answers: atEnd, end: 58 * sec, most: 58100 * ms},
 		{name: "instants", instants: true, answers: atEnd, end: 59 * sec},
 		{name: "instants, the earliest", instants: true, answers: append(atEnd[:3:3], answered{0, 11900 * ms, 49 * sec, false}), end: 59 * sec},
 		{name: "instants, one comparison", instants: true, answers: atEnd[:2], end: 57 * sec, most: 57100 * ms},
 	} {
 		w, s := New(tt.how), new(Server)
+		if tt.refilled {
+			w.refill.served = 1
+		}
 		for _, a := range tt.answers {
 			sent, at := Instant(a.sent), Instant(a.t)
 			w.Roll(sent)

@@ -82,10 +82,10 @@
 //     then is refused with the same R, the windows of this policy end 1 s later.
 //
 //     A server may say w when it answers, at t, and not when the request arrives; and D is nearly always
-//     of that instant. If answers of a window have taken more than 1.1 s longer than others, and the
+//     of that instant. If answers of a window have taken more than 1.65 s longer than others, and the
 //     ends t + w agree, but the ends s + w do not, twice more often than the reverse, windows
 //     end at the earliest t + w, or t + R - D - 1 s, without a guard. That is not done in windows
-//     of less than 3 s.
+//     of less than 8 s, nor where units come back before the end, or ends move by less than 3/4 w.
 //
 //  3. Refill. A quota that is refilled unit by unit, more often than whole seconds
 //     can say, says a = 0, w = 1 when the next unit comes after W/q (q is the policy's
