@@ -61,6 +61,30 @@ func TestInferred(t *testing.T) {
 	assert.Equal(t, []int{0, 1, 12, 23, 34}, refusals)
 }
 
+// The jitter of a back-off is no part of an inferred window: a server that serves ten requests in a
+// second is sent ten in each second, and not in as long as the back-off was.
+func TestInferredWithoutJitter(t *testing.T) {
+	d := deskOf(t, &quota.Accounts{Jitter: func() float64 { return 0.8 }}, testOrigin)
+	var out []*quota.Lease
+	for range 10 {
+		out = append(out, d.send(0, ""))
+	}
+	for _, l := range out {
+		d.done(ms, l, quota.Report{})
+	}
+	one, two := d.send(2*ms, ""), d.send(2*ms, "")
+	d.done(3*ms, one, quota.Report{Refused: true})
+	d.done(3*ms, two, quota.Report{Refused: true})
+	now := 3*ms + d.wait(3*ms, "")
+	require.Equal(t, 1203*ms, now)
+	left := 10
+	for n := 1; n > 0; now += ms {
+		n = d.bare(now, &left, 0)
+	}
+	assert.Zero(t, left)
+	assert.InDelta(t, 1203*ms+sec, now+d.wait(now, ""), float64(10*ms))
+}
+
 // A quota of few requests is not inferred: the server may refuse every second one.
 func TestFewAreNotInferred(t *testing.T) {
 	d := newDesk(t)

@@ -178,7 +178,7 @@ func clients() []recipe {
 		},
 		{
 			name: "aws-sdk-go-v2, unknown", server: newDynamoDB, jobs: 1600, workers: 40,
-			slower: 1.3, // a refusal holds for 1 s to 1.25 s, and that is how long a window is taken to be
+			slower: 1.08, // 1.7 % in the median of 15 runs; the plain client's own time varies by 4 %
 			plain: func(ctx context.Context, base http.RoundTripper) call {
 				return putWith(ctx, aws.Config{HTTPClient: client(base)})
 			},

@@ -182,6 +182,9 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 		w.DropInferred(Requests, None, 0)
 	}
 	length := time.Duration(end - last.opened)
+	if last.until == Never && length < minBackOff*3/2 {
+		length = min(length, minBackOff) // the rest is the jitter of the back-off
+	}
 	if g.brief > 0 && max(g.last-last.served, last.served-g.last) <= last.served/16 {
 		length = min(length, g.brief) // in a slow start, the last window had the same quota and was used up sooner
 	}

@@ -79,7 +79,7 @@ func TestInferredFromTheFirstWindow(t *testing.T) {
 		assert.Equal(t, tt.want, w.Quota, tt.name)
 		if tt.want > 0 {
 			assert.Equal(t, Counting, w.State, tt.name)
-			length := time.Duration(again - began)
+			length := sec // of a back-off; what is beyond it is its jitter
 			if tt.retryAfter > 0 {
 				length = time.Duration(tt.usedUp) + tt.retryAfter
 			}
