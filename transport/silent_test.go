@@ -231,3 +231,64 @@ func TestOneWaveIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// A bucket that says nothing of itself serves a burst first, and then what comes back. The burst is
+// not taken for a quota that comes back whole, again and again.
+func TestBurstIsNoQuota(t *testing.T) {
+	for _, tt := range []struct {
+		burst   int
+		every   time.Duration // a unit comes back
+		bare    bool          // it has no Retry-After
+		served  int           // at least
+		refused int           // at most
+	}{
+		{300, time.Second, false, 900, 1500},
+		{50, 600 * time.Millisecond, true, 1050, 1800},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			var served, refused int
+			trips := rand.New(rand.NewPCG(1, 2))
+			full := time.Now()
+			shaper := &transport.Shaper{Accounts: &quota.Accounts{Jitter: func() float64 { return .5 }}}
+			shaper.Base = roundTripper(func(req *http.Request) (*http.Response, error) {
+				mu.Lock()
+				trip := 5*time.Millisecond + time.Duration(trips.Int64N(int64(time.Millisecond)))
+				mu.Unlock()
+				time.Sleep(trip)
+				mu.Lock()
+				now := time.Now()
+				if full.Before(now) {
+					full = now
+				}
+				ok := full.Add(tt.every).Sub(now) <= time.Duration(tt.burst)*tt.every
+				if ok {
+					full, served = full.Add(tt.every), served+1
+				} else {
+					refused++
+				}
+				mu.Unlock()
+				time.Sleep(trip)
+				switch {
+				case ok:
+					return says(200)(req)
+				case tt.bare:
+					return says(429)(req)
+				}
+				return says(429, "Retry-After", "1")(req)
+			})
+			var wg sync.WaitGroup
+			end := time.Now().Add(10 * time.Minute)
+			for range 50 {
+				wg.Go(func() {
+					for time.Now().Before(end) {
+						_, _ = shaper.RoundTrip(getItems(t.Context()))
+					}
+				})
+			}
+			wg.Wait()
+			assert.GreaterOrEqual(t, served, tt.served)
+			assert.LessOrEqual(t, refused, tt.refused)
+		})
+	}
+}

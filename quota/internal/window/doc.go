@@ -162,6 +162,8 @@
 //     requests of one kind were refused, nothing was in flight after those, and a Retry-After or a
 //     single back-off ended it. So the second window has no wave of refusals as the first one has.
 //     A window that a single back-off of a second ended lasts a second: the rest is jitter.
+//     Once two windows in a row end with a refusal and less than half of the inferred quota served, it
+//     goes: a bucket serves its burst once.
 //     Nothing is inferred from the refusal of a single request without a Retry-After, unless
 //     as many were served before it as in the window before, to 1/16, or as are inferred; or it
 //     is the third in a row. An inferred quota that such a refusal contradicts goes.

@@ -211,6 +211,11 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 		w.Timed(t, sent)
 		g.plan(w)
 	}
+	if w.Quota >= 0 && max(last.served, last.last) < w.Quota/2 {
+		w.DropInferred(Requests, None, 0) // two windows in a row showed much less, such as a bucket after its burst
+		w.forget()
+		w.slow = w.habits().slowStart()
+	}
 	g.epoch = w.epoch
 }
 
