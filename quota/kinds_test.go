@@ -2,6 +2,7 @@ package quota_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,12 +70,13 @@ func TestLookFrees(t *testing.T) {
 	d.answer(30*sec, "/a", served)
 }
 
-// Each look that is refused makes the next one dearer.
+// Each look that is refused makes the next one dearer, but for the first of kinds that were not refused before.
 func TestLooksBecomeDearer(t *testing.T) {
 	d := newDesk(t)
 	d.answer(0, "/a", retryAfter(time.Hour))
 	at := sec
-	for i, price := range []time.Duration{250 * ms, 500 * ms, sec, 2 * sec, 4 * sec, 8 * sec} {
+	cheap := slices.Repeat([]time.Duration{250 * ms}, 8) // of kinds that were not refused before
+	for i, price := range append(cheap, 250*ms, 500*ms, sec, 2*sec, 4*sec, 8*sec) {
 		d.answer(at, fmt.Sprint(i, "/"), retryAfter(time.Hour-at))
 		assert.False(t, d.free(at+price-ms, "other/"))
 		at += price

@@ -9,8 +9,9 @@ import (
 
 // This file decides when work of a kind looks whether the limit of the kind concerns it.
 // A look departs while the limit lets nothing depart, and is not charged to it. After a
-// look that was refused, the next one waits, twice as long after each. Work waits in the
-// line of its kind until the limit lets it go or it may look.
+// look that was refused, the next one waits, twice as long after each but the first few of kinds
+// that were not refused before. Work waits in the line of its kind until the limit lets it go or
+// it may look.
 
 const (
 	minPrice   = time.Second / 4  // between two looks, after one was refused
@@ -20,6 +21,7 @@ const (
 	longHold   = 4 * time.Second  // has no looks at its end
 	lastSecond = time.Second      // of a Retry-After: whole seconds say no more
 	trialFirst = 100 * time.Millisecond
+	cheap      = 8 // refused looks of kinds never refused before, which cost one refusal once
 )
 
 // looks says when work may look whether a limit concerns it.
@@ -30,6 +32,7 @@ type looks struct {
 	price     time.Duration // until the next look, if one is refused
 	out, most int32         // looks that are out, and may be
 	episode   uint32        // counts the times that the limit has served again after a refusal
+	firsts    int           // looks that were refused of kinds never refused before
 	bare      bool          // the last refusal had no Retry-After
 	recovered bool          // the limit has served since
 }
@@ -47,12 +50,17 @@ func (l *looks) found(t instant) {
 
 func (l *looks) more() { l.most = min(2*l.most, maxLooks) }
 
-// failed makes looks dearer. longer says that the look has made the hold longer.
-func (l *looks) failed(t instant, longer bool) {
+// failed makes looks dearer. longer says that the look has made the hold longer, and first that its kind
+// was not refused before: a few of these do not, so that the kinds after them look soon.
+func (l *looks) failed(t instant, longer, first bool) {
 	if l.most = 1; longer {
 		l.price = maxPrice
 	}
 	l.next = t.Add(l.price)
+	if first && !longer && l.firsts < cheap {
+		l.firsts++
+		return
+	}
 	l.price = min(2*l.price, maxPrice)
 }
 
@@ -169,7 +177,7 @@ func (k *kind) prove(s *settlement, enough int64) {
 // all kinds, a Retry-After that ends a little later than the hold is the same one in whole seconds: it
 // holds the kind, and other kinds go when they were told to. Later, other clients may have used it up.
 func (k *kind) lookRefused(s *settlement) {
-	in, to := k.in, k.concerned(s)
+	in, to, first := k.in, k.concerned(s), k.refused == 0
 	k.join(s, to)
 	l := &to.learned.looks
 	if to != in {
@@ -186,7 +194,7 @@ func (k *kind) lookRefused(s *settlement) {
 		}
 		s.holdKind()
 	}
-	l.failed(s.t, hold > s.sent && to.base.Hold > hold.Add(fits))
+	l.failed(s.t, hold > s.sent && to.base.Hold > hold.Add(fits), first)
 }
 
 // The methods of wait.Constraint. Lease.charge does what Charge does for other
