@@ -204,21 +204,7 @@ func TestBesideSheds(t *testing.T) {
 				return says(200, left...)(req)
 			}
 			shaper := &transport.Shaper{Base: roundTripper(sheds), Accounts: &quota.Accounts{Jitter: func() float64 { return .5 }}}
-			end := time.Now().Add(10 * time.Minute)
-			var wg sync.WaitGroup
-			for i := range 20 {
-				wg.Go(func() {
-					time.Sleep(time.Duration(i) * time.Millisecond)
-					for time.Now().Before(end) {
-						resp, err := shaper.RoundTrip(getItems(t.Context()))
-						if !assert.NoError(t, err) {
-							return
-						}
-						drop(resp)
-					}
-				})
-			}
-			wg.Wait()
+			sendUntil(t, shaper, 20, time.Millisecond, time.Now().Add(10*time.Minute))
 			t.Log("served", served, "refused", refused)
 			assert.Greater(t, served, 1700) // 20 workers, 6 s each: 2,000
 		})

@@ -178,58 +178,79 @@ func TestOneWaveIsRefused(t *testing.T) {
 		{40, 40, time.Second, true, 44},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			var mu sync.Mutex
-			var used, served, refused int
+			var used int
 			var ends time.Time
-			trips := rand.New(rand.NewPCG(1, 2))
-			shaper := &transport.Shaper{Accounts: &quota.Accounts{Jitter: func() float64 { return .5 }}}
-			shaper.Base = roundTripper(func(req *http.Request) (*http.Response, error) {
-				mu.Lock()
-				trip := 5*time.Millisecond + time.Duration(trips.Int64N(int64(time.Millisecond)))
-				mu.Unlock()
-				time.Sleep(trip)
-				mu.Lock()
-				now := time.Now()
+			server := &silentServer{bare: tt.bare, trips: rand.New(rand.NewPCG(1, 2))}
+			server.wait = func(now time.Time) time.Duration {
 				if !now.Before(ends) {
 					used, ends = 0, now.Add(tt.window)
 				}
-				ok := used < tt.quota
-				if ok {
-					used, served = used+1, served+1
-				} else {
-					refused++
+				if used == tt.quota {
+					return ends.Sub(now)
 				}
-				wait := ends.Sub(now)
-				mu.Unlock()
-				time.Sleep(trip)
-				switch {
-				case ok:
-					return says(200)(req)
-				case tt.bare:
-					return says(429)(req)
-				}
-				return says(429, "Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))(req)
-			})
-			var wg sync.WaitGroup
-			end := time.Now().Add(5*tt.window - tt.window/2)
-			for i := range tt.workers {
-				wg.Go(func() {
-					time.Sleep(time.Duration(i) * time.Microsecond)
-					for time.Now().Before(end) {
-						resp, err := shaper.RoundTrip(getItems(t.Context()))
-						if !assert.NoError(t, err) {
-							return
-						}
-						drop(resp)
-					}
-				})
+				used++
+				return 0
 			}
-			wg.Wait()
-			t.Logf("served %d, refused %d", served, refused)
-			assert.LessOrEqual(t, refused, tt.refused)
-			assert.GreaterOrEqual(t, served, 4*tt.quota)
+			shaper := &transport.Shaper{Base: server, Accounts: &quota.Accounts{Jitter: func() float64 { return .5 }}}
+			sendUntil(t, shaper, tt.workers, time.Microsecond, time.Now().Add(5*tt.window-tt.window/2))
+			t.Logf("served %d, refused %d", server.served, server.refused)
+			assert.LessOrEqual(t, server.refused, tt.refused)
+			assert.GreaterOrEqual(t, server.served, 4*tt.quota)
 		})
 	}
+}
+
+// A silentServer says nothing of its quota but in a Retry-After.
+type silentServer struct {
+	wait func(now time.Time) time.Duration // until it serves the request that arrives; 0: it does so now
+	bare bool                              // it has no Retry-After
+
+	mu              sync.Mutex // guards following
+	trips           *rand.Rand
+	served, refused int
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *silentServer) RoundTrip(req *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	trip := 5*time.Millisecond + time.Duration(s.trips.Int64N(int64(time.Millisecond)))
+	s.mu.Unlock()
+	time.Sleep(trip)
+	s.mu.Lock()
+	wait := s.wait(time.Now())
+	if wait == 0 {
+		s.served++
+	} else {
+		s.refused++
+	}
+	s.mu.Unlock()
+	time.Sleep(trip)
+	switch {
+	case wait == 0:
+		return says(200)(req)
+	case s.bare:
+		return says(429)(req)
+	}
+	return says(429, "Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))(req)
+}
+
+// sendUntil has each of the workers send one request after another until the end. They begin apart.
+func sendUntil(t *testing.T, shaper *transport.Shaper, workers int, apart time.Duration, end time.Time) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for i := range workers {
+		wg.Go(func() {
+			time.Sleep(time.Duration(i) * apart)
+			for time.Now().Before(end) {
+				resp, err := shaper.RoundTrip(getItems(t.Context()))
+				if !assert.NoError(t, err) {
+					return
+				}
+				drop(resp)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // A bucket that says nothing of itself serves a burst first, and then what comes back. The burst is
@@ -246,49 +267,23 @@ func TestBurstIsNoQuota(t *testing.T) {
 		{50, 600 * time.Millisecond, true, 1050, 1800},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			var mu sync.Mutex
-			var served, refused int
-			trips := rand.New(rand.NewPCG(1, 2))
 			full := time.Now()
-			shaper := &transport.Shaper{Accounts: &quota.Accounts{Jitter: func() float64 { return .5 }}}
-			shaper.Base = roundTripper(func(req *http.Request) (*http.Response, error) {
-				mu.Lock()
-				trip := 5*time.Millisecond + time.Duration(trips.Int64N(int64(time.Millisecond)))
-				mu.Unlock()
-				time.Sleep(trip)
-				mu.Lock()
-				now := time.Now()
+			server := &silentServer{bare: tt.bare, trips: rand.New(rand.NewPCG(1, 2))}
+			server.wait = func(now time.Time) time.Duration {
 				if full.Before(now) {
 					full = now
 				}
-				ok := full.Add(tt.every).Sub(now) <= time.Duration(tt.burst)*tt.every
-				if ok {
-					full, served = full.Add(tt.every), served+1
-				} else {
-					refused++
+				if early := full.Add(tt.every).Sub(now) - time.Duration(tt.burst)*tt.every; early > 0 {
+					return early
 				}
-				mu.Unlock()
-				time.Sleep(trip)
-				switch {
-				case ok:
-					return says(200)(req)
-				case tt.bare:
-					return says(429)(req)
-				}
-				return says(429, "Retry-After", "1")(req)
-			})
-			var wg sync.WaitGroup
-			end := time.Now().Add(10 * time.Minute)
-			for range 50 {
-				wg.Go(func() {
-					for time.Now().Before(end) {
-						_, _ = shaper.RoundTrip(getItems(t.Context()))
-					}
-				})
+				full = full.Add(tt.every)
+				return 0
 			}
-			wg.Wait()
-			assert.GreaterOrEqual(t, served, tt.served)
-			assert.LessOrEqual(t, refused, tt.refused)
+			shaper := &transport.Shaper{Base: server, Accounts: &quota.Accounts{Jitter: func() float64 { return .5 }}}
+			sendUntil(t, shaper, 50, time.Microsecond, time.Now().Add(10*time.Minute))
+			t.Logf("served %d, refused %d", server.served, server.refused)
+			assert.GreaterOrEqual(t, server.served, tt.served)
+			assert.LessOrEqual(t, server.refused, tt.refused)
 		})
 	}
 }
