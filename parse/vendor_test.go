@@ -474,3 +474,17 @@ func TestNamesAreCapped(t *testing.T) {
 		}), "%q: %q: %v", tt.field, tt.value, got.Ignored)
 	}
 }
+
+// So are the names of several policies of one account, which have their quotas in them.
+func TestNamesOfSeveralAreCapped(t *testing.T) {
+	for n, kept := range map[int]int{50: 2, 64: 0} {
+		r := parse.Reader{Caps: parse.Caps{NameBytes: 64}, Vendors: []parse.Vendor{{
+			Name: "own", Limit: []string{"X-Max-*"}, Remaining: []string{"X-Left-*"},
+		}}}
+		account := strings.Repeat("A", n)
+		got := r.Read("", 200, fields("X-Max-"+account+": 10, 200", "X-Left-"+account+": 9, 8"), saturday)
+		assert.Len(t, got.Policies, kept)
+		assert.Len(t, got.Limits, kept)
+		assert.Equal(t, kept == 0, len(got.Ignored) > 0, "%v", got.Ignored)
+	}
+}
