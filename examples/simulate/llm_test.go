@@ -132,10 +132,10 @@ func llmRows() []llmRow {
 	}
 }
 
-// inDebt is the reason of a row whose server charges what an answer has cost at its end: nobody knows what
-// is in flight, and it goes below 0. The reset tells the debt, but by a rate that is not known to a
-// fifth, because what is left is rounded to thousands of 2,500; the rate of the other quotas of the
-// answer in its place is no better (93.0 % and 10 refused for 100; 94.3 and 10 with the back-off alone).
+// inDebt is the reason of a row whose server charges an answer at its end. What is in flight is not charged
+// yet, and then less than nothing is left. The reset tells the debt, but in time: the rate is known to a
+// fifth, because what is left is rounded to thousands of 2,500. With the rate of the other quotas of
+// the answer it is no better: 93.0 % and 10 refused for 100, and 94.3 % and 10 with the back-off alone.
 const inDebt = "what is left is rounded to thousands of 2,500, so it is not known when the debt is paid; one request asks after each back-off"
 
 const (
