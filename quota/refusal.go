@@ -80,7 +80,7 @@ type Refusal struct {
 	Reason     Reason        // why it did not wait; equal to Cause if it was not allowed to wait
 	Wait       time.Duration // until it can go, unless a response lets it go sooner; 0: not known
 	RetryAfter time.Duration // after which a retry is useful, from the refusal on, at least Wait; 0: not known
-	Inferred   bool          // whom the refusals of the server concern, or how much it allows, is inferred from them: see Strategy
+	Inferred   bool          // inferred from the server's refusals: which requests they concern, or how much it allows: see Strategy
 	Err        error         // Answer.Err of a Custom limiter; nil: none
 }
 

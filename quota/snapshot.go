@@ -255,7 +255,7 @@ func most(as []copied, n int, order func(x, y *copied) int) []copied {
 	return first
 }
 
-// troubledFirst orders accounts by who waits at t, then by what holds them, then by
+// troubledFirst orders accounts by how many wait at t, then by what holds them, then by
 // what is left of windows in force, then by when they were used last.
 func troubledFirst(x, y *copied, t instant) int {
 	if c := cmp.Or(cmp.Compare(y.waiting, x.waiting), cmp.Compare(y.pausedFor(t), x.pausedFor(t))); c != 0 {

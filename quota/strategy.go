@@ -81,7 +81,7 @@ package quota
 // Ask.Kind. It holds all of them, but kinds that it did not refuse may look with one
 // request now and then. One that is served is free, and has holds and an inferred quota of
 // its own from then on. "one method, 10/30s" .501 → .990. Two scopes are never taken for one,
-// even if they seem to share a quota: who can provoke refusals in one could
+// even if they seem to share a quota: a user that can provoke refusals in one could
 // then stop the other. If scopes share, set the same Ask.Scope.
 //
 // # After a refusal

@@ -130,7 +130,7 @@ func (x *exchange) claimOf(p *quota.Policy, k *known, stats *policyStats) (c quo
 	case predicted.answer == partition.Irrelevant:
 		return c, false
 	case predicted.answer == partition.Known && !predicted.failed:
-		// Also if the server sends no pk: the declaration says who shares.
+		// Also if the server sends no pk: the declaration says which requests share a quota.
 		c.Key, c.Keyed = string(predicted.key), true
 	case stats.keyed:
 		// The key must not be predicted (the draft, Section 4.1): use the key

@@ -134,7 +134,7 @@ type HeldInfo struct {
 	Partition partition.Key // the key of its partition; "" if none is known
 	Reason    Reason
 	Wait      time.Duration // until the request can go, or less if a response that arrives before then lets it go; 0: not known
-	Inferred  bool          // whom the refusals of the server concern, or how much it allows, was inferred from them: the server has not said it
+	Inferred  bool          // inferred from the server's refusals, not said by it: which requests they concern, or how much it allows
 	Observed  bool          // the request is sent all the same
 }
 

@@ -18,9 +18,9 @@ type ID [16]byte
 // absolute, so a Turn may be lost or repeated. Durations count from when it departs;
 // instants are not told, so clocks need not agree.
 type Turn struct {
-	Process  string        // of the sender; set by who carries the turn
+	Process  string        // of the sender; set by the transport of the turn
 	Seq      uint64        // counts the turns of a process to an origin
-	AsOf     time.Duration // when it departs, by the clock of the store; 0: not known. Set by who carries the turn
+	AsOf     time.Duration // when it departs, by the clock of the store; 0: not known. Set by the transport of the turn
 	Peers    int           // the most processes that the sender has lately heard of
 	Flights  int64         // requests of the sender whose accounts it does not know yet: they count in every account; None: as before
 	Bye      bool          // the sender gives everything back, and will not come again

@@ -46,7 +46,7 @@ const (
 	longLease     = 300 * sec  // the same, if the window is long
 	returnsWithin = 25 * sec   // a process that lacks units comes again before its lease ends
 	longWindow    = 600 * sec
-	recovery      = 2 * sec // after a record was made: those who knew the one before come back
+	recovery      = 2 * sec // after a record was made: processes that knew the one before come back
 	wokenFor      = 100 * msec
 	returnsEvery  = 20 * msec
 	lookShort     = 20 * msec  // a process that lacked nothing comes again, if requests wait

@@ -160,8 +160,8 @@ func (r *record) move(d int64) {
 	}
 }
 
-// roll ends a window that is over. What is left of it may go; who has units of it has
-// noticed before.
+// roll ends a window that is over. What is left of it is dropped; a process that has
+// units of it has noticed the end by itself.
 func (r *record) roll(now int64) {
 	if r.end > 0 && r.end-now > r.length+sec {
 		r.end = now + r.length // the clock was set back

@@ -7,8 +7,8 @@ import (
 	"github.com/headway-go/headway/quota/exchange"
 )
 
-// This file is who gets what there is: what is left of an account, what of it a process
-// may take, which requests go, and who is told of the rest.
+// This file divides what there is: what is left of an account, what of it a process
+// may take, which requests go, and which processes are told of the rest.
 
 // count finds what is left of an account, and what this process may take of it.
 func (x *execution) count(i int) {
@@ -424,7 +424,7 @@ func (x *execution) again(i int) int64 {
 	case x.turn.Accounts[i].Concurrent:
 		return lookReleased
 	case x.left[i] > 0 && x.left[i] >= x.mine[i].least && (!r.modelled() || x.ahead[i] <= x.left[i]):
-		return wokenFor // they are kept for others, who may not come
+		return wokenFor // they are kept for others, which may not come
 	case r.modelled() && r.state == exchange.Reported, r.trial > now && now >= r.probe:
 		if at := r.back(now, x.mine[i].least+x.ahead[i]-x.left[i]); at > now {
 			return max(min(at-now, maxPatience), msec)

@@ -20,7 +20,7 @@ const (
 type departures struct {
 	usual atomic.Pointer[outOf] // of the others; most programs have one that they use most
 	all   atomic.Pointer[map[string]*outOf]
-	mu    sync.Mutex // held by those who add an origin
+	mu    sync.Mutex // held to add an origin
 }
 
 // outOf are the departures of one origin, in Unix nanoseconds; 0: none. Which places a

@@ -220,7 +220,7 @@ func (e *events) notSent(now time.Time) string {
 
 // Trace returns hooks that let the page show what happens. Set it as Shaper.Trace, or
 // join it to others with transport.JoinTraces. Without it, the page shows no events, and
-// the past only from when somebody began to look.
+// the past only from when the page was first opened.
 func (h *Handler) Trace() *transport.Trace {
 	h.events.mu.Lock()
 	h.events.traced = true

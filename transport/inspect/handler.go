@@ -26,7 +26,7 @@ const DefaultHistory = 10 * time.Minute
 // behind http.StripPrefix as well. Set the fields before first use. A Handler is safe
 // for concurrent use and must not be copied.
 //
-// One goroutine runs while somebody looks at the page, none otherwise. What is kept of
+// One goroutine runs while the page is open, none otherwise. What is kept of
 // the past is bounded: 200 quotas with at most a sample for each second of History, and
 // 200 events, and what is on its way to 1,000 origins; with the default, less than 8 MB.
 type Handler struct {
@@ -40,7 +40,7 @@ type Handler struct {
 
 	// History is how far back the page shows what was left and how many waited. Zero means
 	// DefaultHistory; a negative duration means the present only. A sample is taken at
-	// most once a second: while somebody looks, and whenever a request is held or answered
+	// most once a second: while the page is open, and whenever a request is held or answered
 	// by a Shaper with the Handler's Trace.
 	History time.Duration
 

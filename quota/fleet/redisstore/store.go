@@ -15,7 +15,7 @@
 //
 // The store sets nothing on the client. The options above are advised: a turn that is
 // retried comes too late to grant anything, and a client that does not look at the
-// context holds up the next try. Nobody waits for Redis longer because of other options:
+// context holds up the next try. Other options never make a request wait longer for Redis:
 // package fleet goes on alone after 100 ms. A client of its own is better than one whose
 // connections the program needs for other things. A ClusterClient, a client with Sentinel
 // and one with TLS are fine.

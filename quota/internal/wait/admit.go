@@ -114,8 +114,7 @@ func (v *verdict) refuse(claims []Claim, now time.Time, why Why) Refusal {
 
 // decide finds the claim that cannot be charged now, or whose line has a waiter that goes
 // first, or whose round has not come to an earlier waiter yet; of several, the one that will
-// refuse for longest. w is the one who asks, if it is a waiter already; else priority is the
-// newcomer's.
+// refuse for longest. w is the waiter that asks; nil: a newcomer of that priority asks.
 func decide(claims []Claim, now time.Time, w *Waiter, priority int) (v verdict) {
 	v.at = -1
 	for i := range claims {

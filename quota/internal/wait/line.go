@@ -70,7 +70,7 @@ type LineOptions struct {
 
 	// Limit is how many units may be waited for; a waiter for 0 units counts as
 	// 1. Zero means that there is no limit. Where a newcomer does not fit, it is
-	// refused; with NewestFirst, those who would go last are pushed out instead,
+	// refused; with NewestFirst, the waiters that would go last are pushed out instead,
 	// if that makes room enough.
 	Limit int64
 }
@@ -235,8 +235,8 @@ func (l *Line) keepFor(w *Waiter, units int64, now, refused time.Time) {
 const keptShare = 8
 
 // keepsFrom returns until when units that would be charged now are kept for a waiter
-// that goes before the one who asks: for units of c, w if it is a waiter already,
-// else a newcomer of that priority. Zero: they are not. Nothing is kept where there is
+// that goes before the one that asks for units of c: w, or a newcomer of that priority
+// if w is nil. Zero: they are not. Nothing is kept where there is
 // enough for both, and that is worth a look before the end.
 func (l *Line) keepsFrom(c *Claim, now time.Time, w *Waiter, priority int) (until time.Time) {
 	if l == nil || l.kept.by == nil || l.kept.by == w || !now.Before(l.kept.until) || l.goesBefore(l.kept.by, w, priority) {
@@ -361,8 +361,7 @@ func (l *Line) hasTurn(w *Waiter, priority int) bool {
 	return f == nil || f == w || l.goesBefore(f, w, priority)
 }
 
-// goesBefore reports whether the one who asks goes before f: w if it is a waiter
-// already; else a newcomer of that priority.
+// goesBefore reports whether w goes before f, or a newcomer of that priority if w is nil.
 func (l *Line) goesBefore(f, w *Waiter, priority int) bool {
 	switch {
 	case w != nil:

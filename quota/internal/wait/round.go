@@ -16,7 +16,7 @@ import "time"
 //
 // A turn lasts until the waiter has looked, but no longer than maxTurn: a function of the
 // caller that hangs does not stop the round. Nor does a waiter wait for the turns of others
-// longer than that: who has many in line does not stall those in other lines. A waiter
+// longer than that: many waiters in one line do not stall the other lines. A waiter
 // whose function takes longer looks when that returns, and others may have passed it by
 // then. (The waiters behind it in its own line, whose claims have not changed, wait for it.)
 type Round struct {

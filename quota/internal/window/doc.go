@@ -227,8 +227,8 @@
 // hold that it is in. Up to 64 kinds and 16 such limits are kept for each scope. They are
 // forgotten after 10 min without a refusal. Two scopes are never taken for one, even if
 // they seem to share a quota, as two tokens behind one address do: to find that out,
-// one scope would have to be held for the refusals of another, and who can provoke
-// refusals in one could then stop the other. If scopes share, set the same quota.Ask.Scope.
+// one scope would have to be held for the refusals of another, and a user that can
+// provoke refusals in one could then stop the other. If scopes share, set the same quota.Ask.Scope.
 //
 // # A refusal of one request alone
 //

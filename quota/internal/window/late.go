@@ -7,7 +7,7 @@ import (
 
 // This file is for answers that take at least half as long as a window, on average. When a figure comes, its
 // window is over, or nearly so. So figures say neither what is there nor whether other clients
-// use the quota, and who waits for one after each window loses the time of an answer each time.
+// use the quota, and a client that waits for one after each window loses the time of an answer each time.
 //
 // Then our own log says when units are back, and figures only say how many there are in a
 // window: the quota q of the policy, or the most that was told. If that is less than half of q,

@@ -21,7 +21,7 @@ const (
 
 // A growing is a map that is read without a lock, and only grows.
 type growing[K comparable, V any] struct {
-	mu sync.Mutex // held by those who add
+	mu sync.Mutex // held to add
 	m  atomic.Pointer[map[K]V]
 }
 
