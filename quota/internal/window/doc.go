@@ -206,7 +206,10 @@
 //     that, one request looks when 1/16 of a window has passed, if 400 have departed for
 //     the account, or 3,000 if less than 90 s are left; but not in the day after a refusal with
 //     a = 0. Where no answer says when the window ends, one departs each second, or W, anyway: those
-//     show it, too, but not in that day. Windows of less than 3 s, quotas of other units than requests,
+//     show it, too, but not in that day. If W is more than 10 min, one looks after a second instead, but not
+//     in that day; after one that is served the next looks at once, and three show it even in that day. Six
+//     refusals in a row are forgiven then, for as long as their back-offs last. Windows of less than 3 s,
+//     quotas of other units than requests,
 //     buckets, and quotas shared through Peers hold as they are told.
 //
 // # Which work a refusal concerns

@@ -18,14 +18,20 @@ import "time"
 // and the policy has not refused a request with nothing left for a day. So at most one request
 // in 400 is refused for this, and one a day.
 //
-// Where the server does not say when the window ends, one departs each second anyway, or as often
+// Where the server does not say when a window of more than ProbeInterval ends, the first look departs
+// after a second, whatever has departed before, and the next one at once if that is served. A server
+// that enforces its quota refuses one request more of each policy in a day. Once three looks were
+// served, even in the day after a refusal, the quota holds nothing. Then refusals may be those of
+// another limit that the server does not tell: only seven in a row, with their back-offs, end it.
+//
+// Where it does not say when a shorter one ends, one departs each second anyway, or as often
 // as the policy's windows begin. In a bucket each of these may have had a unit, so after a
 // refusal they show nothing for a day.
 //
 // Then two requests may be out with nothing left, and one more with each four that are served. So
 // few are refused if the server serves a little more than it says. A request that is
-// refused with nothing left ends it: for a day, no request looks. But for
-// each 64 that were served, one refusal is forgiven: it is more likely to have another
+// refused with nothing left ends it: for a day, no request looks. But for each 64
+// that were served one refusal is forgiven: it is more likely to have another
 // reason, which the fields do not tell. Then one request asks after the back-off.
 //
 // Not every answer shows whether a request was served and counted. One that may not have been shows
@@ -36,6 +42,7 @@ type soft struct {
 	out      uint16  // served since it was known to be soft; 0: it is not
 	look     Instant // when the next look may depart
 	again    bool    // one may depart then, whatever has departed before
+	vain     uint8   // refusals in a row that were forgiven, of a long window whose end is not told
 	doubts   uint8   // answers in a row with nothing left that do not show that a request was served
 	refused  Instant // arrival of the last refusal with nothing left
 	hard     Instant // until when no request looks, and one that is served is not enough
@@ -52,6 +59,7 @@ const (
 	rampOf         = 4                // served, with which one more may be out
 	forgiven       = 64               // served, for which one refusal is forgiven
 	maxServed      = 8 * forgiven
+	forgivenInRow  = 6  // refusals, of a long window whose end is not told: a minute of back-offs
 	endsAfter      = 16 // answers that show nothing
 )
 
@@ -67,10 +75,11 @@ func (w *Window) observeSoft(t, sent Instant, avail int64, due Instant, f *Figur
 	if w.refill.trying {
 		was = s.due // this one was cut short
 	}
+	untold := due == Never && w.Length > ProbeInterval
 	switch dry := w.available <= 0 && (w.State == Reported || w.State == Expired); {
 	case avail > 0:
 	case refused:
-		s.enforce(t, sent)
+		s.enforce(t, sent, untold)
 	case !w.canBeSoft() || due < sent.Add(leastRest):
 	case !dry:
 		s.dry, s.due = t, due
@@ -80,18 +89,23 @@ func (w *Window) observeSoft(t, sent Instant, avail int64, due Instant, f *Figur
 	case !sameWindow(was, due):
 		s.dry, s.due = t, due
 	case s.out == 0 && !w.neverBack(sent-w.sent, server):
-		if t >= s.hard && sent >= s.dry.Add(sureAfter) {
+		if untold || t >= s.hard && sent >= s.dry.Add(sureAfter) {
 			s.look, s.again = t, true
 		}
-	case s.out > 0 || t >= s.hard && sent >= s.dry.Add(sureAfter) || s.served+1 >= enoughServed && (t >= s.hard || due != Never):
-		s.doubts = 0
+	case s.out > 0 || t >= s.hard && sent >= s.dry.Add(sureAfter) ||
+		s.served+1 >= enoughServed && (t >= s.hard || due != Never || untold):
+		s.doubts, s.vain = 0, 0
 		s.served = min(s.served+1, maxServed)
 		s.out, s.hard = min(s.out, 1<<15)+1, 0
 	default:
 		s.served = min(s.served+1, maxServed)
-		s.look = t
+		s.look, s.again = t, s.again || untold
 	}
 }
+
+// longUntold reports whether the server does not say when a window of more than ProbeInterval
+// ends.
+func (w *Window) longUntold() bool { return w.due == Never && w.Length > ProbeInterval }
 
 // neverBack reports whether a request that was served so long after the figure of 0 has not had a
 // unit that had come back before the end of the window, as in two windows weighed: there was no
@@ -114,18 +128,22 @@ func (w *Window) oneByOne(s *Server) Instant {
 }
 
 // enforce takes over a refusal at t with nothing left. Refusals of requests that overlap are
-// one.
-func (s *soft) enforce(t, sent Instant) {
+// one. untold says that it is of a window as longUntold reports.
+func (s *soft) enforce(t, sent Instant, untold bool) {
 	if s.refused > 0 && sent < s.refused {
 		return
 	}
 	s.refused, s.out = t, 0
-	if s.served >= forgiven {
+	switch {
+	case untold && s.served >= enoughServed && s.vain < forgivenInRow:
+		s.vain++
+		s.look, s.again = t, true
+	case !untold && s.served >= forgiven:
 		s.served -= forgiven
 		s.look, s.again = t, true
-		return
+	default:
+		s.served, s.vain, s.again, s.hard = 0, 0, false, t.Add(enforcedFor)
 	}
-	s.served, s.again, s.hard = 0, false, t.Add(enforcedFor)
 }
 
 // doubt takes over an answer at t with nothing left, of a request that may have been refused, or
@@ -147,7 +165,7 @@ func (s *Server) Forgives(t Instant) bool { return s.soft.refused == t && s.soft
 // departed at sent. If nothing was left, it shows that the quota is enforced.
 func (w *Window) RefusedDry(t, sent Instant, s *Server) {
 	if w.UsedUp() && sent >= s.soft.dry {
-		s.soft.enforce(t, sent)
+		s.soft.enforce(t, sent, w.longUntold())
 	}
 }
 
@@ -167,7 +185,10 @@ func (w *Window) TakeDry(t Instant, s *Server) {
 // enforced, or to find out; Never, if they may not.
 func (w *Window) WhenSoft(t Instant, n int64, server *Server) Instant {
 	s := &server.soft
-	at := max(t, w.Hold, w.BackOff, s.hard)
+	at := max(t, w.Hold, w.BackOff)
+	if !s.again || !w.longUntold() {
+		at = max(at, s.hard)
+	}
 	switch ended := w.State == Expired || w.State == Reported && w.end <= at; {
 	case w.State != Reported && w.State != Expired || !w.canBeSoft():
 		return Never
@@ -190,13 +211,16 @@ func (w *Window) WhenSoft(t Instant, n int64, server *Server) Instant {
 		due = w.received.Add(w.Length)
 	}
 	rest, enough := due-w.received, uint32(enoughForShort)
-	if rest >= Instant(longRest) {
+	wait := rest / 16
+	switch {
+	case w.longUntold():
+		wait, enough = Instant(time.Second), 0
+	case rest >= Instant(longRest):
 		enough = enoughForLong
 	}
 	if w.departed < enough || rest < Instant(leastRest) {
 		return Never
 	}
-	wait := rest / 16
 	if !w.neverBack(wait, server) {
 		wait = 4 * w.oneByOne(server)
 	}
@@ -215,7 +239,11 @@ func (w *Window) Softens(t Instant, server *Server) (until Instant) {
 		return 0
 	case s.out > 0:
 		return w.Used.Add(patience)
-	case w.available > 0 || t < s.hard || w.asked < s.dry:
+	case w.available > 0 || t < s.hard:
+		return 0
+	case w.longUntold(): // one looks once those are answered
+		return w.Used.Add(patience)
+	case w.asked < s.dry:
 		return 0
 	}
 	return w.asked.Add(patience)

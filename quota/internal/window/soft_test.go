@@ -190,3 +190,104 @@ func TestSoftForgivesOnce(t *testing.T) {
 	d.answer(at, d.take(at), true)
 	assert.Greater(t, d.when(at), at.Add(23*time.Hour), "none does")
 }
+
+// A longUntold is a quota of 1,000 in a day of which nothing is left, and the server does not say
+// when it ends.
+type longUntold struct {
+	*dryWindow
+	at Instant
+}
+
+func newLongUntold(length time.Duration) *longUntold {
+	d := &longUntold{&dryWindow{Window: New(Adaptive)}, Instant(sec)}
+	d.SetPolicy(Requests, 1000, length)
+	d.answer(false)
+	return d
+}
+
+// answer is a request that departs, and an answer that says that nothing is left.
+func (d *longUntold) answer(refused bool) {
+	c := d.take(d.at)
+	d.Answered(c, refused)
+	d.Report(d.at, c.Sent, Figure{Window: None, Charge: c, Served: !refused}, refused, &d.server)
+	if refused {
+		d.StartBackOff(d.at, c.Sent, 0)
+	}
+}
+
+// next goes to the next departure, and returns how long that takes.
+func (d *longUntold) next() (wait time.Duration) {
+	again, _ := d.Ready(d.at, 1)
+	again = min(again, d.when(d.at))
+	wait = time.Duration(again - d.at)
+	d.at = again
+	return wait
+}
+
+// The first look into a long window departs after a second, once in a day if it is refused.
+func TestLongUntoldLooks(t *testing.T) {
+	d := newLongUntold(24 * time.Hour)
+	assert.Equal(t, sec, d.next())
+	d.answer(true)
+	for range 24*6 - 1 {
+		assert.Equal(t, ProbeInterval, d.next())
+		d.answer(true)
+	}
+	assert.Equal(t, ProbeInterval, d.next())
+	d.Report(d.at, d.at, Figure{Available: 1, Window: None}, false, &d.server)
+	d.answer(false)
+	assert.Equal(t, ProbeInterval, d.next(), "a day has not passed since the last refusal")
+
+	d = newLongUntold(ProbeInterval)
+	assert.Equal(t, ProbeInterval, d.next(), "windows that are no longer than the interval")
+	d = newLongUntold(ProbeInterval + 1)
+	assert.Equal(t, sec*24/10, d.next().Round(time.Millisecond), "by then, more than one unit would have come back")
+}
+
+// Three looks that are served show that a long window is not enforced, in the day after a refusal,
+// too. Six refusals in a row are forgiven then.
+func TestLongUntoldIsSoft(t *testing.T) {
+	for _, refused := range []bool{false, true} {
+		d := newLongUntold(24 * time.Hour)
+		assert.Equal(t, sec, d.next())
+		if refused {
+			d.answer(true)
+			assert.Equal(t, ProbeInterval, d.next())
+		}
+		for look := range 3 {
+			assert.False(t, d.server.Soft(), look)
+			d.answer(false)
+			if wait := d.next(); look < 2 {
+				assert.LessOrEqual(t, wait, sec, look)
+			}
+		}
+		assert.True(t, d.server.Soft(), refused)
+		for row, backOff := range []time.Duration{sec, 2 * sec, 4 * sec, 8 * sec, 16 * sec, 32 * sec} {
+			d.answer(true)
+			assert.Equal(t, backOff, d.next(), row)
+		}
+		d.answer(false)
+		assert.False(t, d.server.Soft(), "a unit may have come back")
+		assert.Zero(t, d.next())
+		d.answer(false)
+		assert.True(t, d.server.Soft(), "served again")
+		for range 6 {
+			d.answer(true)
+			assert.LessOrEqual(t, d.next(), mins)
+		}
+		d.answer(true)
+		assert.Equal(t, ProbeInterval, d.next(), "seven in a row")
+	}
+}
+
+// A request that is served where a unit may have come back shows nothing, but the next one looks at
+// once, also in the day after a refusal.
+func TestLongUntoldInBetween(t *testing.T) {
+	d := newLongUntold(24 * time.Hour)
+	d.next()
+	d.answer(true)
+	d.at += Instant(100 * sec)
+	d.answer(false)
+	assert.False(t, d.server.Soft())
+	assert.Zero(t, d.next())
+}
