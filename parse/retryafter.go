@@ -91,16 +91,19 @@ var retryAliases = func() (all []pattern) {
 }()
 
 // otherRetries are names that only a refusal is read by: X-Company-Retry-After. Read-only.
-var otherRetries = [...]pattern{newPattern("*-Retry-After"), newPattern("*-RetryAfter")}
+var otherRetries = [...]pattern{
+	newPattern("*-Retry-After"), newPattern("*-RetryAfter"), newPattern("X-*-Retry-After-Ms"), newPattern("X-*-Retry-After-Seconds"),
+}
 
-// readOthers reads the fields that follow otherRetries. A number of 1000 or more may be in seconds or
-// in milliseconds and is not read.
+// readOthers reads the fields that follow otherRetries. A number of 1000 or more without a unit in the
+// name may be in seconds or in milliseconds and is not read.
 func readOthers(h http.Header, c *clock, caps Caps) (d time.Duration, ok bool) {
 	for name, lines := range h {
-		if len(lines) != 1 || len(lines[0]) > caps.fieldBytes() || !otherRetries[0].covers(name) && !otherRetries[1].covers(name) {
+		if len(lines) != 1 || len(lines[0]) > caps.fieldBytes() ||
+			!slices.ContainsFunc(otherRetries[:], func(p pattern) bool { return p.covers(name) }) {
 			continue
 		}
-		after, valid := readDelay(lines[0], anyReset, c)
+		after, valid := readDelay(lines[0], orInstant(unitOf(name, anyReset), anyReset), c)
 		if valid && after.d <= caps.retryAfter() && !(after.bare && after.d >= 1000*time.Second) {
 			d, ok = max(d, after.d), true
 		}

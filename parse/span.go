@@ -65,7 +65,8 @@ func spanOf(text string) time.Duration {
 // maxSpan is the longest time that a name can say.
 const maxSpan = 100 * 366 * 24 * time.Hour
 
-// spanAtEnd returns the time that the name of an account ends in, or 0.
+// spanAtEnd returns the time that the name of an account ends in, or 0. The quota of audio-seconds is
+// one of seconds.
 func spanAtEnd(account string) time.Duration {
 	last := account[strings.LastIndexAny(account, "-_. ")+1:]
 	if digits(last) {
@@ -80,7 +81,30 @@ func spanAtEnd(account string) time.Duration {
 	if n, err := strconv.ParseInt(count, 10, 32); err == nil && n > 0 && n <= int64(maxSpan/one) {
 		return time.Duration(n) * one // "15-min"
 	}
+	if before != "" && count != "per" && span(strings.TrimSuffix(last, "s")) == one && strings.HasSuffix(last, "s") {
+		return 0
+	}
 	return one
+}
+
+// countsTime reports whether the name of an account ends in a time that is what its quota counts:
+// audio-seconds.
+func countsTime(account string) bool {
+	last := account[strings.LastIndexAny(account, "-_. ")+1:]
+	return last != account && span(last) > 0 && spanAtEnd(account) == 0
+}
+
+// spanInSeconds returns the time that the name of an account is in seconds, or 0: X-RateLimit-Limit-30 of
+// Kong. Other numbers than usual ones may be of something else.
+func spanInSeconds(account string) time.Duration {
+	if !digits(account) || len(account) > 8 {
+		return 0
+	}
+	n, _ := parseDecimal(account)
+	if n.whole < 10 || n.whole%60 != 0 && (n.whole > 60 || n.whole%10 != 0) {
+		return 0
+	}
+	return n.times(time.Second)
 }
 
 // wordsOf returns the words of the name of an account.

@@ -39,7 +39,8 @@ import (
 //
 // If the name of an account ends in a time (second, minute, hour, day, week, month, year,
 // or a number of them such as 15min or 24hour) or is a rate (rps, rpm, rph, rpd, and tpm of tokens),
-// that time is the window of its policy.
+// that time is the window of its policy. So is a number of seconds that is the whole name, such as 30. In
+// "audio-seconds" the seconds are what is counted.
 //
 // A field with several values, such as "1, 15000" or "300/3000/12000", describes several
 // policies. Its values belong to the values at the same positions of the account's other
@@ -150,7 +151,8 @@ type Vendor struct {
 	// Units says what a quota counts, by the name of its account, with or without
 	// the time in which it ends. The entry "" is for all other accounts. The
 	// default is "requests"; and "tokens" for accounts with that word in their names,
-	// such as "input-tokens", or with "tpm", "tph" or "tpd". Units that limit the requests in progress are
+	// such as "input-tokens", or with "tpm", "tph" or "tpd"; and the name of an account that ends in a
+	// time that is counted, such as "audio-seconds". Units that limit the requests in progress are
 	// "concurrent-requests": those of accounts with "concurrent", "concurrency" or "parallel" in their names.
 	// A quota of "errors", in which only failed requests count, is read when nothing is left of it.
 	Units map[string]string
@@ -434,6 +436,9 @@ func (r *row) unit(account string) string {
 		case "concurrent", "concurrency", "parallel":
 			return concurrentRequests
 		}
+	}
+	if countsTime(account) {
+		return strings.Clone(account)
 	}
 	return requests
 }

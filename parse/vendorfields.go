@@ -734,6 +734,9 @@ func (a *accountReader) period(name, account string, given time.Duration) time.D
 			return d
 		}
 	}
+	if d := spanInSeconds(account); d > 0 && d <= a.caps.window() {
+		return d
+	}
 	return max(a.row.Every[""], 0)
 }
 

@@ -1,6 +1,10 @@
 package parse
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // Vendors returns a new copy of the built-in rows. The first row that applies and says
 // something valid is read. The last row is X-RateLimit, for all servers that need no row
@@ -161,12 +165,12 @@ func Vendors() []Vendor {
 			Units:     units(),
 		},
 		{
-			// docs.x.com/fundamentals/rate-limits.
+			// docs.x.com/fundamentals/rate-limits. The limits of 24 hours stand on what creates posts.
 			Name:      "X",
 			Hosts:     []string{"api.x.com", "api.twitter.com"},
-			Limit:     []string{"X-Rate-Limit-Limit"},
-			Remaining: []string{"X-Rate-Limit-Remaining"},
-			Reset:     []string{"X-Rate-Limit-Reset"},
+			Limit:     []string{"X-Rate-Limit-Limit", "X-<App-Limit-24hour>-Limit", "X-<User-Limit-24hour>-Limit"},
+			Remaining: []string{"X-Rate-Limit-Remaining", "X-<App-Limit-24hour>-Remaining", "X-<User-Limit-24hour>-Remaining"},
+			Reset:     []string{"X-Rate-Limit-Reset", "X-<App-Limit-24hour>-Reset", "X-<User-Limit-24hour>-Reset"},
 			ResetUnix: true,
 		},
 		{
@@ -1068,6 +1072,13 @@ func Vendors() []Vendor {
 			ResetIn: time.Millisecond,
 		},
 		{
+			// developers.expediagroup.com/xap-apis, rate limiting.
+			Name:      "Expedia XAP",
+			Limit:     []string{"EG-Rate-Limit-<Minute>"},
+			Remaining: []string{"EG-Rate-Limit-Remaining-<Minute>"},
+			Reset:     []string{"EG-Rate-Limit-Reset-<Minute>"},
+		},
+		{
 			// The fields in common use (draft -06, "RateLimit header fields
 			// currently used on the web"), with windows or units in the names
 			// (Kong, RapidAPI, NestJS), with lists (Envoy, WHOOP, Brave Search),
@@ -1075,7 +1086,7 @@ func Vendors() []Vendor {
 			// (Trello, Akamai, Mistral, Openverse), with a JSON object
 			// (Basecamp, Trakt), with named figures (IBM API Connect).
 			Name: "X-RateLimit",
-			Limit: []string{
+			Limit: slices.Concat(ofTimes("X-?-Quota-Limit"), []string{
 				"X-RateLimit-Limit", "X-Rate-Limit-Limit", "X-RateLimit", "X-Rate-Limit",
 				"Rate-Limit-Limit", "Rate-Limit-Total", "X-RateLimit-Total", "X-Rate-Limit-Total", "X-RateLimit-Max", "X-Rate-Limit-Max",
 				"X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-RateLimit-*-Limit", "X-Rate-Limit-*-Limit",
@@ -1084,8 +1095,8 @@ func Vendors() []Vendor {
 				"X-RateLimit-Capacity-*", "X-RateLimit-*-Allowed", "X-Rate-Limit-*-Allowed",
 				"X-RateLimit-<Second>", "X-RateLimit-<Minute>", "X-RateLimit-<Hour>", "X-RateLimit-<Day>", "X-RateLimit-<Month>",
 				"X-Rate-Limit-<Second>", "X-Rate-Limit-<Minute>", "X-Rate-Limit-<Hour>", "X-Rate-Limit-<Day>", "X-Rate-Limit-<Month>",
-			},
-			Remaining: []string{
+			}),
+			Remaining: slices.Concat(ofTimes("X-?-Quota-Remaining", "X-?-Quota-Left"), []string{
 				"X-RateLimit-Remaining", "X-Rate-Limit-Remaining", "Rate-Limit-Remaining",
 				"X-RateLimit-Remaining-*", "X-Rate-Limit-Remaining-*",
 				"X-RateLimit-*-Remaining", "X-Rate-Limit-*-Remaining",
@@ -1094,17 +1105,17 @@ func Vendors() []Vendor {
 				"X-RateLimit-Available", "X-Rate-Limit-Available", "X-RateLimit-Available-*", "X-Rate-Limit-Available-*",
 				"X-RateLimit-Left", "X-Rate-Limit-Left", "X-<Concurrency>-Limit-Remaining", "X-<Burst>Limit-Remaining",
 				"X-RateLimit-*-Remain", "X-Rate-Limit-*-Remain", "*-RateLimit-Remaining", "*-Rate-Limit-Remaining",
-				"*-RateLimit-Limit-Remaining", "RateLimit-Remaining-*", "RateLimit-*-Remaining",
-			},
-			Used: []string{
+				"*-RateLimit-Limit-Remaining", "RateLimit-Remaining-*", "RateLimit-*-Remaining", "X-<ApiQuota>-Remaining",
+			}),
+			Used: slices.Concat(ofTimes("X-?-Quota-Used"), []string{
 				"X-RateLimit-Used", "X-Rate-Limit-Used", "X-RateLimit-Usage", "X-Rate-Limit-Usage", "Rate-Limit-Used",
 				"X-RateLimit-Used-*", "X-Rate-Limit-Used-*", "X-RateLimit-*-Used", "X-Rate-Limit-*-Used", "X-<Concurrency>Limit-Running",
-			},
-			Cost: []string{
-				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-Request-Cost", "X-Rate-Limit-Request-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
+			}),
+			Cost: slices.Concat([]string{
+				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
 				"X-RateLimit-Used-CurrentRequest", "X-RateLimit-Increment", "X-Rate-Limit-Request-Weight-*",
-			},
-			Reset: []string{
+			}, withEach([]string{"X-RateLimit-?-Cost", "X-Rate-Limit-?-Cost"}, "Request", "Query", "Method", "Operation")),
+			Reset: slices.Concat(ofTimes("X-?-Quota-Reset"), []string{
 				"X-RateLimit-Reset-After", "X-Rate-Limit-Reset-After", "X-RateLimit-Reset-Ms", "X-Rate-Limit-Reset-Ms",
 				"X-RateLimit-Reset", "X-Rate-Limit-Reset", "Rate-Limit-Reset", "X-RateLimit-Next", "X-Rate-Limit-Next",
 				"X-RateLimit-Reset-*", "X-Rate-Limit-Reset-*", "X-RateLimit-*-Reset", "X-Rate-Limit-*-Reset",
@@ -1114,19 +1125,32 @@ func Vendors() []Vendor {
 				"X-RateLimit-*-Remaining-TTL", "X-Rate-Limit-*-Remaining-TTL", "X-RateLimit-*-Expire", "X-Rate-Limit-*-Expire", "X-<Burst>Limit-Reset",
 				"*-RateLimit-Reset", "*-Rate-Limit-Reset", "*-RateLimit-Next", "*-Rate-Limit-Next",
 				"*-RateLimit-Limit-Reset", "RateLimit-Reset-*", "RateLimit-*-Reset", "X-RateLimit-ResetTime", "X-Rate-Limit-ResetTime",
-			},
-			Window: []string{
-				"X-RateLimit-Window-Size", "X-RateLimit-Window", "X-Rate-Limit-Window",
-				"X-RateLimit-Window-Seconds", "X-Rate-Limit-Window-Seconds", "X-RateLimit-Window-Ms", "X-Rate-Limit-Window-Ms",
-				"X-RateLimit-Period", "X-Rate-Limit-Period", "X-RateLimit-Interval", "X-Rate-Limit-Interval",
-				"X-RateLimit-Interval-Seconds", "X-Rate-Limit-Interval-Seconds", "X-RateLimit-Interval-Ms", "X-Rate-Limit-Interval-Ms",
-				"X-RateLimit-*-Interval-Ms", "X-Rate-Limit-*-Interval-Ms", "X-RateLimit-Limit-Period",
-				"X-RateLimit-Duration", "X-Rate-Limit-Duration",
-			},
+				"X-<ApiQuota>-Reset",
+			}),
+			Window: slices.Concat([]string{
+				"X-RateLimit-Window-Size", "X-RateLimit-*-Interval-Ms", "X-Rate-Limit-*-Interval-Ms", "X-RateLimit-Limit-Period",
+			}, withEach(withEach([]string{"X-RateLimit-?", "X-Rate-Limit-?"}, "Window?", "Period?", "Interval?", "Duration?"),
+				"", "-Seconds", "-Milliseconds", "-Ms")),
 			Policy: []string{"X-RateLimit-Policy", "X-Rate-Limit-Policy"},
 			Units:  units(),
 		},
 	}
+}
+
+// withEach returns each name with each word in place of its question mark.
+func withEach(names []string, words ...string) (all []string) {
+	for _, name := range names {
+		for _, word := range words {
+			all = append(all, strings.Replace(name, "?", word, 1))
+		}
+	}
+	return all
+}
+
+// ofTimes returns each name for the accounts that are named after a time: X-<Daily>-Quota-Left. With
+// any other word, these names may be about storage.
+func ofTimes(names ...string) []string {
+	return withEach(names, "<Second>", "<Minute>", "<Hour>", "<Day>", "<Daily>", "<Month>", "<Monthly>")
 }
 
 // units returns the units of accounts that are named after what they count, beside tokens.
