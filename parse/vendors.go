@@ -1086,28 +1086,28 @@ func Vendors() []Vendor {
 			// (Trello, Akamai, Mistral, Openverse), with a JSON object
 			// (Basecamp, Trakt), with named figures (IBM API Connect).
 			Name: "X-RateLimit",
-			Limit: slices.Concat(ofTimes("X-?-Quota-Limit"), []string{
+			Limit: slices.Concat(ofTimes("X-?-Limit", "X-?-Quota-Limit"), []string{
 				"X-RateLimit-Limit", "X-Rate-Limit-Limit", "X-RateLimit", "X-Rate-Limit",
 				"Rate-Limit-Limit", "Rate-Limit-Total", "X-RateLimit-Total", "X-Rate-Limit-Total", "X-RateLimit-Max", "X-Rate-Limit-Max",
 				"X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-RateLimit-*-Limit", "X-Rate-Limit-*-Limit",
-				"X-RateLimit-*-Max", "X-Rate-Limit-*-Max", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit",
+				"X-RateLimit-*-Max", "X-Rate-Limit-*-Max", "X-<Concurrency>-Limit", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit",
 				"*-RateLimit-Limit", "*-Rate-Limit-Limit", "RateLimit-Limit-*", "RateLimit-*-Limit",
 				"X-RateLimit-Capacity-*", "X-RateLimit-*-Allowed", "X-Rate-Limit-*-Allowed",
 				"X-RateLimit-<Second>", "X-RateLimit-<Minute>", "X-RateLimit-<Hour>", "X-RateLimit-<Day>", "X-RateLimit-<Month>",
 				"X-Rate-Limit-<Second>", "X-Rate-Limit-<Minute>", "X-Rate-Limit-<Hour>", "X-Rate-Limit-<Day>", "X-Rate-Limit-<Month>",
 			}),
-			Remaining: slices.Concat(ofTimes("X-?-Quota-Remaining", "X-?-Quota-Left"), []string{
+			Remaining: slices.Concat(ofTimes("X-?-Remaining", "X-?-Quota-Remaining", "X-?-Quota-Left"), []string{
 				"X-RateLimit-Remaining", "X-Rate-Limit-Remaining", "Rate-Limit-Remaining",
 				"X-RateLimit-Remaining-*", "X-Rate-Limit-Remaining-*",
 				"X-RateLimit-*-Remaining", "X-Rate-Limit-*-Remaining",
 				"X-RateLimit-Remain", "X-Rate-Limit-Remain", "X-RateLimit-Limit-Remaining", "X-Rate-Limit-Limit-Remaining",
 				"X-RateLimit-Limit-*-Remaining", "X-Rate-Limit-Limit-*-Remaining",
 				"X-RateLimit-Available", "X-Rate-Limit-Available", "X-RateLimit-Available-*", "X-Rate-Limit-Available-*",
-				"X-RateLimit-Left", "X-Rate-Limit-Left", "X-<Concurrency>-Limit-Remaining", "X-<Burst>Limit-Remaining",
+				"X-RateLimit-Left", "X-Rate-Limit-Left", "X-<Concurrency>-Remaining", "X-<Concurrency>-Limit-Remaining", "X-<Burst>Limit-Remaining",
 				"X-RateLimit-*-Remain", "X-Rate-Limit-*-Remain", "*-RateLimit-Remaining", "*-Rate-Limit-Remaining",
 				"*-RateLimit-Limit-Remaining", "RateLimit-Remaining-*", "RateLimit-*-Remaining", "X-<ApiQuota>-Remaining",
 			}),
-			Used: slices.Concat(ofTimes("X-?-Quota-Used"), []string{
+			Used: slices.Concat(ofTimes("X-?-Used", "X-?-Quota-Used"), []string{
 				"X-RateLimit-Used", "X-Rate-Limit-Used", "X-RateLimit-Usage", "X-Rate-Limit-Usage", "Rate-Limit-Used",
 				"X-RateLimit-Used-*", "X-Rate-Limit-Used-*", "X-RateLimit-*-Used", "X-Rate-Limit-*-Used", "X-<Concurrency>Limit-Running",
 			}),
@@ -1115,7 +1115,7 @@ func Vendors() []Vendor {
 				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
 				"X-RateLimit-Used-CurrentRequest", "X-RateLimit-Increment", "X-Rate-Limit-Request-Weight-*",
 			}, withEach([]string{"X-RateLimit-?-Cost", "X-Rate-Limit-?-Cost"}, "Request", "Query", "Method", "Operation")),
-			Reset: slices.Concat(ofTimes("X-?-Quota-Reset"), []string{
+			Reset: slices.Concat(ofTimes("X-?-Reset", "X-?-Quota-Reset"), []string{
 				"X-RateLimit-Reset-After", "X-Rate-Limit-Reset-After", "X-RateLimit-Reset-Ms", "X-Rate-Limit-Reset-Ms",
 				"X-RateLimit-Reset", "X-Rate-Limit-Reset", "Rate-Limit-Reset", "X-RateLimit-Next", "X-Rate-Limit-Next",
 				"X-RateLimit-Reset-*", "X-Rate-Limit-Reset-*", "X-RateLimit-*-Reset", "X-Rate-Limit-*-Reset",
@@ -1148,7 +1148,7 @@ func withEach(names []string, words ...string) (all []string) {
 }
 
 // ofTimes returns each name for the accounts that are named after a time: X-<Daily>-Quota-Left. With
-// any other word, these names may be about storage.
+// any other word, these names may be about pages, storage or money.
 func ofTimes(names ...string) []string {
 	return withEach(names, "<Second>", "<Minute>", "<Hour>", "<Day>", "<Daily>", "<Month>", "<Monthly>")
 }
