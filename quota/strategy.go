@@ -50,7 +50,8 @@ package quota
 //  3. Refill. Units may come back one by one, as they were spent, or as two windows are
 //     weighed, before the end that is told. One request tries after W/q, the window by the
 //     quota of the policy; if it is served, others do. Or our own log of what departed
-//     says when units are back. "gcra 20/1s" .049 → .817, "two buckets 100/10s" .550 → .998.
+//     says when units are back. "gcra 20/1s" .049 → .817, "two buckets 100/10s" .550 → .998,
+//     "two buckets, others take 30 %" .547 → .984.
 //     The log also decides where answers take as long as windows, so that figures are old
 //     when they come, "20/1s, 1s to serve" .548 → .956, and where a server never says that
 //     nothing is left, but refuses: "figures mean headroom" .864 → .977, 8.3 → .5 refused.

@@ -14,6 +14,7 @@ const (
 	silent   = "the quota is not advertised and is learned from refusals: two waves, and another one now and then to check it; all workers may be out when the quota is first used up, and are then refused: "
 	wrong    = "the advertised values are wrong, and the client relies on them"
 	sheds    = "a refused request waits as the server asks, or a second, as in a retry loop; no quota makes it wait, so the bound does without"
+	taken    = "others take some of what is left while a request is on its way; what is left to them for that costs goodput; " + unproved
 	letter   = "a Retry-After holds all requests like the refused one, and a retry loop only the goroutine that was refused"
 	probes   = "each process must send a probe per window, and its part of the quota is hardly larger; " + unproved
 	looks    = "which methods are not limited is found out by looks, once; and the limited ones wait for the end of a Retry-After in whole seconds, as a retry loop does; " + unproved
@@ -57,6 +58,9 @@ var misses = map[string]string{
 	"two tokens, only Retry-After": tokens,
 
 	"Anthropic, 8 processes": "half of the refusals are of the requests that are on their way when the first quota is used up, and the others are of processes that see the same unit; " + unproved,
+
+	"log, others take 30 %":    taken,
+	"bucket, others take 30 %": taken,
 
 	"sheds 1 %, bare":               sheds,
 	"sheds 1 %":                     letter,

@@ -86,15 +86,16 @@ func (c *contention) enough(w *Window, n int64) int64 {
 // patience is how long nothing is in flight before a request departs that is not
 // allowed to: 1 s, and four times as long, up to 48 s, after each comparison that
 // showed other clients. One that showed none takes back one of those. Where a unit takes
-// a second or more, it is worth more than a refusal: then it is twice that time at most; of
-// a bucket, four times as long as a unit for us takes.
+// a second or more, it is worth more than a refusal: then it is twice that time at most; and
+// where units come back before the end of a window; of a bucket, four times as long as a unit
+// for us takes.
 func (w *Window) patience() time.Duration {
 	d := patience(2*w.compared.others + 1)
 	unit := w.perUnit()
 	if w.IsBucket() {
 		unit = 2 * w.timeOf(1)
 	}
-	if unit >= time.Second {
+	if unit >= time.Second || w.creeps() && !w.IsBucket() {
 		d = min(d, 2*unit)
 	}
 	return d

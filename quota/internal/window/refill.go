@@ -16,7 +16,8 @@ import (
 // served, so are the next. After a few of them, requests no longer wait for each other's answers,
 // where these take longer than W/q. If it is refused, another client has used the
 // quota, or the server counts otherwise: the next trials are left out, twice as many
-// after each.
+// after each. But once units were seen to come back, it was another client: the next trial waits
+// for longer, so that more than one unit is back.
 //
 // A unit that takes a second or more is tried like this, too, where the server says that
 // nothing is left for far longer than that. So is one of a policy that is not told: it may
@@ -110,7 +111,7 @@ func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool,
 	switch {
 	case refused && r.trying:
 		w.failTrial()
-		if length > 4*unit && w.findsUnit() && w.contention.fall >= w.contention.ours+1 && !s.Full.shown() {
+		if length > 4*unit && w.findsUnit() && (w.creeps() || w.contention.fall >= w.contention.ours+1) && !s.Full.shown() {
 			r.skip = 0 // others may leave nothing for long, and the time for a unit has doubled
 		}
 		return w.due
@@ -134,6 +135,9 @@ func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool,
 // where our own log was contradicted, but not by another client that was seen: then units do not
 // come back all at once.
 func (w *Window) scarce(most int64) bool {
+	if w.creeps() {
+		return true
+	}
 	if w.findsUnit() {
 		return 4*(w.contention.peak+1) < 3*most
 	}
@@ -147,7 +151,16 @@ func (w *Window) scarce(most int64) bool {
 // so short that whole seconds do not say it, it is believed.
 func (w *Window) findsUnit() bool {
 	u := w.rarely()
-	return u.guess > 0 || u.pace != 0 || w.perUnit() >= time.Second
+	return u.guess > 0 || u.pace != 0 || w.perUnit() >= time.Second || w.creeps()
+}
+
+// creeps reports whether units that take less than a second were seen to come back before the end
+// of a window. Then a trial that is refused was too early, because another client has used what
+// came back: no trial is left out. That is not known where requests do not wait for each other's
+// answers and no other client was seen.
+func (w *Window) creeps() bool {
+	return w.is(creeping) && w.Quota > 0 && w.Length > 0 && w.Length/time.Duration(w.Quota) < time.Second &&
+		(w.least <= w.perUnit() || !w.unshared())
 }
 
 // succeed takes over that a trial was served.
@@ -155,6 +168,7 @@ func (w *Window) succeed() {
 	r := &w.refill
 	r.served++
 	r.failed = 0
+	w.set(creeping, w.is(creeping) || r.steady())
 	pace := w.rarely().pace
 	switch {
 	case r.served == soundTrials && pace > 0 && r.slack == 1:
@@ -200,7 +214,9 @@ func (w *Window) failTrial() {
 	switch {
 	case r.steady():
 		r.slack = min(r.slack+1, 60)
-		slower = 1
+		if slower = 1; w.creeps() {
+			slower = 2
+		}
 	case finds && r.slack > 1: // units have come back one by one before
 		r.slack = min(r.slack+1, 60)
 		r.skip, slower = 1, 1
@@ -214,6 +230,11 @@ func (w *Window) failTrial() {
 	if finds {
 		rare := w.ownRare()
 		rare.pace = min(rare.pace+slower, maxPace)
+	}
+	if w.creeps() && 2*w.perUnit() >= w.Length { // half of the quota should be back
+		w.set(creeping, false)
+		w.ownRare().pace = 0
+		r.failed, r.skip = maxFailed, 1<<maxFailed
 	}
 	r.trying, r.served = false, 0
 }

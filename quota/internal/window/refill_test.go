@@ -505,3 +505,75 @@ func TestTrialRefusedBesideOthers(t *testing.T) {
 		assert.Equal(t, tt.skip, w.refill.skip, tt.name)
 	}
 }
+
+// Units of a quota that others spend, too, come back before the end of its window: the reserve that a
+// trial waits for grows with refusals, and no trial is left out.
+func TestTrialsBesideOthers(t *testing.T) {
+	const unit = 100 * ms
+	creeps := func() (*ledger, func(refused bool) time.Duration) {
+		l := newLedger(Adaptive)
+		all(later, advertises(100, 10*sec))(l, 0)
+		l.due = Instant(far)
+		return l, func(refused bool) time.Duration {
+			return l.observeRefill(0, 8*sec, refused, &Server{}).Since(0)
+		}
+	}
+	paced := func(quarters float64) time.Duration {
+		return time.Duration(math.Exp2(quarters/4) * float64(unit))
+	}
+
+	l, observe := creeps()
+	l.contention.peak = 60
+	assert.Equal(t, far, observe(false), "much of the quota was there")
+	l.contention.peak = 0
+	for range steadyTrials + 1 {
+		assert.Equal(t, unit, observe(false))
+	}
+	assert.Equal(t, far, observe(true))
+	l.contention.peak = 60
+	assert.Equal(t, paced(2), observe(false), "although much was there")
+	observe(true)
+	assert.Equal(t, paced(6), observe(false), "twice as long, because none was served meanwhile")
+	for range steadyTrials {
+		observe(false)
+	}
+	observe(true)
+	assert.Equal(t, paced(8), observe(false))
+
+	for l.is(creeping) {
+		observe(true)
+		observe(false)
+	}
+	assert.Equal(t, unit, l.perUnit(), "it was not so slow")
+	for range 1<<maxFailed - 1 {
+		assert.Equal(t, far, observe(false), "left out")
+	}
+	l.contention.peak = 0
+	assert.Equal(t, unit, observe(false))
+
+	l, observe = creeps()
+	l.least = unit + 1
+	for range steadyTrials + 1 {
+		observe(false)
+	}
+	observe(true)
+	assert.Equal(t, unit, l.perUnit(), "requests have not waited for each other's answers")
+	l.contention.ours, l.contention.fall = 50, 51
+	l.refill.served = steadyTrials
+	observe(false)
+	observe(true)
+	assert.Equal(t, paced(2), l.perUnit(), "another client was seen")
+}
+
+// The last unit of a figure, which is left to others, departs when two should have come back.
+func TestLastUnitWhereUnitsComeBack(t *testing.T) {
+	for creeps, want := range map[bool]time.Duration{false: sec, true: 200 * ms} {
+		l, at := newLedger(Adaptive), Instant(32*ms)
+		all(later, others(90, 100), advertises(100, 10*sec), send("a"))(l, 0)
+		l.set(creeping, creeps)
+		says("a", 1, 9*sec)(l, at)
+		again, why := l.Ready(at, 1)
+		assert.Equal(t, Exhausted, why)
+		assert.Equal(t, want, again.Since(at), "%v", creeps)
+	}
+}

@@ -111,6 +111,7 @@ type traits uint8
 const (
 	unproved traits = 1 << iota // the end that follows from a named instant may be a second early
 	bounded                     // a slow start ends at a ceiling: see ceiling.go
+	creeping                    // units have come back before the end of a window: see refill.go
 )
 
 func (w *Window) is(x traits) bool { return w.traits&x != 0 }
