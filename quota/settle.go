@@ -537,6 +537,9 @@ func (s *settlement) report(a *account, f *Figure) {
 // instant is rounded up to whole seconds.
 func (s *settlement) figure(c *wait.Claim, f *Figure) (x window.Figure) {
 	x.Available, x.Window, x.Full = f.Available, f.Window, f.Full
+	if s.r.Refused {
+		x.Again = s.r.Pause
+	}
 	if c != nil {
 		x.Charge = s.charge(c)
 	}

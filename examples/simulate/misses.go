@@ -42,6 +42,14 @@ var misses = map[string]string{
 	"a=0 always":        wrong + ", for a while: who asks once whether nothing is left loses one of twenty round trips",
 	"replicas that lag": wrong + "; 1.00 for who knows the rule; " + others,
 
+	"bucket 60/60s, all cost 10":    "one refusal shows how units come back, and that is .6 %",
+	"1 worker, bucket, all cost 10": "one refusal shows how units come back, and that is .6 %",
+	"bucket 60/60s, all cost 10, X": "three refusals show how units come back; " + unproved,
+	"bucket 100/60s, costs to 10":   "four refusals show how units come back, and ten are of requests that are on their way when the policy is told, and what they cost is not known; " + unproved,
+	"gcra 60/60s, costs to 10":      "what the requests cost that are on their way when the policy is told is not known, and four of these are refused; " + unproved,
+	"gcra 60/60s, all cost 60":      "the first trial of a unit is refused; " + unproved,
+	"log 60/60s, costs to 10":       "in a log the oldest unit tells nothing of the others, and our own log is kept of quotas whose units take less than a second; 1.00 for retry, for two refusals a request; " + unproved,
+
 	"1000 tokens, 400 each": "what a request costs is not known: of the first three one is refused, and that is 1.7 %",
 
 	"one method, 10/1s": looks,

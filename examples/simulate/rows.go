@@ -21,7 +21,7 @@ const (
 // with another name has other scores.
 func rows() []row {
 	var all []row
-	for _, rs := range [][]row{kinds(), roundings(), distances(), dialects(), oddities(), demands(), shares(), buckets(), methods(), shedding(), fleets()} {
+	for _, rs := range [][]row{kinds(), roundings(), distances(), dialects(), oddities(), demands(), shares(), buckets(), costly(), methods(), shedding(), fleets()} {
 		all = append(all, rs...)
 	}
 	for i := range all {
@@ -300,6 +300,23 @@ func buckets() []row {
 		{name: "Shopify, half the rate", policies: gcra(2, sec, 40), vendor: shopify, demand: stream(400, sec)},
 		{name: "3600 an hour, one a second", policies: gcra(3600, time.Hour, 3600), vendor: anthropic, demand: backlog(3700, 10)},
 	}
+}
+
+// costly are quotas of requests that cost more than a unit, which the clients know.
+func costly() []row {
+	rs := []row{
+		{name: "bucket 60/60s, all cost 10", policies: bucket(60, 60*sec, 0), cost: 10, demand: backlog(160, 24)},
+		{name: "1 worker, bucket, all cost 10", policies: bucket(60, 60*sec, 0), cost: 10, demand: backlog(160, 1)},
+		{name: "bucket 60/60s, all cost 10, X", policies: bucket(60, 60*sec, 0), dialect: parse.VendorFields, cost: 10, demand: backlog(160, 24)},
+		{name: "bucket 100/60s, costs to 10", policies: bucket(100, 60*sec, 0), costs: 10, demand: backlog(160, 24)},
+		{name: "gcra 60/60s, costs to 10", policies: gcra(60, 60*sec, 60), costs: 10, demand: backlog(160, 24)},
+		{name: "gcra 60/60s, all cost 60", policies: gcra(60, 60*sec, 60), cost: 60, demand: backlog(30, 3)},
+		{name: "log 60/60s, costs to 10", policies: slidingLog(60, 60*sec), costs: 10, demand: backlog(160, 24)},
+	}
+	for i := range rs {
+		rs[i].knows = true
+	}
+	return rs
 }
 
 // openAI writes the fields of OpenAI. What it counts is a part of their names.

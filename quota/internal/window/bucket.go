@@ -135,14 +135,16 @@ func (w *Window) need(n int64) int64 {
 }
 
 // observeFill takes over how a quota comes back by a figure at t, and reports whether it
-// is a bucket.
-func (w *Window) observeFill(t Instant, f *Figure, avail int64) bool {
+// is a bucket. steps is in which time it does so unit by unit, if that was found.
+func (w *Window) observeFill(t Instant, f *Figure, avail int64, steps time.Duration) bool {
 	if w.Quota <= 0 {
 		w.noBucket()
 		return false
 	}
 	missing := w.Quota - avail
 	switch {
+	case steps > 0:
+		w.setFill(t, steps)
 	case missing <= 0 || f.Full <= 0 && f.Window <= 0:
 		// It is full, or is so sooner than the field can say.
 	case f.Full <= 0:
@@ -268,7 +270,11 @@ func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure, refused bo
 			missing = max(missing, min(f.Full, MaxSavedTime)) // it is sure to be that empty
 		}
 	}
-	from := sent.Add(w.guard(w.rtt)).Add(missing)
+	guard := w.guard(w.rtt)
+	if r.steps() {
+		guard = min(guard, time.Duration(t-sent)) // the figure is rounded down, so what it says is there now
+	}
+	from := sent.Add(guard).Add(missing)
 	least, exact := from.Add(w.timeOf(unsure)), from.Add(w.timeOf(later))
 	most := sent.Add(max(missing-one, 0)) // what departed later may have arrived before
 

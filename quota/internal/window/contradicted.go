@@ -73,6 +73,9 @@ func (w *Window) counted() bool { return w.State == Counting && w.Length > 0 && 
 // holds is how many units the bucket holds at t.
 func (w *Window) holds(t Instant) int64 {
 	if !w.counted() {
+		if w.rare.steps() {
+			return min(w.rare.spent.steps.most, w.Quota)
+		}
 		return w.Quota
 	}
 	return min(1+int64(t.Since(w.rare.told)/w.Length), w.Quota)

@@ -31,7 +31,7 @@
 // grows (bucket.go).
 //
 // What [Adaptive] learns of a server are habits, one file each: guard and slow start
-// (habits.go), rounding, resets, answers, refill, untilfull, spent, late, floor, contention, inferred,
+// (habits.go), rounding, resets, answers, refill, untilfull, steps, spent, late, floor, contention, inferred,
 // ceiling, contradicted, absent, soft. [Plain] is the window without them.
 //
 // # Plain
@@ -127,6 +127,13 @@
 //     were seen and w is more than 4·W/q, no trials are left out beside that: else a client
 //     would see nothing of what comes back for minutes. The time becomes shorter again, by
 //     a sixth each, after 16 trials, and after 250 once that was refused.
+//
+//     Where requests cost more than a unit, one that is the first after a window may be refused because
+//     units come back one by one. A unit takes as long as what came since the figure before, and the
+//     Retry-After, say. If these agree with each other within a half, or with W/q four times, the quota is
+//     a bucket of all windows of the policy, whose units take W/q, or as long as figures show: n units
+//     may depart when they are there. A window that is told to last longer than a unit, or
+//     three refusals in a row of requests for which there should be enough, end that.
 //
 //     If answers take half of a window or longer, its figures are old when they come. Then
 //     our own log is kept from the first figure on, and no more departs than it says: in any W

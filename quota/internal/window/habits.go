@@ -20,6 +20,7 @@ type Server struct {
 	Longer     bool          // its windows are longer than that of the policy: see rounding.go
 	Brief      bool          // its resets are shorter than its windows: see late.go
 	Full       untilFull     // its windows are the time until a bucket is full
+	steps      steps         // its units come back one by one: see steps.go
 	answers    uint8         // that have shown that ends count from answers, twice those that have not: see answers.go
 	floored    uint8         // refusals in a row that say that one unit is left: see floor.go
 	soft       soft          // it serves on when nothing is left: see soft.go
@@ -46,8 +47,8 @@ type habits interface {
 	// allows reports whether n more units, which are there, may be in flight.
 	allows(w *Window, n int64) bool
 	// reported looks at a figure that a report has put in force, or lowered, and
-	// returns when its window is due.
-	reported(w *Window, sent Instant, avail int64, length time.Duration, refused bool, s *Server) Instant
+	// returns when its window is due. Its request cost so many units.
+	reported(w *Window, sent Instant, avail, units int64, length time.Duration, refused bool, s *Server) Instant
 	// logged looks at the same, where it says that nothing is left. before is when the
 	// request departed that found the window before used up; 0: it was not the first
 	// figure of a window.
@@ -93,7 +94,7 @@ func (*plain) observeFull(*Window, int64, time.Duration, *Server) {}
 
 func (*plain) allows(*Window, int64) bool { return true }
 
-func (*plain) reported(w *Window, _ Instant, _ int64, _ time.Duration, _ bool, _ *Server) Instant {
+func (*plain) reported(w *Window, _ Instant, _, _ int64, _ time.Duration, _ bool, _ *Server) Instant {
 	return w.due
 }
 
@@ -136,10 +137,10 @@ func (*adaptive) observeFull(w *Window, avail int64, length time.Duration, s *Se
 
 func (*adaptive) allows(w *Window, n int64) bool { return w.contention.allows(w, n) }
 
-func (*adaptive) reported(w *Window, sent Instant, avail int64, length time.Duration, refused bool, s *Server) Instant {
-	w.contention.observe(w, refused)
+func (*adaptive) reported(w *Window, sent Instant, avail, units int64, length time.Duration, refused bool, s *Server) Instant {
+	w.contention.observe(w, units, refused)
 	if avail == 0 && !w.believes(w.Used) {
-		return w.observeRefill(sent, length, refused, s)
+		return w.observeRefill(sent, units, length, refused, s)
 	}
 	return w.due
 }

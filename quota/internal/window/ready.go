@@ -164,7 +164,7 @@ func (w *Window) whenRenewed(t Instant, n int64) Instant {
 	if end == Never {
 		end = last.Add(max(w.Length, patience(w.probes)))
 	}
-	return max(t, min(end, last.Add(ProbeInterval), w.WhenLanded(w.need(n))))
+	return max(t, min(end, last.Add(w.untilLook(n)), w.WhenLanded(w.need(n))))
 }
 
 // WhenLanded is when n units may depart because those that departed in the last

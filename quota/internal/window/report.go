@@ -16,6 +16,8 @@ type Figure struct {
 	// the quota is none. See bucket.go.
 	Full time.Duration
 
+	Again time.Duration // Retry-After of a refusal; 0 or less: none
+
 	Charge Charge // of the request; a Mark of 0: it was not charged
 	Served bool   // the request surely was, and was counted: see soft.go
 	Only   bool   // the answer has no other figure: see floor.go
@@ -56,6 +58,9 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	avail := min(f.Available, MaxUnits)
 	if !refused {
 		s.Most = max(s.Most, avail+1)
+		if w.Unit == Requests {
+			s.Most = max(s.Most, avail+f.Charge.Units)
+		}
 	}
 	if w.Quota >= 0 {
 		avail = min(avail, w.Quota)
@@ -73,7 +78,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	if f.Full == 0 {
 		how.observeFull(w, avail, f.Window, s)
 	}
-	if w.observeFill(t, &f, avail) {
+	if w.observeFill(t, &f, avail, w.observeSteps(sent, avail, &f, refused, s)) {
 		w.reportBucket(t, sent, avail, f, refused)
 		w.noteFigure(f.Charge, avail)
 		return cost
@@ -138,7 +143,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		if f.Resets > 0 && f.Resets == w.rarely().resets {
 			w.due, w.trip = due, trip
 		}
-		w.due = how.reported(w, sent, avail, f.Window, refused, s)
+		w.due = how.reported(w, sent, avail, max(f.Charge.Units, 1), f.Window, refused, s)
 		if avail == 0 {
 			w.due = how.logged(w, sent, before, f.Window, refused)
 		}

@@ -38,7 +38,9 @@ type spent struct {
 	cut   uint8   // parts of lateParts by which that is less than there should be
 	cutAt Instant // arrival of the refusal after which it last became less
 
-	ends answerEnds // whether or not there is a log
+	// Whether or not there is a log:
+	ends  answerEnds
+	steps stepped
 }
 
 // A slot is what has departed within a small part of a window.
@@ -63,7 +65,7 @@ func (w *Window) hasLog() bool {
 
 func (w *Window) forgetLog() {
 	if w.hasLog() {
-		*w.rare.spent = spent{ends: w.rare.spent.ends}
+		*w.rare.spent = spent{ends: w.rare.spent.ends, steps: w.rare.spent.steps}
 	}
 }
 
@@ -73,7 +75,7 @@ func (w *Window) keepLog(l spent) *spent {
 	if r.spent == nil {
 		r.spent = new(spent)
 	}
-	l.ends = r.spent.ends
+	l.ends, l.steps = r.spent.ends, r.spent.steps
 	*r.spent = l
 	return r.spent
 }
