@@ -53,6 +53,11 @@ func (f *firstFlight) claim(ctx context.Context, now time.Time, ask *Ask, cs *cl
 	if f.over || most >= 0 && (f.line != nil || !f.Look(now, most).OK) {
 		cs.add(f, max(most, 0))
 	}
+	if s := f.origin.shared; s != nil && !f.over && most >= 0 && s.together(f.origin.at(now)) {
+		if base := f.origin.known(accountID{owner: ask.Scope}); base != nil {
+			cs.add(s.contact(base), 1)
+		}
+	}
 }
 
 // presume takes over what the policy of a new account says. If it does not say enough for

@@ -37,6 +37,7 @@ func (o *Origin) queue(now time.Time, ask *Ask, l *Lease) {
 	l.claims.reset()
 	l.belong(t, o, ask.Scope)
 	o.claim(context.Background(), t, ask, l, &l.claims)
+	o.first.claim(context.Background(), now, ask, &l.claims)
 	l.priority = int16(ask.Priority)
 	o.shared.joined(t, l)
 }

@@ -30,6 +30,10 @@ type pool struct {
 	wished   int64   // for the stock, by the turn that is on its way
 	wanted   int64   // for requests that wait, by that turn
 
+	contact *contact // that needs units of it, or whose record it is
+	stub    bool     // of the account only the hash is known
+	leaves  bool     // the next turn is the last that tells of it
+
 	named     bool // requests claim it by its policy, or there was a figure
 	known     bool // a turn was answered
 	state     exchange.State
@@ -169,7 +173,7 @@ func (p *pool) take(t instant, n int64) {
 
 // lowAt is when a turn is due because the stock is low.
 func (p *pool) lowAt(t instant) instant {
-	if p.short || p.hungry > 0 || p.used == 0 || p.level == 0 || p.units(t) > p.level/2 || p.waiters > 0 {
+	if p.contact != nil || p.short || p.hungry > 0 || p.used == 0 || p.level == 0 || p.units(t) > p.level/2 || p.waiters > 0 {
 		return window.Never
 	}
 	return p.turned.Add(quickTurn)
@@ -181,7 +185,9 @@ func (p *pool) due(t instant) instant {
 	if p.soon > 0 {
 		d = p.soon
 	}
-	if p.waiters > 0 && !p.a.Paused(t) {
+	if p.contact != nil && p.contact.out {
+		// The answer to the request that is on its way decides.
+	} else if p.waiters > 0 && !p.a.Paused(t) {
 		d = min(d, p.again)
 	} else if p.waiters > 0 {
 		d = min(d, max(p.a.Hold, p.a.BackOff))
@@ -195,6 +201,9 @@ func (p *pool) due(t instant) instant {
 	}
 	return d
 }
+
+// recordsFirst reports whether it is no account's, but the record of a contact.
+func (p *pool) recordsFirst() bool { return p.contact != nil && p.contact.pool == p }
 
 // holds is how many units are in flight.
 func (p *pool) holds() int64 {
@@ -328,6 +337,16 @@ func (p *pool) held(t instant, d time.Duration) {
 	}
 }
 
+// follow has the account go by what the others decide, or by itself.
+func (p *pool) follow() {
+	switch decides := p.decides(); {
+	case decides && p.a.Strategy == window.Adaptive:
+		p.a.Strategy = window.Together
+	case !decides && p.a.Strategy == window.Together:
+		p.a.Strategy = window.Adaptive
+	}
+}
+
 // tell returns what there is to tell at t.
 func (p *pool) tell(t instant) exchange.Account {
 	if p.giveBack && p.waiters == 0 {
@@ -350,7 +369,9 @@ func (p *pool) tell(t instant) exchange.Account {
 	if p.a.inferred() { // it stays with this process
 		a.Quota, a.Window, a.Counts = None, 0, false
 	}
-	if p.used > 0 || p.waiters > 0 {
+	if p.recordsFirst() {
+		a.First, a.Found = true, p.contact.named
+	} else if p.used > 0 || p.waiters > 0 {
 		a.Wish = max(p.wish-stock, 0)
 	}
 	if p.served > 0 {
@@ -391,7 +412,7 @@ func (p *pool) untold() {
 	p.asked = false
 	p.hold = 0
 	p.s.active[p] = struct{}{}
-	if p.landed || p.refused {
+	if p.landed || p.refused || p.leaves {
 		p.soon = 1
 	}
 }
@@ -414,12 +435,7 @@ func (p *pool) heard(t, from instant, g *exchange.Granted) {
 	}
 	p.state, p.available, p.end = g.State, g.Available, end
 	p.peers, p.hungry = g.Peers, g.Hungry
-	switch decides := p.decides(); {
-	case decides && p.a.Strategy == window.Adaptive:
-		p.a.Strategy = window.Together
-	case !decides && p.a.Strategy == window.Together:
-		p.a.Strategy = window.Adaptive
-	}
+	p.follow()
 	if was && !p.passive() {
 		p.s.o.routeAgain(p.a.policy.name) // those that wait have not asked for units of it
 	}
@@ -452,6 +468,12 @@ func (p *pool) heard(t, from instant, g *exchange.Granted) {
 	}
 	if p.waiters > 0 {
 		p.s.active[p] = struct{}{}
+	}
+	switch {
+	case p.leaves && p.stub:
+		p.s.drop(p.a)
+	case p.recordsFirst():
+		p.contact.learn(t, g)
 	}
 }
 

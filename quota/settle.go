@@ -117,6 +117,7 @@ type settlement struct {
 
 	watched     []watched // if the report asks for changes
 	wasInferred int64
+	firstAnswer bool // of the origin
 }
 
 // present returns the time of the settlement.
@@ -203,6 +204,9 @@ func (s *settlement) run() {
 	}
 	s.remember()
 	s.resume()
+	if s.firstAnswer && s.o.shared != nil {
+		s.tellContact()
+	}
 	s.releaseUnattributed()
 	s.noteAbsent()
 	if len(s.figured)+len(s.termed) > 0 {
@@ -214,7 +218,11 @@ func (s *settlement) run() {
 func (s *settlement) landed() {
 	s.o.out--
 	s.l.scope.out--
-	s.o.first.over = s.o.first.over || s.r.answered()
+	s.firstAnswer = !s.o.first.over && s.r.answered()
+	s.o.first.over = s.o.first.over || s.firstAnswer
+	if s.o.shared != nil {
+		s.landContact()
+	}
 	if s.l.scope.unattributed == nil {
 		return
 	}
@@ -517,6 +525,9 @@ func (s *settlement) report(a *account, f *Figure) {
 		if c == nil && !s.r.Refused && s.r.answered() {
 			a.ServedUncharged(s.costOf(a))
 		}
+		if sh := s.o.shared; sh != nil && sh.linked && sh.pool(a).known {
+			sh.pool(a).follow() // others have told it before this figure
+		}
 		soft := a.policy.server.Soft()
 		f.Seen = max(a.Report(s.t, s.sent, s.figure(c, f), s.r.Refused, &a.policy.server), 0)
 		if !soft && a.policy.server.Soft() {
@@ -801,6 +812,11 @@ func (s *settlement) kick(now time.Time) (woken []*wait.Waiter) {
 	}
 	kick := func(a *account) { kickLine(a.line) }
 	kickLine(s.o.first.line)
+	if s.firstAnswer && s.o.shared != nil {
+		for _, c := range s.o.shared.contacts {
+			kickLine(c.line)
+		}
+	}
 	kick(&s.o.root)
 	kick(&s.l.scope.base)
 	kick(&s.l.limit.base)

@@ -42,8 +42,11 @@ type Shared struct {
 	// protected by the mutex of the origin:
 	pools  map[*account]*pool
 	byID   map[exchange.ID]*pool
+	stubs  policyAccounts     // of accounts of which only the hash is known; see contact
 	active map[*pool]struct{} // that may have something to tell
 	queue  waitingRequests
+
+	contacts map[*account]*contact // by the account of the scope; empty once the origin has answered
 
 	linked   bool    // the last turn was answered
 	tried    bool    // one was answered, or was not
@@ -64,12 +67,14 @@ type Shared struct {
 // newShared returns what an origin of that name shares.
 func newShared(o *Origin, name string) *Shared {
 	return &Shared{
-		o:      o,
-		id:     exchange.ID(o.accounts.hashes().digest("shared origin", name)),
-		pools:  make(map[*account]*pool),
-		byID:   make(map[exchange.ID]*pool),
-		active: make(map[*pool]struct{}),
-		queue:  newWaitingRequests(),
+		o:        o,
+		id:       exchange.ID(o.accounts.hashes().digest("shared origin", name)),
+		pools:    make(map[*account]*pool),
+		byID:     make(map[exchange.ID]*pool),
+		stubs:    policyAccounts{origin: o},
+		active:   make(map[*pool]struct{}),
+		queue:    newWaitingRequests(),
+		contacts: make(map[*account]*contact),
 	}
 }
 
@@ -180,15 +185,25 @@ func (s *Shared) pool(a *account) *pool {
 		case a.policy.keyed:
 			keyed = "key"
 		}
-		p = &pool{s: s, a: a, figure: figureTold{available: None}, available: None, wish: minStock}
-		p.id = exchange.ID(s.o.accounts.hashes().digest("shared account", string(s.id[:]), a.policy.name, keyed, a.owner.String()))
-		s.pools[a], s.byID[p.id] = p, p
+		id := exchange.ID(s.o.accounts.hashes().digest("shared account", string(s.id[:]), a.policy.name, keyed, a.owner.String()))
+		if p = s.byID[id]; p != nil && p.stub {
+			s.adopt(p, a)
+			return p
+		}
+		p = s.newPool(a, id)
 	}
+	return p
+}
+
+func (s *Shared) newPool(a *account, id exchange.ID) *pool {
+	p := &pool{s: s, a: a, id: id, figure: figureTold{available: None}, available: None, wish: minStock}
+	s.pools[a], s.byID[id] = p, p
 	return p
 }
 
 // drop forgets an account that is evicted.
 func (s *Shared) drop(a *account) {
+	delete(s.contacts, a)
 	if p := s.pools[a]; p != nil {
 		delete(s.pools, a)
 		delete(s.byID, p.id)
@@ -276,11 +291,8 @@ func (s *Shared) compose(t instant) *exchange.Turn {
 	s.out, s.sent, s.patience = true, t, s.patienceAt(t)
 	s.queue.untold = 0
 	turn := &exchange.Turn{Seq: s.seq, Peers: s.peers, Flights: None, Timeout: s.patience}
-	if !s.o.first.over {
-		s.flights = max(s.o.out, 1)
-		turn.Flights = s.flights
-	} else if s.flights > 0 {
-		turn.Flights, s.flights = 0, 0
+	if flights := s.unknown(); flights > 0 || s.flights > 0 {
+		turn.Flights, s.flights = flights, flights
 	}
 	s.aboard = s.aboard[:0]
 	index := make(map[*pool]int)
@@ -333,6 +345,19 @@ func (s *Shared) compose(t instant) *exchange.Turn {
 	return turn
 }
 
+// unknown returns how many requests are out, or about to be, of which it is not known what they are charged to.
+func (s *Shared) unknown() int64 {
+	if s.o.first.over {
+		return 0
+	}
+	for _, c := range s.contacts {
+		if c.pool.known {
+			return s.o.out // the store has not let one depart
+		}
+	}
+	return max(s.o.out, 1)
+}
+
 // Heard takes over the answer to the turn that was taken at sent, and lets go the
 // requests that this allows. An answer that came after Failed only says that the others
 // can be reached.
@@ -361,8 +386,9 @@ func (s *Shared) Heard(sent, now time.Time, g *exchange.Grant) {
 	s.out, s.linked, s.tried, s.fails, s.came = false, true, true, 0, t
 	peers := 1
 	for i, p := range s.aboard {
-		p.heard(t, from, &g.Accounts[i])
-		peers = max(peers, g.Accounts[i].Peers)
+		if p.heard(t, from, &g.Accounts[i]); !p.recordsFirst() { // few of those have met the account yet
+			peers = max(peers, g.Accounts[i].Peers)
+		}
 	}
 	if len(s.aboard) > 0 {
 		s.peers = peers
@@ -464,14 +490,14 @@ func (s *Shared) joined(t instant, l *Lease) {
 	if s.queue.untold == 0 {
 		s.queue.untold = max(t, 1)
 	}
-	for _, c := range g.claims {
-		if p := c.pool; !p.asked && !p.fresh {
+	for _, p := range g.pools() {
+		if !p.asked && !p.fresh {
 			p.again, p.fresh = t, true
 			if p.holds() > 0 { // others of this process are about to be answered, and more may come
 				p.again = t.Add(p.gather())
 			}
 		}
-		s.active[c.pool] = struct{}{}
+		s.active[p] = struct{}{}
 	}
 	if !s.out {
 		s.due()
@@ -485,9 +511,9 @@ func (s *Shared) left(t instant, l *Lease) {
 		return
 	}
 	g := s.queue.byKey[l.ticket].group
-	for _, c := range g.claims {
-		if c.pool.asked && c.pool.waiters == 1 {
-			c.pool.tellSoon(t)
+	for _, p := range g.pools() {
+		if p.asked && p.waiters == 1 {
+			p.tellSoon(t)
 		}
 	}
 	s.queue.remove(l)

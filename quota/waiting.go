@@ -25,6 +25,7 @@ type waitingGroup struct {
 	key      string
 	claims   []pooledClaim
 	priority int
+	contact  *contact   // they wait for it; nil: for none
 	waits    *list.List // of *waitingLease, those that have waited for longest first
 }
 
@@ -45,6 +46,17 @@ func newWaitingRequests() waitingRequests {
 	return waitingRequests{groups: make(map[string]*waitingGroup), byKey: make(map[uint64]*waitingLease)}
 }
 
+// pools returns the pools that the group waits for.
+func (g *waitingGroup) pools() (ps []*pool) {
+	for _, c := range g.claims {
+		ps = append(ps, c.pool)
+	}
+	if c := g.contact; c != nil && !c.s.o.first.over {
+		ps = append(append(ps, c.pool), c.found...)
+	}
+	return ps
+}
+
 // first is the one of the group that has waited for longest.
 func (g *waitingGroup) first() *waitingLease { return g.waits.Front().Value.(*waitingLease) }
 
@@ -53,12 +65,24 @@ func (g *waitingGroup) first() *waitingLease { return g.waits.Front().Value.(*wa
 // granted, claim nothing.
 func (g *waitingGroup) request(t instant, board func(*pool) (int, bool)) exchange.Request {
 	r := exchange.Request{N: int64(g.waits.Len()), Priority: g.priority, Waited: t.Since(g.first().since)}
-	for _, c := range g.claims {
+	claims := g.claims
+	if c := g.contact; c != nil {
+		if r.N = 1; c.out || c.s.o.first.over {
+			return exchange.Request{}
+		}
+		if c.heard {
+			board(c.pool) // to hear if what was found does not hold any more
+		}
+		for _, p := range c.claims() {
+			claims = append(claims[:len(claims):len(claims)], pooledClaim{p, 1})
+		}
+	}
+	for _, c := range claims {
 		if c.pool.a.Paused(t) {
 			return exchange.Request{}
 		}
 	}
-	for _, c := range g.claims {
+	for _, c := range claims {
 		if !c.pool.decides() {
 			continue
 		}
@@ -78,13 +102,21 @@ func (q *waitingRequests) add(t instant, l *Lease) *waitingGroup {
 	w := &waitingLease{since: t, order: q.last}
 	if l.queued {
 		left := q.byKey[l.ticket]
-		w.since, w.order = left.since, left.order
+		if c := left.group.contact; c == nil || c.heard { // else it has waited for no units yet
+			w.since, w.order = left.since, left.order
+		}
 		defer q.take(l.ticket) // once it is at its new place: what it still claims has been asked for
 		l.queued = false
 	}
 	q.key = binary.BigEndian.AppendUint64(q.key[:0], uint64(l.priority))
 	var claims []pooledClaim
+	var first *contact
 	for _, c := range l.claims.all() {
+		if of, ok := c.Constraint.(*contact); ok && !of.s.o.first.over {
+			first, of.since = of, cmp.Or(of.since, max(t, 1))
+			q.key = append(q.key, of.pool.id[:]...)
+			continue
+		}
 		a, ok := c.Constraint.(*account)
 		if k, kinds := c.Constraint.(*kind); kinds {
 			a, ok = &k.in.base, true
@@ -97,12 +129,12 @@ func (q *waitingRequests) add(t instant, l *Lease) *waitingGroup {
 			q.key = binary.BigEndian.AppendUint64(append(q.key, p.id[:]...), uint64(c.Units))
 		}
 	}
-	if len(claims) == 0 {
+	if len(claims) == 0 && first == nil {
 		return nil
 	}
 	g := q.groups[string(q.key)]
 	if g == nil {
-		g = &waitingGroup{key: string(q.key), claims: claims, priority: int(l.priority), waits: list.New()}
+		g = &waitingGroup{key: string(q.key), claims: claims, contact: first, priority: int(l.priority), waits: list.New()}
 		q.groups[g.key] = g
 	}
 	w.group = g
@@ -116,8 +148,8 @@ func (q *waitingRequests) add(t instant, l *Lease) *waitingGroup {
 		w.place = g.waits.InsertAfter(w, after)
 	}
 	q.byKey[q.last], l.ticket, l.queued = w, q.last, true
-	for _, c := range g.claims {
-		c.pool.waiters++
+	for _, p := range g.pools() {
+		p.waiters++
 	}
 	return g
 }
@@ -143,9 +175,9 @@ func (q *waitingRequests) take(ticket uint64) {
 	if g.waits.Len() == 0 {
 		delete(q.groups, g.key)
 	}
-	for _, c := range g.claims {
-		if c.pool.waiters--; c.pool.waiters == 0 {
-			c.pool.asked = false
+	for _, p := range g.pools() {
+		if p.waiters--; p.waiters == 0 {
+			p.asked = false
 		}
 	}
 }

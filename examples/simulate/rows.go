@@ -275,6 +275,8 @@ func fleets() []row {
 		{name: "log, others 30 %", policies: slidingLog(100, 10*sec), others: 333 * ms, demand: backlog(175, 6)},
 		{name: "bucket, others 30 %", policies: bucket(100, 10*sec, 0), others: 333 * ms, demand: backlog(175, 6)},
 		{name: "two buckets, others", policies: slidingWindow(100, 10*sec), others: 333 * ms, demand: backlog(175, 6)},
+		{name: "5/10s, one each", policies: fixed(5, 10*sec), processes: 64, demand: backlog(1, 1)},
+		{name: "20/1s, one each", policies: fixed(20, sec), processes: 64, demand: backlog(1, 1)},
 	}
 	for i := range rs {
 		r := &rs[i]

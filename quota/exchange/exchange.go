@@ -64,6 +64,12 @@ type Account struct {
 	Silent    int64         // the version under which the last of these departed; 0: none did
 	Refused   bool          // a request was refused, so that nothing known holds
 	Hold      time.Duration // the rest of a Retry-After or back-off that is news; 0: none
+
+	// First says that this is no account, but the record of the first requests of a scope: until one of
+	// them is answered, few are out at once. Found are the accounts that the first answer to the sender
+	// named, at most four; nil: there was none, or it named none.
+	First bool
+	Found []ID
 }
 
 // A Request is a number of requests that wait and claim the same.
@@ -99,6 +105,7 @@ type Granted struct {
 	Lacks     bool          // requests of the sender still wait for units of this account
 	Peers     int           // processes that use the account
 	Hungry    int           // of these, others whose requests wait for units
+	Found     []ID          // accounts that all first answers named; nil: none named any
 }
 
 // A State is what is known of a shared account.

@@ -18,6 +18,12 @@
 // what there is. A Retry-After that one is told holds all. Units that a process has and
 // does not use are free again when it says so, when the window ends, or after 30 s.
 //
+// To a server that has not answered any process yet, the processes together send ten first requests, one
+// each. The other processes wait for an answer, at most for a second, and then for units of the accounts
+// that it named, of which they know only the hashes. If it named none, they all go. A process that starts
+// later asks for units of those accounts before its first request. If one of them has nothing left for
+// longer than a minute, it sends that request after a second: the account may not concern it.
+//
 // If requests of several processes wait, the more urgent ones go first, and of these the
 // ones of the process that has had the fewest units lately.
 //

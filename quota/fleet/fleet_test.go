@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/quota/exchange"
 	"github.com/headway-go/headway/quota/fleet"
@@ -770,5 +771,46 @@ func TestNoDelay(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// Of 30 processes that come to an unknown server at once, ten send a request. The others wait for an answer, and then
+// for what it says is left; also if the policy has no name.
+func TestFirstContact(t *testing.T) {
+	for name, c := range map[string]*struct {
+		api     transporttest.API
+		refused int64
+		within  time.Duration
+	}{
+		"a draft":       {transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 7, Window: 10 * time.Second}}}, 3, 42 * time.Second},
+		"X-RateLimit":   {transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 7, Window: 10 * time.Second}}, Dialect: parse.VendorFields}, 3, 42 * time.Second},
+		"tells nothing": {transporttest.API{}, 0, 150 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				api, hub := &c.api, new(fleet.Hub)
+				var sent atomic.Int64
+				base := &transporttest.Transport{Handler: api, Latency: func() time.Duration {
+					return 50*time.Millisecond + time.Duration(sent.Add(1))*time.Microsecond // no two answers at once
+				}}
+				began := time.Now()
+				var wg sync.WaitGroup
+				for i := range 30 {
+					f := fleet.New(hub, fleet.Options{})
+					defer f.Close()
+					a := &quota.Accounts{Secret: &secret, Peers: f, Jitter: func() float64 { return .5 }}
+					client := &http.Client{Transport: &transport.Shaper{Base: base, Accounts: a}}
+					wg.Go(func() {
+						time.Sleep(time.Duration(i) * time.Microsecond)
+						for get(t, client, 1) == 0 {
+						}
+					})
+				}
+				wg.Wait()
+				t.Log(api.Counts(), time.Since(began))
+				assert.LessOrEqual(t, api.Counts().Refused, c.refused)
+				assert.LessOrEqual(t, time.Since(began), c.within)
+			})
+		})
 	}
 }

@@ -58,6 +58,7 @@ const (
 	forgets       = 600 * sec // beyond what was said
 	sweepEvery    = 1000      // turns
 	none          = -1
+	firstFlight   = 10 // first requests that are out at once
 	unlimited     = int64(1) << 50
 	maxHeldSecond = 366 * 24 * 3600
 )
@@ -200,6 +201,11 @@ func (h *Hub) exchange(now int64, origin exchange.ID, turn *exchange.Turn) (*exc
 	}
 	if !void && !turn.Bye {
 		x.deal()
+		for i := range turn.Accounts {
+			if turn.Accounts[i].First && x.mine[i].want > 0 {
+				delete(h.flights[origin], turn.Process) // its first request waits
+			}
+		}
 	}
 	grant := &exchange.Grant{Now: time.Duration(now) * time.Microsecond, Void: void}
 	for i := range turn.Accounts {

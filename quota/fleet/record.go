@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"slices"
 	"time"
 
 	"github.com/headway-go/headway/quota/exchange"
@@ -25,6 +26,7 @@ type record struct {
 	returns   int64 // when stocks were last called back
 	used      int64 // the last turn
 	members   map[string]*member
+	found     []exchange.ID // nil: nothing was told
 	renewal
 }
 
@@ -134,6 +136,13 @@ func (x *execution) tell(i int, void bool) {
 	if a.Landed && r.state == exchange.Reported && r.version == version {
 		r.version++ // what was in flight is not: a figure that does not know of it may not raise
 	}
+	if len(a.Found) > 0 && !void {
+		if r.found == nil {
+			r.found = a.Found
+		} else {
+			r.found = common(r.found, a.Found)
+		}
+	}
 	if hold := now + min(a.Hold.Microseconds(), maxHeldSecond*sec); a.Hold > 0 && hold > r.hold+msec {
 		r.hold = hold
 		if r.state == exchange.Open {
@@ -142,6 +151,17 @@ func (x *execution) tell(i int, void bool) {
 		}
 		x.words = append(x.words, exchange.Word{Account: a.ID, Hold: time.Duration(hold-now) * time.Microsecond})
 	}
+}
+
+// common returns those of some accounts that are among others, too. Not nil: that means that none was told.
+func common(some, others []exchange.ID) []exchange.ID {
+	both := []exchange.ID{}
+	for _, id := range some {
+		if slices.Contains(others, id) {
+			both = append(both, id)
+		}
+	}
+	return both
 }
 
 // move makes all times of a record earlier by d: the clock was set back.

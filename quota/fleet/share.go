@@ -13,7 +13,7 @@ import (
 // count finds what is left of an account, and what this process may take of it.
 func (x *execution) count(i int) {
 	r, a, now := x.records[i], &x.turn.Accounts[i], x.now
-	if r.state == exchange.Counting && r.available == none {
+	if r.state == exchange.Counting && r.available == none && a.Quota != none {
 		r.available = max(a.Quota, 0)
 	}
 	mine := x.mine[i]
@@ -214,12 +214,15 @@ func (x *execution) deal() {
 		if r.how == singly && x.granted[i] > 0 {
 			r.from = x.now + x.granted[i]*r.pace()
 		}
-		if r.state == exchange.Counting && r.end == 0 && x.granted[i] > 0 {
+		if r.state == exchange.Counting && r.end == 0 && x.granted[i] > 0 && a.Quota != none {
 			r.length = max(a.Window.Microseconds(), sec)
 			r.end = x.now + r.length
 		}
 		if x.probed[i] {
 			r.probe = x.now + patience(r.probes)
+			if a.First {
+				r.probe = x.now + sec
+			}
 			r.probes++
 			r.figured = x.now
 		}
@@ -314,7 +317,7 @@ func (x *execution) one(q *exchange.Request) bool {
 // mayProbe reports whether a request may go to find out what there is.
 func (x *execution) mayProbe(i int) bool {
 	r := x.records[i]
-	if x.now < r.probe || x.probed[i] {
+	if first := x.turn.Accounts[i].First && r.state == exchange.Unknown && r.probes < firstFlight; x.now < r.probe && !first || x.probed[i] {
 		return false
 	}
 	switch r.state {
@@ -391,7 +394,7 @@ func (x *execution) reply(i int, void bool) exchange.Granted {
 	m := x.mine[i]
 	g := exchange.Granted{
 		Version: r.version, State: r.state, Available: r.available, Units: x.granted[i],
-		Left: none, Peers: len(r.members), Hungry: len(x.hungry[i]),
+		Left: none, Peers: len(r.members), Hungry: len(x.hungry[i]), Found: r.found,
 	}
 	if r.end > 0 {
 		g.Left = time.Duration(max(r.end-now, 0)) * time.Microsecond
@@ -443,6 +446,8 @@ func (x *execution) again(i int) int64 {
 		return max(min(left, maxPatience), msec)
 	case r.probe > now:
 		return max(min(r.probe-now, sec), msec)
+	case r.state == exchange.Reported:
+		return lookReleased // of concurrent requests; this process does not know that yet
 	}
 	return lookShort
 }

@@ -102,7 +102,7 @@ sentinel failover-timeout quotas 2000
 	defer follower.Close()
 	eventually(t, "the sentinel knows the replica", func() bool {
 		replicas, _ := asked.Do(t.Context(), "SENTINEL", "REPLICAS", "quotas").Slice()
-		keys, _ := follower.Keys(t.Context(), "hw5:*").Result()
+		keys, _ := follower.Keys(t.Context(), "hw6:*").Result()
 		return len(replicas) == 1 && len(keys) > 0
 	})
 

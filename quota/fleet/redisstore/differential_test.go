@@ -169,6 +169,9 @@ const (
 	singleWindow  = 5 * time.Second // of a bucket that has one unit at a time
 )
 
+// guessedFirst is the record of first requests.
+var guessedFirst = exchange.ID{2}
+
 // figure is what such a server says at an instant: what is left, and for how long.
 func (g *guesser) figure(at time.Time) (left int64, rest time.Duration) {
 	left, rest = guessedQuota, guessedWindow
@@ -306,6 +309,20 @@ func (g *guesser) turn(now time.Time) *exchange.Turn {
 				if g.chance(30) {
 					a.Figure = g.rnd.Int64N(guessedQuota)
 				}
+			}
+		}
+		t.Accounts = append(t.Accounts, a)
+	}
+	if g.chance(3) { // of a first request
+		heard := g.known[process][guessedFirst]
+		a := exchange.Account{
+			ID: guessedFirst, First: true, Has: int64(g.rnd.IntN(2)), Version: heard.Version,
+			Quota: exchange.None, Figure: exchange.None, Left: exchange.None, Basis: exchange.None, BasisLeft: exchange.None, Refused: g.chance(20),
+		}
+		if g.chance(20) {
+			a.Silent = heard.Version
+			for range g.rnd.IntN(5) {
+				a.Found = append(a.Found, exchange.ID{1, byte(g.rnd.IntN(4)), 15: byte(g.rnd.IntN(256) / 255)})
 			}
 		}
 		t.Accounts = append(t.Accounts, a)

@@ -54,11 +54,12 @@ OPEN = 4
 earliest = 1000*sec
 rebased = 1100*sec
 farthest = 1300*sec
-head = 28
+head = 29
+firstFlight = 10
 wide = 13
-r: now made version state available over length began figured hold probe probes returns quota window how trust fails skip trial said from counted most spent before members spendings
+r: now made version state available over length began figured hold probe probes returns quota window how trust fails skip trial said from counted most spent before members spendings found
 m: id seq at lease has stock least priority since hungry woken looks took
-a: record mine spare allowed kept hungers hungry shares ahead others granted probed stopped blocked wants want most id concurrent counts landed refused has stock wish version quota window figure left figureVersion figureAgo basis basisLeft spent served servedAgo silent hold next
+a: record mine spare allowed kept hungers hungry shares ahead others granted probed stopped blocked wants want most id concurrent counts landed refused first has stock wish version quota window figure left figureVersion figureAgo basis basisLeft spent served servedAgo silent hold found next
 q: claims n priority waited number next
 ]]
 
@@ -451,7 +452,7 @@ end,
 load = function(key)
   local now, s = x.now, call('GET', key)
   if not s then
-    return {rebased, now, now, UNKNOWN, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, atOnce, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+    return {rebased, now, now, UNKNOWN, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, atOnce, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
   end
   local r = cmsgpack.unpack(s)
   local t = now - r.now
@@ -461,6 +462,21 @@ load = function(key)
   end
   r.now, r.version = t, r.version + r.made
   return r
+end,
+
+-- common returns those of some accounts, of 16 bytes each, that are among others, too.
+common = function(some, others)
+  local both = ''
+  for i = 1, #some, 16 do
+    local id = string.sub(some, i, i + 15)
+    for j = 1, #others, 16 do
+      if string.sub(others, j, j + 15) == id then
+        both = both .. id
+        break
+      end
+    end
+  end
+  return both
 end,
 
 -- move makes all times of a record earlier by d.
@@ -696,6 +712,9 @@ tell = function(a, void)
     r.probe = 0
   end
   if a.landed == 1 and r.state == REPORTED and r.version == version then r.version = r.version + 1 end
+  if a.found ~= '' and not void then
+    if r.found == 0 then r.found = a.found else r.found = x.common(r.found, a.found) end
+  end
   if hold > 0 then
     hold = now + min(hold, maxHeld)
     if hold > r.hold + msec then
@@ -753,7 +772,7 @@ end,
 count = function(a)
   local r, own = a.record, a.mine
   local now, began, lines = r.now, r.began, r.members
-  if r.state == COUNTING and r.available == -1 then r.available = max(a.quota, 0) end
+  if r.state == COUNTING and r.available == -1 and a.quota ~= -1 then r.available = max(a.quota, 0) end
   local out, others, silent, n, hungry, shares = 0, 0, 0, 0, nil, nil
   for m = head, head + (lines-1)*wide, wide do
     local here, has = m.at >= began, m.has
@@ -826,7 +845,8 @@ end,
 mayProbe = function(a)
   local r = a.record
   local state = r.state
-  if r.now < r.probe or a.probed then return false end
+  local more = a.first == 1 and state == UNKNOWN and r.probes < firstFlight
+  if (r.now < r.probe and not more) or a.probed then return false end
   if state == UNKNOWN or state == EXPIRED then return not x.yields(a) end
   if state == REPORTED then
     if a.concurrent == 1 then
@@ -934,12 +954,12 @@ deal = function(a)
   end
   m.has = m.has + a.granted
   if r.how == singly and a.granted > 0 then r.from = r.now + a.granted*x.pace(r) end
-  if state == COUNTING and r.over == 0 and a.granted > 0 then
+  if state == COUNTING and r.over == 0 and a.granted > 0 and a.quota ~= -1 then
     r.length = max(a.window, sec)
     r.over = r.now + r.length
   end
   if a.probed then
-    r.probe = r.now + x.patience(r.probes)
+    r.probe = r.now + (a.first == 1 and sec or x.patience(r.probes))
     r.probes = r.probes + 1
     r.figured = r.now
   end
@@ -985,6 +1005,7 @@ againOf = function(a)
     return max(min(rest, maxPatience), msec)
   end
   if r.probe > now then return max(min(r.probe - now, sec), msec) end
+  if r.state == REPORTED then return lookReleased end
   return lookShort
 end,
 
@@ -1006,7 +1027,7 @@ local accounts = {}
 for i = 1, naccounts do
   local a = {
     false, 0, 0, 0, 0, 0, false, false, 0, 0, 0, false, false, false, false, 0, 1,
-    unpack('<Hc0BBBBi8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8', turn, pos)
+    unpack('<Hc0BBBBBi8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8Hc0', turn, pos)
   }
   pos = a.next
   local r = x.load(KEYS[i+1])
@@ -1038,7 +1059,11 @@ end
 for i = 1, naccounts do x.count(accounts[i]) end
 if not void and bye == 0 then
   for k = 1, nrequests do x.request(requests[k]) end
-  for i = 1, naccounts do x.deal(accounts[i]) end
+  for i = 1, naccounts do
+    local a = accounts[i]
+    x.deal(a)
+    if a.first == 1 and a.want > 0 then call('HDEL', KEYS[1], process) end
+  end
 end
 
 local reply, n = {now, void and 1 or 0}, 2
@@ -1063,6 +1088,18 @@ for i = 1, naccounts do
   reply[n+6] = max(r.hold - now, 0)
   reply[n+7], reply[n+8], reply[n+9], reply[n+10] = again, lacks, r.members, a.hungers
   n = n + 10
+end
+for i = 1, naccounts do
+  local a = accounts[i]
+  local r = a.record
+  if r.found ~= 0 then
+    reply[n+1], reply[n+2] = i - 1, #r.found / 16
+    n = n + 2
+    for pos = 1, #r.found, 16 do
+      reply[n+1], reply[n+2], reply[n+3], reply[n+4] = unpack('<I4I4I4I4', r.found, pos)
+      n = n + 4
+    end
+  end
 end
 for i, a in ipairs(accounts) do x.save(KEYS[i+1], a.record) end
 for _, word in ipairs(x.words) do call(publish, channel, word) end

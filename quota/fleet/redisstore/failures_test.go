@@ -131,7 +131,7 @@ func TestKilledWithFile(t *testing.T) {
 	p.until("linked", linked)
 	rdb := s.client()
 	defer rdb.Close()
-	assert.NotEmpty(t, rdb.Keys(t.Context(), "hw5:*").Val())
+	assert.NotEmpty(t, rdb.Keys(t.Context(), "hw6:*").Val())
 }
 
 func TestStopped(t *testing.T) {
@@ -236,7 +236,7 @@ func TestRights(t *testing.T) {
 	s := start(t)
 	admin := s.client()
 	defer admin.Close()
-	rule := "ACL SETUSER headway on >password ~hw5:* &hw5:* -@all +eval +evalsha +get +set " +
+	rule := "ACL SETUSER headway on >password ~hw6:* &hw6:* -@all +eval +evalsha +get +set " +
 		"+hset +hgetall +hdel +pexpire +time +publish +spublish +subscribe " +
 		"+ssubscribe +unsubscribe +sunsubscribe +ping +hello +client"
 	var words []any
@@ -266,7 +266,7 @@ func TestNothingOfUsersIsStored(t *testing.T) {
 	keys := rdb.Keys(t.Context(), "*").Val()
 	assert.NotEmpty(t, keys)
 	for _, key := range keys {
-		assert.True(t, strings.HasPrefix(key, "hw5:{"), key)
+		assert.True(t, strings.HasPrefix(key, "hw6:{"), key)
 		text := key + rdb.Get(t.Context(), key).Val()
 		for k, v := range rdb.HGetAll(t.Context(), key).Val() {
 			text += k + v
@@ -295,7 +295,7 @@ func TestMemory(t *testing.T) {
 		return s.Peers == 8
 	})
 	memory := func() (most int64) {
-		for _, key := range rdb.Keys(t.Context(), "hw5:*:a:*").Val() {
+		for _, key := range rdb.Keys(t.Context(), "hw6:*:a:*").Val() {
 			most = max(most, rdb.MemoryUsage(t.Context(), key).Val())
 		}
 		return most
@@ -542,7 +542,7 @@ func TestLostWrites(t *testing.T) {
 	}
 	one := turn("one", exchange.Account{Figure: 100, Left: time.Hour}, 10)
 	require.EqualValues(t, 10, one.Units)
-	keys := rdb.Keys(t.Context(), "hw5:*:a:*").Val()
+	keys := rdb.Keys(t.Context(), "hw6:*:a:*").Val()
 	require.Len(t, keys, 1)
 	before, err := rdb.Get(t.Context(), keys[0]).Bytes()
 	require.NoError(t, err)

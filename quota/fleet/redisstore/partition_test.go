@@ -202,7 +202,7 @@ func TestProcessesKilled(t *testing.T) {
 	defer rdb.Close()
 	eventually(t, "all are in Redis", func() bool {
 		const members = "return cmsgpack.unpack(redis.call('GET', KEYS[1]))[27]"
-		for _, key := range rdb.Keys(t.Context(), "hw5:*:a:*").Val() {
+		for _, key := range rdb.Keys(t.Context(), "hw6:*:a:*").Val() {
 			if n, _ := rdb.Eval(t.Context(), members, []string{key}).Int(); n == 4 {
 				return true
 			}

@@ -30,7 +30,7 @@
 // tag, so they are in one slot. The clock is that of Redis. A user with these rights is
 // enough (with a ClusterClient also +cluster and +readonly):
 //
-//	ACL SETUSER headway on >password ~hw5:* &hw5:* -@all +eval +evalsha +get +set
+//	ACL SETUSER headway on >password ~hw6:* &hw6:* -@all +eval +evalsha +get +set
 //	    +hset +hgetall +hdel +pexpire +time +publish +spublish +subscribe
 //	    +ssubscribe +unsubscribe +sunsubscribe +ping +hello +client
 //
@@ -71,7 +71,7 @@ const DefaultPrefix = "hw"
 // format follows the prefix: it is the format of what is stored. Processes with different
 // formats share nothing: while two versions of a program run beside each other, they are two fleets
 // that use one quota, and more requests are refused than in one fleet.
-const format = "5"
+const format = "6"
 
 //go:embed exchange.lua
 var source string
@@ -113,7 +113,7 @@ type store struct {
 }
 
 // New returns a Store on Redis. The names of keys and channels begin with the prefix, the
-// number of the format and a colon, as in "hw5:"; empty means DefaultPrefix. New does not
+// number of the format and a colon, as in "hw6:"; empty means DefaultPrefix. New does not
 // connect. Closing the client is left to the caller, after fleet.Fleet.Close.
 func New(rdb redis.UniversalClient, prefix string) fleet.Store {
 	if prefix == "" {
@@ -153,10 +153,11 @@ func (s *store) Exchange(ctx context.Context, origin exchange.ID, turn *exchange
 		id := name(a.ID)
 		keys = append(keys, tag+"a:"+id)
 		args.text(id)
-		args.bits(a.Concurrent, a.Counts, a.Landed, a.Refused)
+		args.bits(a.Concurrent, a.Counts, a.Landed, a.Refused, a.First)
 		args.ints(a.Has, a.Stock, a.Wish, a.Version, a.Quota, micros(a.Window),
 			a.Figure, micros(a.Left), a.FigureVersion, a.FigureAgo.Microseconds(), a.Basis, micros(a.BasisLeft),
 			a.Spent, a.Served, a.ServedAgo.Microseconds(), a.Silent, micros(a.Hold))
+		args.ids(a.Found)
 	}
 	for _, r := range turn.Requests {
 		args.ints(r.N, int64(r.Priority), r.Waited.Microseconds())
@@ -193,6 +194,13 @@ func (p *packer) text(s string) {
 	*p = append(*p, s...)
 }
 
+func (p *packer) ids(ids []exchange.ID) {
+	p.size(len(ids) * len(exchange.ID{}))
+	for i := range ids {
+		*p = append(*p, ids[i][:]...)
+	}
+}
+
 func (p *packer) bits(bs ...bool) {
 	for _, b := range bs {
 		if b {
@@ -217,9 +225,10 @@ const perAccount = 10 // numbers of a reply
 
 // granted reads the reply of the script.
 func granted(reply []int64, accounts int) (*exchange.Grant, error) {
-	if len(reply) != 2+perAccount*accounts {
+	if len(reply) < 2+perAccount*accounts {
 		return nil, errReply
 	}
+	reply, found := reply[:2+perAccount*accounts], reply[2+perAccount*accounts:]
 	span := func(us int64) time.Duration {
 		if us < 0 {
 			return exchange.None
@@ -233,6 +242,20 @@ func granted(reply []int64, accounts int) (*exchange.Grant, error) {
 			Left: span(r[4]), Hold: span(r[5]), Again: span(r[6]), Lacks: r[7] == 1,
 			Peers: int(r[8]), Hungry: int(r[9]),
 		})
+	}
+	for len(found) > 0 { // the account, how many it has found, and four numbers for each
+		if len(found) < 2 || found[0] < 0 || found[0] >= int64(accounts) || found[1] < 0 || found[1] > int64(len(found)-2)/4 {
+			return nil, errReply
+		}
+		ids := make([]exchange.ID, found[1])
+		a := &g.Accounts[found[0]]
+		found = found[2:]
+		for i := range ids {
+			for k := range 4 {
+				binary.LittleEndian.PutUint32(ids[i][4*k:], uint32(found[4*i+k]))
+			}
+		}
+		a.Found, found = ids, found[4*len(ids):]
 	}
 	return g, nil
 }

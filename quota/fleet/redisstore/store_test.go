@@ -34,7 +34,7 @@ func TestSpansOfReply(t *testing.T) {
 // The format is in all names, whatever the prefix is: an older version of the program that
 // runs beside this one would not understand what is stored.
 func TestFormatInNames(t *testing.T) {
-	for prefix, want := range map[string]string{"": "hw5:{", "app": "app5:{"} {
+	for prefix, want := range map[string]string{"": "hw6:{", "app": "app6:{"} {
 		assert.True(t, strings.HasPrefix(New(nil, prefix).(*store).tagged(exchange.ID{}), want), prefix)
 	}
 }
