@@ -122,7 +122,8 @@ func (w *Window) findSteps(sent Instant, avail int64, f *Figure, g *steps) {
 	}
 	unit, told := w.stepUnit(g), w.Length > 0
 	switch {
-	case least > most, told && (unit < least || unit > most), f.beyond(min(most, MaxSavedTime)):
+	case least > most, told && (unit < least || unit > most), f.beyond(min(most, MaxSavedTime)),
+		!told && f.Again <= f.Window: // or it may be a window that other clients have used
 		g.agreed, g.most = 0, 0
 		return
 	case g.skip > 0:

@@ -184,6 +184,24 @@ func TestStepsGivenUp(t *testing.T) {
 	assert.EqualValues(t, 2, l.server.steps.skip)
 }
 
+// A window that other clients have used looks like a bucket to a request that comes late. If no policy says how
+// long it is, only a Retry-After that is longer than it shows a bucket.
+func TestStepsOfAWindow(t *testing.T) {
+	for again, want := range map[time.Duration]bool{0: false, 5 * sec: false, 6 * sec: true} {
+		l := newLedger(Adaptive)
+		l.SetPolicy(Requests, 10, 0)
+		report := func(at Instant, left int64, again time.Duration, refused bool) {
+			l.Roll(at)
+			charge := Charge{Sent: at, Units: 10, Mark: l.Take(at, 10)}
+			l.Answered(charge, refused)
+			l.Report(at+Instant(ms), at, Figure{Available: left, Window: 5 * sec, Again: again, Charge: charge}, refused, &l.server)
+		}
+		report(0, 0, 0, false)
+		report(Instant(40*sec), 9, again, true)
+		assert.Equal(t, want, l.server.steps.is, again)
+	}
+}
+
 // How long a unit takes is told by how many have come, and by the second to which others are rounded.
 func TestUnitIn(t *testing.T) {
 	for _, tt := range []struct {
