@@ -352,6 +352,14 @@ func (o *Origin) SharedUnits(now time.Time) (stock, out int64) {
 	return stock, out
 }
 
+// SharedAccounts returns how many accounts the origin has for what it shares, also those of which
+// only the hash is known.
+func (o *Origin) SharedAccounts() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return max(len(o.shared.pools), len(o.shared.byID), len(o.shared.active), len(o.shared.contacts))
+}
+
 // Bounds of what is kept of kinds.
 const (
 	MaxKinds       = maxKinds

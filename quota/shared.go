@@ -201,9 +201,15 @@ func (s *Shared) newPool(a *account, id exchange.ID) *pool {
 	return p
 }
 
-// drop forgets an account that is evicted.
+// drop forgets an account that is evicted; if it is a scope, with what its contact knows.
 func (s *Shared) drop(a *account) {
-	delete(s.contacts, a)
+	if c := s.contacts[a]; c != nil {
+		delete(s.contacts, a)
+		s.drop(c.pool.a)
+		for _, p := range c.found {
+			s.drop(p.a)
+		}
+	}
 	if p := s.pools[a]; p != nil {
 		delete(s.pools, a)
 		delete(s.byID, p.id)

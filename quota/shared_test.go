@@ -2,6 +2,7 @@ package quota_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -67,6 +68,34 @@ func TestFirstTurnFails(t *testing.T) {
 			require.NoError(t, o.Admit(t.Context(), time.Now(), &ask, &l))
 			assert.Equal(t, ms, time.Since(began))
 		}
+	})
+}
+
+// With a scope that is evicted goes the record of its first request, and what it has found, also if the origin
+// never answers.
+func TestContactsAreEvicted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &talk{t: t, now: time.Now()}
+		k.o = (&quota.Accounts{Peers: &k.peers}).Origin(testOrigin)
+		for i := range byte(20) {
+			ask := claimOf("")
+			ask.Scope = fmt.Sprint(i)
+			l := new(quota.Lease)
+			_ = k.o.Try(k.now, &ask, l)
+			k.o.Queue(k.now, &ask, l) // it waits for the store
+			if i%2 == 0 {
+				var g exchange.Grant
+				for range k.turn().Accounts {
+					g.Accounts = append(g.Accounts, exchange.Granted{State: exchange.Open, Found: []exchange.ID{{i + 1}}, Left: exchange.None, Again: sec})
+				}
+				k.peers.shared.Load().Heard(k.now, k.now, &g)
+			}
+			k.o.Unqueue(l)
+			k.now = k.now.Add(sec)
+		}
+		assert.Equal(t, 1+20+20+10, k.o.SharedAccounts())
+		k.o.EvictScopes()
+		assert.Equal(t, 1, k.o.SharedAccounts(), "the origin's")
 	})
 }
 
