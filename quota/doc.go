@@ -55,7 +55,7 @@
 // This package puts them together. An account (account.go) is a window, an owner, a
 // place and a line. An origin (origin.go) admits work to its accounts, finds or
 // creates them (find.go), and evicts them (evict.go). A report meets the accounts in
-// settle.go.
+// settle.go, a refusal in backoff.go.
 //
 // The words are those of draft-ietf-httpapi-ratelimit-headers (the editor's draft of
 // April 2026, "the draft" below): quota policy, service limit, available quota,
