@@ -134,7 +134,8 @@ type Vendor struct {
 	Policy []string
 
 	// Accounts names the values of a field with several, by position. Without it
-	// they are named by their text, such as "1000;w=3600".
+	// they are named by their text, such as "1000;w=3600", or where two have the same, by
+	// their positions.
 	Accounts []string
 
 	// Summary names fields with several figures: "32/40", used and quota; pairs

@@ -351,19 +351,11 @@ func (a *accountReader) settle(account string, s *accountValues) {
 		}
 		return
 	}
-	same := s.limits.n > 1
-	for i := range n {
-		same = same && s.limits.at(i).value == s.limits.at(0).value && s.window(i) == s.window(0)
-	}
-	for i := range n {
-		name := account
-		switch {
-		case i < len(a.row.Accounts):
-			name = join(account, a.row.Accounts[i])
-		case !same:
-			name = join(account, s.text(i))
+	for i, name := range s.names(n) {
+		if i < len(a.row.Accounts) {
+			name = a.row.Accounts[i]
 		}
-		if a.fits(name) {
+		if name = join(account, name); a.fits(name) {
 			a.pair(name, account, i, s)
 		}
 	}
@@ -428,13 +420,20 @@ func (s *accountValues) window(i int) time.Duration {
 	return 0
 }
 
-// text returns the name of the i-th of several policies that have none: the policy as a
-// field writes it, or its position if the quota is unknown.
-func (s *accountValues) text(i int) string {
-	if s.limits.n < 2 {
-		return unnamed{quota: int64(i + 1)}.text()
+// names returns the names of several policies that have none: the policies as a field writes them, or
+// their positions if the quotas are unknown or do not tell them apart. What is left of one says nothing
+// of another then: "100, 100" with the resets "1, 3600" are two windows.
+func (s *accountValues) names(n int) []string {
+	names := make([]string, n)
+	apart := s.limits.n > 1
+	for i := 0; i < n && apart; i++ {
+		names[i] = unnamed{quota: s.limits.at(i).value.whole, window: s.window(i)}.text()
+		apart = !slices.Contains(names[:i], names[i])
 	}
-	return unnamed{quota: s.limits.at(i).value.whole, window: s.window(i)}.text()
+	for i := 0; i < n && !apart; i++ {
+		names[i] = unnamed{quota: int64(i + 1)}.text()
+	}
+	return names
 }
 
 // join returns the name of a policy within an account.
