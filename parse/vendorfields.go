@@ -351,7 +351,7 @@ func (a *accountReader) settle(account string, s *accountValues) {
 		}
 		return
 	}
-	for i, name := range s.names(n) {
+	for i, name := range a.names(n, s) {
 		if i < len(a.row.Accounts) {
 			name = a.row.Accounts[i]
 		}
@@ -422,10 +422,13 @@ func (s *accountValues) window(i int) time.Duration {
 
 // names returns the names of several policies that have none: the policies as a field writes them, or
 // their positions if the quotas are unknown or do not tell them apart. What is left of one says nothing
-// of another then: "100, 100" with the resets "1, 3600" are two windows.
-func (s *accountValues) names(n int) []string {
+// of another then: "100, 100" with the resets "1, 3600" are two windows. Of X-RateLimit alone, some
+// servers write what is used (Mangopay), which no account may be named after.
+func (a *accountReader) names(n int, s *accountValues) []string {
 	names := make([]string, n)
-	apart := s.limits.n > 1
+	first := s.limits.first
+	mayBeUsed := a.common && (first.field == "X-RateLimit" || first.field == "X-Rate-Limit") && first.window == 0
+	apart := s.limits.n > 1 && !mayBeUsed
 	for i := 0; i < n && apart; i++ {
 		names[i] = unnamed{quota: s.limits.at(i).value.whole, window: s.window(i)}.text()
 		apart = !slices.Contains(names[:i], names[i])

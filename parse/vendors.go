@@ -1072,6 +1072,17 @@ func Vendors() []Vendor {
 			ResetIn: time.Millisecond,
 		},
 		{
+			// docs.mangopay.com/api-reference/overview/rate-limiting: the calls made in each window.
+			Name:      "Mangopay",
+			Hosts:     []string{"mangopay.com"},
+			Sign:      "X-RateLimit",
+			Used:      []string{"X-RateLimit"},
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Reset:     []string{"X-RateLimit-Reset"},
+			ResetUnix: true,
+			Accounts:  []string{"15-minute", "30-minute", "hour", "day"},
+		},
+		{
 			// developers.expediagroup.com/xap-apis, rate limiting.
 			Name:      "Expedia XAP",
 			Limit:     []string{"EG-Rate-Limit-<Minute>"},
