@@ -399,6 +399,9 @@ var furtherAPIs = []struct {
 	{"Mangopay", 'd', "api.mangopay.com", 200, "X-RateLimit: 63015, 121914, 228534, 7103921|X-RateLimit-Remaining: 436985, 878086, 1771466, 40896079|X-RateLimit-Reset: 1776939060, 1776939960, 1776941760, 1777024500", "436985 of 500000 in 15 minutes, for 660 s; 878086 of a million in 30; 1771466 of 2 million an hour; 40896079 of 48 million a day", `Mangopay; policy '15-minute' 500000/15m0s; policy '30-minute' 1000000/30m0s; policy 'hour' 2000000/1h0m0s; policy 'day' 48000000/24h0m0s; limit '15-minute' 436985/11m1s; limit '30-minute' 878086/26m1s; limit 'hour' 1771466/56m1s; limit 'day' 40896079/23h55m1s`},
 	{"Expedia Rapid", 'd', "api.ean.com", 200, "Rate-Limit-Day-Remaining: 98.5|Rate-Limit-Day-Reset: 1776988800000|Rate-Limit-Minute-Remaining: 0.2|Rate-Limit-Minute-Reset: 1776938460000|Rate-Limit-Reduction-Status: INACTIVE", "percentages", `none`},
 	{"another name of Retry-After, in milliseconds", 's', "api.example", 429, "x-custom-retry-after-ms: 1500", "a second and a half", `none; retry after 1.5s!`},
+	{"Helix ALM, a refusal", 'd', "alm.example", 429, "X-RateLimit-Limit: 30|X-RateLimit-Remaining: 0|X-RateLimit-Reset: Thu, 23 Apr 2026 10:00:17 GMT|RetryAfter: 17", "0 of 30 for 17 s", `X-RateLimit; policy '' 30; limit '' 0/18s; retry after 17s!`},
+	{"RetryAfter, no refusal", 'c', "app.example", 200, "RetryAfter: 17", "nothing was refused", `none`},
+	{"RetryAfter, beside Retry-After", 'c', "app.example", 429, "RetryAfter: 17|Retry-After: 5", "5 s", `none; retry after 5s!`},
 	{"another name of Retry-After, in seconds", 'c', "api.example", 503, "X-Company-Retry-After-Seconds: 3600", "an hour: the name says the unit", `none; retry after 1h0m0s!`},
 	{"another name of Retry-After, in milliseconds, no refusal", 'c', "api.example", 200, "X-Hub-Retry-After-Ms: 1500", "nothing was refused", `none`},
 }

@@ -90,9 +90,10 @@ var retryAliases = func() (all []pattern) {
 	return all
 }()
 
-// otherRetries are names that only a refusal is read by: X-Company-Retry-After. Read-only.
+// otherRetries are names that only a refusal is read by: X-Company-Retry-After, RetryAfter. Read-only.
 var otherRetries = [...]pattern{
 	newPattern("*-Retry-After"), newPattern("*-RetryAfter"), newPattern("X-*-Retry-After-Ms"), newPattern("X-*-Retry-After-Seconds"),
+	newPattern("RetryAfter"),
 }
 
 // readOthers reads the fields that follow otherRetries. A number of 1000 or more without a unit in the
@@ -100,7 +101,7 @@ var otherRetries = [...]pattern{
 func readOthers(h http.Header, c *clock, caps Caps) (d time.Duration, ok bool) {
 	for name, lines := range h {
 		if len(lines) != 1 || len(lines[0]) > caps.fieldBytes() ||
-			!slices.ContainsFunc(otherRetries[:], func(p pattern) bool { return p.covers(name) }) {
+			!slices.ContainsFunc(otherRetries[:], func(p pattern) bool { return p.is(name) }) {
 			continue
 		}
 		after, valid := readDelay(lines[0], orInstant(unitOf(name, anyReset), anyReset), c)
