@@ -564,6 +564,18 @@ func Vendors() []Vendor {
 			Cost:      []string{"X-Increment-Usage"},
 		},
 		{
+			// A quota of the day, and perhaps others, beside a rate. Without what is left of the day, see
+			// the next row.
+			Name:      "X-Quota",
+			Sign:      "X-Quota-Daily-Remaining",
+			Limit:     append(ofTimes("X-Quota-?-Limit"), "X-Rate-Limit-Limit", "X-RateLimit-Limit", "X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-<Quota>-Limit"),
+			Remaining: append(ofTimes("X-Quota-?-Remaining"), "X-Rate-Limit-Remaining", "X-RateLimit-Remaining", "X-RateLimit-Remaining-*", "X-Rate-Limit-Remaining-*", "X-<Quota>-Remaining"),
+			Used:      append(ofTimes("X-Quota-?-Used"), "X-Rate-Limit-Used", "X-RateLimit-Used", "X-<Quota>-Used"),
+			Reset:     append(ofTimes("X-Quota-?-Reset"), "X-Rate-Limit-Reset", "X-RateLimit-Reset", "X-RateLimit-Reset-*", "X-<Quota>-Reset"),
+			Window:    []string{"X-Rate-Limit-Window", "X-RateLimit-Window", "X-<Quota>-Window", "X-<Quota>-Period"},
+			Partition: []string{"X-Quota-Type"},
+		},
+		{
 			// A quota beside a rate: documentation.gravitee.io.
 			Name:      "Gravitee",
 			Sign:      "X-Quota-Remaining",
@@ -1097,7 +1109,7 @@ func Vendors() []Vendor {
 			// (Trello, Akamai, Mistral, Openverse), with a JSON object
 			// (Basecamp, Trakt), with named figures (IBM API Connect).
 			Name: "X-RateLimit",
-			Limit: slices.Concat(ofTimes("X-?-Limit", "X-?-Quota-Limit"), []string{
+			Limit: slices.Concat(ofTimes("X-?-Limit", "X-?-Quota-Limit", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit"), []string{
 				"X-RateLimit-Limit", "X-Rate-Limit-Limit", "X-RateLimit", "X-Rate-Limit",
 				"Rate-Limit-Limit", "Rate-Limit-Total", "X-RateLimit-Total", "X-Rate-Limit-Total", "X-RateLimit-Max", "X-Rate-Limit-Max",
 				"X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-RateLimit-*-Limit", "X-Rate-Limit-*-Limit",
@@ -1107,7 +1119,7 @@ func Vendors() []Vendor {
 				"X-RateLimit-<Second>", "X-RateLimit-<Minute>", "X-RateLimit-<Hour>", "X-RateLimit-<Day>", "X-RateLimit-<Month>",
 				"X-Rate-Limit-<Second>", "X-Rate-Limit-<Minute>", "X-Rate-Limit-<Hour>", "X-Rate-Limit-<Day>", "X-Rate-Limit-<Month>",
 			}),
-			Remaining: slices.Concat(ofTimes("X-?-Remaining", "X-?-Quota-Remaining", "X-?-Quota-Left"), []string{
+			Remaining: slices.Concat(ofTimes("X-?-Remaining", "X-?-Quota-Remaining", "X-?-Quota-Left", "X-RateLimit-?Remaining", "X-Rate-Limit-?Remaining"), []string{
 				"X-RateLimit-Remaining", "X-Rate-Limit-Remaining", "Rate-Limit-Remaining",
 				"X-RateLimit-Remaining-*", "X-Rate-Limit-Remaining-*",
 				"X-RateLimit-*-Remaining", "X-Rate-Limit-*-Remaining",
