@@ -1084,6 +1084,13 @@ func Vendors() []Vendor {
 			ResetIn: time.Millisecond,
 		},
 		{
+			// developers.tbcbank.ge/docs/error-type-503.
+			Name:    "TBC Bank",
+			Hosts:   []string{"tbcbank.ge"},
+			Retry:   []string{"Retry-After"},
+			ResetIn: time.Millisecond,
+		},
+		{
 			// docs.mangopay.com/api-reference/overview/rate-limiting: the calls made in each window.
 			Name:      "Mangopay",
 			Hosts:     []string{"mangopay.com"},
