@@ -66,7 +66,7 @@ func spanOf(text string) time.Duration {
 const maxSpan = 100 * 366 * 24 * time.Hour
 
 // spanAtEnd returns the time that the name of an account ends in, or 0. The quota of audio-seconds is
-// one of seconds.
+// one of seconds, that of requests-minutes one of requests.
 func spanAtEnd(account string) time.Duration {
 	last := account[strings.LastIndexAny(account, "-_. ")+1:]
 	if digits(last) {
@@ -81,7 +81,8 @@ func spanAtEnd(account string) time.Duration {
 	if n, err := strconv.ParseInt(count, 10, 32); err == nil && n > 0 && n <= int64(maxSpan/one) {
 		return time.Duration(n) * one // "15-min"
 	}
-	if before != "" && count != "per" && span(strings.TrimSuffix(last, "s")) == one && strings.HasSuffix(last, "s") {
+	of := before != "" && count != "per" && count != tokens && !isRequests(count)
+	if of && strings.HasSuffix(last, "s") && span(strings.TrimSuffix(last, "s")) == one {
 		return 0
 	}
 	return one

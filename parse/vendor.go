@@ -40,7 +40,7 @@ import (
 // If the name of an account ends in a time (second, minute, hour, day, week, month, year,
 // or a number of them such as 15min or 24hour) or is a rate (rps, rpm, rph, rpd, and tpm of tokens),
 // that time is the window of its policy. So is a number of seconds that is the whole name, such as 30. In
-// "audio-seconds" the seconds are what is counted.
+// "audio-seconds" the seconds are what is counted, in "requests-minutes" the requests are.
 //
 // A field with several values, such as "1, 15000" or "300/3000/12000", describes several
 // policies. Its values belong to the values at the same positions of the account's other

@@ -237,12 +237,20 @@ func ungrouped(parts []string) (joined []string) {
 // withoutRequests returns a figure without a word for requests that follows it.
 func withoutRequests(figure string) string {
 	if n, word, ok := strings.Cut(figure, " "); ok {
-		switch strings.ToLower(trim(word)) {
-		case "requests", "request", "reqs", "req", "calls", "call", "queries", "query", "hits":
+		if isRequests(strings.ToLower(trim(word))) {
 			return n
 		}
 	}
 	return figure
+}
+
+// isRequests reports whether a word, in lower case, stands for requests.
+func isRequests(word string) bool {
+	switch word {
+	case "requests", "request", "reqs", "req", "calls", "call", "queries", "query", "hits":
+		return true
+	}
+	return false
 }
 
 // isRatio reports whether a part of a limit is "5/100": 100 may be a quota, of which 5 are used, as
