@@ -217,7 +217,7 @@ func TestRoutedAgainInLine(t *testing.T) {
 			says(200, "RateLimit", `"x";a=9;w=100`, "RateLimit-Policy", `"x";q=10;w=100`), 2 * time.Second},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			srv := newServer(tt.first, slow(2*time.Second, tt.then), says(200))
+			srv := newServer(tt.first, slow(2*time.Second, tt.then), slow(time.Millisecond, says(200))) // in order, not at one instant
 			s := &transport.Shaper{Base: srv}
 			pass(t, s, getItems(t.Context()))
 			go func() { pass(t, s, getItems(transport.WithBypass(t.Context()))) }()
