@@ -12,8 +12,8 @@ import (
 //
 // The first such refusal holds the accounts that it names, as any other does. From then on, work that
 // claims the policy claims the limit, too, and what is served is counted. If a request that departs
-// after that hold is refused so, the limit is held, and not what the refusal names. Other kinds of
-// work may look whether they are free of it, as they may where no policy is named: see whom.go.
+// after that hold is refused so, the limit is held, and not what the refusal names. One request of
+// each other kind of work may then find out whether the limit concerns that kind: see whom.go.
 //
 // The size of the limit is inferred, too, if most of the work that was out when the refusal before
 // came was refused, of the same kind, and at least two requests were. A server that sheds load at

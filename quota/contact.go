@@ -187,8 +187,11 @@ func (c *contact) ready(t instant, p *pool) (again instant, sooner bool) {
 	return again, sooner
 }
 
+// Mutex implements wait.Constraint.
 func (c *contact) Mutex() *wait.Mutex { return &c.s.o.mu }
 
+// Look implements wait.Constraint. A request may depart if there is a unit of each pool, or if the
+// others cannot be asked.
 func (c *contact) Look(now time.Time, _ int64) wait.Decision {
 	t := c.s.o.at(now)
 	d := wait.Decision{OK: true, Reason: uint8(ReasonFirstFlight)}
@@ -219,6 +222,7 @@ func (c *contact) Charge(now time.Time, _ int64) (epoch uint32, retained bool) {
 	return 1, false
 }
 
+// Line implements wait.Constraint, as the methods below do.
 func (c *contact) Line() *wait.Line   { return c.line }
 func (c *contact) Round() *wait.Round { return &c.s.o.waiting }
 
