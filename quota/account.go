@@ -136,8 +136,12 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 	}
 	d.Again, d.Sooner = o.when(again), a.Hopeful(t, max(n, -n))
 	if o.asleepUntil(t, a) > t && a.Unanswered() > 0 {
-		if d.Sooner = true; a.Unanswered() > a.InFlight {
-			d.Recheck = o.when(a.BeforeLands()) // fewer are in flight then, and no answer tells that
+		at := a.End() // fewer are in flight then, or a moment after that, and no answer tells it
+		if a.Unanswered() > a.InFlight {
+			at = min(at, a.BeforeLands())
+		}
+		if d.Sooner = true; at > t && at != window.Never {
+			d.Recheck = o.when(at)
 		}
 	}
 	until := a.Softens(t, &a.policy.server)

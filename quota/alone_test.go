@@ -76,6 +76,60 @@ func TestRefusedAloneIsToldInTime(t *testing.T) {
 	})
 }
 
+// The same if the window is not over yet when the line looks. All that is in flight then belongs to
+// it, or departed before an earlier refusal turned out to be of one request alone.
+func TestRefusedAloneIsToldAfterTheWindow(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		served int // after the refusal
+		known  bool
+		want   time.Duration
+	}{
+		{"first refusal", 3, false, 57 * ms}, // the window ends 48 ms later; ten depart then, 1 ms apart
+		{"later refusal", 0, true, 155 * ms}, // 92 ms after its end, two round trips, 13 depart
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := quota.Accounts{Jitter: noJitter}
+				o := a.Origin("https://api.example")
+				var ls [40]quota.Lease
+				send := func(of []quota.Lease) {
+					for i := range of {
+						time.Sleep(ms)
+						require.NoError(t, o.Admit(t.Context(), time.Time{}, new(quota.Ask), &of[i]))
+					}
+				}
+				done := func(l *quota.Lease, r quota.Report) { o.Settle(time.Now(), l, &r) }
+				figure := quota.Report{Figures: []quota.Figure{{Available: 100, Window: sec}}}
+				send(ls[:1])
+				done(&ls[0], figure)
+				if c.known {
+					time.Sleep(900 * ms)
+					send(ls[1:6])
+					done(&ls[1], quota.Report{Refused: true})
+					for i := range 4 {
+						done(&ls[2+i], quota.Report{})
+					}
+					time.Sleep(5 * sec)
+					send(ls[6:7])
+					done(&ls[6], figure)
+				}
+				time.Sleep(900 * ms)
+				send(ls[7:27])
+				time.Sleep(30 * ms)
+				done(&ls[10], quota.Report{Refused: true})
+				for i := range c.served {
+					done(&ls[11+i], quota.Report{})
+					time.Sleep(ms)
+				}
+				began := time.Now()
+				send(ls[27:])
+				assert.Equal(t, c.want, time.Since(began))
+			})
+		})
+	}
+}
+
 // Once a refusal was let go, what is served until the next one was not counted from the beginning of
 // a window: no quota is inferred from it.
 func TestNothingIsInferredAfterRefusedAlone(t *testing.T) {
