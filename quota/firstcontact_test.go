@@ -73,3 +73,16 @@ func TestFleetFirstContactAlone(t *testing.T) {
 		})
 	}
 }
+
+// A refusal that names no account does not tell a fleet that the server has no quotas: the other
+// processes go on waiting for an answer that says more. Else 53 are refused.
+func TestFleetFirstContactRefused(t *testing.T) {
+	for seed := range uint64(4) {
+		r := fleetRow{policies: policyOf(transporttest.FixedWindow, 20, 10, 0), procs: 64, jobs: 1, workers: 1}
+		w := newFleetWorld(t, &r, seed)
+		w.fails.sheds = 9
+		w.run(10 * time.Minute)
+		assert.Equal(t, 64, w.served, "seed %d", seed)
+		assert.LessOrEqual(t, w.first+w.refused, 18, "seed %d: refused", seed) // each of the nine twice
+	}
+}

@@ -92,6 +92,7 @@ type failures struct {
 	twice    bool             // each turn is carried out twice
 	deaf     bool             // no word is heard
 	deadHub  bool             // it was never there
+	sheds    int              // requests that the server refuses first, without a word
 	none     bool             // there is no fleet
 	refusals float64          // percent at most
 	goodput  float64          // at least
@@ -357,7 +358,10 @@ func (p *simProcess) send(j *simJob, lease *quota.Lease) {
 	trip := 50 * time.Millisecond
 	w.after(w.around(trip/2), func() {
 		r := &http.Request{Method: http.MethodGet, Header: http.Header{"X-Cost": {strconv.FormatInt(j.units, 10)}}}
-		d := w.api.Decide(w.now, r)
+		d := transporttest.Decision{Status: http.StatusTooManyRequests, Header: http.Header{}}
+		if w.fails.sheds--; w.fails.sheds < 0 {
+			d = w.api.Decide(w.now, r)
+		}
 		if d.Served && w.served == 0 {
 			w.began = w.now
 		}
