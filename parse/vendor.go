@@ -113,7 +113,7 @@ type Vendor struct {
 
 	// Refills says that the quota is renewed unit by unit, and that Reset says when
 	// it will be full. Without ResetIn and ResetUnix, that holds for
-	// durations such as "6m0s" and for instants, and a number of seconds is the end of
+	// durations such as "6m0s", and an instant or a number of seconds is the end of
 	// a window. If no reset is sent, Every is the time in which an empty quota becomes full. See
 	// Limit.Full.
 	Refills bool

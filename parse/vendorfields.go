@@ -676,7 +676,7 @@ func (a *accountReader) refill(f *figure, account string) {
 		f.reset = delay{d: min(time.Duration(full), a.caps.window()), span: true}
 	}
 	r := &f.reset
-	if r.reset() > 0 && (r.span || !r.at.IsZero() || a.kind != anyReset) {
+	if r.reset() > 0 && (r.span || a.kind != anyReset || a.returns > 0 && !r.at.IsZero()) {
 		f.full = r.reset()
 		f.next = nextUnit(f.full, missing)
 	}

@@ -64,7 +64,7 @@ func Vendors() []Vendor {
 		{
 			// platform.openai.com/docs/guides/rate-limits. At the reset, a duration,
 			// the bucket is full. Other servers with these names send the seconds until
-			// the end of a window. Accounts may be added at any time.
+			// the end of a window, or its instant (Venice, LiteLLM). Accounts may be added at any time.
 			Name:      "OpenAI",
 			Sign:      "X-RateLimit-Limit-Tokens",
 			Limit:     []string{"X-RateLimit-Limit-*"},
@@ -81,6 +81,7 @@ func Vendors() []Vendor {
 			Limit:     []string{"Anthropic-RateLimit-*-Limit"},
 			Remaining: []string{"Anthropic-RateLimit-*-Remaining"},
 			Reset:     []string{"Anthropic-RateLimit-*-Reset"},
+			ResetUnix: true,
 			Refills:   true,
 			Units:     units(),
 		},
