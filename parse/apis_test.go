@@ -1,6 +1,7 @@
 package parse_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -38,7 +39,7 @@ var furtherAPIs = []struct {
 	{"Egnyte", 'd', "acme.egnyte.com", 200, "X-Accesstoken-Qps-Allotted: 2|X-Accesstoken-Qps-Current: 1|X-Accesstoken-Quota-Allotted: 1000|X-Accesstoken-Quota-Current: 57", "1 of 2 a second; 943 of 1000", `Mashery; policy 'qps' 2/1s; policy 'quota' 1000; limit 'qps' 1; limit 'quota' 943`},
 	{"Huawei API Gateway", 'd', "x.apic.huaweicloud.com", 200, "X-Apig-RateLimit-api: remain:9,limit:10,time:10 second|X-Apig-RateLimit-user: remain:3,limit:5,time:1 minute", "api: 9 of 10 in 10 s; user: 3 of 5 a minute", `Huawei API Gateway; policy 'api' 10/10s; policy 'user' 5/1m0s; limit 'api' 9; limit 'user' 3`},
 	{"MarketCheck", 'd', "api.marketcheck.com", 429, "RateLimit-Limit: 5|RateLimit-Remaining: 0|RateLimit-Reset-Time: 2026-04-23T10:00:01.000Z|Quota-Limit: 500|Quota-Remaining: 300|Quota-Reset-Time: 2026-05-01T00:00:00.000Z|Retry-After: 1", "0 of 5 for 1 s; 300 of 500 until May", `MarketCheck; policy '' 5/1s; policy 'quota' 500/744h0m0s; limit '' 0/2s; limit 'quota' 300/182h0m1s; retry after 1s!`},
-	{"Feedly", 'd', "cloud.feedly.com", 200, "X-Ratelimit-Count: 57|X-Ratelimit-Limit: 250|X-Ratelimit-Reset: 23841", "193 of 250, for 23841 s", `Feedly; policy '' 250; limit '' 193/6h37m21s`},
+	{"Feedly", 'd', "cloud.feedly.com", 200, "X-Ratelimit-Count: 57|X-Ratelimit-Limit: 250|X-Ratelimit-Reset: 23841", "193 of 250, for 23841 s", `X-RateLimit; policy '' 250; limit '' 193/6h37m21s`},
 	{"Safe", 'd', "api.safe.global", 200, "X-RateLimit-Limit: 50000|X-RateLimit-Remaining: 9500|X-RateLimit-Reset: 1209600|X-Consumer-Id: 1a2b3c4d|X-Consumer-RPS: 5|X-RateLimit-Plan: growth", "9500 of 50000, for 14 days", `X-RateLimit; policy '' 50000; limit '' 9500/336h0m0s`},
 	{"Twelve Data", 'd', "api.twelvedata.com", 200, "api-credits-used: 5|api-credits-left: 3", "3 of 8 credits left", `Twelve Data; policy '' 8/1m0s credits; limit '' 3`},
 	{"IBM Verify Access", 'd', "www.example.com", 200, "X-Rate-Limit-Policy: per-user|X-Rate-Limit-Remaining: 7|X-Rate-Limit-Reset: 1776938430", "7 left for 30 s", `X-RateLimit; limit '' 7/31s; parse: value of a wrong type (X-Rate-Limit-Policy, item 0)`},
@@ -91,7 +92,7 @@ var furtherAPIs = []struct {
 	{"Printful", 'd', "api.printful.com", 200, "X-Ratelimit-Limit: 120|X-Ratelimit-Remaining: 119|X-Ratelimit-Reset: 60|X-Ratelimit-Policy: 120;w=60", "119 of 120 a minute", `X-RateLimit; policy '' 120/1m0s; limit '' 119/1m0s`},
 	{"Wildberries", 'd', "statistics-api.wildberries.ru", 429, "X-Ratelimit-Reset: 29|X-Ratelimit-Retry: 2|X-Ratelimit-Limit: 10", "held for 2 s; all 10 are there after 29 s", `X-RateLimit; policy '' 10; limit '' ?/29s; retry after 2s!`},
 	{"Apollo", 'c', "api.apollo.io", 200, "x-rate-limit-minute: 50|x-minute-usage: 7|x-minute-requests-left: 43|x-rate-limit-hourly: 200|x-hourly-usage: 50|x-hourly-requests-left: 150|x-rate-limit-24-hour: 600|x-24-hour-usage: 600|x-24-hour-requests-left: 0", "43 of 50 a minute, 150 of 200 an hour, 0 of 600 a day", `Apollo; policy '24-hour' 600/24h0m0s; policy 'hourly' 200/1h0m0s; policy 'minute' 50/1m0s; limit '24-hour' 0; limit 'hourly' 150; limit 'minute' 43`},
-	{"The Odds API", 'd', "api.the-odds-api.com", 200, "x-requests-remaining: 498|x-requests-used: 2|x-requests-last: 1", "498 of 500; cost 1", `The Odds API; policy '' 500; limit '' 498 cost 1`},
+	{"The Odds API", 'd', "api.the-odds-api.com", 200, "x-requests-remaining: 498|x-requests-used: 2|x-requests-last: 1", "498 of 500; cost 1", `X-RateLimit; policy 'requests' 500; limit 'requests' 498 cost 1`},
 	{"football-data.org", 'd', "api.football-data.org", 200, "X-Requests-Available-Minute: 0|X-RequestCounter-Reset: 41", "0 left in the minute, for 41 s", `football-data.org; limit 'minute' 0/41s`},
 	{"ip-api.com", 'd', "ip-api.com", 200, "X-Rl: 0|X-Ttl: 37", "0 left for 37 s", `ip-api.com; limit '' 0/37s`},
 	{"Qualys", 'd', "qualysapi.qualys.com", 200, "X-RateLimit-Limit: 300|X-RateLimit-Window-Sec: 3600|X-Concurrency-Limit-Limit: 2|X-Concurrency-Limit-Running: 1|X-RateLimit-ToWait-Sec: 0|X-RateLimit-Remaining: 299", "299 of 300 an hour; 1 of 2 at a time", `Qualys; policy '' 300/1h0m0s; policy 'concurrency' 2 concurrent-requests; limit '' 299; limit 'concurrency' 1; retry after 0s`},
@@ -115,7 +116,7 @@ var furtherAPIs = []struct {
 	{"Samsara", 'd', "api.samsara.com", 429, "Retry-After: 0.25", "held for 0.25 s", `none; retry after 250ms!`},
 	{"Cohere, a trial key", 'c', "api.cohere.com", 200, "x-trial-endpoint-call-limit: 10|x-trial-endpoint-call-remaining: 0", "0 of 10 a minute", `Cohere; policy '' 10/1m0s; limit '' 0`},
 	{"Raindrop", 'd', "api.raindrop.io", 200, "X-RateLimit-Limit: 120|RateLimit-Remaining: 0|X-RateLimit-Reset: 1776938445", "0 of 120 for 45 s", `Raindrop; policy '' 120; limit '' 0/46s`},
-	{"a throttle", 'c', "app.example", 200, "X-Throttle-Limit: 60|X-Throttle-Remaining: 0|X-Throttle-Reset: 1776938440", "0 of 60 for 40 s", `X-Throttle; policy '' 60; limit '' 0/41s`},
+	{"a throttle", 'c', "app.example", 200, "X-Throttle-Limit: 60|X-Throttle-Remaining: 0|X-Throttle-Reset: 1776938440", "0 of 60 for 40 s", `X-RateLimit; policy 'throttle' 60; limit 'throttle' 0/41s`},
 	{"a counter", 'c', "app.example", 200, "X-Items-Limit: 60|X-Items-Remaining: 0", "may be anything", `none`},
 	{"a quota beside a rate", 'c', "app.example", 429, "X-Quota-Limit: 250|X-Quota-Remaining: 0|X-Quota-Reset: 2026-05-01T00:00:00Z|X-RateLimit-Limit: 300|X-RateLimit-Remaining: 299|X-RateLimit-Reset: 60", "0 of 250 until May; 299 of 300 a minute", `Gravitee; policy '' 300; policy 'quota' 250; limit '' 299/1m0s; limit 'quota' 0/182h0m1s`},
 	{"HTX", 'd', "api.huobi.pro", 200, "ratelimit-limit: 10|ratelimit-interval: 2000|ratelimit-remaining: 9|ratelimit-reset: 1776938402000", "9 of 10 for 2 s", `draft -06; policy '' 10; limit '' 9/2s`},
@@ -140,13 +141,13 @@ var furtherAPIs = []struct {
 	{"a month in seconds", 'c', "app.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 90|X-RateLimit-Window: 2592000", "90 of 100 in 30 days", `X-RateLimit; policy '' 100/720h0m0s; limit '' 90`},
 	{"Stack Exchange, the first API", 'd', "api.stackexchange.com", 200, "X-RateLimit-Max: 10000|X-RateLimit-Current: 10000", "all of 10000 are left", `X-RateLimit; policy '' 10000`},
 	{"draft -06 beside a quota", 'c', "app.example", 200, "RateLimit-Limit: 1000|RateLimit-Remaining: 0|RateLimit-Reset: 60|Quota-Remaining: 5000|RateLimit-Usage: 1|RateLimit-Remaining-Day: 900", "0 of 1000 for 60 s", `draft -06; policy '' 1000; limit '' 0/1m0s`},
-	{"permission, beside a quota", 'c', "app.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 55|X-RateLimit-Used: 45|X-RateLimit-Reset: 30|X-RateLimit-Allowed: 1|X-Requests-Remaining: 0|X-Requests-Used: 500", "55 of 100 for 30 s", `X-RateLimit; policy '' 100; limit '' 55/30s`},
+	{"permission, beside a quota", 'c', "app.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 55|X-RateLimit-Used: 45|X-RateLimit-Reset: 30|X-RateLimit-Allowed: 1|X-Requests-Remaining: 0|X-Requests-Used: 500", "55 of 100 for 30 s; 0 of 500 requests", `X-RateLimit; policy '' 100; policy 'requests' 500; limit '' 55/30s; limit 'requests' 0`},
 	{"a time of day, and a day", 'c', "app.example", 200, "X-RateLimit-Remaining-A: 0|X-RateLimit-Reset-A: 10:00:40|X-RateLimit-Remaining-B: 0|X-RateLimit-Reset-B: 04/23/2026", "no durations", `X-RateLimit; limit 'a' 0; limit 'b' 0; parse: value of a wrong type (X-RateLimit-Reset-*, item 0); parse: value of a wrong type (X-RateLimit-Reset-*, item 0)`},
 	{"accounts of any name", 'c', "app.example", 200, "X-RateLimit-Limit-Betamax: 10|X-RateLimit-Remaining-Betamax: 9|X-RateLimit-Reset-Betamax: 30", "9 of 10 for 30 s", `X-RateLimit; policy 'betamax' 10; limit 'betamax' 9/30s`},
 	{"Gladly", 'd', "acme.gladly.com", 200, "Ratelimit-Limit-Second: 10|Ratelimit-Remaining-Second: 9", "9 of 10 a second", `X-RateLimit; policy 'second' 10/1s; limit 'second' 9`},
 	{"Toast", 'd', "ws-api.toasttab.com", 200, "X-Toast-RateLimit-By: GLOBAL|X-Toast-RateLimit-Remaining: 18|X-Toast-RateLimit-Reset: 1776938401", "18 left for 1 s of the limit that is nearest, GLOBAL", `Toast; limit ''@"GLOBAL" 18/2s`},
-	{"MailerLite classic", 'd', "api.mailerlite.com", 200, "X-RateLimit-Limit: 60|X-RateLimit-Remaining: 59|X-RateLimit-Reset: 2026-04-23 10:01:00", "59 of 60; the date has no time zone", `X-RateLimit; policy '' 60; limit '' 59; parse: value of a wrong type (X-RateLimit-Reset, item 0)`},
-	{"MailerLite classic, a refusal", 'd', "api.mailerlite.com", 429, "X-RateLimit-Limit: 60|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 2026-04-23 10:00:42|X-RateLimit-Retry-After: 42", "none of 60, for 42 s", `X-RateLimit; policy '' 60; limit '' 0; retry after 42s!; parse: value of a wrong type (X-RateLimit-Reset, item 0)`},
+	{"MailerLite classic", 'd', "api.mailerlite.com", 200, "X-RateLimit-Limit: 60|X-RateLimit-Remaining: 59|X-RateLimit-Reset: 2026-04-23 10:01:00", "59 of 60 for 60 s: without a time zone, and soon", `X-RateLimit; policy '' 60; limit '' 59/1m1s`},
+	{"MailerLite classic, a refusal", 'd', "api.mailerlite.com", 429, "X-RateLimit-Limit: 60|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 2026-04-23 10:00:42|X-RateLimit-Retry-After: 42", "none of 60, for 42 s", `X-RateLimit; policy '' 60; limit '' 0/43s; retry after 42s!`},
 	{"Procore", 'd', "api.procore.com", 200, "X-Rate-Limit-Limit: 3600|X-Rate-Limit-Remaining: 3599|X-Rate-Limit-Reset: 1776942000", "3599 of 3600 for an hour", `X-RateLimit; policy '' 3600; limit '' 3599/1h0m1s`},
 	{"Buildkite", 'd', "api.buildkite.com", 200, "RateLimit-Remaining: 180|RateLimit-Limit: 200|RateLimit-Reset: 42|RateLimit-Scope: portal", "180 of 200, for 42 s", `draft -06; policy '' 200; limit '' 180/42s`},
 	{"TheAuthAPI", 'd', "api.theauthapi.com", 200, "ratelimit-limit: 100|ratelimit-remaining: 99|ratelimit-reset: 1776938460|ratelimit-consumed: 1", "99 of 100, for 60 s", `draft -06; policy '' 100; limit '' 99/1m1s`},
@@ -165,8 +166,8 @@ var furtherAPIs = []struct {
 	{"Teamwork", 'd', "x.teamwork.com", 200, "X-Rate-Limit-Limit: 150|X-Rate-Limit-Remaining: 149|X-Rate-Limit-Reset: 58", "149 of 150, for 58 s", `X-RateLimit; policy '' 150; limit '' 149/58s`},
 	{"Guesty", 'd', "open-api.guesty.com", 200, "x-ratelimit-limit-second: 15|x-ratelimit-remaining-second: 14|x-ratelimit-limit-minute: 120|x-ratelimit-remaining-minute: 119|x-ratelimit-limit-hour: 5000|x-ratelimit-remaining-hour: 4999", "three windows", `X-RateLimit; policy 'hour' 5000/1h0m0s; policy 'minute' 120/1m0s; policy 'second' 15/1s; limit 'hour' 4999; limit 'minute' 119; limit 'second' 14`},
 	{"Cloudinary", 'd', "api.cloudinary.com", 200, "X-FeatureRateLimit-Limit: 500|X-FeatureRateLimit-Remaining: 499|X-FeatureRateLimit-Reset: Thu, 23 Apr 2026 11:00:00 GMT", "499 of 500 for an hour", `Cloudinary; policy '' 500/1h0m0s; limit '' 499/1h0m1s`},
-	{"ShipBob", 'd', "api.shipbob.com", 200, "x-remaining-calls: 149", "149 left; the name does not say of what: not read", `none`},
-	{"ShipBob, a refusal", 'd', "api.shipbob.com", 429, "x-remaining-calls: 0|x-retry-after: 12", "12 s", `none; retry after 12s!`},
+	{"ShipBob", 'd', "api.shipbob.com", 200, "x-remaining-calls: 149", "149 left", `X-RateLimit; limit 'calls' 149`},
+	{"ShipBob, a refusal", 'd', "api.shipbob.com", 429, "x-remaining-calls: 0|x-retry-after: 12", "none left for 12 s", `X-RateLimit; limit 'calls' 0; retry after 12s!`},
 	{"Hypixel", 'd', "api.hypixel.net", 200, "RateLimit-Limit: 300|RateLimit-Remaining: 299|RateLimit-Reset: 57", "299 of 300, for 57 s", `draft -06; policy '' 300; limit '' 299/57s`},
 	{"PUBG", 'd', "api.pubg.com", 200, "X-RateLimit-Limit: 10|X-RateLimit-Remaining: 9|X-RateLimit-Reset: 1776938406", "9 of 10, for 6 s", `X-RateLimit; policy '' 10; limit '' 9/7s`},
 	{"AniList, a refusal", 'd', "graphql.anilist.co", 429, "Retry-After: 30|X-RateLimit-Limit: 90|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 1776938430", "0 of 90, for 30 s", `X-RateLimit; policy '' 90; limit '' 0/31s; retry after 30s!`},
@@ -221,7 +222,7 @@ var furtherAPIs = []struct {
 	{"Localist", 'c', "events.cornell.edu", 200, "x-ratelimit-limit: 0|x-ratelimit-remaining: 0", "no quota is applied", `none; parse: value out of range (X-RateLimit-Limit, item 0)`},
 	{"unlimited, of two scopes", 'c', "api.example", 200, "X-RateLimit-Limit: 0|X-RateLimit-Remaining: -1|X-RateLimit-Reset: 0|X-RateLimit-Limit-Workspace: 0|X-RateLimit-Remaining-Workspace: -1", "no quota", `none; parse: value out of range (X-RateLimit-Limit, item 0); parse: value out of range (X-RateLimit-Limit-*, item 0)`},
 	{"Novu", 'd', "api.novu.co", 200, `RateLimit-Limit: 66|RateLimit-Remaining: 65|RateLimit-Reset: 1|RateLimit-Policy: 60;w=1;burst=66;comment="token bucket";category="trigger";cost="single"`, "65 of 66, a second", `draft -06; policy '60;w=1' 60/1s; policy '' 66; limit '' 65/1s`},
-	{"CoinAPI", 'd', "rest.coinapi.io", 200, "X-RateLimit-Used: 10|X-RateLimit-Limit: 100|X-RateLimit-Remaining: 90|X-RateLimit-Request-Cost: 10|X-RateLimit-Reset: 2026-04-24T00:00:00.0000000Z|X-RateLimit-Quota-Allocated: 2000|X-RateLimit-Quota-Remaining: 1980", "90 of 100 until midnight; the request cost 10", `X-RateLimit; policy '' 100; limit '' 90/14h0m1s cost 10`},
+	{"CoinAPI", 'd', "rest.coinapi.io", 200, "X-RateLimit-Used: 10|X-RateLimit-Limit: 100|X-RateLimit-Remaining: 90|X-RateLimit-Request-Cost: 10|X-RateLimit-Reset: 2026-04-24T00:00:00.0000000Z|X-RateLimit-Quota-Allocated: 2000|X-RateLimit-Quota-Remaining: 1980", "90 of 100 until midnight; the request cost 10; 1980 of 2000", `X-RateLimit; policy '' 100; policy 'quota' 2000; limit '' 90/14h0m1s cost 10; limit 'quota' 1980`},
 	{"Genesys Cloud", 'd', "api.mypurecloud.com", 200, "inin-ratelimit-count: 27|inin-ratelimit-allowed: 300|inin-ratelimit-reset: 41", "273 of 300 a minute, for 41 s", `Genesys Cloud; policy '' 300/1m0s; limit '' 273/41s`},
 	{"Lark, a refusal", 'd', "open.larksuite.com", 429, "x-ogw-ratelimit-limit: 100|x-ogw-ratelimit-reset: 37", "0 of 100 for 37 s", `Lark; policy '' 100; limit '' 0/37s`},
 	{"Gusto", 'd', "api.gusto.com", 200, "X-RateLimit-Limit: 200|X-RateLimit-Remaining: 198|X-RateLimit-Reset: 2026-04-23 03:01:00 -0700", "198 of 200 for a minute", `X-RateLimit; policy '' 200; limit '' 198/1m1s`},
@@ -376,7 +377,7 @@ var furtherAPIs = []struct {
 	{"Nuvemshop", 'd', "api.nuvemshop.com.br", 200, "x-rate-limit-limit: 40|x-rate-limit-remaining: 0|x-rate-limit-reset: 20000", "0 of 40, all of them after 20 s", `X-RateLimit; policy '' 40; limit '' 0/20s`},
 	{"a quota of one kind of work", 's', "app.example", 200, "X-Quota-Limit: 200|X-Quota-Remaining: 0|X-Quota-Type: execution", "0 of 200 executions; generations are others", `Gravitee; policy 'quota'@"execution" 200; limit 'quota'@"execution" 0`},
 	{"a quota that is used up, a refusal", 's', "app.example", 429, "Retry-After: 60|X-Quota-Limit: 100|X-Quota-Current: 100|X-Quota-Resource: seats", "a minute", `none; retry after 1m0s!`},
-	{"windows in words, and what is left", 's', "app.example", 200, "X-RateLimit-Requests-Per-Minute: 60|X-RateLimit-Requests-Per-Minute-Remaining: 42|X-RateLimit-Requests-Per-Minute-Reset: 1776938460|X-RateLimit-Requests-Per-Hour: 1000|X-RateLimit-Requests-Per-Hour-Remaining: 983", "42 this minute, for 60 s, 983 this hour; the limits are not read", `X-RateLimit; limit 'requests-per-hour' 983; limit 'requests-per-minute' 42/1m1s`},
+	{"windows in words, and what is left", 's', "app.example", 200, "X-RateLimit-Requests-Per-Minute: 60|X-RateLimit-Requests-Per-Minute-Remaining: 42|X-RateLimit-Requests-Per-Minute-Reset: 1776938460|X-RateLimit-Requests-Per-Hour: 1000|X-RateLimit-Requests-Per-Hour-Remaining: 983", "42 of 60 this minute, for 60 s, 983 of 1000 this hour", `X-RateLimit; policy 'requests-per-hour' 1000/1h0m0s; policy 'requests-per-minute' 60/1m0s; limit 'requests-per-hour' 983; limit 'requests-per-minute' 42/1m1s`},
 	{"a quota of tokens, and a rate", 's', "app.example", 200, "X-RateLimit-Limit: 1000|X-RateLimit-Remaining: 842|X-RateLimit-Reset: 1776938460|X-Token-Quota-Limit: 5000000|X-Token-Quota-Remaining: 3200000|X-Token-Quota-Period-Remaining: 80%", "842 of 1000 for 60 s; the quota of tokens is not read", `X-RateLimit; policy '' 1000; limit '' 842/1m1s`},
 	{"HighLevel", 'd', "services.leadconnectorhq.com", 200, "X-RateLimit-Limit-Daily: 200000|X-RateLimit-Daily-Remaining: 199900|X-RateLimit-Interval-Milliseconds: 10000|X-RateLimit-Max: 100|X-RateLimit-Remaining: 99", "99 of 100 in 10 s; 199900 of 200000 a day", `X-RateLimit; policy '' 100/10s; policy 'daily' 200000/24h0m0s; limit '' 99; limit 'daily' 199900`},
 	{"windows by their units", 'c', "app.example", 200, "X-Rate-Limit-Limit: 10|X-Rate-Limit-Remaining: 9|X-Rate-Limit-Period-Seconds: 90", "9 of 10 in 90 s", `X-RateLimit; policy '' 10/1m30s; limit '' 9`},
@@ -404,8 +405,38 @@ var furtherAPIs = []struct {
 	{"Expedia Rapid", 'd', "api.ean.com", 200, "Rate-Limit-Day-Remaining: 98.5|Rate-Limit-Day-Reset: 1776988800000|Rate-Limit-Minute-Remaining: 0.2|Rate-Limit-Minute-Reset: 1776938460000|Rate-Limit-Reduction-Status: INACTIVE", "percentages", `none`},
 	{"another name of Retry-After, in milliseconds", 's', "api.example", 429, "x-custom-retry-after-ms: 1500", "a second and a half", `none; retry after 1.5s!`},
 	{"Helix ALM, a refusal", 'd', "alm.example", 429, "X-RateLimit-Limit: 30|X-RateLimit-Remaining: 0|X-RateLimit-Reset: Thu, 23 Apr 2026 10:00:17 GMT|RetryAfter: 17", "0 of 30 for 17 s", `X-RateLimit; policy '' 30; limit '' 0/18s; retry after 17s!`},
+	{"without a time zone", 's', "app.example", 429, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 2026-04-23T10:00:45.675446", "0 of 100 for 45.7 s", `X-RateLimit; policy '' 100; limit '' 0/45.675446s`},
+	{"without a time zone, a day", 's', "app.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 2026-04-24T00:00:00", "0 of 100, until a midnight that is not told", `X-RateLimit; policy '' 100; limit '' 0; parse: value of a wrong type (X-RateLimit-Reset, item 0)`},
+	{"two that add the same", 's', "app.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Limit: 100|X-RateLimit-Remaining: 7|X-RateLimit-Remaining: 7|X-RateLimit-Reset: 45|X-RateLimit-Reset: 45", "7 of 100 for 45 s", `X-RateLimit; policy '' 100; limit '' 7/45s`},
+	{"two that add the same, in lists", 's', "app.example", 200, "X-RateLimit-Limit: 100, 100|X-RateLimit-Remaining: 7, 7|X-RateLimit-Reset: 1776938445, 1776938445", "7 of 100 for 45 s", `X-RateLimit; policy '' 100; limit '' 7/46s`},
+	{"two quotas, as much is left of both", 'c', "app.example", 200, "X-RateLimit-Limit: 100, 100|X-RateLimit-Remaining: 7, 7|X-RateLimit-Reset: 45, 3600", "7 of 100 for 45 s; 7 of 100 for an hour", `X-RateLimit; policy '1' 100; policy '2' 100; limit '1' 7/45s; limit '2' 7/1h0m0s`},
+	{"two windows with the same figures", 'c', "app.example", 200, "X-RateLimit-Limit: 100;w=60, 100;w=3600|X-RateLimit-Remaining: 7, 7|X-RateLimit-Reset: 45, 45", "7 of 100 a minute and an hour, both for 45 s", `X-RateLimit; policy '100;w=60' 100/1m0s; policy '100;w=3600' 100/1h0m0s; limit '100;w=60' 7/45s; limit '100;w=3600' 7/45s`},
+	{"two windows with the same figures, in a field", 'c', "app.example", 200, "X-RateLimit-Limit: 100, 100|X-RateLimit-Remaining: 7, 7|X-RateLimit-Window: 60, 3600", "7 of 100 a minute and an hour", `X-RateLimit; policy '100;w=60' 100/1m0s; policy '100;w=3600' 100/1h0m0s; limit '100;w=60' 7; limit '100;w=3600' 7`},
+	{"a day, by the noun, and its end", 'c', "app.example", 200, "X-Day-Remaining: 0|X-Day-Reset: 1776988800", "nothing for 14 h", `X-RateLimit; limit 'day' 0/14h0m1s`},
+	{"Funkwhale", 'd', "open.audio", 200, "X-RateLimit-Limit: 50|X-RateLimit-Remaining: 42|X-RateLimit-Duration: 3600|X-RateLimit-ResetSeconds: 3599", "42 of 50 an hour, for 3599 s", `X-RateLimit; policy '' 50/1h0m0s; limit '' 42/59m59s`},
+	{"what is consumed", 's', "app.example", 429, "X-RateLimit-Limit: 250|X-RateLimit-Consumed: 250|X-RateLimit-ResetIn: 30", "0 of 250 for 30 s", `X-RateLimit; policy '' 250; limit '' 0/30s`},
+	{"a capacity", 's', "app.example", 200, "X-RateLimit-Capacity: 50|X-RateLimit-Remaining: 7|X-RateLimit-ResetsAt: 1776938445", "7 of 50 for 45 s", `X-RateLimit; policy '' 50; limit '' 7/46s`},
+	{"a reset in milliseconds", 's', "app.example", 200, "X-RateLimit-Remaining: 7|X-RateLimit-ResetIn-Ms: 4500", "7 for 4.5 s", `X-RateLimit; limit '' 7/4.5s`},
+	{"when all are there again", 'c', "app.example", 200, "X-RateLimit-Limit: 60|X-RateLimit-Remaining: 7|X-RateLimit-Reset-On: 2026-04-23T10:00:45Z", "7 of 60 for 45 s", `X-RateLimit; policy '' 60; limit '' 7/46s`},
+	{"Pinterest, before", 'c', "api.pinterest.com", 200, "X-Ratelimit-Limit: 200|X-Ratelimit-Remaining: 0|X-Ratelimit-Refresh: 30", "0 of 200 for 30 s", `X-RateLimit; policy '' 200; limit '' 0/30s`},
+	{"GitHub Models", 'c', "models.example", 429, "x-ratelimit-type: UserByModelByDay|x-ratelimit-timeremaining: 5384|retry-after: 5384", "0 for 5384 s", `X-RateLimit; limit '' 0/1h29m44s; retry after 1h29m44s!`},
+	{"when the next is there", 'c', "app.example", 429, "X-RateLimit-Next-Available: 1776938412", "12 s", `none; retry after 12s!`},
+	{"Django", 's', "app.example", 429, "X-Throttle-Wait-Seconds: 37", "37 s", `none; retry after 37s!`},
+	{"windows in words, one alone", 'c', "app.example", 200, "X-RateLimit-Requests-Per-Minute: 60", "a quota, or what is left of it", `none`},
+	{"Datto", 'c', "api.datto.com", 200, "X-API-Limit-Remaining: 590|X-API-Limit-Resets: 1776938445|X-API-Limit-Cost: 10", "590 for 45 s; the request cost 10", `X-RateLimit; limit 'api-limit' 590/46s cost 10`},
+	{"NewsData", 'c', "newsdata.io", 200, "X-RateLimit-Limit: 60|X-RateLimit-Remaining: 59|X-RateLimit-Reset: 900|X-API-Limit-Remaining: 0", "59 of 60 for 15 minutes; nothing is left of the day", `X-RateLimit; policy '' 60; limit '' 59/15m0s; limit 'api-limit' 0`},
+	{"calls of an API", 'c', "app.example", 200, "X-API-Calls-Limit: 1000|X-API-Calls-Remaining: 0", "0 of 1000", `X-RateLimit; policy 'api-calls' 1000; limit 'api-calls' 0`},
+	{"a count of requests, and the most", 'c', "app.example", 200, "X-Request-Limit-Max: 5000|X-Request-Limit-Count: 4990", "10 of 5000", `X-RateLimit; policy 'request-limit' 5000; limit 'request-limit' 10`},
+	{"what is used of the day", 's', "app.example", 200, "X-Monthly-Usage: 990|X-Monthly-Limit: 1000|X-Daily-Usage: 4|X-Daily-Limit: 50", "46 of 50, 10 of 1000", `X-RateLimit; policy 'daily' 50/24h0m0s; policy 'monthly' 1000/744h0m0s; limit 'daily' 46; limit 'monthly' 10`},
+	{"three windows by name", 's', "app.example", 200, "X-Minute-Remaining: 9|X-Hour-Remaining: 90|X-Day-Remaining: 0", "9, 90, and nothing of the day", `X-RateLimit; limit 'day' 0; limit 'hour' 90; limit 'minute' 9`},
+	{"a minute and a month", 's', "app.example", 200, "X-Monthly-Remaining: 892|X-Minute-Remaining: 25", "25 of the minute, 892 of the month", `X-RateLimit; limit 'minute' 25; limit 'monthly' 892`},
+	{"a quota of the day, by the noun", 'c', "app.example", 200, "X-Day-Limit: 100|X-Day-Remaining: 0", "0 of 100", `X-RateLimit; policy 'day' 100/24h0m0s; limit 'day' 0`},
+	{"days of a trial, beside a rate", 'c', "app.example", 200, "X-RateLimit-Limit: 60|X-RateLimit-Remaining: 59|X-Day-Remaining: 0", "59 of 60; no days are left of a trial", `X-RateLimit; policy '' 60; limit '' 59; parse: may not concern the request (X-Day-Remaining)`},
 	{"Venice", 'd', "api.venice.ai", 200, "x-ratelimit-limit-requests: 120|x-ratelimit-remaining-requests: 20|x-ratelimit-reset-requests: 1776938460|x-ratelimit-limit-tokens: 200000|x-ratelimit-remaining-tokens: 180500|x-ratelimit-reset-tokens: 60", "20 of 120 for 60 s, 180500 of 200000 tokens for 60 s: windows", `OpenAI; policy 'requests' 120; policy 'tokens' 200000 tokens; limit 'requests' 20/1m1s; limit 'tokens' 180500/1m0s`},
 	{"OpenAI's names, and dates", 'd', "api.auriko.ai", 200, "X-RateLimit-Limit-Requests: 30|X-RateLimit-Remaining-Requests: 9|X-RateLimit-Reset-Requests: 2026-04-23T10:00:41Z|X-RateLimit-Limit-Tokens: 1000|X-RateLimit-Remaining-Tokens: 900|X-RateLimit-Reset-Tokens: 2026-04-23T10:00:41Z", "9 of 30 for 41 s, 900 of 1000 tokens: windows", `OpenAI; policy 'requests' 30; policy 'tokens' 1000 tokens; limit 'requests' 9/42s; limit 'tokens' 900/42s`},
+	{"Together's names, elsewhere", 'd', "llm.example", 200, "X-RateLimit-Limit: 60|X-RateLimit-Remaining: 58|X-TokenLimit-Limit: 1000000|X-TokenLimit-Remaining: 812345", "58 of 60; 812345 of a million tokens, of a time that is not told", `X-RateLimit; policy '' 60; policy 'token' 1000000 tokens; limit '' 58; limit 'token' 812345`},
+	{"Spark Hire, a refusal", 'd', "api.sparkhire.com", 429, "X-Rate-Limit-Try-Again-Seconds: 17", "17 s", `none; retry after 17s!`},
+	{"another word for Retry-After", 'c', "app.example", 429, "X-RateLimit-Limit: 60|X-RateLimit-Remaining: 0|X-RateLimit-Retry-In: 17", "0 of 60 for 17 s", `X-RateLimit; policy '' 60; limit '' 0; retry after 17s!`},
 	{"RetryAfter, no refusal", 'c', "app.example", 200, "RetryAfter: 17", "nothing was refused", `none`},
 	{"RetryAfter, beside Retry-After", 'c', "app.example", 429, "RetryAfter: 17|Retry-After: 5", "5 s", `none; retry after 5s!`},
 	{"another name of Retry-After, in seconds", 'c', "api.example", 503, "X-Company-Retry-After-Seconds: 3600", "an hour: the name says the unit", `none; retry after 1h0m0s!`},
@@ -418,4 +449,46 @@ func TestFurtherAPIs(t *testing.T) {
 		t.Logf("%s\n\t%s\n\t%s\n\t%s", tt.api, tt.fields, tt.means, got)
 		assert.Equal(t, tt.want, got, tt.api)
 	}
+}
+
+// Fields that look as if requests were counted, and count something else. All of them are in use.
+var lookAlikes = strings.Fields(`
+	X-Limit X-Remaining X-Page-Limit X-Per-Page X-Total X-Total-Count X-Total-Pages X-Pages-Remaining X-Next-Page X-Results-Limit
+	X-Result-Remaining X-Max-Results X-Items-Remaining X-Records-Left X-Count X-Pagination-Limit X-Pagination-Remaining Keep-Alive-Max
+	X-Cache-Hits X-Cache-Limit X-Cache-TTL X-Cache-TTL-Remaining X-Cache-Reset X-Cache-Expires Cdn-Cache-Remaining X-Edge-Ttl
+	X-Upload-Limit X-Upload-Remaining Upload-Limit Upload-Offset Tus-Max-Size X-Chunks-Remaining X-Max-Upload-Size X-Bytes-Remaining
+	X-Storage-Limit X-Storage-Used X-Storage-Quota-Limit X-Storage-Quota-Remaining X-Disk-Quota-Remaining X-Quota-Bytes-Remaining
+	X-Account-Bytes-Used X-Container-Bytes-Used X-Account-Meta-Quota-Bytes X-Container-Meta-Quota-Count X-Mailbox-Quota-Used
+	X-Credits-Remaining X-Credits-Left X-Credits-Used X-Credits-Limit X-Credit-Balance X-Balance X-Balance-Remaining X-Budget-Remaining
+	X-Wallet-Remaining X-Spend-Limit X-API-Credits-Remaining X-Quota-Remaining-Usd X-Overage-Balance X-Tokens-Used X-Token-Expires-In
+	X-Login-Attempts-Remaining X-Attempts-Remaining X-Attempts-Left X-Remaining-Attempts X-Password-Expires-In X-Session-Remaining
+	X-Security-Level X-Lockout-Remaining X-Lockout-Reset X-Otp-Remaining X-Auth-Token-TTL
+	X-Seats-Limit X-Seats-Used X-Seats-Remaining X-Licenses-Remaining X-Users-Remaining X-Trial-Remaining X-Trial-Days-Remaining
+	X-Trial-Days-Left X-Days-Remaining X-Days-Left X-Day-Remaining X-Hour-Remaining X-Minute-Remaining X-Minutes-Remaining X-Month-Remaining
+	X-Second-Remaining X-Seconds-Remaining X-Plan-Limit X-Free-Calls-Remaining
+	X-Retry-Count X-Retry-Limit X-Retries-Remaining X-Max-Retries X-Delivery-Attempts-Remaining X-Message-Receive-Count X-Queue-Depth
+	X-Queue-Limit X-Queue-Remaining X-Queue-Position X-Batch-Limit X-Batch-Remaining X-Prefetch-Limit X-Redelivery-Remaining
+	Grpc-Timeout Grpc-Previous-Rpc-Attempts Grpc-Retry-Pushback-Ms X-Envoy-Attempt-Count X-Envoy-Max-Retries X-Envoy-Overloaded
+	X-Timeout-Remaining X-Deadline-Remaining X-Time-Remaining X-Response-Time-Limit X-Runtime X-Request-Count X-Request-Timeout-Remaining
+	X-Kong-Upstream-Latency X-Varnish-Ttl X-Timer-Remaining X-Amz-Cf-Remaining X-Served-Count X-Hits X-Hits-Remaining X-Usage-Remaining
+	X-Memory-Limit X-Memory-Remaining X-Cpu-Limit X-Cpu-Used X-Depth-Limit X-Redirect-Limit X-Redirects-Remaining Access-Control-Max-Age
+`)
+
+// None of them holds a request, with a served response or a refused one: alone, or with the others beside it.
+func TestLookAlikes(t *testing.T) {
+	assert.Greater(t, len(lookAlikes), 40)
+	all := []string{}
+	for _, name := range lookAlikes {
+		for _, value := range []string{"0", "14", "-1", "1776938460", "0/100", "0.00"} {
+			for _, status := range []int{200, 429} {
+				got := readFields("app.example", status, name+": "+value)
+				got, _, _ = strings.Cut(got, "; parse: ")
+				assert.Equal(t, "none", got, "%s: %s", name, value)
+			}
+		}
+		if !strings.HasSuffix(name, "-Remaining") || !strings.Contains("X-Day- X-Hour- X-Minute- X-Month- X-Second-", strings.TrimSuffix(name, "Remaining")) {
+			all = append(all, name+": 0")
+		}
+	}
+	assert.Equal(t, "none", readFields("app.example", 200, strings.Join(all, "|")))
 }

@@ -137,6 +137,9 @@ func readDelay(value string, kind resetKind, c *clock) (delay, bool) {
 	if at, ok := parseTime(value); ok {
 		return delayUntil(at, at.Nanosecond() == 0, c), true
 	}
+	if d, ok := soon(value, c); ok {
+		return d, true
+	}
 	if value[0] < '0' || value[0] > '9' {
 		return delay{}, false // ParseDuration accepts signs and a leading point
 	}
@@ -148,6 +151,23 @@ func readDelay(value string, kind resetKind, c *clock) (delay, bool) {
 	}
 	d := spanOf(value)
 	return delay{d: d, span: true}, d > 0
+}
+
+// soon reads an instant without a zone, such as "2026-04-23T10:00:45.123456" (Python, .NET), as UTC, if it
+// is less than an hour after the Date of the response, but for some minutes: in a zone to the east it would
+// have passed, and in one to the west it would be hours away.
+func soon(value string, c *clock) (d delay, ok bool) {
+	if len(value) < len("2006-01-02T15:04:05") || value[4] != '-' {
+		return delay{}, false
+	}
+	at, err := time.Parse("2006-01-02T15:04:05", value[:10]+"T"+value[11:])
+	if err != nil || value[10] != 'T' && value[10] != ' ' {
+		return delay{}, false
+	}
+	if d = delayUntil(at, at.Nanosecond() == 0, c); d.d <= -2*time.Second || d.d > 55*time.Minute {
+		return delay{}, false
+	}
+	return d, true
 }
 
 // clockSpan reads a duration as a clock shows it, in minutes and seconds: 00:01:30. With

@@ -23,9 +23,10 @@ import (
 //
 // A valid Retry-After-Ms or X-Ms-Retry-After-Ms, in milliseconds, replaces Retry-After:
 // it is the same delay with more precision (Azure). If none of these is valid, the longest
-// of the aliases counts: X-RateLimit-Retry-After, X-RateLimit-Retry, X-RateLimit-After,
-// X-Retry-After, X-Retry-In, their variants with a unit at the end, and Retry-After with the name of a
-// quota at the end.
+// of the aliases counts: X-RateLimit-Retry-After, X-RateLimit-Retry, X-RateLimit-Retry-In,
+// X-RateLimit-After, X-RateLimit-Try-Again, X-RateLimit-Next-Available, X-Throttle-Wait-Seconds,
+// X-Retry-After, X-Retry-In, their variants with a unit at the end, and Retry-After with the
+// name of a quota at the end.
 func RetryAfter(h http.Header, now time.Time, caps Caps) (d time.Duration, ok bool, ignored []Ignored) {
 	return readRetryAfter(h, anyReset, &clock{header: h, now: now}, caps)
 }
@@ -83,7 +84,8 @@ var retryAliases = func() (all []pattern) {
 	}
 	for _, name := range [...]string{
 		"Retry-After-*", "X-Retry-In", "X-RateLimit-*-Retry-After", "X-RateLimit-Retry", "X-Rate-Limit-Retry",
-		"X-RateLimit-After", "X-Rate-Limit-After",
+		"X-RateLimit-After", "X-Rate-Limit-After", "X-RateLimit-Retry-In", "X-Rate-Limit-Retry-In",
+		"X-RateLimit-Try-Again", "X-Rate-Limit-Try-Again", "X-RateLimit-Try-Again-*", "X-Rate-Limit-Try-Again-*", "X-RateLimit-Next-Available", "X-Throttle-Wait-Seconds",
 	} {
 		all = append(all, newPattern(name))
 	}

@@ -52,7 +52,7 @@ func (r *row) fieldsOf(x *fieldIndex, h http.Header, host string, found []rowFie
 func isForm(end string) bool {
 	for word := range strings.SplitSeq(end, "-") {
 		switch strings.ToLower(word) {
-		case "in", "after", "at", "by", "time", "date", "datetime", "timestamp", "epoch", "unix", "utc",
+		case "in", "after", "at", "on", "by", "time", "date", "datetime", "timestamp", "epoch", "unix", "utc",
 			"seconds", "secs", "ms", "millis", "milliseconds":
 		default:
 			return false
@@ -101,7 +101,7 @@ func (a *accountReader) read(h http.Header) {
 	var few [16]rowField
 	found := a.row.fieldsOf(a.index, h, a.host, few[:0])
 	key, hasKey := a.key(h)
-	apart := a.common && several(found)
+	all, apart := found, a.common && several(found)
 	for n := 0; len(found) > 0; n++ {
 		if n == a.caps.items() {
 			a.ignored = append(a.ignored, Ignored{Field: found[0].field, Item: n, Err: ErrCap})
@@ -111,7 +111,7 @@ func (a *accountReader) read(h http.Header) {
 		for end < len(found) && found[end].account == found[0].account {
 			end++
 		}
-		if apart && isByMethod(found[0].account) {
+		if apart && isByMethod(found[0].account) || a.common && mayBeTime(found[:end], all) {
 			a.ignore(found[0].field, None, "", errUnclear) // reads must not wait until there are writes again
 		} else if end < len(found) && found[0].account == "" && !slices.ContainsFunc(found[:end], ofOneAccount) {
 			a.ofAll(found[:end])
@@ -152,7 +152,23 @@ func (a *accountReader) ofAll(found []rowField) {
 // timeOnly reports whether the name of a field has a time in place of a measure: X-RateLimit-Day.
 func (f *rowField) timeOnly() bool {
 	prefix := len(f.field) - len(f.account)
-	return (prefix == len("X-RateLimit-") || prefix == len("X-Rate-Limit-")) && span(f.account) > 0 && endsIn(f.field, f.account)
+	return (prefix == len("X-RateLimit-") || prefix == len("X-Rate-Limit-")) && spanAtEnd(f.account) > 0 && endsIn(f.field, f.account)
+}
+
+// leftOfTime reports whether a field says what is left of a time: X-Daily-Remaining.
+func leftOfTime(f rowField) bool {
+	return f.role == ofRemaining && len(f.field) == len("X-")+len(f.account)+len("-Remaining") && span(f.account) > 0
+}
+
+// mayBeTime reports whether the only field of an account may count times and not requests:
+// X-Day-Remaining may be the days of a trial. "Daily" counts nothing, and who counts days has no limit of
+// days and no minutes beside them.
+func mayBeTime(account, all []rowField) bool {
+	if len(account) != 1 || !leftOfTime(account[0]) || strings.HasSuffix(account[0].account, "ly") {
+		return false
+	}
+	others := slices.DeleteFunc(slices.Clone(all), func(f rowField) bool { return !leftOfTime(f) })
+	return len(others) < 2
 }
 
 // tellsLeft reports whether a field says what is left of a quota, or what is used.
@@ -374,10 +390,35 @@ func (a *accountReader) fits(name string) bool {
 // maxSeveral bounds the policies of one account, whatever Caps.Items is.
 const maxSeveral = 64
 
+// repeated reports whether each field says the same again. Two programs on the way have added it then.
+func (s *accountValues) repeated() bool {
+	sameNumbers := func(v *values[number]) bool {
+		for i := 1; i < v.n; i++ {
+			if v.at(i).value != v.first.value || v.at(i).window != v.first.window {
+				return false
+			}
+		}
+		return true
+	}
+	sameDelays := func(v *values[delay]) bool {
+		for i := 1; i < v.n; i++ {
+			if v.at(i) != v.first {
+				return false
+			}
+		}
+		return true
+	}
+	return sameNumbers(&s.limits) && sameNumbers(&s.remaining) && sameNumbers(&s.used) &&
+		sameDelays(&s.resets) && sameDelays(&s.windows)
+}
+
 // several returns how many policies the values of an account describe. It is more than
 // one only if two fields have several values.
 func (s *accountValues) several() int {
 	n, lists := 0, 0
+	if s.repeated() {
+		return 1
+	}
 	for _, length := range [...]int{s.limits.n, s.remaining.n, s.used.n, s.resets.n} {
 		if length < 2 {
 			continue

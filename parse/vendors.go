@@ -421,6 +421,7 @@ func Vendors() []Vendor {
 		{
 			// docs.together.ai/docs/rate-limits. Tokens and requests of a second.
 			Name:      "Together",
+			Hosts:     []string{"together.xyz", "together.ai"},
 			Sign:      "X-TokenLimit-Limit",
 			Limit:     []string{"X-RateLimit-Limit", "X-<Token>Limit-Limit"},
 			Remaining: []string{"X-RateLimit-Remaining", "X-<Token>Limit-Remaining"},
@@ -589,12 +590,6 @@ func Vendors() []Vendor {
 			Partition: []string{"X-Quota-Type"},
 		},
 		{
-			Name:      "X-Throttle",
-			Limit:     []string{"X-Throttle-Limit"},
-			Remaining: []string{"X-Throttle-Remaining"},
-			Reset:     []string{"X-Throttle-Reset"},
-		},
-		{
 			Name:      "X-Limit",
 			Sign:      "X-Limit-Limit",
 			Limit:     []string{"X-Limit-Limit"},
@@ -749,14 +744,6 @@ func Vendors() []Vendor {
 			Used:      []string{"X-*-Usage"},
 		},
 		{
-			// the-odds-api.com/liveapi/guides/v4.
-			Name:      "The Odds API",
-			Sign:      "X-Requests-Last",
-			Remaining: []string{"X-Requests-Remaining"},
-			Used:      []string{"X-Requests-Used"},
-			Cost:      []string{"X-Requests-Last"},
-		},
-		{
 			// www.football-data.org/documentation.
 			Name:      "football-data.org",
 			Remaining: []string{"X-Requests-Available-<Minute>"},
@@ -886,16 +873,6 @@ func Vendors() []Vendor {
 			Hosts:   []string{"airbrake.io"},
 			Retry:   []string{"X-RateLimit-Delay"},
 			ResetIn: time.Second,
-		},
-		{
-			// developers.feedly.com.
-			Name:      "Feedly",
-			Sign:      "X-RateLimit-Count",
-			Limit:     []string{"X-RateLimit-Limit"},
-			Remaining: []string{"X-RateLimit-Remaining"},
-			Used:      []string{"X-RateLimit-Count"},
-			Reset:     []string{"X-RateLimit-Reset"},
-			Window:    []string{"X-RateLimit-Window"},
 		},
 		{
 			// developer.planning.center/docs, rate limiting: 100 in "20 seconds".
@@ -1114,58 +1091,67 @@ func Vendors() []Vendor {
 			// currently used on the web"), with windows or units in the names
 			// (Kong, RapidAPI, NestJS), with lists (Envoy, WHOOP, Brave Search),
 			// without "-Limit" (Composio), without "X-" (koa), with other words
-			// (Trello, Akamai, Mistral, Openverse), with a JSON object
-			// (Basecamp, Trakt), with named figures (IBM API Connect).
+			// (Trello, Akamai, Mistral, Openverse, Feedly), with a JSON object
+			// (Basecamp, Trakt), with named figures (IBM API Connect). Names without
+			// "RateLimit" say that they are about requests, or of which time a quota is.
 			Name: "X-RateLimit",
-			Limit: slices.Concat(ofTimes("X-?-Limit", "X-?-Quota-Limit", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit"), []string{
-				"X-RateLimit-Limit", "X-Rate-Limit-Limit", "X-RateLimit", "X-Rate-Limit",
-				"Rate-Limit-Limit", "Rate-Limit-Total", "X-RateLimit-Total", "X-Rate-Limit-Total", "X-RateLimit-Max", "X-Rate-Limit-Max",
-				"X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-RateLimit-*-Limit", "X-Rate-Limit-*-Limit",
-				"X-RateLimit-*-Max", "X-Rate-Limit-*-Max", "X-<Concurrency>-Limit", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit",
-				"*-RateLimit-Limit", "*-Rate-Limit-Limit", "RateLimit-Limit-*", "RateLimit-*-Limit",
-				"X-RateLimit-Capacity-*", "X-RateLimit-*-Allowed", "X-Rate-Limit-*-Allowed",
-				"X-RateLimit-<Second>", "X-RateLimit-<Minute>", "X-RateLimit-<Hour>", "X-RateLimit-<Day>", "X-RateLimit-<Month>",
-				"X-Rate-Limit-<Second>", "X-Rate-Limit-<Minute>", "X-Rate-Limit-<Hour>", "X-Rate-Limit-<Day>", "X-Rate-Limit-<Month>",
-			}),
-			Remaining: slices.Concat(ofTimes("X-?-Remaining", "X-?-Quota-Remaining", "X-?-Quota-Left", "X-RateLimit-?Remaining", "X-Rate-Limit-?Remaining"), []string{
-				"X-RateLimit-Remaining", "X-Rate-Limit-Remaining", "Rate-Limit-Remaining",
-				"X-RateLimit-Remaining-*", "X-Rate-Limit-Remaining-*",
-				"X-RateLimit-*-Remaining", "X-Rate-Limit-*-Remaining",
-				"X-RateLimit-Remain", "X-Rate-Limit-Remain", "X-RateLimit-Limit-Remaining", "X-Rate-Limit-Limit-Remaining",
-				"X-RateLimit-Limit-*-Remaining", "X-Rate-Limit-Limit-*-Remaining",
-				"X-RateLimit-Available", "X-Rate-Limit-Available", "X-RateLimit-Available-*", "X-Rate-Limit-Available-*",
-				"X-RateLimit-Left", "X-Rate-Limit-Left", "X-<Concurrency>-Remaining", "X-<Concurrency>-Limit-Remaining", "X-<Burst>Limit-Remaining",
-				"X-RateLimit-*-Remain", "X-Rate-Limit-*-Remain", "*-RateLimit-Remaining", "*-Rate-Limit-Remaining",
-				"*-RateLimit-Limit-Remaining", "RateLimit-Remaining-*", "RateLimit-*-Remaining", "X-<ApiQuota>-Remaining",
-			}),
-			Used: slices.Concat(ofTimes("X-?-Used", "X-?-Quota-Used"), []string{
-				"X-RateLimit-Used", "X-Rate-Limit-Used", "X-RateLimit-Usage", "X-Rate-Limit-Usage", "Rate-Limit-Used",
-				"X-RateLimit-Used-*", "X-Rate-Limit-Used-*", "X-RateLimit-*-Used", "X-Rate-Limit-*-Used", "X-<Concurrency>Limit-Running",
-			}),
+			Limit: slices.Concat(rateLimits("Limit"), []string{"X-RateLimit", "X-Rate-Limit", "Rate-Limit-Limit", "Rate-Limit-Total", "Rate-Limit"},
+				rateLimits("Total", "Max", "Limit-*", "*-Limit", "*-Max", "*-Allowed", "Capacity", "Maximum", "<Quota>-Limit", "<Quota>-Allocated", "<Quota>"),
+				ofTimes("X-?-Limit", "X-?-Quota-Limit", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit", "X-RateLimit-?", "X-Rate-Limit-?"),
+				withEach(rateLimits("?"), "<Requests-Per-Second>", "<Requests-Per-Minute>", "<Requests-Per-Hour>", "<Requests-Per-Day>"),
+				counters("Limit", "Max", "Total"), []string{
+					"X-<Concurrency>-Limit", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit", "X-<Token>Limit-Limit",
+					"*-RateLimit-Limit", "*-Rate-Limit-Limit", "RateLimit-Limit-*", "RateLimit-*-Limit", "X-RateLimit-Capacity-*",
+				}),
+			Remaining: slices.Concat(rateLimits("Remaining"), []string{"Rate-Limit-Remaining"},
+				rateLimits("Remaining-*", "*-Remaining", "Remain", "Limit-Remaining", "Limit-*-Remaining", "Available", "Available-*",
+					"Left", "*-Remain", "<Quota>-Remaining"),
+				ofTimes("X-?-Remaining", "X-?-Quota-Remaining", "X-?-Quota-Left", "X-?-Limit-Remaining", "X-?-Requests-Left", "X-?-Requests-Remaining",
+					"X-RateLimit-?Remaining", "X-Rate-Limit-?Remaining"),
+				counters("Remaining", "Left", "Available"), []string{
+					"X-Remaining-<Requests>", "X-Remaining-<Calls>",
+					"X-<Concurrency>-Remaining", "X-<Concurrency>-Limit-Remaining", "X-<Burst>Limit-Remaining", "X-<Token>Limit-Remaining",
+					"*-RateLimit-Remaining", "*-Rate-Limit-Remaining", "*-RateLimit-Limit-Remaining", "RateLimit-Remaining-*", "RateLimit-*-Remaining",
+				}),
+			Used: slices.Concat(rateLimits("Used", "Usage", "Used-*", "*-Used", "Count", "Consumed", "<Quota>-Used"),
+				ofTimes("X-?-Used", "X-?-Usage", "X-?-Quota-Used"), counters("Used", "Count"),
+				[]string{"Rate-Limit-Used", "X-<Concurrency>Limit-Running"}),
 			Cost: slices.Concat([]string{
 				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
 				"X-RateLimit-Used-CurrentRequest", "X-RateLimit-Increment", "X-Rate-Limit-Request-Weight-*",
-			}, withEach([]string{"X-RateLimit-?-Cost", "X-Rate-Limit-?-Cost"}, "Request", "Query", "Method", "Operation")),
-			Reset: slices.Concat(ofTimes("X-?-Reset", "X-?-Quota-Reset"), []string{
-				"X-RateLimit-Reset-After", "X-Rate-Limit-Reset-After", "X-RateLimit-Reset-Ms", "X-Rate-Limit-Reset-Ms",
-				"X-RateLimit-Reset", "X-Rate-Limit-Reset", "Rate-Limit-Reset", "X-RateLimit-Next", "X-Rate-Limit-Next",
-				"X-RateLimit-Reset-*", "X-Rate-Limit-Reset-*", "X-RateLimit-*-Reset", "X-Rate-Limit-*-Reset",
-				"X-RateLimit-ResetAt", "X-RateLimit-Reset-At", "X-RateLimit-Limit-*-Reset", "X-Rate-Limit-Limit-*-Reset",
-				"X-RateLimit-Reset-Seconds-*", "X-Rate-Limit-Reset-Seconds-*", "X-RateLimit-Remaining-Seconds", "X-Rate-Limit-Remaining-Seconds",
-				"X-RateLimit-TTL", "X-Rate-Limit-TTL", "X-RateLimit-Reset-Timestamp", "X-Rate-Limit-Reset-Timestamp", "X-RateLimit-Remaining-TTL", "X-Rate-Limit-Remaining-TTL",
-				"X-RateLimit-*-Remaining-TTL", "X-Rate-Limit-*-Remaining-TTL", "X-RateLimit-*-Expire", "X-Rate-Limit-*-Expire", "X-<Burst>Limit-Reset",
-				"*-RateLimit-Reset", "*-Rate-Limit-Reset", "*-RateLimit-Next", "*-Rate-Limit-Next",
-				"*-RateLimit-Limit-Reset", "RateLimit-Reset-*", "RateLimit-*-Reset", "X-RateLimit-ResetTime", "X-Rate-Limit-ResetTime",
-				"X-<ApiQuota>-Reset",
-			}),
-			Window: slices.Concat([]string{
-				"X-RateLimit-Window-Size", "X-RateLimit-*-Interval-Ms", "X-Rate-Limit-*-Interval-Ms", "X-RateLimit-Limit-Period",
-			}, withEach(withEach([]string{"X-RateLimit-?", "X-Rate-Limit-?"}, "Window?", "Period?", "Interval?", "Duration?"),
-				"", "-Seconds", "-Milliseconds", "-Ms")),
+			}, withEach(rateLimits("?-Cost"), "Request", "Query", "Method", "Operation"), counters("Cost", "Last")),
+			Reset: slices.Concat(rateLimits("Reset-After", "Reset-Ms", "Reset"), []string{"Rate-Limit-Reset"},
+				rateLimits("Next", "Reset-*", "*-Reset", "ResetAt", "Reset-At", "Limit-*-Reset", "Reset-Seconds-*", "Remaining-Seconds", "TTL",
+					"Reset-Timestamp", "Remaining-TTL", "*-Remaining-TTL", "*-Expire", "ResetTime", "ResetSeconds", "ResetIn", "ResetIn-Ms",
+					"ResetsAt", "Resets", "Resets-At", "Resets-In", "Refresh", "Expire", "Expires", "Expiry", "TimeRemaining", "<Quota>-Reset"),
+				ofTimes("X-?-Reset", "X-?-Quota-Reset", "X-?-Limit-Reset", "X-RateLimit-?Reset", "X-Rate-Limit-?Reset"),
+				counters("Reset", "Resets", "Reset-At", "Resets-At", "Reset-In", "Resets-In"), []string{
+					"X-<Burst>Limit-Reset", "X-<Token>Limit-Reset", "*-RateLimit-Reset", "*-Rate-Limit-Reset", "*-RateLimit-Next", "*-Rate-Limit-Next",
+					"*-RateLimit-Limit-Reset", "RateLimit-Reset-*", "RateLimit-*-Reset",
+				}),
+			Window: slices.Concat(rateLimits("Window-Size", "WindowSize", "*-Interval-Ms", "Limit-Period", "TimePeriod", "Refresh-Period"),
+				withEach(withEach(rateLimits("?"), "Window?", "Period?", "Interval?", "Duration?"), "", "-Seconds", "-Sec", "-Milliseconds", "-Ms")),
 			Policy: []string{"X-RateLimit-Policy", "X-Rate-Limit-Policy"},
 			Units:  units(),
 		},
 	}
+}
+
+// rateLimits returns the names of the fields in common use that end in each of some words.
+func rateLimits(words ...string) (all []string) {
+	for _, word := range words {
+		all = append(all, "X-RateLimit-"+word, "X-Rate-Limit-"+word)
+	}
+	return all
+}
+
+// counters returns names that say that requests are counted: X-Api-Calls-Remaining.
+func counters(measures ...string) []string {
+	of := withEach([]string{"X-<?>-"}, "Requests", "Api-Requests", "Calls", "Api-Calls", "Request-Limit", "Api-Limit", "Api-Quota", "ApiQuota", "Throttle")
+	for i := range of {
+		of[i] += "?"
+	}
+	return withEach(of, measures...)
 }
 
 // withEach returns each name with each word in place of its question mark.
@@ -1189,6 +1175,7 @@ func units() map[string]string {
 	return map[string]string{
 		"complexity": "complexity",
 		"api-units":  "api-units",
+		"token":      tokens,
 	}
 }
 
