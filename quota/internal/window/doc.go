@@ -126,7 +126,7 @@
 //     doubles the time: a server that counts otherwise costs a few refusals. Where others
 //     were seen and w is more than 4·W/q, no trials are left out beside that: else a client
 //     would see nothing of what comes back for minutes. The time becomes shorter again, by
-//     a sixth each, after 16 trials, and after 250 once that was refused.
+//     a sixth each, after about 250 that were served.
 //
 //     Where requests cost more than a unit, one that is the first after a window may be refused because
 //     units come back one by one. A unit takes as long as what came since the figure before, and the

@@ -34,8 +34,7 @@ type refill struct {
 const (
 	steadyTrials  = 3
 	sureTrials    = 16  // after which a trial keeps less of a margin
-	soundTrials   = 32  // after which a pace that was too slow is quicker
-	quickerTrials = 250 // after which any pace is quicker again
+	quickerTrials = 250 // after which a pace is quicker again
 	maxFailed     = 6
 	trialsPart    = 0.1 // our part of the quota, below which there are no trials
 	twice         = 4   // in rare.pace
@@ -169,14 +168,9 @@ func (w *Window) succeed() {
 	r.served++
 	r.failed = 0
 	w.set(creeping, w.is(creeping) || r.steady())
-	pace := w.rarely().pace
-	switch {
-	case r.served == soundTrials && pace > 0 && r.slack == 1:
-		w.rare.pace--
-		r.served = sureTrials
-	case r.served == quickerTrials:
+	if r.served == quickerTrials {
 		r.served, r.slack = sureTrials, max(r.slack, 1)-1
-		if pace > 0 {
+		if w.rarely().pace > 0 {
 			w.rare.pace--
 		}
 	}

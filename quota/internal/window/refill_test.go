@@ -329,7 +329,7 @@ func TestUnitTimeIsFound(t *testing.T) {
 		assert.Equal(t, far, observe(false), "left out")
 	}
 	assert.Equal(t, 12*sec, observe(false), "a trial that is refused doubles it")
-	for range soundTrials - 1 {
+	for range quickerTrials - 1 {
 		assert.Equal(t, 12*sec, observe(false))
 	}
 	slower := time.Duration(math.Exp2(3./4) * float64(6*sec))
