@@ -1,6 +1,8 @@
 package quota_test
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,6 +130,47 @@ func TestRefusedAloneIsToldAfterTheWindow(t *testing.T) {
 			})
 		})
 	}
+}
+
+// If more requests wait than sleep, the callers have become more: so many more are in flight.
+func TestRefusedAloneWithMoreCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := quota.Accounts{Jitter: noJitter}
+		o := a.Origin("https://api.example")
+		var ls [20]quota.Lease
+		send := func(of []quota.Lease) {
+			for i := range of {
+				time.Sleep(ms)
+				require.NoError(t, o.Admit(t.Context(), time.Time{}, new(quota.Ask), &of[i]))
+			}
+		}
+		done := func(l *quota.Lease, r quota.Report) { o.Settle(time.Now(), l, &r) }
+		send(ls[:1])
+		done(&ls[0], quota.Report{})
+		send(ls[:5])
+		done(&ls[0], quota.Report{Refused: true})
+		for i := range 4 {
+			done(&ls[1+i], quota.Report{})
+		}
+		time.Sleep(5 * sec)
+
+		send(ls[:10])
+		done(&ls[0], quota.Report{Refused: true}) // 9 in flight, one sleeps
+		var went atomic.Int32
+		var waiting sync.WaitGroup
+		for i := range 5 {
+			waiting.Go(func() {
+				assert.NoError(t, o.Admit(t.Context(), time.Time{}, new(quota.Ask), &ls[10+i]))
+				went.Add(1)
+			})
+		}
+		synctest.Wait()
+		assert.Zero(t, went.Load())
+		done(&ls[1], quota.Report{Refused: true}) // 9 and 5 that wait, two of these 14 sleep
+		synctest.Wait()
+		assert.EqualValues(t, 4, went.Load())
+		waiting.Wait()
+	})
 }
 
 // Once a refusal was let go, what is served until the next one was not counted from the beginning of

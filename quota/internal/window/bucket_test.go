@@ -421,6 +421,26 @@ func TestBucketBesideHangingRequests(t *testing.T) {
 	assert.Equal(t, 4*w.filling(), again.Since(now))
 }
 
+// The sums of a bucket are not exact: if others seem to take up to a quarter of it, all that is there may depart.
+func TestBucketBesideFew(t *testing.T) {
+	for fall, want := range map[float32]int{25: 8, 30: 2} {
+		w, s := New(Adaptive), new(Server)
+		w.SetPolicy(Requests, 10, 10*sec)
+		w.contention.ours, w.contention.fall = 20, fall
+		c := Charge{Sent: 0, Units: 1, Mark: w.Take(0, 1)}
+		w.Answered(c, false)
+		now, out := Instant(50*ms), 0
+		w.Report(now, 0, Figure{Available: 8, Window: sec, Full: 2 * sec, Charge: c}, false, s)
+		for ; out < 10; out++ {
+			if again, _ := w.Ready(now, 1); again > now {
+				break
+			}
+			w.Take(now, 1)
+		}
+		assert.Equal(t, want, out, fall)
+	}
+}
+
 // What costs more than there ever is waits for a Retry-After, but not for the end of a window of
 // which all is there.
 func TestPauseOfWhatCostsMore(t *testing.T) {

@@ -48,3 +48,19 @@ func TestPassIsTake(t *testing.T) {
 		})
 	}
 }
+
+// What a request of the window before turns out to cost counts in this one, until it has landed.
+func TestCorrectOfTheWindowBefore(t *testing.T) {
+	var s Server
+	w := New(Adaptive)
+	w.Report(2, 1, Figure{Available: 10, Window: time.Second}, false, &s)
+	c := Charge{Sent: 3, Units: 1, Mark: w.Take(3, 1)}
+	over := w.End()
+	w.Roll(over)
+	assert.Equal(t, int64(5), w.Correct(c, 5).Units)
+	assert.EqualValues(t, 5, w.Unanswered())
+	left, _ := w.Left(over)
+	assert.EqualValues(t, 4, left)
+	left, _ = w.Left(w.BeforeLands())
+	assert.EqualValues(t, 9, left)
+}

@@ -244,6 +244,28 @@ func TestLongUntoldLooks(t *testing.T) {
 	assert.Equal(t, sec*24/10, d.next().Round(time.Millisecond), "by then, more than one unit would have come back")
 }
 
+// While a look is out, what waits is told that its answer may let it go, for a second.
+func TestLongUntoldSoftens(t *testing.T) {
+	d := newLongUntold(24 * time.Hour)
+	assert.Zero(t, d.Softens(d.at, &d.server))
+	d.next()
+	d.take(d.at)
+	assert.Equal(t, d.at+Instant(sec), d.Softens(d.at, &d.server))
+}
+
+// A look waits until the requests of the window before have landed: it would not be told apart from them.
+func TestSoftLooksWaitForTheWindowBefore(t *testing.T) {
+	d := newDryWindow(Adaptive, 4*sec)
+	d.take(0)
+	over := d.End()
+	d.Roll(over)
+	d.end = Instant(2 * time.Hour)
+	c := d.take(over)
+	d.answer(over+1, c, false)
+	d.server.soft.again, d.server.soft.look = true, over+1
+	assert.Equal(t, over+Instant(10*ms), d.when(over+1))
+}
+
 // Three looks that are served show that a long window is not enforced, in the day after a refusal,
 // too. Six refusals in a row are forgiven then.
 func TestLongUntoldIsSoft(t *testing.T) {

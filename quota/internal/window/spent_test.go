@@ -380,3 +380,16 @@ func TestSpentHoldsNoLongerThanTheInstant(t *testing.T) {
 		assert.Equal(t, now.Add(wait), again)
 	}
 }
+
+// However requests follow each other, our own log has no more than so many parts.
+func TestLogIsBounded(t *testing.T) {
+	w := New(Adaptive)
+	w.SetPolicy(Requests, 1000, mins)
+	l := w.keepLog(spent{trust: 1, length: mins, off: Never})
+	for i := range Instant(200) {
+		w.Take(i*Instant(ms), 1)
+		l.slots[len(l.slots)-1].sure = i%2 == 0 // the next one is different
+	}
+	assert.Len(t, l.slots, maxSlots)
+	assert.EqualValues(t, 800, w.room(Instant(200*ms)))
+}

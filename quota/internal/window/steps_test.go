@@ -172,13 +172,13 @@ func TestStepsGivenUp(t *testing.T) {
 	assert.EqualValues(t, 2, s.steps.skip)
 	assert.Zero(t, w.stepping())
 
-	for i := range 3 {
+	for i, refused := range []bool{true, true, false, true, true, true} { // three in a row
 		assert.True(t, l.IsBucket(), i)
 		at = max(at, l.WhenThere(10)) + Instant(mins)
 		l.Roll(at)
 		charge = Charge{Sent: at, Units: 10, Mark: l.Take(at, 10)}
-		l.Answered(charge, true)
-		l.Report(at+Instant(ms), at, Figure{Available: 9, Window: sec, Charge: charge}, true, &l.server)
+		l.Answered(charge, refused)
+		l.Report(at+Instant(ms), at, Figure{Available: 9, Window: sec, Charge: charge}, refused, &l.server)
 	}
 	assert.False(t, l.IsBucket())
 	assert.EqualValues(t, 2, l.server.steps.skip)
@@ -197,8 +197,10 @@ func TestStepsOfAWindow(t *testing.T) {
 			l.Report(at+Instant(ms), at, Figure{Available: left, Window: 5 * sec, Again: again, Charge: charge}, refused, &l.server)
 		}
 		report(0, 0, 0, false)
+		l.contention.ours, l.contention.fall = 20, 40
 		report(Instant(40*sec), 9, again, true)
 		assert.Equal(t, want, l.server.steps.is, again)
+		assert.Equal(t, want, l.unshared(), "what others seemed to spend did not come back")
 	}
 }
 
