@@ -101,17 +101,13 @@ func (w *Window) patience() time.Duration {
 	return d
 }
 
-// observe looks at the figure that is in force, of an answer that may be a refusal. Its request cost
-// so many units.
-func (c *contention) observe(w *Window, units int64, refused bool) {
+// observe looks at the figure that is in force, of an answer that may be a refusal.
+func (c *contention) observe(w *Window, refused bool) {
 	if w.Unit != Requests {
 		return
 	}
 	w.compared.refused = w.compared.refused || refused
 	c.peak = max(c.peak, w.available)
-	if !refused {
-		c.peak = max(c.peak, w.available+units-1)
-	}
 	switch {
 	case w.isLate():
 		c.from = 0 // figures are of different windows

@@ -38,8 +38,8 @@ type habits interface {
 	// compareInstants reports whether an end that the server sent as an instant is
 	// compared with that of earlier answers.
 	compareInstants() bool
-	// lasts is how long a window is that the server says has that length.
-	lasts(w *Window, avail int64, length time.Duration, refused bool, s *Server) time.Duration
+	// lasts is how long a window is that the server says has that length. The request found so many units.
+	lasts(w *Window, avail, found int64, length time.Duration, refused bool, s *Server) time.Duration
 	// observeRounding looks at the length that a report has, and not at an instant.
 	observeRounding(w *Window, sent Instant, length time.Duration, avail int64, refused bool, s *Server)
 	// observeFull looks at the same, for how long the quota takes to come back.
@@ -47,8 +47,8 @@ type habits interface {
 	// allows reports whether n more units, which are there, may be in flight.
 	allows(w *Window, n int64) bool
 	// reported looks at a figure that a report has put in force, or lowered, and
-	// returns when its window is due. Its request cost so many units.
-	reported(w *Window, sent Instant, avail, units int64, length time.Duration, refused bool, s *Server) Instant
+	// returns when its window is due.
+	reported(w *Window, sent Instant, avail int64, length time.Duration, refused bool, s *Server) Instant
 	// logged looks at the same, where it says that nothing is left. before is when the
 	// request departed that found the window before used up; 0: it was not the first
 	// figure of a window.
@@ -81,7 +81,7 @@ func (*plain) guardsZero(*Window) bool { return false }
 
 func (*plain) compareInstants() bool { return false }
 
-func (*plain) lasts(_ *Window, avail int64, length time.Duration, _ bool, _ *Server) time.Duration {
+func (*plain) lasts(_ *Window, avail, _ int64, length time.Duration, _ bool, _ *Server) time.Duration {
 	if length == 0 && avail == 0 {
 		return time.Second // the last second of a server that rounds down
 	}
@@ -94,7 +94,7 @@ func (*plain) observeFull(*Window, int64, time.Duration, *Server) {}
 
 func (*plain) allows(*Window, int64) bool { return true }
 
-func (*plain) reported(w *Window, _ Instant, _, _ int64, _ time.Duration, _ bool, _ *Server) Instant {
+func (*plain) reported(w *Window, _ Instant, _ int64, _ time.Duration, _ bool, _ *Server) Instant {
 	return w.due
 }
 
@@ -117,8 +117,8 @@ func (*adaptive) guardsZero(w *Window) bool { return w.Length > 0 }
 
 func (*adaptive) compareInstants() bool { return true }
 
-func (*adaptive) lasts(w *Window, avail int64, length time.Duration, refused bool, s *Server) time.Duration {
-	return w.unrounded(avail, length, refused, s)
+func (*adaptive) lasts(w *Window, avail, found int64, length time.Duration, refused bool, s *Server) time.Duration {
+	return w.unrounded(avail, found, length, refused, s)
 }
 
 func (*adaptive) observeRounding(w *Window, sent Instant, length time.Duration, avail int64, refused bool, s *Server) {
@@ -137,10 +137,10 @@ func (*adaptive) observeFull(w *Window, avail int64, length time.Duration, s *Se
 
 func (*adaptive) allows(w *Window, n int64) bool { return w.contention.allows(w, n) }
 
-func (*adaptive) reported(w *Window, sent Instant, avail, units int64, length time.Duration, refused bool, s *Server) Instant {
-	w.contention.observe(w, units, refused)
+func (*adaptive) reported(w *Window, sent Instant, avail int64, length time.Duration, refused bool, s *Server) Instant {
+	w.contention.observe(w, refused)
 	if avail == 0 && !w.believes(w.Used) {
-		return w.observeRefill(sent, units, length, refused, s)
+		return w.observeRefill(sent, length, refused, s)
 	}
 	return w.due
 }

@@ -298,3 +298,15 @@ func TestPlainHasNoHabits(t *testing.T) {
 		{sec + 32*ms, says("b", 20, 59*sec), 20, unsaid},
 	})
 }
+
+// A request that cost all units of a window has begun it: what the server says of it is not rounded.
+func TestWholeWindowOfOneRequest(t *testing.T) {
+	for n, want := range map[int64]time.Duration{9: 11 * sec, 10: 10 * sec} {
+		l := newLedger(Adaptive)
+		l.server.RoundsDown, l.server.Most = true, 10
+		charge := Charge{Units: n, Mark: l.Take(0, n)}
+		l.Answered(charge, false)
+		l.Report(Instant(32*ms), 0, Figure{Window: 10 * sec, Charge: charge}, false, &l.server)
+		assert.Equal(t, want, l.due.Since(0), n)
+	}
+}

@@ -97,8 +97,8 @@ func (w *Window) guessUnit(most int64, s *Server) {
 }
 
 // observeRefill looks at a report that nothing is left for the length, of a request
-// that departed at sent and cost so many units. It returns when the window is due: earlier, for a trial.
-func (w *Window) observeRefill(sent Instant, units int64, length time.Duration, refused bool, s *Server) Instant {
+// that departed at sent. It returns when the window is due: earlier, for a trial.
+func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool, s *Server) Instant {
 	r, most := &w.refill, w.Quota
 	if most <= 0 {
 		most = s.Most
@@ -123,7 +123,7 @@ func (w *Window) observeRefill(sent Instant, units int64, length time.Duration, 
 	due, part := w.due, w.contention.part()
 	told := unit >= time.Second && length <= unit+time.Second // whole seconds say when the unit is there
 	if r.trying = !told && (s.Full.shown() || w.scarce(most)) && r.skip == 0; r.trying {
-		due = min(due, sent.Add(time.Duration(min(float64(w.trialAfter())*float64(units)/part, float64(MaxSavedTime)))))
+		due = min(due, sent.Add(time.Duration(float64(w.trialAfter())/part)))
 	}
 	r.skip = max(r.skip, 1) - 1
 	return due

@@ -238,7 +238,7 @@ func TestRefillOfASilentServer(t *testing.T) {
 }
 
 // observe takes over a report that nothing is left for a second.
-func (l *ledger) observe(refused bool) { l.due = l.observeRefill(0, 1, sec, refused, new(Server)) }
+func (l *ledger) observe(refused bool) { l.due = l.observeRefill(0, sec, refused, new(Server)) }
 
 // A quota is taken to be refilled as trials are served, and leaves out the more of them, the more
 // were refused in a row.
@@ -315,7 +315,7 @@ func TestUnitTimeIsFound(t *testing.T) {
 	later(l, 0)
 	server := &Server{Span: 60 * sec}
 	observe := func(refused bool) time.Duration {
-		return l.observeRefill(0, 1, 30*sec, refused, server).Since(0)
+		return l.observeRefill(0, 30*sec, refused, server).Since(0)
 	}
 	l.due = Instant(far)
 	assert.Equal(t, far, observe(false), "no answer has told more than one unit")
@@ -359,7 +359,7 @@ func TestUnitTimeIsFoundBesideOthers(t *testing.T) {
 		l := newLedger(Adaptive)
 		all(later, others(20, 40))(l, 0)
 		l.due = Instant(far)
-		assert.Equal(t, want, l.observeRefill(0, 1, 30*sec, false, &Server{Span: 60 * sec, Most: most}).Since(0))
+		assert.Equal(t, want, l.observeRefill(0, 30*sec, false, &Server{Span: 60 * sec, Most: most}).Since(0))
 	}
 }
 
@@ -377,7 +377,7 @@ func TestTrialBesideOthers(t *testing.T) {
 	all(later, advertises(20, 10*sec), others(20, 40))(l, 0)
 	l.due = Instant(far)
 	observe := func(refused bool) time.Duration {
-		return l.observeRefill(0, 1, 9*sec, refused, new(Server)).Since(0)
+		return l.observeRefill(0, 9*sec, refused, new(Server)).Since(0)
 	}
 	assert.Equal(t, sec, observe(false), "half of the units come back for us")
 	assert.Equal(t, sec, observe(false))
@@ -453,9 +453,9 @@ func TestUntilFull(t *testing.T) {
 		all(later, advertises(quota, 30*sec))(l, 0)
 		l.due, l.contention.peak = Instant(far), quota-1
 		var s Server
-		assert.Equal(t, far, l.observeRefill(0, 1, 30*sec, false, &s).Since(0))
+		assert.Equal(t, far, l.observeRefill(0, 30*sec, false, &s).Since(0))
 		s.Full = untilFull{least: 28 * sec, most: 31 * sec, grown: grownBucket}
-		assert.Equal(t, 1500*ms, l.observeRefill(0, 1, 30*sec, false, &s).Since(0))
+		assert.Equal(t, 1500*ms, l.observeRefill(0, 30*sec, false, &s).Since(0))
 	})
 }
 
@@ -478,8 +478,8 @@ func TestUnitsOfSeconds(t *testing.T) {
 	l := newLedger(Adaptive)
 	all(later, advertises(10, 60*sec))(l, 0)
 	l.due = Instant(far)
-	assert.Equal(t, far, l.observeRefill(0, 1, 7*sec, false, new(Server)).Since(0))
-	assert.Equal(t, 6*sec, l.observeRefill(0, 1, 7*sec+1, false, new(Server)).Since(0))
+	assert.Equal(t, far, l.observeRefill(0, 7*sec, false, new(Server)).Since(0))
+	assert.Equal(t, 6*sec, l.observeRefill(0, 7*sec+1, false, new(Server)).Since(0))
 }
 
 // A trial that was refused beside other clients doubles the time for a unit, and leaves out no
@@ -501,7 +501,7 @@ func TestTrialRefusedBesideOthers(t *testing.T) {
 		w.SetPolicy(Requests, 30, 300*sec)
 		w.contention.ours, w.contention.fall, w.refill.trying = 9, 10, true
 		tt.but(&w, &s, &length)
-		w.observeRefill(0, 1, length, true, &s)
+		w.observeRefill(0, length, true, &s)
 		assert.Equal(t, tt.skip, w.refill.skip, tt.name)
 	}
 }
@@ -515,7 +515,7 @@ func TestTrialsBesideOthers(t *testing.T) {
 		all(later, advertises(100, 10*sec))(l, 0)
 		l.due = Instant(far)
 		return l, func(refused bool) time.Duration {
-			return l.observeRefill(0, 1, 8*sec, refused, &Server{}).Since(0)
+			return l.observeRefill(0, 8*sec, refused, &Server{}).Since(0)
 		}
 	}
 	paced := func(quarters float64) time.Duration {

@@ -57,10 +57,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	w.Used = t
 	avail := min(f.Available, MaxUnits)
 	if !refused {
-		s.Most = max(s.Most, avail+1)
-		if w.Unit == Requests {
-			s.Most = max(s.Most, avail+f.Charge.Units)
-		}
+		s.Most = max(s.Most, w.found(avail, &f))
 	}
 	if w.Quota >= 0 {
 		avail = min(avail, w.Quota)
@@ -143,7 +140,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		if f.Resets > 0 && f.Resets == w.rarely().resets {
 			w.due, w.trip = due, trip
 		}
-		w.due = how.reported(w, sent, avail, max(f.Charge.Units, 1), f.Window, refused, s)
+		w.due = how.reported(w, sent, avail, f.Window, refused, s)
 		if avail == 0 {
 			w.due = how.logged(w, sent, before, f.Window, refused)
 		}
@@ -171,6 +168,14 @@ func (w *Window) adopt(t, sent Instant, avail int64, due Instant, trip time.Dura
 	}
 }
 
+// found is how many units the request found, if it was served.
+func (w *Window) found(avail int64, f *Figure) int64 {
+	if w.Unit == Requests {
+		return avail + max(f.Charge.Units, 1)
+	}
+	return avail + 1
+}
+
 // dueAt is when the window of a figure is over, before the guard, and the round trip
 // that the guard depends on. The figure arrived at t, and its request departed at sent.
 func (w *Window) dueAt(t, sent Instant, avail int64, f *Figure, refused bool, s *Server) (due Instant, trip time.Duration) {
@@ -182,7 +187,7 @@ func (w *Window) dueAt(t, sent Instant, avail int64, f *Figure, refused bool, s 
 	}
 	w.forgetInstant()
 	s.Span = max(s.Span, f.Window)
-	length := w.habits().lasts(w, avail, f.Window, refused, s)
+	length := w.habits().lasts(w, avail, w.found(avail, f), f.Window, refused, s)
 	if due, ok := w.endByAnswer(t, sent, length, s); ok {
 		return due, 0
 	}

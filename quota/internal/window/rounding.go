@@ -31,12 +31,12 @@ func (w *Window) observeRounding(sent Instant, length time.Duration, avail int64
 	}
 }
 
-// unrounded is how long a window is that the server says has that length.
-func (w *Window) unrounded(avail int64, length time.Duration, refused bool, s *Server) time.Duration {
+// unrounded is how long a window is that the server says has that length. The request found so many units.
+func (w *Window) unrounded(avail, found int64, length time.Duration, refused bool, s *Server) time.Duration {
 	switch {
 	case w.Length > 0 && length > w.Length && !refused && !s.Longer && w.alone():
 		return w.Length
-	case s.RoundsDown && w.begins(avail, length, s) && !s.Longer:
+	case s.RoundsDown && w.begins(found, length, s) && !s.Longer:
 		return length
 	case s.RoundsDown && w.Length > 0:
 		return max(length, min(length+time.Second, w.Length))
@@ -47,11 +47,11 @@ func (w *Window) unrounded(avail int64, length time.Duration, refused bool, s *S
 }
 
 // begins reports whether a request seems to have begun its window, where W is not told: it was told the
-// longest window and the highest figure that were.
-func (w *Window) begins(avail int64, length time.Duration, s *Server) bool {
+// longest window, and found the most units that were.
+func (w *Window) begins(found int64, length time.Duration, s *Server) bool {
 	most := s.Most
 	if w.Quota >= 0 {
 		most = w.Quota
 	}
-	return w.Length <= 0 && length > 0 && length == s.Span && avail+1 == most
+	return w.Length <= 0 && length > 0 && length == s.Span && found == most
 }

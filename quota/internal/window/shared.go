@@ -19,8 +19,8 @@ func (*together) guard(w *Window, trip time.Duration) time.Duration {
 
 func (*together) allows(*Window, int64) bool { return true }
 
-func (*together) reported(w *Window, _ Instant, _, units int64, _ time.Duration, refused bool, _ *Server) Instant {
-	w.contention.observe(w, units, refused)
+func (*together) reported(w *Window, _ Instant, _ int64, _ time.Duration, refused bool, _ *Server) Instant {
+	w.contention.observe(w, refused)
 	return w.due
 }
 

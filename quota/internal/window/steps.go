@@ -8,6 +8,9 @@ import "time"
 // before both say how long one unit takes. If they agree, closely or several times, and with
 // the policy if that says it, the quota is a bucket (bucket.go), in all windows of the policy.
 //
+// A bucket whose server says when it will be full, and whose policy says how long a unit takes, is found by
+// its figures alone (untilfull.go). It is such a bucket, too, if requests cost more than one unit.
+//
 // Where no policy says how long a window is, the figures say how long a unit takes, the better
 // the more units they show to have come back.
 type steps struct {
@@ -17,6 +20,8 @@ type steps struct {
 	refused     uint8         // in a row, although there should have been enough
 	failed      uint8         // how often it turned out to be none
 	skip        uint8         // refusals to be left out
+	costly      bool          // a request cost more than one unit
+	full        wholly        // and the server says when it will be full
 }
 
 // A stepped is what is known of one window that comes back unit by unit.
@@ -61,7 +66,14 @@ func (w *Window) observeSteps(sent Instant, avail int64, f *Figure, refused bool
 		return 0
 	}
 	short := refused && f.Charge.Mark != 0 && f.Charge.Units > max(avail, 1) && w.Unanswered() == 0
+	g.costly = g.costly || f.Charge.Mark != 0 && f.Charge.Units > 1
+	full := false
+	if g.costly && w.Length > 0 && w.Unit == Requests {
+		g.full.observe(w.Quota, avail, f, w.stepUnit(g))
+		full = g.full.shown() && (w.fill() > 0 || w.Unanswered() == 0) // or the first figures come in another order
+	}
 	switch {
+	case full:
 	case g.is && f.beyond(w.stepUnit(g)):
 		g.fail()
 	case g.is && !refused:
@@ -74,17 +86,23 @@ func (w *Window) observeSteps(sent Instant, avail int64, f *Figure, refused bool
 	case !g.is && short && w.State == Expired && sent >= w.closed:
 		w.findSteps(sent, avail, f, g)
 	}
-	if !g.is {
+	if !g.is && !full {
 		if w.stepping().most > 0 {
 			*w.ownSteps() = stepped{}
 		}
 		return 0
 	}
 	if w.fill() == 0 {
+		if w.State == Reported {
+			w.State = Unknown // the end in force is that of a window
+		}
 		w.contention, w.compared = contention{}, compared{} // what others seemed to spend did not come back
 	}
 	if w.ownSteps().most = w.Quota; w.Unit == Requests {
 		w.rare.spent.steps.most = s.Most
+	}
+	if full {
+		w.rare.spent.steps.most = min(max(s.Most, g.full.least), w.Quota)
 	}
 	w.measureSteps(sent, avail, f, refused, g)
 	if w.Length > 0 {
@@ -188,5 +206,5 @@ func (w *Window) untilLook(n int64) time.Duration {
 // fail takes over that the quota is no such bucket.
 func (g *steps) fail() {
 	failed := min(g.failed+1, maxFailed)
-	*g = steps{failed: failed, skip: 1 << failed}
+	*g = steps{failed: failed, skip: 1 << failed, costly: g.costly}
 }

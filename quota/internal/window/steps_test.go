@@ -38,6 +38,11 @@ func (b *drips) spend(t Instant, n int64) {
 	b.full = max(b.full, t).Add(time.Duration(n) * b.unit)
 }
 
+// tells is a bucket whose server says when it will be full.
+type tells struct{ drips }
+
+func (b *tells) next(t Instant) time.Duration { return b.when(t, b.holds) }
+
 // logs is a sliding log.
 type logs struct {
 	quota  int64
@@ -138,6 +143,31 @@ func TestSteps(t *testing.T) {
 			assert.Less(t, over, Instant(unit)*Instant(units-tt.holds)*103/100)
 			assert.True(t, l.server.steps.is)
 		})
+	}
+}
+
+// Where the server says when the bucket will be full, the figures alone show how much it holds, and what
+// was the end of a window before is not taken for what other clients have spent.
+func TestStepsUntilFull(t *testing.T) {
+	for _, holds := range []int64{60, 30} {
+		for _, costs := range [][]int64{{10}, {1, 10, 3, 7}, {2, 2, 2, 15}} {
+			l, units := newLedger(Adaptive), int64(0)
+			l.SetPolicy(Requests, 60, mins)
+			for i := range 200 {
+				units += costs[i%len(costs)]
+			}
+			refused, over := l.works(&tells{drips{holds: holds, unit: sec}}, true, costs, 200)
+			assert.Zero(t, refused, "%d, %v", holds, costs)
+			assert.Less(t, over, Instant(sec)*Instant(units-holds)*103/100, "%d, %v", holds, costs)
+			assert.True(t, l.IsBucket())
+
+			l = newLedger(Adaptive)
+			l.SetPolicy(Requests, 60, mins)
+			l.works(&tells{drips{holds: holds, unit: sec}}, true, costs, 10)
+			ours, fall := l.Contention()
+			assert.True(t, l.IsBucket())
+			assert.Less(t, fall, ours+1, "%d, %v", holds, costs)
+		}
 	}
 }
 

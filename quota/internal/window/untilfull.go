@@ -43,3 +43,37 @@ func (u *untilFull) observe(quota, missing int64, length time.Duration) {
 
 // shown reports whether the figures show a bucket.
 func (u *untilFull) shown() bool { return u.grown == grownBucket && u.most-u.least <= u.least/4 }
+
+// wholly is how much such a bucket holds, where the policy says how long a unit takes: as much as is left, and
+// as comes back until it is full. Less than the quota may be held, unlike in untilFull.
+type wholly struct {
+	least, most int64         // that it holds, as far as the figures agree; a most of 0: there was none
+	window      time.Duration // when it last grew, or the shortest since
+	grown       uint8         // how often it has
+}
+
+// observe looks at a figure of a quota whose units take so long each.
+func (b *wholly) observe(quota, avail int64, f *Figure, unit time.Duration) {
+	length, early := min(f.Window, MaxSavedTime), time.Second
+	if f.Resets > 0 {
+		early = coarseFull
+	}
+	least, most := avail+int64(max(length-early, 0)/unit), avail+1+int64((length+time.Second)/unit)
+	switch {
+	case length <= 0:
+		return
+	case least > quota+1:
+		*b = wholly{}
+		return
+	case b.most == 0 || least > b.most || most < b.least:
+		*b = wholly{least: least, most: most, window: length}
+	case length > b.window+time.Second:
+		b.window, b.grown = length, min(b.grown+1, grownBucket)
+	case length < b.window:
+		b.window = length
+	}
+	b.least, b.most = max(b.least, least), min(b.most, most)
+}
+
+// shown reports whether the figures show a bucket.
+func (b *wholly) shown() bool { return b.grown == grownBucket && b.most-b.least <= b.least/4 }
