@@ -360,7 +360,7 @@ func (a *accountReader) settle(account string, s *accountValues) {
 		a.charged = append(a.charged, charge{account, s.cost})
 		return
 	}
-	n := s.several()
+	n := s.several(len(a.row.Accounts) > 0)
 	if n == 1 {
 		if a.fits(account) {
 			a.one(account, s)
@@ -390,8 +390,14 @@ func (a *accountReader) fits(name string) bool {
 // maxSeveral bounds the policies of one account, whatever Caps.Items is.
 const maxSeveral = 64
 
-// repeated reports whether each field says the same again. Two programs on the way have added it then.
+// repeated reports whether each field says the same again, of the same window. Two programs on the way have
+// added it then.
 func (s *accountValues) repeated() bool {
+	for i := range s.limits.n {
+		if s.window(i) != s.window(0) {
+			return false
+		}
+	}
 	sameNumbers := func(v *values[number]) bool {
 		for i := 1; i < v.n; i++ {
 			if v.at(i).value != v.first.value || v.at(i).window != v.first.window {
@@ -413,10 +419,10 @@ func (s *accountValues) repeated() bool {
 }
 
 // several returns how many policies the values of an account describe. It is more than
-// one only if two fields have several values.
-func (s *accountValues) several() int {
+// one only if two fields have several values, and their positions have names or their values differ.
+func (s *accountValues) several(named bool) int {
 	n, lists := 0, 0
-	if s.repeated() {
+	if !named && s.repeated() {
 		return 1
 	}
 	for _, length := range [...]int{s.limits.n, s.remaining.n, s.used.n, s.resets.n} {

@@ -430,6 +430,15 @@ func Vendors() []Vendor {
 			Units:     map[string]string{"token": "tokens"},
 		},
 		{
+			// Gateways with Together's names, whose windows may be others.
+			Name:      "TokenLimit",
+			Sign:      "X-TokenLimit-Limit",
+			Limit:     []string{"X-RateLimit-Limit", "X-<Token>Limit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining", "X-<Token>Limit-Remaining"},
+			Reset:     []string{"X-RateLimit-Reset", "X-<Token>Limit-Reset"},
+			Units:     map[string]string{"token": "tokens"},
+		},
+		{
 			// developers.docusign.com/docs/esign-rest-api/esign101/rules-and-limits.
 			Name:      "DocuSign",
 			Sign:      "X-BurstLimit-Limit",
@@ -1099,8 +1108,8 @@ func Vendors() []Vendor {
 				rateLimits("Total", "Max", "Limit-*", "*-Limit", "*-Max", "*-Allowed", "Capacity", "Maximum", "<Quota>-Limit", "<Quota>-Allocated", "<Quota>"),
 				ofTimes("X-?-Limit", "X-?-Quota-Limit", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit", "X-RateLimit-?", "X-Rate-Limit-?"),
 				withEach(rateLimits("?"), "<Requests-Per-Second>", "<Requests-Per-Minute>", "<Requests-Per-Hour>", "<Requests-Per-Day>"),
-				counters("Limit", "Max", "Total"), []string{
-					"X-<Concurrency>-Limit", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit", "X-<Token>Limit-Limit",
+				counters("Limit", "Max"), []string{
+					"X-<Concurrency>-Limit", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit",
 					"*-RateLimit-Limit", "*-Rate-Limit-Limit", "RateLimit-Limit-*", "RateLimit-*-Limit", "X-RateLimit-Capacity-*",
 				}),
 			Remaining: slices.Concat(rateLimits("Remaining"), []string{"Rate-Limit-Remaining"},
@@ -1110,23 +1119,23 @@ func Vendors() []Vendor {
 					"X-RateLimit-?Remaining", "X-Rate-Limit-?Remaining"),
 				counters("Remaining", "Left", "Available"), []string{
 					"X-Remaining-<Requests>", "X-Remaining-<Calls>",
-					"X-<Concurrency>-Remaining", "X-<Concurrency>-Limit-Remaining", "X-<Burst>Limit-Remaining", "X-<Token>Limit-Remaining",
+					"X-<Concurrency>-Remaining", "X-<Concurrency>-Limit-Remaining", "X-<Burst>Limit-Remaining",
 					"*-RateLimit-Remaining", "*-Rate-Limit-Remaining", "*-RateLimit-Limit-Remaining", "RateLimit-Remaining-*", "RateLimit-*-Remaining",
 				}),
 			Used: slices.Concat(rateLimits("Used", "Usage", "Used-*", "*-Used", "Count", "Consumed", "<Quota>-Used"),
-				ofTimes("X-?-Used", "X-?-Usage", "X-?-Quota-Used"), counters("Used", "Count"),
-				[]string{"Rate-Limit-Used", "X-<Concurrency>Limit-Running"}),
+				ofTimes("X-?-Used", "X-?-Usage", "X-?-Quota-Used"), counters("Used"),
+				[]string{"X-<Request-Limit>-Count", "Rate-Limit-Used", "X-<Concurrency>Limit-Running"}),
 			Cost: slices.Concat([]string{
 				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
 				"X-RateLimit-Used-CurrentRequest", "X-RateLimit-Increment", "X-Rate-Limit-Request-Weight-*",
-			}, withEach(rateLimits("?-Cost"), "Request", "Query", "Method", "Operation"), counters("Cost", "Last")),
+			}, withEach(rateLimits("?-Cost"), "Request", "Query", "Method", "Operation"), counters("Cost"), []string{"X-<Requests>-Last"}),
 			Reset: slices.Concat(rateLimits("Reset-After", "Reset-Ms", "Reset"), []string{"Rate-Limit-Reset"},
 				rateLimits("Next", "Reset-*", "*-Reset", "ResetAt", "Reset-At", "Limit-*-Reset", "Reset-Seconds-*", "Remaining-Seconds", "TTL",
 					"Reset-Timestamp", "Remaining-TTL", "*-Remaining-TTL", "*-Expire", "ResetTime", "ResetSeconds", "ResetIn", "ResetIn-Ms",
 					"ResetsAt", "Resets", "Resets-At", "Resets-In", "Refresh", "Expire", "Expires", "Expiry", "TimeRemaining", "<Quota>-Reset"),
 				ofTimes("X-?-Reset", "X-?-Quota-Reset", "X-?-Limit-Reset", "X-RateLimit-?Reset", "X-Rate-Limit-?Reset"),
 				counters("Reset", "Resets", "Reset-At", "Resets-At", "Reset-In", "Resets-In"), []string{
-					"X-<Burst>Limit-Reset", "X-<Token>Limit-Reset", "*-RateLimit-Reset", "*-Rate-Limit-Reset", "*-RateLimit-Next", "*-Rate-Limit-Next",
+					"X-<Burst>Limit-Reset", "*-RateLimit-Reset", "*-Rate-Limit-Reset", "*-RateLimit-Next", "*-Rate-Limit-Next",
 					"*-RateLimit-Limit-Reset", "RateLimit-Reset-*", "RateLimit-*-Reset",
 				}),
 			Window: slices.Concat(rateLimits("Window-Size", "WindowSize", "*-Interval-Ms", "Limit-Period", "TimePeriod", "Refresh-Period"),
@@ -1175,7 +1184,6 @@ func units() map[string]string {
 	return map[string]string{
 		"complexity": "complexity",
 		"api-units":  "api-units",
-		"token":      tokens,
 	}
 }
 
