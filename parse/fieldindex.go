@@ -49,9 +49,9 @@ func bitOf(i, n int) sightings {
 }
 
 // A fieldIndex finds the fields of a table among the names of a header, which are in
-// canonical form. It dismisses most names by their first and last byte and their length.
+// canonical form. It dismisses most names by their length and two or three of their bytes.
 type fieldIndex struct {
-	shapes  [256]shape // by the first byte
+	shapes  [256]shape // by lead
 	exact   map[string]sightings
 	starred map[string][]starred // by the first leadBytes bytes of the name
 	short   [32][]starred        // those whose prefix has fewer bytes, by the last byte, as in a shape
@@ -69,10 +69,16 @@ type starred struct {
 	seen sightings
 }
 
-// A shape is the lengths and the last bytes of the names that begin with one byte.
-type shape struct {
-	lengths uint64 // bit 63 stands for every length from 63 on
-	lasts   uint32 // by the five lowest bits of the byte
+// A shape is the last bytes of the names that begin alike, by their length: as a set of bits, by the five
+// lowest bits of the byte. The last length stands for all that are longer.
+type shape [64]uint32
+
+// lead is a byte at the beginning of a name: the first, or that after "X-", which many names have.
+func lead(name string) byte {
+	if name[0] == 'X' && len(name) > 2 && name[1] == '-' {
+		return name[2] | 128
+	}
+	return name[0] & 127
 }
 
 // add adds a pattern.
@@ -81,11 +87,16 @@ func (x *fieldIndex) add(p pattern, seen sightings) {
 	case p.prefix == "" && p.suffix == "":
 		return // such a pattern would have to be compared with every name
 	case p.prefix == "":
-		for first := range x.shapes {
-			x.shapes[first].add(p)
+		for i := range x.shapes {
+			x.shapes[i].add(p)
+		}
+	case p.star && (p.prefix == "X" || p.prefix == "X-"):
+		x.shapes['X'].add(p)
+		for i := 128; i < len(x.shapes); i++ {
+			x.shapes[i].add(p)
 		}
 	default:
-		x.shapes[p.prefix[0]].add(p)
+		x.shapes[lead(p.prefix)].add(p)
 	}
 	if !p.star {
 		x.exact[p.prefix] |= seen
@@ -101,18 +112,17 @@ func (x *fieldIndex) add(p pattern, seen sightings) {
 
 // add adds the lengths and the last bytes of the names that follow a pattern.
 func (s *shape) add(p pattern) {
-	n := len(p.prefix) + len(p.suffix)
+	n, lasts := len(p.prefix)+len(p.suffix), ^uint32(0)
 	switch {
 	case !p.star:
-		s.lengths |= 1 << min(n, 63)
-		s.lasts |= 1 << last(p.prefix)
+		s[min(n, len(s)-1)] |= 1 << last(p.prefix)
 		return
-	case p.suffix == "":
-		s.lasts = ^uint32(0)
-	default:
-		s.lasts |= 1 << last(p.suffix)
+	case p.suffix != "":
+		lasts = 1 << last(p.suffix)
 	}
-	s.lengths |= ^uint64(0) << min(n+1, 63)
+	for i := min(n+1, len(s)-1); i < len(s); i++ {
+		s[i] |= lasts
+	}
 }
 
 // addShort adds a pattern with a short prefix, or none.
@@ -192,8 +202,7 @@ func (x *fieldIndex) mayHave(name string) bool {
 	if name == "" {
 		return false
 	}
-	s := &x.shapes[name[0]]
-	return s.lengths>>min(len(name), 63)&1 != 0 && s.lasts>>(name[len(name)-1]&31)&1 != 0
+	return x.shapes[lead(name)][min(len(name), len(shape{})-1)]>>last(name)&1 != 0
 }
 
 // sight returns the fields of the index that a name may be.

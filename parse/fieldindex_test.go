@@ -12,10 +12,10 @@ import (
 // asterisk, and nothing else.
 func TestFieldIndex(t *testing.T) {
 	table := newTable([]Vendor{
-		{Name: "own", Remaining: []string{"Acme-*-Left", "q*", "*-everything"}},
+		{Name: "own", Remaining: []string{"Acme-*-Left", "q*", "*-everything", "X-*-Seats", "X*Chairs", strings.Repeat("Far-", 20) + "*"}},
 		{Name: "long", Sign: strings.Repeat("Long-", 20), Limit: []string{"Beside-Sign"}},
 	})
-	accounts := []string{"X", "Core", "Requests-Per-Minute", strings.Repeat("N", 80)}
+	accounts := []string{"X", "-", "Core", "-Core", "Requests-Per-Minute", strings.Repeat("N", 80)}
 	names := 0
 	for i := range table.rows {
 		r := &table.rows[i]
