@@ -736,3 +736,17 @@ func TestLineOfAnAccountIsNotForetold(t *testing.T) {
 		})
 	}
 }
+
+// A retry is useful once all of several quotas are back, in whatever order they are asked.
+func TestRefusalOfSeveral(t *testing.T) {
+	hour := quota.Figure{Policy: "hour", Window: time.Hour}
+	short := quota.Figure{Policy: "short", Window: 20 * sec}
+	for _, figures := range [][]quota.Figure{{hour, short}, {short, hour}} {
+		d := newDesk(t)
+		claims := []quota.Claim{{Policy: figures[0].Policy, Units: 1}, {Policy: figures[1].Policy, Units: 1}}
+		d.done(0, d.send(0, "", claims...), quota.Report{Figures: figures})
+		r := d.refused(sec, "", claims...)
+		assert.Equal(t, quota.ProbeInterval, r.Wait+sec)
+		assert.Equal(t, time.Hour, (r.RetryAfter + sec).Round(10*ms))
+	}
+}
