@@ -48,6 +48,7 @@ const (
 	longWindow    = 600 * sec
 	recovery      = 2 * sec // after a record was made: processes that knew the one before come back
 	wokenFor      = 100 * msec
+	comesBy       = 2 * sec // that much later than it was told, a process that lacks units is not awaited any more
 	returnsEvery  = 20 * msec
 	lookShort     = 20 * msec  // a process that lacked nothing comes again, if requests wait
 	behind        = 200 * msec // after one that looks what there is, the others come, if they are not woken

@@ -378,6 +378,10 @@ func (x *execution) wake(i int) {
 			word.Processes = append(word.Processes, m.id)
 		}
 	}
+	if len(word.Processes) == 0 && x.late(i) {
+		hungry[0].woken = now
+		word.Processes = append(word.Processes, hungry[0].id)
+	}
 	if len(word.Processes) > 0 {
 		x.words = append(x.words, word)
 		return
@@ -386,6 +390,22 @@ func (x *execution) wake(i int) {
 		r.returns = now
 		x.words = append(x.words, exchange.Word{Account: word.Account, Return: true})
 	}
+}
+
+// late reports whether units come back one at a time, and none of the other hungry processes was told
+// to come when the first of them finds one: what was ahead of them then has gone meanwhile.
+func (x *execution) late(i int) bool {
+	r, now, hungry := x.records[i], x.now, x.hungry[i]
+	if len(hungry) == 0 || r.how != singly || r.state != exchange.Reported || now < r.hold || now-hungry[0].woken < wokenFor {
+		return false
+	}
+	at := r.back(now, hungry[0].least-x.left[i])
+	for _, m := range hungry {
+		if m.hungry-comesBy <= at+lookShort {
+			return false
+		}
+	}
+	return at > now
 }
 
 // reply says what is known of an account, and when to come again.
@@ -408,7 +428,7 @@ func (x *execution) reply(i int, void bool) exchange.Granted {
 	case m.want > 0:
 		g.Lacks = true
 		again = min(x.again(i), returnsWithin)
-		m.hungry = now + again + 2*sec
+		m.hungry = now + again + comesBy
 	case x.blocked[i] >= 0:
 		again = min(x.again(x.blocked[i]), returnsWithin)
 	case x.wants(i) != nil:

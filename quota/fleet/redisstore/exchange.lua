@@ -21,6 +21,7 @@ returnsWithin = 25*sec
 longWindow = 600*sec
 recovery = 2*sec
 wokenFor = 100*msec
+comesBy = 2*sec
 returnsEvery = 20*msec
 lookShort = 20*msec
 behind = 200*msec
@@ -917,6 +918,21 @@ request = function(q)
   end
 end,
 
+late = function(a)
+  local r = a.record
+  local now = r.now
+  if a.hungers == 0 or r.how ~= singly or r.state ~= REPORTED or now < r.hold then return false end
+  x.sort(a)
+  local m = a.hungry[1]
+  if now - m.woken < wokenFor then return false end
+  local t = x.backAt(r, m.least - a.spare)
+  for j = 1, a.hungers do
+    local m = a.hungry[j]
+    if m.hungry - comesBy <= t + lookShort then return false end
+  end
+  return t > now
+end,
+
 wake = function(a)
   local r, n, m = a.record, a.hungers, a.mine
   local now, state, concurrent, named = r.now, r.state, a.concurrent == 1, nil
@@ -934,6 +950,10 @@ wake = function(a)
         named = (named or 'w ' .. a.id) .. ' ' .. m.id
       end
     end
+  end
+  if not named and x.late(a) then
+    local m = a.hungry[1]
+    m.woken, named = now, 'w ' .. a.id .. ' ' .. m.id
   end
   if named then
     x.words[#x.words+1] = named
@@ -1076,7 +1096,7 @@ for i = 1, naccounts do
     if a.want > 0 then
       lacks = 1
       again = min(x.againOf(a), returnsWithin)
-      m.hungry = now + again + 2*sec
+      m.hungry = now + again + comesBy
     elseif a.blocked then
       again = min(x.againOf(a.blocked), returnsWithin)
     elseif a.wants then
