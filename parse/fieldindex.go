@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ const (
 	seenPartition                       // RateLimit-Partition
 	seenLegacy                          // one of draft -06
 	seenRetry                           // Retry-After or an alias of it
+	seenScore                           // one with underscores in place of hyphens: see dashed
 	seenRow                             // one of the first row; the next bit is the second row's
 )
 
@@ -36,7 +38,7 @@ const (
 // the rows before it have in common, in a long table: if a response has a field of one of
 // them, all of them that have no Sign are tried. So those have no fields in common use.
 const (
-	lastRow   = 63 - 6
+	lastRow   = 63 - 7
 	sharedRow = lastRow - 1
 )
 
@@ -79,6 +81,13 @@ func lead(name string) byte {
 		return name[2] | 128
 	}
 	return name[0] & 127
+}
+
+// addScored adds a pattern as it is written with underscores: x_ratelimit_limit.
+func (x *fieldIndex) addScored(p pattern) {
+	if text := strings.ReplaceAll(p.text, "-", "_"); text != p.text && p.text[0] != '*' {
+		x.add(newPattern(text), seenScore)
+	}
 }
 
 // add adds a pattern.
@@ -186,6 +195,21 @@ func (x *fieldIndex) scan(h http.Header) (f found) {
 	return f
 }
 
+// dashed returns a header with the names in it that have underscores with hyphens, too. A name that is there
+// already stays what it is.
+func dashed(h http.Header) http.Header {
+	all := maps.Clone(h)
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		if strings.IndexByte(name, '_') < 0 || len(h[name]) == 0 {
+			continue
+		}
+		if key := http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")); len(all[key]) == 0 {
+			all[key] = h[name]
+		}
+	}
+	return all
+}
+
 // any reports whether a header has a field of the index.
 func (x *fieldIndex) any(h http.Header) bool {
 	for name, lines := range h {
@@ -269,17 +293,23 @@ func newTable(users []Vendor) *table {
 		"RateLimit-Limit": seenLegacy, "RateLimit-Remaining": seenLegacy, "RateLimit-Reset": seenLegacy,
 	} {
 		t.index.add(newPattern(name), seen)
+		t.index.addScored(newPattern(name))
 	}
 	for _, f := range retryAfterFields {
 		t.index.add(newPattern(f.name), seenRetry)
+		t.index.addScored(newPattern(f.name))
 	}
 	for _, p := range slices.Concat(retryAliases, otherRetries[:]) {
 		t.index.add(p, seenRetry)
+		t.index.addScored(p)
 	}
 	all := slices.Concat(users, Vendors())
 	for i := range all {
 		t.bits = append(t.bits, bitOf(i, len(all)))
 		t.add(newRow(&all[i], i < len(users)))
+	}
+	for _, p := range t.rows[len(all)-1].patterns() {
+		t.index.addScored(p)
 	}
 	t.index.finish()
 	t.common = t.readsCommon()

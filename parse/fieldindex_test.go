@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -52,4 +53,23 @@ func TestFieldIndex(t *testing.T) {
 		assert.Zero(t, table.index.scan(http.Header{name: {"1"}}).seen, name)
 		assert.False(t, table.index.any(http.Header{name: {"1"}}), name)
 	}
+}
+
+// A name with underscores is read as that with hyphens, unless that is there, too; the header stays as it is.
+func TestUnderscores(t *testing.T) {
+	var r Reader
+	h := http.Header{"X_ratelimit_remaining": {"7"}, "X_ratelimit_limit": {"100"}, "X-Ratelimit-Limit": {"50"}, "Retry_after": {"3"}, "X_other_name": nil}
+	before := h.Clone()
+	got := r.Read("app.example", 429, h, time.Unix(1776938400, 0))
+	assert.Equal(t, before, h)
+	assert.Equal(t, []Policy{{Quota: 50, Unit: requests}}, got.Policies)
+	assert.Equal(t, []Limit{{Available: 7, Window: None, Cost: None}}, got.Limits)
+	assert.Equal(t, 3*time.Second, got.RetryAfter)
+	assert.True(t, got.Advised)
+	assert.False(t, r.Silent(http.Header{"Retry_after": {"3"}}))
+	for _, name := range []string{"Retry_Later", "X_items_remaining", "X-Ratelimit_Remaining", "_", "X_"} {
+		assert.True(t, r.Silent(http.Header{name: {"3"}}), name)
+	}
+	own := Reader{Vendors: []Vendor{{Name: "own", Remaining: []string{"calls_left"}}}}
+	assert.Equal(t, "own", own.Read("app.example", 200, http.Header{"Calls_left": {"7"}}, time.Unix(1776938400, 0)).Vendor)
 }

@@ -55,6 +55,26 @@ func parseDecimal(s string) (d decimal, ok bool) {
 	return d, true
 }
 
+// parseFloat parses a Unix time as a float, as Go prints it: 1.776938445e+09.
+func parseFloat(s string) (d decimal, ok bool) {
+	if s[0] < '0' || s[0] > '9' || !strings.ContainsAny(s, "eE") || strings.Trim(s, "0123456789.eE+") != "" {
+		return decimal{}, false
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || f < leastUnix || f >= 1<<53 || f != math.Trunc(f) {
+		return decimal{}, false
+	}
+	return decimal{whole: int64(f)}, true
+}
+
+// unquoted returns the text between quotation marks.
+func unquoted(s string) (inner string, ok bool) {
+	if len(s) < 3 || s[0] != '"' || s[len(s)-1] != '"' || s[1] == '"' {
+		return "", false
+	}
+	return s[1 : len(s)-1], true
+}
+
 // zero reports whether the number is 0, with or without a sign.
 func (d decimal) zero() bool { return d.whole == 0 && d.fraction == 0 }
 

@@ -135,7 +135,10 @@ func (r *Reader) Read(host string, status int, h http.Header, now time.Time) Rea
 func (r *Reader) ReadInto(out *Reading, host string, status int, h http.Header, now time.Time) {
 	var x exchange // it is large, and a literal would be copied
 	x.table, x.caps, x.memo, x.h, x.room = r.rows(), &r.Caps, &r.memo, h, out.Limits[:0]
-	x.found = x.table.index.scan(h)
+	if x.found = x.table.index.scan(h); x.has(seenScore) {
+		x.h = dashed(h)
+		x.found = x.table.index.scan(x.h)
+	}
 	x.out.RetryAfter = None
 	switch {
 	case x.seen == 0 || status/100 == 1:

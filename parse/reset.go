@@ -122,7 +122,8 @@ var noDelay = delay{d: math.MinInt64}
 // readDelay reads a delay in any form that servers use: a number, whose meaning depends
 // on kind; an HTTP-date, also with UTC or an offset in place of GMT; RFC 3339, also
 // without seconds or with a space in place of T; a duration or a date as Go and
-// JavaScript print it; a duration such as 00:01:30 or "13 seconds".
+// JavaScript print it; a duration such as 00:01:30, "13 seconds" or PT13S; a Unix time as a float, such as
+// 1.776938445e+09. It may have quotation marks, and a date the name of its zone in brackets, as in Java.
 func readDelay(value string, kind resetKind, c *clock) (delay, bool) {
 	value = trim(value)
 	if n, ok := parseDecimal(value); ok {
@@ -134,13 +135,29 @@ func readDelay(value string, kind resetKind, c *clock) (delay, bool) {
 	if len(value) == 0 || len(value) > maxTimeBytes {
 		return delay{}, false
 	}
+	if value[0] == '"' {
+		inner, ok := unquoted(value)
+		if !ok {
+			return delay{}, false
+		}
+		return readDelay(inner, kind, c)
+	}
+	if n, ok := parseFloat(value); ok {
+		return n.delay(kind, c), true
+	}
+	if value[len(value)-1] == ']' {
+		value, _, _ = strings.Cut(value, "[")
+		if value == "" {
+			return delay{}, false
+		}
+	}
 	if at, ok := parseTime(value); ok {
 		return delayUntil(at, at.Nanosecond() == 0, c), true
 	}
 	if d, ok := soon(value, c); ok {
 		return d, true
 	}
-	if value[0] < '0' || value[0] > '9' {
+	if value[0] != 'P' && (value[0] < '0' || value[0] > '9') {
 		return delay{}, false // ParseDuration accepts signs and a leading point
 	}
 	if d, err := time.ParseDuration(value); err == nil {
@@ -170,10 +187,13 @@ func soon(value string, c *clock) (d delay, ok bool) {
 	return d, true
 }
 
-// clockSpan reads a duration as a clock shows it, in minutes and seconds: 00:01:30. With
-// hours it may be a time of day.
+// clockSpan reads a duration as a clock shows it, in minutes and seconds: 00:01:30, or 0:01:30 in
+// Python. With hours it may be a time of day.
 func clockSpan(value string) (time.Duration, bool) {
-	rest, ok := strings.CutPrefix(value, "00:")
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(value, "0"), "0:")
+	if !ok {
+		rest, ok = strings.CutPrefix(value, "0:")
+	}
 	minutes, secs, more := strings.Cut(rest, ":")
 	if !ok || !more || len(minutes) != 2 || len(secs) < 2 {
 		return 0, false

@@ -30,9 +30,8 @@ func span(word string) time.Duration {
 	return 0
 }
 
-// spanOf returns the length of a time: a number of seconds, a duration as Go prints it, a
-// word, or a number of words or of days, such as "24hour" and "1d". It returns 0 for
-// anything else.
+// spanOf returns the length of a time: a number of seconds, a duration as Go prints it or as ISO 8601 has
+// it, a word, or a number of words or of days, such as "24hour" and "1d". It returns 0 for anything else.
 func spanOf(text string) time.Duration {
 	text = strings.ToLower(text)
 	if d := span(text); d > 0 {
@@ -40,6 +39,9 @@ func spanOf(text string) time.Duration {
 	}
 	if n, ok := parseDecimal(text); ok && !n.negative {
 		return n.times(time.Second)
+	}
+	if rest, ok := strings.CutPrefix(text, "p"); ok {
+		return isoSpan(rest)
 	}
 	if text == "" || text[0] < '0' || text[0] > '9' {
 		return 0
@@ -52,7 +54,11 @@ func spanOf(text string) time.Duration {
 		return 0
 	}
 	unit := strings.TrimSpace(text[end:])
-	if unit == "d" {
+	switch unit {
+	case "s", "m", "h":
+		d, _ := time.ParseDuration(text[:end] + unit) // "45 s"
+		return d
+	case "d":
 		unit = "day"
 	}
 	n, err := strconv.ParseInt(text[:end], 10, 32)
@@ -60,6 +66,27 @@ func spanOf(text string) time.Duration {
 		return time.Duration(n) * one
 	}
 	return 0
+}
+
+// isoSpan returns the length of a duration of ISO 8601 without its P, in lower case: "t1m30s", "1dt12h". It
+// returns 0 for any other text, and for weeks, months and years.
+func isoSpan(text string) time.Duration {
+	days, rest, _ := strings.Cut(text, "t")
+	d, err := time.Duration(0), error(nil)
+	if rest != "" {
+		if d, err = time.ParseDuration(rest); err != nil || strings.Trim(rest, "0123456789.hms") != "" {
+			return 0
+		}
+	}
+	if days == "" {
+		return d
+	}
+	n, isDays := strings.CutSuffix(days, "d")
+	count, err := strconv.ParseUint(n, 10, 16)
+	if !isDays || err != nil || count > uint64(maxSpan/(24*time.Hour)) {
+		return 0
+	}
+	return plus(time.Duration(count)*24*time.Hour, d)
 }
 
 // maxSpan is the longest time that a name can say.

@@ -22,7 +22,9 @@ import (
 //
 // Of the rows that apply to a response, the first that says something valid is read.
 //
-// A row writes field names in any case. A name may contain one asterisk. It stands for
+// A row writes field names in any case. A response may write those of the drafts, of Retry-After and of the
+// last built-in row with underscores in place of all hyphens: rate_limit_remaining; a further row names such
+// a field as it is. A name may contain one asterisk. It stands for
 // the name of an account: any text that is not empty and does not name a measure, such
 // as limit, remaining or reset. With "X-RateLimit-Limit-*" in Limit and
 // "X-RateLimit-Remaining-*" in Remaining, the fields X-RateLimit-Limit-Tokens and
@@ -45,9 +47,10 @@ import (
 // A field with several values, such as "1, 15000" or "300/3000/12000", describes several
 // policies. Its values belong to the values at the same positions of the account's other
 // fields. Windows may stand beside the figures: "100;w=60", "100;window=60", "100:60",
-// "150/15m"; of "100:60:300", the 300 is ignored. Figures may have the names of accounts,
-// "name=default,100;", or of windows, {"minute": 100}. A JSON object with the members limit
-// or remaining is read as a Summary, whatever list its field is in.
+// "150/15m", "100 rpm"; of "100:60:300", the 300 is ignored. Figures may have the names of accounts,
+// "name=default,100;", or of windows, {"minute": 100}. If all quotas have windows and one figure is left,
+// it is that of the first which it and the reset fit into. A JSON object with the members limit
+// or remaining, or "limit=100, remaining=99", is read as a Summary, whatever list its field is in.
 //
 // A row names only quotas that the request of the response counts in. If an API tells with
 // every response of a quota for reads and of one for writes, and nothing tells which of them
@@ -265,11 +268,11 @@ func owns(host, word string) bool {
 }
 
 // isClient reports whether a word, in lower case, stands for the client that a quota is counted for, or
-// for an API. No server has such a name.
+// for an API (WordPress has "ws"). No server has such a name.
 func isClient(word string) bool {
 	switch word {
-	case "api", "user", "account", "company", "customer", "client", "org", "organization", "organisation",
-		"team", "tenant", "app", "application", "ip":
+	case "api", "ws", "service", "user", "account", "company", "customer", "client", "org", "organization", "organisation",
+		"team", "tenant", "workspace", "project", "app", "application", "key", "ip":
 		return true
 	}
 	return false

@@ -111,11 +111,13 @@ func (a *accountReader) read(h http.Header) {
 		for end < len(found) && found[end].account == found[0].account {
 			end++
 		}
-		if apart && isByMethod(found[0].account) || a.common && mayBeTime(found[:end], all) {
+		switch {
+		case apart && isByMethod(found[0].account), a.common && mayBeTime(found[:end], all):
 			a.ignore(found[0].field, None, "", errUnclear) // reads must not wait until there are writes again
-		} else if end < len(found) && found[0].account == "" && !slices.ContainsFunc(found[:end], ofOneAccount) {
+		case a.common && mayBeSize(found[:end], all):
+		case end < len(found) && found[0].account == "" && !slices.ContainsFunc(found[:end], ofOneAccount):
 			a.ofAll(found[:end])
-		} else {
+		default:
 			a.account(found[:end])
 		}
 		found = found[end:]
@@ -169,6 +171,24 @@ func mayBeTime(account, all []rowField) bool {
 	}
 	others := slices.DeleteFunc(slices.Clone(all), func(f rowField) bool { return !leftOfTime(f) })
 	return len(others) < 2
+}
+
+// mayBeSize reports whether the fields of an account may be about something else than requests:
+// X-Request-Limit and X-Api-Limit, if nothing tells what is left; X-Quota-Limit and X-Quota-Used, if no rate
+// is beside them.
+func mayBeSize(account, all []rowField) bool {
+	name, field := account[0].account, account[0].field
+	switch name {
+	case "quota", "api", "request", "rl":
+		return endsIn(field[:min(len(field), len("X-")+len(name))], "X-"+name) &&
+			(!slices.ContainsFunc(account, tellsLeft) || name == "quota" && !slices.ContainsFunc(all, ofRate))
+	}
+	return false
+}
+
+// ofRate reports whether the name of a field says that it is about a rate.
+func ofRate(f rowField) bool {
+	return strings.Contains(f.field, "RateLimit") || strings.Contains(f.field, "Rate-Limit")
 }
 
 // tellsLeft reports whether a field says what is left of a quota, or what is used.
@@ -234,7 +254,7 @@ func (a *accountReader) account(found []rowField) {
 				s.remaining = a.figures(f, true)
 			}
 		case ofUsed:
-			if s.used.n == 0 {
+			if s.used.n == 0 && !(s.limits.n == 0 && isRatio(f.lines[0]) && a.ratio(f, f.lines[0], &s)) {
 				s.used = a.figures(f, false)
 			}
 		case ofCost:
@@ -272,11 +292,33 @@ func (a *accountReader) account(found []rowField) {
 	if s.resets.n == 0 && s.limits.n+s.remaining.n > 0 && a.shared(found[0].account, &s) {
 		s.resets = a.resets
 	}
+	s.choose()
 	if s.limits.first.label != "" || s.remaining.first.label != "" || s.used.first.label != "" {
 		a.byLabel(found[0].account, &s)
 		return
 	}
 	a.settle(found[0].account, &s)
+}
+
+// choose puts that quota first, of a list in which all have windows, which what is left and the reset fit
+// into: of "100;w=60, 5000;w=3600" the second, if 4321 are left.
+func (s *accountValues) choose() {
+	if s.limits.n < 2 || s.remaining.n != 1 || s.resets.n > 1 {
+		return
+	}
+	for i := range s.limits.n {
+		l := s.limits.at(i)
+		switch {
+		case l.window == 0:
+			return
+		case s.remaining.first.value.whole > l.value.whole, s.resets.n == 1 && s.resets.first.reset() > plus(l.window, 3*time.Second):
+		case i > 0:
+			s.limits.first, s.limits.more[i-1] = l, s.limits.first
+			return
+		default:
+			return
+		}
+	}
 }
 
 // shared reports whether the reset without an account may be that of an account: it is not

@@ -67,9 +67,9 @@ func Vendors() []Vendor {
 			// the end of a window, or its instant (Venice, LiteLLM). Accounts may be added at any time.
 			Name:      "OpenAI",
 			Sign:      "X-RateLimit-Limit-Tokens",
-			Limit:     []string{"X-RateLimit-Limit-*"},
-			Remaining: []string{"X-RateLimit-Remaining-*"},
-			Reset:     []string{"X-RateLimit-Reset-*"},
+			Limit:     []string{"X-RateLimit-Limit-*", "X-RateLimit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining-*", "X-RateLimit-Remaining"},
+			Reset:     []string{"X-RateLimit-Reset-*", "X-RateLimit-Reset"},
 			Window:    []string{"X-RateLimit-RenewalPeriod-*"},
 			Refills:   true,
 			Units:     units(),
@@ -574,30 +574,10 @@ func Vendors() []Vendor {
 			Remaining: []string{"X-Quota-Remaining"},
 			Cost:      []string{"X-Increment-Usage"},
 		},
-		{
-			// A quota of the day, and perhaps others, beside a rate. Without what is left of the day, see
-			// the next row.
-			Name:      "X-Quota",
-			Sign:      "X-Quota-Daily-Remaining",
-			Limit:     append(ofTimes("X-Quota-?-Limit"), "X-Rate-Limit-Limit", "X-RateLimit-Limit", "X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-<Quota>-Limit"),
-			Remaining: append(ofTimes("X-Quota-?-Remaining"), "X-Rate-Limit-Remaining", "X-RateLimit-Remaining", "X-RateLimit-Remaining-*", "X-Rate-Limit-Remaining-*", "X-<Quota>-Remaining"),
-			Used:      append(ofTimes("X-Quota-?-Used"), "X-Rate-Limit-Used", "X-RateLimit-Used", "X-<Quota>-Used"),
-			Reset:     append(ofTimes("X-Quota-?-Reset"), "X-Rate-Limit-Reset", "X-RateLimit-Reset", "X-RateLimit-Reset-*", "X-<Quota>-Reset"),
-			Window:    []string{"X-Rate-Limit-Window", "X-RateLimit-Window", "X-<Quota>-Window", "X-<Quota>-Period"},
-			Partition: []string{"X-Quota-Type"},
-		},
-		{
-			// A quota beside a rate: documentation.gravitee.io.
-			Name:      "Gravitee",
-			Sign:      "X-Quota-Remaining",
-			Limit:     []string{"X-Rate-Limit-Limit", "X-RateLimit-Limit", "X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-<Quota>-Limit", "X-<Quota>-Max", "X-<Quota>-Daily-Limit"},
-			Remaining: []string{"X-Rate-Limit-Remaining", "X-RateLimit-Remaining", "X-RateLimit-Remaining-*", "X-Rate-Limit-Remaining-*", "X-<Quota>-Remaining"},
-			Used:      []string{"X-Rate-Limit-Used", "X-RateLimit-Used", "X-<Quota>-Used"},
-			Reset:     []string{"X-Rate-Limit-Reset", "X-RateLimit-Reset", "X-RateLimit-Reset-*", "X-<Quota>-Reset"},
-			Window:    []string{"X-Rate-Limit-Window", "X-RateLimit-Window", "X-<Quota>-Window", "X-<Quota>-Period"},
-			Cost:      []string{"X-<Quota>-Cost"},
-			Partition: []string{"X-Quota-Type"},
-		},
+		// A quota of the day, and others, beside a rate; and a quota whose time is not in its name
+		// (documentation.gravitee.io), or only in that of its limit. The last row has those of other times, too.
+		besideRate("X-Quota", "X-Quota-Daily-Remaining", "X-Quota-<Daily>-Limit"),
+		besideRate("Gravitee", "X-Quota-Remaining", "X-<Quota>-Daily-Limit"),
 		{
 			Name:      "X-Limit",
 			Sign:      "X-Limit-Limit",
@@ -1027,6 +1007,14 @@ func Vendors() []Vendor {
 			Remaining: []string{"Remaining-Request-Count"},
 		},
 		{
+			// deskie.io/api.
+			Name:      "Deskie",
+			Hosts:     []string{"deskie.io"},
+			Limit:     []string{"rate_limit_per_minute"},
+			Remaining: []string{"api_calls_left"},
+			Every:     map[string]time.Duration{"": time.Minute},
+		},
+		{
 			// developer.u4pp.com, throttling.
 			Name:      "Unit4",
 			Remaining: []string{"X-U4-RemainingLimit"},
@@ -1106,25 +1094,26 @@ func Vendors() []Vendor {
 			Name: "X-RateLimit",
 			Limit: slices.Concat(rateLimits("Limit"), []string{"X-RateLimit", "X-Rate-Limit", "Rate-Limit-Limit", "Rate-Limit-Total", "Rate-Limit"},
 				rateLimits("Total", "Max", "Limit-*", "*-Limit", "*-Max", "*-Allowed", "Capacity", "Maximum", "<Quota>-Limit", "<Quota>-Allocated", "<Quota>"),
-				ofTimes("X-?-Limit", "X-?-Quota-Limit", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit", "X-RateLimit-?", "X-Rate-Limit-?"),
-				withEach(rateLimits("?"), "<Requests-Per-Second>", "<Requests-Per-Minute>", "<Requests-Per-Hour>", "<Requests-Per-Day>"),
-				counters("Limit", "Max"), []string{
-					"X-<Concurrency>-Limit", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit",
-					"*-RateLimit-Limit", "*-Rate-Limit-Limit", "RateLimit-Limit-*", "RateLimit-*-Limit", "X-RateLimit-Capacity-*",
+				ofTimes("X-?-Limit", "X-?-Quota-Limit", "X-Quota-?-Limit", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit", "X-RateLimit-?", "X-Rate-Limit-?"),
+				perTimes("X-RateLimit-<?>", "X-RateLimit-<Requests-?>", "X-Rate-Limit-<?>", "X-Rate-Limit-<Requests-?>", "X-<Requests-?>-Limit"),
+				counters("Limit", "Max"), ownRateLimits("-Limit", "-Max", ""), []string{
+					"X-<Quota>-Limit", "X-<Api>-Limit", "X-<Concurrency>-Limit", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit",
+					"RateLimit-Limit-*", "RateLimit-*-Limit", "X-RateLimit-Capacity-*",
 				}),
 			Remaining: slices.Concat(rateLimits("Remaining"), []string{"Rate-Limit-Remaining"},
 				rateLimits("Remaining-*", "*-Remaining", "Remain", "Limit-Remaining", "Limit-*-Remaining", "Available", "Available-*",
 					"Left", "*-Remain", "<Quota>-Remaining"),
-				ofTimes("X-?-Remaining", "X-?-Quota-Remaining", "X-?-Quota-Left", "X-?-Limit-Remaining", "X-?-Requests-Left", "X-?-Requests-Remaining",
+				ofTimes("X-?-Remaining", "X-?-Quota-Remaining", "X-Quota-?-Remaining", "X-?-Quota-Left", "X-?-Limit-Remaining", "X-?-Requests-Left", "X-?-Requests-Remaining",
 					"X-RateLimit-?Remaining", "X-Rate-Limit-?Remaining"),
-				counters("Remaining", "Left", "Available"), []string{
-					"X-Remaining-<Requests>", "X-Remaining-<Calls>",
+				perTimes("X-Remaining-<Requests-?>", "X-Remaining-<Calls-?>", "X-<Requests-?>-Remaining"),
+				counters("Remaining", "Left", "Available"), ownRateLimits("-Remaining", "-Limit-Remaining", "-Left", "-Available"), []string{
+					"X-Remaining-<Requests>", "X-Remaining-<Calls>", "X-<Api>-Remaining",
 					"X-<Concurrency>-Remaining", "X-<Concurrency>-Limit-Remaining", "X-<Burst>Limit-Remaining",
-					"*-RateLimit-Remaining", "*-Rate-Limit-Remaining", "*-RateLimit-Limit-Remaining", "RateLimit-Remaining-*", "RateLimit-*-Remaining",
+					"RateLimit-Remaining-*", "RateLimit-*-Remaining",
 				}),
 			Used: slices.Concat(rateLimits("Used", "Usage", "Used-*", "*-Used", "Count", "Consumed", "<Quota>-Used"),
-				ofTimes("X-?-Used", "X-?-Usage", "X-?-Quota-Used"), counters("Used"),
-				[]string{"X-<Request-Limit>-Count", "Rate-Limit-Used", "X-<Concurrency>Limit-Running"}),
+				ofTimes("X-?-Used", "X-?-Usage", "X-?-Quota-Used", "X-Quota-?-Used"), counters("Used"), ownRateLimits("-Used"),
+				[]string{"X-<Quota>-Used", "X-<Api>-Used", "X-<Api>-Usage", "X-<Request-Limit>-Count", "Rate-Limit-Used", "X-<Concurrency>Limit-Running"}),
 			Cost: slices.Concat([]string{
 				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
 				"X-RateLimit-Used-CurrentRequest", "X-RateLimit-Increment", "X-Rate-Limit-Request-Weight-*",
@@ -1132,17 +1121,36 @@ func Vendors() []Vendor {
 			Reset: slices.Concat(rateLimits("Reset-After", "Reset-Ms", "Reset"), []string{"Rate-Limit-Reset"},
 				rateLimits("Next", "Reset-*", "*-Reset", "ResetAt", "Reset-At", "Limit-*-Reset", "Reset-Seconds-*", "Remaining-Seconds", "TTL",
 					"Reset-Timestamp", "Remaining-TTL", "*-Remaining-TTL", "*-Expire", "ResetTime", "ResetSeconds", "ResetIn", "ResetIn-Ms",
-					"ResetsAt", "Resets", "Resets-At", "Resets-In", "Refresh", "Expire", "Expires", "Expiry", "TimeRemaining", "<Quota>-Reset"),
-				ofTimes("X-?-Reset", "X-?-Quota-Reset", "X-?-Limit-Reset", "X-RateLimit-?Reset", "X-Rate-Limit-?Reset"),
-				counters("Reset", "Resets", "Reset-At", "Resets-At", "Reset-In", "Resets-In"), []string{
-					"X-<Burst>Limit-Reset", "*-RateLimit-Reset", "*-Rate-Limit-Reset", "*-RateLimit-Next", "*-Rate-Limit-Next",
-					"*-RateLimit-Limit-Reset", "RateLimit-Reset-*", "RateLimit-*-Reset",
+					"ResetsAt", "Resets", "Resets-At", "Resets-In", "Refresh", "Expire", "Expires", "Expires-At", "Expires-In", "Expiry", "Until",
+					"Renews-At", "Next-Reset", "TimeRemaining", "<Quota>-Reset"),
+				ofTimes("X-?-Reset", "X-?-Quota-Reset", "X-Quota-?-Reset", "X-?-Limit-Reset", "X-RateLimit-?Reset", "X-Rate-Limit-?Reset"),
+				perTimes("X-<Requests-?>-Reset"),
+				counters("Reset", "Resets", "Reset-At", "Resets-At", "Reset-In", "Resets-In", "Reset-Timestamp"),
+				ownRateLimits("-Reset", "-Limit-Reset", "-Next", "-Reset-At", "-Resets-At", "-Reset-In", "-Resets-In", "-Reset-After"), []string{
+					"X-<Quota>-Reset", "X-<Api>-Reset", "X-<Burst>Limit-Reset", "RateLimit-Reset-*", "RateLimit-*-Reset",
 				}),
-			Window: slices.Concat(rateLimits("Window-Size", "WindowSize", "*-Interval-Ms", "Limit-Period", "TimePeriod", "Refresh-Period"),
-				withEach(withEach(rateLimits("?"), "Window?", "Period?", "Interval?", "Duration?"), "", "-Seconds", "-Sec", "-Milliseconds", "-Ms")),
+			Window: slices.Concat(rateLimits("Window-Size", "WindowSize", "*-Interval-Ms", "Limit-Period", "TimePeriod", "Refresh-Period", "Timeframe", "Time-Window", "Unit"),
+				withEach(withEach(rateLimits("?"), "Window?", "Period?", "Interval?", "Duration?"), "", "-Seconds", "-Sec", "-Milliseconds", "-Ms"),
+				ownRateLimits("-Window")),
 			Policy: []string{"X-RateLimit-Policy", "X-Rate-Limit-Policy"},
 			Units:  units(),
 		},
+	}
+}
+
+// besideRate returns a row for quotas beside a rate: its sign, and what X-Quota-Daily-Limit is.
+func besideRate(name, sign, daily string) Vendor {
+	limits := slices.DeleteFunc(ofTimes("X-Quota-?-Limit"), func(name string) bool { return strings.Contains(name, "Daily") })
+	resets := withEach([]string{"X-<Quota>-?"}, "Reset", "Resets", "Reset-At", "Resets-At", "Reset-In", "Resets-In")
+	return Vendor{
+		Name: name, Sign: sign,
+		Limit:     append(limits, "X-Rate-Limit-Limit", "X-RateLimit-Limit", "X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-<Quota>-Limit", "X-<Quota>-Max", daily),
+		Remaining: append(ofTimes("X-Quota-?-Remaining"), "X-Rate-Limit-Remaining", "X-RateLimit-Remaining", "X-RateLimit-Remaining-*", "X-Rate-Limit-Remaining-*", "X-<Quota>-Remaining"),
+		Used:      append(ofTimes("X-Quota-?-Used"), "X-Rate-Limit-Used", "X-RateLimit-Used", "X-<Quota>-Used"),
+		Reset:     slices.Concat(ofTimes("X-Quota-?-Reset"), []string{"X-Rate-Limit-Reset", "X-RateLimit-Reset", "X-RateLimit-Reset-*"}, resets),
+		Window:    []string{"X-Rate-Limit-Window", "X-RateLimit-Window", "X-<Quota>-Window", "X-<Quota>-Period"},
+		Cost:      []string{"X-<Quota>-Cost"},
+		Partition: []string{"X-Quota-Type"},
 	}
 }
 
@@ -1154,9 +1162,19 @@ func rateLimits(words ...string) (all []string) {
 	return all
 }
 
+// ownRateLimits returns names that begin with the name of the API, or with a word for its client: see owns.
+func ownRateLimits(ends ...string) (all []string) {
+	for _, end := range ends {
+		all = append(all, "*-RateLimit"+end, "*-Rate-Limit"+end)
+	}
+	return all
+}
+
 // counters returns names that say that requests are counted: X-Api-Calls-Remaining.
 func counters(measures ...string) []string {
-	of := withEach([]string{"X-<?>-"}, "Requests", "Api-Requests", "Calls", "Api-Calls", "Request-Limit", "Api-Limit", "Api-Quota", "ApiQuota", "Throttle")
+	of := withEach([]string{"X-<?>-"}, "Requests", "Request", "Api-Requests", "Calls", "Api-Calls", "Api-Call", "Request-Limit", "Call-Limit", "Api-Limit",
+		"Request-Quota", "Api-Quota", "ApiQuota", "Throttle", "RL")
+	of = append(of, withEach([]string{"<?>-"}, "Requests", "Api-Requests", "Calls", "Api-Calls", "Api-Limit")...)
 	for i := range of {
 		of[i] += "?"
 	}
@@ -1176,7 +1194,12 @@ func withEach(names []string, words ...string) (all []string) {
 // ofTimes returns each name for the accounts that are named after a time: X-<Daily>-Quota-Left. With
 // any other word, these names may be about pages, storage or money.
 func ofTimes(names ...string) []string {
-	return withEach(names, "<Second>", "<Minute>", "<Hour>", "<Day>", "<Daily>", "<Month>", "<Monthly>")
+	return withEach(names, "<Second>", "<Minute>", "<Hour>", "<Hourly>", "<Day>", "<Daily>", "<Week>", "<Weekly>", "<Month>", "<Monthly>")
+}
+
+// perTimes returns each name for the accounts of a rate: X-Remaining-<Calls-Per-Minute>.
+func perTimes(names ...string) []string {
+	return withEach(names, "Per-Second", "Per-Minute", "Per-Hour", "Per-Day", "Per-Month")
 }
 
 // units returns the units of accounts that are named after what they count, beside tokens.

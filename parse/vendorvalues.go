@@ -73,6 +73,9 @@ func (a *accountReader) numbers(f *rowField) (all values[number]) {
 	for i, m := range firstOf(&r, list) {
 		item, _ := m.(httpsfv.Item)
 		d, ok := sfNumber(item.Value)
+		if text, isText := item.Value.(string); isText && !a.strict {
+			d, ok = parseDecimal(text)
+		}
 		if r.item = i; !ok {
 			r.ignore("", errType)
 			continue
@@ -110,9 +113,6 @@ func (a *accountReader) params(r *listReader, n *number, params *httpsfv.Params)
 		v, _ := params.Get(name)
 		switch name {
 		case "w", "window":
-			if name == "window" && a.strict {
-				continue
-			}
 			r.params, r.malformed = params, false
 			if n.window = r.policyWindow(param{name, v}); r.malformed {
 				return false
@@ -160,10 +160,16 @@ func (a *accountReader) labelled(r *listReader, labels, figures []string) (all v
 	return all
 }
 
-// describes reports whether a field is a JSON object with the measures of an account.
+// describes reports whether a field has the measures of an account: {"limit": 100, "remaining": 7}, or
+// "limit=100, remaining=7".
 func describes(lines []string) bool {
-	return len(lines) == 1 && strings.HasPrefix(lines[0], "{") &&
-		(strings.Contains(lines[0], `"limit"`) || strings.Contains(lines[0], `"remaining"`))
+	if len(lines) != 1 || len(lines[0]) == 0 {
+		return false
+	}
+	if lines[0][0] == '{' {
+		return strings.Contains(lines[0], `"limit"`) || strings.Contains(lines[0], `"remaining"`)
+	}
+	return strings.Contains(lines[0], "remaining=") || strings.Contains(lines[0], "remaining:")
 }
 
 // slashed returns the parts of a list such as "300/3000/12000". Of two parts, the second
@@ -175,8 +181,8 @@ func slashed(lines []string) []string {
 	return strings.Split(lines[0], "/")
 }
 
-// loose reads a list of "100", "100:60", "100:60:300" (the last is what a refusal costs),
-// "100/1m" or "100/minute", and "100 requests per minute", between commas; or "300/3000/12000".
+// loose reads a list of "100", "100:60", "100:60:300" (the last is what a refusal costs), "100/1m" or
+// "100/minute", "100 requests per minute" or "in 60s", and "100 rpm", between commas; or "300/3000/12000".
 func (a *accountReader) loose(r *listReader, f *rowField) (all values[number]) {
 	var faults []int
 	parts := slashed(f.lines)
@@ -194,6 +200,12 @@ func (a *accountReader) loose(r *listReader, f *rowField) (all values[number]) {
 		}
 		if !separated {
 			figure, per, separated = strings.Cut(strings.ToLower(part), " per ")
+		}
+		if !separated {
+			figure, per, separated = strings.Cut(strings.ToLower(part), " in ")
+		}
+		if !separated {
+			figure, per, separated = cutRate(part)
 		}
 		d, ok := parseDecimal(withoutRequests(trim(figure)))
 		n := number{value: d, field: f.field, item: i}
@@ -215,6 +227,16 @@ func (a *accountReader) loose(r *listReader, f *rowField) (all values[number]) {
 		r.ignore("", errType)
 	}
 	return all
+}
+
+// cutRate splits "100 rpm".
+func cutRate(part string) (figure, per string, ok bool) {
+	text := strings.ToLower(trim(part))
+	figure = strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz")
+	if per = text[len(figure):]; len(per) != len("rpm") || per[1] != 'p' || span(per) == 0 {
+		return part, "", false
+	}
+	return figure, per, true
 }
 
 // ungrouped joins parts between commas that are one number and a window, such as "1,000/hour".
