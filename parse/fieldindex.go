@@ -299,7 +299,7 @@ func newTable(users []Vendor) *table {
 		t.index.add(newPattern(f.name), seenRetry)
 		t.index.addScored(newPattern(f.name))
 	}
-	for _, p := range slices.Concat(retryAliases, otherRetries[:]) {
+	for _, p := range slices.Concat(retryAliases, otherRetries) {
 		t.index.add(p, seenRetry)
 		t.index.addScored(p)
 	}

@@ -108,9 +108,10 @@ func (r *Reader) Silent(h http.Header) bool {
 //     comes before every draft; a row with a Sign whose other fields have the names of
 //     draft -06 comes before that draft.
 //   - Retry-After is read with any dialect. On a 420, 429 or 503 without it or an alias of it, any
-//     field whose name ends in -Retry-After is read, but not a number of 1000 or more, which may be
-//     in milliseconds. A Retry-After is in milliseconds if that is when a quota with nothing left
-//     is renewed, by what another field says, in ten seconds or more; but not if it is whole hours.
+//     field whose name ends in -Retry-After is read, and Retry-At, X-RateLimit-Wait, -Delay and
+//     -Blocked-Until; but not a number of 1000 or more without a unit, which may be in milliseconds.
+//     A Retry-After is in milliseconds if that is when a quota with nothing left is renewed, by what
+//     another field says, in ten seconds or more; but not if it is whole hours.
 //
 // On a 429, the service limit without an available quota whose window ends first has
 // nothing left, unless the response says so of another one, or Retry-After is shorter.

@@ -125,7 +125,7 @@ var noDelay = delay{d: math.MinInt64}
 // JavaScript print it; a duration such as 00:01:30, "13 seconds" or PT13S; a Unix time as a float, such as
 // 1.776938445e+09. It may have quotation marks, and a date the name of its zone in brackets, as in Java.
 func readDelay(value string, kind resetKind, c *clock) (delay, bool) {
-	value = trim(value)
+	value = strings.TrimPrefix(trim(value), "in ") // "in 45 seconds"
 	if n, ok := parseDecimal(value); ok {
 		if n.negative && !n.zero() {
 			return delay{}, false

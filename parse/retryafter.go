@@ -92,18 +92,22 @@ var retryAliases = func() (all []pattern) {
 	return all
 }()
 
-// otherRetries are names that only a refusal is read by: X-Company-Retry-After, RetryAfter. Read-only.
-var otherRetries = [...]pattern{
-	newPattern("*-Retry-After"), newPattern("*-RetryAfter"), newPattern("X-*-Retry-After-Ms"), newPattern("X-*-Retry-After-Seconds"),
-	newPattern("RetryAfter"),
-}
+// otherRetries are names that only a refusal is read by: X-Company-Retry-After, RetryAfter, and words for
+// waiting after RateLimit, which may be about a time that is over in other responses. Read-only.
+var otherRetries = func() (all []pattern) {
+	names := []string{"*-Retry-After", "*-RetryAfter", "X-*-Retry-After-Ms", "X-*-Retry-After-Seconds", "RetryAfter", "Retry-At", "X-Retry-At"}
+	for _, name := range append(names, rateLimits("Retry-At", "Retry-Delay", "Delay", "Wait", "Wait-Seconds", "Wait-Ms", "Blocked-Until")...) {
+		all = append(all, newPattern(name))
+	}
+	return all
+}()
 
 // readOthers reads the fields that follow otherRetries. A number of 1000 or more without a unit in the
 // name may be in seconds or in milliseconds and is not read.
 func readOthers(h http.Header, c *clock, caps Caps) (d time.Duration, ok bool) {
 	for name, lines := range h {
 		if len(lines) != 1 || len(lines[0]) > caps.fieldBytes() ||
-			!slices.ContainsFunc(otherRetries[:], func(p pattern) bool { return p.is(name) }) {
+			!slices.ContainsFunc(otherRetries, func(p pattern) bool { return p.is(name) }) {
 			continue
 		}
 		after, valid := readDelay(lines[0], orInstant(unitOf(name, anyReset), anyReset), c)

@@ -272,7 +272,7 @@ func owns(host, word string) bool {
 func isClient(word string) bool {
 	switch word {
 	case "api", "ws", "service", "user", "account", "company", "customer", "client", "org", "organization", "organisation",
-		"team", "tenant", "workspace", "project", "app", "application", "key", "ip":
+		"team", "tenant", "workspace", "project", "plan", "app", "application", "key", "ip":
 		return true
 	}
 	return false

@@ -53,7 +53,7 @@ func isForm(end string) bool {
 	for word := range strings.SplitSeq(end, "-") {
 		switch strings.ToLower(word) {
 		case "in", "after", "at", "on", "by", "time", "date", "datetime", "timestamp", "epoch", "unix", "utc",
-			"seconds", "secs", "ms", "millis", "milliseconds":
+			"seconds", "secs", "sec", "ms", "millis", "milliseconds":
 		default:
 			return false
 		}

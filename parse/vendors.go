@@ -857,13 +857,6 @@ func Vendors() []Vendor {
 			Partition: []string{"X-Toast-RateLimit-By"},
 		},
 		{
-			// github.com/airbrake/gobrake. On refusals.
-			Name:    "Airbrake",
-			Hosts:   []string{"airbrake.io"},
-			Retry:   []string{"X-RateLimit-Delay"},
-			ResetIn: time.Second,
-		},
-		{
 			// developer.planning.center/docs, rate limiting: 100 in "20 seconds".
 			Name:   "Planning Center",
 			Limit:  []string{"X-PCO-API-Request-Rate-Limit"},
@@ -1122,7 +1115,7 @@ func Vendors() []Vendor {
 				rateLimits("Next", "Reset-*", "*-Reset", "ResetAt", "Reset-At", "Limit-*-Reset", "Reset-Seconds-*", "Remaining-Seconds", "TTL",
 					"Reset-Timestamp", "Remaining-TTL", "*-Remaining-TTL", "*-Expire", "ResetTime", "ResetSeconds", "ResetIn", "ResetIn-Ms",
 					"ResetsAt", "Resets", "Resets-At", "Resets-In", "Refresh", "Expire", "Expires", "Expires-At", "Expires-In", "Expiry", "Until",
-					"Renews-At", "Next-Reset", "TimeRemaining", "<Quota>-Reset"),
+					"Renews-At", "Next-Reset", "Window-Reset", "Window-Reset-Ms", "Window-End", "TimeRemaining", "<Quota>-Reset"),
 				ofTimes("X-?-Reset", "X-?-Quota-Reset", "X-Quota-?-Reset", "X-?-Limit-Reset", "X-RateLimit-?Reset", "X-Rate-Limit-?Reset"),
 				perTimes("X-<Requests-?>-Reset"),
 				counters("Reset", "Resets", "Reset-At", "Resets-At", "Reset-In", "Resets-In", "Reset-Timestamp"),

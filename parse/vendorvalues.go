@@ -127,18 +127,20 @@ func (a *accountReader) params(r *listReader, n *number, params *httpsfv.Params)
 }
 
 // labelled splits a field that names its figures: "name=default,100;", or by their windows:
-// {"minute": 100}. It returns no labels if the field has another form.
+// {"minute": 100} or "minute=100, hour=1000". It returns no labels if the field has another form.
 func labelled(text string) (labels, figures []string) {
 	separator, between := ";", ","
 	if inner, ok := strings.CutPrefix(text, "{"); ok {
 		text, separator, between = strings.TrimSuffix(inner, "}"), ",", ":"
+	} else if first, _, ok := strings.Cut(text, "="); ok && span(strings.ToLower(first)) > 0 {
+		separator, between = ",", "="
 	} else if !strings.HasPrefix(text, "name=") {
 		return nil, nil
 	}
 	for part := range strings.SplitSeq(strings.TrimRight(text, "; "), separator) {
 		label, figure, _ := cutLast(strings.TrimPrefix(trim(part), "name="), between)
 		label = strings.ToLower(strings.Trim(label, `"' `))
-		if between == ":" && span(label) == 0 {
+		if between != "," && span(label) == 0 {
 			return nil, nil // its members may be anything
 		}
 		labels, figures = append(labels, label), append(figures, trim(figure))
