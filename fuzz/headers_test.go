@@ -87,6 +87,8 @@ func FuzzHeaders(f *testing.F) {
 		"X-RateLimit-Replenish-Rate: 0.5\nX-RateLimit-Burst-Capacity: 20\nX-RateLimit-Remaining: 3",
 		"Req-Limit-Short: Remaining: 394 Time until reset: 3589\nRetry-After: 00:01:30",
 		"Remaining-Req: group=market; min=600; sec=9\nRetry-After: 13 seconds",
+		"x_ratelimit_limit: 100;w=60, 5000;w=3600\nx_ratelimit_remaining: 4321\nX-RateLimit-Reset: PT45S\nretry_after: 1.776938445e+09",
+		"X-RateLimit: limit=100, remaining=7, reset=45\nX-Quota-Limit: 10\nX-Quota-Used: 9/10\nX-RateLimit-Wait: in 45 s",
 		"Bitvavo-RateLimit-Remaining: 0\nX-1m-RateLimit-Limit: 5\nX-Foo-RateLimit-Reset: 1795236480000\nRetry-After: 4",
 	} {
 		f.Add(text, 429, uint8(0))

@@ -61,18 +61,11 @@ func parseFloat(s string) (d decimal, ok bool) {
 		return decimal{}, false
 	}
 	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || f < leastUnix || f >= 1<<53 || f != math.Trunc(f) {
+	if err != nil || f < leastUnix || f >= 1<<53 {
 		return decimal{}, false
 	}
-	return decimal{whole: int64(f)}, true
-}
-
-// unquoted returns the text between quotation marks.
-func unquoted(s string) (inner string, ok bool) {
-	if len(s) < 3 || s[0] != '"' || s[len(s)-1] != '"' || s[1] == '"' {
-		return "", false
-	}
-	return s[1 : len(s)-1], true
+	whole, fraction := math.Modf(f)
+	return decimal{whole: int64(whole), fraction: int64(fraction * 1e9)}, true
 }
 
 // zero reports whether the number is 0, with or without a sign.

@@ -135,12 +135,11 @@ func readDelay(value string, kind resetKind, c *clock) (delay, bool) {
 	if len(value) == 0 || len(value) > maxTimeBytes {
 		return delay{}, false
 	}
-	if value[0] == '"' {
-		inner, ok := unquoted(value)
-		if !ok {
-			return delay{}, false
+	if inner, ok := strings.CutPrefix(value, `"`); ok {
+		if inner, ok = strings.CutSuffix(inner, `"`); ok {
+			return readDelay(inner, kind, c)
 		}
-		return readDelay(inner, kind, c)
+		return delay{}, false
 	}
 	if n, ok := parseFloat(value); ok {
 		return n.delay(kind, c), true

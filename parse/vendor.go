@@ -271,7 +271,7 @@ func owns(host, word string) bool {
 // for an API (WordPress has "ws"). No server has such a name.
 func isClient(word string) bool {
 	switch word {
-	case "api", "ws", "service", "user", "account", "company", "customer", "client", "org", "organization", "organisation",
+	case "api", "ws", "user", "account", "company", "customer", "client", "org", "organization", "organisation",
 		"team", "tenant", "workspace", "project", "plan", "app", "application", "key", "ip":
 		return true
 	}
