@@ -48,8 +48,8 @@ import (
 // policies. Its values belong to the values at the same positions of the account's other
 // fields. Windows may stand beside the figures: "100;w=60", "100;window=60", "100:60",
 // "150/15m", "100 rpm"; of "100:60:300", the 300 is ignored. Figures may have the names of accounts,
-// "name=default,100;", or of windows, {"minute": 100}. If all quotas have windows and one figure is left,
-// it is that of the first which it and the reset fit into. A JSON object with the members limit
+// "name=default,100;", or of windows, {"minute": 100}. If there are several quotas and one figure is left,
+// it is that of the first quota which it and the reset fit into. A JSON object with the members limit
 // or remaining, or "limit=100, remaining=99", is read as a Summary, whatever list its field is in.
 //
 // A row names only quotas that the request of the response counts in. If an API tells with

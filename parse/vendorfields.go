@@ -254,7 +254,7 @@ func (a *accountReader) account(found []rowField) {
 				s.remaining = a.figures(f, true)
 			}
 		case ofUsed:
-			if s.used.n == 0 && !(s.limits.n == 0 && isRatio(f.lines[0]) && a.ratio(f, f.lines[0], &s)) {
+			if s.used.n == 0 && !(isRatio(f.lines[0]) && a.ratio(f, f.lines[0], &s)) {
 				s.used = a.figures(f, false)
 			}
 		case ofCost:
@@ -300,24 +300,22 @@ func (a *accountReader) account(found []rowField) {
 	a.settle(found[0].account, &s)
 }
 
-// choose puts that quota first, of a list in which all have windows, which what is left and the reset fit
-// into: of "100;w=60, 5000;w=3600" the second, if 4321 are left.
+// choose puts that quota of several first which what is left and the reset fit into: of
+// "100;w=60, 5000;w=3600" the second, if 4321 are left.
 func (s *accountValues) choose() {
 	if s.limits.n < 2 || s.remaining.n != 1 || s.resets.n > 1 {
 		return
 	}
 	for i := range s.limits.n {
 		l := s.limits.at(i)
-		switch {
-		case l.window == 0:
-			return
-		case s.remaining.first.value.whole > l.value.whole, s.resets.n == 1 && s.resets.first.reset() > plus(l.window, 3*time.Second):
-		case i > 0:
-			s.limits.first, s.limits.more[i-1] = l, s.limits.first
-			return
-		default:
-			return
+		late := l.window > 0 && s.resets.n == 1 && s.resets.first.reset() > plus(l.window, 3*time.Second)
+		if late || s.remaining.first.value.whole > l.value.whole {
+			continue
 		}
+		if i > 0 {
+			s.limits.first, s.limits.more[i-1] = l, s.limits.first
+		}
+		return
 	}
 }
 
