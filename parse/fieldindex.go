@@ -62,8 +62,9 @@ type fieldIndex struct {
 	ofCommons            [commonFields]sightings
 }
 
-// leadBytes is the number of bytes by which patterns with an asterisk are grouped.
-const leadBytes = 6
+// leadBytes is the number of bytes by which patterns with an asterisk are grouped: enough to tell X-RateLimit
+// from X-Rate-Limit.
+const leadBytes = 10
 
 // starred is a pattern with an asterisk.
 type starred struct {
