@@ -316,7 +316,7 @@ func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure, refused bo
 // contendBucket counts how many units more than ours a figure at t shows to be taken by
 // other clients; less, if it is negative.
 func (w *Window) contendBucket(t Instant, c Charge, taken float64, refused bool) {
-	if w.Unit != Requests || c.Mark == 0 || w.Strategy == Plain {
+	if w.Unit != Requests || c.Mark == 0 || w.Strategy == Plain || w.rare.steps() {
 		return
 	}
 	k, filling := &w.contention, w.filling()

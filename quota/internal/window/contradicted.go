@@ -74,7 +74,7 @@ func (w *Window) counted() bool { return w.State == Counting && w.Length > 0 && 
 func (w *Window) holds(t Instant) int64 {
 	if !w.counted() {
 		if w.rare.steps() {
-			return min(w.rare.spent.steps.most, w.Quota)
+			return min(w.rare.spent.holds, w.Quota)
 		}
 		return w.Quota
 	}

@@ -131,10 +131,11 @@
 //     Where requests cost more than a unit, one that is the first after a window may be refused because
 //     units come back one by one. A unit takes as long as what came since the figure before, and the
 //     Retry-After, say. If these agree with each other within a half, or with W/q four times, the quota is
-//     a bucket of all windows of the policy, whose units take W/q, or as long as figures show: n units
-//     may depart when they are there. If W is not told, the Retry-After must be longer than w: else it may be a
-//     window that other clients have used. A window that is told to last longer than a unit, or
-//     three refusals in a row of requests for which there should be enough, end that.
+//     a bucket of all windows of the policy, whose units take W/q, or as long as each Retry-After says: n units
+//     may depart when they would be there if no other client took them, and habit 4 does not concern it.
+//     If W is not told, the Retry-After must be longer than w: else it may be a window that other clients have
+//     used. A window that is told to last longer than a unit, or three refusals in a row of requests for which
+//     there should be enough, end that; but not those whose Retry-After agrees with W/q.
 //
 //     If answers take half of a window or longer, its figures are old when they come. Then
 //     our own log is kept from the first figure on, and no more departs than it says: in any W

@@ -40,7 +40,7 @@ type spent struct {
 
 	// Whether or not there is a log:
 	ends  answerEnds
-	steps stepped
+	holds int64 // of a bucket whose units come back one by one: how many there are at most; 0: it is none, see steps.go
 }
 
 // A slot is what has departed within a small part of a window.
@@ -65,7 +65,7 @@ func (w *Window) hasLog() bool {
 
 func (w *Window) forgetLog() {
 	if w.hasLog() {
-		*w.rare.spent = spent{ends: w.rare.spent.ends, steps: w.rare.spent.steps}
+		*w.rare.spent = spent{ends: w.rare.spent.ends, holds: w.rare.spent.holds}
 	}
 }
 
@@ -75,7 +75,7 @@ func (w *Window) keepLog(l spent) *spent {
 	if r.spent == nil {
 		r.spent = new(spent)
 	}
-	l.ends, l.steps = r.spent.ends, r.spent.steps
+	l.ends, l.holds = r.spent.ends, r.spent.holds
 	*r.spent = l
 	return r.spent
 }

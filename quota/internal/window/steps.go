@@ -11,8 +11,12 @@ import "time"
 // A bucket whose server says when it will be full, and whose policy says how long a unit takes, is found by
 // its figures alone (untilfull.go). It is such a bucket, too, if requests cost more than one unit.
 //
-// Where no policy says how long a window is, the figures say how long a unit takes, the better
-// the more units they show to have come back.
+// Where no policy says how long a window is, Retry-After says how long a unit takes, the better the more
+// units are missing.
+//
+// What other clients take from such a bucket is not guessed (contention.go): how much is there when a request
+// departs depends on chance more than on them, and a Retry-After says when it is there. So a request departs when
+// it would be there without them.
 type steps struct {
 	least, most time.Duration // that one unit takes, as far as refusals agree; a most of 0: there was none
 	agreed      uint8         // how many do
@@ -24,13 +28,6 @@ type steps struct {
 	full        wholly        // and the server says when it will be full
 }
 
-// A stepped is what is known of one window that comes back unit by unit.
-type stepped struct {
-	most  int64   // that it holds; 0: it does not come back unit by unit
-	since Instant // departure of the request since which units that come back are counted; 0: there is none
-	sum   int64   // its figure, with all that was served until then
-}
-
 const (
 	stepsAgree   = 4 // refusals that agree loosely, when it is a bucket
 	stepsRefused = 3 // in a row, when it is none
@@ -39,23 +36,16 @@ const (
 // closely reports whether two bounds say how long a unit takes.
 func closely(least, most time.Duration) bool { return most-least <= least/2 }
 
-// stepping is what is known of the window as a bucket whose units come back one by one.
-func (w *Window) stepping() (known stepped) {
-	if w.rare != nil && w.rare.spent != nil {
-		known = w.rare.spent.steps
-	}
-	return known
-}
-
 // steps reports whether the window is such a bucket.
-func (r *rare) steps() bool { return r.spent != nil && r.spent.steps.most > 0 }
+func (r *rare) steps() bool { return r.spent != nil && r.spent.holds > 0 }
 
-// ownSteps returns the same, to be changed.
-func (w *Window) ownSteps() *stepped {
-	if r := w.ownRare(); r.spent == nil {
+// holdsSteps notes how much of a quota that comes back unit by unit there is at most; 0: it does not.
+func (w *Window) holdsSteps(most int64) {
+	r := w.ownRare()
+	if r.spent == nil {
 		r.spent = new(spent)
 	}
-	return &w.rare.spent.steps
+	r.spent.holds = most
 }
 
 // observeSteps looks at a figure, and returns in which time the quota comes back unit by unit; 0: it
@@ -79,16 +69,13 @@ func (w *Window) observeSteps(sent Instant, avail int64, f *Figure, refused bool
 	case g.is && !refused:
 		g.refused = 0
 	case g.is && short && w.IsBucket():
-		g.most += g.most / 32
-		if g.refused++; g.refused >= stepsRefused {
-			g.fail()
-		}
+		g.observeRefused(w, avail, f)
 	case !g.is && short && w.State == Expired && sent >= w.closed:
 		w.findSteps(sent, avail, f, g)
 	}
 	if !g.is && !full {
-		if w.stepping().most > 0 {
-			*w.ownSteps() = stepped{}
+		if w.rare != nil && w.rare.steps() {
+			w.holdsSteps(0)
 		}
 		return 0
 	}
@@ -98,13 +85,14 @@ func (w *Window) observeSteps(sent Instant, avail int64, f *Figure, refused bool
 		}
 		w.contention, w.compared = contention{}, compared{} // what others seemed to spend did not come back
 	}
-	if w.ownSteps().most = w.Quota; w.Unit == Requests {
-		w.rare.spent.steps.most = s.Most
+	switch {
+	case w.Unit != Requests:
+		w.holdsSteps(w.Quota)
+	case full:
+		w.holdsSteps(min(max(s.Most, g.full.least), w.Quota))
+	default:
+		w.holdsSteps(s.Most)
 	}
-	if full {
-		w.rare.spent.steps.most = min(max(s.Most, g.full.least), w.Quota)
-	}
-	w.measureSteps(sent, avail, f, refused, g)
 	if w.Length > 0 {
 		return min(w.Length, MaxSavedTime)
 	}
@@ -131,13 +119,8 @@ func (f *Figure) beyond(unit time.Duration) bool {
 // findSteps looks at a refusal of the first request after a window.
 func (w *Window) findSteps(sent Instant, avail int64, f *Figure, g *steps) {
 	least, most := unitIn(time.Duration(max(sent-w.sent, 0)), w.jitter, avail-w.available)
-	if f.Again > 0 {
-		again := min(f.Again, MaxSavedTime)
-		missing := time.Duration(f.Charge.Units - avail) // of the last of them, a part may be there
-		if least = max(least, (again-time.Second)/missing); missing > 1 {
-			most = min(most, (again+time.Second)/(missing-1))
-		}
-	}
+	atLeast, atMost := f.unitOfAgain(avail)
+	least, most = max(least, atLeast), min(most, atMost)
 	unit, told := w.stepUnit(g), w.Length > 0
 	switch {
 	case least > most, told && (unit < least || unit > most), f.beyond(min(most, MaxSavedTime)),
@@ -159,6 +142,37 @@ func (w *Window) findSteps(sent Instant, avail int64, f *Figure, g *steps) {
 	}
 }
 
+// observeRefused looks at a refusal of a request for which there should have been enough. If its Retry-After
+// agrees with the policy, others have used what is missing.
+func (g *steps) observeRefused(w *Window, avail int64, f *Figure) {
+	least, most := f.unitOfAgain(avail)
+	unit, told := w.stepUnit(g), w.Length > 0
+	switch {
+	case told && f.Again > 0 && least <= unit && unit <= most:
+		return
+	case !told && unit < least:
+		g.most += g.most / 32
+	case !told:
+		g.most = min(g.most, most)
+	}
+	if g.refused++; g.refused >= stepsRefused {
+		g.fail()
+	}
+}
+
+// unitOfAgain returns how long one unit takes at least and at most by the Retry-After of a refusal with so
+// many left.
+func (f *Figure) unitOfAgain(avail int64) (least, most time.Duration) {
+	again, missing := min(f.Again, MaxSavedTime), time.Duration(f.Charge.Units-avail) // a part of the last may be there
+	if most = MaxSavedTime; again <= 0 {
+		return 0, most
+	}
+	if missing > 1 {
+		most = (again + time.Second) / (missing - 1)
+	}
+	return (again - time.Second) / missing, most
+}
+
 // unitIn returns how long one unit takes at least and at most if so many have come back in a time
 // that may differ by so much.
 func unitIn(d, by time.Duration, came int64) (least, most time.Duration) {
@@ -169,29 +183,6 @@ func unitIn(d, by time.Duration, came int64) (least, most time.Duration) {
 		most = (d + by) / time.Duration(came-1)
 	}
 	return least, most
-}
-
-// measureSteps takes over how many units have come back since a figure, where no policy says how long
-// one takes. When the bucket is full, it was perhaps full before.
-func (w *Window) measureSteps(sent Instant, avail int64, f *Figure, refused bool, g *steps) {
-	if w.Length > 0 || w.Unit != Requests || w.Unanswered() > 0 {
-		return
-	}
-	m, sum := w.ownSteps(), avail+w.contention.served
-	if m.since > 0 && sum >= m.sum {
-		full := !refused && avail+f.Charge.Units >= m.most
-		least, most := unitIn(time.Duration(sent-m.since), w.jitter, sum-m.sum)
-		switch {
-		case most <= g.most:
-			g.most = most
-		case !full && least > g.most && most < MaxSavedTime:
-			g.most = most // others use it, too, or it has become slower
-		}
-		if !full {
-			return
-		}
-	}
-	m.since, m.sum = sent, sum
 }
 
 // untilLook is how long after the last request one departs to look for n units: before that time they

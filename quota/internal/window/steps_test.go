@@ -171,6 +171,53 @@ func TestStepsUntilFull(t *testing.T) {
 	}
 }
 
+// taken is a bucket of which another client takes one unit as often as that, as far as there is one.
+type taken struct {
+	drips
+	every time.Duration
+	last  Instant
+}
+
+func (b *taken) left(t Instant) int64 {
+	for b.last.Add(b.every) <= t {
+		if b.last = b.last.Add(b.every); b.drips.left(b.last) > 0 {
+			b.spend(b.last, 1)
+		}
+	}
+	return b.drips.left(t)
+}
+
+// Where other clients use such a bucket, a request departs when what it needs would be there without them. What
+// they take shows neither a slower bucket nor none, so all that they leave is used.
+func TestStepsBesideOthers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		untold      bool // the policy does not say the window
+		unit, every time.Duration
+		cost        int64
+		refused     int
+	}{
+		"a tenth":              {unit: sec, every: 10 * sec, cost: 10, refused: 10},
+		"a half":               {unit: sec, every: 2 * sec, cost: 10, refused: 175},
+		"a half, all cost all": {unit: sec, every: 2 * sec, cost: 60, refused: 307},
+		"untold, a tenth":      {untold: true, unit: sec, every: 10 * sec, cost: 10, refused: 1},
+		"untold, a half":       {untold: true, unit: sec, every: 2 * sec, cost: 10, refused: 80},
+		"untold, in an hour":   {untold: true, unit: mins, every: 10 * mins, cost: 60, refused: 75},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLedger(Adaptive)
+			if l.SetPolicy(Requests, 60, 60*tt.unit); tt.untold {
+				l.SetPolicy(Requests, 60, 0)
+			}
+			refused, over := l.works(&taken{drips: drips{holds: 60, unit: tt.unit}, every: tt.every}, true, []int64{tt.cost}, 50)
+			assert.Equal(t, tt.refused, refused)
+			left := 1/float64(tt.unit) - 1/float64(tt.every)
+			assert.LessOrEqual(t, float64(over)*left, float64(50*tt.cost-60))
+			assert.True(t, l.server.steps.is)
+			assert.True(t, l.unshared())
+		})
+	}
+}
+
 // A log of requests with several costs is no bucket, nor is a window that is told too short by a second.
 func TestStepsOfALog(t *testing.T) {
 	for _, untold := range []bool{false, true} {
@@ -200,7 +247,7 @@ func TestStepsGivenUp(t *testing.T) {
 	w.Report(at+Instant(ms), at, Figure{Available: 0, Window: 2*sec + 1, Charge: charge}, false, &s)
 	assert.False(t, w.IsBucket(), "the next unit is there in a second")
 	assert.EqualValues(t, 2, s.steps.skip)
-	assert.Zero(t, w.stepping())
+	assert.False(t, w.rare.steps())
 
 	for i, refused := range []bool{true, true, false, true, true, true} { // three in a row
 		assert.True(t, l.IsBucket(), i)
@@ -212,6 +259,37 @@ func TestStepsGivenUp(t *testing.T) {
 	}
 	assert.False(t, l.IsBucket())
 	assert.EqualValues(t, 2, l.server.steps.skip)
+}
+
+// A refusal whose Retry-After agrees with the policy, to a second and a unit, says nothing of a bucket. Where no
+// policy says how long a unit takes, that becomes as short as a Retry-After says at once, and longer in small steps.
+func TestStepsRefused(t *testing.T) {
+	for _, tt := range []struct {
+		length, most, again time.Duration
+		left                int64
+		refused             uint8
+		want                time.Duration // that a unit takes then
+	}{
+		{length: mins, again: 11 * sec},
+		{length: mins, again: 8 * sec},
+		{length: mins, again: 11*sec + 10, refused: 1},
+		{length: mins, again: 8*sec - 10, refused: 1},
+		{length: mins, refused: 1},
+		{length: time.Hour, left: 8, again: 58 * sec, refused: 1},
+		{length: time.Hour, left: 8, again: 59 * sec},
+		{length: time.Hour, left: 9, again: sec},
+		{most: sec, again: 11 * sec, refused: 1, want: sec},
+		{most: sec, again: 8 * sec, refused: 1, want: sec},
+		{most: sec, again: 7*sec + 100*ms, refused: 1, want: 900 * ms},
+		{most: 32 * sec, again: time.Hour, refused: 1, want: 33 * sec},
+		{most: sec, refused: 1, want: sec},
+	} {
+		l := newLedger(Adaptive)
+		l.SetPolicy(Requests, 60, tt.length)
+		g := steps{is: true, most: tt.most}
+		g.observeRefused(&l.Window, tt.left, &Figure{Again: tt.again, Charge: Charge{Units: 10}})
+		assert.Equal(t, steps{is: true, most: tt.want, refused: tt.refused}, g, tt)
+	}
 }
 
 // A window that other clients have used looks like a bucket to a request that comes late. If no policy says how
