@@ -158,7 +158,7 @@ func (w *Window) whenCounting(t Instant, n int64) Instant {
 func (w *Window) whenRenewed(t Instant, n int64) Instant {
 	last := max(w.received, w.asked, w.closed)
 	if w.IsBucket() {
-		last = max(last, w.Used)
+		last = max(last, w.rare.marked) // not Used: a request that is rejected uses its scope, too
 	}
 	end := w.WhenThere(n)
 	if end == Never {
