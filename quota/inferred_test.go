@@ -407,6 +407,62 @@ func TestLogIsInferred(t *testing.T) {
 	assert.Equal(t, 60270*ms, a.Window, "the Retry-After is in whole seconds")
 }
 
+// A log that gives back five at a time has pauses of a second between them, which end no window.
+func TestLogInPiecesIsInferred(t *testing.T) {
+	d := newDesk(t)
+	var log []time.Duration
+	next := func(now time.Duration) time.Duration { // how long until less than 20 were served in a minute
+		if len(log) < 20 {
+			return 0
+		}
+		return max(log[len(log)-20]+60*sec-now, 0)
+	}
+	burst := func(now time.Duration, most int) {
+		for range most {
+			l, r := d.try(now, "")
+			if r != nil {
+				return
+			}
+			if wait := next(now); wait > 0 {
+				d.done(now, l, quota.Report{Refused: true, Pause: (wait + sec - 1).Truncate(sec)})
+				return
+			}
+			log = append(log, now)
+			d.done(now, l, quota.Report{})
+		}
+	}
+	for i := range 5 { // the last is refused
+		burst(time.Duration(i)*1100*ms, 5)
+	}
+	for i := range 5 {
+		burst(61*sec+time.Duration(i)*1100*ms, 9)
+	}
+	require.Len(t, log, 40)
+	burst(123*sec, 1)
+	a := d.account("", quota.Claim{})
+	assert.EqualValues(t, 20, a.Quota)
+	assert.InDelta(t, 61, a.Window.Seconds(), 1)
+}
+
+// A quota of five in a second is kept when another one is used up, of 200 in a minute.
+func TestInferredBesideALongerOne(t *testing.T) {
+	d := newDesk(t)
+	use := func(now time.Duration, left int, pause time.Duration) {
+		for n := 1; n > 0; {
+			n = d.bare(now, &left, pause)
+		}
+	}
+	for i := range 40 {
+		use(time.Duration(i)*1100*ms, 5, sec)
+	}
+	require.EqualValues(t, 5, d.account("", quota.Claim{}).Quota)
+	use(44*sec, 0, 16*sec)
+	use(60*sec, 5, sec)
+	a := d.account("", quota.Claim{})
+	assert.EqualValues(t, 5, a.Quota)
+	assert.Equal(t, sec, a.Window)
+}
+
 // When half of an inferred window is over, one request looks whether there is more.
 func TestInferredLook(t *testing.T) {
 	// fill uses up the window that begins, and returns the departure of the look.

@@ -164,7 +164,11 @@
 //     serve again, in the time between them. If most of that time passed before the
 //     first refusal, the quota was not used up, and nothing is inferred; nor if a
 //     Retry-After has shown that windows are more than twice as long. The inferred
-//     quota is counted as a policy without a service limit is. After ten windows in a
+//     quota is counted as a policy without a service limit is.
+//     A sliding log refuses for a second, and again, and then for a minute. If a Retry-After is at least
+//     as long as the time since the last such one, and two shorter ones came in it, all that was served in that time
+//     is one window. If it is not, but is more than twice as long as the inferred window, another
+//     quota was used up, and the inferred one stays. After ten windows in a
 //     row that were used up without a refusal one unit more is tried, then two, four,
 //     … until one is refused. When half of a window of 4 s or more is over and the
 //     quota is used up, one request looks. If it is served, windows are that long from

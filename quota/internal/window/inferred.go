@@ -14,8 +14,10 @@ import "time"
 // window, the two are parts of one window of the server: the count began too early.
 //
 // A sliding log gives back a few at a time: a short Retry-After after much was served, then
-// another, and in the end one that is nearly as long as its window. So what was not taken
-// over is counted on, and the next time it is tried with what came before it first.
+// another, and in the end one that is nearly as long as its window. So windows that shorter ones
+// ended are kept in mind. If there are two or more, and they took no longer than the Retry-After,
+// they were one window. If they took longer, and the Retry-After is more than twice as long as an
+// inferred window, a longer quota was used up, and the inferred one stays.
 //
 // The time between two such instants may also be longer than a window, or the quota may be
 // a bucket. So one request looks when half of a window is over, if all was used up before.
@@ -44,8 +46,7 @@ type Inferred struct {
 	failed uint8 // looks in a row that were refused
 	skip   uint8 // windows without one
 
-	whole Instant // when a longer window began, of which this one may be a part; 0: it may not
-	parts int64   // served in it before this one
+	before stretches // which may be parts of a window with this one
 
 	came    Instant // arrival of the first refusal in this window
 	several bool    // requests that departed before that were refused, too
@@ -60,6 +61,7 @@ type Inferred struct {
 }
 
 const (
+	maxStretches = 6               // of holds that are each half as long
 	cleanWindows = 10              // used up before more is tried
 	minInferred  = 4               // served in a window, or nothing can be told
 	sureRow      = 3               // refusals in a row are of a quota
@@ -101,6 +103,43 @@ func (f *firstWindow) shows(g *Inferred, sent Instant) (end Instant, ok bool) {
 	wait := end - f.dry
 	ok = f.served > 0 && !g.Apart && f.several && f.dry-f.began <= wait/4
 	return end, ok && (f.until < Never || wait < 2*Instant(minBackOff))
+}
+
+// A stretch is windows in a row that may be parts of a longer one.
+type stretch struct {
+	windows int64
+	began   Instant
+	served  int64
+	hold    time.Duration // the longest that ended one of them; 0: none did
+}
+
+// stretches are those before a window: the hold of each is less than half of that before it.
+type stretches struct {
+	of [maxStretches]stretch
+	n  int
+}
+
+// join adds a window in which nothing was left from dry on. If at least two before it were ended by
+// holds of less than half as long as its own, and all of these were in that time, they are parts of it: a
+// sliding log gives back some units at a time. Then it returns them all as one.
+func (ss *stretches) join(opened, dry Instant, served int64, hold time.Duration) (began Instant, all int64) {
+	s := stretch{1, opened, served, hold}
+	for ; ss.n > 0 && 2*ss.of[ss.n-1].hold <= hold; ss.n-- {
+		p := &ss.of[ss.n-1]
+		s.windows, s.began, s.served = s.windows+p.windows, p.began, s.served+p.served
+	}
+	if s.windows > 2 && time.Duration(dry-s.began) <= hold {
+		opened, served = s.began, s.served
+	}
+	switch {
+	case ss.n > 0 && ss.of[ss.n-1].hold <= 2*hold:
+		p := &ss.of[ss.n-1]
+		p.windows, p.served = p.windows+s.windows, p.served+s.served
+	case ss.n < maxStretches:
+		ss.of[ss.n] = s
+		ss.n++
+	}
+	return opened, served
 }
 
 // Anew returns what is still known once it has turned out that g counted what the quota
@@ -173,8 +212,9 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 		last.opened, last.served, last.dry, last.came, last.several, last.until = max(f.began, 1), f.served, f.dry, f.came, true, min(f.until, g.until)
 	}
 	end := min(sent, last.until)
-	if last.whole > 0 && last.dry-last.whole <= end-last.dry {
-		last.opened, last.served = last.whole, last.parts+last.served
+	counted := last.opened
+	if last.opened > 0 && last.until != Never {
+		last.opened, last.served = last.before.join(last.opened, last.dry, last.served, time.Duration(end-last.dry))
 	}
 	sure := last.until != Never || last.several || last.last > 0 && max(last.last-last.served, last.served-last.last) <= last.served/16 ||
 		w.Quota >= 0 && last.served+last.more >= w.Quota-w.Quota/16
@@ -191,19 +231,17 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	if last.brief = 0; shows && g.most >= leastCeiling {
 		last.served, last.brief = f.served, time.Duration(first-f.began)
 	}
-	*g = Inferred{ceiling: last.ceiling, opened: sent, served: 1, until: Never, more: 1, longest: last.longest, last: last.served, brief: last.brief, Looks: last.Looks, failed: last.failed, skip: last.skip}
+	*g = Inferred{ceiling: last.ceiling, before: last.before, opened: sent, served: 1, until: Never, more: 1, longest: last.longest, last: last.served, brief: last.brief, Looks: last.Looks, failed: last.failed, skip: last.skip}
 	switch {
 	case last.opened == 0:
 	case last.served < minInferred || last.dry-last.opened > end-last.dry && !last.merged:
-		if last.until == Never {
-			break // its end was our own
-		}
-		if g.whole, g.parts = last.whole, last.parts+last.served; g.whole == 0 {
-			g.whole = last.opened
-		}
 	case !sure:
 	case length < last.longest/2:
 		g.longest /= 2 // the server may have changed
+	case w.Quota >= 0 && last.until != Never && time.Duration(end-last.dry) > 2*w.Length && last.opened == counted:
+		w.forget() // a longer quota was used up
+		w.Count(sent, 1)
+		g.plan(w)
 	default:
 		w.SetPolicy(Requests, last.served, length)
 		w.forget()
@@ -227,6 +265,7 @@ func (g *Inferred) looked(w *Window, sent Instant) {
 	w.close(sent)
 	w.count(1)
 	w.ends(sent.Add(length), w.rtt, Never)
+	g.before.join(g.opened, sent, g.served, 0)
 	g.usedUp, g.usedOpened, g.early = g.served, g.opened, true
 	g.opened, g.served, g.epoch, g.failed = sent, 1, w.epoch, 0
 	g.plan(w)
@@ -274,6 +313,7 @@ func (w *Window) setLook(l look) {
 // next ends a window that ended without a refusal. After ten such windows in a row
 // that were used up one unit more is tried, then two, four, … until one is refused.
 func (g *Inferred) next(w *Window) {
+	g.before.join(g.opened, w.due, g.served, 0)
 	if g.usedUp, g.usedOpened = g.served, g.opened; g.served < w.Quota {
 		g.clean, g.usedUp = 0, 0
 	} else if g.clean++; g.clean >= cleanWindows {
