@@ -273,6 +273,26 @@ func TestLookAfterOwnRetryAfter(t *testing.T) {
 	assert.False(t, d.free(9*sec, "b/"))
 }
 
+// A kind that was told to come back in a second does so, although another kind, which looked
+// meanwhile, was told to come back in a minute. That makes looks of other kinds dear.
+func TestOwnRetryAfterIsShorter(t *testing.T) {
+	d := newDesk(t)
+	d.answer(0, "/a", retryAfter(sec))
+	d.answer(sec/4, "b/", retryAfter(60*sec))
+	assert.False(t, d.free(sec, "/a"), "not at once: the limit may be one")
+	_, r := d.kindOf(sec, "/a")
+	require.NotNil(t, r)
+	assert.Less(t, r.Wait, 2*sec)
+	at := sec + r.Wait
+	d.answer(at, "/a", served)
+	for range 10 {
+		d.answer(at, "/a", served)
+	}
+	assert.False(t, d.free(at, "b/"))
+	assert.False(t, d.free(60*sec, "b/"))
+	d.answer(sec/4+60*sec, "b/", served)
+}
+
 // Where the policy without a name is advertised, its quota is that of all kinds.
 func TestKindsOfAdvertisedQuota(t *testing.T) {
 	d := newDesk(t)

@@ -87,7 +87,8 @@ func (k *kind) lookAt(t instant) instant {
 		after += after / 2
 	}
 	at := max(t, l.since.Add(after), k.held)
-	if k.refused > 0 || !k.family.free {
+	earlier := k.isMember() && k.until.Add(longHold) <= end // it was told to come back long before the others
+	if !earlier && (k.refused > 0 || !k.family.free) {
 		at = max(at, l.next)
 	}
 	if k.isMember() { // the hold is that of others once its own Retry-After has passed

@@ -236,7 +236,8 @@
 // see quota.Ask.Kind. At first it holds all kinds. A kind that it did not refuse may look:
 // while the others are held, one request departs after 1 s, or after a quarter of a
 // shorter hold. If it is refused, the kind is held, too, and the next look waits,
-// 1/4 s, 1/2 s, 1 s, … up to 10 min. If it is served although the Retry-After has more than 1 s to
+// 1/4 s, 1/2 s, 1 s, … up to 10 min; but not that of a kind whose own Retry-After ended 4 s
+// or more before that of the others. If it is served although the Retry-After has more than 1 s to
 // go, the kind is free, and the other kinds may look at once. In the last second of a
 // Retry-After, and in a back-off, this has to happen four times; or, in a back-off, a
 // kind that was refused is sent next: if it is refused again, the one that was served is
