@@ -238,12 +238,11 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	case !sure:
 	case length < last.longest/2:
 		g.longest /= 2 // the server may have changed
-	case w.Quota >= 0 && last.until != Never && time.Duration(end-last.dry) > 2*w.Length && last.opened == counted:
-		w.forget() // a longer quota was used up
-		w.Count(sent, 1)
-		g.plan(w)
 	default:
-		w.SetPolicy(Requests, last.served, length)
+		longer := w.Quota >= 0 && last.until != Never && time.Duration(end-last.dry) > 2*w.Length && last.opened == counted
+		if !longer { // else another quota, of longer windows, was used up
+			w.SetPolicy(Requests, last.served, length)
+		}
 		w.forget()
 		w.Count(sent, 1)
 		w.Timed(t, sent)
