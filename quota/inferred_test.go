@@ -578,3 +578,77 @@ func TestInferredLook(t *testing.T) {
 		assert.Equal(t, 4*sec+ms, d.refused(now+6*sec, "").Wait)
 	})
 }
+
+// pacedServer is a bucket of one unit, which says after how many whole seconds the next one is back.
+type pacedServer struct {
+	unit, full time.Duration
+	blind      bool // it refuses every second request instead
+	sent       int
+}
+
+func (s *pacedServer) serves(now time.Duration) (ok bool, pause time.Duration) {
+	if s.sent++; s.blind {
+		return s.sent%2 == 1, sec
+	}
+	if now < s.full {
+		return false, (s.full - now + sec - 1).Truncate(sec)
+	}
+	s.full = now + s.unit
+	return true, 0
+}
+
+// plays sends a request whenever one may go, every step at most, and returns how many were served and refused.
+func (s *pacedServer) plays(d *desk, from, to, step time.Duration) (served, refused int) {
+	d.t.Helper()
+	for now := from; now < to; now += step {
+		l, r := d.try(now, "")
+		if r != nil {
+			continue
+		}
+		if ok, pause := s.serves(now); ok {
+			served++
+			d.done(now, l, quota.Report{})
+		} else {
+			refused++
+			d.done(now, l, quota.Report{Refused: true, Pause: pause})
+		}
+	}
+	return served, refused
+}
+
+// A bucket that holds one unit and is full again in a part of a second shows no window: each hold of a second is for
+// two requests. The pace of its units is found out.
+func TestPaceIsInferred(t *testing.T) {
+	type result struct{ served, refused int }
+	for unit, want := range map[time.Duration]result{ // without a pace, as many are refused as served
+		50 * ms:  {948, 8},
+		200 * ms: {234, 7},
+		sec:      {60, 5},
+		2 * sec:  {30, 5},
+	} {
+		s := &pacedServer{unit: unit}
+		served, refused := s.plays(newDesk(t), 0, 60*sec, 5*ms)
+		assert.Equal(t, want, result{served, refused}, "%v", unit)
+	}
+}
+
+// A pace that has no fewer refused is given up: a server that refuses every second request serves as many
+// as before.
+func TestPaceIsGivenUp(t *testing.T) {
+	s := &pacedServer{blind: true}
+	served, refused := s.plays(newDesk(t), 0, 300*sec, 5*ms)
+	assert.Equal(t, 292, served, "299 without a pace")
+	assert.Equal(t, 292, refused)
+}
+
+// Requests that come rarely show nothing of a pace.
+func TestPaceOfFewRequests(t *testing.T) {
+	d := newDesk(t)
+	s := &pacedServer{unit: sec}
+	s.plays(d, 0, 20*sec, 5*ms)
+	_, refused := s.plays(d, 20*sec, 600*sec, 5*sec)
+	assert.Zero(t, refused)
+	served, refused := s.plays(d, 600*sec, 630*sec, 5*ms)
+	assert.Equal(t, 30, served)
+	assert.Zero(t, refused)
+}

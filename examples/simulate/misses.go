@@ -34,10 +34,14 @@ var misses = map[string]string{
 
 	"20/1s, 1s to serve": "the first window is told of when it is over, and each has a margin of a thirty-second of the round trip; 0.98 for retry, for 1.4 refusals a request",
 
-	"only Retry-After, 100/10s":      silent + "2.5 %",
-	"only Retry-After, 20/1s":        silent + "4 %",
-	"only Retry-After, bucket 10/1s": silent + "8 %",
-	"says nothing at all, 100/10s":   silent + "5 %; without Retry-After, only back-off finds out when to retry",
+	"only Retry-After, 100/10s":               silent + "2.5 %",
+	"only Retry-After, 20/1s":                 silent + "4 %",
+	"only Retry-After, bucket 10/1s":          silent + "8 %",
+	"only Retry-After, bucket 20/1s, holds 5": silent + "4 %; each try that finds out how soon units come back costs a hold of a second, or 20 units",
+	"only Retry-After, gcra 20/1s":            silent + "4 %; as is how soon units come back, and each try costs a hold of a second, or 20 units; at most 0.91 without a refusal for who knows the rule",
+	"only Retry-After, gcra 1/1s":             "three holds, two of which are for three requests, show that there is one unit a second: 6 %",
+	"only Retry-After, two buckets 20/1s":     silent + "4 %; as is how soon units come back, and each try costs a hold of a second, or 20 units",
+	"says nothing at all, 100/10s":            silent + "5 %; without Retry-After, only back-off finds out when to retry",
 
 	"a=0 always":        wrong + ", for a while: who asks once whether nothing is left loses one of twenty round trips",
 	"replicas that lag": wrong + "; 1.00 for who knows the rule; " + others,

@@ -174,6 +174,15 @@
 //     quota is used up, one request looks. If it is served, windows are that long from
 //     then on, unless a refusal soon after shows that it was left over; if it is refused,
 //     the next 2, 4, 8, … up to 64 windows have no look.
+//     A shorter window has a look once three were used up without a refusal, or six if no Retry-After was
+//     ever told; and 64 windows after one that was refused. If it
+//     is served, or if fewer than four requests were served between two holds, three times in a row, six
+//     times if the holds are back-offs, units come back one by one. They are counted as a bucket whose
+//     units depart twice as quickly as those did, then four times, … until one is refused; then at the mean of
+//     the slowest pace that was refused and the quickest that was kept. A try lasts for six units, and the next
+//     one begins after as many as depart in a hold, or 4, 16, 64 times as many. A pace that is refused becomes
+//     slower by an eighth, or by half at once after the refusal before; one that serves less than was served
+//     before it, in spite of three refusals, is given up.
 //     Where refusals concern some kinds only, these look: see below.
 //     Before the first refusal nothing is counted, but what has departed since the first request
 //     is known. That is the first window, if it was used up in less than a fifth of it, several

@@ -45,6 +45,7 @@ type Inferred struct {
 	Looks  bool  // one request may look before a window is over
 	failed uint8 // looks in a row that were refused
 	skip   uint8 // windows without one
+	rest   uint8 // short windows without one
 
 	before stretches // which may be parts of a window with this one
 
@@ -58,12 +59,14 @@ type Inferred struct {
 	longest time.Duration // Retry-After; half of it once a window seemed shorter
 
 	ceiling // of requests in flight
+	pace    pace
 }
 
 const (
 	maxStretches = 6               // of holds that are each half as long
 	cleanWindows = 10              // used up before more is tried
 	minInferred  = 4               // served in a window, or nothing can be told
+	shortWindows = 3               // used up before one of them has a look
 	sureRow      = 3               // refusals in a row are of a quota
 	minLook      = 2 * time.Second // that a look may win: one that is refused costs about a second
 )
@@ -153,6 +156,25 @@ func (w *Window) Infers() bool { return w.Strategy == Adaptive }
 // Retry-After; 0 or less: none.
 func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration) {
 	tooMany := g.ceiling.refused(w, t, sent)
+	if g.pace.unit > 0 {
+		g.longest = max(g.longest, retryAfter)
+		if g.pace.isMistaken(sent) {
+			g.pace.unit = 0
+			w.noBucket()
+			w.Length = g.pace.first * time.Duration(g.pace.most)
+			w.distrust(t)
+			g.rest, g.opened, g.refused = 1<<maxFailed, 0, true
+			return
+		}
+		if !g.pace.refusedAt(w, t, sent, g.longest) {
+			last := *g
+			*g = *NewInferred(last.longest)
+			g.ceiling, g.pace, g.rest = last.ceiling, last.pace, 1<<maxFailed
+			w.DropInferred(Requests, None, 0)
+			w.distrust(t)
+		}
+		return
+	}
 	if sent < g.opened {
 		return
 	}
@@ -161,8 +183,13 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 		return
 	}
 	if w.isLook(sent) {
+		w.rare.look = noLook
+		if w.isShort() {
+			g.rest, g.opened, g.refused = 1<<maxFailed, 0, true // what it ends says nothing of the window
+			return
+		}
 		g.failed = min(g.failed+1, maxFailed)
-		g.skip, w.rare.look = 1<<g.failed, noLook
+		g.skip = 1 << g.failed
 		if w.State == Counting && w.epoch == g.epoch {
 			return // our own count is as right as before
 		}
@@ -188,6 +215,8 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 func (g *Inferred) Served(w *Window, t, sent Instant) {
 	defer g.ceiling.served(w, sent)
 	switch {
+	case g.pace.unit > 0:
+		g.pace.servedAt(w, t, sent, max(g.longest, minBackOff))
 	case sent < g.opened:
 	case g.refused && sent >= max(w.Hold, w.BackOff):
 		g.close(w, t, sent)
@@ -231,7 +260,15 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	if last.brief = 0; shows && g.most >= leastCeiling {
 		last.served, last.brief = f.served, time.Duration(first-f.began)
 	}
-	*g = Inferred{ceiling: last.ceiling, before: last.before, opened: sent, served: 1, until: Never, more: 1, longest: last.longest, last: last.served, brief: last.brief, Looks: last.Looks, failed: last.failed, skip: last.skip}
+	*g = Inferred{ceiling: last.ceiling, pace: last.pace, before: last.before, opened: sent, served: 1, until: Never, more: 1, longest: last.longest, last: last.served, brief: last.brief, Looks: last.Looks, failed: last.failed, skip: last.skip, rest: last.rest}
+	prompt := sent-max(w.Hold, w.BackOff) <= end-last.dry
+	told := last.until != Never
+	if few := last.opened > 0 && last.served < minInferred && prompt && g.most < leastCeiling; !few {
+		g.pace.few = 0
+	} else if g.pace.isFew(last.opened, sent, last.served, told) {
+		w.startPace(sent.Add(g.pace.unit), &g.pace)
+		return
+	}
 	switch {
 	case last.opened == 0:
 	case last.served < minInferred || last.dry-last.opened > end-last.dry && !last.merged:
@@ -260,6 +297,13 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 // shorter.
 func (g *Inferred) looked(w *Window, sent Instant) {
 	length := time.Duration(sent - g.opened)
+	if w.isShort() {
+		w.setLook(noLook)
+		g.pace.begin(w.Length/time.Duration(w.Quota), w.Quota, sent)
+		g.pace.looked = true
+		w.startPace(sent.Add(g.pace.unit), &g.pace)
+		return
+	}
 	w.SetPolicy(Requests, w.Quota, length)
 	w.close(sent)
 	w.count(1)
@@ -292,12 +336,18 @@ func (w *Window) isLook(sent Instant) bool {
 	return w.rare != nil && w.rare.look == lookOut && sent == w.asked
 }
 
+// isShort reports whether a look that is refused costs more than it may win, unless units come back one by one.
+func (w *Window) isShort() bool { return w.Length/2 < minLook }
+
 // plan plans a look into a window that has begun, or that there is none.
 func (g *Inferred) plan(w *Window) {
 	planned := noLook
-	if g.skip > 0 {
+	switch short := w.isShort(); {
+	case short && g.rest > 0:
+		g.rest--
+	case !short && g.skip > 0:
 		g.skip--
-	} else if g.Looks && w.Length/2 >= max(minLook, 2*w.rtt) {
+	case g.Looks && w.Length/2 >= 2*w.rtt && (!short || g.clean >= shortWindows && (g.longest > 0 || g.clean >= 2*shortWindows)):
 		planned = lookPlanned
 	}
 	w.setLook(planned)

@@ -1,0 +1,212 @@
+package window
+
+import (
+	"math"
+	"time"
+)
+
+// A pace is what is inferred where a window is not: of a bucket that fills many times in a hold of a
+// second, and of a quota of so few that one hold after another is for a request or two. Units depart
+// one after another, as many as were served in the time of the windows before, and then twice as many, as
+// long as none is refused. From then on the pace is between the quickest that was served and the
+// slowest that was refused. A try that is refused costs a hold, so the next one is made when
+// four times as many were served.
+//
+// The quota is what was served in one of those windows. Of these units one may depart at first,
+// and one more for each Length since the last refusal, as of any bucket that we count.
+//
+// Beside other clients no pace is without refusals. One that has more served than the
+// slower one goes on in spite of them; and the pace is given up when less is served than before it.
+type pace struct {
+	few    uint8         // windows in a row in which few were served
+	took   time.Duration // by these
+	served int64         // in these
+	most   int64         // in one of these
+
+	first time.Duration // between two units in those windows
+	unit  time.Duration // between two now; 0: there is no pace
+	slow  time.Duration // the quickest pace that was kept
+	fast  time.Duration // the slowest that was refused; 0: none was
+	since Instant       // departures from then on count
+	last  Instant       // departure of the last one that was served
+	run   int64         // served since the last refusal
+
+	now, before, all progress // of this pace, of the slow one, and of any
+
+	failed uint8 // tries that were refused
+	lost   uint8 // refusals
+	gaveUp uint8
+	looked bool // it began with a look
+}
+
+// progress is how long some units took, holds included.
+type progress struct {
+	units int64
+	took  time.Duration
+}
+
+// each is how long one of them took.
+func (p progress) each() time.Duration { return p.took / time.Duration(max(p.units, 1)) }
+
+func (p *progress) add(units int64, took time.Duration) {
+	p.units, p.took = p.units+units, p.took+took
+}
+
+const (
+	fewWindows  = 3   // in a row; twice as many where the holds are our own
+	triedUnits  = 6   // that are served show that a pace is kept
+	maxTries    = 4   // that are refused and make the next one later
+	closePace   = 16  // a try is this part quicker, if no more is to be won
+	judgedUnits = 256 // after which a pace is judged anew
+	lostUnits   = 3   // before it is judged
+	maxGivenUp  = 2
+)
+
+// isFew takes over a window in which few units were served. It reports whether there is a pace now, after enough of
+// these windows. told says that the server has told its end, at which the next request departed.
+func (p *pace) isFew(opened, end Instant, served int64, told bool) bool {
+	if p.few == 0 {
+		p.took, p.served, p.most = 0, 0, 0
+	}
+	p.few = min(p.few+1, math.MaxUint8-1)
+	p.took, p.served, p.most = p.took+time.Duration(end-opened), p.served+served, max(p.most, served)
+	enough := uint8(fewWindows)
+	if !told {
+		enough *= 2
+	}
+	if p.few < enough<<(3*p.gaveUp) {
+		return false
+	}
+	p.begin(p.took/time.Duration(p.served), p.most, end)
+	return true
+}
+
+// begin tries a pace that is twice as quick as the first, after a request that departed at sent.
+func (p *pace) begin(first time.Duration, most int64, sent Instant) {
+	*p = pace{first: max(first, 1), most: most, since: sent, last: sent, gaveUp: p.gaveUp}
+	p.slow, p.before = p.first, progress{1, p.first}
+	p.try(sent)
+}
+
+// try makes the pace quicker from t on.
+func (p *pace) try(t Instant) {
+	switch {
+	case p.fast == 0:
+		p.unit = p.slow / 2
+	case p.slow-p.fast < p.slow/closePace:
+		p.unit = p.slow - p.slow/closePace
+	default:
+		p.unit = time.Duration(math.Sqrt(float64(p.slow) * float64(p.fast)))
+	}
+	p.unit, p.since, p.now = max(p.unit, 1), t, progress{}
+}
+
+// trying reports whether the pace is quicker than any that was kept.
+func (p *pace) trying() bool { return p.unit < p.slow }
+
+// servedAt takes over at t that a request which departed at sent was served. hold is the longest Retry-After.
+func (p *pace) servedAt(w *Window, t, sent Instant, hold time.Duration) {
+	gap := time.Duration(max(sent-p.last, 0))
+	p.last = max(p.last, sent)
+	p.all.add(1, min(gap, 2*p.unit))
+	if p.all.units >= judgedUnits {
+		p.all, p.lost = progress{}, 0
+	}
+	if sent < p.since || gap > 2*p.unit {
+		return // it would have been served at a slower pace, too
+	}
+	p.run++
+	p.now.add(1, gap)
+	if p.trying() {
+		enough := triedUnits + 2*(p.most-1)
+		if p.run < p.now.units {
+			enough *= 3
+		}
+		if p.now.units < enough {
+			return
+		}
+		p.slow, p.before, p.now = p.unit, p.now, progress{}
+		if p.fast > 0 && p.slow-p.fast < p.slow/4 {
+			return
+		}
+	} else if p.fast > 0 && p.now.units < (triedUnits+int64(hold/p.unit))<<(2*p.failed-2) {
+		return
+	}
+	p.try(t)
+	w.keepPace(t, p)
+}
+
+// refusedAt takes over a refusal at t of a request that departed at sent. longest is the longest Retry-After; 0:
+// there was none. kept is false if there is no pace any more.
+func (p *pace) refusedAt(w *Window, t, sent Instant, longest time.Duration) (kept bool) {
+	end := max(t, w.Hold, w.BackOff)
+	if sent >= p.since {
+		p.lost++
+		hold := time.Duration(end - t)
+		p.all.add(0, hold)
+		p.now.add(0, hold)
+		switch {
+		case p.lost >= lostUnits && p.all.each() > p.first+p.first/8:
+			p.unit, p.few, p.gaveUp = 0, 0, min(p.gaveUp+1, maxGivenUp)
+			return false
+		case !p.trying():
+			p.slowDown()
+		case p.now.units > 0 && p.now.each() < p.before.each():
+			// It wins in spite of that.
+		default:
+			p.failed = min(p.failed+1, maxTries)
+			if longest > 0 && p.now.units < p.most && 2*p.unit >= longest {
+				p.failed = maxTries // a unit takes as long as the server says
+				p.slow = min(p.slow, longest+w.guard(w.rtt))
+			}
+			p.fast, p.unit, p.now = p.unit, p.slow, progress{}
+		}
+		p.since, p.run = t, 0
+	}
+	w.startPace(end, p)
+	return true
+}
+
+// slowDown makes the slow pace slower after a refusal, but not slower than units come with such refusals.
+func (p *pace) slowDown() {
+	by := p.slow / 8
+	if p.run < 2 {
+		by = p.slow / 2
+	}
+	if p.now.units >= triedUnits {
+		p.before = p.now
+	}
+	p.slow = max(min(p.slow+by, p.before.each(), p.first), p.slow)
+	p.unit = p.slow
+}
+
+// isMistaken reports whether the refusal of a request that departed at sent shows that the look that began the
+// pace found what was left of a window.
+func (p *pace) isMistaken(sent Instant) bool {
+	return p.looked && sent >= p.since && p.all.units < p.most/2
+}
+
+// startPace counts units at the pace. The first may depart at t.
+func (w *Window) startPace(t Instant, p *pace) {
+	w.Quota, w.Length = p.most, p.length()
+	w.State, w.slow, w.probing = Counting, 0, false
+	r := w.ownRare()
+	r.fill, r.told = w.Length, max(t, 1)
+	w.ends(t.Add(w.timeOf(w.Quota-1)), 0, Never)
+	w.available = w.level(t)
+}
+
+// keepPace goes on at another pace.
+func (w *Window) keepPace(t Instant, p *pace) {
+	if w.State != Counting || w.Quota != p.most {
+		w.startPace(t.Add(p.unit), p)
+		return
+	}
+	w.setFill(t, p.length())
+	w.Length = p.length()
+}
+
+// length is the time of the whole quota.
+func (p *pace) length() time.Duration {
+	return min(p.unit, MaxSavedTime/time.Duration(p.most)) * time.Duration(p.most)
+}
