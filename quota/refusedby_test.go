@@ -47,3 +47,21 @@ func TestRefusalCostsPolicyThatRefused(t *testing.T) {
 		assert.Equal(t, 9, d.more(0, "", quota.Claim{Policy: "day", Units: 1}))
 	})
 }
+
+// A refusal that says nothing of any quota, though the figures had room for the work, is by another limit: what it
+// was charged is there after the hold. Another one in a row costs a unit, because a server may leave out its fields where
+// it refuses.
+func TestRefusedElsewhere(t *testing.T) {
+	d := newDesk(t)
+	claim := quota.Claim{Policy: "api", Units: 1}
+	d.exchange(0, "", quota.Report{Figures: []quota.Figure{{Policy: "api", Available: 2, Window: 20 * sec}}}, claim)
+	bare := quota.Report{Refused: true, Pause: sec}
+	one, two := d.send(0, "", claim), d.send(0, "", claim) // all that is left
+	d.done(100*ms, one, bare)
+	d.done(100*ms, two, bare)
+	assert.Equal(t, sec, d.wait(100*ms, "", claim))
+	d.exchange(1100*ms, "", bare, claim)
+	assert.Equal(t, sec, d.wait(1100*ms, "", claim), "one is left")
+	d.exchange(2100*ms, "", bare, claim)
+	assert.Equal(t, 17901*ms, d.wait(2100*ms, "", claim), "none is left")
+}

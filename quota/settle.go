@@ -350,7 +350,7 @@ func (s *settlement) settleClaims() {
 			}
 			continue
 		}
-		if s.untouched(a) {
+		if s.untouched(a) || s.r.Refused && len(s.r.Figures)+len(s.r.Terms) == 0 && a.RefusedElsewhere(s.t, charge) {
 			a.Refund(charge)
 			continue
 		}

@@ -230,6 +230,24 @@ func (w *Window) Refund(c Charge) {
 	}
 }
 
+// RefusedElsewhere takes over a refusal at t that says nothing of any quota. It reports whether another limit has
+// refused the charge: the figure in force had room for it, and has come since this was reported last. A server may count
+// what it refuses, or leave out its fields there, so of the requests that depart after that, the next has to be served first.
+func (w *Window) RefusedElsewhere(t Instant, c Charge) bool {
+	if w.State != Reported || w.Unit == Concurrent || w.Strategy != Adaptive || w.takenIn(c.Mark) != thisWindow || w.spare() < 0 {
+		return false
+	}
+	r := w.ownRare()
+	if c.Sent >= r.spared {
+		if r.spared > 0 && w.received <= r.spared {
+			return false
+		}
+		r.spared = max(t, 1)
+	}
+	w.Timed(t, c.Sent)
+	return true
+}
+
 // back gives a charge of the present window back to a bucket.
 func (w *Window) back(t Instant, c Charge) {
 	if w.IsBucket() && w.takenIn(c.Mark) == thisWindow {

@@ -261,6 +261,10 @@
 // one scope would have to be held for the refusals of another, and a user that can
 // provoke refusals in one could then stop the other. If scopes share, set the same quota.Ask.Scope.
 //
+// If a refusal says nothing of any quota, and the figure of an account had room for the request, another
+// limit has refused it, and the account is charged nothing. Once this was done, a figure has to come before
+// it is done again: a server may leave out its fields where it refuses.
+//
 // # A refusal of one request alone
 //
 // If a quota is used up, what departs after a request that it refused is refused, too. Some
