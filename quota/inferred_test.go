@@ -597,7 +597,7 @@ func (s *pacedServer) serves(now time.Duration) (ok bool, pause time.Duration) {
 	return true, 0
 }
 
-// plays sends a request whenever one may go, every step at most, and returns how many were served and refused.
+// plays sends a request whenever one may go, every step at most. It returns how many were served and refused.
 func (s *pacedServer) plays(d *desk, from, to, step time.Duration) (served, refused int) {
 	d.t.Helper()
 	for now := from; now < to; now += step {
@@ -616,8 +616,8 @@ func (s *pacedServer) plays(d *desk, from, to, step time.Duration) (served, refu
 	return served, refused
 }
 
-// A bucket that holds one unit and is full again in a part of a second shows no window: each hold of a second is for
-// two requests. The pace of its units is found out.
+// A bucket that holds one unit and is full again in a part of a second shows no window: each hold of a
+// second is for two requests. The pace of its units is found out.
 func TestPaceIsInferred(t *testing.T) {
 	type result struct{ served, refused int }
 	for unit, want := range map[time.Duration]result{ // without a pace, as many are refused as served
@@ -651,4 +651,49 @@ func TestPaceOfFewRequests(t *testing.T) {
 	served, refused := s.plays(d, 600*sec, 630*sec, 5*ms)
 	assert.Equal(t, 30, served)
 	assert.Zero(t, refused)
+}
+
+// A bucket that holds 60 has given all of them away when its pace is found. After a rest it has them again.
+func TestPaceAfterRest(t *testing.T) {
+	d := newDesk(t)
+	level, last := 60., time.Duration(0)
+	serve := func(now time.Duration) bool {
+		level, last = min(level+(now-last).Seconds(), 60), now
+		if level < 1 {
+			return false
+		}
+		level--
+		return true
+	}
+	send := func(now time.Duration, most int) (served, refused int) {
+		var out []*quota.Lease
+		for len(out) < most {
+			l, r := d.try(now, "")
+			if r != nil {
+				break
+			}
+			out = append(out, l)
+		}
+		for _, l := range out {
+			if serve(now) {
+				served++
+				d.done(now, l, quota.Report{})
+			} else {
+				refused++
+				d.done(now, l, quota.Report{Refused: true, Pause: sec})
+			}
+		}
+		return served, refused
+	}
+	refused := 0
+	for now := time.Duration(0); now < 60*sec; now += 20 * ms {
+		_, r := send(now, 5)
+		refused += r
+	}
+	assert.Equal(t, 12, refused)
+	for i := range 5 {
+		served, refused := send(mins+time.Duration(i+1)*10*mins, 30)
+		assert.Equal(t, 30, served)
+		assert.Zero(t, refused)
+	}
 }

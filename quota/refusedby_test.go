@@ -48,9 +48,9 @@ func TestRefusalCostsPolicyThatRefused(t *testing.T) {
 	})
 }
 
-// A refusal that says nothing of any quota, though the figures had room for the work, is by another limit: what it
-// was charged is there after the hold. Another one in a row costs a unit, because a server may leave out its fields where
-// it refuses.
+// A refusal that says nothing of any quota, though the figures had room for the work, is by another limit:
+// what it was charged is there after the hold. Another one in a row costs a unit, because a server may
+// leave out its fields where it refuses.
 func TestRefusedElsewhere(t *testing.T) {
 	d := newDesk(t)
 	claim := quota.Claim{Policy: "api", Units: 1}

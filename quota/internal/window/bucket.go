@@ -47,6 +47,7 @@ func (w *Window) noBucket() {
 	if w.rare != nil {
 		w.rare.fill = 0
 	}
+	w.set(spaced, false)
 }
 
 // filling is the time in which the bucket fills for us: longer than fill if other

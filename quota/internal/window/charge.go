@@ -230,9 +230,10 @@ func (w *Window) Refund(c Charge) {
 	}
 }
 
-// RefusedElsewhere takes over a refusal at t that says nothing of any quota. It reports whether another limit has
-// refused the charge: the figure in force had room for it, and has come since this was reported last. A server may count
-// what it refuses, or leave out its fields there, so of the requests that depart after that, the next has to be served first.
+// RefusedElsewhere takes over a refusal at t that says nothing of any quota. It reports whether another
+// limit has refused the charge: the figure in force had room for it, and has come since this was reported
+// last. A server may count what it refuses, or leave out its fields there, so of the requests that depart
+// after that, the next has to be served first.
 func (w *Window) RefusedElsewhere(t Instant, c Charge) bool {
 	if w.State != Reported || w.Unit == Concurrent || w.Strategy != Adaptive || w.takenIn(c.Mark) != thisWindow || w.spare() < 0 {
 		return false

@@ -78,5 +78,9 @@ func (w *Window) holds(t Instant) int64 {
 		}
 		return w.Quota
 	}
-	return min(1+int64(t.Since(w.rare.told)/w.Length), w.Quota)
+	since := t.Since(w.rare.told)
+	if w.is(spaced) {
+		return min(1+w.unitsIn(Instant(since)), w.Quota)
+	}
+	return min(1+int64(since/w.Length), w.Quota)
 }

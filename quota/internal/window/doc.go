@@ -182,7 +182,8 @@
 //     the slowest pace that was refused and the quickest that was kept. A try lasts for six units, and the next
 //     one begins after as many as depart in a hold, or 4, 16, 64 times as many. A pace that is refused becomes
 //     slower by an eighth, or by half at once after the refusal before; one that serves less than was served
-//     before it, in spite of three refusals, is given up.
+//     before it, in spite of three refusals, is given up. After a rest there are as many units as were served
+//     in any window; half as many if some of these are refused.
 //     Where refusals concern some kinds only, these look: see below.
 //     Before the first refusal nothing is counted, but what has departed since the first request
 //     is known. That is the first window, if it was used up in less than a fifth of it, several

@@ -240,6 +240,7 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	if shows && g.most < leastCeiling {
 		last.opened, last.served, last.dry, last.came, last.several, last.until = max(f.began, 1), f.served, f.dry, f.came, true, min(f.until, g.until)
 	}
+	g.pace.burst = max(g.pace.burst, last.served, f.served)
 	end := min(sent, last.until)
 	counted := last.opened
 	if last.opened > 0 && last.until != Never {
@@ -260,7 +261,7 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	if last.brief = 0; shows && g.most >= leastCeiling {
 		last.served, last.brief = f.served, time.Duration(first-f.began)
 	}
-	*g = Inferred{ceiling: last.ceiling, pace: last.pace, before: last.before, opened: sent, served: 1, until: Never, more: 1, longest: last.longest, last: last.served, brief: last.brief, Looks: last.Looks, failed: last.failed, skip: last.skip, rest: last.rest}
+	*g = Inferred{ceiling: last.ceiling, pace: g.pace, before: last.before, opened: sent, served: 1, until: Never, more: 1, longest: last.longest, last: last.served, brief: last.brief, Looks: last.Looks, failed: last.failed, skip: last.skip, rest: last.rest}
 	prompt := sent-max(w.Hold, w.BackOff) <= end-last.dry
 	told := last.until != Never
 	if few := last.opened > 0 && last.served < minInferred && prompt && g.most < leastCeiling; !few {

@@ -12,8 +12,8 @@ import (
 // slowest that was refused. A try that is refused costs a hold, so the next one is made when
 // four times as many were served.
 //
-// The quota is what was served in one of those windows. Of these units one may depart at first,
-// and one more for each Length since the last refusal, as of any bucket that we count.
+// After a rest there may be as many units at once as were served in any window, or before the first refusal: a bucket
+// holds more than what comes back in a hold. If too many are refused then, it holds half as many.
 //
 // Beside other clients no pace is without refusals. One that has more served than the
 // slower one goes on in spite of them; and the pace is given up when less is served than before it.
@@ -22,6 +22,7 @@ type pace struct {
 	took   time.Duration // by these
 	served int64         // in these
 	most   int64         // in one of these
+	burst  int64         // in any window, or before the first refusal
 
 	first time.Duration // between two units in those windows
 	unit  time.Duration // between two now; 0: there is no pace
@@ -37,6 +38,8 @@ type pace struct {
 	lost   uint8 // refusals
 	gaveUp uint8
 	looked bool // it began with a look
+
+	quota int64 // units that the bucket holds
 }
 
 // progress is how long some units took, holds included.
@@ -62,8 +65,8 @@ const (
 	maxGivenUp  = 2
 )
 
-// isFew takes over a window in which few units were served. It reports whether there is a pace now, after enough of
-// these windows. told says that the server has told its end, at which the next request departed.
+// isFew takes over a window in which few units were served. It reports whether there is a pace now, after
+// enough of these windows. told says that the server has told its end, at which the next request departed.
 func (p *pace) isFew(opened, end Instant, served int64, told bool) bool {
 	if p.few == 0 {
 		p.took, p.served, p.most = 0, 0, 0
@@ -83,7 +86,8 @@ func (p *pace) isFew(opened, end Instant, served int64, told bool) bool {
 
 // begin tries a pace that is twice as quick as the first, after a request that departed at sent.
 func (p *pace) begin(first time.Duration, most int64, sent Instant) {
-	*p = pace{first: max(first, 1), most: most, since: sent, last: sent, gaveUp: p.gaveUp}
+	*p = pace{first: max(first, 1), most: most, burst: p.burst, since: sent, last: sent, gaveUp: p.gaveUp}
+	p.quota = max(p.most, p.burst)
 	p.slow, p.before = p.first, progress{1, p.first}
 	p.try(sent)
 }
@@ -104,7 +108,8 @@ func (p *pace) try(t Instant) {
 // trying reports whether the pace is quicker than any that was kept.
 func (p *pace) trying() bool { return p.unit < p.slow }
 
-// servedAt takes over at t that a request which departed at sent was served. hold is the longest Retry-After.
+// servedAt takes over at t that a request which departed at sent was served. hold is the longest
+// Retry-After.
 func (p *pace) servedAt(w *Window, t, sent Instant, hold time.Duration) {
 	gap := time.Duration(max(sent-p.last, 0))
 	p.last = max(p.last, sent)
@@ -136,8 +141,8 @@ func (p *pace) servedAt(w *Window, t, sent Instant, hold time.Duration) {
 	w.keepPace(t, p)
 }
 
-// refusedAt takes over a refusal at t of a request that departed at sent. longest is the longest Retry-After; 0:
-// there was none. kept is false if there is no pace any more.
+// refusedAt takes over a refusal at t of a request that departed at sent. longest is the longest
+// Retry-After; 0: there was none. kept is false if there is no pace any more.
 func (p *pace) refusedAt(w *Window, t, sent Instant, longest time.Duration) (kept bool) {
 	end := max(t, w.Hold, w.BackOff)
 	if sent >= p.since {
@@ -145,6 +150,9 @@ func (p *pace) refusedAt(w *Window, t, sent Instant, longest time.Duration) (kep
 		hold := time.Duration(end - t)
 		p.all.add(0, hold)
 		p.now.add(0, hold)
+		if sent.Since(w.ownRare().told) > p.length() { // it had rested
+			p.quota = max(p.quota/2, p.most)
+		}
 		switch {
 		case p.lost >= lostUnits && p.all.each() > p.first+p.first/8:
 			p.unit, p.few, p.gaveUp = 0, 0, min(p.gaveUp+1, maxGivenUp)
@@ -180,16 +188,17 @@ func (p *pace) slowDown() {
 	p.unit = p.slow
 }
 
-// isMistaken reports whether the refusal of a request that departed at sent shows that the look that began the
-// pace found what was left of a window.
+// isMistaken reports whether the refusal of a request that departed at sent shows that the look that began
+// the pace found what was left of a window.
 func (p *pace) isMistaken(sent Instant) bool {
 	return p.looked && sent >= p.since && p.all.units < p.most/2
 }
 
 // startPace counts units at the pace. The first may depart at t.
 func (w *Window) startPace(t Instant, p *pace) {
-	w.Quota, w.Length = p.most, p.length()
+	w.Quota, w.Length = p.quota, p.length()
 	w.State, w.slow, w.probing = Counting, 0, false
+	w.set(spaced, true)
 	r := w.ownRare()
 	r.fill, r.told = w.Length, max(t, 1)
 	w.ends(t.Add(w.timeOf(w.Quota-1)), 0, Never)
@@ -198,7 +207,7 @@ func (w *Window) startPace(t Instant, p *pace) {
 
 // keepPace goes on at another pace.
 func (w *Window) keepPace(t Instant, p *pace) {
-	if w.State != Counting || w.Quota != p.most {
+	if w.State != Counting || w.Quota != p.quota {
 		w.startPace(t.Add(p.unit), p)
 		return
 	}
@@ -208,5 +217,5 @@ func (w *Window) keepPace(t Instant, p *pace) {
 
 // length is the time of the whole quota.
 func (p *pace) length() time.Duration {
-	return min(p.unit, MaxSavedTime/time.Duration(p.most)) * time.Duration(p.most)
+	return min(p.unit, MaxSavedTime/time.Duration(p.quota)) * time.Duration(p.quota)
 }

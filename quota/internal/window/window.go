@@ -112,6 +112,7 @@ const (
 	unproved traits = 1 << iota // the end that follows from a named instant may be a second early
 	bounded                     // a slow start ends at a ceiling: see ceiling.go
 	creeping                    // units have come back before the end of a window: see refill.go
+	spaced                      // units depart one after another: see pace.go
 )
 
 func (w *Window) is(x traits) bool { return w.traits&x != 0 }
