@@ -350,7 +350,7 @@ func (s *settlement) settleClaims() {
 			}
 			continue
 		}
-		if s.untouched(a) || s.r.Refused && len(s.r.Figures)+len(s.r.Terms) == 0 && a.RefusedElsewhere(s.t, charge) {
+		if s.untouched(a) || s.saysNothing() && a.pool() == nil && a.RefusedElsewhere(s.t, charge) {
 			a.Refund(charge)
 			continue
 		}
@@ -403,6 +403,11 @@ func (s *settlement) spares(a *account) bool {
 // the report shows which policies refused it, and does not name this one.
 func (s *settlement) untouched(a *account) bool {
 	return s.elsewhere && !slices.Contains(s.figured, a)
+}
+
+// saysNothing reports whether the report is of a refusal and names no policy.
+func (s *settlement) saysNothing() bool {
+	return s.r.Refused && len(s.r.Figures)+len(s.r.Terms) == 0
 }
 
 // costOf returns what the report says that the work cost, in units of an account; None if it does
