@@ -697,3 +697,17 @@ func TestPaceAfterRest(t *testing.T) {
 		assert.Zero(t, refused)
 	}
 }
+
+// A pace goes when the refusals stop.
+func TestPaceGoes(t *testing.T) {
+	d := newDesk(t)
+	s := &pacedServer{unit: 2 * sec}
+	s.plays(d, 0, 2*mins, 5*ms)
+	require.EqualValues(t, 1, d.account("", quota.Claim{}).Quota)
+	s.unit = 0
+	s.plays(d, 2*mins, 5*mins, 5*ms)
+	served, refused := s.plays(d, 5*mins, 6*mins, 5*ms)
+	assert.Equal(t, 12_000, served)
+	assert.Zero(t, refused)
+	assert.EqualValues(t, quota.None, d.known("", quota.Claim{}).Quota)
+}

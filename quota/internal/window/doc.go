@@ -179,8 +179,9 @@
 //     is served, or if fewer than four requests were served between two holds, three times in a row, six
 //     times if the holds are back-offs, units come back one by one. They are counted as a bucket whose
 //     units depart twice as quickly as those did, then four times, … until one is refused; then at the mean of
-//     the slowest pace that was refused and the quickest that was kept. A try lasts for six units, and the next
-//     one begins after as many as depart in a hold, or 4, 16, 64 times as many. A pace that is refused becomes
+//     the slowest pace that was refused and the quickest that was kept. A try lasts for six units. After one that
+//     is refused the next begins after as many as depart in a hold, or 4, 16, 64 times as many, or after 4 min;
+//     after one that is served, at once. A pace of less than 4 ms is none. One that is refused becomes
 //     slower by an eighth, or by half at once after the refusal before; one that serves less than was served
 //     before it, in spite of three refusals, is given up. After a rest there are as many units as were served
 //     in any window; half as many if some of these are refused.

@@ -216,7 +216,9 @@ func (g *Inferred) Served(w *Window, t, sent Instant) {
 	defer g.ceiling.served(w, sent)
 	switch {
 	case g.pace.unit > 0:
-		g.pace.servedAt(w, t, sent, max(g.longest, minBackOff))
+		if !g.pace.servedAt(w, t, sent, max(g.longest, minBackOff)) {
+			w.DropInferred(Requests, None, 0)
+		}
 	case sent < g.opened:
 	case g.refused && sent >= max(w.Hold, w.BackOff):
 		g.close(w, t, sent)

@@ -10,7 +10,7 @@ import (
 // one after another, as many as were served in the time of the windows before, and then twice as many, as
 // long as none is refused. From then on the pace is between the quickest that was served and the
 // slowest that was refused. A try that is refused costs a hold, so the next one is made when
-// four times as many were served.
+// four times as many were served, or after four minutes: if it is served, others follow until one is refused.
 //
 // After a rest there may be as many units at once as were served in any window, or before the first refusal: a bucket
 // holds more than what comes back in a hold. If too many are refused then, it holds half as many.
@@ -63,6 +63,9 @@ const (
 	judgedUnits = 256 // after which a pace is judged anew
 	lostUnits   = 3   // before it is judged
 	maxGivenUp  = 2
+
+	untilTry = 4 * time.Minute      // at a pace that is kept
+	quickest = 4 * time.Millisecond // is no pace
 )
 
 // isFew takes over a window in which few units were served. It reports whether there is a pace now, after
@@ -109,8 +112,8 @@ func (p *pace) try(t Instant) {
 func (p *pace) trying() bool { return p.unit < p.slow }
 
 // servedAt takes over at t that a request which departed at sent was served. hold is the longest
-// Retry-After.
-func (p *pace) servedAt(w *Window, t, sent Instant, hold time.Duration) {
+// Retry-After. kept is false if there is no pace any more.
+func (p *pace) servedAt(w *Window, t, sent Instant, hold time.Duration) (kept bool) {
 	gap := time.Duration(max(sent-p.last, 0))
 	p.last = max(p.last, sent)
 	p.all.add(1, min(gap, 2*p.unit))
@@ -118,7 +121,7 @@ func (p *pace) servedAt(w *Window, t, sent Instant, hold time.Duration) {
 		p.all, p.lost = progress{}, 0
 	}
 	if sent < p.since || gap > 2*p.unit {
-		return // it would have been served at a slower pace, too
+		return true // it would have been served at a slower pace, too
 	}
 	p.run++
 	p.now.add(1, gap)
@@ -128,17 +131,22 @@ func (p *pace) servedAt(w *Window, t, sent Instant, hold time.Duration) {
 			enough *= 3
 		}
 		if p.now.units < enough {
-			return
+			return true
 		}
 		p.slow, p.before, p.now = p.unit, p.now, progress{}
-		if p.fast > 0 && p.slow-p.fast < p.slow/4 {
-			return
+		if p.slow <= p.fast {
+			p.fast, p.failed = 0, 0 // the limit has gone, or is another
 		}
-	} else if p.fast > 0 && p.now.units < (triedUnits+int64(hold/p.unit))<<(2*p.failed-2) {
-		return
+		if p.slow < quickest {
+			p.unit, p.few = 0, 0
+			return false
+		}
+	} else if p.fast > 0 && p.now.took < untilTry && p.now.units < (triedUnits+int64(hold/p.unit))<<(2*p.failed-2) {
+		return true
 	}
 	p.try(t)
 	w.keepPace(t, p)
+	return true
 }
 
 // refusedAt takes over a refusal at t of a request that departed at sent. longest is the longest
