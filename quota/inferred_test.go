@@ -637,8 +637,8 @@ func TestPaceIsInferred(t *testing.T) {
 func TestPaceIsGivenUp(t *testing.T) {
 	s := &pacedServer{blind: true}
 	served, refused := s.plays(newDesk(t), 0, 300*sec, 5*ms)
-	assert.Equal(t, 292, served, "299 without a pace")
-	assert.Equal(t, 292, refused)
+	assert.Equal(t, 289, served, "299 without a pace")
+	assert.Equal(t, 289, refused)
 }
 
 // Requests that come rarely show nothing of a pace.

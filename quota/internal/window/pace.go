@@ -35,7 +35,7 @@ type pace struct {
 	now, before, all progress // of this pace, of the slow one, and of any
 
 	failed uint8 // tries that were refused
-	lost   uint8 // refusals
+	lost   uint8 // refusals at the slow pace
 	gaveUp uint8
 	looked bool // it began with a look
 
@@ -154,7 +154,9 @@ func (p *pace) servedAt(w *Window, t, sent Instant, hold time.Duration) (kept bo
 func (p *pace) refusedAt(w *Window, t, sent Instant, longest time.Duration) (kept bool) {
 	end := max(t, w.Hold, w.BackOff)
 	if sent >= p.since {
-		p.lost++
+		if !p.trying() {
+			p.lost++
+		}
 		hold := time.Duration(end - t)
 		p.all.add(0, hold)
 		p.now.add(0, hold)
