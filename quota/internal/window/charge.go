@@ -231,20 +231,17 @@ func (w *Window) Refund(c Charge) {
 }
 
 // RefusedElsewhere takes over a refusal at t that says nothing of any quota. It reports whether another
-// limit has refused the charge: the figure in force had room for it, and has come since this was reported
-// last. A server may count what it refuses, or leave out its fields there, so of the requests that depart
-// after that, the next has to be served first.
+// limit has refused the charge: the figure in force had room for it. A server may also count what it refuses,
+// and leave out its fields there. So once this was reported, a figure has to come before it is again, but for
+// requests that were out.
 func (w *Window) RefusedElsewhere(t Instant, c Charge) bool {
-	if w.State != Reported || w.Unit == Concurrent || w.Strategy != Adaptive || w.takenIn(c.Mark) != thisWindow || w.spare() < 0 {
+	switch {
+	case w.State != Reported || w.Unit == Concurrent || w.Strategy != Adaptive:
+		return false
+	case w.takenIn(c.Mark) != thisWindow || w.spare() < 0 || c.Sent >= w.silent && w.received < w.silent:
 		return false
 	}
-	r := w.ownRare()
-	if c.Sent >= r.spared {
-		if r.spared > 0 && w.received <= r.spared {
-			return false
-		}
-		r.spared = max(t, 1)
-	}
+	w.silent = t
 	w.Timed(t, c.Sent)
 	return true
 }

@@ -174,17 +174,18 @@
 //     quota is used up, one request looks. If it is served, windows are that long from
 //     then on, unless a refusal soon after shows that it was left over; if it is refused,
 //     the next 2, 4, 8, … up to 64 windows have no look.
-//     A shorter window has a look once three were used up without a refusal, or six if no Retry-After was
-//     ever told; and 64 windows after one that was refused. If it
-//     is served, or if fewer than four requests were served between two holds, three times in a row, six
-//     times if the holds are back-offs, units come back one by one. They are counted as a bucket whose
-//     units depart twice as quickly as those did, then four times, … until one is refused; then at the mean of
-//     the slowest pace that was refused and the quickest that was kept. A try lasts for six units. After one that
-//     is refused the next begins after as many as depart in a hold, or 4, 16, 64 times as many, or after 4 min;
-//     after one that is served, at once. A pace of less than 4 ms is none. One that is refused becomes
-//     slower by an eighth, or by half at once after the refusal before; one that serves less than was served
-//     before it, in spite of three refusals, is given up. After a rest there are as many units as were served
-//     in any window; half as many if some of these are refused.
+//     A shorter window has a look once three were used up without a refusal, or six if no
+//     Retry-After was ever told; but not the next 64 after one that was refused. If such a look is
+//     served, units come back one by one. So they do if fewer than four requests were served
+//     between one hold and the next, three times in a row, or six if the holds are back-offs.
+//     Then there is a pace: units depart one after another, twice as quickly as they came, then four times, …
+//     until one is refused. From then on the next pace is between the quickest that was kept and the slowest
+//     that was refused. A pace was kept if six units were served at it. After a try that
+//     is refused the next one waits for as many units as depart in a hold, or 4, 16, 64 times as many,
+//     or for 4 min; after one that is served it does not wait. A pace of less than 4 ms is none.
+//     A kept pace that is refused becomes slower by an eighth, or by half if the refusal before was just before.
+//     After three such refusals it is given up if units come more slowly than before there was one. After a rest
+//     there are as many units at once as were served in any window; half as many if some of these are refused.
 //     Where refusals concern some kinds only, these look: see below.
 //     Before the first refusal nothing is counted, but what has departed since the first request
 //     is known. That is the first window, if it was used up in less than a fifth of it, several

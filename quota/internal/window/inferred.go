@@ -157,22 +157,7 @@ func (w *Window) Infers() bool { return w.Strategy == Adaptive }
 func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration) {
 	tooMany := g.ceiling.refused(w, t, sent)
 	if g.pace.unit > 0 {
-		g.longest = max(g.longest, retryAfter)
-		if g.pace.isMistaken(sent) {
-			g.pace.unit = 0
-			w.noBucket()
-			w.Length = g.pace.first * time.Duration(g.pace.most)
-			w.distrust(t)
-			g.rest, g.opened, g.refused = 1<<maxFailed, 0, true
-			return
-		}
-		if !g.pace.refusedAt(w, t, sent, g.longest) {
-			last := *g
-			*g = *NewInferred(last.longest)
-			g.ceiling, g.pace, g.rest = last.ceiling, last.pace, 1<<maxFailed
-			w.DropInferred(Requests, None, 0)
-			w.distrust(t)
-		}
+		g.refusedAtPace(w, t, sent, retryAfter)
 		return
 	}
 	if sent < g.opened {
@@ -185,7 +170,7 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	if w.isLook(sent) {
 		w.rare.look = noLook
 		if w.isShort() {
-			g.rest, g.opened, g.refused = 1<<maxFailed, 0, true // what it ends says nothing of the window
+			g.leaveOut()
 			return
 		}
 		g.failed = min(g.failed+1, maxFailed)
@@ -269,7 +254,7 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	if few := last.opened > 0 && last.served < minInferred && prompt && g.most < leastCeiling; !few {
 		g.pace.few = 0
 	} else if g.pace.isFew(last.opened, sent, last.served, told) {
-		w.startPace(sent.Add(g.pace.unit), &g.pace)
+		g.pace.start(w, sent.Add(g.pace.unit))
 		return
 	}
 	switch {
@@ -304,7 +289,7 @@ func (g *Inferred) looked(w *Window, sent Instant) {
 		w.setLook(noLook)
 		g.pace.begin(w.Length/time.Duration(w.Quota), w.Quota, sent)
 		g.pace.looked = true
-		w.startPace(sent.Add(g.pace.unit), &g.pace)
+		g.pace.start(w, sent.Add(g.pace.unit))
 		return
 	}
 	w.SetPolicy(Requests, w.Quota, length)
@@ -341,6 +326,12 @@ func (w *Window) isLook(sent Instant) bool {
 
 // isShort reports whether a look that is refused costs more than it may win, unless units come back one by one.
 func (w *Window) isShort() bool { return w.Length/2 < minLook }
+
+// leaveOut takes over that a look into a short window was in vain. It has ended the window before its time, so
+// that says nothing of the quota.
+func (g *Inferred) leaveOut() {
+	g.rest, g.opened, g.refused = 1<<maxFailed, 0, true
+}
 
 // plan plans a look into a window that has begun, or that there is none.
 func (g *Inferred) plan(w *Window) {

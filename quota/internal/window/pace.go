@@ -9,11 +9,11 @@ import (
 // second, and of a quota of so few that one hold after another is for a request or two. Units depart
 // one after another, as many as were served in the time of the windows before, and then twice as many, as
 // long as none is refused. From then on the pace is between the quickest that was served and the
-// slowest that was refused. A try that is refused costs a hold, so the next one is made when
-// four times as many were served, or after four minutes: if it is served, others follow until one is refused.
+// slowest that was refused. A try that is refused costs a hold, so the next one is made when four times
+// as many were served, or after four minutes: if it is served, others follow until one is refused.
 //
-// After a rest there may be as many units at once as were served in any window, or before the first refusal: a bucket
-// holds more than what comes back in a hold. If too many are refused then, it holds half as many.
+// A bucket may hold more than what comes back in a hold. So after a rest there are as many units at once
+// as were served in any window, or before the first refusal; half as many if some of these are refused.
 //
 // Beside other clients no pace is without refusals. One that has more served than the
 // slower one goes on in spite of them; and the pace is given up when less is served than before it.
@@ -57,6 +57,7 @@ func (p *progress) add(units int64, took time.Duration) {
 
 const (
 	fewWindows  = 3   // in a row; twice as many where the holds are our own
+	maxFew      = 192 // and eight times as many for each pace that was given up, but no more than that
 	triedUnits  = 6   // that are served show that a pace is kept
 	maxTries    = 4   // that are refused and make the next one later
 	closePace   = 16  // a try is this part quicker, if no more is to be won
@@ -74,13 +75,13 @@ func (p *pace) isFew(opened, end Instant, served int64, told bool) bool {
 	if p.few == 0 {
 		p.took, p.served, p.most = 0, 0, 0
 	}
-	p.few = min(p.few+1, math.MaxUint8-1)
+	p.few++
 	p.took, p.served, p.most = p.took+time.Duration(end-opened), p.served+served, max(p.most, served)
-	enough := uint8(fewWindows)
+	enough := fewWindows << (3 * p.gaveUp)
 	if !told {
 		enough *= 2
 	}
-	if p.few < enough<<(3*p.gaveUp) {
+	if int(p.few) < min(enough, maxFew) {
 		return false
 	}
 	p.begin(p.took/time.Duration(p.served), p.most, end)
@@ -145,8 +146,28 @@ func (p *pace) servedAt(w *Window, t, sent Instant, hold time.Duration) (kept bo
 		return true
 	}
 	p.try(t)
-	w.keepPace(t, p)
+	p.goOn(w, t)
 	return true
+}
+
+// refusedAtPace is Refused where there is a pace.
+func (g *Inferred) refusedAtPace(w *Window, t, sent Instant, retryAfter time.Duration) {
+	g.longest = max(g.longest, retryAfter)
+	p := &g.pace
+	switch {
+	case p.isMistaken(sent):
+		p.unit = 0
+		w.noBucket()
+		w.Quota, w.Length = p.most, p.first*time.Duration(p.most)
+		w.distrust(t)
+		g.leaveOut()
+	case !p.refusedAt(w, t, sent, g.longest):
+		anew := NewInferred(g.longest)
+		anew.ceiling, anew.pace, anew.rest = g.ceiling, *p, 1<<maxFailed
+		*g = *anew
+		w.DropInferred(Requests, None, 0)
+		w.distrust(t)
+	}
 }
 
 // refusedAt takes over a refusal at t of a request that departed at sent. longest is the longest
@@ -181,7 +202,7 @@ func (p *pace) refusedAt(w *Window, t, sent Instant, longest time.Duration) (kep
 		}
 		p.since, p.run = t, 0
 	}
-	w.startPace(end, p)
+	p.start(w, end)
 	return true
 }
 
@@ -204,8 +225,8 @@ func (p *pace) isMistaken(sent Instant) bool {
 	return p.looked && sent >= p.since && p.all.units < p.most/2
 }
 
-// startPace counts units at the pace. The first may depart at t.
-func (w *Window) startPace(t Instant, p *pace) {
+// start has the window count units at the pace. The first may depart at t.
+func (p *pace) start(w *Window, t Instant) {
 	w.Quota, w.Length = p.quota, p.length()
 	w.State, w.slow, w.probing = Counting, 0, false
 	w.set(spaced, true)
@@ -215,10 +236,10 @@ func (w *Window) startPace(t Instant, p *pace) {
 	w.available = w.level(t)
 }
 
-// keepPace goes on at another pace.
-func (w *Window) keepPace(t Instant, p *pace) {
+// goOn has the window count units at a pace that has changed at t.
+func (p *pace) goOn(w *Window, t Instant) {
 	if w.State != Counting || w.Quota != p.quota {
-		w.startPace(t.Add(p.unit), p)
+		p.start(w, t.Add(p.unit))
 		return
 	}
 	w.setFill(t, p.length())

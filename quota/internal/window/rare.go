@@ -18,7 +18,6 @@ type rare struct {
 	told       Instant // departure of the first request whose answer named that instant; of a bucket, its latest end by a figure since nothing was in flight; of our own count, arrival of the last refusal that contradicted it
 	lastSent   Instant // departure of the request with lastMark
 	refused    Instant // arrival of the last refusal
-	spared     Instant // arrival of the last one that another limit explains: see RefusedElsewhere
 
 	// How long it takes for one unit, where that is found by trials: see refill.go.
 	guess uint32 // in microseconds; 0: the policy tells it

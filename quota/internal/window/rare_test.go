@@ -38,6 +38,6 @@ func TestRareIsRare(t *testing.T) {
 		w.Restore(Instant(30*sec), w.Save(Instant(30*sec)))
 	}))
 	if unsafe.Sizeof(uintptr(0)) == 8 {
-		assert.LessOrEqual(t, unsafe.Sizeof(rare{}), uintptr(88))
+		assert.LessOrEqual(t, unsafe.Sizeof(rare{}), uintptr(80))
 	}
 }
