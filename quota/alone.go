@@ -18,37 +18,41 @@ import (
 // them: see asleep.go. What the fields of a refusal call used up is never alone, and with
 // Peers no refusal is.
 //
-// A Retry-After holds all requests of the kind, whatever the evidence.
+// A Retry-After asks for a pause of all requests of the kind, so it takes five times the evidence. If the refusal
+// names a policy, its Retry-After holds all of them in any case (the draft, Appendix A.3).
 type alone struct {
-	score   int       // the evidence
-	refused []refusal // whose back-off has not passed
+	bare    int       // the evidence, of refusals without a Retry-After
+	asked   int       // of those with one
+	refused []refusal // whose back-off or Retry-After has not passed
 }
 
 // A refusal may be of the refused request alone.
 type refusal struct {
 	name    string // of the kind
 	sent    instant
-	until   instant  // when its back-off ends
+	until   instant  // when its back-off or Retry-After ends
 	tells   instant  // what departed since then is no evidence: its arrival while it holds requests, else until
 	out     int64    // requests that were out then, with this one
 	waiting int64    // requests that waited for the limit then
 	limit   *scope   // that it was taken over by
 	kind    *kind    // nil: not told apart
 	penalty *penalty // nil: it holds nothing
+	asked   bool     // it has a Retry-After
 }
 
 const (
-	servedScore = 2 // where two requests are in flight, one is served for one that is refused
-	aloneScore  = 4 // three served after the first refusal
+	servedScore = 2  // where two requests are in flight, one is served for one that is refused
+	aloneScore  = 4  // three served after the first refusal
+	askedScore  = 20 // eleven, if it has a Retry-After
 	mostScore   = 24
 	leastScore  = -16
 	maxRefusals = 64
 )
 
 // mayBeAlone reports whether the answer is a refusal that may concern the refused request alone:
-// the report does not show that too little was left.
+// the report does not show that too little was left, and has no Retry-After for a policy.
 func (s *settlement) mayBeAlone() bool {
-	if s.r.Pause > 0 || s.o.shared != nil || s.o.accounts.Strategy != Adaptive || !s.r.answered() {
+	if s.r.Pause > 0 && len(s.r.Figures)+len(s.r.Terms) > 0 || s.o.shared != nil || s.o.accounts.Strategy != Adaptive || !s.r.answered() {
 		return false
 	}
 	for i := range s.r.Figures {
@@ -70,16 +74,19 @@ func (s *settlement) refusedAlone() bool {
 		l.alone = new(alone)
 	}
 	a := l.alone
-	a.score = max(a.score-1, leastScore)
 	a.refused = slices.DeleteFunc(a.refused, func(r refusal) bool { return r.until <= s.t })
 	if len(a.refused) == maxRefusals {
 		a.refused = slices.Delete(a.refused, 0, 1)
 	}
-	r := refusal{name: s.l.name, sent: s.sent, limit: s.l.limit}
+	r := refusal{name: s.l.name, sent: s.sent, limit: s.l.limit, asked: s.r.Pause > 0}
 	r.out, r.waiting = s.demand()
-	r.until = s.t.Add(max(s.r.Wait, window.FirstBackOff(s.jitter)))
+	score, _ := a.evidence(r.asked)
+	*score = max(*score-1, leastScore)
+	if r.until = s.t.Add(s.r.Pause); !r.asked {
+		r.until = s.t.Add(max(s.r.Wait, window.FirstBackOff(s.jitter)))
+	}
 	r.tells = r.until
-	if s.mayTurnOut = !a.shown(); s.mayTurnOut {
+	if s.mayTurnOut = !a.shows(&r); s.mayTurnOut {
 		r.tells = s.t
 	} else {
 		s.sleep(&r)
@@ -88,8 +95,19 @@ func (s *settlement) refusedAlone() bool {
 	return !s.mayTurnOut
 }
 
-// shown reports whether refusals are alone, by the evidence.
-func (a *alone) shown() bool { return a.score >= aloneScore }
+// evidence returns the evidence of refusals with or without a Retry-After, and how much shows that they are alone.
+func (a *alone) evidence(asked bool) (score *int, enough int) {
+	if asked {
+		return &a.asked, askedScore
+	}
+	return &a.bare, aloneScore
+}
+
+// shows reports whether a refusal is of one request alone, by the evidence.
+func (a *alone) shows(r *refusal) bool {
+	score, enough := a.evidence(r.asked)
+	return *score >= enough
+}
 
 // demand is how many requests of the limit were out with this one, and how many wait.
 func (s *settlement) demand() (out, waiting int64) {
@@ -117,20 +135,23 @@ func (s *settlement) served() {
 		return
 	}
 	a := l.alone
-	if slices.ContainsFunc(a.refused, func(r refusal) bool {
-		return r.name == s.l.name && r.sent < s.sent && s.sent < r.tells && s.t < r.until
-	}) {
-		a.score = min(a.score+servedScore, mostScore)
-		s.letGo(a)
+	for _, asked := range [...]bool{false, true} {
+		if slices.ContainsFunc(a.refused, func(r refusal) bool {
+			return r.asked == asked && r.name == s.l.name && r.sent < s.sent && s.sent < r.tells && s.t < r.until
+		}) {
+			score, _ := a.evidence(asked)
+			*score = min(*score+servedScore, mostScore)
+			s.letGo(a)
+		}
 	}
 }
 
-// letGo takes back what the refusals hold, the last one first. What was inferred of a bound on requests
-// in flight stays.
+// letGo takes back what the refusals hold, the last one first. A Retry-After of another kind stays, and so does
+// what was inferred of a bound on requests in flight.
 func (s *settlement) letGo(a *alone) {
 	for i := len(a.refused) - 1; i >= 0; i-- {
 		r := &a.refused[i]
-		if r.penalty == nil || !a.shown() {
+		if r.penalty == nil || !a.shows(r) || r.asked && r.name != s.l.name {
 			continue
 		}
 		for _, part := range slices.Backward(r.penalty.parts) {

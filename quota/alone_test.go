@@ -209,14 +209,125 @@ func TestNotRefusedAlone(t *testing.T) {
 	assert.GreaterOrEqual(t, r.Wait, sec)
 }
 
-// A Retry-After holds all requests like the refused one, also if many others of them are served.
-func TestRetryAfterIsForAll(t *testing.T) {
+// A Retry-After holds all requests like the refused one, until eleven that departed after it were served.
+// Then it concerns the refused request alone: the others go on, and one less is in flight.
+func TestRetryAfterAlone(t *testing.T) {
+	for name, r := range map[string]quota.Report{
+		"429": {Refused: true, Pause: 5 * sec},
+		"503": {Pause: 5 * sec, WholeOrigin: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			d.done(0, d.send(0, ""), quota.Report{})
+			ls := d.flight(sec, 40)
+			d.done(1500*ms, ls[3], r)
+			for _, l := range ls[:3] { // they departed before
+				d.done(1500*ms, l, quota.Report{})
+			}
+			for _, l := range ls[4:14] {
+				d.done(1501*ms, l, quota.Report{})
+			}
+			assert.Equal(t, 5*sec-ms, d.wait(1501*ms, ""))
+			d.done(1501*ms, ls[14], quota.Report{})
+			// 25 are in flight, of 40 with the one that sleeps.
+			assert.Equal(t, 14, d.more(1501*ms, ""))
+			assert.Equal(t, 5*sec-ms, d.wait(1501*ms, ""))
+		})
+	}
+}
+
+// What the evidence has shown counts for the next refusals, too. The fifth in a row, as of a quota that is
+// used up, holds all again.
+func TestRetryAfterAloneInARow(t *testing.T) {
 	d := newDesk(t)
 	d.done(0, d.send(0, ""), quota.Report{})
-	ls := d.flight(sec, 200)
-	d.done(1500*ms, ls[0], quota.Report{Refused: true, Pause: 5 * sec})
-	for _, l := range ls[1:] {
-		d.done(1501*ms, l, quota.Report{})
-		assert.Equal(t, 5*sec-ms, d.wait(1501*ms, ""))
+	ls := d.flight(sec, 60)
+	refused := quota.Report{Refused: true, Pause: 5 * sec}
+	d.done(1500*ms, ls[0], refused)
+	for _, l := range ls[1:50] { // more than are counted
+		d.done(1500*ms, l, quota.Report{})
+	}
+	for i, l := range ls[50:54] {
+		d.done(1501*ms, l, refused)
+		assert.Zero(t, d.wait(1501*ms, ""), i)
+	}
+	d.done(1501*ms, ls[54], refused)
+	assert.Equal(t, 5*sec, d.wait(1501*ms, ""))
+}
+
+// Evidence from refusals without a Retry-After does not count for one with it.
+func TestRetryAfterAfterBareRefusals(t *testing.T) {
+	d := newDesk(t)
+	d.done(0, d.send(0, ""), quota.Report{})
+	ls := d.flight(sec, 60)
+	d.done(1500*ms, ls[0], quota.Report{Refused: true})
+	for _, l := range ls[1:50] {
+		d.done(1500*ms, l, quota.Report{})
+	}
+	d.done(1501*ms, ls[50], quota.Report{Refused: true, Pause: 5 * sec})
+	assert.Equal(t, 5*sec, d.wait(1501*ms, ""))
+}
+
+// Where a third of those in flight are served, there is no evidence: a Retry-After holds all.
+func TestRetryAfterOfMostIsForAll(t *testing.T) {
+	d := newDesk(t)
+	d.done(0, d.send(0, ""), quota.Report{})
+	ls := d.flight(sec, 300)
+	for i, l := range ls {
+		r := quota.Report{Refused: true, Pause: 5 * sec}
+		if i%3 == 1 {
+			r = quota.Report{}
+		}
+		d.done(1500*ms, l, r)
+		assert.Equal(t, 5*sec, d.wait(1500*ms, ""), i)
+	}
+}
+
+// A Retry-After beside a policy is for all that it concerns, also if many others are served (the draft,
+// Appendix A.3).
+func TestRetryAfterOfPolicyIsForAll(t *testing.T) {
+	for name, r := range map[string]quota.Report{
+		"figure": {Refused: true, Pause: 5 * sec, Figures: []quota.Figure{{Policy: "api", Available: 1000, Window: 40 * sec}}},
+		"policy": {Refused: true, Pause: 5 * sec, Terms: []quota.Policy{{Name: "api", Quota: 1000, Window: 60 * sec}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			d.done(0, d.send(0, ""), quota.Report{})
+			ls := d.flight(sec, 200)
+			d.done(1500*ms, ls[0], r)
+			for _, l := range ls[1:] {
+				d.done(1501*ms, l, quota.Report{})
+				assert.Equal(t, 5*sec-ms, d.wait(1501*ms, "", quota.Claim{Policy: "api"}))
+			}
+		})
+	}
+}
+
+// The evidence of one kind of work, or of refusals without a Retry-After, lets no Retry-After of another go.
+func TestRetryAfterOfAnotherKindIsForAll(t *testing.T) {
+	for name, r := range map[string]quota.Report{
+		"Retry-After": {Refused: true, Pause: 4 * sec},
+		"bare":        {Refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			send := func(kind string, n int) (ls []*quota.Lease) {
+				for i := range n {
+					l, r := d.kindOf(sec+time.Duration(i)*ms, kind)
+					require.Nil(t, r)
+					ls = append(ls, l)
+				}
+				return ls
+			}
+			d.answer(0, "a/", quota.Report{})
+			as, b := send("a/", 60), send("b/", 1)
+			d.done(1500*ms, b[0], quota.Report{Refused: true, Pause: 5 * sec})
+			d.done(1500*ms, as[0], r)
+			for _, l := range as[1:] {
+				d.done(1501*ms, l, quota.Report{})
+			}
+			assert.False(t, d.free(6499*ms, "b/"))
+			assert.True(t, d.free(6500*ms, "b/"))
+		})
 	}
 }

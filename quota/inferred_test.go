@@ -212,12 +212,13 @@ func TestInferredGrowsAfterWindowsInARow(t *testing.T) {
 }
 
 // Where the Retry-After of a refusal early in a window is less than half a window, the
-// server's window began with the one before, if that was used up.
+// server's window began with the one before, if that was used up. If it was not, the refusal of a single request
+// shows nothing.
 func TestInferredWindowOfTwo(t *testing.T) {
 	for used, want := range map[int]struct {
 		quota  int64
 		length time.Duration
-	}{10: {14, 16 * sec}, 5: {4, 5 * sec}} {
+	}{10: {14, 16 * sec}, 5: {10, 10 * sec}} {
 		d, now := inferredTen(t)
 		for range used {
 			d.done(now, d.send(now, ""), quota.Report{})
@@ -244,11 +245,42 @@ func TestInferredWindowBeginsWithDeparture(t *testing.T) {
 	for range 3 {
 		d.done(now+2*sec, d.send(now+2*sec, ""), quota.Report{})
 	}
-	d.done(now+3*sec, d.send(now+3*sec, ""), quota.Report{Refused: true, Pause: 5 * sec})
+	d.refuseAll(now+3*sec, 2, 5*sec)
 	d.done(now+9*sec, d.send(now+9*sec, ""), quota.Report{})
 	a := d.known("", quota.Claim{})
 	assert.Equal(t, int64(5), a.Quota)
 	assert.Equal(t, 8*sec, a.Window)
+}
+
+// refuseAll sends n requests, which are refused with a Retry-After.
+func (d *desk) refuseAll(now time.Duration, n int, retryAfter time.Duration) {
+	d.t.Helper()
+	for _, l := range d.sendAll(n, now, "") {
+		d.done(now, l, quota.Report{Refused: true, Pause: retryAfter})
+	}
+}
+
+// A server that refuses at random says Retry-After as one with a quota does, but after as many requests as
+// chance has it. A quota is inferred from refusals of single requests if two came after as many.
+func TestRandomRetryAfterIsNoQuota(t *testing.T) {
+	for _, c := range []struct {
+		first, second int
+		quota         int64
+	}{{32, 31, 31}, {32, 34, 34}, {32, 30, quota.None}, {32, 35, quota.None}} {
+		d := newDesk(t)
+		d.refuseAll(0, 1, sec)
+		now := sec
+		for _, n := range []int{c.first, c.second} {
+			for range n {
+				d.done(now, d.send(now, ""), quota.Report{})
+				now += 10 * ms
+			}
+			d.refuseAll(now, 1, sec)
+			now += sec
+		}
+		d.done(now, d.send(now, ""), quota.Report{})
+		assert.Equal(t, c.quota, d.account("", quota.Claim{}).Quota, c)
+	}
 }
 
 // What was served before the first refusal is not taken for a window.
@@ -266,7 +298,7 @@ func TestFirstRefusalIsNotInferredFrom(t *testing.T) {
 		d.done(12*sec, d.send(12*sec, ""), quota.Report{})
 		assert.Equal(t, int64(quota.None), d.known("", quota.Claim{}).Quota)
 	}
-	d.done(12*sec, d.send(12*sec, ""), quota.Report{Refused: true, Pause: 10 * sec})
+	d.refuseAll(12*sec, 2, 10*sec)
 	d.done(23*sec, d.send(23*sec, ""), quota.Report{})
 	assert.Equal(t, int64(4), d.known("", quota.Claim{}).Quota, "nor what departed before that")
 	assert.Equal(t, 10*sec, d.known("", quota.Claim{}).Window)

@@ -96,6 +96,10 @@ package quota
 // that departed after a refused one are served, that was refused alone, by chance: then
 // one request less is in flight for that time. "sheds 1 %, bare" .033 → .809.
 //
+// A Retry-After holds all requests like the refused one. If it names no policy, it is taken for one request
+// alone once ten more of those in flight were served than half of the refused ones.
+// "sheds 1 %" .223 → .828, "sheds .1 %, 30s" .073 → .620.
+//
 // This is what a server sees in two windows of a quota of 100 in 10 s that eight processes share
 // without knowing of each other (go run ./examples/simulate -draw '^8 processes$'). Each
 // mark is up to 18 requests, and x are refused ones:

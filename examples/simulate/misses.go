@@ -15,7 +15,6 @@ const (
 	wrong    = "the advertised values are wrong, and the client relies on them"
 	sheds    = "a refused request waits as the server asks, or a second, as in a retry loop; no quota makes it wait, so the bound does without"
 	taken    = "others take some of what is left while a request is on its way; what is left to them for that costs goodput; " + unproved
-	letter   = "a Retry-After holds all requests like the refused one, and a retry loop only the goroutine that was refused"
 	probes   = "each process must send a probe per window, and its part of the quota is hardly larger; " + unproved
 	looks    = "which methods are not limited is found out by looks, once; and the limited ones wait for the end of a Retry-After in whole seconds, as a retry loop does; " + unproved
 	blind    = "the server does not say when to come back, and back-off finds it within a factor of two, as a retry loop does; " + unproved
@@ -75,8 +74,8 @@ var misses = map[string]string{
 	"bucket, others take 30 %": taken,
 
 	"sheds 1 %, bare":               sheds,
-	"sheds 1 %":                     letter,
-	"sheds .1 %, 30s":               letter,
+	"sheds 1 %":                     sheds,
+	"sheds .1 %, 30s":               sheds,
 	"sheds 1 %, 10,000 in the hour": sheds,
 
 	"8 processes, 20/1s":  probes,

@@ -194,9 +194,10 @@
 //     A window that a single back-off of a second ended lasts a second: the rest is jitter.
 //     Once two windows in a row end with a refusal and less than half of the inferred quota served, it
 //     goes: a bucket serves its burst once.
-//     Nothing is inferred from the refusal of a single request without a Retry-After, unless
+//     Nothing is inferred from the refusal of a single request, which may be by chance, unless
 //     as many were served before it as in the window before, to 1/16, or as are inferred; or it
-//     is the third in a row. An inferred quota that such a refusal contradicts goes.
+//     is the third in a row, or ends the last part of a log's window. An inferred quota that such a refusal contradicts
+//     goes, but for one with a Retry-After of less than half the window, which ends a part of it.
 //     Where the server names policies, the same is learned from refusals that none of them
 //     explains: each figure says that more is left than is on its way, by more than one. The
 //     first holds what it names, as any other does. If one that departed after that hold is

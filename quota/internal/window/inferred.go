@@ -233,9 +233,9 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	if last.opened > 0 && last.until != Never {
 		last.opened, last.served = last.before.join(last.opened, last.dry, last.served, time.Duration(end-last.dry))
 	}
-	sure := last.until != Never || last.several || last.last > 0 && max(last.last-last.served, last.served-last.last) <= last.served/16 ||
+	sure := last.several || last.opened != counted || last.last > 0 && max(last.last-last.served, last.served-last.last) <= last.served/16 ||
 		w.Quota >= 0 && last.served+last.more >= w.Quota-w.Quota/16
-	if !sure && w.Quota >= 0 {
+	if part := last.until != Never && time.Duration(end-last.dry) < w.Length/2; !sure && !part && w.Quota >= 0 {
 		w.DropInferred(Requests, None, 0)
 	}
 	length := time.Duration(end - last.opened)

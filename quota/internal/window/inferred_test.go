@@ -127,9 +127,11 @@ func TestInferredIsNoLongerThanTheFirstWindow(t *testing.T) {
 		}
 		assert.EqualValues(t, None, w.Quota, served)
 		sent = again + Instant(sec)
-		w.Silent(sent+1, take(sent), true)
-		w.Pause(sent+1, 10*sec, Server{})
-		g.Refused(&w, sent+1, sent, 10*sec)
+		for range 2 {
+			w.Silent(sent+1, take(sent), true)
+			w.Pause(sent+1, 10*sec, Server{})
+			g.Refused(&w, sent+1, sent, 10*sec)
+		}
 		again = sent + Instant(10*sec+20*ms)
 		w.Silent(again+1, take(again), false)
 		g.Served(&w, again+1, again)
