@@ -73,6 +73,8 @@ var misses = map[string]string{
 	"log, others take 30 %":    taken,
 	"bucket, others take 30 %": taken,
 
+	"two buckets, others take 30 %": "what others take of the units that come back is seen when it is gone; " + unproved,
+
 	"sheds 1 %, bare":               sheds,
 	"sheds 1 %":                     sheds,
 	"sheds .1 %, 30s":               sheds,

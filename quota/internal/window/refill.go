@@ -16,8 +16,8 @@ import (
 // served, so are the next. After a few of them, requests no longer wait for each other's answers,
 // where these take longer than W/q. If it is refused, another client has used the
 // quota, or the server counts otherwise: the next trials are left out, twice as many
-// after each. But once units were seen to come back, it was another client: the next trial waits
-// for longer, so that more than one unit is back.
+// after each. But once units were seen to come back, by trials or by figures, it was another client: the
+// next trial waits for longer, so that more than one unit is back.
 //
 // A unit that takes a second or more is tried like this, too, where the server says that
 // nothing is left for far longer than that. So is one of a policy that is not told: it may
@@ -36,8 +36,9 @@ const (
 	sureTrials    = 16  // after which a trial keeps less of a margin
 	quickerTrials = 250 // after which a pace is quicker again
 	maxFailed     = 6
-	trialsPart    = 0.1 // our part of the quota, below which there are no trials
-	twice         = 4   // in rare.pace
+	trialsPart    = 0.1             // our part of the quota, below which there are no trials
+	shortReturn   = 2 * time.Second // windows up to this are not told apart by whole seconds
+	twice         = 4               // in rare.pace
 	maxPace       = 16 * twice
 )
 
@@ -160,6 +161,24 @@ func (w *Window) findsUnit() bool {
 func (w *Window) creeps() bool {
 	return w.is(creeping) && w.Quota > 0 && w.Length > 0 && w.Length/time.Duration(w.Quota) < time.Second &&
 		(w.least <= w.perUnit() || !w.unshared())
+}
+
+// observeReturn looks at a figure of a window that is due then, before it is taken over: it may show that units
+// have come back before the end of the window. More is left than the figure before said of the same window, although
+// others use it, too; or nothing was left, and a request was served after a Retry-After that was shorter.
+// If three times as many units came as the time for a unit allows, that becomes shorter.
+func (w *Window) observeReturn(sent Instant, avail int64, due Instant, refused bool) {
+	if refused || w.Strategy != Adaptive || w.Length <= shortReturn || !w.inOrder(sent) || !sameWindow(w.due, due) {
+		return
+	}
+	more := w.State == Reported && w.compared.others > 0 && avail > w.sinceReport
+	if !more && (w.State != Expired || w.closed != w.Hold) {
+		return
+	}
+	w.set(creeping, true)
+	if w.creeps() && w.rarely().pace > 0 && float64(avail-w.sinceReport)*float64(w.perUnit()) > 3*float64(sent-w.sent) {
+		w.rare.pace--
+	}
 }
 
 // succeed takes over that a trial was served.

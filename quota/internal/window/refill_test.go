@@ -577,3 +577,55 @@ func TestLastUnitWhereUnitsComeBack(t *testing.T) {
 		assert.Equal(t, want, again.Since(at), "%v", creeps)
 	}
 }
+
+// Figures show that units come back before the end of a window.
+func TestFiguresShowUnitsComeBack(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		length time.Duration
+		others uint8
+		paused bool // a request with a Retry-After of a second was refused
+		was    int64
+		sent   time.Duration
+		avail  int64
+		left   time.Duration
+		pace   int8 // 8 before
+	}{
+		{"more is left", 10 * sec, 1, false, 1, 933 * ms, 7, 8 * sec, 7},
+		{"more slowly", 10 * sec, 1, false, 1, 934 * ms, 7, 8 * sec, 8},
+		{"less is left", 10 * sec, 1, false, 7, 933 * ms, 6, 8 * sec, 0},
+		{"alone", 10 * sec, 0, false, 1, 933 * ms, 7, 8 * sec, 0},
+		{"another window", 10 * sec, 1, false, 1, 933 * ms, 7, 9968 * ms, 0},
+		{"short windows", 2 * sec, 1, false, 1, 933 * ms, 7, 8 * sec, 0},
+		{"not in order", 10 * sec, 1, false, 1, 31 * ms, 7, 9 * sec, 0},
+		{"after a Retry-After", 10 * sec, 0, true, 0, 1066 * ms, 8, 8 * sec, 7},
+		{"after a Retry-After, more slowly", 10 * sec, 0, true, 0, 1067 * ms, 8, 8 * sec, 8},
+		{"after a Retry-After, another window", 10 * sec, 0, true, 0, 1032 * ms, 7, 9 * sec, 0},
+		{"after its end", 10 * sec, 0, false, 0, 9032 * ms, 7, 500 * ms, 0},
+		{"before a Retry-After is over", 10 * sec, 0, true, 0, 31 * ms, 7, 9 * sec, 0},
+	} {
+		for _, how := range []Strategy{Adaptive, Plain} {
+			l, at := newLedger(how), Instant(32*ms)
+			all(later, advertises(100, tt.length), send("a"))(l, 0)
+			l.ownRare().pace, l.compared.others, l.contention.peak = 8, tt.others, 90
+			early := tt.sent < at.Since(0)
+			if early {
+				send("b")(l, Instant(tt.sent))
+			}
+			if tt.paused {
+				all(stillRefuses("a", 9*sec), pauses(sec))(l, at)
+			} else {
+				says("a", tt.was, 9*sec)(l, at)
+			}
+			if !early {
+				send("b")(l, Instant(tt.sent))
+			}
+			says("b", tt.avail, tt.left)(l, Instant(tt.sent+32*ms))
+			shown := tt.pace > 0 && how == Adaptive
+			assert.Equal(t, shown, l.is(creeping), "%s, %v", tt.name, how)
+			if shown {
+				assert.Equal(t, tt.pace, l.rarely().pace, tt.name)
+			}
+		}
+	}
+}

@@ -108,6 +108,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		s.Hasty = true
 	}
 
+	w.observeReturn(sent, avail, due, refused)
 	risen := w.observeRise(t, sent, avail, refused, s)
 	older := sent < w.closed && w.takenIn(f.Charge.Mark) == thisWindow // than that rise
 	switch {
