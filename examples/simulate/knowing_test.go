@@ -64,7 +64,7 @@ func (s *knowing) admit(now time.Time, j *job) (time.Duration, bool) {
 			came, ok := s.came[j]
 			return ok && !came.Add(w).After(arrives)
 		})
-		if len(s.jobs) >= q {
+		if unitsOf(s.jobs)+j.units > int64(q) {
 			if came, ok := s.earliest(s.jobs); ok {
 				return came.Add(w).Sub(arrives), false
 			}
@@ -73,6 +73,14 @@ func (s *knowing) admit(now time.Time, j *job) (time.Duration, bool) {
 	}
 	s.jobs = append(s.jobs, j)
 	return 0, true
+}
+
+// unitsOf returns what the jobs cost.
+func unitsOf(jobs []*job) (units int64) {
+	for _, j := range jobs {
+		units += j.units
+	}
+	return units
 }
 
 // weighed returns when one more is sure to be served in windows of which the one before
@@ -120,7 +128,7 @@ func TestKnowing(t *testing.T) {
 	want := map[string]float64{
 		"gcra 20/1s": 0.913, "gcra 20/1s, 200ms": 0.252, "aligned 20/1s, 200ms": 0.961,
 		"fixed 20/1s, 200ms": 0.996, "fixed 20/1s, 200ms, wild": 0.981,
-		"two buckets 20/1s": 1, "fixed 20/1s down, no policy": 0.999, "figures mean headroom": 0.995, "replicas that lag": 1,
+		"two buckets 20/1s": 1, "fixed 20/1s down, no policy": 0.999, "figures mean headroom": 0.995, "replicas that lag": 1, "log 60/60s, costs to 10": 0.941,
 	}
 	for _, r := range rows() {
 		goodput, ok := want[r.name]
@@ -131,4 +139,40 @@ func TestKnowing(t *testing.T) {
 		assert.InDelta(t, goodput, s.goodput(), 0.002, r.name)
 		assert.Zero(t, s.refused+s.wave, r.name)
 	}
+}
+
+// An asking client sends at once, until the first answer says that nothing is left. Then one request departs alone,
+// and nothing holds the others any more once that is served.
+type asking struct {
+	told  time.Time // when the first answer came
+	asked bool      // one departs alone
+	knows bool      // it was served
+}
+
+func (s *asking) admit(time.Time, *job) (time.Duration, bool) {
+	if s.told.IsZero() || s.knows {
+		return 0, true
+	}
+	asks := !s.asked
+	s.asked = true
+	return 0, asks
+}
+
+func (s *asking) settle(now time.Time, j *job, _ transporttest.Decision) time.Duration {
+	if s.told.IsZero() {
+		s.told = now
+	}
+	s.knows = s.knows || !j.sent.Before(s.told)
+	return 0
+}
+
+// Where all is over in twenty round trips, who asks once whether nothing is left is slower than with retry by more
+// than 3 %. The reason in misses quotes it.
+func TestAskingOnce(t *testing.T) {
+	r := rowCalled(t, "a=0 always")
+	asks := playMedian(r, contender{"asking", false, func(*row, *rand.Rand) strategy { return &asking{} }}, 1, 9)
+	retry := playMedian(r, contenders()[2], 1, 9)
+	assert.InDelta(t, 0.941, asks.goodput(), 0.002)
+	assert.Zero(t, asks.refused+asks.wave)
+	assert.True(t, asks.harms(&retry), "%v, and retry %v", asks.goodput(), retry.goodput())
 }

@@ -42,7 +42,7 @@ var misses = map[string]string{
 	"only Retry-After, two buckets 20/1s":     silent + "4 %; as is how soon units come back, and each try costs a hold of a second, or 20 units",
 	"says nothing at all, 100/10s":            silent + "5 %; without Retry-After, only back-off finds out when to retry",
 
-	"a=0 always":        wrong + ", for a while: who asks once whether nothing is left loses one of twenty round trips",
+	"a=0 always":        wrong + ", until one request has asked: at most 0.94 for who asks once whether nothing is left (TestAskingOnce)",
 	"replicas that lag": wrong + "; 1.00 for who knows the rule; " + others,
 
 	"bucket 60/60s, all cost 10":    "one refusal shows how units come back, and that is .6 %",
@@ -51,7 +51,7 @@ var misses = map[string]string{
 	"bucket 100/60s, costs to 10":   "four refusals show how units come back, and ten are of requests that are on their way when the policy is told, and what they cost is not known; " + unproved,
 	"gcra 60/60s, costs to 10":      "what the requests cost that are on their way when the policy is told is not known, and four of these are refused; " + unproved,
 	"gcra 60/60s, all cost 60":      "the first trial of a unit is refused; " + unproved,
-	"log 60/60s, costs to 10":       "in a log the oldest unit tells nothing of the others, and our own log is kept of quotas whose units take less than a second; 1.00 for retry, for two refusals a request; " + unproved,
+	"log 60/60s, costs to 10":       "at most 0.94 for who knows the rule and keeps the order of the requests, because the next one may cost more than is left; 1.00 for retry, whose cheap requests overtake, for two refusals a request",
 
 	"1000 tokens, 400 each": "what a request costs is not known: of the first three one is refused, and that is 1.7 %",
 

@@ -99,7 +99,7 @@
 //     If it is served, the next ones do the same, W/q + 2j after each other (j is the
 //     mean of r - r₀), or W/q + j/4 once 16 of them were served, no other client was
 //     seen, and r₀ is no longer than W/q. Where it is longer, requests no longer wait
-//     for each other's answers after three of them. Each refusal after that adds j/2.
+//     for each other's answers after the first. Each refusal after that adds j/2.
 //     Where the server says only when the window ends, one request tries again when that
 //     has passed since the last request of the window before: in a sliding log, all units
 //     that departed then are back.

@@ -131,7 +131,7 @@ func (w *Window) whenExpired(t Instant, n int64) Instant {
 		again := max(min(probe, w.whenBack(t, n)), w.whenRoom(t, n))
 		sure := w.closed.Add(2 * time.Second) // the instant is over, however it was rounded
 		return max(t, min(again, w.WhenLanded(n), max(probe, sure)))
-	case w.refill.steady() && w.least > w.perUnit() && w.probes < 32:
+	case w.refill.served > 0 && w.least > w.perUnit() && w.probes < 32:
 		return max(t, min(w.asked.Add(w.refillPace()), w.WhenLanded(n)))
 	case !w.probing:
 		return t

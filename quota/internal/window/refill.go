@@ -13,7 +13,7 @@ import (
 // Where less than half of the quota was there in a window, or the windows are the time
 // until a bucket is full (untilfull.go), one request tries again after W/q, the time that the
 // policy takes for one unit; beside others, after as long as one unit for us takes. If it is
-// served, so are the next. After a few of them, requests no longer wait for each other's answers,
+// served, so are the next. After the first of them, requests no longer wait for each other's answers,
 // where these take longer than W/q. If it is refused, another client has used the
 // quota, or the server counts otherwise: the next trials are left out, twice as many
 // after each. But once units were seen to come back, by trials or by figures, it was another client: the
@@ -42,7 +42,7 @@ const (
 	maxPace       = 16 * twice
 )
 
-// steady reports whether requests need not wait for each other's answers.
+// steady reports whether enough trials were served to show that units come back one by one.
 func (r *refill) steady() bool { return r.served >= steadyTrials }
 
 // refillPace is the time between two requests that do not wait for each other's answers:

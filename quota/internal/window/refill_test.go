@@ -17,6 +17,7 @@ func TestRefill(t *testing.T) {
 	)
 	steady := func(l *ledger, _ Instant) { l.refill.served = steadyTrials }
 	sure := func(l *ledger, _ Instant) { l.refill.served = sureTrials }
+	once := func(l *ledger, _ Instant) { l.refill.served = 1 }
 	far := func(l *ledger, _ Instant) { l.least = 60 * ms } // longer than a unit takes
 	tests := []struct {
 		name string
@@ -106,6 +107,22 @@ func TestRefill(t *testing.T) {
 				{trip, says("a", 0, sec), 0, 901*ms - trip},
 				{901 * ms, send("b"), 0, sec},
 				{1733 * ms, says("b", 0, sec), 0, 901*ms + sec + 100*ms - 1733*ms},
+			},
+		},
+		{
+			name: "the first trial is waited for, however long its answer takes",
+			rows: []row{
+				{0, all(advertises(20, sec), send("a")), 100, 0},
+				{trip, says("a", 0, sec), 0, 51*ms - trip},
+				{51 * ms, all(far, send("b")), 0, sec},
+			},
+		},
+		{
+			name: "where answers take longer than a unit, no other is waited for once one was served",
+			rows: []row{
+				{0, all(advertises(20, sec), once, send("a")), 100, 0},
+				{trip, says("a", 0, sec), 0, 51*ms - trip},
+				{51 * ms, all(far, send("b")), 0, 50 * ms},
 			},
 		},
 		{
