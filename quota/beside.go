@@ -159,15 +159,15 @@ func (s *settlement) keepBeside() {
 }
 
 // infersBeside reports whether an answer to work that claims the limit teaches how much it is. A refusal
-// with figures that say that little is left does not, nor does what departed before the first refusal;
-// and before it is inferred only the first refusal after a hold does.
+// with figures that say that little is left does not, unless it is that of a look, nor does what departed
+// before the first refusal; and before it is inferred only the first refusal after a hold does.
 func (s *settlement) infersBeside() bool {
 	b, known := s.l.scope.learned.beside, s.l.limit.learned
 	switch {
 	case b == nil:
 		return s.r.Refused && (s.beside != besideNot || len(s.r.Figures) == 0)
 	case b.inferred:
-		return !s.r.Refused || s.beside != besideNot || len(s.r.Figures) == 0
+		return !s.r.Refused || s.beside != besideNot || len(s.r.Figures) == 0 || s.l.limit.base.IsLook(s.sent)
 	case s.r.Refused:
 		return s.beside != besideNot && (known == nil || known.inferred == nil)
 	}

@@ -43,7 +43,7 @@ var misses = map[string]string{
 	"says nothing at all, 100/10s":            silent + "5 %; without Retry-After, only back-off finds out when to retry",
 
 	"a=0 always":        wrong + ", until one request has asked: at most 0.94 for who asks once whether nothing is left (TestAskingOnce)",
-	"replicas that lag": wrong + "; 1.00 for who knows the rule; " + others,
+	"replicas that lag": wrong + ", until two waves of refusals have shown that the figures do not hold: 9 %; 1.00 for who knows the rule; " + others,
 
 	"bucket 60/60s, all cost 10":    "one refusal shows how units come back, and that is .6 %",
 	"1 worker, bucket, all cost 10": "one refusal shows how units come back, and that is .6 %",

@@ -206,3 +206,20 @@ func TestFairnessToOthers(t *testing.T) {
 	x.server.theirs = transporttest.Counts{Served: 1, Refused: 3}
 	assert.InDelta(t, (1.25*1.25)/(2*(1+1.0/16)), x.fairness(), 1e-9)
 }
+
+// A look into an inferred window may be refused with figures that say that nothing is left. The next windows have
+// none all the same, up to 64 in a row. The other refusals are those of tries for more than the inferred quota.
+func TestLooksBesideFigures(t *testing.T) {
+	r := *rowCalled(t, "replicas that lag")
+	r.demand = backlog(12_000, 50)
+	for seed := range uint64(3) {
+		x, refused := newRun(&r, contenders()[0], seed+1), 0
+		x.server.watch = func(served bool) {
+			if !served && x.now.Sub(begins) > 20*sec {
+				refused++
+			}
+		}
+		x.run(func() bool { return x.left == 0 })
+		assert.InDelta(t, 16, refused, 2, "seed %d: of 118 windows", seed+1)
+	}
+}
