@@ -89,6 +89,9 @@ func FuzzHeaders(f *testing.F) {
 		"Remaining-Req: group=market; min=600; sec=9\nRetry-After: 13 seconds",
 		"x_ratelimit_limit: 100;w=60, 5000;w=3600\nx_ratelimit_remaining: 4321\nX-RateLimit-Reset: PT45S\nretry_after: 1.776938445e+09",
 		"X-RateLimit: limit=100, remaining=7, reset=45\nX-Quota-Limit: 10\nX-Quota-Used: 9/10\nX-RateLimit-Wait: in 45 s",
+		"X-Foo-Max: 100\nX-Foo-Left: 7\nX-Foo-ResetsOn: 2026-11-21T04:49:00Z\nX-Foo-Window: 60\nX-RateLimit-Table: 5\nX-RateLimit-Table-Used: 4",
+		"X-RateLimit-Limit: burst:100;rate:10/s\nX-RateLimit-Remaining: 87\nX-RateLimit-Reset: 2\nX-RateLimit-Policy: per-client",
+		"RateLimit-Limit: 100\nRateLimit-Remaining: 7\nRateLimit-Window: 60000",
 		"Bitvavo-RateLimit-Remaining: 0\nX-1m-RateLimit-Limit: 5\nX-Foo-RateLimit-Reset: 1795236480000\nRetry-After: 4",
 	} {
 		f.Add(text, 429, uint8(0))

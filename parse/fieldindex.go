@@ -31,6 +31,7 @@ const (
 	seenLegacy                          // one of draft -06
 	seenRetry                           // Retry-After or an alias of it
 	seenScore                           // one with underscores in place of hyphens: see dashed
+	seenFamily                          // one that may be of a family: see family.go
 	seenRow                             // one of the first row; the next bit is the second row's
 )
 
@@ -38,7 +39,7 @@ const (
 // the rows before it have in common, in a long table: if a response has a field of one of
 // them, all of them that have no Sign are tried. So those have no fields in common use.
 const (
-	lastRow   = 63 - 7
+	lastRow   = 63 - 8
 	sharedRow = lastRow - 1
 )
 
@@ -151,6 +152,9 @@ func last(text string) int { return int(text[len(text)-1] & 31) }
 func (x *fieldIndex) finish() {
 	for name, seen := range x.exact {
 		x.exact[name] = seen | x.sightStarred(name)
+	}
+	for _, name := range []string{"X-Ratelimit-Remaining", "X-Rate-Limit-Remaining"} {
+		x.exact[name] &^= seenFamily // of no unknown family
 	}
 	x.ofLimits, x.ofPolicies = x.sight("Ratelimit"), x.sight("Ratelimit-Policy")
 	for i, name := range commonNames {
@@ -274,13 +278,14 @@ func (p *pattern) covers(name string) bool {
 // builtIn is the table of the built-in rows. Read-only.
 var builtIn = sync.OnceValue(func() *table { return newTable(nil) })
 
-// draft06 is draft -06 as a row. Read-only.
+// draft06 is draft -06 as a row, with the windows that some servers send beside its fields. Read-only.
 var draft06 = sync.OnceValue(func() *row {
 	r := newRow(&Vendor{
 		Name:      "draft -06",
 		Limit:     []string{"RateLimit-Limit"},
 		Remaining: []string{"RateLimit-Remaining"},
 		Reset:     []string{"RateLimit-Reset"},
+		Window:    withEach([]string{"RateLimit-?"}, windowWords()...),
 	}, false)
 	return &r
 })
@@ -294,6 +299,10 @@ func newTable(users []Vendor) *table {
 		"RateLimit-Limit": seenLegacy, "RateLimit-Remaining": seenLegacy, "RateLimit-Reset": seenLegacy,
 	} {
 		t.index.add(newPattern(name), seen)
+		t.index.addScored(newPattern(name))
+	}
+	for _, name := range draft06().Window {
+		t.index.add(newPattern(name), seenLegacy)
 		t.index.addScored(newPattern(name))
 	}
 	for _, f := range retryAfterFields {
@@ -311,6 +320,9 @@ func newTable(users []Vendor) *table {
 	}
 	for _, p := range t.rows[len(all)-1].patterns() {
 		t.index.addScored(p)
+	}
+	for _, sign := range familySigns {
+		t.index.add(newPattern(sign), seenFamily|t.bits[len(all)-1])
 	}
 	t.index.finish()
 	t.common = t.readsCommon()

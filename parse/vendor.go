@@ -52,6 +52,12 @@ import (
 // it is that of the first quota which it and the reset fit into. A JSON object with the members limit
 // or remaining, or "limit=100, remaining=99", is read as a Summary, whatever list its field is in.
 //
+// The last of the built-in rows also reads families, which no row names: fields whose names begin alike
+// and end in words for a limit, for what is left of it, and for a reset. X-FloodControl-Limit: 30,
+// X-FloodControl-Remaining: 8 and X-FloodControl-Reset: 45 describe the account "floodcontrol". All three
+// have to be there, and nothing left counts on refusals only; a word such as storage or upload in the
+// names says that they count something else. Beside X-RateLimit-Remaining-Table, X-RateLimit-Table is the limit.
+//
 // A row names only quotas that the request of the response counts in. If an API tells with
 // every response of a quota for reads and of one for writes, and nothing tells which of them
 // a request needs, a row with both would hold reads when no writes are left. The last of the
@@ -81,7 +87,9 @@ type Vendor struct {
 	// number. Limit may also be the List of drafts -03 and older: its first member
 	// is the quota, the others, with windows, are policies. A quota that is not
 	// whole, such as 0.5 a second, is read as whole units in a longer window. A quota that is
-	// 0, negative or a word holds nothing, unless the response is a 429: it is unlimited.
+	// 0, negative or a word holds nothing, unless the response is a 429: it is unlimited. A bucket
+	// is "burst:100;rate:10": if the reset shows the rate to be that of a second or of a minute, it is
+	// when the bucket will be full.
 	Limit, Remaining, Used []string
 
 	// Cost names the fields with the cost of the request, in quota units. A cost without an
@@ -133,7 +141,8 @@ type Vendor struct {
 	// one. The entry "" is for all accounts without another window.
 	Every map[string]time.Duration
 
-	// Policy names fields that list policies, such as "1;w=1, 15000;w=2592000".
+	// Policy names fields that list policies, such as "1;w=1, 15000;w=2592000", or that have the name of
+	// the account whose figures stand beside it, such as "per-client".
 	Policy []string
 
 	// Accounts names the values of a field with several, by position. Without it
@@ -155,7 +164,9 @@ type Vendor struct {
 	// Units says what a quota counts, by the name of its account, with or without
 	// the time in which it ends. The entry "" is for all other accounts. The
 	// default is "requests"; and "tokens" for accounts with that word in their names,
-	// such as "input-tokens", or with "tpm", "tph" or "tpd"; and the name of an account that ends in a
+	// such as "input-tokens", or with "tpm", "tph" or "tpd"; "content-bytes" for those with the word bytes; that word
+	// for those with bandwidth, traffic, kb, mb, gb, kilobytes, megabytes, gigabytes, credits or points, of which a
+	// request takes as many as like requests were seen to; and the name of an account that ends in a
 	// time that is counted, such as "audio-seconds". Units that limit the requests in progress are
 	// "concurrent-requests": those of accounts with "concurrent", "concurrency" or "parallel" in their names.
 	// A quota of "errors", in which only failed requests count, is read when nothing is left of it.
@@ -439,6 +450,10 @@ func (r *row) unit(account string) string {
 			return tokens
 		case "concurrent", "concurrency", "parallel":
 			return concurrentRequests
+		case "bytes":
+			return contentBytes
+		case "bandwidth", "traffic", "megabytes", "kilobytes", "gigabytes", "mb", "kb", "gb", "credits", "points":
+			return strings.Clone(part)
 		}
 	}
 	if countsTime(account) {
@@ -447,10 +462,12 @@ func (r *row) unit(account string) string {
 	return requests
 }
 
-// tokens is the unit of quotas of language models, concurrentRequests that of limits on the
-// requests in progress, and errorsUnit that of quotas that only failed requests count in.
+// tokens is the unit of quotas of language models, contentBytes that of quotas that contents count in,
+// concurrentRequests that of limits on the requests in progress, and errorsUnit that of quotas that
+// only failed requests count in.
 const (
 	tokens             = "tokens"
+	contentBytes       = "content-bytes"
 	concurrentRequests = "concurrent-requests"
 	errorsUnit         = "errors"
 )

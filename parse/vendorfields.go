@@ -17,7 +17,7 @@ type rowField struct {
 	lines   []string
 }
 
-// fieldsOf appends the fields that a row reads from a host, sorted by account, role and rank.
+// fieldsOf appends the fields that a row reads from a host.
 func (r *row) fieldsOf(x *fieldIndex, h http.Header, host string, found []rowField) []rowField {
 	for name, lines := range h {
 		if len(lines) == 0 || !x.mayHave(name) {
@@ -39,12 +39,17 @@ func (r *row) fieldsOf(x *fieldIndex, h http.Header, host string, found []rowFie
 			}
 		}
 	}
+	return found
+}
+
+// sortFields sorts fields by account, role and rank.
+func sortFields(found []rowField) {
 	slices.SortFunc(found, func(a, b rowField) int {
 		return cmp.Or(
 			strings.Compare(a.account, b.account), cmp.Compare(a.role, b.role), cmp.Compare(a.rank, b.rank),
-			slices.Compare(a.lines, b.lines)) // two names may differ in case only
+			slices.Compare(a.lines, b.lines), // two names may differ in case only
+			strings.Compare(a.field, b.field))
 	})
-	return found
 }
 
 // isForm reports whether the end of the name of a reset says in which form it is, not whose
@@ -63,16 +68,18 @@ func isForm(end string) bool {
 
 // An accountReader reads the fields of a row.
 type accountReader struct {
-	row    *row
-	index  *fieldIndex // of the table
-	host   string
-	caps   Caps
-	clock  clock
-	kind   resetKind
-	plain  bool // kind is that of X-RateLimit-Reset and X-Rate-Limit-Reset only
-	strict bool // as in the drafts: figures are Integers that are not negative
-	served bool // the response is no 429: see unlimited
-	common bool // row is that of the fields in common use
+	row     *row
+	index   *fieldIndex // of the table
+	host    string
+	caps    Caps
+	clock   clock
+	kind    resetKind
+	plain   bool // kind is that of X-RateLimit-Reset and X-Rate-Limit-Reset only
+	strict  bool // as in the drafts: figures are Integers that are not negative
+	served  bool // the response is no 429: see unlimited
+	common  bool // row is that of the fields in common use
+	family  bool // the header may have fields of a family: see family.go
+	refused bool // the status is that of a refusal, or may be
 
 	advertised []unnamed // policies of RateLimit-Policy; they replace those in the limit field
 
@@ -100,6 +107,10 @@ type charge struct {
 func (a *accountReader) read(h http.Header) {
 	var few [16]rowField
 	found := a.row.fieldsOf(a.index, h, a.host, few[:0])
+	if a.common {
+		found = a.further(h, found)
+	}
+	sortFields(found)
 	key, hasKey := a.key(h)
 	all, apart := found, a.common && several(found)
 	for n := 0; len(found) > 0; n++ {
@@ -118,7 +129,7 @@ func (a *accountReader) read(h http.Header) {
 		case end < len(found) && found[0].account == "" && !slices.ContainsFunc(found[:end], ofOneAccount):
 			a.ofAll(found[:end])
 		default:
-			a.account(found[:end])
+			a.account(h, found[:end])
 		}
 		found = found[end:]
 	}
@@ -227,14 +238,17 @@ type accountValues struct {
 	windows   values[delay]
 	inMillis  bool    // windows is a number of milliseconds, by its size: so is a reset
 	rate      decimal // units that come back in a second; 0 if it is not said
+	refill    decimal // units that come back in per, or in a time that is to be found; 0 if it is not said
+	per       time.Duration
+	returns   time.Duration // until a bucket that is empty is full; 0 if it is not known
 	cost      int64
 	policies  []unnamed
 	unlimited bool // the response was served, and the quota is a word
 }
 
-// account reads the fields of one account.
-func (a *accountReader) account(found []rowField) {
-	s := accountValues{cost: None}
+// account reads the fields of one account of a header.
+func (a *accountReader) account(h http.Header, found []rowField) {
+	s, account := accountValues{cost: None}, found[0].account
 	a.field = found[0].field
 	faults := len(a.ignored)
 	for i := range found {
@@ -246,6 +260,8 @@ func (a *accountReader) account(found []rowField) {
 			}
 			if s.limits.n == 0 && describes(f.lines) {
 				a.summary(f, &s)
+			} else if s.limits.n == 0 && !a.strict && a.burst(f, &s) {
+				continue
 			} else if s.limits.n == 0 {
 				a.quotas(f, &s)
 			}
@@ -277,27 +293,35 @@ func (a *accountReader) account(found []rowField) {
 				s.windows, s.inMillis = a.windows(f)
 			}
 		case ofPolicy:
-			a.listed(f, &s)
+			if name := nameOf(f.lines); name == "" {
+				a.listed(f, &s)
+			} else if account == "" && a.fits(name) {
+				account = name
+			}
 		case ofSummary:
 			a.summary(f, &s)
 		}
+	}
+	if a.common && account != "" && s.limits.n == 0 {
+		a.bareLimit(h, found, &s)
 	}
 	if r, window := &s.resets.first, s.windows.first.d; s.inMillis && s.resets.n == 1 && r.bare && r.d > 2*window+time.Second && r.d/1000 <= window {
 		r.d, r.bare = r.d/1000, false
 	}
 	if len(a.ignored) > faults && slices.ContainsFunc(found, s.worded) {
-		a.worded = append(a.worded, found[0].account)
+		a.worded = append(a.worded, account)
 		s.unlimited = a.served && s.limits.n == 0 && found[0].role == ofLimit
 	}
-	if s.resets.n == 0 && s.limits.n+s.remaining.n > 0 && a.shared(found[0].account, &s) {
+	if s.resets.n == 0 && s.limits.n+s.remaining.n > 0 && a.shared(account, &s) {
 		s.resets = a.resets
 	}
 	s.choose()
+	s.refills()
 	if s.limits.first.label != "" || s.remaining.first.label != "" || s.used.first.label != "" {
-		a.byLabel(found[0].account, &s)
+		a.byLabel(account, &s)
 		return
 	}
-	a.settle(found[0].account, &s)
+	a.settle(account, &s)
 }
 
 // choose puts that quota of several first which what is left and the reset fit into: of
@@ -616,6 +640,9 @@ func (a *accountReader) one(account string, s *accountValues) {
 			window = time.Duration(seconds * float64(time.Second))
 			a.returns = window
 		}
+	}
+	if s.returns > 0 && s.returns <= a.caps.window() {
+		window, a.returns = s.returns, s.returns
 	}
 	a.add(account, account, f, used, policies, window)
 	a.returns = 0

@@ -1112,18 +1112,17 @@ func Vendors() []Vendor {
 				"X-RateLimit-Used-CurrentRequest", "X-RateLimit-Increment", "X-Rate-Limit-Request-Weight-*",
 			}, withEach(rateLimits("?-Cost"), "Request", "Query", "Method", "Operation"), counters("Cost"), []string{"X-<Requests>-Last"}),
 			Reset: slices.Concat(rateLimits("Reset-After", "Reset-Ms", "Reset"), []string{"Rate-Limit-Reset"},
-				rateLimits("Next", "Reset-*", "*-Reset", "ResetAt", "Reset-At", "Limit-*-Reset", "Reset-Seconds-*", "Remaining-Seconds", "TTL",
-					"Reset-Timestamp", "Remaining-TTL", "*-Remaining-TTL", "*-Expire", "ResetTime", "ResetSeconds", "ResetIn", "ResetIn-Ms",
-					"ResetsAt", "Resets", "Resets-At", "Resets-In", "Refresh", "Expire", "Expires", "Expires-At", "Expires-In", "Expiry", "Until",
-					"Renews-At", "Next-Reset", "Window-Reset", "Window-Reset-Ms", "Window-End", "TimeRemaining", "<Quota>-Reset"),
+				rateLimits("Next", "Reset-*", "*-Reset"), rateLimits(resetWords()...),
+				rateLimits("Limit-*-Reset", "Reset-Seconds-*", "Remaining-Seconds", "TTL", "Remaining-TTL", "*-Remaining-TTL", "*-Expire",
+					"Refresh", "Expire", "Expires", "Expires-At", "Expires-In", "Expiry", "Until",
+					"Window-Reset", "Window-Reset-Ms", "Window-End", "TimeRemaining", "<Quota>-Reset"),
 				ofTimes("X-?-Reset", "X-?-Quota-Reset", "X-Quota-?-Reset", "X-?-Limit-Reset", "X-RateLimit-?Reset", "X-Rate-Limit-?Reset"),
 				perTimes("X-<Requests-?>-Reset"),
 				counters("Reset", "Resets", "Reset-At", "Resets-At", "Reset-In", "Resets-In", "Reset-Timestamp"),
 				ownRateLimits("-Reset", "-Limit-Reset", "-Next", "-Reset-At", "-Resets-At", "-Reset-In", "-Resets-In", "-Reset-After"), []string{
 					"X-<Quota>-Reset", "X-<Api>-Reset", "X-<Burst>Limit-Reset", "RateLimit-Reset-*", "RateLimit-*-Reset",
 				}),
-			Window: slices.Concat(rateLimits("Window-Size", "WindowSize", "*-Interval-Ms", "Limit-Period", "TimePeriod", "Refresh-Period", "Timeframe", "Time-Window", "Unit"),
-				withEach(withEach(rateLimits("?"), "Window?", "Period?", "Interval?", "Duration?"), "", "-Seconds", "-Sec", "-Milliseconds", "-Ms"),
+			Window: slices.Concat(rateLimits("*-Interval-Ms"), rateLimits(windowWords()...), withEach([]string{"Rate-Limit-?"}, windowWords()...),
 				ownRateLimits("-Window")),
 			Policy: []string{"X-RateLimit-Policy", "X-Rate-Limit-Policy"},
 			Units:  units(),
@@ -1144,6 +1143,20 @@ func besideRate(name, sign, daily string) Vendor {
 		Window:    []string{"X-Rate-Limit-Window", "X-RateLimit-Window", "X-<Quota>-Window", "X-<Quota>-Period"},
 		Cost:      []string{"X-<Quota>-Cost"},
 		Partition: []string{"X-Quota-Type"},
+	}
+}
+
+// windowWords returns what the names of fields with the window of a policy end in.
+func windowWords() []string {
+	return append(withEach(withEach([]string{"?"}, "Window?", "Period?", "Interval?", "Duration?"), "", "-Seconds", "-Sec", "-Milliseconds", "-Ms"),
+		"Window-Size", "WindowSize", "Limit-Period", "TimePeriod", "Refresh-Period", "Timeframe", "Time-Window", "Unit")
+}
+
+// resetWords returns what the names of fields with a reset end in, beside Reset and the words after it that isForm knows.
+func resetWords() []string {
+	return []string{
+		"ResetAt", "Reset-At", "Reset-Timestamp", "ResetTime", "ResetSeconds", "ResetIn", "ResetIn-Ms", "ResetsAt", "Resets", "Resets-At", "Resets-In",
+		"ResetsOn", "Resets-On", "ResetOn", "ResetDate", "ResetsIn", "RenewsAt", "Renews-At", "RenewsOn", "Renews-On", "Next-Reset", "NextReset",
 	}
 }
 

@@ -76,11 +76,17 @@ func (a *accountReader) numbers(f *rowField) (all values[number]) {
 		if text, isText := item.Value.(string); isText && !a.strict {
 			d, ok = parseDecimal(text)
 		}
+		if q, has := item.Params.Get("q"); has && f.role == ofPolicy && !ok {
+			d, ok = sfNumber(q) // a named policy, as in draft -08
+		}
 		if r.item = i; !ok {
 			r.ignore("", errType)
 			continue
 		}
 		n := number{value: d, field: f.field, item: i}
+		if name, isText := text(item.Value); isText && f.role == ofPolicy && len(name) <= a.caps.nameBytes() {
+			n.name = name
+		}
 		if a.params(&r, &n, item.Params) {
 			all.add(n)
 		}
@@ -328,6 +334,86 @@ func (a *accountReader) listed(f *rowField, s *accountValues) {
 			if quota := a.figure(n); quota != None {
 				s.policies = append(s.policies, unnamed{quota, n.window, n.name})
 			}
+		}
+	}
+}
+
+// nameOf returns the name of the account that the figures beside a policy field belong to, in lower case, or ""
+// if the field has no such name: "per-client". WebSEAL names the policy that is nearest to its limit,
+// which may be another one next time.
+func nameOf(lines []string) string {
+	if len(lines) != 1 {
+		return ""
+	}
+	name := strings.ToLower(strings.Trim(trim(lines[0]), `"`))
+	if name == "" || name[0] < 'a' || name[0] > 'z' || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.: ") != "" {
+		return ""
+	}
+	switch name {
+	case "none", "null", "true", "false", "on", "off", "enabled", "disabled", "unlimited":
+		return ""
+	}
+	return name
+}
+
+// burst reads "burst:100;rate:10": how much a bucket holds, and how much of it comes back in a time that remains
+// to be found, unless it is said: "rate:10/s".
+func (a *accountReader) burst(f *rowField, s *accountValues) bool {
+	if len(f.lines) != 1 || len(f.lines[0]) > a.caps.fieldBytes() || !strings.ContainsAny(f.lines[0], ":=") {
+		return false
+	}
+	var burst, rate decimal
+	per := time.Duration(0)
+	for pair := range strings.FieldsFuncSeq(f.lines[0], func(c rune) bool { return c == ',' || c == ';' }) {
+		key, value, ok := strings.Cut(pair, ":")
+		if !ok {
+			key, value, _ = strings.Cut(pair, "=")
+		}
+		value = trim(value)
+		switch strings.ToLower(trim(key)) {
+		case "burst", "capacity", "bucket":
+			burst, _ = parseDecimal(value)
+		case "rate", "refill", "refill-rate", "replenish", "replenish-rate", "fill-rate":
+			if figure, unit, ok := strings.Cut(value, "/"); ok {
+				value, per = trim(figure), spanOf("1"+trim(unit))
+			}
+			rate, _ = parseDecimal(value)
+		}
+	}
+	n := number{value: burst, field: f.field}
+	if burst.negative || burst.zero() || rate.zero() || rate.negative || a.figure(n) == None {
+		return false
+	}
+	s.limits.add(n)
+	s.refill, s.per = rate, per
+	return true
+}
+
+// refills finds in which time a bucket becomes full, of which burst has read the rate: the seconds or the minutes by
+// which the reset is when it is full.
+func (s *accountValues) refills() {
+	missing := s.limits.first.value.whole - s.remaining.first.value.whole
+	if s.refill.zero() || s.remaining.n != 1 || s.resets.n > 1 || missing < 0 {
+		return
+	}
+	times := []time.Duration{time.Second, time.Minute}
+	if s.per > 0 {
+		times = []time.Duration{s.per}
+	}
+	reset := &s.resets.first
+	for _, per := range times {
+		one := float64(per) / (float64(s.refill.whole) + float64(s.refill.fraction)/1e9)
+		late := float64(reset.d) - one*float64(missing)
+		switch empty := one * float64(s.limits.first.value.whole); {
+		case empty > float64(maxSpan):
+			return
+		case s.resets.n == 1 && missing > 0 && late > -float64(time.Second) && late < float64(time.Second):
+			reset.span = true
+			s.returns = time.Duration(empty)
+			return
+		case s.per > 0 && s.resets.n == 0:
+			s.returns = time.Duration(empty)
+			return
 		}
 	}
 }
