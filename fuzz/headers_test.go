@@ -96,6 +96,13 @@ func FuzzHeaders(f *testing.F) {
 	} {
 		f.Add(text, 429, uint8(0))
 	}
+	for _, text := range []string{
+		`X-App-Usage: {"call_count":28,"total_time":25,"total_cputime":100}`,
+		`X-Business-Use-Case-Usage: {"1":[{"type":"pages","call_count":97.5,"estimated_time_to_regain_access":19}],"2":[{"type":"a"}]}`,
+		`X-Ad-Account-Usage: {"acc_id_util_pct":9.67,"reset_time_duration":100}` + "\nX-Page-Usage: 87%",
+	} {
+		f.Add(text, 200, uint8(len(hosts)+1)) // for the last of hosts
+	}
 	r := parse.Reader{Caps: caps, Vendors: []parse.Vendor{{
 		Name: "own", Hosts: []string{"own.example"},
 		Limit:     []string{"Acme-*-Quota", "X-RateLimit-Limit"},
@@ -103,7 +110,7 @@ func FuzzHeaders(f *testing.F) {
 		Reset:     []string{"Acme-*-Reset", "X-RateLimit-Reset"}, ResetIn: time.Millisecond,
 		Summary: []string{"Acme-Counts", "Acme-Summary"}, Window: []string{"Acme-Window"},
 	}, {Name: "older", Hosts: []string{"old.example"}, Dialect: parse.Draft06, ResetUnix: true}}}
-	hosts = append(hosts, "old.example")
+	hosts = append(hosts, "old.example", "graph.facebook.com")
 	now := time.Date(2026, 11, 21, 4, 48, 0, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, text string, status int, which uint8) {
 		h := header(text)

@@ -32,7 +32,7 @@ var documented = []struct {
 	{"Zoom, per day", "api.zoom.us", 429, "X-RateLimit-Category: Light|X-RateLimit-Type: Daily-limit|X-RateLimit-Limit: 5000|X-RateLimit-Remaining: 0|Retry-After: 2026-04-24T00:00:00Z", `Zoom; policy ''@"Light\x1fDaily-limit" 5000; limit ''@"Light\x1fDaily-limit" 0; retry after 14h0m0s!`},
 	{"Fitbit", "api.fitbit.com", 200, "Fitbit-Rate-Limit-Limit: 150|Fitbit-Rate-Limit-Remaining: 149|Fitbit-Rate-Limit-Reset: 1478", "Fitbit; policy '' 150; limit '' 149/24m38s"},
 	{"Pinterest", "api.pinterest.com", 200, "X-RateLimit-Limit: 100, 100;w=1, 1000;w=60|X-RateLimit-Remaining: 99|X-RateLimit-Reset: 1", "X-RateLimit; policy '' 100/1s; policy '1000;w=60' 1000/1m0s; limit '' 99/1s"},
-	{"Meta", "graph.facebook.com", 200, `X-App-Usage: {"call_count":28,"total_time":25}|X-Business-Use-Case-Usage: {"12":[{"type":"ads","call_count":95}]}`, "none"},
+	{"Meta", "graph.facebook.com", 200, `X-App-Usage: {"call_count":28,"total_time":25}|X-Business-Use-Case-Usage: {"12":[{"type":"ads","call_count":95}]}`, `Meta; policy 'ads call_count'@"12" 100 percent; policy 'app call_count' 100 percent; policy 'app total_time' 100 percent; limit 'ads call_count'@"12" 5; limit 'app call_count' 72; limit 'app total_time' 75`},
 	{"NASA", "api.nasa.gov", 200, "X-RateLimit-Limit: 1000|X-RateLimit-Remaining: 998", "X-RateLimit; policy '' 1000; limit '' 998"},
 	{"Mapbox", "api.mapbox.com", 200, "X-Rate-Limit-Interval: 60|X-Rate-Limit-Limit: 600|X-Rate-Limit-Reset: 1776938460", "X-RateLimit; policy '' 600/1m0s; limit '' ?/1m1s"},
 	{"PagerDuty", "api.pagerduty.com", 200, "ratelimit-limit: 960|ratelimit-remaining: 959|ratelimit-reset: 51", "draft -06; policy '' 960; limit '' 959/51s"},

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/parse"
 )
 
 // Kinds of fields of which no row knows the names, or that few servers send; and what looks like them.
@@ -108,6 +110,23 @@ var kinds = []struct {
 	{"no account's limit: nothing is left of it", "x.example", 200, "X-RateLimit: 100|X-RateLimit-Remaining: 97|X-RateLimit-Table: 20", "X-RateLimit; policy '' 100; limit '' 97"},
 	{"no account's limit: a word", "x.example", 200, "X-RateLimit-User: alice|X-RateLimit-Remaining-User: 4", "X-RateLimit; limit 'user' 4"},
 	{"no account's limit: less than is left", "x.example", 200, "X-RateLimit-User: 3|X-RateLimit-Remaining-User: 4", "X-RateLimit; limit 'user' 4"},
+
+	// Percentages.
+	{"Meta, the app", "graph.facebook.com", 200, `X-App-Usage: {"call_count":28,"total_time":25,"total_cputime":100}`, "Meta; policy 'app call_count' 100 percent; policy 'app total_cputime' 100 percent; policy 'app total_time' 100 percent; limit 'app call_count' 72; limit 'app total_cputime' 0; limit 'app total_time' 75"},
+	{"Meta, more than all", "graph.instagram.com", 200, `X-App-Usage: {"call_count":118}`, "Meta; policy 'app call_count' 100 percent; limit 'app call_count' 0"},
+	{"Meta, a business", "graph.facebook.com", 400, `X-Business-Use-Case-Usage: {"66782684":[{"type":"ads_management","call_count":100,"total_cputime":25,"estimated_time_to_regain_access":19,"ads_api_access_tier":"standard_access"}]}`, `Meta; policy 'ads_management call_count'@"66782684" 100 percent; policy 'ads_management total_cputime'@"66782684" 100 percent; limit 'ads_management call_count'@"66782684" 0/19m0s; limit 'ads_management total_cputime'@"66782684" 75`},
+	{"Meta, a business that is refused before all is used", "graph.facebook.com", 400, `X-Business-Use-Case-Usage: {"6":[{"type":"pages","call_count":97,"total_time":25,"estimated_time_to_regain_access":19}]}`, `Meta; policy 'pages call_count'@"6" 100 percent; policy 'pages total_time'@"6" 100 percent; limit 'pages call_count'@"6" 0/19m0s; limit 'pages total_time'@"6" 75`},
+	{"Meta, two businesses", "graph.facebook.com", 200, `X-Business-Use-Case-Usage: {"7":[{"type":"instagram","call_count":1}],"6":[{"type":"instagram","call_count":2},{"type":"pages","call_count":3}]}`, `Meta; policy 'instagram call_count'@"6" 100 percent; policy 'pages call_count'@"6" 100 percent; policy 'instagram call_count'@"7" 100 percent; limit 'instagram call_count'@"6" 98; limit 'pages call_count'@"6" 97; limit 'instagram call_count'@"7" 99`},
+	{"Meta, an ad account", "graph.facebook.com", 200, `X-Ad-Account-Usage: {"acc_id_util_pct":9.67,"reset_time_duration":100}`, "Meta; policy 'ad-account acc_id_util_pct' 100 percent; limit 'ad-account acc_id_util_pct' 91/1m40s"},
+	{"Meta, an ad account's last part", "graph.facebook.com", 200, `X-Ad-Account-Usage: {"acc_id_util_pct":99.9,"reset_time_duration":100}`, "Meta; policy 'ad-account acc_id_util_pct' 100 percent; limit 'ad-account acc_id_util_pct' 1/1m40s"},
+	{"Meta, nothing", "graph.facebook.com", 200, `X-App-Usage: {}`, "none"},
+	{"Meta, no object", "graph.facebook.com", 200, `X-App-Usage: {"call_count":28`, "none; parse: malformed field value (X-App-Usage, item 0)"},
+	{"Meta, two objects", "graph.facebook.com", 200, `X-App-Usage: {"call_count":28}{"call_count":29}`, "none; parse: malformed field value (X-App-Usage, item 0)"},
+	{"Meta, no numbers", "graph.facebook.com", 200, `X-App-Usage: {"call_count":"28","total_time":null,"total_cputime":{"a":[1]},"tier_count":1e2}`, "none"},
+	{"Meta, less than nothing", "graph.facebook.com", 200, `X-App-Usage: {"call_count":-1}`, "none; parse: value out of range (X-App-Usage)"},
+	{"Meta, for ever", "graph.facebook.com", 200, `X-Business-Use-Case-Usage: {"6":[{"type":"pages","call_count":100,"estimated_time_to_regain_access":99999999999999999999}]}`, `Meta; policy 'pages call_count'@"6" 100 percent; limit 'pages call_count'@"6" 0; parse: above a safety cap (X-Business-Use-Case-Usage)`},
+	{"Meta, deep", "graph.facebook.com", 200, `X-App-Usage: ` + strings.Repeat(`[`, 100) + `{"call_count":28}` + strings.Repeat(`]`, 100), "none"},
+	{"not Meta", "x.example", 200, `X-App-Usage: {"call_count":100}`, "none"},
 }
 
 func TestKinds(t *testing.T) {
@@ -130,4 +149,22 @@ func TestNoFamilies(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A user's row may have percentages, too.
+func TestPercentagesOfOwnRow(t *testing.T) {
+	r := parse.Reader{Vendors: []parse.Vendor{{
+		Name: "own", Summary: []string{"X-Usage", "X-<Day>-Usage"}, Units: map[string]string{"": "percent"},
+	}}}
+	for _, tt := range []struct{ field, want string }{
+		{"X-Usage: 87.5", "own; policy '' 100 percent; limit '' 13"},
+		{"X-Usage: 100%", "own; policy '' 100 percent; limit '' 0"},
+		{`X-Day-Usage: {"reads_pct":1,"writes_pct":2}`, "own; policy 'day reads_pct' 100 percent; policy 'day writes_pct' 100 percent; limit 'day reads_pct' 99; limit 'day writes_pct' 98"},
+		{"X-Usage: much", "none; parse: malformed field value (X-Usage, item 0)"},
+	} {
+		assert.Equal(t, tt.want, tell(r.Read("x.example", 200, fields(tt.field), saturday)), tt.field)
+	}
+	r.Caps.Items = 2
+	assert.Equal(t, "own; policy 'a_pct' 100 percent; policy 'b_pct' 100 percent; limit 'a_pct' 99; limit 'b_pct' 98; parse: above a safety cap (X-Usage, item 0)",
+		tell(r.Read("x.example", 200, fields(`X-Usage: {"c_pct":3,"b_pct":2,"a_pct":1}`), saturday)))
 }

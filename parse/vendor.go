@@ -159,6 +159,13 @@ type Vendor struct {
 	// b=per_day;q=1000;r=900;t=40000", "key:ABCD 2/1000 reset=3514s" or
 	// "hour-lim:3500; hour-rem:500"; several accounts and what is left of them:
 	// "GetVM3Min;197,GetVM30Min;1297".
+	//
+	// In a row with the unit "percent" for all accounts, these fields say how many per cent of quotas are used: a
+	// number, such as 87.5; a JSON object whose members are named after accounts,
+	// {"call_count":28,"total_time":25}; or an object that has a list of such objects for each partition key,
+	// {"1234":[{"type":"ads","call_count":100,"estimated_time_to_regain_access":19}]}. That time is in minutes, and
+	// reset_time_duration is in seconds. A Shaper holds requests when all is used, and none before: it does not
+	// know how many make a per cent.
 	Summary []string
 
 	// Units says what a quota counts, by the name of its account, with or without
@@ -463,13 +470,14 @@ func (r *row) unit(account string) string {
 }
 
 // tokens is the unit of quotas of language models, contentBytes that of quotas that contents count in,
-// concurrentRequests that of limits on the requests in progress, and errorsUnit that of quotas that
-// only failed requests count in.
+// concurrentRequests that of limits on the requests in progress, errorsUnit that of quotas that
+// only failed requests count in, and percent that of parts that are used.
 const (
 	tokens             = "tokens"
 	contentBytes       = "content-bytes"
 	concurrentRequests = "concurrent-requests"
 	errorsUnit         = "errors"
+	percent            = "percent"
 )
 
 // serves reports whether the row is for a host in lower case and without a port.

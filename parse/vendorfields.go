@@ -94,6 +94,8 @@ type accountReader struct {
 	charged []charge      // to accounts that may not have been read yet
 	resets  values[delay] // of all accounts that have none
 
+	percentages int // how many were read
+
 	seenPolicies, seenLimits index
 }
 
@@ -137,6 +139,9 @@ func (a *accountReader) read(h http.Header) {
 		a.costs(c.account, c.cost)
 	}
 	a.dropUnlimited()
+	if !hasKey {
+		return // percentages have keys of their own
+	}
 	for i := range a.policies {
 		a.policies[i].Key, a.policies[i].HasKey = key, hasKey
 	}
@@ -299,7 +304,11 @@ func (a *accountReader) account(h http.Header, found []rowField) {
 				account = name
 			}
 		case ofSummary:
-			a.summary(f, &s)
+			if a.row.Units[""] == percent {
+				a.percent(f)
+			} else {
+				a.summary(f, &s)
+			}
 		}
 	}
 	if a.common && account != "" && s.limits.n == 0 {

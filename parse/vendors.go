@@ -1077,6 +1077,16 @@ func Vendors() []Vendor {
 			Reset:     []string{"EG-Rate-Limit-Reset-<Minute>"},
 		},
 		{
+			// developers.facebook.com/docs/graph-api/overview/rate-limiting: Facebook, Instagram, WhatsApp, Threads.
+			// The quotas of a business are counted for each page, ad or other account, which the path names.
+			Name:     "Meta",
+			Hosts:    []string{"graph.facebook.com", "graph-video.facebook.com", "graph.instagram.com", "graph.whatsapp.com", "graph.threads.net"},
+			Summary:  []string{"X-<App>-Usage", "X-<Page>-Usage", "X-<Ad-Account>-Usage", "X-Business-Use-Case-Usage", "X-FB-<Ads-Insights>-Throttle"},
+			Units:    map[string]string{"": percent},
+			Paths:    []string{"{version}/{node}"},
+			Refusals: metaRefusals(),
+		},
+		{
 			// The fields in common use (draft -06, "RateLimit header fields
 			// currently used on the web"), with windows or units in the names
 			// (Kong, RapidAPI, NestJS), with lists (Envoy, WHOOP, Brave Search),
@@ -1224,6 +1234,17 @@ func unrelatedRefusals() (signs []Refusal) {
 		"Request too large",
 	} {
 		signs = append(signs, Refusal{Status: 429, Text: code, Unrelated: true})
+	}
+	return signs
+}
+
+// metaRefusals returns the codes of Meta's refusals: of the app, a user, a page, an account, a business use case
+// (80000 to 80014), and of WhatsApp's throughput.
+func metaRefusals() (signs []Refusal) {
+	for _, status := range []int{400, 403} {
+		for _, code := range []string{"4,", "17,", "32,", "613,", "8000", "8001", "130429,"} {
+			signs = append(signs, Refusal{Status: status, Text: `"code":` + code, Wait: time.Minute})
+		}
 	}
 	return signs
 }

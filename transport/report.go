@@ -20,6 +20,7 @@ func (x *exchange) fillReport(got *parse.Reading) {
 	r.Terms, r.Figures = terms, figures // with their memory
 	set(&x.saidOf, saidOf{})
 	dropTokenSummary(got)
+	usedUp := dropPercentages(got)
 	if got.Cached {
 		// The response costs nothing and is not current (the draft, Section 8.4).
 		// A stored refusal still makes us back off, by our own times.
@@ -31,7 +32,7 @@ func (x *exchange) fillReport(got *parse.Reading) {
 		r.Moved = x.directory.declare(got.Declarations)
 	}
 	inheritKeys(got.Policies, got.Limits)
-	r.Refused = refused(status, got.Limits)
+	r.Refused = refused(status, got.Limits) || usedUp && status/100 == 4
 	r.Failed = status >= http.StatusInternalServerError
 	r.Unsure = x.unsure()
 	switch {
@@ -67,6 +68,27 @@ func (x *exchange) fillReport(got *parse.Reading) {
 	x.learnKind(got)
 	x.keepInScope()
 	x.keepInPath()
+}
+
+// dropPercentages removes the accounts of a vendor in per cent of which something is left: how many requests
+// that is, is not known. It reports whether of another one nothing is.
+func dropPercentages(got *parse.Reading) (usedUp bool) {
+	isPercent := func(p parse.Policy) bool { return p.Unit == "percent" }
+	if got.Dialect != parse.VendorFields || !slices.ContainsFunc(got.Policies, isPercent) {
+		return false
+	}
+	got.Limits = without(got.Limits, func(l *parse.Limit) bool {
+		return l.Available != 0 && slices.ContainsFunc(got.Policies, func(p parse.Policy) bool { return p.Name == l.Policy && isPercent(p) })
+	})
+	got.Policies = slices.DeleteFunc(slices.Clone(got.Policies), func(p parse.Policy) bool { // the Reader may remember them
+		if !isPercent(p) {
+			return false
+		}
+		named := slices.ContainsFunc(got.Limits, func(l parse.Limit) bool { return l.Policy == p.Name })
+		usedUp = usedUp || named
+		return !named
+	})
+	return usedUp
 }
 
 // saidOf says from what the report was made, if the next response to a request of the kind can
