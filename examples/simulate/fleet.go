@@ -135,6 +135,11 @@ func (m *member) turn() {
 		if !answered {
 			answered, m.carries = true, false
 			heard()
+			if !m.process.heard {
+				for _, w := range m.waits {
+					w.claims = -1 // what was heard may be of an account that the jobs claim already
+				}
+			}
 			p.advance()
 			m.turnAt(p.now)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
@@ -222,4 +223,14 @@ func TestLooksBesideFigures(t *testing.T) {
 		x.run(func() bool { return x.left == 0 })
 		assert.InDelta(t, 16, refused, 2, "seed %d: of 118 windows", seed+1)
 	}
+}
+
+// All processes of a fleet are served by a server whose policy has no name, also those that wait for the
+// first answer to others.
+func TestFleetOfUnnamedPolicy(t *testing.T) {
+	r := row{name: "unnamed", policies: fixed(10, sec), dialect: parse.VendorFields, rtt: 50 * ms, processes: 16, fleet: true, demand: backlog(12, 3)}
+	i := slices.IndexFunc(contenders(), func(c contender) bool { return c.name == "adaptive" })
+	s := play(&r, contenders()[i], 1)
+	assert.Equal(t, done, s.end)
+	assert.Less(t, s.taken, 21*sec, "192 requests")
 }
