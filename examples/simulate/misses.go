@@ -90,5 +90,4 @@ var misses = map[string]string{
 	"fleet of 32, concurrency 8":      "each process has to send a first request to learn of the limit, and the Retry-After of those that are refused holds all for one second of fifteen; 0.92 for one process alone",
 	"fleet of 4, bucket, all cost 10": "that it is a bucket is seen within a window, and until then seven requests are refused; " + unproved,
 	"fleet of 8, bucket, others 30 %": "what others take of a bucket is seen when it is gone; 0.6 % for one process alone; " + unproved,
-	"fleet of 8, two buckets, others": "what others spend hides how units come back; 0.88 for one process alone; " + unproved,
 }

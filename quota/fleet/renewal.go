@@ -23,7 +23,8 @@ import (
 // spent meanwhile is what comes back at the quota in its window, the units are presumed to come
 // back like that, up to the most that was ever there.
 //
-// What is presumed becomes less when a request is refused, and more as others are served.
+// What is presumed becomes less when a request is refused, and more as others are served. Until it is
+// all again, a few units of what comes back evenly or steadily are left: see margin.
 
 // back is how the units of a record come back.
 type back = int64
@@ -38,6 +39,8 @@ const (
 	singly                     // one that has one unit at a time
 	sureOf       = 1000        // of 1000: all that should be back is presumed
 	doubtful     = 500         // below that, nothing is
+	marginStep   = 75          // for so much less of trust, one unit more is left to others
+	marginPart   = 16          // but no more than a sixteenth of the quota
 	maxSpendings = 16
 	longestModel = 24 * 3600 * sec
 	largestModel = int64(1e8)
@@ -100,7 +103,7 @@ func (r *renewal) spend(at, n, began int64) {
 		r.before = min(r.before+n, largestModel)
 	}
 	if r.modelled() {
-		r.trust = min(r.trust+3*n, sureOf)
+		r.trust = min(r.trust+n, sureOf)
 	} else if r.from > 0 && at > r.from {
 		r.counted = min(r.counted+n, largestModel)
 	}
@@ -163,7 +166,7 @@ func (r *renewal) doubt() {
 	if !r.modelled() {
 		return
 	}
-	if r.trust = r.trust * 4 / 5; r.trust < doubtful {
+	if r.trust = r.trust * 17 / 20; r.trust < doubtful {
 		r.fail()
 	}
 }

@@ -47,7 +47,7 @@ func (x *execution) count(i int) {
 	if r.contended(out) {
 		all = max(all*2/5, min(all, 1))
 	}
-	left := max(all-out-x.flights*x.most(i), 0)
+	left := max(all-r.margin()-out-x.flights*x.most(i), 0)
 	if now < r.hold || mine == nil {
 		x.left[i] = 0
 		return
@@ -85,6 +85,16 @@ func (x *execution) count(i int) {
 // one: no figure is true for long then, so not all of what is left is out at once.
 func (r *record) contended(out int64) bool {
 	return r.quota != none && r.state == exchange.Reported && r.how == atOnce && (r.trust > 0 || r.quota-r.available-r.spent-out > r.quota/50)
+}
+
+// margin is how many units are left where they are, if units come back evenly or steadily and refusals
+// have shown that others use them, too: others take what comes back before a figure tells of it. The
+// units stay there, so a margin costs them once, and a slower rate costs some in each window.
+func (r *record) margin() int64 {
+	if r.how != evenly && r.how != steadily {
+		return 0
+	}
+	return min((sureOf-r.trust+marginStep-1)/marginStep, r.quota/marginPart)
 }
 
 // share is how much of an account a process has and has spent lately.

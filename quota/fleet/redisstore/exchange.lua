@@ -41,6 +41,8 @@ steadily = 5
 singly = 6
 sureOf = 1000
 doubtful = 500
+marginStep = 75
+marginPart = 16
 maxSpendings = 16
 longestModel = 24*3600*sec
 largestModel = 100000000
@@ -110,7 +112,7 @@ spend = function(r, t, n, began)
     r.before = min(r.before + n, largestModel)
   end
   if r.how == asSpent or r.how >= evenly then
-    r.trust = min(r.trust + 3*n, sureOf)
+    r.trust = min(r.trust + n, sureOf)
   elseif r.from ~= 0 and t > r.from then
     r.counted = min(r.counted + n, largestModel)
   end
@@ -167,7 +169,7 @@ end,
 doubt = function(r)
   if r.how == atOnce and r.trial > 0 then x.fail(r) end
   if r.how ~= asSpent and r.how < evenly then return end
-  r.trust = floor(r.trust * 4 / 5)
+  r.trust = floor(r.trust * 17 / 20)
   if r.trust < doubtful then x.fail(r) end
 end,
 
@@ -770,6 +772,11 @@ contended = function(r, out)
     (r.trust > 0 or r.quota - r.available - r.spent - out > floor(r.quota / 50))
 end,
 
+margin = function(r)
+  if r.how ~= evenly and r.how ~= steadily then return 0 end
+  return min(floor((sureOf - r.trust + marginStep - 1) / marginStep), floor(r.quota / marginPart))
+end,
+
 count = function(a)
   local r, own = a.record, a.mine
   local now, began, lines = r.now, r.began, r.members
@@ -803,7 +810,7 @@ count = function(a)
     a.spare, a.allowed = unlimited, unlimited
     return
   end
-  local free = max(all - out - x.flying*a.most, 0)
+  local free = max(all - x.margin(r) - out - x.flying*a.most, 0)
   a.spare, a.allowed = free, free
   local q = a.wants
   if n == 0 or not q then return end
