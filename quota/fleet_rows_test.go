@@ -688,6 +688,38 @@ func TestFleetFailures(t *testing.T) {
 	}
 }
 
+// A process that is cut off from the store finds out by its requests what the others have left, in each
+// window. Once one is refused, no more than its part departs in a window: about one request of each
+// is refused in a window, and not two.
+func TestFleetCutOff(t *testing.T) {
+	for name, c := range map[string]struct {
+		policies []transporttest.Policy
+		of       int     // of 16
+		each     float64 // refusals of a process in a window while it is cut off, at most
+	}{
+		"fixed":   {policyOf(transporttest.FixedWindow, 20, 2, 0), 15, .65},
+		"aligned": {policyOf(transporttest.AlignedWindow, 20, 2, 0), 15, .65},
+		"log":     {policyOf(transporttest.SlidingLog, 200, 10, 0), 14, 1.25},
+		"weighed": {policyOf(transporttest.SlidingWindow, 50, 5, 0), 5, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			quota, window := int(c.policies[0].Quota), c.policies[0].Window
+			r := fleetRow{policies: c.policies, procs: 16, jobs: quota * 30 / 16, workers: 6}
+			refused, worlds := 0, 8
+			for i := range uint64(worlds) {
+				w := newFleetWorld(t, &r, *fleetSeed+i)
+				w.fails = failures{away: [2]time.Duration{17 * window / 2, 37 * window / 2}, of: c.of}
+				w.run(time.Hour)
+				assert.Equal(t, w.left, w.served, "all are served")
+				refused += w.refused
+			}
+			each := float64(refused) / float64(10*c.of*worlds)
+			t.Logf("%.2f of a process in a window, %.2f %% in all", each, 100*float64(refused)/float64(worlds*r.jobs*r.procs))
+			assert.LessOrEqual(t, each, c.each)
+		})
+	}
+}
+
 // Of weighed windows units come back one by one. A process whose requests cost many gets its
 // part nevertheless: what comes back is kept for it when it is the first.
 func TestFleetDearRequests(t *testing.T) {

@@ -50,6 +50,12 @@ type pool struct {
 	waiters   int     // requests that wait and claim it
 	turned    instant // when it was told last
 
+	cut struct { // off from the others
+		refused bool    // a request was, and nothing was left
+		from    instant // when a window began
+		spent   int64   // units, since then
+	}
+
 	// to be told
 	figure  figureTold
 	spent   int64
@@ -132,7 +138,8 @@ func (p *pool) ready(t instant, n int64) (again instant, sooner, ok bool) {
 	}
 	s := p.s
 	if !s.together(t) {
-		return 0, false, false
+		again = p.partAt(t, n)
+		return again, false, again > t
 	}
 	if !s.linked {
 		return s.coldUntil(t), true, true
@@ -141,6 +148,21 @@ func (p *pool) ready(t instant, n int64) (again instant, sooner, ok bool) {
 		return t.Add(2 * s.timeout()), true, true
 	}
 	return p.end, false, true
+}
+
+// partAt is when n units may depart while the others are not reached, as far as the part of this process
+// is concerned. Once a request was refused, the others use theirs, too, and no more than its part of the
+// quota departs in the time of a window: what a figure leaves then is theirs.
+func (p *pool) partAt(t instant, n int64) instant {
+	end := p.cut.from.Add(p.a.Length)
+	ours, fall := p.a.Contention()
+	if !p.cut.refused || p.peers < 2 || p.a.Quota < 1 || t >= end || ours >= fall {
+		return t
+	}
+	if part := int64(float64(ours) / float64(fall) * float64(p.a.Quota)); p.cut.spent+n <= max(part, n) {
+		return t
+	}
+	return end
 }
 
 // lend has work that does not wait find n units in stock that were not granted, if the account
@@ -161,6 +183,12 @@ func (p *pool) lend(t instant, n int64) bool {
 func (p *pool) take(t instant, n int64) {
 	if p.passive() {
 		return
+	}
+	if !p.s.linked {
+		if t >= p.cut.from.Add(p.a.Length) {
+			p.cut.from, p.cut.spent = t, 0
+		}
+		p.cut.spent += n
 	}
 	p.used += n
 	had := p.units(t)
@@ -272,6 +300,7 @@ func (p *pool) reported(t, sent instant, available int64, refused bool) {
 	}
 	p.figure = p.figure.merged(f, sent)
 	p.landed, p.named = true, true
+	p.cut.refused = p.cut.refused || refused && available <= 0 && !p.s.linked
 	if refused || p.state != exchange.Reported {
 		p.tellNow()
 	} else {
@@ -480,6 +509,7 @@ func (p *pool) heard(t, from instant, g *exchange.Granted) {
 // alone makes the account decide by itself: it knows what it has heard, and takes its
 // share of that.
 func (p *pool) alone(t instant) {
+	p.cut.refused = false
 	p.a.Strategy = window.Strategy(p.s.o.accounts.Strategy)
 	if p.peers > 1 {
 		p.a.Contend(t, p.peers)
