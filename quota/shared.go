@@ -34,8 +34,8 @@ const (
 // A request that finds stock in all its accounts departs at once. If it does not, it
 // waits for the answer to the next turn. If there is no answer in time, the accounts
 // are alone: they use up their stock, and then do what they would do without Peers,
-// with a share of what is left. Once a request is refused because nothing is left, no more than that share of the
-// quota departs in a window.
+// with a share of what is left. Once a request is refused because nothing is left, no more
+// than that share of the quota departs in a window.
 type Shared struct {
 	o  *Origin
 	id exchange.ID
