@@ -133,6 +133,7 @@ func oddities() []row {
 		{name: "only Retry-After, bucket 10/1s", policies: bucket(10, sec, 20), omitLimits: true, omitPolicies: true, demand: backlog(600, 50)},
 		{name: "only Retry-After, bucket 20/1s, holds 5", policies: bucket(20, sec, 5), omitLimits: true, omitPolicies: true, demand: backlog(1200, 50)},
 		{name: "only Retry-After, gcra 20/1s", policies: gcra(20, sec, 0), omitLimits: true, omitPolicies: true, demand: backlog(1200, 50)},
+		{name: "only Retry-After, 2/1s", policies: fixed(2, sec), omitLimits: true, omitPolicies: true, demand: backlog(200, 10)},
 		{name: "only Retry-After, gcra 1/1s", policies: gcra(1, sec, 0), omitLimits: true, omitPolicies: true, demand: backlog(120, 10)},
 		{name: "only Retry-After, two buckets 20/1s", policies: slidingWindow(20, sec), omitLimits: true, omitPolicies: true, demand: backlog(1200, 50)},
 		{name: "says nothing at all, 100/10s", policies: fixed(100, 10*sec), omitLimits: true, omitPolicies: true, noRetryAfter: true, demand: backlog(1000, 50)},

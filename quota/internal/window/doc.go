@@ -186,6 +186,8 @@
 //     that was refused. A pace was kept if six units were served at it. After a try that
 //     is refused the next one waits for as many units as depart in a hold, or 4, 16, 64 times as many,
 //     or for 4 min; after one that is served it does not wait. A pace of less than 4 ms is none.
+//     If a try is refused before more were served than in one of those windows, and these took no longer than their
+//     holds and round trips, the kept pace is so many units in a hold: two a second, where two took 1.15 s.
 //     A kept pace that is refused becomes slower by an eighth, or by half if the refusal before was just before.
 //     After three such refusals it is given up if units come more slowly than before there was one. After a rest
 //     there are as many units at once as were served in any window; half as many if some of these are refused.

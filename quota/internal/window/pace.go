@@ -194,16 +194,35 @@ func (p *pace) refusedAt(w *Window, t, sent Instant, longest time.Duration) (kep
 			// It wins in spite of that.
 		default:
 			p.failed = min(p.failed+1, maxTries)
-			if longest > 0 && p.now.units < p.most && 2*p.unit >= longest {
-				p.failed = maxTries // a unit takes as long as the server says
-				p.slow = min(p.slow, longest+w.guard(w.rtt))
-			}
+			p.byHolds(w, longest)
 			p.fast, p.unit, p.now = p.unit, p.slow, progress{}
 		}
 		p.since, p.run = t, 0
 	}
 	p.start(w, end)
 	return true
+}
+
+// byHolds takes over that a try was refused soon. If the windows before the pace took no longer than the longest
+// Retry-After and their round trips, so many units are served in that time, and the slow pace need be no slower.
+// If not even those of one window were served, there is no quicker one, and the next try is late.
+func (p *pace) byHolds(w *Window, longest time.Duration) {
+	most := time.Duration(p.most)
+	if longest <= 0 || p.looked || p.now.units > p.most || 2*p.unit*most < longest {
+		return
+	}
+	trips := (most + 3) * w.rtt // one for each unit, for two refusals, and for the hold
+	whole := p.first*most <= longest+trips
+	if most == 1 {
+		whole = p.now.units == 0
+	}
+	if !whole {
+		return
+	}
+	p.slow = min(p.slow, (longest+w.guard(w.rtt))/most)
+	if p.now.units < p.most {
+		p.failed = maxTries
+	}
 }
 
 // slowDown makes the slow pace slower after a refusal, but not slower than units come with such refusals.

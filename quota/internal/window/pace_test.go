@@ -72,3 +72,45 @@ func TestLookFoundLittle(t *testing.T) {
 		}
 	}
 }
+
+// A try that is refused soon shows that units take as long as the holds of the windows before say.
+func TestPaceByHolds(t *testing.T) {
+	for name, tt := range map[string]struct {
+		most, served int64 // in a window, and by the try
+		first        time.Duration
+		hold         time.Duration
+		looked       bool
+		byHold, late bool
+	}{
+		"at once":                   {2, 1, 600 * ms, sec, false, true, true},
+		"after a window":            {2, 2, 600 * ms, sec, false, true, false},
+		"later":                     {2, 3, 600 * ms, sec, false, false, false},
+		"with all round trips":      {2, 1, 625 * ms, sec, false, true, true},
+		"longer windows":            {2, 1, 625*ms + 1, sec, false, false, false},
+		"much shorter units":        {2, 1, 500*ms - 4, sec, false, false, false},
+		"no Retry-After":            {2, 1, 600 * ms, 0, false, false, false},
+		"a look":                    {2, 1, 600 * ms, sec, true, false, false},
+		"one unit":                  {1, 0, 1300 * ms, sec, false, true, true},
+		"one unit that was served":  {1, 1, 1050 * ms, sec, false, false, false},
+		"three units in 5 s":        {3, 3, 1720 * ms, 5 * sec, false, true, false},
+		"three that take no longer": {3, 1, 1667 * ms, 5 * sec, false, false, true},
+	} {
+		w, p := New(Adaptive), pace{}
+		w.rtt, w.least = 50*ms, 50*ms
+		p.begin(tt.first, tt.most, Instant(sec))
+		p.looked = tt.looked
+		p.start(&w, Instant(2*sec))
+		p.now = progress{tt.served, time.Duration(tt.served) * mins} // it does not win in spite of the refusal
+		p.refusedAt(&w, Instant(3*sec), Instant(2*sec), tt.hold)
+		slow, failed := tt.first, uint8(1)
+		if tt.byHold {
+			slow = (tt.hold + w.guard(50*ms)) / time.Duration(tt.most)
+		}
+		if tt.late {
+			failed = maxTries
+		}
+		assert.Equal(t, slow, p.slow, name)
+		assert.Equal(t, slow, p.unit, name)
+		assert.Equal(t, failed, p.failed, name)
+	}
+}
