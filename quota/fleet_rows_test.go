@@ -539,7 +539,7 @@ func fleetRows() []fleetRow {
 		{name: "8 processes and a stranger", policies: fixed(100, 10), procs: 8, jobs: 80, workers: 6, others: 300 * time.Millisecond, refused: .5, fair: .98, turns: 0.8},
 		{name: "bucket and a stranger", policies: policyOf(transporttest.TokenBucket, 100, 10, 0), procs: 8, jobs: 80, workers: 6, others: 300 * time.Millisecond, refused: 3, fair: .99, turns: 3},
 		{name: "log and a stranger", policies: policyOf(transporttest.SlidingLog, 100, 10, 0), procs: 8, jobs: 80, workers: 6, others: 300 * time.Millisecond, refused: 1, fair: .98, turns: 1.2},
-		{name: "weighed and a stranger", policies: policyOf(transporttest.SlidingWindow, 100, 10, 0), procs: 8, jobs: 80, workers: 6, others: 300 * time.Millisecond, seconds: 92, goodput: .9, refused: 1, fair: .99, turns: 2.6},
+		{name: "weighed and a stranger", policies: policyOf(transporttest.SlidingWindow, 100, 10, 0), procs: 8, jobs: 80, workers: 6, others: 300 * time.Millisecond, seconds: 92, goodput: .94, refused: 1, fair: .99, turns: 2.6},
 		// The first requests of these are refused, as none can charge them yet. That random costs
 		// fill each window to the last unit is luck, so what eight seeds reach is judged.
 		// Of 60 units each, half of the work is three requests for each process: of ten times the
@@ -578,7 +578,7 @@ func TestFleetRows(t *testing.T) {
 				scores[i] = w.score(&r)
 			}
 			r.judge(t, scores...)
-			if r.seconds == 0 || r.procs > 8 || r.cost != nil { // of random costs, the work would be another
+			if r.seconds == 0 || r.procs > 8 || r.cost != nil || r.others > 0 { // of random costs, the work would be another; so would what strangers leave
 				return
 			}
 			seeds, of := 1, 0.0

@@ -106,8 +106,8 @@
 //     If an earlier trial is refused, another client has used the quota, and the next
 //     2, 4, 8, … up to 64 trials are left out.
 //     Once three trials in a row were served, units that take less than a second do come back before the
-//     end of a window. In windows of more than 2 s a figure shows it, too: where others were seen, one that is
-//     higher than the one before of the same window; or one of a request that was served after a Retry-After
+//     end of a window. In windows of more than 2 s a figure shows it, too: where others were seen, and spend no more than
+//     half, one that is higher than the one before of the same window; or one of a request that was served after a Retry-After
 //     in a window of which nothing was left. Then no trial is left out, however much was there, but the
 //     time for a unit counts as longer: by √2 after a refusal, and twice as long if no three were served since the last one. So
 //     more than one unit is back when one is tried for. It becomes shorter, by a sixth, after each figure that

@@ -37,6 +37,7 @@ const (
 	quickerTrials = 250 // after which a pace is quicker again
 	maxFailed     = 6
 	trialsPart    = 0.1             // our part of the quota, below which there are no trials
+	returnPart    = 0.5             // our part of the quota, below which a higher figure shows nothing that we could use
 	shortReturn   = 2 * time.Second // windows up to this are not told apart by whole seconds
 	twice         = 4               // in rare.pace
 	maxPace       = 16 * twice
@@ -171,7 +172,7 @@ func (w *Window) observeReturn(sent Instant, avail int64, due Instant, refused b
 	if refused || w.Strategy != Adaptive || w.Length <= shortReturn || !w.inOrder(sent) || !sameWindow(w.due, due) {
 		return
 	}
-	more := w.State == Reported && w.compared.others > 0 && avail > w.sinceReport
+	more := w.State == Reported && w.compared.others > 0 && avail > w.sinceReport && w.contention.part() >= returnPart
 	if !more && (w.State != Expired || w.closed != w.Hold) {
 		return
 	}

@@ -601,30 +601,36 @@ func TestFiguresShowUnitsComeBack(t *testing.T) {
 		name   string
 		length time.Duration
 		others uint8
-		paused bool // a request with a Retry-After of a second was refused
+		ours   float32 // of 32 units that were spent; 0: nothing was
+		paused bool    // a request with a Retry-After of a second was refused
 		was    int64
 		sent   time.Duration
 		avail  int64
 		left   time.Duration
 		pace   int8 // 8 before
 	}{
-		{"more is left", 10 * sec, 1, false, 1, 933 * ms, 7, 8 * sec, 7},
-		{"more slowly", 10 * sec, 1, false, 1, 934 * ms, 7, 8 * sec, 8},
-		{"less is left", 10 * sec, 1, false, 7, 933 * ms, 6, 8 * sec, 0},
-		{"alone", 10 * sec, 0, false, 1, 933 * ms, 7, 8 * sec, 0},
-		{"another window", 10 * sec, 1, false, 1, 933 * ms, 7, 9968 * ms, 0},
-		{"short windows", 2 * sec, 1, false, 1, 933 * ms, 7, 8 * sec, 0},
-		{"not in order", 10 * sec, 1, false, 1, 31 * ms, 7, 9 * sec, 0},
-		{"after a Retry-After", 10 * sec, 0, true, 0, 1066 * ms, 8, 8 * sec, 7},
-		{"after a Retry-After, more slowly", 10 * sec, 0, true, 0, 1067 * ms, 8, 8 * sec, 8},
-		{"after a Retry-After, another window", 10 * sec, 0, true, 0, 1032 * ms, 7, 9 * sec, 0},
-		{"after its end", 10 * sec, 0, false, 0, 9032 * ms, 7, 500 * ms, 0},
-		{"before a Retry-After is over", 10 * sec, 0, true, 0, 31 * ms, 7, 9 * sec, 0},
+		{"more is left", 10 * sec, 1, 0, false, 1, 933 * ms, 7, 8 * sec, 7},
+		{"more slowly", 10 * sec, 1, 0, false, 1, 934 * ms, 7, 8 * sec, 8},
+		{"half is ours", 10 * sec, 1, 16, false, 1, 933 * ms, 7, 8 * sec, 7},
+		{"less than half is ours", 10 * sec, 1, 15.9, false, 1, 933 * ms, 7, 8 * sec, 0},
+		{"less is left", 10 * sec, 1, 0, false, 7, 933 * ms, 6, 8 * sec, 0},
+		{"alone", 10 * sec, 0, 0, false, 1, 933 * ms, 7, 8 * sec, 0},
+		{"another window", 10 * sec, 1, 0, false, 1, 933 * ms, 7, 9968 * ms, 0},
+		{"short windows", 2 * sec, 1, 0, false, 1, 933 * ms, 7, 8 * sec, 0},
+		{"not in order", 10 * sec, 1, 0, false, 1, 31 * ms, 7, 9 * sec, 0},
+		{"after a Retry-After", 10 * sec, 0, 0, true, 0, 1066 * ms, 8, 8 * sec, 7},
+		{"after a Retry-After, more slowly", 10 * sec, 0, 0, true, 0, 1067 * ms, 8, 8 * sec, 8},
+		{"after a Retry-After, another window", 10 * sec, 0, 0, true, 0, 1032 * ms, 7, 9 * sec, 0},
+		{"after its end", 10 * sec, 0, 0, false, 0, 9032 * ms, 7, 500 * ms, 0},
+		{"before a Retry-After is over", 10 * sec, 0, 0, true, 0, 31 * ms, 7, 9 * sec, 0},
 	} {
 		for _, how := range []Strategy{Adaptive, Plain} {
 			l, at := newLedger(how), Instant(32*ms)
 			all(later, advertises(100, tt.length), send("a"))(l, 0)
 			l.ownRare().pace, l.compared.others, l.contention.peak = 8, tt.others, 90
+			if tt.ours > 0 {
+				l.contention.ours, l.contention.fall = tt.ours, 32
+			}
 			early := tt.sent < at.Since(0)
 			if early {
 				send("b")(l, Instant(tt.sent))
