@@ -52,6 +52,13 @@ var kinds = []struct {
 	{"no family: of another server, beside a rate", "x.example", 200, "X-RateLimit-Limit: 500|X-RateLimit-Remaining: 499|X-Upstream-RateLimit-Limit: 30|X-Upstream-RateLimit-Remaining: 8|X-Upstream-RateLimit-Reset: 45", "X-RateLimit; policy '' 500; limit '' 499"},
 	{"no family: a rate of which nothing else is said", "x.example", 200, "x-intensive-rate-limit-limit: 10|x-intensive-rate-limit-remaining: 8|x-intensive-rate-limit-reset: 31", "none"},
 
+	// Service limits in the form of the drafts under an older name.
+	{"drafts, X", "x.example", 200, `X-RateLimit-Policy: "default";q=3000;w=60, "uploads";q=5000;w=86400|X-RateLimit: "default";r=2987;t=1, "uploads";r=4210;t=13651`, "X-RateLimit; policy 'default' 3000/1m0s; policy 'uploads' 5000/24h0m0s; limit 'default' 2987/1s; limit 'uploads' 4210/3h47m31s"},
+	{"drafts, X, the newest", "x.example", 200, `X-RateLimit: "default";a=5;w=30`, "X-RateLimit; limit 'default' 5/30s"},
+	{"no drafts, X: nothing is left of what", "x.example", 200, `X-RateLimit: "default";t=1`, "none; parse: value of a wrong type (X-RateLimit, item 0)"},
+	{"no drafts, X: an item is none", "x.example", 200, `X-RateLimit: "default";r=5;t=1, 7`, "X-RateLimit; policy '' 7; parse: value of a wrong type (X-RateLimit, item 0)"},
+	{"counter, one request", "x.example", 200, "X-Api-Request-Limit: 100|X-Api-Request-Remaining: 76", "X-RateLimit; policy 'api-request' 100; limit 'api-request' 76"},
+
 	// The window beside fields of draft -06.
 	{"window, draft -06", "x.example", 200, "RateLimit-Limit: 100|RateLimit-Remaining: 73|RateLimit-Reset: 21|RateLimit-Window: 60", "draft -06; policy '' 100/1m0s; limit '' 73/21s"},
 	{"window, draft -06, a duration", "x.example", 200, "RateLimit-Limit: 100|RateLimit-Remaining: 73|RateLimit-Window: 1m", "draft -06; policy '' 100/1m0s; limit '' 73"},

@@ -57,6 +57,7 @@ import (
 // X-FloodControl-Remaining: 8 and X-FloodControl-Reset: 45 describe the account "floodcontrol". All three
 // have to be there, and nothing left counts on refusals only; a word such as storage or upload in the
 // names says that they count something else. Beside X-RateLimit-Remaining-Table, X-RateLimit-Table is the limit.
+// It reads X-RateLimit: "default";r=50;t=30 as the drafts' RateLimit.
 //
 // A row names only quotas that the request of the response counts in. If an API tells with
 // every response of a quota for reads and of one for writes, and nothing tells which of them

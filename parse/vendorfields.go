@@ -263,7 +263,9 @@ func (a *accountReader) account(h http.Header, found []rowField) {
 			if (f.timeOnly() || endsIn(f.field, "-*-Allowed")) && !slices.ContainsFunc(found, tellsLeft) {
 				continue // it may be what is left, or whether the request is allowed
 			}
-			if s.limits.n == 0 && describes(f.lines) {
+			if s.limits.n == 0 && a.common && a.inDraft(f) {
+				continue
+			} else if s.limits.n == 0 && describes(f.lines) {
 				a.summary(f, &s)
 			} else if s.limits.n == 0 && !a.strict && a.burst(f, &s) {
 				continue

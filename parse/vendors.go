@@ -1188,7 +1188,7 @@ func ownRateLimits(ends ...string) (all []string) {
 
 // counters returns names that say that requests are counted: X-Api-Calls-Remaining.
 func counters(measures ...string) []string {
-	of := withEach([]string{"X-<?>-"}, "Requests", "Request", "Api-Requests", "Calls", "Api-Calls", "Api-Call", "Request-Limit", "Call-Limit", "Api-Limit",
+	of := withEach([]string{"X-<?>-"}, "Requests", "Request", "Api-Requests", "Api-Request", "Calls", "Api-Calls", "Api-Call", "Request-Limit", "Call-Limit", "Api-Limit",
 		"Request-Quota", "Api-Quota", "ApiQuota", "Throttle", "RL")
 	of = append(of, withEach([]string{"<?>-"}, "Requests", "Api-Requests", "Calls", "Api-Calls", "Api-Limit")...)
 	for i := range of {

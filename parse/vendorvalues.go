@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -324,6 +325,22 @@ func (a *accountReader) quotas(f *rowField, s *accountValues) {
 		a.ignore(f.field, None, "", errConflict)
 		s.policies = nil
 	}
+}
+
+// inDraft reads a field with service limits as RateLimit has them in the drafts from -08 on, under another name:
+// X-RateLimit: "default";r=50;t=30.
+func (a *accountReader) inDraft(f *rowField) bool {
+	if !strings.Contains(f.lines[0], ";") {
+		return false
+	}
+	limits, _, ignored := readLimits(f.lines, &a.caps, &noPolicyField, nil)
+	if len(ignored) > 0 || slices.ContainsFunc(limits, func(l Limit) bool { return l.Available < 0 }) {
+		return false
+	}
+	for _, l := range limits {
+		a.addLimit(l)
+	}
+	return len(limits) > 0
 }
 
 // listed reads a field that lists policies.
