@@ -15,7 +15,7 @@ package quota
 //	s  the departure of the request whose answer opened the window
 //	w  the effective window
 //	r  the round trip of that answer; r₀ the shortest recent one
-//	g  the guard, max(r - r₀, r/4), from 1 ms to 200 ms
+//	g  the guard, max(r - r₀, r/4), from 1 ms to 100 ms
 //
 // the rules are
 //

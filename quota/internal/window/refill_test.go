@@ -106,7 +106,7 @@ func TestRefill(t *testing.T) {
 				{0, all(advertises(2, 1800*ms), send("a")), 100, 0},
 				{trip, says("a", 0, sec), 0, 901*ms - trip},
 				{901 * ms, send("b"), 0, sec},
-				{1733 * ms, says("b", 0, sec), 0, 901*ms + sec + guardMax - 1733*ms},
+				{1733 * ms, says("b", 0, sec), 0, 901*ms + sec + 100*ms - 1733*ms},
 			},
 		},
 		{

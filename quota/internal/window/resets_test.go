@@ -49,7 +49,7 @@ func TestResets(t *testing.T) {
 				{0, send("a"), 100, 0},
 				{700 * ms, send("b"), 100, 0},
 				{700*ms + trip, names("b", 1, 103, 2, served), 0, sec + ms - trip},
-				{800 * ms, names("a", 1, 103, 3, served), 1, 2*sec + guardMax - 800*ms}, // a guard of 800 ms
+				{800 * ms, names("a", 1, 103, 3, served), 1, 2*sec + 100*ms - 800*ms}, // a guard of 800 ms
 			},
 		},
 		{

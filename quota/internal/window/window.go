@@ -171,11 +171,9 @@ func (w *Window) ends(due Instant, trip time.Duration, latest Instant) {
 }
 
 // guard is g, the margin after a window: a request may have reached the server as
-// late as it took longer than the quickest one. Who departs too early waits for a
-// Retry-After, of a second at least; the bound is for answers that took long for another
-// reason.
+// late as it took longer than the quickest one.
 func (w *Window) guard(trip time.Duration) time.Duration {
-	return min(max(w.habits().guard(w, trip), time.Millisecond), 200*time.Millisecond)
+	return min(max(w.habits().guard(w, trip), time.Millisecond), 100*time.Millisecond)
 }
 
 // Roll closes the window if it is over at t: Reported becomes Expired, and

@@ -172,7 +172,7 @@ func play(t *testing.T, how Strategy, rows []row) {
 // The guard of a window after an answer that took 40 ms, and one that took 400 ms or more.
 const (
 	guard40  = 10 * ms
-	guardMax = 200 * ms
+	guardMax = 100 * ms
 )
 
 func TestWindow(t *testing.T) {
@@ -280,12 +280,12 @@ func TestWindow(t *testing.T) {
 			},
 		},
 		{
-			name: "the guard is at least 1 ms and at most 200 ms",
+			name: "the guard is at least 1 ms and at most 100 ms",
 			rows: []row{
 				{0, send("a"), many, 0},
 				{0, says("a", 0, 5*sec), 0, 5*sec + 1*ms},
 				{5*sec + 1*ms, send("b"), 0, sec},
-				{9 * sec, says("b", 0, 5*sec), 0, 5*sec + 1*ms + 5*sec + guardMax - 9*sec},
+				{9 * sec, says("b", 0, 5*sec), 0, 5*sec + 1*ms + 5*sec + 100*ms - 9*sec},
 			},
 		},
 		{
