@@ -18,17 +18,23 @@ import (
 // them: see asleep.go. What the fields of a refusal call used up is never alone, and with
 // Peers no refusal is.
 //
-// A Retry-After asks for a pause of all requests of the kind, so it takes five times the evidence. If the refusal
-// names a policy, its Retry-After holds all of them in any case (the draft, Appendix A.3).
+// A Retry-After asks for a pause of all requests of the kind, or of the origin, so it takes five times the
+// evidence, and all of it from one kind. If the refusal names a policy, its Retry-After holds all in any case
+// (the draft, Appendix A.3). Requests may overtake each other on their way, and a refusal is answered
+// sooner than a request that is served. So the evidence is what departed when half of the round trip
+// of the refused one was over.
 type alone struct {
 	bare    int       // the evidence, of refusals without a Retry-After
-	asked   int       // of those with one
+	asked   int       // of those with one, of the last kind that had one
+	name    string    // of that kind
+	whole   bool      // that was of the whole origin
 	refused []refusal // whose back-off or Retry-After has not passed
 }
 
 // A refusal may be of the refused request alone.
 type refusal struct {
 	name    string // of the kind
+	whole   bool   // it is of all kinds
 	sent    instant
 	until   instant  // when its back-off or Retry-After ends
 	tells   instant  // what departed since then is no evidence: its arrival while it holds requests, else until
@@ -47,6 +53,7 @@ const (
 	mostScore   = 24
 	leastScore  = -16
 	maxRefusals = 64
+	maxHolds    = 8 // of them, the last ones, which may be let go: each takes a kilobyte
 )
 
 // mayBeAlone reports whether the answer is a refusal that may concern the refused request alone:
@@ -72,19 +79,26 @@ func (s *settlement) refusedAlone() bool {
 	l := s.l.scope.learnedOf()
 	if l.alone == nil {
 		l.alone = new(alone)
+		s.o.apart.Store(true) // what is served is named, too
 	}
 	a := l.alone
-	a.refused = slices.DeleteFunc(a.refused, func(r refusal) bool { return r.until <= s.t })
+	a.forget(s.t)
 	if len(a.refused) == maxRefusals {
 		a.refused = slices.Delete(a.refused, 0, 1)
 	}
-	r := refusal{name: s.l.name, sent: s.sent, limit: s.l.limit, asked: s.r.Pause > 0}
+	r := refusal{name: s.l.name, whole: s.r.WholeOrigin, sent: s.sent, limit: s.l.limit, asked: s.r.Pause > 0}
 	r.out, r.waiting = s.demand()
-	score, _ := a.evidence(r.asked)
-	*score = max(*score-1, leastScore)
-	if r.until = s.t.Add(s.r.Pause); !r.asked {
+	if r.asked {
+		if a.name != r.name && !r.whole || a.whole != r.whole {
+			a.name, a.whole, a.asked = r.name, r.whole, 0
+		}
+		r.sent += (s.t - s.sent) / 2
+		r.until = s.t.Add(s.r.Pause)
+	} else {
 		r.until = s.t.Add(max(s.r.Wait, window.FirstBackOff(s.jitter)))
 	}
+	score, _ := a.evidence(r.asked)
+	*score = max(*score-1, leastScore)
 	r.tells = r.until
 	if s.mayTurnOut = !a.shows(&r); s.mayTurnOut {
 		r.tells = s.t
@@ -93,6 +107,11 @@ func (s *settlement) refusedAlone() bool {
 	}
 	a.refused = append(a.refused, r)
 	return !s.mayTurnOut
+}
+
+// forget drops the refusals whose time has passed.
+func (a *alone) forget(t instant) {
+	a.refused = slices.DeleteFunc(a.refused, func(r refusal) bool { return r.until <= t })
 }
 
 // evidence returns the evidence of refusals with or without a Retry-After, and how much shows that they are alone.
@@ -125,6 +144,9 @@ func (s *settlement) remember() {
 		rs := s.l.scope.learned.alone.refused
 		r := &rs[len(rs)-1]
 		r.limit, r.kind, r.penalty = s.l.limit, s.l.kind, s.penalty
+		if r.asked && len(rs) > maxHolds {
+			rs[len(rs)-1-maxHolds].penalty = nil // it holds to its end
+		}
 	}
 }
 
@@ -135,9 +157,10 @@ func (s *settlement) served() {
 		return
 	}
 	a := l.alone
+	a.forget(s.t)
 	for _, asked := range [...]bool{false, true} {
 		if slices.ContainsFunc(a.refused, func(r refusal) bool {
-			return r.asked == asked && r.name == s.l.name && r.sent < s.sent && s.sent < r.tells && s.t < r.until
+			return r.asked == asked && r.isOf(s.l.name) && r.sent < s.sent && s.sent < r.tells
 		}) {
 			score, _ := a.evidence(asked)
 			*score = min(*score+servedScore, mostScore)
@@ -146,13 +169,19 @@ func (s *settlement) served() {
 	}
 }
 
-// letGo takes back what the refusals hold, the last one first. A Retry-After of another kind stays, and so does
-// what was inferred of a bound on requests in flight.
+// isOf reports whether the refusal may be of a kind, by its name.
+func (r *refusal) isOf(name string) bool { return r.whole || r.name == name }
+
+// letGo takes back what the refusals hold, the last one first, down to one that stays: a Retry-After of another
+// kind does. What was inferred of a bound on requests in flight stays, too.
 func (s *settlement) letGo(a *alone) {
 	for i := len(a.refused) - 1; i >= 0; i-- {
 		r := &a.refused[i]
-		if r.penalty == nil || !a.shows(r) || r.asked && r.name != s.l.name {
+		if r.penalty == nil {
 			continue
+		}
+		if !a.shows(r) || r.asked && !r.isOf(s.l.name) {
+			break
 		}
 		for _, part := range slices.Backward(r.penalty.parts) {
 			if s.r.Changes != nil {

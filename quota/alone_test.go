@@ -1,6 +1,8 @@
 package quota_test
 
 import (
+	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -209,8 +211,8 @@ func TestNotRefusedAlone(t *testing.T) {
 	assert.GreaterOrEqual(t, r.Wait, sec)
 }
 
-// A Retry-After holds all requests like the refused one, until eleven that departed after it were served.
-// Then it concerns the refused request alone: the others go on, and one less is in flight.
+// A Retry-After holds all requests like the refused one, until eleven were served that departed when half of
+// its round trip was over. Then it concerns the refused request alone: the others go on, and one less is in flight.
 func TestRetryAfterAlone(t *testing.T) {
 	for name, r := range map[string]quota.Report{
 		"429": {Refused: true, Pause: 5 * sec},
@@ -219,21 +221,37 @@ func TestRetryAfterAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)
 			d.done(0, d.send(0, ""), quota.Report{})
-			ls := d.flight(sec, 40)
-			d.done(1500*ms, ls[3], r)
-			for _, l := range ls[:3] { // they departed before
-				d.done(1500*ms, l, quota.Report{})
+			ls := d.flight(sec, 60)
+			d.done(1059*ms, ls[3], r)
+			for _, l := range slices.Concat(ls[:3], ls[4:32]) { // they may have arrived before
+				d.done(1060*ms, l, quota.Report{})
 			}
-			for _, l := range ls[4:14] {
-				d.done(1501*ms, l, quota.Report{})
+			for _, l := range ls[32:42] {
+				d.done(1060*ms, l, quota.Report{})
 			}
-			assert.Equal(t, 5*sec-ms, d.wait(1501*ms, ""))
-			d.done(1501*ms, ls[14], quota.Report{})
-			// 25 are in flight, of 40 with the one that sleeps.
-			assert.Equal(t, 14, d.more(1501*ms, ""))
-			assert.Equal(t, 5*sec-ms, d.wait(1501*ms, ""))
+			assert.Equal(t, 5*sec-ms, d.wait(1060*ms, ""))
+			d.done(1060*ms, ls[42], quota.Report{})
+			// 17 are in flight, of 60 with the one that sleeps.
+			assert.Equal(t, 42, d.more(1060*ms, ""))
+			assert.Equal(t, 5*sec-ms, d.wait(1060*ms, ""))
 		})
 	}
+}
+
+// Of a burst, some requests overtake others, and refusals come before what is served: that shows nothing.
+func TestRetryAfterOfBurstIsForAll(t *testing.T) {
+	d := newDesk(t)
+	d.done(0, d.send(0, ""), quota.Report{})
+	ls := d.flight(sec, 100)
+	for i := 0; i < 100; i += 5 {
+		d.done(1250*ms, ls[i], quota.Report{Refused: true, Pause: 5 * sec})
+	}
+	for i, l := range ls {
+		if i%5 != 0 {
+			d.done(1600*ms, l, quota.Report{})
+		}
+	}
+	assert.Equal(t, 5*sec-350*ms, d.wait(1600*ms, ""))
 }
 
 // What the evidence has shown counts for the next refusals, too. The fifth in a row, as of a quota that is
@@ -241,18 +259,18 @@ func TestRetryAfterAlone(t *testing.T) {
 func TestRetryAfterAloneInARow(t *testing.T) {
 	d := newDesk(t)
 	d.done(0, d.send(0, ""), quota.Report{})
-	ls := d.flight(sec, 60)
+	ls := d.flight(sec, 80)
 	refused := quota.Report{Refused: true, Pause: 5 * sec}
-	d.done(1500*ms, ls[0], refused)
-	for _, l := range ls[1:50] { // more than are counted
-		d.done(1500*ms, l, quota.Report{})
+	d.done(1080*ms, ls[0], refused)
+	for _, l := range ls[41:71] { // more than are counted
+		d.done(1080*ms, l, quota.Report{})
 	}
-	for i, l := range ls[50:54] {
-		d.done(1501*ms, l, refused)
-		assert.Zero(t, d.wait(1501*ms, ""), i)
+	for i, l := range ls[71:75] {
+		d.done(1081*ms, l, refused)
+		assert.Zero(t, d.wait(1081*ms, ""), i)
 	}
-	d.done(1501*ms, ls[54], refused)
-	assert.Equal(t, 5*sec, d.wait(1501*ms, ""))
+	d.done(1081*ms, ls[75], refused)
+	assert.Equal(t, 5*sec, d.wait(1081*ms, ""))
 }
 
 // Evidence from refusals without a Retry-After does not count for one with it.
@@ -278,8 +296,8 @@ func TestRetryAfterOfMostIsForAll(t *testing.T) {
 		if i%3 == 1 {
 			r = quota.Report{}
 		}
-		d.done(1500*ms, l, r)
-		assert.Equal(t, 5*sec, d.wait(1500*ms, ""), i)
+		d.done(1300*ms, l, r)
+		assert.Equal(t, 5*sec, d.wait(1300*ms, ""), i)
 	}
 }
 
@@ -294,40 +312,114 @@ func TestRetryAfterOfPolicyIsForAll(t *testing.T) {
 			d := newDesk(t)
 			d.done(0, d.send(0, ""), quota.Report{})
 			ls := d.flight(sec, 200)
-			d.done(1500*ms, ls[0], r)
+			d.done(1200*ms, ls[0], r)
 			for _, l := range ls[1:] {
-				d.done(1501*ms, l, quota.Report{})
-				assert.Equal(t, 5*sec-ms, d.wait(1501*ms, "", quota.Claim{Policy: "api"}))
+				d.done(1201*ms, l, quota.Report{})
+				assert.Equal(t, 5*sec-ms, d.wait(1201*ms, "", quota.Claim{Policy: "api"}))
 			}
 		})
 	}
 }
 
-// The evidence of one kind of work, or of refusals without a Retry-After, lets no Retry-After of another go.
+// So it is if the body names the policy, after the Retry-After was let go and after a refusal that held nothing.
+func TestRetryAfterAloneUntilBodyNamesPolicy(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		d := newDesk(t)
+		api := quota.Claim{Policy: "api"}
+		d.done(0, d.send(0, "", api), quota.Report{Figures: []quota.Figure{{Policy: "api", Available: 1000, Window: 60 * sec}}})
+		var ls []*quota.Lease
+		for i := range 80 {
+			ls = append(ls, d.send(sec+time.Duration(i)*ms, "", api))
+		}
+		refused := quota.Report{Refused: true, Pause: 5 * sec}
+		restrict := d.o.Settle(d.at(1080*ms), ls[0], &refused)
+		for _, l := range ls[41:71] {
+			d.done(1080*ms, l, quota.Report{})
+		}
+		if late {
+			restrict = d.o.Settle(d.at(1080*ms), ls[71], &refused)
+		}
+		assert.Zero(t, d.wait(1080*ms, "", api), late)
+		require.NotNil(t, restrict)
+		restrict(d.at(1081*ms), []string{"api"})
+		assert.Equal(t, 5*sec-ms, d.wait(1081*ms, "", api), late)
+	}
+}
+
+// The evidence of one kind of work, or of refusals without a Retry-After, lets no Retry-After of another go,
+// neither one before nor one after.
 func TestRetryAfterOfAnotherKindIsForAll(t *testing.T) {
 	for name, r := range map[string]quota.Report{
 		"Retry-After": {Refused: true, Pause: 4 * sec},
 		"bare":        {Refused: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
-			send := func(kind string, n int) (ls []*quota.Lease) {
-				for i := range n {
-					l, r := d.kindOf(sec+time.Duration(i)*ms, kind)
-					require.Nil(t, r)
-					ls = append(ls, l)
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, after: %v", name, after), func(t *testing.T) {
+				d := newDesk(t)
+				d.answer(0, "a/", quota.Report{})
+				as, b := d.flightOf(sec, 80, "a/"), d.flightOf(1080*ms, 1, "b/")[0]
+				refuse := func() { d.done(1082*ms, b, quota.Report{Refused: true, Pause: 5 * sec}) }
+				if !after {
+					refuse()
 				}
-				return ls
-			}
-			d.answer(0, "a/", quota.Report{})
-			as, b := send("a/", 60), send("b/", 1)
-			d.done(1500*ms, b[0], quota.Report{Refused: true, Pause: 5 * sec})
-			d.done(1500*ms, as[0], r)
-			for _, l := range as[1:] {
-				d.done(1501*ms, l, quota.Report{})
-			}
-			assert.False(t, d.free(6499*ms, "b/"))
-			assert.True(t, d.free(6500*ms, "b/"))
-		})
+				d.done(1082*ms, as[0], r)
+				for _, l := range as[1:] {
+					d.done(1083*ms, l, quota.Report{})
+				}
+				if after {
+					refuse()
+				}
+				assert.False(t, d.free(6081*ms, "b/"))
+				assert.True(t, d.free(6082*ms, "b/"))
+			})
+		}
 	}
+}
+
+// A Retry-After of the whole origin concerns all kinds, so what is served of any kind is evidence.
+func TestRetryAfterOfOriginAlone(t *testing.T) {
+	d := newDesk(t)
+	d.answer(0, "a/", quota.Report{})
+	as := d.flightOf(sec, 1, "a/")
+	bs := d.flightOf(1001*ms, 40, "b/")
+	d.done(1041*ms, as[0], quota.Report{Pause: 5 * sec, WholeOrigin: true})
+	for _, l := range bs[20:30] {
+		d.done(1042*ms, l, quota.Report{})
+	}
+	assert.False(t, d.free(1042*ms, "a/"))
+	d.done(1042*ms, bs[30], quota.Report{})
+	assert.True(t, d.free(1042*ms, "a/"))
+}
+
+// flightOf is flight for a kind of work.
+func (d *desk) flightOf(now time.Duration, n int, kind string) (ls []*quota.Lease) {
+	d.t.Helper()
+	for i := range n {
+		l, r := d.kindOf(now+time.Duration(i)*ms, kind)
+		require.Nil(d.t, r)
+		ls = append(ls, l)
+	}
+	return ls
+}
+
+// Callers may not come back after a refusal: one request may always be in flight, and a refusal bounds
+// them for a minute, however long its Retry-After is.
+func TestAsleepIsNeverDark(t *testing.T) {
+	d := newDesk(t)
+	d.done(0, d.send(0, ""), quota.Report{})
+	ls := d.flight(sec, 60)
+	hour := quota.Report{Refused: true, Pause: time.Hour}
+	d.done(1060*ms, ls[0], hour)
+	for _, l := range ls[50:] {
+		d.done(1061*ms, l, quota.Report{})
+	}
+	d.done(1061*ms, ls[49], quota.Report{}) // let go: 48 are in flight, and one sleeps
+	for _, l := range ls[1:5] {
+		d.done(1062*ms, l, hour)
+	}
+	for _, l := range ls[5:49] {
+		d.done(1063*ms, l, quota.Report{})
+	}
+	assert.Equal(t, 55, d.more(1063*ms, "")) // of 60, five sleep
+	assert.Equal(t, time.Minute-2*ms, d.wait(1063*ms, ""))
 }

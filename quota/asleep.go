@@ -1,6 +1,9 @@
 package quota
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // asleep bounds the requests in flight after refusals of single requests: see alone.go. A client
 // without a Shaper sleeps in the goroutine whose request was refused, and goes on in the others.
@@ -10,7 +13,10 @@ type asleep struct {
 	until  []instant // when each of them wakes, the first to wake first
 }
 
-const maxAsleep = 128
+const (
+	maxAsleep    = 128
+	longestSleep = time.Minute // a longer Retry-After says nothing of how many requests the callers will have
+)
 
 // sleep has one request less in flight from t on, for the back-off of a refusal. The caller of one that
 // sleeps may sleep, too. If it comes back at once, it waits in the line, and is not counted twice.
@@ -23,8 +29,9 @@ func (s *asleep) sleep(t instant, r *refusal) {
 	if n == maxAsleep {
 		s.until = slices.Delete(s.until, 0, 1)
 	}
-	i, _ := slices.BinarySearch(s.until, r.until)
-	s.until = slices.Insert(s.until, i, r.until)
+	until := min(r.until, t.Add(longestSleep))
+	i, _ := slices.BinarySearch(s.until, until)
+	s.until = slices.Insert(s.until, i, until)
 }
 
 // at returns how many sleep at t, and when the first of them wakes.
@@ -37,9 +44,9 @@ func (s *asleep) at(t instant) (n int, until instant) {
 }
 
 // ready returns when one request more than those in flight may depart: t, or when the next one
-// wakes.
+// wakes. One may always be in flight.
 func (s *asleep) ready(t instant, inFlight int64) instant {
-	if n, until := s.at(t); n > 0 && inFlight >= s.flight-int64(n) {
+	if n, until := s.at(t); n > 0 && inFlight >= max(s.flight-int64(n), 1) {
 		return until
 	}
 	return t

@@ -150,3 +150,19 @@ func TestLookAgainAtTheEndOfTheWindow(t *testing.T) {
 	got = a.Look(d.o.when(end), 2)
 	assert.Zero(t, got.Recheck, "it is over")
 }
+
+// However many sleep, one may be in flight.
+func TestOneIsAwake(t *testing.T) {
+	s := asleep{flight: 3, until: []instant{10, 20, 30, 40}}
+	assert.Equal(t, instant(5), s.ready(5, 0))
+	assert.Equal(t, instant(10), s.ready(5, 1))
+	assert.Equal(t, instant(20), s.ready(10, 1))
+}
+
+// A lease that is used again is for work of another kind.
+func TestLeaseForgetsItsKind(t *testing.T) {
+	l := &Lease{ofOrigin: &ofOrigin{name: "a/", named: true}}
+	l.unname(new(Ask))
+	assert.Empty(t, l.name)
+	assert.False(t, l.named)
+}

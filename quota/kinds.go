@@ -96,9 +96,16 @@ func (o *Origin) tellsKinds(s *scope) bool {
 
 // nameKind asks for the kind of the work, where kinds are told apart. No mutex is held.
 func (l *Lease) nameKind(o *Origin, ask *Ask) {
-	l.kindOf, l.named = ask.Kind, false
+	l.unname(ask)
 	if ask.Kind != nil && o.apart.Load() {
 		l.name, l.named = ask.Kind(), true
+	}
+}
+
+// unname begins the naming of the kind of the work anew.
+func (l *Lease) unname(ask *Ask) {
+	if l.kindOf, l.named = ask.Kind, false; l.name != "" {
+		l.name = ""
 	}
 }
 

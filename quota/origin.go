@@ -149,7 +149,7 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 	l.charged, l.pinned = false, false
 	l.own()
 	set(&l.look, nil)
-	l.kindOf, l.named = ask.Kind, false
+	l.unname(ask)
 	if o.apart.Load() {
 		l.nameKind(o, ask)
 	}

@@ -16,6 +16,7 @@ type penalty struct {
 	scope   *scope
 	claimed []*account // what the request was charged to
 	unlearn func()     // takes back what was inferred from the refusal; nil: nothing was
+	hold    instant    // of what it does not hold any more: see alone.go
 
 	kind                  *kind // that is held in any case; nil: none is
 	heldBefore, heldAfter instant
@@ -50,6 +51,12 @@ func (s *settlement) penalise(a *account, change func()) {
 	}
 	before := a.Copy()
 	change()
+	p := s.penaltyOf()
+	p.parts = append(p.parts, penalised{a, before, a.Copy()})
+}
+
+// penaltyOf returns the penalty of the answer.
+func (s *settlement) penaltyOf() *penalty {
 	if s.penalty == nil {
 		s.penalty = &penalty{scope: s.l.scope}
 		for _, c := range s.l.claims.all() {
@@ -58,7 +65,7 @@ func (s *settlement) penalise(a *account, change func()) {
 			}
 		}
 	}
-	s.penalty.parts = append(s.penalty.parts, penalised{a, before, a.Copy()})
+	return s.penalty
 }
 
 // restrict moves the penalty to the policies that it turns out to concern: to the
@@ -98,7 +105,8 @@ func (p *penalty) restrict(now time.Time, policies []string) (changes []Change) 
 
 // move moves the penalty to other accounts.
 func (p *penalty) move(t instant, to []*account) {
-	var hold, backOff instant
+	var backOff instant
+	hold := p.hold
 	for i := range p.parts {
 		part := &p.parts[i]
 		if part.after.Hold > part.before.Hold {
@@ -130,7 +138,7 @@ func (p *penalty) move(t instant, to []*account) {
 			k.held = p.heldBefore
 		}
 	}
-	p.parts = nil
+	p.parts, p.hold = nil, hold
 }
 
 // concerned finds the accounts of policies, if all of them are known.

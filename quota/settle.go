@@ -188,6 +188,8 @@ func (s *settlement) run() {
 		if alone = s.refusedAlone(); !alone {
 			s.findBeside()
 			s.learnKind()
+		} else if s.r.Pause > 0 {
+			s.penaltyOf().hold = s.t.Add(s.r.Pause) // of the policies that the body may name
 		}
 	}
 	if !s.uncounted && !alone {

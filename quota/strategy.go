@@ -96,8 +96,8 @@ package quota
 // that departed after a refused one are served, that was refused alone, by chance: then
 // one request less is in flight for that time. "sheds 1 %, bare" .033 → .809.
 //
-// A Retry-After holds all requests like the refused one. If it names no policy, it is taken for one request
-// alone once ten more of those in flight were served than half of the refused ones.
+// A Retry-After holds all requests like the refused one. If it names no policy, and eleven of those in flight
+// that departed well after it are served, it is taken for that of one request alone.
 // "sheds 1 %" .223 → .828, "sheds .1 %, 30s" .073 → .620.
 //
 // This is what a server sees in two windows of a quota of 100 in 10 s that eight processes share
