@@ -31,7 +31,6 @@ const (
 	seenLegacy                          // one of draft -06
 	seenRetry                           // Retry-After or an alias of it
 	seenScore                           // one with underscores in place of hyphens: see dashed
-	seenFamily                          // one that may be of a family: see family.go
 	seenRow                             // one of the first row; the next bit is the second row's
 )
 
@@ -39,7 +38,7 @@ const (
 // the rows before it have in common, in a long table: if a response has a field of one of
 // them, all of them that have no Sign are tried. So those have no fields in common use.
 const (
-	lastRow   = 63 - 8
+	lastRow   = 63 - 7
 	sharedRow = lastRow - 1
 )
 
@@ -152,9 +151,6 @@ func last(text string) int { return int(text[len(text)-1] & 31) }
 func (x *fieldIndex) finish() {
 	for name, seen := range x.exact {
 		x.exact[name] = seen | x.sightStarred(name)
-	}
-	for _, name := range []string{"X-Ratelimit-Remaining", "X-Rate-Limit-Remaining"} {
-		x.exact[name] &^= seenFamily // of no unknown family
 	}
 	x.ofLimits, x.ofPolicies = x.sight("Ratelimit"), x.sight("Ratelimit-Policy")
 	for i, name := range commonNames {
@@ -320,9 +316,6 @@ func newTable(users []Vendor) *table {
 	}
 	for _, p := range t.rows[len(all)-1].patterns() {
 		t.index.addScored(p)
-	}
-	for _, sign := range familySigns {
-		t.index.add(newPattern(sign), seenFamily|t.bits[len(all)-1])
 	}
 	t.index.finish()
 	t.common = t.readsCommon()

@@ -18,8 +18,8 @@ var (
 	errMissing = errors.New("parse: required parameter missing") // it was not sent, or was above its cap
 
 	// errConflict says that an item of RateLimit-Partition contradicts an earlier one
-	// for the same policy, or that two policies of drafts -06 and -07 have the same
-	// quota.
+	// for the same policy, that two policies of drafts -06 and -07 have the same
+	// quota, or that the window beside draft -06 is shorter than the reset.
 	errConflict = errors.New("parse: contradicts another item")
 
 	// errUnclear says that nothing tells whether the request counts in a quota. See Vendor.

@@ -187,7 +187,6 @@ type exchange struct {
 	overdrawn bool     // a vendor's field has a negative available quota
 	worded    []string // see accountReader
 	served    bool     // the status is not 429
-	refusal   bool     // the status is that of a refusal, or may be
 }
 
 // clock returns the clock that the response was made by.
@@ -205,7 +204,6 @@ func (x *exchange) read(host string, status int, now time.Time) {
 		x.host = x.memo.hostRow(x.table, host)
 	}
 	x.served = status != http.StatusTooManyRequests
-	x.refusal = !x.served || status == http.StatusForbidden || status == enhanceYourCalm || status == http.StatusServiceUnavailable
 	if !x.common() && !x.byHand() {
 		x.drafts()
 		if x.out.Dialect == NoDialect && x.may(VendorFields) {
@@ -465,7 +463,6 @@ func (x *exchange) vendor(row *row) bool {
 	}
 	a := accountReader{row: row, index: &x.table.index, host: x.name, caps: *x.caps, clock: x.made, kind: row.kind, served: x.served, limits: x.room}
 	a.common = row == &x.table.rows[len(x.table.rows)-1]
-	a.family, a.refused = x.has(seenFamily), x.refusal
 	if row.kind == anyReset && x.host != nil {
 		a.kind = x.reset(row.standard)
 		a.plain = !x.host.byHand && (a.kind == sharedMillis || a.kind == sharedSeconds)

@@ -52,12 +52,8 @@ import (
 // it is that of the first quota which it and the reset fit into. A JSON object with the members limit
 // or remaining, or "limit=100, remaining=99", is read as a Summary, whatever list its field is in.
 //
-// The last of the built-in rows also reads families, which no row names: fields whose names begin alike
-// and end in words for a limit, for what is left of it, and for a reset. X-FloodControl-Limit: 30,
-// X-FloodControl-Remaining: 8 and X-FloodControl-Reset: 45 describe the account "floodcontrol". All three
-// have to be there, and nothing left counts on refusals only; a word such as storage or upload in the
-// names says that they count something else. Beside X-RateLimit-Remaining-Table, X-RateLimit-Table is the limit.
-// It reads X-RateLimit: "default";r=50;t=30 as the drafts' RateLimit.
+// In the last of the built-in rows, X-RateLimit-Table is the limit beside X-RateLimit-Remaining-Table, and
+// X-RateLimit: "default";r=50;t=30 is read as the drafts' RateLimit.
 //
 // A row names only quotas that the request of the response counts in. If an API tells with
 // every response of a quota for reads and of one for writes, and nothing tells which of them
@@ -142,8 +138,7 @@ type Vendor struct {
 	// one. The entry "" is for all accounts without another window.
 	Every map[string]time.Duration
 
-	// Policy names fields that list policies, such as "1;w=1, 15000;w=2592000", or that have the name of
-	// the account whose figures stand beside it, such as "per-client".
+	// Policy names fields that list policies, such as "1;w=1, 15000;w=2592000".
 	Policy []string
 
 	// Accounts names the values of a field with several, by position. Without it
@@ -165,8 +160,8 @@ type Vendor struct {
 	// number, such as 87.5; a JSON object whose members are named after accounts,
 	// {"call_count":28,"total_time":25}; or an object that has a list of such objects for each partition key,
 	// {"1234":[{"type":"ads","call_count":100,"estimated_time_to_regain_access":19}]}. That time is in minutes, and
-	// reset_time_duration is in seconds. A Shaper holds requests when all is used, and none before: it does not
-	// know how many make a per cent.
+	// reset_time_duration is in seconds. A Shaper holds requests when all is used and one was answered with 400, 403
+	// or 429, and none before: it does not know how many make a per cent.
 	Summary []string
 
 	// Units says what a quota counts, by the name of its account, with or without

@@ -17,7 +17,7 @@ type rowField struct {
 	lines   []string
 }
 
-// fieldsOf appends the fields that a row reads from a host.
+// fieldsOf appends the fields that a row reads from a host, sorted by account, role and rank.
 func (r *row) fieldsOf(x *fieldIndex, h http.Header, host string, found []rowField) []rowField {
 	for name, lines := range h {
 		if len(lines) == 0 || !x.mayHave(name) {
@@ -39,17 +39,13 @@ func (r *row) fieldsOf(x *fieldIndex, h http.Header, host string, found []rowFie
 			}
 		}
 	}
-	return found
-}
-
-// sortFields sorts fields by account, role and rank.
-func sortFields(found []rowField) {
 	slices.SortFunc(found, func(a, b rowField) int {
 		return cmp.Or(
 			strings.Compare(a.account, b.account), cmp.Compare(a.role, b.role), cmp.Compare(a.rank, b.rank),
 			slices.Compare(a.lines, b.lines), // two names may differ in case only
 			strings.Compare(a.field, b.field))
 	})
+	return found
 }
 
 // isForm reports whether the end of the name of a reset says in which form it is, not whose
@@ -68,18 +64,16 @@ func isForm(end string) bool {
 
 // An accountReader reads the fields of a row.
 type accountReader struct {
-	row     *row
-	index   *fieldIndex // of the table
-	host    string
-	caps    Caps
-	clock   clock
-	kind    resetKind
-	plain   bool // kind is that of X-RateLimit-Reset and X-Rate-Limit-Reset only
-	strict  bool // as in the drafts: figures are Integers that are not negative
-	served  bool // the response is no 429: see unlimited
-	common  bool // row is that of the fields in common use
-	family  bool // the header may have fields of a family: see family.go
-	refused bool // the status is that of a refusal, or may be
+	row    *row
+	index  *fieldIndex // of the table
+	host   string
+	caps   Caps
+	clock  clock
+	kind   resetKind
+	plain  bool // kind is that of X-RateLimit-Reset and X-Rate-Limit-Reset only
+	strict bool // as in the drafts: figures are Integers that are not negative
+	served bool // the response is no 429: see unlimited
+	common bool // row is that of the fields in common use
 
 	advertised []unnamed // policies of RateLimit-Policy; they replace those in the limit field
 
@@ -109,10 +103,6 @@ type charge struct {
 func (a *accountReader) read(h http.Header) {
 	var few [16]rowField
 	found := a.row.fieldsOf(a.index, h, a.host, few[:0])
-	if a.common {
-		found = a.further(h, found)
-	}
-	sortFields(found)
 	key, hasKey := a.key(h)
 	all, apart := found, a.common && several(found)
 	for n := 0; len(found) > 0; n++ {
@@ -267,7 +257,7 @@ func (a *accountReader) account(h http.Header, found []rowField) {
 				continue
 			} else if s.limits.n == 0 && describes(f.lines) {
 				a.summary(f, &s)
-			} else if s.limits.n == 0 && !a.strict && a.burst(f, &s) {
+			} else if s.limits.n == 0 && !a.strict && a.burst(f, found, &s) {
 				continue
 			} else if s.limits.n == 0 {
 				a.quotas(f, &s)
@@ -300,11 +290,7 @@ func (a *accountReader) account(h http.Header, found []rowField) {
 				s.windows, s.inMillis = a.windows(f)
 			}
 		case ofPolicy:
-			if name := nameOf(f.lines); name == "" {
-				a.listed(f, &s)
-			} else if account == "" && a.fits(name) {
-				account = name
-			}
+			a.listed(f, &s)
 		case ofSummary:
 			if a.row.Units[""] == percent {
 				a.percent(f)
@@ -318,6 +304,10 @@ func (a *accountReader) account(h http.Header, found []rowField) {
 	}
 	if r, window := &s.resets.first, s.windows.first.d; s.inMillis && s.resets.n == 1 && r.bare && r.d > 2*window+time.Second && r.d/1000 <= window {
 		r.d, r.bare = r.d/1000, false
+	}
+	if a.strict && s.endsLate() {
+		s.windows = values[delay]{}
+		a.ignore(found[slices.IndexFunc(found, func(f rowField) bool { return f.role == ofWindow })].field, None, "", errConflict)
 	}
 	if len(a.ignored) > faults && slices.ContainsFunc(found, s.worded) {
 		a.worded = append(a.worded, account)
@@ -333,6 +323,46 @@ func (a *accountReader) account(h http.Header, found []rowField) {
 		return
 	}
 	a.settle(account, &s)
+}
+
+// bareLimit reads the limit of a named account whose fields have no word for it: X-RateLimit-Table, beside
+// X-RateLimit-Remaining-Table. Without what is left, it may be that, or anything.
+func (a *accountReader) bareLimit(h http.Header, found []rowField, s *accountValues) {
+	left := slices.IndexFunc(found, tellsLeft)
+	if left < 0 || s.limits.n > 0 || s.remaining.n+s.used.n != 1 {
+		return
+	}
+	f, part := &found[left], s.remaining.first.value
+	if s.used.n > 0 {
+		part = s.used.first.value
+	}
+	for _, prefix := range [...]string{"X-RateLimit-", "X-Rate-Limit-"} {
+		if !strings.HasPrefix(f.field, prefix) || !strings.Contains(f.field, "*") {
+			continue
+		}
+		name := http.CanonicalHeaderKey(prefix + f.account)
+		if lines := h[name]; len(lines) == 1 {
+			limit, ok := parseDecimal(trim(lines[0]))
+			if ok && limit.whole > 0 && !limit.negative && part.whole <= limit.whole {
+				s.limits.add(number{value: limit, field: name})
+			}
+		}
+	}
+}
+
+// endsLate reports whether a window is shorter than the reset beside it: it may be a number of minutes. An
+// instant may be a second later, as the Date is in whole seconds.
+func (s *accountValues) endsLate() bool {
+	for i := range s.windows.n {
+		w, r := s.windows.at(i).d, s.resets.at(i)
+		if !r.at.IsZero() {
+			w = plus(w, time.Second)
+		}
+		if s.resets.n > 0 && w > 0 && r.d > w {
+			return true
+		}
+	}
+	return false
 }
 
 // choose puts that quota of several first which what is left and the reset fit into: of

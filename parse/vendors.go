@@ -1081,7 +1081,7 @@ func Vendors() []Vendor {
 			// The quotas of a business are counted for each page, ad or other account, which the path names.
 			Name:     "Meta",
 			Hosts:    []string{"graph.facebook.com", "graph-video.facebook.com", "graph.instagram.com", "graph.whatsapp.com", "graph.threads.net"},
-			Summary:  []string{"X-<App>-Usage", "X-<Page>-Usage", "X-<Ad-Account>-Usage", "X-Business-Use-Case-Usage", "X-FB-<Ads-Insights>-Throttle"},
+			Summary:  []string{"X-<App>-Usage", "X-<Page>-Usage", "X-<Ad-Account>-Usage", "X-Business-Use-Case-Usage"},
 			Units:    map[string]string{"": percent},
 			Paths:    []string{"{version}/{node}"},
 			Refusals: metaRefusals(),

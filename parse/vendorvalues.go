@@ -355,36 +355,22 @@ func (a *accountReader) listed(f *rowField, s *accountValues) {
 	}
 }
 
-// nameOf returns the name of the account that the figures beside a policy field belong to, in lower case, or ""
-// if the field has no such name: "per-client". WebSEAL names the policy that is nearest to its limit,
-// which may be another one next time.
-func nameOf(lines []string) string {
-	if len(lines) != 1 {
-		return ""
-	}
-	name := strings.ToLower(strings.Trim(trim(lines[0]), `"`))
-	if name == "" || name[0] < 'a' || name[0] > 'z' || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.: ") != "" {
-		return ""
-	}
-	switch name {
-	case "none", "null", "true", "false", "on", "off", "enabled", "disabled", "unlimited":
-		return ""
-	}
-	return name
-}
-
 // burst reads "burst:100;rate:10": how much a bucket holds, and how much of it comes back in a time that remains
-// to be found, unless it is said: "rate:10/s".
-func (a *accountReader) burst(f *rowField, s *accountValues) bool {
-	if len(f.lines) != 1 || len(f.lines[0]) > a.caps.fieldBytes() || !strings.ContainsAny(f.lines[0], ":=") {
+// to be found, unless it is said: "rate:10/s". A burst beside a quota, as in "100;w=60;burst=20;rate=10", is not read
+// so; nor is one of which more is left among the fields of the account.
+func (a *accountReader) burst(f *rowField, found []rowField, s *accountValues) bool {
+	if len(f.lines) != 1 || len(f.lines[0]) > a.caps.fieldBytes() || strings.Contains(f.lines[0], ",") {
 		return false
 	}
 	var burst, rate decimal
 	per := time.Duration(0)
-	for pair := range strings.FieldsFuncSeq(f.lines[0], func(c rune) bool { return c == ',' || c == ';' }) {
+	for pair := range strings.SplitSeq(f.lines[0], ";") {
 		key, value, ok := strings.Cut(pair, ":")
 		if !ok {
-			key, value, _ = strings.Cut(pair, "=")
+			key, value, ok = strings.Cut(pair, "=")
+		}
+		if !ok {
+			return false
 		}
 		value = trim(value)
 		switch strings.ToLower(trim(key)) {
@@ -395,6 +381,12 @@ func (a *accountReader) burst(f *rowField, s *accountValues) bool {
 				value, per = trim(figure), spanOf("1"+trim(unit))
 			}
 			rate, _ = parseDecimal(value)
+		}
+	}
+	for i := range found {
+		left, ok := parseDecimal(trim(found[i].lines[0]))
+		if found[i].role == ofRemaining && ok && !left.negative && left.whole > burst.whole {
+			return false
 		}
 	}
 	n := number{value: burst, field: f.field}

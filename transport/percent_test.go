@@ -25,7 +25,7 @@ func used(percent int) answer {
 // refusedFor answers as Meta does where a business has used all.
 func refusedFor(minutes int) answer {
 	return withBody(says(400, "X-Business-Use-Case-Usage",
-		fmt.Sprintf(`{"66782684":[{"type":"ads_management","call_count":100,"total_cputime":25,"total_time":25,"estimated_time_to_regain_access":%d}]}`, minutes)),
+		business("66782684", 100, minutes)),
 		`{"error":{"message":"(#80004) There have been too many calls to this ad-account.","type":"OAuthException","code":80004,"error_subcode":2446079}}`)
 }
 
@@ -45,7 +45,13 @@ func together(t *testing.T, s *transport.Shaper, n int, node string) (longest ti
 	return longest
 }
 
-// Of percentages it is not known how many requests they are: while something is left, none is held.
+// business is a business of which so many per cent of the calls are used.
+func business(id string, percent, minutes int) string {
+	return fmt.Sprintf(`{"%s":[{"type":"ads_management","call_count":%d,"total_cputime":25,"total_time":25,"estimated_time_to_regain_access":%d}]}`, id, percent, minutes)
+}
+
+// Of percentages it is not known how many requests they are: while something is left, none is held. Nor is one
+// while no request is refused.
 func TestPercentagesHoldNothing(t *testing.T) {
 	bubble(t, "99 per cent", func(t *testing.T) {
 		s := &transport.Shaper{Base: newServer(used(99))}
@@ -53,43 +59,62 @@ func TestPercentagesHoldNothing(t *testing.T) {
 		assert.Equal(t, rtt, together(t, s, 40, "me"))
 		assert.Equal(t, rtt, together(t, s, 40, "1001"))
 	})
+	for name, a := range map[string]answer{
+		"100 per cent, served":              used(100),
+		"another business, served":          slow(rtt, says(200, "X-Business-Use-Case-Usage", business("66782684", 100, 19))),
+		"100 per cent, not found":           slow(rtt, says(404, "X-App-Usage", `{"call_count":100}`)),
+		"a business, not found":             slow(rtt, says(404, "X-Business-Use-Case-Usage", business("66782684", 100, 19))),
+		"100 per cent, an error of the app": slow(rtt, says(500, "X-App-Usage", `{"call_count":100}`)),
+	} {
+		bubble(t, name, func(t *testing.T) {
+			s := &transport.Shaper{Base: newServer(a)}
+			pass(t, s, graph(t, "1001"))
+			assert.Equal(t, rtt, together(t, s, 40, "1001"))
+			assert.Equal(t, rtt, together(t, s, 40, "1002"))
+		})
+	}
 }
 
-// When all is used, requests of that account wait until they may go again, and then none is held.
+// When all is used and one is refused, requests of that account wait until they may go again.
 func TestPercentagesHoldWhenNothingIsLeft(t *testing.T) {
-	bubble(t, "a business", func(t *testing.T) {
-		srv := newChooser(func(n int, req *http.Request) answer {
+	second := func(refusal, later answer) *transport.Shaper {
+		return &transport.Shaper{Base: newChooser(func(n int, _ *http.Request) answer {
 			if n == 1 {
-				return refusedFor(1)
+				return refusal
 			}
-			return used(28)
-		})
-		s := &transport.Shaper{Base: srv}
+			return later
+		}), MaxDelay: time.Hour}
+	}
+	bubble(t, "a business", func(t *testing.T) {
+		s := second(refusedFor(3), used(28))
 		pass(t, s, graph(t, "1001"))
 		assert.Zero(t, delay(t, s, graph(t, "1001")), "refused")
-		assert.Equal(t, rtt, together(t, s, 40, "1002"), "another account")
-		assert.InDelta(t, time.Minute-rtt, delay(t, s, graph(t, "1001")), float64(200*time.Millisecond))
+		assert.Equal(t, time.Minute+rtt, delay(t, s, graph(t, "1002")), "another account: the code is in the body only")
+		assert.Equal(t, 5*rtt, together(t, s, 40, "1002"), "more with each answer")
+		assert.Equal(t, 2*time.Minute-5*rtt+guard(0), delay(t, s, graph(t, "1001")))
 		assert.Equal(t, rtt, together(t, s, 40, "1001"), "access is regained")
+	})
+	bubble(t, "a business, 429", func(t *testing.T) {
+		s := second(says(429, "X-Business-Use-Case-Usage", business("66782684", 100, 3)), used(28))
+		pass(t, s, graph(t, "1001"))
+		assert.Zero(t, delay(t, s, graph(t, "1001")), "refused")
+		assert.Equal(t, rtt, delay(t, s, graph(t, "1002")), "another account")
+		assert.Equal(t, 3*time.Minute+guard(0), delay(t, s, graph(t, "1001")))
 	})
 	bubble(t, "for too long", func(t *testing.T) {
 		s := &transport.Shaper{Base: newServer(refusedFor(19))}
 		pass(t, s, graph(t, "1001"))
-		assert.InDelta(t, 19*time.Minute, refusal(t, s, graph(t, "1001")).RetryAfter, float64(200*time.Millisecond))
+		assert.Equal(t, 19*time.Minute+guard(0), refusal(t, s, graph(t, "1001")).RetryAfter)
 	})
-	bubble(t, "the app", func(t *testing.T) {
-		left := 3
-		srv := newChooser(func(int, *http.Request) answer {
-			if left--; left == 1 {
-				return used(100)
-			}
-			return used(40)
+	for status, code := range map[int]int{403: 4, 400: 17} {
+		bubble(t, fmt.Sprint("the app, ", status), func(t *testing.T) {
+			s := second(withBody(says(status, "X-App-Usage", `{"call_count":100}`), fmt.Sprintf(`{"error":{"type":"OAuthException","code":%d,"fbtrace_id":"A"}}`, code)), used(100))
+			pass(t, s, graph(t, "1001"))
+			assert.Zero(t, delay(t, s, graph(t, "1001")), "refused")
+			assert.Equal(t, time.Minute+rtt, delay(t, s, graph(t, "1001")))
+			assert.Equal(t, 5*rtt, together(t, s, 40, "1001"), "more with each answer")
 		})
-		s := &transport.Shaper{Base: srv, MaxDelay: time.Hour}
-		pass(t, s, graph(t, "1001"))
-		pass(t, s, graph(t, "1001"))
-		assert.Equal(t, time.Second+2*rtt, together(t, s, 40, "1001"), "one looks after a second, then all go")
-		assert.Equal(t, rtt, together(t, s, 40, "1001"))
-	})
+	}
 }
 
 // Meta refuses with the status 400 or 403 and a code in the body.

@@ -20,7 +20,7 @@ func (x *exchange) fillReport(got *parse.Reading) {
 	r.Terms, r.Figures = terms, figures // with their memory
 	set(&x.saidOf, saidOf{})
 	dropTokenSummary(got)
-	usedUp := dropPercentages(got)
+	percentages := dropPercentages(status, got)
 	if got.Cached {
 		// The response costs nothing and is not current (the draft, Section 8.4).
 		// A stored refusal still makes us back off, by our own times.
@@ -32,7 +32,7 @@ func (x *exchange) fillReport(got *parse.Reading) {
 		r.Moved = x.directory.declare(got.Declarations)
 	}
 	inheritKeys(got.Policies, got.Limits)
-	r.Refused = refused(status, got.Limits) || usedUp && status/100 == 4
+	r.Refused = status == http.StatusTooManyRequests || !percentages && refused(status, got.Limits)
 	r.Failed = status >= http.StatusInternalServerError
 	r.Unsure = x.unsure()
 	switch {
@@ -71,24 +71,22 @@ func (x *exchange) fillReport(got *parse.Reading) {
 }
 
 // dropPercentages removes the accounts of a vendor in per cent of which something is left: how many requests
-// that is, is not known. It reports whether of another one nothing is.
-func dropPercentages(got *parse.Reading) (usedUp bool) {
+// that is, is not known. Where no request was refused, it removes all: requests go on at 100 per cent, and
+// other accounts than that of the request are listed. It reports whether some remain: alone, they are no sign of a
+// refusal.
+func dropPercentages(status int, got *parse.Reading) (remain bool) {
 	isPercent := func(p parse.Policy) bool { return p.Unit == "percent" }
 	if got.Dialect != parse.VendorFields || !slices.ContainsFunc(got.Policies, isPercent) {
 		return false
 	}
+	mayRefuse := status == http.StatusBadRequest || status == http.StatusForbidden || status == http.StatusTooManyRequests
 	got.Limits = without(got.Limits, func(l *parse.Limit) bool {
-		return l.Available != 0 && slices.ContainsFunc(got.Policies, func(p parse.Policy) bool { return p.Name == l.Policy && isPercent(p) })
+		return !(mayRefuse && l.Available == 0) && slices.ContainsFunc(got.Policies, func(p parse.Policy) bool { return p.Name == l.Policy && isPercent(p) })
 	})
 	got.Policies = slices.DeleteFunc(slices.Clone(got.Policies), func(p parse.Policy) bool { // the Reader may remember them
-		if !isPercent(p) {
-			return false
-		}
-		named := slices.ContainsFunc(got.Limits, func(l parse.Limit) bool { return l.Policy == p.Name })
-		usedUp = usedUp || named
-		return !named
+		return isPercent(p) && !slices.ContainsFunc(got.Limits, func(l parse.Limit) bool { return l.Policy == p.Name })
 	})
-	return usedUp
+	return slices.ContainsFunc(got.Policies, isPercent)
 }
 
 // saidOf says from what the report was made, if the next response to a request of the kind can
