@@ -1238,11 +1238,11 @@ func unrelatedRefusals() (signs []Refusal) {
 	return signs
 }
 
-// metaRefusals returns the codes of Meta's refusals: of the app, a user, a page, an account, a business use case
-// (80000 to 80014), and of WhatsApp's throughput.
+// metaRefusals returns the codes of Meta's refusals: of the app, a user, a page, an account, and of WhatsApp's
+// throughput. Those of a business (80000 to 80014) name it in X-Business-Use-Case-Usage, and hold no other.
 func metaRefusals() (signs []Refusal) {
 	for _, status := range []int{400, 403} {
-		for _, code := range []string{"4,", "17,", "32,", "613,", "8000", "8001", "130429,"} {
+		for _, code := range []string{"4,", "17,", "32,", "613,", "130429,"} {
 			signs = append(signs, Refusal{Status: status, Text: `"code":` + code, Wait: time.Minute})
 		}
 	}

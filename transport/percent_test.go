@@ -89,9 +89,9 @@ func TestPercentagesHoldWhenNothingIsLeft(t *testing.T) {
 		s := second(refusedFor(3), used(28))
 		pass(t, s, graph(t, "1001"))
 		assert.Zero(t, delay(t, s, graph(t, "1001")), "refused")
-		assert.Equal(t, time.Minute+rtt, delay(t, s, graph(t, "1002")), "another account: the code is in the body only")
-		assert.Equal(t, 5*rtt, together(t, s, 40, "1002"), "more with each answer")
-		assert.Equal(t, 2*time.Minute-5*rtt+guard(0), delay(t, s, graph(t, "1001")))
+		assert.Equal(t, rtt, delay(t, s, graph(t, "1002")), "another account")
+		assert.Equal(t, rtt, together(t, s, 40, "1002"))
+		assert.Equal(t, 3*time.Minute-rtt+guard(0), delay(t, s, graph(t, "1001")))
 		assert.Equal(t, rtt, together(t, s, 40, "1001"), "access is regained")
 	})
 	bubble(t, "a business, 429", func(t *testing.T) {
@@ -120,9 +120,8 @@ func TestPercentagesHoldWhenNothingIsLeft(t *testing.T) {
 // Meta refuses with the status 400 or 403 and a code in the body.
 func TestRefusalsOfMeta(t *testing.T) {
 	for name, a := range map[string]answer{
-		"the app":    withBody(says(403), `{"error":{"message":"(#4) Application request limit reached","type":"OAuthException","is_transient":true,"code":4,"fbtrace_id":"A"}}`),
-		"a user":     withBody(says(400), `{"error":{"message":"(#17) User request limit reached","type":"OAuthException","is_transient":true,"code":17,"fbtrace_id":"A"}}`),
-		"an account": withBody(says(400), `{"error":{"message":"(#80004) There have been too many calls to this ad-account.","type":"OAuthException","code":80004,"error_subcode":2446079}}`),
+		"the app": withBody(says(403), `{"error":{"message":"(#4) Application request limit reached","type":"OAuthException","is_transient":true,"code":4,"fbtrace_id":"A"}}`),
+		"a user":  withBody(says(400), `{"error":{"message":"(#17) User request limit reached","type":"OAuthException","is_transient":true,"code":17,"fbtrace_id":"A"}}`),
 	} {
 		bubble(t, name, func(t *testing.T) {
 			s := &transport.Shaper{Base: newServer(a)}
