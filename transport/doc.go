@@ -131,9 +131,9 @@
 // A refusal that names no policy, such as a 429 with a Retry-After and nothing else,
 // holds all requests of its scope at first. Kinds that were not refused look, one request
 // at a time, whether they are concerned; those that are served are held no longer. So
-// a method with a quota of its own does not slow the others down. If those that were in
-// flight with it are served, as where a server sheds load, it concerned one request
-// alone, and the others go on. quota.Strategy says how, and HeldInfo.Inferred and ChangedInfo say when.
+// a method with a quota of its own does not slow the others down. If those that left after
+// it are served, as where a server sheds load, it was refused alone, and the others go on. quota.Strategy
+// says how, and HeldInfo.Inferred and ChangedInfo say when.
 //
 // Memory for kinds is bounded: they take up at most a tenth of the memory that
 // Accounts.MaxAccounts allows an origin, and Accounts.MaxTotal all origins.
