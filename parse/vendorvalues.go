@@ -72,7 +72,12 @@ func (a *accountReader) numbers(f *rowField) (all values[number]) {
 		return a.loose(&r, f)
 	}
 	for i, m := range firstOf(&r, list) {
-		item, _ := m.(httpsfv.Item)
+		r.item = i
+		item, isItem := m.(httpsfv.Item)
+		if !isItem {
+			r.ignore("", errType) // an Inner List
+			continue
+		}
 		d, ok := sfNumber(item.Value)
 		if text, isText := item.Value.(string); isText && !a.strict {
 			d, ok = parseDecimal(text)
@@ -80,7 +85,7 @@ func (a *accountReader) numbers(f *rowField) (all values[number]) {
 		if q, has := item.Params.Get("q"); has && f.role == ofPolicy && !ok {
 			d, ok = sfNumber(q) // a named policy, as in draft -08
 		}
-		if r.item = i; !ok {
+		if !ok {
 			r.ignore("", errType)
 			continue
 		}
