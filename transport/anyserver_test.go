@@ -106,8 +106,13 @@ type passageKey struct{}
 
 func passageOf(req *http.Request) *passage { return req.Context().Value(passageKey{}).(*passage) }
 
-// A hold is a Retry-After that the Shaper has received.
-type hold struct{ from, until time.Time }
+// A hold is a Retry-After that the Shaper has received. It may turn out to be of the refused request alone, once
+// more than ten were served that departed when half of the round trip of that was over.
+type hold struct {
+	from, until time.Time
+	half        time.Time
+	served      int
+}
 
 func (h hold) forbids(t time.Time) bool { return t.After(h.from) && t.Before(h.until) }
 
@@ -149,9 +154,9 @@ func (w *world) depart(p *passage, now time.Time) {
 	if p.bypass {
 		return
 	}
-	for where, holds := range map[string][]hold{"of its class": w.holds[p.class], "of the origin": w.holds[""]} {
-		for _, h := range holds {
-			if h.forbids(now) {
+	for where, class := range map[string]string{"of its class": p.class, "of the origin": ""} {
+		for _, h := range w.holds[class] {
+			if h.forbids(now) && !w.sheds[class] {
 				w.problem("%s departed at %v, in a hold %s from %v to %v", p.class, clock(now), where, clock(h.from), clock(h.until))
 			}
 		}
@@ -172,11 +177,24 @@ func (w *world) depart(p *passage, now time.Time) {
 	}
 }
 
-// hold notes that the Shaper receives a Retry-After now. w.mu is held.
-func (w *world) hold(class string, d time.Duration) {
+// hold notes that the Shaper receives a Retry-After now, for a request that departed. w.mu is held.
+func (w *world) hold(class string, departed time.Time, d time.Duration) {
 	now := time.Now()
 	w.counts.holds++
-	w.holds[class] = append(w.holds[class], hold{now, now.Add(d)})
+	w.holds[class] = append(w.holds[class], hold{from: now, until: now.Add(d), half: departed.Add(now.Sub(departed) / 2)})
+}
+
+// served notes that the Shaper receives what shows that a hold is of one request alone. w.mu is held.
+func (w *world) served(p *passage) {
+	for _, class := range []string{p.class, ""} {
+		for i := range w.holds[class] {
+			h := &w.holds[class][i]
+			if h.forbids(time.Now()) && p.departed.After(h.half) {
+				h.served++
+			}
+			w.sheds[class] = w.sheds[class] || h.served > 10
+		}
+	}
 }
 
 // end checks a request whose RoundTrip has returned.

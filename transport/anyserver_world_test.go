@@ -44,6 +44,7 @@ type world struct {
 	passages    map[string][]*passage // by class
 	overtakings []overtaking
 	holds       map[string][]hold // by class; "" is the origin
+	sheds       map[string]bool   // classes whose holds were shown to be of one request alone
 	answered    bool              // the server has, once
 	heard       time.Time         // when a response arrived last
 }
@@ -59,7 +60,7 @@ func (w *world) problem(format string, args ...any) {
 func (w *world) build() {
 	rnd := newRand(w.seed)
 	w.rnd = rand.New(rand.NewPCG(w.seed, 1))
-	w.passages, w.holds = make(map[string][]*passage), make(map[string][]hold)
+	w.passages, w.holds, w.sheds = make(map[string][]*passage), make(map[string][]hold), make(map[string]bool)
 	w.api = &transporttest.API{
 		Dialect:      parse.EditorsDraft + parse.Dialect(rnd.IntN(int(parse.VendorFields))),
 		OmitPolicies: rnd.IntN(4) == 0,
@@ -288,7 +289,7 @@ func (w *world) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer w.mu.Unlock()
 	w.heard = time.Now()
 	w.answered = w.answered || resp.Header.Get("Age") == "" // a cache is not the server
-	w.note(p.class, resp)
+	w.note(p, resp)
 	return resp, nil
 }
 
@@ -351,19 +352,22 @@ func (w *world) disturb(resp *http.Response, fault int) {
 }
 
 // note notes what the Shaper has to do after a response. w.mu is held.
-func (w *world) note(class string, resp *http.Response) {
+func (w *world) note(p *passage, resp *http.Response) {
 	if resp.StatusCode == http.StatusTooManyRequests {
 		w.counts.refused++
 	}
 	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-	if err != nil || w.lies || resp.Header.Get("Age") != "" || class == "redirected" {
+	if err != nil || w.lies || resp.Header.Get("Age") != "" || p.class == "redirected" {
+		if resp.StatusCode < http.StatusInternalServerError && resp.StatusCode != http.StatusTooManyRequests {
+			w.served(p)
+		}
 		return
 	}
 	switch d := time.Duration(seconds) * time.Second; {
 	case resp.StatusCode == http.StatusTooManyRequests:
-		w.hold(class, d)
+		w.hold(p.class, p.departed, d)
 	case resp.StatusCode == http.StatusServiceUnavailable && d < 10*time.Minute && !w.api.Problem:
-		w.hold("", d)
+		w.hold("", p.departed, d)
 	}
 }
 
