@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,11 +108,11 @@ type passageKey struct{}
 func passageOf(req *http.Request) *passage { return req.Context().Value(passageKey{}).(*passage) }
 
 // A hold is a Retry-After that the Shaper has received. It may turn out to be of the refused request alone, once
-// more than ten were served that departed when half of the round trip of that was over.
+// more than ten were served, during this hold or earlier ones of its class, that departed when half of the round
+// trip of its refusal was over.
 type hold struct {
 	from, until time.Time
 	half        time.Time
-	served      int
 }
 
 func (h hold) forbids(t time.Time) bool { return t.After(h.from) && t.Before(h.until) }
@@ -156,7 +157,7 @@ func (w *world) depart(p *passage, now time.Time) {
 	}
 	for where, class := range map[string]string{"of its class": p.class, "of the origin": ""} {
 		for _, h := range w.holds[class] {
-			if h.forbids(now) && !w.sheds[class] {
+			if h.forbids(now) && w.shed[class] <= 10 {
 				w.problem("%s departed at %v, in a hold %s from %v to %v", p.class, clock(now), where, clock(h.from), clock(h.until))
 			}
 		}
@@ -184,15 +185,12 @@ func (w *world) hold(class string, departed time.Time, d time.Duration) {
 	w.holds[class] = append(w.holds[class], hold{from: now, until: now.Add(d), half: departed.Add(now.Sub(departed) / 2)})
 }
 
-// served notes that the Shaper receives what shows that a hold is of one request alone. w.mu is held.
+// served notes that the Shaper receives what shows that holds are of one request alone. w.mu is held.
 func (w *world) served(p *passage) {
+	now := time.Now()
 	for _, class := range []string{p.class, ""} {
-		for i := range w.holds[class] {
-			h := &w.holds[class][i]
-			if h.forbids(time.Now()) && p.departed.After(h.half) {
-				h.served++
-			}
-			w.sheds[class] = w.sheds[class] || h.served > 10
+		if slices.ContainsFunc(w.holds[class], func(h hold) bool { return !now.Before(h.from) && now.Before(h.until) && p.departed.After(h.half) }) {
+			w.shed[class]++
 		}
 	}
 }

@@ -44,7 +44,7 @@ type world struct {
 	passages    map[string][]*passage // by class
 	overtakings []overtaking
 	holds       map[string][]hold // by class; "" is the origin
-	sheds       map[string]bool   // classes whose holds were shown to be of one request alone
+	shed        map[string]int    // how many were served that show that holds of the class are of one request alone
 	answered    bool              // the server has, once
 	heard       time.Time         // when a response arrived last
 }
@@ -60,7 +60,7 @@ func (w *world) problem(format string, args ...any) {
 func (w *world) build() {
 	rnd := newRand(w.seed)
 	w.rnd = rand.New(rand.NewPCG(w.seed, 1))
-	w.passages, w.holds, w.sheds = make(map[string][]*passage), make(map[string][]hold), make(map[string]bool)
+	w.passages, w.holds, w.shed = make(map[string][]*passage), make(map[string][]hold), make(map[string]int)
 	w.api = &transporttest.API{
 		Dialect:      parse.EditorsDraft + parse.Dialect(rnd.IntN(int(parse.VendorFields))),
 		OmitPolicies: rnd.IntN(4) == 0,
