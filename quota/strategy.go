@@ -43,7 +43,8 @@ package quota
 //
 //  2. Rounding. Servers tell seconds, or an instant in whole seconds, rounded up or down.
 //     The shorter meaning is tried once, and a refusal shows the longer one.
-//     "fixed 20/1s, X" .332 → .994; "fixed 20/1s down" 226 → 0 refused.
+//     "fixed 20/1s, X" .332 → .994; "fixed 20/1s down" 226 → 0 refused. So is that of an instant
+//     that is rounded to the nearest second, "fixed 5/2s nearest, X" .588 → .984.
 //     If slow answers show that they tell what is true when they end, windows are counted from these:
 //     20 in 10 s with answers of 0.3 to 4 s, 5.3 → 0 refused (TestWindowsOfSlowAnswers of package transport).
 //

@@ -109,6 +109,7 @@ func dialects() []row {
 		{name: "fixed 20/1s, X", policies: fixed(20, sec), dialect: parse.VendorFields, skew: skew, demand: backlog(600, 50)},
 		{name: "aligned 300/60s, X", policies: aligned(300, 60*sec), into: 47 * sec, dialect: parse.VendorFields, skew: -skew, demand: backlog(1800, 50)},
 		{name: "fixed 5/2s, X", policies: fixed(5, 2*sec), dialect: parse.VendorFields, skew: skew, demand: backlog(300, 50)},
+		{name: "fixed 5/2s nearest, X", rtt: 200 * ms, policies: fixed(5, 2*sec), dialect: parse.VendorFields, rounding: math.Round, skew: skew, demand: backlog(300, 10)},
 		{name: "fixed 5/2s down, X", policies: fixed(5, 2*sec), dialect: parse.VendorFields, rounding: math.Floor, skew: skew, demand: backlog(300, 50)},
 		{name: "10/1s and 200/60s, -07", policies: both(fixed(10, sec), fixed(200, 60*sec)), dialect: parse.Draft07, demand: backlog(800, 50)},
 		{name: "fixed 100/10s, limits only", policies: fixed(100, 10*sec), omitPolicies: true, demand: backlog(1000, 50)},

@@ -50,7 +50,11 @@ func (w *Window) resetsAt(t, sent Instant, f *Figure, refused bool, s *Server) (
 		return sent.Add(s.until(ahead)), w.rtt
 	case f.Resets != r.resets || sent < r.told:
 		r.resets, r.told, r.ahead = f.Resets, sent, ahead
-		return sent.Add(s.until(ahead)), w.rtt
+		if w.found(f.Available, f) == w.most(s) {
+			r.ahead = s.nearest(ahead)
+		}
+		w.set(shortened, r.ahead < ahead)
+		return sent.Add(s.until(r.ahead)), w.rtt
 	default:
 		return r.told.Add(s.until(r.ahead)), w.trip
 	}
@@ -74,6 +78,20 @@ func (s *Server) until(ahead int32) time.Duration {
 	return time.Duration(max(ahead, 1)) * time.Second
 }
 
+// nearest is by how many seconds an instant is ahead that a request was told that began its window. If windows
+// are not over one second before the difference, a server that rounds to the nearest second says a second more now
+// and then. One that rounds down never does, unless its windows do not begin with a request.
+func (s *Server) nearest(ahead int32) int32 {
+	switch {
+	case s.Ahead < 0:
+	case s.Ahead == 0 || ahead < s.Ahead:
+		s.Ahead = ahead
+	case s.Instants == lateInstants && ahead == s.Ahead+1:
+		return s.Ahead
+	}
+	return ahead
+}
+
 // observeInstants looks at an answer to a request that departed after the window.
 func (w *Window) observeInstants(sent Instant, f *Figure, refused bool, s *Server) {
 	if refused && w.refill.trying {
@@ -82,11 +100,23 @@ func (w *Window) observeInstants(sent Instant, f *Figure, refused bool, s *Serve
 	if w.State == Expired && sent >= w.closed && refused && s.Instants == looseInstants {
 		s.Instants = lateLoose
 	}
-	resets := w.rarely().resets
-	if w.State != Expired || sent < w.closed || resets == 0 || s.Instants < unprovedInstants {
+	r := w.rarely()
+	if r.resets == 0 {
 		return
 	}
-	switch same := f.Resets == resets; {
+	over := w.State == Expired && sent >= w.closed
+	switch {
+	case over && refused && w.is(shortened) && f.Resets == r.resets && w.closed != w.Hold:
+		s.Ahead = -1
+		w.rare.ahead++
+		w.set(shortened, false)
+	case s.Instants == lateInstants && !refused && f.Resets > r.resets && w.available == 0 && r.soon(s, sent):
+		s.Instants = unprovedInstants
+	}
+	if !over || s.Instants < unprovedInstants {
+		return
+	}
+	switch same := f.Resets == r.resets; {
 	case same && refused && w.closed != w.Hold:
 		if s.Instants -= 2; s.Instants <= unprovedInstants {
 			s.Instants = lateInstants
@@ -96,4 +126,11 @@ func (w *Window) observeInstants(sent Instant, f *Figure, refused bool, s *Serve
 	case !same && sent < w.closed.Add(time.Second):
 		s.Instants = min(s.Instants+1, maxInstants)
 	}
+}
+
+// soon reports whether a request departed in the first half of the second by which a window of a late server
+// is longer than the server's instants may mean.
+func (r *rare) soon(s *Server, sent Instant) bool {
+	late := r.told.Add(s.until(r.ahead))
+	return sent > late.Add(-time.Second) && sent < late.Add(-time.Second/2)
 }

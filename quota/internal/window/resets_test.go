@@ -77,6 +77,38 @@ func TestResets(t *testing.T) {
 			},
 		},
 		{
+			// Windows of 2 s from 100.4, 102.8 and 105.2 on. The second one ends at 104.8, which is rounded to 105.
+			name: "one that is rounded to the nearest second is told with a second more now and then",
+			rows: []row{
+				{0, send("a"), 100, 0},
+				{trip, names("a", 0, 102, 2, served), 0, sec + ms - trip},
+				{sec + ms, send("b"), 0, sec},
+				{sec + ms + trip, names("b", 0, 102, 1, refused), 0, sec - trip},
+				{2400 * ms, send("c"), 0, sec},
+				{2400*ms + trip, names("c", 0, 105, 3, served), 0, 2*sec + ms - trip},
+				{4800 * ms, send("d"), 0, sec},
+				{4800*ms + trip, names("d", 0, 107, 2, served), 0, 2*sec + ms - trip},
+			},
+		},
+		{
+			// Windows begin with a second in which nothing departs: they last 3 s, from 101, 104 and 107 on.
+			name: "unless that was too early once",
+			rows: []row{
+				{0, send("a"), 100, 0},
+				{trip, names("a", 0, 104, 2, served), 0, sec + ms - trip},
+				{sec + ms, send("b"), 0, sec},
+				{sec + ms + trip, names("b", 0, 104, 1, refused), 0, sec - trip},
+				{2400 * ms, send("c"), 0, sec},
+				{2400*ms + trip, names("c", 0, 107, 3, served), 0, 2*sec + ms - trip},
+				{4401 * ms, send("d"), 0, sec},
+				{4401*ms + trip, names("d", 0, 107, 1, refused), 0, sec - trip},
+				{5500 * ms, send("e"), 0, sec},
+				{5500*ms + trip, names("e", 0, 110, 3, served), 0, 3*sec + ms - trip},
+				{8501 * ms, send("f"), 0, sec},
+				{8501*ms + trip, names("f", 0, 114, 4, served), 0, 4*sec + ms - trip},
+			},
+		},
+		{
 			name: "a window is never shorter than a second",
 			rows: []row{
 				{0, send("a"), 100, 0},
@@ -153,7 +185,10 @@ func TestObserveInstants(t *testing.T) {
 		{"served in the same window", 0, look, 0, 103, false, looseInstants},
 		{"served in the same window of what was left", 0, look, 1, 103, false, 0},
 		{"before the end", 0, look - 1, 0, 103, true, 0},
-		{"late once", lateInstants, look, 0, 105, false, lateInstants},
+		{"late, served half a second before", lateInstants, look + sec/2, 0, 105, false, lateInstants},
+		{"late, served more than that before", lateInstants, look + sec/2 - 2*ms, 0, 105, false, 1},
+		{"late, served in the same window", lateInstants, look, 0, 103, false, lateInstants},
+		{"late, something was left", lateInstants, look, 1, 105, false, lateInstants},
 		{"loose, refused", looseInstants, look, 0, 103, true, lateLoose},
 		{"loose, served", looseInstants, look, 0, 103, false, looseInstants},
 		{"loose and late", lateLoose, look, 0, 103, true, lateLoose},
@@ -171,6 +206,21 @@ func TestObserveInstants(t *testing.T) {
 }
 
 // Plain takes the window as it is read.
+// A second more says that the server rounds to the nearest one only if the request began its window: it found
+// the most units that were.
+func TestNearestInstants(t *testing.T) {
+	for _, tt := range []struct {
+		avail, ahead int64
+		due          time.Duration
+	}{{3, 2, 2 * sec}, {3, 3, 2 * sec}, {2, 3, 3 * sec}, {3, 4, 4 * sec}} {
+		l := newLedger(Adaptive)
+		l.server = Server{Instants: lateInstants, Ahead: 2, Most: 4}
+		send("a")(l, 0)
+		names("a", tt.avail, 100+tt.ahead, tt.ahead, false)(l, Instant(32*ms))
+		assert.Equal(t, Instant(tt.due), l.due, tt)
+	}
+}
+
 func TestPlainReadsNoInstants(t *testing.T) {
 	play(t, Plain, []row{
 		{0, send("a"), 100, 0},

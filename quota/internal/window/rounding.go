@@ -49,9 +49,13 @@ func (w *Window) unrounded(avail, found int64, length time.Duration, refused boo
 // begins reports whether a request seems to have begun its window, where W is not told: it was told the
 // longest window, and found the most units that were.
 func (w *Window) begins(found int64, length time.Duration, s *Server) bool {
-	most := s.Most
+	return w.Length <= 0 && length > 0 && length == s.Span && found == w.most(s)
+}
+
+// most is what the first request of a window finds.
+func (w *Window) most(s *Server) int64 {
 	if w.Quota >= 0 {
-		most = w.Quota
+		return w.Quota
 	}
-	return w.Length <= 0 && length > 0 && length == s.Span && found == most
+	return s.Most
 }

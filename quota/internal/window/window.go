@@ -109,10 +109,11 @@ type Window struct {
 type traits uint8
 
 const (
-	unproved traits = 1 << iota // the end that follows from a named instant may be a second early
-	bounded                     // a slow start ends at a ceiling: see ceiling.go
-	creeping                    // units have come back before the end of a window: see refill.go
-	spaced                      // units depart one after another: see pace.go
+	unproved  traits = 1 << iota // the end that follows from a named instant may be a second early
+	bounded                      // a slow start ends at a ceiling: see ceiling.go
+	creeping                     // units have come back before the end of a window: see refill.go
+	spaced                       // units depart one after another: see pace.go
+	shortened                    // the end is a second before what the named instant says: see nearest
 )
 
 func (w *Window) is(x traits) bool { return w.traits&x != 0 }
