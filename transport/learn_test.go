@@ -32,6 +32,7 @@ func TestRetryAfterWins(t *testing.T) {
 		{"with something left", []string{"RateLimit", `"api";a=9;w=10`, "Retry-After", "30"}, 30 * time.Second},
 		{"shorter than the window", []string{"RateLimit", `"api";a=0;w=30`, "Retry-After", "10"}, 10 * time.Second},
 		{"shorter by what rounding does", []string{"RateLimit", `"api";a=0;w=30`, "Retry-After", "29"}, 30*time.Second + guard(0)},
+		{"shorter by a second of two", []string{"RateLimit", `"api";a=0;w=2`, "Retry-After", "1"}, time.Second},
 		{"shorter, with something left", []string{"RateLimit", `"api";a=9;w=30`, "Retry-After", "10"}, 10 * time.Second},
 		{"alone", []string{"Retry-After", "30"}, 30 * time.Second},
 		{"a date, by the server's clock", []string{

@@ -46,15 +46,17 @@ func (w *Window) unpaused(t Instant, n int64) (again Instant) {
 // window ends with the pause: "Retry-After MUST take precedence and the effective
 // window MAY be ignored" (the draft, Section 7). Some servers name as a window when
 // the quota will be whole, and as Retry-After when there will be more. Others are
-// wrong: see premature. An end that was named as an instant may be a second late, so an
-// earlier end of the pause counts, however near.
+// wrong: see premature. A second may be due to rounding, unless it is an eighth of the time. An end that
+// was named as an instant may be a second late, so an earlier end of the pause counts, however near.
 func (w *Window) Pause(t Instant, d time.Duration, s Server) {
 	w.Hold = max(w.Hold, t.Add(d))
 	switch {
 	case w.State == Unknown:
 		w.distrust(t)
 	case w.State == Reported && w.available == 0 && !s.Hasty && !w.IsBucket():
-		if w.Hold < w.due && (w.rarely().resets > 0 || !sameWindow(w.Hold, w.due)) {
+		early := time.Duration(w.due - w.Hold)
+		short := early > time.Second/2 && early > time.Duration(w.due-t)/8
+		if early > 0 && (w.rarely().resets > 0 || short || !sameWindow(w.Hold, w.due)) {
 			w.ends(w.due, w.trip, w.Hold)
 		}
 	}

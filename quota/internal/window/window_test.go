@@ -529,6 +529,20 @@ func TestWindow(t *testing.T) {
 			},
 		},
 		{
+			name: "nor if that is seven times as long as the difference",
+			rows: []row{
+				{0, send("a"), many, 0},
+				{40 * ms, all(says("a", 0, 8*sec), pauses(7*sec)), 0, 7*sec + 960*ms + guard40},
+			},
+		},
+		{
+			name: "of shorter ones, a second counts",
+			rows: []row{
+				{0, send("a"), many, 0},
+				{40 * ms, all(says("a", 0, 7*sec), pauses(6*sec)), 0, 6 * sec},
+			},
+		},
+		{
 			name: "a shorter Retry-After does not end a longer one",
 			rows: []row{
 				{0, pauses(20 * sec), 0, 20 * sec},
