@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"golang.org/x/time/rate"
+
 	"github.com/headway-go/headway/partition"
 	"github.com/headway-go/headway/transport"
 )
@@ -68,8 +70,17 @@ func (t *turning) RoundTrip(req *http.Request) (*http.Response, error) {
 	return stub{t.headers[t.n.Add(1)%int64(len(t.headers))]}.RoundTrip(req)
 }
 
-// BenchmarkRoundTrip measures a Shaper and, in the rows called base, its Base alone.
+// BenchmarkRoundTrip measures a Shaper and, in the rows called base, its Base alone. The row wait is a
+// rate.Limiter that never binds: what a Shaper adds to Base is told in units of it.
 func BenchmarkRoundTrip(b *testing.B) {
+	b.Run("wait", func(b *testing.B) {
+		limiter, ctx := rate.NewLimiter(1e9, 1e9), context.Background()
+		for b.Loop() {
+			if err := limiter.Wait(ctx); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	for _, bm := range []struct {
 		name string
 		base http.RoundTripper
