@@ -9,7 +9,7 @@ import (
 // escapes, with parameters that the drafts define, each at most once, whose values are
 // within their caps. older reports whether the items follow draft -08. ok is false for
 // every other line, valid or not. room is memory for the limits; nil: there is none. Nor is a
-// name copied that one of policies has.
+// name copied that one of policies has, or a key that is the one in room.
 //
 // This is the only Structured Field that does not go through the parser: RateLimit
 // changes with every response, and the parser takes several times as long.
@@ -20,8 +20,11 @@ func plainLimits(line string, caps *Caps, policies []Policy, room []Limit) (limi
 	}
 	p, limits := plain{line: line, caps: caps, policies: policies}, room[:0]
 	for {
-		n := len(limits)
-		limits = append(limits, Limit{Available: None, Window: None, Cost: None})
+		n, before := len(limits), Key("")
+		if n < cap(limits) {
+			before = limits[:n+1][n].Key
+		}
+		limits = append(limits, Limit{Available: None, Window: None, Cost: None, Key: before})
 		if n == caps.items() || !p.limit(&limits[n]) || mayRepeat(limits[:n], limits[n].Policy) {
 			return nil, false, false
 		}
@@ -124,7 +127,7 @@ func (p *plain) space() {
 	}
 }
 
-// limit reads an item.
+// limit reads an item. l.Key is the one that was there before, or empty.
 func (p *plain) limit(l *Limit) (ok bool) {
 	name, ok := p.text()
 	if !ok || len(name) > p.caps.nameBytes() {
@@ -137,6 +140,9 @@ func (p *plain) limit(l *Limit) (ok bool) {
 		if !p.param(l) {
 			return false
 		}
+	}
+	if !l.HasKey {
+		l.Key = ""
 	}
 	return true
 }
@@ -175,7 +181,7 @@ func (p *plain) param(l *Limit) (ok bool) {
 		if !p.skip('k') || l.HasKey {
 			return false
 		}
-		l.Key, l.HasKey = p.bytes()
+		l.Key, l.HasKey = p.bytes(l.Key)
 		return l.HasKey
 	}
 	return false
@@ -209,8 +215,9 @@ func (p *plain) text() (string, bool) {
 	return "", false
 }
 
-// bytes reads the value of a parameter: a Byte Sequence (RFC 9651, Section 4.2.7).
-func (p *plain) bytes() (Key, bool) {
+// bytes reads the value of a parameter: a Byte Sequence (RFC 9651, Section 4.2.7). If it is before, no memory
+// is needed.
+func (p *plain) bytes(before Key) (Key, bool) {
 	if !p.skip('=') || !p.skip(':') {
 		return "", false
 	}
@@ -223,5 +230,9 @@ func (p *plain) bytes() (Key, bool) {
 	}
 	var room [64]byte
 	b, err := base64.StdEncoding.AppendDecode(room[:0], []byte(p.line[from:p.at-1]))
-	return Key(b), err == nil && len(b) <= p.caps.keyBytes()
+	ok := err == nil && len(b) <= p.caps.keyBytes()
+	if string(b) == string(before) {
+		return before, ok
+	}
+	return Key(b), ok
 }

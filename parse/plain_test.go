@@ -101,6 +101,25 @@ func TestPlainLimitsAreNotCutOut(t *testing.T) {
 	assert.Same(t, unsafe.StringData(policies[1].Name), unsafe.StringData(limits[0].Policy))
 }
 
+// What was read before in the same memory changes nothing, and a key that was read there is not copied again.
+func TestPlainLimitsInTheSameMemory(t *testing.T) {
+	lines := []string{
+		`"api";a=9;pk=:R0VUH2FsaWNl:`, `"api";a=8;pk=:R0VUH2FsaWNl:`, `"api";a=8`, `"b";pk=:Ym9i:;a=7`, `"b";pk=:Ym9i:, "c";pk=::`, `"b";pk=:YW5u:`, `"b", "c";pk=:Ym9i:`, `"b";pk=:YQ`,
+	}
+	room := make([]Limit, 0, 2)
+	for _, before := range lines {
+		for _, line := range lines {
+			plainLimits(before, &Caps{}, nil, room)
+			limits, _, ok := plainLimits(line, &Caps{}, nil, room)
+			want, _, valid := plainLimits(line, &Caps{}, nil, nil)
+			assert.Equal(t, valid, ok, "%s, %s", before, line)
+			assert.Equal(t, want, limits, "%s, %s", before, line)
+		}
+	}
+	policies := []Policy{{Name: "api"}}
+	assert.Zero(t, testing.AllocsPerRun(100, func() { plainLimits(lines[0], &Caps{}, policies, room) }))
+}
+
 // plainLimits and the parser agree on random lines.
 func TestPlainLimitsAgree(t *testing.T) {
 	seed := rand.Uint64()
