@@ -68,37 +68,37 @@ const (
 	defaultKeyBytes         = 1 << 10
 )
 
-func (c Caps) quota() int64 { return bound(c.Quota, defaultQuota, math.MaxInt64) }
+func (c *Caps) quota() int64 { return bound(c.Quota, defaultQuota, math.MaxInt64) }
 
-func (c Caps) retryAfter() time.Duration {
+func (c *Caps) retryAfter() time.Duration {
 	return bound(c.RetryAfter, defaultRetryAfter, math.MaxInt64)
 }
 
-func (c Caps) items() int { return bound(c.Items, defaultItems, math.MaxInt) }
+func (c *Caps) items() int { return bound(c.Items, defaultItems, math.MaxInt) }
 
-func (c Caps) fieldBytes() int { return bound(c.FieldBytes, defaultFieldBytes, math.MaxInt) }
+func (c *Caps) fieldBytes() int { return bound(c.FieldBytes, defaultFieldBytes, math.MaxInt) }
 
-func (c Caps) problemBytes() int {
+func (c *Caps) problemBytes() int {
 	if n := c.fieldBytes(); n < math.MaxInt/2 {
 		return 2 * n
 	}
 	return math.MaxInt
 }
 
-func (c Caps) nameBytes() int { return bound(c.NameBytes, defaultNameBytes, math.MaxInt) }
+func (c *Caps) nameBytes() int { return bound(c.NameBytes, defaultNameBytes, math.MaxInt) }
 
-func (c Caps) keyBytes() int { return bound(c.KeyBytes, defaultKeyBytes, math.MaxInt) }
+func (c *Caps) keyBytes() int { return bound(c.KeyBytes, defaultKeyBytes, math.MaxInt) }
 
 // windowSeconds returns the cap on a window in seconds. Without a bound it accepts
 // numbers that no Duration can hold, which seconds saturates.
-func (c Caps) windowSeconds() int64 {
+func (c *Caps) windowSeconds() int64 {
 	if c.Window < 0 {
 		return math.MaxInt64
 	}
 	return int64(c.window() / time.Second)
 }
 
-func (c Caps) window() time.Duration { return bound(c.Window, defaultWindow, math.MaxInt64) }
+func (c *Caps) window() time.Duration { return bound(c.Window, defaultWindow, math.MaxInt64) }
 
 // bound returns a cap: v, or byDefault if v is zero, or none if v is negative.
 func bound[T int | int64 | time.Duration](v, byDefault, none T) T {

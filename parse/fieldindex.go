@@ -167,8 +167,8 @@ type found struct {
 	fields           int // how many fields of the index there are
 }
 
-// scan returns the fields of the index that a header has.
-func (x *fieldIndex) scan(h http.Header) (f found) {
+// scan sets f, which must be zero, to the fields of the index that a header has.
+func (x *fieldIndex) scan(h http.Header, f *found) {
 	for name, lines := range h {
 		if len(lines) == 0 || !x.mayHave(name) {
 			continue
@@ -193,7 +193,6 @@ func (x *fieldIndex) scan(h http.Header) (f found) {
 			f.fields++
 		}
 	}
-	return f
 }
 
 // dashed returns a header with the names in it that have underscores with hyphens, too. A name that is there

@@ -136,19 +136,51 @@ func (r *Reader) Read(host string, status int, h http.Header, now time.Time) Rea
 func (r *Reader) ReadInto(out *Reading, host string, status int, h http.Header, now time.Time) {
 	var x exchange // it is large, and a literal would be copied
 	x.table, x.caps, x.memo, x.h, x.room = r.rows(), &r.Caps, &r.memo, h, out.Limits[:0]
-	if x.found = x.table.index.scan(h); x.has(seenScore) {
-		x.h = dashed(h)
-		x.found = x.table.index.scan(x.h)
+	if x.table.index.scan(h, &x.found); x.has(seenScore) {
+		x.h, x.found = dashed(h), found{}
+		x.table.index.scan(x.h, &x.found)
 	}
+	x.made.header, x.made.now, x.made.last = x.h, now, &x.memo.date
+	x.name, x.field = host, &noPolicyField
 	x.out.RetryAfter = None
 	switch {
 	case x.seen == 0 || status/100 == 1:
 	case x.has(seenCache) && Cached(h):
 		x.out.Cached = true
 	default:
-		x.read(host, status, now)
+		x.read(status)
 	}
-	*out = x.out
+	out.set(&x.out)
+}
+
+// set is *r = *to, but writes no pointer that is there already: see set.
+func (r *Reading) set(to *Reading) {
+	r.Dialect, r.RetryAfter, r.Advised, r.Cached = to.Dialect, to.RetryAfter, to.Advised, to.Cached
+	set(&r.Vendor, to.Vendor)
+	setSlice(&r.Policies, to.Policies)
+	setSlice(&r.Limits, to.Limits)
+	setSlice(&r.Declarations, to.Declarations)
+	set(&r.Date, to.Date)
+	setSlice(&r.Ignored, to.Ignored)
+}
+
+// set sets *p to v, unless it is v already: to write a pointer costs more than to compare it
+// while garbage is collected.
+func set[T comparable](p *T, v T) {
+	if *p != v {
+		*p = v
+	}
+}
+
+// setSlice is set for a slice.
+func setSlice[T any](p *[]T, v []T) {
+	if s := *p; v == nil {
+		if s != nil {
+			*p = nil
+		}
+	} else if len(s) == 0 || len(s) != len(v) || cap(s) != cap(v) || &s[0] != &v[0] {
+		*p = v
+	}
 }
 
 // rows returns the table.
@@ -181,7 +213,7 @@ type exchange struct {
 	out  Reading
 	room []Limit // memory for its Limits, or nil
 
-	field     *policyField // RateLimit-Policy
+	field     *policyField // RateLimit-Policy, or noPolicyField
 	unnamed   []unnamed    // of them, those that are not in out yet
 	made      clock
 	overdrawn bool     // a vendor's field has a negative available quota
@@ -196,12 +228,10 @@ func (x *exchange) clock() *clock { return &x.made }
 func (x *exchange) has(fields sightings) bool { return x.seen&fields != 0 }
 
 // read reads everything but the signs of a cache.
-func (x *exchange) read(host string, status int, now time.Time) {
-	x.made.header, x.made.now, x.made.last = x.h, now, &x.memo.date
-	x.name = host
-	if host != "" && (x.table.byHand || x.has(seenRetry|^(seenRow-1))) {
+func (x *exchange) read(status int) {
+	if x.name != "" && (x.table.byHand || x.has(seenRetry|^(seenRow-1))) {
 		// A RateLimit is read the same on every host, unless the user has a row for it.
-		x.host = x.memo.hostRow(x.table, host)
+		x.host = x.memo.hostRow(x.table, x.name)
 	}
 	x.served = status != http.StatusTooManyRequests
 	if !x.common() && !x.byHand() {
@@ -318,10 +348,11 @@ func (x *exchange) byHand() bool {
 
 // drafts reads the newest draft that says something valid.
 func (x *exchange) drafts() {
-	x.field = &noPolicyField
 	if x.has(seenPolicy) && x.mayAnyDraft() {
 		x.field = x.memo.policies(x.policies, x.caps)
-		x.unnamed = x.field.unnamed
+		if len(x.field.unnamed) > 0 {
+			x.unnamed = x.field.unnamed
+		}
 	}
 	if x.has(seenPartition) && (x.may(EditorsDraft) || x.may(Draft08)) {
 		x.declarations()
