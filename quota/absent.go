@@ -28,8 +28,6 @@ func (s *settlement) noteAbsent() {
 			s.o.drop(s.t, p.name, since)
 		}
 	}
-	s.named(s.figured)
-	s.named(s.termed)
 }
 
 // absent returns what is known of an account that was used up and not named, or nil.
@@ -40,11 +38,11 @@ func (a *account) absent() *window.Absent {
 	return nil // as of nearly all, without a look-up
 }
 
-func (s *settlement) named(as []*account) {
-	for _, a := range as {
-		if absent := a.absent(); absent != nil {
-			absent.Named(s.t)
-		}
+// named notes that an answer at t has named the account.
+func (a *account) named(t instant) {
+	a.policy.until = max(a.policy.until, a.InForce())
+	if absent := a.absent(); absent != nil {
+		absent.Named(t)
 	}
 }
 

@@ -35,9 +35,9 @@ func (a *account) init(p *policyAccounts, w owner) {
 	a.Window = window.New(window.Strategy(p.origin.accounts.Strategy))
 }
 
-// is reports whether the account is that of the id.
-func (a *account) is(id accountID) bool {
-	return a.owner.is(id.owner) && a.policy.policyID == id.policyID
+// is reports whether the account has the id of these parts, which take longer to put together than to compare.
+func (a *account) is(policy string, keyed bool, owner string) bool {
+	return a.owner.is(owner) && a.policy.keyed == keyed && a.policy.name == policy
 }
 
 // id returns the id of the account.

@@ -62,10 +62,10 @@ func (c *claims) truncate(n int) {
 
 // again returns the account with that id, if the last admission in the same memory claimed
 // it at this place: then it need not be looked up. Else nil.
-func (c *claims) again(o *Origin, id accountID) *account {
+func (c *claims) again(o *Origin, policy string, keyed bool, owner string) *account {
 	if n := len(c.list); n < cap(c.list) {
 		a, ok := c.list[:n+1][n].Constraint.(*account)
-		if ok && a.policy.origin == o && a.policy != &o.unnamed && a.place != evicted && a.is(id) {
+		if ok && a.policy.origin == o && a.policy != &o.unnamed && a.place != evicted && a.is(policy, keyed, owner) {
 			return a
 		}
 	}

@@ -21,10 +21,15 @@ type Claim struct {
 }
 
 func (c *Claim) id(scope string) accountID {
+	return accountID{policyID{c.Policy, c.Keyed}, c.owner(scope)}
+}
+
+// owner is that of the account: the key, or else the scope.
+func (c *Claim) owner(scope string) string {
 	if c.Keyed {
-		return accountID{policyID{c.Policy, true}, c.Key}
+		return c.Key
 	}
-	return accountID{policyID{c.Policy, false}, scope}
+	return scope
 }
 
 // units is what the claim charges.

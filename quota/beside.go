@@ -30,6 +30,9 @@ type beside struct {
 	lost, kept int     // of what was out then of that kind: refused, and served
 }
 
+// isOf reports whether an account is the one that was named.
+func (b *beside) isOf(a *account) bool { return a.is(b.of.name, b.of.keyed, b.of.owner) }
+
 // besideLost is how many that are out when a refusal comes are refused, too, at least, if it is of a limit.
 const besideLost = 2
 
@@ -94,7 +97,7 @@ func (s *settlement) findBeside() {
 	a, l := s.figured[0], sc.learnedOf()
 	b := l.beside
 	if s.l.look != nil {
-		if b != nil && a.is(b.of) && s.l.among == b.in {
+		if b != nil && b.isOf(a) && s.l.among == b.in {
 			b.refused, s.beside = s.t, besideSure
 		}
 		return
@@ -115,7 +118,7 @@ func (s *settlement) findBeside() {
 		}
 		s.o.routeAgain("")
 		s.o.routeAgain(a.policy.name)
-	case !a.is(b.of):
+	case !b.isOf(a):
 		return
 	case s.sent >= max(b.refused, a.Hold, a.BackOff, s.l.limit.base.Hold, s.l.limit.base.BackOff):
 		was := b.held

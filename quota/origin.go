@@ -307,14 +307,13 @@ func (o *Origin) claim(ctx context.Context, t instant, ask *Ask, l *Lease, cs *c
 	}
 	for i := range ask.Claims {
 		c := &ask.Claims[i]
-		id := c.id(ask.Scope)
-		a := cs.again(o, id)
+		a := cs.again(o, c.Policy, c.Keyed, c.owner(ask.Scope))
 		if a == nil {
-			a = o.find(id)
+			a = o.find(c.id(ask.Scope))
 		}
 		if a == nil {
 			pin(cs.all(), 1) // while room is made
-			a = o.create(t, id)
+			a = o.create(t, c.id(ask.Scope))
 			pin(cs.all(), -1)
 		}
 		if a.State == window.Unknown {

@@ -96,10 +96,9 @@ func (o *Origin) publish(ps []Policy) { o.policies.Store(&ps) }
 // work that waits for them. Their accounts are evicted when they are over.
 func (o *Origin) forget(t instant) {
 	for i := len(o.named) - 1; i >= 0; i-- {
-		if !o.vanished(t, i) {
-			continue
+		if o.reports-o.named[i].reports >= minSilenceAnswers && o.vanished(t, i) {
+			o.forgetPolicy(i)
 		}
-		o.forgetPolicy(i)
 	}
 }
 
@@ -140,10 +139,10 @@ func (o *Origin) routeAgain(policy string) {
 	}
 }
 
-// vanished reports whether a policy is to be forgotten.
+// vanished reports whether a policy that many answers have not named is to be forgotten.
 func (o *Origin) vanished(t instant, i int) bool {
 	last := o.named[i]
-	if o.reports-last.reports < minSilenceAnswers || t < last.at.Add(minSilence) {
+	if t < last.at.Add(minSilence) {
 		return false
 	}
 	p := o.Policies()[i]

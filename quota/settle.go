@@ -250,10 +250,10 @@ func (s *settlement) move() {
 // countReport counts an answer that has named policies.
 func (s *settlement) countReport() {
 	for _, a := range s.figured {
-		a.policy.until = max(a.policy.until, a.InForce())
+		a.named(s.t)
 	}
 	for _, a := range s.termed {
-		a.policy.until = max(a.policy.until, a.InForce())
+		a.named(s.t)
 	}
 	s.o.forget(s.t)
 	s.o.reports++
@@ -269,16 +269,17 @@ func (s *settlement) name(f *Figure) {
 // A new one is charged with the requests of the scope that are out: see
 // unattributed.
 func (s *settlement) account(policy, key string, keyed bool) *account {
-	id := accountID{policyID{policy, keyed}, key}
+	owner := key
 	if !keyed {
-		id.owner = s.l.scope.base.owner.long
+		owner = s.l.scope.base.owner.long
 	}
 	cs := s.l.claims.all()
 	for i := len(cs) - 1; i >= 0; i-- { // mostly it is the last one
-		if a, ok := cs[i].Constraint.(*account); ok && a.place != evicted && a.is(id) {
+		if a, ok := cs[i].Constraint.(*account); ok && a.place != evicted && a.is(policy, keyed, owner) {
 			return a
 		}
 	}
+	id := accountID{policyID{policy, keyed}, owner}
 	a := s.o.known(id)
 	isNew := a == nil
 	if isNew {
