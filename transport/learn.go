@@ -38,8 +38,9 @@ func (x *exchange) learn(resp *http.Response) {
 	signs := x.readRefusal(got)
 	x.noteTold(got, now)
 	restrict := x.origin.Settle(now, &x.lease, x.watchChanges(&x.report))
-	lesson := x.lesson(got)
-	if x.watchRefusal(resp, signs, restrict, lesson); lesson != nil && len(signs) == 0 {
+	if lesson := x.lesson(got); len(signs) > 0 {
+		x.watchRefusal(resp, signs, restrict, lesson)
+	} else if lesson != nil {
 		lesson(nil)
 	}
 	if restrict != nil {
@@ -92,7 +93,7 @@ func (x *exchange) read(got *parse.Reading, now time.Time) {
 		return
 	}
 	x.directory.reader.ReadInto(got, x.req.URL.Host, x.resp.StatusCode, x.resp.Header, now)
-	if len(got.Limits) == 1 {
+	if len(got.Limits) == 1 && got.Limits[0].Bare {
 		x.resetInMillis(got, now)
 	}
 }

@@ -91,9 +91,6 @@ func (x *exchange) maxRetryAfter() time.Duration {
 // which restrict takes back. Otherwise lesson, if it is not nil, holds. If the caller does
 // not read the body, nothing is learned from it.
 func (x *exchange) watchRefusal(resp *http.Response, signs []parse.Refusal, restrict restriction, lesson func(body []byte)) {
-	if len(signs) == 0 {
-		return
-	}
 	origin, scope, kind, sent, changed := x.origin, x.ask.Scope, x.kindName(), x.lease.Sent(), x.changedLater()
 	watchBody(resp, x.s.Caps, func(body []byte) {
 		i := slices.IndexFunc(signs, func(sign parse.Refusal) bool { return bytes.Contains(body, []byte(sign.Text)) })

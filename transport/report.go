@@ -15,9 +15,8 @@ import (
 // fillReport turns what the response says into x.report.
 func (x *exchange) fillReport(got *parse.Reading) {
 	status, r := x.resp.StatusCode, &x.report
-	terms, figures := r.Terms[:0], r.Figures[:0]
-	*r = quota.Report{}
-	r.Terms, r.Figures = terms, figures // with their memory
+	clearReport(r)
+	r.Terms, r.Figures = r.Terms[:0], r.Figures[:0]
 	set(&x.saidOf, saidOf{})
 	dropTokenSummary(got)
 	percentages := dropPercentages(status, got)
@@ -119,21 +118,35 @@ func (x *exchange) repeats(got *parse.Reading) bool {
 		l, f, said := &got.Limits[i], &r.Figures[i], &x.policies[i]
 		if l.Policy != f.Policy || l.HasKey != f.Keyed || string(l.Key) != f.Key ||
 			l.Available > said.maxAvailable || l.Cost >= 0 && l.Cost != said.cost {
-			return false
+			return false // what was set before is not used: the report is made anew
 		}
+		setFigure(f, l)
 	}
-	terms, figures := r.Terms, r.Figures
-	*r = quota.Report{}
-	r.Terms, r.Figures, r.Date, r.Unsure = terms, figures, got.Date, x.unsure()
-	for i := range got.Limits {
-		setFigure(&r.Figures[i], &got.Limits[i])
-	}
+	clearReport(r)
+	set(&r.Date, got.Date)
+	r.Unsure = x.unsure()
 	return true
+}
+
+// clearReport clears all but Terms and Figures. It writes no pointer that is there already: see set.
+func clearReport(r *quota.Report) {
+	r.Refused, r.Pause, r.Wait, r.Failed, r.Unsure = false, 0, 0, false, false
+	r.Lost, r.Unsent, r.WholeOrigin = false, false, false
+	set(&r.Date, time.Time{})
+	set(&r.Scope, "")
+	set(&r.Changes, nil)
+	if r.LeftOut != nil {
+		r.LeftOut = nil
+	}
+	if r.Moved != nil {
+		r.Moved = nil
+	}
 }
 
 // setFigure sets what a limit says, but not of which account.
 func setFigure(f *quota.Figure, l *parse.Limit) {
-	f.Available, f.Window, f.Full, f.Cost, f.Resets, f.Seen = l.Available, l.Window, l.Full, l.Cost, windowEnd(l), 0
+	f.Available, f.Window, f.Full, f.Cost, f.Seen = l.Available, l.Window, l.Full, l.Cost, 0
+	set(&f.Resets, windowEnd(l))
 }
 
 // unsure reports whether the response does not show that the server has served and counted the
@@ -141,9 +154,16 @@ func setFigure(f *quota.Figure, l *parse.Limit) {
 // not count what was not modified (GitHub), or a HEAD (Docker Hub). One that did not ask may be of
 // those that are never counted, such as those for the state of the quota.
 func (x *exchange) unsure() bool {
-	method, path := x.req.Method, x.req.URL.Path
+	method := x.req.Method
 	return x.resp.StatusCode/100 != 2 || method == http.MethodHead || method == http.MethodOptions ||
-		strings.EqualFold(path[strings.LastIndexByte(path, '/')+1:], "graphql") || x.unconditional()
+		isGraphQL(x.req.URL.Path) || x.unconditional()
+}
+
+// isGraphQL reports whether the last segment of a path is graphql, in any case.
+func isGraphQL(path string) bool {
+	const name = "graphql"
+	from := len(path) - len(name)
+	return (from == 0 || from > 0 && path[from-1] == '/') && strings.EqualFold(path[from:], name)
 }
 
 // emptyName stands for the name of a policy that a server has named "". In package

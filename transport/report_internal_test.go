@@ -4,6 +4,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -144,5 +145,30 @@ func TestReportOfTheResponseBefore(t *testing.T) {
 	t.Log(repeated)
 	for _, i := range []int{3, 5, 7, 10, 11, 12, 13, 18, 21, 25, 32, 33} {
 		assert.NotZero(t, repeated[says[i]], says[i])
+	}
+}
+
+// A report that is cleared says nothing, and keeps Terms and Figures.
+func TestClearReport(t *testing.T) {
+	full := quota.Report{
+		Refused: true, Terms: []quota.Policy{{Name: "api"}}, Figures: []quota.Figure{{Policy: "api"}}, Pause: 1, Wait: 1, Failed: true,
+		Unsure: true, Date: time.Unix(1, 0), Lost: true, Unsent: true, WholeOrigin: true, LeftOut: []string{""}, Scope: "a",
+		Moved: []string{""}, Changes: new([]quota.Change),
+	}
+	for i := range reflect.TypeFor[quota.Report]().NumField() {
+		assert.False(t, reflect.ValueOf(full).Field(i).IsZero(), reflect.TypeFor[quota.Report]().Field(i).Name)
+	}
+	r := full
+	clearReport(&r)
+	assert.Equal(t, quota.Report{Terms: full.Terms, Figures: full.Figures}, r)
+}
+
+// The last segment of a path counts, in any case.
+func TestIsGraphQL(t *testing.T) {
+	for _, path := range []string{"/graphql", "/api/GraphQL", "graphql", "GRAPHQL", "//graphql"} {
+		assert.True(t, isGraphQL(path), path)
+	}
+	for _, path := range []string{"", "/", "/graphql/", "/mygraphql", "mygraphql", "/graphql2", "/graphq", "raphql", "/grápql", "/graphql/1", "/items/1"} {
+		assert.False(t, isGraphQL(path), path)
 	}
 }

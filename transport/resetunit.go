@@ -66,7 +66,7 @@ const (
 // milliseconds, if the origin may mean those. now is when it arrived; zero: just now.
 func (x *exchange) resetInMillis(got *parse.Reading, now time.Time) {
 	u, l := &x.directory.unit, &got.Limits[0]
-	if !l.Bare || l.Window == 0 || u.seconds.Load() || got.Vendor != commonFields {
+	if l.Window == 0 || u.seconds.Load() || got.Vendor != commonFields {
 		return
 	}
 	if now.IsZero() {

@@ -46,9 +46,7 @@ func (x *exchange) route() {
 	if x.traced() {
 		x.watch()
 	}
-	if claims := x.claim(); len(claims)+len(x.ask.Claims) > 0 {
-		x.ask.Claims = claims
-	}
+	x.claim()
 }
 
 // again is claim when the request has waited. If a policy that counts tokens was named
@@ -60,14 +58,13 @@ func (x *exchange) again() []quota.Claim {
 		x.scopeOfModel()
 	}
 	x.scopeOfKind()
-	x.ask.Claims = x.claim()
+	x.claim()
 	return x.ask.Claims
 }
 
-// claim lists the units that the request needs of each policy that concerns it. It
+// claim sets the claims of the request: the units that it needs of each policy that concerns it. It
 // reuses the slice.
-func (x *exchange) claim() []quota.Claim {
-	claims := x.ask.Claims[:0]
+func (x *exchange) claim() {
 	policies := x.origin.Policies()
 	if len(policies) == 0 || x.silent {
 		if x.knownOf.directory != nil {
@@ -76,13 +73,15 @@ func (x *exchange) claim() []quota.Claim {
 		if x.declared != nil {
 			x.predict(nil) // those of the request before
 		}
-		return claims
+		x.ask.Claims = x.ask.Claims[:0]
+		return
 	}
 	k, declared := x.lookUp(), x.directory.declared.Load()
 	of := claimsOf{&policies[0], len(policies)}
 	if of == x.claimsOf && declared == nil && x.pathKey == "" {
-		return x.ask.Claims // those of the request before
+		return // those of the request before are the same
 	}
+	claims := x.ask.Claims[:0]
 	set(&x.claimsOf, claimsOf{})
 	alike := x.pathKey == "" && x.s.Cost == nil
 	x.predict(declared)
@@ -105,7 +104,7 @@ func (x *exchange) claim() []quota.Claim {
 	if alike {
 		x.claimsOf = of
 	}
-	return claims
+	x.ask.Claims = claims
 }
 
 // claimsOf says from which policies the claims in ask were made, if they depend on nothing else

@@ -59,7 +59,7 @@ func (x *exchange) findUsedUp() {
 	if !told.several.Load() || strings.Contains(x.ask.Scope, ofKind) || !told.looks(x.ask.Scope) {
 		return
 	}
-	x.ask.Claims = x.claim()
+	x.claim()
 	ask, now := x.ask, time.Now()
 	ask.Limiter, ask.NotBefore, ask.Held, ask.Again = nil, time.Time{}, nil, nil
 	r, _ := x.origin.Check(x.req.Context(), now, &ask)
