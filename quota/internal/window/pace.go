@@ -239,9 +239,10 @@ func (p *pace) slowDown() {
 }
 
 // isMistaken reports whether the refusal of a request that departed at sent shows that the look that began
-// the pace found what was left of a window.
+// the pace found what was left of a window. Only the first try does, as long as no pace was kept or refused.
 func (p *pace) isMistaken(sent Instant) bool {
-	return p.looked && sent >= p.since && p.all.units < p.most/2
+	first := p.slow == p.first && p.fast == 0
+	return p.looked && first && sent >= p.since && p.all.units < p.most/2
 }
 
 // start has the window count units at the pace. The first may depart at t.

@@ -73,6 +73,30 @@ func TestLookFoundLittle(t *testing.T) {
 	}
 }
 
+// A pace is judged anew now and then. A refusal just after that does not show that its look found what was left of a
+// window, if a quicker pace was kept or refused before.
+func TestLookIsNotMistakenLater(t *testing.T) {
+	for name, later := range map[string]func(*pace){
+		"kept":    func(p *pace) { p.slow = p.unit },
+		"refused": func(p *pace) { p.fast, p.unit = p.unit, p.slow },
+	} {
+		w, g := New(Adaptive), NewInferred(sec)
+		g.pace.begin(sec/10, 10, Instant(sec))
+		g.pace.looked = true
+		later(&g.pace)
+		g.pace.start(&w, Instant(2*sec))
+		g.pace.all.units = judgedUnits - 1
+		now := Instant(2 * sec)
+		g.Served(&w, now, now)
+		assert.Zero(t, g.pace.all.units, name)
+		now = now.Add(g.pace.unit)
+		w.Pause(now, sec, Server{})
+		g.Refused(&w, now, now, sec)
+		assert.Positive(t, g.pace.unit, name)
+		assert.True(t, w.is(spaced), name)
+	}
+}
+
 // A try that is refused soon shows that units take as long as the holds of the windows before say.
 func TestPaceByHolds(t *testing.T) {
 	for name, tt := range map[string]struct {
