@@ -654,6 +654,48 @@ func (s *pacedServer) plays(d *desk, from, to, step time.Duration) (r played) {
 	return r
 }
 
+// playsAfar is plays with so many workers and a round trip of so long.
+func (s *pacedServer) playsAfar(d *desk, from, to time.Duration, workers int, trip time.Duration) (r played) {
+	d.t.Helper()
+	type answer struct {
+		at    time.Duration
+		lease *quota.Lease
+		ok    bool
+		pause time.Duration
+	}
+	var out []answer
+	for now := from; now < to; now += ms {
+		for len(out) > 0 && out[0].at <= now {
+			a := out[0]
+			if out = out[1:]; a.ok {
+				r.served++
+			} else {
+				r.refused++
+			}
+			d.done(now, a.lease, quota.Report{Refused: !a.ok, Pause: a.pause})
+		}
+		for len(out) < workers {
+			l, held := d.try(now, "")
+			if held != nil {
+				break
+			}
+			ok, pause := s.serves(now + trip/2)
+			out = append(out, answer{now + trip, l, ok, pause})
+		}
+	}
+	for _, a := range out {
+		d.done(to+trip, a.lease, quota.Report{})
+	}
+	return r
+}
+
+// One request looks into a short window also where round trips are a large part of it: a bucket that holds five
+// is not five in a second.
+func TestLookAcrossALongRoundTrip(t *testing.T) {
+	s := &pacedServer{unit: 50 * ms, holds: 5}
+	assert.Equal(t, played{881, 62}, s.playsAfar(newDesk(t), 0, 60*sec, 20, 300*ms), "294 and 19 without a look")
+}
+
 // A bucket that holds one unit and is full again in a part of a second shows no window: each hold of a
 // second is for two requests. The pace of its units is found out.
 func TestPaceIsInferred(t *testing.T) {

@@ -341,7 +341,7 @@ func (g *Inferred) plan(w *Window) {
 		g.rest--
 	case !short && g.skip > 0:
 		g.skip--
-	case g.Looks && w.Length/2 >= 2*w.rtt && (!short || g.clean >= shortWindows && (g.longest > 0 || g.clean >= 2*shortWindows)):
+	case g.Looks && (!short || g.clean >= shortWindows && (g.longest > 0 || g.clean >= 2*shortWindows)):
 		planned = lookPlanned
 	}
 	w.setLook(planned)
