@@ -195,6 +195,7 @@
 //     A kept pace that is refused becomes slower by an eighth, or by half if the refusal before was just before.
 //     After three such refusals it is given up if units come more slowly than before there was one. After a rest
 //     there are as many units at once as were served in any window; half as many if some of these are refused.
+//     A refusal at a pace shows neither a bound on requests in flight nor that it was of one request alone.
 //     Where refusals concern some kinds only, these look: see below.
 //     Before the first refusal nothing is counted, but what has departed since the first request
 //     is known. That is the first window, if it was used up in less than a fifth of it, several
@@ -286,7 +287,9 @@
 // after the refused one and is served counts two, and each that is refused minus one. If the sum,
 // which stays from -16 to 24, is 4 or more, the refused ones were alone: what they hold is let
 // go, nothing is inferred from them, and one request less is in flight for 1 s to 1.25 s after each.
-// A Retry-After is not let go, nor what a refusal is held for whose fields call a quota used up.
+// A Retry-After is let go if the sum is 20 or more, of those of one kind that departed when half of the round trip
+// of the refused one was over. What a refusal is held for whose fields call a quota used up is not, nor is a refusal
+// at a pace evidence: there what departs next is served anyway.
 //
 // # After a refusal
 //

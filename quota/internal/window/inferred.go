@@ -155,11 +155,11 @@ func (w *Window) Infers() bool { return w.Strategy == Adaptive }
 // Refused takes over a refusal at t of a request that departed at sent, with its
 // Retry-After; 0 or less: none.
 func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration) {
-	tooMany := g.ceiling.refused(w, t, sent)
 	if g.pace.unit > 0 {
 		g.refusedAtPace(w, t, sent, retryAfter)
 		return
 	}
+	tooMany := g.ceiling.refused(w, t, sent)
 	if sent < g.opened {
 		return
 	}
@@ -198,12 +198,14 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 
 // Served takes over at t that a request which departed at sent was served.
 func (g *Inferred) Served(w *Window, t, sent Instant) {
-	defer g.ceiling.served(w, sent)
-	switch {
-	case g.pace.unit > 0:
+	if g.pace.unit > 0 {
 		if !g.pace.servedAt(w, t, sent, max(g.longest, minBackOff)) {
 			w.DropInferred(Requests, None, 0)
 		}
+		return
+	}
+	defer g.ceiling.served(w, sent)
+	switch {
 	case sent < g.opened:
 	case g.refused && sent >= max(w.Hold, w.BackOff):
 		g.close(w, t, sent)

@@ -245,6 +245,9 @@ func (p *pace) isMistaken(sent Instant) bool {
 	return p.looked && first && sent >= p.since && p.all.units < p.most/2
 }
 
+// IsPaced reports whether units depart one after another.
+func (w *Window) IsPaced() bool { return w.is(spaced) && w.State == Counting }
+
 // start has the window count units at the pace. The first may depart at t.
 func (p *pace) start(w *Window, t Instant) {
 	w.Quota, w.Length = p.quota, p.length()

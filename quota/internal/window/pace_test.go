@@ -97,6 +97,32 @@ func TestLookIsNotMistakenLater(t *testing.T) {
 	}
 }
 
+// Many are in flight after a refusal at a pace. That is no bound on requests in flight.
+func TestPaceHasNoCeiling(t *testing.T) {
+	w, g := New(Adaptive), NewInferred(sec)
+	g.pace.begin(sec/10, 10, Instant(sec))
+	g.pace.start(&w, Instant(2*sec))
+	var out []Charge
+	for i := range Instant(10) {
+		at := Instant(2*sec) + i*Instant(50*ms)
+		out = append(out, Charge{Units: 1, Sent: at, Mark: w.Take(at, 1)})
+	}
+	now := Instant(3 * sec)
+	w.Silent(now, out[0], true)
+	w.Pause(now, sec, Server{})
+	g.Refused(&w, now, out[0].Sent, sec)
+	for _, c := range out[1:] {
+		w.Silent(now+1, c, false)
+		g.Served(&w, now+1, c.Sent)
+	}
+	at := Instant(5 * sec)
+	c := Charge{Units: 1, Sent: at, Mark: w.Take(at, 1)}
+	w.Silent(at+1, c, false)
+	g.Served(&w, at+1, at)
+	assert.Zero(t, w.slow)
+	assert.Zero(t, g.most)
+}
+
 // A try that is refused soon shows that units take as long as the holds of the windows before say.
 func TestPaceByHolds(t *testing.T) {
 	for name, tt := range map[string]struct {
