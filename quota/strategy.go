@@ -93,7 +93,7 @@ package quota
 // # After a refusal
 //
 // Requests follow the first one that is served as in TCP's slow start: twice as many with each
-// round trip. Refusals without a Retry-After are followed by a back-off of 1 s to 48 s. If requests
+// round trip, and after another refusal half as many as were in flight then. Refusals without a Retry-After are followed by a back-off of 1 s to 48 s. If requests
 // that departed after a refused one are served, that was refused alone, by chance: then
 // one request less is in flight for that time. "sheds 1 %, bare" .033 → .809.
 //

@@ -295,7 +295,8 @@
 //
 // After a refusal about which nothing more is known, requests follow the first one
 // that is served as in TCP's slow start: twice as many with each round trip, and one
-// more after 1 s, 2 s, 4 s, … up to 1 min if no answer comes. If the server seems to bound
+// more after 1 s, 2 s, 4 s, … up to 1 min if no answer comes. After another refusal that shows no quota they begin
+// with half of what was in flight then, or of what was served in between, if that is less. If the server seems to bound
 // how many requests are in flight, they follow up to that bound: see ceiling.go.
 //
 // # First contact

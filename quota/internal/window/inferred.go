@@ -46,6 +46,7 @@ type Inferred struct {
 	failed uint8 // looks in a row that were refused
 	skip   uint8 // windows without one
 	rest   uint8 // short windows without one
+	out    uint8 // requests in flight when the first refusal in this window came, with the refused one
 
 	before stretches // which may be parts of a window with this one
 
@@ -183,6 +184,7 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	g.first.several = g.first.several || sent <= g.first.came
 	if !g.refused {
 		g.refused, g.dry, g.came = true, sent, t
+		g.out = uint8(min(w.Unanswered()+1, mostCeiling))
 		if tooEarly := retryAfter < w.Length/2 || g.early && g.served < w.Quota/2; g.usedUp > 0 && w.State == Counting && retryAfter > 0 && tooEarly {
 			g.opened, g.served, g.merged = g.usedOpened, g.served+g.usedUp, true
 		}
@@ -279,6 +281,9 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 		w.DropInferred(Requests, None, 0) // two windows in a row showed much less, such as a bucket after its burst
 		w.forget()
 		w.slow = w.habits().slowStart()
+	}
+	if w.State == Unknown && w.slow > 0 && last.opened > 0 {
+		w.slow = max(w.slow, uint8(min(last.served, int64(last.out))/2))
 	}
 	g.epoch = w.epoch
 }

@@ -139,3 +139,40 @@ func TestInferredIsNoLongerThanTheFirstWindow(t *testing.T) {
 		assert.Equal(t, want, w.Length, served)
 	}
 }
+
+// Where a refusal shows no quota, the slow start after it begins with half of what was in flight then, but with no
+// more than half of what was served since the refusal before.
+func TestSlowStartBeginsWithHalf(t *testing.T) {
+	for _, tt := range []struct {
+		served, out int
+		want        uint8
+	}{{40, 20, 10}, {40, 21, 10}, {40, 22, 11}, {18, 20, 9}, {17, 20, 8}, {5, 20, 2}, {40, 3, 2}, {400, 300, 60}} {
+		w, g := New(Adaptive), NewInferred(sec)
+		take := func(at Instant) Charge { return Charge{Units: 1, Sent: at, Mark: w.Take(at, 1)} }
+		serve := func(at Instant) {
+			w.Silent(at+1, take(at), false)
+			g.Served(&w, at+1, at)
+		}
+		now := Instant(sec)
+		w.Silent(now, take(now-1), true)
+		w.Pause(now, sec, Server{})
+		now = now.Add(sec)
+		serve(now)
+		assert.EqualValues(t, 2, w.slow, "after the first refusal nothing is known")
+		for range tt.served - 1 {
+			now = now.Add(3 * sec / time.Duration(tt.served)) // so slowly that it is no quota that was used up
+			serve(now)
+		}
+		var out []Charge
+		for range tt.out {
+			out = append(out, take(now))
+		}
+		for i, c := range out {
+			w.Silent(now+Instant(i)+1, c, true)
+			w.Pause(now+Instant(i)+1, sec, Server{})
+			g.Refused(&w, now+Instant(i)+1, now, sec)
+		}
+		serve(now.Add(2 * sec))
+		assert.Equal(t, tt.want, w.slow, tt)
+	}
+}
