@@ -2,6 +2,7 @@ package quota
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/headway-go/headway/quota/internal/window"
 )
@@ -19,16 +20,15 @@ import (
 // Peers no refusal is.
 //
 // A Retry-After asks for a pause of all requests of the kind, or of the origin, so it takes five times the
-// evidence, and all of it from one kind. If the refusal names a policy, its Retry-After holds all in any case
-// (the draft, Appendix A.3). Requests may overtake each other on their way, and a refusal is answered
-// sooner than a request that is served. So the evidence is what departed when half of the round trip
-// of the refused one was over.
+// evidence: that of all kinds and scopes, because a server that sheds load does so everywhere, but a part of
+// it of its own kind: else what is served of the others would open a quota of one. If the refusal names a policy, its
+// Retry-After holds all in any case (the draft, Appendix A.3). Requests may overtake each other on their way, and a
+// refusal is answered sooner than a request that is served. So the evidence is what departed when half of the round
+// trip of the refused one was over.
 type alone struct {
-	bare    int       // the evidence, of refusals without a Retry-After
-	asked   int       // of those with one, of the last kind that had one
-	name    string    // of that kind
-	whole   bool      // that was of the whole origin
-	refused []refusal // whose back-off or Retry-After has not passed
+	bare    int            // the evidence, of refusals without a Retry-After
+	asked   map[string]int // of those with one, of each kind
+	refused []refusal      // whose back-off or Retry-After has not passed
 }
 
 // A refusal may be of the refused request alone.
@@ -49,7 +49,8 @@ type refusal struct {
 const (
 	servedScore = 2  // where two requests are in flight, one is served for one that is refused
 	aloneScore  = 4  // three served after the first refusal
-	askedScore  = 20 // eleven, if it has a Retry-After
+	askedScore  = 20 // eleven, if it has a Retry-After, of all kinds
+	ownScore    = 6  // four, of its own
 	mostScore   = 24
 	leastScore  = -16
 	maxRefusals = 64
@@ -74,37 +75,44 @@ func (s *settlement) mayBeAlone() bool {
 	return true
 }
 
+// aloneOf returns the evidence that a refusal belongs to.
+func (s *settlement) aloneOf() *alone {
+	at := &s.o.alone
+	if !s.r.WholeOrigin {
+		at = &s.l.scope.learnedOf().alone
+	}
+	if *at == nil {
+		*at = new(alone)
+		s.o.apart.Store(true) // what is served is named, too
+	}
+	return *at
+}
+
 // refusedAlone takes over a refusal as evidence, and reports whether it concerns the refused request
 // alone, by all of the evidence.
 func (s *settlement) refusedAlone() bool {
 	if !s.mayBeAlone() {
 		return false
 	}
-	l := s.l.scope.learnedOf()
-	if l.alone == nil {
-		l.alone = new(alone)
-		s.o.apart.Store(true) // what is served is named, too
-	}
-	a := l.alone
+	a := s.aloneOf()
 	a.forget(s.t)
 	if len(a.refused) == maxRefusals {
 		a.refused = slices.Delete(a.refused, 0, 1)
 	}
 	r := refusal{name: s.l.name, whole: s.r.WholeOrigin, sent: s.sent, limit: s.l.limit, asked: s.r.Pause > 0}
+	if r.whole {
+		r.name = ""
+	}
 	r.out, r.waiting = s.demand()
 	if r.asked {
-		if a.name != r.name && !r.whole || a.whole != r.whole {
-			a.name, a.whole, a.asked = r.name, r.whole, 0
-		}
 		r.sent += (s.t - s.sent) / 2
 		r.until = s.t.Add(s.r.Pause)
 	} else {
 		r.until = s.t.Add(max(s.r.Wait, window.FirstBackOff(s.jitter)))
 	}
-	score, _ := a.evidence(r.asked)
-	*score = max(*score-1, leastScore)
+	s.count(a, &r, -1)
 	r.tells = r.until
-	if s.mayTurnOut = !a.shows(&r); s.mayTurnOut {
+	if s.mayTurnOut = !s.shows(a, &r); s.mayTurnOut {
 		r.tells = s.t
 	} else {
 		s.sleep(&r)
@@ -118,25 +126,44 @@ func (a *alone) forget(t instant) {
 	a.refused = slices.DeleteFunc(a.refused, func(r refusal) bool { return r.until <= t })
 }
 
-// evidence returns the evidence of refusals with or without a Retry-After, and how much shows that they are alone.
-func (a *alone) evidence(asked bool) (score *int, enough int) {
-	if asked {
-		return &a.asked, askedScore
+// count adds to the evidence of refusals like one.
+func (s *settlement) count(a *alone, r *refusal, by int) {
+	add := func(score int) int { return min(max(score+by, leastScore), mostScore) }
+	if !r.asked {
+		a.bare = add(a.bare)
+		return
 	}
-	return &a.bare, aloneScore
+	own, known := a.asked[r.name]
+	switch {
+	case a.asked == nil || !known && len(a.asked) == maxKinds:
+		a.asked = make(map[string]int)
+		fallthrough
+	case !known:
+		a.asked[strings.Clone(r.name)] = add(0)
+	default:
+		a.asked[r.name] = add(own)
+	}
+	if !r.whole {
+		s.o.sheds = add(s.o.sheds)
+	}
 }
 
 // shows reports whether a refusal is of one request alone, by the evidence.
-func (a *alone) shows(r *refusal) bool {
-	score, enough := a.evidence(r.asked)
-	return *score >= enough
+func (s *settlement) shows(a *alone, r *refusal) bool {
+	switch {
+	case !r.asked:
+		return a.bare >= aloneScore
+	case r.whole:
+		return a.asked[""] >= askedScore
+	}
+	return a.asked[r.name] >= ownScore && s.o.sheds >= askedScore
 }
 
 // demand is how many requests of the limit were out with this one, and how many wait.
 func (s *settlement) demand() (out, waiting int64) {
 	base := &s.l.limit.base
 	waiting = int64(base.line.Len() + s.o.inKindLines(base))
-	if s.l.limit == s.l.scope {
+	if s.l.limit == s.l.scope && (s.l.scope.kinds() == nil || s.l.scope.concernsAll()) {
 		return s.l.scope.out + 1, waiting
 	}
 	return base.Unanswered() + 1, waiting
@@ -145,7 +172,7 @@ func (s *settlement) demand() (out, waiting int64) {
 // remember keeps what a refusal has changed that may turn out to be alone.
 func (s *settlement) remember() {
 	if s.mayTurnOut {
-		rs := s.l.scope.learned.alone.refused
+		rs := s.aloneOf().refused
 		r := &rs[len(rs)-1]
 		r.limit, r.kind, r.penalty = s.l.limit, s.l.kind, s.penalty
 		if r.asked && len(rs) > maxHolds {
@@ -156,18 +183,27 @@ func (s *settlement) remember() {
 
 // served takes over as evidence that a request was served.
 func (s *settlement) served() {
-	l := s.l.scope.learned
-	if l == nil || l.alone == nil || len(l.alone.refused) == 0 || s.r.Failed || !s.r.answered() {
+	if s.r.Failed || !s.r.answered() {
 		return
 	}
-	a := l.alone
+	if l := s.l.scope.learned; l != nil {
+		s.tells(l.alone)
+	}
+	s.tells(s.o.alone)
+}
+
+// tells takes over as evidence of refusals that a request was served.
+func (s *settlement) tells(a *alone) {
+	if a == nil || len(a.refused) == 0 {
+		return
+	}
 	a.forget(s.t)
 	for _, asked := range [...]bool{false, true} {
-		if slices.ContainsFunc(a.refused, func(r refusal) bool {
+		i := slices.IndexFunc(a.refused, func(r refusal) bool {
 			return r.asked == asked && r.isOf(s.l.name) && r.sent < s.sent && s.sent < r.tells
-		}) {
-			score, _ := a.evidence(asked)
-			*score = min(*score+servedScore, mostScore)
+		})
+		if i >= 0 {
+			s.count(a, &a.refused[i], servedScore)
 			s.letGo(a)
 		}
 	}
@@ -176,16 +212,18 @@ func (s *settlement) served() {
 // isOf reports whether the refusal may be of a kind, by its name.
 func (r *refusal) isOf(name string) bool { return r.whole || r.name == name }
 
-// letGo takes back what the refusals hold, the last one first, down to one that stays: a Retry-After of another
-// kind does. What was inferred of a bound on requests in flight stays, too.
+// letGo takes back what the refusals hold, the last one first, but for those of which that is not shown, and what
+// holds an account that one of these holds, too. What was inferred of a bound on requests in flight stays, too.
 func (s *settlement) letGo(a *alone) {
+	var kept []*penalty
 	for i := len(a.refused) - 1; i >= 0; i-- {
 		r := &a.refused[i]
 		if r.penalty == nil {
 			continue
 		}
-		if !a.shows(r) || r.asked && !r.isOf(s.l.name) {
-			break
+		if !s.shows(a, r) || slices.ContainsFunc(kept, r.penalty.meets) {
+			kept = append(kept, r.penalty)
+			continue
 		}
 		for _, part := range slices.Backward(r.penalty.parts) {
 			if s.r.Changes != nil {
@@ -205,6 +243,13 @@ func (s *settlement) letGo(a *alone) {
 		}
 		s.sleep(r)
 	}
+}
+
+// meets reports whether both hold the same account.
+func (p *penalty) meets(other *penalty) bool {
+	return slices.ContainsFunc(p.parts, func(x penalised) bool {
+		return slices.ContainsFunc(other.parts, func(y penalised) bool { return x.account == y.account })
+	})
 }
 
 // sleep has one request less in flight for the back-off of the refusal.

@@ -376,19 +376,118 @@ func TestRetryAfterOfAnotherKindIsForAll(t *testing.T) {
 	}
 }
 
-// A Retry-After of the whole origin concerns all kinds, so what is served of any kind is evidence.
+// A server that sheds load does so everywhere. So the evidence of several kinds, or scopes, counts together: eleven
+// served more than half of the refused, and four of each that is let go. It begins with a Retry-After each.
+func TestRetryAfterOfSeveralAlone(t *testing.T) {
+	names := []string{"a/", "b/", "c/", "d/"}
+	for what, send := range map[string]func(d *desk, now time.Duration, name string) (*quota.Lease, *quota.Refusal){
+		"kinds": (*desk).kindOf, "scopes": (*desk).tryAs,
+	} {
+		for _, c := range []struct {
+			served [4]int // of each
+			free   string
+		}{
+			{[4]int{4, 4, 4, 4}, "a/b/c/d/"},
+			{[4]int{5, 4, 4, 3}, "a/b/c/"}, // four have to be of each
+			{[4]int{5, 3, 4, 4}, "a/c/d/"},
+			{[4]int{3, 3, 3, 3}, ""},
+			{[4]int{13, 0, 0, 0}, "a/"},
+			{[4]int{11, 0, 0, 0}, ""}, // half of the refused are of others
+			{[4]int{0, 0, 0, 40}, "d/"},
+		} {
+			d := newDesk(t)
+			if what == "kinds" { // each has a limit of its own
+				d.answer(0, "a/", retryAfter(30*sec))
+				for _, name := range names[1:] {
+					d.answer(2*sec, name, served)
+				}
+				for range 130 { // of its slow start
+					d.answer(31*sec, "a/", served)
+				}
+			}
+			out := map[string][]*quota.Lease{}
+			for n := range 240 {
+				name := names[n%4]
+				l, r := send(d, 40*sec+time.Duration(n)*ms, name)
+				require.Nil(t, r)
+				out[name] = append(out[name], l)
+			}
+			now := 40*sec + 240*ms
+			for i, name := range names {
+				d.done(now, out[name][0], retryAfter(time.Duration(i+1)*5*sec))
+			}
+			for n := range slices.Max(c.served[:]) {
+				for i, name := range names {
+					if ls := out[name]; n < c.served[i] {
+						d.done(now+ms, ls[len(ls)-1-n], served) // one of the last to depart
+					}
+				}
+			}
+			free := ""
+			for i, name := range names {
+				n := 0
+				for ; n < 100; n++ {
+					if _, r := send(d, now+2*ms, name); r != nil {
+						break
+					}
+				}
+				if n > 0 {
+					free += name
+				}
+				if n > 0 && (what == "scopes" || i == 0) { // a new limit does not know what is in flight
+					assert.Equal(t, c.served[i], n, "%s %v: one sleeps for the refused one", what, c)
+				}
+			}
+			assert.Equal(t, c.free, free, "%s %v", what, c)
+		}
+	}
+}
+
+// A Retry-After of the whole origin concerns all kinds and scopes, so what is served of any is evidence.
 func TestRetryAfterOfOriginAlone(t *testing.T) {
+	for what, send := range map[string]func(d *desk, now time.Duration, name string) (*quota.Lease, *quota.Refusal){
+		"kinds": (*desk).kindOf, "scopes": (*desk).tryAs,
+	} {
+		d := newDesk(t)
+		l, _ := send(d, 0, "a/")
+		d.done(0, l, quota.Report{})
+		refused, _ := send(d, sec, "a/")
+		var out []*quota.Lease
+		for i := range 40 {
+			l, _ := send(d, 1001*ms+time.Duration(i)*ms, "b/")
+			out = append(out, l)
+		}
+		d.done(1041*ms, refused, quota.Report{Pause: 5 * sec, WholeOrigin: true})
+		for _, l := range out[20:30] {
+			d.done(1042*ms, l, quota.Report{})
+		}
+		_, r := send(d, 1042*ms, "a/")
+		assert.NotNil(t, r, what)
+		d.done(1042*ms, out[30], quota.Report{})
+		_, r = send(d, 1042*ms, "a/")
+		assert.Nil(t, r, what)
+	}
+}
+
+// What holds the same account as a Retry-After that stays, stays too: after that one request goes first.
+func TestRetryAfterAloneBeforeOneThatStays(t *testing.T) {
 	d := newDesk(t)
 	d.answer(0, "a/", quota.Report{})
-	as := d.flightOf(sec, 1, "a/")
-	bs := d.flightOf(1001*ms, 40, "b/")
-	d.done(1041*ms, as[0], quota.Report{Pause: 5 * sec, WholeOrigin: true})
-	for _, l := range bs[20:30] {
-		d.done(1042*ms, l, quota.Report{})
+	as, b := d.flightOf(sec, 40, "a/"), d.flightOf(1040*ms, 1, "b/")[0]
+	d.done(1042*ms, as[0], retryAfter(4*sec))
+	d.done(1042*ms, b, retryAfter(5*sec))
+	for _, l := range as[24:] {
+		d.done(1043*ms, l, quota.Report{})
 	}
-	assert.False(t, d.free(1042*ms, "a/"))
-	d.done(1042*ms, bs[30], quota.Report{})
-	assert.True(t, d.free(1042*ms, "a/"))
+	d.flightOf(6042*ms, 1, "b/")
+	_, r := d.kindOf(6042*ms, "b/")
+	assert.NotNil(t, r)
+}
+
+// tryAs is try for a scope.
+func (d *desk) tryAs(now time.Duration, scope string) (*quota.Lease, *quota.Refusal) {
+	d.t.Helper()
+	return d.try(now, scope)
 }
 
 // flightOf is flight for a kind of work.

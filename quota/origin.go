@@ -62,6 +62,8 @@ type Origin struct {
 
 	kinds  int                  // of all scopes
 	asleep map[*account]*asleep // of accounts of limits
+	alone  *alone               // of refusals of the whole origin: see alone.go; nil: no refusal may be
+	sheds  int                  // the evidence that other refusals with a Retry-After are of one request alone
 
 	shared *Shared // with other processes; nil: nothing is
 

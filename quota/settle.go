@@ -154,7 +154,7 @@ func (l *Lease) learnsNothing() bool {
 	o, cs, base := l.origin, l.claims.all(), &l.scope.base
 	return len(o.Policies()) == 0 && len(cs) == 1 && !cs[0].Retained &&
 		base.Blank() && base.line == nil && o.root.line == nil &&
-		l.scope.unattributed == nil && l.scope.learned == nil && o.first.over
+		l.scope.unattributed == nil && l.scope.learned == nil && (o.alone == nil || len(o.alone.refused) == 0) && o.first.over
 }
 
 func (s *settlement) run() {
@@ -169,7 +169,7 @@ func (s *settlement) run() {
 	s.settleClaims()
 	s.dropInferred()
 	refused, alone := s.r.Refused || s.r.Pause > 0, false
-	if !refused && (s.l.scope.learned != nil || s.l.kind != nil || s.l.look != nil) {
+	if !refused && (s.l.scope.learned != nil || s.o.alone != nil || s.l.kind != nil || s.l.look != nil) {
 		s.learnKind()
 		s.served()
 		s.keepBeside()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,9 +108,9 @@ type passageKey struct{}
 
 func passageOf(req *http.Request) *passage { return req.Context().Value(passageKey{}).(*passage) }
 
-// A hold is a Retry-After that the Shaper has received. It may turn out to be of the refused request alone, once
-// more than ten were served, during this hold or earlier ones of its class, that departed when half of the round
-// trip of its refusal was over.
+// A hold is a Retry-After that the Shaper has received. Those of a kind may turn out to be of the refused requests
+// alone, once more than ten were served in holds like it that departed when half of the round trip of the refused one
+// was over, four of them of its kind.
 type hold struct {
 	from, until time.Time
 	half        time.Time
@@ -157,7 +158,7 @@ func (w *world) depart(p *passage, now time.Time) {
 	}
 	for where, class := range map[string]string{"of its class": p.class, "of the origin": ""} {
 		for _, h := range w.holds[class] {
-			if h.forbids(now) && w.shed[class] <= 10 {
+			if h.forbids(now) && !w.alone(class) {
 				w.problem("%s departed at %v, in a hold %s from %v to %v", p.class, clock(now), where, clock(h.from), clock(h.until))
 			}
 		}
@@ -178,21 +179,39 @@ func (w *world) depart(p *passage, now time.Time) {
 	}
 }
 
-// hold notes that the Shaper receives a Retry-After now, for a request that departed. w.mu is held.
-func (w *world) hold(class string, departed time.Time, d time.Duration) {
+// hold notes that the Shaper receives a Retry-After now, for a request that departed. If it does not bind, something
+// may depart nevertheless. w.mu is held.
+func (w *world) hold(class string, departed time.Time, d time.Duration, binds bool) {
 	now := time.Now()
-	w.counts.holds++
-	w.holds[class] = append(w.holds[class], hold{from: now, until: now.Add(d), half: departed.Add(now.Sub(departed) / 2)})
+	h := hold{from: now, until: now.Add(d), half: departed.Add(now.Sub(departed) / 2)}
+	if w.counts.holds++; !binds {
+		h.from = h.until
+	}
+	w.holds[class] = append(w.holds[class], h)
 }
 
-// served notes that the Shaper receives what shows that holds are of one request alone. w.mu is held.
+// served notes that the Shaper receives what shows that a hold is of one request alone. w.mu is held.
 func (w *world) served(p *passage) {
-	now := time.Now()
 	for _, class := range []string{p.class, ""} {
-		if slices.ContainsFunc(w.holds[class], func(h hold) bool { return !now.Before(h.from) && now.Before(h.until) && p.departed.After(h.half) }) {
-			w.shed[class]++
+		if slices.ContainsFunc(w.holds[class], func(h hold) bool { return h.until.After(time.Now()) && p.departed.After(h.half) }) {
+			w.shown[kindOf(class)]++
+			w.shownOfKinds += min(len(class), 1)
 		}
 	}
+}
+
+// kindOf returns a class without the user: users may be one to the Shaper.
+func kindOf(class string) string {
+	_, kind, _ := strings.Cut(class, " ")
+	return kind
+}
+
+// alone returns whether holds of a class were shown to be of one request alone. w.mu is held.
+func (w *world) alone(class string) bool {
+	if class == "" {
+		return w.shown[class] > 10
+	}
+	return w.shown[kindOf(class)] > 3 && w.shownOfKinds > 10
 }
 
 // end checks a request whose RoundTrip has returned.

@@ -44,9 +44,11 @@ type world struct {
 	passages    map[string][]*passage // by class
 	overtakings []overtaking
 	holds       map[string][]hold // by class; "" is the origin
-	shed        map[string]int    // how many were served that show that holds of the class are of one request alone
+	shown       map[string]int    // served in holds of a kind, or the origin, which shows that they are of one request alone
 	answered    bool              // the server has, once
 	heard       time.Time         // when a response arrived last
+
+	shownOfKinds int // in holds of any kind
 }
 
 // problem notes what is wrong. w.mu is held.
@@ -60,7 +62,7 @@ func (w *world) problem(format string, args ...any) {
 func (w *world) build() {
 	rnd := newRand(w.seed)
 	w.rnd = rand.New(rand.NewPCG(w.seed, 1))
-	w.passages, w.holds, w.shed = make(map[string][]*passage), make(map[string][]hold), make(map[string]int)
+	w.passages, w.holds, w.shown = make(map[string][]*passage), make(map[string][]hold), make(map[string]int)
 	w.api = &transporttest.API{
 		Dialect:      parse.EditorsDraft + parse.Dialect(rnd.IntN(int(parse.VendorFields))),
 		OmitPolicies: rnd.IntN(4) == 0,
@@ -356,18 +358,21 @@ func (w *world) note(p *passage, resp *http.Response) {
 	if resp.StatusCode == http.StatusTooManyRequests {
 		w.counts.refused++
 	}
+	if resp.StatusCode < http.StatusInternalServerError && resp.StatusCode != http.StatusTooManyRequests {
+		w.served(p) // also a redirect with a Retry-After
+	}
 	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-	if err != nil || w.lies || resp.Header.Get("Age") != "" || p.class == "redirected" {
-		if resp.StatusCode < http.StatusInternalServerError && resp.StatusCode != http.StatusTooManyRequests {
-			w.served(p)
-		}
+	if err != nil || w.lies || resp.Header.Get("Age") != "" {
 		return
 	}
-	switch d := time.Duration(seconds) * time.Second; {
-	case resp.StatusCode == http.StatusTooManyRequests:
-		w.hold(p.class, p.departed, d)
-	case resp.StatusCode == http.StatusServiceUnavailable && d < 10*time.Minute && !w.api.Problem:
-		w.hold("", p.departed, d)
+	d, redirected := time.Duration(seconds)*time.Second, p.class == "redirected"
+	switch {
+	case resp.StatusCode == http.StatusTooManyRequests && !redirected:
+		w.hold(p.class, p.departed, d, true)
+	case resp.StatusCode == http.StatusServiceUnavailable && !w.api.Problem:
+		w.hold("", p.departed, d, !redirected && d < 10*time.Minute)
+	case resp.StatusCode >= http.StatusBadRequest:
+		w.hold(p.class, p.departed, d, false)
 	}
 }
 
