@@ -133,6 +133,7 @@ func oddities() []row {
 		{name: "only Retry-After, 20/1s", policies: fixed(20, sec), omitLimits: true, omitPolicies: true, demand: backlog(1200, 50)},
 		{name: "only Retry-After, bucket 10/1s", policies: bucket(10, sec, 20), omitLimits: true, omitPolicies: true, demand: backlog(600, 50)},
 		{name: "only Retry-After, bucket 20/1s, holds 5", policies: bucket(20, sec, 5), omitLimits: true, omitPolicies: true, demand: backlog(1200, 50)},
+		{name: "only Retry-After, holds 5, 300ms", policies: bucket(20, sec, 5), omitLimits: true, omitPolicies: true, rtt: 300 * ms, demand: backlog(1200, 20)},
 		{name: "only Retry-After, gcra 20/1s", policies: gcra(20, sec, 0), omitLimits: true, omitPolicies: true, demand: backlog(1200, 50)},
 		{name: "only Retry-After, 2/1s", policies: fixed(2, sec), omitLimits: true, omitPolicies: true, demand: backlog(200, 10)},
 		{name: "only Retry-After, gcra 1/1s", policies: gcra(1, sec, 0), omitLimits: true, omitPolicies: true, demand: backlog(120, 10)},
@@ -154,10 +155,15 @@ func shedding() []row {
 		return r
 	}
 	const plenty = 1_000_000
+	var methods []demand
+	for _, kind := range []string{"GET /a", "GET /b", "POST /a", "POST /b"} {
+		methods = append(methods, demand{kind: kind, jobs: 10_000, workers: 5})
+	}
 	return []row{
 		silent(row{name: "sheds 1 %, bare", policies: fixed(plenty, sec), sheds: .01, demand: backlog(40_000, 20)}),
 		silent(row{name: "sheds 1 %", policies: fixed(plenty, sec), sheds: .01, shedsAfter: 1, demand: backlog(40_000, 20)}),
 		silent(row{name: "sheds .1 %, 30s", policies: fixed(plenty, sec), sheds: .001, shedsAfter: 30, demand: backlog(80_000, 20)}),
+		silent(row{name: "sheds 1 %, 4 methods, 10s", policies: fixed(plenty, sec), sheds: .01, shedsAfter: 10, demand: methods}),
 		{name: "sheds 1 %, 10,000 in the hour", policies: fixed(10_000, time.Hour), sheds: .01, demand: backlog(9_000, 20)},
 	}
 }
