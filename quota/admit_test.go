@@ -750,3 +750,15 @@ func TestRefusalOfSeveral(t *testing.T) {
 		assert.Equal(t, time.Hour, (r.RetryAfter + sec).Round(10*ms))
 	}
 }
+
+// In a hold of the whole origin one request looks every ten minutes. In one of requests without a scope, which have the
+// same account, none does.
+func TestHoldWithoutScopeAfterOneOfOrigin(t *testing.T) {
+	d := newDesk(t)
+	d.done(0, d.send(0, ""), quota.Report{Pause: 10 * sec, WholeOrigin: true})
+	refusal := quota.Report{Figures: []quota.Figure{{Available: 0, Window: time.Hour}}, Refused: true, Pause: 20 * mins}
+	d.done(9*mins, d.send(9*mins, ""), refusal)
+	for _, now := range []time.Duration{9*mins + sec, 10 * mins, 19 * mins, 29*mins - ms} {
+		assert.Equal(t, 29*mins, now+d.wait(now, ""), now)
+	}
+}
