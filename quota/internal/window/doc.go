@@ -80,7 +80,7 @@
 //     is exact where R is rounded up and in windows of whole seconds that begin with a
 //     request, and too early by up to a second elsewhere. If a request that departs
 //     then is refused with the same R, the windows of this policy end 1 s later: until a
-//     request is served with another R that departed more than half a second before such an end.
+//     request is served with another R that departed more than half a second before such an end, once.
 //     Of windows that end later, those that a request began may be told with two different R - D: where
 //     R is rounded to the nearest second. The shorter one counts for both, unless a request that relied
 //     on it is refused.

@@ -110,8 +110,8 @@ func (w *Window) observeInstants(sent Instant, f *Figure, refused bool, s *Serve
 		s.Ahead = -1
 		w.rare.ahead++
 		w.set(shortened, false)
-	case s.Instants == lateInstants && !refused && f.Resets > r.resets && w.available == 0 && r.soon(s, sent):
-		s.Instants = unprovedInstants
+	case s.Instants == lateInstants && !s.Retried && !refused && f.Resets > r.resets && w.available == 0 && r.soon(s, sent):
+		s.Instants, s.Retried = unprovedInstants, true
 	}
 	if !over || s.Instants < unprovedInstants {
 		return

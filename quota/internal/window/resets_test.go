@@ -1,6 +1,7 @@
 package window
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -187,6 +188,7 @@ func TestObserveInstants(t *testing.T) {
 		{"before the end", 0, look - 1, 0, 103, true, 0},
 		{"late, served half a second before", lateInstants, look + sec/2, 0, 105, false, lateInstants},
 		{"late, served more than that before", lateInstants, look + sec/2 - 2*ms, 0, 105, false, 1},
+		{"late again, served more than that before", lateInstants, look + sec/2 - 2*ms, 0, 105, false, lateInstants},
 		{"late, served in the same window", lateInstants, look, 0, 103, false, lateInstants},
 		{"late, something was left", lateInstants, look, 1, 105, false, lateInstants},
 		{"loose, refused", looseInstants, look, 0, 103, true, lateLoose},
@@ -198,7 +200,7 @@ func TestObserveInstants(t *testing.T) {
 		send("a")(l, 0)
 		l.server.Instants = max(tt.known, 0)
 		names("a", tt.left, 103, 3, false)(l, Instant(32*ms))
-		l.server.Instants = tt.known
+		l.server.Instants, l.server.Retried = tt.known, strings.HasPrefix(tt.name, "late again")
 		send("b")(l, Instant(tt.look))
 		names("b", 0, tt.resets, 1, tt.refused)(l, Instant(tt.look+32*ms))
 		assert.Equal(t, tt.want, l.server.Instants, tt.name)
