@@ -751,8 +751,8 @@ func TestRefusalOfSeveral(t *testing.T) {
 	}
 }
 
-// In a hold of the whole origin one request looks every ten minutes. In one of requests without a scope, which have the
-// same account, none does.
+// In a hold of the whole origin one request looks every ten minutes. In one of requests without a scope none does, and
+// others do not wait for it.
 func TestHoldWithoutScopeAfterOneOfOrigin(t *testing.T) {
 	d := newDesk(t)
 	d.done(0, d.send(0, ""), quota.Report{Pause: 10 * sec, WholeOrigin: true})
@@ -760,5 +760,6 @@ func TestHoldWithoutScopeAfterOneOfOrigin(t *testing.T) {
 	d.done(9*mins, d.send(9*mins, ""), refusal)
 	for _, now := range []time.Duration{9*mins + sec, 10 * mins, 19 * mins, 29*mins - ms} {
 		assert.Equal(t, 29*mins, now+d.wait(now, ""), now)
+		assert.Zero(t, d.wait(now, "alice"), now)
 	}
 }

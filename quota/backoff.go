@@ -139,6 +139,7 @@ func (s *settlement) startBackOff(a *account) {
 // has refused the work. A pause of the whole origin holds the root.
 func (s *settlement) pause() {
 	if s.r.WholeOrigin {
+		s.o.looked, s.o.looking = s.t, false
 		s.pauseOne(&s.o.root)
 		return
 	}
@@ -159,12 +160,6 @@ func (s *settlement) pause() {
 }
 
 func (s *settlement) pauseOne(a *account) {
-	if a == &s.o.root { // which is also that of requests without a scope
-		s.o.looked, s.o.looking = s.t, false
-		if !s.r.WholeOrigin {
-			s.o.looked = s.t.Add(s.r.Pause) // nothing looks while that lasts
-		}
-	}
 	s.penalise(a, func() {
 		if s.beside == besideSure && !s.l.scope.learned.beside.inferred {
 			a.Hold = max(a.Hold, s.t.Add(s.r.Pause)) // nothing is known of it that one request has to ask for first

@@ -275,7 +275,8 @@ func (s *settlement) account(policy, key string, keyed bool) *account {
 	}
 	cs := s.l.claims.all()
 	for i := len(cs) - 1; i >= 0; i-- { // mostly it is the last one
-		if a, ok := cs[i].Constraint.(*account); ok && a.place != evicted && a.is(policy, keyed, owner) {
+		a, ok := cs[i].Constraint.(*account)
+		if ok && a != &s.o.root && a.place != evicted && a.is(policy, keyed, owner) { // the root has the name of no scope
 			return a
 		}
 	}
