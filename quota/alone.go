@@ -47,14 +47,15 @@ type refusal struct {
 }
 
 const (
-	servedScore = 2  // where two requests are in flight, one is served for one that is refused
-	aloneScore  = 4  // three served after the first refusal
-	askedScore  = 20 // eleven, if it has a Retry-After, of all kinds
-	ownScore    = 6  // four, of its own
-	mostScore   = 24
-	leastScore  = -16
-	maxRefusals = 64
-	maxHolds    = 8 // of them, the last ones, which may be let go: each takes a kilobyte
+	servedScore  = 2  // where two requests are in flight, one is served for one that is refused
+	aloneScore   = 4  // three served after the first refusal
+	askedScore   = 20 // eleven, if it has a Retry-After, of all kinds
+	ownScore     = 6  // four, of its own
+	mostOwnScore = 10 // so that the fifth refusal in a row shows a quota
+	mostScore    = 24
+	leastScore   = -16
+	maxRefusals  = 64
+	maxHolds     = 8 // of them, the last ones, which may be let go: each takes a kilobyte
 )
 
 // mayBeAlone reports whether the answer is a refusal that may concern the refused request alone:
@@ -128,6 +129,9 @@ func (a *alone) forget(t instant) {
 
 // count adds to the evidence of refusals like one.
 func (s *settlement) count(a *alone, r *refusal, by int) {
+	if s.t >= s.o.shed.Add(kindsLast) {
+		s.o.sheds = 0 // what was so long ago says nothing of today
+	}
 	add := func(score int) int { return min(max(score+by, leastScore), mostScore) }
 	if !r.asked {
 		a.bare = add(a.bare)
@@ -143,8 +147,12 @@ func (s *settlement) count(a *alone, r *refusal, by int) {
 	default:
 		a.asked[r.name] = add(own)
 	}
-	if !r.whole {
-		s.o.sheds = add(s.o.sheds)
+	if r.whole {
+		return
+	}
+	a.asked[r.name] = min(a.asked[r.name], mostOwnScore)
+	if s.o.sheds = add(s.o.sheds); by < 0 {
+		s.o.shed = s.t
 	}
 }
 

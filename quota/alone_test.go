@@ -443,6 +443,50 @@ func TestRetryAfterOfSeveralAlone(t *testing.T) {
 	}
 }
 
+// What is known of others does not keep a quota of one scope open: the fifth refusal in a row holds it.
+func TestRetryAfterOfOneAmongAlone(t *testing.T) {
+	d := newDesk(t)
+	for i, scope := range []string{"x", "a"} {
+		d.shed(time.Duration(i)*10*sec, scope, 20)
+	}
+	for i := range 5 {
+		now := time.Duration(i+2) * 10 * sec
+		d.shed(now, "x", 20)
+		d.done(now+2*sec, d.send(now+2*sec, "a"), retryAfter(9*sec))
+		l, r := d.try(now+3*sec, "a")
+		if assert.Equal(t, i == 4, r != nil, i); r == nil {
+			d.done(now+3*sec, l, quota.Report{Unsent: true})
+		}
+	}
+}
+
+// What was known of others ten minutes ago says nothing any more.
+func TestRetryAfterLongAfterOthers(t *testing.T) {
+	for later, free := range map[time.Duration]bool{9 * mins: true, 10*mins + sec: false} {
+		d := newDesk(t)
+		d.shed(0, "x", 20)
+		d.shed(later, "a", 4)
+		_, r := d.try(later+2*sec, "a")
+		assert.Equal(t, free, r == nil, "%v %+v", later, r)
+	}
+}
+
+// shed exchanges one request, and sheds the first one of two seconds later, of which n are served that
+// departed late enough to be evidence.
+func (d *desk) shed(now time.Duration, scope string, n int) {
+	d.exchange(now, scope, served)
+	now += sec
+	var ls []*quota.Lease
+	for i := range 2*n + 1 { // those after the middle are evidence
+		ls = append(ls, d.send(now+time.Duration(i)*ms, scope))
+	}
+	arrival := now + time.Duration(2*n+1)*ms
+	d.done(arrival, ls[0], retryAfter(5*sec))
+	for _, l := range slices.Backward(ls[1:]) {
+		d.done(arrival, l, served)
+	}
+}
+
 // A Retry-After of the whole origin concerns all kinds and scopes, so what is served of any is evidence.
 func TestRetryAfterOfOriginAlone(t *testing.T) {
 	for what, send := range map[string]func(d *desk, now time.Duration, name string) (*quota.Lease, *quota.Refusal){

@@ -64,6 +64,7 @@ type Origin struct {
 	asleep map[*account]*asleep // of accounts of limits
 	alone  *alone               // of refusals of the whole origin: see alone.go; nil: no refusal may be
 	sheds  int                  // the evidence that other refusals with a Retry-After are of one request alone
+	shed   instant              // arrival of the last of them
 
 	shared *Shared // with other processes; nil: nothing is
 
