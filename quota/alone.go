@@ -59,8 +59,8 @@ const (
 )
 
 // mayBeAlone reports whether the answer is a refusal that may concern the refused request alone:
-// the report does not show that too little was left, and has no Retry-After for a policy, and there is no pace,
-// at which what departs next is served although one was too early.
+// the report does not show that too little was left, and has no Retry-After for a policy. At a pace none is: what
+// departs next is served although one was too early.
 func (s *settlement) mayBeAlone() bool {
 	if s.r.Pause > 0 && len(s.r.Figures)+len(s.r.Terms) > 0 || s.o.shared != nil || s.o.accounts.Strategy != Adaptive || !s.r.answered() {
 		return false

@@ -43,8 +43,8 @@ package quota
 //
 //  2. Rounding. Servers tell seconds, or an instant in whole seconds, rounded up or down.
 //     The shorter meaning is tried once, and a refusal shows the longer one.
-//     "fixed 20/1s, X" .332 → .994; "fixed 20/1s down" 226 → 0 refused. So is that of an instant
-//     that is rounded to the nearest second, "fixed 5/2s nearest, X" .588 → .984.
+//     "fixed 20/1s, X" .332 → .994; "fixed 20/1s down" 226 → 0 refused. Where an instant is rounded
+//     to the nearest second, both meanings occur: "fixed 5/2s nearest, X" .576 → .984.
 //     If slow answers show that they tell what is true when they end, windows are counted from these:
 //     20 in 10 s with answers of 0.3 to 4 s, 5.3 → 0 refused (TestWindowsOfSlowAnswers of package transport).
 //
@@ -93,13 +93,15 @@ package quota
 // # After a refusal
 //
 // Requests follow the first one that is served as in TCP's slow start: twice as many with each
-// round trip, and after another refusal half as many as were in flight then. Refusals without a Retry-After are followed by a back-off of 1 s to 48 s. If requests
-// that departed after a refused one are served, that was refused alone, by chance: then
-// one request less is in flight for that time. "sheds 1 %, bare" .033 → .809.
+// round trip, and after another refusal half as many as were in flight then. Refusals without a
+// Retry-After are followed by a back-off of 1 s to 48 s. If requests that departed after a refused one
+// are served, that was refused alone, by chance: then one request less is in flight for that time.
+// "sheds 1 %, bare" .033 → .809.
 //
-// A Retry-After holds all requests like the refused one. If it names no policy, and eleven of those in flight
-// that departed well after it are served, it is taken for that of one request alone: of any kinds and scopes that
-// were refused so, because a server sheds the load of all, but four of those like it.
+// A Retry-After holds all requests like the refused one. If it names no policy, it is taken for that of one
+// request alone once eleven that departed well after it are served. Four of them have to be of the
+// same kind. The others may be of any kind or scope that was refused, because a server that sheds
+// load does so everywhere. Five refusals in a row hold the kind again.
 // "sheds 1 %" .223 → .828, "sheds .1 %, 30s" .073 → .620, "sheds 1 %, 4 methods, 10s" .031 → .365.
 //
 // This is what a server sees in two windows of a quota of 100 in 10 s that eight processes share

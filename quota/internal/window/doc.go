@@ -287,9 +287,13 @@
 // after the refused one and is served counts two, and each that is refused minus one. If the sum,
 // which stays from -16 to 24, is 4 or more, the refused ones were alone: what they hold is let
 // go, nothing is inferred from them, and one request less is in flight for 1 s to 1.25 s after each.
-// A Retry-After is let go if the sum of its kind is 6 or more, and that of all kinds and scopes 20 or more, of those
-// that departed when half of the round trip of the refused one was over. What a refusal is held for whose fields call a quota used up is not, nor is a refusal
-// at a pace evidence: there what departs next is served anyway.
+//
+// For a Retry-After only those count that departed when half of the round trip of the refused one was over.
+// It is let go if the sum of its kind, which is 10 at most, is 6 or more, and that of all kinds and scopes
+// 20 or more. The latter is 0 again ten minutes after the last refusal.
+//
+// A refusal whose fields say that a quota is used up is never let go. At a pace a refusal is no evidence,
+// because what departs next is served anyway.
 //
 // # After a refusal
 //

@@ -15,7 +15,7 @@ const (
 type Server struct {
 	RoundsDown bool // its seconds: see rounding.go
 	Instants   Instants
-	Ahead      int32         // by how many seconds the instants that requests were told that began a window were ahead at least; -1: that says nothing
+	Ahead      int32         // the fewest seconds that an instant was ahead which told a request that began its window; 0: none has; -1: that says nothing
 	Retried    bool          // its windows were late, and then seemed not to be
 	Span       time.Duration // the longest window of which an answer has told; 0: none has
 	Most       int64         // the most units of which an answer has told, and that of its request

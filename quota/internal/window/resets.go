@@ -45,12 +45,13 @@ func (w *Window) resetsAt(t, sent Instant, f *Figure, refused bool, s *Server) (
 	switch r := w.ownRare(); {
 	case ok && f.Resets >= r.resets:
 		r.resets, r.told, r.ahead = f.Resets, sent, ahead
+		w.set(shortened, false)
 		return byAnswer, 0
 	case f.Resets < r.resets && sent < r.told: // of a window before
 		return sent.Add(s.until(ahead)), w.rtt
 	case f.Resets != r.resets || sent < r.told:
 		r.resets, r.told, r.ahead = f.Resets, sent, ahead
-		if w.found(f.Available, f) == w.most(s) {
+		if w.found(min(f.Available, MaxUnits), f) == w.most(s) {
 			r.ahead = s.nearest(ahead)
 		}
 		w.set(shortened, r.ahead < ahead)
@@ -78,9 +79,9 @@ func (s *Server) until(ahead int32) time.Duration {
 	return time.Duration(max(ahead, 1)) * time.Second
 }
 
-// nearest is by how many seconds an instant is ahead that a request was told that began its window. If windows
-// are not over one second before the difference, a server that rounds to the nearest second says a second more now
-// and then. One that rounds down never does, unless its windows do not begin with a request.
+// nearest returns how many seconds ahead the end is, for a request that began its window and was told an instant that
+// is so far ahead. Where windows are late, a server that rounds to the nearest second tells a second more now and then.
+// One that rounds down never does, unless its windows do not begin with a request.
 func (s *Server) nearest(ahead int32) int32 {
 	switch {
 	case s.Ahead < 0:
@@ -128,8 +129,7 @@ func (w *Window) observeInstants(sent Instant, f *Figure, refused bool, s *Serve
 	}
 }
 
-// soon reports whether a request departed in the first half of the second by which a window of a late server
-// is longer than the server's instants may mean.
+// soon reports whether a request departed in the first half of the last second of a late window.
 func (r *rare) soon(s *Server, sent Instant) bool {
 	late := r.told.Add(s.until(r.ahead))
 	return sent > late.Add(-time.Second) && sent < late.Add(-time.Second/2)
