@@ -223,6 +223,17 @@ func TestNearestInstants(t *testing.T) {
 	}
 }
 
+// An end that is counted from an answer is not a second before what the server says, whatever the last one was.
+func TestNearestInstantsOfSlowAnswers(t *testing.T) {
+	l := newLedger(Adaptive)
+	l.server = Server{Instants: lateInstants, Span: 10 * sec, answers: byAnswers}
+	l.set(shortened, true)
+	send("a")(l, 0)
+	names("a", 0, 110, 10, false)(l, Instant(2*sec))
+	assert.Equal(t, Instant(12*sec), l.due)
+	assert.False(t, l.is(shortened))
+}
+
 func TestPlainReadsNoInstants(t *testing.T) {
 	play(t, Plain, []row{
 		{0, send("a"), 100, 0},
