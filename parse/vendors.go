@@ -1100,7 +1100,7 @@ func Vendors() []Vendor {
 				ofTimes("X-?-Limit", "X-?-Quota-Limit", "X-Quota-?-Limit", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit", "X-RateLimit-?", "X-Rate-Limit-?"),
 				perTimes("X-RateLimit-<?>", "X-RateLimit-<Requests-?>", "X-Rate-Limit-<?>", "X-Rate-Limit-<Requests-?>", "X-<Requests-?>-Limit"),
 				counters("Limit", "Max"), ownRateLimits("-Limit", "-Max", ""), []string{
-					"X-<Quota>-Limit", "X-<Api>-Limit", "X-<Concurrency>-Limit", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit",
+					"X-<Quota>-Limit", "X-<Api>-Limit", "X-<Concurrency>-Limit", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit", "X-<Burst>-Limit",
 					"RateLimit-Limit-*", "RateLimit-*-Limit", "X-RateLimit-Capacity-*",
 				}),
 			Remaining: slices.Concat(rateLimits("Remaining"), []string{"Rate-Limit-Remaining"},
@@ -1111,7 +1111,7 @@ func Vendors() []Vendor {
 				perTimes("X-Remaining-<Requests-?>", "X-Remaining-<Calls-?>", "X-<Requests-?>-Remaining"),
 				counters("Remaining", "Left", "Available"), ownRateLimits("-Remaining", "-Limit-Remaining", "-Left", "-Available"), []string{
 					"X-Remaining-<Requests>", "X-Remaining-<Calls>", "X-<Api>-Remaining",
-					"X-<Concurrency>-Remaining", "X-<Concurrency>-Limit-Remaining", "X-<Burst>Limit-Remaining",
+					"X-<Concurrency>-Remaining", "X-<Concurrency>-Limit-Remaining", "X-<Burst>Limit-Remaining", "X-<Burst>-Remaining",
 					"RateLimit-Remaining-*", "RateLimit-*-Remaining",
 				}),
 			Used: slices.Concat(rateLimits("Used", "Usage", "Used-*", "*-Used", "Count", "Consumed", "<Quota>-Used"),
@@ -1130,7 +1130,7 @@ func Vendors() []Vendor {
 				perTimes("X-<Requests-?>-Reset"),
 				counters("Reset", "Resets", "Reset-At", "Resets-At", "Reset-In", "Resets-In", "Reset-Timestamp"),
 				ownRateLimits("-Reset", "-Limit-Reset", "-Next", "-Reset-At", "-Resets-At", "-Reset-In", "-Resets-In", "-Reset-After"), []string{
-					"X-<Quota>-Reset", "X-<Api>-Reset", "X-<Burst>Limit-Reset", "RateLimit-Reset-*", "RateLimit-*-Reset",
+					"X-<Quota>-Reset", "X-<Api>-Reset", "X-<Burst>Limit-Reset", "X-<Burst>-Reset", "RateLimit-Reset-*", "RateLimit-*-Reset",
 				}),
 			Window: slices.Concat(rateLimits("*-Interval-Ms"), rateLimits(windowWords()...), withEach([]string{"Rate-Limit-?"}, windowWords()...),
 				ownRateLimits("-Window")),
@@ -1146,10 +1146,10 @@ func besideRate(name, sign, daily string) Vendor {
 	resets := withEach([]string{"X-<Quota>-?"}, "Reset", "Resets", "Reset-At", "Resets-At", "Reset-In", "Resets-In")
 	return Vendor{
 		Name: name, Sign: sign,
-		Limit:     append(limits, "X-Rate-Limit-Limit", "X-RateLimit-Limit", "X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-<Quota>-Limit", "X-<Quota>-Max", daily),
-		Remaining: append(ofTimes("X-Quota-?-Remaining"), "X-Rate-Limit-Remaining", "X-RateLimit-Remaining", "X-RateLimit-Remaining-*", "X-Rate-Limit-Remaining-*", "X-<Quota>-Remaining"),
+		Limit:     append(limits, "X-Rate-Limit-Limit", "X-RateLimit-Limit", "X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-<Burst>-Limit", "X-<Quota>-Limit", "X-<Quota>-Max", daily),
+		Remaining: append(ofTimes("X-Quota-?-Remaining"), "X-Rate-Limit-Remaining", "X-RateLimit-Remaining", "X-RateLimit-Remaining-*", "X-Rate-Limit-Remaining-*", "X-<Burst>-Remaining", "X-<Quota>-Remaining"),
 		Used:      append(ofTimes("X-Quota-?-Used"), "X-Rate-Limit-Used", "X-RateLimit-Used", "X-<Quota>-Used"),
-		Reset:     slices.Concat(ofTimes("X-Quota-?-Reset"), []string{"X-Rate-Limit-Reset", "X-RateLimit-Reset", "X-RateLimit-Reset-*"}, resets),
+		Reset:     slices.Concat(ofTimes("X-Quota-?-Reset"), []string{"X-Rate-Limit-Reset", "X-RateLimit-Reset", "X-RateLimit-Reset-*", "X-<Burst>-Reset"}, resets),
 		Window:    []string{"X-Rate-Limit-Window", "X-RateLimit-Window", "X-<Quota>-Window", "X-<Quota>-Period"},
 		Cost:      []string{"X-<Quota>-Cost"},
 		Partition: []string{"X-Quota-Type"},

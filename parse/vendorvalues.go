@@ -196,7 +196,8 @@ func slashed(lines []string) []string {
 }
 
 // loose reads a list of "100", "100:60", "100:60:300" (the last is what a refusal costs), "100/1m" or
-// "100/minute", "100 requests per minute" or "in 60s", and "100 rpm", between commas; or "300/3000/12000".
+// "100/minute", "100 requests per minute" or "in 60s", "100r/m" as nginx has it, and "100 rpm", between commas; or
+// "300/3000/12000".
 func (a *accountReader) loose(r *listReader, f *rowField) (all values[number]) {
 	var faults []int
 	parts := slashed(f.lines)
@@ -224,7 +225,9 @@ func (a *accountReader) loose(r *listReader, f *rowField) (all values[number]) {
 		d, ok := parseDecimal(withoutRequests(trim(figure)))
 		n := number{value: d, field: f.field, item: i}
 		if separated {
-			n.window = spanOf(trim(per))
+			if n.window = spanOf(trim(per)); n.window == 0 {
+				n.window = spanOf("1" + trim(per)) // "m"
+			}
 			ok = ok && n.window > 0 && n.window <= a.caps.window() && !(f.role == ofLimit && isRatio(part))
 		}
 		if !ok {
@@ -272,10 +275,9 @@ func ungrouped(parts []string) (joined []string) {
 
 // withoutRequests returns a figure without a word for requests that follows it.
 func withoutRequests(figure string) string {
-	if n, word, ok := strings.Cut(figure, " "); ok {
-		if isRequests(strings.ToLower(trim(word))) {
-			return n
-		}
+	n := strings.TrimRight(strings.ToLower(figure), "abcdefghijklmnopqrstuvwxyz")
+	if word := figure[len(n):]; isRequests(strings.ToLower(word)) {
+		return trim(n)
 	}
 	return figure
 }
@@ -283,7 +285,7 @@ func withoutRequests(figure string) string {
 // isRequests reports whether a word, in lower case, stands for requests.
 func isRequests(word string) bool {
 	switch word {
-	case "requests", "request", "reqs", "req", "calls", "call", "queries", "query", "hits":
+	case "requests", "request", "reqs", "req", "r", "calls", "call", "queries", "query", "hits":
 		return true
 	}
 	return false
