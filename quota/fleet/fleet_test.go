@@ -496,6 +496,46 @@ func TestHubBesideStrangers(t *testing.T) {
 	}
 }
 
+// A refused request that has to wait for longer than the next unit takes, and a figure that has grown as the
+// policy says, show a bucket: what costs ten units is not sent as soon as there is one. A figure that has not
+// grown so, or a wait for the next unit, shows nothing.
+func TestHubFindsABucketByARefusal(t *testing.T) {
+	for _, c := range []struct {
+		figure int64
+		hold   time.Duration
+		early  int64 // granted when one unit is there
+	}{{1, 9 * time.Second, 0}, {4, 6 * time.Second, 10}, {1, 2 * time.Second, 10}} {
+		now := time.Unix(100, 0)
+		hub := &fleet.Hub{Clock: func() time.Time { return now }}
+		seq, version := uint64(0), int64(0)
+		turn := func(after time.Duration, a exchange.Account) int64 {
+			now = now.Add(after)
+			seq++
+			a.Quota, a.Window, a.Basis, a.FigureVersion = 60, time.Minute, exchange.None, version
+			if a.Left = time.Second; a.Figure == exchange.None {
+				a.Left = exchange.None
+			}
+			g, err := hub.Exchange(t.Context(), exchange.ID{}, &exchange.Turn{
+				Process: "one", Seq: seq, Flights: exchange.None, Accounts: []exchange.Account{a},
+				Requests: []exchange.Request{{N: 1, Claims: []exchange.Claim{{Units: 10}}}},
+			})
+			require.NoError(t, err)
+			version = g.Accounts[0].Version
+			return g.Accounts[0].Units
+		}
+		nothing := exchange.Account{Figure: exchange.None}
+		turn(0, exchange.Account{Figure: 1})
+		turn(0, exchange.Account{Figure: 1})
+		turn(9*time.Second, nothing)
+		turn(0, exchange.Account{Figure: 0, Served: 10, Landed: true})
+		turn(1100*time.Millisecond, nothing)
+		turn(0, exchange.Account{Figure: c.figure, Hold: c.hold, Landed: true})
+		turn(c.hold+100*time.Millisecond, nothing)
+		turn(0, exchange.Account{Figure: 0, Served: 10, Landed: true})
+		assert.Equal(t, c.early, turn(1100*time.Millisecond, nothing), "%+v", c)
+	}
+}
+
 // In real time, too, what is granted arrives: two processes find each other.
 func TestRealTime(t *testing.T) {
 	hub := new(fleet.Hub)

@@ -422,7 +422,8 @@ func (r *record) refill(now int64, a *exchange.Account) {
 		return
 	}
 	if since := date - r.from; r.from > 0 && since >= 0 && since <= r.window {
-		if since < max(r.window/2, 6*each, 2*(each+sec)) {
+		waits := a.Hold.Microseconds() > left+sec // a refused request, for more units than the next one
+		if !waits && since < max(r.window/2, 6*each, 2*(each+sec)) {
 			return
 		}
 		come, grown := since/msec*parts/(r.window/msec)*r.quota/parts, r.counted+figure

@@ -386,7 +386,8 @@ refill = function(r, a)
   end
   local since = date - r.from
   if r.from ~= 0 and since >= 0 and since <= r.window then
-    if since < max(floor(r.window / 2), 6*each, 2*(each + sec)) then return end
+    local waits = a.hold > a.left + sec
+    if not waits and since < max(floor(r.window / 2), 6*each, 2*(each + sec)) then return end
     local due = floor(floor(floor(since / msec) * parts / floor(r.window / msec)) * r.quota / parts)
     local grown = r.counted + fig
     if max(due, grown) - min(due, grown) > 1 + floor(due / 8) then
