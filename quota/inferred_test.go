@@ -495,6 +495,72 @@ func TestInferredBesideALongerOne(t *testing.T) {
 	assert.Equal(t, sec, a.Window)
 }
 
+// guessing plays a server whose refusals say nothing, with so many units in windows that begin with the first
+// request. The units and the window change after a while. It returns what was served and refused in each of some
+// parts of the time. Ten requests wait at any time, kind by kind; a request is asked for each tick.
+func guessing(t *testing.T, tick time.Duration, serves func(now time.Duration) (units int, window time.Duration), parts ...time.Duration) (served, refused []int) {
+	d := newDesk(t)
+	until, left := time.Duration(0), 0
+	now := time.Duration(0)
+	for _, end := range parts {
+		n, no := 0, 0
+		for ; now < end; now += tick {
+			var out []*quota.Lease
+			for len(out) < 10 {
+				l, r := d.kindOf(now, "a/")
+				if r != nil {
+					break
+				}
+				out = append(out, l)
+			}
+			for _, l := range out {
+				units, window := serves(now)
+				if now >= until || left > units {
+					until, left = now+window, units
+				}
+				if left--; left < 0 {
+					d.done(now+10*ms, l, quota.Report{Refused: true})
+					no++
+					continue
+				}
+				d.done(now+10*ms, l, quota.Report{})
+				n++
+			}
+		}
+		served, refused = append(served, n), append(refused, no)
+	}
+	return served, refused
+}
+
+// If refusals say nothing, back-off finds the end of a window within a factor of two. Looks find it more
+// exactly. Without them 62 to 95 % of these units are used.
+func TestGuessedWindowNarrows(t *testing.T) {
+	for window, want := range map[time.Duration][2]int{
+		2 * sec:  {11190, 100},
+		3 * sec:  {7780, 74},
+		10 * sec: {2260, 43},
+		25 * sec: {920, 27},
+		60 * sec: {380, 13},
+	} {
+		served, refused := guessing(t, 50*ms, func(time.Duration) (int, time.Duration) { return 20, window }, 5*mins, 25*mins)
+		assert.Equal(t, want, [2]int{served[1], refused[1]}, "%v: of %d", window, 20*20*mins/window)
+	}
+}
+
+// A quota that was inferred without a Retry-After, and that has gone, holds nothing a few minutes later: a look
+// into a long window departs after a minute, however few units are left then.
+func TestGuessedWindowGoes(t *testing.T) {
+	for window, want := range map[time.Duration][]int{2 * mins: {980, 1200}, time.Hour: {1200, 1200}, 5 * time.Hour: {1200, 1200}} {
+		served, _ := guessing(t, 5*sec, func(now time.Duration) (int, time.Duration) {
+			if now < 3*window {
+				return 10, window
+			}
+			return 1 << 40, window
+		}, 4*window, 4*window+10*mins, 4*window+20*mins)
+		assert.Equal(t, want, served[1:], window)
+	}
+}
+
 // When half of an inferred window is over, one request looks whether there is more.
 func TestInferredLook(t *testing.T) {
 	// fill uses up the window that begins, and returns the departure of the look.
@@ -565,7 +631,7 @@ func TestInferredLook(t *testing.T) {
 				refused = append(refused, i)
 			}
 		}
-		assert.Equal(t, []int{0, 0, 0, 3, 9}, refused)
+		assert.Equal(t, []int{0, 0, 0, 3, 3, 3, 8, 8, 8}, refused)
 	})
 
 	t.Run("and one that is served ends that", func(t *testing.T) {
@@ -600,7 +666,7 @@ func TestInferredLook(t *testing.T) {
 		d, now := inferredTen(t)
 		look := fill(d, now)
 		d.done(look, d.send(look, ""), quota.Report{Refused: true})
-		assert.Equal(t, 2500500*time.Microsecond, d.refused(look, "").Wait)
+		assert.Equal(t, 2499500*time.Microsecond, d.refused(look, "").Wait)
 	})
 
 	t.Run("not where the window is used up later", func(t *testing.T) {

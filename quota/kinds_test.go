@@ -185,7 +185,7 @@ func TestKindsOwnWindowIsShortened(t *testing.T) {
 	before := count(5*mins, 10*mins)
 	window = 5 * sec
 	count(10*mins, 15*mins)
-	assert.Equal(t, []int{60, 230}, []int{before, count(15*mins, 20*mins)})
+	assert.Equal(t, []int{80, 570}, []int{before, count(15*mins, 20*mins)})
 }
 
 // A kind that is free and is refused has a limit of its own, unless it was not served in

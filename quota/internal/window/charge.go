@@ -68,9 +68,12 @@ func (w *Window) Take(t Instant, n int64) (mark uint32) {
 		w.asked, w.probing = t, true
 		w.probes = min(w.probes+1, 63)
 	}
-	if r := w.rare; r != nil && r.look == lookPlanned && t >= w.lookAt() {
-		if r.look = noLook; w.need(n) > w.spare() {
+	if r := w.rare; r != nil && r.look.planned() && t >= w.lookAt() {
+		switch {
+		case w.need(n) > w.spare():
 			r.look = lookOut
+		case r.look <= halfway: // units are left so late: no look is needed
+			r.look = noLook
 		}
 	}
 	if w.IsBucket() {

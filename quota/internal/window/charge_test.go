@@ -28,7 +28,7 @@ func TestPassIsTake(t *testing.T) {
 		"reported":          {prepare: func(w *Window) { w.Report(5, 1, Figure{Available: 3, Window: time.Minute}, false, &s) }},
 		"a slow start":      {prepare: func(w *Window) { w.StartBackOff(5, 1, 0) }},
 		"with a log":        {prepare: func(w *Window) { w.ownRare().spent = new(spent) }},
-		"with a look to do": {prepare: func(w *Window) { w.ownRare().look = lookPlanned }},
+		"with a look to do": {prepare: func(w *Window) { w.ownRare().look = halfway }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := New(Adaptive)

@@ -180,7 +180,9 @@
 //     … until one is refused. When half of a window of 4 s or more is over and the
 //     quota is used up, one request looks. If it is served, windows are that long from
 //     then on, unless a refusal soon after shows that it was left over; if it is refused,
-//     the next 2, 4, 8, … up to 64 windows have no look.
+//     the next 2, 4, 8, … up to 64 windows have no look. Where back-off has found the end, which may
+//     be twice as far away as it is, looks go on half-way between what was too soon and what windows seem to be, until
+//     that is a sixteenth of them; later once in five minutes, or a minute after a window of more than two has begun.
 //     A shorter window has a look once three were used up without a refusal, or six if no
 //     Retry-After was ever told; but not the next 64 after one that was refused. If such a look is
 //     served, units come back one by one. So they do if fewer than four requests were served
@@ -196,7 +198,7 @@
 //     After three such refusals it is given up if units come more slowly than before there was one. After a rest
 //     there are as many units at once as were served in any window; half as many if some of these are refused.
 //     A refusal at a pace shows neither a bound on requests in flight nor that it was of one request alone.
-//     Where refusals concern some kinds only, these look: see below.
+//     Where refusals with a Retry-After concern some kinds only, these look: see below.
 //     Before the first refusal nothing is counted, but what has departed since the first request
 //     is known. That is the first window, if it was used up in less than a fifth of it, several
 //     requests of one kind were refused, nothing was in flight after those, and a Retry-After or a

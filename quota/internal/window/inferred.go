@@ -25,6 +25,11 @@ import "time"
 // than half of the quota is served in it before a refusal with a Retry-After, the look found
 // what was left of the window before, which was not over. If it is refused, the next 2, 4,
 // 8, … up to 64 windows have no look.
+//
+// Where refusals have no Retry-After, the end of a window is found by back-off, and may be half as far away. So
+// looks go on, window by window, half-way between the latest time that was too soon and what windows seem to
+// be; later at least once in five minutes. A window of more than two minutes has its look after one, and the
+// refusals after it wait for an eighth of the time since it began: what was inferred may have gone.
 type Inferred struct {
 	opened  Instant // departure of the first request that was served in this window; 0: none was
 	served  int64   // since then
@@ -46,7 +51,11 @@ type Inferred struct {
 	failed uint8 // looks in a row that were refused
 	skip   uint8 // windows without one
 	rest   uint8 // short windows without one
-	out    uint8 // requests in flight when the first refusal in this window came, with the refused one
+
+	guessed bool          // back-off has found how long windows are: they may be half as long
+	tooSoon time.Duration // the longest time after a window began at which a request without Retry-After was refused; 0: none was
+
+	out uint8 // requests in flight when the first refusal in this window came, with the refused one
 
 	before stretches // which may be parts of a window with this one
 
@@ -69,6 +78,10 @@ const (
 	minInferred  = 4               // served in a window, or nothing can be told
 	shortWindows = 3               // used up before one of them has a look
 	sureRow      = 3               // refusals in a row are of a quota
+	narrow       = 16              // windows are known to this part
+	firstLook    = time.Minute     // after a long window began whose end was found by back-off
+	lookWithin   = 5 * time.Minute // of the last one, into windows whose end was found by back-off
+	longBackOff  = 8               // of the time since such a window began, the part that a refusal is waited after
 	minLook      = 2 * time.Second // that a look may win: one that is refused costs about a second
 )
 
@@ -168,14 +181,23 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 		w.slow = w.habits().slowStart() // our own count is as right as before
 		return
 	}
+	dry := sent
+	if g.opened > 0 && retryAfter <= 0 {
+		g.tooSoon = max(g.tooSoon, time.Duration(sent-g.opened))
+	}
 	if w.isLook(sent) {
-		w.rare.look = noLook
-		if w.isShort() {
+		w.rare.look, dry = noLook, g.opened // all was used up before it
+		if w.isShort() && !g.narrows(w) {
 			g.leaveOut()
 			return
 		}
 		g.failed = min(g.failed+1, maxFailed)
-		g.skip = 1 << g.failed
+		switch g.skip = 1 << g.failed; {
+		case g.narrows(w):
+			g.skip = 0
+		case g.guessed:
+			g.skip = uint8(min(time.Duration(g.skip), lookWithin/w.Length))
+		}
 		if w.State == Counting && w.epoch == g.epoch {
 			return // our own count is as right as before
 		}
@@ -183,7 +205,7 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	g.several = g.several || g.refused && sent <= g.came || w.Refusals >= sureRow
 	g.first.several = g.first.several || sent <= g.first.came
 	if !g.refused {
-		g.refused, g.dry, g.came = true, sent, t
+		g.refused, g.dry, g.came = true, dry, t
 		g.out = uint8(min(w.Unanswered()+1, mostCeiling))
 		if tooEarly := retryAfter < w.Length/2 || g.early && g.served < w.Quota/2; g.usedUp > 0 && w.State == Counting && retryAfter > 0 && tooEarly {
 			g.opened, g.served, g.merged = g.usedOpened, g.served+g.usedUp, true
@@ -191,6 +213,9 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	}
 	if w.State == Counting {
 		w.distrust(t) // the count was too high: one request asks first
+	}
+	if since := time.Duration(t - g.opened); g.guessed && g.opened > 0 && retryAfter <= 0 {
+		w.BackOff = max(w.BackOff, t.Add(since/longBackOff))
 	}
 	if retryAfter > 0 {
 		g.until = min(g.until, sent.Add(retryAfter))
@@ -252,7 +277,7 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	if last.brief = 0; shows && g.most >= leastCeiling {
 		last.served, last.brief = f.served, time.Duration(first-f.began)
 	}
-	*g = Inferred{ceiling: last.ceiling, pace: g.pace, before: last.before, opened: sent, served: 1, until: Never, more: 1, longest: last.longest, last: last.served, brief: last.brief, Looks: last.Looks, failed: last.failed, skip: last.skip, rest: last.rest}
+	*g = Inferred{ceiling: last.ceiling, pace: g.pace, before: last.before, opened: sent, served: 1, until: Never, more: 1, longest: last.longest, last: last.served, brief: last.brief, Looks: last.Looks, failed: last.failed, skip: last.skip, rest: last.rest, guessed: last.guessed, tooSoon: last.tooSoon}
 	prompt := sent-max(w.Hold, w.BackOff) <= end-last.dry
 	told := last.until != Never
 	if few := last.opened > 0 && last.served < minInferred && prompt && g.most < leastCeiling; !few {
@@ -269,8 +294,12 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 		g.longest /= 2 // the server may have changed
 	default:
 		longer := w.Quota >= 0 && last.until != Never && time.Duration(end-last.dry) > 2*w.Length && last.opened == counted
+		if g.guessed = last.until == Never; g.guessed && w.Quota >= 0 && length >= w.Length && last.tooSoon < w.Length {
+			g.guessed, length = last.guessed, w.Length // back-off has only taken longer
+		}
 		if !longer { // else another quota, of longer windows, was used up
 			w.SetPolicy(Requests, last.served, length)
+			g.bound(length)
 		}
 		w.forget()
 		w.Count(sent, 1)
@@ -292,7 +321,7 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 // shorter.
 func (g *Inferred) looked(w *Window, sent Instant) {
 	length := time.Duration(sent - g.opened)
-	if w.isShort() {
+	if w.isShort() && !g.narrows(w) {
 		w.setLook(noLook)
 		g.pace.begin(w.Length/time.Duration(w.Quota), w.Quota, sent)
 		g.pace.looked = true
@@ -300,6 +329,7 @@ func (g *Inferred) looked(w *Window, sent Instant) {
 		return
 	}
 	w.SetPolicy(Requests, w.Quota, length)
+	g.bound(length)
 	w.close(sent)
 	w.count(1)
 	w.ends(sent.Add(length), w.rtt, Never)
@@ -309,21 +339,44 @@ func (g *Inferred) looked(w *Window, sent Instant) {
 	g.plan(w)
 }
 
-// A look is that one request departs before an inferred window is over.
+// A look is that one request departs before an inferred window is over: so many 256ths of the window
+// before its end, if it is planned.
 type look uint8
 
 const (
-	noLook look = iota
-	lookPlanned
-	lookOut // it departed at Window.asked
+	noLook   look = 0
+	halfway  look = 128
+	lookLast look = 254
+	lookOut  look = 255 // it departed at Window.asked
 )
 
-// lookAt is when the look of this window departs: when half of the window is over.
+// planned reports whether the look is to depart.
+func (l look) planned() bool { return l != noLook && l != lookOut }
+
+// lookAfter is the look that departs when so much of a window of a length is over.
+func lookAfter(d, length time.Duration) look {
+	return look(min(max((length-d)/(length/256), 1), time.Duration(lookLast)))
+}
+
+// lookAt is when the look of this window departs.
 func (w *Window) lookAt() Instant {
 	if w.State != Counting || w.end == Never {
 		return Never
 	}
-	return w.due - Instant(w.Length/2)
+	return w.due - Instant(w.Length/256*time.Duration(w.rare.look))
+}
+
+// narrows reports whether windows may be much shorter than they seem, because back-off has found their end, but
+// not so short as the time at which a look was refused.
+func (g *Inferred) narrows(w *Window) bool {
+	return g.guessed && w.Length >= 2*minBackOff && g.tooSoon < w.Length-w.Length/narrow
+}
+
+// bound takes over how long windows are at most: a look that was refused later tells no more.
+func (g *Inferred) bound(length time.Duration) {
+	if g.tooSoon >= length {
+		g.tooSoon = 0
+	}
 }
 
 // isLook reports whether a request that departed at sent is the look that is out.
@@ -343,13 +396,19 @@ func (g *Inferred) leaveOut() {
 // plan plans a look into a window that has begun, or that there is none.
 func (g *Inferred) plan(w *Window) {
 	planned := noLook
-	switch short := w.isShort(); {
+	switch short := w.isShort() && !g.narrows(w); {
 	case short && g.rest > 0:
 		g.rest--
 	case !short && g.skip > 0:
 		g.skip--
 	case g.Looks && (!short || g.clean >= shortWindows && (g.longest > 0 || g.clean >= 2*shortWindows)):
-		planned = lookPlanned
+		planned = halfway
+		switch {
+		case g.guessed && w.Length > 2*firstLook:
+			planned = lookAfter(firstLook, w.Length)
+		case g.narrows(w):
+			planned = lookAfter((g.tooSoon+w.Length)/2, w.Length)
+		}
 	}
 	w.setLook(planned)
 }

@@ -127,7 +127,8 @@ func (w *Window) StartBackOff(t, sent Instant, jitter float64) {
 	w.setRefused(t)
 	w.BackOff = max(w.BackOff, t.Add(backOff(w.Refusals, jitter)))
 	if w.State == Counting && w.isLook(sent) {
-		w.BackOff = max(w.BackOff, t+(w.end-t)/2) // the next one has better chances later
+		before := Instant(w.Length) - (w.end - t)
+		w.BackOff = max(w.BackOff, t+min(w.end-t, before)/2) // the next one has better chances later
 	}
 	if w.State != Reported || w.available > 0 {
 		w.distrust(t)

@@ -146,7 +146,7 @@ func (w *Window) whenCounting(t Instant, n int64) Instant {
 		return w.whenSlow(t)
 	}
 	again := w.whenRenewed(t, n)
-	if w.rare != nil && w.rare.look == lookPlanned {
+	if w.rare != nil && w.rare.look.planned() {
 		again = min(again, max(t, w.lookAt()))
 	}
 	return again

@@ -199,7 +199,7 @@ func (w *Window) Roll(t Instant) {
 		w.expire(w.end, left)
 	case Counting:
 		w.uncontradicted()
-		if w.rarely().look == lookPlanned {
+		if w.rarely().look.planned() {
 			w.rare.look = noLook
 		}
 		w.close(w.end)
