@@ -144,7 +144,8 @@
 //     used. A window that is told to last longer than a unit, or three refusals in a row of requests for which
 //     there should be enough, end that; but not those whose Retry-After agrees with W/q.
 //
-//     If answers take half of a window or longer, its figures are old when they come. Then
+//     If answers take half of a window or longer, its figures are old when they come. (Of windows that are always told to
+//     be over in less than a second, a second.) Then
 //     our own log is kept from the first figure on, and no more departs than it says: in any W
 //     no more than q, or the most that was told. Where a figure has no room, a quarter of that is
 //     out at first, and twice as much after each round trip. After a refusal that it did not

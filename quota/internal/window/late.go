@@ -36,6 +36,9 @@ func (w *Window) observeLate(t, sent Instant, refused bool, s *Server) bool {
 	if length <= 0 {
 		length = s.Span
 	}
+	if length <= 0 && s.RoundsDown {
+		length = time.Second // each answer has said less
+	}
 	if quota <= 0 {
 		quota = s.Most
 	}

@@ -231,3 +231,14 @@ func TestByLog(t *testing.T) {
 	again, _ = w.Ready(Instant(5*sec), 1)
 	assert.Equal(t, Instant(mins), again, "it is not believed yet")
 }
+
+// Whole seconds say 0 of windows of less than a second. If answers take longer, our own log is of a second.
+func TestAlwaysZero(t *testing.T) {
+	w, s := New(Adaptive), new(Server)
+	w.SetPolicy(Requests, 10, 0)
+	for at := Instant(0); at < Instant(9*sec); at += Instant(sec) {
+		w.Report(at.Add(time.Duration(1+at%3)*700*ms), at, Figure{Available: 5}, false, s)
+	}
+	assert.Equal(t, sec, w.rare.spent.length)
+	assert.True(t, w.isLate())
+}
