@@ -112,6 +112,8 @@ func dialects() []row {
 		{name: "fixed 5/2s nearest, X", rtt: 200 * ms, policies: fixed(5, 2*sec), dialect: parse.VendorFields, rounding: math.Round, skew: skew, demand: backlog(300, 10)},
 		{name: "fixed 5/2s down, X", policies: fixed(5, 2*sec), dialect: parse.VendorFields, rounding: math.Floor, skew: skew, demand: backlog(300, 50)},
 		{name: "10/1s and 200/60s, -07", policies: both(fixed(10, sec), fixed(200, 60*sec)), dialect: parse.Draft07, demand: backlog(800, 50)},
+		{name: "fixed 10/1s, no reset", policies: fixed(10, sec), vendor: withoutReset, demand: backlog(600, 1)},
+		{name: "fixed 50/5s, no reset", policies: fixed(50, 5*sec), vendor: withoutReset, demand: backlog(1000, 20)},
 		{name: "fixed 100/10s, limits only", policies: fixed(100, 10*sec), omitPolicies: true, demand: backlog(1000, 50)},
 		{name: "fixed 100/10s, policies only", policies: fixed(100, 10*sec), omitLimits: true, demand: backlog(1000, 50)},
 	}
@@ -350,6 +352,12 @@ func anthropic(h http.Header, capacity, left int64, full time.Duration, now time
 	h.Set("Anthropic-Ratelimit-Requests-Limit", fmt.Sprint(capacity))
 	h.Set("Anthropic-Ratelimit-Requests-Remaining", fmt.Sprint(left))
 	h.Set("Anthropic-Ratelimit-Requests-Reset", now.Add(full).Format(time.RFC3339))
+}
+
+// withoutReset writes the fields that say how much is left, but not until when.
+func withoutReset(h http.Header, capacity, left int64, _ time.Duration, _ time.Time) {
+	h.Set("X-Ratelimit-Limit", fmt.Sprint(capacity))
+	h.Set("X-Ratelimit-Remaining", fmt.Sprint(left))
 }
 
 // shopify writes the field of Shopify, which has no time.

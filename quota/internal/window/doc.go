@@ -31,7 +31,7 @@
 // grows (bucket.go).
 //
 // What [Adaptive] learns of a server are habits, one file each: guard and slow start
-// (habits.go), rounding, resets, answers, refill, untilfull, steps, spent, late, floor, contention, inferred,
+// (habits.go), rounding, resets, untold, answers, refill, untilfull, steps, spent, late, floor, contention, inferred,
 // ceiling, contradicted, absent, soft. [Plain] is the window without them.
 //
 // # Plain
@@ -84,6 +84,16 @@
 //     Of windows that end later, those that a request began may be told with two different R - D: where
 //     R is rounded to the nearest second. The shorter one counts for both, unless a request that relied
 //     on it is refused.
+//
+//     A server may say a and never w, or w only where it refuses. Then s is the departure of the first request of
+//     the window: the first one that found all, q. Where nothing else is known, one request departs 1 s after the
+//     answer with a = 0, then 2 s, 4 s, … later. If it finds q, w was over, and if it is refused, it
+//     was not: the roundest time between these is taken for w, and then W is w. If less than q/2 is found after w, or
+//     a request is refused, twice or before w was kept twice, w is not known any more. Then 4 windows have to agree before it is
+//     learned again, then 16, then 64. After the fourth time it is not, unless 8 windows had kept it. After 3 windows that
+//     kept w, and then after 24, and each 128, one request departs halfway between the longest time known to be too short and w, if
+//     a third of w or more is between them. If it finds q, and one in the next window does, w is that long.
+//     w is no longer than 10 min. Quotas shared through Peers have no such w.
 //
 //     A server may say w when it answers, at t, and not when the request arrives; and D is nearly always
 //     of that instant. If answers of a window have taken more than 1.65 s longer than others, and the
@@ -144,8 +154,8 @@
 //     used. A window that is told to last longer than a unit, or three refusals in a row of requests for which
 //     there should be enough, end that; but not those whose Retry-After agrees with W/q.
 //
-//     If answers take half of a window or longer, its figures are old when they come. (Of windows that are always told to
-//     be over in less than a second, a second.) Then
+//     If answers take half of a window or longer, its figures are old when they come. A window that is always
+//     told to be over in less than a second counts as a second long. Then
 //     our own log is kept from the first figure on, and no more departs than it says: in any W
 //     no more than q, or the most that was told. Where a figure has no room, a quarter of that is
 //     out at first, and twice as much after each round trip. After a refusal that it did not

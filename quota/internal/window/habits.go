@@ -25,6 +25,7 @@ type Server struct {
 	steps      steps         // its units come back one by one: see steps.go
 	answers    uint8         // that have shown that ends count from answers, twice those that have not: see answers.go
 	floored    uint8         // refusals in a row that say that one unit is left: see floor.go
+	untold     untold        // it does not say when its windows end: see untold.go
 	soft       soft          // it serves on when nothing is left: see soft.go
 	Hasty      bool          // its Retry-After says less than its windows, and is wrong: see premature
 }

@@ -92,6 +92,9 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		before = w.sent
 	}
 	due, trip := w.dueAt(t, sent, avail, &f, refused, s)
+	if f.Window < 0 && due != Never {
+		f.Window = max(time.Duration(due-sent), time.Millisecond)
+	}
 	w.observeSoft(t, sent, avail, due, &f, refused, s)
 	if f.Window == 0 && !how.guardsZero(w) {
 		trip = 0 // there is no end to be careful with
@@ -180,9 +183,12 @@ func (w *Window) found(avail int64, f *Figure) int64 {
 // dueAt is when the window of a figure is over, before the guard, and the round trip
 // that the guard depends on. The figure arrived at t, and its request departed at sent.
 func (w *Window) dueAt(t, sent Instant, avail int64, f *Figure, refused bool, s *Server) (due Instant, trip time.Duration) {
+	if refused && f.Window >= 0 && w.untolds(s) {
+		w.observeUntold(sent, w.found(avail, f), refused, s) // some servers tell it where they refuse, and only there
+	}
 	switch {
 	case f.Window < 0:
-		return Never, w.rtt
+		return w.untoldEnd(sent, avail, w.found(avail, f), refused, s)
 	case f.Resets > 0 && w.habits().compareInstants():
 		return w.resetsAt(t, sent, f, refused, s)
 	}

@@ -39,6 +39,7 @@ type spent struct {
 	cutAt Instant // arrival of the refusal after which it last became less
 
 	// Whether or not there is a log:
+	from  Instant // departure of the first request of the window, where no answer tells its end; 0: not known, see untold.go
 	ends  answerEnds
 	holds int64 // of a bucket whose units come back one by one: how many there are at most; 0: it is none, see steps.go
 }
@@ -65,7 +66,7 @@ func (w *Window) hasLog() bool {
 
 func (w *Window) forgetLog() {
 	if w.hasLog() {
-		*w.rare.spent = spent{ends: w.rare.spent.ends, holds: w.rare.spent.holds}
+		*w.rare.spent = spent{from: w.rare.spent.from, ends: w.rare.spent.ends, holds: w.rare.spent.holds}
 	}
 }
 
@@ -75,7 +76,7 @@ func (w *Window) keepLog(l spent) *spent {
 	if r.spent == nil {
 		r.spent = new(spent)
 	}
-	l.ends, l.holds = r.spent.ends, r.spent.holds
+	l.from, l.ends, l.holds = r.spent.from, r.spent.ends, r.spent.holds
 	*r.spent = l
 	return r.spent
 }

@@ -1,0 +1,180 @@
+package window
+
+import "time"
+
+// This file is for servers that say how much is left, but not until when. How long their windows are is
+// learned from those that were used up. The first request after that departs after a second, as where nothing is
+// known. If it finds all, the window was over; if it is refused, it was not. Between the two, the roundest time is
+// taken for the length. From then on windows end so long after the first request that departed in them, as if the
+// server had told it.
+//
+// If less than half is found, units come back one by one, and that contradicts the length. So do two refusals after it, or
+// one soon after it was learned. Then nothing is known, and four times as many windows have to agree before it
+// is learned again. A bucket that holds no more than it gains in such a time looks like windows, and is spent like them.
+//
+// Windows may also be shorter. So after some that were as long, one request departs halfway between the longest time that is
+// known to be too short and the end. If it finds all, and so does one in the next window, windows are that long.
+type untold struct {
+	length time.Duration // of a window; 0: not known
+	least  time.Duration // after which it was not over
+	short  time.Duration // after which one was over, though that is less than length; 0: none was
+	kept   uint8         // windows in a row that were over after length, or if that is not known, that would tell it
+	rest   uint8         // windows since one request departed halfway
+	pause  uint8         // how many have to be kept before the next one does
+	failed uint8         // lengths that were wrong
+}
+
+const (
+	untoldKept   = 8 // windows, for which one refusal is by chance
+	untoldPause  = 3 // windows before the first request that departs halfway
+	untoldFailed = 4 // lengths, after which none is learned
+	untoldPart   = 3 // parts of a length, of which the last is not looked into
+)
+
+// Untold is how long the windows are whose end no answer tells; 0: that is not known.
+func (s *Server) Untold() time.Duration { return s.untold.length }
+
+// untolds reports whether nothing tells when the window of a figure is over.
+func (w *Window) untolds(s *Server) bool {
+	return w.Strategy == Adaptive && w.Unit == Requests && w.most(s) > 1 && (w.Length == 0 || w.Length == s.untold.length)
+}
+
+// untoldEnd is when the window of a figure is due whose answer does not tell it, and the round trip that its guard
+// depends on. The request found so many units.
+func (w *Window) untoldEnd(sent Instant, avail, found int64, refused bool, s *Server) (due Instant, trip time.Duration) {
+	if !w.untolds(s) {
+		return Never, w.rtt
+	}
+	if sent < w.closed && (w.State == Expired || w.State == Reported && avail < w.available-w.Unanswered()) {
+		return w.closed.Add(-2 * time.Second), w.rtt // of the window before
+	}
+	if r := w.ownRare(); r.spent == nil {
+		r.spent = new(spent)
+	}
+	w.observeUntold(sent, found, refused, s)
+	u, l, trip := &s.untold, w.rare.spent, w.trip
+	if w.beginsUntold(sent, avail, found, refused, s) {
+		l.from, trip = max(sent, 1), w.rtt
+	}
+	switch {
+	case u.length == 0 || l.from == 0:
+		return Never, trip
+	case refused && sent >= l.from.Add(u.length):
+		return sent.Add(time.Second), trip
+	case refused:
+		return l.from.Add(u.length), trip
+	}
+	return l.from.Add(w.untoldWindow(sent, avail, u)), trip
+}
+
+// beginsUntold reports whether a figure is that of the first request of a window, as far as is known.
+func (w *Window) beginsUntold(sent Instant, avail, found int64, refused bool, s *Server) bool {
+	all := found+w.Unanswered() >= w.most(s) // those that are not answered may have arrived before
+	switch {
+	case refused:
+		return false
+	case w.State == Expired:
+		return all || found > w.available
+	case w.State != Reported:
+		return true
+	case !w.inOrder(sent):
+		return w.closed <= sent && sent < w.rare.spent.from
+	case !all:
+		if avail >= w.available {
+			w.rare.spent.from = 0 // a unit has come back, and it is not known when a window has begun
+		}
+		return false
+	case avail > w.available && w.Length == 0: // else observeRise sees it
+		w.closed = sent
+		w.habits().closing(w)
+	}
+	return avail >= w.available
+}
+
+// untoldWindow is how long the window in force is; shorter, if one request is to depart halfway.
+func (w *Window) untoldWindow(sent Instant, avail int64, u *untold) time.Duration {
+	least := max(u.least, sent.Since(w.rare.spent.from))
+	switch pause := max(u.pause, untoldPause); {
+	case avail > 0:
+	case u.short > 0:
+		return u.short
+	case u.rest >= pause && u.length-least >= u.length/untoldPart:
+		u.rest, u.pause = 0, min(8*pause, 128)
+		return (least + u.length) / 2
+	}
+	return u.length
+}
+
+// observeUntold looks at a figure of a request that found so many units: is a window over that was used up?
+func (w *Window) observeUntold(sent Instant, found int64, refused bool, s *Server) {
+	if w.rare == nil || w.rare.spent == nil {
+		return
+	}
+	u, from := &s.untold, w.rare.spent.from
+	if from == 0 || w.available > 0 || w.isLate() || u.failed >= untoldFailed || !w.inOrder(sent) || sent <= w.sent ||
+		w.State != Reported && w.State != Expired {
+		return
+	}
+	after, most := sent.Since(from), w.most(s)
+	switch {
+	case after < u.length && (refused || found < most):
+		u.least, u.short = after-w.rtt, 0
+	case refused && u.length > 0 && u.kept >= 2:
+		u.kept = max(u.kept, untoldKept) - untoldKept
+	case refused && u.length > 0:
+		if w.failUntold(u); u.failed == 1 {
+			u.kept = u.enough() - 1 // the next one tells it, if it had begun before the first request
+		}
+		u.least = after - w.rtt
+	case refused:
+		u.least = after - w.rtt
+	case 2*(found+w.Unanswered()) < most:
+		if w.unshared() {
+			w.failUntold(u)
+		}
+	case u.length == 0:
+		if found < most {
+			return
+		}
+		if u.kept++; u.kept >= u.enough() {
+			u.length, u.kept = roundest(max(u.least, w.sent.Since(from)), after), 0
+		}
+	case after >= u.length:
+		u.short = 0
+		u.rest = min(u.rest+1, 128)
+		if u.kept = min(u.kept+1, 128); u.kept >= untoldKept {
+			u.failed = 0
+		}
+	case found < most:
+	case u.short == 0:
+		u.short = after
+	default:
+		u.length, u.short, u.kept = roundest(u.least, max(after, u.short)), 0, 0
+		u.rest = 0
+	}
+	if u.length > ProbeInterval {
+		u.length = 0
+	}
+}
+
+// enough is how many windows have to agree before a length is learned.
+func (u *untold) enough() uint8 { return 1 << (2 * min(u.failed, 3)) }
+
+// failUntold takes over that windows are not as long as was learned.
+func (w *Window) failUntold(u *untold) {
+	if u.length > 0 {
+		u.failed++
+	}
+	*u = untold{failed: u.failed, pause: u.pause}
+	w.Length = 0
+}
+
+// roundest is the roundest time after least, which is too short, up to most.
+func roundest(least, most time.Duration) time.Duration {
+	for _, step := range [...]time.Duration{time.Hour, 10 * time.Minute, time.Minute, 10 * time.Second, 5 * time.Second, time.Second} {
+		if d := least.Truncate(step) + step; d <= most {
+			return d
+		}
+	}
+	return most
+}
