@@ -128,6 +128,11 @@
 // paths with the same beginning have in common. What a response teaches applies to
 // all later requests, and to those that wait.
 //
+// Some servers count the requests of each route for itself, under the same name or none. What is left shows that: it
+// falls by the requests of one kind alone, although those of others were served meanwhile. Once two kinds
+// have shown it three times, what is in flight on one of them does not hold the others. If it is contradicted,
+// they have one account again, and it takes twice as much to be shown.
+//
 // A refusal that names no policy, such as a 429 with a Retry-After and nothing else,
 // holds all requests of its scope at first. Kinds that were not refused look, one request
 // at a time, whether they are concerned; those that are served are held no longer. So

@@ -233,6 +233,7 @@ func (s *Shaper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := x.admit(); err != nil {
 		return nil, err
 	}
+	x.countDeparture()
 	resp, err := x.send()
 	if err != nil {
 		return nil, err
@@ -285,9 +286,10 @@ type exchange struct {
 	trace traced
 
 	tokens  tokenCost
-	ofModel bool // the scope is that of the model
-	newKind bool // the response is the first one to such a request that tells something
-	silent  bool // responses to such requests tell nothing, and others tell something: see toldKinds
+	ofModel bool      // the scope is that of the model
+	counted departure // if it is: see ownCount
+	newKind bool      // the response is the first one to such a request that tells something
+	silent  bool      // responses to such requests tell nothing, and others tell something: see toldKinds
 }
 
 func (s *Shaper) begin(req *http.Request) *exchange {
@@ -319,6 +321,7 @@ func (x *exchange) end() {
 		}
 	}
 	x.lease.Release()
+	x.countEnd(nil, 0)
 	if x.resp != nil {
 		if x.resp.Body != nil {
 			x.resp.Body.Close()

@@ -20,7 +20,8 @@ import (
 // They are one again if a kind is told another limit than before, or any if it was told none, and
 // then it takes twice as many turns.
 type toldKinds struct {
-	several atomic.Bool  // not always the same was told, or a kind was held
+	several atomic.Bool  // not always the same was told, or a kind was held, or has a counter of its own
+	counts  atomic.Bool  // requests of some kinds are counted: see ownCount
 	same    atomic.Int64 // what was told before, from toldNothing on; 0: nothing was noted
 
 	most atomic.Int64 // bytes that the kinds may take up; 0: no bound is known
@@ -70,7 +71,8 @@ type toldKind struct {
 	pause time.Time // when its Retry-After ends; zero: it has none
 	scope string    // until then
 
-	sure proof // that it is told this, always
+	sure proof     // that it is told this, always
+	own  *ownCount // nil: no other kind of its scope is told the same
 }
 
 type kindOfScope struct {
@@ -88,7 +90,7 @@ const (
 
 const (
 	maxToldKinds  = 256
-	toldKindBytes = 184 // with its place in the map, but without strings
+	toldKindBytes = 192 // with its place in the map, but without strings
 	sureTurns     = 2
 	maxChanges    = 5 // that are counted
 )
@@ -110,6 +112,8 @@ func (t *toldKinds) narrowed(scope string, kind kindKey) (narrow string, silent,
 	switch {
 	case known && !k.until.IsZero():
 		return k.scope, false, false
+	case k.own != nil && k.own.apart && k.what != toldNames:
+		return scopeOfOwn(scope, kind, k.what), false, false
 	case k.what == toldUnknown && t.limits.apart:
 		k.what = t.first
 	case k.what < toldNothing:
@@ -172,7 +176,7 @@ func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (
 	if k != before {
 		t.set(this, k)
 		t.silent = t.silent || what == toldNothing && k.sure.apart
-		moved = k.what != before.what && (limits || silence) || (doubted || k.sure.apart != before.sure.apart) && len(t.usedUp) > 0
+		moved = k.what != before.what && (limits || silence || before.own != nil && before.own.apart) || (doubted || k.sure.apart != before.sure.apart) && len(t.usedUp) > 0
 	}
 	if known && t.last != this {
 		if last.what != what {
@@ -306,6 +310,7 @@ func (t *toldKinds) set(of kindOfScope, k toldKind) {
 	if t.kinds == nil {
 		t.kinds = make(map[kindOfScope]toldKind)
 	}
+	t.countKind(of, &k)
 	if before, known := t.kinds[of]; known {
 		t.bytes -= before.bytes(of)
 	} else {
@@ -332,12 +337,24 @@ func (t *toldKinds) makeRoom(n int) {
 }
 
 // bytes returns the memory that a kind takes up.
-func (k toldKind) bytes(of kindOfScope) int { return toldKindBytes + len(of.scope) + len(k.scope) }
+func (k toldKind) bytes(of kindOfScope) int {
+	n := toldKindBytes + len(of.scope) + len(k.scope)
+	if k.own != nil {
+		n += ownBytes
+	}
+	return n
+}
 
 // scopeOfKind narrows the scope to what kinds like that of the request are told.
 func (x *exchange) scopeOfKind() {
 	x.silent, x.ask.Trial = false, false
+	if strings.HasPrefix(x.pathKey, ofKind) {
+		x.pathKey = ""
+	}
 	if told := &x.directory.told; told.several.Load() {
+		if x.pathKey == "" {
+			x.pathKey = told.ownPathKey(x.ask.Scope, x.kind().key())
+		}
 		scope, silent, trial := told.narrow(x.ask.Scope, x.kind().key())
 		if !trial || !x.unconditional() {
 			x.ask.Scope, x.silent, x.ask.Trial = scope, silent, trial
@@ -372,7 +389,8 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 		told.meet(wide, x.kind().key(), what)
 		x.directory.weighTold()
 	}
-	if known && !same && told.note(wide, x.kind().key(), what, r.Refused) {
+	moved := x.countEnd(got, what)
+	if known && !same && told.note(wide, x.kind().key(), what, r.Refused) || moved {
 		x.moveAll()
 		if departed := x.ask.Scope; !tried {
 			x.ask.Scope = wide
