@@ -249,6 +249,7 @@ func (s *settlement) letGo(a *alone) {
 			l.inferred = nil // when its window began is not known any more
 			r.limit.base.DropInferred(window.Requests, None, 0)
 		}
+		s.forgetBeside(a, r)
 		s.sleep(r)
 	}
 }

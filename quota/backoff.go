@@ -55,7 +55,11 @@ func (s *settlement) backOff() {
 			blamed = true
 		}
 	}
-	if !blamed {
+	switch {
+	case blamed:
+	case s.beside == besideOnce && len(s.figured) == 0:
+		s.startBackOff(&s.l.scope.base)
+	default:
 		s.startBackOff(&s.l.limit.base)
 	}
 }

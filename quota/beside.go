@@ -10,7 +10,8 @@ import (
 // does: requests are refused although the figures say that much is left. Such a limit may be one of
 // requests in flight, or of some routes, or of a gateway, or one of several that the server does not name.
 //
-// The first such refusal holds the accounts that it names, as any other does. From then on, work that
+// The first such refusal holds the accounts that it names, as any other does; one without a field, which figures
+// in force contradict, its scope. From then on, work that
 // claims the policy claims the limit, too, and what is served is counted. If a request that departs
 // after that hold is refused so, the limit is held, and not what the refusal names. One request of
 // each other kind of work may then find out whether the limit concerns that kind: see whom.go.
@@ -20,7 +21,7 @@ import (
 // random serves most of it. All is forgotten when no such refusal has come for long. A scope has one beside.
 type beside struct {
 	in       *scope    // the limit, until kinds have one of their own
-	of       accountID // that was named, and may be evicted; work that does not claim it is not concerned
+	of       accountID // that was named, or of the scope; it may be evicted, and work that does not claim it is not concerned
 	refused  instant   // arrival of the last refusal
 	held     bool      // such refusals hold the limit, and not what they name
 	inferred bool      // how much it is
@@ -59,6 +60,9 @@ func (o *Origin) amongOf(t instant, s *scope, ask *Ask) *scope {
 		s.learned.beside = nil
 		return s
 	}
+	if b.isOf(&s.base) {
+		return b.in
+	}
 	for i := range ask.Claims {
 		if ask.Claims[i].id(ask.Scope) == b.of {
 			return b.in
@@ -85,16 +89,14 @@ func (b *beside) lasts() instant {
 // more is left than all that is on its way could use up.
 func (s *settlement) findBeside() {
 	r, sc := s.r, s.l.scope
-	if !r.Refused || !r.answered() || r.WholeOrigin || s.o.shared != nil || len(r.Figures) == 0 || !sc.base.Infers() {
+	if !r.Refused || !r.answered() || r.WholeOrigin || s.o.shared != nil || !sc.base.Infers() {
 		return
 	}
-	for i := range r.Figures {
-		a, f := s.figured[i], &r.Figures[i]
-		if a.Unit != window.Requests || f.Available <= max(s.claimed(a), a.Unanswered())+1 {
-			return
-		}
+	a := s.contradicted()
+	if a == nil {
+		return
 	}
-	a, l := s.figured[0], sc.learnedOf()
+	l := sc.learnedOf()
 	b := l.beside
 	if s.l.look != nil {
 		if b != nil && b.isOf(a) && s.l.among == b.in {
@@ -139,6 +141,56 @@ func (s *settlement) findBeside() {
 	if s.l.among != b.in {
 		s.l.among, s.l.limit, s.l.kind = b.in, b.in, nil
 	}
+}
+
+// contradicted returns the account that a refusal names although its figures say that much is left; nil if
+// there is none. One without a field names the scope: what it contradicts are the figures in force of what the
+// work was charged to. Its own back-off may have ended these.
+func (s *settlement) contradicted() *account {
+	for i := range s.r.Figures {
+		a, f := s.figured[i], &s.r.Figures[i]
+		if a.Unit != window.Requests || f.Available <= max(s.claimed(a), a.Unanswered())+1 {
+			return nil
+		}
+	}
+	switch {
+	case len(s.figured) > 0:
+		return s.figured[0]
+	case !s.saysNothing() || s.r.Pause > 0:
+		return nil
+	}
+	l := s.l.scope.learned
+	told := l != nil && l.beside != nil
+	for _, c := range s.l.claims.all() {
+		a, ok := c.Constraint.(*account)
+		if !ok || a.State != window.Reported || a.inferred() {
+			continue
+		}
+		if left, _ := a.Left(s.t); a.Unit != window.Requests || left <= 1 {
+			return nil
+		}
+		told = true
+	}
+	if !told {
+		return nil
+	}
+	return &s.l.scope.base
+}
+
+// forgetBeside forgets a limit that was refused once, if that refusal was of one request alone.
+func (s *settlement) forgetBeside(a *alone, r *refusal) {
+	l := s.l.scope.learned
+	if l == nil || l.beside == nil || l.beside.held || r.limit != l.beside.in {
+		return
+	}
+	l.beside.in.forgetKinds(s.t, s.o)
+	for i := range a.refused {
+		if other := &a.refused[i]; other.limit == l.beside.in {
+			other.limit = s.l.scope
+		}
+	}
+	l.beside = nil
+	s.o.routeAgain("")
 }
 
 // keepBeside counts that a request was served which was out when such a refusal came. Under steady load

@@ -252,3 +252,82 @@ func TestBesideCountsTheKind(t *testing.T) {
 		assert.Equal(t, c.want, n, "%s is served", c.other)
 	}
 }
+
+// A refusal that says nothing, although the figures in force say that much is left, is of a limit beside them, too.
+// After the second one that departed after the back-off of the first, work goes on in a slow start.
+func TestBesideOfBareRefusals(t *testing.T) {
+	const window = 2 * time.Hour
+	for name, c := range map[string]struct {
+		policy   string
+		left     int64
+		refusals int
+		first    quota.Report // what is told beside the refusals
+		want     int          // how many go after the one that is served after the last back-off
+	}{
+		"one":                  {left: 1000, refusals: 1, want: 100},
+		"two":                  {left: 1000, refusals: 2, want: 2},
+		"of a name":            {policy: "api", left: 1000, refusals: 2, want: 2},
+		"two with Retry-After": {left: 1000, refusals: 2, first: quota.Report{Pause: sec}, want: 100},
+		"one is left":          {left: 2, refusals: 2, want: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			said := func(left int64) quota.Report { return quota.Report{Figures: figure(c.policy, left, window)} }
+			claims := []quota.Claim{{Policy: c.policy, Units: 1}}
+			d.exchange(0, "", said(c.left), claims...)
+			now := sec
+			for range c.refusals {
+				r := c.first
+				r.Refused = true
+				d.exchange(now, "", r, claims...)
+				now += d.wait(now, "", claims...)
+			}
+			left := c.left - 1
+			d.exchange(now, "", said(left), claims...)
+			n := 0
+			for ; n < 100; n++ {
+				if _, r := d.try(now+ms, "", claims...); r != nil {
+					break
+				}
+			}
+			assert.Equal(t, c.want, n)
+		})
+	}
+}
+
+// A server that tells the quota of a day, and refuses what is more than 20 in 10 s without a field, is
+// sent 20 in a time that its back-offs show.
+func TestBareQuotaBesideIsInferred(t *testing.T) {
+	d := newDesk(t)
+	day, left, end, refused, served := int64(20_000), 20, time.Duration(0), 0, 0
+	var sent []*quota.Lease
+	var last []int // refused, in each two minutes
+	for now := time.Duration(0); now < 12*mins; now += 50 * ms {
+		if now >= end && len(sent) > 0 { // a window begins with a request
+			left, end = 20, now+10*sec
+		}
+		for _, l := range sent { // a round trip later
+			r := quota.Report{Refused: true}
+			if left > 0 {
+				left, day, served = left-1, day-1, served+1
+				r = quota.Report{Figures: figure("", day, 3*time.Hour-now)}
+			} else {
+				refused++
+			}
+			d.done(now, l, r)
+		}
+		sent = nil
+		for len(sent) < 50 {
+			l, r := d.try(now, "")
+			if r != nil {
+				break
+			}
+			sent = append(sent, l)
+		}
+		if (now+50*ms)%(2*mins) == 0 {
+			last, refused = append(last, refused), 0
+		}
+	}
+	assert.Equal(t, []int{51, 3, 5, 5, 4, 4}, last)
+	assert.Equal(t, 1300, served, "of 1440")
+}

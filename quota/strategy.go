@@ -73,7 +73,8 @@ package quota
 //     request or two between them, units come back one by one: then requests are spaced, as closely as
 //     is not refused. "only Retry-After, gcra 1/1s" 946 → 5.8 refused. So also beside figures: if
 //     requests are refused although the figures say that much is left, the limit that refuses
-//     them is inferred. "replicas that lag" 41 → 9.1 refused.
+//     them is inferred. "replicas that lag" 41 → 9.1 refused. "20,000 a day, untold 100/10s"
+//     49 → 5.2 refused.
 //
 //  6. Count. Of a policy without figures we keep our own count. If a refusal contradicts
 //     it, it begins anew, and then is a bucket that gains a unit each W/q.

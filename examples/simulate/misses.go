@@ -42,7 +42,9 @@ var misses = map[string]string{
 	"only Retry-After, 2/1s":                  "three holds for two requests each show the pace, and two tries that no quicker one is kept; a hold refuses two: 4 %",
 	"only Retry-After, gcra 1/1s":             "three holds, two of which are for three requests, show that there is one unit a second: 6 %",
 	"only Retry-After, two buckets 20/1s":     silent + "4 %; as is how soon units come back, and each try costs a hold of a second, or 20 units",
-	"says nothing at all, 100/10s":            silent + "5 %; without Retry-After, only back-off finds out when to retry",
+	"says nothing at all, 100/10s":            silent + "5 %; without Retry-After, only back-off finds out when to retry, and looks then find the end of the windows within a sixteenth",
+
+	"20,000 a day, untold 100/10s": silent + "5 %; without Retry-After, only back-off finds out when to retry, and looks then find the end of the windows within a sixteenth",
 
 	"a=0 always":        wrong + ", until one request has asked: at most 0.94 for who asks once whether nothing is left (TestAskingOnce)",
 	"replicas that lag": wrong + ", until two waves of refusals have shown that the figures do not hold: 9 %; 1.00 for who knows the rule; " + others,

@@ -33,6 +33,8 @@ type row struct {
 	shedsAfter int     // with a Retry-After of so many seconds; 0: without
 	shedsAll   bool    // with 503, and not 429
 
+	untold bool // the first policy is not advertised, and what it refuses has no field
+
 	halved  [2]time.Duration // quotas are halved from the first to the second time; whole windows
 	service time.Duration    // mean time that the server takes to serve a request
 	others  time.Duration    // mean time between two requests of other clients; 0: there are none

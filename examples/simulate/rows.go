@@ -144,6 +144,7 @@ func oddities() []row {
 		{name: "a=0 now and then", policies: fixed(100, 10*sec), misstate: sometimesNothing, demand: backlog(1000, 50)},
 		{name: "a=0 always", policies: fixed(1000, sec), misstate: alwaysNothing, demand: backlog(200, 10)},
 		{name: "replicas that lag", policies: fixed(100, 10*sec), misstate: replicas, demand: backlog(1000, 50)},
+		{name: "20,000 a day, untold 100/10s", policies: both(fixed(100, 10*sec), fixed(20_000, 24*time.Hour)), untold: true, dialect: parse.VendorFields, demand: backlog(2000, 50)},
 		{name: "figures mean headroom", policies: slidingLog(12, sec), misstate: headroom, demand: backlog(400, 50)},
 		{name: "soft quota", policies: fixed(softBeyond, time.Hour), misstate: softAfter(1000), demand: stream(5400, sec)},
 	}

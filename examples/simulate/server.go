@@ -20,6 +20,7 @@ type server struct {
 	row *row
 	api *transporttest.API
 	of  map[string]*transporttest.API // with the policies of one kind
+	not *transporttest.API            // with the policy that is not told; nil: there is none
 	rnd *rand.Rand
 
 	seen   []time.Time          // arrivals of our requests within the last moment
@@ -43,6 +44,9 @@ func newServer(l *loop, r *row, rnd *rand.Rand) *server {
 			s.of[d.kind] = s.enforce(d.alone)
 		}
 	}
+	if r.untold {
+		s.not = s.enforce(r.policies[:1])
+	}
 	if r.halved[1] > 0 {
 		s.after(r.halved[0], func() { s.restart(2) })
 		s.after(r.halved[1], func() { s.restart(1) })
@@ -56,6 +60,9 @@ func newServer(l *loop, r *row, rnd *rand.Rand) *server {
 // restart replaces the API by a new one with all quotas divided by n.
 func (s *server) restart(n int64) {
 	policies := slices.Clone(s.row.policies)
+	if s.row.untold {
+		policies = policies[1:]
+	}
 	for i := range policies {
 		policies[i].Quota /= n
 	}
@@ -101,6 +108,9 @@ func (s *server) answer(user, kind string, units int64) transporttest.Decision {
 	if s.row.sheds > 0 && s.rnd.Float64() < s.row.sheds {
 		return s.shed()
 	}
+	if s.not != nil && !s.not.Decide(s.now, requestOf(user)).Served {
+		return s.shed()
+	}
 	d := transporttest.Decision{Served: true}
 	if api := s.of[kind]; api != nil {
 		d = api.Decide(s.now, requestOf(user))
@@ -117,7 +127,7 @@ func (s *server) answer(user, kind string, units int64) transporttest.Decision {
 	return d
 }
 
-// shed refuses a request at random.
+// shed refuses a request without a field.
 func (s *server) shed() transporttest.Decision {
 	d := transporttest.Decision{Status: http.StatusTooManyRequests, Header: make(http.Header)}
 	if s.row.shedsAll {

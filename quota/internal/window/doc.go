@@ -222,8 +222,9 @@
 //     is the third in a row, or ends the last part of a log's window. An inferred quota that such a refusal contradicts
 //     goes, but for one with a Retry-After of less than half the window, which ends a part of it.
 //     Where the server names policies, the same is learned from refusals that none of them
-//     explains: each figure says that more is left than is on its way, by more than one. The
-//     first holds what it names, as any other does. If one that departed after that hold is
+//     explains: each figure says that more is left than is on its way, by more than one; or the refusal has no
+//     field at all, and so say the figures in force. The
+//     first holds what it names, or its scope, as any other does. If one that departed after that hold is
 //     refused, too, it holds work that claims the policy named first, but for kinds that turn
 //     out to be free: see below. If, besides, of its kind more of what was out with the one
 //     before was refused than served, there is a slow start, and a quota or a bound on
