@@ -104,7 +104,7 @@ func TestRefusedAloneIsToldAfterTheWindow(t *testing.T) {
 					}
 				}
 				done := func(l *quota.Lease, r quota.Report) { o.Settle(time.Now(), l, &r) }
-				figure := quota.Report{Figures: []quota.Figure{{Available: 100, Window: sec}}}
+				figure := quota.Report{Figures: []quota.Figure{{Available: 100, Window: sec}}, Terms: []quota.Policy{{Quota: 100, Unit: "tokens"}}}
 				send(ls[:1])
 				done(&ls[0], figure)
 				if c.known {

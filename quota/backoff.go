@@ -165,8 +165,8 @@ func (s *settlement) pause() {
 
 func (s *settlement) pauseOne(a *account) {
 	s.penalise(a, func() {
-		if s.beside == besideSure && !s.l.scope.learned.beside.inferred {
-			a.Hold = max(a.Hold, s.t.Add(s.r.Pause)) // nothing is known of it that one request has to ask for first
+		if s.beside == besideSure && len(s.figured) > 0 && !s.l.scope.learned.beside.inferred {
+			a.Hold = max(a.Hold, s.t.Add(s.r.Pause)) // what the figures say is known: no request has to ask for it first
 			return
 		}
 		a.Pause(s.t, s.r.Pause, a.policy.server)

@@ -14,7 +14,9 @@ import (
 // in force contradict, its scope. From then on, work that
 // claims the policy claims the limit, too, and what is served is counted. If a request that departs
 // after that hold is refused so, the limit is held, and not what the refusal names. One request of
-// each other kind of work may then find out whether the limit concerns that kind: see whom.go.
+// each other kind of work may then find out whether the limit concerns that kind: see whom.go. A refusal that
+// names nothing is of such a limit from the first one on, if much is left of the policy without a name, which others
+// are told: it may be of one route that is out of order.
 //
 // The size of the limit is inferred, too, if most of the work that was out when the refusal before
 // came was refused, of the same kind, and at least two requests were. A server that sheds load at
@@ -31,7 +33,7 @@ type beside struct {
 	lost, kept int     // of what was out then of that kind: refused, and served
 }
 
-// isOf reports whether an account is the one that was named.
+// isOf reports whether an account is that one.
 func (b *beside) isOf(a *account) bool { return a.is(b.of.name, b.of.keyed, b.of.owner) }
 
 // besideLost is how many that are out when a refusal comes are refused, too, at least, if it is of a limit.
@@ -61,7 +63,7 @@ func (o *Origin) amongOf(t instant, s *scope, ask *Ask) *scope {
 		return s
 	}
 	if b.isOf(&s.base) {
-		return b.in
+		return b.in // all work of the scope claims it
 	}
 	for i := range ask.Claims {
 		if ask.Claims[i].id(ask.Scope) == b.of {
@@ -80,19 +82,66 @@ func (b *beside) over(t instant) bool {
 	return t >= b.lasts() && !base.Paused(t) && !base.busy() && (b.in.kinds() == nil || b.in.stale(t))
 }
 
+// holdLikeBeside has a copy of the account of a scope held for as long as the limit beside that account is: what
+// was learned of the limit is not saved.
+func (o *Origin) holdLikeBeside(w *window.Window, of *account) {
+	if of.policy != &o.unnamed {
+		return
+	}
+	s := o.scopes[of.owner.long]
+	if s == nil || s.learned == nil || s.learned.beside == nil || !s.learned.beside.isOf(of) {
+		return
+	}
+	in := &s.learned.beside.in.base
+	w.Hold, w.BackOff = max(w.Hold, in.Hold), max(w.BackOff, in.BackOff)
+}
+
 // lasts is until when it is known without another such refusal.
 func (b *beside) lasts() instant {
 	return b.refused.Add(max(kindsLast, times(min(b.in.base.Length, time.Hour), kindsLastWindows)))
 }
 
-// findBeside finds or creates the beside that a refusal belongs to, if it does: each figure says that
-// more is left than all that is on its way could use up.
-func (s *settlement) findBeside() {
-	r, sc := s.r, s.l.scope
-	if !r.Refused || !r.answered() || r.WholeOrigin || s.o.shared != nil || !sc.base.Infers() {
-		return
+// besideAccount returns the account that a refusal is beside: each figure says that more is left than all that is
+// on its way could use up; or the refusal names nothing, and as much is left of the policy without a name, which
+// other answers tell. It returns nil if there is none.
+func (s *settlement) besideAccount() *account {
+	r, base := s.r, &s.l.scope.base
+	switch {
+	case !r.answered() || r.WholeOrigin || s.o.shared != nil || !base.Infers():
+		return nil
+	case len(r.Figures)+len(r.Terms) == 0:
+		if a := s.besideUnnamed(); a != nil || !r.Refused || r.Pause > 0 {
+			return a
+		}
+		return s.besideTold()
+	case !r.Refused || len(r.Figures) == 0:
+		return nil
 	}
-	a := s.contradicted()
+	for i := range r.Figures {
+		a, f := s.figured[i], &r.Figures[i]
+		if a.Unit != window.Requests || f.Available <= max(s.claimed(a), a.Unanswered())+1 {
+			return nil
+		}
+	}
+	return s.figured[0]
+}
+
+// besideUnnamed is besideAccount for a refusal that names nothing.
+func (s *settlement) besideUnnamed() *account {
+	base := &s.l.scope.base
+	p, named := s.o.policy("")
+	if !named || p.Keyed || s.o.tellsKinds(s.l.scope) || base.Unit != window.Requests {
+		return nil
+	}
+	if left, known := base.Left(s.t); known && left <= s.claimed(base)+1 {
+		return nil
+	}
+	return base
+}
+
+// findBeside finds or creates the beside that a refusal belongs to, if it does.
+func (s *settlement) findBeside() {
+	a, sc := s.besideAccount(), s.l.scope
 	if a == nil {
 		return
 	}
@@ -143,20 +192,11 @@ func (s *settlement) findBeside() {
 	}
 }
 
-// contradicted returns the account that a refusal names although its figures say that much is left; nil if
-// there is none. One without a field names the scope: what it contradicts are the figures in force of what the
-// work was charged to. Its own back-off may have ended these.
-func (s *settlement) contradicted() *account {
-	for i := range s.r.Figures {
-		a, f := s.figured[i], &s.r.Figures[i]
-		if a.Unit != window.Requests || f.Available <= max(s.claimed(a), a.Unanswered())+1 {
-			return nil
-		}
-	}
-	switch {
-	case len(s.figured) > 0:
-		return s.figured[0]
-	case !s.saysNothing() || s.r.Pause > 0:
+// besideTold is besideAccount for a refusal without a Retry-After that names nothing, where no policy without a
+// name is told: what it contradicts are the figures in force of what the work was charged to. Its own back-off may
+// have ended these.
+func (s *settlement) besideTold() *account {
+	if !s.saysNothing() {
 		return nil
 	}
 	l := s.l.scope.learned

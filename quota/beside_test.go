@@ -183,6 +183,62 @@ func TestBesideKinds(t *testing.T) {
 	}
 }
 
+// If much is left of the policy without a name, a refusal that names nothing says nothing of it: from the first
+// one on it holds a limit beside it. Other kinds look, and one that is served is free of the limit, but not of
+// the policy.
+func TestBesideUnnamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		told quota.Report
+		want bool // others look
+	}{
+		"much left":       {quota.Report{Figures: figure("", 50, mins), Terms: terms("", 100, mins)}, true},
+		"no quota":        {quota.Report{Figures: figure("", 50, mins)}, true},
+		"a count":         {quota.Report{Terms: terms("", 100, mins)}, true},
+		"three left":      {quota.Report{Figures: figure("", 3, mins), Terms: terms("", 100, mins)}, true},
+		"two left":        {quota.Report{Figures: figure("", 2, mins), Terms: terms("", 100, mins)}, false},
+		"a partition key": {quota.Report{Figures: figure("", 50, mins), Terms: []quota.Policy{{Quota: 100, Key: "k", Keyed: true}}}, false},
+		"tokens":          {quota.Report{Figures: figure("", 50, mins), Terms: []quota.Policy{{Quota: 100, Unit: "tokens"}}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			d.answer(0, "/a", c.told)
+			d.answer(0, "/a", retryAfter(30*sec))
+			assert.False(t, d.free(999*ms, "b/"))
+			assert.False(t, d.free(30*sec-ms, "/a"))
+			require.Equal(t, c.want, d.free(sec, "b/"))
+			if !c.want {
+				return
+			}
+			d.answer(sec, "b/", served)
+			assert.True(t, d.free(sec, "b/"))
+			d.answer(sec, "c/", retryAfter(29*sec))
+			assert.False(t, d.free(2*sec, "c/"), "it is refused, too")
+			assert.False(t, d.free(2*sec, "/a"))
+			d.answer(3*sec, "b/", quota.Report{Figures: figure("", 0, mins)})
+			assert.False(t, d.free(4*sec, "b/"), "it is not free of the policy")
+			assert.False(t, d.free(40*sec, "/a"))
+		})
+	}
+}
+
+// After each hold one request asks first, as where the server tells nothing.
+func TestBesideUnnamedAsksFirst(t *testing.T) {
+	d := newDesk(t)
+	d.answer(0, "/a", quota.Report{Figures: figure("", 50, 60*mins), Terms: terms("", 100, 60*mins)})
+	d.answer(0, "/a", retryAfter(30*sec))
+	for i := range 3 {
+		now := time.Duration(i+1) * 30 * sec
+		first, _ := d.kindOf(now, "/a")
+		require.NotNil(t, first)
+		assert.False(t, d.free(now, "/a"), i)
+		d.done(now, first, served)
+		for range 6 {
+			d.answer(now, "/a", served)
+		}
+		d.answer(now, "/a", retryAfter(30*sec))
+	}
+}
+
 // Under steady load, what was learned is forgotten as well once no such refusal has come for ten minutes.
 // The next one is the first again.
 func TestBesideIsForgottenUnderLoad(t *testing.T) {
@@ -267,7 +323,7 @@ func TestBesideOfBareRefusals(t *testing.T) {
 		"one":                  {left: 1000, refusals: 1, want: 100},
 		"two":                  {left: 1000, refusals: 2, want: 2},
 		"of a name":            {policy: "api", left: 1000, refusals: 2, want: 2},
-		"two with Retry-After": {left: 1000, refusals: 2, first: quota.Report{Pause: sec}, want: 100},
+		"two with Retry-After": {left: 1000, refusals: 2, first: quota.Report{Pause: sec}, want: 2},
 		"one is left":          {left: 2, refusals: 2, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -328,6 +384,6 @@ func TestBareQuotaBesideIsInferred(t *testing.T) {
 			last, refused = append(last, refused), 0
 		}
 	}
-	assert.Equal(t, []int{51, 3, 5, 5, 4, 4}, last)
-	assert.Equal(t, 1300, served, "of 1440")
+	assert.Equal(t, []int{52, 3, 3, 7, 4, 4}, last)
+	assert.Equal(t, 1340, served, "of 1440")
 }

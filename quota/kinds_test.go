@@ -293,10 +293,11 @@ func TestOwnRetryAfterIsShorter(t *testing.T) {
 	d.answer(sec/4+60*sec, "b/", served)
 }
 
-// Where the policy without a name is advertised, its quota is that of all kinds.
+// Where the policy without a name is advertised, its quota is that of all kinds. If little is left of it, so
+// is a refusal that names nothing.
 func TestKindsOfAdvertisedQuota(t *testing.T) {
 	d := newDesk(t)
-	d.answer(0, "/a", quota.Report{Figures: []quota.Figure{{Available: 5, Window: mins}}})
+	d.answer(0, "/a", quota.Report{Figures: []quota.Figure{{Available: 2, Window: mins}}})
 	d.answer(0, "/a", retryAfter(30*sec))
 	assert.False(t, d.free(5*sec, "b/"))
 	// And kinds are forgotten once it is.

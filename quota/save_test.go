@@ -31,6 +31,10 @@ func TestRestoredGoesOn(t *testing.T) {
 		d.exchange(0, "refused", quota.Report{Refused: true})
 		d.exchange(0, "count", quota.Report{Terms: terms("own", 4, mins)})
 		d.exchange(0, "paused", quota.Report{Pause: 15 * sec})
+		d.exchange(0, "much left", quota.Report{Figures: figure("", 50, mins)})
+		d.exchange(0, "much left", retryAfter(15*sec))
+		d.exchange(0, "bare", quota.Report{Figures: figure("", 50, mins)})
+		d.exchange(0, "bare", quota.Report{Refused: true, Wait: 15 * sec})
 		d.exchange(0, "c", quota.Report{Terms: concurrentTerms("c", 2)})
 
 		text := d.saved(2*sec, keys)
@@ -43,7 +47,7 @@ func TestRestoredGoesOn(t *testing.T) {
 			{"figure", api(1)}, {"figure", api(4)}, {"dry", keyed("user", "dry")}, {"", keyed("user", "dry")},
 			{"unnamed", quota.Claim{}}, {"unnamed", quota.Claim{Units: 1}}, {"unending", api(2)},
 			{"held", api(1)}, {"refused", api(1)}, {"count", quota.Claim{Policy: "own", Units: 3}},
-			{"count", quota.Claim{Policy: "own", Units: 4}}, {"paused", api(1)}, {"nobody", api(1)},
+			{"count", quota.Claim{Policy: "own", Units: 4}}, {"paused", api(1)}, {"nobody", api(1)}, {"much left", quota.Claim{Units: 1}}, {"bare", quota.Claim{Units: 1}},
 			{"c", quota.Claim{Policy: "c", Units: 2}}, {"c", quota.Claim{Policy: "c", Units: 3}},
 		} {
 			for _, at := range []time.Duration{0, 3 * sec, 9900 * ms, 20 * sec, 29 * sec, mins + sec} {

@@ -197,6 +197,8 @@ func (o *Origin) chunks(shown bool) iter.Seq[[]copied] {
 				a.Window = a.Copy() // what is rare is changed by answers, and by what is asked of the copy
 				if shown {
 					o.detail(&a, o.all[left-1])
+				} else {
+					o.holdLikeBeside(&a.Window, o.all[left-1])
 				}
 				a.waiting, a.account.line = a.account.line.Len()+o.inKindLines(o.all[left-1]), nil
 				some = append(some, a)

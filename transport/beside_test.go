@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -171,6 +172,48 @@ func TestBesideRoutes(t *testing.T) {
 			t.Logf("served %d and %d, loop %d and %d; refused %d, %d", told.served, told.free, loop.served, loop.free, told.refused, loop.refused)
 			assert.GreaterOrEqual(t, float64(told.free), .9*float64(loop.free))
 			assert.LessOrEqual(t, told.refused, loop.refused)
+		})
+	}
+}
+
+// A route that is always refused, with fields of no quota, does not hold the others, which share one without a name.
+func TestBesideDeadRoute(t *testing.T) {
+	for name, fields := range map[string][]string{
+		"X":    {"X-RateLimit-Limit", "100", "X-RateLimit-Remaining", "60", "X-RateLimit-Reset", "10"},
+		"-06":  {"RateLimit-Limit", "100", "RateLimit-Remaining", "60", "RateLimit-Reset", "10"},
+		"none": nil,
+	} {
+		bubble(t, name, func(t *testing.T) {
+			base := newChooser(func(n int, req *http.Request) answer {
+				if req.URL.Path == "/dead" {
+					return says(429, "Retry-After", "60")
+				}
+				return says(200, fields...)
+			})
+			shaper := &transport.Shaper{Base: base, Accounts: &quota.Accounts{Jitter: func() float64 { return .5 }}}
+			end := time.Now().Add(5 * time.Minute)
+			var served, dead atomic.Int64
+			var wg sync.WaitGroup
+			for i, path := range []string{"/a", "/b", "/dead"} {
+				wg.Go(func() {
+					time.Sleep(time.Duration(i) * rtt)
+					for ; time.Now().Before(end); time.Sleep(time.Second) {
+						resp, err := shaper.RoundTrip(newRequest(t.Context(), http.MethodGet, itemsOrigin+path))
+						if !assert.NoError(t, err) {
+							return
+						}
+						drop(resp)
+						if resp.StatusCode == 200 {
+							served.Add(1)
+						} else {
+							dead.Add(1)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			assert.GreaterOrEqual(t, served.Load(), int64(598), "two each second, of which one or two wait for their look")
+			assert.LessOrEqual(t, dead.Load(), int64(6))
 		})
 	}
 }
