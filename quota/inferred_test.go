@@ -496,35 +496,38 @@ func TestInferredBesideALongerOne(t *testing.T) {
 }
 
 // guessing plays a server whose refusals say nothing, with so many units in windows that begin with the first
-// request. The units and the window change after a while. It returns what was served and refused in each of some
-// parts of the time. Ten requests wait at any time, kind by kind; a request is asked for each tick.
+// request. The units and the window change after a while. Each tick there are ten more requests, which are given up
+// half of a tick later. It returns what was served and refused in each of some parts of the time.
 func guessing(t *testing.T, tick time.Duration, serves func(now time.Duration) (units int, window time.Duration), parts ...time.Duration) (served, refused []int) {
 	d := newDesk(t)
 	until, left := time.Duration(0), 0
-	now := time.Duration(0)
+	begins := time.Duration(0)
 	for _, end := range parts {
 		n, no := 0, 0
-		for ; now < end; now += tick {
-			var out []*quota.Lease
-			for len(out) < 10 {
-				l, r := d.kindOf(now, "a/")
-				if r != nil {
-					break
+		for ; begins < end; begins += tick {
+			for now, waits := begins, 10; now < begins+tick/2 && now < begins+sec && waits > 0; now += 25 * ms {
+				var out []*quota.Lease
+				for len(out) < waits {
+					l, r := d.kindOf(now, "a/")
+					if r != nil {
+						break
+					}
+					out = append(out, l)
 				}
-				out = append(out, l)
-			}
-			for _, l := range out {
-				units, window := serves(now)
-				if now >= until || left > units {
-					until, left = now+window, units
+				waits -= len(out)
+				for _, l := range out {
+					units, window := serves(now)
+					if now >= until || left > units {
+						until, left = now+window, units
+					}
+					if left--; left < 0 {
+						d.done(now+10*ms, l, quota.Report{Refused: true})
+						no++
+						continue
+					}
+					d.done(now+10*ms, l, quota.Report{})
+					n++
 				}
-				if left--; left < 0 {
-					d.done(now+10*ms, l, quota.Report{Refused: true})
-					no++
-					continue
-				}
-				d.done(now+10*ms, l, quota.Report{})
-				n++
 			}
 		}
 		served, refused = append(served, n), append(refused, no)
@@ -550,7 +553,7 @@ func TestGuessedWindowNarrows(t *testing.T) {
 // A quota that was inferred without a Retry-After, and that has gone, holds nothing a few minutes later: a look
 // into a long window departs after a minute, however few units are left then.
 func TestGuessedWindowGoes(t *testing.T) {
-	for window, want := range map[time.Duration][]int{2 * mins: {980, 1200}, time.Hour: {1200, 1200}, 5 * time.Hour: {1200, 1200}} {
+	for window, want := range map[time.Duration][]int{2 * mins: {760, 1200}, time.Hour: {1200, 1200}, 5 * time.Hour: {1200, 1200}} {
 		served, _ := guessing(t, 5*sec, func(now time.Duration) (int, time.Duration) {
 			if now < 3*window {
 				return 10, window

@@ -22,13 +22,13 @@ import "time"
 // The time between two such instants may also be longer than a window, or the quota may be
 // a bucket. So one request looks when half of a window is over, if all was used up before.
 // If it is served, the next window begins with it, and windows are that long: but if less
-// than half of the quota is served in it before a refusal with a Retry-After, the look found
+// than half of the quota is served in it before a refusal, the look found
 // what was left of the window before, which was not over. If it is refused, the next 2, 4,
 // 8, … up to 64 windows have no look.
 //
 // Where refusals have no Retry-After, the end of a window is found by back-off, and may be half as far away. So
 // looks go on, window by window, half-way between the latest time that was too soon and what windows seem to
-// be; later at least once in five minutes. A window of more than two minutes has its look after one, and the
+// be; later at least once in five minutes. One that is served is followed by a slow start. A window of more than two minutes has its look after one, and the
 // refusals after it wait for an eighth of the time since it began: what was inferred may have gone.
 type Inferred struct {
 	opened  Instant // departure of the first request that was served in this window; 0: none was
@@ -207,7 +207,8 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	if !g.refused {
 		g.refused, g.dry, g.came = true, dry, t
 		g.out = uint8(min(w.Unanswered()+1, mostCeiling))
-		if tooEarly := retryAfter < w.Length/2 || g.early && g.served < w.Quota/2; g.usedUp > 0 && w.State == Counting && retryAfter > 0 && tooEarly {
+		left := g.early && g.served < w.Quota/2 // the look found what was left
+		if g.usedUp > 0 && w.State == Counting && (left || retryAfter > 0 && retryAfter < w.Length/2) {
 			g.opened, g.served, g.merged = g.usedOpened, g.served+g.usedUp, true
 		}
 	}
@@ -332,6 +333,9 @@ func (g *Inferred) looked(w *Window, sent Instant) {
 	g.bound(length)
 	w.close(sent)
 	w.count(1)
+	if g.guessed {
+		w.slow = w.habits().slowStart() // it may have found what was left
+	}
 	w.ends(sent.Add(length), w.rtt, Never)
 	g.before.join(g.opened, sent, g.served, 0)
 	g.usedUp, g.usedOpened, g.early = g.served, g.opened, true
