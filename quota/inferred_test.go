@@ -558,7 +558,7 @@ func TestGuessedWindowGoes(t *testing.T) {
 			if now < 3*window {
 				return 10, window
 			}
-			return 1 << 40, window
+			return 1 << 30, window
 		}, 4*window, 4*window+10*mins, 4*window+20*mins)
 		assert.Equal(t, want, served[1:], window)
 	}

@@ -50,8 +50,9 @@ func TestLookFrees(t *testing.T) {
 	d := newDesk(t)
 	d.answer(0, "/a", retryAfter(30*sec))
 	assert.False(t, d.free(999*ms, "b/"))
-	_, r := d.kindOf(999*ms, "b/")
+	r, waits := d.o.Check(t.Context(), d.at(999*ms), &quota.Ask{Kind: func() string { return "b/" }})
 	require.NotNil(t, r)
+	assert.True(t, waits)
 	assert.True(t, r.Inferred)
 	assert.Equal(t, quota.ReasonRetryAfter, r.Reason)
 	assert.Equal(t, ms, r.Wait, "until it looks")
@@ -291,6 +292,55 @@ func TestOwnRetryAfterIsShorter(t *testing.T) {
 	assert.False(t, d.free(at, "b/"))
 	assert.False(t, d.free(60*sec, "b/"))
 	d.answer(sec/4+60*sec, "b/", served)
+}
+
+// Work that would be refused because it does not wait so long looks at once, if its kind was never refused and no
+// other look is out: else it would come back at the end of each hold, and be held by the next one.
+func TestLookInsteadOfRefusal(t *testing.T) {
+	d := newDesk(t)
+	look := func(now time.Duration, kind string, most time.Duration) (l *quota.Lease, waits bool) {
+		t.Helper()
+		ask := &quota.Ask{Kind: func() string { return kind }, MaxDelay: most}
+		r, waits := d.o.Check(t.Context(), d.at(now), ask)
+		if waits {
+			return nil, true
+		}
+		l = new(quota.Lease)
+		err := d.o.Admit(t.Context(), d.at(now), ask, l)
+		require.Equal(t, r == nil, err == nil, "Check says the same")
+		if err != nil {
+			return nil, false
+		}
+		probe, _ := l.Probe()
+		assert.True(t, probe)
+		return l, false
+	}
+	goes := func(now time.Duration, kind string) *quota.Lease {
+		t.Helper()
+		l, _ := look(now, kind, quota.NoDelay)
+		return l
+	}
+	d.answer(0, "/a", retryAfter(30*sec))
+	assert.Nil(t, goes(0, "/a"))
+	_, waits := look(0, "b/", sec)
+	assert.True(t, waits, "it has the time to wait for its look")
+	short, _ := look(0, "b/", sec-ms)
+	require.NotNil(t, short)
+	assert.Nil(t, goes(0, "b/"), "one look at a time")
+	assert.Nil(t, goes(0, "c/"))
+	d.done(ms, short, served)
+	d.answer(ms, "b/", served) // it is free
+
+	c := goes(ms, "c/")
+	require.NotNil(t, c)
+	d.done(2*ms, c, retryAfter(30*sec))
+	assert.Nil(t, goes(2*ms, "c/"), "it was refused")
+	assert.Nil(t, goes(251*ms, "d/"), "the next look has its price")
+	d.done(252*ms, goes(252*ms, "d/"), served)
+	d.answer(31*sec, "/a", served)
+	d.answer(31*sec, "/a", retryAfter(30*sec))
+	assert.Nil(t, goes(31*sec, "c/"), "it was refused once")
+	assert.NotNil(t, goes(31*sec, "e/"))
 }
 
 // Where the policy without a name is advertised, its quota is that of all kinds. If little is left of it, so

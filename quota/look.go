@@ -67,7 +67,18 @@ func (l *looks) failed(t instant, longer, first bool) {
 // lookAt returns when work of the kind may look; Never: not as far as is known. A kind
 // like one that was refused looks a little later than others do: it is less likely to be
 // free.
-func (k *kind) lookAt(t instant) instant {
+func (k *kind) lookAt(t instant) instant { return k.lookWithin(t, lookAfter) }
+
+// looksAtOnce reports whether work of the kind that would be refused otherwise looks now: it cannot wait
+// for a look, so it would come back at the end of the hold, and never find out that the kind is free. A back-off is
+// not so long.
+func (k *kind) looksAtOnce(t instant) bool {
+	l := k.in.learned
+	return k.refused == 0 && l != nil && !l.looks.bare && k.lookWithin(t, 0) <= t
+}
+
+// lookWithin is lookAt, not later than so long after the beginning of a hold.
+func (k *kind) lookWithin(t instant, most time.Duration) instant {
 	b := &k.in.base
 	if k.in.learned == nil || k.in.learned.looks.out >= k.in.learned.looks.most {
 		return window.Never
@@ -82,7 +93,7 @@ func (k *kind) lookAt(t instant) instant {
 			l.epoch, l.since = b.Epoch(), t
 		}
 	}
-	after := min(lookAfter, time.Duration(end-l.since)/4)
+	after := min(most, time.Duration(end-l.since)/4)
 	if k.refused > 0 || k.family.refused {
 		after += after / 2
 	}
@@ -120,7 +131,7 @@ func (k *kind) goesAt(t instant) instant {
 // takeLook makes a departure a look if the limit does not let it go. It returns nil if
 // the departure is none.
 func (k *kind) takeLook(t instant, n int64) *looks {
-	if again, _ := k.in.base.ready(t, n); again <= t && k.goesAt(t) <= t || k.lookAt(t) > t {
+	if again, _ := k.in.base.ready(t, n); again <= t && k.goesAt(t) <= t || k.lookAt(t) > t && !k.looksAtOnce(t) {
 		return nil
 	}
 	l := &k.in.learned.looks
@@ -224,6 +235,7 @@ func (k *kind) Look(now time.Time, n int64) wait.Decision {
 		}
 		return d
 	}
+	d.Instead = k.looksAtOnce(t)
 	switch at := k.lookAt(t); {
 	case at <= t:
 		return wait.Decision{OK: true, Last: true}

@@ -89,8 +89,8 @@ package quota
 //
 // A refusal that names no policy may concern all work of its scope, or some kinds of it: see
 // Ask.Kind. It holds all of them, but kinds that it did not refuse may look with one
-// request now and then. One that is served is free, and has holds and an inferred quota of
-// its own from then on. "one method, 10/30s" .501 → .990. So also beside a policy without a
+// request now and then; also one that would be refused, because it does not wait so long. One that is served is
+// free, and has holds and an inferred quota of its own from then on. "one method, 10/30s" .501 → .990. So also beside a policy without a
 // name that others are told, if much of it is left: one route of three that always answers with a Retry-After
 // of a minute and nothing else .149 → 1 of what a loop is served (TestBesideDeadRoute of package
 // transport). Two scopes are never taken for one,

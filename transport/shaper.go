@@ -320,8 +320,8 @@ func (x *exchange) end() {
 			x.req.Body.Close()
 		}
 	}
-	x.lease.Release()
 	x.countEnd(nil, 0)
+	x.lease.Release()
 	if x.resp != nil {
 		if x.resp.Body != nil {
 			x.resp.Body.Close()

@@ -60,7 +60,6 @@ var misses = map[string]string{
 	"1000 tokens, 400 each": "what a request costs is not known: of the first three one is refused, and that is 1.7 %",
 
 	"one method, 10/1s": looks,
-	"two methods":       looks,
 
 	"one method, 10/30s, bare":       blind,
 	"one method, 10/1s, bare":        blind,

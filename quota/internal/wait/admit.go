@@ -90,6 +90,7 @@ type Refusal struct {
 type verdict struct {
 	Decision
 	at      int           // of the claim; negative: none stands in the way
+	instead bool          // each that does grants its claim if the work would be refused otherwise
 	backlog time.Duration // of a newcomer, the longest of all claims; 0: not known
 }
 
@@ -116,7 +117,7 @@ func (v *verdict) refuse(claims []Claim, now time.Time, why Why) Refusal {
 // first, or whose round has not come to an earlier waiter yet; of several, the one that will
 // refuse for longest. w is the waiter that asks; nil: a newcomer of that priority asks.
 func decide(claims []Claim, now time.Time, w *Waiter, priority int) (v verdict) {
-	v.at = -1
+	v.at, v.instead = -1, true
 	for i := range claims {
 		c := claims[i].Constraint
 		d := c.Look(now, claims[i].Asks())
@@ -128,6 +129,7 @@ func decide(claims []Claim, now time.Time, w *Waiter, priority int) (v verdict) 
 			}
 			d = Decision{Reason: d.Reason, Again: until, Sooner: !until.IsZero()} // as soon as its turn comes
 		}
+		v.instead = v.instead && d.Instead && c.Line() == nil
 		back := d.Back // of several, all have to be
 		if v.Back.After(back) {
 			back = v.Back
@@ -215,6 +217,9 @@ func Check(ctx context.Context, now time.Time, claims []Claim, o *Options) (r Re
 	v.behind(claims, now, o.Priority)
 	c := claims[v.at].Constraint
 	why, waits := o.wouldWait(c.Line(), v, now, latest, late)
+	if !waits && v.instead {
+		return Refusal{}, false
+	}
 	return v.refusal(c, now, why), waits
 }
 
@@ -242,7 +247,7 @@ func Admit(ctx context.Context, now time.Time, claims []Claim, o *Options) (r Re
 // that they can all be charged now. The mutexes of all claims are held.
 func Refuse(now time.Time, claims []Claim) Refusal {
 	v := decide(claims, now, nil, 0)
-	if v.at < 0 {
+	if v.at < 0 || v.instead {
 		return Refusal{}
 	}
 	if len(claims) > 1 {
@@ -260,6 +265,11 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 	v.behind(claims, now, o.Priority)
 	c := claims[v.at].Constraint
 	if why, waits := o.wouldWait(c.Line(), v, now, latest, late); !waits {
+		if v.instead {
+			o.charge(claims, now)
+			Unlock(claims)
+			return Refusal{}, nil
+		}
 		r := v.refuse(claims, now, why)
 		Unlock(claims)
 		return r, nil

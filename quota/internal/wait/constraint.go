@@ -65,6 +65,9 @@ type Decision struct {
 	// Sooner says that an event may grant the claim before Again.
 	Sooner bool
 
+	// Instead grants the claim to work that would be refused otherwise, because it does not wait so long.
+	Instead bool
+
 	// Reason is the constraint's own. Package wait only hands it on.
 	Reason uint8
 
