@@ -275,8 +275,8 @@ func ungrouped(parts []string) (joined []string) {
 
 // withoutRequests returns a figure without a word for requests that follows it.
 func withoutRequests(figure string) string {
-	n := strings.TrimRight(strings.ToLower(figure), "abcdefghijklmnopqrstuvwxyz")
-	if word := figure[len(n):]; isRequests(strings.ToLower(word)) {
+	text := strings.ToLower(figure)
+	if n := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz"); isRequests(text[len(n):]) {
 		return trim(n)
 	}
 	return figure
