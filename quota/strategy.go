@@ -67,7 +67,7 @@ package quota
 //
 //  5. Inference. A server that says nothing of its quotas but refuses now and then is taken
 //     to allow what it served between two refusals, in that time. One unit more is tried
-//     now and then. Without Retry-After, trials find how long windows are. "says nothing at all, 100/10s" .613 → .811.
+//     now and then. Without Retry-After, trials find how long windows are. "says nothing at all, 100/10s" .613 → .778.
 //     If it seems to bound how many requests are in flight instead, no more
 //     than that are. "only Retry-After, 100/10s" 47 → 2.6 refused. If hold follows hold, with a
 //     request or two between them, units come back one by one: then requests are spaced, as closely as
