@@ -550,6 +550,18 @@ func TestGuessedWindowNarrows(t *testing.T) {
 	}
 }
 
+// A look may be served by a unit that was left. The refusal after it shows that, so windows do not become shorter:
+// here each has two units more than was inferred.
+func TestGuessedWindowIsNotOver(t *testing.T) {
+	served, refused := guessing(t, 50*ms, func(now time.Duration) (int, time.Duration) {
+		if now < 20*sec {
+			return 20, 10 * sec
+		}
+		return 22, 10 * sec
+	}, 10*mins)
+	assert.Equal(t, [2]int{1226, 43}, [2]int{served[0], refused[0]}, "of %d", 22*60)
+}
+
 // A quota that was inferred without a Retry-After, and that has gone, holds nothing a few minutes later: a look
 // into a long window departs after a minute, however few units are left then.
 func TestGuessedWindowGoes(t *testing.T) {

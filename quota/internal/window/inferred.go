@@ -181,9 +181,9 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 		w.slow = w.habits().slowStart() // our own count is as right as before
 		return
 	}
-	dry := sent
-	if g.opened > 0 && retryAfter <= 0 {
-		g.tooSoon = max(g.tooSoon, time.Duration(sent-g.opened))
+	bare, dry := retryAfter <= 0, sent
+	if bare {
+		g.wasTooSoon(sent)
 	}
 	if w.isLook(sent) {
 		w.rare.look, dry = noLook, g.opened // all was used up before it
@@ -208,14 +208,17 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 		g.refused, g.dry, g.came = true, dry, t
 		g.out = uint8(min(w.Unanswered()+1, mostCeiling))
 		left := g.early && g.served < w.Quota/2 // the look found what was left
-		if g.usedUp > 0 && w.State == Counting && (left || retryAfter > 0 && retryAfter < w.Length/2) {
-			g.opened, g.served, g.merged = g.usedOpened, g.served+g.usedUp, true
+		counts := w.State == Counting
+		if g.usedUp > 0 && (left && (counts || bare) || counts && !bare && retryAfter < w.Length/2) {
+			if g.opened, g.served, g.merged = g.usedOpened, g.served+g.usedUp, true; bare {
+				g.wasTooSoon(sent)
+			}
 		}
 	}
 	if w.State == Counting {
 		w.distrust(t) // the count was too high: one request asks first
 	}
-	if since := time.Duration(t - g.opened); g.guessed && g.opened > 0 && retryAfter <= 0 {
+	if since := time.Duration(t - g.opened); g.guessed && g.opened > 0 && bare {
 		w.BackOff = max(w.BackOff, t.Add(since/longBackOff))
 	}
 	if retryAfter > 0 {
@@ -374,6 +377,13 @@ func (w *Window) lookAt() Instant {
 // not so short as the time at which a look was refused.
 func (g *Inferred) narrows(w *Window) bool {
 	return g.guessed && w.Length >= 2*minBackOff && g.tooSoon < w.Length-w.Length/narrow
+}
+
+// wasTooSoon takes over that a request without Retry-After was refused that departed at sent.
+func (g *Inferred) wasTooSoon(sent Instant) {
+	if g.opened > 0 {
+		g.tooSoon = max(g.tooSoon, time.Duration(sent-g.opened))
+	}
 }
 
 // bound takes over how long windows are at most: a look that was refused later tells no more.
