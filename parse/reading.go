@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -368,6 +369,48 @@ func (x *exchange) drafts() {
 		x.out.Dialect = Draft07
 	}
 	x.takePolicies()
+	if slices.ContainsFunc(x.out.Limits, func(l Limit) bool { return l.Available != None }) {
+		x.otherTimes()
+	}
+}
+
+// otherTimes adds the quotas of X-RateLimit-Limit-Month and the like, if the draft's fields beside them do not say the
+// same: they tell of no policy with that quota or of that time.
+func (x *exchange) otherTimes() {
+	last := len(x.table.rows) - 1
+	if x.host != nil || !x.has(x.table.bits[last]) || !x.namesTime() {
+		return
+	}
+	a := accountReader{row: &x.table.rows[last], index: &x.table.index, caps: *x.caps, clock: x.made, served: x.served, common: true}
+	a.read(x.h)
+	x.made = a.clock
+	drafts := x.out.Policies
+	for _, p := range a.policies {
+		if spanAtEnd(p.Name) == 0 || slices.ContainsFunc(drafts, func(of Policy) bool { return of.Quota == p.Quota || of.Window == p.Window || of.Name == p.Name }) {
+			continue
+		}
+		x.out.Policies = append(slices.Clip(x.out.Policies), p)
+		for _, l := range a.limits {
+			if l.Policy == p.Name {
+				x.out.Limits = append(x.out.Limits, l)
+			}
+		}
+	}
+}
+
+// namesTime reports whether the name of a field in common use may end in a time.
+func (x *exchange) namesTime() bool {
+	for name := range x.h {
+		if !strings.HasPrefix(name, "X-Rate") {
+			continue
+		}
+		for _, word := range [...]string{"Second", "Minute", "Hour", "Da", "Week", "Month"} {
+			if strings.Contains(name, word) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // mayAnyDraft reports whether any of the drafts may be read from the host.

@@ -950,6 +950,15 @@ func Vendors() []Vendor {
 			Window:    []string{"GNCP-GW-RateLimit-Replenish-Rate"},
 		},
 		{
+			// metacpan.org/pod/Plack::Middleware::Throttle::Lite. Older versions refuse with the status 503 and
+			// without Retry-After.
+			Name:   "Plack::Middleware::Throttle::Lite",
+			Limit:  []string{"X-Throttle-Lite-Limit"},
+			Used:   []string{"X-Throttle-Lite-Used"},
+			Reset:  []string{"X-Throttle-Lite-Expire"},
+			Window: []string{"X-Throttle-Lite-Units"},
+		},
+		{
 			// api-docs.brightpearl.com, request throttling.
 			Name:      "Brightpearl",
 			Remaining: []string{"Brightpearl-Requests-Remaining"},

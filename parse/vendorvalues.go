@@ -514,8 +514,12 @@ func (a *accountReader) windows(f *rowField) (all values[delay], inMillis bool) 
 		kind = spanSeconds
 	}
 	for _, line := range f.lines {
-		if d := spanOf(trim(line)); len(f.lines) == 1 && d > 0 && d <= a.caps.window() && (line[0] < '0' || line[0] > '9') {
-			all.add(delay{d: d}) // "minute"
+		word := trim(line)
+		if _, per, ok := strings.Cut(word, "/"); ok {
+			word = trim(per)
+		}
+		if d := spanOf(word); len(f.lines) == 1 && d > 0 && d <= a.caps.window() && (line[0] < '0' || line[0] > '9') {
+			all.add(delay{d: d}) // "minute", "requests/minute"
 			return all, false
 		}
 	}
@@ -525,8 +529,8 @@ func (a *accountReader) windows(f *rowField) (all values[delay], inMillis bool) 
 		all.first.d, inMillis = d, d != all.first.d
 	}
 	for i := range all.n {
-		if all.at(i).d == 0 {
-			a.ignore(f.field, None, "", errRange)
+		if d := all.at(i).d; d == 0 || unsaid && d%time.Second != 0 && endsIn(f.field, "-Interval") {
+			a.ignore(f.field, None, "", errRange) // a part of a second: the time between two requests
 			return values[delay]{}, false
 		}
 	}
