@@ -29,6 +29,8 @@
 //		retryLater(rejected.RetryAfter)
 //	}
 //
+// With Respond429 it is answered with the status 429 instead, for libraries that retry after that.
+//
 // The deadline of the request's context limits the wait as well, and so does the
 // Timeout of an http.Client. Both include the wait: if only the server's time is to be
 // bounded, set ResponseHeaderTimeout of the http.Transport in Base instead.

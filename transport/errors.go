@@ -3,6 +3,9 @@ package transport
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,6 +51,31 @@ func rejected(r *quota.Refusal) *RejectedError {
 		e.refusal = r
 	}
 	return e
+}
+
+// refuse returns what RoundTrip does for a request that was not admitted: see Shaper.Respond429.
+func (x *exchange) refuse(err error) (*http.Response, error) {
+	e, ok := err.(*RejectedError)
+	if !ok || !x.s.Respond429 {
+		return nil, err
+	}
+	text := e.Error() + "\n"
+	resp := &http.Response{
+		Status:        "429 Too Many Requests",
+		StatusCode:    http.StatusTooManyRequests,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        http.Header{"Content-Type": {"text/plain; charset=utf-8"}},
+		Body:          io.NopCloser(strings.NewReader(text)),
+		ContentLength: int64(len(text)),
+		Request:       x.req,
+	}
+	if e.RetryAfter > 0 {
+		seconds := (e.RetryAfter-1)/time.Second + 1
+		resp.Header["Retry-After"] = []string{strconv.FormatInt(int64(seconds), 10)}
+	}
+	return resp, nil
 }
 
 // Error returns the reason, the cause if it is another, the policy and RetryAfter:

@@ -90,6 +90,13 @@ type Shaper struct {
 	// other work to do asks Check.
 	MaxDelay time.Duration
 
+	// Respond429 means that a request that is refused is answered as a server would, with the
+	// status 429 and, if it is known when to try again, a Retry-After, and not with a
+	// *RejectedError: for libraries above the Shaper that retry after such a response and give up after
+	// an error, as most do. Their time-outs then bound how long one attempt waits in line, and not all of them
+	// together. False means an error. Trace.Rejected is called with the error in any case.
+	Respond429 bool
+
 	// MaxQueue is the number of requests that may wait for one account or
 	// limiter. Zero means DefaultMaxQueue; a negative number means no bound.
 	MaxQueue int
@@ -231,7 +238,7 @@ func (s *Shaper) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer x.end()
 	x.route()
 	if err := x.admit(); err != nil {
-		return nil, err
+		return x.refuse(err)
 	}
 	x.countDeparture()
 	resp, err := x.send()

@@ -1,8 +1,6 @@
 package recipes
 
 import (
-	"context"
-	"errors"
 	"net/http"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -11,16 +9,9 @@ import (
 )
 
 // Retryable returns a client that retries. Below its retries is the Shaper, so each of them
-// waits its turn. Refusals of the Shaper are not retried: they say that it is too early (see
-// transport.RejectedError).
+// waits its turn. What the Shaper refuses is retried when it says, as if the server had answered 429.
 func Retryable(base http.RoundTripper) *retryablehttp.Client {
 	client := retryablehttp.NewClient()
-	client.HTTPClient.Transport = &transport.Shaper{Base: base}
-	client.CheckRetry = func(ctx context.Context, resp *http.Response, err error) (bool, error) {
-		if errors.Is(err, transport.ErrRejected) {
-			return false, err
-		}
-		return retryablehttp.DefaultRetryPolicy(ctx, resp, err)
-	}
+	client.HTTPClient.Transport = &transport.Shaper{Base: base, Respond429: true}
 	return client
 }
