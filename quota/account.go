@@ -45,11 +45,11 @@ func (a *account) id() accountID { return accountID{a.policy.policyID, a.owner.S
 
 // setPolicy takes over the policy as it is advertised now.
 func (a *account) setPolicy(p *Policy) {
-	length := p.Window
-	if length == 0 && a.policy.origin.shared == nil {
-		length = a.policy.server.Untold()
+	if p.Window == 0 && a.policy.origin.shared == nil {
+		a.SetUntold(unitOf(p.Unit), p.Quota, &a.policy.server)
+	} else {
+		a.SetPolicy(unitOf(p.Unit), p.Quota, p.Window)
 	}
-	a.SetPolicy(unitOf(p.Unit), p.Quota, length)
 	if a.Unit == window.Other {
 		a.policy.noteUnit(a, p.Unit)
 	}
@@ -58,7 +58,7 @@ func (a *account) setPolicy(p *Policy) {
 // present is the policy as this account was told it: another one of the same policy may have
 // another quota, and another unit. The Key is empty. The mutex of the origin is held.
 func (a *account) present() Policy {
-	p := Policy{Name: a.policy.name, Quota: a.Quota, Window: a.told(), Keyed: a.policy.keyed}
+	p := Policy{Name: a.policy.name, Quota: a.Quota, Window: a.Told(), Keyed: a.policy.keyed}
 	switch a.Unit {
 	case window.Requests:
 		if known, _ := a.policy.origin.policy(p.Name); unitOf(known.Unit) == a.Unit {
@@ -72,14 +72,6 @@ func (a *account) present() Policy {
 		p.Unit = cmp.Or(a.policy.units[a], a.policy.unit, "units")
 	}
 	return p
-}
-
-// told is how long the windows of the policy are, if the server has said it.
-func (a *account) told() time.Duration {
-	if a.Length == a.policy.server.Untold() {
-		return 0
-	}
-	return a.Length
 }
 
 // inferred reports whether the account is that of a scope, and no server has advertised

@@ -10,13 +10,14 @@ import (
 // does: requests are refused although the figures say that much is left. Such a limit may be one of
 // requests in flight, or of some routes, or of a gateway, or one of several that the server does not name.
 //
-// The first such refusal holds the accounts that it names, as any other does; one without a field, which figures
-// in force contradict, its scope. From then on, work that
-// claims the policy claims the limit, too, and what is served is counted. If a request that departs
-// after that hold is refused so, the limit is held, and not what the refusal names. One request of
-// each other kind of work may then find out whether the limit concerns that kind: see whom.go. A refusal that
-// names nothing is of such a limit from the first one on, if much is left of the policy without a name, which others
-// are told: it may be of one route that is out of order.
+// The first such refusal holds the accounts that it names, as any other refusal does. If it has no fields, but
+// contradicts figures in force, it holds its scope. From then on, work that claims the policy claims the limit,
+// too, and what is served is counted. If a request that departs after that hold is refused in the same way, the limit
+// is held, and not what the refusal names. Then each other kind of work may send one request, to find out whether the
+// limit concerns that kind: see whom.go.
+//
+// A refusal that names nothing may also come from one route that is out of order. If much is left of the policy
+// without a name, which other answers tell, the first such refusal already counts as one of the limit.
 //
 // The size of the limit is inferred, too, if most of the work that was out when the refusal before
 // came was refused, of the same kind, and at least two requests were. A server that sheds load at
@@ -33,7 +34,7 @@ type beside struct {
 	lost, kept int     // of what was out then of that kind: refused, and served
 }
 
-// isOf reports whether an account is that one.
+// isOf reports whether the limit is beside that account.
 func (b *beside) isOf(a *account) bool { return a.is(b.of.name, b.of.keyed, b.of.owner) }
 
 // besideLost is how many that are out when a refusal comes are refused, too, at least, if it is of a limit.
@@ -101,9 +102,8 @@ func (b *beside) lasts() instant {
 	return b.refused.Add(max(kindsLast, times(min(b.in.base.Length, time.Hour), kindsLastWindows)))
 }
 
-// besideAccount returns the account that a refusal is beside: each figure says that more is left than all that is
-// on its way could use up; or the refusal names nothing, and as much is left of the policy without a name, which
-// other answers tell. It returns nil if there is none.
+// besideAccount returns the account that a refusal is beside, or nil. Either each figure of the refusal says that more is
+// left than all that is on its way could use up. Or the refusal names nothing: see besideUnnamed and besideTold.
 func (s *settlement) besideAccount() *account {
 	r, base := s.r, &s.l.scope.base
 	switch {
@@ -126,7 +126,8 @@ func (s *settlement) besideAccount() *account {
 	return s.figured[0]
 }
 
-// besideUnnamed is besideAccount for a refusal that names nothing.
+// besideUnnamed is besideAccount for a refusal that names nothing, where a policy without a name is told, of which
+// more is left than the work could use up.
 func (s *settlement) besideUnnamed() *account {
 	base := &s.l.scope.base
 	p, named := s.o.policy("")
@@ -193,8 +194,8 @@ func (s *settlement) findBeside() {
 }
 
 // besideTold is besideAccount for a refusal without a Retry-After that names nothing, where no policy without a
-// name is told: what it contradicts are the figures in force of what the work was charged to. Its own back-off may
-// have ended these.
+// name is told. The refusal is beside the accounts that its work was charged to, if their figures in force say that
+// something is left. A back-off may have ended those figures: then the limit has to be known already.
 func (s *settlement) besideTold() *account {
 	if !s.saysNothing() {
 		return nil

@@ -54,7 +54,7 @@ func (s *settlement) watch(a *account) {
 		}
 	}
 	s.watched = append(s.watched, watched{
-		account: a, quota: a.Quota, length: a.told(), hold: a.Hold, backOff: a.BackOff,
+		account: a, quota: a.Quota, length: a.Told(), hold: a.Hold, backOff: a.BackOff,
 		reported: a.State == window.Reported, usedUp: a.UsedUp(), epoch: a.Epoch(), habits: a.Habits(&a.policy.server),
 	})
 }
@@ -125,7 +125,7 @@ func (s *settlement) change(a *account, c Change) {
 func (s *settlement) tellOf(w *watched) {
 	a := w.account
 	a.Roll(s.t)
-	if a.Quota != w.quota || a.told() != w.length {
+	if a.Quota != w.quota || a.Told() != w.length {
 		what := "policy"
 		if a == &s.l.limit.base && s.inferredQuota() != s.wasInferred {
 			what = "inferred"

@@ -130,10 +130,10 @@
 // paths with the same beginning have in common. What a response teaches applies to
 // all later requests, and to those that wait.
 //
-// Some servers count the requests of each route for itself, under the same name or none. What is left shows that: it
-// falls by the requests of one kind alone, although those of others were served meanwhile. Once two kinds
-// have shown it three times, what is in flight on one of them does not hold the others. If it is contradicted,
-// they have one account again, and it takes twice as much to be shown.
+// Some servers have a counter for each route, and say the same limit for all, under the same name or none. What is left
+// shows that: requests of one kind leave the others as much as before. Once a request has waited, the answers to each
+// kind are compared. If those to two kinds have shown it three times each, what is in flight on one kind does not hold
+// the others. If that is contradicted, they have one account again, and it takes twice as much to be shown.
 //
 // A refusal that names no policy, such as a 429 with a Retry-After and nothing else,
 // holds all requests of its scope at first. Kinds that were not refused look, one request

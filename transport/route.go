@@ -52,6 +52,7 @@ func (x *exchange) route() {
 // again is claim when the request has waited. If a policy that counts tokens was named
 // meanwhile, the request is one of its model from now on.
 func (x *exchange) again() []quota.Claim {
+	x.directory.told.waited.Store(true)
 	x.ask.Scope, _, _ = strings.Cut(x.ask.Scope, ofKind)
 	if !x.ofModel && x.directory.tokens.Load() {
 		x.ofModel = true

@@ -294,7 +294,7 @@ type exchange struct {
 
 	tokens  tokenCost
 	ofModel bool      // the scope is that of the model
-	counted departure // if it is: see ownCount
+	counted departure // if it is: see ownCounter
 	newKind bool      // the response is the first one to such a request that tells something
 	silent  bool      // responses to such requests tell nothing, and others tell something: see toldKinds
 }

@@ -21,7 +21,7 @@ import (
 // then it takes twice as many turns.
 type toldKinds struct {
 	several atomic.Bool  // not always the same was told, or a kind was held, or has a counter of its own
-	counts  atomic.Bool  // requests of some kinds are counted: see ownCount
+	waited  atomic.Bool  // a request has waited for an account, so that requests are counted: see ownCounter
 	same    atomic.Int64 // what was told before, from toldNothing on; 0: nothing was noted
 
 	most atomic.Int64 // bytes that the kinds may take up; 0: no bound is known
@@ -46,10 +46,10 @@ type proof struct {
 	changes int // of what a kind was told
 }
 
-// turn counts a turn of kinds that are told different things.
-func (p *proof) turn() {
-	p.turns = min(p.turns+1, sureTurns<<maxChanges)
-	p.apart = p.turns >= sureTurns<<p.changes
+// turn counts a turn. Before the first change, it takes that many.
+func (p *proof) turn(sure int) {
+	p.turns = min(p.turns+1, sure<<maxChanges)
+	p.apart = p.turns >= sure<<p.changes
 }
 
 // changed takes over that a kind was told something else than before.
@@ -71,8 +71,8 @@ type toldKind struct {
 	pause time.Time // when its Retry-After ends; zero: it has none
 	scope string    // until then
 
-	sure proof     // that it is told this, always
-	own  *ownCount // nil: no other kind of its scope is told the same
+	sure proof       // that it is told this, always
+	own  *ownCounter // nil: no other kind of its scope is told the same
 }
 
 type kindOfScope struct {
@@ -112,7 +112,7 @@ func (t *toldKinds) narrowed(scope string, kind kindKey) (narrow string, silent,
 	switch {
 	case known && !k.until.IsZero():
 		return k.scope, false, false
-	case k.own != nil && k.own.apart && k.what != toldNames:
+	case k.own != nil && k.own.separate && k.what != toldNames:
 		return scopeOfOwn(scope, kind, k.what), false, false
 	case k.what == toldUnknown && t.limits.apart:
 		k.what = t.first
@@ -165,18 +165,18 @@ func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (
 		k.sure.changed()
 	case !toldLast, last.what == what, last.what == toldUnknown:
 	case t.proofOf(last.what, what) == &t.silence:
-		t.silence.turn()
+		t.silence.turn(sureTurns)
 	}
 	if k.what == what && what >= toldLimit && (t.isSureOfAnother(t.last, this, what) || t.isSureOfAnother(t.other, this, what)) {
-		t.limits.turn()
+		t.limits.turn(sureTurns)
 	}
 	if k.what == what {
-		k.sure.turn()
+		k.sure.turn(sureTurns)
 	}
 	if k != before {
 		t.set(this, k)
 		t.silent = t.silent || what == toldNothing && k.sure.apart
-		moved = k.what != before.what && (limits || silence || before.own != nil && before.own.apart) || (doubted || k.sure.apart != before.sure.apart) && len(t.usedUp) > 0
+		moved = k.what != before.what && (limits || silence || before.own != nil && before.own.separate) || (doubted || k.sure.apart != before.sure.apart) && len(t.usedUp) > 0
 	}
 	if known && t.last != this {
 		if last.what != what {
@@ -315,18 +315,21 @@ func (t *toldKinds) set(of kindOfScope, k toldKind) {
 		t.bytes -= before.bytes(of)
 	} else {
 		of.scope = strings.Clone(of.scope)
-		t.makeRoom(k.bytes(of))
 	}
 	t.bytes += k.bytes(of)
 	t.kinds[of] = k
+	t.makeRoom(of)
 }
 
-// makeRoom forgets kinds until there is room for another one of n bytes.
-func (t *toldKinds) makeRoom(n int) {
+// makeRoom forgets kinds until there is room, but not the one that was set last.
+func (t *toldKinds) makeRoom(last kindOfScope) {
 	now, most := time.Now(), t.most.Load()
-	for len(t.kinds) >= maxToldKinds || len(t.kinds) > 0 && most > 0 && int64(t.bytes+n) > most {
+	for len(t.kinds) > maxToldKinds || len(t.kinds) > 1 && most > 0 && int64(t.bytes) > most {
 		var found kindOfScope
 		for of, k := range t.kinds {
+			if of == last {
+				continue
+			}
 			if found = of; !now.Before(k.until) {
 				break
 			}

@@ -131,7 +131,7 @@ func (t *toldKinds) endTrial(of kindOfScope, what int64, known, refused bool) (m
 	case !is:
 	case known && what == k.what:
 		apart := p.apart
-		p.turn()
+		p.turn(sureTurns)
 		return p.apart != apart
 	case refused:
 		p.changed()

@@ -9,6 +9,7 @@ import "time"
 // length of 0 or less are not known.
 func (w *Window) SetPolicy(unit Unit, quota int64, length time.Duration) {
 	w.Unit = unit
+	w.set(learned, false)
 	quota, length = min(max(quota, None), MaxUnits), max(length, 0)
 	if quota == w.Quota && length == w.Length {
 		return

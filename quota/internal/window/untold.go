@@ -25,18 +25,30 @@ type untold struct {
 }
 
 const (
-	untoldKept   = 8 // windows, for which one refusal is by chance
-	untoldPause  = 3 // windows before the first request that departs halfway
-	untoldFailed = 4 // lengths, after which none is learned
-	untoldPart   = 3 // parts of a length, of which the last is not looked into
+	untoldKept   = 8   // windows, for which one refusal is by chance
+	untoldPause  = 3   // windows before the first request that departs halfway
+	untoldRest   = 128 // windows before each of them at most
+	untoldFailed = 4   // lengths, after which none is learned
+	untoldPart   = 3   // parts of a length, of which the last is not looked into
 )
 
-// Untold is how long the windows are whose end no answer tells; 0: that is not known.
-func (s *Server) Untold() time.Duration { return s.untold.length }
+// SetUntold is SetPolicy for a policy that does not say how long its windows are: they are as long as was learned.
+func (w *Window) SetUntold(unit Unit, quota int64, s *Server) {
+	w.SetPolicy(unit, quota, s.untold.length)
+	w.set(learned, true)
+}
+
+// Told is how long windows are, if the server has said it; else 0.
+func (w *Window) Told() time.Duration {
+	if w.is(learned) {
+		return 0
+	}
+	return w.Length
+}
 
 // untolds reports whether nothing tells when the window of a figure is over.
 func (w *Window) untolds(s *Server) bool {
-	return w.Strategy == Adaptive && w.Unit == Requests && w.most(s) > 1 && (w.Length == 0 || w.Length == s.untold.length)
+	return w.Strategy == Adaptive && w.Unit == Requests && w.most(s) > 1 && w.Told() == 0
 }
 
 // untoldEnd is when the window of a figure is due whose answer does not tell it, and the round trip that its guard
@@ -99,7 +111,7 @@ func (w *Window) untoldWindow(sent Instant, avail int64, u *untold) time.Duratio
 	case u.short > 0:
 		return u.short
 	case u.rest >= pause && u.length-least >= u.length/untoldPart:
-		u.rest, u.pause = 0, min(8*pause, 128)
+		u.rest, u.pause = 0, uint8(min(8*int(pause), untoldRest))
 		return (least + u.length) / 2
 	}
 	return u.length
@@ -141,7 +153,7 @@ func (w *Window) observeUntold(sent Instant, found int64, refused bool, s *Serve
 		}
 	case after >= u.length:
 		u.short = 0
-		u.rest = min(u.rest+1, 128)
+		u.rest = min(u.rest+1, untoldRest)
 		if u.kept = min(u.kept+1, 128); u.kept >= untoldKept {
 			u.failed = 0
 		}

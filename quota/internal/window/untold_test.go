@@ -52,7 +52,7 @@ func playUntold(s *untoldServer, n int, rtt time.Duration) (took time.Duration, 
 		c := Charge{Sent: t, Units: 1, Mark: w.Take(t, 1)}
 		left, ok := s.answer(t.Add(rtt / 2))
 		t = t.Add(rtt)
-		w.SetPolicy(Requests, s.quota, server.Untold())
+		w.SetUntold(Requests, s.quota, server)
 		w.Answered(c, !ok)
 		w.Report(t, c.Sent, Figure{Available: left, Window: None, Charge: c, Served: ok}, !ok, server)
 		if !ok {
@@ -113,8 +113,8 @@ func TestUntoldContradicted(t *testing.T) {
 	const from = Instant(sec)
 	learned := func(kept uint8) (*Window, *Server, Instant) {
 		w, s := New(Adaptive), new(Server)
-		w.SetPolicy(Requests, 10, sec)
 		s.untold.length, s.untold.kept = sec, kept
+		w.SetUntold(Requests, 10, s)
 		w.Report(from.Add(50*ms), from, Figure{Available: 9, Window: None}, false, s)
 		assert.Equal(t, from.Add(sec), w.due)
 		w.Report(from.Add(850*ms), from.Add(800*ms), Figure{Window: None}, false, s)
@@ -123,37 +123,37 @@ func TestUntoldContradicted(t *testing.T) {
 	}
 	w, s, at := learned(1)
 	w.Report(at+Instant(50*ms), at, Figure{Window: None}, false, s)
-	assert.Zero(t, s.Untold(), "one of ten was there")
+	assert.Zero(t, s.untold.length, "one of ten was there")
 	assert.Zero(t, w.Length)
 	assert.EqualValues(t, 4, s.untold.enough())
 	assert.Equal(t, Never, w.due)
 
 	w, s, at = learned(1)
 	w.Report(at+Instant(50*ms), at, Figure{Available: 6, Window: None}, false, s)
-	assert.Equal(t, sec, s.Untold(), "seven were there")
+	assert.Equal(t, sec, s.untold.length, "seven were there")
 	assert.Equal(t, at.Add(sec), w.due)
 
 	w, s, at = learned(1)
 	w.Report(at+Instant(50*ms), at, Figure{Window: None}, true, s)
-	assert.Zero(t, s.Untold(), "refused")
+	assert.Zero(t, s.untold.length, "refused")
 	assert.Equal(t, 1050*ms, s.untold.least)
 
 	w, s, at = learned(2)
 	w.Report(at+Instant(50*ms), at, Figure{Window: None}, true, s)
-	assert.Equal(t, sec, s.Untold(), "by chance")
+	assert.Equal(t, sec, s.untold.length, "by chance")
 	assert.Equal(t, at.Add(sec), w.due, "it is not over yet")
 	w.Roll(at.Add(sec))
 	at = at.Add(1100 * ms)
 	w.Report(at+Instant(50*ms), at, Figure{Window: None}, true, s)
-	assert.Zero(t, s.Untold(), "again")
+	assert.Zero(t, s.untold.length, "again")
 }
 
 // An answer of a window that is over pushes nothing.
 func TestUntoldLate(t *testing.T) {
 	for _, length := range []time.Duration{0, sec} {
 		w, s := New(Adaptive), new(Server)
-		w.SetPolicy(Requests, 10, length)
 		s.untold.length = length
+		w.SetUntold(Requests, 10, s)
 		w.Report(Instant(50*ms), 1, Figure{Available: 9, Window: None}, false, s)
 		w.Report(Instant(150*ms), Instant(100*ms), Figure{Window: None}, false, s)
 		w.Report(Instant(1250*ms), Instant(1200*ms), Figure{Available: 9, Window: None}, false, s)
@@ -171,12 +171,12 @@ func TestUntoldLate(t *testing.T) {
 func TestUntoldButWhereRefused(t *testing.T) {
 	const from = Instant(sec)
 	w, s := New(Adaptive), new(Server)
-	w.SetPolicy(Requests, 10, sec)
 	s.untold.length = sec
+	w.SetUntold(Requests, 10, s)
 	w.Report(from.Add(50*ms), from, Figure{Available: 9, Window: None}, false, s)
 	w.Report(from.Add(850*ms), from.Add(800*ms), Figure{Window: None}, false, s)
 	w.Report(from.Add(1150*ms), from.Add(1100*ms), Figure{Window: 2 * sec}, true, s)
-	assert.Zero(t, s.Untold())
+	assert.Zero(t, s.untold.length)
 	assert.Equal(t, from.Add(3100*ms), w.due)
 }
 
@@ -191,6 +191,183 @@ func TestUntoldRise(t *testing.T) {
 		}{{1000 * ms, 9}, {1100 * ms, 8}, {1200 * ms, again}, {1800 * ms, 0}, {2850 * ms, 9}} {
 			w.Report(Instant(f.sent+50*ms), Instant(f.sent), Figure{Available: f.left, Window: None}, false, s)
 		}
-		assert.Equal(t, want, s.Untold(), "%d", again)
+		assert.Equal(t, want, s.untold.length, "%d", again)
+	}
+}
+
+// Requests that depart halfway are rarer and rarer, but never rarer than one in 128 windows.
+func TestUntoldHalfway(t *testing.T) {
+	w := New(Adaptive)
+	w.ownRare().spent = &spent{from: 1}
+	u := &untold{length: mins, least: sec}
+	var after []int
+	for n := 1; len(after) < 5; n++ {
+		u.rest = min(u.rest+1, untoldRest)
+		if d := w.untoldWindow(2, 0, u); d != mins {
+			assert.Equal(t, 30500*ms, d)
+			after, n = append(after, n), 0
+		}
+		if n > 1000 {
+			break
+		}
+	}
+	assert.Equal(t, []int{3, 24, 128, 128, 128}, after)
+}
+
+// What a figure shows of how long windows are, if its request departed so long after the first one of a window that was
+// used up.
+func TestObserveUntold(t *testing.T) {
+	const from = Instant(mins)
+	for _, tt := range []struct {
+		name    string
+		before  untold
+		after   time.Duration
+		found   int64
+		refused bool
+		change  func(w *Window)
+		want    untold
+	}{
+		{"refused too soon", untold{length: 10 * sec, short: 6 * sec}, 5 * sec, 0, true, nil, untold{length: 10 * sec, least: 4900 * ms}},
+		{"one is missing, too soon", untold{length: 10 * sec, short: 6 * sec}, 5 * sec, 9, false, nil, untold{length: 10 * sec, least: 4900 * ms}},
+		{"all is there halfway", untold{length: 10 * sec, least: 4 * sec}, 6 * sec, 10, false, nil, untold{length: 10 * sec, least: 4 * sec, short: 6 * sec}},
+		{"and again", untold{length: 10 * sec, least: 4 * sec, short: 6 * sec, kept: 9, rest: 9}, 5500 * ms, 10, false, nil, untold{length: 5 * sec, least: 4 * sec}},
+		{"as long as known", untold{length: 10 * sec, short: 6 * sec, kept: 6, rest: 9, failed: 2}, 10 * sec, 10, false, nil, untold{length: 10 * sec, kept: 7, rest: 10, failed: 2}},
+		{"for the eighth time", untold{length: 10 * sec, kept: 7, rest: 128, failed: 2}, 11 * sec, 10, false, nil, untold{length: 10 * sec, kept: 8, rest: 128}},
+		{"for long", untold{length: 10 * sec, kept: 128}, 11 * sec, 10, false, nil, untold{length: 10 * sec, kept: 128, rest: 1}},
+		{"half is there", untold{length: 10 * sec, kept: 1}, 10 * sec, 5, false, nil, untold{length: 10 * sec, kept: 2, rest: 1}},
+		{"less than half", untold{length: 10 * sec, kept: 9, pause: 24}, 10 * sec, 4, false, nil, untold{failed: 1, pause: 24}},
+		{"that, with one unanswered", untold{length: 10 * sec}, 10 * sec, 4, false, func(w *Window) { w.InFlight = 1 }, untold{length: 10 * sec, kept: 1, rest: 1}},
+		{"that, beside others", untold{length: 10 * sec}, 10 * sec, 4, false, func(w *Window) { w.contention.fall = 9 }, untold{length: 10 * sec}},
+		{"refused, the first time", untold{length: 10 * sec, kept: 1}, 10 * sec, 0, true, nil, untold{failed: 1, kept: 3, least: 9900 * ms}},
+		{"refused, the second time", untold{length: 10 * sec, kept: 1, failed: 1}, 10 * sec, 0, true, nil, untold{failed: 2, least: 9900 * ms}},
+		{"refused by chance", untold{length: 10 * sec, kept: 2}, 10 * sec, 0, true, nil, untold{length: 10 * sec}},
+		{"refused by chance, after many", untold{length: 10 * sec, kept: 20}, 10 * sec, 0, true, nil, untold{length: 10 * sec, kept: 12}},
+		{"refused, nothing is known", untold{kept: 2}, 10 * sec, 0, true, nil, untold{kept: 2, least: 9900 * ms}},
+		{"nothing is known, less than half", untold{kept: 2}, 10 * sec, 4, false, nil, untold{}},
+		{"nothing is known, one is missing", untold{kept: 2}, 10 * sec, 9, false, nil, untold{kept: 2}},
+		{"nothing is known, all", untold{least: 4 * sec}, 11 * sec, 10, false, nil, untold{length: 10 * sec, least: 4 * sec}},
+		{"nothing is known, one of four", untold{failed: 1, kept: 2}, 11 * sec, 10, false, nil, untold{failed: 1, kept: 3}},
+		{"ten minutes", untold{least: 9 * mins}, ProbeInterval, 10, false, nil, untold{length: ProbeInterval, least: 9 * mins}},
+		{"longer", untold{least: 10*mins + 1}, ProbeInterval + 1, 10, false, nil, untold{least: 10*mins + 1}},
+		{"often wrong", untold{failed: untoldFailed}, 10 * sec, 10, false, nil, untold{failed: untoldFailed}},
+		{"nearly as often", untold{failed: untoldFailed - 1}, 10 * sec, 10, false, nil, untold{failed: untoldFailed - 1, kept: 1}},
+		{"some was left", untold{}, 10 * sec, 10, false, func(w *Window) { w.available = 1 }, untold{}},
+		{"it is not known when it began", untold{}, 10 * sec, 10, false, func(w *Window) { w.rare.spent.from = 0 }, untold{}},
+		{"nothing was observed", untold{}, 10 * sec, 10, false, func(w *Window) { w.rare.spent = nil }, untold{}},
+		{"nothing rare is known", untold{}, 10 * sec, 10, false, func(w *Window) { w.rare = nil }, untold{}},
+		{"answers take long", untold{}, 10 * sec, 10, false, func(w *Window) { w.rare.spent.quota, w.rare.spent.length = 10, sec }, untold{}},
+		{"out of order", untold{}, 10 * sec, 10, false, func(w *Window) { w.received = from.Add(11 * sec) }, untold{}},
+		{"not after the one in force", untold{}, 10 * sec, 10, false, func(w *Window) { w.sent = from.Add(10 * sec) }, untold{}},
+		{"expired", untold{least: 4 * sec}, 10 * sec, 10, false, func(w *Window) { w.State = Expired }, untold{length: 10 * sec, least: 4 * sec}},
+		{"unknown", untold{}, 10 * sec, 10, false, func(w *Window) { w.State = Unknown }, untold{}},
+	} {
+		w, s := New(Adaptive), &Server{untold: tt.before}
+		w.SetUntold(Requests, 10, s)
+		w.ownRare().spent = &spent{from: from}
+		w.State, w.available, w.sent, w.rtt = Reported, 0, from.Add(sec), 100*ms
+		if tt.change != nil {
+			tt.change(&w)
+		}
+		w.observeUntold(from.Add(tt.after), tt.found, tt.refused, s)
+		assert.Equal(t, tt.want, s.untold, tt.name)
+	}
+}
+
+// Nothing of this is done where it cannot help: with another strategy, in other units, with a quota of one, and where
+// the length is told, also if it is the one that was learned.
+func TestUntolds(t *testing.T) {
+	s := &Server{untold: untold{length: sec}}
+	for want, ws := range map[bool][]func(w *Window){
+		true: {
+			func(w *Window) { w.SetUntold(Requests, 2, s) },
+			func(w *Window) { w.SetPolicy(Requests, 2, 0) },
+			func(w *Window) { w.SetUntold(Requests, 2, new(Server)) },
+		},
+		false: {
+			func(w *Window) { w.SetUntold(Requests, 2, s); w.Strategy = Plain },
+			func(w *Window) { w.SetUntold(Bytes, 2, s) },
+			func(w *Window) { w.SetUntold(Requests, 1, s) },
+			func(w *Window) { w.SetUntold(Requests, 2, s); w.SetPolicy(Requests, 2, sec) },
+		},
+	} {
+		for i, change := range ws {
+			w := New(Adaptive)
+			change(&w)
+			assert.Equal(t, want, w.untolds(s), "%t %d", want, i)
+		}
+	}
+}
+
+// Which figures are those of the first request of a window.
+func TestBeginsUntold(t *testing.T) {
+	const from = Instant(mins)
+	for _, tt := range []struct {
+		name         string
+		state        State
+		avail, found int64 // of 10; 5 were left before
+		refused      bool
+		change       func(w *Window)
+		want, lost   bool // lost: it is not known any more when the window began
+		closed       bool // the window before has ended
+	}{
+		{name: "refused", state: Unknown, refused: true},
+		{name: "nothing is known", state: Unknown, avail: 1, found: 2, want: true},
+		{name: "expired, all", state: Expired, avail: 9, found: 10, want: true},
+		{name: "expired, all that can be", state: Expired, avail: 3, found: 4, change: func(w *Window) { w.InFlight = 6 }, want: true},
+		{name: "expired, more than before", state: Expired, avail: 5, found: 6, want: true},
+		{name: "expired, as much as before", state: Expired, avail: 4, found: 5},
+		{name: "out of order", state: Reported, avail: 9, found: 10, change: func(w *Window) { w.received = from + 1 }},
+		{name: "falls", state: Reported, avail: 4, found: 5},
+		{name: "does not fall", state: Reported, avail: 5, found: 6, lost: true},
+		{name: "all, and more", state: Reported, avail: 9, found: 10, want: true, closed: true},
+		{name: "all, and more, of a known length", state: Reported, avail: 9, found: 10, change: func(w *Window) { w.Length = sec }, want: true},
+		{name: "all, and as much", state: Reported, avail: 5, found: 6, change: func(w *Window) { w.InFlight = 4 }, want: true},
+		{name: "all, and less", state: Reported, avail: 4, found: 5, change: func(w *Window) { w.InFlight = 5 }},
+	} {
+		w, s := New(Adaptive), new(Server)
+		w.SetPolicy(Requests, 10, 0)
+		w.ownRare().spent = &spent{from: 7}
+		w.State, w.available = tt.state, 5
+		if tt.change != nil {
+			tt.change(&w)
+		}
+		assert.Equal(t, tt.want, w.beginsUntold(from, tt.avail, tt.found, tt.refused, s), tt.name)
+		assert.Equal(t, tt.lost, w.rare.spent.from == 0, tt.name)
+		assert.Equal(t, tt.closed, w.closed == from, tt.name)
+	}
+}
+
+// When a window is due: so long after its first request; a second after a request that was refused later than that; and
+// long ago, for an answer of the window before.
+func TestUntoldEnd(t *testing.T) {
+	const from = Instant(mins)
+	for _, tt := range []struct {
+		name    string
+		after   time.Duration
+		avail   int64 // 5 were left before
+		refused bool
+		change  func(w *Window)
+		due     Instant
+	}{
+		{name: "in the window", after: 500 * ms, avail: 4, due: from.Add(sec)},
+		{name: "it is not known when it began", after: 500 * ms, avail: 4, change: func(w *Window) { w.rare.spent.from = 0 }, due: Never},
+		{name: "refused in the window", after: 999 * ms, refused: true, due: from.Add(sec)},
+		{name: "refused at its end", after: sec, refused: true, due: from.Add(2 * sec)},
+		{name: "served after its end, and not all is there", after: 1100 * ms, avail: 4, due: from.Add(sec)},
+		{name: "of the window before", after: -sec, avail: 4, change: func(w *Window) { w.closed = from }, due: from.Add(-2 * sec)},
+		{name: "of the window before, expired", after: -sec, avail: 5, change: func(w *Window) { w.closed, w.State = from, Expired }, due: from.Add(-2 * sec)},
+		{name: "says no less than is known", after: -ms, avail: 5, change: func(w *Window) { w.closed, w.rare.spent.from = from, 0 }, due: Never},
+		{name: "may have arrived in this window", after: -ms, avail: 4, change: func(w *Window) { w.closed, w.InFlight = from, 1 }, due: from.Add(sec)},
+		{name: "nothing is known", after: -ms, avail: 4, change: func(w *Window) { w.closed, w.State = from, Unknown }, due: from.Add(999 * ms)},
+	} {
+		w, s := New(Adaptive), &Server{untold: untold{length: sec}}
+		w.SetUntold(Requests, 10, s)
+		w.ownRare().spent = &spent{from: from}
+		w.State, w.available = Reported, 5
+		if tt.change != nil {
+			tt.change(&w)
+		}
+		due, _ := w.untoldEnd(from.Add(tt.after), tt.avail, tt.avail+1, tt.refused, s)
+		assert.Equal(t, tt.due, due, tt.name)
 	}
 }

@@ -114,6 +114,7 @@ const (
 	creeping                     // units have come back before the end of a window: see refill.go
 	spaced                       // units depart one after another: see pace.go
 	shortened                    // the end is a second before what the named instant says: see nearest
+	learned                      // the length was learned, not told: see untold.go
 )
 
 func (w *Window) is(x traits) bool { return w.traits&x != 0 }
