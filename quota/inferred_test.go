@@ -692,6 +692,70 @@ func TestInferredLook(t *testing.T) {
 	})
 }
 
+// Kinds of work that were refused with a Retry-After look into an inferred window, too.
+func TestInferredLookOfKinds(t *testing.T) {
+	for _, kinds := range [][]string{{"/a"}, {"/a", "/b", "/c"}} {
+		d := newDesk(t)
+		// fill sends what may go, of which the server serves ten, and returns how many depart.
+		fill := func(now time.Duration) (sent int) {
+			for {
+				var out []*quota.Lease
+				for sent+len(out) < 13 {
+					l, r := d.kindOf(now, kinds[(sent+len(out))%len(kinds)])
+					if r != nil {
+						break
+					}
+					out = append(out, l)
+				}
+				for _, l := range out {
+					if sent++; sent <= 10 {
+						d.done(now, l, served)
+					} else {
+						d.done(now, l, retryAfter(10*sec))
+					}
+				}
+				if len(out) == 0 || sent > 10 {
+					return sent
+				}
+			}
+		}
+		now := time.Duration(0)
+		for fill(now) > 10 { // until the quota is inferred
+			now += 11 * sec
+			require.Less(t, now, mins)
+		}
+		for _, kind := range kinds {
+			assert.False(t, d.free(now+5*sec-ms, kind), kind)
+		}
+		assert.True(t, d.free(now+5*sec+ms, kinds[0]), "of %v", kinds)
+	}
+}
+
+// A look into a short window that is refused says how long the window is at most: it is over when the Retry-After is.
+func TestInferredLookShortens(t *testing.T) {
+	for pause, want := range map[time.Duration]time.Duration{0: 3 * sec, sec: 2500 * ms, 2 * sec: 3 * sec} {
+		d := newDesk(t)
+		now := time.Duration(0)
+		window := func() time.Duration { return d.known("", quota.Claim{}).Window }
+		for range 3 {
+			left := 10
+			for d.bare(now, &left, 3*sec) > 0 {
+			}
+			now += 3*sec + ms
+		}
+		for range 3 {
+			require.Equal(t, 10, d.full(now))
+			require.Equal(t, 3*sec, window())
+			now += 3*sec + ms
+		}
+		require.Equal(t, 10, d.full(now))
+		now += 1500 * ms
+		d.done(now, d.send(now, ""), quota.Report{Refused: true, Pause: pause})
+		assert.Equal(t, want, window(), "Retry-After %v", pause)
+		assert.EqualValues(t, 10, d.known("", quota.Claim{}).Quota)
+	}
+}
+
 // pacedServer is a bucket, which says after how many whole seconds the next unit is back.
 type pacedServer struct {
 	unit  time.Duration // in which one comes back

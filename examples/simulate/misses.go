@@ -68,6 +68,8 @@ var misses = map[string]string{
 
 	"20 methods, only Retry-After": silent + "3 %",
 
+	"nine tenths of a log, only Retry-After": "the log is full now and then, and only a refusal says so; 10 % for retry; " + unproved,
+
 	"two tokens, one quota":        tokens,
 	"two tokens, only Retry-After": tokens,
 

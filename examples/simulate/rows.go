@@ -228,6 +228,7 @@ func methods() []row {
 	tokens := []demand{{user: "x", jobs: 500, workers: 25}, {user: "y", jobs: 500, workers: 25}}
 	return []row{
 		one, bare(one), oneShort, bare(oneShort), words, two, bare(two), fifteen, bare(fifteen), shared,
+		{name: "nine tenths of a log, only Retry-After", policies: slidingLog(100, 10*sec), omitLimits: true, omitPolicies: true, demand: []demand{{kind: "GET /a", jobs: 2000, every: 111 * ms}}},
 		{name: "log 20/1s, X", policies: slidingLog(20, sec), dialect: parse.VendorFields, demand: backlog(600, 50)},
 		{name: "log 5/2s, X", policies: slidingLog(5, 2*sec), dialect: parse.VendorFields, demand: backlog(150, 50)},
 		{name: "two tokens, one quota", policies: fixed(100, 10*sec), demand: tokens},

@@ -195,7 +195,8 @@
 //     be twice as far away as it is, looks go on half-way between what was too soon and what windows seem to be, until
 //     that is a sixteenth of them; later once in five minutes, or a minute after a window of more than two has begun.
 //     A shorter window has a look once three were used up without a refusal, or six if no
-//     Retry-After was ever told; but not the next 64 after one that was refused. If such a look is
+//     Retry-After was ever told; but not the next 64 after one that was refused. A Retry-After of that refusal says how
+//     long windows are at most. If such a look is
 //     served, units come back one by one. So they do if fewer than four requests were served
 //     between one hold and the next, three times in a row, or six if the holds are back-offs.
 //     Then there is a pace: units depart one after another, twice as quickly as they came, then four times, …
@@ -209,7 +210,7 @@
 //     After three such refusals it is given up if units come more slowly than before there was one. After a rest
 //     there are as many units at once as were served in any window; half as many if some of these are refused.
 //     A refusal at a pace shows neither a bound on requests in flight nor that it was of one request alone.
-//     Where refusals with a Retry-After concern some kinds only, these look: see below.
+//     Where refusals with a Retry-After concern some kinds, and not all that are known, these look: see below.
 //     Before the first refusal nothing is counted, but what has departed since the first request
 //     is known. That is the first window, if it was used up in less than a fifth of it, several
 //     requests of one kind were refused, nothing was in flight after those, and a Retry-After or a

@@ -188,6 +188,9 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	if w.isLook(sent) {
 		w.rare.look, dry = noLook, g.opened // all was used up before it
 		if w.isShort() && !g.narrows(w) {
+			if retryAfter > 0 { // the window is over then, at the latest
+				w.SetPolicy(Requests, w.Quota, min(w.Length, time.Duration(sent.Add(retryAfter)-g.opened)))
+			}
 			g.leaveOut()
 			return
 		}
