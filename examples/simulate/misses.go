@@ -59,6 +59,8 @@ var misses = map[string]string{
 
 	"1000 tokens, 400 each": "what a request costs is not known: of the first three one is refused, and that is 1.7 %",
 
+	"Spring, whole seconds": "two lumps that agree show that units come back in lumps, and until then each unit that is expected is refused: 1 %",
+
 	"one method, 10/1s": looks,
 
 	"one method, 10/30s, bare":       blind,

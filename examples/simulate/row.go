@@ -35,6 +35,8 @@ type row struct {
 
 	untold bool // the first policy is not advertised, and what it refuses has no field
 
+	ticks time.Duration // the server's clock stands still between whole multiples of it; 0: it does not
+
 	halved  [2]time.Duration // quotas are halved from the first to the second time; whole windows
 	service time.Duration    // mean time that the server takes to serve a request
 	others  time.Duration    // mean time between two requests of other clients; 0: there are none

@@ -316,6 +316,7 @@ func buckets() []row {
 		{name: "Anthropic, 8 processes", policies: gcra(50, 60*sec, 50), vendor: anthropic, processes: 8, demand: backlog(40, 3)},
 		{name: "Shopify", policies: gcra(2, sec, 40), vendor: shopify, demand: backlog(240, 10)},
 		{name: "Shopify, half the rate", policies: gcra(2, sec, 40), vendor: shopify, demand: stream(400, sec)},
+		{name: "Spring, whole seconds", policies: bucket(10, sec, 20), vendor: spring(10), noRetryAfter: true, ticks: sec, into: 300 * ms, demand: backlog(1200, 20)},
 		{name: "3600 an hour, one a second", policies: gcra(3600, time.Hour, 3600), vendor: anthropic, demand: backlog(3700, 10)},
 	}
 }
@@ -360,6 +361,16 @@ func anthropic(h http.Header, capacity, left int64, full time.Duration, now time
 func withoutReset(h http.Header, capacity, left int64, _ time.Duration, _ time.Time) {
 	h.Set("X-Ratelimit-Limit", fmt.Sprint(capacity))
 	h.Set("X-Ratelimit-Remaining", fmt.Sprint(left))
+}
+
+// spring writes the fields of Spring's gateway, which have no time but the rate a second.
+func spring(rate int) vendor {
+	return func(h http.Header, capacity, left int64, _ time.Duration, _ time.Time) {
+		h.Set("X-Ratelimit-Remaining", fmt.Sprint(left))
+		h.Set("X-Ratelimit-Requested-Tokens", "1")
+		h.Set("X-Ratelimit-Burst-Capacity", fmt.Sprint(capacity))
+		h.Set("X-Ratelimit-Replenish-Rate", fmt.Sprint(rate))
+	}
 }
 
 // shopify writes the field of Shopify, which has no time.

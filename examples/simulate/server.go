@@ -108,15 +108,15 @@ func (s *server) answer(user, kind string, units int64) transporttest.Decision {
 	if s.row.sheds > 0 && s.rnd.Float64() < s.row.sheds {
 		return s.shed()
 	}
-	if s.not != nil && !s.not.Decide(s.now, requestOf(user)).Served {
+	if s.not != nil && !s.not.Decide(s.clock(), requestOf(user)).Served {
 		return s.shed()
 	}
 	d := transporttest.Decision{Served: true}
 	if api := s.of[kind]; api != nil {
-		d = api.Decide(s.now, requestOf(user))
+		d = api.Decide(s.clock(), requestOf(user))
 	}
 	if d.Served {
-		d = s.api.Decide(s.now, requestOf(user))
+		d = s.api.Decide(s.clock(), requestOf(user))
 	}
 	if s.row.vendor != nil {
 		s.row.vendor(d.Header, capacity(s.row.policies[0]), s.left, s.full, s.now)
@@ -126,6 +126,9 @@ func (s *server) answer(user, kind string, units int64) transporttest.Decision {
 	}
 	return d
 }
+
+// clock is the time by the server's clock.
+func (s *server) clock() time.Time { return s.now.Truncate(s.row.ticks) }
 
 // shed refuses a request without a field.
 func (s *server) shed() transporttest.Decision {
@@ -147,7 +150,7 @@ func (s *server) shed() transporttest.Decision {
 func (s *server) crowd() {
 	s.after(exponential(s.rnd, s.row.others), func() {
 		s.units = 1
-		if s.api.Decide(s.now, requestOf("")).Served {
+		if s.api.Decide(s.clock(), requestOf("")).Served {
 			s.theirs.Served++
 		} else {
 			s.theirs.Refused++

@@ -80,7 +80,7 @@ func (w *Window) unitsIn(d Instant) int64 {
 // level is how many units there are at t. It is negative after more was charged than
 // there was.
 func (w *Window) level(t Instant) int64 {
-	if t >= w.end {
+	if t = w.refilled(t).Add(w.lumpSlack()); t >= w.end {
 		return w.holds(t)
 	}
 	fill := uint64(w.filling())
@@ -104,7 +104,7 @@ func mulDiv(x, y, z uint64) uint64 {
 
 // charge moves the end by n units, which depart; negative: which come back.
 func (w *Window) charge(t Instant, n int64) {
-	full := max(w.end, t.Add(w.timeOf(w.Quota-w.holds(t))))
+	full := max(w.end, w.refilled(t).Add(w.timeOf(w.Quota-w.holds(t))))
 	if d := w.timeOf(n); d > 0 {
 		full = min(full.Add(d), Never-1)
 	} else {
@@ -120,7 +120,7 @@ func (w *Window) WhenThere(n int64) Instant {
 	if !w.IsBucket() {
 		return w.end
 	}
-	return w.end - Instant(w.timeOf(w.Quota-w.need(n)))
+	return w.refills((w.end - Instant(w.timeOf(w.Quota-w.need(n)))).Add(-w.lumpSlack()))
 }
 
 // need is how many of n units must be there: no more than there ever are. What costs
@@ -214,6 +214,7 @@ func (w *Window) rescale(t Instant, from, to time.Duration) {
 	if from == to {
 		return
 	}
+	t = w.refilled(t)
 	scaled := func(full Instant) Instant {
 		if full <= t {
 			return full
@@ -265,6 +266,7 @@ func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure, refused bo
 		}
 		unsure = max(unsure, later)
 	}
+	counts := w.observeLumps(t, sent, avail, later, c, refused)
 	missing, one := w.timeOf(w.Quota-avail), w.timeOf(1)
 	if w.Unit == Other && avail == 0 {
 		if missing += w.debt(f); refused {
@@ -275,9 +277,12 @@ func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure, refused bo
 	if r.steps() {
 		guard = min(guard, time.Duration(t-sent)) // the figure is rounded down, so what it says is there now
 	}
-	from := sent.Add(guard).Add(missing)
+	if w.lumps() != nil {
+		counts, guard, one = w.refilled(counts), 0, 0
+	}
+	from := counts.Add(guard).Add(missing)
 	least, exact := from.Add(w.timeOf(unsure)), from.Add(w.timeOf(later))
-	most := sent.Add(max(missing-one, 0)) // what departed later may have arrived before
+	most := counts.Add(max(missing-one, 0)) // what departed later may have arrived before
 
 	if w.State != Reported {
 		w.State, w.before, w.sent, r.told, r.resets = Reported, 0, sent, 0, 0
@@ -299,7 +304,7 @@ func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure, refused bo
 		end = least
 	}
 	if end < w.end { // the figure may be as late as its answer
-		end = min(max(end, t.Add(missing)), w.end)
+		end = min(max(end, w.refilled(t).Add(missing)), w.end)
 	}
 	var taken float64 // by other clients
 	if end != w.end {

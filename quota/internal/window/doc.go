@@ -31,7 +31,7 @@
 // grows (bucket.go).
 //
 // What [Adaptive] learns of a server are habits, one file each: guard and slow start
-// (habits.go), rounding, resets, untold, answers, refill, untilfull, steps, spent, late, floor, contention, inferred,
+// (habits.go), rounding, resets, untold, answers, refill, untilfull, steps, lumps, spent, late, floor, contention, inferred,
 // ceiling, contradicted, absent, soft. [Plain] is the window without them.
 //
 // # Plain
@@ -153,6 +153,13 @@
 //     If W is not told, the Retry-After must be longer than w: else it may be a window that other clients have
 //     used. A window that is told to last longer than a unit, or three refusals in a row of requests for which
 //     there should be enough, end that; but not those whose Retry-After agrees with W/q.
+//
+//     The units of a bucket may come in lumps: many at once, and none until a time T has passed. A refusal
+//     shows it if a request that departs after its answer finds n units, and n - 1 take longer by W/q than one and
+//     a half times what has passed between both departures, and between both answers. Then T is n·W/q; or a number of
+//     whole seconds, if what departed in between may have found the rest of the lump. Once this is the same twice in
+//     a row, units are expected with each lump only: g after the departure of that request, and each T after that. Two figures
+//     between which two units or more came, but less than half of a lump, end that.
 //
 //     If answers take half of a window or longer, its figures are old when they come. A window that is always
 //     told to be over in less than a second counts as a second long. Then

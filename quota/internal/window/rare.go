@@ -54,6 +54,10 @@ func (w *Window) Copy() Window {
 		if r.spent != nil {
 			l := *r.spent
 			l.slots = append([]slot(nil), l.slots...)
+			if l.lumps != nil {
+				lumps := *l.lumps
+				l.lumps = &lumps
+			}
 			r.spent = &l
 		}
 	}

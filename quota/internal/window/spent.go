@@ -41,7 +41,8 @@ type spent struct {
 	// Whether or not there is a log:
 	from  Instant // departure of the first request of the window, where no answer tells its end; 0: not known, see untold.go
 	ends  answerEnds
-	holds int64 // of a bucket whose units come back one by one: how many there are at most; 0: it is none, see steps.go
+	holds int64  // of a bucket whose units come back one by one: how many there are at most; 0: it is none, see steps.go
+	lumps *lumps // of a bucket whose units may come back many at a time; nil: nothing shows it, see lumps.go
 }
 
 // A slot is what has departed within a small part of a window.
@@ -66,18 +67,24 @@ func (w *Window) hasLog() bool {
 
 func (w *Window) forgetLog() {
 	if w.hasLog() {
-		*w.rare.spent = spent{from: w.rare.spent.from, ends: w.rare.spent.ends, holds: w.rare.spent.holds}
+		*w.rare.spent = spent{from: w.rare.spent.from, ends: w.rare.spent.ends, holds: w.rare.spent.holds, lumps: w.rare.spent.lumps}
 	}
 }
 
 // keepLog begins our own log.
 func (w *Window) keepLog(l spent) *spent {
+	own := w.ownSpent()
+	l.from, l.ends, l.holds, l.lumps = own.from, own.ends, own.holds, own.lumps
+	*own = l
+	return own
+}
+
+// ownSpent returns what is known of it, to be changed.
+func (w *Window) ownSpent() *spent {
 	r := w.ownRare()
 	if r.spent == nil {
 		r.spent = new(spent)
 	}
-	l.from, l.ends, l.holds = r.spent.from, r.spent.ends, r.spent.holds
-	*r.spent = l
 	return r.spent
 }
 

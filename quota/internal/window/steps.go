@@ -41,11 +41,7 @@ func (r *rare) steps() bool { return r.spent != nil && r.spent.holds > 0 }
 
 // holdsSteps notes how much of a quota that comes back unit by unit there is at most; 0: it does not.
 func (w *Window) holdsSteps(most int64) {
-	r := w.ownRare()
-	if r.spent == nil {
-		r.spent = new(spent)
-	}
-	r.spent.holds = most
+	w.ownSpent().holds = most
 }
 
 // observeSteps looks at a figure, and returns in which time the quota comes back unit by unit; 0: it

@@ -60,9 +60,7 @@ func (w *Window) untoldEnd(sent Instant, avail, found int64, refused bool, s *Se
 	if sent < w.closed && (w.State == Expired || w.State == Reported && avail < w.available-w.Unanswered()) {
 		return w.closed.Add(-2 * time.Second), w.rtt // of the window before
 	}
-	if r := w.ownRare(); r.spent == nil {
-		r.spent = new(spent)
-	}
+	w.ownSpent()
 	w.observeUntold(sent, found, refused, s)
 	u, l, trip := &s.untold, w.rare.spent, w.trip
 	if w.beginsUntold(sent, avail, found, refused, s) {
