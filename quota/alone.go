@@ -92,7 +92,8 @@ func (s *settlement) aloneOf() *alone {
 // refusedAlone takes over a refusal as evidence, and reports whether it concerns the refused request
 // alone, by all of the evidence.
 func (s *settlement) refusedAlone() bool {
-	if !s.mayBeAlone() {
+	tooMany := s.tooMany()
+	if !tooMany && !s.mayBeAlone() {
 		return false
 	}
 	a := s.aloneOf()
@@ -113,13 +114,33 @@ func (s *settlement) refusedAlone() bool {
 	}
 	s.count(a, &r, -1)
 	r.tells = r.until
-	if s.mayTurnOut = !s.shows(a, &r); s.mayTurnOut {
+	if s.mayTurnOut = !tooMany && !s.shows(a, &r); s.mayTurnOut {
 		r.tells = s.t
 	} else {
 		s.sleep(&r)
 	}
 	a.refused = append(a.refused, r)
 	return !s.mayTurnOut
+}
+
+// tooMany takes over a refusal of one request more than the limit seems to let in flight, and reports whether it is
+// that: it says nothing of when others may depart. A policy that it names must not explain it.
+func (s *settlement) tooMany() bool {
+	sc := s.l.limit
+	switch {
+	case s.r.Pause <= 0 || s.r.WholeOrigin || s.o.shared != nil || s.l.look != nil:
+		return false
+	case sc.learned == nil || sc.learned.inferred == nil:
+		return false
+	case len(s.r.Figures)+len(s.r.Terms) > 0 && (s.l.among == s.l.scope || s.besideAccount() == nil):
+		return false
+	case !sc.learned.inferred.TooMany(&sc.base.Window, s.t, s.sent):
+		return false
+	}
+	if l := s.l.scope.learned; s.l.among != s.l.scope && l != nil && l.beside != nil {
+		l.beside.refused = s.t
+	}
+	return true
 }
 
 // forget drops the refusals whose time has passed.

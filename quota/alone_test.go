@@ -566,3 +566,43 @@ func TestAsleepIsNeverDark(t *testing.T) {
 	assert.Equal(t, 55, d.more(1063*ms, "")) // of 60, five sleep
 	assert.Equal(t, time.Minute-2*ms, d.wait(1063*ms, ""))
 }
+
+// A server that works on ten requests at a time refuses what is too much, and says when to come back. The first such
+// wave holds all. Later, one refused request holds no other one, unless the next is refused, too.
+func TestOneTooManyHoldsNoOther(t *testing.T) {
+	d := newDesk(t)
+	serve := func(now time.Duration, ls ...*quota.Lease) {
+		for _, l := range ls {
+			d.done(now, l, quota.Report{})
+		}
+	}
+	refuse := func(now time.Duration, ls ...*quota.Lease) {
+		for _, l := range ls {
+			d.done(now, l, quota.Report{Refused: true, Pause: 10 * sec})
+		}
+	}
+	serve(0, d.send(0, ""))
+	ls := d.flight(sec, 14)
+	refuse(1100*ms, ls[10:]...)
+	serve(1200*ms, ls[:10]...)
+	assert.Equal(t, 9800*ms, d.wait(1300*ms, ""))
+	now := 12 * sec
+	for _, n := range []int{1, 2, 4, 8, 10, 10} { // the slow start ends at ten
+		ls = d.flight(now, n)
+		serve(now+50*ms, ls...)
+		now += 100 * ms
+	}
+	ls = d.flight(now, 10)
+	d.refused(now+10*ms, "")
+
+	refuse(now+50*ms, ls[9])
+	serve(now+60*ms, ls[0])
+	later := d.send(now+61*ms, "")
+	refuse(now+70*ms, ls[8]) // it departed before the first refusal came
+	serve(now+80*ms, ls[1:7]...)
+	last := d.send(now+81*ms, "")
+	refuse(now+100*ms, later)
+	assert.Equal(t, 9999*ms, d.wait(now+101*ms, ""))
+	serve(now+110*ms, last, ls[7])
+	assert.Equal(t, 9980*ms, d.wait(now+120*ms, ""))
+}

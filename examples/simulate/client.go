@@ -128,13 +128,13 @@ func (p *process) send(j *job) {
 	j.sent, j.early = p.now, !p.heard
 	p.sent++
 	p.after(p.dial()+p.row.half(p.rnd), func() {
-		d := p.server.answer(j.user.name, j.user.kind, j.units)
+		d, done := p.server.answer(j.user.name, j.user.kind, j.units)
 		var work time.Duration
 		if d.Served && p.row.service > 0 {
 			work = around(p.rnd, p.row.service)
 		}
 		p.after(work, func() {
-			d.Done()
+			done()
 			p.after(p.row.half(p.rnd), func() { p.receive(j, d) })
 		})
 	})

@@ -21,7 +21,7 @@ const (
 // with another name has other scores.
 func rows() []row {
 	var all []row
-	for _, rs := range [][]row{kinds(), roundings(), distances(), dialects(), oddities(), demands(), shares(), buckets(), costly(), methods(), shedding(), fleets()} {
+	for _, rs := range [][]row{kinds(), roundings(), distances(), dialects(), oddities(), demands(), shares(), buckets(), costly(), methods(), shedding(), crowded(), fleets()} {
 		all = append(all, rs...)
 	}
 	for i := range all {
@@ -168,6 +168,40 @@ func shedding() []row {
 		silent(row{name: "sheds .1 %, 30s", policies: fixed(plenty, sec), sheds: .001, shedsAfter: 30, demand: backlog(80_000, 20)}),
 		silent(row{name: "sheds 1 %, 4 methods, 10s", policies: fixed(plenty, sec), sheds: .01, shedsAfter: 10, demand: methods}),
 		{name: "sheds 1 %, 10,000 in the hour", policies: fixed(10_000, time.Hour), sheds: .01, demand: backlog(9_000, 20)},
+	}
+}
+
+// crowded are servers that bound how many requests they work on at a time. They do not tell it, but refuse one too
+// many, with a Retry-After of so many seconds.
+func crowded() []row {
+	const plenty = 1_000_000
+	var methods []demand
+	for _, kind := range []string{"GET /a", "GET /b", "POST /a"} {
+		methods = append(methods, demand{kind: kind, jobs: 4000, workers: 20})
+	}
+	silent := func(name string, atOnce int64, after int, rtt, service time.Duration, d []demand) row {
+		return row{
+			name: name, policies: both(concurrency(atOnce), fixed(plenty, sec)), untold: true, shedsAfter: after,
+			omitLimits: true, omitPolicies: true, rtt: rtt, service: service, demand: d,
+		}
+	}
+	beside := func(name string, atOnce int64, after int, d []demand) row {
+		r := silent(name, atOnce, after, 100*ms, 300*ms, d)
+		r.policies[1] = policy(transporttest.FixedWindow, 1000, 10*sec)
+		r.omitLimits, r.omitPolicies = false, false
+		return r
+	}
+	return []row{
+		silent("20 in flight", 20, 1, 60*ms, 15*ms, backlog(12_000, 60)),
+		silent("20 in flight, 3 methods", 20, 1, 60*ms, 15*ms, methods),
+		silent("5 in flight, 300ms", 5, 1, 100*ms, 300*ms, backlog(2000, 8)),
+		silent("5 in flight, 300ms, 10s", 5, 10, 100*ms, 300*ms, backlog(6000, 8)),
+		silent("100 in flight, 300ms", 100, 1, 100*ms, 300*ms, backlog(40_000, 200)),
+		silent("10 in flight, 5s", 10, 5, 50*ms, 5*sec, backlog(1200, 20)),
+		silent("5 in flight, half of it, 10s", 5, 10, 100*ms, 300*ms, stream(2400, 125*ms)),
+		beside("1000/10s, untold 5 in flight", 5, 1, backlog(2000, 8)),
+		beside("1000/10s, untold 5 in flight, 10s", 5, 10, stream(2400, 125*ms)),
+		beside("1000/10s, untold 5 in flight, 60s", 5, 60, stream(2400, 125*ms)),
 	}
 }
 

@@ -96,8 +96,8 @@ func (s *server) enforce(policies []transporttest.Policy) *transporttest.API {
 	return api
 }
 
-// answer decides on a request of a user and a kind that arrives now and costs so many units.
-func (s *server) answer(user, kind string, units int64) transporttest.Decision {
+// answer decides on a request of a user and a kind that arrives now and costs so many units. done ends it.
+func (s *server) answer(user, kind string, units int64) (d transporttest.Decision, done func()) {
 	s.units = units
 	first := 0
 	for first < len(s.seen) && s.now.Sub(s.seen[first]) >= moment {
@@ -106,12 +106,15 @@ func (s *server) answer(user, kind string, units int64) transporttest.Decision {
 	s.seen = append(s.seen[first:], s.now)
 	s.burst = max(s.burst, len(s.seen))
 	if s.row.sheds > 0 && s.rnd.Float64() < s.row.sheds {
-		return s.shed()
+		return s.shed(), func() {}
 	}
-	if s.not != nil && !s.not.Decide(s.clock(), requestOf(user)).Served {
-		return s.shed()
+	var untold transporttest.Decision
+	if s.not != nil {
+		if untold = s.not.Decide(s.clock(), requestOf(user)); !untold.Served {
+			return s.shed(), func() {}
+		}
 	}
-	d := transporttest.Decision{Served: true}
+	d.Served = true
 	if api := s.of[kind]; api != nil {
 		d = api.Decide(s.clock(), requestOf(user))
 	}
@@ -124,7 +127,10 @@ func (s *server) answer(user, kind string, units int64) transporttest.Decision {
 	if s.watch != nil {
 		s.watch(d.Served)
 	}
-	return d
+	return d, func() {
+		d.Done()
+		untold.Done()
+	}
 }
 
 // clock is the time by the server's clock.

@@ -112,7 +112,7 @@ func TestHalved(t *testing.T) {
 	var got []string
 	for i := range 4 {
 		l.after(time.Duration(i)*sec, func() {
-			d := s.answer("", "", 1)
+			d, _ := s.answer("", "", 1)
 			got = append(got, d.Header.Get("RateLimit-Policy"))
 		})
 	}

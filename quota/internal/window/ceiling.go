@@ -5,16 +5,20 @@ package window
 // begun: so it is what is in flight after a wave of refusals, if that is two or more. Where a
 // server counts requests, nearly nothing is in flight then, because the last ones are refused.
 //
-// A refusal while less is in flight has another reason.
+// A refusal while less than half of that is in flight has another reason, and so has one if none was served
+// that departed after the wave before: a rate limit refuses what comes next, too. Any other is of one too many. It says
+// nothing of when the others may depart, because the next one may as soon as an answer comes.
 //
 // After a refusal the slow start goes up to the ceiling. One more is tried after as many were
 // served as the ceiling, or twice, four times, … up to 128 times as many: twice as many
-// after each refusal, which also takes back one, and half as many once more than ever are served.
+// after each refusal, which also takes back one, and half as many once more than ever are served. A refusal after
+// four times as many as the ceiling were served takes back none: of what is in flight a part is on its way, so now and then
+// more than usual is at the server.
 type ceiling struct {
 	most  uint8   // 0, 1, 2: it is not known
 	lost  uint8   // what it was when one was too many
 	rare  uint8   // one more is tried after most<<rare were served
-	tried uint16  // served since then, as many as the ceiling in flight
+	tried uint16  // served since then, while as many as the ceiling were in flight
 	heard bool    // one was served since the last refusal
 	one   bool    // the last refusal was of one too many
 	wave  Instant // arrival of the first refusal of the last wave
@@ -24,28 +28,56 @@ const (
 	leastCeiling = 2
 	mostCeiling  = 120 // slow starts end above it
 	rarest       = 7
+	often        = 4 // times as many as the ceiling are served: one refused after that does not lower it
 )
 
 // refused takes over a refusal at t of a request that departed at sent. It reports whether the
 // request was one too many.
 func (c *ceiling) refused(w *Window, t, sent Instant) bool {
 	left := uint8(min(w.Unanswered(), mostCeiling))
-	if sent < c.wave {
+	if c.inWave(sent) {
 		if !c.one {
 			c.most = min(c.most, left)
 		}
 		return c.one
 	}
-	switch c.one = c.most > leastCeiling && c.heard && left+1 >= c.most; {
+	switch c.one = c.tooMany(w, sent); {
 	case c.one:
-		c.lost = c.most
-		c.most, c.rare, c.tried = c.most-1, min(c.rare+1, rarest), 0
+		if c.tried < often*uint16(c.most) {
+			c.lost = c.most
+			c.most, c.rare = c.most-1, min(c.rare+1, rarest)
+		}
+		c.tried = 0
 	case c.most <= leastCeiling, c.heard:
 		c.most, c.tried = left, 0
 	}
 	c.wave, c.heard = t, false
 	return c.one
 }
+
+// inWave reports whether a request that departed at sent did so before the last wave of refusals was heard of.
+func (c *ceiling) inWave(sent Instant) bool { return sent < c.wave }
+
+// tooMany reports whether the refusal of a request that departed at sent is of one too many.
+func (c *ceiling) tooMany(w *Window, sent Instant) bool {
+	left := uint8(min(w.Unanswered(), mostCeiling))
+	if c.inWave(sent) {
+		return c.one
+	}
+	return c.most > leastCeiling && c.heard && left >= leastCeiling && left+1 >= (c.most+1)/2
+}
+
+// TooMany reports whether the refusal of a request that departed at sent is of one too many, and if so takes it over.
+func (g *Inferred) TooMany(w *Window, t, sent Instant) bool {
+	if !g.ceiling.tooMany(w, sent) {
+		return false
+	}
+	g.ceiling.refused(w, t, sent)
+	return true
+}
+
+// Crowded takes over a refusal at t of a request that departed at sent for the bound alone.
+func (g *Inferred) Crowded(w *Window, t, sent Instant) { g.ceiling.refused(w, t, sent) }
 
 // served takes over that a request which departed at sent was served. The slow start has counted
 // it.
@@ -65,7 +97,10 @@ func (c *ceiling) served(w *Window, sent Instant) {
 		return
 	}
 	w.slow = c.most
-	if c.tried++; int(c.tried) >= int(c.most)<<c.rare {
+	if w.Unanswered()+1 >= int64(c.most) {
+		c.tried++
+	}
+	if int(c.tried) >= int(c.most)<<c.rare {
 		if c.most > c.lost {
 			c.rare = max(c.rare, 1) - 1
 		}

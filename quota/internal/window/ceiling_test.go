@@ -2,6 +2,7 @@ package window
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -13,6 +14,7 @@ func TestCeiling(t *testing.T) {
 	play := func(c *ceiling, w *Window, served int) {
 		for range served {
 			w.slow = min(w.slow+1, 127) // see Silent
+			w.InFlight = int64(c.most) - 1
 			now++
 			c.served(w, now)
 		}
@@ -93,5 +95,68 @@ func TestCeilingHolds(t *testing.T) {
 	w.DropInferred(Requests, None, 0)
 	w.slow = 10
 	again, _ = w.Ready(at, 1)
+	assert.Equal(t, at, again)
+}
+
+// A refusal is of one too many if a request that departed after the last wave was served, and more than half of the
+// ceiling is in flight. One that comes after many were served does not lower the ceiling.
+func TestOneTooMany(t *testing.T) {
+	w := New(Adaptive)
+	now := Instant(sec)
+	g := NewInferred(10 * sec)
+	refused := func(sent Instant, left int64) bool {
+		now++
+		w.InFlight = left
+		return g.TooMany(&w, now, sent)
+	}
+	served := func(n int) {
+		for range n {
+			now++
+			w.InFlight = int64(g.most) - 1
+			w.slow = g.most + 1
+			g.ceiling.served(&w, now)
+		}
+	}
+	wave := now
+	for _, w.InFlight = range []int64{30, 12, 10} {
+		now++
+		g.Crowded(&w, now, wave)
+	}
+	assert.EqualValues(t, 10, g.most)
+	assert.False(t, refused(wave, 10), "it is of the wave")
+	assert.False(t, refused(now+1, 9), "none was served since")
+	served(1)
+	assert.False(t, refused(now+1, 3), "less than half")
+	served(1)
+	out := now
+	assert.True(t, refused(out, 4))
+	assert.EqualValues(t, 9, g.most)
+	assert.True(t, refused(out, 2), "it departed before")
+	assert.EqualValues(t, 9, g.most)
+	assert.False(t, refused(now+1, 9), "none was served since")
+
+	g.rare = rarest
+	served(often*9 - 1)
+	assert.True(t, refused(now+1, 8))
+	assert.EqualValues(t, 8, g.most)
+	served(often * 8)
+	assert.True(t, refused(now+1, 7))
+	assert.EqualValues(t, 8, g.most)
+}
+
+// Where the server seems to bound what is in flight, no more departs as long as it answers, however long it takes.
+func TestCeilingWhileAnswered(t *testing.T) {
+	w := New(Adaptive)
+	w.slow, w.InFlight, w.asked = 10, 10, Instant(sec)
+	w.set(bounded, true)
+	at := Instant(sec)
+	for range 5 {
+		at = at.Add(900 * time.Millisecond)
+		w.silent = at
+		again, _ := w.Ready(at, 1)
+		assert.Equal(t, at.Add(sec), again)
+	}
+	w.set(bounded, false)
+	again, _ := w.Ready(at, 1)
 	assert.Equal(t, at, again)
 }

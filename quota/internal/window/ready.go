@@ -74,7 +74,11 @@ func (w *Window) whenUnknown(t Instant) Instant { return w.whenSlow(t) }
 // window.
 func (w *Window) whenSlow(t Instant) Instant {
 	if w.slow > 0 && w.slowly() >= int64(w.slow) {
-		return max(t, min(w.asked.Add(patience(w.probes)), w.end)) // an answer usually comes before
+		last := w.asked
+		if w.is(bounded) {
+			last = max(last, w.silent) // the server is at work
+		}
+		return max(t, min(last.Add(patience(w.probes)), w.end)) // an answer usually comes before
 	}
 	return t
 }
