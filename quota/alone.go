@@ -124,23 +124,14 @@ func (s *settlement) refusedAlone() bool {
 }
 
 // tooMany takes over a refusal of one request more than the limit seems to let in flight, and reports whether it is
-// that: it says nothing of when others may depart. A policy that it names must not explain it.
+// that: it says nothing of when others may depart.
 func (s *settlement) tooMany() bool {
-	sc := s.l.limit
-	switch {
-	case s.r.Pause <= 0 || s.r.WholeOrigin || s.o.shared != nil || s.l.look != nil:
-		return false
-	case sc.learned == nil || sc.learned.inferred == nil:
-		return false
-	case len(s.r.Figures)+len(s.r.Terms) > 0 && (s.l.among == s.l.scope || s.besideAccount() == nil):
-		return false
-	case !sc.learned.inferred.TooMany(&sc.base.Window, s.t, s.sent):
+	l := s.l.limit.learned
+	if s.r.Pause <= 0 || s.r.WholeOrigin || s.o.shared != nil || s.l.look != nil || s.l.among != s.l.scope ||
+		len(s.r.Figures)+len(s.r.Terms) > 0 || l == nil || l.inferred == nil {
 		return false
 	}
-	if l := s.l.scope.learned; s.l.among != s.l.scope && l != nil && l.beside != nil {
-		l.beside.refused = s.t
-	}
-	return true
+	return l.inferred.TooMany(&s.l.limit.base.Window, s.t, s.sent)
 }
 
 // forget drops the refusals whose time has passed.

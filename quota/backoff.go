@@ -195,9 +195,6 @@ func (s *settlement) infer() {
 		return
 	case s.l.among != s.l.scope:
 		if !s.infersBeside() {
-			if l := sc.learned; s.r.Refused && s.beside != besideNot && l != nil && l.inferred != nil {
-				l.inferred.Crowded(&base.Window, s.t, s.sent)
-			}
 			return
 		}
 	case len(s.r.Figures)+len(s.r.Terms)+len(s.o.Policies()) > 0:

@@ -110,8 +110,7 @@ func (s *settlement) besideAccount() *account {
 	case !r.answered() || r.WholeOrigin || s.o.shared != nil || !base.Infers():
 		return nil
 	case len(r.Figures)+len(r.Terms) == 0:
-		a := s.besideUnnamed()
-		if _, named := s.o.policy(""); a != nil || !r.Refused || named && r.Pause > 0 {
+		if a := s.besideUnnamed(); a != nil || !r.Refused || r.Pause > 0 {
 			return a
 		}
 		return s.besideTold()
@@ -181,9 +180,7 @@ func (s *settlement) findBeside() {
 		b.inferred = b.inferred || b.held && b.lost >= besideLost && b.lost > b.kept
 		b.wave, b.kind, b.lost, b.kept = s.t, s.l.name, 0, 0
 		if l := s.l.limit.learned; l != nil && !b.inferred {
-			if l.inferred != nil {
-				l.inferred = l.inferred.OnlyBound() // it was counted from the last one on
-			}
+			l.inferred = nil // it was counted from the last one on
 		}
 	case s.sent < b.wave && s.l.name == b.kind:
 		b.lost++

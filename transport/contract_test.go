@@ -201,7 +201,7 @@ type path struct {
 	sent    bool          // Base gets the request
 	took    time.Duration // how long RoundTrip takes
 	is      error         // matches the error; nil: there is none
-	reason  transport.Reason
+	reason  quota.Reason
 	panics  any // the value of the panic; nil: there is none
 }
 

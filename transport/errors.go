@@ -16,9 +16,6 @@ import (
 // ErrRejected matches every *RejectedError with errors.Is.
 var ErrRejected = errors.New("transport: request rejected")
 
-// A Reason says why a request was held or refused: see [quota.Reason], which lists them.
-type Reason = quota.Reason
-
 // A RejectedError is the error of a request that a Shaper refused. The request
 // was not sent, its body is closed, and no quota was charged.
 //
@@ -32,8 +29,8 @@ type Reason = quota.Reason
 type RejectedError struct {
 	Policy     string        // the policy that has too little left, or the name of the limiter of Shaper.Limits that refused; "" if it has none
 	Partition  partition.Key // the key of its partition; "" if none is known
-	Reason     Reason        // why the request was refused
-	Cause      Reason        // what it would have waited for; equal to Reason if it was not allowed to wait
+	Reason     quota.Reason  // why the request was refused
+	Cause      quota.Reason  // what it would have waited for; equal to Reason if it was not allowed to wait
 	RetryAfter time.Duration // when it is worth trying again, from the refusal on; 0: not known
 
 	refusal *quota.Refusal // see Unwrap; nil: it says nothing more

@@ -407,7 +407,7 @@ func TestRedirectWithRetryAfter(t *testing.T) {
 		assert.Equal(t, quota.ReasonMaxDelay, rejected.Reason)
 		assert.Zero(t, time.Since(began))
 	})
-	refused := func(name string, reason transport.Reason, retry string, set func(*transport.Shaper), ctx func(context.Context) context.Context) {
+	refused := func(name string, reason quota.Reason, retry string, set func(*transport.Shaper), ctx func(context.Context) context.Context) {
 		bubble(t, name, func(t *testing.T) {
 			srv := redirecting("/new", "Retry-After", retry)
 			s := &transport.Shaper{Base: srv}

@@ -24,7 +24,7 @@ func TestObserve(t *testing.T) {
 			says(200),
 		)
 		var mu sync.Mutex
-		var held []transport.Reason
+		var held []quota.Reason
 		s := &transport.Shaper{
 			Base: srv, Mode: transport.Observe, Accounts: accounts, Limits: busy(t), MaxQueue: 1,
 			MaxDelay: transport.NoDelay,

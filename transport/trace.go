@@ -132,7 +132,7 @@ type HeldInfo struct {
 	Policy    string        // the policy that has too little left; "" if the server named none. Or the name of Limiter
 	Limiter   quota.Limiter // the limiter of your own that refuses: printed, it says what it allows, such as "5 at a time". nil: it is none. Not told by Check
 	Partition partition.Key // the key of its partition; "" if none is known
-	Reason    Reason
+	Reason    quota.Reason
 	Wait      time.Duration // until the request can go, or less if a response that arrives before then lets it go; 0: not known
 	Inferred  bool          // inferred from the server's refusals, not said by it: which requests they concern, or how much it allows
 	Observed  bool          // the request is sent all the same
@@ -143,7 +143,7 @@ type HeldInfo struct {
 type WaitInfo struct {
 	RequestInfo
 	Waited time.Duration // from the call of RoundTrip until now, when the request is held, sent or refused
-	Held   Reason        // why the request has waited in line, as Held was told; 0: it has not
+	Held   quota.Reason  // why the request has waited in line, as Held was told; 0: it has not
 	Policy string        // which policy it has waited for, as Held was told
 }
 
@@ -280,7 +280,7 @@ type traced struct {
 
 // A stay is the time for which a request waits for one thing.
 type stay struct {
-	reason Reason // 0: there is none
+	reason quota.Reason // 0: there is none
 	policy string
 	length time.Duration // of one that is over
 }
@@ -307,7 +307,7 @@ func (t *traced) until(over time.Time) stay {
 }
 
 // begin begins a stay.
-func (t *traced) begin(now time.Time, reason Reason, policy string) {
+func (t *traced) begin(now time.Time, reason quota.Reason, policy string) {
 	t.longest = t.until(now)
 	t.present, t.since = stay{reason: reason, policy: policy}, now
 }

@@ -23,12 +23,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
 const (
-	quota    = 30 // requests in a window
+	allowed  = 30 // requests in a window
 	window   = 2 * time.Second
 	exchange = 40 * time.Millisecond // from a request to its response
 	workers  = 6
@@ -44,7 +45,7 @@ func main() {
 		{"Step 2, Mode Shape: requests that would be refused wait instead.", transport.Shape},
 	} {
 		fmt.Println(step.title)
-		api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: quota, Window: window}}}
+		api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: allowed, Window: window}}}
 		server := httptest.NewServer(api)
 		base := http.DefaultTransport.(*http.Transport).Clone()
 		base.MaxIdleConnsPerHost = workers
@@ -129,10 +130,10 @@ func try(ctx context.Context, client *http.Client, url string, sum *summary) (wa
 // An observation is what the Shaper reported of one request, to compare with the
 // server's decision.
 type observation struct {
-	held    bool             // or would have been held
-	waited  time.Duration    // in line
-	reason  transport.Reason // why it waited; 0: it did not
-	refused bool             // by the server
+	held    bool          // or would have been held
+	waited  time.Duration // in line
+	reason  quota.Reason  // why it waited; 0: it did not
+	refused bool          // by the server
 }
 
 func (o *observation) trace() *transport.Trace {
@@ -145,10 +146,10 @@ func (o *observation) trace() *transport.Trace {
 
 // A summary counts observations.
 type summary struct {
-	mu      sync.Mutex               // guards the fields below
-	n       [2][2]int                // by held and refused
-	longest time.Duration            // the longest wait in line
-	reasons map[transport.Reason]int // of those that waited
+	mu      sync.Mutex           // guards the fields below
+	n       [2][2]int            // by held and refused
+	longest time.Duration        // the longest wait in line
+	reasons map[quota.Reason]int // of those that waited
 }
 
 func (s *summary) add(o observation) {
@@ -158,7 +159,7 @@ func (s *summary) add(o observation) {
 	s.longest = max(s.longest, o.waited)
 	if o.reason != 0 {
 		if s.reasons == nil {
-			s.reasons = make(map[transport.Reason]int)
+			s.reasons = make(map[quota.Reason]int)
 		}
 		s.reasons[o.reason]++
 	}

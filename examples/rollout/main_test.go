@@ -19,7 +19,7 @@ import (
 func TestRun(t *testing.T) {
 	for _, mode := range []transport.Mode{transport.Observe, transport.Shape} {
 		synctest.Test(t, func(t *testing.T) {
-			api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: quota, Window: window}}}
+			api := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: allowed, Window: window}}}
 			shaper := &transport.Shaper{Base: distant{&transporttest.Transport{Handler: api}}, Mode: mode}
 			sum, taken, err := run(shaper, "http://api.example")
 			require.NoError(t, err)

@@ -201,7 +201,6 @@ func crowded() []row {
 		silent("5 in flight, half of it, 10s", 5, 10, 100*ms, 300*ms, stream(2400, 125*ms)),
 		beside("1000/10s, untold 5 in flight", 5, 1, backlog(2000, 8)),
 		beside("1000/10s, untold 5 in flight, 10s", 5, 10, stream(2400, 125*ms)),
-		beside("1000/10s, untold 5 in flight, 60s", 5, 60, stream(2400, 125*ms)),
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/quota"
-	"github.com/headway-go/headway/transport"
 )
 
 // duration says how long something takes, in two units at most.
@@ -84,7 +83,7 @@ func terms(p quota.Policy) string {
 }
 
 // notSent says why a request was refused.
-func notSent(r transport.Reason) string {
+func notSent(r quota.Reason) string {
 	switch r {
 	case quota.ReasonMaxDelay:
 		return "it would have to wait longer than Shaper.MaxDelay"

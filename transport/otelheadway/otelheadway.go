@@ -222,7 +222,7 @@ func spans() *transport.Trace {
 }
 
 // wait writes a span for a wait that has ended, so that hooks need to remember nothing.
-func wait(ctx context.Context, parent trace.Span, waited time.Duration, why transport.Reason, policy, outcome string) {
+func wait(ctx context.Context, parent trace.Span, waited time.Duration, why quota.Reason, policy, outcome string) {
 	end := time.Now()
 	_, span := parent.TracerProvider().Tracer(scope).Start(ctx, "headway.wait",
 		trace.WithTimestamp(end.Add(-waited)),

@@ -76,9 +76,6 @@ func (g *Inferred) TooMany(w *Window, t, sent Instant) bool {
 	return true
 }
 
-// Crowded takes over a refusal at t of a request that departed at sent for the bound alone.
-func (g *Inferred) Crowded(w *Window, t, sent Instant) { g.ceiling.refused(w, t, sent) }
-
 // served takes over that a request which departed at sent was served. The slow start has counted
 // it.
 func (c *ceiling) served(w *Window, sent Instant) {

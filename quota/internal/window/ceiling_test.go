@@ -120,7 +120,7 @@ func TestOneTooMany(t *testing.T) {
 	wave := now
 	for _, w.InFlight = range []int64{30, 12, 10} {
 		now++
-		g.Crowded(&w, now, wave)
+		g.ceiling.refused(&w, now, wave)
 	}
 	assert.EqualValues(t, 10, g.most)
 	assert.False(t, refused(wave, 10), "it is of the wave")

@@ -163,13 +163,6 @@ func (ss *stretches) join(opened, dry Instant, served int64, hold time.Duration)
 // does not concern.
 func (g *Inferred) Anew() *Inferred { return NewInferred(g.longest) }
 
-// OnlyBound returns what is still known once a quota is not counted any more.
-func (g *Inferred) OnlyBound() *Inferred {
-	anew := NewInferred(g.longest)
-	anew.ceiling = g.ceiling
-	return anew
-}
-
 // Infers reports whether a quota is inferred from refusals.
 func (w *Window) Infers() bool { return w.Strategy == Adaptive }
 

@@ -160,7 +160,7 @@ func errorOf(i *fleet.ExchangedInfo) string {
 }
 
 // ReasonOf is a Reason as the value of an attribute.
-func ReasonOf(r transport.Reason) string {
+func ReasonOf(r quota.Reason) string {
 	switch r {
 	case 0:
 		return "none"
