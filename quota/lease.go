@@ -47,7 +47,8 @@ type ofOrigin struct {
 	kindOf func() string // Ask.Kind
 	name   string        // what kindOf has returned, where named
 	named  bool
-	look   *looks // of the limit that it looks at, and is not charged to; nil: it is no look
+	look   *looks  // of the limit that it looks at, and is not charged to; nil: it is no look
+	due    instant // the deadline; 0: none, or the work departed at once
 }
 
 // charge charges all claims. The mutexes of all of them are held.

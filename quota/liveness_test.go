@@ -272,14 +272,19 @@ func (c *call) once(ctx context.Context, i int) {
 		}
 		return
 	}
-	time.Sleep(c.work)
+	report := c.report
+	select {
+	case <-time.After(c.work):
+	case <-ctx.Done(): // before the answer
+		report = quota.Report{Lost: true}
+	}
 	switch c.how {
 	case 6:
 		lease.Cancel()
 		return
 	case 7: // never settled
 	default:
-		c.origin.Settle(time.Time{}, &lease, &c.report)
+		c.origin.Settle(time.Time{}, &lease, &report)
 	}
 	time.Sleep(c.body)
 	lease.Release()

@@ -56,6 +56,9 @@ type Origin struct {
 	looked    instant  // when a hold of the whole origin began, or a request departed last to look whether it is over
 	looking   bool     // one did, since it began
 
+	trips trips                             // of its answers
+	needs func(time.Duration) time.Duration // trips.needs, made once
+
 	awaited  map[*wait.Line]struct{} // the lines of accounts and of kinds
 	waiting  wait.Round              // of the work in these lines, and in that of the first flight
 	attached map[string][]byte       // see Attach
@@ -90,6 +93,7 @@ func newOrigin(a *Accounts, now time.Time) *Origin {
 		hash:     seededHash(),
 		awaited:  make(map[*wait.Line]struct{}),
 	}
+	o.needs = o.trips.needs
 	o.startAt(now)
 	o.first.origin, o.unnamed.origin = o, o
 	o.root.init(&o.unnamed, longOwner(""))
@@ -110,7 +114,8 @@ func (o *Origin) Dropped() bool { return o.dropped.Load() }
 // Admit charges everything that the ask claims at one instant, now or after
 // waiting in the line of the account or limiter that refuses. On success it fills in
 // the lease, which must then be settled. On failure nothing is charged, and the
-// error is a *Refusal, or the cause of the end of ctx, bare.
+// error is a *Refusal, or the cause of the end of ctx, bare. Work that waits is refused
+// when less time is left until the deadline of ctx than the origin usually takes to answer.
 //
 // now is the present instant. The zero time means that Admit reads the clock: it takes half
 // as long as time.Now unless the work waits.
@@ -151,6 +156,7 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 	l.claims.reset()
 	l.charged, l.pinned = false, false
 	l.own()
+	l.due = 0
 	set(&l.look, nil)
 	l.unname(ask)
 	if o.apart.Load() {
@@ -197,6 +203,10 @@ func (l *Lease) wait(ctx context.Context, now time.Time, ask *Ask, own []wait.Co
 	want := ask.options()
 	l.priority = int16(min(max(ask.Priority, math.MinInt16), math.MaxInt16))
 	want.Charge = l.charge
+	want.Needs = l.origin.needs
+	if deadline, ok := ctx.Deadline(); ok {
+		l.due = l.origin.at(now).Add(deadline.Sub(now))
+	}
 	want.Waiting = func(by int32) { l.waits(by) }
 	want.Renew = func() []wait.Claim { return l.renew(ctx, ask, own, n) }
 	if len(own) > 0 {
@@ -273,6 +283,7 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 	wait.Lock(cs.all()[mine:])
 	defer wait.Unlock(cs.all())
 	want := ask.options()
+	want.Needs = o.needs
 	found, waits := wait.Check(ctx, now, cs.all(), &want)
 	if found.By == nil {
 		return nil, false

@@ -21,7 +21,8 @@ import (
 // And these say why it did not wait for that, or no longer:
 //
 //	ReasonMaxDelay     the wait would be, or was, longer than the maximum delay
-//	ReasonDeadline     the wait would end after the deadline of the context
+//	ReasonDeadline     the wait would end after the deadline of the context, or leave less
+//	                   time until then than the origin usually takes to answer
 //	ReasonQueueFull    too many requests are waiting
 //
 // A request that may not wait at all (NoDelay) is refused with the cause as its reason.

@@ -222,6 +222,12 @@ func (s *settlement) landed() {
 	s.l.scope.out--
 	s.firstAnswer = !s.o.first.over && s.r.answered()
 	s.o.first.over = s.o.first.over || s.firstAnswer
+	switch r := s.r; {
+	case r.answered() && !r.Refused && !r.Failed && r.Pause <= 0:
+		s.o.trips.observe(s.t.Since(s.sent))
+	case r.Lost && s.l.due > 0 && s.t >= s.l.due:
+		s.o.trips.observeLost(s.t.Since(s.sent))
+	}
 	if s.o.shared != nil {
 		s.landContact()
 	}

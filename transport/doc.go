@@ -33,7 +33,9 @@
 //
 // The deadline of the request's context limits the wait as well, and so does the
 // Timeout of an http.Client. Both include the wait: if only the server's time is to be
-// bounded, set ResponseHeaderTimeout of the http.Transport in Base instead.
+// bounded, set ResponseHeaderTimeout of the http.Transport in Base instead. A request that has
+// waited and has less time left than the server usually takes to answer is refused: sent, it
+// would use up quota, and its answer would come too late.
 //
 // A request was not sent if its error is a RejectedError, or if its context ended while it
 // waited. In that case the error is the context's cause, which a request that is on its way

@@ -106,6 +106,6 @@ func (e *RejectedError) Unwrap() error {
 }
 
 // Timeout reports whether the request was refused because it would have waited
-// past the deadline of its context. (url.Error.Timeout calls this method, and does
+// past the deadline of its context, or too long for its response to come before. (url.Error.Timeout calls this method, and does
 // not unwrap errors.)
 func (e *RejectedError) Timeout() bool { return e.Reason == quota.ReasonDeadline }

@@ -79,8 +79,11 @@ type Shaper struct {
 	// held for longer than ten minutes, one probe is sent in each ten minutes; the
 	// server may refuse it.
 	//
-	// A request waits for a shorter time if its context has an earlier deadline (which counts for
-	// the response, too), and not at all with WithNoDelay. None waits for longer than MaxDelay:
+	// A request waits for a shorter time if its context has an earlier deadline, and not at all
+	// with WithNoDelay. The deadline counts for the response, too: a request that has waited is
+	// refused, and not sent, when it has less time left than the server usually takes to answer,
+	// but no earlier than after a quarter of its time unless no answer is so quick. A request that
+	// need not wait is sent however little time it has. None waits for longer than MaxDelay:
 	// requests that may need a second Shaper, with the same Accounts. A MaxDelay below a second
 	// also means that FirstFlight is no bound unless it is set.
 	//

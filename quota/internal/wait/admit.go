@@ -1,8 +1,10 @@
 package wait
 
 import (
+	"container/heap"
 	"context"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -16,6 +18,11 @@ type Options struct {
 	MaxDelay time.Duration // the longest wait; negative: be refused at once
 	MaxQueue int           // how many may be in line before; negative: any number
 	Force    bool          // charge at once, whatever the constraints say
+
+	// Needs says how long before its deadline work that waits has to be charged, if it had
+	// so much time when it came: its answer has to arrive in time, too. The mutexes of all
+	// claims are held. Nil: it may be charged until the deadline.
+	Needs func(had time.Duration) time.Duration
 
 	// Held is told what refused: before the work waits, and again after each attempt
 	// after which it goes on waiting; or once, after it was charged in spite of a
@@ -69,7 +76,7 @@ type Why uint8
 const (
 	Refused   Why = iota // the constraint's decision says why
 	MaxDelay             // it would wait, or has waited, longer than Options.MaxDelay
-	Deadline             // it would wait past the deadline of its context
+	Deadline             // it would wait past the deadline of its context, less what it Needs
 	QueueFull            // the line is full
 )
 
@@ -178,27 +185,37 @@ func (v *verdict) behind(claims []Claim, now time.Time, priority int) {
 	}
 }
 
-// latest returns the instant at which waiting must stop, and what stops it:
-// Deadline or MaxDelay.
-func (o *Options) latest(ctx context.Context, now time.Time) (time.Time, Why) {
+// latest returns the instant at which waiting must stop that began at came, and what stops
+// it: Deadline or MaxDelay. What work Needs may change while it waits.
+func (o *Options) latest(ctx context.Context, came time.Time) (time.Time, Why) {
 	if deadline, ok := ctx.Deadline(); ok {
-		// A deadline without a monotonic reading is as far away as the wall clock says now.
-		if left := deadline.Sub(now); left < o.MaxDelay {
-			return now.Add(left), Deadline
+		left := deadline.Sub(came) // without a monotonic reading, as far away as the wall clock said then
+		if o.Needs != nil {
+			left -= o.Needs(left)
+		}
+		if left < o.MaxDelay {
+			return came.Add(left), Deadline
 		}
 	}
-	return now.Add(o.MaxDelay), MaxDelay
+	return came.Add(o.MaxDelay), MaxDelay
+}
+
+// needsMore reports whether it is too late for work to be charged, because of what it Needs.
+// The deadline itself ends the context.
+func needsMore(ctx context.Context, now, latest time.Time, late Why) bool {
+	deadline, _ := ctx.Deadline()
+	return late == Deadline && !now.Before(latest) && now.Before(deadline)
 }
 
 // wouldWait reports whether a newcomer that v refused joins the line; if not,
 // why says what is in its way.
-func (o *Options) wouldWait(in *Line, v verdict, now, latest time.Time, late Why) (why Why, waits bool) {
+func (o *Options) wouldWait(ctx context.Context, in *Line, v verdict, now, latest time.Time, late Why) (why Why, waits bool) {
 	switch {
 	case o.MaxDelay < 0, v.Final:
 		return Refused, false
 	case o.MaxQueue >= 0 && in.Len() >= o.MaxQueue:
 		return QueueFull, false
-	case v.tooLate(latest), !latest.IsZero() && v.backlog > latest.Sub(now):
+	case v.tooLate(latest), !latest.IsZero() && v.backlog > latest.Sub(now), needsMore(ctx, now, latest, late):
 		return late, false
 	}
 	return Refused, true
@@ -216,7 +233,7 @@ func Check(ctx context.Context, now time.Time, claims []Claim, o *Options) (r Re
 	v.orTooLate(claims, now, latest)
 	v.behind(claims, now, o.Priority)
 	c := claims[v.at].Constraint
-	why, waits := o.wouldWait(c.Line(), v, now, latest, late)
+	why, waits := o.wouldWait(ctx, c.Line(), v, now, latest, late)
 	if !waits && v.instead {
 		return Refusal{}, false
 	}
@@ -264,7 +281,7 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 	v.orTooLate(claims, now, latest)
 	v.behind(claims, now, o.Priority)
 	c := claims[v.at].Constraint
-	if why, waits := o.wouldWait(c.Line(), v, now, latest, late); !waits {
+	if why, waits := o.wouldWait(ctx, c.Line(), v, now, latest, late); !waits {
 		if v.instead {
 			o.charge(claims, now)
 			Unlock(claims)
@@ -330,6 +347,7 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 		claims = o.renew(claims)
 		now = time.Now()
 		inLine := w.look()
+		latest, late = o.latest(ctx, w.came)
 		if v = decide(claims, now, w, w.priority); v.at >= 0 {
 			v.orTooLate(claims, now, latest)
 		}
@@ -341,16 +359,21 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 			err = context.Cause(ctx)
 		case !inLine:
 			r = pushedOut(claims, in, now)
+		case v.at < 0 && needsMore(ctx, now, latest, late):
+			r = missed(claims, in, now)
 		case v.at < 0:
 			o.charge(claims, now)
 		case v.Final:
 			r = v.refuse(claims, now, Refused)
 		case !now.Before(expires):
 			r = v.refuse(claims, now, MaxDelay)
-		case v.tooLate(latest):
+		case v.tooLate(latest), needsMore(ctx, now, latest, late):
 			r = v.refuse(claims, now, late)
 		default:
 			over, again = false, true
+			if o.MaxDelay < Forever || late == Deadline {
+				w.runsOut(now, latest)
+			}
 			w.keep(claims, now, v)
 			continue
 		}
@@ -369,6 +392,29 @@ func pushedOut(claims []Claim, in Constraint, now time.Time) Refusal {
 		}
 	}
 	return Refusal{By: in, Why: QueueFull}
+}
+
+// missed returns the refusal of a waiter in the line of in whose claims could all be charged,
+// if it had more time.
+func missed(claims []Claim, in Constraint, now time.Time) Refusal {
+	at := max(slices.IndexFunc(claims, func(c Claim) bool { return c.Constraint == in }), 0)
+	v := verdict{Decision: claims[at].Constraint.Look(now, claims[at].Asks()), at: at}
+	v.OK = false
+	return v.refuse(claims, now, Deadline)
+}
+
+// runsOut sets when w runs out of time, if that has changed while it waits.
+func (w *Waiter) runsOut(now, latest time.Time) {
+	if latest.Equal(w.latest) {
+		return
+	}
+	l, at := w.line, w.place[byLatest]
+	if at > 0 {
+		heap.Remove(&l.byLatest, int(at)-1)
+	}
+	if w.latest = latest; l != nil && latest.After(now) {
+		heap.Push(&l.byLatest, w)
+	}
 }
 
 // leave ends w's wait. It is called with the mutexes of all claims held, and
