@@ -78,10 +78,14 @@ func (r *row) when(n int64) time.Duration {
 	return to + r.granted(short, n-before-during)
 }
 
-// left returns the policy with the quota that other clients leave.
+// left returns the policy with the quota that other clients leave: to each worker as much, if theirs retry.
 func (r *row) left(p transporttest.Policy) transporttest.Policy {
 	if r.others > 0 {
 		p.Quota -= int64(p.Window / r.others)
+	}
+	if r.loops > 0 {
+		ours := r.size() * r.demand[0].workers
+		p.Quota = p.Quota * int64(ours) / int64(ours+r.loops)
 	}
 	return p
 }

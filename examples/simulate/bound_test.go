@@ -29,7 +29,7 @@ const step = time.Millisecond
 
 func newClairvoyant(r *row) *clairvoyant {
 	honest := *r
-	honest.misstate, honest.others, honest.halved = nil, 0, [2]time.Duration{}
+	honest.misstate, honest.others, honest.loops, honest.halved = nil, 0, 0, [2]time.Duration{}
 	honest.policies = slices.Clone(r.policies)
 	for i, p := range honest.policies {
 		honest.policies[i] = r.left(p)
@@ -214,6 +214,7 @@ func TestBoundByHand(t *testing.T) {
 		{"gcra", row{policies: gcra(2, 10*sec, 0), rtt: sec}, at(0, 0, 0), 0, 11 * sec},
 		{"concurrency", row{policies: concurrency(2), rtt: sec, service: 2 * sec}, at(0, 0, 0), 50, 6 * sec},
 		{"two policies", row{policies: both(fixed(1, sec), fixed(2, 10*sec)), rtt: sec / 2}, at(0, 0, 0, 0), 0, 11*sec + sec/2},
+		{"what a loop leaves", row{policies: fixed(3, 10*sec), loops: 2, demand: backlog(2, 1), rtt: sec}, at(0, 0), 1, 11 * sec},
 		{"what others leave", row{policies: fixed(3, 10*sec), others: 5 * sec, rtt: sec}, at(0, 0), 0, 11 * sec},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

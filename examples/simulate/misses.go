@@ -15,6 +15,7 @@ const (
 	wrong    = "the advertised values are wrong, and the client relies on them"
 	sheds    = "a refused request waits as the server asks, or a second, as in a retry loop; no quota makes it wait, so the bound does without"
 	taken    = "others take some of what is left while a request is on its way; what is left to them for that costs goodput; " + unproved
+	beside   = "a loop takes each unit when it comes back, and the last units of a figure are left to it for some time, because one loop is not told from several polite clients: if one request departed in the time for each unit, 8 processes of a bucket would be refused 41 %, and not 25 %, and two buckets beside others 1.8 %, and not .6 %; " + unproved
 	probes   = "each process must send a probe per window, and its part of the quota is hardly larger; " + unproved
 	looks    = "which methods are not limited is found out by looks, once; and the limited ones wait for the end of a Retry-After in whole seconds, as a retry loop does; " + unproved
 	blind    = "the server does not say when to come back, and back-off finds it within a factor of two, as a retry loop does; " + unproved
@@ -85,6 +86,9 @@ var misses = map[string]string{
 	"20 in flight":                      "how many requests are at the server at a time varies, so more may be in flight than it works on, and some of these are refused: 0.6 % for twice the goodput of a client that has no more in flight than it works on",
 	"1000/10s, untold 5 in flight":      "beside figures no bound is learned from refusals with a Retry-After: what told it from requests that are shed at random is not found (the bound was then learned from those, too, and half as much was served)",
 	"1000/10s, untold 5 in flight, 10s": "the same: each refusal holds all for ten seconds, and all that wait go at once after it",
+
+	"two buckets, beside a loop":    beside,
+	"two buckets, beside a loop, X": beside,
 
 	"sheds 1 %, bare":               sheds,
 	"sheds 1 %":                     sheds,

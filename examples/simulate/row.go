@@ -40,6 +40,7 @@ type row struct {
 	halved  [2]time.Duration // quotas are halved from the first to the second time; whole windows
 	service time.Duration    // mean time that the server takes to serve a request
 	others  time.Duration    // mean time between two requests of other clients; 0: there are none
+	loops   int              // workers of another client that retries after each Retry-After
 	into    time.Duration    // offset of the start of the run into a clock-aligned window
 
 	// The mean round trip is rtt. A tenth of it is random, half if wild. If dials, a

@@ -54,6 +54,9 @@ func newServer(l *loop, r *row, rnd *rand.Rand) *server {
 	if r.others > 0 {
 		s.crowd()
 	}
+	for range r.loops {
+		s.after(around(rnd, r.rtt/2), s.repeat)
+	}
 	return s
 }
 
@@ -163,6 +166,21 @@ func (s *server) crowd() {
 		}
 		s.crowd()
 	})
+}
+
+// repeat simulates a worker of another client: it sends one request after another, and again after the
+// Retry-After if one is refused.
+func (s *server) repeat() {
+	s.units = 1
+	d, wait := s.api.Decide(s.now, requestOf("")), around(s.rnd, s.row.rtt)
+	if d.Served {
+		s.theirs.Served++
+	} else {
+		s.theirs.Refused++
+		again, _ := strconv.Atoi(d.Header.Get("Retry-After"))
+		wait += time.Duration(max(again, 1)) * time.Second
+	}
+	s.after(wait, s.repeat)
 }
 
 func requestOf(user string) *http.Request {

@@ -43,7 +43,8 @@
 // Nothing departs before a Retry-After has passed. If nothing is left for much longer
 // than that (more than the second that rounding explains), the window ends with the
 // Retry-After, unless a request that departed then was refused in the same window
-// before.
+// before. Where others are seen, they may have used what had come back: then it does so until four
+// requests in a row are refused, and always where units come back before the end (habit 3).
 //
 // A server that counts refusals, too, or blocks for longer than it says, may refuse each
 // request that comes back when it said. After 24 such refusals in a row there is a back-off
@@ -121,12 +122,13 @@
 //     2, 4, 8, … up to 64 trials are left out.
 //     Once three trials in a row were served, units that take less than a second do come back before the
 //     end of a window. In windows of more than 2 s a figure shows it, too: where others were seen, and spend no more than
-//     half, one that is higher than the one before of the same window; or one of a request that was served after a Retry-After
+//     nine tenths, one that is higher than the one before of the same window, or as high although a unit was spent; or one of a request that was served after a Retry-After
 //     in a window of which nothing was left. Then no trial is left out, however much was there, but the
 //     time for a unit counts as longer: by √2 after a refusal, and twice as long if no three were served since the last one. So
 //     more than one unit is back when one is tried for. It becomes shorter, by a sixth, after each figure that
 //     shows that three times as many came. The last unit of a figure, which is left to others
-//     (habit 4), departs after twice that time. All this ends when that is W, and 64 trials are left out.
+//     (habit 4), departs after twice that time. Where others were seen, a request tries
+//     after a second at most, because a loop does. All this ends when that is W, and 64 trials are left out. If W is not told, it is the longest w that was.
 //     If units come back before an instant that the server names, it keeps a sliding log.
 //     Then ours is kept, too, and says when units are back: no more than q depart in any
 //     time as long as the longest window that was told. With W, it is also kept of other

@@ -53,7 +53,7 @@ func (w *Window) Pause(t Instant, d time.Duration, s Server) {
 	switch {
 	case w.State == Unknown:
 		w.distrust(t)
-	case w.State == Reported && w.available == 0 && !s.Hasty && !w.IsBucket():
+	case w.State == Reported && w.available == 0 && !w.hasty(&s) && !w.IsBucket():
 		early := time.Duration(w.due - w.Hold)
 		short := early > time.Second/2 && early > time.Duration(w.due-t)/8
 		if early > 0 && (w.rarely().resets > 0 || short || !sameWindow(w.Hold, w.due)) {
@@ -114,6 +114,12 @@ func (w *Window) setRefused(t Instant) {
 func (w *Window) premature(sent, due Instant) bool {
 	ended := w.State == Expired && w.closed == w.Hold
 	return ended && sent >= w.closed && due != Never && sameWindow(w.due, due)
+}
+
+// hasty reports whether a Retry-After is not believed that is shorter than the window: one that was, was wrong. Where
+// others are seen, they may have used what had come back. Then it is not believed after four refusals in a row.
+func (w *Window) hasty(s *Server) bool {
+	return !w.creeps() && !s.loose() && s.Hasty && (w.contention.part() == 1 || w.rarely().again >= 4)
 }
 
 // StartBackOff follows a refusal at t whose own words would let the next request go

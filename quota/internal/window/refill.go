@@ -37,8 +37,8 @@ const (
 	quickerTrials = 250 // after which a pace is quicker again
 	maxFailed     = 6
 	trialsPart    = 0.1             // our part of the quota, below which there are no trials
-	returnPart    = 0.5             // our part of the quota, below which a higher figure shows nothing that we could use
 	shortReturn   = 2 * time.Second // windows up to this are not told apart by whole seconds
+	atLeastEach   = time.Second     // a look, where units come back and others take them: the shortest Retry-After
 	twice         = 4               // in rare.pace
 	maxPace       = 16 * twice
 )
@@ -73,27 +73,31 @@ func (w *Window) perUnit() time.Duration {
 	if w.Unit != Requests {
 		return 0
 	}
-	u := w.rarely()
-	d := time.Duration(u.guess) * time.Microsecond
-	if u.guess == 0 && w.Quota > 1 && w.Length > 0 {
-		d = w.Length / time.Duration(w.Quota)
-	}
-	if u.pace != 0 {
+	d := w.unitTold()
+	if u := w.rarely(); u.pace != 0 {
 		d = time.Duration(min(float64(d)*math.Exp2(float64(u.pace)/twice), float64(MaxSavedTime)))
 	}
 	return d
 }
 
-// guessUnit guesses how long it takes for one unit, if the policy does not say it. most
-// is the quota, as far as that is known.
-func (w *Window) guessUnit(most int64, s *Server) {
+// unitTold is W/q, as far as that is told; or what is taken for it.
+func (w *Window) unitTold() time.Duration {
+	if guess := w.rarely().guess; guess > 0 || w.Quota < 2 || w.Length <= 0 {
+		return time.Duration(guess) * time.Microsecond
+	}
+	return w.Length / time.Duration(w.Quota)
+}
+
+// guessUnit guesses how long it takes for one unit, if the policy does not say it.
+func (w *Window) guessUnit(s *Server) {
 	if w.Unit != Requests || w.Length > 0 && w.Quota > 0 {
 		if w.rare != nil {
 			w.rare.guess = 0
 		}
 		return
 	}
-	if unit := max(s.Span, w.Length) / time.Duration(max(most, 1)); most > 1 && (w.alone() || unit >= time.Second) {
+	most := w.most(s)
+	if unit := max(s.Span, w.Length) / time.Duration(max(most, 1)); most > 1 && (w.alone() || unit >= time.Second || w.is(creeping)) {
 		w.ownRare().guess = uint32(min(unit, time.Hour) / time.Microsecond)
 	}
 }
@@ -101,14 +105,11 @@ func (w *Window) guessUnit(most int64, s *Server) {
 // observeRefill looks at a report that nothing is left for the length, of a request
 // that departed at sent. It returns when the window is due: earlier, for a trial.
 func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool, s *Server) Instant {
-	r, most := &w.refill, w.Quota
-	if most <= 0 {
-		most = s.Most
-	}
-	w.guessUnit(most, s)
+	r, most := &w.refill, w.most(s)
+	w.guessUnit(s)
 	unit := w.perUnit()
 	unsure := w.epoch == 0 || w.contention.part() < trialsPart // how much of the window others have used
-	unsure = unsure && (length > time.Second || w.findsUnit())
+	unsure = unsure && (length > time.Second || w.findsUnit()) && !w.creeps()
 	switch {
 	case refused && r.trying:
 		w.failTrial()
@@ -125,7 +126,11 @@ func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool,
 	due, part := w.due, w.contention.part()
 	told := unit >= time.Second && length <= unit+time.Second // whole seconds say when the unit is there
 	if r.trying = !told && (s.Full.shown() || w.scarce(most)) && r.skip == 0; r.trying {
-		due = min(due, sent.Add(time.Duration(float64(w.trialAfter())/part)))
+		after := time.Duration(float64(w.trialAfter()) / part)
+		if w.creeps() && !w.unshared() {
+			after = min(after, atLeastEach)
+		}
+		due = min(due, sent.Add(after))
 	}
 	r.skip = max(r.skip, 1) - 1
 	return due
@@ -157,26 +162,33 @@ func (w *Window) findsUnit() bool {
 
 // creeps reports whether units that take less than a second were seen to come back before the end
 // of a window. Then a trial that is refused was too early, because another client has used what
-// came back: no trial is left out. That is not known where requests do not wait for each other's
-// answers and no other client was seen.
+// came back: no trial is left out, and where others were seen, none waits for more than a second. That is not known
+// where requests do not wait for each other's answers and no other client was seen.
 func (w *Window) creeps() bool {
-	return w.is(creeping) && w.Quota > 0 && w.Length > 0 && w.Length/time.Duration(w.Quota) < time.Second &&
-		(w.least <= w.perUnit() || !w.unshared())
+	unit := w.unitTold()
+	return w.is(creeping) && unit > 0 && unit < time.Second && (w.least <= w.perUnit() || !w.unshared())
 }
 
 // observeReturn looks at a figure of a window that is due then, before it is taken over: it may show that units
 // have come back before the end of the window. More is left than the figure before said of the same window, although
-// others use it, too; or nothing was left, and a request was served after a Retry-After that was shorter.
+// others use it, too, or as much, although the request was served; or nothing was left, and a request was served after
+// a Retry-After that was shorter.
 // If three times as many units came as the time for a unit allows, that becomes shorter.
-func (w *Window) observeReturn(sent Instant, avail int64, due Instant, refused bool) {
-	if refused || w.Strategy != Adaptive || w.Length <= shortReturn || !w.inOrder(sent) || !sameWindow(w.due, due) {
+func (w *Window) observeReturn(sent Instant, avail int64, due Instant, refused bool, s *Server) {
+	length := w.Length
+	if length == 0 {
+		length = s.Span
+	}
+	if refused || w.Strategy != Adaptive || length <= shortReturn || !w.inOrder(sent) || !sameWindow(w.due, due) {
 		return
 	}
-	more := w.State == Reported && w.compared.others > 0 && avail > w.sinceReport && w.contention.part() >= returnPart
+	more := avail > w.sinceReport || avail >= w.available && avail > 0
+	more = more && w.State == Reported && w.compared.others > 0 && w.contention.part() >= trialsPart
 	if !more && (w.State != Expired || w.closed != w.Hold) {
 		return
 	}
 	w.set(creeping, true)
+	w.guessUnit(s)
 	if w.creeps() && w.rarely().pace > 0 && float64(avail-w.sinceReport)*float64(w.perUnit()) > 3*float64(sent-w.sent) {
 		w.rare.pace--
 	}
@@ -245,7 +257,7 @@ func (w *Window) failTrial() {
 		rare := w.ownRare()
 		rare.pace = min(rare.pace+slower, maxPace)
 	}
-	if w.creeps() && 2*w.perUnit() >= w.Length { // half of the quota should be back
+	if w.creeps() && 2*w.perUnit() >= time.Duration(w.Quota)*w.unitTold() { // half of the quota should be back
 		w.set(creeping, false)
 		w.ownRare().pace = 0
 		r.failed, r.skip = maxFailed, 1<<maxFailed

@@ -611,9 +611,12 @@ func TestFiguresShowUnitsComeBack(t *testing.T) {
 	}{
 		{"more is left", 10 * sec, 1, 0, false, 1, 933 * ms, 7, 8 * sec, 7},
 		{"more slowly", 10 * sec, 1, 0, false, 1, 934 * ms, 7, 8 * sec, 8},
-		{"half is ours", 10 * sec, 1, 16, false, 1, 933 * ms, 7, 8 * sec, 7},
-		{"less than half is ours", 10 * sec, 1, 15.9, false, 1, 933 * ms, 7, 8 * sec, 0},
+		{"more than a tenth is ours", 10 * sec, 1, 3.3, false, 1, 933 * ms, 7, 8 * sec, 7},
+		{"less than a tenth is ours", 10 * sec, 1, 3.1, false, 1, 933 * ms, 7, 8 * sec, 0},
+		{"as much is left, although a unit was spent", 10 * sec, 1, 0, false, 7, 933 * ms, 7, 8 * sec, 8},
 		{"less is left", 10 * sec, 1, 0, false, 7, 933 * ms, 6, 8 * sec, 0},
+		{"still nothing is left", 10 * sec, 1, 0, false, 0, 933 * ms, 0, 8 * sec, 0},
+		{"the policy does not tell how long", 0, 1, 0, false, 1, 933 * ms, 7, 8 * sec, 8},
 		{"alone", 10 * sec, 0, 0, false, 1, 933 * ms, 7, 8 * sec, 0},
 		{"another window", 10 * sec, 1, 0, false, 1, 933 * ms, 7, 9968 * ms, 0},
 		{"short windows", 2 * sec, 1, 0, false, 1, 933 * ms, 7, 8 * sec, 0},
@@ -650,5 +653,63 @@ func TestFiguresShowUnitsComeBack(t *testing.T) {
 				assert.Equal(t, tt.pace, l.rarely().pace, tt.name)
 			}
 		}
+	}
+}
+
+// Where others take most of what comes back before the end of a window, one request looks each second, although
+// longer times are needed for a unit by the trials that were refused.
+func TestLooksBesideOthers(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		creeps     bool
+		ours, fall float32
+		trial      time.Duration // after one with which nothing was left
+	}{
+		{"units do not come back", false, 1, 20, far},
+		{"most is theirs", true, 1, 20, sec},
+		{"half is theirs", true, 10, 20, sec},
+		{"all is ours", true, 20, 20, 1600 * ms},
+	} {
+		l := newLedger(Adaptive)
+		all(later, others(tt.ours, tt.fall), advertises(100, 10*sec))(l, 0)
+		l.set(creeping, tt.creeps)
+		l.ownRare().pace = 4 * twice
+		l.due = Instant(far)
+		assert.Equal(t, tt.trial, l.observeRefill(0, 8*sec, false, &Server{}).Since(0), tt.name)
+	}
+}
+
+// A window whose length only answers tell has units that come back, too: until half of the quota should be back.
+func TestUnitsOfUntoldLengthComeBack(t *testing.T) {
+	l := newLedger(Adaptive)
+	all(later, others(10, 20), advertises(100, 0))(l, 0)
+	l.set(creeping, true)
+	assert.False(t, l.creeps(), "it is not known how fast")
+	l.guessUnit(&Server{Span: 10 * sec})
+	assert.True(t, l.creeps())
+	assert.Equal(t, 100*ms, l.perUnit())
+	for want := 200 * ms; want < 5*sec; want *= 2 {
+		l.failTrial()
+		assert.Equal(t, want, l.perUnit())
+	}
+	assert.True(t, l.creeps())
+	l.failTrial()
+	assert.False(t, l.creeps())
+}
+
+// A figure that is as high as the last one shows units that have come back, because the request has spent one. What
+// others have spent since the first figure of the window does not hide it.
+func TestFigureThatDoesNotFall(t *testing.T) {
+	for third, want := range map[int64]bool{0: false, 6: false, 7: true} {
+		l := newLedger(Adaptive)
+		all(later, others(10, 20), advertises(100, 10*sec), send("a"))(l, 0)
+		l.compared.others = 1
+		says("a", 9, 9*sec)(l, Instant(100*ms))
+		send("b")(l, Instant(100*ms))
+		says("b", 7, 9*sec)(l, Instant(200*ms))
+		assert.False(t, l.is(creeping))
+		send("c")(l, Instant(200*ms))
+		says("c", third, 9*sec)(l, Instant(300*ms))
+		assert.Equal(t, want, l.is(creeping), "%d", third)
 	}
 }

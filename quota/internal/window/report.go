@@ -111,7 +111,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		s.Hasty = true
 	}
 
-	w.observeReturn(sent, avail, due, refused)
+	w.observeReturn(sent, avail, due, refused, s)
 	risen := w.observeRise(t, sent, avail, refused, s)
 	older := sent < w.closed && w.takenIn(f.Charge.Mark) == thisWindow // than that rise
 	switch {

@@ -1113,3 +1113,31 @@ func TestUndoOfPause(t *testing.T) {
 		})
 	}
 }
+
+// A Retry-After that was too short once is not believed again. Where others may have used what had come back, it takes
+// four refusals in a row; and where units come back, it is always believed.
+func TestHastyRetryAfter(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		ours, fall float32
+		again      uint8
+		creeps     bool
+		instants   Instants
+		want       time.Duration
+	}{
+		{"alone", 20, 20, 0, false, 0, 9 * sec},
+		{"a unit that others took", 14, 15, 0, false, 0, 9 * sec},
+		{"others", 19, 20, 3, false, 0, sec},
+		{"others, and four refusals in a row", 19, 20, 4, false, 0, 9 * sec},
+		{"units come back", 19, 20, 4, true, 0, sec},
+		{"before an instant", 20, 20, 0, false, looseInstants, sec},
+	} {
+		l, at := newLedger(Adaptive), Instant(32*ms)
+		all(later, others(tt.ours, tt.fall), advertises(100, 10*sec), send("a"))(l, 0)
+		l.set(creeping, tt.creeps)
+		l.ownRare().again = tt.again
+		l.server.Hasty, l.server.Instants = true, tt.instants
+		all(stillRefuses("a", 9*sec), pauses(sec))(l, at)
+		assert.Equal(t, tt.want, l.End().Since(at).Round(sec), tt.name)
+	}
+}
