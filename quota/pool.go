@@ -123,6 +123,12 @@ func (p *pool) decides() bool {
 	return p.state != exchange.Open && p.a.Unit != window.Other && !p.a.IsBucket() && !p.passive()
 }
 
+// decided reports whether others hand out what there is of the account.
+func (a *account) decided() bool {
+	p := a.pool()
+	return p != nil && p.s.linked && p.known && p.decides()
+}
+
 // passive reports whether it is the pool of a scope, or of the origin, of which no more
 // is known than holds.
 func (p *pool) passive() bool { return !p.named && p.state == exchange.Unknown }

@@ -243,6 +243,7 @@ func shares() []row {
 		{name: "8 processes, aligned, X", policies: aligned(100, 10*sec), into: 3300 * ms, dialect: parse.VendorFields, processes: 8, demand: backlog(1000, 6)},
 		{name: "8 processes, 20/1s", policies: fixed(20, sec), processes: 8, demand: backlog(200, 6)},
 		{name: "8 processes, bucket", policies: bucket(10, sec, 20), processes: 8, demand: backlog(100, 6)},
+		{name: "2 processes, concurrency 20", policies: concurrency(20), service: 500 * ms, processes: 2, demand: backlog(1000, 12)},
 		{name: "8 processes, half the quota", policies: fixed(100, 10*sec), processes: 8, demand: stream(125, 1600*ms)},
 		{name: "64 processes", policies: fixed(200, 10*sec), processes: 64, demand: backlog(125, 2)},
 		{name: "64 processes, 64/1s", policies: fixed(64, sec), processes: 64, demand: backlog(60, 2)},
