@@ -563,7 +563,11 @@ func (s *settlement) report(a *account, f *Figure) {
 			if c == nil && !s.r.Refused {
 				s.o.shared.pool(a).departed(s.t, s.sent, s.claimed(a))
 			}
-			s.o.shared.pool(a).reported(s.t, s.sent, f.Available, s.r.Refused)
+			p := s.o.shared.pool(a)
+			if f.Resets.IsZero() { // an instant may be a second off
+				p.longest = max(p.longest, f.Window)
+			}
+			p.reported(s.t, s.sent, f.Available, s.r.Refused)
 		}
 	case f.Window >= 0:
 		a.Renew(s.t, s.sent, f.Window, s.claimed(a))

@@ -276,6 +276,7 @@ func fleets() []row {
 		{name: "log 200/10s", policies: slidingLog(200, 10*sec), processes: 64, demand: backlog(125, 2)},
 		{name: "two buckets 100/10s", policies: slidingWindow(100, 10*sec), demand: backlog(125, 6)},
 		{name: "two buckets 20/1s", policies: slidingWindow(20, sec), demand: backlog(200, 6)},
+		{name: "two buckets 100/10s, -07", policies: slidingWindow(100, 10*sec), dialect: parse.Draft07, omitPolicies: true, demand: backlog(125, 6)},
 		{name: "two buckets 8/5s", policies: slidingWindow(8, 5*sec), demand: backlog(25, 6)},
 		{name: "bucket 10/1s", policies: bucket(10, sec, 20), demand: backlog(50, 6)},
 		{name: "bucket 100/10s", policies: bucket(100, 10*sec, 0), processes: 64, demand: backlog(60, 2)},
