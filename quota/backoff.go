@@ -36,6 +36,9 @@ func (s *settlement) backOff() {
 				a.Disregard(s.t)
 			}
 		}
+		if s.r.Pause <= 0 && a.retains() && a.Retained > 0 && !a.decided() {
+			return // those in progress go on: see concurrent.go of internal/window
+		}
 		exhausted = exhausted || f.Available == 0
 	}
 	if !exhausted && s.underestimated() {

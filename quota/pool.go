@@ -44,11 +44,12 @@ type pool struct {
 	hold      instant // as it was heard or told
 	rolled    instant // when another window was heard of
 	versions  [maxVersions]versionAt
-	again     instant // when to ask again, for those that wait
-	asked     bool    // the last turn said which requests wait here
-	fresh     bool    // one has come since
-	waiters   int     // requests that wait and claim it
-	turned    instant // when it was told last
+	again     instant       // when to ask again, for those that wait
+	asked     bool          // the last turn said which requests wait here
+	fresh     bool          // one has come since
+	waiters   int           // requests that wait and claim it
+	longest   time.Duration // that a figure has said to be left of its window
+	turned    instant       // when it was told last
 
 	cut struct { // off from the others
 		refused bool    // a request was, and nothing was left
@@ -121,6 +122,12 @@ func (p *pool) units(t instant) int64 {
 // decides reports whether the pool decides what may depart, while others are reached.
 func (p *pool) decides() bool {
 	return p.state != exchange.Open && p.a.Unit != window.Other && !p.a.IsBucket() && !p.passive()
+}
+
+// decided reports whether others hand out what there is of the account.
+func (a *account) decided() bool {
+	p := a.pool()
+	return p != nil && p.s.linked && p.known && p.decides()
 }
 
 // passive reports whether it is the pool of a scope, or of the origin, of which no more
@@ -394,6 +401,9 @@ func (p *pool) tell(t instant) exchange.Account {
 		Figure: p.figure.available, Left: None, FigureVersion: p.figure.version,
 		Basis: None, BasisLeft: None,
 		Landed: p.landed, Spent: p.spent, Served: p.served, Silent: p.silent, Refused: p.refused,
+	}
+	if a.Window == 0 {
+		a.Window = -p.longest
 	}
 	if p.a.inferred() { // it stays with this process
 		a.Quota, a.Window, a.Counts = None, 0, false

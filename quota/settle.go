@@ -360,6 +360,10 @@ func (s *settlement) settleClaims() {
 			}
 			continue
 		}
+		if c.Retained && s.rejects(a) {
+			a.Release(time.Time{}, c.Units)
+			c.Retained = false
+		}
 		if s.untouched(a) || s.saysNothing() && a.pool() == nil && a.RefusedElsewhere(s.t, charge) {
 			a.Refund(charge)
 			continue
@@ -413,6 +417,19 @@ func (s *settlement) spares(a *account) bool {
 // the report shows which policies refused it, and does not name this one.
 func (s *settlement) untouched(a *account) bool {
 	return s.elsewhere && !slices.Contains(s.figured, a)
+}
+
+// rejects reports whether the work was refused because too little is left of an account: the server has
+// not begun it.
+func (s *settlement) rejects(a *account) bool {
+	if s.r.Refused {
+		for i, f := range s.figured {
+			if left := s.r.Figures[i].Available; f == a && left >= 0 && left < s.claimed(a) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // saysNothing reports whether the report is of a refusal and names no policy.
@@ -523,7 +540,7 @@ func (s *settlement) retain() {
 }
 
 func (s *settlement) retainOne(a *account) {
-	if s.spares(a) || s.claimOf(a) != nil {
+	if s.spares(a) || s.rejects(a) || s.claimOf(a) != nil {
 		return
 	}
 	s.l.claims.add(a, 1)
@@ -552,7 +569,11 @@ func (s *settlement) report(a *account, f *Figure) {
 			if c == nil && !s.r.Refused {
 				s.o.shared.pool(a).departed(s.t, s.sent, s.claimed(a))
 			}
-			s.o.shared.pool(a).reported(s.t, s.sent, f.Available, s.r.Refused)
+			p := s.o.shared.pool(a)
+			if f.Resets.IsZero() { // an instant may be a second off
+				p.longest = max(p.longest, f.Window)
+			}
+			p.reported(s.t, s.sent, f.Available, s.r.Refused)
 		}
 	case f.Window >= 0:
 		a.Renew(s.t, s.sent, f.Window, s.claimed(a))

@@ -631,6 +631,70 @@ func TestFirstConcurrentRequestsCount(t *testing.T) {
 	assert.Empty(t, d.o.Leftovers())
 }
 
+// A limit on concurrent requests that refuses some of ours goes on with the others: as many go as are in
+// progress, at once, and their answers tell when there is more. A request that is refused while none is in progress
+// backs off.
+func TestRefusedConcurrentRequests(t *testing.T) {
+	claim := quota.Claim{Policy: "c", Units: 1}
+	says := func(available int64, refused bool) quota.Report {
+		return quota.Report{Refused: refused, Terms: concurrentTerms("c", 20), Figures: figure("c", available, quota.None)}
+	}
+	d := newDesk(t)
+	d.done(0, d.send(0, "", claim), says(19, false))
+	ls := d.sendAll(9, sec, "", claim)
+	d.settle(sec+ms, ls[7], says(0, true))
+	d.settle(sec+ms, ls[8], says(0, true))
+	assert.EqualValues(t, 7, d.known("", claim).Concurrent, "what was refused is over before its body is read")
+	assert.Equal(t, quota.ReasonExhausted, d.refused(sec+ms, "", claim).Cause)
+	d.done(sec+2*ms, ls[0], says(3, false))
+	ls = append(ls[1:7], d.send(sec+2*ms, "", claim))
+	d.refused(sec+2*ms, "", claim)
+
+	d.done(3*sec, ls[6], says(5, false)) // it departed after the refusals
+	ls = append(ls[:6], d.sendAll(2, 3*sec, "", claim)...)
+	d.refused(3*sec, "", claim)
+	now := 3 * sec
+	for range 15 { // the last unit may be free for a moment only
+		now += sec
+		d.done(now, ls[7], says(1, false))
+		ls = append(ls[:7], d.send(now, "", claim))
+		d.refused(now, "", claim)
+	}
+	now += sec
+	d.done(now, ls[7], says(1, false)) // it stays free
+	ls = append(ls[:7], d.sendAll(2, now, "", claim)...)
+	d.refused(now, "", claim)
+
+	for _, l := range ls[1:] {
+		d.settle(now+sec, l, says(0, true))
+	}
+	d.done(now+sec, ls[0], says(9, false))
+	d.settle(now+2*sec, d.send(now+2*sec, "", claim), says(0, true))
+	assert.Equal(t, sec, d.wait(now+2*sec, "", claim), "none of ours is in progress")
+	assert.Equal(t, quota.ReasonBackOff, d.refused(now+2*sec, "", claim).Cause)
+}
+
+// Requests that last for hours keep the others waiting for no longer than a probe is waited for.
+func TestConcurrentRequestsThatLast(t *testing.T) {
+	claim := quota.Claim{Policy: "c", Units: 1}
+	says := func(available int64, refused bool) quota.Report {
+		return quota.Report{Refused: refused, Terms: concurrentTerms("c", 20), Figures: figure("c", available, quota.None)}
+	}
+	d := newDesk(t)
+	d.exchange(0, "", says(19, false), claim)
+	d.settle(0, d.send(0, "", claim), says(0, false)) // its body is not read
+	now := time.Duration(0)
+	for _, want := range []time.Duration{sec, sec, 2 * sec, 4 * sec, 8 * sec, 16 * sec, 32 * sec, 48 * sec} {
+		assert.Equal(t, want, d.wait(now, "", claim))
+		now += want
+		d.settle(now, d.send(now, "", claim), says(0, true))
+	}
+	now += 48 * sec
+	d.settle(now, d.send(now, "", claim), says(3, false))
+	d.send(now, "", claim)
+	d.refused(now, "", claim)
+}
+
 // A request that was out counts in the partition that its answer names.
 func TestConcurrentRequestsCountInOnePartition(t *testing.T) {
 	conc := func(key string) quota.Report {

@@ -40,7 +40,7 @@ type Account struct {
 	Concurrent bool  // units come back when requests are over, not with time
 
 	Quota  int64         // of the policy; None: not known
-	Window time.Duration // of the policy; 0: not known
+	Window time.Duration // of the policy; 0: not known; negative: the longest that figures had left, as the policy tells none
 	Counts bool          // the server gives no figures: units are counted against Quota
 
 	// Figure is the lowest figure of the server since the last turn; None if there was

@@ -404,6 +404,31 @@ func TestHubSeveralPolicies(t *testing.T) {
 	assert.Equal(t, exchange.Open, turn("other", 3, time.Second, exchange.None).State)
 }
 
+// Windows of another length are no other quota: what is left stays as it is. Where no policy tells the length,
+// processes have seen different parts of a window.
+func TestHubSeveralLengths(t *testing.T) {
+	now := time.Unix(1, 0)
+	hub := &fleet.Hub{Clock: func() time.Time { return now }}
+	seq := uint64(0)
+	turn := func(window time.Duration, figure int64) exchange.Granted {
+		seq++
+		g, err := hub.Exchange(t.Context(), exchange.ID{}, &exchange.Turn{
+			Process: "one", Seq: seq, Flights: exchange.None,
+			Accounts: []exchange.Account{{Quota: 30, Window: window, Figure: figure, Left: 5 * time.Second, Basis: exchange.None}},
+		})
+		require.NoError(t, err)
+		return g.Accounts[0]
+	}
+	first := turn(-5*time.Second, 20)
+	require.Equal(t, exchange.Reported, first.State)
+	for _, window := range []time.Duration{-10 * time.Second, -5 * time.Second, 10 * time.Second, -11 * time.Second, 10 * time.Second, 0} {
+		g := turn(window, exchange.None)
+		assert.Equal(t, exchange.Reported, g.State, "%v", window)
+		assert.Equal(t, first.Version, g.Version, "%v", window)
+		assert.EqualValues(t, 20, g.Available, "%v", window)
+	}
+}
+
 // Of what is left, as much is kept for processes that were to come and have not as would be
 // theirs: they may be alive, and alone. But one unit may always go.
 func TestHubKeepsThePartOfTheSilent(t *testing.T) {
@@ -500,18 +525,23 @@ func TestHubBesideStrangers(t *testing.T) {
 // policy says, show a bucket: what costs ten units is not sent as soon as there is one. A figure that has not
 // grown so, or a wait for the next unit, shows nothing.
 func TestHubFindsABucketByARefusal(t *testing.T) {
+	told, seen := []time.Duration{time.Minute}, []time.Duration{-time.Minute, -30 * time.Second} // by one process, and by another
 	for _, c := range []struct {
-		figure int64
-		hold   time.Duration
-		early  int64 // granted when one unit is there
-	}{{1, 9 * time.Second, 0}, {4, 6 * time.Second, 10}, {1, 2 * time.Second, 10}} {
+		figure  int64
+		hold    time.Duration
+		windows []time.Duration
+		early   int64 // granted when one unit is there
+	}{
+		{1, 9 * time.Second, told, 0}, {4, 6 * time.Second, told, 10}, {1, 2 * time.Second, told, 10},
+		{1, 9 * time.Second, seen, 0}, {4, 6 * time.Second, seen, 10}, {1, 2 * time.Second, seen, 10},
+	} {
 		now := time.Unix(100, 0)
 		hub := &fleet.Hub{Clock: func() time.Time { return now }}
 		seq, version := uint64(0), int64(0)
 		turn := func(after time.Duration, a exchange.Account) int64 {
 			now = now.Add(after)
+			a.Quota, a.Window, a.Basis, a.FigureVersion = 60, c.windows[seq%uint64(len(c.windows))], exchange.None, version
 			seq++
-			a.Quota, a.Window, a.Basis, a.FigureVersion = 60, time.Minute, exchange.None, version
 			if a.Left = time.Second; a.Figure == exchange.None {
 				a.Left = exchange.None
 			}

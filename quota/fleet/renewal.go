@@ -55,7 +55,7 @@ type spending struct{ at, n int64 }
 // renewal is what is known of how the units of a record come back.
 type renewal struct {
 	quota    int64 // of the policy; none: not known
-	window   int64 // of the policy
+	window   int64 // of the policy; if it does not tell one, the longest that was seen
 	how      back
 	trust    int64 // of 1000, how much of what should be back is presumed; atOnce: 1 if others used the window before
 	fails    int64 // looks that found nothing
@@ -73,10 +73,13 @@ type renewal struct {
 // modelled reports whether it is known how units come back before the end of a window.
 func (r *renewal) modelled() bool { return r.how == asSpent || r.how >= evenly }
 
-// policy takes over the quota and the window of the policy, and reports whether they were others
-// before.
+// policy takes over the quota and the window of the policy, and reports whether that was another quota
+// before. Of windows that the policy does not tell, the longest counts that any process has seen: so it is
+// the same in whatever order they come.
 func (r *renewal) policy(a *exchange.Account) (others bool) {
 	w := a.Window.Microseconds()
+	seen := w < 0
+	w = max(w, -w)
 	if a.Quota == none && !a.Concurrent {
 		return false // this process does not know it yet
 	}
@@ -84,8 +87,11 @@ func (r *renewal) policy(a *exchange.Account) (others bool) {
 		*r = renewal{quota: none}
 		return false
 	}
+	if seen && r.quota == a.Quota && w <= r.window {
+		return false
+	}
 	if r.quota != a.Quota || r.window != w {
-		others = r.quota != none
+		others = r.quota != none && r.quota != a.Quota
 		*r = renewal{quota: a.Quota, window: w, spending: r.spending}
 	}
 	return others

@@ -276,6 +276,9 @@ func (g *guesser) turn(now time.Time) *exchange.Turn {
 			}
 			a.Quota, a.Window, a.Counts = 50, []time.Duration{time.Second, 10 * time.Second, time.Hour}[told], g.chance(4)
 		}
+		if g.chance(4) { // the policy tells none
+			a.Window = -a.Window
+		}
 		if g.chance(3) {
 			a.FigureAgo = g.span(300 * time.Millisecond)
 			a.Figure, a.FigureVersion = g.rnd.Int64N(60), heard.Version-int64(g.rnd.IntN(3)/2)

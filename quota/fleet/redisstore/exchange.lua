@@ -91,12 +91,14 @@ end,
 
 policy = function(r, a)
   local quota, window = a.quota, a.window
+  local seen = window < 0
+  window = max(window, -window)
   if quota == -1 and a.concurrent == 0 then return end
   if a.concurrent == 1 or quota < 1 or quota > largestModel or window < sec or window > longestModel then
     x.forget(r)
     while r.spendings > 0 do x.unspend(r) end
-  elseif r.quota ~= quota or r.window ~= window then
-    local others = r.quota ~= -1
+  elseif (r.quota ~= quota or r.window ~= window) and not (seen and r.quota == quota and window <= r.window) then
+    local others = r.quota ~= -1 and r.quota ~= quota
     x.forget(r)
     r.quota, r.window = quota, window
     return others

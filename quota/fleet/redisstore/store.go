@@ -154,7 +154,7 @@ func (s *store) Exchange(ctx context.Context, origin exchange.ID, turn *exchange
 		keys = append(keys, tag+"a:"+id)
 		args.text(id)
 		args.bits(a.Concurrent, a.Counts, a.Landed, a.Refused, a.First)
-		args.ints(a.Has, a.Stock, a.Wish, a.Version, a.Quota, micros(a.Window),
+		args.ints(a.Has, a.Stock, a.Wish, a.Version, a.Quota, a.Window.Microseconds(),
 			a.Figure, micros(a.Left), a.FigureVersion, a.FigureAgo.Microseconds(), a.Basis, micros(a.BasisLeft),
 			a.Spent, a.Served, a.ServedAgo.Microseconds(), a.Silent, micros(a.Hold))
 		args.ids(a.Found)

@@ -331,6 +331,12 @@
 // with half of what was in flight then, or of what was served in between, if that is less. If the server seems to bound
 // how many requests are in flight, they follow up to that bound: see ceiling.go.
 //
+// A refusal by a policy in concurrent requests whose figure has no room, without a Retry-After, holds nothing
+// while others of ours are in progress: no more than these are then. Others use the quota, too, so from then on an answer raises
+// their number by one, or by an eighth of what is free; and to the last unit only once 16 round trips in
+// a row have found it free. If nothing departs and nothing is answered for 1 s, 2 s, 4 s, … up to 48 s, one more
+// asks. If none of ours is in progress, there is a back-off.
+//
 // # First contact
 //
 // Before the first answer of an origin no more than quota.Ask.FirstFlight requests are out to

@@ -64,7 +64,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	}
 	if w.Unit == Concurrent {
 		due, _ := w.dueAt(t, sent, avail, &f, refused, s)
-		w.reportConcurrent(t, sent, avail, due)
+		w.reportConcurrent(t, sent, avail, due, refused)
 		return None
 	}
 	w.travelled(time.Duration(t - sent))
