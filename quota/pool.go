@@ -133,7 +133,7 @@ func (p *pool) ready(t instant, n int64) (again instant, sooner, ok bool) {
 	if !p.decides() {
 		return 0, false, false
 	}
-	if p.units(t) >= n {
+	if had := p.units(t); had >= n || had > 0 && p.asks() {
 		return t, false, true
 	}
 	s := p.s
@@ -149,6 +149,10 @@ func (p *pool) ready(t instant, n int64) (again instant, sooner, ok bool) {
 	}
 	return p.end, false, true
 }
+
+// asks reports whether the next request finds out what there is, so that its cost does not matter: that
+// may be known better than when it was told.
+func (p *pool) asks() bool { return p.state == exchange.Unknown || p.state == exchange.Expired }
 
 // partAt is when n units may depart while the others are not reached, as far as the part of this process
 // is concerned. Once a request was refused, the others use theirs, too, and no more than its part of the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -275,6 +276,56 @@ func TestHoldReachesAll(t *testing.T) {
 		get(t, cs[1], 1)
 		assert.InDelta(t, 7, time.Since(began).Seconds(), .1)
 	})
+}
+
+// What a request costs is known by what others of its kind have cost, when its turn comes: other
+// processes were told something else before. The units that it was granted then do not stop the fleet.
+func TestLearnedCosts(t *testing.T) {
+	cost := func(r *http.Request) int64 {
+		n, _ := strconv.ParseInt(r.Header.Get("X-Cost"), 10, 64)
+		return n
+	}
+	for seed := range uint64(4) {
+		synctest.Test(t, func(t *testing.T) {
+			api := &transporttest.API{
+				Policies: []transporttest.Policy{{Name: "api", Quota: 100, Window: 10 * time.Second, Algorithm: transporttest.GCRA, Burst: 10}},
+				Cost:     cost,
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			defer time.AfterFunc(time.Minute, cancel).Stop()
+			hub := new(fleet.Hub)
+			var units, refused atomic.Int64
+			var wg sync.WaitGroup
+			for p := range uint64(6) {
+				f := fleet.New(hub, fleet.Options{})
+				defer f.Close()
+				c := client(f, api)
+				for worker := range uint64(6) {
+					wg.Go(func() {
+						rnd := rand.New(rand.NewPCG(seed, 6*p+worker))
+						for ctx.Err() == nil {
+							r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://api.example/things", nil)
+							assert.NoError(t, err)
+							r.Header.Set("X-Cost", strconv.Itoa(1+rnd.IntN(5)))
+							switch resp, err := c.Do(r); {
+							case err != nil:
+								return // the minute is over
+							case resp.StatusCode == http.StatusOK:
+								units.Add(cost(r))
+							default:
+								refused.Add(1)
+							}
+						}
+					})
+				}
+			}
+			wg.Wait()
+			t.Log(units.Load(), refused.Load())
+			assert.GreaterOrEqual(t, units.Load(), int64(440), "of 600, seed %d", seed)
+			assert.LessOrEqual(t, refused.Load(), int64(40), "seed %d", seed)
+		})
+	}
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)

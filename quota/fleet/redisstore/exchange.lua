@@ -159,6 +159,11 @@ steady = function(r, d, rate)
   return floor(floor(floor(d / msec) * parts / floor(r.window / msec)) * rate / parts)
 end,
 
+size = function(r)
+  if r.began ~= 0 and r.most > 0 and 2*r.most <= r.quota and 2*(r.over - r.began) <= r.window then return r.most end
+  return r.quota
+end,
+
 rate = function(r) return floor(r.quota * r.trust / sureOf) end,
 
 fail = function(r)
@@ -188,7 +193,7 @@ turned = function(r, adjacent)
   x.age(r)
   if r.how == atOnce then
     r.trust, r.trial = 0, 0
-    if r.began ~= 0 and r.quota ~= -1 and r.state == REPORTED and r.quota - r.available - r.spent - x.hasOf(r) > 1 + floor(r.quota / 8) then r.trust = 1 end
+    if r.began ~= 0 and r.quota ~= -1 and r.state == REPORTED and x.size(r) - r.available - r.spent - x.hasOf(r) > 1 + floor(x.size(r) / 8) then r.trust = 1 end
   end
   r.before, r.spent = r.spent, 0
   if not adjacent then r.before = 0 end
@@ -403,7 +408,7 @@ refill = function(r, a)
 end,
 
 single = function(r, a, date, each)
-  local few = 2*a.figure <= r.quota
+  local few = 2*a.figure <= x.size(r)
   if r.trial > 0 and date >= r.trial and few and a.refused == 0 then
     r.how, r.trial, r.trust, r.counted = singly, 0, sureOf, 0
     r.from = date + x.pace(r)
@@ -594,7 +599,7 @@ figure = function(r, a, void)
     if a.quota ~= -1 then fig = a.quota end
   end
   local current = concurrent or a.figureVersion == r.version or (r.version == r.made and state == UNKNOWN)
-  if r.how == singly and current and 2*fig > r.quota then r.how, r.trust, r.from = atOnce, 0, 0 end
+  if r.how == singly and current and 2*fig > x.size(r) then r.how, r.trust, r.from = atOnce, 0, 0 end
   if (r.how == asSpent or r.how >= evenly) and (state == REPORTED or state == EXPIRED) then
     if not void then x.figureModelled(r, a, current) end
     return
@@ -770,12 +775,12 @@ end,
 
 contended = function(r, out)
   return r.quota ~= -1 and r.state == REPORTED and r.how == atOnce and
-    (r.trust > 0 or r.quota - r.available - r.spent - out > floor(r.quota / 50))
+    (r.trust > 0 or x.size(r) - r.available - r.spent - out > floor(x.size(r) / 50))
 end,
 
 margin = function(r)
   if r.how ~= evenly and r.how ~= steadily then return 0 end
-  return min(floor((sureOf - r.trust + marginStep - 1) / marginStep), floor(r.quota / marginPart))
+  return min(floor((sureOf - r.trust + marginStep - 1) / marginStep), floor(x.size(r) / marginPart))
 end,
 
 count = function(a)
