@@ -467,9 +467,15 @@ func (s *Shared) Wake(now time.Time, process string, word *exchange.Word) {
 		return
 	}
 	t := s.o.at(now)
+	var woken []*wait.Waiter
 	switch {
-	case word.Hold > 0:
-		p.held(t, word.Hold)
+	case word.Hold != 0:
+		if word.Hold < 0 {
+			p.contradicted(t)
+		} else if p.held(t, word.Hold); slices.Contains(word.Processes, process) {
+			p.mayLook(t, word.Hold)
+		}
+		woken = s.kick(now)
 	case word.Return:
 		p.hungry = max(p.hungry, 1)
 		if p.stock > p.used && p.waiters == 0 {
@@ -485,6 +491,9 @@ func (s *Shared) Wake(now time.Time, process string, word *exchange.Word) {
 		p.tellNow()
 	}
 	s.o.mu.Unlock()
+	for _, w := range woken {
+		w.Wake()
+	}
 }
 
 // joined notes that the request of a lease waits, with the claims that it has now. One

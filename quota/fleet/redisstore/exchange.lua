@@ -654,6 +654,15 @@ silent = function(r, a)
   r.version = r.version + 1
 end,
 
+looksAtHold = function(r, a)
+  local heard, last = 0, nil
+  if r.now < r.hold then return '' end
+  for m = head, head + (r.members-1)*wide, wide do
+    if m ~= a.mine and (not last or m.at > heard or (m.at == heard and m.id < last)) then heard, last = m.at, m.id end
+  end
+  return last and ' ' .. last or ''
+end,
+
 tell = function(a, void)
   local r = a.record
   local now = r.now
@@ -724,15 +733,21 @@ tell = function(a, void)
   if a.found ~= '' and not void then
     if r.found == 0 then r.found = a.found else r.found = x.common(r.found, a.found) end
   end
+  if hold < 0 and now < r.hold and not void then
+    r.hold = 0
+    x.words[#x.words+1] = 'h ' .. a.id .. ' -1'
+  end
   if hold > 0 then
     hold = now + min(hold, maxHeld)
     if hold > r.hold + msec then
+      local word = 'h ' .. a.id .. ' ' .. string.format('%.0f', hold - now)
+      if a.figure == -1 then word = word .. x.looksAtHold(r, a) end
       r.hold = hold
       if r.state == OPEN then
         r.state, r.available, r.over = EXPIRED, 0, 0
         r.version = r.version + 1
       end
-      x.words[#x.words+1] = 'h ' .. a.id .. ' ' .. string.format('%.0f', hold - now)
+      x.words[#x.words+1] = word
     end
   end
 end,
