@@ -174,6 +174,11 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 // holds nothing, nor does one that was named last long ago and turns out not to be meant any more.
 func (a *account) ready(t instant, n int64) (again instant, why window.Cause) {
 	again, why = a.readyAsTold(t, n)
+	if p := a.pool(); p != nil && again > t {
+		again = max(t, min(again, p.looksAt(t)))
+	} else if p != nil && p.tries && t < p.apart && a.Unanswered() > 0 {
+		return t.Add(2 * p.s.timeout()), window.BackingOff // one request finds out whether this process is still refused
+	}
 	if until := a.policy.origin.asleepUntil(t, a); until > again {
 		return until, window.BackingOff
 	}

@@ -549,6 +549,8 @@ func fleetRows() []fleetRow {
 		// That it is a bucket is seen within a window, or by a refusal; until then a request may be refused.
 		{name: "bucket, costs 1 to 10", policies: policyOf(transporttest.TokenBucket, 100, 10, 0), procs: 8, jobs: 40, workers: 6, cost: func(r *rand.Rand) int64 { return 1 + r.Int64N(10) }, seconds: 10, filled: 100, goodput: .98, refused: .1, fair: .97, turns: 4},
 		{name: "bucket, all cost 10", policies: policyOf(transporttest.TokenBucket, 60, 60, 0), procs: 4, jobs: 40, workers: 6, cost: func(*rand.Rand) int64 { return 10 }, seconds: 1540, goodput: .98, refused: 2, fair: .99, turns: 5},
+		// It holds a tenth of the quota: no figure comes near that.
+		{name: "gcra, burst 10, costs 1 to 5", policies: policyOf(transporttest.GCRA, 100, 10, 10), procs: 6, jobs: 60, workers: 7, cost: func(r *rand.Rand) int64 { return 1 + r.Int64N(5) }, seconds: 10, filled: 100, goodput: .92, refused: .5, fair: .99, turns: 3.5},
 		{name: "10/1s and 200/60s", policies: two, procs: 8, jobs: 75, workers: 6, seconds: 139, goodput: .97, refused: 1, fair: .99, turns: 2.2},
 		{name: "concurrency 8", policies: policyOf(transporttest.Concurrency, 8, 0, 0), procs: 8, jobs: 100, workers: 6, service: 100 * time.Millisecond, seconds: 15, goodput: .95, fair: .99, turns: 2.5},
 		{name: "concurrency 8, 32 processes", policies: policyOf(transporttest.Concurrency, 8, 0, 0), procs: 32, jobs: 25, workers: 6, service: 100 * time.Millisecond, seconds: 15, goodput: .88, fair: .99, turns: 9},

@@ -42,6 +42,13 @@ type pool struct {
 	hungry    int
 	peers     int
 	hold      instant // as it was heard or told
+	mine      instant // until when one lasts that this process has told; see hold.go
+	heardHold instant // until when one lasts that another has told
+	look      instant // when a request looks whether that holds this process, too; 0: none does
+	looked    instant // when it departed; 0: none has, or it was answered
+	believes  instant // until then, it does not look: it was refused when it did
+	apart     instant // until then, what holds this process holds no other
+	tries     bool    // it was refused, and was not served since
 	rolled    instant // when another window was heard of
 	versions  [maxVersions]versionAt
 	again     instant       // when to ask again, for those that wait
@@ -63,6 +70,7 @@ type pool struct {
 	served  int64
 	latest  instant // when the last of these departed
 	silent  int64
+	freed   bool // a hold that another has told does not hold this process
 	landed  bool
 	refused bool
 	soon    instant  // when to tell it; 0: nothing
@@ -140,7 +148,7 @@ func (p *pool) ready(t instant, n int64) (again instant, sooner, ok bool) {
 	if !p.decides() {
 		return 0, false, false
 	}
-	if p.units(t) >= n {
+	if had := p.units(t); had >= n || had > 0 && p.asks() {
 		return t, false, true
 	}
 	s := p.s
@@ -156,6 +164,10 @@ func (p *pool) ready(t instant, n int64) (again instant, sooner, ok bool) {
 	}
 	return p.end, false, true
 }
+
+// asks reports whether the next request finds out what there is, so that its cost does not matter: that
+// may be known better than when it was told.
+func (p *pool) asks() bool { return p.state == exchange.Unknown || p.state == exchange.Expired }
 
 // partAt is when n units may depart while the others are not reached, as far as the part of this process
 // is concerned. Once a request was refused, the others use theirs, too, and no more than its part of the
@@ -188,6 +200,9 @@ func (p *pool) lend(t instant, n int64) bool {
 
 // take notes that n units depart.
 func (p *pool) take(t instant, n int64) {
+	if p.looksAt(t) <= t {
+		p.look, p.looked = 0, max(t, 1)
+	}
 	if p.passive() {
 		return
 	}
@@ -360,6 +375,7 @@ func (p *pool) departed(t, sent instant, n int64) {
 
 // paused notes a hold or back-off of the account that the server has caused.
 func (p *pool) paused(refused bool) {
+	p.tries = true
 	p.refused = p.refused || refused
 	p.tellNow()
 }
@@ -367,7 +383,7 @@ func (p *pool) paused(refused bool) {
 // held takes over a hold that another process was told.
 func (p *pool) held(t instant, d time.Duration) {
 	if until := t.Add(d); until > p.hold.Add(time.Millisecond) {
-		p.hold = until
+		p.hold, p.heardHold = until, until
 		p.a.HoldUntil(t, until)
 		p.a.policy.until = max(p.a.policy.until, p.a.InForce())
 	}
@@ -428,8 +444,13 @@ func (p *pool) tell(t instant) exchange.Account {
 			a.BasisLeft = p.end.Since(t)
 		}
 	}
-	if until := max(p.a.Hold, p.a.BackOff); until > max(t, p.hold) {
-		a.Hold, p.hold = until.Since(t), until
+	if apart := t < p.apart && p.figure.available == None; apart {
+		a.Refused = false
+	} else if until := max(p.a.Hold, p.a.BackOff); until > max(t, p.hold) {
+		a.Hold, p.hold, p.mine = until.Since(t), until, until
+	}
+	if p.freed {
+		a.Hold, p.freed = -time.Microsecond, false
 	}
 	p.wished = a.Wish
 	p.told.served, p.served = p.served, 0

@@ -352,6 +352,9 @@ func (s *settlement) settleClaims() {
 		charge := s.charge(c)
 		if s.r.answered() {
 			a.Heard()
+			if p := a.pool(); p != nil {
+				p.settleLook(s.t, s.sent, !s.r.Refused && !s.r.Failed && s.r.Pause <= 0)
+			}
 		}
 		if s.spares(a) {
 			a.Refund(charge)

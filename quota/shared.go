@@ -467,9 +467,15 @@ func (s *Shared) Wake(now time.Time, process string, word *exchange.Word) {
 		return
 	}
 	t := s.o.at(now)
+	var woken []*wait.Waiter
 	switch {
-	case word.Hold > 0:
-		p.held(t, word.Hold)
+	case word.Hold != 0:
+		if word.Hold < 0 {
+			p.contradicted(t)
+		} else if p.held(t, word.Hold); slices.Contains(word.Processes, process) {
+			p.mayLook(t, word.Hold)
+		}
+		woken = s.kick(now)
 	case word.Return:
 		p.hungry = max(p.hungry, 1)
 		if p.stock > p.used && p.waiters == 0 {
@@ -485,20 +491,26 @@ func (s *Shared) Wake(now time.Time, process string, word *exchange.Word) {
 		p.tellNow()
 	}
 	s.o.mu.Unlock()
+	for _, w := range woken {
+		w.Wake()
+	}
 }
 
 // joined notes that the request of a lease waits, with the claims that it has now. One
-// that waited before keeps its place.
+// that waited before keeps its place; if it claims something else now, what a turn has told of it
+// does not hold any more.
 func (s *Shared) joined(t instant, l *Lease) {
+	left := s.queue.groupOf(l)
 	g := s.queue.add(t, l)
 	if g == nil {
 		return
 	}
+	changed := left != nil && left != g
 	if s.queue.untold == 0 {
 		s.queue.untold = max(t, 1)
 	}
 	for _, p := range g.pools() {
-		if !p.asked && !p.fresh {
+		if (!p.asked || changed) && !p.fresh {
 			p.again, p.fresh = t, true
 			if p.holds() > 0 { // others of this process are about to be answered, and more may come
 				p.again = t.Add(p.gather())
@@ -514,10 +526,10 @@ func (s *Shared) joined(t instant, l *Lease) {
 // left notes that the request of a lease does not wait any more. If it has not departed, others
 // may have what was kept for it.
 func (s *Shared) left(t instant, l *Lease) {
-	if !l.queued {
+	g := s.queue.groupOf(l)
+	if g == nil {
 		return
 	}
-	g := s.queue.byKey[l.ticket].group
 	for _, p := range g.pools() {
 		if p.asked && p.waiters == 1 {
 			p.tellSoon(t)

@@ -102,8 +102,9 @@ func (q *waitingRequests) add(t instant, l *Lease) *waitingGroup {
 	w := &waitingLease{since: t, order: q.last}
 	if l.queued {
 		left := q.byKey[l.ticket]
+		w.order = left.order                              // as in the lines: what is granted is for the first of them
 		if c := left.group.contact; c == nil || c.heard { // else it has waited for no units yet
-			w.since, w.order = left.since, left.order
+			w.since = left.since
 		}
 		defer q.take(l.ticket) // once it is at its new place: what it still claims has been asked for
 		l.queued = false
@@ -152,6 +153,14 @@ func (q *waitingRequests) add(t instant, l *Lease) *waitingGroup {
 		p.waiters++
 	}
 	return g
+}
+
+// groupOf returns the group of the request of a lease, nil if it is not there.
+func (q *waitingRequests) groupOf(l *Lease) *waitingGroup {
+	if !l.queued {
+		return nil
+	}
+	return q.byKey[l.ticket].group
 }
 
 // remove removes the request of a lease, if it is there.

@@ -63,7 +63,7 @@ type Account struct {
 	ServedAgo time.Duration // since the last of these departed, less a margin
 	Silent    int64         // the version under which the last of these departed; 0: none did
 	Refused   bool          // a request was refused, so that nothing known holds
-	Hold      time.Duration // the rest of a Retry-After or back-off that is news; 0: none
+	Hold      time.Duration // the rest of a Retry-After or back-off that is news; 0: none; negative: one that others were told does not hold the sender
 
 	// First says that this is no account, but the record of the first requests of a scope: until one of
 	// them is answered, few are out at once. Found are the accounts that the first answer to the sender
@@ -123,7 +123,7 @@ const (
 // it says comes with the next Grant, too.
 type Word struct {
 	Account   ID
-	Processes []string      // that may find units now
+	Processes []string      // that may find units now; with a Hold, the one that looks soon whether it holds others than the one that was told
 	Return    bool          // others wait: return the units that are not needed, and say which were used
-	Hold      time.Duration // nothing departs before; 0: no news
+	Hold      time.Duration // nothing departs before; 0: no news; negative: what was told holds nothing but the one that was told
 }

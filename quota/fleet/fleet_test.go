@@ -1,10 +1,12 @@
 package fleet_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -247,17 +249,21 @@ func (l late) Exchange(ctx context.Context, origin exchange.ID, turn *exchange.T
 	return l.Store.Exchange(ctx, origin, turn)
 }
 
-// A Retry-After that one process was told holds the other, too.
+// A Retry-After that one process was told holds the other, too, but for the request that looks.
 func TestHoldReachesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub := new(fleet.Hub)
 		var calls atomic.Int64
+		var until time.Time
 		base := roundTrip(func(r *http.Request) (*http.Response, error) {
 			h := http.Header{}
 			status := http.StatusOK
-			if calls.Add(1) == 3 {
+			if n := calls.Add(1); n == 3 {
+				until = time.Now().Add(7 * time.Second)
+			}
+			if time.Now().Before(until) {
 				status = http.StatusTooManyRequests
-				h.Set("Retry-After", "7")
+				h.Set("Retry-After", strconv.Itoa(int(time.Until(until).Seconds()+.999)))
 			}
 			return &http.Response{StatusCode: status, Header: h, Body: http.NoBody, Request: r}, nil
 		})
@@ -272,9 +278,141 @@ func TestHoldReachesAll(t *testing.T) {
 		get(t, cs[0], 1) // refused
 		time.Sleep(time.Millisecond)
 		began := time.Now()
-		get(t, cs[1], 1)
+		assert.EqualValues(t, 2, get(t, cs[1], 3))
 		assert.InDelta(t, 7, time.Since(began).Seconds(), .1)
 	})
+}
+
+// What a request costs is known by what others of its kind have cost, when its turn comes: other
+// processes were told something else before. The units that it was granted then do not stop the fleet.
+func TestLearnedCosts(t *testing.T) {
+	cost := func(r *http.Request) int64 {
+		n, _ := strconv.ParseInt(r.Header.Get("X-Cost"), 10, 64)
+		return n
+	}
+	for seed := range uint64(4) {
+		synctest.Test(t, func(t *testing.T) {
+			api := &transporttest.API{
+				Policies: []transporttest.Policy{{Name: "api", Quota: 100, Window: 10 * time.Second, Algorithm: transporttest.GCRA, Burst: 10}},
+				Cost:     cost,
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			defer time.AfterFunc(time.Minute, cancel).Stop()
+			hub := new(fleet.Hub)
+			var units, refused atomic.Int64
+			var wg sync.WaitGroup
+			for p := range uint64(6) {
+				f := fleet.New(hub, fleet.Options{})
+				defer f.Close()
+				c := client(f, api)
+				for worker := range uint64(6) {
+					wg.Go(func() {
+						rnd := rand.New(rand.NewPCG(seed, 6*p+worker))
+						for ctx.Err() == nil {
+							r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://api.example/things", nil)
+							assert.NoError(t, err)
+							r.Header.Set("X-Cost", strconv.Itoa(1+rnd.IntN(5)))
+							switch resp, err := c.Do(r); {
+							case err != nil:
+								return // the minute is over
+							case resp.StatusCode == http.StatusOK:
+								units.Add(cost(r))
+							default:
+								refused.Add(1)
+							}
+						}
+					})
+				}
+			}
+			wg.Wait()
+			t.Log(units.Load(), refused.Load())
+			assert.GreaterOrEqual(t, units.Load(), int64(440), "of 600, seed %d", seed)
+			assert.LessOrEqual(t, refused.Load(), int64(40), "seed %d", seed)
+		})
+	}
+}
+
+// A process that is always refused holds the others for a second: then one of them looks, and is served.
+// A hold that is for all costs that one request.
+func TestHoldOfOne(t *testing.T) {
+	for name, tt := range map[string]struct {
+		status     int
+		retryAfter string
+		all        bool
+		served     int64 // of 6 processes that make 4 requests a second for a minute, at least
+		refused    int64 // at most
+		figures    bool  // those that are served are told figures: a hold that is told beside one is not looked at
+		slow       int64 // of the served requests waited, at most; 0: those that came in the first second
+	}{
+		"429":              {status: 429, retryAfter: "60", served: 1195, refused: 2},
+		"429 for 5 s":      {status: 429, retryAfter: "5", served: 1195, refused: 14},
+		"429, figures":     {status: 429, retryAfter: "5", served: 1190, refused: 40, slow: 150, figures: true},
+		"429, bare":        {status: 429, served: 1195, refused: 8},
+		"503":              {status: 503, retryAfter: "60", served: 1195, refused: 2},
+		"429, all of them": {status: 429, retryAfter: "60", all: true, refused: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				hub := new(fleet.Hub)
+				began := time.Now()
+				var served, refused, slow atomic.Int64
+				var wg sync.WaitGroup
+				for p := range 6 {
+					base := roundTrip(func(r *http.Request) (*http.Response, error) {
+						time.Sleep(time.Duration(40+p) * time.Millisecond)
+						h, status := http.Header{}, http.StatusOK
+						if passed := time.Since(began); passed > 5*time.Second && (tt.all || p == 0) {
+							refused.Add(1)
+							status = tt.status
+							if tt.retryAfter != "" {
+								h.Set("Retry-After", tt.retryAfter)
+							}
+						} else if passed > 5*time.Second {
+							served.Add(1)
+						}
+						if tt.figures && status == http.StatusOK {
+							h.Set("X-RateLimit-Limit", "1000")
+							h.Set("X-RateLimit-Remaining", "900")
+							h.Set("X-RateLimit-Reset", "10")
+						}
+						return &http.Response{StatusCode: status, Header: h, Body: http.NoBody, Request: r}, nil
+					})
+					f := fleet.New(hub, fleet.Options{})
+					defer f.Close()
+					c := &http.Client{Transport: &transport.Shaper{Base: base, Accounts: &quota.Accounts{Peers: f, Secret: &secret}}}
+					wg.Go(func() {
+						var calls sync.WaitGroup
+						time.Sleep(time.Duration(p) * 40 * time.Millisecond)
+						for range 4 * 65 {
+							calls.Go(func() {
+								r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://api.example/things", nil)
+								came := time.Now()
+								if resp, err := c.Do(r); err == nil {
+									resp.Body.Close()
+									if p > 0 && time.Since(came) > 200*time.Millisecond {
+										slow.Add(1)
+									}
+								}
+							})
+							time.Sleep(250 * time.Millisecond)
+						}
+						cancel()
+						calls.Wait()
+					})
+				}
+				wg.Wait()
+				t.Log(served.Load(), refused.Load(), slow.Load())
+				assert.GreaterOrEqual(t, served.Load(), tt.served)
+				if !tt.all {
+					assert.LessOrEqual(t, slow.Load(), cmp.Or(tt.slow, 25), "waited")
+				}
+				assert.LessOrEqual(t, refused.Load(), tt.refused)
+			})
+		})
+	}
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)

@@ -143,14 +143,36 @@ func (x *execution) tell(i int, void bool) {
 			r.found = common(r.found, a.Found)
 		}
 	}
+	if a.Hold < 0 && now < r.hold && !void {
+		r.hold = 0
+		x.words = append(x.words, exchange.Word{Account: a.ID, Hold: -time.Microsecond})
+	}
 	if hold := now + min(a.Hold.Microseconds(), maxHeldSecond*sec); a.Hold > 0 && hold > r.hold+msec {
+		word := exchange.Word{Account: a.ID, Hold: time.Duration(hold-now) * time.Microsecond}
+		if looks := r.looksAtHold(now, m); looks != nil && a.Figure == none {
+			word.Processes = []string{looks.id}
+		}
 		r.hold = hold
 		if r.state == exchange.Open {
 			r.state, r.available, r.end = exchange.Expired, 0, 0
 			r.version++
 		}
-		x.words = append(x.words, exchange.Word{Account: a.ID, Hold: time.Duration(hold-now) * time.Microsecond})
+		x.words = append(x.words, word)
 	}
+}
+
+// looksAtHold returns the member that looks whether a new hold that mine was told holds others, too:
+// the one that was heard last. Nil: none does, because the hold is not new.
+func (r *record) looksAtHold(now int64, mine *member) (last *member) {
+	if now < r.hold {
+		return nil
+	}
+	for _, m := range r.members {
+		if m != mine && (last == nil || m.at > last.at || m.at == last.at && m.id < last.id) {
+			last = m
+		}
+	}
+	return last
 }
 
 // common returns those of some accounts that are among others, too. Not nil: that means that none was told.
@@ -243,7 +265,7 @@ func (x *execution) figure(r *record, a *exchange.Account, void bool) {
 	}
 	current := a.Concurrent || a.FigureVersion == r.version || r.version == r.made && r.state == exchange.Unknown
 	end := now + max(a.Left.Microseconds(), 0)
-	if r.how == singly && current && 2*figure > r.quota {
+	if r.how == singly && current && 2*figure > r.size() {
 		r.how, r.trust, r.from = atOnce, 0, 0 // much is there
 	}
 	if r.modelled() && (r.state == exchange.Reported || r.state == exchange.Expired) {

@@ -161,6 +161,15 @@ func (r *renewal) steady(d, rate int64) int64 {
 	return d / msec * parts / (r.window / msec) * rate / parts
 }
 
+// size is how many units there are at most. A bucket may hold much less than the quota: no figure
+// comes near it, although a window has ended, and it is full long before the window of the policy is over.
+func (r *record) size() int64 {
+	if r.began != 0 && r.most > 0 && 2*r.most <= r.quota && 2*(r.end-r.began) <= r.window {
+		return r.most
+	}
+	return r.quota
+}
+
 // rate is how many units a bucket is presumed to get in a window.
 func (r *renewal) rate() int64 { return r.quota * r.trust / sureOf }
 
@@ -189,7 +198,7 @@ func (r *record) turned(now int64, adjacent bool) {
 	if r.how == atOnce {
 		r.trust, r.trial = 0, 0
 		// What departed in the first window before the policy was known is not counted.
-		if r.began > 0 && r.quota != none && r.state == exchange.Reported && r.quota-r.available-r.spent-r.has() > 1+r.quota/8 {
+		if r.began > 0 && r.quota != none && r.state == exchange.Reported && r.size()-r.available-r.spent-r.has() > 1+r.size()/8 {
 			r.trust = 1
 		}
 	}
@@ -452,7 +461,7 @@ func (r *record) refill(now int64, a *exchange.Account) {
 // twice as many after each.
 func (r *record) single(date int64, a *exchange.Account) bool {
 	each := r.window / r.quota
-	few := 2*a.Figure <= r.quota
+	few := 2*a.Figure <= r.size()
 	switch {
 	case r.trial > 0 && date >= r.trial && few && !a.Refused: // that was it
 		r.how, r.trial, r.trust, r.counted = singly, 0, sureOf, 0

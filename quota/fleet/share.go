@@ -84,7 +84,7 @@ func (x *execution) count(i int) {
 // window, too, or did use more than an eighth of the one before, and will be as quick in this
 // one: no figure is true for long then, so not all of what is left is out at once.
 func (r *record) contended(out int64) bool {
-	return r.quota != none && r.state == exchange.Reported && r.how == atOnce && (r.trust > 0 || r.quota-r.available-r.spent-out > r.quota/50)
+	return r.quota != none && r.state == exchange.Reported && r.how == atOnce && (r.trust > 0 || r.size()-r.available-r.spent-out > r.size()/50)
 }
 
 // margin is how many units are left where they are, if units come back evenly or steadily and refusals
@@ -94,7 +94,7 @@ func (r *record) margin() int64 {
 	if r.how != evenly && r.how != steadily {
 		return 0
 	}
-	return min((sureOf-r.trust+marginStep-1)/marginStep, r.quota/marginPart)
+	return min((sureOf-r.trust+marginStep-1)/marginStep, r.size()/marginPart)
 }
 
 // share is how much of an account a process has and has spent lately.

@@ -297,6 +297,8 @@ func (g *guesser) turn(now time.Time) *exchange.Turn {
 		if g.chance(25) {
 			a.Refused = g.chance(2)
 			a.Hold = g.span(5 * time.Second)
+		} else if g.chance(50) {
+			a.Hold = -time.Microsecond
 		}
 		if g.back > 0 && id[1] == 0 {
 			a.Quota, a.Window, a.Counts, a.Spent, a.Silent, a.FigureAgo = guessedQuota, guessedWindow, false, 0, 0, g.span(60*time.Millisecond)
@@ -364,7 +366,9 @@ func TestParseWord(t *testing.T) {
 		"r " + name(id):                        {Account: id, Return: true},
 		"h " + name(id) + " 1500000":           {Account: id, Hold: 1500 * time.Millisecond},
 		"h " + name(id):                        nil,
-		"h " + name(id) + " -1":                nil,
+		"h " + name(id) + " 1500000 a":         {Account: id, Hold: 1500 * time.Millisecond, Processes: []string{"a"}},
+		"h " + name(id) + " -1":                {Account: id, Hold: -time.Microsecond},
+		"h " + name(id) + " -2":                nil,
 		"h " + name(id) + " 1e9":               nil,
 		"h " + name(id) + " 99999999999999999": nil,
 		"x " + name(id):                        nil,

@@ -161,6 +161,11 @@ steady = function(r, d, rate)
   return floor(floor(floor(d / msec) * parts / floor(r.window / msec)) * rate / parts)
 end,
 
+size = function(r)
+  if r.began ~= 0 and r.most > 0 and 2*r.most <= r.quota and 2*(r.over - r.began) <= r.window then return r.most end
+  return r.quota
+end,
+
 rate = function(r) return floor(r.quota * r.trust / sureOf) end,
 
 fail = function(r)
@@ -190,7 +195,7 @@ turned = function(r, adjacent)
   x.age(r)
   if r.how == atOnce then
     r.trust, r.trial = 0, 0
-    if r.began ~= 0 and r.quota ~= -1 and r.state == REPORTED and r.quota - r.available - r.spent - x.hasOf(r) > 1 + floor(r.quota / 8) then r.trust = 1 end
+    if r.began ~= 0 and r.quota ~= -1 and r.state == REPORTED and x.size(r) - r.available - r.spent - x.hasOf(r) > 1 + floor(x.size(r) / 8) then r.trust = 1 end
   end
   r.before, r.spent = r.spent, 0
   if not adjacent then r.before = 0 end
@@ -405,7 +410,7 @@ refill = function(r, a)
 end,
 
 single = function(r, a, date, each)
-  local few = 2*a.figure <= r.quota
+  local few = 2*a.figure <= x.size(r)
   if r.trial > 0 and date >= r.trial and few and a.refused == 0 then
     r.how, r.trial, r.trust, r.counted = singly, 0, sureOf, 0
     r.from = date + x.pace(r)
@@ -596,7 +601,7 @@ figure = function(r, a, void)
     if a.quota ~= -1 then fig = a.quota end
   end
   local current = concurrent or a.figureVersion == r.version or (r.version == r.made and state == UNKNOWN)
-  if r.how == singly and current and 2*fig > r.quota then r.how, r.trust, r.from = atOnce, 0, 0 end
+  if r.how == singly and current and 2*fig > x.size(r) then r.how, r.trust, r.from = atOnce, 0, 0 end
   if (r.how == asSpent or r.how >= evenly) and (state == REPORTED or state == EXPIRED) then
     if not void then x.figureModelled(r, a, current) end
     return
@@ -649,6 +654,15 @@ silent = function(r, a)
   end
   r.probe, r.probes = 0, 0
   r.version = r.version + 1
+end,
+
+looksAtHold = function(r, a)
+  local heard, last = 0, nil
+  if r.now < r.hold then return '' end
+  for m = head, head + (r.members-1)*wide, wide do
+    if m ~= a.mine and (not last or m.at > heard or (m.at == heard and m.id < last)) then heard, last = m.at, m.id end
+  end
+  return last and ' ' .. last or ''
 end,
 
 tell = function(a, void)
@@ -721,15 +735,21 @@ tell = function(a, void)
   if a.found ~= '' and not void then
     if r.found == 0 then r.found = a.found else r.found = x.common(r.found, a.found) end
   end
+  if hold < 0 and now < r.hold and not void then
+    r.hold = 0
+    x.words[#x.words+1] = 'h ' .. a.id .. ' -1'
+  end
   if hold > 0 then
     hold = now + min(hold, maxHeld)
     if hold > r.hold + msec then
+      local word = 'h ' .. a.id .. ' ' .. string.format('%.0f', hold - now)
+      if a.figure == -1 then word = word .. x.looksAtHold(r, a) end
       r.hold = hold
       if r.state == OPEN then
         r.state, r.available, r.over = EXPIRED, 0, 0
         r.version = r.version + 1
       end
-      x.words[#x.words+1] = 'h ' .. a.id .. ' ' .. string.format('%.0f', hold - now)
+      x.words[#x.words+1] = word
     end
   end
 end,
@@ -772,12 +792,12 @@ end,
 
 contended = function(r, out)
   return r.quota ~= -1 and r.state == REPORTED and r.how == atOnce and
-    (r.trust > 0 or r.quota - r.available - r.spent - out > floor(r.quota / 50))
+    (r.trust > 0 or x.size(r) - r.available - r.spent - out > floor(x.size(r) / 50))
 end,
 
 margin = function(r)
   if r.how ~= evenly and r.how ~= steadily then return 0 end
-  return min(floor((sureOf - r.trust + marginStep - 1) / marginStep), floor(r.quota / marginPart))
+  return min(floor((sureOf - r.trust + marginStep - 1) / marginStep), floor(x.size(r) / marginPart))
 end,
 
 count = function(a)

@@ -299,12 +299,15 @@ func parseWord(text string) (*exchange.Word, error) {
 		w.Processes = rest
 	case fields[0] == "r":
 		w.Return = true
-	case fields[0] == "h" && len(rest) == 1:
+	case fields[0] == "h" && len(rest) > 0:
 		us, err := strconv.ParseInt(rest[0], 10, 64)
-		if err != nil || us < 0 || us > int64(366*24*time.Hour/time.Microsecond) {
+		if err != nil || us < -1 || us > int64(366*24*time.Hour/time.Microsecond) {
 			return nil, fmt.Errorf("%w: a hold of %q", errReply, rest[0])
 		}
 		w.Hold = time.Duration(us) * time.Microsecond
+		if len(rest) > 1 {
+			w.Processes = rest[1:]
+		}
 	default:
 		return nil, errReply
 	}
