@@ -92,8 +92,7 @@ func (s *settlement) aloneOf() *alone {
 // refusedAlone takes over a refusal as evidence, and reports whether it concerns the refused request
 // alone, by all of the evidence.
 func (s *settlement) refusedAlone() bool {
-	tooMany := s.tooMany()
-	if !tooMany && !s.mayBeAlone() {
+	if !s.mayBeAlone() {
 		return false
 	}
 	a := s.aloneOf()
@@ -114,24 +113,13 @@ func (s *settlement) refusedAlone() bool {
 	}
 	s.count(a, &r, -1)
 	r.tells = r.until
-	if s.mayTurnOut = !tooMany && !s.shows(a, &r); s.mayTurnOut {
+	if s.mayTurnOut = !s.shows(a, &r); s.mayTurnOut {
 		r.tells = s.t
 	} else {
 		s.sleep(&r)
 	}
 	a.refused = append(a.refused, r)
 	return !s.mayTurnOut
-}
-
-// tooMany takes over a refusal of one request more than the limit seems to let in flight, and reports whether it is
-// that: it says nothing of when others may depart.
-func (s *settlement) tooMany() bool {
-	l := s.l.limit.learned
-	if s.r.Pause <= 0 || s.r.WholeOrigin || s.o.shared != nil || s.l.look != nil || s.l.among != s.l.scope ||
-		len(s.r.Figures)+len(s.r.Terms) > 0 || l == nil || l.inferred == nil {
-		return false
-	}
-	return l.inferred.TooMany(&s.l.limit.base.Window, s.t, s.sent)
 }
 
 // forget drops the refusals whose time has passed.

@@ -8,6 +8,7 @@ package main
 // known" says that nothing shows that it could not be better.
 const (
 	unproved = "no bound is known"
+	bound    = "each refusal of one too many holds all for its Retry-After: if it does not, a server that sheds at random is taken for one with a bound, and half as many are in flight (TestSheds)"
 	others   = unproved + " for who does not"
 	whole    = "whole seconds do not tell when the next unit is available; the client finds it by trial, and varying latency spoils some trials; "
 	distant  = "a window starts with the probe, which must not be early: the margin for varying latency is lost in each window, and a round trip at the end; "
@@ -83,7 +84,12 @@ var misses = map[string]string{
 
 	"two buckets, others take 30 %": "what others take of the units that come back is seen when it is gone; " + unproved,
 
-	"100 in flight, 300ms":              "how many requests are at the server at a time varies, so more may be in flight than it works on, and some of these are refused: 1.2 % for 1.08 times the goodput of a client that has no more in flight than it works on",
+	"20 in flight":                      bound,
+	"20 in flight, 3 methods":           bound,
+	"5 in flight, 300ms":                bound,
+	"5 in flight, 300ms, 10s":           bound,
+	"100 in flight, 300ms":              bound,
+	"10 in flight, 5s":                  bound,
 	"1000/10s, untold 5 in flight":      "beside figures no bound is learned from refusals with a Retry-After: what told it from requests that are shed at random is not found (the bound was then learned from those, too, and half as much was served)",
 	"1000/10s, untold 5 in flight, 10s": "the same: each refusal holds all for ten seconds, and all that wait go at once after it",
 

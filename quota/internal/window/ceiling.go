@@ -6,32 +6,28 @@ package window
 // server counts requests, nearly nothing is in flight then, because the last ones are refused.
 //
 // A refusal while less than half of that is in flight has another reason, and so has one if none was served
-// that departed after the wave before: a rate limit refuses what comes next, too. Any other is of one too many. It says
-// nothing of when the others may depart, because the next one may as soon as an answer comes.
+// that departed after the wave before: a rate limit refuses what comes next, too. Any other is of one too many.
 //
 // After a refusal the slow start goes up to the ceiling. One more is tried after as many were
 // served as the ceiling, or twice, four times, … up to 128 times as many: twice as many
-// after each refusal, which also takes back one, and half as many once more than ever are served.
-//
-// Once four times as many as the ceiling were served without a refusal, it is proven: a refusal takes back none below
-// it. Where a server sheds load at random, the ceiling would go down to nothing otherwise. And of what is in
-// flight a part is on its way, so now and then more than usual is at the server.
+// after each refusal, which also takes back one, and half as many once more than ever are served. A refusal after
+// four times as many as the ceiling were served takes back none: of what is in flight a part is on its way, so now and then
+// more than usual is at the server.
 type ceiling struct {
-	most   uint8   // 0, 1, 2: it is not known
-	proven uint8   // the highest that is proven; 0: none is
-	lost   uint8   // what it was when one was too many
-	rare   uint8   // one more is tried after most<<rare were served
-	tried  uint16  // served since then, while as many as the ceiling were in flight
-	heard  bool    // one was served since the last refusal
-	one    bool    // the last refusal was of one too many
-	wave   Instant // arrival of the first refusal of the last wave
+	most  uint8   // 0, 1, 2: it is not known
+	lost  uint8   // what it was when one was too many
+	rare  uint8   // one more is tried after most<<rare were served
+	tried uint16  // served since then, while as many as the ceiling were in flight
+	heard bool    // one was served since the last refusal
+	one   bool    // the last refusal was of one too many
+	wave  Instant // arrival of the first refusal of the last wave
 }
 
 const (
 	leastCeiling = 2
 	mostCeiling  = 120 // slow starts end above it
 	rarest       = 7
-	often        = 4 // times as many as the ceiling are served, and then it is proven
+	often        = 4 // times as many as the ceiling are served: one refused after that does not lower it
 )
 
 // refused takes over a refusal at t of a request that departed at sent. It reports whether the
@@ -41,19 +37,18 @@ func (c *ceiling) refused(w *Window, t, sent Instant) bool {
 	if c.inWave(sent) {
 		if !c.one {
 			c.most = min(c.most, left)
-			c.proven = min(c.proven, c.most)
 		}
 		return c.one
 	}
 	switch c.one = c.tooMany(w, sent); {
 	case c.one:
-		if c.most > c.proven {
+		if c.tried < often*uint16(c.most) {
 			c.lost = c.most
 			c.most, c.rare = c.most-1, min(c.rare+1, rarest)
 		}
 		c.tried = 0
 	case c.most <= leastCeiling, c.heard:
-		c.most, c.tried, c.proven = left, 0, 0
+		c.most, c.tried = left, 0
 	}
 	c.wave, c.heard = t, false
 	return c.one
@@ -69,15 +64,6 @@ func (c *ceiling) tooMany(w *Window, sent Instant) bool {
 		return c.one
 	}
 	return c.most > leastCeiling && c.heard && left >= leastCeiling && left+1 >= (c.most+1)/2
-}
-
-// TooMany reports whether the refusal of a request that departed at sent is of one too many, and if so takes it over.
-func (g *Inferred) TooMany(w *Window, t, sent Instant) bool {
-	if !g.ceiling.tooMany(w, sent) {
-		return false
-	}
-	g.ceiling.refused(w, t, sent)
-	return true
 }
 
 // served takes over that a request which departed at sent was served. The slow start has counted
@@ -100,9 +86,6 @@ func (c *ceiling) served(w *Window, sent Instant) {
 	w.slow = c.most
 	if w.Unanswered()+1 >= int64(c.most) {
 		c.tried++
-	}
-	if c.tried >= often*uint16(c.most) {
-		c.proven = max(c.proven, c.most)
 	}
 	if int(c.tried) >= int(c.most)<<c.rare {
 		if c.most > c.lost {
