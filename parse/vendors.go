@@ -914,6 +914,16 @@ func Vendors() []Vendor {
 			Retry:     []string{"X-Upstage-RateLimit-Retry-After-*"},
 		},
 		{
+			// developer.xurrent.com, GraphQL: requests, and what queries cost.
+			Name:      "Xurrent",
+			Sign:      "X-CostLimit-Limit",
+			Limit:     []string{"X-RateLimit-Limit", "X-<CostLimit>-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining", "X-<CostLimit>-Remaining"},
+			Reset:     []string{"X-RateLimit-Reset", "X-<CostLimit>-Reset"},
+			Cost:      []string{"X-<CostLimit>-Cost"},
+			Units:     map[string]string{"costlimit": "points"},
+		},
+		{
 			// github.com/IBM/watsonx-ai-python-sdk: the rate is that of a second.
 			Name:      "watsonx",
 			Limit:     []string{"X-Requests-Limit-Rate"},
