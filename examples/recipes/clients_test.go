@@ -340,23 +340,32 @@ func (s *source) Token() (*oauth2.Token, error) {
 	return &oauth2.Token{AccessToken: fmt.Sprint("token-", s.n), Expiry: time.Now().Add(25 * time.Second)}, nil
 }
 
-// What the Shaper refuses is not retried: the caller learns at once when it is worth coming
-// back.
+// resty gets the error of a request that the Shaper refuses, at once.
 func TestRejectionsAreNotRetried(t *testing.T) {
-	for name, with := range map[string]func(context.Context, http.RoundTripper) call{
-		"resty":            func(ctx context.Context, base http.RoundTripper) call { return restyWith(ctx, Resty(base)) },
-		"go-retryablehttp": func(ctx context.Context, base http.RoundTripper) call { return retryWith(ctx, Retryable(base)) },
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			hourly := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 1, Window: time.Hour}}}
-			try := with(t.Context(), &transporttest.Transport{Handler: hourly})
-			_, done := try(0)
-			assert.True(t, done, name)
-			began := time.Now()
-			again, done := try(1)
-			assert.False(t, done, name)
-			assert.Zero(t, time.Since(began), name)
-			assert.InDelta(t, time.Hour.Seconds(), again.Seconds(), 2, name)
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		hourly := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 1, Window: time.Hour}}}
+		try := restyWith(t.Context(), Resty(&transporttest.Transport{Handler: hourly}))
+		_, done := try(0)
+		assert.True(t, done)
+		began := time.Now()
+		again, done := try(1)
+		assert.False(t, done)
+		assert.Zero(t, time.Since(began))
+		assert.InDelta(t, time.Hour.Seconds(), again.Seconds(), 2)
+	})
+}
+
+// go-retryablehttp waits as long as it does if the server refuses a request, and the server refuses none.
+func TestRejectionsAreRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hourly := &transporttest.API{Policies: []transporttest.Policy{{Name: "api", Quota: 1, Window: time.Hour}}}
+		try := retryWith(t.Context(), Retryable(&transporttest.Transport{Handler: hourly}))
+		_, done := try(0)
+		assert.True(t, done)
+		began := time.Now()
+		_, done = try(1)
+		assert.True(t, done)
+		assert.Equal(t, time.Hour+time.Second, time.Since(began))
+		assert.Equal(t, transporttest.Counts{Served: 2}, hourly.Counts())
+	})
 }
