@@ -91,7 +91,7 @@ var misses = map[string]string{
 	"100 in flight, 300ms":              bound,
 	"10 in flight, 5s":                  bound,
 	"1000/10s, untold 5 in flight":      "beside figures no bound is learned from refusals with a Retry-After: what told it from requests that are shed at random is not found (the bound was then learned from those, too, and half as much was served)",
-	"1000/10s, untold 5 in flight, 10s": "the same: each refusal holds all for ten seconds, and all that wait go at once after it",
+	"1000/10s, untold 5 in flight, 10s": "the same: each refusal holds all for ten seconds, and the slow start after it ends above the bound",
 
 	"two buckets, beside a loop":    beside,
 	"two buckets, beside a loop, X": beside,
