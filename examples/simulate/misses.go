@@ -33,7 +33,7 @@ var misses = map[string]string{
 	"aligned 20/1s, 200ms":     distant + "at most 0.96 for who does not know where windows begin",
 	"fixed 20/1s, 200ms, wild": distant + "0.98 for who knows the rule",
 
-	"20/1s, 1s to serve": "the first window is told of when it is over, and each has a margin of a thirty-second of the round trip; 0.98 for retry, for 1.4 refusals a request",
+	"burst 10 of 6000/60s, 1.5s to serve": "all is back in 0.1 s, and each such time has a margin of 8 ms; 0.98 for retry, for 2 % refusals",
 
 	"only Retry-After, 100/10s":               silent + "2.5 %",
 	"only Retry-After, 20/1s":                 silent + "4 %",

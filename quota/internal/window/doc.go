@@ -166,7 +166,8 @@
 //     If answers take half of a window or longer, its figures are old when they come. A window that is always
 //     told to be over in less than a second counts as a second long. Then
 //     our own log is kept from the first figure on, and no more departs than it says: in any W
-//     no more than q, or the most that was told. Where a figure has no room, a quarter of that is
+//     no more than q, or the most that was told. If that is less than q, it is a bucket that holds less, and W
+//     counts as the time in which as much comes back, if no figure tells of a longer one. Where a figure has no room, a quarter of that is
 //     out at first, and twice as much after each round trip. After a refusal that it did not
 //     expect, a quarter less departs, and a thirty-second more after each round trip.
 //

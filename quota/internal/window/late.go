@@ -11,7 +11,8 @@ import (
 //
 // Then our own log says when units are back, and figures only say how many there are in a
 // window: the quota q of the policy, or the most that was told. If that is less than half of q,
-// it is a bucket that holds less: so many depart in the time in which as many come back. No
+// it is a bucket that holds less: so many depart in the time in which as many come back. If no
+// figure tells of a longer time, that is the window which answers are compared with. No
 // more departs than this, even if a figure has room for it. Where a figure has no room, a
 // quarter of a window may be out at first, and twice as much after each round trip.
 //
@@ -42,6 +43,13 @@ func (w *Window) observeLate(t, sent Instant, refused bool, s *Server) bool {
 	if quota <= 0 {
 		quota = s.Most
 	}
+	full, most := length, quota // in which time how much comes back at most
+	if s.Most > 0 && s.Most < quota {
+		full, most = length/time.Duration(quota/s.Most), s.Most
+	}
+	if w.Length > 0 && most > 1 && s.Span <= full+time.Second {
+		length = max(full, s.Span) // no figure has told of more that is missing
+	}
 	was, mean := w.isLate(), w.least+w.jitter                             // of the round trips
 	late := w.jitter > 0 && (2*mean >= length || was && 4*mean >= length) // one answer says nothing
 	if !late || w.Strategy != Adaptive || w.Unit != Requests || s.Full.shown() ||
@@ -51,9 +59,7 @@ func (w *Window) observeLate(t, sent Instant, refused bool, s *Server) bool {
 		}
 		return false
 	}
-	if s.Most < quota {
-		length, quota = length/time.Duration(quota/s.Most), s.Most
-	}
+	length, quota = full, most
 	l := w.ownRare().spent
 	if !w.hasLog() {
 		l = w.keepLog(spent{length: length, off: t.Add(length).Add(w.guard(w.rtt))}) // what departed before is not known
@@ -80,9 +86,14 @@ func (w *Window) observeLate(t, sent Instant, refused bool, s *Server) bool {
 }
 
 // lateGuard is the guard of units in our own log if answers take long: round trips differ by the
-// time that the server works, and not by when requests arrive.
+// time that the server works, and not by when requests arrive. It is a small part of a window whose length the policy
+// says. If it says none, the log is of a window that may be too short, and the guard is what spaces requests.
 func (w *Window) lateGuard() time.Duration {
-	return min(max(w.rtt/32, time.Millisecond), 100*time.Millisecond)
+	guard := min(max(w.rtt/32, time.Millisecond), 100*time.Millisecond)
+	if w.Length > 0 {
+		guard = min(guard, max(w.rare.spent.length/128, 8*time.Millisecond))
+	}
+	return guard
 }
 
 // byLog is when n units may depart that may do so again by the figures, if answers take long or

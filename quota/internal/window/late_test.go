@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A slowServer allows q units in each second that begins with a request, and takes so long to
@@ -241,4 +242,26 @@ func TestAlwaysZero(t *testing.T) {
 	}
 	assert.Equal(t, sec, w.rare.spent.length)
 	assert.True(t, w.isLate())
+}
+
+// A bucket of 600 a minute that holds 20 is full after two seconds. Answers of two seconds take long there,
+// unless a figure has told of a time in which more would come.
+func TestLateBucket(t *testing.T) {
+	for _, tt := range []struct {
+		span time.Duration
+		want bool
+	}{{2 * time.Second, true}, {3 * time.Second, true}, {3*time.Second + 1, false}, {mins, false}} {
+		w, s := New(Adaptive), Server{Most: 20, Span: tt.span}
+		w.SetPolicy(Requests, 600, mins)
+		for at, trip := range []time.Duration{2 * time.Second, 2*time.Second + ms} {
+			w.travelled(trip)
+			w.observeLate(Instant(at)*Instant(sec)+Instant(trip), Instant(at)*Instant(sec), false, &s)
+		}
+		require.Equal(t, tt.want, w.isLate(), tt.span)
+		if tt.want {
+			assert.Equal(t, int64(20), w.rare.spent.quota)
+			assert.Equal(t, 2*time.Second, w.rare.spent.length)
+			assert.Equal(t, 2*time.Second/128, w.lateGuard())
+		}
+	}
 }
