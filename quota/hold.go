@@ -62,7 +62,7 @@ func (p *pool) release(t instant) bool {
 	}
 	own := max(t, p.mine)
 	p.a.Hold = min(p.a.Hold, own)
-	p.hold, p.heardHold, p.look = own, t, 0
+	p.hold, p.heardHold = own, t
 	return p.a.Hold <= t
 }
 

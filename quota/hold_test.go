@@ -154,6 +154,22 @@ func TestLooksAgain(t *testing.T) {
 	}
 }
 
+// A look that is answered after the hold says nothing, and none departs then, although nothing is left.
+func TestLooksOnlyDuringTheHold(t *testing.T) {
+	toldHolds(t, func(k told) {
+		k.hears(5*sec, "me")
+		k.now = k.now.Add(4950 * ms)
+		k.answer(k.departs(), &quota.Report{})
+		assert.Zero(t, k.tells())
+	})
+	toldHolds(t, func(k told) {
+		k.hears(5*sec, "me")
+		k.now = k.now.Add(5 * sec)
+		k.answer(k.departs(), &quota.Report{Figures: []quota.Figure{{Policy: "api", Window: mins}}})
+		assert.GreaterOrEqual(t, k.free(2*mins), mins-sec)
+	})
+}
+
 // To be named for one hold does not last until the next.
 func TestNamedForOneHold(t *testing.T) {
 	toldHolds(t, func(k told) {
@@ -167,7 +183,9 @@ func TestNamedForOneHold(t *testing.T) {
 // If the server has told this process to wait, it does not look. After a back-off it does.
 func TestDoesNotLookIfRefused(t *testing.T) {
 	for _, before := range []bool{false, true} { // it heard of the hold
-		for r, looks := range map[*quota.Report]time.Duration{refusal(5 * sec): mins - 100*ms, refusal(0): sec} {
+		bare := refusal(0)
+		bare.Wait = 5 * sec
+		for r, looks := range map[*quota.Report][2]time.Duration{refusal(5 * sec): {mins - 210*ms, mins}, bare: {4900 * ms, 10 * sec}} {
 			toldHolds(t, func(k told) {
 				refused := k.departs()
 				if before {
@@ -177,7 +195,9 @@ func TestDoesNotLookIfRefused(t *testing.T) {
 				if !before {
 					k.hears(mins-100*ms, "me")
 				}
-				assert.InDelta(t, looks, k.free(mins), float64(500*ms), "%v %v: a back-off has jitter", before, r.Pause)
+				after := k.free(mins)
+				assert.GreaterOrEqual(t, after, looks[0], "%v %v", before, r.Pause)
+				assert.LessOrEqual(t, after, looks[1], "%v %v: a back-off has jitter", before, r.Pause)
 			})
 		}
 	}
@@ -216,9 +236,11 @@ func TestHoldOfItsOwn(t *testing.T) {
 		k.now = k.now.Add(5 * sec)
 		one := k.departs()
 		assert.Nil(t, k.departs(), "one at a time")
-		k.answer(one, &quota.Report{Failed: true})
-		one = k.departs()
-		assert.Nil(t, k.departs(), "that says nothing")
+		for _, r := range []quota.Report{{Failed: true}, {Lost: true}} {
+			k.answer(one, &r)
+			one = k.departs()
+			assert.Nil(t, k.departs(), "that says nothing: %+v", r)
+		}
 		k.answer(one, &quota.Report{})
 		one = k.departs()
 		k.answer(k.departs(), &quota.Report{})
