@@ -137,7 +137,7 @@ func (s *settlement) startBackOff(a *account) {
 	})
 	if s.o.shared != nil {
 		if p := s.o.shared.pool(a); p.decides() { // else each process finds out for itself
-			p.paused(true)
+			p.paused(a.BackOff, true)
 		}
 	}
 }
@@ -175,7 +175,7 @@ func (s *settlement) pauseOne(a *account) {
 		a.Pause(s.t, s.r.Pause, a.policy.server)
 	})
 	if s.o.shared != nil {
-		s.o.shared.pool(a).paused(false)
+		s.o.shared.pool(a).paused(s.t.Add(s.r.Pause), false)
 	}
 }
 

@@ -197,9 +197,6 @@ func (s *settlement) findBeside() {
 // name is told. The refusal is beside the accounts that its work was charged to, if their figures in force say that
 // something is left. A back-off may have ended those figures: then the limit has to be known already.
 func (s *settlement) besideTold() *account {
-	if !s.saysNothing() {
-		return nil
-	}
 	l := s.l.scope.learned
 	told := l != nil && l.beside != nil
 	for _, c := range s.l.claims.all() {
@@ -237,7 +234,7 @@ func (s *settlement) forgetBeside(a *alone, r *refusal) {
 // keepBeside counts that a request was served which was out when such a refusal came. Under steady load
 // nothing else says that no refusal has come for long.
 func (s *settlement) keepBeside() {
-	if s.r.Refused || !s.r.answered() || s.l.scope.learned == nil {
+	if !s.r.answered() || s.l.scope.learned == nil {
 		return
 	}
 	b := s.l.scope.learned.beside

@@ -66,12 +66,10 @@ type kind struct {
 	held    instant // when the last of its Retry-Afters ends: nothing of this kind departs before, whatever its limit is
 	episode uint32  // of the limit, in which it was refused last
 
-	proofs  int64   // looks that were served although the limit should have refused them
-	proved  instant // beginning of the hold in which the last of them was
-	parole  bool    // served after a refusal of another kind: see whom.go
-	joined  uint8   // how often it has joined another limit because both holds end together
-	strikes uint8   // holds in a row that it was refused in, although it is free
-	struck  instant // beginning of the last of these
+	proofs int64   // looks that were served although the limit should have refused them
+	proved instant // beginning of the hold in which the last of them was
+	parole bool    // served after a refusal of another kind: see whom.go
+	joined uint8   // how often it has joined another limit because both holds end together
 }
 
 // A family is the kinds whose names are the same up to the last slash. What follows may

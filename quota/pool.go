@@ -42,7 +42,7 @@ type pool struct {
 	hungry    int
 	peers     int
 	hold      instant // as it was heard or told
-	mine      instant // until when one lasts that this process has told; see hold.go
+	mine      instant // until when one lasts that the server has told this process; see hold.go
 	heardHold instant // until when one lasts that another has told
 	look      instant // when a request looks whether that holds this process, too; 0: none does
 	looked    instant // when it departed; 0: none has, or it was answered
@@ -373,8 +373,9 @@ func (p *pool) departed(t, sent instant, n int64) {
 	p.latest = max(p.latest, sent.Add(p.a.Guard(t.Since(sent))))
 }
 
-// paused notes a hold or back-off of the account that the server has caused.
-func (p *pool) paused(refused bool) {
+// paused notes a hold of the account that the server has told this process, or a back-off.
+func (p *pool) paused(until instant, refused bool) {
+	p.mine, p.look = max(p.mine, until), 0
 	p.tries = true
 	p.refused = p.refused || refused
 	p.tellNow()
@@ -383,6 +384,9 @@ func (p *pool) paused(refused bool) {
 // held takes over a hold that another process was told.
 func (p *pool) held(t instant, d time.Duration) {
 	if until := t.Add(d); until > p.hold.Add(time.Millisecond) {
+		if t >= p.heardHold { // it is not the last one, made longer
+			p.look, p.looked = 0, 0
+		}
 		p.hold, p.heardHold = until, until
 		p.a.HoldUntil(t, until)
 		p.a.policy.until = max(p.a.policy.until, p.a.InForce())

@@ -110,6 +110,7 @@ type settlement struct {
 	elsewhere bool       // it is a refusal, and shows which policies have nothing left
 
 	mayTurnOut bool    // it is a refusal that may turn out to concern the refused request alone: see alone.go
+	looked     bool    // a refusal of a request that looked whether a hold of others holds this process: see hold.go
 	uncounted  bool    // a refusal that tells nothing of how much the limit is
 	beside     besides // a refusal by a limit that is not told: see beside.go
 
@@ -200,7 +201,7 @@ func (s *settlement) run() {
 		if s.r.Pause > 0 {
 			s.pause()
 		}
-		if len(s.figured)+len(s.termed) == 0 || s.l.among != s.l.scope {
+		if !s.looked && (len(s.figured)+len(s.termed) == 0 || s.l.among != s.l.scope) {
 			s.infer()
 		}
 	}
@@ -352,9 +353,9 @@ func (s *settlement) settleClaims() {
 		charge := s.charge(c)
 		if s.r.answered() {
 			a.Heard()
-			if p := a.pool(); p != nil {
-				p.settleLook(s.t, s.sent, !s.r.Refused && !s.r.Failed && s.r.Pause <= 0)
-			}
+		}
+		if p := a.pool(); p != nil {
+			p.settleLook(s)
 		}
 		if s.spares(a) {
 			a.Refund(charge)

@@ -25,10 +25,9 @@ import (
 // ends earlier than the hold of its limit: they are not of one quota.
 
 const (
-	fits       = 1500 * time.Millisecond // apart the holds of one quota may end, in whole seconds
-	maxJoined  = 2
-	maxStrikes = 3
-	fewProofs  = 4 // looks in the last second of a hold, each in another; four times as many for each time that the kind was free in error
+	fits      = 1500 * time.Millisecond // apart the holds of one quota may end, in whole seconds
+	maxJoined = 2
+	fewProofs = 4 // looks in the last second of a hold, each in another; four times as many for each time that the kind was free in error
 )
 
 // learnKind learns from an answer which limit concerns the kind of the work. It sets the
@@ -67,7 +66,7 @@ func (s *settlement) learnKind() {
 // to be concerned by it. The kind that was refused is.
 func (s *settlement) holdKind() {
 	k := s.l.kind
-	if s.r.Pause <= 0 || !k.live() {
+	if !k.live() {
 		return
 	}
 	before := k.held
@@ -136,32 +135,24 @@ func (k *kind) concerned(s *settlement) *scope {
 	return k.ownLimit(s)
 }
 
-// belongs reports whether the refusal of a free kind belongs to a limit that is held now.
-// Without a Retry-After it takes several holds in a row to tell.
+// belongs reports whether the refusal of a free kind belongs to a limit that is held now. Only a Retry-After tells.
 func (k *kind) belongs(s *settlement, at *scope) bool {
 	b := &at.base
-	if at.learned == nil || !b.Paused(s.t) || k.served >= at.learned.looks.since {
+	if at.learned == nil || s.r.Pause <= 0 || b.Hold <= s.t || k.served >= at.learned.looks.since {
 		return false
 	}
-	switch end := s.t.Add(s.r.Pause); {
-	case s.r.Pause > 0:
-		if k.joined >= maxJoined || b.Hold <= s.t || max(end, b.Hold) > min(end, b.Hold).Add(fits) {
-			return false
-		}
-		k.joined++
-		return true
-	case k.struck != at.learned.looks.since:
-		k.struck = at.learned.looks.since
-		k.strikes++
+	if end := s.t.Add(s.r.Pause); k.joined >= maxJoined || max(end, b.Hold) > min(end, b.Hold).Add(fits) {
+		return false
 	}
-	return k.strikes >= maxStrikes
+	k.joined++
+	return true
 }
 
 // setFree takes the kind out of its limit. If it was refused before, it has a limit of
 // its own.
 func (k *kind) setFree(s *settlement) {
 	from := k.in
-	k.parole, k.proofs, k.strikes, k.family.free = false, 0, 0, true
+	k.parole, k.proofs, k.family.free = false, 0, true
 	if k.in = &k.scope.kinds().free; k.refused > 0 {
 		k.in = k.ownLimit(s)
 	}

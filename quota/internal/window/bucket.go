@@ -80,7 +80,7 @@ func (w *Window) unitsIn(d Instant) int64 {
 // level is how many units there are at t. It is negative after more was charged than
 // there was.
 func (w *Window) level(t Instant) int64 {
-	if t = w.refilled(t).Add(w.lumpSlack()); t >= w.end {
+	if t = w.refilled(t); t >= w.end {
 		return w.holds(t)
 	}
 	fill := uint64(w.filling())
@@ -120,7 +120,7 @@ func (w *Window) WhenThere(n int64) Instant {
 	if !w.IsBucket() {
 		return w.end
 	}
-	return w.refills((w.end - Instant(w.timeOf(w.Quota-w.need(n)))).Add(-w.lumpSlack()))
+	return w.refills(w.end - Instant(w.timeOf(w.Quota-w.need(n))))
 }
 
 // need is how many of n units must be there: no more than there ever are. What costs
@@ -266,7 +266,7 @@ func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure, refused bo
 		}
 		unsure = max(unsure, later)
 	}
-	counts := w.observeLumps(t, sent, avail, later, c, refused)
+	w.observeLumps(t, sent, avail, c, refused)
 	missing, one := w.timeOf(w.Quota-avail), w.timeOf(1)
 	if w.Unit == Other && avail == 0 {
 		if missing += w.debt(f); refused {
@@ -277,8 +277,9 @@ func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure, refused bo
 	if r.steps() {
 		guard = min(guard, time.Duration(t-sent)) // the figure is rounded down, so what it says is there now
 	}
+	counts := w.refilled(sent)
 	if w.lumps() != nil {
-		counts, guard, one = w.refilled(counts), 0, 0
+		guard, one = 0, 0
 	}
 	from := counts.Add(guard).Add(missing)
 	least, exact := from.Add(w.timeOf(unsure)), from.Add(w.timeOf(later))

@@ -19,10 +19,10 @@ func (w *Window) whenConcurrent(t Instant, n int64) Instant {
 	switch {
 	case bound < 0 || w.Retained+n <= bound:
 		return t
-	case w.Retained > 0 && w.State == Reported && bound != w.Quota:
-		return max(t, min(w.Used.Add(patience(w.probes)), w.end))
-	case w.Retained > 0:
+	case w.Retained > 0 && bound == w.Quota:
 		return min(t.Add(time.Second), w.end) // a request that ends looks earlier
+	case w.Retained > 0:
+		return max(t, min(w.Used.Add(patience(w.probes)), w.end))
 	case w.probing:
 		return max(t, min(w.asked.Add(patience(w.probes)), w.end))
 	}
@@ -44,17 +44,17 @@ func (w *Window) atOnce() int64 {
 func (w *Window) reportConcurrent(t, sent Instant, avail int64, end Instant, refused bool) {
 	room := avail + w.Retained
 	switch w.probing = false; {
-	case refused:
-		w.compared.others = 1
-		if sent >= w.received { // else it is one refusal with the last
-			w.probes = min(w.probes+1, 63)
-		}
-	case w.Quota >= 0 && room >= w.Quota:
-		w.probes, w.compared.others = 0, 0
-	default:
+	case !refused:
 		w.probes = 0
+	case sent >= w.received: // else it is one refusal with the last
+		w.probes = min(w.probes+1, 63)
 	}
-	if !refused && w.compared.others > 0 && w.Strategy == Adaptive {
+	if refused {
+		w.compared.others = 1
+	} else if w.Quota >= 0 && room >= w.Quota {
+		w.compared.others = 0
+	}
+	if w.compared.others > 0 && w.Strategy == Adaptive {
 		room = min(room, w.raised(sent, avail))
 	}
 	if w.State == Reported && sent < w.received && room >= w.available {

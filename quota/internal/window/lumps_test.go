@@ -104,22 +104,102 @@ func TestLumps(t *testing.T) {
 	}
 }
 
-// One lump may be the counter of another route, or a server that has forgotten what was used. Two that agree show lumps.
+// One lump may be the counter of another route, or a server that has forgotten what was used. Two that agree show
+// lumps, if requests that were refused are followed by others.
 func TestTwoLumpsAgree(t *testing.T) {
-	for _, second := range []int64{6, 9} {
-		l := newBucket(Requests, 20, 0, 2*sec)
-		l.SetPolicy(Requests, 20, 2*sec)
+	for name, c := range map[string]struct {
+		second   int64 // that are left by the second one
+		unit     Unit
+		strategy Strategy
+		dear     int64         // what the refused one costs
+		had      int64         // that were left when it was refused
+		served   bool          // it was served
+		after    time.Duration // it departed
+		lumps    bool
+	}{
+		// A unit comes in 105263157 ns, and nine are more than one by one if they come within 6 of that.
+		"agree":           {9, Requests, Adaptive, 1, 0, false, 150 * ms, true},
+		"differ":          {6, Requests, Adaptive, 1, 0, false, 150 * ms, false},
+		"tokens":          {9, Other, Adaptive, 1, 0, false, 150 * ms, false},
+		"plain":           {9, Requests, Plain, 1, 0, false, 150 * ms, false},
+		"more is left":    {9, Requests, Adaptive, 1, 1, false, 150 * ms, false},
+		"less than it is": {9, Requests, Adaptive, 2, 0, false, 150 * ms, true},
+		"of one served":   {9, Requests, Adaptive, 1, 0, true, 150 * ms, false},
+		"answered after":  {9, Requests, Adaptive, 1, 0, false, 20*ms - 1, false},
+		"answered before": {9, Requests, Adaptive, 1, 0, false, 20 * ms, true},
+		"soon":            {9, Requests, Adaptive, 1, 0, false, 631578941, true},
+		"one by one":      {9, Requests, Adaptive, 1, 0, false, 631578942, false},
+	} {
+		l := newBucket(c.unit, 20, 0, 2*sec)
+		l.Strategy = c.strategy
+		l.SetPolicy(c.unit, 20, 2*sec)
 		at := Instant(100 * ms)
-		for _, left := range []int64{9, second} {
+		if c.served { // one refusal before, long ago
 			send("a")(l, at)
 			l.fills(at.Add(20*ms), "a", 0, 2*sec, true)
-			assert.Nil(t, l.lumps())
-			at = at.Add(150 * ms)
-			send("b")(l, at)
-			l.fills(at.Add(20*ms), "b", left, sec/10*time.Duration(20-left), false)
+			at = at.Add(2 * sec)
+		}
+		for _, left := range []int64{9, c.second} {
+			assert.Nil(t, l.lumps(), name)
+			sendN("a", c.dear)(l, at)
+			if c.after < 20*ms {
+				send("b")(l, at.Add(c.after))
+			}
+			l.fills(at.Add(20*ms), "a", c.had, 2*sec, !c.served)
+			if at = at.Add(c.after); c.after >= 20*ms {
+				send("b")(l, at)
+			}
+			l.fills(at.Add(20*ms), "b", left+c.had, sec/10*time.Duration(20-left-c.had), false)
 			at = at.Add(sec)
 		}
-		assert.Equal(t, second == 9, l.lumps() != nil, "%d left", second)
+		assert.Equal(t, c.lumps, l.lumps() != nil, name)
+	}
+}
+
+// A lump is expected at an instant, and each T before and after it.
+func TestRefills(t *testing.T) {
+	w := newBucket(Requests, 20, 0, 2*sec).Copy()
+	assert.Equal(t, [2]Instant{11, 11}, [2]Instant{w.refilled(11), w.refills(11)}, "without lumps")
+	w.ownSpent().lumps = &lumps{every: 10, at: 103}
+	for _, c := range [][3]Instant{ // an instant, and the lump before and after
+		{103, 103, 103}, {104, 103, 113}, {112, 103, 113}, {113, 113, 113}, {102, 93, 103}, {84, 83, 93},
+		{Never - 1, Never - 4, Never - 1},
+	} {
+		assert.Equal(t, c, [3]Instant{c[0], w.refilled(c[0]), w.refills(c[0])})
+	}
+	assert.Equal(t, Never, w.refills(Never))
+}
+
+// Units that come many at a time are found beside a client that takes some of them.
+func TestLumpsBesideOthers(t *testing.T) {
+	var served, refused, known int64
+	for seed := range uint64(60) {
+		rnd := rand.New(rand.NewPCG(seed, 4))
+		s := lumpServer{every: sec, lump: 10, holds: 20, first: Instant(rnd.Int64N(int64(sec))), trip: 50 * ms, jitter: ms / 2, rnd: rnd, others: 300 * ms}
+		l := newLedger(Adaptive)
+		s.play(l, Instant(100*sec))
+		served, refused = served+s.served, refused+s.failed
+		if l.lumps() != nil {
+			known++
+		}
+	}
+	assert.Equal(t, int64(60), known)
+	assert.GreaterOrEqual(t, served, int64(42150), "of 60,000 less the 20,000 that the other takes")
+	assert.LessOrEqual(t, refused, int64(10894))
+}
+
+// Two to five units of a lump of ten that came between two figures show that there are no such lumps, if none of those
+// may have found more of it.
+func TestPartOfALump(t *testing.T) {
+	for _, c := range []struct {
+		came, out int64
+		lumps     bool
+	}{{0, 0, true}, {1, 0, true}, {2, 0, false}, {5, 0, false}, {6, 0, true}, {4, 1, false}, {4, 2, true}, {4, MaxUnits, true}, {MaxUnits, 0, true}} {
+		w := newBucket(Requests, 20, 0, 2*sec).Copy()
+		w.rare.fill = 2 * sec
+		l := &lumps{every: sec, out: c.out}
+		w.compareLumps(l, 0, c.came-1, Charge{Units: 1})
+		assert.Equal(t, c.lumps, l.every == sec, "%+v", c)
 	}
 }
 
@@ -153,8 +233,14 @@ func TestLumpsChange(t *testing.T) {
 		assert.LessOrEqual(t, s.failed, int64(10), "seed %d: refused", seed)
 		assert.GreaterOrEqual(t, s.served, int64(390), "seed %d: served", seed)
 
-		s.every, s.lump, s.first, s.lumps, s.left = sec/10, 1, Instant(60*sec), 0, 10
-		for at := Instant(60 * sec); at < Instant(61*sec); at = at.Add(250 * ms) {
+		s.every, s.lump, s.first, s.lumps, s.served, s.failed = 2*sec, 20, Instant(61*sec), 0, 0, 0
+		s.playOn(l, Instant(60*sec), Instant(160*sec))
+		assert.Equal(t, 2*sec, l.lumps().every, "seed %d", seed)
+		assert.LessOrEqual(t, s.failed, int64(29), "seed %d: refused, until two agree", seed)
+		assert.GreaterOrEqual(t, s.served, int64(980), "seed %d: served", seed)
+
+		s.every, s.lump, s.first, s.lumps, s.left = sec/10, 1, Instant(160*sec), 0, 10
+		for at := Instant(160 * sec); at < Instant(161*sec); at = at.Add(250 * ms) {
 			send("a")(l, at)
 			left, _ := s.take(at.Add(25 * ms))
 			l.fills(at.Add(50*ms), "a", left, sec/10*time.Duration(20-left), false)

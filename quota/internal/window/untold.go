@@ -127,7 +127,7 @@ func (w *Window) observeUntold(sent Instant, found int64, refused bool, s *Serve
 	}
 	after, most := sent.Since(from), w.most(s)
 	switch {
-	case after < u.length && (refused || found < most):
+	case after < u.length && found < most:
 		u.least, u.short = after-w.rtt, 0
 	case refused && u.length > 0 && u.kept >= 2:
 		u.kept = max(u.kept, untoldKept) - untoldKept
@@ -155,7 +155,6 @@ func (w *Window) observeUntold(sent Instant, found int64, refused bool, s *Serve
 		if u.kept = min(u.kept+1, 128); u.kept >= untoldKept {
 			u.failed = 0
 		}
-	case found < most:
 	case u.short == 0:
 		u.short = after
 	default:
@@ -168,7 +167,7 @@ func (w *Window) observeUntold(sent Instant, found int64, refused bool, s *Serve
 }
 
 // enough is how many windows have to agree before a length is learned.
-func (u *untold) enough() uint8 { return 1 << (2 * min(u.failed, 3)) }
+func (u *untold) enough() uint8 { return 1 << (2 * u.failed) }
 
 // failUntold takes over that windows are not as long as was learned.
 func (w *Window) failUntold(u *untold) {

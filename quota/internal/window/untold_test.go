@@ -231,6 +231,8 @@ func TestObserveUntold(t *testing.T) {
 		{"one is missing, too soon", untold{length: 10 * sec, short: 6 * sec}, 5 * sec, 9, false, nil, untold{length: 10 * sec, least: 4900 * ms}},
 		{"all is there halfway", untold{length: 10 * sec, least: 4 * sec}, 6 * sec, 10, false, nil, untold{length: 10 * sec, least: 4 * sec, short: 6 * sec}},
 		{"and again", untold{length: 10 * sec, least: 4 * sec, short: 6 * sec, kept: 9, rest: 9}, 5500 * ms, 10, false, nil, untold{length: 5 * sec, least: 4 * sec}},
+		{"and again, a little less than a round time", untold{length: 10 * sec, least: 4200 * ms, short: 6 * sec}, 4950 * ms, 10, false, nil, untold{length: 5 * sec, least: 4200 * ms}},
+		{"and again, later", untold{length: 10 * sec, least: 4200 * ms, short: 4950 * ms}, 6 * sec, 10, false, nil, untold{length: 5 * sec, least: 4200 * ms}},
 		{"as long as known", untold{length: 10 * sec, short: 6 * sec, kept: 6, rest: 9, failed: 2}, 10 * sec, 10, false, nil, untold{length: 10 * sec, kept: 7, rest: 10, failed: 2}},
 		{"for the eighth time", untold{length: 10 * sec, kept: 7, rest: 128, failed: 2}, 11 * sec, 10, false, nil, untold{length: 10 * sec, kept: 8, rest: 128}},
 		{"for long", untold{length: 10 * sec, kept: 128}, 11 * sec, 10, false, nil, untold{length: 10 * sec, kept: 128, rest: 1}},
@@ -246,6 +248,7 @@ func TestObserveUntold(t *testing.T) {
 		{"nothing is known, less than half", untold{kept: 2}, 10 * sec, 4, false, nil, untold{}},
 		{"nothing is known, one is missing", untold{kept: 2}, 10 * sec, 9, false, nil, untold{kept: 2}},
 		{"nothing is known, all", untold{least: 4 * sec}, 11 * sec, 10, false, nil, untold{length: 10 * sec, least: 4 * sec}},
+		{"nothing is known, used up after a minute", untold{}, 65 * sec, 10, false, func(w *Window) { w.sent = from.Add(61 * sec) }, untold{length: 65 * sec}},
 		{"nothing is known, one of four", untold{failed: 1, kept: 2}, 11 * sec, 10, false, nil, untold{failed: 1, kept: 3}},
 		{"ten minutes", untold{least: 9 * mins}, ProbeInterval, 10, false, nil, untold{length: ProbeInterval, least: 9 * mins}},
 		{"longer", untold{least: 10*mins + 1}, ProbeInterval + 1, 10, false, nil, untold{least: 10*mins + 1}},
@@ -317,6 +320,9 @@ func TestBeginsUntold(t *testing.T) {
 		{name: "expired, more than before", state: Expired, avail: 5, found: 6, want: true},
 		{name: "expired, as much as before", state: Expired, avail: 4, found: 5},
 		{name: "out of order", state: Reported, avail: 9, found: 10, change: func(w *Window) { w.received = from + 1 }},
+		{name: "out of order, the first", state: Reported, avail: 9, found: 10, change: func(w *Window) { w.received, w.rare.spent.from, w.closed = from+1, from+1, from }, want: true, closed: true},
+		{name: "out of order, as the first", state: Reported, avail: 9, found: 10, change: func(w *Window) { w.received, w.rare.spent.from = from+1, from }},
+		{name: "out of order, of the window before", state: Reported, avail: 9, found: 10, change: func(w *Window) { w.received, w.rare.spent.from, w.closed = from+1, from+1, from+1 }},
 		{name: "falls", state: Reported, avail: 4, found: 5},
 		{name: "does not fall", state: Reported, avail: 5, found: 6, lost: true},
 		{name: "all, and more", state: Reported, avail: 9, found: 10, want: true, closed: true},
@@ -327,13 +333,15 @@ func TestBeginsUntold(t *testing.T) {
 		w, s := New(Adaptive), new(Server)
 		w.SetPolicy(Requests, 10, 0)
 		w.ownRare().spent = &spent{from: 7}
-		w.State, w.available = tt.state, 5
+		w.State, w.available, w.contention.from = tt.state, 5, 9
 		if tt.change != nil {
 			tt.change(&w)
 		}
+		before := w.closed
 		assert.Equal(t, tt.want, w.beginsUntold(from, tt.avail, tt.found, tt.refused, s), tt.name)
 		assert.Equal(t, tt.lost, w.rare.spent.from == 0, tt.name)
 		assert.Equal(t, tt.closed, w.closed == from, tt.name)
+		assert.Equal(t, tt.closed && before != from, w.contention.from == 0, "%s: others are compared with", tt.name)
 	}
 }
 
