@@ -69,7 +69,7 @@ func (f *firstFlight) claim(ctx context.Context, now time.Time, ask *Ask, cs *cl
 func (o *Origin) presume(ctx context.Context, t instant, ask *Ask, l *Lease, a *account, units int64) {
 	most := ask.firstFlight(ctx, o.when(t))
 	waits := most >= 0 && ask.MaxQueue <= 0
-	if !a.IsNew() {
+	if !a.Unheard() {
 		if !waits && a.line == nil {
 			a.Heard()
 		}
@@ -93,7 +93,7 @@ func (o *Origin) presume(ctx context.Context, t instant, ask *Ask, l *Lease, a *
 		bound = max(bound-out*min(units, bound/out), 1)
 	}
 	if waits {
-		a.Presume(&a.policy.server, bound, most)
+		a.Presume(t, &a.policy.server, bound, most)
 	}
 }
 

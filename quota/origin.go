@@ -325,13 +325,17 @@ func (o *Origin) claim(ctx context.Context, t instant, ask *Ask, l *Lease, cs *c
 		if a == nil {
 			a = o.find(c.id(ask.Scope))
 		}
-		if a == nil {
+		isNew := a == nil
+		if isNew {
 			pin(cs.all(), 1) // while room is made
 			a = o.create(t, c.id(ask.Scope))
 			pin(cs.all(), -1)
 		}
 		if a.State == window.Unknown {
 			o.presume(ctx, t, ask, l, a, c.units())
+		}
+		if isNew {
+			o.chargeScope(s, a, c.units())
 		}
 		if o.shared != nil {
 			o.shared.pool(a).named = true

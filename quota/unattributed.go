@@ -127,22 +127,40 @@ func (s *settlement) chargeFirstWave(a *account) {
 	if s.l.scope != s.departed {
 		ticket, out = s.departed.unattributed.untold(a)
 	}
+	u := s.departed.unattributed
 	if a.policy.keyed {
-		out -= s.departed.unattributed.countKeyed(a.policy.name, 0)
+		out -= u.countKeyed(a.policy.name, 0)
 	}
 	if out <= 0 {
 		return
 	}
-	units := min(s.missingOf(a, out), window.MaxUnits/out)
-	a.Preset(out, units)
-	u := s.o.trackUnattributed(s.departed)
-	if len(u.created) >= maxNewAccounts { // a server that makes up policies
+	if u != nil && len(u.created) >= maxNewAccounts { // a server that makes up policies
 		oldest := u.created[0]
 		s.giveUp(&oldest)
 		s.earlier = append(s.earlier, oldest.account)
 		u.created = append(u.created[:0], u.created[1:]...)
 	}
-	u.created = append(u.created, newAccount{account: a, ticket: ticket, out: out, units: units})
+	s.o.preset(s.departed, a, newAccount{ticket: ticket, out: out, units: s.missingOf(a, out)})
+}
+
+// chargeScope charges a new account with the requests of the scope that are in flight, so many units each: the
+// answer to another scope has told of the policy.
+func (o *Origin) chargeScope(s *scope, a *account, units int64) {
+	out, u := s.out, s.unattributed
+	if a.policy.keyed {
+		out -= u.countKeyed(a.policy.name, 0)
+	}
+	if out > 0 && (u == nil || len(u.created) < maxNewAccounts) {
+		o.preset(s, a, newAccount{ticket: o.tickets, out: out, units: units})
+	}
+}
+
+// preset charges a new account with requests of the scope that are in flight.
+func (o *Origin) preset(s *scope, a *account, n newAccount) {
+	n.account, n.units = a, min(n.units, window.MaxUnits/n.out)
+	a.Preset(n.out, n.units)
+	u := o.trackUnattributed(s)
+	u.created = append(u.created, n)
 }
 
 // missingOf is how many units are missing of a policy in a unit such as tokens, by the

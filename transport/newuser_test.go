@@ -169,6 +169,49 @@ func TestNewUserMayNotWait(t *testing.T) {
 	}
 }
 
+// Several users are new to an origin that has a quota for each, and share its first flight. None is refused: what has
+// departed before an answer to another one has told of the quota counts.
+func TestNewUsersAtOnce(t *testing.T) {
+	const quota, window = 10, 3 * time.Second
+	for name, fields := range map[string]func(left int, until string) []string{
+		"the draft": func(left int, until string) []string {
+			return []string{"RateLimit-Policy", `"a";q=10;w=3`, "RateLimit", fmt.Sprintf(`"a";a=%d;w=%s`, left, until)}
+		},
+		"-07": func(left int, until string) []string {
+			return []string{"RateLimit-Policy", "10;w=3", "RateLimit", fmt.Sprintf("limit=10, remaining=%d, reset=%s", left, until)}
+		},
+		"X": func(left int, until string) []string {
+			return []string{"X-RateLimit-Limit", "10", "X-RateLimit-Remaining", fmt.Sprint(left), "X-RateLimit-Reset", until}
+		},
+	} {
+		for _, users := range []int{2, 3, 10} {
+			bubble(t, fmt.Sprint(name, ", ", users), func(t *testing.T) {
+				began := time.Now()
+				var mu sync.Mutex
+				used, refused := map[string]int{}, 0
+				srv := newChooser(func(_ int, req *http.Request) answer {
+					mu.Lock()
+					defer mu.Unlock()
+					d := time.Since(began)
+					key := fmt.Sprint(bearerOf(req), d/window)
+					used[key]++
+					status, left := 200, quota-used[key]
+					if left < 0 {
+						status, left = 429, 0
+						refused++
+					}
+					until := (window - d%window + time.Second - 1) / time.Second
+					return slow(rtt, says(status, fields(left, fmt.Sprint(int(until)))...))
+				})
+				shaper := &transport.Shaper{Base: srv}
+				burst(t, shaper, 15*users, func(i int) *http.Request { return as(t.Context(), fmt.Sprint("user", i%users)) })
+				assert.Zero(t, refused)
+				assert.Less(t, time.Since(began), window+5*rtt)
+			})
+		}
+	}
+}
+
 // as is a request of a user.
 func as(ctx context.Context, user string) *http.Request {
 	req := getItems(ctx)

@@ -23,7 +23,7 @@ func TestPassIsTake(t *testing.T) {
 		"a large quota":     {prepare: func(w *Window) { w.SetPolicy(Requests, 1<<40, 0) }, ok: true},
 		"held":              {prepare: func(w *Window) { w.Pause(1, time.Minute, s) }},
 		"concurrent":        {unit: Concurrent},
-		"not heard of":      {prepare: func(w *Window) { w.Presume(&s, 3, 10) }},
+		"not heard of":      {prepare: func(w *Window) { w.Presume(0, &s, 3, 10) }},
 		"counted":           {prepare: func(w *Window) { w.SetPolicy(Requests, 10, time.Minute); w.Count(1, 1) }},
 		"reported":          {prepare: func(w *Window) { w.Report(5, 1, Figure{Available: 3, Window: time.Minute}, false, &s) }},
 		"a slow start":      {prepare: func(w *Window) { w.StartBackOff(5, 1, 0) }},

@@ -11,11 +11,16 @@ import "time"
 const maxUnheard = time.Second
 
 // Presume bounds what is in flight before the first answer, of a window of which nothing
-// is known but its policy. The bound is the quota of the policy; if that is None, the most
-// units that others were told of, and at least most requests. It lasts a second.
-func (w *Window) Presume(s *Server, quota, most int64) {
-	if !w.IsNew() || w.Unit == Concurrent {
+// is known at t but its policy. The bound is the quota of the policy; if that is None, the most
+// units that others were told of, and at least most requests. It lasts a second. What departed before
+// the policy was known counts, too.
+func (w *Window) Presume(t Instant, s *Server, quota, most int64) {
+	if !w.Unheard() || w.Unit == Concurrent {
 		return
+	}
+	w.set(presumed, true)
+	if w.InFlight > 0 {
+		w.end = t.Add(maxUnheard)
 	}
 	switch {
 	case quota >= 0:
@@ -29,6 +34,11 @@ func (w *Window) Presume(s *Server, quota, most int64) {
 
 // IsNew reports whether nothing has departed, and nothing is known.
 func (w *Window) IsNew() bool { return w.State == Unknown && w.departed == 0 && w.epoch == 0 }
+
+// Unheard reports whether nothing is known, and nothing that has departed was answered or bounded by Presume.
+func (w *Window) Unheard() bool {
+	return w.IsNew() || w.State == Unknown && w.epoch == 0 && w.available == 0 && int64(w.departed) == w.InFlight && !w.is(presumed)
+}
 
 // unheard reports whether Presume bounds what is in flight.
 func (w *Window) unheard() bool { return w.State == Unknown && w.available > 0 }

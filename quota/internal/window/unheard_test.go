@@ -31,7 +31,7 @@ func TestPresume(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := New(Adaptive)
 			w.SetPolicy(tt.unit, tt.quota, 0)
-			w.Presume(&tt.server, w.Quota, tt.most)
+			w.Presume(0, &tt.server, w.Quota, tt.most)
 			units, n := tt.first, int64(-1)
 			for n < 20 {
 				again, why := w.Ready(0, units)
@@ -57,7 +57,7 @@ func TestPresumeEnds(t *testing.T) {
 	unheard := func() *Window {
 		w := New(Adaptive)
 		w.SetPolicy(Requests, 2, 0)
-		w.Presume(&s, w.Quota, 2)
+		w.Presume(0, &s, w.Quota, 2)
 		return &w
 	}
 	c := Charge{Units: 1, Mark: 1}
@@ -77,7 +77,7 @@ func TestPresumeEnds(t *testing.T) {
 		assert.False(t, w.Open(2), name)
 		ends(w)
 		assert.False(t, w.unheard(), name)
-		w.Presume(&s, w.Quota, 2)
+		w.Presume(0, &s, w.Quota, 2)
 		if name != "saved" {
 			assert.False(t, w.unheard(), "%s: it is not new", name)
 		}

@@ -115,6 +115,7 @@ const (
 	spaced                       // units depart one after another: see pace.go
 	shortened                    // the end is a second before what the named instant says: see nearest
 	learned                      // the length was learned, not told: see untold.go
+	presumed                     // what is in flight before the first answer has had a bound: see unheard.go
 )
 
 func (w *Window) is(x traits) bool { return w.traits&x != 0 }
