@@ -208,3 +208,16 @@ func TestCeilingWhileAnswered(t *testing.T) {
 	again, _ := w.Ready(at, 1)
 	assert.Equal(t, at, again)
 }
+
+// If the last refusal was of one too many, a look that is served shows no pace: nothing would bound its burst.
+func TestNoPaceUnderCeiling(t *testing.T) {
+	for _, one := range []bool{false, true} {
+		w := New(Adaptive)
+		w.SetPolicy(Requests, 12, sec)
+		w.Count(Instant(sec), 1)
+		g := NewInferred(sec)
+		g.one, g.opened = one, Instant(sec)
+		g.looked(&w, Instant(sec).Add(500*time.Millisecond))
+		assert.Equal(t, !one, g.pace.unit > 0)
+	}
+}

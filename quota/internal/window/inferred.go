@@ -328,7 +328,7 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 // shorter.
 func (g *Inferred) looked(w *Window, sent Instant) {
 	length := time.Duration(sent - g.opened)
-	if w.isShort() && !g.narrows(w) {
+	if w.isShort() && !g.narrows(w) && !g.one {
 		w.setLook(noLook)
 		g.pace.begin(w.Length/time.Duration(w.Quota), w.Quota, sent)
 		g.pace.looked = true
