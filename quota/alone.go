@@ -95,6 +95,7 @@ func (s *settlement) refusedAlone() bool {
 	if !s.mayBeAlone() {
 		return false
 	}
+	tooMany := s.tooMany()
 	a := s.aloneOf()
 	a.forget(s.t)
 	if len(a.refused) == maxRefusals {
@@ -113,13 +114,36 @@ func (s *settlement) refusedAlone() bool {
 	}
 	s.count(a, &r, -1)
 	r.tells = r.until
-	if s.mayTurnOut = !s.shows(a, &r); s.mayTurnOut {
+	if s.mayTurnOut = !tooMany && !s.shows(a, &r); s.mayTurnOut {
 		r.tells = s.t
 	} else {
 		s.sleep(&r)
 	}
 	a.refused = append(a.refused, r)
 	return !s.mayTurnOut
+}
+
+// tooMany takes over a refusal of one request more than the limit seems to let in flight, and reports whether it is
+// that: it says nothing of when others may depart.
+func (s *settlement) tooMany() bool {
+	sc := s.l.limit
+	if s.r.Pause <= 0 || s.r.WholeOrigin || s.l.look != nil || s.l.among != s.l.scope {
+		return false
+	}
+	c := sc.ceiling()
+	return c != nil && c.TooMany(&sc.base.Window, s.t, s.sent)
+}
+
+// ceiling returns what is inferred of how many requests of a limit may be in flight; nil if nothing is.
+func (s *scope) ceiling() *window.Ceiling {
+	switch l := s.learned; {
+	case l == nil:
+		return nil
+	case l.inferred != nil:
+		return &l.inferred.Ceiling
+	default:
+		return l.crowd
+	}
 }
 
 // forget drops the refusals whose time has passed.

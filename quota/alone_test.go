@@ -566,3 +566,80 @@ func TestAsleepIsNeverDark(t *testing.T) {
 	assert.Equal(t, 55, d.more(1063*ms, "")) // of 60, five sleep
 	assert.Equal(t, time.Minute-2*ms, d.wait(1063*ms, ""))
 }
+
+// A server that works on ten requests at a time refuses what is too much, and says when to come back. The first such
+// wave holds all. Later, one refused request holds no other one, unless the next is refused, too. So it is also beside
+// figures of a policy that the refusals do not name.
+func TestOneTooManyHoldsNoOther(t *testing.T) {
+	for name, told := range map[string]quota.Report{
+		"nothing told":   {},
+		"beside figures": {Figures: []quota.Figure{{Policy: "api", Available: 1000, Window: time.Hour}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			serve := func(now time.Duration, ls ...*quota.Lease) {
+				for _, l := range ls {
+					d.done(now, l, told)
+				}
+			}
+			refuse := func(now time.Duration, ls ...*quota.Lease) {
+				for _, l := range ls {
+					d.done(now, l, quota.Report{Refused: true, Pause: 10 * sec})
+				}
+			}
+			serve(0, d.send(0, ""))
+			ls := d.flight(sec, 14)
+			refuse(1100*ms, ls[10:]...)
+			serve(1200*ms, ls[:10]...)
+			assert.Equal(t, 9800*ms, d.wait(1300*ms, ""))
+			now := 12 * sec
+			for _, n := range []int{1, 2, 4, 8, 10, 10} { // the slow start ends at ten
+				ls = d.flight(now, n)
+				serve(now+50*ms, ls...)
+				now += 100 * ms
+			}
+			ls = d.flight(now, 10)
+			d.refused(now+10*ms, "")
+
+			refuse(now+50*ms, ls[9])
+			serve(now+60*ms, ls[0])
+			later := d.send(now+61*ms, "")
+			refuse(now+70*ms, ls[8]) // it departed before the first refusal came
+			serve(now+80*ms, ls[1:7]...)
+			last := d.send(now+81*ms, "")
+			refuse(now+100*ms, later)
+			assert.Equal(t, 9999*ms, d.wait(now+101*ms, ""))
+			serve(now+110*ms, last, ls[7])
+			assert.Equal(t, 9980*ms, d.wait(now+120*ms, ""))
+		})
+	}
+}
+
+// What was found of a bound beside figures is forgotten once the server tells a quota for all requests.
+func TestBoundBesideFiguresIsForgotten(t *testing.T) {
+	d := newDesk(t)
+	named := quota.Report{Figures: []quota.Figure{{Policy: "api", Available: 1000, Window: time.Hour}}}
+	d.done(0, d.send(0, ""), named)
+	ls := d.flight(sec, 14)
+	for _, l := range ls[10:] {
+		d.done(1100*ms, l, quota.Report{Refused: true, Pause: sec})
+	}
+	for _, l := range ls[:10] {
+		d.done(1200*ms, l, named)
+	}
+	now := 3 * sec
+	for _, n := range []int{1, 2, 4, 8} {
+		for _, l := range d.flight(now, n) {
+			d.done(now+50*ms, l, named)
+		}
+		now += 100 * ms
+	}
+	ls = d.flight(now, 10)
+	d.refused(now, "")
+	all := quota.Report{Terms: []quota.Policy{{Quota: 1000, Window: time.Hour}}}
+	for _, l := range ls {
+		d.done(now+50*ms, l, all)
+	}
+	d.exchange(now+60*ms, "", all)
+	assert.Len(t, d.flight(now+70*ms, 50), 50)
+}

@@ -201,6 +201,7 @@ func (s *settlement) infer() {
 			return
 		}
 	case len(s.r.Figures)+len(s.r.Terms)+len(s.o.Policies()) > 0:
+		s.crowded()
 		return
 	}
 	if s.penalty != nil {
@@ -225,6 +226,27 @@ func (s *settlement) infer() {
 	}
 }
 
+// crowded learns a bound on requests in flight from a refusal that names nothing but a Retry-After, beside policies that
+// have names.
+func (s *settlement) crowded() {
+	_, unnamed := s.o.policy("")
+	if !s.r.Refused || s.r.Pause <= 0 || len(s.r.Figures)+len(s.r.Terms) > 0 || unnamed || s.o.shared != nil || s.l.look != nil {
+		return
+	}
+	l := s.l.limit.learnedOf()
+	if l.crowd == nil {
+		l.crowd = new(window.Ceiling)
+	}
+	l.crowd.Refused(&s.l.limit.base.Window, s.t, s.sent)
+}
+
+// uncrowded takes over that a request was served, for such a bound.
+func (s *settlement) uncrowded() {
+	if l := s.l.limit.learned; l != nil && l.crowd != nil && s.r.answered() {
+		l.crowd.Served(&s.l.limit.base.Window, s.sent)
+	}
+}
+
 // dropInferred gives up what was inferred once the server names policies, before
 // what it says of them is taken over.
 func (s *settlement) dropInferred() {
@@ -245,8 +267,8 @@ func (s *settlement) dropInferred() {
 		if at != s.l.scope && s.l.among != s.l.scope {
 			break // it is beside the policies
 		}
-		if at.learned != nil && at.learned.inferred != nil {
-			at.learned.inferred = nil
+		if l := at.learned; l != nil && (l.inferred != nil || named && l.crowd != nil) {
+			l.inferred, l.crowd = nil, nil
 			at.base.DropInferred(unitOf(p.Unit), p.Quota, p.Window)
 		}
 	}

@@ -25,6 +25,7 @@ const (
 // learned is what refusals that name no policy have taught of a limit.
 type learned struct {
 	inferred *window.Inferred // its quota; nil: nothing is inferred
+	crowd    *window.Ceiling  // on requests in flight, beside policies that have names; nil: nothing is
 	kinds    *kinds           // of the scope, in the limit of the scope itself; nil: they are not told apart
 	looks    looks
 	alone    *alone  // of the scope itself: see alone.go; nil: no refusal may be

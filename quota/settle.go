@@ -174,6 +174,7 @@ func (s *settlement) run() {
 		s.learnKind()
 		s.served()
 		s.keepBeside()
+		s.uncrowded()
 	}
 	for i := range s.r.Terms {
 		s.terms(&s.r.Terms[i])

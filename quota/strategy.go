@@ -71,9 +71,10 @@ package quota
 //  5. Inference. A server that says nothing of its quotas but refuses now and then is taken
 //     to allow what it served between two refusals, in that time. One unit more is tried
 //     now and then. Without Retry-After, trials find how long windows are. "says nothing at all, 100/10s" .613 → .778.
-//     If it seems to bound how many requests are in flight instead, no more
-//     than that are. "only Retry-After, 100/10s" 47 → 2.6 refused, "5 in flight, 300ms, 10s" .046 → .744. If hold follows hold, with a
-//     request or two between them, units come back one by one: then requests are spaced, as closely as
+//     "only Retry-After, 100/10s" 47 → 2.6 refused. If it seems to bound how many requests are in flight instead, no more
+//     than that are, and a Retry-After of one too many holds no other one. A bound that comes down to half by such refusals is
+//     none. "5 in flight, 300ms, 10s" .046 → .979, beside figures "1000/10s, untold 5 in flight" .317 → .982. If hold follows hold,
+//     with a request or two between them, units come back one by one: then requests are spaced, as closely as
 //     is not refused. "only Retry-After, gcra 1/1s" 946 → 5.8 refused. So also beside figures: if
 //     requests are refused although the figures say that much is left, the limit that refuses
 //     them is inferred. "replicas that lag" 41 → 9.1 refused. "20,000 a day, untold 100/10s"

@@ -1,20 +1,26 @@
 package window
 
-// A ceiling is how many requests may be in flight to a server that says nothing of its quotas and
+// A Ceiling is how many requests may be in flight to a server that does not tell what refuses requests, and
 // seems to bound that. Such a server refuses what is too much at once, and goes on with what it has
 // begun: so it is what is in flight after a wave of refusals, if that is two or more. Where a
 // server counts requests, nearly nothing is in flight then, because the last ones are refused.
 //
 // A refusal while less than half of that is in flight has another reason, and so has one if none was served
-// that departed after the wave before: a rate limit refuses what comes next, too. Any other is of one too many.
+// that departed after the wave before: a rate limit refuses what comes next, too. Any other is of one too many. It says
+// nothing of when the others may depart, because the next one may as soon as an answer comes.
 //
 // After a refusal the slow start goes up to the ceiling. One more is tried after as many were
 // served as the ceiling, or twice, four times, … up to 128 times as many: twice as many
 // after each refusal, which also takes back one, and half as many once more than ever are served. A refusal after
 // four times as many as the ceiling were served takes back none: of what is in flight a part is on its way, so now and then
 // more than usual is at the server.
-type ceiling struct {
+//
+// A server that bounds what is in flight refuses none below its bound. One that sheds load at random refuses as often
+// however few are in flight, so each refusal takes back one. A ceiling that has come down to half of what it
+// was is none, and is forgotten.
+type Ceiling struct {
 	most  uint8   // 0, 1, 2: it is not known
+	kept  uint8   // the highest that it was since it was learned
 	lost  uint8   // what it was when one was too many
 	rare  uint8   // one more is tried after most<<rare were served
 	tried uint16  // served since then, while as many as the ceiling were in flight
@@ -30,13 +36,14 @@ const (
 	often        = 4 // times as many as the ceiling are served: one refused after that does not lower it
 )
 
-// refused takes over a refusal at t of a request that departed at sent. It reports whether the
+// Refused takes over a refusal at t of a request that departed at sent. It reports whether the
 // request was one too many.
-func (c *ceiling) refused(w *Window, t, sent Instant) bool {
+func (c *Ceiling) Refused(w *Window, t, sent Instant) bool {
 	left := uint8(min(w.Unanswered(), mostCeiling))
 	if c.inWave(sent) {
 		if !c.one {
 			c.most = min(c.most, left)
+			c.kept = c.most
 		}
 		return c.one
 	}
@@ -45,20 +52,24 @@ func (c *ceiling) refused(w *Window, t, sent Instant) bool {
 		if c.tried < often*uint16(c.most) {
 			c.lost = c.most
 			c.most, c.rare = c.most-1, min(c.rare+1, rarest)
+			if c.most <= c.kept/2 {
+				*c = Ceiling{wave: t}
+				return false
+			}
 		}
 		c.tried = 0
 	case c.most <= leastCeiling, c.heard:
-		c.most, c.tried = left, 0
+		c.most, c.kept, c.tried = left, left, 0
 	}
 	c.wave, c.heard = t, false
 	return c.one
 }
 
 // inWave reports whether a request that departed at sent did so before the last wave of refusals was heard of.
-func (c *ceiling) inWave(sent Instant) bool { return sent < c.wave }
+func (c *Ceiling) inWave(sent Instant) bool { return sent < c.wave }
 
 // tooMany reports whether the refusal of a request that departed at sent is of one too many.
-func (c *ceiling) tooMany(w *Window, sent Instant) bool {
+func (c *Ceiling) tooMany(w *Window, sent Instant) bool {
 	left := uint8(min(w.Unanswered(), mostCeiling))
 	if c.inWave(sent) {
 		return c.one
@@ -66,10 +77,15 @@ func (c *ceiling) tooMany(w *Window, sent Instant) bool {
 	return c.most > leastCeiling && c.heard && left >= leastCeiling && left+1 >= (c.most+1)/2
 }
 
-// served takes over that a request which departed at sent was served. The slow start has counted
+// TooMany reports whether the refusal of a request that departed at sent is of one too many, and if so takes it over.
+func (c *Ceiling) TooMany(w *Window, t, sent Instant) bool {
+	return c.tooMany(w, sent) && c.Refused(w, t, sent)
+}
+
+// Served takes over that a request which departed at sent was served. The slow start has counted
 // it.
-func (c *ceiling) served(w *Window, sent Instant) {
-	if sent < c.wave {
+func (c *Ceiling) Served(w *Window, sent Instant) {
+	if c.inWave(sent) {
 		if c.most >= leastCeiling && w.slow > c.most {
 			w.slow = c.most
 		}
@@ -92,6 +108,7 @@ func (c *ceiling) served(w *Window, sent Instant) {
 			c.rare = max(c.rare, 1) - 1
 		}
 		c.most, c.tried = min(c.most+1, mostCeiling), 0
+		c.kept = max(c.kept, c.most)
 	}
 }
 

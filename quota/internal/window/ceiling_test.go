@@ -11,32 +11,32 @@ import (
 // rarely, as long as one too many is refused.
 func TestCeiling(t *testing.T) {
 	now := Instant(sec)
-	play := func(c *ceiling, w *Window, served int) {
+	play := func(c *Ceiling, w *Window, served int) {
 		for range served {
 			w.slow = min(w.slow+1, 127) // see Silent
 			w.InFlight = int64(c.most) - 1
 			now++
-			c.served(w, now)
+			c.Served(w, now)
 		}
 	}
-	refuse := func(c *ceiling, left int64) bool {
+	refuse := func(c *Ceiling, left int64) bool {
 		w := New(Adaptive)
 		w.InFlight = left
 		now++
-		return c.refused(&w, now, now)
+		return c.Refused(&w, now, now)
 	}
-	wave := func(c *ceiling) (w Window) {
+	wave := func(c *Ceiling) (w Window) {
 		w = New(Adaptive)
 		sent := now
 		for _, w.InFlight = range []int64{30, 12, 10} {
 			now++
-			assert.False(t, c.refused(&w, now, sent))
+			assert.False(t, c.Refused(&w, now, sent))
 		}
 		w.slow = 2
 		return w
 	}
 
-	var c ceiling
+	var c Ceiling
 	w := wave(&c)
 	play(&c, &w, 8)
 	assert.EqualValues(t, 10, w.slow)
@@ -60,7 +60,7 @@ func TestCeiling(t *testing.T) {
 	assert.Zero(t, c.rare)
 	assert.Greater(t, c.most, uint8(15), "the server has become larger")
 
-	c = ceiling{}
+	c = Ceiling{}
 	w = wave(&c)
 	assert.False(t, refuse(&c, 9), "none was served since")
 	assert.EqualValues(t, 10, c.most)
@@ -75,17 +75,17 @@ func TestCeiling(t *testing.T) {
 // ceiling; and what departed in the window before is in flight as what departed in this one is.
 func TestCeilingHolds(t *testing.T) {
 	w := New(Adaptive)
-	var c ceiling
+	var c Ceiling
 	w.InFlight = 10
-	c.refused(&w, Instant(2*sec), Instant(sec))
+	c.Refused(&w, Instant(2*sec), Instant(sec))
 	for range 20 {
 		w.slow = min(w.slow+1, 127) // see Silent
-		c.served(&w, Instant(sec))
+		c.Served(&w, Instant(sec))
 	}
 	assert.EqualValues(t, 10, w.slow)
 
 	w.slow = 10
-	c.served(&w, Instant(2*sec))
+	c.Served(&w, Instant(2*sec))
 	w.SetPolicy(Requests, 100, sec)
 	w.State, w.end = Counting, Instant(3*sec)
 	at := Instant(3 * sec)
@@ -107,20 +107,20 @@ func TestOneTooMany(t *testing.T) {
 	refused := func(sent Instant, left int64) bool {
 		now++
 		w.InFlight = left
-		return g.ceiling.tooMany(&w, sent) && g.ceiling.refused(&w, now, sent)
+		return g.Ceiling.tooMany(&w, sent) && g.Ceiling.Refused(&w, now, sent)
 	}
 	served := func(n int) {
 		for range n {
 			now++
 			w.InFlight = int64(g.most) - 1
 			w.slow = g.most + 1
-			g.ceiling.served(&w, now)
+			g.Ceiling.Served(&w, now)
 		}
 	}
 	wave := now
 	for _, w.InFlight = range []int64{30, 12, 10} {
 		now++
-		g.ceiling.refused(&w, now, wave)
+		g.Ceiling.Refused(&w, now, wave)
 	}
 	assert.EqualValues(t, 10, g.most)
 	assert.False(t, refused(wave, 10), "it is of the wave")
@@ -144,6 +144,54 @@ func TestOneTooMany(t *testing.T) {
 	assert.EqualValues(t, 8, g.most)
 }
 
+// A ceiling that has come down to half of the highest that it was is none: the server refuses as often however few are
+// in flight.
+func TestCeilingIsNone(t *testing.T) {
+	for _, c := range []struct{ learned, raised, half uint8 }{{10, 10, 5}, {11, 11, 5}, {10, 13, 6}, {4, 4, 2}} {
+		w, now := New(Adaptive), Instant(sec)
+		var g Ceiling
+		served := func(n int) {
+			for range n {
+				now++
+				w.InFlight = int64(g.most) - 1
+				w.slow = min(w.slow+1, 127) // see Silent
+				g.Served(&w, now)
+			}
+		}
+		w.InFlight = int64(c.learned)
+		g.Refused(&w, now, now)
+		w.slow = g.most
+		for g.most < c.raised {
+			served(1)
+		}
+		assert.Equal(t, c.raised, g.kept)
+		tooMany := func() bool {
+			served(1)
+			now++
+			w.InFlight = int64(g.most) - 1
+			g.tried = 0
+			return g.TooMany(&w, now, now)
+		}
+		for most := c.raised - 1; most > c.half; most-- {
+			assert.True(t, tooMany())
+			assert.Equal(t, most, g.most)
+		}
+		assert.True(t, w.is(bounded))
+		assert.False(t, tooMany(), "%+v", c)
+		served(20)
+		assert.Zero(t, g.most)
+		assert.False(t, w.is(bounded))
+		assert.Greater(t, w.slow, c.half)
+		assert.False(t, tooMany(), "it is not known")
+	}
+
+	w, now := New(Adaptive), Instant(sec)
+	g := Ceiling{most: 3, kept: 3, heard: true}
+	w.InFlight = 2
+	assert.True(t, g.TooMany(&w, now, now))
+	assert.EqualValues(t, 2, g.most, "a bound of two")
+}
+
 // Where the server seems to bound what is in flight, no more departs as long as it answers, however long it takes.
 func TestCeilingWhileAnswered(t *testing.T) {
 	w := New(Adaptive)
@@ -159,4 +207,17 @@ func TestCeilingWhileAnswered(t *testing.T) {
 	w.set(bounded, false)
 	again, _ := w.Ready(at, 1)
 	assert.Equal(t, at, again)
+}
+
+// If the last refusal was of one too many, a look that is served shows no pace: nothing would bound its burst.
+func TestNoPaceUnderCeiling(t *testing.T) {
+	for _, one := range []bool{false, true} {
+		w := New(Adaptive)
+		w.SetPolicy(Requests, 12, sec)
+		w.Count(Instant(sec), 1)
+		g := NewInferred(sec)
+		g.one, g.opened = one, Instant(sec)
+		g.looked(&w, Instant(sec).Add(500*time.Millisecond))
+		assert.Equal(t, !one, g.pace.unit > 0)
+	}
 }

@@ -317,6 +317,12 @@
 // It is let go if the sum of its kind, which is 10 at most, is 6 or more, and that of all kinds and scopes
 // 20 or more. The latter is 0 again ten minutes after the last refusal.
 //
+// If the server seems to bound how many requests are in flight, a Retry-After of one too many holds no other one: see
+// ceiling.go. It is one too many if as much as half of the bound is in flight, and a request that departed after the refusals
+// before was served. So the first refusals hold all, and so do two waves in a row. Each takes back one. A bound that has come
+// down to half of what it was is none, because the server refuses as often however few are in flight. So it is also
+// beside policies that have names, if the refusal has no field but Retry-After.
+//
 // A refusal whose fields say that a quota is used up is never let go. At a pace a refusal is no evidence,
 // because what departs next is served anyway.
 //

@@ -68,7 +68,7 @@ type Inferred struct {
 
 	longest time.Duration // Retry-After; half of it once a window seemed shorter
 
-	ceiling // of requests in flight
+	Ceiling // of requests in flight
 	pace    pace
 }
 
@@ -173,7 +173,7 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 		g.refusedAtPace(w, t, sent, retryAfter)
 		return
 	}
-	tooMany := g.ceiling.refused(w, t, sent)
+	tooMany := g.Ceiling.Refused(w, t, sent)
 	if sent < g.opened {
 		return
 	}
@@ -238,7 +238,7 @@ func (g *Inferred) Served(w *Window, t, sent Instant) {
 		}
 		return
 	}
-	defer g.ceiling.served(w, sent)
+	defer g.Ceiling.Served(w, sent)
 	switch {
 	case sent < g.opened:
 	case g.refused && sent >= max(w.Hold, w.BackOff):
@@ -284,7 +284,7 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	if last.brief = 0; shows && g.most >= leastCeiling {
 		last.served, last.brief = f.served, time.Duration(first-f.began)
 	}
-	*g = Inferred{ceiling: last.ceiling, pace: g.pace, before: last.before, opened: sent, served: 1, until: Never, more: 1, longest: last.longest, last: last.served, brief: last.brief, Looks: last.Looks, failed: last.failed, skip: last.skip, rest: last.rest, guessed: last.guessed, tooSoon: last.tooSoon}
+	*g = Inferred{Ceiling: last.Ceiling, pace: g.pace, before: last.before, opened: sent, served: 1, until: Never, more: 1, longest: last.longest, last: last.served, brief: last.brief, Looks: last.Looks, failed: last.failed, skip: last.skip, rest: last.rest, guessed: last.guessed, tooSoon: last.tooSoon}
 	prompt := sent-max(w.Hold, w.BackOff) <= end-last.dry
 	told := last.until != Never
 	if few := last.opened > 0 && last.served < minInferred && prompt && g.most < leastCeiling; !few {
@@ -328,7 +328,7 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 // shorter.
 func (g *Inferred) looked(w *Window, sent Instant) {
 	length := time.Duration(sent - g.opened)
-	if w.isShort() && !g.narrows(w) {
+	if w.isShort() && !g.narrows(w) && !g.one {
 		w.setLook(noLook)
 		g.pace.begin(w.Length/time.Duration(w.Quota), w.Quota, sent)
 		g.pace.looked = true

@@ -163,7 +163,7 @@ func (g *Inferred) refusedAtPace(w *Window, t, sent Instant, retryAfter time.Dur
 		g.leaveOut()
 	case !p.refusedAt(w, t, sent, g.longest):
 		anew := NewInferred(g.longest)
-		anew.ceiling, anew.pace, anew.rest = g.ceiling, *p, 1<<maxFailed
+		anew.Ceiling, anew.pace, anew.rest = g.Ceiling, *p, 1<<maxFailed
 		*g = *anew
 		w.DropInferred(Requests, None, 0)
 		w.distrust(t)
