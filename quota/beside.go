@@ -103,18 +103,19 @@ func (b *beside) lasts() instant {
 }
 
 // besideAccount returns the account that a refusal is beside, or nil. Either each figure of the refusal says that more is
-// left than all that is on its way could use up. Or the refusal names nothing: see besideUnnamed and besideTold.
+// left than all that is on its way could use up. Or the refusal names nothing: see besideUnnamed and besideTold. With
+// Peers, only besideUnnamed counts: others may have used up what a figure says.
 func (s *settlement) besideAccount() *account {
 	r, base := s.r, &s.l.scope.base
 	switch {
-	case !r.answered() || r.WholeOrigin || s.o.shared != nil || !base.Infers():
+	case !r.answered() || r.WholeOrigin || !base.Infers() && base.Strategy != window.Together:
 		return nil
 	case len(r.Figures)+len(r.Terms) == 0:
-		if a := s.besideUnnamed(); a != nil || !r.Refused || r.Pause > 0 {
+		if a := s.besideUnnamed(); a != nil || !r.Refused || r.Pause > 0 || s.o.shared != nil {
 			return a
 		}
 		return s.besideTold()
-	case !r.Refused || len(r.Figures) == 0:
+	case !r.Refused || len(r.Figures) == 0 || s.o.shared != nil:
 		return nil
 	}
 	for i := range r.Figures {

@@ -415,6 +415,72 @@ func TestHoldOfOne(t *testing.T) {
 	}
 }
 
+// One of the routes that a process calls always refuses with a Retry-After. That is beside the quota, of which
+// much is left: it holds neither the other routes of this process nor the other process.
+func TestDeadRoute(t *testing.T) {
+	for name, reset := range map[string]func() time.Time{
+		"instants": func() time.Time { return time.Now().Truncate(10 * time.Second).Add(10 * time.Second) },
+		"seconds":  nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				hub := new(fleet.Hub)
+				var served, refused, slow atomic.Int64
+				base := roundTrip(func(r *http.Request) (*http.Response, error) {
+					time.Sleep(40 * time.Millisecond)
+					h, status := http.Header{}, http.StatusOK
+					if r.URL.Path == "/dead" {
+						refused.Add(1)
+						status = http.StatusTooManyRequests
+						h.Set("Retry-After", "60")
+					} else {
+						served.Add(1)
+						h.Set("X-RateLimit-Limit", "1000")
+						h.Set("X-RateLimit-Remaining", "900")
+						h.Set("X-RateLimit-Reset", "10")
+						if reset != nil {
+							h.Set("X-RateLimit-Reset", strconv.FormatInt(reset().Unix(), 10))
+						}
+					}
+					return &http.Response{StatusCode: status, Header: h, Body: http.NoBody, Request: r}, nil
+				})
+				var wg sync.WaitGroup
+				for p := range 2 {
+					f := fleet.New(hub, fleet.Options{})
+					defer f.Close()
+					c := &http.Client{Transport: &transport.Shaper{Base: base, Accounts: &quota.Accounts{Peers: f, Secret: &secret}}}
+					for i := range 400 {
+						wg.Go(func() {
+							time.Sleep(time.Duration(250*i+40*p) * time.Millisecond)
+							url := "https://api.example/things"
+							if p == 0 && i%40 == 20 {
+								url = "https://api.example/dead"
+							}
+							r, _ := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+							came := time.Now()
+							if resp, err := c.Do(r); err == nil {
+								resp.Body.Close()
+								if resp.StatusCode == http.StatusOK && time.Since(came) > 200*time.Millisecond {
+									slow.Add(1)
+								}
+							}
+						})
+					}
+				}
+				time.Sleep(101 * time.Second)
+				cancel()
+				wg.Wait()
+				t.Log(served.Load(), refused.Load(), slow.Load())
+				assert.EqualValues(t, 790, served.Load())
+				assert.LessOrEqual(t, refused.Load(), int64(2))
+				assert.LessOrEqual(t, slow.Load(), int64(5)) // while it is not known whose the refusal is
+			})
+		})
+	}
+}
+
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
