@@ -209,15 +209,16 @@ func TestCeilingWhileAnswered(t *testing.T) {
 	assert.Equal(t, at, again)
 }
 
-// If the last refusal was of one too many, a look that is served shows no pace: nothing would bound its burst.
+// If the last refusal was of one too many and had a Retry-After, a look that is served shows no pace: nothing would
+// bound its burst.
 func TestNoPaceUnderCeiling(t *testing.T) {
-	for _, one := range []bool{false, true} {
+	for _, tt := range []struct{ one, guessed, want bool }{{false, false, true}, {true, false, false}, {true, true, true}} {
 		w := New(Adaptive)
 		w.SetPolicy(Requests, 12, sec)
 		w.Count(Instant(sec), 1)
 		g := NewInferred(sec)
-		g.one, g.opened = one, Instant(sec)
+		g.one, g.guessed, g.opened = tt.one, tt.guessed, Instant(sec)
 		g.looked(&w, Instant(sec).Add(500*time.Millisecond))
-		assert.Equal(t, !one, g.pace.unit > 0)
+		assert.Equal(t, tt.want, g.pace.unit > 0, tt)
 	}
 }

@@ -325,10 +325,11 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 }
 
 // looked takes over that a look was served: the next window has begun, so windows are
-// shorter.
+// shorter. A short one shows a pace; not if a Retry-After was that of one request too many, because nothing bounds the
+// burst that a pace begins with.
 func (g *Inferred) looked(w *Window, sent Instant) {
 	length := time.Duration(sent - g.opened)
-	if w.isShort() && !g.narrows(w) && !g.one {
+	if w.isShort() && !g.narrows(w) && (!g.one || g.guessed) {
 		w.setLook(noLook)
 		g.pace.begin(w.Length/time.Duration(w.Quota), w.Quota, sent)
 		g.pace.looked = true
