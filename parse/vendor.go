@@ -154,7 +154,15 @@ type Vendor struct {
 	// "api-usage=10/100; api-bursts=1/50", "b=per_hour;q=100;r=0;t=340,
 	// b=per_day;q=1000;r=900;t=40000", "key:ABCD 2/1000 reset=3514s" or
 	// "hour-lim:3500; hour-rem:500"; several accounts and what is left of them:
-	// "GetVM3Min;197,GetVM30Min;1297".
+	// "GetVM3Min;197,GetVM30Min;1297". The words of pairs are
+	//
+	//	the quota      limit, lim, total, q, quota, max, maximum
+	//	what is left   remaining, remain, rem, r, left, available
+	//	what is used   used
+	//	its end        reset, resets, t, until, time until reset, end, ends, expires
+	//	its window     w, window, period, time, interval
+	//
+	// Pairs with other words are not read.
 	//
 	// In a row with the unit "percent" for all accounts, these fields say how many per cent of quotas are used: a
 	// number, such as 87.5; a JSON object whose members are named after accounts,

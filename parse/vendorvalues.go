@@ -750,13 +750,13 @@ func (a *accountReader) spent(f *rowField, text string, s *accountValues) bool {
 func (a *accountReader) summaryValue(r *listReader, f *rowField, key, value string, s *accountValues) bool {
 	var to *values[number]
 	switch key {
-	case "limit", "lim", "total", "q", "quota":
+	case "limit", "lim", "total", "q", "quota", "max", "maximum":
 		to = &s.limits
 	case "remaining", "remain", "rem", "r", "left", "available":
 		to = &s.remaining
 	case "used":
 		to = &s.used
-	case "reset", "resets", "t", "until", "time until reset":
+	case "reset", "resets", "t", "until", "time until reset", "end", "ends", "expires":
 		d, ok := readDelay(value, a.kind, &a.clock)
 		if !ok {
 			r.ignore("", errType)

@@ -7,7 +7,7 @@ import (
 )
 
 // None stands for a number that is not known.
-const None = window.None
+const None = -1
 
 // Quota units beside "requests", which is the default (the draft, Section 2.1.2). Any other
 // unit, such as tokens, holds as requests do: work departs when as much is there as it claims.

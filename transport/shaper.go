@@ -16,11 +16,11 @@ import (
 const (
 	DefaultMaxDelay = 2 * time.Minute
 	DefaultMaxQueue = 10_000 // requests
-
-	// NoDelay as a MaxDelay means that no request is held: a request that
-	// cannot go now is refused at once.
-	NoDelay time.Duration = -1
 )
+
+// NoDelay as a MaxDelay means that no request is held: a request that
+// cannot go now is refused at once.
+const NoDelay time.Duration = -1
 
 // A Mode says what a Shaper does with requests that exceed a quota: Shape, the zero Mode, holds
 // or refuses them, and Observe reports and sends them.
@@ -117,7 +117,7 @@ type Shaper struct {
 	// Limits keeps the number small from then on.
 	//
 	// A new user of an origin that has told others of its quotas begins like that, too:
-	// of each quota, no more requests than others have may be on their way before the
+	// no more of its requests than the quota that others were told of may be on their way before its
 	// first answer, and at least FirstFlight unless the server has named the quota. With
 	// a MaxQueue there is no such bound.
 	FirstFlight int
