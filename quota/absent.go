@@ -12,12 +12,16 @@ func (s *settlement) noteAbsent() {
 	cs := s.l.claims.all()
 	for i := range cs {
 		a, ok := cs[i].Constraint.(*account)
-		if !ok || a.State == window.Unknown || slices.Contains(s.figured, a) || !s.misses(a) {
+		if !ok || a.State == window.Unknown || slices.Contains(s.figured, a) || !s.shouldName(a) {
 			continue
 		}
 		p := a.policy
+		p.server.CountNamed(false, s.outcome())
 		absent := a.absent()
 		if absent == nil {
+			if !a.Misses() {
+				continue
+			}
 			if absent = new(window.Absent); p.absent == nil {
 				p.absent = make(map[*account]*window.Absent)
 			}
@@ -38,18 +42,20 @@ func (a *account) absent() *window.Absent {
 	return nil // as of nearly all, without a look-up
 }
 
-// named notes that an answer at t has named the account.
-func (a *account) named(t instant) {
-	a.policy.until = max(a.policy.until, a.InForce())
+// named notes that the report has named the account.
+func (s *settlement) named(a *account) {
+	p := a.policy
+	p.until = max(p.until, a.InForce())
+	p.server.CountNamed(true, s.outcome())
 	if absent := a.absent(); absent != nil {
-		absent.Named(t)
+		a.Named(s.t, s.sent, s.outcome(), absent, &p.server)
 	}
 }
 
-// misses reports whether the report, which has no figure for an account that the lease was charged to,
+// shouldName reports whether the report, which has no figure for an account that the lease was charged to,
 // should have named it, if the quota is still meant.
-func (s *settlement) misses(a *account) bool {
-	return (a.Misses() || a.absent() != nil) && s.r.answered() && a != &s.o.root && a.place != evicted &&
+func (s *settlement) shouldName(a *account) bool {
+	return s.r.answered() && a != &s.o.root && a.place != evicted &&
 		!slices.Contains(s.termed, a) &&
 		!s.spares(a) && !s.untouched(a) && a.pool() == nil && !a.inferred()
 }

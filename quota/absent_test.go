@@ -1,10 +1,12 @@
 package quota_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/quota"
 )
@@ -180,4 +182,100 @@ func TestAbsentOfPeers(t *testing.T) {
 	r.play(t)
 	assert.Zero(t, r.tried)
 	assert.Zero(t, r.gone)
+}
+
+// ask sends a request each second, for a quota of as many in a day as there are letters. The answers name the
+// quota (n), do not (u), are errors that do not (e), or do not come (o). It returns when the next one is due.
+func (d *desk) ask(from time.Duration, letters string) (next time.Duration) {
+	d.t.Helper()
+	const day = 24 * time.Hour
+	for i, c := range letters {
+		l := d.send(from, "", api(1))
+		r := quota.Report{Failed: c == 'e'}
+		if c == 'n' {
+			r.Terms = terms("api", int64(len(letters)), day)
+			r.Figures = figure("api", int64(len(letters)-i-1), day-time.Duration(i)*sec)
+		}
+		if c != 'o' {
+			d.done(from, l, r)
+		}
+		from += sec
+	}
+	return from
+}
+
+// next returns the first request that departs from then on, and when.
+func (d *desk) next(from time.Duration) (at time.Duration, l *quota.Lease) {
+	d.t.Helper()
+	for at = from; l == nil; at += sec {
+		require.Less(d.t, at, from+24*time.Hour)
+		l, _ = d.try(at, "", api(1))
+	}
+	return at - sec, l
+}
+
+// Where each of 16 served answers in a row named a quota, and the next 16 did not, one request tries as soon as
+// our own count is used up. Else one tries ten minutes after the quota was named. Those that are
+// refused before are told to come back then.
+func TestAbsentAtOnce(t *testing.T) {
+	n, u := strings.Repeat("n", 16), strings.Repeat("u", 16)
+	for name, tt := range map[string]struct {
+		letters string
+		named   int // the number of the last answer that named it, from 0; 0: one tries at once
+	}{
+		"16 and 16":            {n + u, 0},
+		"many":                 {n + n + n + u + u, 0},
+		"15 named it":          {n[1:] + u + u, 14},
+		"15 did not":           {n + n + u[1:], 31},
+		"named now and then":   {n + u + "n" + u, 32},
+		"once between":         {n + "un" + u, 17},
+		"an error is none":     {n + u[2:] + "eu", 15},
+		"errors after it":      {n + "eee" + u, 0},
+		"errors while it told": {n[8:] + "e" + n[8:] + u, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			usedUp := d.ask(0, tt.letters)
+			expected := usedUp
+			if tt.named > 0 {
+				expected = time.Duration(tt.named)*sec + 10*mins
+				assert.Equal(t, expected-usedUp, d.refused(usedUp, "", api(1)).RetryAfter)
+			}
+			at, l := d.next(usedUp)
+			assert.Equal(t, expected, at)
+			d.done(at+ms, l, quota.Report{})
+			d.exchange(at+2*ms, "", quota.Report{}, api(1))
+		})
+	}
+}
+
+// While the last request that our own count allows is out, others wait for its answer: then one may
+// try. They need not come back at the end of the window.
+func TestAbsentAtOnceWaits(t *testing.T) {
+	for letters, expected := range map[string]bool{
+		strings.Repeat("n", 16) + strings.Repeat("u", 16) + "o": true,
+		strings.Repeat("n", 16) + strings.Repeat("u", 15) + "o": false,
+	} {
+		d := newDesk(t)
+		asked := d.ask(0, letters) - sec
+		_, waits := d.o.Check(t.Context(), d.at(asked+ms), &quota.Ask{Claims: []quota.Claim{api(1)}, MaxDelay: sec})
+		assert.Equal(t, expected, waits, letters)
+	}
+}
+
+// If the request that tries is refused, and the refusal names the quota, that is still meant. If answers
+// name it again, and stop, none tries at once.
+func TestAbsentAtOnceRefused(t *testing.T) {
+	letters := strings.Repeat("n", 16) + strings.Repeat("u", 16)
+	d := newDesk(t)
+	usedUp := d.ask(0, letters)
+	at, l := d.next(usedUp)
+	assert.Equal(t, usedUp, at)
+	d.done(at+ms, l, quota.Report{Refused: true, Pause: 10 * sec, Figures: figure("api", 0, 10*sec)})
+	again, l := d.next(at + sec)
+	assert.Equal(t, at+11*sec, again)
+	d.done(again, l, quota.Report{Terms: terms("api", 33, time.Hour), Figures: figure("api", 32, time.Hour)})
+	usedUp = d.ask(again+sec, letters)
+	at, _ = d.next(usedUp)
+	assert.Equal(t, again+16*sec+10*mins, at)
 }

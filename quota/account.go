@@ -148,10 +148,8 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 			d.Recheck = o.when(at)
 		}
 	}
-	until := a.Softens(t, &a.policy.server)
-	if absent := a.absent(); absent != nil {
-		until = max(until, a.Vanishes(absent))
-	}
+	absent := a.absent()
+	until := max(a.Softens(t, &a.policy.server), a.Vanishes(absent, &a.policy.server))
 	if until > t && !d.Sooner {
 		d.Sooner, d.Recheck = true, o.when(until)
 	}
@@ -161,7 +159,11 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 			return d
 		}
 	}
-	if there := a.WhenThere(max(n, -n)); why == window.Exhausted && again < there && there != window.Never {
+	there := a.WhenThere(max(n, -n))
+	if absent != nil {
+		there = min(there, max(again, a.TriesAt(t, absent, &a.policy.server)))
+	}
+	if why == window.Exhausted && again < there && there != window.Never {
 		d.Back = o.when(there)
 	} else if why == window.RetryAfter && again < a.Hold {
 		d.Back = o.when(a.Hold)

@@ -258,10 +258,12 @@ func (s *settlement) move() {
 // countReport counts an answer that has named policies.
 func (s *settlement) countReport() {
 	for _, a := range s.figured {
-		a.named(s.t)
+		s.named(a)
 	}
 	for _, a := range s.termed {
-		a.named(s.t)
+		if !slices.Contains(s.figured, a) {
+			s.named(a)
+		}
 	}
 	s.o.forget(s.t)
 	s.o.reports++

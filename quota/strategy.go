@@ -83,7 +83,8 @@ package quota
 //  6. Count. Of a policy without figures we keep our own count. If a refusal contradicts
 //     it, it begins anew, and then is a bucket that gains a unit each W/q.
 //     If no answer names the policy any more, one request tries after some windows whether it is
-//     still meant. If more is served than it allows, it is forgotten.
+//     still meant; at once, where each answer named it before. If more is served than it allows,
+//     it is forgotten.
 //
 //  7. Soft quotas. Some servers say that nothing is left and serve on. What is served so in
 //     the same window shows it, and the quota holds nothing any more until a refusal.

@@ -69,6 +69,11 @@ func (s *absentServer) says() []string {
 		return []string{"X-RateLimit-Limit", fmt.Sprint(s.quota), "X-RateLimit-Remaining", fmt.Sprint(left), "X-RateLimit-Reset", fmt.Sprint(reset)}
 	case "policy":
 		return []string{"RateLimit-Policy", fmt.Sprintf(`"api";q=%d;w=%d`, s.quota, wholeSeconds(s.window))}
+	case "draft 7":
+		return []string{
+			"RateLimit", fmt.Sprintf("limit=%d, remaining=%d, reset=%d", s.quota, left, reset),
+			"RateLimit-Policy", fmt.Sprintf("%d;w=%d", s.quota, wholeSeconds(s.window)),
+		}
 	case "limits":
 		return []string{"RateLimit", fmt.Sprintf(`"api";r=%d;t=%d`, left, reset)}
 	}
@@ -134,7 +139,10 @@ func TestAbsentFields(t *testing.T) {
 	x1000 := func(s *absentServer, n int) []string {
 		return []string{"X-RateLimit-Limit", "1000", "X-RateLimit-Remaining", fmt.Sprint(1000 - n%1000), "X-RateLimit-Reset", "60"}
 	}
-	const s, minute, hour = time.Second, time.Minute, time.Hour
+	draft7 := func(s *absentServer, n int) []string {
+		return []string{"RateLimit", fmt.Sprintf("limit=1000, remaining=%d, reset=60", 1000-n%1000), "RateLimit-Policy", "1000;w=60"}
+	}
+	const s, minute, hour, day = time.Second, time.Minute, time.Hour, 24 * time.Hour
 	for name, tt := range map[string]struct {
 		*absentServer
 		least float64
@@ -147,13 +155,21 @@ func TestAbsentFields(t *testing.T) {
 		"600/h":               {&absentServer{quota: 600, window: hour, until: 20 * s}, .85},
 		"600/h, nothing left": {&absentServer{quota: 600, window: hour, until: 25 * s}, .85},
 		"other fields":        {&absentServer{quota: 10, window: 10 * s, until: 65 * s, fields: x1000}, .99},
+
+		"1500/10min, policies":   {&absentServer{quota: 1500, window: 10 * minute, until: 10 * minute, dialect: "policy"}, .9},
+		"1500/d":                 {&absentServer{quota: 1500, window: day, until: 4 * minute}, 1},
+		"1500/d, X-RateLimit":    {&absentServer{quota: 1500, window: day, until: 4 * minute, dialect: "X-RateLimit"}, 1},
+		"1500/d, draft 7":        {&absentServer{quota: 1500, window: day, until: 4 * minute, dialect: "draft 7"}, 1},
+		"1500/d, other fields":   {&absentServer{quota: 1500, window: day, until: 4 * minute, fields: x1000}, 1},
+		"1500/d, other dialect":  {&absentServer{quota: 1500, window: day, until: 4 * minute, dialect: "X-RateLimit", fields: draft7}, 1},
+		"1500/d, another policy": {&absentServer{quota: 1500, window: day, until: 4 * minute, dialect: "draft 7", fields: draft7}, 1},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			every := 40 * time.Millisecond
-			if tt.window == hour {
+			if tt.window > minute {
 				every *= 5
 			}
-			part := tt.ask(t, new(transport.Shaper), every, max(10*minute, tt.window))
+			part := tt.ask(t, new(transport.Shaper), every, min(max(10*minute, 6*tt.window), hour))
 			t.Logf("%.3f, served %d", part, tt.served)
 			assert.GreaterOrEqual(t, part, tt.least)
 			assert.Zero(t, tt.refused)
@@ -171,6 +187,12 @@ func TestAbsentFieldsOfEnforcedQuota(t *testing.T) {
 		}
 		return s.says()
 	}
+	refusals := func(s *absentServer, _ int) []string {
+		if s.used <= s.quota {
+			return nil
+		}
+		return s.says()
+	}
 	for name, tt := range map[string]struct {
 		*absentServer
 		every, lasts time.Duration
@@ -184,6 +206,8 @@ func TestAbsentFieldsOfEnforcedQuota(t *testing.T) {
 		"a bucket":            {&absentServer{quota: 10, window: 10 * s, limit: leaks}, 200 * ms, hour / 2, 2},
 		"a large bucket":      {&absentServer{quota: 1000, window: hour, limit: leaks}, s, 4 * hour, 3},
 		"fields now and then": {&absentServer{quota: 10, window: 10 * s, limit: windows, fields: seldom}, 200 * ms, hour / 2, 2},
+		"windows of a minute": {&absentServer{quota: 100, window: time.Minute, limit: windows}, 200 * ms, hour / 2, 2},
+		"fields of refusals":  {&absentServer{quota: 100, window: time.Minute, limit: windows, fields: refusals}, 200 * ms, hour / 2, 3},
 		"two days":            {&absentServer{quota: 2, window: 10 * s, limit: windows}, 4 * s, 48 * hour, 6},
 	} {
 		bubble(t, name, func(t *testing.T) {

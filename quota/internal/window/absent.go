@@ -6,12 +6,16 @@ import "time"
 // answer (the draft, Section 5.1), so our own count goes on. But the quota may not be meant any more.
 //
 // If our count is used up, and no answer has named the quota for three of its windows, 10 s to 10 min,
-// one request departs with nothing left and nothing out. If it is served, others follow, and one more may be
-// out with each 16 that are served. No server that enforces the quota serves more than twice as
-// much at a time: at the end of one window and at the beginning of the next. Once a quarter more than that
-// was, nothing is known of the quota any more.
+// one request departs with nothing left and nothing out. It does not wait so long where 16 served answers in a
+// row named the quota, and then 16 did not: that server told it in each answer, and has stopped. Servers that
+// tell a quota now and then, or where little is left of it, do not look like that.
 //
-// A refusal shows that it is still meant. Then none tries for 10 min, 40 min, … up to a day.
+// If the request is served, others follow, and one more may be out with each 16 that are served. No server
+// that enforces the quota serves more than twice as much at a time: at the end of one window and at the
+// beginning of the next. Once a quarter more than that was, nothing is known of the quota any more.
+//
+// A refusal shows that it is still meant, whether it names the quota or not. Then none tries for 10 min,
+// 40 min, … up to a day, and the next one waits for the three windows in any case.
 
 // Absent is what is known since the quota was named last.
 type Absent struct {
@@ -31,6 +35,7 @@ const (
 	leastSilence = 10 * time.Second
 	triesOf      = 16 // that are served, for one more out
 	mostDoubts   = 16
+	habitual     = 16 // served answers in a row show whether the server names the quota in each
 )
 
 // An Outcome is what an answer shows of a request.
@@ -65,13 +70,40 @@ func (w *Window) comesBack(n int64, s *Server) time.Duration {
 }
 
 // silence is how long no answer names the quota before a request tries.
-func (w *Window) silence(s *Server) time.Duration {
+func (w *Window) silence(a *Absent, s *Server) time.Duration {
+	if a.refusals == 0 && s.stopped() {
+		return 0
+	}
 	return min(max(3*w.span(s), leastSilence), ProbeInterval)
 }
 
-// Named takes over that an answer at t has named the quota.
-func (a *Absent) Named(t Instant) {
+// stopped reports whether the server named a quota in each answer, and does not any more.
+func (s *Server) stopped() bool { return s.named >= habitual && s.unnamed >= habitual }
+
+// CountNamed takes over whether an answer names a quota that its request was charged to.
+func (s *Server) CountNamed(named bool, what Outcome) {
+	switch {
+	case named && s.unnamed > 0:
+		s.named, s.unnamed = 0, 0
+	case what != Served:
+	case named:
+		s.named = min(s.named, habitual-1) + 1
+	default:
+		s.unnamed = min(s.unnamed, habitual-1) + 1
+	}
+}
+
+// Named takes over that an answer at t, to a request that departed at sent, has named the quota.
+func (w *Window) Named(t, sent Instant, what Outcome, a *Absent, s *Server) {
+	if what == Refused && w.tried(sent, a, s) {
+		a.enforced(t)
+	}
 	*a = Absent{named: t, hard: a.hard, refusals: a.refusals}
+}
+
+// tried reports whether the refusal of a request that departed at sent may be that of one that tried.
+func (w *Window) tried(sent Instant, a *Absent, s *Server) bool {
+	return a.first > 0 && sent >= a.first && sent <= a.last.Add(w.span(s))
 }
 
 // Misses reports whether it begins to matter that answers do not name the quota: our own count
@@ -87,7 +119,7 @@ func (w *Window) Unnamed(t Instant, c Charge, what Outcome, a *Absent, s *Server
 	tried := a.first > 0 && c.Sent >= a.first
 	switch {
 	case what == Refused:
-		if tried && c.Sent <= a.last.Add(w.span(s)) {
+		if w.tried(c.Sent, a, s) {
 			w.enforce(t, a)
 		}
 		return 0, false
@@ -131,6 +163,11 @@ func (w *Window) enforce(t Instant, a *Absent) {
 		w.available = 0
 		w.ends(max(w.due, a.back), w.trip, Never)
 	}
+	a.enforced(t)
+}
+
+// enforced begins the time in which no request tries.
+func (a *Absent) enforced(t Instant) {
 	pause := min(ProbeInterval<<(2*min(a.refusals, 4)), enforcedFor)
 	*a = Absent{hard: t.Add(pause), refusals: min(a.refusals, 4) + 1}
 }
@@ -152,17 +189,34 @@ func (w *Window) WhenAbsent(t Instant, a *Absent, s *Server) Instant {
 	if a.since == 0 || !w.mayBeAbsent() || w.InFlight > more {
 		return Never
 	}
-	at := max(t, w.Hold, w.BackOff, a.hard, a.since.Add(w.silence(s)))
+	at := max(t, w.Hold, w.BackOff, a.hard, a.since.Add(w.silence(a, s)))
 	if w.Unanswered() > more {
 		at = max(at, w.BeforeLands())
 	}
 	return at
 }
 
-// Vanishes is until when an answer may show that a quota is not meant any more; 0: it may not.
-func (w *Window) Vanishes(a *Absent) (until Instant) {
-	if a.first > 0 && w.InFlight > 0 {
+// TriesAt is when it is worth coming back to try; 0: once those that are out have been answered;
+// Never, if none tries.
+func (w *Window) TriesAt(t Instant, a *Absent, s *Server) Instant {
+	if a.since == 0 || !w.mayBeAbsent() {
+		return Never
+	}
+	if at := w.WhenAbsent(t, a, s); at != Never {
+		return at
+	}
+	return 0
+}
+
+// Vanishes is until when an answer may show that a quota is not meant any more, or let the first request
+// try; 0: it may not. The Absent may be nil.
+func (w *Window) Vanishes(a *Absent, s *Server) (until Instant) {
+	switch {
+	case w.InFlight == 0:
+	case a != nil && a.first > 0:
 		return a.last.Add(max(time.Second, 4*w.rtt))
+	case w.Misses() && s.stopped() && (a == nil || a.refusals == 0):
+		return w.Used.Add(max(time.Second, 4*w.rtt))
 	}
 	return 0
 }

@@ -28,6 +28,8 @@ type Server struct {
 	untold     untold        // it does not say when its windows end: see untold.go
 	soft       soft          // it serves on when nothing is left: see soft.go
 	Hasty      bool          // its Retry-After says less than its windows, and is wrong: see premature
+	named      uint8         // served answers in a row that have named it, at most habitual: see absent.go
+	unnamed    uint8         // those after them that have not
 }
 
 // habits are the places in which a Strategy has its say. Everything else about a
