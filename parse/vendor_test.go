@@ -205,7 +205,7 @@ func TestReaderVendors(t *testing.T) {
 		{"127.0.0.1:8080", []string{"X-Left: 5", draft}, `by hand; limit '' 5`},
 		{"a.hand.example", []string{"X-Left: 5", draft}, `by hand; limit '' 5`},
 		{"one.example", []string{"X-Left: 5", draft}, `one host; limit '' 5`},
-		{"sum.example", []string{"X-Sum: used=3;max=20;ends=1795236490"}, `summary; policy '' 20; limit '' 17/10s`},
+		{"sum.example", []string{"X-Sum: used=3;max=20;ends=1795236490"}, `summary; policy '' 20; limit '' 17/11s`},
 		{"sum.example", []string{"X-Sum: a-limit=5; a-remaining=4; bc-limit=7; bc-remaining=6"}, `summary; policy 'a' 5; policy 'bc' 7; limit 'a' 4; limit 'bc' 6`},
 		{"x.example", []string{"RateLimit: ?", "X-RateLimit-Remaining: 5"}, `X-RateLimit; limit '' 5`},
 		{"hand.example", []string{"X-Left: many", draft}, `editor's draft; limit 'api' 9; parse: value of a wrong type (X-Left, item 0)`},
