@@ -163,7 +163,8 @@ type Shaper struct {
 	//
 	// Nil means that nothing is known: what like requests were seen to cost, else 1.
 	// For a policy in tokens the default is an estimate from the JSON body of a POST, if
-	// it has GetBody: the text, and the longest answer that it asks for. What the
+	// it has GetBody: the text, and the longest answer that it asks for. A body without a
+	// Content-Type is JSON if it begins with {. What the
 	// server charges is learned. The body is read from GetBody, which must return the same
 	// content each time: that of the first requests, which depart before the origin has
 	// answered one with such a body, for the model; and later only if a policy of the origin counts

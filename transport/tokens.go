@@ -14,8 +14,8 @@ import (
 
 // This file is quotas in tokens, as the providers of language models count them. Once an
 // origin has named a policy in tokens, and before the first answer to a POST with a JSON body, such
-// bodies are read, as copies from GetBody: for the model, because quotas are kept for each model;
-// and for an estimate of the cost. See package tokens.
+// bodies are read, as copies from GetBody, also those without a Content-Type: for the model,
+// because quotas are kept for each model; and for an estimate of the cost. See package tokens.
 
 // A tokenCost is what is known of a request that a quota in tokens may count.
 type tokenCost struct {
@@ -30,6 +30,8 @@ type tokenDeparture struct {
 	policy string
 	*tokens.Learner
 	*tokens.Departure
+
+	left int64 // as the refusal says
 }
 
 // reset forgets the request. Departures that were not settled got no response.
@@ -113,13 +115,14 @@ func (x *exchange) tokenRequest() *tokens.Request {
 	return c.request
 }
 
-// mayNameModel reports whether a request has a body in JSON of which there are copies.
+// mayNameModel reports whether a request has a body of which there are copies, in JSON or in no
+// format that is named.
 func mayNameModel(req *http.Request) bool {
 	return req.Method == http.MethodPost && req.GetBody != nil && req.ContentLength <= tokens.MaxBody &&
-		req.Header.Get("Content-Encoding") == "" && isJSON(req.Header)
+		req.Header.Get("Content-Encoding") == "" && (isJSON(req.Header) || req.Header.Get("Content-Type") == "")
 }
 
-// scanBody reads a copy of a body in JSON.
+// scanBody reads a copy of a body, if it is a JSON object.
 func scanBody(req *http.Request) (tokens.Request, bool) {
 	if !mayNameModel(req) {
 		return tokens.Request{}, false
@@ -163,7 +166,7 @@ func (x *exchange) departTokens() {
 		if countsTokens(p.Unit) && x.claims(p.Name) {
 			if l := x.directory.learner(x.ask.Scope, p.Name); l != nil {
 				d := l.Depart(x.tokens.kept(), x.lease.Sent().Sub(x.directory.began))
-				x.tokens.departures = append(x.tokens.departures, tokenDeparture{p.Name, l, d})
+				x.tokens.departures = append(x.tokens.departures, tokenDeparture{policy: p.Name, Learner: l, Departure: d})
 			}
 		}
 	}
@@ -197,11 +200,14 @@ func (x *exchange) learnTokens(got *parse.Reading) (by tokenRefusal) {
 	by = x.tokenRefusal(got)
 	for _, d := range x.tokens.departures {
 		f, ok := tokenFigure(got, d.policy)
-		if ok && !x.report.Refused && !x.report.Lost {
-			f.At = time.Since(x.directory.began)
-			d.Served(d.Departure, f)
-		} else {
+		f.At = time.Since(x.directory.began)
+		switch {
+		case !ok || x.report.Lost:
 			d.Lost(d.Departure)
+		case x.report.Refused:
+			d.Free(d.Departure)
+		default:
+			d.Served(d.Departure, f)
 		}
 	}
 	x.tokens.departures = x.tokens.departures[:0]
@@ -247,7 +253,8 @@ func (x *exchange) tokenRefusal(got *parse.Reading) (by tokenRefusal) {
 	r := x.tokens.request
 	for _, d := range x.tokens.departures {
 		f, ok := tokenFigure(got, d.policy)
-		if ok && r != nil && f.Available >= 0 && f.Available < r.Input+max(r.Output, 0) {
+		if ok && r != nil && f.Available >= 0 && f.Available < r.Most() {
+			d.left = f.Available
 			by = append(by, d)
 		}
 	}
@@ -268,7 +275,7 @@ func (x *exchange) departed(policy string) bool {
 func (by tokenRefusal) learn(body []byte) {
 	cost := requestedTokens(body)
 	for _, d := range by {
-		d.Refused(d.Departure, cost)
+		d.Refused(d.Departure, d.left, cost)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,7 +59,7 @@ func TestWhichBodiesAreRead(t *testing.T) {
 		"other units":       {limit(`"api";a=5;w=60`), func(*http.Request) {}, false},
 		"nothing":           {says(200), func(*http.Request) {}, false},
 		"a form":            {tokensLeft("59000", "1s"), func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, false},
-		"no type":           {tokensLeft("59000", "1s"), func(r *http.Request) { r.Header.Del("Content-Type") }, false},
+		"no type":           {tokensLeft("59000", "1s"), func(r *http.Request) { r.Header.Del("Content-Type") }, true},
 		"compressed":        {tokensLeft("59000", "1s"), func(r *http.Request) { r.Header.Set("Content-Encoding", "gzip") }, false},
 		"another method":    {tokensLeft("59000", "1s"), func(r *http.Request) { r.Method = http.MethodPut }, false},
 		"a large body":      {tokensLeft("59000", "1s"), func(r *http.Request) { r.ContentLength = 5 << 20 }, false},
@@ -209,6 +210,48 @@ func TestModelsAreApart(t *testing.T) {
 				pass(t, s, request(of[other], other))
 				time.Sleep(10 * time.Second)
 			}
+		})
+	}
+}
+
+// Without a Content-Type, a body that is an object names the model and is estimated. With another
+// Content-Type it is not.
+func TestModelsWithoutContentType(t *testing.T) {
+	for name, tt := range map[string]struct {
+		contentType, before string // the body
+		apart               bool
+	}{
+		"none":         {"", "", true},
+		"white space":  {"", "\r\n\t ", true},
+		"an array":     {"", "[", false},
+		"other text":   {"", "a", false},
+		"another type": {"text/plain", "", false},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			base := newServer(tokensLeft("500", "59.5s")) // a thousand come back in a second
+			s := &transport.Shaper{Base: base, Accounts: new(quota.Accounts)}
+			request := func(model string) *http.Request {
+				req := prompt(t.Context(), tt.before+`{"model":"`+model+`","prompt":"`+strings.Repeat("some text ", 400)+`"}`)
+				req.Header.Del("Content-Type")
+				if tt.contentType != "" {
+					req.Header.Set("Content-Type", tt.contentType)
+				}
+				return req
+			}
+			pass(t, s, request("x"))
+			want, accounts := time.Duration(0), 1
+			if tt.apart {
+				want, accounts = 500*time.Millisecond, 2
+			}
+			assert.Equal(t, want, s.Check(request("x")).Wait.Round(100*time.Millisecond))
+			pass(t, s, request("y"))
+			ofTokens := 0
+			for _, a := range s.Accounts.Snapshot(time.Now(), quota.SnapshotOptions{})[0].Accounts {
+				if a.Name == "tokens" {
+					ofTokens++
+				}
+			}
+			assert.Equal(t, accounts, ofTokens)
 		})
 	}
 }
@@ -513,6 +556,124 @@ func TestFirstAnswersOfModels(t *testing.T) {
 				}
 				assert.LessOrEqual(t, refused, known, "refused")
 			})
+		}
+	}
+}
+
+// An estimateServer has a bucket of tokens, of which 500 come back in a second. It charges the longest answer
+// and the text, which has more or fewer tokens than one in four bytes.
+type estimateServer struct {
+	bytesPerToken int
+	silent, late  bool // no Retry-After; the figures are those of the end of an answer
+	takes         time.Duration
+	mu            sync.Mutex // guards following
+	left          float64
+	at            time.Time
+	cost          int
+	began         time.Time
+	denied        int // all
+	deniedThen    int // when the first answers were there
+}
+
+const (
+	estimateQuota  = 30_000
+	estimateAnswer = 400
+)
+
+func (f *estimateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	denied := f.charge(len(body)/f.bytesPerToken + estimateAnswer)
+	if !denied && f.late {
+		time.Sleep(f.takes)
+		f.charge(0)
+	}
+	f.mu.Lock()
+	h := w.Header()
+	h.Set("X-RateLimit-Limit-Tokens", strconv.Itoa(estimateQuota))
+	h.Set("X-RateLimit-Remaining-Tokens", strconv.Itoa(int(f.left)))
+	h.Set("X-RateLimit-Reset-Tokens", time.Duration((estimateQuota-f.left)/500*float64(time.Second)).Round(time.Millisecond).String())
+	if denied && !f.silent {
+		h.Set("Retry-After", strconv.Itoa(int((float64(f.cost)-f.left)/500)+1))
+	}
+	f.mu.Unlock()
+	if denied {
+		w.WriteHeader(http.StatusTooManyRequests)
+	} else if !f.late {
+		time.Sleep(f.takes)
+	}
+}
+
+// charge charges tokens, and reports whether there are too few.
+func (f *estimateServer) charge(n int) (denied bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	if f.at.IsZero() {
+		f.left, f.began = estimateQuota, now
+	}
+	f.left = min(estimateQuota, f.left+500*now.Sub(f.at).Seconds())
+	f.at = now
+	if denied = float64(n) > f.left; denied {
+		f.denied++
+		if now.Sub(f.began) > 20*time.Second {
+			f.deniedThen++
+		}
+		return true
+	}
+	f.left -= float64(n)
+	if n > 0 {
+		f.cost = n
+	}
+	return false
+}
+
+// Where a text has more tokens than estimated, the figures of the first answers tell it, and what is left at a
+// refusal: only requests that depart before are refused, and none waits longer than for its tokens.
+// Each worker retries at once.
+func TestTextOfMoreTokens(t *testing.T) {
+	const requests = 75
+	body := `{"model":"m","max_tokens":400,"messages":[{"role":"user","content":"` + strings.Repeat("word ", 400) + `"}]}`
+	for _, workers := range []int{1, 15, 40} {
+		for bytesPerToken := 2; bytesPerToken <= 5; bytesPerToken++ {
+			for _, silent := range []bool{false, true} {
+				for _, late := range []bool{false, true} {
+					for _, takes := range []time.Duration{0, 4 * time.Second} {
+						bubble(t, fmt.Sprintf("%d workers, %d bytes, silent %v, late %v, %v", workers, bytesPerToken, silent, late, takes), func(t *testing.T) {
+							srv := &estimateServer{bytesPerToken: bytesPerToken, silent: silent, late: late, takes: takes}
+							s := &transport.Shaper{MaxDelay: 10 * time.Minute, Base: &transporttest.Transport{Handler: srv, Latency: func() time.Duration { return rtt }}}
+							began := time.Now()
+							var next atomic.Int64
+							var wg sync.WaitGroup
+							for range workers {
+								wg.Go(func() {
+									for next.Add(1) <= requests {
+										for {
+											if _, status := pass(t, s, prompt(t.Context(), body)); status == http.StatusOK {
+												break
+											}
+										}
+									}
+								})
+							}
+							wg.Wait()
+							took := time.Since(began)
+							ideal := time.Duration(requests*srv.cost-estimateQuota) * time.Second / 500
+							ideal = max(ideal, (takes+rtt)*requests/time.Duration(workers))
+							t.Log(srv.denied, srv.deniedThen, took, ideal)
+							most, mostThen := 10, 1
+							if takes > 0 {
+								most = 40 // all who depart in four seconds know nothing yet
+							}
+							if takes > 0 && late {
+								mostThen = 8
+							}
+							assert.LessOrEqual(t, srv.denied, most)
+							assert.LessOrEqual(t, srv.deniedThen, mostThen)
+							assert.Less(t, took, ideal+ideal/20+2*takes)
+						})
+					}
+				}
+			}
 		}
 	}
 }

@@ -85,11 +85,12 @@ type llmRow struct {
 	name      string
 	charge    charge
 	quotas    []llmQuota
-	models    int  // 0: one
-	anthropic bool // its fields; else those of OpenAI
-	maxTokens int  // bound on an answer
-	silent    bool // no Retry-After
-	late      bool // the figures are those of the end of the answer; else of the arrival of the request
+	models    int     // 0: one
+	anthropic bool    // its fields; else those of OpenAI
+	maxTokens int     // bound on an answer
+	dense     float64 // tokens in 4 bytes of text, which are estimated as one; 0: one
+	silent    bool    // no Retry-After
+	late      bool    // the figures are those of the end of the answer; else of the arrival of the request
 
 	why string // more than 4 % below the ideal, or more than 2 refusals for 100, for this reason
 }
@@ -117,6 +118,12 @@ func llmRows() []llmRow {
 		{name: "requests run out, late figures", charge: byCharacters, quotas: few, maxTokens: 1000, late: true},
 		{name: "the larger, requests run out", charge: byMax, quotas: few, maxTokens: 1000},
 		{name: "characters, requests run out", charge: byCharacters, quotas: few, maxTokens: 1000},
+		{name: "the sum, 5 % more tokens", charge: bySum, quotas: tokens, maxTokens: 400, dense: 1.05},
+		{name: "the sum, 5 % more tokens, late", charge: bySum, quotas: tokens, dense: 1.05, late: true},
+		{name: "the sum, a third more tokens, late", charge: bySum, quotas: tokens, maxTokens: 400, dense: 1.33, late: true},
+		{name: "the sum, twice the tokens, silent", charge: bySum, quotas: tokens, dense: 2, silent: true},
+		{name: "characters, twice the tokens", charge: byCharacters, quotas: tokens, maxTokens: 400, dense: 2},
+		{name: "settled, a third more tokens", charge: settled, quotas: tokens, maxTokens: 400, dense: 1.33},
 		{name: "the larger, windows", charge: byMax, quotas: minutes},
 		{name: "characters, windows", charge: byCharacters, quotas: minutes},
 		{name: "the sum, windows, late figures", charge: bySum, quotas: minutes, maxTokens: 500, late: true},
@@ -201,6 +208,9 @@ func (s *llmServer) costs(c llmCall, quota string) (first, end float64) {
 
 func (s *llmServer) call(r *http.Request) (c llmCall) {
 	c.text, _ = strconv.ParseFloat(r.Header.Get("X-Text"), 64)
+	if s.row.dense > 0 {
+		c.text *= s.row.dense
+	}
 	c.answer, _ = strconv.ParseFloat(r.Header.Get("X-Answer"), 64)
 	c.model, c.max = r.Header.Get("X-Model"), float64(s.row.bound())
 	return c

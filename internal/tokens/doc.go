@@ -14,7 +14,9 @@
 //     predict, leads back to the first assumption.
 //
 // A token is taken to be 4 bytes of text. For prose in most languages this is right within
-// 20 %; numbers and JSON have about twice as many tokens.
+// 20 %; numbers and JSON have about twice as many tokens. Where the figures fall by more than
+// input + output, the text is taken for so many more tokens; also where a request is refused
+// although that much was left.
 //
 // The package knows nothing of HTTP, and has no clock.
 package tokens

@@ -40,6 +40,7 @@ type Learner struct {
 	seen   falls
 	orders [2]costs // by the order in which the server may count requests
 	order  order    // the one in which the costs vary less
+	least  float64  // how many times its estimate a text costs, as refusals show; less with each figure
 
 	answered *Departure   // the one compared last in the order of answers; nil: not known
 	since    []*Departure // that departed since then
@@ -57,6 +58,7 @@ const (
 type costs struct {
 	bounded mean // with a bound on the output
 	open    mean // others
+	text    text // with a bound: what they were charged beside that bound
 }
 
 // Requests that depart within overtakes of each other may reach the server in any order.
@@ -79,6 +81,7 @@ type state uint8
 const (
 	waiting state = iota // for the response
 	served
+	free // not charged
 	lost // not served, or the response says nothing
 )
 
@@ -99,7 +102,8 @@ func (l *Learner) Estimate(r *Request) int64 {
 	var cost float64
 	switch {
 	case l.reserves(r):
-		cost = float64(r.Input + r.Output)
+		text := float64(r.Input)
+		cost = float64(r.Output) + max(text, text*l.least, l.orders[l.order].text.high(text))
 	case r.Output < 0:
 		cost = float64(l.input(r)) + l.orders[l.order].open.high()
 	default:
@@ -169,7 +173,7 @@ func (l *Learner) compareAnswers(d *Departure) {
 	if l.answered != nil && (n == 0 || d.figure.At-l.since[n-1].at < overtakes) {
 		return
 	}
-	departed := slices.DeleteFunc(l.since, func(s *Departure) bool { return s.state == lost || s.request == nil })
+	departed := slices.DeleteFunc(l.since, func(s *Departure) bool { return s.state == free || s.state == lost || s.request == nil })
 	if last := l.answered; last != nil && len(departed) > 0 {
 		if beside, ok := l.fallen(last.figure, d.figure, d.figure.At-last.figure.At, answers); ok {
 			for _, s := range departed {
@@ -183,6 +187,21 @@ func (l *Learner) compareAnswers(d *Departure) {
 	}
 	clear(l.since[:n])
 	l.answered, l.since = d, l.since[:0]
+}
+
+// Free notes that a request was refused, and so was charged nothing: figures are compared as if
+// it had not departed.
+func (l *Learner) Free(d *Departure) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if d.state != waiting {
+		return
+	}
+	d.state = free
+	if i := slices.Index(l.out, d); i >= 0 {
+		l.out = slices.Delete(l.out, i, i+1)
+	}
+	l.compare()
 }
 
 // Lost notes that a request was not served, or that its response says nothing.
@@ -200,14 +219,16 @@ func (l *Learner) lost(d *Departure) {
 }
 
 // Refused notes that a request was refused because the quota had too little left, although
-// the estimates did not predict that. cost is the cost of the request if the server has
-// said it, else None.
-func (l *Learner) Refused(d *Departure, cost int64) {
+// the estimates did not predict that. left is what was left. cost is the cost of the request if
+// the server has said it, else None.
+func (l *Learner) Refused(d *Departure, left, cost int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if cost > 0 {
 		l.observe(departures, d.request, cost)
 		l.observe(answers, d.request, cost)
+	} else if r := d.request; r != nil && r.Output >= 0 && left >= r.Input+r.Output {
+		l.least = max(l.least, min(refusedMore*float64(left-r.Output)/float64(max(r.Input, 1)), bytesPerToken))
 	}
 	l.lost(d)
 	l.reserveAgain()
@@ -298,6 +319,8 @@ func (l *Learner) observe(by order, r *Request, fall int64) {
 		l.choose()
 		return
 	}
+	l.least -= l.least * weight / 2 // once for each order
+	c.text.add(float64(r.Input), float64(min(fall-r.Output, r.Input*bytesPerToken)))
 	beside = min(max(beside, -float64(l.input(r))), float64(r.Output))
 	c.bounded.add(beside)
 	if l.choose(); by != l.order {
@@ -376,3 +399,38 @@ func (m *mean) add(x float64) {
 
 // high is a value that few exceed.
 func (m *mean) high() float64 { return m.mean + 2*math.Sqrt(m.variance) }
+
+// A text has up to textSpread of its tokens more than others of its length. What is left at a
+// refusal, times refusedMore, is taken to be its cost.
+const (
+	textSpread  = 0.25
+	refusedMore = 1.25
+)
+
+// A text is what the text of requests is charged: about a multiple of its estimate. The mean of the
+// multiples would be that of small requests, so it is that of least squares.
+type text struct {
+	estimated float64 // the mean of squared estimates
+	charged   float64 // the mean of estimates times what was charged
+	beside    mean    // what was charged beside that multiple
+}
+
+func (t *text) add(estimate, charge float64) {
+	n := float64(min(t.beside.n+1, int(1/weight)))
+	t.estimated += (estimate*estimate - t.estimated) / n
+	t.charged += (estimate*charge - t.charged) / n
+	t.beside.add(charge - t.multiple(estimate))
+}
+
+// multiple is the estimate times what texts are charged for a token of theirs.
+func (t *text) multiple(estimate float64) float64 {
+	if t.estimated == 0 {
+		return 0
+	}
+	return estimate * t.charged / t.estimated
+}
+
+// high is a charge that few texts of that estimate exceed.
+func (t *text) high(estimate float64) float64 {
+	return t.multiple(estimate) + t.beside.mean + min(2*math.Sqrt(t.beside.variance), estimate*textSpread)
+}

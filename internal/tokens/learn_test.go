@@ -75,8 +75,8 @@ func TestReservesAgain(t *testing.T) {
 			}
 			b.Lost(b.Depart(&r, b.at))
 		},
-		"a refusal": func(b *bucket) { b.Refused(b.Depart(&r, b.at), tokens.None) },
-		"its cost":  func(b *bucket) { b.Refused(b.Depart(&r, b.at), 4500) },
+		"a refusal": func(b *bucket) { b.Refused(b.Depart(&r, b.at), 0, tokens.None) },
+		"its cost":  func(b *bucket) { b.Refused(b.Depart(&r, b.at), 0, 4500) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBucket(tokens.All)
@@ -151,6 +151,52 @@ func TestBurstInAnyOrder(t *testing.T) {
 	}
 }
 
+// A text may have more tokens than estimated. If the longest answer is reserved, the multiple is learned, and
+// never taken for less than one, nor for more than a token a byte.
+func TestTextOfMoreTokens(t *testing.T) {
+	for multiple, want := range map[float64]int64{0.9: 1400, 1: 1400, 1.05: 1450, 2: 2400, 3.5: 3900, 9: 4400} {
+		for seed := range uint64(20) {
+			rnd := rand.New(rand.NewPCG(seed, 3))
+			b := newBucket(tokens.All)
+			b.left = capacity / 2
+			for range 20 {
+				r := tokens.Request{Input: 200 + rnd.Int64N(2000), Output: 400}
+				charged := r.Output + int64(multiple*float64(r.Input))
+				b.serve(&r, charged)
+				b.at += time.Duration(charged-2000) * time.Millisecond
+				b.left += charged - 2000
+			}
+			assert.InDelta(t, want, b.Estimate(&tokens.Request{Input: 1000, Output: 400}), 2, "seed %d, multiple %v", seed, multiple)
+		}
+	}
+}
+
+// A refusal shows that a request costs more than what is left, until figures tell what it costs.
+func TestLeftAtARefusal(t *testing.T) {
+	r := tokens.Request{Input: 1000, Output: 400}
+	b := newBucket(tokens.All)
+	for _, tt := range []struct{ left, want int64 }{{1399, 1400}, {1400, 1650}, {1650, 1963}, {1500, 1963}, {5000, 4400}} {
+		b.Refused(b.Depart(&r, b.at), tt.left, tokens.None)
+		assert.EqualValues(t, tt.want, b.Estimate(&r), tt.left)
+	}
+	b.left = capacity / 2
+	b.serveAll(40, r, 1600)
+	assert.InDelta(t, 1600, b.Estimate(&r), 2)
+}
+
+// Between two figures, a request that was refused has cost nothing.
+func TestFree(t *testing.T) {
+	r := tokens.Request{Input: 500, Output: tokens.None}
+	var l tokens.Learner
+	first, refused, second := l.Depart(&r, 0), l.Depart(&r, 0), l.Depart(&r, 0)
+	l.Served(first, tokens.Figure{Available: 9000, Limit: tokens.None, Cost: tokens.None})
+	l.Served(second, tokens.Figure{Available: 8200, Limit: tokens.None, Cost: tokens.None})
+	assert.EqualValues(t, 500, l.Estimate(&r))
+	l.Free(refused)
+	l.Free(refused)
+	assert.EqualValues(t, 800, l.Estimate(&r))
+}
+
 // What answers cost without a bound on them is learned.
 func TestUnbounded(t *testing.T) {
 	b := newBucket(tokens.All)
@@ -222,7 +268,7 @@ func TestNotComparable(t *testing.T) {
 		"one is refused": func(l *tokens.Learner) {
 			first, refused, second := l.Depart(&r, 0), l.Depart(&r, 0), l.Depart(&r, 0)
 			l.Served(second, figure(7000))
-			l.Refused(refused, tokens.None)
+			l.Refused(refused, 0, tokens.None)
 			l.Served(first, figure(9000))
 		},
 		"one is on its way": func(l *tokens.Learner) {
@@ -312,13 +358,15 @@ func TestMemoryOfDepartures(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for i := range 60_000 {
-		switch d := l.Depart(nil, 0); i / 20_000 {
+		switch d := l.Depart(nil, 0); i / 15_000 {
 		case 0:
 			l.Served(d, f)
 		case 1:
 			l.Lost(d)
 		case 2:
-			l.Refused(d, tokens.None)
+			l.Refused(d, 0, tokens.None)
+		case 3:
+			l.Free(d)
 		}
 	}
 	runtime.GC()

@@ -33,6 +33,9 @@ type Request struct {
 	Output int64  // the most tokens that may be generated, of all choices together; None if the body does not say
 }
 
+// Most is the most tokens that the request may cost: a token is at least one byte of text.
+func (r *Request) Most() int64 { return r.Input*bytesPerToken + max(r.Output, 0) }
+
 // Scan reads the JSON body of a request up to the end of its first value. It returns
 // false if that is not an object, is incomplete or nested too deeply, or if the body is
 // larger than MaxBody. Malformed JSON need not be noticed: an estimate of it does no harm.
