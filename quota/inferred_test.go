@@ -174,15 +174,15 @@ func (d *desk) full(now time.Duration) (n int) {
 }
 
 // After ten windows that were used up one more request is tried, and in each window
-// that follows twice as many more, as long as the server serves them.
+// that follows four times as many more, as long as the server serves them.
 func TestInferredGrows(t *testing.T) {
 	d, now := inferredTen(t)
 	var sent []int
-	for range 15 {
+	for range 14 {
 		sent = append(sent, d.full(now))
 		now += 11 * sec
 	}
-	assert.Equal(t, []int{10, 10, 10, 10, 10, 10, 10, 10, 10, 11, 13, 17, 25, 41, 73}, sent)
+	assert.Equal(t, []int{10, 10, 10, 10, 10, 10, 10, 10, 10, 11, 15, 31, 95, 351}, sent)
 }
 
 // A window that was not used up does not count as one of the ten.

@@ -197,7 +197,7 @@
 //     as long as the time since the last such one, and two shorter ones came in it, all that was served in that time
 //     is one window. If it is not, but is more than twice as long as the inferred window, another
 //     quota was used up, and the inferred one stays. After ten windows in a
-//     row that were used up without a refusal one unit more is tried, then two, four,
+//     row that were used up without a refusal one unit more is tried, then 4, 16,
 //     … until one is refused. When half of a window of 4 s or more is over and the
 //     quota is used up, one request looks. If it is served, windows are that long from
 //     then on, unless a refusal soon after shows that it was left over; if it is refused,

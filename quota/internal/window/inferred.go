@@ -75,6 +75,7 @@ type Inferred struct {
 const (
 	maxStretches = 6               // of holds that are each half as long
 	cleanWindows = 10              // used up before more is tried
+	growth       = 4               // times as many more are tried in the next window
 	minInferred  = 4               // served in a window, or nothing can be told
 	shortWindows = 3               // used up before one of them has a look
 	sureRow      = 3               // refusals in a row are of a quota
@@ -438,14 +439,15 @@ func (w *Window) setLook(l look) {
 }
 
 // next ends a window that ended without a refusal. After ten such windows in a row
-// that were used up one unit more is tried, then two, four, … until one is refused.
+// that were used up one unit more is tried, then 4, 16, … until one is refused. The first costs one
+// refusal. Once it was served, the quota is another, and may be ten times as large.
 func (g *Inferred) next(w *Window) {
 	g.before.join(g.opened, w.due, g.served, 0)
 	if g.usedUp, g.usedOpened = g.served, g.opened; g.served < w.Quota {
 		g.clean, g.usedUp = 0, 0
 	} else if g.clean++; g.clean >= cleanWindows {
 		w.SetPolicy(Requests, w.Quota+g.more, w.Length)
-		g.clean, g.more = cleanWindows-1, 2*g.more
+		g.clean, g.more = cleanWindows-1, growth*g.more
 	}
 	g.opened, g.served, g.epoch, g.early = w.due-Instant(w.Length), 1, w.epoch, false
 	g.plan(w)
