@@ -396,7 +396,8 @@ func (e *explanation) suggest() []string {
 		lines[0] = "The Shaper finds no quota in this response, but its status is a refusal."
 	}
 	if len(e.like) == 0 {
-		return append(lines, `No field has "limit", "quota", "remaining" or "retry" in its name.`)
+		return append(lines, `No field has "limit", "quota", "remaining" or "retry" in its name.`,
+			"If another one says it, a row of Shaper.Vendors makes it known: go doc ./parse Vendor")
 	}
 	lines = append(lines, "The names of these fields suggest a quota: "+strings.Join(e.like, ", ")+".")
 	if e.row != nil {
