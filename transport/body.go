@@ -11,7 +11,7 @@ import (
 
 // retainUntilClosed moves the lease to the body of the response if it retains
 // permits. They are released when the body is read to its end, closed, or garbage.
-// The body keeps its other methods: that of a 101 response can still be written to.
+// The body keeps Write and CloseWrite: that of a 101 response can still be written to.
 func retainUntilClosed(resp *http.Response, lease *quota.Lease) {
 	if resp.Body == nil || resp.Body == http.NoBody {
 		return // the end of RoundTrip releases the lease

@@ -68,6 +68,9 @@ func (x *exchange) refuse(err error) (*http.Response, error) {
 		ContentLength: int64(len(text)),
 		Request:       x.req,
 	}
+	if x.req.Method == http.MethodHead {
+		resp.Body = http.NoBody
+	}
 	if e.RetryAfter > 0 {
 		seconds := (e.RetryAfter-1)/time.Second + 1
 		resp.Header["Retry-After"] = []string{strconv.FormatInt(int64(seconds), 10)}

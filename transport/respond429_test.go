@@ -50,6 +50,12 @@ func TestRespond429(t *testing.T) {
 		require.ErrorAs(t, errs[0], &rejected)
 		assert.Equal(t, quota.ReasonExhausted, rejected.Reason)
 		assert.Equal(t, rejected.Error()+"\n", string(body))
+
+		resp, err = client.Head("https://api.example/")
+		require.NoError(t, err)
+		assert.Equal(t, 429, resp.StatusCode)
+		assert.Equal(t, http.NoBody, resp.Body)
+		assert.EqualValues(t, len(body), resp.ContentLength, "as for a GET: RFC 9110, Section 9.3.2")
 		assert.Equal(t, transporttest.Counts{Served: 1}, api.Counts())
 	})
 }
