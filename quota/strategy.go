@@ -56,7 +56,7 @@ package quota
 //     says when units are back. "gcra 20/1s" .049 → .817, "two buckets 100/10s" .550 → .998,
 //     "two buckets, others take 30 %" .547 → .999, "two buckets, beside a loop" .119 → .774.
 //     Some buckets get their units in lumps, such as Spring's gateway at each whole second. Two refusals and what the next
-//     requests find show that: "Spring, whole seconds" 73 → 1.1 refused.
+//     requests find show that: "Spring, whole seconds" 73 → 1.2 refused.
 //     Where requests cost more than a unit, a refusal shows that units come back one by one: then they wait
 //     until there are enough. "bucket 60/60s, all cost 10" 96 → .6 refused.
 //     The log also decides where answers take as long as windows, so that figures are old
@@ -116,7 +116,7 @@ package quota
 // request alone once eleven that departed well after it are served. Four of them have to be of the
 // same kind. The others may be of any kind or scope that was refused, because a server that sheds
 // load does so everywhere. Five refusals in a row hold the kind again.
-// "sheds 1 %" .223 → .828, "sheds .1 %, 30s" .073 → .620, "sheds 1 %, 4 methods, 10s" .031 → .365.
+// "sheds 1 %" .223 → .805, "sheds .1 %, 30s" .073 → .589, "sheds 1 %, 4 methods, 10s" .031 → .371.
 //
 // This is what a server sees in two windows of a quota of 100 in 10 s that eight processes share
 // without knowing of each other (go run ./examples/simulate -draw '^8 processes$'). Each
