@@ -110,7 +110,7 @@ func passageOf(req *http.Request) *passage { return req.Context().Value(passageK
 
 // A hold is a Retry-After that the Shaper has received. Those of a kind may turn out to be of the refused requests
 // alone, once more than ten were served in holds like it that departed when half of the round trip of the refused one
-// was over, four of them of its kind.
+// was over, four of them of its kind. Or a refusal is of one request too many: see tooMany.
 type hold struct {
 	from, until time.Time
 	half        time.Time
@@ -198,6 +198,27 @@ func (w *world) served(p *passage) {
 			w.shownOfKinds += min(len(class), 1)
 		}
 	}
+}
+
+// tooMany reports whether a response may be a refusal of one request too many, which holds no other one: two or
+// more are in flight, and one that departed after the refusal before was served; or it departed before such a refusal. w.mu is held.
+func (w *world) tooMany(p *passage, resp *http.Response) bool {
+	if resp.StatusCode != http.StatusTooManyRequests {
+		return false
+	}
+	out := 0
+	for _, all := range w.passages {
+		for _, q := range all {
+			if q != p && !q.departed.IsZero() && (q.ended.IsZero() || q.ended.Equal(time.Now())) {
+				out++
+			}
+		}
+	}
+	one := out >= 2 && !w.lastServed.Before(w.wave[p.class]) || p.departed.Before(w.oneTooMany)
+	if w.wave[p.class] = time.Now(); one {
+		w.oneTooMany = time.Now()
+	}
+	return one
 }
 
 // kindOf returns a class without the user: users may be one to the Shaper.

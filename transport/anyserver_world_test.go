@@ -49,6 +49,10 @@ type world struct {
 	heard       time.Time         // when a response arrived last
 
 	shownOfKinds int // in holds of any kind
+
+	wave       map[string]time.Time // by class: when a request was refused last
+	lastServed time.Time            // departure of the last that was served
+	oneTooMany time.Time            // when a refusal came last that may be of one request too many
 }
 
 // problem notes what is wrong. w.mu is held.
@@ -62,7 +66,7 @@ func (w *world) problem(format string, args ...any) {
 func (w *world) build() {
 	rnd := newRand(w.seed)
 	w.rnd = rand.New(rand.NewPCG(w.seed, 1))
-	w.passages, w.holds, w.shown = make(map[string][]*passage), make(map[string][]hold), make(map[string]int)
+	w.passages, w.holds, w.shown, w.wave = make(map[string][]*passage), make(map[string][]hold), make(map[string]int), make(map[string]time.Time)
 	w.api = &transporttest.API{
 		Dialect:      parse.EditorsDraft + parse.Dialect(rnd.IntN(int(parse.VendorFields))),
 		OmitPolicies: rnd.IntN(4) == 0,
@@ -360,7 +364,11 @@ func (w *world) note(p *passage, resp *http.Response) {
 	}
 	if resp.StatusCode < http.StatusInternalServerError && resp.StatusCode != http.StatusTooManyRequests {
 		w.served(p) // also a redirect with a Retry-After
+		if p.departed.After(w.lastServed) {
+			w.lastServed = p.departed
+		}
 	}
+	tooMany := w.tooMany(p, resp)
 	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
 	if err != nil || w.lies || resp.Header.Get("Age") != "" {
 		return
@@ -368,7 +376,7 @@ func (w *world) note(p *passage, resp *http.Response) {
 	d, redirected := time.Duration(seconds)*time.Second, p.class == "redirected"
 	switch {
 	case resp.StatusCode == http.StatusTooManyRequests && !redirected:
-		w.hold(p.class, p.departed, d, true)
+		w.hold(p.class, p.departed, d, !tooMany)
 	case resp.StatusCode == http.StatusServiceUnavailable && !w.api.Problem:
 		w.hold("", p.departed, d, !redirected && d < 10*time.Minute)
 	case resp.StatusCode >= http.StatusBadRequest:
