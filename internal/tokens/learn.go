@@ -321,13 +321,13 @@ func (l *Learner) observe(by order, r *Request, fall int64) {
 	}
 	l.least -= l.least * weight / 2 // once for each order
 	c.text.add(float64(r.Input), float64(min(fall-r.Output, r.Input*bytesPerToken)))
-	beside = min(max(beside, -float64(l.input(r))), float64(r.Output))
+	beside = max(beside, -float64(l.input(r)))
 	c.bounded.add(beside)
 	if l.choose(); by != l.order {
 		return
 	}
 	l.seen.n++
-	l.seen.beside += beside
+	l.seen.beside += min(beside, float64(r.Output))
 	l.seen.half += float64(r.Output) / 2
 	switch less := l.seen.beside < l.seen.half; {
 	case l.actual && l.seen.n < minProof, !l.actual && l.seen.n < max(l.proof, minProof):
