@@ -61,8 +61,8 @@ package quota
 //     until there are enough. "bucket 60/60s, all cost 10" 96 → .6 refused.
 //     The log also decides where answers take as long as windows, so that figures are old
 //     when they come, "20/1s, 1s to serve" .548 → .978, "burst 20 of 600/60s, 2s to serve"
-//     .632 → .989, and where a server never says that
-//     nothing is left, but refuses: "figures mean headroom" .864 → .977, 8.3 → .5 refused.
+//     .632 → .989, and where a server never says that nothing is left, but refuses: "figures
+//     mean headroom" .864 → .977, 8.3 → .5 refused.
 //
 //  4. Contention. A quota that falls by more than was served to us has other users. Then
 //     no more than our part of what is left is in flight at a time, so that processes that
@@ -71,11 +71,13 @@ package quota
 //  5. Inference. A server that says nothing of its quotas but refuses now and then is taken
 //     to allow what it served between two refusals, in that time. One unit more is tried
 //     now and then. Without Retry-After, trials find how long windows are. "says nothing at all, 100/10s" .613 → .778.
-//     "only Retry-After, 100/10s" 47 → 2.6 refused. If it seems to bound how many requests are in flight instead, no more
-//     than that are, and a Retry-After of one too many holds no other one. A bound that comes down to half by such refusals is
-//     none. "5 in flight, 300ms, 10s" .046 → .979, beside figures "1000/10s, untold 5 in flight" .317 → .982. If hold follows hold,
-//     with a request or two between them, units come back one by one: then requests are spaced, as closely as
-//     is not refused. "only Retry-After, gcra 1/1s" 946 → 5.8 refused. So also beside figures: if
+//     "only Retry-After, 100/10s" 47 → 2.6 refused. If the server seems to bound how many
+//     requests are in flight instead, no more than so many are, and the Retry-After of one too
+//     many holds no other one. A bound that such refusals bring down to half is none, and
+//     one that has gone up to 120 is not kept. "5 in flight, 300ms, 10s" .046 → .979,
+//     beside figures "1000/10s, untold 5 in flight" .317 → .982. If hold follows hold, with
+//     a request or two between them, units come back one by one: then requests are spaced,
+//     as closely as is not refused. "only Retry-After, gcra 1/1s" 946 → 5.8 refused. So also beside figures: if
 //     requests are refused although the figures say that much is left, the limit that refuses
 //     them is inferred. "replicas that lag" 41 → 9.1 refused. "20,000 a day, untold 100/10s"
 //     49 → 5.2 refused.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 )
 
@@ -65,5 +66,59 @@ func TestUnadvertisedCeiling(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// A server that tells no bound on requests in flight has one for three minutes. Then it has none, and all that is sent is
+// served again within five minutes.
+func TestBoundThatGoes(t *testing.T) {
+	const workers, trip, serves = 300, 40 * time.Millisecond, 300 * time.Millisecond
+	for _, named := range []bool{false, true} {
+		bubble(t, fmt.Sprintf("named %v", named), func(t *testing.T) {
+			began := time.Now()
+			var mu sync.Mutex
+			busy, refused, after := 0, 0, 0
+			srv := roundTripper(func(req *http.Request) (*http.Response, error) {
+				time.Sleep(trip / 2)
+				mu.Lock()
+				minutes := time.Since(began).Minutes()
+				ok := busy < 10 || minutes >= 3
+				if !ok {
+					refused++
+				} else if busy++; minutes >= 8 {
+					after++
+				}
+				mu.Unlock()
+				if !ok {
+					time.Sleep(trip / 2)
+					return says(429, "Retry-After", "1")(req)
+				}
+				time.Sleep(serves)
+				mu.Lock()
+				busy--
+				mu.Unlock()
+				time.Sleep(trip / 2)
+				if named {
+					return says(200, "RateLimit-Policy", `"api";q=1000000;w=10`, "RateLimit", `"api";a=900000;w=5`)(req)
+				}
+				return says(200)(req)
+			})
+			shaper := &transport.Shaper{Base: srv, Accounts: &quota.Accounts{Jitter: func() float64 { return .5 }}}
+			var all sync.WaitGroup
+			for range workers {
+				all.Go(func() {
+					for time.Since(began) < 10*time.Minute {
+						if resp, err := shaper.RoundTrip(getItems(t.Context())); err == nil {
+							drop(resp)
+						} else {
+							time.Sleep(time.Second)
+						}
+					}
+				})
+			}
+			all.Wait()
+			assert.LessOrEqual(t, refused, 310)
+			assert.GreaterOrEqual(t, after, workers*int(2*time.Minute/(trip+serves))*99/100)
+		})
 	}
 }

@@ -15,6 +15,9 @@ package window
 // four times as many as the ceiling were served takes back none: of what is in flight a part is on its way, so now and then
 // more than usual is at the server.
 //
+// A ceiling that cannot go up further is given up after eight times as many were served. If that was wrong, the next one
+// is given up later: after as many as it would need to go up, if that is more.
+//
 // A server that bounds what is in flight refuses none below its bound. One that sheds load at random refuses as often
 // however few are in flight, so each refusal takes back one. A ceiling that has come down to half of what it
 // was is none, and is forgotten.
@@ -34,6 +37,7 @@ const (
 	mostCeiling  = 120 // slow starts end above it
 	rarest       = 7
 	often        = 4 // times as many as the ceiling are served: one refused after that does not lower it
+	gone         = 8 // times as many as the highest ceiling are served: there is none
 )
 
 // Refused takes over a refusal at t of a request that departed at sent. It reports whether the
@@ -59,6 +63,9 @@ func (c *Ceiling) Refused(w *Window, t, sent Instant) bool {
 		}
 		c.tried = 0
 	case c.most <= leastCeiling, c.heard:
+		if c.lost == mostCeiling {
+			c.rare = min(c.rare+1, rarest) // it was given up in error
+		}
 		c.most, c.kept, c.tried = left, left, 0
 	}
 	c.wave, c.heard = t, false
@@ -103,12 +110,18 @@ func (c *Ceiling) Served(w *Window, sent Instant) {
 	if w.Unanswered()+1 >= int64(c.most) {
 		c.tried++
 	}
-	if int(c.tried) >= int(c.most)<<c.rare {
+	switch tried := int(c.tried); {
+	case tried < int(c.most)<<c.rare:
+	case c.most < mostCeiling:
 		if c.most > c.lost {
 			c.rare = max(c.rare, 1) - 1
 		}
-		c.most, c.tried = min(c.most+1, mostCeiling), 0
+		c.most, c.tried = c.most+1, 0
 		c.kept = max(c.kept, c.most)
+	case tried >= gone*mostCeiling:
+		*c = Ceiling{lost: mostCeiling, rare: c.rare, heard: true, wave: c.wave}
+		w.set(bounded, false)
+		w.slow = 0
 	}
 }
 

@@ -54,11 +54,11 @@ func TestCeiling(t *testing.T) {
 		assert.LessOrEqual(t, n, 10<<c.rare+20)
 	}
 	assert.EqualValues(t, 11, c.most)
-	for range 11 {
-		play(&c, &w, 20<<rarest)
+	for n := 0; c.rare > 0 && n < 11*20<<rarest; n++ {
+		play(&c, &w, 1)
 	}
 	assert.Zero(t, c.rare)
-	assert.Greater(t, c.most, uint8(15), "the server has become larger")
+	assert.EqualValues(t, 19, c.most, "the server has become larger")
 
 	c = Ceiling{}
 	w = wave(&c)
@@ -220,5 +220,44 @@ func TestNoPaceUnderCeiling(t *testing.T) {
 		g.one, g.guessed, g.opened = tt.one, tt.guessed, Instant(sec)
 		g.looked(&w, Instant(sec).Add(500*time.Millisecond))
 		assert.Equal(t, tt.want, g.pace.unit > 0, tt)
+	}
+}
+
+// A ceiling that cannot go up further is given up after eight times as many were served. If the server refuses
+// each time, that becomes more, up to 128 times as many.
+func TestCeilingIsGivenUp(t *testing.T) {
+	now := Instant(sec)
+	var c Ceiling
+	w := New(Adaptive)
+	for tries := range 9 {
+		now++
+		w.InFlight = 200
+		assert.False(t, c.Refused(&w, now, now))
+		assert.EqualValues(t, mostCeiling, c.most)
+		served := 0
+		for ; c.most > 0; served++ {
+			now++
+			w.InFlight, w.slow = mostCeiling-1, mostCeiling+1 // see Silent
+			c.Served(&w, now)
+		}
+		assert.Equal(t, mostCeiling*max(gone, 1<<min(tries, rarest)), served)
+		assert.False(t, w.is(bounded))
+		assert.Zero(t, w.slow, "any number")
+	}
+}
+
+// A refusal is of one too many only if at least two are in flight, and about half of the ceiling.
+func TestOneTooManyOfHalf(t *testing.T) {
+	for _, tt := range []struct {
+		most uint8
+		left int64
+		want bool
+	}{{2, 5, false}, {3, 1, false}, {3, 2, true}, {10, 3, false}, {10, 4, true}, {11, 4, false}, {11, 5, true}} {
+		w := New(Adaptive)
+		w.InFlight = tt.left
+		for _, heard := range []bool{false, true} {
+			c := Ceiling{most: tt.most, kept: tt.most, heard: heard}
+			assert.Equal(t, tt.want && heard, c.TooMany(&w, Instant(sec), Instant(sec)), tt)
+		}
 	}
 }
