@@ -73,7 +73,7 @@ func TestTrialsKeepTheOrder(t *testing.T) {
 }
 
 // worldCounts show that a run has tried what it is there to try.
-type worldCounts struct{ requests, sent, waited, rejected, cancelled, refused, failed, redirected, holds, behind int }
+type worldCounts struct{ requests, sent, waited, rejected, cancelled, refused, failed, redirected, holds, spared, behind int }
 
 func (c *worldCounts) add(d worldCounts) {
 	c.requests += d.requests
@@ -85,6 +85,7 @@ func (c *worldCounts) add(d worldCounts) {
 	c.failed += d.failed
 	c.redirected += d.redirected
 	c.holds += d.holds
+	c.spared += d.spared
 	c.behind += d.behind
 }
 
@@ -200,25 +201,37 @@ func (w *world) served(p *passage) {
 	}
 }
 
-// tooMany reports whether a response may be a refusal of one request too many, which holds no other one: two or
-// more are in flight, and one that departed after the refusal before was served; or it departed before such a refusal. w.mu is held.
+// tooMany reports whether a response may be a refusal of one request too many, which holds no other one. Such a refusal
+// names nothing, and there was one before while three others or more were in flight. Two or more are now, and one that departed
+// after the last refusal was served; or the refused one departed before such a refusal came. w.mu is held.
 func (w *world) tooMany(p *passage, resp *http.Response) bool {
-	if resp.StatusCode != http.StatusTooManyRequests {
+	if resp.StatusCode != http.StatusTooManyRequests || namesQuota(resp.Header) {
 		return false
 	}
-	out := 0
+	now, out := time.Now(), 0
 	for _, all := range w.passages {
 		for _, q := range all {
-			if q != p && !q.departed.IsZero() && (q.ended.IsZero() || q.ended.Equal(time.Now())) {
+			if q != p && !q.departed.IsZero() && (q.ended.IsZero() || q.ended.Equal(now)) {
 				out++
 			}
 		}
 	}
-	one := out >= 2 && !w.lastServed.Before(w.wave[p.class]) || p.departed.Before(w.oneTooMany)
-	if w.wave[p.class] = time.Now(); one {
-		w.oneTooMany = time.Now()
+	one := w.crowded && out >= 2 && !w.lastServed.Before(w.wave[p.class]) || p.departed.Before(w.oneTooMany)
+	w.crowded = w.crowded || out >= 3
+	if w.wave[p.class] = now; one {
+		w.oneTooMany = now
 	}
 	return one
+}
+
+// namesQuota reports whether a response has any field that says something of a quota, but for a Retry-After.
+func namesQuota(h http.Header) bool {
+	for name := range h {
+		if strings.Contains(strings.ToLower(name), "ratelimit") {
+			return true
+		}
+	}
+	return false
 }
 
 // kindOf returns a class without the user: users may be one to the Shaper.

@@ -50,9 +50,10 @@ type world struct {
 
 	shownOfKinds int // in holds of any kind
 
-	wave       map[string]time.Time // by class: when a request was refused last
-	lastServed time.Time            // departure of the last that was served
-	oneTooMany time.Time            // when a refusal came last that may be of one request too many
+	wave       map[string]time.Time // by class: when a refusal came last that names nothing
+	crowded    bool                 // one came while three others or more were in flight
+	oneTooMany time.Time            // when one came last that may be of one request too many
+	lastServed time.Time            // departure of the last request that was served
 }
 
 // problem notes what is wrong. w.mu is held.
@@ -376,6 +377,9 @@ func (w *world) note(p *passage, resp *http.Response) {
 	d, redirected := time.Duration(seconds)*time.Second, p.class == "redirected"
 	switch {
 	case resp.StatusCode == http.StatusTooManyRequests && !redirected:
+		if tooMany {
+			w.counts.spared++
+		}
 		w.hold(p.class, p.departed, d, !tooMany)
 	case resp.StatusCode == http.StatusServiceUnavailable && !w.api.Problem:
 		w.hold("", p.departed, d, !redirected && d < 10*time.Minute)
