@@ -142,7 +142,7 @@ func (s *scope) ceiling() *window.Ceiling {
 	case l.inferred != nil:
 		return &l.inferred.Ceiling
 	default:
-		return l.crowd
+		return l.ceiling
 	}
 }
 

@@ -201,7 +201,7 @@ func (s *settlement) infer() {
 			return
 		}
 	case len(s.r.Figures)+len(s.r.Terms)+len(s.o.Policies()) > 0:
-		s.crowded()
+		s.learnCeiling()
 		return
 	}
 	if s.penalty != nil {
@@ -226,24 +226,24 @@ func (s *settlement) infer() {
 	}
 }
 
-// crowded learns a bound on requests in flight from a refusal that names nothing but a Retry-After, beside policies that
+// learnCeiling learns a bound on requests in flight from a refusal that names nothing but a Retry-After, beside policies that
 // have names.
-func (s *settlement) crowded() {
+func (s *settlement) learnCeiling() {
 	_, unnamed := s.o.policy("")
 	if !s.r.Refused || s.r.Pause <= 0 || len(s.r.Figures)+len(s.r.Terms) > 0 || unnamed || s.o.shared != nil || s.l.look != nil {
 		return
 	}
 	l := s.l.limit.learnedOf()
-	if l.crowd == nil {
-		l.crowd = new(window.Ceiling)
+	if l.ceiling == nil {
+		l.ceiling = new(window.Ceiling)
 	}
-	l.crowd.Refused(&s.l.limit.base.Window, s.t, s.sent)
+	l.ceiling.Refused(&s.l.limit.base.Window, s.t, s.sent)
 }
 
-// uncrowded takes over that a request was served, for such a bound.
-func (s *settlement) uncrowded() {
-	if l := s.l.limit.learned; l != nil && l.crowd != nil && s.r.answered() {
-		l.crowd.Served(&s.l.limit.base.Window, s.sent)
+// servedBelowCeiling takes over that a request was served, for such a bound.
+func (s *settlement) servedBelowCeiling() {
+	if l := s.l.limit.learned; l != nil && l.ceiling != nil && s.r.answered() {
+		l.ceiling.Served(&s.l.limit.base.Window, s.sent)
 	}
 }
 
@@ -267,8 +267,8 @@ func (s *settlement) dropInferred() {
 		if at != s.l.scope && s.l.among != s.l.scope {
 			break // it is beside the policies
 		}
-		if l := at.learned; l != nil && (l.inferred != nil || named && l.crowd != nil) {
-			l.inferred, l.crowd = nil, nil
+		if l := at.learned; l != nil && (l.inferred != nil || named && l.ceiling != nil) {
+			l.inferred, l.ceiling = nil, nil
 			at.base.DropInferred(unitOf(p.Unit), p.Quota, p.Window)
 		}
 	}

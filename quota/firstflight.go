@@ -69,7 +69,7 @@ func (f *firstFlight) claim(ctx context.Context, now time.Time, ask *Ask, cs *cl
 func (o *Origin) presume(ctx context.Context, t instant, ask *Ask, l *Lease, a *account, units int64) {
 	most := ask.firstFlight(ctx, o.when(t))
 	waits := most >= 0 && ask.MaxQueue <= 0
-	if !a.Unheard() {
+	if !a.MayPresume() {
 		if !waits && a.line == nil {
 			a.Heard()
 		}

@@ -25,7 +25,7 @@ const (
 // learned is what refusals that name no policy have taught of a limit.
 type learned struct {
 	inferred *window.Inferred // its quota; nil: nothing is inferred
-	crowd    *window.Ceiling  // on requests in flight, beside policies that have names; nil: nothing is
+	ceiling  *window.Ceiling  // on requests in flight, beside policies that have names; nil: nothing is
 	kinds    *kinds           // of the scope, in the limit of the scope itself; nil: they are not told apart
 	looks    looks
 	alone    *alone  // of the scope itself: see alone.go; nil: no refusal may be
@@ -67,10 +67,10 @@ type kind struct {
 	held    instant // when the last of its Retry-Afters ends: nothing of this kind departs before, whatever its limit is
 	episode uint32  // of the limit, in which it was refused last
 
-	proofs int64   // looks that were served although the limit should have refused them
-	proved instant // beginning of the hold in which the last of them was
-	parole bool    // served after a refusal of another kind: see whom.go
-	joined uint8   // how often it has joined another limit because both holds end together
+	proofs  int64   // looks that were served although the limit should have refused them
+	proved  instant // beginning of the hold in which the last of them was
+	onTrial bool    // it was served after a refusal of another kind, which may show that it is free: see whom.go
+	joined  uint8   // how often it has joined another limit because both holds end together
 }
 
 // A family is the kinds whose names are the same up to the last slash. What follows may

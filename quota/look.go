@@ -118,7 +118,7 @@ func (k *kind) lookWithin(t instant, most time.Duration) instant {
 // would not.
 func (k *kind) goesAt(t instant) instant {
 	b := &k.in.base
-	if k.in.learned == nil || b.State != window.Expired || k.parole || k.isMember() {
+	if k.in.learned == nil || b.State != window.Expired || k.onTrial || k.isMember() {
 		return t
 	}
 	l := &k.in.learned.looks
@@ -159,7 +159,7 @@ func (k *kind) looked(s *settlement, refused bool) {
 	case l.bare && !l.recovered:
 		// The back-off is too long, or does not concern this kind. A member of the
 		// limit goes next, and tells.
-		k.parole = true
+		k.onTrial = true
 		b.BackOff = min(b.BackOff, s.t)
 		l.more()
 		k.proveOnce(s)

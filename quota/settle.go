@@ -174,7 +174,7 @@ func (s *settlement) run() {
 		s.learnKind()
 		s.served()
 		s.keepBeside()
-		s.uncrowded()
+		s.servedBelowCeiling()
 	}
 	for i := range s.r.Terms {
 		s.terms(&s.r.Terms[i])

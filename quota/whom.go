@@ -17,7 +17,7 @@ import (
 //     several looks in its last second, or many more than an inferred quota allows;
 //   - in a back-off, whose length is our own, work of the kind was served after a refusal,
 //     and then a kind that the limit had refused was refused again. Until then the kind
-//     is on parole. If the other is served, the quota was there again, and all kinds are
+//     is on trial. If the other is served, the quota was there again, and all kinds are
 //     as before.
 //
 // A free kind that is refused gets a limit of its own, or joins one whose hold ends at
@@ -86,7 +86,7 @@ func (k *kind) refusedBy(s *settlement) {
 	l.bare = s.r.Pause <= 0
 	if to == k.in && k.isMember() && s.sent >= k.refused {
 		for _, other := range k.scope.kinds().of {
-			if other != k && other.in == to && other.parole {
+			if other != k && other.in == to && other.onTrial {
 				other.setFree(s)
 			}
 		}
@@ -109,7 +109,7 @@ func (k *kind) join(s *settlement, to *scope) {
 	}
 	k.in, s.l.limit = to, to
 	k.refused, k.until, k.episode = max(s.t, 1), until, to.learnedOf().looks.episode
-	k.parole, k.proofs, k.family.refused = false, 0, true
+	k.onTrial, k.proofs, k.family.refused = false, 0, true
 	k.scope.kinds().refused = s.t
 	if isNew {
 		s.tellKind("limited", k)
@@ -152,7 +152,7 @@ func (k *kind) belongs(s *settlement, at *scope) bool {
 // its own.
 func (k *kind) setFree(s *settlement) {
 	from := k.in
-	k.parole, k.proofs, k.family.free = false, 0, true
+	k.onTrial, k.proofs, k.family.free = false, 0, true
 	if k.in = &k.scope.kinds().free; k.refused > 0 {
 		k.in = k.ownLimit(s)
 	}
@@ -179,7 +179,7 @@ func (k *kind) servedBy(s *settlement) {
 	case !l.bare || k.isMember():
 		k.recover()
 	default:
-		k.parole = true
+		k.onTrial = true
 	}
 }
 
@@ -190,7 +190,7 @@ func (k *kind) recover() {
 	l.episode++
 	for _, other := range k.scope.kinds().of {
 		if other.in == k.in {
-			other.parole = false
+			other.onTrial = false
 		}
 	}
 }

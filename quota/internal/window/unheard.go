@@ -15,7 +15,7 @@ const maxUnheard = time.Second
 // units that others were told of, and at least most requests. It lasts a second. What departed before
 // the policy was known counts, too.
 func (w *Window) Presume(t Instant, s *Server, quota, most int64) {
-	if !w.Unheard() || w.Unit == Concurrent {
+	if !w.MayPresume() || w.Unit == Concurrent {
 		return
 	}
 	w.set(presumed, true)
@@ -35,8 +35,8 @@ func (w *Window) Presume(t Instant, s *Server, quota, most int64) {
 // IsNew reports whether nothing has departed, and nothing is known.
 func (w *Window) IsNew() bool { return w.State == Unknown && w.departed == 0 && w.epoch == 0 }
 
-// Unheard reports whether nothing is known, and nothing that has departed was answered or bounded by Presume.
-func (w *Window) Unheard() bool {
+// MayPresume reports whether nothing is known, and nothing that has departed was answered or bounded by Presume.
+func (w *Window) MayPresume() bool {
 	return w.IsNew() || w.State == Unknown && w.epoch == 0 && w.available == 0 && int64(w.departed) == w.InFlight && !w.is(presumed)
 }
 
