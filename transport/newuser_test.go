@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/partition"
 	"github.com/headway-go/headway/transport"
 )
 
@@ -173,10 +174,14 @@ func TestNewUserMayNotWait(t *testing.T) {
 // departed before an answer to another one has told of the quota counts.
 func TestNewUsersAtOnce(t *testing.T) {
 	const quota, window = 10, 3 * time.Second
+	draft := func(left int, until string) []string {
+		return []string{"RateLimit-Policy", `"a";q=10;w=3`, "RateLimit", fmt.Sprintf(`"a";a=%d;w=%s`, left, until)}
+	}
 	for name, fields := range map[string]func(left int, until string) []string{
-		"the draft": func(left int, until string) []string {
-			return []string{"RateLimit-Policy", `"a";q=10;w=3`, "RateLimit", fmt.Sprintf(`"a";a=%d;w=%s`, left, until)}
+		"partitions": func(left int, until string) []string {
+			return append(draft(left, until), "RateLimit-Partition", `"a";user_id`)
 		},
+		"the draft": draft,
 		"-07": func(left int, until string) []string {
 			return []string{"RateLimit-Policy", "10;w=3", "RateLimit", fmt.Sprintf("limit=10, remaining=%d, reset=%s", left, until)}
 		},
@@ -204,7 +209,10 @@ func TestNewUsersAtOnce(t *testing.T) {
 					return slow(rtt, says(status, fields(left, fmt.Sprint(int(until)))...))
 				})
 				shaper := &transport.Shaper{Base: srv}
-				burst(t, shaper, 15*users, func(i int) *http.Request { return as(t.Context(), fmt.Sprint("user", i%users)) })
+				burst(t, shaper, 15*users, func(i int) *http.Request {
+					user := fmt.Sprint("user", i%users)
+					return as(partition.WithUserID(t.Context(), user), user)
+				})
 				assert.Zero(t, refused)
 				assert.Less(t, time.Since(began), window+5*rtt)
 			})
