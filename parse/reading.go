@@ -103,7 +103,8 @@ func (r *Reader) Silent(h http.Header) bool {
 //   - RateLimit-Policy is read beside any of them, in the form that it has: some servers
 //     send a RateLimit of draft -07 with a RateLimit-Policy of -08. Policies without
 //     names are read beside drafts -07 and -06 only. Without service limits the form of
-//     RateLimit-Policy is the dialect.
+//     RateLimit-Policy is the dialect, and the fields in common use, such as
+//     X-RateLimit-Remaining, give the service limit of the policy with the same quota.
 //   - If none of these fields says anything valid, Read takes the first row that applies
 //     and says something valid. Two kinds of rows come earlier: a user's row with Hosts
 //     comes before every draft; a row with a Sign whose other fields have the names of
@@ -369,21 +370,38 @@ func (x *exchange) drafts() {
 		x.out.Dialect = Draft07
 	}
 	x.takePolicies()
-	if slices.ContainsFunc(x.out.Limits, func(l Limit) bool { return l.Available != None }) {
-		x.otherTimes()
+	common := &x.table.rows[len(x.table.rows)-1]
+	switch {
+	case x.host != nil || !x.has(x.table.bits[len(x.table.bits)-1]):
+	case len(x.out.Limits) == 0 && len(x.out.Policies) > 0:
+		x.otherFigures(common)
+	case x.namesTime() && slices.ContainsFunc(x.out.Limits, func(l Limit) bool { return l.Available != None }):
+		x.otherTimes(common)
+	}
+}
+
+// otherFigures adds the figures of X-RateLimit-Remaining and the like, where the draft's fields are policies alone, to the
+// policies with the same quota.
+func (x *exchange) otherFigures(common *row) {
+	a := x.beside(common)
+	for _, p := range a.policies {
+		i := slices.IndexFunc(x.out.Policies, func(of Policy) bool { return of.Quota == p.Quota })
+		if i < 0 {
+			continue
+		}
+		for _, l := range a.limits {
+			if l.Policy == p.Name {
+				l.Policy = x.out.Policies[i].Name
+				x.out.Limits, x.overdrawn = append(x.out.Limits, l), a.overdrawn
+			}
+		}
 	}
 }
 
 // otherTimes adds the quotas of X-RateLimit-Limit-Month and the like, if the draft's fields beside them do not say the
 // same: they tell of no policy with that quota or of that time.
-func (x *exchange) otherTimes() {
-	last := len(x.table.rows) - 1
-	if x.host != nil || !x.has(x.table.bits[last]) || !x.namesTime() {
-		return
-	}
-	a := accountReader{row: &x.table.rows[last], index: &x.table.index, caps: *x.caps, clock: x.made, served: x.served, common: true}
-	a.read(x.h)
-	x.made = a.clock
+func (x *exchange) otherTimes(common *row) {
+	a := x.beside(common)
 	drafts := x.out.Policies
 	for _, p := range a.policies {
 		if spanAtEnd(p.Name) == 0 || slices.ContainsFunc(drafts, func(of Policy) bool { return of.Quota == p.Quota || of.Window == p.Window || of.Name == p.Name }) {
@@ -398,13 +416,18 @@ func (x *exchange) otherTimes() {
 	}
 }
 
-// namesTime reports whether the name of a field in common use may end in a time.
+// beside reads the fields in common use beside those of a draft.
+func (x *exchange) beside(common *row) accountReader {
+	a := accountReader{row: common, index: &x.table.index, caps: *x.caps, clock: x.made, served: x.served, common: true}
+	a.read(x.h)
+	x.made = a.clock
+	return a
+}
+
+// namesTime reports whether the name of a field may tell of which time a quota is.
 func (x *exchange) namesTime() bool {
 	for name := range x.h {
-		if !strings.HasPrefix(name, "X-Rate") {
-			continue
-		}
-		for _, word := range [...]string{"Second", "Minute", "Hour", "Da", "Week", "Month"} {
+		for _, word := range [...]string{"Second", "Minute", "Hour", "Day", "Dail", "Week", "Month"} {
 			if strings.Contains(name, word) {
 				return true
 			}

@@ -265,7 +265,7 @@ func (p *pattern) match(name, host string) (account string, ok bool) {
 			return "", false
 		}
 	}
-	if ok = !measure(account) && !(p.mixed && p.crosses(account)); ok && p.account != "" {
+	if ok = (!measure(account) || p.suffix != "" && isShared(account)) && !(p.mixed && p.crosses(account)); ok && p.account != "" {
 		account += "-" + p.account
 	}
 	return account, ok
@@ -332,6 +332,16 @@ func measure(part string) bool {
 		return true
 	}
 	return strings.HasPrefix(part, "seconds-") || strings.HasSuffix(part, "-ttl") // X-RateLimit-Reset-Seconds-Org
+}
+
+// isShared reports whether a word, in lower case, names what a quota is counted for if a measure follows:
+// X-RateLimit-Global-Limit. By itself, as in X-RateLimit-Global, it says something else.
+func isShared(word string) bool {
+	switch word {
+	case "global", "group", "bucket", "resource":
+		return true
+	}
+	return false
 }
 
 // A row is a Vendor prepared for reading.

@@ -579,6 +579,22 @@ func Vendors() []Vendor {
 		besideRate("X-Quota", "X-Quota-Daily-Remaining", "X-Quota-<Daily>-Limit"),
 		besideRate("Gravitee", "X-Quota-Remaining", "X-<Quota>-Daily-Limit"),
 		{
+			// Without a reset, credits are a balance.
+			Name:      "X-Credits",
+			Sign:      "X-Credits-Reset",
+			Limit:     append(rateLimits("Limit"), "X-<Credits>-Limit"),
+			Remaining: append(rateLimits("Remaining"), "X-<Credits>-Remaining"),
+			Used:      []string{"X-<Credits>-Used"},
+			Reset:     append(rateLimits("Reset"), "X-<Credits>-Reset"),
+		},
+		{
+			// ibm.com/docs/en/datapower-gateway, count limit: the calls in progress.
+			Name:      "DataPower count limit",
+			Limit:     []string{"X-CountLimit-Limit"},
+			Remaining: []string{"X-CountLimit-Remaining"},
+			Units:     map[string]string{"": "concurrent-requests"},
+		},
+		{
 			Name:      "X-Limit",
 			Sign:      "X-Limit-Limit",
 			Limit:     []string{"X-Limit-Limit"},
@@ -1116,7 +1132,7 @@ func Vendors() []Vendor {
 			Name: "X-RateLimit",
 			Limit: slices.Concat(rateLimits("Limit"), []string{"X-RateLimit", "X-Rate-Limit", "Rate-Limit-Limit", "Rate-Limit-Total", "Rate-Limit"},
 				rateLimits("Total", "Max", "Limit-*", "*-Limit", "*-Max", "*-Allowed", "Capacity", "Maximum", "<Quota>-Limit", "<Quota>-Allocated", "<Quota>"),
-				ofTimes("X-?-Limit", "X-?-Quota-Limit", "X-Quota-?-Limit", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit", "X-RateLimit-?", "X-Rate-Limit-?"),
+				ofTimes("X-?-Limit", "X-?-Request-Limit", "X-?-Requests-Limit", "?-Request-Limit", "?-Requests-Limit", "X-?-Quota-Limit", "X-Quota-?-Limit", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit", "X-RateLimit-?", "X-Rate-Limit-?"),
 				perTimes("X-RateLimit-<?>", "X-RateLimit-<Requests-?>", "X-Rate-Limit-<?>", "X-Rate-Limit-<Requests-?>", "X-<Requests-?>-Limit"),
 				counters("Limit", "Max"), ownRateLimits("-Limit", "-Max", ""), []string{
 					"X-<Quota>-Limit", "X-<Api>-Limit", "X-<Concurrency>-Limit", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit", "X-<Burst>-Limit",
@@ -1125,16 +1141,16 @@ func Vendors() []Vendor {
 			Remaining: slices.Concat(rateLimits("Remaining"), []string{"Rate-Limit-Remaining"},
 				rateLimits("Remaining-*", "*-Remaining", "Remain", "Limit-Remaining", "Limit-*-Remaining", "Available", "Available-*",
 					"Left", "*-Remain", "<Quota>-Remaining"),
-				ofTimes("X-?-Remaining", "X-?-Quota-Remaining", "X-Quota-?-Remaining", "X-?-Quota-Left", "X-?-Limit-Remaining", "X-?-Requests-Left", "X-?-Requests-Remaining",
+				ofTimes("X-?-Remaining", "X-?-Request-Remaining", "?-Request-Remaining", "?-Requests-Remaining", "X-?-Quota-Remaining", "X-Quota-?-Remaining", "X-?-Quota-Left", "X-?-Limit-Remaining", "X-?-Requests-Left", "X-?-Requests-Remaining",
 					"X-RateLimit-?Remaining", "X-Rate-Limit-?Remaining"),
 				perTimes("X-Remaining-<Requests-?>", "X-Remaining-<Calls-?>", "X-<Requests-?>-Remaining"),
 				counters("Remaining", "Left", "Available"), ownRateLimits("-Remaining", "-Limit-Remaining", "-Left", "-Available"), []string{
 					"X-Remaining-<Requests>", "X-Remaining-<Calls>", "X-<Api>-Remaining",
-					"X-<Concurrency>-Remaining", "X-<Concurrency>-Limit-Remaining", "X-<Burst>Limit-Remaining", "X-<Burst>-Remaining",
+					"X-<Concurrency>-Remaining", "X-<Concurrency>-Limit-Remaining", "X-<Concurrency>Limit-Remaining", "X-<Burst>Limit-Remaining", "X-<Burst>-Remaining",
 					"RateLimit-Remaining-*", "RateLimit-*-Remaining",
 				}),
 			Used: slices.Concat(rateLimits("Used", "Usage", "Used-*", "*-Used", "Count", "Consumed", "<Quota>-Used"),
-				ofTimes("X-?-Used", "X-?-Usage", "X-?-Quota-Used", "X-Quota-?-Used"), counters("Used"), ownRateLimits("-Used"),
+				ofTimes("X-?-Used", "X-?-Request-Used", "X-?-Requests-Used", "?-Request-Used", "?-Requests-Used", "X-?-Usage", "X-?-Quota-Used", "X-Quota-?-Used"), counters("Used"), ownRateLimits("-Used"),
 				[]string{"X-<Quota>-Used", "X-<Api>-Used", "X-<Api>-Usage", "X-<Request-Limit>-Count", "Rate-Limit-Used", "X-<Concurrency>Limit-Running"}),
 			Cost: slices.Concat([]string{
 				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
@@ -1145,7 +1161,7 @@ func Vendors() []Vendor {
 				rateLimits("Limit-*-Reset", "Reset-Seconds-*", "Remaining-Seconds", "TTL", "Remaining-TTL", "*-Remaining-TTL", "*-Expire",
 					"Refresh", "Expire", "Expires", "Expires-At", "Expires-In", "Expiry", "Until",
 					"Window-Reset", "Window-Reset-Ms", "Window-End", "TimeRemaining", "<Quota>-Reset"),
-				ofTimes("X-?-Reset", "X-?-Quota-Reset", "X-Quota-?-Reset", "X-?-Limit-Reset", "X-RateLimit-?Reset", "X-Rate-Limit-?Reset"),
+				ofTimes("X-?-Reset", "X-?-Request-Reset", "X-?-Requests-Reset", "?-Request-Reset", "?-Requests-Reset", "X-?-Quota-Reset", "X-Quota-?-Reset", "X-?-Limit-Reset", "X-RateLimit-?Reset", "X-Rate-Limit-?Reset"),
 				perTimes("X-<Requests-?>-Reset"),
 				counters("Reset", "Resets", "Reset-At", "Resets-At", "Reset-In", "Resets-In", "Reset-Timestamp"),
 				ownRateLimits("-Reset", "-Limit-Reset", "-Next", "-Reset-At", "-Resets-At", "-Reset-In", "-Resets-In", "-Reset-After"), []string{
