@@ -319,6 +319,7 @@ func fleets() []row {
 		{name: "two buckets 8/5s", policies: slidingWindow(8, 5*sec), demand: backlog(25, 6)},
 		{name: "bucket 10/1s", policies: bucket(10, sec, 20), demand: backlog(50, 6)},
 		{name: "bucket 100/10s", policies: bucket(100, 10*sec, 0), processes: 64, demand: backlog(60, 2)},
+		{name: "bucket 100/10s, -07", policies: bucket(100, 10*sec, 0), dialect: parse.Draft07, omitPolicies: true, demand: backlog(125, 6)},
 		{name: "gcra 20/1s", policies: gcra(20, sec, 0), demand: backlog(75, 6)},
 		{name: "10/1s and 200/60s", policies: both(fixed(10, sec), fixed(200, 60*sec)), demand: backlog(75, 6)},
 		{name: "concurrency 8", policies: concurrency(8), service: 100 * ms, demand: backlog(100, 6)},

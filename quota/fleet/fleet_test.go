@@ -633,6 +633,87 @@ func TestHubSeveralLengths(t *testing.T) {
 	}
 }
 
+// Where no policy tells the length of a window, a process that has seen more of one changes nothing of what was
+// spent: weighed windows are found at the first figure that says that all is still used, and one request looks.
+func TestHubSeesLongerWindows(t *testing.T) {
+	for _, seen := range []time.Duration{-10 * time.Second, -9 * time.Second} {
+		now := time.Unix(1, 0)
+		hub := &fleet.Hub{Clock: func() time.Time { return now }}
+		seq, version := uint64(0), int64(0)
+		turn := func(after time.Duration, a exchange.Account) exchange.Granted {
+			now = now.Add(after)
+			seq++
+			a.Quota, a.Basis, a.FigureVersion = 100, exchange.None, version
+			g, err := hub.Exchange(t.Context(), exchange.ID{}, &exchange.Turn{
+				Process: "one", Seq: seq, Flights: exchange.None, Accounts: []exchange.Account{a},
+				Requests: []exchange.Request{{N: 1, Claims: []exchange.Claim{{Units: 1}}}},
+			})
+			require.NoError(t, err)
+			version = g.Accounts[0].Version
+			return g.Accounts[0]
+		}
+		turn(0, exchange.Account{Window: seen, Figure: 99, Left: 10 * time.Second, Served: 1})
+		turn(time.Second, exchange.Account{Window: seen, Figure: 0, Left: 9 * time.Second, Served: 99})
+		require.EqualValues(t, 1, turn(9*time.Second, exchange.Account{Window: seen, Figure: exchange.None}).Units)
+		g := turn(0, exchange.Account{Window: -10 * time.Second, Figure: 0, Left: 10 * time.Second, Hold: time.Millisecond})
+		g = turn(time.Millisecond, exchange.Account{Window: -10 * time.Second, Figure: exchange.None})
+		assert.Equal(t, 1250*time.Millisecond-time.Millisecond, g.Again, "%v", seen)
+	}
+}
+
+// Where nothing is left until the next whole second, one request looks when the policy gives one unit back. Others
+// follow at that pace if it is served, and not if it is refused, even if the refusal has a figure. There is no such
+// look where a figure has shown more than one unit. A process that does not know the length of a window changes nothing.
+func TestHubLooksForSingleUnits(t *testing.T) {
+	const pace = 66666 * time.Microsecond // of 20 a second
+	for _, c := range []struct {
+		name   string
+		first  int64 // figure
+		look   exchange.Account
+		window time.Duration // that another process has seen
+		again  time.Duration // after the look, for the unit after that of the other process
+	}{
+		{"served", 0, exchange.Account{Served: 1}, -time.Second, 2*pace - 10*time.Millisecond},
+		{"other length", 0, exchange.Account{Served: 1}, 0, 2*pace - 10*time.Millisecond},
+		{"refused", 0, exchange.Account{Hold: time.Millisecond}, -time.Second, 900 * time.Millisecond},
+		{"several", 2, exchange.Account{}, -time.Second, 0},
+	} {
+		now := time.Unix(1, 0)
+		hub := &fleet.Hub{Clock: func() time.Time { return now }}
+		seq, version := uint64(0), int64(0)
+		turn := func(process string, after time.Duration, a exchange.Account) exchange.Granted {
+			now = now.Add(after)
+			seq++
+			a.Quota, a.Basis, a.FigureVersion = 20, exchange.None, version
+			g, err := hub.Exchange(t.Context(), exchange.ID{}, &exchange.Turn{
+				Process: process, Seq: seq, Flights: exchange.None, Accounts: []exchange.Account{a},
+				Requests: []exchange.Request{{N: 2, Claims: []exchange.Claim{{Units: 1}}}},
+			})
+			require.NoError(t, err)
+			version = g.Accounts[0].Version
+			return g.Accounts[0]
+		}
+		figure := func(a exchange.Account) exchange.Account {
+			a.Window, a.Left = -time.Second, time.Second
+			return a
+		}
+		for range 2 {
+			turn("one", 0, figure(exchange.Account{Figure: c.first}))
+		}
+		g := turn("one", 0, figure(exchange.Account{}))
+		if c.first > 0 {
+			assert.Equal(t, time.Second, g.Again, c.name)
+			continue
+		}
+		require.Equal(t, 90*time.Millisecond, g.Again, c.name)
+		require.EqualValues(t, 1, turn("one", g.Again, exchange.Account{Window: -time.Second, Figure: exchange.None}).Units, c.name)
+		turn("one", 0, figure(c.look))
+		turn("other", 0, exchange.Account{Window: c.window, Figure: exchange.None})
+		g = turn("one", 10*time.Millisecond, exchange.Account{Window: -time.Second, Figure: exchange.None})
+		assert.Equal(t, c.again, g.Again, c.name)
+	}
+}
+
 // Of what is left, as much is kept for processes that were to come and have not as would be
 // theirs: they may be alive, and alone. But one unit may always go.
 func TestHubKeepsThePartOfTheSilent(t *testing.T) {

@@ -78,20 +78,20 @@ func (r *renewal) modelled() bool { return r.how == asSpent || r.how >= evenly }
 // the same in whatever order they come.
 func (r *renewal) policy(a *exchange.Account) (others bool) {
 	w := a.Window.Microseconds()
-	seen := w < 0
+	seen := w <= 0
 	w = max(w, -w)
-	if a.Quota == none && !a.Concurrent {
-		return false // this process does not know it yet
-	}
-	if a.Concurrent || a.Quota < 1 || a.Quota > largestModel || w < sec || w > longestModel {
+	switch {
+	case a.Quota == none && !a.Concurrent: // this process does not know it yet
+		return false
+	case seen && !a.Concurrent && r.quota == a.Quota && w <= r.window:
+		return false
+	case a.Concurrent || a.Quota < 1 || a.Quota > largestModel || w < sec || w > longestModel:
 		*r = renewal{quota: none}
 		return false
-	}
-	if seen && r.quota == a.Quota && w <= r.window {
-		return false
-	}
-	if r.quota != a.Quota || r.window != w {
-		others = r.quota != none && r.quota != a.Quota
+	case r.quota == a.Quota && r.window != w: // what was spent in this window and in the one before does not change
+		*r = renewal{quota: a.Quota, window: w, spending: r.spending, most: r.most, spent: r.spent, before: r.before}
+	case r.quota != a.Quota:
+		others = r.quota != none
 		*r = renewal{quota: a.Quota, window: w, spending: r.spending}
 	}
 	return others
@@ -458,18 +458,18 @@ func (r *record) refill(now int64, a *exchange.Account) {
 // our processes have not spent half of the quota in a window. A server may give back one unit at
 // a time, more often than whole seconds can say: one request looks when the policy gives back
 // one. If it is served, so are others, at that pace; if not, the next such figures are left out,
-// twice as many after each.
+// twice as many after each. A quota of which a figure has left several units is none that has one at a time.
 func (r *record) single(date int64, a *exchange.Account) bool {
 	each := r.window / r.quota
 	few := 2*a.Figure <= r.size()
 	switch {
-	case r.trial > 0 && date >= r.trial && few && !a.Refused: // that was it
+	case r.trial > 0 && date >= r.trial && few && a.Served > 0 && !a.Refused && a.Hold <= 0: // that was it
 		r.how, r.trial, r.trust, r.counted = singly, 0, sureOf, 0
 		r.from = date + r.pace()
 		return true
 	case r.trial > 0 && few:
 		return true
-	case a.Figure > 0 || a.Refused || each >= sec || a.Left.Microseconds() > each+sec || 2*(r.out(date)+r.has()) >= r.quota:
+	case r.most > 1 || a.Figure > 0 || a.Refused || each >= sec || a.Left.Microseconds() > each+sec || 2*(r.out(date)+r.has()) >= r.quota:
 		return false
 	case r.skip > 0:
 		r.skip--

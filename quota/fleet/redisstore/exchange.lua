@@ -91,14 +91,19 @@ end,
 
 policy = function(r, a)
   local quota, window = a.quota, a.window
-  local seen = window < 0
+  local seen = window <= 0
   window = max(window, -window)
   if quota == -1 and a.concurrent == 0 then return end
+  if seen and a.concurrent == 0 and r.quota == quota and window <= r.window then return end
   if a.concurrent == 1 or quota < 1 or quota > largestModel or window < sec or window > longestModel then
     x.forget(r)
     while r.spendings > 0 do x.unspend(r) end
-  elseif (r.quota ~= quota or r.window ~= window) and not (seen and r.quota == quota and window <= r.window) then
-    local others = r.quota ~= -1 and r.quota ~= quota
+  elseif r.quota == quota and r.window ~= window then
+    local most, spent, before = r.most, r.spent, r.before
+    x.forget(r)
+    r.quota, r.window, r.most, r.spent, r.before = quota, window, most, spent, before
+  elseif r.quota ~= quota then
+    local others = r.quota ~= -1
     x.forget(r)
     r.quota, r.window = quota, window
     return others
@@ -411,13 +416,13 @@ end,
 
 single = function(r, a, date, each)
   local few = 2*a.figure <= x.size(r)
-  if r.trial > 0 and date >= r.trial and few and a.refused == 0 then
+  if r.trial > 0 and date >= r.trial and few and a.served > 0 and a.refused == 0 and a.hold <= 0 then
     r.how, r.trial, r.trust, r.counted = singly, 0, sureOf, 0
     r.from = date + x.pace(r)
     return true
   elseif r.trial > 0 and few then
     return true
-  elseif a.figure > 0 or a.refused == 1 or each >= sec or a.left > each + sec or 2*(x.outOf(r, date) + x.hasOf(r)) >= r.quota then
+  elseif r.most > 1 or a.figure > 0 or a.refused == 1 or each >= sec or a.left > each + sec or 2*(x.outOf(r, date) + x.hasOf(r)) >= r.quota then
     return false
   elseif r.skip > 0 then
     r.skip = r.skip - 1
