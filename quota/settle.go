@@ -577,8 +577,10 @@ func (s *settlement) report(a *account, f *Figure) {
 				s.o.shared.pool(a).departed(s.t, s.sent, s.claimed(a))
 			}
 			p := s.o.shared.pool(a)
-			if f.Resets.IsZero() { // an instant may be a second off
+			if f.Resets.IsZero() {
 				p.longest = max(p.longest, f.Window)
+			} else {
+				p.longest = max(p.longest, a.policy.server.NamedLength())
 			}
 			p.reported(s.t, s.sent, f.Available, s.r.Refused)
 		}

@@ -84,7 +84,8 @@
 //     request is served with another R that departed more than half a second before such an end, once.
 //     Of windows that end later, those that a request began may be told with two different R - D: where
 //     R is rounded to the nearest second. The shorter one counts for both, unless a request that relied
-//     on it is refused.
+//     on it is refused. Where other processes share the quota, the latest end that agrees with R, with all
+//     Dates so far and with the length of the windows counts instead: see named.go.
 //
 //     A server may say a and never w, or w only where it refuses. Then s is the departure of the first request of
 //     the window: the first one that found all, q. Where nothing else is known, one request departs 1 s after the

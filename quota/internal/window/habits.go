@@ -30,6 +30,7 @@ type Server struct {
 	Hasty      bool          // its Retry-After says less than its windows, and is wrong: see premature
 	named      uint8         // served answers in a row that have named it, at most habitual: see absent.go
 	unnamed    uint8         // those after them that have not
+	ends       namedEnds     // that it names as instants: see named.go
 }
 
 // habits are the places in which a Strategy has its say. Everything else about a

@@ -29,10 +29,15 @@ const (
 // that the guard depends on. Both come from the first departure that was told the
 // instant: a later one is told the same at another fraction of a second.
 func (w *Window) resetsAt(t, sent Instant, f *Figure, refused bool, s *Server) (due Instant, trip time.Duration) {
-	w.observeInstants(sent, f, refused, s)
-	w.set(unproved, s.Instants == unprovedInstants)
 	ahead := int32(min(max(f.Ahead, 0), int64(MaxSavedTime/time.Second)))
 	s.Span = max(s.Span, s.until(ahead))
+	all := w.found(min(f.Available, MaxUnits), f) == w.most(s)
+	s.ends.observe(t, sent, f, refused || !all)
+	if w.Strategy == Together {
+		return w.namedEnd(t, sent, f, all, s)
+	}
+	w.observeInstants(sent, f, refused, s)
+	w.set(unproved, s.Instants == unprovedInstants)
 	switch {
 	case s.Instants == looseInstants:
 		w.forgetInstant()
@@ -51,7 +56,7 @@ func (w *Window) resetsAt(t, sent Instant, f *Figure, refused bool, s *Server) (
 		return sent.Add(s.until(ahead)), w.rtt
 	case f.Resets != r.resets || sent < r.told:
 		r.resets, r.told, r.ahead = f.Resets, sent, ahead
-		if w.found(min(f.Available, MaxUnits), f) == w.most(s) {
+		if all {
 			r.ahead = s.nearest(ahead)
 		}
 		w.set(shortened, r.ahead < ahead)
