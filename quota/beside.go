@@ -104,7 +104,7 @@ func (b *beside) lasts() instant {
 
 // besideAccount returns the account that a refusal is beside, or nil. Either each figure of the refusal says that more is
 // left than all that is on its way could use up. Or the refusal names nothing: see besideUnnamed and besideTold. With
-// Peers, only besideUnnamed counts: others may have used up what a figure says.
+// Peers, figures have to say that more than half of the quota is left, as others have requests on their way, too.
 func (s *settlement) besideAccount() *account {
 	r, base := s.r, &s.l.scope.base
 	switch {
@@ -115,12 +115,16 @@ func (s *settlement) besideAccount() *account {
 			return a
 		}
 		return s.besideTold()
-	case !r.Refused || len(r.Figures) == 0 || s.o.shared != nil:
+	case !r.Refused || len(r.Figures) == 0:
 		return nil
 	}
 	for i := range r.Figures {
 		a, f := s.figured[i], &r.Figures[i]
-		if a.Unit != window.Requests || f.Available <= max(s.claimed(a), a.Unanswered())+1 {
+		least := max(s.claimed(a), a.Unanswered()) + 1
+		if s.o.shared != nil {
+			least = max(least, a.Quota/2)
+		}
+		if a.Unit != window.Requests || f.Available <= least {
 			return nil
 		}
 	}

@@ -8,8 +8,8 @@ import (
 
 // This file finds holds that concern one process of a fleet alone: its address is banned, or it calls a
 // route that is dead. A hold that one process is told holds all of them at once. If the refusal had no
-// figure, one of the others, which the store names, lets one request depart soon after nevertheless. If
-// that is served, the others are let go, and what holds the first process is not told for a while: it asks
+// figure, or one that says that more than half of the quota is left, one of the others, which the store names,
+// lets one request depart soon after nevertheless. If that is served, the others are let go, and what holds the first process is not told for a while: it asks
 // with one request at a time then. If it is refused, this process believes what others are told for as long.
 // That refusal says nothing of how much the quota is. A process to which the server has told a hold itself does
 // not look, and keeps that hold, whatever others find out.

@@ -15,10 +15,12 @@
 // A process says what it has, what it wants, and what the server said last (exchange.Turn);
 // it hears what it has now (exchange.Grant). It keeps a few units in stock, so that most
 // requests depart without asking. After a window, one request of all processes finds out
-// what there is. A Retry-After that one is told holds all. If the refusal has no figure, one other process
-// lets a request depart a second later nevertheless, because the hold may be of the first process alone: if
-// it is served, the others go on, and for ten minutes what holds that process holds no other. Units that a process has and
-// does not use are free again when it says so, when the window ends, or after 30 s.
+// what there is. A Retry-After that one is told holds all. If the refusal has no figure, or
+// one that says that more than half of the quota is left, one other process lets a request
+// depart a second later nevertheless, because the hold may be of the first process alone: if
+// it is served, the others go on, and for ten minutes what holds that process holds no other.
+// Units that a process has and does not use are free again when it says so, when the window
+// ends, or after 30 s.
 //
 // To a server that has not answered any process yet, the processes together send ten first requests, one
 // each. The other processes wait for an answer, at most for a second, and then for units of the accounts

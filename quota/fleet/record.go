@@ -149,7 +149,7 @@ func (x *execution) tell(i int, void bool) {
 	}
 	if hold := now + min(a.Hold.Microseconds(), maxHeldSecond*sec); a.Hold > 0 && hold > r.hold+msec {
 		word := exchange.Word{Account: a.ID, Hold: time.Duration(hold-now) * time.Microsecond}
-		if looks := r.looksAtHold(now, m); looks != nil && a.Figure == none {
+		if looks := r.looksAtHold(now, m); looks != nil && (a.Figure == none || a.Quota != none && 2*a.Figure > a.Quota) {
 			word.Processes = []string{looks.id}
 		}
 		r.hold = hold

@@ -748,7 +748,7 @@ tell = function(a, void)
     hold = now + min(hold, maxHeld)
     if hold > r.hold + msec then
       local word = 'h ' .. a.id .. ' ' .. string.format('%.0f', hold - now)
-      if a.figure == -1 then word = word .. x.looksAtHold(r, a) end
+      if a.figure == -1 or (a.quota ~= -1 and 2*a.figure > a.quota) then word = word .. x.looksAtHold(r, a) end
       r.hold = hold
       if r.state == OPEN then
         r.state, r.available, r.over = EXPIRED, 0, 0
