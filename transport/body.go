@@ -57,9 +57,8 @@ func (b *leasedBody) Read(p []byte) (int, error) {
 
 // Close closes the body of Base's response.
 func (b *leasedBody) Close() error {
-	err := b.ReadCloser.Close()
-	b.once.Do(b.end)
-	return err
+	defer b.once.Do(b.end) // also if it panics
+	return b.ReadCloser.Close()
 }
 
 func (b *leasedBody) end() {

@@ -72,6 +72,9 @@ func TestPermitEndsWithBody(t *testing.T) {
 		{"close fails", func() io.ReadCloser { return &failingCloser{strings.NewReader("")} }, func(t *testing.T, body io.ReadCloser) {
 			assert.True(t, body.Close() == errBroken, "the error is not the body's own")
 		}},
+		{"close panics", func() io.ReadCloser { return panickingCloser{strings.NewReader("")} }, func(t *testing.T, body io.ReadCloser) {
+			assert.PanicsWithValue(t, boom, func() { _ = body.Close() })
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, c := limited(t, 200, tt.body())
@@ -98,6 +101,10 @@ func content() io.ReadCloser { return io.NopCloser(strings.NewReader("content"))
 type failingCloser struct{ io.Reader }
 
 func (*failingCloser) Close() error { return errBroken }
+
+type panickingCloser struct{ io.Reader }
+
+func (panickingCloser) Close() error { panic(boom) }
 
 // Without a body, nothing is retained after RoundTrip.
 func TestNoBodyRetainsNoPermit(t *testing.T) {

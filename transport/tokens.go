@@ -2,7 +2,9 @@ package transport
 
 import (
 	"bytes"
+	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -131,14 +133,21 @@ func scanBody(req *http.Request) (tokens.Request, bool) {
 	if err != nil || body == nil {
 		return tokens.Request{}, false
 	}
-	defer body.Close()
+	defer closeCopy(req, body)
 	r, ok := tokens.Scan(body)
 	// The copies of some clients share one reader with the body itself, and each call of
 	// GetBody begins it anew.
 	if again, err := req.GetBody(); err == nil && again != nil {
-		again.Close()
+		closeCopy(req, again)
 	}
 	return r, ok
+}
+
+// closeCopy closes a copy of the body, unless it is the body itself, which Base still has to send.
+func closeCopy(req *http.Request, body io.ReadCloser) {
+	if !reflect.ValueOf(body).Comparable() || body != req.Body {
+		body.Close()
+	}
 }
 
 // tokensOf returns the estimated cost of the request under a policy; 0 if the policy does

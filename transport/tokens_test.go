@@ -692,3 +692,57 @@ func useTokens(t *testing.T, workers int, srv *estimateServer) {
 	assert.LessOrEqual(t, srv.deniedThen, mostThen)
 	assert.Less(t, took, ideal+ideal/20+2*srv.takes)
 }
+
+// A body that is its own copy, such as a file that GetBody seeks in, is not closed before it is sent. Nor are bodies compared
+// that cannot be.
+func TestCopyThatIsTheBody(t *testing.T) {
+	const text = `{"model":"m","max_tokens":10,"messages":[]}`
+	for _, body := range []io.ReadCloser{&file{Reader: strings.NewReader(text)}, uncomparable{strings.NewReader(text), nil}} {
+		bubble(t, fmt.Sprintf("%T", body), func(t *testing.T) {
+			sent := 0
+			s := &transport.Shaper{Base: roundTripper(func(req *http.Request) (*http.Response, error) {
+				if got, err := io.ReadAll(req.Body); assert.NoError(t, err) && string(got) == text {
+					sent++
+				}
+				req.Body.Close()
+				return tokensLeft("59000", "1s")(req)
+			})}
+			for range 3 {
+				req := prompt(t.Context(), text)
+				req.Body, req.GetBody = body, func() (io.ReadCloser, error) {
+					_, err := body.(io.Seeker).Seek(0, io.SeekStart)
+					return body, err
+				}
+				if f, ok := body.(*file); ok {
+					f.closed = false
+				}
+				_, err := req.GetBody() // as a program would that sends it again
+				require.NoError(t, err)
+				_, status := pass(t, s, req)
+				assert.Equal(t, http.StatusOK, status)
+			}
+			assert.Equal(t, 3, sent)
+		})
+	}
+}
+
+type file struct {
+	*strings.Reader
+	closed bool
+}
+
+func (f *file) Read(p []byte) (int, error) {
+	if f.closed {
+		return 0, errBroken
+	}
+	return f.Reader.Read(p)
+}
+
+func (f *file) Close() error { f.closed = true; return nil }
+
+type uncomparable struct {
+	*strings.Reader
+	_ []byte
+}
+
+func (uncomparable) Close() error { return nil }
