@@ -305,6 +305,9 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 		if g.guessed = last.until == Never; g.guessed && w.Quota >= 0 && length >= w.Length && last.tooSoon < w.Length {
 			g.guessed, length = last.guessed, w.Length // back-off has only taken longer
 		}
+		if told && w.Quota >= 0 && last.opened == counted && length > w.Length && length < w.Length+time.Second {
+			length = w.Length // a Retry-After is up to a second longer than what is left of its window
+		}
 		if !longer { // else another quota, of longer windows, was used up
 			w.SetPolicy(Requests, last.served, length)
 			g.bound(length)
