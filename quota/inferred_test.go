@@ -576,6 +576,23 @@ func TestGuessedWindowGoes(t *testing.T) {
 	}
 }
 
+// An outage of bare refusals does not become the window of the quota that was inferred before it, whenever it begins: a
+// look after a minute shows that there is more. What is waited at its end is no more than a minute, or a thirty-second
+// part of it.
+func TestOutageIsNoWindow(t *testing.T) {
+	for _, outage := range []time.Duration{10 * mins, 30 * mins} {
+		for begins := 30 * mins; begins < 36*mins; begins += mins {
+			served, _ := guessing(t, 50*ms, func(now time.Duration) (int, time.Duration) {
+				if now >= begins && now < begins+outage {
+					return 0, ms
+				}
+				return 100, mins
+			}, begins, begins+outage, begins+outage+10*mins)
+			assert.Equal(t, 1000, served[2], "%v from %v on: served in ten minutes after it", outage, begins)
+		}
+	}
+}
+
 // When half of an inferred window is over, one request looks whether there is more.
 func TestInferredLook(t *testing.T) {
 	// fill uses up the window that begins, and returns the departure of the look.

@@ -205,6 +205,7 @@
 //     the next 2, 4, 8, … up to 64 windows have no look. Where back-off has found the end, which may
 //     be twice as far away as it is, looks go on half-way between what was too soon and what windows seem to be, until
 //     that is a sixteenth of them; later once in five minutes, or a minute after a window of more than two has begun.
+//     So an outage whose refusals say nothing is taken for a long window for a few minutes only.
 //     A shorter window has a look once three were used up without a refusal, or six if no
 //     Retry-After was ever told; but not the next 64 after one that was refused. A Retry-After of that refusal says how
 //     long windows are at most. If such a look is

@@ -29,7 +29,8 @@ import "time"
 // Where refusals have no Retry-After, the end of a window is found by back-off, and may be half as far away. So
 // looks go on, window by window, half-way between the latest time that was too soon and what windows seem to
 // be; later at least once in five minutes. One that is served is followed by a slow start. A window of more than two minutes has its look after one, and the
-// refusals after it wait for an eighth of the time since it began: what was inferred may have gone.
+// refusals after it wait for an eighth of the time since it began, up to a minute, or for a thirty-second part, if that is
+// longer: what was inferred may have gone.
 type Inferred struct {
 	opened  Instant // departure of the first request that was served in this window; 0: none was
 	served  int64   // since then
@@ -82,7 +83,8 @@ const (
 	narrow       = 16              // windows are known to this part
 	firstLook    = time.Minute     // after a long window began whose end was found by back-off
 	lookWithin   = 5 * time.Minute // of the last one, into windows whose end was found by back-off
-	longBackOff  = 8               // of the time since such a window began, the part that a refusal is waited after
+	shortBackOff = 8               // of the time since such a window began, the part that a refusal is waited after, up to a minute
+	longBackOff  = 32              // and the part that is waited if that is longer
 	minLook      = 2 * time.Second // that a look may win: one that is refused costs about a second
 )
 
@@ -196,11 +198,8 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 			return
 		}
 		g.failed = min(g.failed+1, maxFailed)
-		switch g.skip = 1 << g.failed; {
-		case g.narrows(w):
+		if g.skip = 1 << g.failed; g.narrows(w) {
 			g.skip = 0
-		case g.guessed:
-			g.skip = uint8(min(time.Duration(g.skip), lookWithin/w.Length))
 		}
 		if w.State == Counting && w.epoch == g.epoch {
 			return // our own count is as right as before
@@ -223,7 +222,7 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 		w.distrust(t) // the count was too high: one request asks first
 	}
 	if since := time.Duration(t - g.opened); g.guessed && g.opened > 0 && bare {
-		w.BackOff = max(w.BackOff, t.Add(since/longBackOff))
+		w.BackOff = max(w.BackOff, t.Add(min(since/shortBackOff, max(since/longBackOff, maxBackOff))))
 	}
 	if retryAfter > 0 {
 		g.until = min(g.until, sent.Add(retryAfter))
@@ -418,6 +417,9 @@ func (g *Inferred) leaveOut() {
 // plan plans a look into a window that has begun, or that there is none.
 func (g *Inferred) plan(w *Window) {
 	planned := noLook
+	if g.guessed {
+		g.skip = uint8(min(time.Duration(g.skip), lookWithin/w.Length)) // an outage makes windows longer
+	}
 	switch short := w.isShort() && !g.narrows(w); {
 	case short && g.rest > 0:
 		g.rest--
