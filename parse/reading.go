@@ -381,16 +381,15 @@ func (x *exchange) drafts() {
 }
 
 // otherFigures adds the figures of X-RateLimit-Remaining and the like, where the draft's fields are policies alone, to the
-// policies with the same quota.
+// policies with the same quota, of windows that are no shorter than the reset. It may be a second longer, as it is rounded up.
 func (x *exchange) otherFigures(common *row) {
 	a := x.beside(common)
 	for _, p := range a.policies {
-		i := slices.IndexFunc(x.out.Policies, func(of Policy) bool { return of.Quota == p.Quota })
-		if i < 0 {
-			continue
-		}
 		for _, l := range a.limits {
-			if l.Policy == p.Name {
+			i := slices.IndexFunc(x.out.Policies, func(of Policy) bool {
+				return l.Policy == p.Name && of.Quota == p.Quota && (of.Window == 0 || l.Window <= of.Window+time.Second)
+			})
+			if i >= 0 {
 				l.Policy = x.out.Policies[i].Name
 				x.out.Limits, x.overdrawn = append(x.out.Limits, l), a.overdrawn
 			}
