@@ -458,7 +458,7 @@ func (r *record) refill(now int64, a *exchange.Account) {
 // our processes have not spent half of the quota in a window. A server may give back one unit at
 // a time, more often than whole seconds can say: one request looks when the policy gives back
 // one. If it is served, so are others, at that pace; if not, the next such figures are left out,
-// twice as many after each. A quota of which a figure has left several units is none that has one at a time.
+// twice as many after each. A quota of which a figure has left several units does not come back one by one.
 func (r *record) single(date int64, a *exchange.Account) bool {
 	each := r.window / r.quota
 	few := 2*a.Figure <= r.size()

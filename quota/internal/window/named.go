@@ -13,8 +13,8 @@ import "time"
 //     another process began, unless windows end at multiples of their length: those begin by the clock;
 //   - what it was told of the same instant before.
 //
-// The most seconds that an instant was ahead of Date are those of a window, or one more if they are rounded up. The rounder
-// of both is the length. The longer one is it if no two ends are closer.
+// The most seconds that an instant was ahead of Date are those of a window, or one more if they are rounded up. The length
+// is the rounder of the two; or the longer one, if no two ends are closer together than that.
 
 // namedEnds is what the instants of a server say of its clock, and of the length of its windows.
 type namedEnds struct {
