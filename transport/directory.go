@@ -344,9 +344,6 @@ func (d *directory) countLocked(n int) {
 func (d *directory) weighTold() {
 	d.told.mu.Lock()
 	defer d.told.mu.Unlock()
-	if d.told.bytes == d.toldBytes {
-		return
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.countLocked(d.told.bytes - d.toldBytes)
