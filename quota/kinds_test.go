@@ -71,6 +71,22 @@ func TestLookFrees(t *testing.T) {
 	d.answer(30*sec, "/a", served)
 }
 
+// The answer to a look may name another scope. That says nothing of the limit that it looked at: its price is as
+// before, and another look may go.
+func TestLookOfAnotherScope(t *testing.T) {
+	d := newDesk(t)
+	d.answer(0, "/a", retryAfter(30*sec))
+	look, _ := d.kindOf(sec, "b/")
+	require.NotNil(t, look)
+	assert.False(t, d.free(sec, "c/"), "one look at a time")
+	d.done(1100*ms, look, quota.Report{Scope: "other", Refused: true, Pause: 9 * sec, Figures: figure("api", 0, 5*sec)})
+
+	assert.True(t, d.free(1100*ms, "c/"))
+	assert.Equal(t, 9*sec, d.wait(1100*ms, "other", api(1)))
+	assert.False(t, d.has("api"), "in the scope that it departed in")
+	d.answer(30*sec, "/a", served)
+}
+
 // Each look that is refused makes the next one dearer, but for the first of kinds that were not refused before.
 func TestLooksBecomeDearer(t *testing.T) {
 	d := newDesk(t)

@@ -247,7 +247,10 @@ func (s *settlement) landed() {
 // move moves the lease to the scope that the report names, if it does. In flight it was
 // counted in the scope that it departed in, and is charged there.
 func (s *settlement) move() {
-	if name := s.r.Scope; name != "" && name != s.departed.base.owner.long && s.l.look == nil {
+	if name := s.r.Scope; name != "" && name != s.departed.base.owner.long {
+		if s.l.look != nil {
+			s.l.endLook() // the answer says nothing of the limit that it looked at
+		}
 		s.pin(1) // while room is made
 		s.l.scope = s.o.scope(s.t, name)
 		s.departed.base.pins--

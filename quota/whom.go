@@ -38,10 +38,7 @@ func (s *settlement) learnKind() {
 	refused := (s.r.Refused || s.r.Pause > 0) && !s.r.WholeOrigin && (s.beside == besideSure || len(s.r.Figures)+len(s.r.Terms) == 0)
 	answered := s.r.answered()
 	if l.look != nil {
-		k.out--
-		l.look.out = max(l.look.out-1, 0)
-		ours := k.live() && k.in.learned != nil && l.look == &k.in.learned.looks
-		if l.look = nil; ours && answered {
+		if l.endLook() && answered {
 			k.looked(s, refused)
 		}
 		return
@@ -60,6 +57,16 @@ func (s *settlement) learnKind() {
 	case answered && !s.r.Refused && s.r.Pause <= 0 && !s.r.Failed && k.live():
 		k.servedBy(s)
 	}
+}
+
+// endLook counts the look as no longer out. It reports whether it still concerns the limit of its kind.
+func (l *Lease) endLook() (concerns bool) {
+	k := l.kind
+	k.out--
+	l.look.out = max(l.look.out-1, 0)
+	concerns = k.live() && k.in.learned != nil && l.look == &k.in.learned.looks
+	l.look = nil
+	return concerns
 }
 
 // holdKind holds the kind for the Retry-After of its refusal. Other kinds may turn out not
