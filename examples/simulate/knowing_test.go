@@ -170,8 +170,8 @@ func (s *asking) settle(now time.Time, j *job, _ transporttest.Decision) time.Du
 // than 3 %. The reason in misses quotes it.
 func TestAskingOnce(t *testing.T) {
 	r := rowCalled(t, "a=0 always")
-	asks := playMedian(r, contender{"asking", false, func(*row, *rand.Rand) strategy { return &asking{} }}, 1, 9)
-	retry := playMedian(r, contenders()[2], 1, 9)
+	asks := median(playSeeds(r, contender{"asking", false, func(*row, *rand.Rand) strategy { return &asking{} }}, 1, 9))
+	retry := median(playSeeds(r, contenders()[2], 1, 9))
 	assert.InDelta(t, 0.941, asks.goodput(), 0.002)
 	assert.Zero(t, asks.refused+asks.wave)
 	assert.True(t, asks.harms(&retry), "%v, and retry %v", asks.goodput(), retry.goodput())

@@ -104,31 +104,59 @@ func main() {
 }
 
 // playAll plays all rows with all contenders, several at a time; the runs are
-// independent.
+// independent. It returns the score with the median cost of each.
 func playAll(rs []row, cs []contender, seed, seeds uint64) [][]score {
-	scores := make([][]score, len(rs))
+	all := make([][][]score, len(rs)) // by contender and seed
 	var wg sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i := range rs {
-		scores[i] = make([]score, len(cs))
+		all[i] = make([][]score, len(cs))
 		for k := range cs {
 			free <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-free }()
-				scores[i][k] = playMedian(&rs[i], cs[k], seed, seeds)
+				all[i][k] = playSeeds(&rs[i], cs[k], seed, seeds)
 			})
 		}
 	}
 	wg.Wait()
+	scores := make([][]score, len(rs))
+	for i := range rs {
+		scores[i] = medians(cs, all[i])
+	}
 	return scores
 }
 
-// playMedian plays a row with several seeds and returns the score with the median cost.
-func playMedian(r *row, c contender, seed, seeds uint64) score {
-	var all []score
+// medians returns the score with the median cost of each contender. It compares each with retry
+// in each seed: the medians may be of different ones.
+func medians(cs []contender, all [][]score) (scores []score) {
+	retry := slices.IndexFunc(cs, func(c contender) bool { return c.name == "retry" })
+	for k := range cs {
+		s := median(all[k])
+		if retry >= 0 {
+			worse := 0
+			for i := range all[k] {
+				if all[k][i].harms(&all[retry][i]) {
+					worse++
+				}
+			}
+			s.worse = 2*worse > len(all[k])
+		}
+		scores = append(scores, s)
+	}
+	return scores
+}
+
+// playSeeds plays a row with several seeds.
+func playSeeds(r *row, c contender, seed, seeds uint64) (all []score) {
 	for i := range max(seeds, 1) {
 		all = append(all, play(r, c, seed+i))
 	}
-	slices.SortStableFunc(all, func(x, y score) int { return cmp.Compare(x.cost(), y.cost()) })
+	return all
+}
+
+// median returns the score with the median cost.
+func median(all []score) score {
+	all = slices.SortedStableFunc(slices.Values(all), func(x, y score) int { return cmp.Compare(x.cost(), y.cost()) })
 	return all[len(all)/2]
 }

@@ -38,6 +38,7 @@ type score struct {
 	fair    float64       // see fairness
 	turns   int           // of a fleet: exchanges with the Hub
 	atOnce  int           // of a fleet: requests that left as soon as a worker asked
+	worse   bool          // than retry, in most of the seeds that this is the median of
 }
 
 // An end is the way in which a run ended.

@@ -51,7 +51,7 @@ const (
 
 // writeSummary writes the number of rows in which each contender is good, the rows in
 // which our first strategy costs more than another of ours, by more than a hundredth of
-// the bound, those in which a client is worse off with it than with retry, what a fleet
+// the bound, those in which a client is worse off with it than with retry in most seeds, what a fleet
 // tells each other, and the rows in which our first strategy is not good, with the reason.
 func writeSummary(w io.Writer, cs []contender, rows []row, scores [][]score) {
 	fmt.Fprintf(w, "\ngoodput ≥ %v and refused ≤ %v%% (several processes: %v and %v%%; a fleet: %v and %v%%), in rows of %d:",
@@ -79,7 +79,7 @@ func writeSummary(w io.Writer, cs []contender, rows []row, scores [][]score) {
 	}
 	if k := slices.IndexFunc(cs, func(c contender) bool { return c.name == "retry" }); k >= 0 {
 		for i, r := range rows {
-			if s, retry := &scores[i][first], &scores[i][k]; s.harms(retry) {
+			if s, retry := &scores[i][first], &scores[i][k]; s.worse {
 				fmt.Fprintf(w, "%s is worse off than retry: %s:%s, refused %d; retry%s, %d\n",
 					cs[first].name, r.name, s.success(), s.refused+s.wave, retry.success(), retry.refused+retry.wave)
 			}

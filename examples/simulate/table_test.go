@@ -18,6 +18,7 @@ func TestWriteTable(t *testing.T) {
 	late := score{end: late, bound: sec, taken: 2 * time.Hour, served: 1, refused: 20}
 	better := good
 	better.refused, better.taken = 4, better.taken+1500*ms // costs half a second more, which is not listed
+	better.worse = true
 	var b strings.Builder
 	writeTable(&b, cs, rs, [][]score{{slow, late, good}, {better, slow, good}}, false)
 	assert.Equal(t, strings.TrimPrefix(`
@@ -56,11 +57,10 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// Of several seeds, playMedian returns the score with the median cost.
-func TestPlayMedian(t *testing.T) {
-	r, c := rowCalled(t, "8 processes, bucket"), contenders()[0]
-	all := []score{play(r, c, 5), play(r, c, 6), play(r, c, 7)}
-	got := playMedian(r, c, 5, 3)
+// Of several seeds, the score with the median cost is shown.
+func TestMedian(t *testing.T) {
+	all := playSeeds(rowCalled(t, "8 processes, bucket"), contenders()[0], 5, 3)
+	got := median(all)
 	assert.Contains(t, all, got)
 	cheaper := 0
 	for _, s := range all {
@@ -69,5 +69,31 @@ func TestPlayMedian(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 1, cheaper)
-	assert.Equal(t, all[0], playMedian(r, c, 5, 1))
+	assert.Equal(t, all[0], median(all[:1]))
+}
+
+// A contender is worse off than retry if it is so in most seeds. The medians may be of different seeds.
+func TestWorse(t *testing.T) {
+	cs := []contender{{name: "new", ours: true}, {name: "retry"}}
+	with := func(refused ...int) (all []score) {
+		for i, n := range refused {
+			all = append(all, score{bound: sec, taken: time.Duration(1+i) * sec, served: 1000, refused: n})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		ours, retry []int
+		worse       bool
+	}{
+		{ours: []int{3, 9, 5}, retry: []int{3, 9, 5}},
+		{ours: []int{3, 9, 5}, retry: []int{3, 8, 5}},
+		{ours: []int{4, 9, 5}, retry: []int{3, 8, 5}, worse: true},
+		{ours: []int{4, 9}, retry: []int{3, 9}},
+		{ours: []int{4}, retry: []int{3}, worse: true},
+	} {
+		scores := medians(cs, [][]score{with(c.ours...), with(c.retry...)})
+		assert.Equal(t, c.worse, scores[0].worse, "%+v", c)
+		assert.False(t, scores[1].worse)
+	}
+	assert.False(t, medians(cs[:1], [][]score{with(1)})[0].worse, "there is no retry")
 }
