@@ -563,6 +563,8 @@ var furtherAPIs = []struct {
 	{"a policy, figures of another", 's', "x.example", 200, `X-RateLimit-Limit: 5000|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 30|RateLimit-Policy: 10;w=1`, "10 a second", `draft -07; policy '10;w=1' 10/1s`},
 	{"two policies of one quota, older figures", 's', "x.example", 200, `X-RateLimit-Limit: 10|X-RateLimit-Remaining: 6|X-RateLimit-Reset: 30|RateLimit-Policy: "second";q=10;w=1, "minute";q=10;w=60`, "6 of 10 a minute for 30 s; 10 a second", `editor's draft; policy 'second' 10/1s; policy 'minute' 10/1m0s; limit 'minute' 6/30s`},
 	{"mail2many", 'd', "api.mail2many.de", 200, "X-RateLimit-Limit: 600|X-RateLimit-Remaining: 598|X-ConcurrencyLimit-Limit: 10|X-ConcurrencyLimit-Remaining: 9", "598 of 600; 10 in progress", `X-RateLimit; policy '' 600; policy 'concurrency' 10 concurrent-requests; limit '' 598; limit 'concurrency' 9`},
+	{"Helcim", 'd', "api.helcim.com", 200, "Minute-Limit-Remaining: 99|Hour-Limit-Remaining: 2999", "99 left of a minute, 2999 of an hour", `X-RateLimit; limit 'hour' 2999; limit 'minute' 99`},
+	{"a limit of a day, its end", 's', "api.example", 200, "Daily-Limit-Remaining: 0|Daily-Limit-Reset: 3600", "nothing left for an hour", `X-RateLimit; limit 'daily' 0/1h0m0s`},
 	{"another's, underscores", 'c', "x.example", 200, "x_upstream_ratelimit_remaining: 0", "none", `none`},
 }
 
