@@ -247,64 +247,12 @@ func (a *accountReader) account(h http.Header, found []rowField) {
 	a.field = found[0].field
 	faults := len(a.ignored)
 	for i := range found {
-		f := &found[i]
-		switch f.role {
-		case ofLimit:
-			if (f.timeOnly() || endsIn(f.field, "-*-Allowed")) && !slices.ContainsFunc(found, tellsLeft) {
-				continue // it may be what is left, or whether the request is allowed
-			}
-			if s.limits.n == 0 && a.common && a.inDraft(f) {
-				continue
-			} else if s.limits.n == 0 && describes(f.lines) {
-				a.summary(f, &s)
-			} else if s.limits.n == 0 && !a.strict && a.burst(f, found, &s) {
-				continue
-			} else if s.limits.n == 0 {
-				a.quotas(f, &s)
-			}
-		case ofRemaining:
-			if s.remaining.n == 0 {
-				s.remaining = a.figures(f, true)
-			}
-		case ofUsed:
-			if s.used.n == 0 && !(isRatio(f.lines[0]) && a.ratio(f, f.lines[0], &s)) {
-				s.used = a.figures(f, false)
-			}
-		case ofCost:
-			if n := a.figures(f, false); n.n > 0 {
-				s.cost = a.figure(n.at(0))
-			}
-		case ofReset:
-			if s.resets.n == 0 {
-				s.resets = a.delays(f, a.resetKind(f.field), s.limits.n > 1)
-				if s.resets.n == 1 && s.resets.first.bare && endsIn(f.field, "-TTL") && !endsIn(f.field, "-Remaining-TTL") {
-					s.resets.first.orMillis()
-				}
-			}
-		case ofWindow:
-			if endsIn(f.field, "-Rate") {
-				if rate := a.figures(f, false); rate.n > 0 {
-					s.rate = rate.at(0).value
-				}
-			} else if s.windows.n == 0 {
-				s.windows, s.inMillis = a.windows(f)
-			}
-		case ofPolicy:
-			a.listed(f, &s)
-		case ofSummary:
-			if a.row.Units[""] == percent {
-				a.percent(f)
-			} else {
-				a.summary(f, &s)
-			}
-		}
+		a.take(&found[i], found, &s)
 	}
 	if a.common && account != "" && s.limits.n == 0 {
 		a.bareLimit(h, found, &s)
 	}
-	if r, window := &s.resets.first, s.windows.first.d; s.inMillis && s.resets.n == 1 && r.bare && r.d > 2*window+time.Second && r.d/1000 <= window {
-		r.d, r.bare = r.d/1000, false
-	}
+	s.resetInMillis()
 	if a.strict && s.endsLate() {
 		s.windows = values[delay]{}
 		a.ignore(found[slices.IndexFunc(found, func(f rowField) bool { return f.role == ofWindow })].field, None, "", errConflict)
@@ -323,6 +271,79 @@ func (a *accountReader) account(h http.Header, found []rowField) {
 		return
 	}
 	a.settle(account, &s)
+}
+
+// take takes over what one of the fields of an account says. The first field of a role counts.
+func (a *accountReader) take(f *rowField, found []rowField, s *accountValues) {
+	switch f.role {
+	case ofLimit:
+		if s.limits.n == 0 {
+			a.limit(f, found, s)
+		}
+	case ofRemaining:
+		if s.remaining.n == 0 {
+			s.remaining = a.figures(f, true)
+		}
+	case ofUsed:
+		if s.used.n == 0 && !(isRatio(f.lines[0]) && a.ratio(f, f.lines[0], s)) {
+			s.used = a.figures(f, false)
+		}
+	case ofCost:
+		if n := a.figures(f, false); n.n > 0 {
+			s.cost = a.figure(n.at(0))
+		}
+	case ofReset:
+		if s.resets.n == 0 {
+			a.reset(f, s)
+		}
+	case ofWindow:
+		if endsIn(f.field, "-Rate") {
+			if rate := a.figures(f, false); rate.n > 0 {
+				s.rate = rate.at(0).value
+			}
+		} else if s.windows.n == 0 {
+			s.windows, s.inMillis = a.windows(f)
+		}
+	case ofPolicy:
+		a.listed(f, s)
+	case ofSummary:
+		if a.row.Units[""] == percent {
+			a.percent(f)
+		} else {
+			a.summary(f, s)
+		}
+	}
+}
+
+// limit reads the field of a limit. It may say more than that, or something else.
+func (a *accountReader) limit(f *rowField, found []rowField, s *accountValues) {
+	switch {
+	case (f.timeOnly() || endsIn(f.field, "-*-Allowed")) && !slices.ContainsFunc(found, tellsLeft):
+		// It may be what is left, or whether the request is allowed.
+	case a.common && a.inDraft(f):
+	case describes(f.lines):
+		a.summary(f, s)
+	case !a.strict && a.burst(f, found, s):
+	default:
+		a.quotas(f, s)
+	}
+}
+
+// reset reads the field that says when the quota is renewed.
+func (a *accountReader) reset(f *rowField, s *accountValues) {
+	s.resets = a.delays(f, a.resetKind(f.field), s.limits.n > 1)
+	if s.resets.n == 1 && s.resets.first.bare && endsIn(f.field, "-TTL") && !endsIn(f.field, "-Remaining-TTL") {
+		s.resets.first.orMillis()
+	}
+}
+
+// resetInMillis takes a reset without a unit for milliseconds where the window is told in them, and it would end long
+// after the window otherwise.
+func (s *accountValues) resetInMillis() {
+	r, window := &s.resets.first, s.windows.first.d
+	if s.inMillis && s.resets.n == 1 && r.bare && r.d > 2*window+time.Second && r.d/1000 <= window {
+		r.d, r.bare = r.d/1000, false
+	}
 }
 
 // bareLimit reads the limit of a named account whose fields have no word for it: X-RateLimit-Table, beside

@@ -45,7 +45,8 @@ const (
 // refused with a *RejectedError as soon as waiting cannot help: the wait would
 // be longer than MaxDelay, or would pass the deadline of the request's context,
 // or MaxQueue requests are already waiting. If the context ends while the
-// request waits, the error is context.Cause of that context.
+// request waits, the error is context.Cause of that context. Request.Cancel,
+// which contexts have replaced, ends no wait.
 //
 // Every response that does not come from a cache is read for what it says
 // about quota, whatever its status, and returned as Base made it. Its body is

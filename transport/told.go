@@ -394,14 +394,8 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 	}
 	moved := x.countEnd(got, what)
 	if known && !same && told.note(wide, x.kind().key(), what, r.Refused) || moved {
-		x.moveAll()
-		if departed := x.ask.Scope; !tried {
-			x.ask.Scope = wide
-			if x.scopeOfKind(); x.ask.Trial || x.ask.Scope == wide {
-				x.ask.Scope = departed // it has not tried, or kinds are one again
-			} else if x.ask.Scope != departed {
-				r.Scope = x.ask.Scope
-			}
+		if x.moveAll(); !tried {
+			x.rescope(wide)
 		}
 	}
 	if known && r.Refused && !tried && what >= toldLimit {
@@ -409,6 +403,28 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 			x.ask.Scope, r.Scope = in, in
 		}
 	}
+	if !known {
+		what = toldUnknown
+	}
+	x.holdTold(wide, what, now)
+}
+
+// rescope moves the request to the scope of its kind, as the response has shown it, if that is sure. The report
+// names it.
+func (x *exchange) rescope(wide string) {
+	departed := x.ask.Scope
+	x.ask.Scope = wide
+	if x.scopeOfKind(); x.ask.Trial || x.ask.Scope == wide {
+		x.ask.Scope = departed // it has not tried, or kinds are one again
+	} else if x.ask.Scope != departed {
+		x.report.Scope = x.ask.Scope
+	}
+}
+
+// holdTold holds the kind of the request for as long as the response asks, and notes until when the limit that it
+// was told is used up.
+func (x *exchange) holdTold(wide string, what int64, now time.Time) {
+	r, told := &x.report, &x.directory.told
 	pause, dry := time.Duration(0), r.Refused
 	if !r.WholeOrigin {
 		pause = max(r.Pause, 0)
@@ -429,9 +445,6 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 		now = time.Now()
 	}
 	if x.ask.Scope == wide && (left >= leastTrialHold || r.Refused) {
-		if !known {
-			what = toldUnknown
-		}
 		if told.noteUsedUp(wide, what, now.Add(max(left, leastTrialHold))) {
 			x.moveAll()
 		}
