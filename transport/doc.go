@@ -60,6 +60,14 @@
 // what would happen to a request, without sending it. To see what a response means,
 // run go run ./examples/explain URL.
 //
+// A program that shows its user what is left takes it from the response:
+//
+//	ctx = transport.WithTrace(ctx, &transport.Trace{Learned: func(i transport.LearnedInfo) {
+//		for _, l := range i.Limits {
+//			show(l.Policy, l.Available, l.Window)
+//		}
+//	}})
+//
 // # Users and identities
 //
 // Two requests share a quota or do not. The server may say so; if not, the Shaper
