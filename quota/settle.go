@@ -392,7 +392,7 @@ func (s *settlement) settleClaims() {
 		case tells:
 			a.Answered(charge, s.r.Refused)
 		case s.r.answered():
-			a.Silent(s.t, charge, s.r.Refused)
+			a.Silent(s.t, charge, s.r.Refused, &a.policy.server)
 		default:
 			a.Lost(s.t, charge)
 		}

@@ -485,7 +485,7 @@ func (x *exchange) whatTold(got *parse.Reading) (what int64, known bool) {
 	switch {
 	case len(got.Policies)+len(got.Limits) == 0:
 		// A refusal is by another limit, and an error may come from elsewhere.
-		return toldNothing, x.resp.StatusCode/100 == 2 && !x.report.Refused && len(x.origin.Policies()) > 0
+		return toldNothing, x.resp.StatusCode >= 200 && x.resp.StatusCode < 400 && !x.report.Refused && len(x.origin.Policies()) > 0
 	case len(got.Policies) == 1 && len(got.Limits) <= 1 && got.Policies[0].Name == "" && got.Policies[0].Quota >= 0 &&
 		!got.Policies[0].HasKey && x.pathKey == "" && got.Dialect != parse.EditorsDraft && got.Dialect != parse.Draft08:
 		return toldLimit + got.Policies[0].Quota, true

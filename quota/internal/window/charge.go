@@ -185,8 +185,15 @@ func (w *Window) Answered(c Charge, refused bool) {
 }
 
 // Silent settles a charge that was answered at t without a figure.
-func (w *Window) Silent(t Instant, c Charge, refused bool) {
-	w.Lost(t, c)
+func (w *Window) Silent(t Instant, c Charge, refused bool, s *Server) {
+	if !refused {
+		w.countQuiet(t, c, s)
+	}
+	if !refused && s.uncounted.notCounted() && w.comparesQuiet() {
+		w.Refund(c)
+	} else {
+		w.Lost(t, c)
+	}
 	w.Timed(t, c.Sent)
 	switch {
 	case refused:

@@ -19,7 +19,7 @@ func TestPassIsTake(t *testing.T) {
 		"new":               {ok: true},
 		"used":              {prepare: func(w *Window) { w.Take(1, 1) }, ok: true},
 		"of bytes":          {unit: Bytes, ok: true},
-		"its answer":        {prepare: func(w *Window) { w.Silent(5, Charge{Units: 1, Mark: w.Take(1, 1)}, false) }, ok: true},
+		"its answer":        {prepare: func(w *Window) { w.Silent(5, Charge{Units: 1, Mark: w.Take(1, 1)}, false, new(Server)) }, ok: true},
 		"a large quota":     {prepare: func(w *Window) { w.SetPolicy(Requests, 1<<40, 0) }, ok: true},
 		"held":              {prepare: func(w *Window) { w.Pause(1, time.Minute, s) }},
 		"concurrent":        {unit: Concurrent},

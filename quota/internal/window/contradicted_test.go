@@ -13,7 +13,7 @@ import (
 func contradicts(name string, retryAfter time.Duration) event {
 	return func(l *ledger, t Instant) {
 		c := l.land(name)
-		l.Silent(t, c, true)
+		l.Silent(t, c, true, &l.server)
 		l.Contradict(t, c.Sent, retryAfter)
 		if retryAfter > 0 {
 			l.Pause(t, retryAfter, l.server)
@@ -195,7 +195,7 @@ func TestUndoOfContradict(t *testing.T) {
 		}
 		all(send("a", "b"), quiet("a"))(l, at)
 		c := l.land("b")
-		l.Silent(at, c, true)
+		l.Silent(at, c, true, &l.server)
 		before := l.Copy()
 		l.Contradict(at, c.Sent, 30*sec)
 		after := l.Copy()
@@ -238,10 +238,10 @@ func TestCountIsNoReportedBucket(t *testing.T) {
 		l.Report(Instant(ms), 0, Figure{Available: 50, Full: 30 * sec, Charge: c}, false, &l.server)
 		assert.True(t, l.IsBucket())
 		send("b")(l, Instant(sec))
-		l.Silent(Instant(sec+ms), l.land("b"), true)
+		l.Silent(Instant(sec+ms), l.land("b"), true, &l.server)
 		l.StartBackOff(Instant(sec+ms), Instant(sec), 0)
 		send("c")(l, Instant(4*sec))
-		l.Silent(Instant(4*sec+ms), l.land("c"), false)
+		l.Silent(Instant(4*sec+ms), l.land("c"), false, &l.server)
 		assert.Equal(t, Counting, l.State)
 		assert.False(t, l.IsBucket())
 		n, _ := l.Left(Instant(5 * sec))
@@ -260,7 +260,7 @@ func TestSlowStartOfACountIsHopeful(t *testing.T) {
 	l.SetPolicy(Requests, 100, time.Minute)
 	l.Count(0, 1)
 	send("a")(l, Instant(sec))
-	l.Silent(Instant(sec+ms), l.land("a"), true)
+	l.Silent(Instant(sec+ms), l.land("a"), true, &l.server)
 	l.Contradict(Instant(sec+ms), Instant(sec), 2*sec)
 	at := Instant(4 * sec)
 	send("b", "c")(l, at)

@@ -176,6 +176,10 @@
 //     shows that. After two such refusals in a row the last unit of a figure departs when it is back by our
 //     own log or its window is over, until one is served with a = 0.
 //
+//     Answers that say nothing of a quota that others tell, such as redirects or 304, may count against it or
+//     not. They do until figures have fallen by no more than the other requests explain, twice in a row, with four such
+//     answers or more between them. A figure that falls by half of them or more, or a refusal, ends that.
+//
 //  4. Contention. A quota that falls by more than was served to us has other users.
 //     With p, our part of what it has fallen by, no more than 0.4·p·a + 0.5 units are
 //     in flight at a time: the others send theirs while ours are on their way, and no

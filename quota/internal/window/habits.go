@@ -31,6 +31,8 @@ type Server struct {
 	named      uint8         // served answers in a row that have named it, at most habitual: see absent.go
 	unnamed    uint8         // those after them that have not
 	ends       namedEnds     // that it names as instants: see named.go
+
+	uncounted uncounted // whether answers that say nothing of it count: see uncounted.go
 }
 
 // habits are the places in which a Strategy has its say. Everything else about a

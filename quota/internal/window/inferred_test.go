@@ -46,7 +46,7 @@ func TestInferredFromTheFirstWindow(t *testing.T) {
 		w := New(Adaptive)
 		take := func(at Instant) Charge { return Charge{Units: 1, Sent: at, Mark: w.Take(at, 1)} }
 		for range tt.served {
-			w.Silent(began+2, take(began), false)
+			w.Silent(began+2, take(began), false, new(Server))
 		}
 		sent := began + tt.usedUp
 		for range tt.stays {
@@ -59,7 +59,7 @@ func TestInferredFromTheFirstWindow(t *testing.T) {
 		var g *Inferred
 		for i, c := range out {
 			arrived := sent + Instant(i) + 1
-			if w.Silent(arrived, c, true); tt.retryAfter > 0 {
+			if w.Silent(arrived, c, true, new(Server)); tt.retryAfter > 0 {
 				w.Pause(arrived, tt.retryAfter, Server{})
 			} else {
 				w.StartBackOff(arrived, sent, 0)
@@ -73,7 +73,7 @@ func TestInferredFromTheFirstWindow(t *testing.T) {
 		}
 		again := began + tt.again + Instant(20*ms)
 		c := take(again)
-		w.Silent(again+2, c, false)
+		w.Silent(again+2, c, false, new(Server))
 		g.Apart = tt.apart
 		g.Served(&w, again+2, again)
 		assert.Equal(t, tt.want, w.Quota, tt.name)
@@ -99,14 +99,14 @@ func TestInferredIsNoLongerThanTheFirstWindow(t *testing.T) {
 		w := New(Adaptive)
 		take := func(at Instant) Charge { return Charge{Units: 1, Sent: at, Mark: w.Take(at, 1)} }
 		for range 18 {
-			w.Silent(began+2, take(began), false)
+			w.Silent(began+2, take(began), false, new(Server))
 		}
 		sent := began + Instant(ms)
 		out := []Charge{take(sent), take(sent)}
 		var g *Inferred
 		for i := range 3 {
 			c, arrived := take(sent), sent+Instant(i)+1
-			w.Silent(arrived, c, true)
+			w.Silent(arrived, c, true, new(Server))
 			w.Pause(arrived, 10*sec, Server{})
 			if g != nil {
 				g.Refused(&w, arrived, sent, 10*sec)
@@ -116,24 +116,24 @@ func TestInferredIsNoLongerThanTheFirstWindow(t *testing.T) {
 			g.Began(&w, began, arrived, sent)
 		}
 		for _, c := range out {
-			w.Silent(sent+10, c, false)
+			w.Silent(sent+10, c, false, new(Server))
 			g.Served(&w, sent+10, sent)
 		}
 		again := sent + Instant(10*sec+20*ms)
 		for i := range Instant(served) {
 			at := again + i*Instant(ms)
-			w.Silent(at+1, take(at), false)
+			w.Silent(at+1, take(at), false, new(Server))
 			g.Served(&w, at+1, at)
 		}
 		assert.EqualValues(t, None, w.Quota, served)
 		sent = again + Instant(sec)
 		for range 2 {
-			w.Silent(sent+1, take(sent), true)
+			w.Silent(sent+1, take(sent), true, new(Server))
 			w.Pause(sent+1, 10*sec, Server{})
 			g.Refused(&w, sent+1, sent, 10*sec)
 		}
 		again = sent + Instant(10*sec+20*ms)
-		w.Silent(again+1, take(again), false)
+		w.Silent(again+1, take(again), false, new(Server))
 		g.Served(&w, again+1, again)
 		assert.EqualValues(t, served, w.Quota)
 		assert.Equal(t, want, w.Length, served)
@@ -150,11 +150,11 @@ func TestSlowStartBeginsWithHalf(t *testing.T) {
 		w, g := New(Adaptive), NewInferred(sec)
 		take := func(at Instant) Charge { return Charge{Units: 1, Sent: at, Mark: w.Take(at, 1)} }
 		serve := func(at Instant) {
-			w.Silent(at+1, take(at), false)
+			w.Silent(at+1, take(at), false, new(Server))
 			g.Served(&w, at+1, at)
 		}
 		now := Instant(sec)
-		w.Silent(now, take(now-1), true)
+		w.Silent(now, take(now-1), true, new(Server))
 		w.Pause(now, sec, Server{})
 		now = now.Add(sec)
 		serve(now)
@@ -168,7 +168,7 @@ func TestSlowStartBeginsWithHalf(t *testing.T) {
 			out = append(out, take(now))
 		}
 		for i, c := range out {
-			w.Silent(now+Instant(i)+1, c, true)
+			w.Silent(now+Instant(i)+1, c, true, new(Server))
 			w.Pause(now+Instant(i)+1, sec, Server{})
 			g.Refused(&w, now+Instant(i)+1, now, sec)
 		}

@@ -108,16 +108,16 @@ func TestPaceHasNoCeiling(t *testing.T) {
 		out = append(out, Charge{Units: 1, Sent: at, Mark: w.Take(at, 1)})
 	}
 	now := Instant(3 * sec)
-	w.Silent(now, out[0], true)
+	w.Silent(now, out[0], true, new(Server))
 	w.Pause(now, sec, Server{})
 	g.Refused(&w, now, out[0].Sent, sec)
 	for _, c := range out[1:] {
-		w.Silent(now+1, c, false)
+		w.Silent(now+1, c, false, new(Server))
 		g.Served(&w, now+1, c.Sent)
 	}
 	at := Instant(5 * sec)
 	c := Charge{Units: 1, Sent: at, Mark: w.Take(at, 1)}
-	w.Silent(at+1, c, false)
+	w.Silent(at+1, c, false, new(Server))
 	g.Served(&w, at+1, at)
 	assert.Zero(t, w.slow)
 	assert.Zero(t, g.most)

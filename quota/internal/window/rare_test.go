@@ -30,7 +30,7 @@ func TestRareIsRare(t *testing.T) {
 			c := Charge{Sent: at, Units: 1, Mark: mark}
 			w.Answered(c, false)
 			w.Report(at+Instant(ms), at, Figure{Available: 5, Window: 5 * sec, Charge: c}, false, s)
-			w.Silent(at, Charge{Sent: at, Units: 1, Mark: w.Take(at, 1)}, false)
+			w.Silent(at, Charge{Sent: at, Units: 1, Mark: w.Take(at, 1)}, false, new(Server))
 			w.Refund(Charge{Sent: at, Units: 1, Mark: w.Take(at, 1)})
 			w.Pause(at, 2*ms, *s)
 			w.Ready(at, 1)

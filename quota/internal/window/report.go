@@ -72,6 +72,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	if w.State == Counting {
 		w.noBucket()
 	}
+	w.compareQuiet(t, f.Charge, avail, refused, s)
 	if f.Full == 0 {
 		how.observeFull(w, avail, f.Window, s)
 	}

@@ -85,7 +85,7 @@ func stillRefuses(name string, w time.Duration) event {
 func quiet(names ...string) event {
 	return func(l *ledger, t Instant) {
 		for _, name := range names {
-			l.Silent(t, l.land(name), false)
+			l.Silent(t, l.land(name), false, &l.server)
 		}
 	}
 }

@@ -1,0 +1,189 @@
+package window
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// An exchanger sends requests to a server with a quota of n a minute, and takes over what it answers.
+type exchanger struct {
+	w    Window
+	s    Server
+	now  Instant
+	left int64
+}
+
+func newExchanger(n int64) *exchanger {
+	x := &exchanger{w: New(Adaptive), left: n}
+	x.w.SetPolicy(Requests, n, time.Minute)
+	return x
+}
+
+// told sends a request that is counted, and whose answer says what is left.
+func (x *exchanger) told() {
+	c := x.send()
+	x.left--
+	x.figure(c, x.left, false)
+}
+
+// quiet sends a request whose answer says nothing.
+func (x *exchanger) quiet(counted bool) {
+	c := x.send()
+	if counted {
+		x.left--
+	}
+	x.now = x.now.Add(50 * ms)
+	x.w.Silent(x.now, c, false, &x.s)
+}
+
+func (x *exchanger) send() Charge {
+	return Charge{Sent: x.now, Units: 1, Mark: x.w.Take(x.now, 1)}
+}
+
+func (x *exchanger) figure(c Charge, left int64, refused bool) {
+	x.now = x.now.Add(50 * ms)
+	x.w.Answered(c, refused)
+	x.w.Report(x.now, c.Sent, Figure{Available: left, Window: time.Minute - time.Duration(c.Sent), Charge: c}, refused, &x.s)
+}
+
+func (x *exchanger) available() int64 {
+	left, _ := x.w.Left(x.now)
+	return left
+}
+
+// Answers that say nothing are charged until two pairs of figures have shown that they do not count.
+func TestQuietAnswersThatDoNotCount(t *testing.T) {
+	x := newExchanger(30)
+	x.told()
+	x.quiet(false)
+	x.told() // the first one of a pair
+	for range 5 {
+		x.quiet(false)
+	}
+	assert.EqualValues(t, 23, x.available(), "they are charged")
+	x.told()
+	assert.EqualValues(t, 27, x.available())
+	assert.False(t, x.s.uncounted.notCounted(), "one pair")
+	for range 3 {
+		x.quiet(false)
+	}
+	x.told()
+	assert.False(t, x.s.uncounted.notCounted(), "too few")
+	x.quiet(false)
+	x.told()
+	assert.True(t, x.s.uncounted.notCounted())
+	for range 100 {
+		x.quiet(false)
+	}
+	assert.EqualValues(t, 25, x.available(), "they are not charged")
+	c := x.send()
+	assert.EqualValues(t, 24, x.available(), "until they are answered")
+	x.w.Silent(x.now, c, false, &x.s)
+	assert.EqualValues(t, 25, x.available())
+}
+
+// Those that count are charged, whatever their order.
+func TestQuietAnswersThatCount(t *testing.T) {
+	x := newExchanger(60)
+	for range 4 {
+		x.told()
+		for range 8 {
+			x.quiet(true)
+		}
+	}
+	assert.Equal(t, x.left, x.available())
+	assert.Zero(t, x.s.uncounted.shown)
+	assert.EqualValues(t, 2, x.s.uncounted.doubts)
+
+	// They have departed before the first figure arrived, and were counted before it.
+	x = newExchanger(60)
+	var out []Charge
+	for range 10 {
+		out = append(out, x.send())
+	}
+	for range 3 {
+		x.told()
+	}
+	for _, c := range out {
+		x.w.Silent(x.now, c, false, &x.s)
+	}
+	for range 3 {
+		x.told()
+	}
+	assert.Zero(t, x.s.uncounted.shown)
+	assert.Zero(t, x.s.uncounted.doubts)
+	assert.Zero(t, x.s.uncounted.pair.all.quiet)
+}
+
+// What was shown ends when a figure shows that they count, or a refusal; and it takes more each time.
+func TestQuietAnswersThatCountAfterAll(t *testing.T) {
+	for name, end := range map[string]func(x *exchanger){
+		"a figure": func(x *exchanger) {
+			for range 8 {
+				x.quiet(true)
+			}
+			x.told()
+		},
+		"a refusal": func(x *exchanger) {
+			x.quiet(true)
+			x.figure(x.send(), 0, true)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newExchanger(100)
+			x.told()
+			x.quiet(false)
+			pairs := func(n int) {
+				for range n {
+					x.told()
+					for range 4 {
+						x.quiet(false)
+					}
+				}
+				x.told()
+			}
+			pairs(2)
+			assert.True(t, x.s.uncounted.notCounted())
+			end(x)
+			assert.False(t, x.s.uncounted.notCounted())
+			pairs(3)
+			assert.False(t, x.s.uncounted.notCounted(), "it takes four")
+			pairs(1)
+			assert.True(t, x.s.uncounted.notCounted())
+		})
+	}
+}
+
+// Where others use the quota, too, figures show neither.
+func TestQuietAnswersBesideOthers(t *testing.T) {
+	x := newExchanger(100)
+	for range 5 {
+		x.told()
+		for range 8 {
+			x.quiet(false)
+		}
+		x.left -= 3
+	}
+	assert.Zero(t, x.s.uncounted.shown)
+	assert.Zero(t, x.s.uncounted.doubts)
+}
+
+// The windows of other users are compared once that of one has not been for some time.
+func TestQuietAnswersOfManyUsers(t *testing.T) {
+	one, two := newExchanger(30), newExchanger(30)
+	one.told()
+	one.quiet(false)
+	other := func() {
+		c := two.send()
+		two.w.Silent(two.now, c, false, &one.s)
+	}
+	two.told()
+	for range mostOthers {
+		other()
+		assert.Same(t, &one.w, one.s.uncounted.pair.of)
+	}
+	other()
+	assert.Same(t, &two.w, one.s.uncounted.pair.of)
+}
