@@ -725,6 +725,69 @@ func TestHubLooksForSingleUnits(t *testing.T) {
 	}
 }
 
+// Where units come back one at a time, the next one follows the last as soon as that was served, and the process that
+// is the first is told. Until then, there is a margin, twice of it while no other unit is in flight.
+func TestHubFollowsSingleUnits(t *testing.T) {
+	const each, lag = 50 * time.Millisecond, 16666 * time.Microsecond // of 20 a second
+	const told = 40 * time.Millisecond                                // after the unit was granted
+	for _, c := range []struct {
+		name     string
+		inFlight int64 // of a third process
+		answer   exchange.Account
+		next     time.Duration // after the grant
+		wakes    int
+	}{
+		{"served", 0, exchange.Account{Served: 1, ServedAgo: 35 * time.Millisecond}, told - 35*time.Millisecond + each, 1},
+		{"late", 0, exchange.Account{Has: 1, Figure: exchange.None}, each + 2*lag, 0},
+		{"refused", 0, exchange.Account{Hold: time.Microsecond}, each + 2*lag, 0},
+		{"one of two refused", 0, exchange.Account{Served: 1, Refused: true}, each + 2*lag, 0},
+		{"one of two", 1, exchange.Account{Served: 1, ServedAgo: 35 * time.Millisecond}, each + lag, 0},
+	} {
+		now := time.Unix(1, 0)
+		hub := &fleet.Hub{Clock: func() time.Time { return now }}
+		var words []exchange.Word
+		hub.Listen(exchange.ID{}, func(w exchange.Word) {
+			if !w.Return && w.Hold == 0 {
+				words = append(words, w)
+			}
+		})
+		seq, version := uint64(0), int64(0)
+		turn := func(process string, after time.Duration, a exchange.Account) exchange.Granted {
+			now = now.Add(after)
+			seq++
+			a.Quota, a.Window, a.Left, a.Basis, a.FigureVersion = 20, -time.Second, time.Second, exchange.None, version
+			turn := &exchange.Turn{Process: process, Seq: seq, Flights: exchange.None, Accounts: []exchange.Account{a}}
+			if a.Has == 0 {
+				turn.Requests = []exchange.Request{{N: 2, Claims: []exchange.Claim{{Units: 1}}}}
+			}
+			g, err := hub.Exchange(t.Context(), exchange.ID{}, turn)
+			require.NoError(t, err)
+			version = g.Accounts[0].Version
+			return g.Accounts[0]
+		}
+		nothing := exchange.Account{Figure: exchange.None}
+		for range 2 {
+			turn("one", 0, exchange.Account{})
+		}
+		require.EqualValues(t, 1, turn("one", turn("one", 0, exchange.Account{}).Again, nothing).Units, c.name)
+		first := turn("one", 0, exchange.Account{Served: 1}).Again
+		before := each + 2*lag
+		if c.inFlight > 0 {
+			before = each + lag
+			turn("third", 0, exchange.Account{Has: c.inFlight, Figure: exchange.None})
+		}
+		require.EqualValues(t, 1, turn("one", first, nothing).Units, c.name)
+		assert.Equal(t, before, turn("other", 0, nothing).Again, c.name)
+		turn("one", told, c.answer)
+		assert.Len(t, words, c.wakes, c.name)
+		for _, w := range words {
+			assert.Equal(t, []string{"other"}, w.Processes, c.name)
+		}
+		assert.Equal(t, c.next-told-time.Millisecond, turn("other", time.Millisecond, nothing).Again, c.name)
+		assert.EqualValues(t, 1, turn("other", c.next-told-time.Millisecond, nothing).Units, c.name)
+	}
+}
+
 // Of what is left, as much is kept for processes that were to come and have not as would be
 // theirs: they may be alive, and alone. But one unit may always go.
 func TestHubKeepsThePartOfTheSilent(t *testing.T) {

@@ -46,7 +46,8 @@ const (
 	largestModel = int64(1e8)
 	parts        = int64(1e6) // of a window
 	justNow      = 40 * msec  // see steady
-	lateBy       = 10 * msec  // see pace
+	lateBy       = 10 * msec  // see lag
+	punctual     = 2 * msec   // see late
 )
 
 // A spending is units that were spent.
@@ -216,11 +217,31 @@ func (r *record) has() (n int64) {
 	return n
 }
 
-// pace is the time between two units that come back singly. They must not overtake each other on
+// each is the time in which one unit comes back.
+func (r *renewal) each() int64 { return r.window / r.quota * sureOf / max(r.trust, 1) }
+
+// lag is the margin between two units that come back singly. They must not overtake each other on
 // their way.
-func (r *renewal) pace() int64 {
-	each := r.window / r.quota
-	return each*sureOf/max(r.trust, 1) + min(max(each/3, lateBy), justNow)
+func (r *renewal) lag() int64 { return min(max(r.window/r.quota/3, lateBy), justNow) }
+
+// pace is the time between two units that come back singly, where it is not known when the first was taken.
+func (r *renewal) pace() int64 { return r.each() + r.lag() }
+
+// taken plans the next of the units that come back singly, after n were granted. If no others are in flight,
+// answers come sooner than by the pace, and one that does not is of a slow request: it gets more time.
+func (r *record) taken(now, n int64) {
+	r.from = now + n*r.pace()
+	if r.has() == n {
+		r.from += r.lag()
+	}
+}
+
+// follow has the next of the units that come back singly follow the last one as soon as that was served and none
+// is in flight: then it is known when it was taken, and no margin is needed.
+func (r *record) follow(a *exchange.Account) {
+	if a.Served > 0 && !a.Refused && a.Hold <= 0 && r.has() == 0 {
+		r.from = r.spending[len(r.spending)-1].at + r.each()
+	}
 }
 
 // rollModelled brings a record whose units come back before the end up to date. It
@@ -315,6 +336,7 @@ func (x *execution) figureModelled(r *record, a *exchange.Account, current bool)
 		if current && figure > 0 {
 			r.from = min(r.from, now)
 		}
+		r.follow(a)
 		r.come(now)
 		r.end = 0
 	} else if r.how == steadily {

@@ -222,7 +222,7 @@ func (x *execution) deal() {
 		}
 		m.has += x.granted[i]
 		if r.how == singly && x.granted[i] > 0 {
-			r.from = x.now + x.granted[i]*r.pace()
+			r.taken(x.now, x.granted[i])
 		}
 		if r.state == exchange.Counting && r.end == 0 && x.granted[i] > 0 && a.Quota != none {
 			r.length = max(a.Window.Microseconds(), sec)
@@ -402,16 +402,20 @@ func (x *execution) wake(i int) {
 	}
 }
 
-// late reports whether units come back one at a time, and none of the other hungry processes was told
-// to come when the first of them finds one: what was ahead of them then has gone meanwhile.
+// late reports whether units come back one at a time, and none of the hungry processes was told to come
+// when the first of the others finds one: an answer has told meanwhile that it comes sooner, or what was
+// ahead of them has gone.
 func (x *execution) late(i int) bool {
 	r, now, hungry := x.records[i], x.now, x.hungry[i]
 	if len(hungry) == 0 || r.how != singly || r.state != exchange.Reported || now < r.hold || now-hungry[0].woken < wokenFor {
 		return false
 	}
+	if x.mine[i].want > 0 && x.ahead[i] == 0 {
+		return false // this process is the first, and is told
+	}
 	at := r.back(now, hungry[0].least-x.left[i])
 	for _, m := range hungry {
-		if m.hungry-comesBy <= at+lookShort {
+		if m.hungry-comesBy <= at+punctual {
 			return false
 		}
 	}

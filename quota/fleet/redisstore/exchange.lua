@@ -49,6 +49,7 @@ largestModel = 100000000
 parts = 1000000
 justNow = 40*msec
 lateBy = 10*msec
+punctual = 2*msec
 UNKNOWN = 0
 REPORTED = 1
 EXPIRED = 2
@@ -206,9 +207,21 @@ turned = function(r, adjacent)
   if not adjacent then r.before = 0 end
 end,
 
-pace = function(r)
-  local each = floor(r.window / r.quota)
-  return floor(each * sureOf / max(r.trust, 1)) + min(max(floor(each / 3), lateBy), justNow)
+each = function(r) return floor(floor(r.window / r.quota) * sureOf / max(r.trust, 1)) end,
+
+lag = function(r) return min(max(floor(floor(r.window / r.quota) / 3), lateBy), justNow) end,
+
+pace = function(r) return x.each(r) + x.lag(r) end,
+
+taken = function(r, n)
+  r.from = r.now + n*x.pace(r)
+  if x.hasOf(r) == n then r.from = r.from + x.lag(r) end
+end,
+
+follow = function(r, a)
+  if a.served > 0 and a.refused == 0 and a.hold <= 0 and x.hasOf(r) == 0 then
+    r.from = r[head + r.members*wide + 2*r.spendings - 1] + x.each(r)
+  end
 end,
 
 come = function(r, t)
@@ -291,6 +304,7 @@ figureModelled = function(r, a, current)
     x.rollModelled(r)
   elseif r.how == singly then
     if current and fig > 0 then r.from = min(r.from, now) end
+    x.follow(r, a)
     x.come(r, now)
     r.over = 0
   elseif r.how == steadily then
@@ -960,10 +974,11 @@ late = function(a)
   x.sort(a)
   local m = a.hungry[1]
   if now - m.woken < wokenFor then return false end
+  if a.want > 0 and a.ahead == 0 then return false end
   local t = x.backAt(r, m.least - a.spare)
   for j = 1, a.hungers do
     local m = a.hungry[j]
-    if m.hungry - comesBy <= t + lookShort then return false end
+    if m.hungry - comesBy <= t + punctual then return false end
   end
   return t > now
 end,
@@ -1008,7 +1023,7 @@ deal = function(a)
     m.stock = m.stock + wish
   end
   m.has = m.has + a.granted
-  if r.how == singly and a.granted > 0 then r.from = r.now + a.granted*x.pace(r) end
+  if r.how == singly and a.granted > 0 then x.taken(r, a.granted) end
   if state == COUNTING and r.over == 0 and a.granted > 0 and a.quota ~= -1 then
     r.length = max(a.window, sec)
     r.over = r.now + r.length
