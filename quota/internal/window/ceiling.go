@@ -63,7 +63,7 @@ func (c *Ceiling) Refused(w *Window, t, sent Instant) bool {
 		}
 		c.tried = 0
 	case c.most <= leastCeiling, c.heard:
-		if c.lost == mostCeiling {
+		if c.most == 0 && c.lost == mostCeiling {
 			c.rare = min(c.rare+1, rarest) // it was given up in error
 		}
 		c.most, c.kept, c.tried = left, left, 0

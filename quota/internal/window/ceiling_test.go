@@ -246,6 +246,24 @@ func TestCeilingIsGivenUp(t *testing.T) {
 	}
 }
 
+// A ceiling that was the highest and was lost by one too many was not given up: the next refusal makes no try rarer.
+func TestHighestCeilingIsLost(t *testing.T) {
+	now := Instant(sec)
+	w := New(Adaptive)
+	c := Ceiling{most: mostCeiling, kept: mostCeiling, heard: true}
+	for _, step := range []struct {
+		inFlight int64
+		tooMany  bool
+	}{{mostCeiling - 1, true}, {10, false}, {1, false}} {
+		now++
+		w.InFlight, w.slow = step.inFlight, mostCeiling
+		assert.Equal(t, step.tooMany, c.Refused(&w, now, now), "%+v", step)
+		assert.EqualValues(t, 1, c.rare, "%+v", step)
+		now++
+		c.Served(&w, now)
+	}
+}
+
 // A refusal is of one too many only if at least two are in flight, and about half of the ceiling.
 func TestOneTooManyOfHalf(t *testing.T) {
 	for _, tt := range []struct {
