@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -800,12 +801,18 @@ type played struct{ served, refused int }
 // plays sends a request whenever one may go, every step at most.
 func (s *pacedServer) plays(d *desk, from, to, step time.Duration) (r played) {
 	d.t.Helper()
+	return d.plays(s.serves, from, to, step)
+}
+
+// plays is that of a pacedServer, for any server.
+func (d *desk) plays(serves func(now time.Duration) (ok bool, pause time.Duration), from, to, step time.Duration) (r played) {
+	d.t.Helper()
 	for now := from; now < to; now += step {
 		l, held := d.try(now, "")
 		if held != nil {
 			continue
 		}
-		if ok, pause := s.serves(now); ok {
+		if ok, pause := serves(now); ok {
 			r.served++
 			d.done(now, l, quota.Report{})
 		} else {
@@ -918,4 +925,36 @@ func TestPaceGoes(t *testing.T) {
 	s.plays(d, 2*mins, 5*mins, 5*ms)
 	assert.Equal(t, played{12_000, 0}, s.plays(d, 5*mins, 6*mins, 5*ms))
 	assert.EqualValues(t, quota.None, d.known("", quota.Claim{}).Quota)
+}
+
+// A server refuses a part of all requests for five minutes, at random and with a Retry-After, and no request after that.
+// What it served between two refusals is no quota, and soon holds nothing any more: the Retry-After was not true if the
+// request that departs after it is refused, too.
+func TestShedsThatEnd(t *testing.T) {
+	for _, test := range []struct {
+		part  float64
+		pause time.Duration
+		least int // served in ten minutes, of 2400, with the worst seed
+		mean  int // and with all of them
+	}{
+		{.4, 5 * sec, 2251, 2385},
+		{.8, 5 * sec, 2381, 2387},  // 27 and 2332 if windows are believed whose end was not true
+		{.4, 30 * sec, 40, 1962},   // 17 and 1203
+		{.8, 30 * sec, 2395, 2397}, // 283 and 1966
+	} {
+		const seeds = 40
+		least, sum := 2400, 0
+		for seed := range uint64(seeds) {
+			rnd := rand.New(rand.NewPCG(seed, 0))
+			sheds := func(now time.Duration) (ok bool, pause time.Duration) {
+				return now < mins || now >= 6*mins || rnd.Float64() >= test.part, test.pause
+			}
+			d := newDesk(t)
+			d.plays(sheds, 0, 6*mins, 250*ms)
+			after := d.plays(sheds, 6*mins, 16*mins, 250*ms)
+			least, sum = min(least, after.served), sum+after.served
+		}
+		assert.Equal(t, test.least, least, "%v, the worst of seeds 0 to 39", test)
+		assert.Equal(t, test.mean, sum/seeds, "%v, the mean of seeds 0 to 39", test)
+	}
 }

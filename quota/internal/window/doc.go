@@ -215,6 +215,8 @@
 //     long windows are at most. If such a look is
 //     served, units come back one by one. So they do if fewer than four requests were served
 //     between one hold and the next, three times in a row, or six if the holds are back-offs.
+//     A window does not count if its Retry-After was not true: the request that departed after it was
+//     refused, too, and has to wait for longer than whole seconds explain. A server that refuses at random does so.
 //     Then there is a pace: units depart one after another, twice as quickly as they came, then four times, …
 //     until one is refused. From then on the next pace is between the quickest that was kept and the slowest
 //     that was refused. A pace was kept if six units were served at it. After a try that
@@ -223,8 +225,8 @@
 //     If a try is refused before more were served than in one of those windows, and these took no longer than their
 //     holds and round trips, the kept pace is so many units in a hold: two a second, where two took 1.15 s.
 //     A kept pace that is refused becomes slower by an eighth, or by half if the refusal before was just before.
-//     After three such refusals it is given up if units come more slowly than before there was one. After a rest
-//     there are as many units at once as were served in any window; half as many if some of these are refused.
+//     It is given up after a Retry-After that was not true; or after three such refusals if units come
+//     more slowly than before there was one. After a rest there are as many units at once as were served in any window; half as many if some of these are refused.
 //     A refusal at a pace shows neither a bound on requests in flight nor that it was of one request alone.
 //     Where refusals with a Retry-After concern some kinds, and not all that are known, these look: see below.
 //     Before the first refusal nothing is counted, but what has departed since the first request

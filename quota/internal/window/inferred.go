@@ -38,6 +38,7 @@ type Inferred struct {
 	refused bool    // a request was, since then
 	dry     Instant // departure of the first that was refused
 	until   Instant // when it is over, by the refusals, in the clock of departures
+	untrue  bool    // and it was not over then: see isUntrue
 
 	usedUp     int64   // served in the window before, if its count was used up; else 0
 	usedOpened Instant // when that window began
@@ -207,6 +208,7 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	}
 	g.several = g.several || g.refused && sent <= g.came || w.Refusals >= sureRow
 	g.first.several = g.first.several || sent <= g.first.came
+	g.untrue = g.untrue || g.isUntrue(sent, retryAfter)
 	if !g.refused {
 		g.refused, g.dry, g.came = true, dry, t
 		g.out = uint8(min(w.Unanswered()+1, mostCeiling))
@@ -230,9 +232,20 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	}
 }
 
+// isUntrue reports whether a Retry-After before this refusal was not true: the refused request departed after it, and is
+// to wait for longer than whole seconds explain. A server that refuses at random does so: what it served
+// between two refusals is no pace.
+func (g *Inferred) isUntrue(sent Instant, retryAfter time.Duration) bool {
+	const rounded = 3 * time.Second / 2 // up or down
+	return sent >= g.until && sent.Add(retryAfter) > g.until.Add(rounded)
+}
+
 // Served takes over at t that a request which departed at sent was served.
 func (g *Inferred) Served(w *Window, t, sent Instant) {
 	if g.pace.unit > 0 {
+		if sent >= g.until {
+			g.until = Never
+		}
 		if !g.pace.servedAt(w, t, sent, max(g.longest, minBackOff)) {
 			w.DropInferred(Requests, None, 0)
 		}
@@ -287,7 +300,7 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	*g = Inferred{Ceiling: last.Ceiling, pace: g.pace, before: last.before, opened: sent, served: 1, until: Never, more: 1, longest: last.longest, last: last.served, brief: last.brief, Looks: last.Looks, failed: last.failed, skip: last.skip, rest: last.rest, guessed: last.guessed, tooSoon: last.tooSoon}
 	prompt := sent-max(w.Hold, w.BackOff) <= end-last.dry
 	told := last.until != Never
-	if few := last.opened > 0 && last.served < minInferred && prompt && g.most < leastCeiling; !few {
+	if few := last.opened > 0 && last.served < minInferred && prompt && !last.untrue && g.most < leastCeiling; !few {
 		g.pace.few = 0
 	} else if g.pace.isFew(last.opened, sent, last.served, told) {
 		g.pace.start(w, sent.Add(g.pace.unit))

@@ -153,7 +153,10 @@ func (p *pace) servedAt(w *Window, t, sent Instant, hold time.Duration) (kept bo
 // refusedAtPace is Refused where there is a pace.
 func (g *Inferred) refusedAtPace(w *Window, t, sent Instant, retryAfter time.Duration) {
 	g.longest = max(g.longest, retryAfter)
-	p := &g.pace
+	p, untrue := &g.pace, g.isUntrue(sent, retryAfter)
+	if g.until = Never; retryAfter > 0 {
+		g.until = sent.Add(retryAfter)
+	}
 	switch {
 	case p.isMistaken(sent):
 		p.unit = 0
@@ -161,7 +164,8 @@ func (g *Inferred) refusedAtPace(w *Window, t, sent Instant, retryAfter time.Dur
 		w.Quota, w.Length = p.most, p.first*time.Duration(p.most)
 		w.distrust(t)
 		g.leaveOut()
-	case !p.refusedAt(w, t, sent, g.longest):
+	case untrue, !p.refusedAt(w, t, sent, g.longest):
+		p.unit, p.few, p.gaveUp = 0, 0, min(p.gaveUp+1, maxGivenUp)
 		anew := NewInferred(g.longest)
 		anew.Ceiling, anew.pace, anew.rest = g.Ceiling, *p, 1<<maxFailed
 		*g = *anew
@@ -186,7 +190,6 @@ func (p *pace) refusedAt(w *Window, t, sent Instant, longest time.Duration) (kep
 		}
 		switch {
 		case p.lost >= lostUnits && p.all.each() > p.first+p.first/8:
-			p.unit, p.few, p.gaveUp = 0, 0, min(p.gaveUp+1, maxGivenUp)
 			return false
 		case !p.trying():
 			p.slowDown()
