@@ -194,7 +194,12 @@ func (s *settlement) infer() {
 	sc := s.l.limit
 	base := &sc.base
 	switch {
-	case !base.Infers() || s.r.WholeOrigin && s.r.Refused || !s.r.answered():
+	case !base.Infers() || !s.r.answered():
+		return
+	case s.r.WholeOrigin:
+		if sc.learned != nil && sc.learned.inferred != nil {
+			sc.learned.inferred.RefusedElsewhere(&base.Window)
+		}
 		return
 	case s.l.among != s.l.scope:
 		if !s.infersBeside() {

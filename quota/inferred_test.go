@@ -958,3 +958,49 @@ func TestShedsThatEnd(t *testing.T) {
 		assert.Equal(t, test.mean, sum/seeds, "%v, the mean of seeds 0 to 39", test)
 	}
 }
+
+// While a server is down, what it refuses is not served, and begins no window of its quota: with and without a
+// Retry-After, and whenever it begins. So the quota that was inferred before is as right as it was.
+func TestOutageOfTheOrigin(t *testing.T) {
+	for _, pause := range []time.Duration{0, 5 * sec} {
+		for begins := 5 * mins; begins < 6*mins; begins += 10 * sec {
+			d := newDesk(t)
+			until, left := time.Duration(0), 0
+			plays := func(from, to time.Duration) (r played) {
+				for now := from; now < to; now += 50 * ms {
+					l, held := d.try(now, "")
+					switch {
+					case held != nil:
+						continue
+					case now >= begins && now < begins+mins:
+						d.done(now, l, quota.Report{Refused: pause == 0, Failed: true, Pause: pause, WholeOrigin: true})
+						continue
+					case now >= until:
+						until, left = now+mins, 100
+					}
+					if left--; left >= 0 {
+						r.served++
+						d.done(now, l, quota.Report{})
+					} else {
+						r.refused++
+						d.done(now, l, quota.Report{Refused: true, Pause: (until - now + sec - 1).Truncate(sec)})
+					}
+				}
+				return r
+			}
+			plays(0, begins+mins)
+			assert.Equal(t, played{1000, 3}, plays(begins+mins, begins+11*mins), "down from %v on, Retry-After %v", begins, pause)
+		}
+	}
+}
+
+// What the server has served in a window still counts if it is down for a moment.
+func TestOutageWithinAWindow(t *testing.T) {
+	d, now := inferredTen(t)
+	for range 5 {
+		d.done(now, d.send(now, ""), quota.Report{})
+	}
+	d.done(now, d.send(now, ""), quota.Report{Failed: true, Pause: sec, WholeOrigin: true})
+	d.done(now+sec, d.send(now+sec, ""), quota.Report{})
+	assert.Equal(t, 3, d.full(now+sec+ms), "of ten, five and one were served, and one was sent to a server that was down")
+}

@@ -225,10 +225,12 @@
 //     If a try is refused before more were served than in one of those windows, and these took no longer than their
 //     holds and round trips, the kept pace is so many units in a hold: two a second, where two took 1.15 s.
 //     A kept pace that is refused becomes slower by an eighth, or by half if the refusal before was just before.
-//     It is given up after a Retry-After that was not true; or after three such refusals if units come
-//     more slowly than before there was one. After a rest there are as many units at once as were served in any window; half as many if some of these are refused.
+//     It is given up after a Retry-After that was not true; or after three such refusals if units come more slowly
+//     than before there was one. After a rest there are as many units at once as were served in any window; half as
+//     many if some of these are refused.
 //     A refusal at a pace shows neither a bound on requests in flight nor that it was of one request alone.
 //     Where refusals with a Retry-After concern some kinds, and not all that are known, these look: see below.
+//     What a server refuses while it is down is not served, and begins no window: the next request begins it anew.
 //     Before the first refusal nothing is counted, but what has departed since the first request
 //     is known. That is the first window, if it was used up in less than a fifth of it, several
 //     requests of one kind were refused, nothing was in flight after those, and a Retry-After or a

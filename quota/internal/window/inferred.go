@@ -240,6 +240,14 @@ func (g *Inferred) isUntrue(sent Instant, retryAfter time.Duration) bool {
 	return sent >= g.until && sent.Add(retryAfter) > g.until.Add(rounded)
 }
 
+// RefusedElsewhere takes over that a server which is down refused a request. That request has begun no window of the
+// server's. So if nothing was served in ours, the next request begins it anew.
+func (g *Inferred) RefusedElsewhere(w *Window) {
+	if w.State == Counting && w.epoch != g.epoch && g.pace.unit == 0 && w.Unanswered() == 0 {
+		w.count(0)
+	}
+}
+
 // Served takes over at t that a request which departed at sent was served.
 func (g *Inferred) Served(w *Window, t, sent Instant) {
 	if g.pace.unit > 0 {
