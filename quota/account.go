@@ -159,11 +159,17 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 			return d
 		}
 	}
+	filling := a.IsFilling(&a.policy.server)
+	if filling && why == window.Exhausted && a.InFlight > 0 {
+		d.Sooner = true // the answer tells when a unit is there
+	}
 	there := a.WhenThere(max(n, -n))
 	if absent != nil {
 		there = min(there, max(again, a.TriesAt(t, absent, &a.policy.server)))
 	}
-	if why == window.Exhausted && again < there && there != window.Never {
+	// It is worth coming back at the end of a window, but before that of what only seems to be one.
+	seems := filling || a.IsGuessed() && there > t.Add(window.ProbeInterval)
+	if why == window.Exhausted && !seems && again < there && there != window.Never {
 		d.Back = o.when(there)
 	} else if why == window.RetryAfter && again < a.Hold {
 		d.Back = o.when(a.Hold)

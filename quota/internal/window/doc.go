@@ -111,7 +111,7 @@
 //     habit 4; where our own log was contradicted and no other client was seen, if a sixteenth
 //     of q was missing. One also does if w turns out to be the time until a bucket is full: the
 //     more units were missing, the longer it was, in proportion. If w is more than 1 s,
-//     there is no trial in the first window, and none if p < 0.1.
+//     there is no trial in the first window, unless w is that time, and none if p < 0.1.
 //     If it is served, the next ones do the same, W/q + 2j after each other (j is the
 //     mean of r - r₀), or W/q + j/4 once 16 of them were served, no other client was
 //     seen, and r₀ is no longer than W/q. Where it is longer, requests no longer wait
@@ -209,7 +209,8 @@
 //     the next 2, 4, 8, … up to 64 windows have no look. Where back-off has found the end, which may
 //     be twice as far away as it is, looks go on half-way between what was too soon and what windows seem to be, until
 //     that is a sixteenth of them; later once in five minutes, or a minute after a window of more than two has begun.
-//     So an outage whose refusals say nothing is taken for a long window for a few minutes only.
+//     So an outage whose refusals say nothing is taken for a long window for a few minutes only. A request that
+//     does not wait for such an end comes back for the next look, or 10 min after the last request, if that is sooner.
 //     A shorter window has a look once three were used up without a refusal, or six if no
 //     Retry-After was ever told; but not the next 64 after one that was refused. A Retry-After of that refusal says how
 //     long windows are at most. If such a look is

@@ -374,6 +374,9 @@ func (g *Inferred) looked(w *Window, sent Instant) {
 	g.plan(w)
 }
 
+// IsGuessed reports whether the window is an inferred one whose end was found by back-off.
+func (w *Window) IsGuessed() bool { return w.is(guessed) && w.State == Counting }
+
 // A look is that one request departs before an inferred window is over: so many 256ths of the window
 // before its end, if it is planned.
 type look uint8
@@ -437,6 +440,7 @@ func (g *Inferred) leaveOut() {
 
 // plan plans a look into a window that has begun, or that there is none.
 func (g *Inferred) plan(w *Window) {
+	w.set(guessed, g.guessed)
 	planned := noLook
 	if g.guessed {
 		g.skip = uint8(min(time.Duration(g.skip), lookWithin/w.Length)) // an outage makes windows longer
@@ -484,6 +488,6 @@ func (g *Inferred) next(w *Window) {
 func (w *Window) DropInferred(unit Unit, quota int64, length time.Duration) {
 	w.SetPolicy(unit, quota, length)
 	w.slow = 0
-	w.set(bounded, false)
+	w.set(bounded|guessed, false)
 	w.setLook(noLook)
 }

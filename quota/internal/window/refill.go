@@ -23,6 +23,9 @@ import (
 // nothing is left for far longer than that. So is one of a policy that is not told: it may
 // take as long as the longest window of which an answer has told, by the most units. Then
 // a trial that is refused doubles the time, which becomes shorter again later.
+//
+// In the first window there is no trial, because it is not known how much of it others have used. But windows
+// that are the time until a bucket is full never end while it is used, and its figures have shown what they are.
 type refill struct {
 	trying bool  // the window in force was cut short
 	served uint8 // trials in a row that were served
@@ -108,7 +111,7 @@ func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool,
 	r, most := &w.refill, w.most(s)
 	w.guessUnit(s)
 	unit := w.perUnit()
-	unsure := w.epoch == 0 || w.contention.part() < trialsPart // how much of the window others have used
+	unsure := w.epoch == 0 && !s.Full.shown() || w.contention.part() < trialsPart // how much of the window others have used
 	unsure = unsure && (length > time.Second || w.findsUnit()) && !w.creeps()
 	switch {
 	case refused && r.trying:

@@ -44,6 +44,12 @@ func (u *untilFull) observe(quota, missing int64, length time.Duration) {
 // shown reports whether the figures show a bucket.
 func (u *untilFull) shown() bool { return u.grown == grownBucket && u.most-u.least <= u.least/4 }
 
+// IsFilling reports whether the end of the window is when a bucket is full. Units come back all the time
+// until then.
+func (w *Window) IsFilling(s *Server) bool {
+	return w.State == Reported && !w.IsBucket() && s.Full.shown()
+}
+
 // wholly is how much such a bucket holds, where the policy says how long a unit takes: as much as is left, and
 // as comes back until it is full. Less than the quota may be held, unlike in untilFull.
 type wholly struct {
