@@ -46,7 +46,7 @@ package quota
 //     "fixed 20/1s, X" .332 → .994; "fixed 20/1s down" 226 → 0 refused. Where an instant is rounded
 //     to the nearest second, both meanings occur: "fixed 5/2s nearest, X" .576 → .984.
 //     Where the server says how much is left, but not until when, how long windows are is learned from when
-//     all is there again: "fixed 10/1s, no reset" .669 → .973, "fixed 50/5s, no reset" .952 → .996.
+//     all is there again: "fixed 10/1s, no reset" .669 → .973, "fixed 50/5s, no reset" .952 → .995.
 //     If slow answers show that they tell what is true when they end, windows are counted from these:
 //     20 in 10 s with answers of 0.3 to 4 s, 5.3 → 0 refused (TestWindowsOfSlowAnswers of package transport).
 //

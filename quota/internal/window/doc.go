@@ -93,8 +93,10 @@
 //     was not: the roundest time between these is taken for w, and then W is w. If less than q/2 is found after w, or
 //     a request is refused, twice or before w was kept twice, w is not known any more. Then 4 windows have to agree before it is
 //     learned again, then 16, then 64. After the fourth time it is not, unless 8 windows had kept it. After 3 windows that
-//     kept w, and then after 24, and each 128, one request departs halfway between the longest time known to be too short and w, if
-//     a third of w or more is between them. If it finds q, and one in the next window does, w is that long.
+//     kept w, and then after 24, and each 128, or as many as have 1,000 requests, one request departs halfway between the longest
+//     time known to be too short and w, if a third of w or more is between them. Else one departs halfway between the time
+//     when the window was used up and w, as rarely: windows may have become shorter. If it finds q, and one in the next window
+//     does, w is that long. If another q is told, w is learned anew.
 //     w is no longer than 10 min. Quotas shared through Peers have no such w.
 //
 //     A server may say w when it answers, at t, and not when the request arrives; and D is nearly always

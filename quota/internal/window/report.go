@@ -93,7 +93,8 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		before = w.sent
 	}
 	due, trip := w.dueAt(t, sent, avail, &f, refused, s)
-	if f.Window < 0 && due != Never {
+	tells := f.Window >= 0
+	if !tells && due != Never {
 		f.Window = max(time.Duration(due-sent), time.Millisecond)
 	}
 	w.observeSoft(t, sent, avail, due, &f, refused, s)
@@ -144,6 +145,9 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	if w.State == Reported {
 		if f.Resets > 0 && f.Resets == w.rarely().resets {
 			w.due, w.trip = due, trip
+		}
+		if !tells && !refused && w.available == 0 {
+			w.due = w.untoldLook(sent, s)
 		}
 		w.due = how.reported(w, sent, avail, f.Window, refused, s)
 		if avail == 0 {

@@ -13,7 +13,9 @@ import "time"
 // is learned again. A bucket that holds no more than it gains in such a time looks like windows, and is spent like them.
 //
 // Windows may also be shorter. So after some that were as long, one request departs halfway between the longest time that is
-// known to be too short and the end. If it finds all, and so does one in the next window, windows are that long.
+// known to be too short and the end. If it finds all, and so does one in the next window, windows are that long. What is
+// known to be too short may be of windows that were longer, so now and then one departs halfway between the time when the
+// window was used up and the end. If the server tells another quota, all of this is learned anew.
 type untold struct {
 	length time.Duration // of a window; 0: not known
 	least  time.Duration // after which it was not over
@@ -25,15 +27,22 @@ type untold struct {
 }
 
 const (
-	untoldKept   = 8   // windows, for which one refusal is by chance
-	untoldPause  = 3   // windows before the first request that departs halfway
-	untoldRest   = 128 // windows before each of them at most
-	untoldFailed = 4   // lengths, after which none is learned
-	untoldPart   = 3   // parts of a length, of which the last is not looked into
+	untoldKept   = 8    // windows, for which one refusal is by chance
+	untoldPause  = 3    // windows before the first request that departs halfway
+	untoldRest   = 128  // windows before each of them at most
+	untoldShare  = 1000 // requests, in which no more than one departs halfway, but for the first one
+	untoldFailed = 4    // lengths, after which none is learned
+	untoldPart   = 3    // parts of a length, of which the last is not looked into
 )
 
 // SetUntold is SetPolicy for a policy that does not say how long its windows are: they are as long as was learned.
 func (w *Window) SetUntold(unit Unit, quota int64, s *Server) {
+	if w.Quota >= 0 && quota >= 0 && min(quota, MaxUnits) != w.Quota {
+		s.untold = untold{} // windows of another quota may be of another length
+		if w.rare != nil && w.rare.spent != nil {
+			w.rare.spent.from = 0
+		}
+	}
 	w.SetPolicy(unit, quota, s.untold.length)
 	w.set(learned, true)
 }
@@ -74,7 +83,7 @@ func (w *Window) untoldEnd(sent Instant, avail, found int64, refused bool, s *Se
 	case refused:
 		return l.from.Add(u.length), trip
 	}
-	return l.from.Add(w.untoldWindow(sent, avail, u)), trip
+	return l.from.Add(u.length), trip
 }
 
 // beginsUntold reports whether a figure is that of the first request of a window, as far as is known.
@@ -101,18 +110,27 @@ func (w *Window) beginsUntold(sent Instant, avail, found int64, refused bool, s 
 	return avail >= w.available
 }
 
-// untoldWindow is how long the window in force is; shorter, if one request is to depart halfway.
-func (w *Window) untoldWindow(sent Instant, avail int64, u *untold) time.Duration {
-	least := max(u.least, sent.Since(w.rare.spent.from))
-	switch pause := max(u.pause, untoldPause); {
-	case avail > 0:
-	case u.short > 0:
-		return u.short
-	case u.rest >= pause && u.length-least >= u.length/untoldPart:
-		u.rest, u.pause = 0, uint8(min(8*int(pause), untoldRest))
-		return (least + u.length) / 2
+// untoldLook is when the window in force is due, once an answer has told that it is used up, to a request that departed at
+// sent. That is sooner, if one request is to depart halfway.
+func (w *Window) untoldLook(sent Instant, s *Server) Instant {
+	u, r := &s.untold, w.rarely()
+	if !w.untolds(s) || u.length == 0 || r.spent == nil || r.spent.from == 0 {
+		return w.due
 	}
-	return u.length
+	if u.short > 0 {
+		return r.spent.from.Add(u.short)
+	}
+	long := uint8(min(untoldRest, max(untoldShare/w.most(s), untoldPause)))
+	pause, spent := max(u.pause, untoldPause), sent.Since(r.spent.from)
+	least := max(u.least, spent)
+	if u.length-least < u.length/untoldPart {
+		least, pause = spent, long // u.least may be of windows that were longer
+	}
+	if u.rest >= pause && u.length-least >= u.length/untoldPart {
+		u.rest, u.pause = 0, uint8(min(8*int(pause), int(long)))
+		return r.spent.from.Add((least + u.length) / 2)
+	}
+	return w.due
 }
 
 // observeUntold looks at a figure of a request that found so many units: is a window over that was used up?
@@ -156,10 +174,12 @@ func (w *Window) observeUntold(sent Instant, found int64, refused bool, s *Serve
 			u.failed = 0
 		}
 	case u.short == 0:
-		u.short = after
+		if u.short = after; u.least >= after {
+			u.least = 0
+		}
 	default:
 		u.length, u.short, u.kept = roundest(u.least, max(after, u.short)), 0, 0
-		u.rest = 0
+		u.rest, u.pause = 0, 0
 	}
 	if u.length > ProbeInterval {
 		u.length = 0

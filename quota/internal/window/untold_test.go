@@ -14,6 +14,8 @@ type untoldServer struct {
 	length  time.Duration // of a window, or from empty to full
 	aligned bool
 	bucket  bool
+	later   *untoldServer // what it becomes
+	after   int           // so many units
 
 	left  float64
 	since Instant
@@ -21,6 +23,9 @@ type untoldServer struct {
 }
 
 func (s *untoldServer) answer(t Instant) (left int64, ok bool) {
+	if s.after--; s.after < 0 && s.later != nil {
+		*s = *s.later
+	}
 	switch {
 	case s.bucket:
 		s.left = min(s.left+float64(t-s.since)*float64(s.quota)/float64(s.length), float64(s.quota))
@@ -195,23 +200,134 @@ func TestUntoldRise(t *testing.T) {
 	}
 }
 
-// Requests that depart halfway are rarer and rarer, but never rarer than one in 128 windows.
+// Requests that depart halfway are rarer and rarer, but never rarer than one in 128 windows, or in 1,000 requests.
 func TestUntoldHalfway(t *testing.T) {
-	w := New(Adaptive)
-	w.ownRare().spent = &spent{from: 1}
-	u := &untold{length: mins, least: sec}
-	var after []int
-	for n := 1; len(after) < 5; n++ {
-		u.rest = min(u.rest+1, untoldRest)
-		if d := w.untoldWindow(2, 0, u); d != mins {
-			assert.Equal(t, 30500*ms, d)
-			after, n = append(after, n), 0
+	const from = Instant(sec)
+	for _, tt := range []struct {
+		quota int64
+		least time.Duration // known to be too short; half of a minute and more leaves nothing to look into
+		want  time.Duration
+		after []int
+	}{
+		{quota: 2, least: 3 * sec, want: 31500 * ms, after: []int{3, 24, 128, 128}},
+		{quota: 10, least: 3 * sec, want: 31500 * ms, after: []int{3, 24, 100, 100}},
+		{quota: 60, least: 3 * sec, want: 31500 * ms, after: []int{3, 16, 16, 16}},
+		{quota: 500, least: 3 * sec, want: 31500 * ms, after: []int{3, 3, 3, 3}},
+		{quota: 2, least: 40 * sec, want: 50 * sec, after: []int{3, 24, 128, 128}},
+		{quota: 2, least: 41 * sec, want: 31 * sec, after: []int{128, 128, 128, 128}},
+		{quota: 60, least: 41 * sec, want: 31 * sec, after: []int{16, 16, 16, 16}},
+		{quota: 500, least: 41 * sec, want: 31 * sec, after: []int{3, 3, 3, 3}},
+	} {
+		w, s := New(Adaptive), &Server{untold: untold{length: mins, least: tt.least}}
+		w.SetUntold(Requests, tt.quota, s)
+		w.ownRare().spent = &spent{from: from}
+		w.due = from.Add(mins)
+		var after []int
+		for n := 1; n < 1000 && len(after) < 4; n++ {
+			s.untold.rest = min(s.untold.rest+1, untoldRest)
+			if due := w.untoldLook(from.Add(2*sec), s); due != w.due {
+				assert.Equal(t, from.Add(tt.want), due)
+				after, n = append(after, n), 0
+			}
 		}
-		if n > 1000 {
-			break
-		}
+		assert.Equal(t, tt.after, after, "%d, %v", tt.quota, tt.least)
 	}
-	assert.Equal(t, []int{3, 24, 128, 128, 128}, after)
+}
+
+// One departs halfway whichever answer tells that nothing is left: that of the last request, or of another one that was in
+// flight. A refusal shows nothing of when the window was used up, nor does an answer of the window before.
+func TestUntoldLook(t *testing.T) {
+	const from = Instant(mins)
+	figure := func(w *Window, s *Server, sent, took time.Duration, left int64, refused bool) {
+		w.Report(from.Add(sent+took), from.Add(sent), Figure{Available: left, Window: None}, refused, s)
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(w *Window, s *Server)
+		play   func(w *Window, s *Server)
+		want   time.Duration // after which the window is due
+	}{
+		{name: "in order", play: func(w *Window, s *Server) { figure(w, s, 2*sec, 50*ms, 0, false) }, want: 31 * sec},
+		{name: "out of order", play: func(w *Window, s *Server) {
+			figure(w, s, 1900*ms, 150*ms, 1, false)
+			figure(w, s, 2*sec, 60*ms, 0, false)
+		}, want: 31 * sec},
+		{name: "before another one", play: func(w *Window, s *Server) {
+			figure(w, s, 2*sec, 50*ms, 0, false)
+			figure(w, s, 1900*ms, 200*ms, 1, false)
+		}, want: 31 * sec},
+		{name: "and before a refusal", play: func(w *Window, s *Server) {
+			figure(w, s, 2*sec, 50*ms, 0, false)
+			figure(w, s, 2*sec+10*ms, 50*ms, 0, true)
+		}, want: 31 * sec},
+		{name: "refused", play: func(w *Window, s *Server) { figure(w, s, 2*sec, 50*ms, 0, true) }, want: mins},
+		{name: "some is left", play: func(w *Window, s *Server) { figure(w, s, 2*sec, 50*ms, 1, false) }, want: mins},
+		{name: "one was found to be over", change: func(_ *Window, s *Server) { s.untold.short = 20 * sec },
+			play: func(w *Window, s *Server) { figure(w, s, 2*sec, 50*ms, 0, false) }, want: 20 * sec},
+		{name: "lately", change: func(_ *Window, s *Server) { s.untold.rest = 99 },
+			play: func(w *Window, s *Server) { figure(w, s, 2*sec, 50*ms, 0, false) }, want: mins},
+		{name: "it took nearly the whole window", play: func(w *Window, s *Server) { figure(w, s, 41*sec, 50*ms, 0, false) }, want: mins},
+	} {
+		w, s := New(Adaptive), &Server{untold: untold{length: mins, rest: 100}}
+		w.SetUntold(Requests, 10, s)
+		s.untold.pause = 100
+		figure(&w, s, 0, 50*ms, 9, false)
+		if tt.change != nil {
+			tt.change(&w, s)
+		}
+		tt.play(&w, s)
+		assert.Equal(t, from.Add(tt.want), w.due, tt.name)
+	}
+}
+
+// Windows of another quota may be of another length: it is learned anew, but not from the last one of the old quota.
+// Another account of the same policy may have another quota, and its windows are as long.
+func TestUntoldOtherQuota(t *testing.T) {
+	const from = Instant(mins)
+	w, s := New(Adaptive), &Server{untold: untold{length: mins, kept: 9, least: 50 * sec, rest: 9, pause: 16, failed: 1}}
+	was := s.untold
+	w.SetUntold(Requests, 60, s)
+	assert.Equal(t, was, s.untold, "the first one")
+	w.SetUntold(Requests, 60, s)
+	other := New(Adaptive)
+	other.SetUntold(Requests, 6, s)
+	assert.Equal(t, was, s.untold, "the same one, and another account")
+	w.SetUntold(Requests, None, s)
+	w.SetUntold(Requests, MaxUnits+1, s)
+	w.SetUntold(Requests, MaxUnits+1, s)
+	w.SetUntold(Requests, None, s)
+	w.SetUntold(Requests, 60, s)
+	assert.Equal(t, was, s.untold, "one that is not told, and one that is too high")
+
+	w.Report(from.Add(50*ms), from, Figure{Available: 0, Window: None}, false, s)
+	at := from.Add(mins + 100*ms)
+	w.Roll(at)
+	w.SetUntold(Requests, 6, s)
+	assert.Zero(t, s.untold)
+	w.Report(at.Add(50*ms), at, Figure{Available: 5, Window: None}, false, s)
+	assert.Zero(t, s.untold, "nor of the window before")
+	assert.Equal(t, Never, w.due)
+	assert.Zero(t, w.Length)
+}
+
+// Where windows become shorter, a Window finds out, also if the quota stays the same.
+func TestUntoldShorter(t *testing.T) {
+	for name, tt := range map[string]struct {
+		server, later untoldServer // for 1,800 units each
+		most          time.Duration
+		refused       int
+	}{
+		"60 in 10 s":      {server: untoldServer{quota: 60, length: mins}, later: untoldServer{quota: 60, length: 10 * sec}, most: 49*mins + 35*sec, refused: 8},
+		"6 in 6 s":        {server: untoldServer{quota: 60, length: mins}, later: untoldServer{quota: 6, length: 6 * sec}, most: 59*mins + 22*sec, refused: 17},
+		"50 in 10 s":      {server: untoldServer{quota: 300, length: 10 * mins}, later: untoldServer{quota: 50, length: 10 * sec}, most: 56*mins + 24*sec, refused: 23},
+		"100 in a minute": {server: untoldServer{quota: 100, length: 5 * mins}, later: untoldServer{quota: 100, length: mins}, most: 145*mins + 52*sec, refused: 12},
+	} {
+		s := tt.server
+		s.later, s.after = &tt.later, 1800
+		took, refused := playUntold(&s, 3600, 50*ms)
+		assert.LessOrEqual(t, took, tt.most, name)
+		assert.Equal(t, tt.refused, refused, name)
+	}
 }
 
 // What a figure shows of how long windows are, if its request departed so long after the first one of a window that was
@@ -231,6 +347,8 @@ func TestObserveUntold(t *testing.T) {
 		{"one is missing, too soon", untold{length: 10 * sec, short: 6 * sec}, 5 * sec, 9, false, nil, untold{length: 10 * sec, least: 4900 * ms}},
 		{"all is there halfway", untold{length: 10 * sec, least: 4 * sec}, 6 * sec, 10, false, nil, untold{length: 10 * sec, least: 4 * sec, short: 6 * sec}},
 		{"and again", untold{length: 10 * sec, least: 4 * sec, short: 6 * sec, kept: 9, rest: 9}, 5500 * ms, 10, false, nil, untold{length: 5 * sec, least: 4 * sec}},
+		{"all is there halfway, where it was known to be longer", untold{length: 60 * sec, least: 50 * sec, rest: 9, pause: 16}, 31 * sec, 10, false, nil, untold{length: 60 * sec, short: 31 * sec, rest: 9, pause: 16}},
+		{"and again, and the next one may look soon", untold{length: 60 * sec, least: 4 * sec, short: 32 * sec, rest: 9, pause: 16}, 31 * sec, 10, false, nil, untold{length: 10 * sec, least: 4 * sec}},
 		{"and again, a little less than a round time", untold{length: 10 * sec, least: 4200 * ms, short: 6 * sec}, 4950 * ms, 10, false, nil, untold{length: 5 * sec, least: 4200 * ms}},
 		{"and again, later", untold{length: 10 * sec, least: 4200 * ms, short: 4950 * ms}, 6 * sec, 10, false, nil, untold{length: 5 * sec, least: 4200 * ms}},
 		{"as long as known", untold{length: 10 * sec, short: 6 * sec, kept: 6, rest: 9, failed: 2}, 10 * sec, 10, false, nil, untold{length: 10 * sec, kept: 7, rest: 10, failed: 2}},
