@@ -28,6 +28,9 @@ func (w *Window) SetPolicy(unit Unit, quota int64, length time.Duration) {
 		w.forget()
 	case w.State == Counting:
 		w.available = max(w.available+quota-before, 0)
+		if w.end != Never && length < had {
+			w.ends(w.due.Add(length-had), w.trip, Never) // a longer one may have begun since
+		}
 	case quota >= 0:
 		w.available = min(w.available, quota) // a lower policy bounds at once what is presumed
 		w.contention.from = 0                 // and what it lowers was used by no other client
