@@ -443,6 +443,8 @@ func TestBeginsUntold(t *testing.T) {
 		{name: "out of order, of the window before", state: Reported, avail: 9, found: 10, change: func(w *Window) { w.received, w.rare.spent.from, w.closed = from+1, from+1, from+1 }},
 		{name: "falls", state: Reported, avail: 4, found: 5},
 		{name: "does not fall", state: Reported, avail: 5, found: 6, lost: true},
+		{name: "does not fall, as one was not answered since", state: Reported, avail: 5, found: 6, change: func(w *Window) { w.received, w.silent = from-2, from-1 }},
+		{name: "does not fall, as one was not answered before", state: Reported, avail: 5, found: 6, change: func(w *Window) { w.received, w.silent = from-2, from-2 }, lost: true},
 		{name: "all, and more", state: Reported, avail: 9, found: 10, want: true, closed: true},
 		{name: "all, and more, of a known length", state: Reported, avail: 9, found: 10, change: func(w *Window) { w.Length = sec }, want: true},
 		{name: "all, and as much", state: Reported, avail: 5, found: 6, change: func(w *Window) { w.InFlight = 4 }, want: true},
