@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/transport"
 )
 
@@ -205,7 +206,7 @@ func (w *world) served(p *passage) {
 // names nothing, and there was one before while three others or more were in flight. Two or more are now, and one that departed
 // after the last refusal was served; or the refused one departed before such a refusal came. w.mu is held.
 func (w *world) tooMany(p *passage, resp *http.Response) bool {
-	if resp.StatusCode != http.StatusTooManyRequests || namesQuota(resp.Header) {
+	if resp.StatusCode != http.StatusTooManyRequests || namesQuota(resp) {
 		return false
 	}
 	now, out := time.Now(), 0
@@ -224,14 +225,11 @@ func (w *world) tooMany(p *passage, resp *http.Response) bool {
 	return one
 }
 
-// namesQuota reports whether a response has any field that says something of a quota, but for a Retry-After.
-func namesQuota(h http.Header) bool {
-	for name := range h {
-		if strings.Contains(strings.ToLower(name), "ratelimit") {
-			return true
-		}
-	}
-	return false
+// namesQuota reports whether a response says anything valid of a quota, but for a Retry-After. Policies that contradict
+// each other do not.
+func namesQuota(resp *http.Response) bool {
+	got := new(parse.Reader).Read("any.example", resp.StatusCode, resp.Header, time.Now())
+	return len(got.Policies)+len(got.Limits) > 0
 }
 
 // kindOf returns a class without the user: users may be one to the Shaper.
