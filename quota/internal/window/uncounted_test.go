@@ -96,25 +96,140 @@ func TestQuietAnswersThatCount(t *testing.T) {
 	assert.Equal(t, x.left, x.available())
 	assert.Zero(t, x.s.uncounted.shown)
 	assert.EqualValues(t, 2, x.s.uncounted.doubts)
+}
 
-	// They have departed before the first figure arrived, and were counted before it.
-	x = newExchanger(60)
-	var out []Charge
-	for range 10 {
-		out = append(out, x.send())
+// Where requests overlap, only those count that departed after the first figure of a pair had arrived, and were answered
+// before that of the second one departed.
+func TestQuietAnswersThatOverlap(t *testing.T) {
+	pair := func() *exchanger { // that begins
+		x := newExchanger(60)
+		x.told()
+		x.quiet(false)
+		x.told()
+		return x
 	}
-	for range 3 {
+	sendAll := func(x *exchanger, n int) (out []Charge) {
+		for range n {
+			out = append(out, x.send())
+		}
+		return out
+	}
+	land := func(x *exchanger, cs []Charge) {
+		x.now = x.now.Add(50 * ms)
+		for _, c := range cs {
+			x.w.Silent(x.now, c, false, &x.s)
+		}
+	}
+	t.Run("counted before the first figure", func(t *testing.T) {
+		x := newExchanger(60)
+		x.told()
+		x.quiet(false)
+		out := sendAll(x, 10)
+		x.left -= 10
+		x.told()
+		land(x, out)
+		x.told()
+		x.told()
+		assert.Zero(t, x.s.uncounted.shown)
+	})
+	t.Run("counted after the second request", func(t *testing.T) {
+		x := pair()
+		early := sendAll(x, 5)
+		first := x.left - 1 // what the first of them finds
+		land(x, sendAll(x, 4))
+		x.left -= 5
+		x.told()
+		x.figure(early[0], first, false)
+		assert.Zero(t, x.s.uncounted.shown)
+	})
+	t.Run("answered while the second request is out", func(t *testing.T) {
+		x := pair()
+		for range 2 {
+			land(x, sendAll(x, 1)) // nothing else is out
+			for range 3 {
+				x.quiet(false)
+			}
+			c := x.send()
+			x.left--
+			x.quiet(false)
+			x.figure(c, x.left, false)
+		}
+		assert.True(t, x.s.uncounted.notCounted())
+	})
+	t.Run("others are out that are told a figure", func(t *testing.T) {
+		x := pair()
+		land(x, sendAll(x, 2))
+		sendAll(x, 6)
+		x.left -= 6
+		x.told()
+		assert.Zero(t, x.s.uncounted.doubts)
+	})
+	t.Run("others that were told a figure had departed before", func(t *testing.T) {
+		x := newExchanger(60)
+		x.told()
+		x.quiet(false)
+		out := sendAll(x, 6)
+		x.told()
+		for _, c := range out {
+			x.left--
+			x.figure(c, x.left, false)
+		}
+		land(x, sendAll(x, 2))
+		x.told()
+		assert.Zero(t, x.s.uncounted.doubts)
+	})
+}
+
+// A pair of figures is of one window.
+func TestQuietAnswersOfTwoWindows(t *testing.T) {
+	pairs := func(x *exchanger) {
+		for range 3 {
+			x.told()
+			for range 4 {
+				x.quiet(false)
+			}
+		}
 		x.told()
 	}
-	for _, c := range out {
-		x.w.Silent(x.now, c, false, &x.s)
+	x := newExchanger(30)
+	x.told()
+	x.quiet(true)
+	x.told()
+	x.now, x.left = Instant(61*sec), 30
+	x.told()
+	pairs(x)
+	assert.True(t, x.s.uncounted.notCounted(), "it is learned in the next one")
+
+	x = newExchanger(30)
+	x.left = 12
+	x.told()
+	x.quiet(true)
+	x.told()
+	for range 8 {
+		x.quiet(true)
 	}
-	for range 3 {
-		x.told()
-	}
+	x.left = 30 // it begins earlier than it was told to
+	x.told()
 	assert.Zero(t, x.s.uncounted.shown)
-	assert.Zero(t, x.s.uncounted.doubts)
-	assert.Zero(t, x.s.uncounted.pair.all.quiet)
+}
+
+// A refusal shows nothing if our own count has nothing either.
+func TestQuietAnswersAndARefusalThatIsExpected(t *testing.T) {
+	x := newExchanger(100)
+	x.told()
+	for range 3 {
+		x.quiet(false)
+		for range 4 {
+			x.quiet(false)
+		}
+		x.told()
+	}
+	assert.True(t, x.s.uncounted.notCounted())
+	x.left = 1
+	x.told()
+	x.quiet(false)
+	x.figure(x.send(), 0, true)
+	assert.True(t, x.s.uncounted.notCounted())
 }
 
 // What was shown ends when a figure shows that they count, or a refusal; and it takes more each time.
