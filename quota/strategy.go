@@ -54,7 +54,7 @@ package quota
 //     weighed, before the end that is told. One request tries after W/q, the window by the
 //     quota of the policy; if it is served, others do. Or our own log of what departed
 //     says when units are back. "gcra 20/1s" .049 → .817, "two buckets 100/10s" .550 → .998,
-//     "two buckets, others take 30 %" .547 → .999, "two buckets, beside a loop" .119 → .774.
+//     "two buckets, others take 30 %" .547 → .999, "two buckets, beside a loop" .119 → .763.
 //     Some buckets get their units in lumps, such as Spring's gateway at each whole second. Two refusals and what the next
 //     requests find show that: "Spring, whole seconds" 73 → 1.2 refused.
 //     Where requests cost more than a unit, a refusal shows that units come back one by one: then they wait

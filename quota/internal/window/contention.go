@@ -31,6 +31,7 @@ const (
 	contentionNeeds    = 16  // units below which nothing can be told
 	contentionMost     = 64 * contentionNeeds
 	contentionInFlight = 0.4 // of our part of what is left may be in flight
+	contentionFew      = 0.4 // a larger part is ours where one other client takes as much, or several take little
 	contentionLasts    = 128 // windows that show nothing, after which others have 1/e of their part left
 )
 
@@ -55,7 +56,8 @@ func (w *Window) unshared() bool { return w.contention.fall-w.contention.ours < 
 // allows reports whether n more units may be in flight. While others spend what is
 // left at the same time, no figure is true for long, so no more than 0.4·p·a + 0.5
 // units are sent before the next one comes. A request that costs more goes alone, if
-// it costs no more than p·a.
+// it costs no more than p·a. So does one unit if few others use the quota, or the last two
+// units of each window would be left over.
 func (c *contention) allows(w *Window, n int64) bool {
 	part := c.part()
 	if part == 1 || w.State != Reported || part > 0.75 && w.IsBucket() {
@@ -66,7 +68,7 @@ func (c *contention) allows(w *Window, n int64) bool {
 		left += out
 	}
 	ours := part * float64(left)
-	if out == 0 && n > 1 {
+	if goesAlone(out, n, part) {
 		return float64(n) <= ours
 	}
 	return float64(out+n) <= contentionInFlight*ours+0.5
@@ -75,12 +77,17 @@ func (c *contention) allows(w *Window, n int64) bool {
 // enough is how many units have to be there so that n more are allowed, with those that are
 // out.
 func (c *contention) enough(w *Window, n int64) int64 {
-	out := w.Unanswered()
-	left := (float64(out+n) - 0.5) / (contentionInFlight * c.part())
-	if out == 0 && n > 1 {
-		left = float64(n) / c.part()
+	out, part := w.Unanswered(), c.part()
+	left := (float64(out+n) - 0.5) / (contentionInFlight * part)
+	if goesAlone(out, n, part) {
+		left = float64(n) / part
 	}
 	return int64(min(math.Ceil(left), MaxUnits)) - out
+}
+
+// goesAlone reports whether n units may be all that is in flight of our part, with out units in flight.
+func goesAlone(out, n int64, part float64) bool {
+	return out == 0 && (n > 1 || part > contentionFew)
 }
 
 // patience is how long nothing is in flight before a request departs that is not

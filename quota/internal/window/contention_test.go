@@ -200,6 +200,22 @@ func TestContention(t *testing.T) {
 			},
 		},
 		{
+			name: "one of two clients takes the last unit but one, and not the last",
+			rows: []row{
+				{0, all(others(50, 100), send("a")), 100, 0},
+				{trip, says("a", 2, mins), 1, unsaid},
+				{sec, send("b"), 0, mins - sec + ms},
+				{sec + trip, says("b", 1, mins-sec), 0, sec},
+			},
+		},
+		{
+			name: "one of three does not",
+			rows: []row{
+				{0, all(others(39, 100), send("a")), 100, 0},
+				{trip, says("a", 3, mins), 0, sec},
+			},
+		},
+		{
 			// 0.4 × 1/64 × 50 + 0.5 is less than one.
 			name: "after the time of a figure without a window, one asks and not all",
 			rows: []row{
@@ -255,9 +271,9 @@ func TestContentionOfDearRequests(t *testing.T) {
 		again, _ := l.Ready(now, tt.n)
 		assert.Equal(t, tt.goes, again == now, "%d", tt.n)
 	}
-	l.available = 2
+	l.available = 1
 	again, _ := l.Ready(now, 1)
-	assert.Equal(t, now+1, again, "one of two, of which one is ours: the next may be another client's")
+	assert.Equal(t, now+1, again, "half of it is ours: it may be another client's")
 	l.available = 20
 	send("b")(l, now)
 	again, _ = l.Ready(now, 10)

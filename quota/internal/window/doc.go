@@ -186,7 +186,8 @@
 //     With p, our part of what it has fallen by, no more than 0.4·p·a + 0.5 units are
 //     in flight at a time: the others send theirs while ours are on their way, and no
 //     figure is true for long. A request that costs more goes alone, if it costs no
-//     more than p·a. Each answer brings a new figure, so an unused quota is still used
+//     more than p·a; so does one of a unit, if p is more than 0.4: else two processes
+//     would leave two units of each window. Each answer brings a new figure, so an unused quota is still used
 //     up within some round trips. This keeps eight processes that cannot talk from
 //     refusing each other. With enough left and nothing in flight a request departs in
 //     any case after 1 s, and after four times as long, up to 48 s, for each time that
