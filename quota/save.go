@@ -81,7 +81,8 @@ func (s *savedAccount) sound() bool {
 // force is not saved: its window is over, and no hold or back-off lasts. Units in flight are
 // saved as spent. Not saved are what requests of a kind cost, what was inferred or learned of the
 // server (see Strategy), how often it has refused, and the limits of the client's own
-// (Ask.Limiter), which are not part of the Accounts.
+// (Ask.Limiter), which are not part of the Accounts. Of an inferred quota, a hold or a back-off
+// is saved alone: a new process infers it anew, because it would not find out that it was wrong.
 //
 // The secret that hashes are made with is written, too: with it, one can find out
 // whether a given user or credential is among the accounts.
@@ -125,6 +126,12 @@ func (o namedOrigin) save(write func(savedRecord) error, now time.Time, keys boo
 				continue
 			}
 			s := savedAccount{Policy: a.policy.name, Keyed: a.policy.keyed, Saved: a.Save(t)}
+			if a.inferred() {
+				if !a.Paused(t) {
+					continue
+				}
+				s.Saved = s.Pause()
+			}
 			name := some[i].owner
 			switch d, hashed := digestOf(name); {
 			case hashed:

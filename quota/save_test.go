@@ -506,3 +506,30 @@ func TestHoldOfOriginIsRestored(t *testing.T) {
 	require.NotNil(t, r)
 	assert.Equal(t, mins-2*sec, r.RetryAfter)
 }
+
+// An inferred quota may be wrong, and a process that knows nothing of how it was inferred would not find that
+// out: only the hold beside it is saved.
+func TestInferredIsNotSaved(t *testing.T) {
+	learned := newDesk(t)
+	for window := range 3 {
+		left := 10
+		for learned.bare(time.Duration(window)*11*sec, &left, 10*sec) > 0 {
+		}
+	}
+	now := 22 * sec
+	assert.EqualValues(t, 10, learned.known("", quota.Claim{}).Quota)
+	require.Positive(t, learned.wait(now, "", quota.Claim{Units: 1}), "nothing is left")
+	r := restored(t, learned.saved(now, true), learned.at(now))
+	assert.Zero(t, r.count())
+	assert.Zero(t, r.wait(0, "", quota.Claim{Units: 1}))
+
+	learned.exchange(40*sec, "", quota.Report{Refused: true, Pause: 30 * sec})
+	r = restored(t, learned.saved(41*sec, true), learned.at(41*sec))
+	assert.Equal(t, 29*sec, r.wait(0, "", quota.Claim{Units: 1}))
+	assert.Zero(t, r.wait(29*sec, "", quota.Claim{Units: 1}))
+	left := 50
+	for _, together := range []int{3, 5, 10, 20} { // after a hold, ever more; and not ten in 10 s
+		assert.Equal(t, together, r.bare(29*sec, &left, 0))
+	}
+	r.o.RequireConsistent(t)
+}

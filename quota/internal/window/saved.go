@@ -42,6 +42,11 @@ func (w *Window) Save(t Instant) Saved {
 	return s
 }
 
+// Pause returns what s says of a hold and a back-off, without a quota.
+func (s *Saved) Pause() Saved {
+	return Saved{Quota: None, Left: None, Hold: s.Hold, BackOff: s.BackOff, Refusals: s.Refusals, Idle: s.Idle}
+}
+
 // Restore makes the window what it was when it was saved, at t.
 func (w *Window) Restore(t Instant, s Saved) {
 	w.Unit, w.Quota, w.Length = s.Unit, s.Quota, s.Length
@@ -61,6 +66,9 @@ func (w *Window) Restore(t Instant, s Saved) {
 		due = t.Add(s.Left)
 	}
 	w.ends(due, 0, Never)
+	if w.State == Unknown && w.Paused(t) {
+		w.slow = w.habits().slowStart()
+	}
 }
 
 // Sound reports whether s may be what was saved of a window.
