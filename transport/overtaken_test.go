@@ -2,9 +2,11 @@ package transport_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -108,4 +110,41 @@ func TestSlowAnswersByUnits(t *testing.T) {
 		t.Log(served, refused)
 		assert.Less(t, refused, served/5)
 	})
+}
+
+// Workers share as many items as a quota of an hour has units. What is in flight may be counted in a figure
+// already: the last requests wait for it, and are not refused for the rest of the hour.
+func TestAllOfAQuotaIsUsed(t *testing.T) {
+	for _, dialect := range []parse.Dialect{parse.EditorsDraft, parse.VendorFields} {
+		for _, tt := range []struct{ quota, workers int64 }{{60, 30}, {300, 100}, {1000, 8}} {
+			bubble(t, fmt.Sprint(dialect, tt), func(t *testing.T) {
+				for seed := range uint64(10) {
+					rnd := newRand(seed)
+					var mu sync.Mutex // guards rnd
+					api := &transporttest.API{Dialect: dialect, Policies: []transporttest.Policy{{Name: "api", Quota: tt.quota, Window: time.Hour}}}
+					s := &transport.Shaper{Base: &transporttest.Transport{Handler: api, Latency: func() time.Duration {
+						mu.Lock()
+						defer mu.Unlock()
+						return 20*time.Millisecond + time.Duration(rnd.Int64N(int64(130*time.Millisecond)))
+					}}}
+					began := time.Now()
+					var items atomic.Int64
+					var wg sync.WaitGroup
+					for range tt.workers {
+						wg.Go(func() {
+							for items.Add(1) <= tt.quota {
+								resp, err := s.RoundTrip(getItems(t.Context()))
+								if assert.NoError(t, err, "seed %d", seed) {
+									drop(resp)
+								}
+							}
+						})
+					}
+					wg.Wait()
+					assert.Less(t, time.Since(began), time.Minute, "seed %d", seed)
+					assert.Equal(t, transporttest.Counts{Served: tt.quota}, api.Counts(), "seed %d", seed)
+				}
+			})
+		}
+	}
 }

@@ -245,6 +245,8 @@ func TestHope(t *testing.T) {
 	sendN("b", 10)(l, Instant(2*sec))
 	assert.True(t, l.Hopeful(Instant(2*sec), 40))
 	assert.False(t, l.Hopeful(Instant(2*sec), 41))
+	assert.True(t, l.Hopeful(Instant(2*sec-1), 50), "the figure may count what is in flight already")
+	assert.False(t, l.Hopeful(Instant(2*sec-1), 51))
 	pauses(sec)(l, Instant(2*sec))
 	assert.True(t, l.Hopeful(Instant(2*sec), 1), "an answer may let it go when the pause is over")
 	pauses(2*mins)(l, Instant(2*sec))

@@ -193,8 +193,10 @@ func (w *Window) Hopeful(t Instant, n int64) bool {
 	case Unknown, Expired:
 		return true
 	case Reported:
-		// Held back by our part alone, or by the trust in our own log.
-		return w.Unit == Concurrent || w.InFlight > 0 && (w.spare() >= n || w.believes(w.received) && (w.rare.spent.loose || w.isLate()))
+		// Held back by our part alone, by the trust in our own log, or by requests that departed
+		// before the figure arrived: it may count them already.
+		return w.Unit == Concurrent || w.InFlight > 0 && (w.spare() >= n || w.available >= n && t < w.received.Add(grace(w.rtt)) ||
+			w.believes(w.received) && (w.rare.spent.loose || w.isLate()))
 	}
 	return w.Unit == Concurrent || w.slow > 0 && w.InFlight > 0 && w.spare() >= w.need(n)
 }
