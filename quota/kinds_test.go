@@ -189,10 +189,10 @@ func TestKindsOwnWindowIsShortened(t *testing.T) {
 					until, left = now+window, 10
 				}
 				if left--; left < 0 {
-					d.done(now, l, quota.Report{Refused: true})
+					d.done(now+10*ms, l, quota.Report{Refused: true})
 					continue
 				}
-				d.done(now, l, served)
+				d.done(now+10*ms, l, served)
 				n++
 			}
 		}

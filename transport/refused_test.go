@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/parse"
+	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
+	"github.com/headway-go/headway/transport/transporttest"
 )
 
 // withBody answers as a does, with another body.
@@ -184,5 +187,39 @@ func TestEnhanceYourCalm(t *testing.T) {
 		s := &transport.Shaper{Base: newServer(says(420, "X-RateLimit-Limit", "250", "X-RateLimit-Remaining", "9"))}
 		pass(t, s, getItems(t.Context()))
 		assert.Zero(t, delay(t, s, getItems(t.Context())))
+	})
+}
+
+// Requests that bypass the Shaper go on while a back-off holds the others, and are refused as well. That says
+// nothing new of when the others may go.
+func TestBypassDoesNotProlongABackOff(t *testing.T) {
+	bubble(t, "100 in 10 s, bare", func(t *testing.T) {
+		api := &transporttest.API{OmitLimits: true, OmitPolicies: true, OmitRetryAfter: true,
+			Policies: []transporttest.Policy{{Name: "api", Quota: 100, Window: 10 * time.Second}}}
+		s := &transport.Shaper{Accounts: &quota.Accounts{Jitter: func() float64 { return 0.5 }}, Base: &transporttest.Transport{Handler: api, Latency: func() time.Duration { return 50 * time.Millisecond }}}
+		end := time.Now().Add(10 * time.Minute)
+		var wg sync.WaitGroup
+		for i := range 6 {
+			wg.Go(func() {
+				for n := i; time.Now().Before(end); n++ {
+					ctx := t.Context()
+					if n%2 == 0 {
+						ctx = transport.WithBypass(ctx)
+					}
+					resp, err := s.RoundTrip(getItems(ctx))
+					switch {
+					case err != nil:
+						time.Sleep(time.Second)
+					case resp.StatusCode != 200:
+						drop(resp)
+						time.Sleep(2 * time.Second)
+					default:
+						drop(resp)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		assert.GreaterOrEqual(t, api.Counts().Served, int64(5307), "of 6,000")
 	})
 }

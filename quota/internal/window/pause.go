@@ -123,10 +123,10 @@ func (w *Window) hasty(s *Server) bool {
 }
 
 // StartBackOff follows a refusal at t whose own words would let the next request go
-// at once. Refusals of requests that departed before the last refusal arrived are
-// one refusal. jitter is in [0, 1).
+// at once. Refusals of requests that departed before the last refusal arrived, or before the
+// back-off is over, are one refusal. jitter is in [0, 1).
 func (w *Window) StartBackOff(t, sent Instant, jitter float64) {
-	if w.Refusals > 0 && sent < w.rarely().refused {
+	if w.Refusals > 0 && sent < max(w.rarely().refused, w.BackOff) {
 		return
 	}
 	w.Refusals = min(w.Refusals+1, 63)

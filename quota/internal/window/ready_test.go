@@ -325,3 +325,22 @@ func TestRefusalsThatOvertake(t *testing.T) {
 	w.served(at(500))
 	assert.Equal(t, 4*sec, refuse(at(1024), at(1023)), "long before the last")
 }
+
+// A request that departs in spite of a back-off and is refused makes it no longer. The first one after it does.
+func TestRefusedWithinABackOff(t *testing.T) {
+	w := New(Adaptive)
+	w.StartBackOff(Instant(sec), 0, 0)
+	for _, tt := range []struct {
+		sent, t, until time.Duration
+		row            uint8
+	}{
+		{1100 * ms, 1200 * ms, 2 * sec, 1},
+		{2*sec - 1, 2100 * ms, 2 * sec, 1},
+		{2 * sec, 2200 * ms, 4200 * ms, 2},
+		{2100 * ms, 2300 * ms, 4200 * ms, 2},
+	} {
+		w.StartBackOff(Instant(tt.t), Instant(tt.sent), 0)
+		assert.Equal(t, Instant(tt.until), w.BackOff, "%v", tt)
+		assert.Equal(t, tt.row, w.Refusals, "%v", tt)
+	}
+}
