@@ -167,8 +167,12 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 	if absent != nil {
 		there = min(there, max(again, a.TriesAt(t, absent, &a.policy.server)))
 	}
-	// It is worth coming back at the end of a window, but before that of what only seems to be one.
-	seems := filling || a.IsGuessed() && there > t.Add(window.ProbeInterval)
+	// It is worth coming back at the end of a window, but before that of what only seems to be one, and for the look into one,
+	// unless a Retry-After told that it is long.
+	seems := filling || a.Looks()
+	if there > t.Add(window.ProbeInterval) {
+		seems = filling || a.IsGuessed()
+	}
 	if why == window.Exhausted && !seems && again < there && there != window.Never {
 		d.Back = o.when(there)
 	} else if why == window.RetryAfter && again < a.Hold {

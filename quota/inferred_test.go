@@ -354,7 +354,8 @@ func TestInferredWindowEnds(t *testing.T) {
 		assert.Equal(t, int64(5), a.Quota, tt.name)
 		assert.Equal(t, tt.want, a.Window, tt.name)
 		assert.Equal(t, 4, d.more(42*sec+32*ms, ""), "%s: one has departed", tt.name)
-		assert.Equal(t, tt.want+ms-32*ms, d.wait(42*sec+32*ms, ""), "%s, with a guard", tt.name)
+		s := d.snapshotAt(42*sec+32*ms, quota.SnapshotOptions{})
+		assert.Equal(t, tt.want+ms-32*ms, accountOf(s, "", quota.Claim{}).Left, "%s, with a guard", tt.name)
 	}
 }
 
@@ -651,6 +652,47 @@ func TestInferredLook(t *testing.T) {
 			now += 10*sec + ms
 		}
 		assert.Equal(t, []time.Duration{0, 3, 8}, looks)
+	})
+
+	// Windows may have become shorter since, so one in five minutes is looked into, if that many requests depart in them.
+	t.Run("which is refused each time: one in five minutes looks", func(t *testing.T) {
+		for _, tt := range []struct {
+			quota  int
+			window time.Duration
+			looks  []int // the windows with a look
+		}{
+			{50, mins, []int{0, 3, 8, 13, 18}},
+			{100, 5 * mins, []int{0, 2, 4, 6}},
+			{200, 5 * mins, []int{0, 1, 2, 3}},
+			{200, 12 * mins, []int{0, 1, 2, 3}},
+			{40, 5 * mins, []int{0, 3, 8}},
+			{200, 6 * sec, []int{0, 3, 8, 17, 34, 67, 117, 167}},
+		} {
+			d := newDesk(t)
+			d.done(0, d.send(0, ""), quota.Report{Refused: true, Pause: sec})
+			now, served := 2*sec, 0
+			var looks []int
+			for n := -2; n < 200 && len(looks) < len(tt.looks); n++ {
+				for over := now + tt.window; now < over; {
+					l, r := d.try(now, "")
+					switch {
+					case r != nil:
+						require.Positive(t, r.Wait)
+						now += r.Wait
+					case served < tt.quota:
+						d.done(now, l, quota.Report{})
+						served++
+					default:
+						if now > over-tt.window {
+							looks = append(looks, n)
+						}
+						d.done(now, l, quota.Report{Refused: true, Pause: over - now})
+					}
+				}
+				served = 0
+			}
+			assert.Equal(t, tt.looks, looks, "%d in %v", tt.quota, tt.window)
+		}
 	})
 
 	t.Run("and says nothing: they have none, either", func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,7 +22,7 @@ func quickly(h http.HandlerFunc) http.RoundTripper {
 }
 
 // comesBack sends a request until it is served, and returns when that was. If it is rejected, it comes back when the
-// error says; if it is refused, after a minute.
+// error says; if it is refused, after its Retry-After, or a minute.
 func comesBack(t *testing.T, rt http.RoundTripper, rejected *int) time.Time {
 	for {
 		resp, err := rt.RoundTrip(getItems(t.Context()))
@@ -38,6 +39,9 @@ func comesBack(t *testing.T, rt http.RoundTripper, rejected *int) time.Time {
 			resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
 				return time.Now()
+			}
+			if d, err := time.ParseDuration(resp.Header.Get("Retry-After") + "s"); err == nil {
+				wait = d
 			}
 		}
 		time.Sleep(wait)
@@ -157,5 +161,39 @@ func TestComesBackToWindow(t *testing.T) {
 		assert.Equal(t, 5*q, served)
 		assert.Zero(t, refused)
 		assert.Equal(t, 4, rejected)
+	})
+}
+
+// A server tells only a Retry-After, and allows 100 requests in five minutes, and then 100 in a minute. A client that waits
+// for RetryAfter is the one that looks whether windows have become shorter.
+func TestComesBackToShorterWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const q = 100
+		var until time.Time
+		var used, served, refused, rejected int
+		base := quickly(func(rw http.ResponseWriter, _ *http.Request) {
+			now := time.Now()
+			if !now.Before(until) {
+				used, until = 0, now.Add(5*time.Minute)
+				if served >= 6*q {
+					until = now.Add(time.Minute)
+				}
+			}
+			if used++; used > q {
+				refused++
+				rw.Header().Set("Retry-After", strconv.Itoa(int((until.Sub(now)+time.Second-1)/time.Second)))
+				rw.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			served++
+		})
+		s := &transport.Shaper{Base: base}
+		began := time.Now()
+		for served < 26*q {
+			comesBack(t, s, &rejected)
+		}
+		const best = 6*5*time.Minute + 19*time.Minute
+		assert.LessOrEqual(t, time.Since(began), best+7*time.Minute+20*time.Second)
+		assert.Equal(t, 12, refused)
 	})
 }

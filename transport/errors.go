@@ -19,9 +19,10 @@ var ErrRejected = errors.New("transport: request rejected")
 // A RejectedError is the error of a request that a Shaper refused. The request
 // was not sent, its body is closed, and no quota was charged.
 //
-// RetryAfter says when a request may try, if that is before the end of the window: where a server tells
-// nothing, and a window of more than ten minutes was inferred from its refusals, or where what it tells as the
-// end of a window turned out to be when a bucket is full.
+// RetryAfter says when a request may try, if that is before the end of the window: where a server does not tell its
+// quota, and a request is to look whether the window that was inferred from its refusals is over, unless its
+// Retry-After told that it lasts for more than ten minutes; or where what it tells as the end of a window turned out
+// to be when a bucket is full.
 //
 // RetryAfter is 0 if nothing says when the wait would end: if a permit of a quota.Concurrency of
 // your own is what is missing, for example. A loop that tries again needs a pause of its own

@@ -93,10 +93,11 @@
 //     was not: the roundest time between these is taken for w, and then W is w. If less than q/2 is found after w, or
 //     a request is refused, twice or before w was kept twice, w is not known any more. Then 4 windows have to agree before it is
 //     learned again, then 16, then 64. After the fourth time it is not, unless 8 windows had kept it. After 3 windows that
-//     kept w, and then after 24, and each 128, or as many as have 1,000 requests, one request departs halfway between the longest
-//     time known to be too short and w, if a third of w or more is between them. Else one departs halfway between the time
-//     when the window was used up and w, as rarely: windows may have become shorter. If it finds q, and one in the next window
-//     does, w is that long. If another q is told, w is learned anew.
+//     kept w, and then after 24, and each 128, one request departs halfway between the longest time known to be too short
+//     and w, if a third of w or more is between them. Else one departs halfway between the time when the window was used up
+//     and w: windows may have become shorter. One does in five minutes or 200 requests, whichever takes longer, if that
+//     is sooner. If it finds q, and one in the next window does, w is that long; if eight windows had kept the old w, the next
+//     one is looked into, too. If another q is told, w is learned anew.
 //     w is no longer than 10 min. Quotas shared through Peers have no such w.
 //
 //     A server may say w when it answers, at t, and not when the request arrives; and D is nearly always
@@ -209,11 +210,13 @@
 //     … until one is refused. When half of a window of 4 s or more is over and the
 //     quota is used up, one request looks. If it is served, windows are that long from
 //     then on, unless a refusal soon after shows that it was left over; if it is refused,
-//     the next 2, 4, 8, … up to 64 windows have no look. Where back-off has found the end, which may
+//     the next 2, 4, 8, … up to 64 windows have no look, but one in five minutes or 200 requests has,
+//     whichever takes longer. Where back-off has found the end, which may
 //     be twice as far away as it is, looks go on half-way between what was too soon and what windows seem to be, until
 //     that is a sixteenth of them; later once in five minutes, or a minute after a window of more than two has begun.
 //     So an outage whose refusals say nothing is taken for a long window for a few minutes only. A request that
-//     does not wait for such an end comes back for the next look, or 10 min after the last request, if that is sooner.
+//     does not wait for the end of an inferred window comes back for the next look, unless a Retry-After told that it is longer
+//     than 10 min; where back-off has found the end, 10 min after the last request, if that is sooner.
 //     A shorter window has a look once three were used up without a refusal, or six if no
 //     Retry-After was ever told; but not the next 64 after one that was refused. A Retry-After of that refusal says how
 //     long windows are at most. If such a look is

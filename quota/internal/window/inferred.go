@@ -1,6 +1,9 @@
 package window
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Inferred is habit 5 of Adaptive: the quota of a server that says nothing of its
 // quotas and refuses now and then. It is what the server served between two of the
@@ -24,7 +27,8 @@ import "time"
 // If it is served, the next window begins with it, and windows are that long: but if less
 // than half of the quota is served in it before a refusal, the look found
 // what was left of the window before, which was not over. If it is refused, the next 2, 4,
-// 8, … up to 64 windows have no look.
+// 8, … up to 64 windows have no look, but one in five minutes or 200 requests has, whichever takes longer: windows may have become
+// shorter.
 //
 // Where refusals have no Retry-After, the end of a window is found by back-off, and may be half as far away. So
 // looks go on, window by window, half-way between the latest time that was too soon and what windows seem to
@@ -83,7 +87,8 @@ const (
 	sureRow      = 3               // refusals in a row are of a quota
 	narrow       = 16              // windows are known to this part
 	firstLook    = time.Minute     // after a long window began whose end was found by back-off
-	lookWithin   = 5 * time.Minute // of the last one, into windows whose end was found by back-off
+	lookWithin   = 5 * time.Minute // of the last one
+	lookShare    = 200             // requests, in which no more than one looks, where the end was not found by back-off
 	shortBackOff = 8               // of the time since such a window began, the part that a refusal is waited after, up to a minute
 	longBackOff  = 32              // and the part that is waited if that is longer
 	minLook      = 2 * time.Second // that a look may win: one that is refused costs about a second
@@ -377,6 +382,9 @@ func (g *Inferred) looked(w *Window, sent Instant) {
 // IsGuessed reports whether the window is an inferred one whose end was found by back-off.
 func (w *Window) IsGuessed() bool { return w.is(guessed) && w.State == Counting }
 
+// Looks reports whether one request is to depart before the end of an inferred window.
+func (w *Window) Looks() bool { return w.State == Counting && w.rarely().look.planned() }
+
 // A look is that one request departs before an inferred window is over: so many 256ths of the window
 // before its end, if it is planned.
 type look uint8
@@ -438,12 +446,20 @@ func (g *Inferred) leaveOut() {
 	g.rest, g.opened, g.refused = 1<<maxFailed, 0, true
 }
 
+// looksEach is in how many windows of such a quota and length there is a look at least, because they may have become
+// shorter.
+func looksEach(quota int64, length time.Duration) uint8 {
+	return uint8(min(max(int64(lookWithin/max(length, 1)), lookShare/max(quota, 1), 1), math.MaxUint8))
+}
+
 // plan plans a look into a window that has begun, or that there is none.
 func (g *Inferred) plan(w *Window) {
 	w.set(guessed, g.guessed)
 	planned := noLook
 	if g.guessed {
 		g.skip = uint8(min(time.Duration(g.skip), lookWithin/w.Length)) // an outage makes windows longer
+	} else {
+		g.skip = min(g.skip, looksEach(w.Quota, w.Length)-1)
 	}
 	switch short := w.isShort() && !g.narrows(w); {
 	case short && g.rest > 0:

@@ -15,7 +15,7 @@ import "time"
 // Windows may also be shorter. So after some that were as long, one request departs halfway between the longest time that is
 // known to be too short and the end. If it finds all, and so does one in the next window, windows are that long. What is
 // known to be too short may be of windows that were longer, so now and then one departs halfway between the time when the
-// window was used up and the end. If the server tells another quota, all of this is learned anew.
+// window was used up and the end. One of these departs in five minutes or in 200 requests, whichever takes longer. If the server tells another quota, all of this is learned anew.
 type untold struct {
 	length time.Duration // of a window; 0: not known
 	least  time.Duration // after which it was not over
@@ -27,12 +27,11 @@ type untold struct {
 }
 
 const (
-	untoldKept   = 8    // windows, for which one refusal is by chance
-	untoldPause  = 3    // windows before the first request that departs halfway
-	untoldRest   = 128  // windows before each of them at most
-	untoldShare  = 1000 // requests, in which no more than one departs halfway, but for the first one
-	untoldFailed = 4    // lengths, after which none is learned
-	untoldPart   = 3    // parts of a length, of which the last is not looked into
+	untoldKept   = 8   // windows, for which one refusal is by chance
+	untoldPause  = 3   // windows before the first request that departs halfway
+	untoldRest   = 128 // windows before each of them at most
+	untoldFailed = 4   // lengths, after which none is learned
+	untoldPart   = 3   // parts of a length, of which the last is not looked into
 )
 
 // SetUntold is SetPolicy for a policy that does not say how long its windows are: they are as long as was learned.
@@ -120,8 +119,8 @@ func (w *Window) untoldLook(sent Instant, s *Server) Instant {
 	if u.short > 0 {
 		return r.spent.from.Add(u.short)
 	}
-	long := uint8(min(untoldRest, max(untoldShare/w.most(s), untoldPause)))
-	pause, spent := max(u.pause, untoldPause), sent.Since(r.spent.from)
+	long := min(untoldRest, looksEach(w.most(s), u.length))
+	pause, spent := min(max(u.pause, untoldPause), long), sent.Since(r.spent.from)
 	least := max(u.least, spent)
 	if u.length-least < u.length/untoldPart {
 		least, pause = spent, long // u.least may be of windows that were longer
@@ -178,8 +177,11 @@ func (w *Window) observeUntold(sent Instant, found int64, refused bool, s *Serve
 			u.least = 0
 		}
 	default:
-		u.length, u.short, u.kept = roundest(u.least, max(after, u.short)), 0, 0
-		u.rest, u.pause = 0, 0
+		u.length, u.short, u.rest, u.pause = roundest(u.least, max(after, u.short)), 0, 0, 0
+		if u.kept >= untoldKept {
+			u.least, u.rest = 0, untoldRest // what was too short was so in longer windows, so the next one is looked into
+		}
+		u.kept = 0
 	}
 	if u.length > ProbeInterval {
 		u.length = 0

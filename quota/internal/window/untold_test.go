@@ -200,7 +200,8 @@ func TestUntoldRise(t *testing.T) {
 	}
 }
 
-// Requests that depart halfway are rarer and rarer, but never rarer than one in 128 windows, or in 1,000 requests.
+// Requests that depart halfway are rarer and rarer, but one does in 128 windows, or in those of five minutes if they have 200
+// requests.
 func TestUntoldHalfway(t *testing.T) {
 	const from = Instant(sec)
 	for _, tt := range []struct {
@@ -209,14 +210,14 @@ func TestUntoldHalfway(t *testing.T) {
 		want  time.Duration
 		after []int
 	}{
-		{quota: 2, least: 3 * sec, want: 31500 * ms, after: []int{3, 24, 128, 128}},
-		{quota: 10, least: 3 * sec, want: 31500 * ms, after: []int{3, 24, 100, 100}},
-		{quota: 60, least: 3 * sec, want: 31500 * ms, after: []int{3, 16, 16, 16}},
-		{quota: 500, least: 3 * sec, want: 31500 * ms, after: []int{3, 3, 3, 3}},
-		{quota: 2, least: 40 * sec, want: 50 * sec, after: []int{3, 24, 128, 128}},
-		{quota: 2, least: 41 * sec, want: 31 * sec, after: []int{128, 128, 128, 128}},
-		{quota: 60, least: 41 * sec, want: 31 * sec, after: []int{16, 16, 16, 16}},
-		{quota: 500, least: 41 * sec, want: 31 * sec, after: []int{3, 3, 3, 3}},
+		{quota: 2, least: 3 * sec, want: 31500 * ms, after: []int{3, 24, 100, 100}},
+		{quota: 10, least: 3 * sec, want: 31500 * ms, after: []int{3, 20, 20, 20}},
+		{quota: 60, least: 3 * sec, want: 31500 * ms, after: []int{3, 5, 5, 5}},
+		{quota: 500, least: 3 * sec, want: 31500 * ms, after: []int{3, 5, 5, 5}},
+		{quota: 2, least: 40 * sec, want: 50 * sec, after: []int{3, 24, 100, 100}},
+		{quota: 2, least: 41 * sec, want: 31 * sec, after: []int{100, 100, 100, 100}},
+		{quota: 60, least: 41 * sec, want: 31 * sec, after: []int{5, 5, 5, 5}},
+		{quota: 500, least: 41 * sec, want: 31 * sec, after: []int{5, 5, 5, 5}},
 	} {
 		w, s := New(Adaptive), &Server{untold: untold{length: mins, least: tt.least}}
 		w.SetUntold(Requests, tt.quota, s)
@@ -264,7 +265,7 @@ func TestUntoldLook(t *testing.T) {
 		{name: "some is left", play: func(w *Window, s *Server) { figure(w, s, 2*sec, 50*ms, 1, false) }, want: mins},
 		{name: "one was found to be over", change: func(_ *Window, s *Server) { s.untold.short = 20 * sec },
 			play: func(w *Window, s *Server) { figure(w, s, 2*sec, 50*ms, 0, false) }, want: 20 * sec},
-		{name: "lately", change: func(_ *Window, s *Server) { s.untold.rest = 99 },
+		{name: "lately", change: func(_ *Window, s *Server) { s.untold.rest = 19 },
 			play: func(w *Window, s *Server) { figure(w, s, 2*sec, 50*ms, 0, false) }, want: mins},
 		{name: "it took nearly the whole window", play: func(w *Window, s *Server) { figure(w, s, 41*sec, 50*ms, 0, false) }, want: mins},
 	} {
@@ -317,10 +318,10 @@ func TestUntoldShorter(t *testing.T) {
 		most          time.Duration
 		refused       int
 	}{
-		"60 in 10 s":      {server: untoldServer{quota: 60, length: mins}, later: untoldServer{quota: 60, length: 10 * sec}, most: 49*mins + 35*sec, refused: 8},
-		"6 in 6 s":        {server: untoldServer{quota: 60, length: mins}, later: untoldServer{quota: 6, length: 6 * sec}, most: 59*mins + 22*sec, refused: 17},
-		"50 in 10 s":      {server: untoldServer{quota: 300, length: 10 * mins}, later: untoldServer{quota: 50, length: 10 * sec}, most: 56*mins + 24*sec, refused: 23},
-		"100 in a minute": {server: untoldServer{quota: 100, length: 5 * mins}, later: untoldServer{quota: 100, length: mins}, most: 145*mins + 52*sec, refused: 12},
+		"60 in 10 s":      {server: untoldServer{quota: 60, length: mins}, later: untoldServer{quota: 60, length: 10 * sec}, most: 34*mins + 54*sec, refused: 13},
+		"6 in 6 s":        {server: untoldServer{quota: 60, length: mins}, later: untoldServer{quota: 6, length: 6 * sec}, most: 59*mins + 22*sec, refused: 23},
+		"50 in 10 s":      {server: untoldServer{quota: 300, length: 10 * mins}, later: untoldServer{quota: 50, length: 10 * sec}, most: 56*mins + 24*sec, refused: 25},
+		"100 in a minute": {server: untoldServer{quota: 100, length: 5 * mins}, later: untoldServer{quota: 100, length: mins}, most: 109*mins + 52*sec, refused: 21},
 	} {
 		s := tt.server
 		s.later, s.after = &tt.later, 1800
@@ -346,7 +347,8 @@ func TestObserveUntold(t *testing.T) {
 		{"refused too soon", untold{length: 10 * sec, short: 6 * sec}, 5 * sec, 0, true, nil, untold{length: 10 * sec, least: 4900 * ms}},
 		{"one is missing, too soon", untold{length: 10 * sec, short: 6 * sec}, 5 * sec, 9, false, nil, untold{length: 10 * sec, least: 4900 * ms}},
 		{"all is there halfway", untold{length: 10 * sec, least: 4 * sec}, 6 * sec, 10, false, nil, untold{length: 10 * sec, least: 4 * sec, short: 6 * sec}},
-		{"and again", untold{length: 10 * sec, least: 4 * sec, short: 6 * sec, kept: 9, rest: 9}, 5500 * ms, 10, false, nil, untold{length: 5 * sec, least: 4 * sec}},
+		{"and again", untold{length: 10 * sec, least: 4 * sec, short: 6 * sec, kept: 7, rest: 9}, 5500 * ms, 10, false, nil, untold{length: 5 * sec, least: 4 * sec}},
+		{"and again, after many windows", untold{length: 10 * sec, least: 4 * sec, short: 6 * sec, kept: 8, rest: 9}, 5500 * ms, 10, false, nil, untold{length: 5 * sec, rest: 128}},
 		{"all is there halfway, where it was known to be longer", untold{length: 60 * sec, least: 50 * sec, rest: 9, pause: 16}, 31 * sec, 10, false, nil, untold{length: 60 * sec, short: 31 * sec, rest: 9, pause: 16}},
 		{"and again, and the next one may look soon", untold{length: 60 * sec, least: 4 * sec, short: 32 * sec, rest: 9, pause: 16}, 31 * sec, 10, false, nil, untold{length: 10 * sec, least: 4 * sec}},
 		{"and again, a little less than a round time", untold{length: 10 * sec, least: 4200 * ms, short: 6 * sec}, 4950 * ms, 10, false, nil, untold{length: 5 * sec, least: 4200 * ms}},
