@@ -14,7 +14,8 @@ import "time"
 // one. They are counted as a bucket that is empty now and is filled by q units in w. Who
 // spends them at that pace is served no more than q in any time as long as a window, wherever
 // windows begin, and nearly q if the demand is high. The bucket holds one unit, and one more
-// for each window since the last refusal.
+// for each window since the last refusal. A refusal at that pace makes it slower, but no other one in a row: they are no
+// matter of pace.
 
 // Contradict takes over a refusal at t, of a request that departed at sent, while our own
 // count is in force. A Retry-After of less than 0 is none.
@@ -39,7 +40,7 @@ func (w *Window) Contradict(t, sent Instant, retryAfter time.Duration) {
 		return
 	case !paced:
 		r.fill, w.slow = length+w.guard(w.rtt), 0
-	case !same:
+	case !same && w.CountRefusal(t, sent):
 		r.fill = min(r.fill+w.guard(w.rtt), 2*length)
 	}
 	r.told = t

@@ -269,3 +269,19 @@ func TestSlowStartOfACountIsHopeful(t *testing.T) {
 	assert.True(t, l.Hopeful(at, 1))
 	assert.False(t, l.Hopeful(at, 99), "98 are left")
 }
+
+// While a server is down it refuses whatever comes. The first of these refusals makes the pace slower, and no other one does
+// until a request was served.
+func TestContradictedInARow(t *testing.T) {
+	l := contradictedTwice()
+	was, at := l.Pace(), Instant(10*mins)
+	for range 400 {
+		all(send("a"), contradicts("a", None))(l, at)
+		at = at.Add(mins)
+	}
+	once := l.Pace()
+	assert.InDelta(t, was+ms/6, once, 1)
+	all(send("a"), quiet("a"))(l, at)
+	all(send("a"), contradicts("a", None))(l, at.Add(mins))
+	assert.InDelta(t, was+2*ms/6, l.Pace(), 1)
+}
