@@ -128,9 +128,11 @@ func (c *contention) observe(w *Window, refused bool) {
 
 // close ends a window.
 func (c *contention) close(w *Window) {
-	if c.from > 0 && w.Unit == Requests && !w.isLate() {
-		c.served += w.InFlight
-		c.compare(w)
+	if w.Unit == Requests && !w.isLate() && (c.from > 0 || w.refill.served > sureTrials) {
+		if c.from > 0 {
+			c.served += w.InFlight
+			c.compare(w)
+		}
 		if !w.compared.fell {
 			c.fall -= max(c.fall-c.ours, 0) / contentionLasts
 		}

@@ -307,3 +307,31 @@ func TestPatienceAtBucket(t *testing.T) {
 		assert.Equal(t, tt.want, l.patience(), "%v of %v", tt.ours, tt.fall)
 	}
 }
+
+// Where no figure says that anything is left, other clients are forgotten once many trials in a row were served. One wrong
+// figure of 20 where there is never more than one looks like them.
+func TestContentionWithoutFigures(t *testing.T) {
+	for _, tt := range []struct {
+		served uint8
+		from   int64
+		part   float64 // after 30 windows, and after one more
+		next   float64
+	}{
+		{sureTrials, 0, .05, .05},
+		{sureTrials + 1, 0, .0624, 1},
+		{0, 1, .0624, 1},
+	} {
+		w := New(Adaptive)
+		w.contention = contention{ours: 1, fall: 20}
+		ends := func() {
+			w.contention.from, w.available, w.refill.served = tt.from, tt.from, tt.served
+			w.close(0)
+		}
+		for range 30 {
+			ends()
+		}
+		assert.InDelta(t, tt.part, w.contention.part(), .0001, "%+v", tt)
+		ends()
+		assert.InDelta(t, tt.next, w.contention.part(), .0001, "%+v", tt)
+	}
+}

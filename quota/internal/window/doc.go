@@ -193,7 +193,8 @@
 //     refusing each other. With enough left and nothing in flight a request departs in
 //     any case after 1 s, and after four times as long, up to 48 s, for each time that
 //     a figure has shown other users; but if W/q is a second or more, after 2·W/q. The
-//     others' part is forgotten, by 1/128 in each window that shows nothing of them. p is that of the
+//     others' part is forgotten, by 1/128 in each window that shows nothing of them, or in which nothing was ever left and a
+//     trial of habit 3 was served, the 17th in a row or a later one. p is that of the
 //     last 400 units, or of as many more, up to 1,024, as have 16 of ours.
 //
 //  5. Inference. A server that says nothing of its quotas but refuses now and then is
