@@ -55,7 +55,7 @@ type pool struct {
 	asked     bool          // the last turn said which requests wait here
 	fresh     bool          // one has come since
 	waiters   int           // requests that wait and claim it
-	longest   time.Duration // that a figure has said to be left of its window
+	longest   time.Duration // the longest window that was told, if the policy tells none
 	turned    instant       // when it was told last
 
 	cut struct { // off from the others
@@ -73,6 +73,7 @@ type pool struct {
 	freed   bool // a hold that another has told does not hold this process
 	landed  bool
 	refused bool
+	shorter bool     // a longer window that was told was an error
 	soon    instant  // when to tell it; 0: nothing
 	told    struct { // by the turn that is on its way
 		figure  figureTold
@@ -80,6 +81,7 @@ type pool struct {
 		served  int64
 		landed  bool
 		refused bool
+		shorter bool
 	}
 }
 
@@ -423,7 +425,11 @@ func (p *pool) tell(t instant) exchange.Account {
 		Landed: p.landed, Spent: p.spent, Served: p.served, Silent: p.silent, Refused: p.refused,
 	}
 	if a.Window == 0 {
-		a.Window = -p.longest
+		if d := p.a.policy.server.Longest(); d > p.longest || d+time.Second < p.longest { // a second is rounding
+			p.shorter = p.shorter || d < p.longest
+			p.longest = d
+		}
+		a.Window, a.Shorter = -p.longest, p.shorter
 	}
 	if p.a.inferred() { // it stays with this process
 		a.Quota, a.Window, a.Counts = None, 0, false
@@ -458,9 +464,9 @@ func (p *pool) tell(t instant) exchange.Account {
 	}
 	p.wished = a.Wish
 	p.told.served, p.served = p.served, 0
-	p.told.figure, p.told.spent, p.told.landed, p.told.refused = p.figure, p.spent, p.landed, p.refused
+	p.told.figure, p.told.spent, p.told.landed, p.told.refused, p.told.shorter = p.figure, p.spent, p.landed, p.refused, a.Shorter
 	p.figure = figureTold{available: None, end: window.Never}
-	p.spent, p.silent, p.landed, p.refused, p.soon, p.used = 0, 0, false, false, 0, 0
+	p.spent, p.silent, p.landed, p.refused, p.shorter, p.soon, p.used = 0, 0, false, false, false, 0, 0
 	p.turned = t
 	return a
 }
@@ -472,7 +478,7 @@ func (p *pool) untold() {
 	}
 	p.spent += p.told.spent
 	p.served += p.told.served
-	p.landed, p.refused = p.landed || p.told.landed, p.refused || p.told.refused
+	p.landed, p.refused, p.shorter = p.landed || p.told.landed, p.refused || p.told.refused, p.shorter || p.told.shorter
 	p.asked = false
 	p.hold = 0
 	p.s.active[p] = struct{}{}

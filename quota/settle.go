@@ -579,13 +579,7 @@ func (s *settlement) report(a *account, f *Figure) {
 			if c == nil && !s.r.Refused {
 				s.o.shared.pool(a).departed(s.t, s.sent, s.claimed(a))
 			}
-			p := s.o.shared.pool(a)
-			if f.Resets.IsZero() {
-				p.longest = max(p.longest, f.Window)
-			} else {
-				p.longest = max(p.longest, a.policy.server.NamedLength())
-			}
-			p.reported(s.t, s.sent, f.Available, s.r.Refused)
+			s.o.shared.pool(a).reported(s.t, s.sent, f.Available, s.r.Refused)
 		}
 	case f.Window >= 0:
 		a.Renew(s.t, s.sent, f.Window, s.claimed(a))

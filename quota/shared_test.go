@@ -3,6 +3,7 @@ package quota_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -334,6 +335,64 @@ func TestTellsWhatWasUsed(t *testing.T) {
 		k.answered(45, three)
 		k.due(19 * ms)
 	})
+}
+
+// Where no policy tells the length of a window, the longest that answers have told is told to the others. If eight have
+// told more than a second less than the first one, that was an error, and the turn says so, until one of these is answered.
+func TestTellsOfShorterWindows(t *testing.T) {
+	for _, less := range []time.Duration{9 * sec, 11 * sec} {
+		synctest.Test(t, func(t *testing.T) { tellsOfShorterWindows(t, less) })
+	}
+}
+
+func tellsOfShorterWindows(t *testing.T, less time.Duration) {
+	k := newTalk(t, 50, ms)
+	k.grant.Units = 16
+	var ls []*quota.Lease
+	for range 16 {
+		ls = append(ls, k.queue(new(quota.Lease)))
+	}
+	k.heard(ms, k.turn())
+	for i := range ls {
+		ls[i] = k.goes(ls[i])
+	}
+	answered := func(window time.Duration) {
+		k.now = k.now.Add(50 * ms)
+		k.o.Settle(k.now, ls[0], &quota.Report{
+			Terms:   []quota.Policy{{Name: "api", Quota: 50}},
+			Figures: []quota.Figure{{Policy: "api", Available: 40, Window: window}},
+		})
+		ls[0].Release()
+		ls = ls[1:]
+	}
+	tells := func(window time.Duration, shorter bool) *exchange.Turn {
+		t.Helper()
+		k.now = k.now.Add(sec)
+		turn := k.turn()
+		i := slices.IndexFunc(turn.Accounts, func(a exchange.Account) bool { return a.ID == k.id })
+		require.GreaterOrEqual(t, i, 0)
+		assert.Equal(t, -window, turn.Accounts[i].Window)
+		assert.Equal(t, shorter, turn.Accounts[i].Shorter)
+		return turn
+	}
+	answered(12 * sec)
+	k.heard(ms, tells(12*sec, false))
+	for range 7 {
+		answered(less)
+	}
+	k.heard(ms, tells(12*sec, false))
+	answered(less)
+	if less == 11*sec { // that may be rounding
+		k.heard(ms, tells(12*sec, false))
+		return
+	}
+	tells(less, true)
+	k.peers.shared.Load().Failed(k.now)
+	k.heard(ms, tells(less, true))
+	answered(11 * sec) // with the one of 12, two have told as much
+	k.heard(ms, tells(11*sec, false))
+	answered(20 * sec)
+	k.heard(ms, tells(12*sec, false))
 }
 
 // A request asks at once, but for when others of the process are out: those that follow

@@ -90,8 +90,6 @@ var misses = map[string]string{
 	"two buckets, beside a loop":    beside,
 	"two buckets, beside a loop, X": beside,
 
-	"4 processes, two buckets, X": "several processes send the last units of a figure at the same time; by chance oftener with the first seed than with nine, 2.9 %; " + unproved,
-
 	"sheds 1 %, bare":               sheds,
 	"sheds 1 %":                     sheds,
 	"sheds .1 %, 30s":               sheds,

@@ -39,9 +39,10 @@ type Account struct {
 	Version    int64 // the last one it has heard; 0: none
 	Concurrent bool  // units come back when requests are over, not with time
 
-	Quota  int64         // of the policy; None: not known
-	Window time.Duration // of the policy; 0: not known; negative: the longest that figures had left, as the policy tells none
-	Counts bool          // the server gives no figures: units are counted against Quota
+	Quota   int64         // of the policy; None: not known
+	Window  time.Duration // of the policy; 0: not known; negative: the longest of which figures have told, as the policy tells none
+	Shorter bool          // the sender has told of a longer window before, and that was an error
+	Counts  bool          // the server gives no figures: units are counted against Quota
 
 	// Figure is the lowest figure of the server since the last turn; None if there was
 	// none. Left is the rest of its window; None if it has no end. FigureVersion is the

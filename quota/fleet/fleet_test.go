@@ -644,10 +644,20 @@ func TestHubSeveralLengths(t *testing.T) {
 	}
 }
 
-// Where no policy tells the length of a window, a process that has seen more of one changes nothing of what was
-// spent: weighed windows are found at the first figure that says that all is still used, and one request looks.
+// Where no policy tells the length of a window, a process that has seen more of one, or has told of more in error,
+// changes nothing of what was spent: weighed windows are found at the first figure that says that all is still used, and
+// one request looks. One that has seen less changes nothing at all.
 func TestHubSeesLongerWindows(t *testing.T) {
-	for _, seen := range []time.Duration{-10 * time.Second, -9 * time.Second} {
+	for _, c := range []struct {
+		seen    time.Duration // at first
+		shorter bool
+		again   time.Duration
+	}{
+		{-10 * time.Second, false, 1250 * time.Millisecond},
+		{-9 * time.Second, false, 1250 * time.Millisecond},
+		{-70 * time.Second, true, 1250 * time.Millisecond},
+		{-70 * time.Second, false, 10 * time.Second},
+	} {
 		now := time.Unix(1, 0)
 		hub := &fleet.Hub{Clock: func() time.Time { return now }}
 		seq, version := uint64(0), int64(0)
@@ -663,12 +673,12 @@ func TestHubSeesLongerWindows(t *testing.T) {
 			version = g.Accounts[0].Version
 			return g.Accounts[0]
 		}
-		turn(0, exchange.Account{Window: seen, Figure: 99, Left: 10 * time.Second, Served: 1})
-		turn(time.Second, exchange.Account{Window: seen, Figure: 0, Left: 9 * time.Second, Served: 99})
-		require.EqualValues(t, 1, turn(9*time.Second, exchange.Account{Window: seen, Figure: exchange.None}).Units)
-		g := turn(0, exchange.Account{Window: -10 * time.Second, Figure: 0, Left: 10 * time.Second, Hold: time.Millisecond})
+		turn(0, exchange.Account{Window: c.seen, Figure: 99, Left: 10 * time.Second, Served: 1})
+		turn(time.Second, exchange.Account{Window: c.seen, Figure: 0, Left: 9 * time.Second, Served: 99})
+		require.EqualValues(t, 1, turn(9*time.Second, exchange.Account{Window: c.seen, Figure: exchange.None}).Units)
+		g := turn(0, exchange.Account{Window: -10 * time.Second, Shorter: c.shorter, Figure: 0, Left: 10 * time.Second, Hold: time.Millisecond})
 		g = turn(time.Millisecond, exchange.Account{Window: -10 * time.Second, Figure: exchange.None})
-		assert.Equal(t, 1250*time.Millisecond-time.Millisecond, g.Again, "%v", seen)
+		assert.Equal(t, c.again-time.Millisecond, g.Again, "%+v", c)
 	}
 }
 
@@ -785,6 +795,45 @@ func TestHubFollowsSingleUnits(t *testing.T) {
 		}
 		assert.Equal(t, c.next-told-time.Millisecond, turn("other", time.Millisecond, nothing).Again, c.name)
 		assert.EqualValues(t, 1, turn("other", c.next-told-time.Millisecond, nothing).Units, c.name)
+	}
+}
+
+// Units do not come back one at a time if two figures in a row say that many are left. One alone may be an error.
+func TestHubFiguresOfMany(t *testing.T) {
+	for _, c := range []struct {
+		figures []int64
+		units   int64 // after the last one, of two
+	}{
+		{[]int64{0}, 0},
+		{[]int64{19}, 1},
+		{[]int64{10, 10}, 1},
+		{[]int64{19, 0, 19}, 1},
+		{[]int64{19, 18}, 2},
+	} {
+		now := time.Unix(1, 0)
+		hub := &fleet.Hub{Clock: func() time.Time { return now }}
+		seq, version := uint64(0), int64(0)
+		turn := func(after time.Duration, a exchange.Account) exchange.Granted {
+			now = now.Add(after)
+			seq++
+			a.Quota, a.Window, a.Left, a.Basis, a.FigureVersion = 20, time.Second, time.Second, exchange.None, version
+			g, err := hub.Exchange(t.Context(), exchange.ID{}, &exchange.Turn{
+				Process: "one", Seq: seq, Flights: exchange.None, Accounts: []exchange.Account{a},
+				Requests: []exchange.Request{{N: 2, Claims: []exchange.Claim{{Units: 1}}}},
+			})
+			require.NoError(t, err)
+			version = g.Accounts[0].Version
+			return g.Accounts[0]
+		}
+		for range 2 {
+			turn(0, exchange.Account{})
+		}
+		require.EqualValues(t, 1, turn(turn(0, exchange.Account{}).Again, exchange.Account{Figure: exchange.None}).Units)
+		g := turn(0, exchange.Account{Served: 1})
+		for _, figure := range c.figures {
+			g = turn(time.Millisecond, exchange.Account{Figure: figure})
+		}
+		assert.Equal(t, c.units, g.Units, "%v", c.figures)
 	}
 }
 

@@ -265,8 +265,8 @@ func (x *execution) figure(r *record, a *exchange.Account, void bool) {
 	}
 	current := a.Concurrent || a.FigureVersion == r.version || r.version == r.made && r.state == exchange.Unknown
 	end := now + max(a.Left.Microseconds(), 0)
-	if r.how == singly && current && 2*figure > r.size() {
-		r.how, r.trust, r.from = atOnce, 0, 0 // much is there
+	if r.how == singly && current {
+		r.notSingly(figure)
 	}
 	if r.modelled() && (r.state == exchange.Reported || r.state == exchange.Expired) {
 		if !void {

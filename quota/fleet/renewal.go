@@ -64,7 +64,7 @@ type renewal struct {
 	trial    int64 // when one request looks
 	said     int64 // when a figure was heard last
 	from     int64 // since when units that come back evenly or steadily, or might, are counted; or when the next comes singly
-	counted  int64 // how many were; before it is known: how many were spent, less the first figure
+	counted  int64 // how many were; before it is known: how many were spent, less the first figure; singly: 1 if the last figure left many
 	most     int64 // the highest figure
 	spent    int64 // in this window
 	before   int64 // in the one before
@@ -76,7 +76,7 @@ func (r *renewal) modelled() bool { return r.how == asSpent || r.how >= evenly }
 
 // policy takes over the quota and the window of the policy, and reports whether that was another quota
 // before. Of windows that the policy does not tell, the longest counts that any process has seen: so it is
-// the same in whatever order they come.
+// the same in whatever order they come. It counts until a process has told of a longer one in error.
 func (r *renewal) policy(a *exchange.Account) (others bool) {
 	w := a.Window.Microseconds()
 	seen := w <= 0
@@ -84,7 +84,7 @@ func (r *renewal) policy(a *exchange.Account) (others bool) {
 	switch {
 	case a.Quota == none && !a.Concurrent: // this process does not know it yet
 		return false
-	case seen && !a.Concurrent && r.quota == a.Quota && w <= r.window:
+	case seen && !a.Shorter && !a.Concurrent && r.quota == a.Quota && w <= r.window:
 		return false
 	case a.Concurrent || a.Quota < 1 || a.Quota > largestModel || w < sec || w > longestModel:
 		*r = renewal{quota: none}
@@ -241,6 +241,19 @@ func (r *record) taken(now, n int64) {
 func (r *record) follow(a *exchange.Account) {
 	if a.Served > 0 && !a.Refused && a.Hold <= 0 && r.has() == 0 {
 		r.from = r.spending[len(r.spending)-1].at + r.each()
+	}
+}
+
+// notSingly takes over a figure of units that come back singly: they do not, if two such figures in a row say that much
+// is left. What one says may be an error.
+func (r *record) notSingly(figure int64) {
+	switch {
+	case 2*figure <= r.size():
+		r.counted = 0
+	case r.counted == 0:
+		r.counted = 1
+	default:
+		r.how, r.trust, r.from = atOnce, 0, 0
 	}
 }
 

@@ -157,6 +157,8 @@ type guesser struct {
 	back  int
 	spent []spending
 	out   map[string]int64 // units of the first account that processes have
+	seen  bool             // its policy tells no window
+	much  int              // how many figures of a bucket that has one unit at a time say that many are left
 }
 
 type spending struct {
@@ -245,9 +247,18 @@ func (g *guesser) single(process string, now time.Time, a *exchange.Account) {
 		a.Hold = g.span(time.Second)
 	}
 	a.Figure, a.FigureVersion = a.Figure-a.Served, a.Version
+	if g.chance(2) { // the request departed after all else that was heard
+		for _, heard := range g.known {
+			a.FigureVersion = max(a.FigureVersion, heard[a.ID].Version)
+		}
+	}
 	switch {
-	case g.chance(50):
+	case g.chance(20):
+		g.much = g.rnd.IntN(20)
 		a.Figure = g.rnd.Int64N(guessedQuota)
+	case g.much > 0 && !g.chance(4):
+		g.much--
+		a.Figure = guessedQuota - 1
 	case g.chance(5): // it came a moment later
 		a.Figure = 1
 	}
@@ -259,6 +270,7 @@ func newGuesser(rnd *rand.Rand) *guesser {
 		seqs: make(map[string]uint64), known: make(map[string]map[exchange.ID]exchange.Granted), last: make(map[string]*exchange.Turn),
 		out: make(map[string]int64),
 	}
+	g.seen = rnd.IntN(3) == 0
 	for i := range 1 + rnd.IntN(3) {
 		g.accounts = append(g.accounts, exchange.ID{1, byte(i)})
 	}
@@ -313,7 +325,7 @@ func (g *guesser) turn(now time.Time) *exchange.Turn {
 			a.Quota, a.Window, a.Counts = 50, []time.Duration{time.Second, 10 * time.Second, time.Hour}[told], g.chance(4)
 		}
 		if g.chance(4) { // the policy tells none
-			a.Window = -a.Window
+			a.Window, a.Shorter = -a.Window, g.chance(2)
 		}
 		if g.chance(3) {
 			a.FigureAgo = g.span(300 * time.Millisecond)
@@ -344,6 +356,14 @@ func (g *guesser) turn(now time.Time) *exchange.Turn {
 			a.Quota, a.Window, a.Counts, a.Spent, a.Silent, a.FigureAgo = guessedQuota, guessedWindow, false, 0, 0, g.span(60*time.Millisecond)
 			a.Figure, a.Left = g.figure(now.Add(-a.FigureAgo))
 			a.FigureVersion = heard.Version - int64(g.rnd.IntN(4)/3)
+			if a.Shorter = false; g.seen {
+				a.Window = -a.Window
+				if g.chance(20) {
+					a.Window *= 2 // in error
+				} else {
+					a.Shorter = g.chance(8)
+				}
+			}
 			a.Served, a.ServedAgo = min(heard.Units, a.Figure), a.FigureAgo
 			if a.Served > 0 {
 				g.spent = append(g.spent, spending{now.Add(-a.ServedAgo), a.Served})

@@ -63,7 +63,7 @@ firstFlight = 10
 wide = 13
 r: now made version state available over length began figured hold probe probes returns quota window how trust fails skip trial said from counted most spent before members spendings found
 m: id seq at lease has stock least priority since hungry woken looks took
-a: record mine spare allowed kept hungers hungry shares ahead others granted probed stopped blocked wants want most id concurrent counts landed refused first has stock wish version quota window figure left figureVersion figureAgo basis basisLeft spent served servedAgo silent hold found next
+a: record mine spare allowed kept hungers hungry shares ahead others granted probed stopped blocked wants want most id concurrent counts landed refused first shorter has stock wish version quota window figure left figureVersion figureAgo basis basisLeft spent served servedAgo silent hold found next
 q: claims n priority waited number next
 ]]
 
@@ -95,7 +95,7 @@ policy = function(r, a)
   local seen = window <= 0
   window = max(window, -window)
   if quota == -1 and a.concurrent == 0 then return end
-  if seen and a.concurrent == 0 and r.quota == quota and window <= r.window then return end
+  if seen and a.shorter == 0 and a.concurrent == 0 and r.quota == quota and window <= r.window then return end
   if a.concurrent == 1 or quota < 1 or quota > largestModel or window < sec or window > longestModel then
     x.forget(r)
     while r.spendings > 0 do x.unspend(r) end
@@ -255,6 +255,16 @@ hasOf = function(r)
   local n = 0
   for m = head, head + (r.members-1)*wide, wide do n = n + m.has end
   return n
+end,
+
+notSingly = function(r, fig)
+  if 2*fig <= x.size(r) then
+    r.counted = 0
+  elseif r.counted == 0 then
+    r.counted = 1
+  else
+    r.how, r.trust, r.from = atOnce, 0, 0
+  end
 end,
 
 rollModelled = function(r)
@@ -620,7 +630,7 @@ figure = function(r, a, void)
     if a.quota ~= -1 then fig = a.quota end
   end
   local current = concurrent or a.figureVersion == r.version or (r.version == r.made and state == UNKNOWN)
-  if r.how == singly and current and 2*fig > x.size(r) then r.how, r.trust, r.from = atOnce, 0, 0 end
+  if r.how == singly and current then x.notSingly(r, fig) end
   if (r.how == asSpent or r.how >= evenly) and (state == REPORTED or state == EXPIRED) then
     if not void then x.figureModelled(r, a, current) end
     return
@@ -1097,7 +1107,7 @@ local accounts = {}
 for i = 1, naccounts do
   local a = {
     false, 0, 0, 0, 0, 0, false, false, 0, 0, 0, false, false, false, false, 0, 1,
-    unpack('<Hc0BBBBBi8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8Hc0', turn, pos)
+    unpack('<Hc0BBBBBBi8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8Hc0', turn, pos)
   }
   pos = a.next
   local r = x.load(KEYS[i+1])

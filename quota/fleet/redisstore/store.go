@@ -153,7 +153,7 @@ func (s *store) Exchange(ctx context.Context, origin exchange.ID, turn *exchange
 		id := name(a.ID)
 		keys = append(keys, tag+"a:"+id)
 		args.text(id)
-		args.bits(a.Concurrent, a.Counts, a.Landed, a.Refused, a.First)
+		args.bits(a.Concurrent, a.Counts, a.Landed, a.Refused, a.First, a.Shorter)
 		args.ints(a.Has, a.Stock, a.Wish, a.Version, a.Quota, a.Window.Microseconds(),
 			a.Figure, micros(a.Left), a.FigureVersion, a.FigureAgo.Microseconds(), a.Basis, micros(a.BasisLeft),
 			a.Spent, a.Served, a.ServedAgo.Microseconds(), a.Silent, micros(a.Hold))

@@ -73,6 +73,8 @@
 //     and a window before has shown no other client. If W is not told, w = 0 always counts
 //     as 1 s. But a window that a request began lasts for w, if that is whole seconds: it did if
 //     it was told the longest w and found the most units that were, until one is refused that relied on it.
+//     The longest w that was told, here and below, is one that two answers have told; or that one has told, until eight
+//     later ones have told less.
 //
 //     A server may also name the end as an instant R in whole seconds, such as a Unix
 //     time, in an answer whose Date is D. The longest that this can mean is w = R - D

@@ -17,7 +17,7 @@ type Server struct {
 	Instants   Instants
 	Ahead      int32         // the fewest seconds that an instant was ahead which told a request that began its window; 0: none has; -1: that says nothing
 	Retried    bool          // its windows were late, and then seemed not to be
-	Span       time.Duration // the longest window of which an answer has told; 0: none has
+	Span       time.Duration // the longest window of which answers have told; 0: none has. See farthest
 	Most       int64         // the most units of which an answer has told, and that of its request
 	Longer     bool          // its windows are longer than that of the policy: see rounding.go
 	Brief      bool          // its resets are shorter than its windows: see late.go
@@ -31,6 +31,7 @@ type Server struct {
 	named      uint8         // served answers in a row that have named it, at most habitual: see absent.go
 	unnamed    uint8         // those after them that have not
 	ends       namedEnds     // that it names as instants: see named.go
+	farthest   farthest      // of which Span is the value
 
 	uncounted uncounted // whether answers that say nothing of it count: see uncounted.go
 }

@@ -14,17 +14,18 @@ import "time"
 //   - what it was told of the same instant before.
 //
 // The most seconds that an instant was ahead of Date are those of a window, or one more if they are rounded up. The length
-// is the rounder of the two; or the longer one, if no two ends are closer together than that.
+// is the rounder of the two; or the longer one, if no two ends are closer together than that. What one answer alone says may
+// be an error: see farthest.
 
 // namedEnds is what the instants of a server say of its clock, and of the length of its windows.
 type namedEnds struct {
-	base        int64 // the Date from which the next two count, in Unix seconds
-	least, most int64 // how many nanoseconds the clock of the server is ahead of ours, since base; equal: not known
-	first, last int64 // ends, in Unix seconds; 0: none was named
-	ahead       int64 // the most seconds that one was ahead of Date
-	apart       int64 // the fewest seconds from one to the next; 0: there was one only
-	windows     int8  // how often the next one was another, up to enoughWindows
-	down        bool  // one had passed in its window: seconds are rounded down
+	base        int64    // the Date from which the next two count, in Unix seconds
+	least, most int64    // how many nanoseconds the clock of the server is ahead of ours, since base; equal: not known
+	first, last int64    // ends, in Unix seconds; 0: none was named
+	ahead       farthest // how many seconds one was ahead of Date
+	apart       int64    // the fewest seconds from one to the next; 0: there was one only
+	windows     int8     // how often the next one was another, up to enoughWindows
+	down        bool     // one had passed in its window: seconds are rounded down
 }
 
 const (
@@ -47,7 +48,7 @@ func (e *namedEnds) observe(t, sent Instant, f *Figure, part bool) {
 	}
 	e.least, e.most = max(e.least, least), min(e.most, most)
 	e.down = e.down || part && f.Ahead <= 0
-	e.ahead = max(e.ahead, ahead)
+	e.ahead.observe(t, time.Duration(ahead)*time.Second)
 	if e.first == 0 {
 		e.first, e.last = f.Resets, f.Resets
 	}
@@ -60,22 +61,28 @@ func (e *namedEnds) observe(t, sent Instant, f *Figure, part bool) {
 	}
 }
 
+// furthest is the most seconds that an instant was ahead of Date; 0: none was.
+func (e *namedEnds) furthest() int64 { return int64(e.ahead.value() / time.Second) }
+
 // length is how many seconds a window lasts; 0: not known.
-func (e *namedEnds) length() int64 {
+func (e *namedEnds) length() int64 { return e.lengthBy(e.furthest()) }
+
+// lengthBy is the same, if an instant was so many seconds ahead of Date at most.
+func (e *namedEnds) lengthBy(most int64) int64 {
 	switch {
-	case e.ahead == 0:
+	case most == 0:
 		return 0
-	case e.windows == enoughWindows && e.apart >= e.ahead:
-		return e.ahead
+	case e.windows == enoughWindows && e.apart >= most:
+		return most
 	}
-	n := roundest(time.Duration(e.ahead-2)*time.Second, time.Duration(e.ahead)*time.Second)
+	n := roundest(time.Duration(most-2)*time.Second, time.Duration(most)*time.Second)
 	return max(int64(n/time.Second), 1)
 }
 
 // aligned reports whether windows end at multiples of their length.
 func (e *namedEnds) aligned() bool {
 	n := e.length()
-	return n > 0 && n == e.ahead && e.last%n == 0 && !e.down
+	return n > 0 && n == e.furthest() && e.last%n == 0 && !e.down
 }
 
 // latest is when an end has passed for sure that an answer has named whose Date was so many seconds before.
@@ -87,9 +94,12 @@ func (e *namedEnds) latest(f *Figure) Instant {
 	return Instant((f.Resets-f.Ahead-e.base+ahead)*int64(time.Second) - e.least)
 }
 
-// NamedLength is how long windows are by the instants that the server has named; 0: not known.
-func (s *Server) NamedLength() time.Duration {
-	return time.Duration(s.ends.length()) * time.Second
+// Longest is how long windows are at most, as other processes should count with it; 0: not known.
+func (s *Server) Longest() time.Duration {
+	if most := s.ends.ahead.forOthers(); most > 0 {
+		return time.Duration(s.ends.lengthBy(int64(most/time.Second))) * time.Second
+	}
+	return s.farthest.forOthers()
 }
 
 // namedEnd is when the window of a figure is over for sure, before the guard, and the round trip that the guard depends
@@ -97,8 +107,8 @@ func (s *Server) NamedLength() time.Duration {
 func (w *Window) namedEnd(t, sent Instant, f *Figure, all bool, s *Server) (due Instant, trip time.Duration) {
 	e := &s.ends
 	due = max(e.latest(f), sent+1)
-	switch length := s.NamedLength(); {
-	case f.Ahead != e.ahead:
+	switch length := time.Duration(e.length()) * time.Second; {
+	case f.Ahead != e.furthest():
 	case all && !e.aligned(): // the request has begun it
 		due, trip = min(due, sent.Add(length)), w.rtt
 	case e.first < f.Resets || e.length()%slowWindow == 0: // or ahead may be that of a part of a window

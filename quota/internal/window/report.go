@@ -198,7 +198,7 @@ func (w *Window) dueAt(t, sent Instant, avail int64, f *Figure, refused bool, s 
 		return w.resetsAt(t, sent, f, refused, s)
 	}
 	w.forgetInstant()
-	s.Span = max(s.Span, f.Window)
+	s.span(t, f.Window)
 	length := w.habits().lasts(w, avail, w.found(avail, f), f.Window, refused, s)
 	if due, ok := w.endByAnswer(t, sent, length, s); ok {
 		return due, 0

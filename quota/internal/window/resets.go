@@ -30,7 +30,7 @@ const (
 // instant: a later one is told the same at another fraction of a second.
 func (w *Window) resetsAt(t, sent Instant, f *Figure, refused bool, s *Server) (due Instant, trip time.Duration) {
 	ahead := int32(min(max(f.Ahead, 0), int64(MaxSavedTime/time.Second)))
-	s.Span = max(s.Span, s.until(ahead))
+	s.span(t, s.until(ahead))
 	all := w.found(min(f.Available, MaxUnits), f) == w.most(s)
 	s.ends.observe(t, sent, f, refused || !all)
 	if w.Strategy == Together {

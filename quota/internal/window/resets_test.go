@@ -249,7 +249,7 @@ func TestInstantsAfterRetryAfter(t *testing.T) {
 	all(names("a", 0, 103, 3, true), pauses(1500*ms))(l, Instant(32*ms))
 	send("b")(l, Instant(1532*ms))
 	names("b", 0, 103, 2, true)(l, Instant(1564*ms))
-	l.server.soft, l.server.ends = soft{}, namedEnds{}
+	l.server.soft, l.server.ends, l.server.farthest = soft{}, namedEnds{}, farthest{}
 	assert.Equal(t, Server{Instants: 1, Span: 2 * sec, Hasty: true}, l.server)
 }
 
