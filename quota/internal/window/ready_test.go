@@ -326,7 +326,8 @@ func TestRefusalsThatOvertake(t *testing.T) {
 	assert.Equal(t, 4*sec, refuse(at(1024), at(1023)), "long before the last")
 }
 
-// A request that departs in spite of a back-off and is refused makes it no longer. The first one after it does.
+// A request that departs in spite of a back-off and is refused makes it longer only once, and not twice as long. The first
+// one after it does.
 func TestRefusedWithinABackOff(t *testing.T) {
 	w := New(Adaptive)
 	w.StartBackOff(Instant(sec), 0, 0)
@@ -334,10 +335,12 @@ func TestRefusedWithinABackOff(t *testing.T) {
 		sent, t, until time.Duration
 		row            uint8
 	}{
-		{1100 * ms, 1200 * ms, 2 * sec, 1},
-		{2*sec - 1, 2100 * ms, 2 * sec, 1},
-		{2 * sec, 2200 * ms, 4200 * ms, 2},
-		{2100 * ms, 2300 * ms, 4200 * ms, 2},
+		{1100 * ms, 1200 * ms, 2200 * ms, 1},
+		{2100 * ms, 2150 * ms, 3 * sec, 1},
+		{3*sec - 1, 3100 * ms, 3*sec + 1, 1},
+		{3*sec + 1, 3200 * ms, 5200 * ms, 2},
+		{3100 * ms, 3300 * ms, 5200 * ms, 2},
+		{4 * sec, 4100 * ms, 5200*ms + 1, 2},
 	} {
 		w.StartBackOff(Instant(tt.t), Instant(tt.sent), 0)
 		assert.Equal(t, Instant(tt.until), w.BackOff, "%v", tt)
