@@ -553,6 +553,15 @@ func Vendors() []Vendor {
 			Every: map[string]time.Duration{"qps": time.Second},
 		},
 		{
+			// docs.pipl.com: as Mashery, by other names. X-QPS-Live and X-QPS-Demo are quotas of some requests only.
+			Name:  "Pipl",
+			Sign:  "X-Qps-Allotted",
+			Limit: []string{"X-<Qps>-Allotted", "X-Apikey-<Quota>-Allotted"},
+			Used:  []string{"X-<Qps>-Current", "X-Apikey-<Quota>-Current"},
+			Reset: []string{"X-<Quota>-Reset"},
+			Every: map[string]time.Duration{"qps": time.Second},
+		},
+		{
 			// support.huaweicloud.com, API response headers.
 			Name:    "Huawei API Gateway",
 			Summary: []string{"X-Apig-RateLimit-*"},
