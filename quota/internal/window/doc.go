@@ -268,7 +268,8 @@
 //     than W/q + 1 s and the next window is contradicted, too, units come back
 //     otherwise: they are counted as a bucket that is empty then and gains a unit
 //     in each (W + g)/q. It holds one unit, and one more for each window since the
-//     last refusal. A unit takes g/q longer after each refusal at that pace, but not after others in a row. In no time as long as a window much more than q depart then, so
+//     last refusal. A unit takes g/q longer after each refusal at that pace, but not after others
+//     in a row. In no time as long as a window much more than q depart then, so
 //     this is right in a bucket, in a sliding log, and wherever windows begin.
 //     Answers may leave out fields, so our own count also goes on where they have none. But
 //     if it is used up, and no answer has named the quota for 3·W, 10 s to 10 min, one request departs

@@ -27,8 +27,8 @@ import (
 // If it is served, the next window begins with it, and windows are that long: but if less
 // than half of the quota is served in it before a refusal, the look found
 // what was left of the window before, which was not over. If it is refused, the next 2, 4,
-// 8, … up to 64 windows have no look, but one in five minutes or 200 requests has, whichever takes longer: windows may have become
-// shorter.
+// 8, … up to 64 windows have no look, but one in five minutes or 200 requests has, whichever
+// takes longer: windows may have become shorter.
 //
 // Where refusals have no Retry-After, the end of a window is found by back-off, and may be half as far away. So
 // looks go on, window by window, half-way between the latest time that was too soon and what windows seem to

@@ -15,7 +15,8 @@ import "time"
 // Windows may also be shorter. So after some that were as long, one request departs halfway between the longest time that is
 // known to be too short and the end. If it finds all, and so does one in the next window, windows are that long. What is
 // known to be too short may be of windows that were longer, so now and then one departs halfway between the time when the
-// window was used up and the end. One of these departs in five minutes or in 200 requests, whichever takes longer. If the server tells another quota, all of this is learned anew.
+// window was used up and the end. One of these departs in five minutes or in 200 requests, whichever takes longer. If the
+// server tells another quota, all of this is learned anew.
 type untold struct {
 	length time.Duration // of a window; 0: not known
 	least  time.Duration // after which it was not over
