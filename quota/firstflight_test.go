@@ -191,15 +191,28 @@ func TestFirstFlightBounds(t *testing.T) {
 	}
 }
 
-// What was restored was told by the origin: there is no first contact.
+// What was restored was told by the origin: there is no first contact, unless it has told nothing.
 func TestFirstFlightAfterRestore(t *testing.T) {
-	d := newDesk(t)
-	d.done(0, d.send(0, ""), quota.Report{Figures: []quota.Figure{{Policy: "api", Available: 50, Window: mins}}})
-	var to quota.Accounts
-	require.NoError(t, to.Restore(strings.NewReader(d.saved(0, false)), d.at(0)))
-	o := to.Origin("https://api.example")
-	for range 20 {
-		require.NoError(t, o.Admit(t.Context(), d.at(0), &quota.Ask{MaxDelay: quota.NoDelay, FirstFlight: 1}, new(quota.Lease)))
+	for name, tt := range map[string]struct {
+		told  quota.Report
+		waits bool
+	}{
+		"a figure":         {quota.Report{Figures: figure("api", 50, mins)}, false},
+		"a policy":         {quota.Report{Terms: terms("api", 50, mins)}, false},
+		"a Retry-After":    {quota.Report{Refused: true, Pause: mins}, false},
+		"nothing":          {quota.Report{}, true},
+		"what is over now": {quota.Report{Figures: figure("", 0, ms)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			d.exchange(0, "", tt.told)
+			r := restored(t, d.saved(sec, false), d.at(sec))
+			ask := quota.Ask{MaxDelay: mins, FirstFlight: 1}
+			now := r.begin.Add(2 * mins)
+			require.NoError(t, r.o.Admit(t.Context(), now, &ask, new(quota.Lease)))
+			_, waits := r.o.Check(t.Context(), now, &ask)
+			assert.Equal(t, tt.waits, waits)
+		})
 	}
 }
 

@@ -309,7 +309,7 @@ func (in *restorer) takeOrigin(s *savedOrigin) bool {
 	}
 	o := newOrigin(in.to, in.start)
 	o.begun, o.attached = true, s.Attached
-	o.first.over = true // what was saved, it has said
+	o.first.over = len(s.Policies) > 0 // or an account was saved: it has said something
 	o.root.Restore(in.saved, s.Root.Saved)
 	o.looked = in.saved // while a hold of the whole origin lasts, the next look is later
 	for i := range s.Policies {
@@ -336,6 +336,7 @@ func (in *restorer) takeAccount(s *savedAccount) bool {
 	}
 	a := o.create(in.saved, id)
 	a.Restore(in.saved, s.Saved)
+	o.first.over = true
 	a.policy.until = max(a.policy.until, a.InForce())
 	if s.Digest != nil {
 		o.hashedOwners++
