@@ -752,6 +752,124 @@ func TestInferredLook(t *testing.T) {
 	})
 }
 
+// The quota of a first window is what was left of one of the server's, if that had begun before. So a request looks
+// when as many have departed in the next one.
+func TestFirstWindowIsTheRest(t *testing.T) {
+	// begin uses up n units, the rest of a window of the server's, and returns when the next one begins.
+	begin := func(t *testing.T, n int, rest time.Duration) (d *desk, next time.Duration) {
+		d = newDesk(t)
+		for i, l := range d.sendAll(n+3, ms, "") {
+			if i < n {
+				d.done(2*ms, l, quota.Report{})
+			} else {
+				d.done(2*ms, l, retryAfter(rest))
+			}
+		}
+		return d, rest + 2*ms
+	}
+	// use sends what may go in a window of which so much is left, until it is over.
+	use := func(d *desk, now time.Duration, left int, over time.Duration) (served int) {
+		for n := 1; n > 0; served += n {
+			n = d.bare(now, &left, over-now)
+		}
+		return served
+	}
+	quotaOf := func(d *desk) (int64, time.Duration) {
+		a := d.known("", quota.Claim{})
+		return a.Quota, a.Window
+	}
+
+	t.Run("the next has more", func(t *testing.T) {
+		d, now := begin(t, 10, 40*sec)
+		require.Equal(t, 10, use(d, now, 100, now+mins))
+		r := d.refused(now, "")
+		require.Equal(t, 40*sec/32, r.Wait)
+		look := now + r.Wait
+		l := d.send(look, "")
+		_, another := d.try(look, "")
+		require.NotNil(t, another, "one request")
+		d.done(look, l, quota.Report{})
+		require.Equal(t, 2, d.more(look, ""), "as in a slow start")
+	})
+
+	t.Run("all of the next is counted", func(t *testing.T) {
+		d, now := begin(t, 10, 40*sec)
+		require.Equal(t, 10, use(d, now, 10, now+mins))
+		look := now + d.refused(now, "").Wait
+		require.Equal(t, 90, use(d, look, 90, now+mins))
+		now += mins
+		require.Equal(t, 100, use(d, now, 100, now+mins))
+		q, w := quotaOf(d)
+		assert.EqualValues(t, 100, q)
+		assert.Equal(t, mins, w)
+		assert.Equal(t, 30*sec, d.refused(now, "").Wait, "the look of any inferred window")
+	})
+
+	t.Run("the next has hardly more", func(t *testing.T) {
+		d, now := begin(t, 16, 40*sec)
+		require.Equal(t, 16, use(d, now, 16, now+40*sec))
+		look := now + d.refused(now, "").Wait
+		require.Equal(t, 1, use(d, look, 1, now+41*sec))
+		now += 41 * sec
+		require.Equal(t, 17, use(d, now, 17, now+40*sec))
+		q, w := quotaOf(d)
+		assert.EqualValues(t, 17, q)
+		assert.Equal(t, 40*sec, w, "the later Retry-After was rounded up")
+	})
+
+	t.Run("a window of a second has none", func(t *testing.T) {
+		d, now := begin(t, 10, sec)
+		require.Equal(t, 10, use(d, now, 10, now+sec))
+		assert.Equal(t, sec+ms, d.refused(now, "").Wait)
+	})
+
+	t.Run("the next has no more", func(t *testing.T) {
+		d, now := begin(t, 10, 40*sec)
+		for i, looks := range []time.Duration{40 * sec / 32, 40 * sec, 40 * sec, 20 * sec} {
+			require.Equal(t, 10, use(d, now, 10, now+40*sec))
+			wait := d.refused(now, "").Wait
+			assert.InDelta(t, looks, wait, float64(ms), "window %d", i)
+			if i == 0 {
+				d.done(now+wait, d.send(now+wait, ""), retryAfter(40*sec-wait))
+			}
+			q, w := quotaOf(d)
+			assert.EqualValues(t, 10, q)
+			assert.Equal(t, 40*sec, w)
+			now += 40*sec + ms
+		}
+	})
+
+	t.Run("the next is not used up", func(t *testing.T) {
+		d, now := begin(t, 10, 40*sec)
+		d.done(now, d.send(now, ""), quota.Report{})
+		now += 41 * sec
+		require.Equal(t, 10, use(d, now, 10, now+mins))
+		look := now + d.refused(now, "").Wait
+		require.Equal(t, now+40*sec/32, look, "so it is the one after that in which a request looks")
+		require.Equal(t, 20, use(d, look, 20, now+mins))
+		now += mins
+		d.done(now, d.send(now, ""), quota.Report{})
+		q, _ := quotaOf(d)
+		require.EqualValues(t, quota.None, q, "the server's window may have begun before")
+		require.Equal(t, 99, use(d, now, 99, now+mins))
+		now += mins
+		d.done(now, d.send(now, ""), quota.Report{})
+		q, w := quotaOf(d)
+		assert.EqualValues(t, 100, q)
+		assert.Equal(t, mins, w)
+	})
+
+	t.Run("of a day", func(t *testing.T) {
+		d, now := begin(t, 10, 22*time.Hour)
+		require.Equal(t, 10, use(d, now, 10, now+24*time.Hour))
+		r := d.refused(now, "")
+		assert.Equal(t, mins, r.Wait, "no longer than the default MaxDelay")
+		assert.Equal(t, mins, r.RetryAfter, "who does not wait so long comes back for the look")
+		d.done(now+mins, d.send(now+mins, ""), retryAfter(22*time.Hour-mins))
+		assert.Equal(t, 22*time.Hour-mins, d.refused(now+mins, "").RetryAfter, "and not once it was refused")
+	})
+}
+
 // Kinds of work that were refused with a Retry-After look into an inferred window, too.
 func TestInferredLookOfKinds(t *testing.T) {
 	for _, kinds := range [][]string{{"/a"}, {"/a", "/b", "/c"}} {
@@ -779,7 +897,9 @@ func TestInferredLookOfKinds(t *testing.T) {
 				}
 			}
 		}
-		now := time.Duration(0)
+		l, _ := d.kindOf(0, kinds[0]) // so that the first window is used up late, and nothing is inferred from it
+		d.done(0, l, served)
+		now := 9 * sec
 		for fill(now) > 10 { // until the quota is inferred
 			now += 11 * sec
 			require.Less(t, now, mins)

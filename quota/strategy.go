@@ -70,7 +70,9 @@ package quota
 //
 //  5. Inference. A server that says nothing of its quotas but refuses now and then is taken
 //     to allow what it served between two refusals, in that time. One unit more is tried
-//     now and then. Without Retry-After, trials find how long windows are. "says nothing at all, 100/10s" .613 → .778.
+//     now and then. What was served before the first refusal may be the rest of a window that an
+//     earlier run began, so in the next one a request looks soon whether there is more.
+//     Without Retry-After, trials find how long windows are. "says nothing at all, 100/10s" .613 → .778.
 //     "only Retry-After, 100/10s" 47 → 2.6 refused. If the server seems to bound how many
 //     requests are in flight instead, no more than so many are, and the Retry-After of one too
 //     many holds no other one. A bound that such refusals bring down to half is none, and

@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -285,5 +286,66 @@ func TestBurstIsNoQuota(t *testing.T) {
 			assert.GreaterOrEqual(t, server.served, tt.served)
 			assert.LessOrEqual(t, server.refused, tt.refused)
 		})
+	}
+}
+
+// A program that starts in a window of which another run has used much waits for the next one, and then it has all of that,
+// although it does not wait within the Shaper.
+func TestSecondRunInAWindow(t *testing.T) {
+	for _, tt := range []struct {
+		quota, used, jobs int
+		window, into      time.Duration // the program starts so long after the window began
+		most              time.Duration // that it takes after the end of the window
+	}{
+		{1000, 900, 600, time.Hour, 20 * time.Minute, 69 * time.Second},
+		{1000, 700, 1300, time.Hour, 50 * time.Minute, 24 * time.Second},
+		{1000, 900, 600, 24 * time.Hour, 2 * time.Hour, 64 * time.Second},
+		{60, 40, 50, time.Minute, 30 * time.Second, 2 * time.Second},
+		{100, 90, 90, 10 * time.Second, 2 * time.Second, time.Second},
+	} {
+		for _, workers := range []int{2, 8, 20} {
+			synctest.Test(t, func(t *testing.T) {
+				ends, left := time.Now().Add(tt.window-tt.into), tt.quota-tt.used
+				over := ends
+				server := &silentServer{trips: rand.New(rand.NewPCG(1, 2))}
+				server.wait = func(now time.Time) time.Duration {
+					for !now.Before(ends) {
+						ends, left = ends.Add(tt.window), tt.quota
+					}
+					if left == 0 {
+						return ends.Sub(now)
+					}
+					left--
+					return 0
+				}
+				shaper := &transport.Shaper{Base: server}
+				var jobs atomic.Int64
+				jobs.Store(int64(tt.jobs))
+				var wg sync.WaitGroup
+				for range workers {
+					wg.Go(func() {
+						for jobs.Add(-1) >= 0 {
+							for served := false; !served; {
+								resp, err := shaper.RoundTrip(getItems(t.Context()))
+								var rejected *transport.RejectedError
+								if errors.As(err, &rejected) {
+									time.Sleep(rejected.RetryAfter)
+									continue
+								}
+								if !assert.NoError(t, err) {
+									return
+								}
+								served = resp.StatusCode == 200
+								drop(resp)
+							}
+						}
+					})
+				}
+				wg.Wait()
+				t.Logf("%+v, %d workers: %v, refused %d", tt, workers, time.Since(over), server.refused)
+				assert.LessOrEqual(t, time.Since(over), tt.most, "%+v, %d workers", tt, workers)
+				assert.LessOrEqual(t, server.refused, workers, "%+v, %d workers", tt, workers)
+			})
+		}
 	}
 }

@@ -30,6 +30,10 @@ import (
 // 8, … up to 64 windows have no look, but one in five minutes or 200 requests has, whichever
 // takes longer: windows may have become shorter.
 //
+// What the first window shows may be what was left of one of the server's, in part used before our first request. Its
+// Retry-After says when the next one begins. So in that one, a request looks once as many have departed. If it
+// is served, nothing is inferred until a refusal ends that window, in which all was counted.
+//
 // Where refusals have no Retry-After, the end of a window is found by back-off, and may be half as far away. So
 // looks go on, window by window, half-way between the latest time that was too soon and what windows seem to
 // be; later at least once in five minutes. One that is served is followed by a slow start. A window of more than two minutes has its look after one, and the
@@ -49,6 +53,8 @@ type Inferred struct {
 	merged     bool    // it was not over: this window is a part of it
 
 	early bool // this window began with a look
+
+	partial bool // the quota is what was served in the first window, and may be the rest of one of the server's
 
 	clean uint8 // windows in a row that were used up and ended without a refusal
 	more  int64 // units to try next
@@ -92,6 +98,7 @@ const (
 	shortBackOff = 8               // of the time since such a window began, the part that a refusal is waited after, up to a minute
 	longBackOff  = 32              // and the part that is waited if that is longer
 	minLook      = 2 * time.Second // that a look may win: one that is refused costs about a second
+	restLook     = 32              // of the window after the first, the part before a look: others use up theirs meanwhile
 )
 
 // NewInferred returns what is known after the first refusal, with its Retry-After; 0 or
@@ -196,6 +203,7 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	}
 	if w.isLook(sent) {
 		w.rare.look, dry = noLook, g.opened // all was used up before it
+		g.partial = false                   // the first window was a whole one
 		if w.isShort() && !g.narrows(w) {
 			if retryAfter > 0 { // the window is over then, at the latest
 				w.SetPolicy(Requests, w.Quota, min(w.Length, time.Duration(sent.Add(retryAfter)-g.opened)))
@@ -333,6 +341,7 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 		if told && w.Quota >= 0 && last.opened == counted && length > w.Length && length < w.Length+time.Second {
 			length = w.Length // a Retry-After is up to a second longer than what is left of its window
 		}
+		g.partial = shows && length >= 2*minLook
 		if !longer { // else another quota, of longer windows, was used up
 			w.SetPolicy(Requests, last.served, length)
 			g.bound(length)
@@ -357,6 +366,10 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 // shorter. A short one shows a pace; not if a Retry-After was that of one request too many, because nothing bounds the
 // burst that a pace begins with.
 func (g *Inferred) looked(w *Window, sent Instant) {
+	if g.partial {
+		g.foundMore(w)
+		return
+	}
 	length := time.Duration(sent - g.opened)
 	if w.isShort() && !g.narrows(w) && (!g.one || g.guessed) {
 		w.setLook(noLook)
@@ -379,7 +392,19 @@ func (g *Inferred) looked(w *Window, sent Instant) {
 	g.plan(w)
 }
 
-// IsGuessed reports whether the window is an inferred one whose end was found by back-off.
+// foundMore takes over that a look was served that was to show whether the first window was a whole one: it was not. The
+// others follow as in a slow start, until a refusal ends the server's window.
+func (g *Inferred) foundMore(w *Window) {
+	g.partial, g.brief = false, w.Length
+	w.DropInferred(Requests, None, 0)
+	w.slow = w.habits().slowStart()
+	if g.served++; g.usedOpened > 0 {
+		g.opened = 0 // this is a later window than the second: when the server's began is not known
+	}
+}
+
+// IsGuessed reports whether the window is an inferred one whose end was found by back-off, or whose quota may be the rest
+// of a window: a look into it may find much.
 func (w *Window) IsGuessed() bool { return w.is(guessed) && w.State == Counting }
 
 // Looks reports whether one request is to depart before the end of an inferred window.
@@ -409,7 +434,11 @@ func (w *Window) lookAt() Instant {
 	if w.State != Counting || w.end == Never {
 		return Never
 	}
-	return w.due - Instant(w.Length/256*time.Duration(w.rare.look))
+	at := w.due - Instant(w.Length/256*time.Duration(w.rare.look))
+	if w.rare.look == lookLast { // or sooner, after a minute
+		at = min(at, (w.due - Instant(w.Length)).Add(firstLook))
+	}
+	return at
 }
 
 // narrows reports whether windows may be much shorter than they seem, because back-off has found their end, but
@@ -454,7 +483,7 @@ func looksEach(quota int64, length time.Duration) uint8 {
 
 // plan plans a look into a window that has begun, or that there is none.
 func (g *Inferred) plan(w *Window) {
-	w.set(guessed, g.guessed)
+	w.set(guessed, g.guessed || g.partial)
 	planned := noLook
 	if g.guessed {
 		g.skip = uint8(min(time.Duration(g.skip), lookWithin/w.Length)) // an outage makes windows longer
@@ -462,6 +491,8 @@ func (g *Inferred) plan(w *Window) {
 		g.skip = min(g.skip, looksEach(w.Quota, w.Length)-1)
 	}
 	switch short := w.isShort() && !g.narrows(w); {
+	case g.partial:
+		planned = lookAfter(min(w.Length/restLook, firstLook), w.Length)
 	case short && g.rest > 0:
 		g.rest--
 	case !short && g.skip > 0:

@@ -198,7 +198,7 @@ func (w *Window) Hopeful(t Instant, n int64) bool {
 		return w.Unit == Concurrent || w.InFlight > 0 && (w.spare() >= n || w.available >= n && t < w.received.Add(grace(w.rtt)) ||
 			w.believes(w.received) && (w.rare.spent.loose || w.isLate()))
 	}
-	return w.Unit == Concurrent || w.slow > 0 && w.InFlight > 0 && w.spare() >= w.need(n)
+	return w.Unit == Concurrent || w.InFlight > 0 && (w.rarely().look == lookOut || w.slow > 0 && w.spare() >= w.need(n))
 }
 
 // IsLook reports whether a request that departed at sent looks before an inferred window is over: see inferred.go.

@@ -116,7 +116,7 @@ const (
 	shortened                    // the end is a second before what the named instant says: see nearest
 	learned                      // the length was learned, not told: see untold.go
 	presumed                     // what is in flight before the first answer has had a bound: see unheard.go
-	guessed                      // the length was found by back-off: see inferred.go
+	guessed                      // the length was found by back-off, or the quota may be the rest of a window: see inferred.go
 )
 
 func (w *Window) is(x traits) bool { return w.traits&x != 0 }
