@@ -207,8 +207,9 @@
 //     quota is counted as a policy without a service limit is.
 //     What departed before the first refusal may be what was left of a window of the server's, in part used by an earlier
 //     run of the program. Its Retry-After says when the next one begins. Once as many have departed in that one, and 1/32
-//     of it is over, or a minute, one request looks. If it is served, the others follow as in a slow start, until a refusal shows what the
-//     whole window allows. If it is refused, the first window was a whole one. Not if that was shorter than 4 s.
+//     of it is over, or a minute, one request looks; but not if the first window was shorter than 4 s. If it is served, the
+//     others follow as in a slow start, until a refusal shows what the whole window allows. If it is refused, the first
+//     window was a whole one.
 //     A sliding log refuses for a second, and again, and then for a minute. If a Retry-After is at least
 //     as long as the time since the last such one, and two shorter ones came in it, all that was served in that time
 //     is one window. If it is not, but is more than twice as long as the inferred window, another
