@@ -167,13 +167,13 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 	if absent != nil {
 		there = min(there, max(again, a.TriesAt(t, absent, &a.policy.server)))
 	}
-	// It is worth coming back at the end of a window, but before that of what only seems to be one, and for the look into one,
-	// unless a Retry-After told that it is long.
-	seems := filling || a.Looks()
+	// Who does not wait comes back at the end of the window. If it is not sure that this is the end, it comes back sooner:
+	// when a request is to look. A window of more than ProbeInterval that a Retry-After has told is sure enough.
+	unsure := filling || a.Looks()
 	if there > t.Add(window.ProbeInterval) {
-		seems = filling || a.IsGuessed()
+		unsure = filling || a.IsGuessed()
 	}
-	if why == window.Exhausted && !seems && again < there && there != window.Never {
+	if why == window.Exhausted && !unsure && again < there && there != window.Never {
 		d.Back = o.when(there)
 	} else if why == window.RetryAfter && again < a.Hold {
 		d.Back = o.when(a.Hold)

@@ -69,7 +69,7 @@ type kind struct {
 
 	proofs  int64   // looks that were served although the limit should have refused them
 	proved  instant // beginning of the hold in which the last of them was
-	onTrial bool    // it was served after another kind was refused, and may be free: see whom.go
+	onTrial bool    // it was served after a refusal of another kind; if that is refused again, this one is free: see refusedBy
 	joined  uint8   // how often it has joined another limit because both holds end together
 }
 

@@ -81,8 +81,9 @@ func (s *savedAccount) sound() bool {
 // force is not saved: its window is over, and no hold or back-off lasts. Units in flight are
 // saved as spent. Not saved are what requests of a kind cost, what was inferred or learned of the
 // server (see Strategy), how often it has refused, and the limits of the client's own
-// (Ask.Limiter), which are not part of the Accounts. Of an inferred quota, a hold or a back-off
-// is saved alone: a new process infers it anew, because it would not find out that it was wrong.
+// (Ask.Limiter), which are not part of the Accounts. Of an account whose quota was inferred, only
+// a hold or a back-off is saved. The next process infers the quota anew, because a restored one that
+// is wrong would not be found out.
 //
 // The secret that hashes are made with is written, too: with it, one can find out
 // whether a given user or credential is among the accounts.
@@ -309,7 +310,7 @@ func (in *restorer) takeOrigin(s *savedOrigin) bool {
 	}
 	o := newOrigin(in.to, in.start)
 	o.begun, o.attached = true, s.Attached
-	o.first.over = len(s.Policies) > 0 // or an account was saved: it has said something
+	o.first.over = len(s.Policies) > 0 // the origin has told something; so it has where an account was saved
 	o.root.Restore(in.saved, s.Root.Saved)
 	o.looked = in.saved // while a hold of the whole origin lasts, the next look is later
 	for i := range s.Policies {

@@ -40,7 +40,7 @@ type Account struct {
 	Concurrent bool  // units come back when requests are over, not with time
 
 	Quota   int64         // of the policy; None: not known
-	Window  time.Duration // of the policy; 0: not known; negative: the longest of which figures have told, as the policy tells none
+	Window  time.Duration // of the policy; 0: not known; negative: the policy tells none, and this is the longest that figures have told
 	Shorter bool          // the sender has told of a longer window before, and that was an error
 	Counts  bool          // the server gives no figures: units are counted against Quota
 

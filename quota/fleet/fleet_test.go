@@ -644,6 +644,37 @@ func TestHubSeveralLengths(t *testing.T) {
 	}
 }
 
+// turns makes turns at a Hub, one after another. What each of them tells of the account is of the version that the grant
+// before told.
+type turns struct {
+	t       *testing.T
+	hub     fleet.Hub
+	now     time.Time
+	seq     uint64
+	version int64
+}
+
+func newTurns(t *testing.T) *turns {
+	h := &turns{t: t, now: time.Unix(1, 0)}
+	h.hub.Clock = func() time.Time { return h.now }
+	return h
+}
+
+// turn is made so much later than the one before. The process wants as many units, for a request each.
+func (h *turns) turn(process string, after time.Duration, a exchange.Account, wants int64) exchange.Granted {
+	h.now = h.now.Add(after)
+	h.seq++
+	a.Basis, a.FigureVersion = exchange.None, h.version
+	turn := &exchange.Turn{Process: process, Seq: h.seq, Flights: exchange.None, Accounts: []exchange.Account{a}}
+	if wants > 0 {
+		turn.Requests = []exchange.Request{{N: wants, Claims: []exchange.Claim{{Units: 1}}}}
+	}
+	g, err := h.hub.Exchange(h.t.Context(), exchange.ID{}, turn)
+	require.NoError(h.t, err)
+	h.version = g.Accounts[0].Version
+	return g.Accounts[0]
+}
+
 // Where no policy tells the length of a window, a process that has seen more of one, or has told of more in error,
 // changes nothing of what was spent: weighed windows are found at the first figure that says that all is still used, and
 // one request looks. One that has seen less changes nothing at all.
@@ -658,20 +689,10 @@ func TestHubSeesLongerWindows(t *testing.T) {
 		{-70 * time.Second, true, 1250 * time.Millisecond},
 		{-70 * time.Second, false, 10 * time.Second},
 	} {
-		now := time.Unix(1, 0)
-		hub := &fleet.Hub{Clock: func() time.Time { return now }}
-		seq, version := uint64(0), int64(0)
+		h := newTurns(t)
 		turn := func(after time.Duration, a exchange.Account) exchange.Granted {
-			now = now.Add(after)
-			seq++
-			a.Quota, a.Basis, a.FigureVersion = 100, exchange.None, version
-			g, err := hub.Exchange(t.Context(), exchange.ID{}, &exchange.Turn{
-				Process: "one", Seq: seq, Flights: exchange.None, Accounts: []exchange.Account{a},
-				Requests: []exchange.Request{{N: 1, Claims: []exchange.Claim{{Units: 1}}}},
-			})
-			require.NoError(t, err)
-			version = g.Accounts[0].Version
-			return g.Accounts[0]
+			a.Quota = 100
+			return h.turn("one", after, a, 1)
 		}
 		turn(0, exchange.Account{Window: c.seen, Figure: 99, Left: 10 * time.Second, Served: 1})
 		turn(time.Second, exchange.Account{Window: c.seen, Figure: 0, Left: 9 * time.Second, Served: 99})
@@ -699,20 +720,10 @@ func TestHubLooksForSingleUnits(t *testing.T) {
 		{"refused", 0, exchange.Account{Hold: time.Millisecond}, -time.Second, 900 * time.Millisecond},
 		{"several", 2, exchange.Account{}, -time.Second, 0},
 	} {
-		now := time.Unix(1, 0)
-		hub := &fleet.Hub{Clock: func() time.Time { return now }}
-		seq, version := uint64(0), int64(0)
+		h := newTurns(t)
 		turn := func(process string, after time.Duration, a exchange.Account) exchange.Granted {
-			now = now.Add(after)
-			seq++
-			a.Quota, a.Basis, a.FigureVersion = 20, exchange.None, version
-			g, err := hub.Exchange(t.Context(), exchange.ID{}, &exchange.Turn{
-				Process: process, Seq: seq, Flights: exchange.None, Accounts: []exchange.Account{a},
-				Requests: []exchange.Request{{N: 2, Claims: []exchange.Claim{{Units: 1}}}},
-			})
-			require.NoError(t, err)
-			version = g.Accounts[0].Version
-			return g.Accounts[0]
+			a.Quota = 20
+			return h.turn(process, after, a, 2)
 		}
 		figure := func(a exchange.Account) exchange.Account {
 			a.Window, a.Left = -time.Second, time.Second
@@ -753,27 +764,20 @@ func TestHubFollowsSingleUnits(t *testing.T) {
 		{"one of two refused", 0, exchange.Account{Served: 1, Refused: true}, each + 2*lag, 0},
 		{"one of two", 1, exchange.Account{Served: 1, ServedAgo: 35 * time.Millisecond}, each + lag, 0},
 	} {
-		now := time.Unix(1, 0)
-		hub := &fleet.Hub{Clock: func() time.Time { return now }}
+		h := newTurns(t)
 		var words []exchange.Word
-		hub.Listen(exchange.ID{}, func(w exchange.Word) {
+		h.hub.Listen(exchange.ID{}, func(w exchange.Word) {
 			if !w.Return && w.Hold == 0 {
 				words = append(words, w)
 			}
 		})
-		seq, version := uint64(0), int64(0)
 		turn := func(process string, after time.Duration, a exchange.Account) exchange.Granted {
-			now = now.Add(after)
-			seq++
-			a.Quota, a.Window, a.Left, a.Basis, a.FigureVersion = 20, -time.Second, time.Second, exchange.None, version
-			turn := &exchange.Turn{Process: process, Seq: seq, Flights: exchange.None, Accounts: []exchange.Account{a}}
-			if a.Has == 0 {
-				turn.Requests = []exchange.Request{{N: 2, Claims: []exchange.Claim{{Units: 1}}}}
+			wants := int64(2)
+			if a.Has > 0 {
+				wants = 0
 			}
-			g, err := hub.Exchange(t.Context(), exchange.ID{}, turn)
-			require.NoError(t, err)
-			version = g.Accounts[0].Version
-			return g.Accounts[0]
+			a.Quota, a.Window, a.Left = 20, -time.Second, time.Second
+			return h.turn(process, after, a, wants)
 		}
 		nothing := exchange.Account{Figure: exchange.None}
 		for range 2 {
@@ -810,20 +814,10 @@ func TestHubFiguresOfMany(t *testing.T) {
 		{[]int64{19, 0, 19}, 1},
 		{[]int64{19, 18}, 2},
 	} {
-		now := time.Unix(1, 0)
-		hub := &fleet.Hub{Clock: func() time.Time { return now }}
-		seq, version := uint64(0), int64(0)
+		h := newTurns(t)
 		turn := func(after time.Duration, a exchange.Account) exchange.Granted {
-			now = now.Add(after)
-			seq++
-			a.Quota, a.Window, a.Left, a.Basis, a.FigureVersion = 20, time.Second, time.Second, exchange.None, version
-			g, err := hub.Exchange(t.Context(), exchange.ID{}, &exchange.Turn{
-				Process: "one", Seq: seq, Flights: exchange.None, Accounts: []exchange.Account{a},
-				Requests: []exchange.Request{{N: 2, Claims: []exchange.Claim{{Units: 1}}}},
-			})
-			require.NoError(t, err)
-			version = g.Accounts[0].Version
-			return g.Accounts[0]
+			a.Quota, a.Window, a.Left = 20, time.Second, time.Second
+			return h.turn("one", after, a, 2)
 		}
 		for range 2 {
 			turn(0, exchange.Account{})

@@ -31,7 +31,7 @@ const (
 	contentionNeeds    = 16  // units below which nothing can be told
 	contentionMost     = 64 * contentionNeeds
 	contentionInFlight = 0.4 // of our part of what is left may be in flight
-	contentionFew      = 0.4 // a larger part is ours where one other client takes as much, or several take little
+	contentionFew      = 0.4 // our part is larger if few others use the quota: one that takes as much, or several that take little
 	contentionLasts    = 128 // windows that show nothing, after which others have 1/e of their part left
 )
 
@@ -56,8 +56,8 @@ func (w *Window) unshared() bool { return w.contention.fall-w.contention.ours < 
 // allows reports whether n more units may be in flight. While others spend what is
 // left at the same time, no figure is true for long, so no more than 0.4·p·a + 0.5
 // units are sent before the next one comes. A request that costs more goes alone, if
-// it costs no more than p·a. So does one unit if few others use the quota, or the last two
-// units of each window would be left over.
+// it costs no more than p·a. So does one unit if few others use the quota: else two clients would
+// leave the last two units of each window to each other.
 func (c *contention) allows(w *Window, n int64) bool {
 	part := c.part()
 	if part == 1 || w.State != Reported || part > 0.75 && w.IsBucket() {
@@ -85,7 +85,7 @@ func (c *contention) enough(w *Window, n int64) int64 {
 	return int64(min(math.Ceil(left), MaxUnits)) - out
 }
 
-// goesAlone reports whether n units may be all that is in flight of our part, with out units in flight.
+// goesAlone reports whether n units may depart, while nothing of ours is in flight, although they are most of our part or all.
 func goesAlone(out, n int64, part float64) bool {
 	return out == 0 && (n > 1 || part > contentionFew)
 }

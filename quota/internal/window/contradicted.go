@@ -14,8 +14,8 @@ import "time"
 // one. They are counted as a bucket that is empty now and is filled by q units in w. Who
 // spends them at that pace is served no more than q in any time as long as a window, wherever
 // windows begin, and nearly q if the demand is high. The bucket holds one unit, and one more
-// for each window since the last refusal. A refusal at that pace makes it slower, but no other one in a row: they are no
-// matter of pace.
+// for each window since the last refusal. A refusal at that pace makes it slower. Further ones without a served request
+// between them do not: a slower pace would not have been served either.
 
 // Contradict takes over a refusal at t, of a request that departed at sent, while our own
 // count is in force. A Retry-After of less than 0 is none.

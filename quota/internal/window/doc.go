@@ -73,8 +73,8 @@
 //     and a window before has shown no other client. If W is not told, w = 0 always counts
 //     as 1 s. But a window that a request began lasts for w, if that is whole seconds: it did if
 //     it was told the longest w and found the most units that were, until one is refused that relied on it.
-//     The longest w that was told, here and below, is one that two answers have told; or that one has told, until eight
-//     later ones have told less.
+//     The longest w that was told, here and below, is the longest that two answers have told. A longer one that a single
+//     answer has told counts until eight later ones have told less.
 //
 //     A server may also name the end as an instant R in whole seconds, such as a Unix
 //     time, in an answer whose Date is D. The longest that this can mean is w = R - D
@@ -189,14 +189,14 @@
 //     With p, our part of what it has fallen by, no more than 0.4·p·a + 0.5 units are
 //     in flight at a time: the others send theirs while ours are on their way, and no
 //     figure is true for long. A request that costs more goes alone, if it costs no
-//     more than p·a; so does one of a unit, if p is more than 0.4: else two processes
-//     would leave two units of each window. Each answer brings a new figure, so an unused quota is still used
+//     more than p·a. So does a request of one unit if p is more than 0.4: else two processes
+//     would leave the last two units of each window to each other. Each answer brings a new figure, so an unused quota is still used
 //     up within some round trips. This keeps eight processes that cannot talk from
 //     refusing each other. With enough left and nothing in flight a request departs in
 //     any case after 1 s, and after four times as long, up to 48 s, for each time that
 //     a figure has shown other users; but if W/q is a second or more, after 2·W/q. The
-//     others' part is forgotten, by 1/128 in each window that shows nothing of them, or in which nothing was ever left and a
-//     trial of habit 3 was served, the 17th in a row or a later one. p is that of the
+//     others' part is forgotten, by 1/128 in each window that shows nothing of them. Where no figure says that anything is left,
+//     no window shows whether there are others. Then it is forgotten once 17 trials of habit 3 in a row were served. p is that of the
 //     last 400 units, or of as many more, up to 1,024, as have 16 of ours.
 //
 //  5. Inference. A server that says nothing of its quotas but refuses now and then is
@@ -205,11 +205,11 @@
 //     first refusal, the quota was not used up, and nothing is inferred; nor if a
 //     Retry-After has shown that windows are more than twice as long. The inferred
 //     quota is counted as a policy without a service limit is.
-//     What departed before the first refusal may be what was left of a window of the server's, in part used by an earlier
-//     run of the program. Its Retry-After says when the next one begins. Once as many have departed in that one, and 1/32
-//     of it is over, or a minute, one request looks; but not if the first window was shorter than 4 s. If it is served, the
-//     others follow as in a slow start, until a refusal shows what the whole window allows. If it is refused, the first
-//     window was a whole one.
+//     An earlier run of the program may have used a part of the server's window, so that what was served before the first
+//     refusal was the rest. The Retry-After says when the next window begins. In that one, a request looks whether there is
+//     more, once as many have departed, and 1/32 of the window or a minute is over; but not if the first window was shorter
+//     than 4 s. If the look is served, others follow as in a slow start, until a refusal shows what a whole window allows.
+//     If it is refused, the first window was a whole one.
 //     A sliding log refuses for a second, and again, and then for a minute. If a Retry-After is at least
 //     as long as the time since the last such one, and two shorter ones came in it, all that was served in that time
 //     is one window. If it is not, but is more than twice as long as the inferred window, another

@@ -2,15 +2,15 @@ package window
 
 import "time"
 
-// A farthest is the longest time until an end of which answers have told. What one answer alone says may be an error, so
-// it counts until eight later answers have said less. Then the longest counts of which two have told: the second within
-// four such times after the first, or as one of the eight.
+// A farthest is the longest time until an end that answers have told. What one answer alone says may be an error, so
+// it counts only until eight later answers have said less. After that, the longest time that two answers have told counts. The
+// second of these must come within four such times after the first, or be one of the eight.
 type farthest struct {
-	sure  time.Duration // the longest of which two have told; 0: there was one only
-	once  time.Duration // the longest of which one has told, if that is more
-	at    Instant       // when that arrived
-	less  uint8         // answers after that which have said less, up to contradicted
-	first bool          // no two have told of any when that arrived
+	sure  time.Duration // the longest that two have told; 0: only one has told any
+	once  time.Duration // the longest that one has told, if that is more
+	at    Instant       // when that one arrived
+	less  uint8         // later answers that have said less, up to contradicted
+	first bool          // only one had told any when that one arrived
 }
 
 const contradicted = 8
@@ -40,8 +40,8 @@ func (f *farthest) value() time.Duration {
 	return f.sure
 }
 
-// forOthers is the longest that other processes are told. They lose what they know if it was an error, so one answer
-// alone counts only if it came before any two.
+// forOthers is the longest that other processes are told. If it is an error, they lose what they know. So what one answer
+// alone has told counts for them only before any two have agreed.
 func (f *farthest) forOthers() time.Duration {
 	if f.first {
 		return f.value()

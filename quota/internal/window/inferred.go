@@ -30,9 +30,10 @@ import (
 // 8, … up to 64 windows have no look, but one in five minutes or 200 requests has, whichever
 // takes longer: windows may have become shorter.
 //
-// What the first window shows may be what was left of one of the server's, in part used before our first request. Its
-// Retry-After says when the next one begins. So in that one, a request looks once as many have departed. If it
-// is served, nothing is inferred until a refusal ends that window, in which all was counted.
+// The server's window may have been used in part before our first request. Then the first window shows only the rest of
+// it. The Retry-After says when the next one begins. So in that one, a request looks once as many have departed as
+// were served in the first. If the look is served, nothing is inferred until a refusal ends that window. All that was served in
+// it is counted by then.
 //
 // Where refusals have no Retry-After, the end of a window is found by back-off, and may be half as far away. So
 // looks go on, window by window, half-way between the latest time that was too soon and what windows seem to
@@ -54,7 +55,7 @@ type Inferred struct {
 
 	early bool // this window began with a look
 
-	partial bool // the quota is what was served in the first window, and may be the rest of one of the server's
+	partial bool // the quota is what was served in the first window, and that may be the rest of a server's window
 
 	clean uint8 // windows in a row that were used up and ended without a refusal
 	more  int64 // units to try next
@@ -98,7 +99,7 @@ const (
 	shortBackOff = 8               // of the time since such a window began, the part that a refusal is waited after, up to a minute
 	longBackOff  = 32              // and the part that is waited if that is longer
 	minLook      = 2 * time.Second // that a look may win: one that is refused costs about a second
-	restLook     = 32              // of the window after the first, the part before a look: others use up theirs meanwhile
+	restLook     = 32              // the part of the second window before its look, in which other processes use up their first quota
 )
 
 // NewInferred returns what is known after the first refusal, with its Retry-After; 0 or
@@ -392,8 +393,8 @@ func (g *Inferred) looked(w *Window, sent Instant) {
 	g.plan(w)
 }
 
-// foundMore takes over that a look was served that was to show whether the first window was a whole one: it was not. The
-// others follow as in a slow start, until a refusal ends the server's window.
+// foundMore takes over that the look of the second window was served: the first was not a whole one. Others follow as in
+// a slow start, until a refusal ends the window.
 func (g *Inferred) foundMore(w *Window) {
 	g.partial, g.brief = false, w.Length
 	w.DropInferred(Requests, None, 0)
@@ -475,8 +476,8 @@ func (g *Inferred) leaveOut() {
 	g.rest, g.opened, g.refused = 1<<maxFailed, 0, true
 }
 
-// looksEach is in how many windows of such a quota and length there is a look at least, because they may have become
-// shorter.
+// looksEach returns n so that one of n windows of such a quota and length has a look, because they may have become
+// shorter: one in five minutes, or in 200 requests if these take longer.
 func looksEach(quota int64, length time.Duration) uint8 {
 	return uint8(min(max(int64(lookWithin/max(length, 1)), lookShare/max(quota, 1), 1), math.MaxUint8))
 }

@@ -124,14 +124,15 @@ func (w *Window) hasty(s *Server) bool {
 
 // StartBackOff follows a refusal at t whose own words would let the next request go
 // at once. Refusals of requests that departed before the last refusal arrived are one refusal.
-// Those that departed later in spite of the back-off do not make it longer than a second or two
-// from its beginning on. jitter is in [0, 1).
+// A request that departs in spite of the back-off, and is refused, shows nothing new of when the
+// others may go: the back-off ends no later than about two seconds after its beginning for that, or when
+// it would have ended. jitter is in [0, 1).
 func (w *Window) StartBackOff(t, sent Instant, jitter float64) {
 	switch last := w.rarely().refused; {
 	case w.Refusals > 0 && sent < last:
 		return
 	case w.Refusals > 0 && sent < w.BackOff:
-		w.BackOff = max(w.BackOff+1, min(t, last.Add(minBackOff)).Add(backOff(1, jitter))) // + 1: see Undo
+		w.BackOff = max(w.BackOff+1, min(t, last.Add(minBackOff)).Add(backOff(1, jitter))) // + 1: it is another back-off to Undo
 		return
 	}
 	w.Refusals = min(w.Refusals+1, 63)

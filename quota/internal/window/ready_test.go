@@ -326,8 +326,8 @@ func TestRefusalsThatOvertake(t *testing.T) {
 	assert.Equal(t, 4*sec, refuse(at(1024), at(1023)), "long before the last")
 }
 
-// A request that departs in spite of a back-off and is refused makes it longer only once, and not twice as long. The first
-// one after it does.
+// A request that departs in spite of a back-off, and is refused, does not make the next back-off twice as long. One that
+// departs after it does.
 func TestRefusedWithinABackOff(t *testing.T) {
 	w := New(Adaptive)
 	w.StartBackOff(Instant(sec), 0, 0)
