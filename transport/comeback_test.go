@@ -164,36 +164,61 @@ func TestComesBackToWindow(t *testing.T) {
 	})
 }
 
-// A server tells only a Retry-After, and allows 100 requests in five minutes, and then 100 in a minute. A client that waits
-// for RetryAfter is the one that looks whether windows have become shorter.
+// onlyRetryAfter allows 100 requests in a window, which a request begins. It tells nothing but when to come back.
+type onlyRetryAfter struct {
+	window          func(served int) time.Duration // of the next one
+	until           time.Time
+	used            int
+	served, refused int
+}
+
+func (a *onlyRetryAfter) ServeHTTP(rw http.ResponseWriter, _ *http.Request) {
+	now := time.Now()
+	if !now.Before(a.until) {
+		a.used, a.until = 0, now.Add(a.window(a.served))
+	}
+	if a.used++; a.used > 100 {
+		a.refused++
+		rw.Header().Set("Retry-After", strconv.Itoa(int((a.until.Sub(now)+time.Second-1)/time.Second)))
+		rw.WriteHeader(http.StatusTooManyRequests)
+		return
+	}
+	a.served++
+}
+
+// A server allows 100 requests in five minutes, and then 100 in a minute. A client that waits for RetryAfter is the one that
+// looks whether windows have become shorter.
 func TestComesBackToShorterWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const q = 100
-		var until time.Time
-		var used, served, refused, rejected int
-		base := quickly(func(rw http.ResponseWriter, _ *http.Request) {
-			now := time.Now()
-			if !now.Before(until) {
-				used, until = 0, now.Add(5*time.Minute)
-				if served >= 6*q {
-					until = now.Add(time.Minute)
-				}
+		api := &onlyRetryAfter{window: func(served int) time.Duration {
+			if served >= 600 {
+				return time.Minute
 			}
-			if used++; used > q {
-				refused++
-				rw.Header().Set("Retry-After", strconv.Itoa(int((until.Sub(now)+time.Second-1)/time.Second)))
-				rw.WriteHeader(http.StatusTooManyRequests)
-				return
-			}
-			served++
-		})
-		s := &transport.Shaper{Base: base}
-		began := time.Now()
-		for served < 26*q {
+			return 5 * time.Minute
+		}}
+		s := &transport.Shaper{Base: quickly(api.ServeHTTP)}
+		began, rejected := time.Now(), 0
+		for api.served < 2600 {
 			comesBack(t, s, &rejected)
 		}
 		const best = 6*5*time.Minute + 19*time.Minute
 		assert.LessOrEqual(t, time.Since(began), best+7*time.Minute+20*time.Second)
-		assert.Equal(t, 12, refused)
+		assert.Equal(t, 12, api.refused)
+	})
+}
+
+// A Retry-After tells that windows last for an hour. RetryAfter is the end of a window then, and not when a request might look
+// into it: that would be refused.
+func TestComesBackToHourThatWasTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &onlyRetryAfter{window: func(int) time.Duration { return time.Hour }}
+		s := &transport.Shaper{Base: quickly(api.ServeHTTP)}
+		began, rejected := time.Now(), 0
+		for api.served < 2000 {
+			comesBack(t, s, &rejected)
+		}
+		assert.Less(t, time.Since(began), 19*time.Hour+time.Minute)
+		assert.Equal(t, 9, api.refused, "a loop that waits for Retry-After: 19")
+		assert.Equal(t, 10, rejected)
 	})
 }
