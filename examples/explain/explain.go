@@ -222,7 +222,8 @@ func (e *explanation) suggestRow(h http.Header) *parse.Vendor {
 	}
 	prefix := commonSegments(e.like)
 	for _, name := range e.like {
-		account, measures := segments(name[len(prefix):])
+		account, _ := segments(name[len(prefix):])
+		_, measures := segments(name)
 		pattern := name
 		if account != "" && len(e.like) > 1 {
 			pattern = prefix + strings.Replace(name[len(prefix):], account, "<"+account+">", 1)

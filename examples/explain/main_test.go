@@ -299,3 +299,10 @@ func TestWords(t *testing.T) {
 	assert.Equal(t, "less than 0.1 s", about(12*time.Millisecond))
 	assert.Equal(t, "4th", ordinal(4))
 }
+
+// A time to wait, of which all fields that look like quota have the name, is not suggested as the limit of a quota.
+func TestNoLimitOfRetryAfter(t *testing.T) {
+	text := explained(t, "HTTP/2 429\nX-Retry-After: 4406000000\n", "-host", "api.example.com")
+	assert.Contains(t, text, "suggest a quota: X-Retry-After")
+	assert.NotContains(t, text, "Limit:")
+}
