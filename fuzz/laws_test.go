@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,11 @@ func checkPolicies(t *testing.T, policies []parse.Policy) {
 	}
 	seen := map[identity]bool{}
 	for _, p := range policies {
-		require.GreaterOrEqual(t, p.Quota, int64(0))
+		if p.Quota == parse.None {
+			require.Positive(t, p.Window, "neither is known")
+		} else {
+			require.GreaterOrEqual(t, p.Quota, int64(0))
+		}
 		require.LessOrEqual(t, p.Quota, caps.Quota)
 		require.GreaterOrEqual(t, p.Window, time.Duration(0))
 		require.LessOrEqual(t, p.Window, caps.Window)
@@ -88,6 +93,13 @@ func checkReading(t *testing.T, r parse.Reading) {
 	checkPolicies(t, r.Policies)
 	checkLimits(t, r.Limits)
 	checkIgnored(t, r.Ignored)
+	for _, p := range r.Policies {
+		if p.Quota == parse.None {
+			require.True(t, slices.ContainsFunc(r.Limits, func(l parse.Limit) bool {
+				return l.Policy == p.Name && l.Key == p.Key && l.Available >= 0
+			}), "a window of nothing")
+		}
+	}
 	require.GreaterOrEqual(t, r.RetryAfter, time.Duration(parse.None))
 	require.LessOrEqual(t, r.RetryAfter, caps.RetryAfter)
 	if r.RetryAfter == parse.None {

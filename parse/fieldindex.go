@@ -279,7 +279,7 @@ var draft06 = sync.OnceValue(func() *row {
 		Name:      "draft -06",
 		Limit:     []string{"RateLimit-Limit"},
 		Remaining: []string{"RateLimit-Remaining"},
-		Reset:     []string{"RateLimit-Reset"},
+		Reset:     []string{"RateLimit-Reset", "RateLimit-Reset-After"},
 		Window:    withEach([]string{"RateLimit-?"}, windowWords()...),
 	}, false)
 	return &r

@@ -23,7 +23,7 @@ var documented = []struct {
 	{"Twitch", "api.twitch.tv", 200, "Ratelimit-Limit: 800|Ratelimit-Remaining: 780|Ratelimit-Reset: 1776938402", "Twitch; policy '' 800 points; limit '' 780/150ms (full in 3s)"},
 	{"Intercom", "api.intercom.io", 200, "X-RateLimit-Limit: 1000|X-RateLimit-Remaining: 400|X-RateLimit-Reset: 1776938410", "X-RateLimit; policy '' 1000; limit '' 400/11s"},
 	{"Pipl", "api.pipl.com", 403, "X-QPS-Allotted: 20|X-QPS-Current: 21|X-QPS-Live-Allotted: 10|X-QPS-Live-Current: 3|X-APIKey-Quota-Allotted: 2000|X-APIKey-Quota-Current: 846|X-Quota-Reset: Friday, April 24, 2026 12:00:00 AM UTC", "Pipl; policy 'qps' 20/1s; policy 'quota' 2000; limit 'qps' 0; limit 'quota' 1154/14h0m1s"},
-	{"Pipedrive", "api.pipedrive.com", 200, "x-ratelimit-limit: 80|x-ratelimit-remaining: 79|x-ratelimit-reset: 2|x-daily-requests-left: 9000", "X-RateLimit; policy '' 80; limit '' 79/2s; limit 'daily' 9000"},
+	{"Pipedrive", "api.pipedrive.com", 200, "x-ratelimit-limit: 80|x-ratelimit-remaining: 79|x-ratelimit-reset: 2|x-daily-requests-left: 9000", "X-RateLimit; policy '' 80; policy 'daily' ?/24h0m0s; limit '' 79/2s; limit 'daily' 9000"},
 	{"Figma", "api.figma.com", 429, "Retry-After: 30|X-Figma-Plan-Tier: pro|X-Figma-Rate-Limit-Type: low", "none; retry after 30s!"},
 	{"Mailgun", "api.mailgun.net", 200, "X-RateLimit-Limit: 500|X-RateLimit-Remaining: 499|X-RateLimit-Reset: 1776938460000", "X-RateLimit; policy '' 500; limit '' 499/1m0s"},
 	{"Klaviyo", "a.klaviyo.com", 200, "RateLimit-Limit: 10, 10;w=1, 150;w=60|RateLimit-Remaining: 9|RateLimit-Reset: 1", "draft -06; policy '' 10/1s; policy '150;w=60' 150/1m0s; limit '' 9/1s"},

@@ -13,7 +13,8 @@ type Policy struct {
 	Name string
 
 	// Quota is how many quota units are allocated in each window and partition
-	// (q, Section 2.1.1). It is never negative.
+	// (q, Section 2.1.1). It is None if only the window is known, from the name of a
+	// vendor's field: X-RateLimit-Remaining-Minute alone.
 	Quota int64
 
 	// Unit is what the quota counts (qu, Section 2.1.2). It is "requests" where the
@@ -168,7 +169,7 @@ func (p Policy) identity() identity { return identity{p.Name, p.Key, p.HasKey} }
 // merge takes the more cautious figures of two items for one policy and key. The result
 // does not depend on the order of items.
 func (p *Policy) merge(o Policy) {
-	if o.Quota < p.Quota || o.Quota == p.Quota && o.Unit < p.Unit {
+	if p.Quota == None || o.Quota != None && o.Quota < p.Quota || o.Quota == p.Quota && o.Unit < p.Unit {
 		p.Quota, p.Unit = o.Quota, o.Unit
 	}
 	p.Window = max(p.Window, o.Window)

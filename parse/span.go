@@ -101,6 +101,9 @@ func spanAtEnd(account string) time.Duration {
 	}
 	one := span(last)
 	if one == 0 {
+		if rest := strings.TrimLeft(last, "abcdefghijklmnopqrstuvwxyz"); isRequests(last[:len(last)-len(rest)]) && !digits(rest) {
+			return spanOf(rest) // "req10s"
+		}
 		return spanOf(last)
 	}
 	before := strings.TrimRight(account[:len(account)-len(last)], "-_. ")

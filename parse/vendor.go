@@ -41,8 +41,9 @@ import (
 //
 // If the name of an account ends in a time (second, minute, hour, day, week, month, year,
 // or a number of them such as 15min or 24hour) or is a rate (rps, rpm, rph, rpd, and tpm of tokens),
-// that time is the window of its policy. So is a number of seconds that is the whole name, such as 30. In
-// "audio-seconds" the seconds are what is counted, in "requests-minutes" the requests are.
+// that time is the window of its policy, which has no quota (None) if nothing tells it. So is a number of seconds
+// that is the whole name, such as 30. In "audio-seconds" the seconds are what is counted, in "requests-minutes" and
+// "req10s" the requests are.
 //
 // A field with several values, such as "1, 15000" or "300/3000/12000", describes several
 // policies. Its values belong to the values at the same positions of the account's other
@@ -289,15 +290,15 @@ func owns(host, word string) bool {
 	return true
 }
 
-// isClient reports whether a word, in lower case, stands for the client that a quota is counted for, or
-// for an API (WordPress has "ws"). No server has such a name.
+// isClient reports whether a word, in lower case, stands for the client that a quota is counted for, for an
+// API (WordPress has "ws"), or for a kind of request. No server has such a name.
 func isClient(word string) bool {
 	switch word {
 	case "api", "ws", "user", "account", "company", "customer", "client", "org", "organization", "organisation",
 		"team", "tenant", "workspace", "project", "plan", "app", "application", "key", "ip":
 		return true
 	}
-	return false
+	return strings.HasSuffix(word, "request") || strings.HasSuffix(word, "requests") // X-OrderRequest-RateLimit-Remaining
 }
 
 // crosses reports whether the text at the asterisk, in lower case, has the measure of another

@@ -61,7 +61,7 @@ func TestReadXRateLimit(t *testing.T) {
 		{"the reset of all, in two forms", []string{"X-RateLimit-Remaining-A: 4", "X-RateLimit-Remaining-B: 3", "X-RateLimit-Reset-Time: later", "X-RateLimit-Reset-Seconds: 5"},
 			`limit 'a' 4/5s; limit 'b' 3/5s`},
 		{"the reset of the longest window", []string{"X-RateLimit-Remaining-Minute: 0", "X-RateLimit-Remaining-Day: 3", "X-RateLimit-Reset: 40000"},
-			`limit 'day' 3/11h6m40s; limit 'minute' 0`},
+			`policy 'minute' ?/1m0s; limit 'day' 3/11h6m40s; limit 'minute' 0`},
 		{"the reset of a window that has just begun", []string{"X-RateLimit-Remaining-Minute: 0", "X-RateLimit-Reset: 61"}, `limit 'minute' 0/1m1s`},
 		{"words for what is left", []string{"X-RateLimit-Limit: 5", "X-RateLimit-Left: 4", "X-RateLimit-Limit-Day: 50/day", "X-RateLimit-Available-Day: 0"},
 			`policy '' 5; policy 'day' 50/24h0m0s; limit '' 4; limit 'day' 0`},
@@ -141,7 +141,7 @@ func TestReadVendors(t *testing.T) {
 		{"Okta by its host", "acme.okta.com", []string{"X-Rate-Limit-Limit: 5"}, `Okta; policy '' 5/1m0s`},
 		{"not Okta", "notokta.com", []string{"X-Rate-Limit-Limit: 5"}, `X-RateLimit; policy '' 5`},
 		{"a host with its own row, a draft", "acme.okta.com", []string{"X-Rate-Limit-Limit: 5", `RateLimit: "a";r=4`}, `draft -08; limit 'a' 4`},
-		{"lemlist on a success", "api.lemlist.com", []string{"Retry-After: 2", "X-RateLimit-Remaining: 7"}, `lemlist; limit '' 7; retry after 2s`},
+		{"lemlist on a success", "api.lemlist.com", []string{"Retry-After: 2", "X-RateLimit-Remaining: 7"}, `lemlist; policy '' ?/2s; limit '' 7; retry after 2s`},
 		{"agent.ai on a success", "agent.ai", []string{"Retry-After: 60", "RateLimit-Remaining: 7"}, `draft -06; limit '' 7; retry after 1m0s`},
 	}
 	var r parse.Reader
@@ -183,9 +183,9 @@ func TestReaderVendors(t *testing.T) {
 		fields []string
 		want   string
 	}{
-		{"", []string{"Acme-Read-Quota: 5", "Acme-Read-Left: 4", "Acme-Write-Left: 3", "Acme-Read-Window: 30"}, `acme; policy 'read' 5/30s; limit 'read' 4; limit 'write' 3`},
+		{"", []string{"Acme-Read-Quota: 5", "Acme-Read-Left: 4", "Acme-Write-Left: 3", "Acme-Read-Window: 30"}, `acme; policy 'read' 5/30s; policy 'write' ?/1h0m0s; limit 'read' 4; limit 'write' 3`},
 		{"", []string{"Acme-Read-Quota: 5"}, `acme; policy 'read' 5/1h0m0s`},
-		{"", []string{"Acme-Read-Quota: 5", "Acme-All-Left: 7"}, `acme; policy 'read' 5/1h0m0s; limit '' 7`},
+		{"", []string{"Acme-Read-Quota: 5", "Acme-All-Left: 7"}, `acme; policy '' ?/1h0m0s; policy 'read' 5/1h0m0s; limit '' 7`},
 		{"", []string{"Acme-Read-Quota: 5", draft}, `editor's draft; limit 'api' 9`},
 		{"", []string{"Acme-Read-Quota: many", "X-RateLimit-Remaining: 5"}, `X-RateLimit; limit '' 5; parse: value of a wrong type (acme-*-quota, item 0)`},
 		{"", []string{"X-RateLimit-Resource: core", "X-RateLimit-Remaining: 5", "X-Team: a"}, `own github; limit ''@"core\x1fa" 5`},

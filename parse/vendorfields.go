@@ -670,7 +670,9 @@ func (a *accountReader) one(account string, s *accountValues) {
 			if s.limits.n > 0 && s.limits.at(0).value.negative {
 				return // -1 of -1: nothing is known
 			}
-			continue
+			if a.served || s.limits.n > 0 || slices.Contains(a.worded, account) {
+				continue
+			}
 		}
 		f.remaining = lowest(f.remaining, a.left(left, f.limit))
 	}
@@ -828,6 +830,8 @@ func (a *accountReader) add(name, account string, f figure, used int64, list []u
 	}
 	if f.limit != None && !known {
 		a.addPolicy(Policy{Name: name, Quota: f.limit, Unit: unit, Window: span})
+	} else if f.limit == None && f.remaining != None && f.reset == noDelay && span > 0 && len(list) == 0 {
+		a.addPolicy(Policy{Name: name, Quota: None, Unit: unit, Window: span}) // else nothing says when to come back
 	}
 	if l, ok := f.serviceLimit(name); ok {
 		a.addLimit(l)

@@ -1067,6 +1067,14 @@ func Vendors() []Vendor {
 			Window:    []string{"X-RateLimit-SecondsNumber"},
 		},
 		{
+			// pushover.net/api: messages of an application in a month.
+			Name:      "Pushover",
+			Limit:     []string{"X-Limit-App-Limit"},
+			Remaining: []string{"X-Limit-App-Remaining"},
+			Reset:     []string{"X-Limit-App-Reset"},
+			ResetUnix: true,
+		},
+		{
 			// docs.zenrows.com, response headers.
 			Name:      "ZenRows",
 			Sign:      "Concurrency-Remaining",

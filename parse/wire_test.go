@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,14 @@ func readJSON(t testing.TB, name string, into any) {
 	require.NoError(t, json.Unmarshal(text, into))
 }
 
+// units writes a figure, which may not be known.
+func units(n int64) string {
+	if n == parse.None {
+		return "?"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
 // tell writes a reading on one line: the dialect; policies as name@key quota/window
 // unit; limits as name@key available/window (full in), cost; the delay, with ! if it is
 // advice.
@@ -56,7 +65,7 @@ func tell(r parse.Reading) string {
 		return "'" + name + "'"
 	}
 	for _, p := range r.Policies {
-		fmt.Fprintf(&b, "; policy %s %d", account(p.Name, string(p.Key), p.HasKey), p.Quota)
+		fmt.Fprintf(&b, "; policy %s %s", account(p.Name, string(p.Key), p.HasKey), units(p.Quota))
 		if p.Window > 0 {
 			fmt.Fprintf(&b, "/%v", p.Window)
 		}
@@ -66,11 +75,7 @@ func tell(r parse.Reading) string {
 	}
 	for _, l := range r.Limits {
 		fmt.Fprintf(&b, "; limit %s ", account(l.Policy, string(l.Key), l.HasKey))
-		if l.Available == parse.None {
-			b.WriteString("?")
-		} else {
-			fmt.Fprint(&b, l.Available)
-		}
+		b.WriteString(units(l.Available))
 		if l.Window != parse.None {
 			fmt.Fprintf(&b, "/%v", l.Window)
 		}
@@ -217,7 +222,7 @@ func TestMoreAPIsOfTheWire(t *testing.T) {
 		"Datadog":                             `Datadog; policy ''@"logs_queries" 30/1m0s; limit ''@"logs_queries" 0/17s`,
 		"Salesforce exhausted":                `Salesforce; policy 'api-usage' 100000/24h0m0s; policy 'api-bursts' 750; limit 'api-usage' 0; limit 'api-bursts' 749`,
 		"GitLab by name":                      `GitLab; policy ''@"throttle_unauthenticated_web" 60; limit ''@"throttle_unauthenticated_web" 0/7s`,
-		"Xero exhausted":                      `Xero; limit 'appmin' 9000; limit 'day' 4900; limit 'min' 0`,
+		"Xero exhausted":                      `Xero; policy 'appmin' ?/1m0s; policy 'day' ?/24h0m0s; policy 'min' ?/1m0s; limit 'appmin' 9000; limit 'day' 4900; limit 'min' 0`,
 		"Trello":                              `X-RateLimit; policy 'api-key' 300/10s; policy 'api-token' 100/10s; limit 'api-key' 200; limit 'api-token' 0`,
 		"Amazon SP-API":                       `Amazon SP-API; policy '' 1/2s`,
 		"MailerLite / Wildberries retry-after alias": `X-RateLimit; policy '' 60; limit '' 0; retry after 42s!`,

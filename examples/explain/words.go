@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/format"
 	"io"
@@ -138,6 +139,9 @@ func (e *explanation) dialect() string {
 // terms returns what a policy grants.
 func terms(p parse.Policy) string {
 	s := amount(p.Quota, p.Unit)
+	if p.Quota < 0 {
+		s = "an unknown number of " + cmp.Or(p.Unit, "requests")
+	}
 	switch {
 	case p.Unit == quota.UnitConcurrentRequests:
 		s += " at a time"
