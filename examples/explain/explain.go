@@ -134,7 +134,7 @@ func (e *explanation) inspect(resp *http.Response) {
 	e.got = read(resp.Header, now)
 	e.byTime = !reflect.DeepEqual(e.got, read(resp.Header, now.Add(time.Hour)))
 	for name := range resp.Header {
-		if looksLikeQuota(name) || e.matters(name, resp.Header, read, now) {
+		if looksLikeQuota(name) || e.matters(name, resp.Header, read, now) || e.got.Vendor != "" && mayBeRead(name, resp.Header) {
 			e.like = append(e.like, name)
 		}
 	}
@@ -285,6 +285,16 @@ func segments(part string) (account, measures string) {
 		}
 	}
 	return strings.Join(names, "-"), strings.Join(words, "-")
+}
+
+// mayBeRead reports whether some row reads a field. Those that mark a response as stored are no such fields.
+func mayBeRead(name string, h http.Header) bool {
+	var reader parse.Reader
+	switch name {
+	case "Age", "Cache-Status", "X-From-Cache":
+		return false
+	}
+	return !reader.Silent(http.Header{name: h[name]})
 }
 
 // looksLikeQuota reports whether a field's name sounds as if it were about quota.

@@ -306,3 +306,10 @@ func TestNoLimitOfRetryAfter(t *testing.T) {
 	assert.Contains(t, text, "suggest a quota: X-Retry-After")
 	assert.NotContains(t, text, "Limit:")
 }
+
+// Fields that say the same in two ways are named, too: a limit, what is left of it, and what is used.
+func TestReadFromFieldsThatRepeat(t *testing.T) {
+	text := explained(t, "HTTP/2 200\nX-Rate-Limit-Daily: 2000\nX-Daily-Requests-Left: 1950\nX-Daily-Usage: 50\nAge: 0\n")
+	assert.Contains(t, text, "Read from: X-Daily-Requests-Left, X-Daily-Usage.")
+	assert.Contains(t, text, "Adds nothing: X-Rate-Limit-Daily.")
+}
