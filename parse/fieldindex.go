@@ -304,6 +304,9 @@ func newTable(users []Vendor) *table {
 		t.index.add(newPattern(f.name), seenRetry)
 		t.index.addScored(newPattern(f.name))
 	}
+	for _, name := range backoffs {
+		t.index.add(newPattern(name), seenRetry)
+	}
 	for _, p := range slices.Concat(retryAliases, otherRetries) {
 		t.index.add(p, seenRetry)
 		t.index.addScored(p)

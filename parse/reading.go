@@ -66,7 +66,8 @@ type Reading struct {
 	// draft it is on any status (editor's draft, Section 7: it MUST take precedence).
 	// Alone, or beside other fields, it is on 403, 413, 418, 420, 429, 3xx and 5xx only, since some
 	// servers send it with every response; also on a success, if a negative available
-	// quota beside it says that the request was refused. It is not if it only repeats, on
+	// quota beside it says that the request was refused, or if Backoff or X-Weave-Backoff asks for
+	// it (Zotero, Firefox Sync). It is not if it only repeats, on
 	// another status than 429 and 503, when a quota is renewed of which something is left; beside
 	// fields of draft -06 that is so on a success only.
 	// It is false if RetryAfter is None. See Vendor.RetryAfterOnRefusals.
@@ -109,7 +110,8 @@ func (r *Reader) Silent(h http.Header) bool {
 //     and says something valid. Two kinds of rows come earlier: a user's row with Hosts
 //     comes before every draft; a row with a Sign whose other fields have the names of
 //     draft -06 comes before that draft.
-//   - Retry-After is read with any dialect. On a 420, 429 or 503 without it or an alias of it, any
+//   - Retry-After is read with any dialect. Backoff and X-Weave-Backoff, in seconds, count on any status; if
+//     they ask for longer, they replace it. On a 429, so do the fields that rows name in Retry. On a 420, 429 or 503 without it or an alias of it, any
 //     field whose name ends in -Retry-After is read, and Retry-At, X-RateLimit-Wait, -Delay and
 //     -Blocked-Until; but not a number of 1000 or more without a unit, which may be in milliseconds.
 //     A Retry-After is in milliseconds if that is when a quota with nothing left is renewed, by what
@@ -598,19 +600,28 @@ func (x *exchange) retryAfter(status int) {
 		wait, ok, ignored = readRetryAfter(x.h, kind, x.clock(), *x.caps)
 		x.ignore(ignored)
 	}
-	if !ok {
-		wait, ok = x.rowRetry()
+	if !ok || !x.served {
+		d, valid := x.rowRetry()
+		wait, ok = max(wait, d), ok || valid // each may be of a quota of its own (Azure)
 	}
 	if !ok && (!x.served || status == http.StatusServiceUnavailable || status == enhanceYourCalm) {
 		wait, ok = readOthers(x.h, x.clock(), *x.caps)
 	}
-	if !ok {
+	backoff, stays := time.Duration(0), false
+	if x.has(seenRetry) {
+		backoff, stays = readBackoff(x.h, x.clock(), *x.caps)
+	}
+	if !ok && !stays {
 		return
 	}
 	if x.inMillis(wait) {
 		wait /= 1000
 	}
-	x.out.RetryAfter = wait
+	x.out.RetryAfter = max(wait, backoff)
+	if stays && backoff >= wait {
+		x.out.Advised = true
+		return
+	}
 	x.out.Advised = (onRefusal(status) ||
 		(x.out.Dialect.ietf() || x.overdrawn) && (x.host == nil || !x.host.RetryAfterOnRefusals)) && !x.repeatsReset(status)
 }

@@ -138,6 +138,17 @@ func spanInSeconds(account string) time.Duration {
 	return n.times(time.Second)
 }
 
+// spanAtStart returns the time that the name of an account begins with, or 0: minute-openai of Kong.
+func spanAtStart(account string) time.Duration {
+	switch first, _, more := strings.Cut(account, "-"); {
+	case !more:
+		return 0
+	case first == "second", first == "minute", first == "hour", first == "day", first == "week", first == "month":
+		return span(first)
+	}
+	return 0
+}
+
 // wordsOf returns the words of the name of an account.
 func wordsOf(account string) iter.Seq[string] {
 	return strings.FieldsFuncSeq(account, func(c rune) bool { return strings.ContainsRune("-_. ", c) })

@@ -295,6 +295,8 @@ func (a *accountReader) take(f *rowField, found []rowField, s *accountValues) {
 	case ofReset:
 		if s.resets.n == 0 {
 			a.reset(f, s)
+		} else {
+			a.resetAgain(f, s)
 		}
 	case ofWindow:
 		if endsIn(f.field, "-Rate") {
@@ -323,6 +325,10 @@ func (a *accountReader) limit(f *rowField, found []rowField, s *accountValues) {
 	case a.common && a.inDraft(f):
 	case describes(f.lines):
 		a.summary(f, s)
+	case !a.strict && isPeriod(f.lines):
+		if s.windows.n == 0 {
+			s.windows.add(delay{d: spanOf(f.lines[0])}) // Ocelot and AspNetCoreRateLimit have no other limit
+		}
 	case !a.strict && a.burst(f, found, s):
 	default:
 		a.quotas(f, s)
@@ -334,6 +340,26 @@ func (a *accountReader) reset(f *rowField, s *accountValues) {
 	s.resets = a.delays(f, a.resetKind(f.field), s.limits.n > 1)
 	if s.resets.n == 1 && s.resets.first.bare && endsIn(f.field, "-TTL") && !endsIn(f.field, "-Remaining-TTL") {
 		s.resets.first.orMillis()
+	}
+}
+
+// resetAgain reads another field that says when the quota is renewed. If the first one is a number without a
+// unit, it has the unit that agrees with this one: 3595 beside 2026-04-23T10:59:55Z are seconds.
+func (a *accountReader) resetAgain(f *rowField, s *accountValues) {
+	const near = 2 * time.Second
+	r := &s.resets.first
+	if s.resets.n != 1 || !r.bare || len(f.lines) != 1 || len(f.lines[0]) > a.caps.fieldBytes() {
+		return
+	}
+	again, ok := readDelay(f.lines[0], a.resetKind(f.field), &a.clock)
+	if !ok || again.bare {
+		return
+	}
+	switch later, laterByThousandth := again.d-r.d, again.d-r.d/1000; {
+	case later >= -near && later <= near:
+		r.bare = false
+	case laterByThousandth >= -near && laterByThousandth <= near:
+		r.d, r.bare = r.d/1000, false
 	}
 }
 
@@ -916,8 +942,10 @@ func (a *accountReader) period(name, account string, given time.Duration) time.D
 			return d
 		}
 	}
-	if d := spanInSeconds(account); d > 0 && d <= a.caps.window() {
-		return d
+	for _, d := range [...]time.Duration{spanInSeconds(account), spanAtStart(account)} {
+		if d > 0 && d <= a.caps.window() {
+			return d
+		}
 	}
 	return max(a.row.Every[""], 0)
 }

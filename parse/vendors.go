@@ -1075,6 +1075,67 @@ func Vendors() []Vendor {
 			ResetUnix: true,
 		},
 		{
+			// github.com/openai/codex: what is used of the quotas of a plan, in per cent.
+			Name:    "OpenAI Codex",
+			Summary: []string{"X-Codex-*-Used-Percent"},
+			Reset:   []string{"X-Codex-*-Reset-After-Seconds", "X-Codex-*-Reset-At"},
+			Units:   map[string]string{"": percent},
+		},
+		{
+			// github.com/alibaba/higress, ai-token-ratelimit.
+			Name:      "Higress",
+			Limit:     []string{"X-TokenRateLimit-Limit"},
+			Remaining: []string{"X-TokenRateLimit-Remaining"},
+			Reset:     []string{"X-TokenRateLimit-Reset"},
+			ResetIn:   time.Second,
+			Units:     map[string]string{"": tokens},
+		},
+		{
+			// api-sports.io/documentation: the plain fields are those of a minute.
+			Name:      "API-Sports",
+			Hosts:     []string{"api-sports.io"},
+			Sign:      "X-RateLimit-Requests-Limit",
+			Limit:     []string{"X-RateLimit-Limit", "X-RateLimit-<Requests>-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining", "X-RateLimit-<Requests>-Remaining"},
+			Every:     map[string]time.Duration{"": time.Minute, "requests": 24 * time.Hour},
+		},
+		{
+			// Amazon Kiro: milliseconds.
+			Name:    "Kiro",
+			Retry:   []string{"X-Amzn-Kiro-RateLimit-Retry-After"},
+			ResetIn: time.Millisecond,
+		},
+		{
+			// docs.developer.amazonservices.com, MWS, throttling.
+			Name:      "Amazon MWS",
+			Limit:     []string{"X-MWS-Quota-Max"},
+			Remaining: []string{"X-MWS-Quota-Remaining"},
+			Reset:     []string{"X-MWS-Quota-ResetsOn"},
+		},
+		{
+			// beds24.com/api/v2: credits, of which requests take parts.
+			Name:      "Beds24",
+			Remaining: []string{"X-<Five-Min>-Limit-Remaining"},
+			Reset:     []string{"X-<Five-Min>-Limit-Resets-In"},
+			ResetIn:   time.Second,
+			Units:     map[string]string{"": "credits"},
+			Every:     map[string]time.Duration{"": 5 * time.Minute},
+		},
+		{
+			// apifreaks.com, concurrency limits.
+			Name:  "APIFreaks",
+			Limit: []string{"X-<Concurrent>-Threads"},
+			Used:  []string{"X-<Concurrent>-Threads-Active"},
+		},
+		{
+			// ads.line.me: requests at a time.
+			Name:  "LINE Ads",
+			Hosts: []string{"ads.line.me"},
+			Limit: []string{"X-Request-Quota-Limit"},
+			Used:  []string{"X-Request-Quota-Used"},
+			Units: map[string]string{"": concurrentRequests},
+		},
+		{
 			// docs.zenrows.com, response headers.
 			Name:      "ZenRows",
 			Sign:      "Concurrency-Remaining",
@@ -1182,7 +1243,7 @@ func Vendors() []Vendor {
 				perTimes("X-<Requests-?>-Reset"),
 				counters("Reset", "Resets", "Reset-At", "Resets-At", "Reset-In", "Resets-In", "Reset-Timestamp"),
 				ownRateLimits("-Reset", "-Limit-Reset", "-Next", "-Reset-At", "-Resets-At", "-Reset-In", "-Resets-In", "-Reset-After"), []string{
-					"X-<Quota>-Reset", "X-<Api>-Reset", "X-<Burst>Limit-Reset", "X-<Burst>-Reset", "RateLimit-Reset-*", "RateLimit-*-Reset",
+					"X-<Quota>-Reset", "X-<Api>-Reset", "X-<Burst>Limit-Reset", "X-<Burst>-Limit-Reset", "X-<Burst>-Reset", "RateLimit-Reset-*", "RateLimit-*-Reset",
 				}),
 			Window: slices.Concat(rateLimits("*-Interval-Ms"), rateLimits(windowWords()...), withEach([]string{"Rate-Limit-?"}, windowWords()...),
 				ownRateLimits("-Window")),

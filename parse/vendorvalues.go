@@ -186,6 +186,14 @@ func describes(lines []string) bool {
 	return strings.Contains(lines[0], "remaining=") || strings.Contains(lines[0], "remaining:")
 }
 
+// isPeriod reports whether a field has a duration where a limit belongs: "1m", "15s".
+func isPeriod(lines []string) bool {
+	if len(lines) != 1 || len(lines[0]) < 2 || len(lines[0]) > maxTimeBytes || !digits(lines[0][:len(lines[0])-1]) {
+		return false
+	}
+	return strings.IndexByte("smhd", lines[0][len(lines[0])-1]) >= 0
+}
+
 // slashed returns the parts of a list such as "300/3000/12000". Of two parts, the second
 // may be a window.
 func slashed(lines []string) []string {

@@ -276,7 +276,7 @@ func segments(part string) (account, measures string) {
 	var names, words []string
 	for _, segment := range strings.Split(part, "-") {
 		switch lower := strings.ToLower(segment); lower {
-		case "limit", "quota", "max", "total", "remain", "remaining", "left", "reset", "resets", "in", "after", "at", "retry",
+		case "limit", "quota", "max", "total", "remain", "remaining", "left", "reset", "resets", "resetson", "in", "after", "at", "retry",
 			"window", "interval", "period", "used", "usage", "count", "ms", "milliseconds", "seconds", "x", "ratelimit", "rate":
 			words = append(words, lower)
 		default:
@@ -300,7 +300,7 @@ func mayBeRead(name string, h http.Header) bool {
 // looksLikeQuota reports whether a field's name sounds as if it were about quota.
 func looksLikeQuota(name string) bool {
 	name = strings.ToLower(name)
-	for _, word := range []string{"limit", "quota", "remaining", "retry"} {
+	for _, word := range []string{"limit", "quota", "remaining", "retry", "backoff", "throttl"} {
 		if strings.Contains(name, word) {
 			return true
 		}

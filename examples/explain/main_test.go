@@ -313,3 +313,10 @@ func TestReadFromFieldsThatRepeat(t *testing.T) {
 	assert.Contains(t, text, "Read from: X-Daily-Requests-Left, X-Daily-Usage.")
 	assert.Contains(t, text, "Adds nothing: X-Rate-Limit-Daily.")
 }
+
+// A server may ask for a back-off with a success.
+func TestBackoff(t *testing.T) {
+	text := explained(t, "HTTP/2 200\nBackoff: 10\n")
+	assert.Contains(t, text, "Retry-After: 10 s; obeyed, because a back-off is asked for whatever the status.")
+	assert.Contains(t, text, "The next request: in 10 s")
+}

@@ -263,6 +263,8 @@ func (e *explanation) advice() string {
 		return "that asks for no wait"
 	case e.got.Advised != rule && e.overdrawn():
 		return "obeyed, because a negative figure beside it says that the request was refused"
+	case e.got.Advised != rule && e.got.Dialect == parse.NoDialect:
+		return "obeyed, because a back-off is asked for whatever the status"
 	case e.got.Advised != rule:
 		return "obeyed, because the row of the vendor table says so"
 	case status == http.StatusRequestEntityTooLarge:
@@ -400,7 +402,7 @@ func (e *explanation) suggest() []string {
 		lines[0] = "The Shaper finds no quota in this response, but its status is a refusal."
 	}
 	if len(e.like) == 0 {
-		return append(lines, `No field has "limit", "quota", "remaining" or "retry" in its name.`,
+		return append(lines, `No field has "limit", "quota", "remaining", "retry", "backoff" or "throttl" in its name.`,
 			"If another one says it, a row of Shaper.Vendors makes it known: go doc ./parse Vendor")
 	}
 	lines = append(lines, "The names of these fields suggest a quota: "+strings.Join(e.like, ", ")+".")
