@@ -43,7 +43,8 @@ type Figure struct {
 //	reported           departed before the one in force, and    nothing: it is of the
 //	                   ends earlier in another window           window before
 //	reported           says less                                lowers; of one window the
-//	                   the earlier end, of two the later
+//	                   the earlier end, of two the later,
+//	                   unless that outlasts the policy's
 //	reported           says no less                             of one window the earlier end
 //
 // Where the server names the end as an instant, it is that of resetsAt. A bucket has
@@ -133,7 +134,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	case end < w.end && sent < w.sent && !sameWindow(w.end, end):
 	case avail < w.available:
 		w.available, w.sent, w.received = avail, max(sent, w.sent), t
-		if !older && sameWindow(w.end, end) == (end < w.end) {
+		if !older && (sameWindow(w.end, end) == (end < w.end) || w.outlasts(t)) {
 			w.due, w.trip = due, trip
 		}
 	case !older && sameWindow(w.end, end) && end < w.end:
@@ -204,6 +205,12 @@ func (w *Window) dueAt(t, sent Instant, avail int64, f *Figure, refused bool, s 
 		return due, 0
 	}
 	return min(sent.Add(length), Never-1), w.rtt
+}
+
+// outlasts reports whether the end is farther away at t than a whole window of the policy: then it
+// is the end of another quota that has no name either, such as that of another route.
+func (w *Window) outlasts(t Instant) bool {
+	return w.Length > 0 && w.end > t.Add(w.Length+time.Second)
 }
 
 // sameWindow reports whether two ends may be those of one window: whole seconds say

@@ -311,6 +311,24 @@ func TestWindow(t *testing.T) {
 			},
 		},
 		{
+			// Requests of one scope may concern two quotas without a name, of different routes.
+			name: "an end farther away than the policy's whole window is of another quota",
+			rows: []row{
+				{0, send("a", "b", "c"), many, 0},
+				{40 * ms, says("a", 4999, 60*mins), many, 0},
+				{40 * ms, all(advertises(30, mins), says("b", 2, mins)), 1, mins + guard40 - 40*ms},
+				{40 * ms, says("c", 1, mins), 1, mins + guard40 - 40*ms},
+			},
+		},
+		{
+			name: "of two windows that are no longer than the policy's the later end counts",
+			rows: []row{
+				{0, send("a", "b"), many, 0},
+				{40 * ms, all(advertises(30, mins), says("a", 20, mins)), 19, mins + guard40 - 40*ms},
+				{40 * ms, says("b", 2, 30*sec), 2, mins + guard40 - 40*ms},
+			},
+		},
+		{
 			// The last second of a server that rounds down.
 			name: "nothing left for no time, unrefused, is looked at again within a second",
 			rows: []row{
