@@ -15,6 +15,9 @@ package window
 // four times as many as the ceiling were served takes back none: of what is in flight a part is on its way, so now and then
 // more than usual is at the server.
 //
+// If answers take long, one more departs after a while without any. If that is served while more are in flight than
+// the ceiling, the server works on as many: what was in flight after the refusals was only slow.
+//
 // A ceiling that cannot go up further is given up after eight times as many were served. If that was wrong, the next one
 // is given up later: after as many as it would need to go up, if that is more.
 //
@@ -101,6 +104,10 @@ func (c *Ceiling) Served(w *Window, sent Instant) {
 	c.heard = true
 	if c.most < leastCeiling {
 		c.most = 0
+	}
+	if n := w.Unanswered() + 1; c.most > 0 && n > int64(c.most) { // it departed because no answer came
+		c.most, c.tried = uint8(min(n, mostCeiling)), 0
+		c.kept, w.slow = max(c.kept, c.most), c.most
 	}
 	w.set(bounded, c.most > 0)
 	if c.most == 0 || w.slow > 0 && w.slow <= c.most {

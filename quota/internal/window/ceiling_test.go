@@ -209,6 +209,30 @@ func TestCeilingWhileAnswered(t *testing.T) {
 	assert.Equal(t, at, again)
 }
 
+// A request that departed although as many as the ceiling were in flight, because they take long, and was
+// served, shows that the server works on more.
+func TestServedBeyondCeiling(t *testing.T) {
+	for _, tt := range []struct {
+		most uint8
+		left int64
+		want uint8
+	}{{0, 5, 0}, {4, 3, 4}, {4, 4, 5}, {4, 7, 8}, {4, 200, mostCeiling}} {
+		w := New(Adaptive)
+		now := Instant(2 * sec)
+		w.InFlight, w.slow, w.asked = tt.left, tt.most, now
+		c := Ceiling{most: tt.most, kept: tt.most, tried: 3, wave: Instant(sec)}
+		c.Served(&w, now)
+		assert.Equal(t, tt.want, c.most, tt)
+		assert.Equal(t, tt.want, c.kept, tt)
+		if tt.want > tt.most {
+			assert.EqualValues(t, tt.want, w.slow, tt)
+			assert.Zero(t, c.tried, tt)
+		}
+		again, _ := w.Ready(now, 1)
+		assert.Equal(t, tt.left < int64(w.slow) || tt.most == 0, again == now, tt)
+	}
+}
+
 // If the last refusal was of one too many and had a Retry-After, a look that is served shows no pace: nothing would
 // bound its burst.
 func TestNoPaceUnderCeiling(t *testing.T) {
