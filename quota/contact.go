@@ -25,6 +25,7 @@ const (
 //
 // A contact ends with the first answer to this process. The mutex of the origin protects it.
 type contact struct {
+	uncharged
 	s     *Shared
 	scope *account
 	line  *wait.Line
@@ -239,11 +240,6 @@ func (c *contact) CloseLine() {
 		delete(c.s.contacts, c.scope)
 	}
 }
-
-func (c *contact) Cancel(time.Time, int64, uint32)                      {}
-func (c *contact) Release(time.Time, int64)                             {}
-func (c *contact) Backlog(time.Time, int64, int64) (none time.Duration) { return 0 }
-func (c *contact) Refused(bool)                                         {}
 
 // landContact notes with the contacts that the lease has landed.
 func (s *settlement) landContact() {

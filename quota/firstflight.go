@@ -17,6 +17,7 @@ const maxFirstFlight = time.Second
 // mutex protects it. The units of a claim are how many requests may be out at most.
 // It ends with the first answer, whatever that says: from then on the accounts decide.
 type firstFlight struct {
+	uncharged
 	origin *Origin
 	line   *wait.Line
 	over   bool    // the origin has answered
@@ -120,9 +121,3 @@ func (f *firstFlight) OpenLine() *wait.Line {
 	f.line = wait.NewLine(f, wait.LineOptions{})
 	return f.line
 }
-
-func (f *firstFlight) Charge(time.Time, int64) (uint32, bool)               { return 0, false }
-func (f *firstFlight) Cancel(time.Time, int64, uint32)                      {}
-func (f *firstFlight) Release(time.Time, int64)                             {}
-func (f *firstFlight) Backlog(time.Time, int64, int64) (none time.Duration) { return 0 }
-func (f *firstFlight) Refused(bool)                                         {}

@@ -54,6 +54,7 @@ type kinds struct {
 // account of its limit, because the kinds of a limit wait in lines of their own: work
 // that may look does not wait behind work that may not.
 type kind struct {
+	uncharged
 	name   string
 	scope  *scope // that it belongs to
 	in     *scope // its limit: the scope, or a part of it; or kinds.free

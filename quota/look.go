@@ -253,11 +253,7 @@ func (k *kind) Charge(now time.Time, n int64) (epoch uint32, retained bool) {
 	return k.in.base.Charge(now, n)
 }
 
-func (k *kind) Cancel(time.Time, int64, uint32)                      {}
-func (k *kind) Release(time.Time, int64)                             {}
-func (k *kind) Backlog(time.Time, int64, int64) (none time.Duration) { return 0 }
-func (k *kind) Refused(bool)                                         {}
-func (k *kind) Line() *wait.Line                                     { return k.line }
+func (k *kind) Line() *wait.Line { return k.line }
 
 // OpenLine implements wait.Constraint.
 func (k *kind) OpenLine() *wait.Line {

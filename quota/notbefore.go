@@ -8,6 +8,7 @@ import (
 
 // notBefore is the constraint of Ask.NotBefore, made for one admission.
 type notBefore struct {
+	uncharged
 	mutex wait.Mutex
 	line  *wait.Line
 	at    time.Time
@@ -33,9 +34,3 @@ func (c *notBefore) OpenLine() *wait.Line {
 	c.line = wait.NewLine(c, wait.LineOptions{})
 	return c.line
 }
-
-func (c *notBefore) Charge(time.Time, int64) (uint32, bool)               { return 0, false }
-func (c *notBefore) Cancel(time.Time, int64, uint32)                      {}
-func (c *notBefore) Release(time.Time, int64)                             {}
-func (c *notBefore) Backlog(time.Time, int64, int64) (none time.Duration) { return 0 }
-func (c *notBefore) Refused(bool)                                         {}
