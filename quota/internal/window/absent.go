@@ -62,11 +62,8 @@ func (w *Window) span(s *Server) time.Duration {
 
 // comesBack is how long n units would take if units came back one by one, no more than four windows.
 func (w *Window) comesBack(n int64, s *Server) time.Duration {
-	most := w.Quota
-	if most <= 0 {
-		most = s.Most
-	}
-	return time.Duration(float64(w.span(s)) * min(float64(n)/float64(max(most, 1)), 4))
+	quota, _ := w.size(s)
+	return time.Duration(float64(w.span(s)) * min(float64(n)/float64(max(quota, 1)), 4))
 }
 
 // silence is how long no answer names the quota before a request tries.

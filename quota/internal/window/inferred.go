@@ -202,7 +202,7 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	if bare {
 		g.wasTooSoon(sent)
 	}
-	if w.isLook(sent) {
+	if w.IsLook(sent) {
 		w.rare.look, dry = noLook, g.opened // all was used up before it
 		g.partial = false                   // the first window was a whole one
 		if w.isShort() && !g.narrows(w) {
@@ -278,7 +278,7 @@ func (g *Inferred) Served(w *Window, t, sent Instant) {
 	case sent < g.opened:
 	case g.refused && sent >= max(w.Hold, w.BackOff):
 		g.close(w, t, sent)
-	case !g.refused && w.State == Counting && w.epoch == g.epoch && w.isLook(sent):
+	case !g.refused && w.State == Counting && w.epoch == g.epoch && w.IsLook(sent):
 		g.looked(w, sent)
 	case !g.refused && w.State == Counting && w.epoch != g.epoch:
 		g.next(w)
@@ -462,8 +462,8 @@ func (g *Inferred) bound(length time.Duration) {
 	}
 }
 
-// isLook reports whether a request that departed at sent is the look that is out.
-func (w *Window) isLook(sent Instant) bool {
+// IsLook reports whether a request that departed at sent is the look that is out.
+func (w *Window) IsLook(sent Instant) bool {
 	return w.rare != nil && w.rare.look == lookOut && sent == w.asked
 }
 

@@ -33,15 +33,9 @@ func (w *Window) isLate() bool { return w.hasLog() && w.rare.spent.quota > 0 }
 // observeLate looks at an answer that arrived at t, of a request that departed at sent. It
 // reports whether answers take long.
 func (w *Window) observeLate(t, sent Instant, refused bool, s *Server) bool {
-	length, quota := w.Length, w.Quota
-	if length <= 0 {
-		length = s.Span
-	}
+	quota, length := w.size(s)
 	if length <= 0 && s.RoundsDown {
 		length = time.Second // each answer has said less
-	}
-	if quota <= 0 {
-		quota = s.Most
 	}
 	full, most := length, quota // in which time how much comes back at most
 	if s.Most > 0 && s.Most < quota {

@@ -36,7 +36,6 @@ const (
 // observe takes over an instant that an answer has named which arrived at t, to a request that departed at sent. part
 // says that it left less than the quota.
 func (e *namedEnds) observe(t, sent Instant, f *Figure, part bool) {
-	ahead := min(max(f.Ahead, 0), int64(MaxSavedTime/time.Second))
 	date := f.Resets - f.Ahead
 	if far := date - e.base; far < -1<<31 || far > 1<<31 {
 		e.base, e.least, e.most = date, 0, 0
@@ -48,7 +47,7 @@ func (e *namedEnds) observe(t, sent Instant, f *Figure, part bool) {
 	}
 	e.least, e.most = max(e.least, least), min(e.most, most)
 	e.down = e.down || part && f.Ahead <= 0
-	e.ahead.observe(t, time.Duration(ahead)*time.Second)
+	e.ahead.observe(t, time.Duration(f.ahead())*time.Second)
 	if e.first == 0 {
 		e.first, e.last = f.Resets, f.Resets
 	}
@@ -87,7 +86,7 @@ func (e *namedEnds) aligned() bool {
 
 // latest is when an end has passed for sure that an answer has named whose Date was so many seconds before.
 func (e *namedEnds) latest(f *Figure) Instant {
-	ahead := min(max(f.Ahead, 0), int64(MaxSavedTime/time.Second))
+	ahead := int64(f.ahead())
 	if n := e.length(); !e.aligned() && (e.down || n >= slowWindow && e.apart >= n) { // or it may be rounded down
 		ahead++
 	}
@@ -119,7 +118,7 @@ func (w *Window) namedEnd(t, sent Instant, f *Figure, all bool, s *Server) (due 
 		due, trip = w.due, w.trip
 	}
 	if f.Resets != r.resets || sent < r.told {
-		r.resets, r.told, r.ahead = f.Resets, sent, int32(min(max(f.Ahead, 0), int64(MaxSavedTime/time.Second)))
+		r.resets, r.told, r.ahead = f.Resets, sent, f.ahead()
 	}
 	return due, trip
 }

@@ -138,7 +138,7 @@ func (w *Window) StartBackOff(t, sent Instant, jitter float64) {
 	w.Refusals = min(w.Refusals+1, 63)
 	w.setRefused(t)
 	w.BackOff = max(w.BackOff, t.Add(backOff(w.Refusals, jitter)))
-	if w.State == Counting && w.isLook(sent) {
+	if w.State == Counting && w.IsLook(sent) {
 		before := Instant(w.Length) - (w.end - t)
 		w.BackOff = max(w.BackOff, t+min(w.end-t, before)/2) // the next one has better chances later
 	}

@@ -200,6 +200,3 @@ func (w *Window) Hopeful(t Instant, n int64) bool {
 	}
 	return w.Unit == Concurrent || w.InFlight > 0 && (w.rarely().look == lookOut || w.slow > 0 && w.spare() >= w.need(n))
 }
-
-// IsLook reports whether a request that departed at sent looks before an inferred window is over: see inferred.go.
-func (w *Window) IsLook(sent Instant) bool { return w.isLook(sent) }

@@ -178,10 +178,7 @@ func (w *Window) creeps() bool {
 // a Retry-After that was shorter.
 // If three times as many units came as the time for a unit allows, that becomes shorter.
 func (w *Window) observeReturn(sent Instant, avail int64, due Instant, refused bool, s *Server) {
-	length := w.Length
-	if length == 0 {
-		length = s.Span
-	}
+	_, length := w.size(s)
 	if refused || w.Strategy != Adaptive || length <= shortReturn || !w.inOrder(sent) || !sameWindow(w.due, due) {
 		return
 	}

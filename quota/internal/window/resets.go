@@ -29,7 +29,7 @@ const (
 // that the guard depends on. Both come from the first departure that was told the
 // instant: a later one is told the same at another fraction of a second.
 func (w *Window) resetsAt(t, sent Instant, f *Figure, refused bool, s *Server) (due Instant, trip time.Duration) {
-	ahead := int32(min(max(f.Ahead, 0), int64(MaxSavedTime/time.Second)))
+	ahead := f.ahead()
 	s.span(t, s.until(ahead))
 	all := w.found(min(f.Available, MaxUnits), f) == w.most(s)
 	s.ends.observe(t, sent, f, refused || !all)
@@ -65,6 +65,9 @@ func (w *Window) resetsAt(t, sent Instant, f *Figure, refused bool, s *Server) (
 		return r.told.Add(s.until(r.ahead)), w.trip
 	}
 }
+
+// ahead is how many seconds the instant is after the Date of the answer.
+func (f *Figure) ahead() int32 { return int32(min(max(f.Ahead, 0), int64(MaxSavedTime/time.Second))) }
 
 // forgetInstant forgets the instant that the server named last.
 func (w *Window) forgetInstant() {

@@ -21,13 +21,7 @@ func (w *Window) observeRise(t, sent Instant, avail int64, refused bool, s *Serv
 	case !w.inOrder(sent) && (w.contention.peak <= 0 || avail < w.contention.peak):
 		return false
 	}
-	quota, length := w.Quota, w.Length
-	if quota <= 0 {
-		quota = s.Most
-	}
-	if length <= 0 {
-		length = s.Span
-	}
+	quota, length := w.size(s)
 	oneByOne := float64(t-w.sent)*float64(quota)/float64(max(length, time.Millisecond)) + 1
 	if float64(avail-w.available) <= oneByOne {
 		return false

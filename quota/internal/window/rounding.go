@@ -59,3 +59,14 @@ func (w *Window) most(s *Server) int64 {
 	}
 	return s.Most
 }
+
+// size returns the quota and how long a window is: as the policy says, else the most of which answers have told.
+func (w *Window) size(s *Server) (quota int64, length time.Duration) {
+	if quota, length = w.Quota, w.Length; quota <= 0 {
+		quota = s.Most
+	}
+	if length <= 0 {
+		length = s.Span
+	}
+	return quota, length
+}

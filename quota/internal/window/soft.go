@@ -117,14 +117,8 @@ func (w *Window) neverBack(after Instant, s *Server) bool {
 
 // oneByOne is how long a unit would take if units came back one by one.
 func (w *Window) oneByOne(s *Server) Instant {
-	most, length := w.Quota, w.Length
-	if most <= 0 {
-		most = s.Most
-	}
-	if length <= 0 {
-		length = s.Span
-	}
-	return Instant(length) / Instant(max(most, 1))
+	quota, length := w.size(s)
+	return Instant(length) / Instant(max(quota, 1))
 }
 
 // enforce takes over a refusal at t with nothing left. Refusals of requests that overlap are

@@ -80,8 +80,6 @@ func (w *Window) untoldEnd(sent Instant, avail, found int64, refused bool, s *Se
 		return Never, trip
 	case refused && sent >= l.from.Add(u.length):
 		return sent.Add(time.Second), trip
-	case refused:
-		return l.from.Add(u.length), trip
 	}
 	return l.from.Add(u.length), trip
 }
