@@ -86,15 +86,20 @@ func (b *beside) over(t instant) bool {
 // holdLikeBeside has a copy of the account of a scope held for as long as the limit beside that account is: what
 // was learned of the limit is not saved.
 func (o *Origin) holdLikeBeside(w *window.Window, of *account) {
-	if of.policy != &o.unnamed {
-		return
+	if b := o.besideScope(of); b != nil && b.isOf(of) {
+		w.Hold, w.BackOff = max(w.Hold, b.in.base.Hold), max(w.BackOff, b.in.base.BackOff)
 	}
-	s := o.scopes[of.owner.long]
-	if s == nil || s.learned == nil || s.learned.beside == nil || !s.learned.beside.isOf(of) {
-		return
+}
+
+// besideScope returns what is learned beside the scope that an account is of; nil: nothing is, or it is of none.
+func (o *Origin) besideScope(a *account) *beside {
+	if a.policy != &o.unnamed {
+		return nil
 	}
-	in := &s.learned.beside.in.base
-	w.Hold, w.BackOff = max(w.Hold, in.Hold), max(w.BackOff, in.BackOff)
+	if s := o.scopes[a.owner.long]; s != nil && s.learned != nil {
+		return s.learned.beside
+	}
+	return nil
 }
 
 // lasts is until when it is known without another such refusal.

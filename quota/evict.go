@@ -125,15 +125,8 @@ func (o *Origin) holds(t instant, a *account) bool {
 	if t < a.Hold || o.holdsKind(t, a) {
 		return true
 	}
-	if a.policy != &o.unnamed {
-		return false
-	}
-	s := o.scopes[a.owner.long]
-	if s == nil || s.learned == nil || s.learned.beside == nil {
-		return false
-	}
-	b := &s.learned.beside.in.base
-	return t < b.Hold || o.holdsKind(t, b)
+	b := o.besideScope(a)
+	return b != nil && (t < b.in.base.Hold || o.holdsKind(t, &b.in.base))
 }
 
 // next moves the clock hand to the next account.

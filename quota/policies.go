@@ -40,13 +40,8 @@ func (o *Origin) policy(name string) (Policy, bool) {
 
 // isKeyed reports whether the accounts of a policy are those of partition keys.
 func (o *Origin) isKeyed(name string) bool {
-	known := o.Policies()
-	for i := range known {
-		if known[i].Name == name {
-			return known[i].Keyed
-		}
-	}
-	return false
+	p, _ := o.policy(name)
+	return p.Keyed
 }
 
 // note records a policy that the server has named. If that has no quota, the quota, unit

@@ -64,26 +64,25 @@ type pool struct {
 		spent   int64   // units, since then
 	}
 
-	// to be told
+	toTell         // by the next turn
+	told   toTell  // by the one that is on its way
+	latest instant // when the last of those that were served departed
+	silent int64
+	freed  bool    // a hold that another has told does not hold this process
+	soon   instant // when to tell all this; 0: nothing
+}
+
+// toTell is what a turn tells, and the next one again if it was not answered.
+type toTell struct {
 	figure  figureTold
 	spent   int64
 	served  int64
-	latest  instant // when the last of these departed
-	silent  int64
-	freed   bool // a hold that another has told does not hold this process
 	landed  bool
 	refused bool
-	shorter bool     // a longer window that was told was an error
-	soon    instant  // when to tell it; 0: nothing
-	told    struct { // by the turn that is on its way
-		figure  figureTold
-		spent   int64
-		served  int64
-		landed  bool
-		refused bool
-		shorter bool
-	}
+	shorter bool // a longer window that was told was an error
 }
+
+func nothingToTell() toTell { return toTell{figure: figureTold{available: None, end: window.Never}} }
 
 // A figureTold is the lowest figure of several.
 type figureTold struct {
@@ -463,10 +462,9 @@ func (p *pool) tell(t instant) exchange.Account {
 		a.Hold, p.freed = -time.Microsecond, false
 	}
 	p.wished = a.Wish
-	p.told.served, p.served = p.served, 0
-	p.told.figure, p.told.spent, p.told.landed, p.told.refused, p.told.shorter = p.figure, p.spent, p.landed, p.refused, a.Shorter
-	p.figure = figureTold{available: None, end: window.Never}
-	p.spent, p.silent, p.landed, p.refused, p.shorter, p.soon, p.used = 0, 0, false, false, false, 0, 0
+	p.told, p.toTell = p.toTell, nothingToTell()
+	p.told.shorter = a.Shorter
+	p.silent, p.soon, p.used = 0, 0, 0
 	p.turned = t
 	return a
 }

@@ -197,7 +197,7 @@ func (s *Shared) pool(a *account) *pool {
 }
 
 func (s *Shared) newPool(a *account, id exchange.ID) *pool {
-	p := &pool{s: s, a: a, id: id, figure: figureTold{available: None}, available: None, wish: minStock}
+	p := &pool{s: s, a: a, id: id, toTell: nothingToTell(), available: None, wish: minStock}
 	s.pools[a], s.byID[id] = p, p
 	return p
 }

@@ -56,12 +56,9 @@ type habits interface {
 	// allows reports whether n more units, which are there, may be in flight.
 	allows(w *Window, n int64) bool
 	// reported looks at a figure that a report has put in force, or lowered, and
-	// returns when its window is due.
-	reported(w *Window, sent Instant, avail int64, length time.Duration, refused bool, s *Server) Instant
-	// logged looks at the same, where it says that nothing is left. before is when the
-	// request departed that found the window before used up; 0: it was not the first
-	// figure of a window.
-	logged(w *Window, sent, before Instant, length time.Duration, refused bool) Instant
+	// returns when its window is due. before is when the request departed that found the
+	// window before used up; 0: it was not the first figure of a window.
+	reported(w *Window, sent, before Instant, avail int64, length time.Duration, refused bool, s *Server) Instant
 	// closing looks at a window that ends.
 	closing(w *Window)
 	// slowStart is how many units may be in flight after a refusal about which
@@ -103,11 +100,9 @@ func (*plain) observeFull(*Window, int64, time.Duration, *Server) {}
 
 func (*plain) allows(*Window, int64) bool { return true }
 
-func (*plain) reported(w *Window, _ Instant, _ int64, _ time.Duration, _ bool, _ *Server) Instant {
+func (*plain) reported(w *Window, _, _ Instant, _ int64, _ time.Duration, _ bool, _ *Server) Instant {
 	return w.due
 }
-
-func (*plain) logged(w *Window, _, _ Instant, _ time.Duration, _ bool) Instant { return w.due }
 
 func (*plain) closing(w *Window) { w.least += w.least / 16 } // paths change
 
@@ -146,15 +141,14 @@ func (*adaptive) observeFull(w *Window, avail int64, length time.Duration, s *Se
 
 func (*adaptive) allows(w *Window, n int64) bool { return w.contention.allows(w, n) }
 
-func (*adaptive) reported(w *Window, sent Instant, avail int64, length time.Duration, refused bool, s *Server) Instant {
+func (*adaptive) reported(w *Window, sent, before Instant, avail int64, length time.Duration, refused bool, s *Server) Instant {
 	w.contention.observe(w, refused)
-	if avail == 0 && !w.believes(w.Used) {
-		return w.observeRefill(sent, length, refused, s)
+	if avail > 0 {
+		return w.due
 	}
-	return w.due
-}
-
-func (*adaptive) logged(w *Window, sent, before Instant, length time.Duration, refused bool) Instant {
+	if !w.believes(w.Used) {
+		w.due = w.observeRefill(sent, length, refused, s)
+	}
 	return w.observeLog(sent, before, length, refused)
 }
 

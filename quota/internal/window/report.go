@@ -150,10 +150,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		if !tells && !refused && w.available == 0 {
 			w.due = w.untoldLook(sent, s)
 		}
-		w.due = how.reported(w, sent, avail, f.Window, refused, s)
-		if avail == 0 {
-			w.due = how.logged(w, sent, before, f.Window, refused)
-		}
+		w.due = how.reported(w, sent, before, avail, f.Window, refused, s)
 		if w.available > 0 {
 			latest = Never
 		}

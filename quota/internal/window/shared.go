@@ -19,12 +19,10 @@ func (*together) guard(w *Window, trip time.Duration) time.Duration {
 
 func (*together) allows(*Window, int64) bool { return true }
 
-func (*together) reported(w *Window, _ Instant, _ int64, _ time.Duration, refused bool, _ *Server) Instant {
+func (*together) reported(w *Window, _, _ Instant, _ int64, _ time.Duration, refused bool, _ *Server) Instant {
 	w.contention.observe(w, refused)
 	return w.due
 }
-
-func (*together) logged(w *Window, _, _ Instant, _ time.Duration, _ bool) Instant { return w.due }
 
 // Guard is the margin by which a request that was answered after the trip may have reached
 // the server later than others.
