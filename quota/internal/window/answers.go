@@ -36,10 +36,7 @@ func (w *Window) endByAnswer(t, sent Instant, length time.Duration, s *Server) (
 	if w.Strategy == Plain || w.Unit == Concurrent || length <= 0 || w.refill.served > 0 || s.Span < leastTold || !known && t-sent < Instant(oneEnd) {
 		return 0, false
 	}
-	if !known && w.ownRare().spent == nil {
-		w.rare.spent = new(spent)
-	}
-	e := &w.rare.spent.ends
+	e := &w.ownSpent().ends
 	departed, arrived := sent.Add(length), t.Add(length)
 	switch before, after := apart(departed, e.departed) <= Instant(otherEnd), apart(arrived, e.arrived) <= Instant(oneEnd); {
 	case !known || !before && !after: // another window

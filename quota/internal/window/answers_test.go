@@ -82,7 +82,7 @@ func TestEndsBesideTheLog(t *testing.T) {
 	ends := w.rare.spent.ends
 	assert.Equal(t, answerEnds{Instant(58 * sec), Instant(60 * sec), Instant(60 * sec)}, ends)
 	assert.False(t, w.hasLog())
-	w.keepLog(spent{length: sec, trust: 1})
+	w.keepLog(ownLog{length: sec, trust: 1})
 	assert.True(t, w.hasLog())
 	w.forgetLog()
 	assert.False(t, w.hasLog())

@@ -107,7 +107,7 @@ func TestFloorIsOfTheLastUnit(t *testing.T) {
 		w := New(Adaptive)
 		w.SetPolicy(Requests, 2, tt.length)
 		w.State, w.available, w.end, w.received = Reported, tt.left, Instant(tt.ends), Instant(sec)
-		w.ownRare().spent = &spent{length: tt.length, trust: 1, floor: flooredAt, slots: []slot{{at: 0, units: 2}}}
+		w.ownRare().spent = &spent{ownLog: ownLog{length: tt.length, trust: 1, floor: flooredAt, slots: []slot{{at: 0, units: 2}}}}
 		now := Instant(tt.now)
 		again, _ := w.Ready(now, 1)
 		assert.Equal(t, now.Add(tt.wait), again, tt)

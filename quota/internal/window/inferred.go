@@ -41,26 +41,10 @@ import (
 // refusals after it wait for an eighth of the time since it began, up to a minute, or for a thirty-second part, if that is
 // longer: what was inferred may have gone.
 type Inferred struct {
-	opened  Instant // departure of the first request that was served in this window; 0: none was
-	served  int64   // since then
-	epoch   uint32  // of the window, in which that was
-	refused bool    // a request was, since then
-	dry     Instant // departure of the first that was refused
-	until   Instant // when it is over, by the refusals, in the clock of departures
-	untrue  bool    // and it was not over then: see isUntrue
-
-	usedUp     int64   // served in the window before, if its count was used up; else 0
-	usedOpened Instant // when that window began
-	merged     bool    // it was not over: this window is a part of it
-
-	early bool // this window began with a look
-
-	partial bool // the quota is what was served in the first window, and that may be the rest of a server's window
-
-	clean uint8 // windows in a row that were used up and ended without a refusal
-	more  int64 // units to try next
+	inferredWindow // that is counted now
 
 	Looks  bool  // one request may look before a window is over
+	Apart  bool  // several kinds of work are told apart: each is held for itself
 	failed uint8 // looks in a row that were refused
 	skip   uint8 // windows without one
 	rest   uint8 // short windows without one
@@ -68,21 +52,39 @@ type Inferred struct {
 	guessed bool          // back-off has found how long windows are: they may be half as long
 	tooSoon time.Duration // the longest time after a window began at which a request without Retry-After was refused; 0: none was
 
-	out uint8 // requests in flight when the first refusal in this window came, with the refused one
-
-	before stretches // which may be parts of a window with this one
-
-	came    Instant // arrival of the first refusal in this window
-	several bool    // requests that departed before that were refused, too
-	last    int64   // served in the window before
-	first   firstWindow
-	brief   time.Duration // how long the window before, of which last were served, was at most; 0: not known
-	Apart   bool          // several kinds of work are told apart: each is held for itself
+	before stretches     // which may be parts of a window with this one
+	last   int64         // served in the window before
+	brief  time.Duration // how long the window before, of which last were served, was at most; 0: not known
 
 	longest time.Duration // Retry-After; half of it once a window seemed shorter
 
 	Ceiling // of requests in flight
 	pace    pace
+}
+
+// inferredWindow is what is counted from one hold to the next, or from one window of our own count to the next.
+type inferredWindow struct {
+	opened  Instant // departure of the first request that was served in this window; 0: none was
+	served  int64   // since then
+	epoch   uint32  // of the window, in which that was
+	refused bool    // a request was, since then
+	several bool    // and others that departed before that was heard
+	untrue  bool    // a Retry-After was over, and the window was not: see isUntrue
+	dry     Instant // departure of the first that was refused
+	came    Instant // arrival of its refusal
+	until   Instant // when the window is over, by the refusals, in the clock of departures
+	out     uint8   // requests in flight when the first refusal came, with the refused one
+	first   firstWindow
+
+	usedUp     int64   // served in the window before, if its count was used up; else 0
+	usedOpened Instant // when that window began
+	merged     bool    // it was not over: this window is a part of it
+
+	early   bool // this window began with a look
+	partial bool // the quota is what was served in the first window, and that may be the rest of a server's window
+
+	clean uint8 // windows in a row that were used up and ended without a refusal
+	more  int64 // units to try next
 }
 
 const (
@@ -105,7 +107,7 @@ const (
 // NewInferred returns what is known after the first refusal, with its Retry-After; 0 or
 // less: none.
 func NewInferred(retryAfter time.Duration) *Inferred {
-	return &Inferred{refused: true, until: Never, longest: retryAfter}
+	return &Inferred{inferredWindow: inferredWindow{refused: true, until: Never}, longest: retryAfter}
 }
 
 // firstWindow is what departed before the first refusal of a server that had told nothing.
@@ -302,7 +304,7 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	end := min(sent, last.until)
 	counted := last.opened
 	if last.opened > 0 && last.until != Never {
-		last.opened, last.served = last.before.join(last.opened, last.dry, last.served, time.Duration(end-last.dry))
+		last.opened, last.served = g.before.join(last.opened, last.dry, last.served, time.Duration(end-last.dry))
 	}
 	sure := last.several || last.opened != counted || last.last > 0 && max(last.last-last.served, last.served-last.last) <= last.served/16 ||
 		w.Quota >= 0 && last.served+last.more >= w.Quota-w.Quota/16
@@ -319,7 +321,8 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	if last.brief = 0; shows && g.most >= leastCeiling {
 		last.served, last.brief = f.served, time.Duration(first-f.began)
 	}
-	*g = Inferred{Ceiling: last.Ceiling, pace: g.pace, before: last.before, opened: sent, served: 1, until: Never, more: 1, longest: last.longest, last: last.served, brief: last.brief, Looks: last.Looks, failed: last.failed, skip: last.skip, rest: last.rest, guessed: last.guessed, tooSoon: last.tooSoon}
+	g.inferredWindow = inferredWindow{opened: sent, served: 1, until: Never, more: 1}
+	g.last, g.brief = last.served, last.brief
 	prompt := sent-max(w.Hold, w.BackOff) <= end-last.dry
 	told := last.until != Never
 	if few := last.opened > 0 && last.served < minInferred && prompt && !last.untrue && g.most < leastCeiling; !few {

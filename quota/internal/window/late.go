@@ -56,7 +56,7 @@ func (w *Window) observeLate(t, sent Instant, refused bool, s *Server) bool {
 	length, quota = full, most
 	l := w.ownRare().spent
 	if !w.hasLog() {
-		l = w.keepLog(spent{length: length, off: t.Add(length).Add(w.guard(w.rtt))}) // what departed before is not known
+		l = w.keepLog(ownLog{length: length, off: t.Add(length).Add(w.guard(w.rtt))}) // what departed before is not known
 	}
 	if !was {
 		l.trust = max(l.trust, 1+quota/4)

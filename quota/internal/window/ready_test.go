@@ -181,7 +181,7 @@ func TestExpiredOnceTheLastWindowHasLanded(t *testing.T) {
 			w.refill.served, w.least = steadyTrials, 5*sec
 		},
 		"our own log": func(w *Window) {
-			w.ownRare().spent = &spent{length: 10 * sec, trust: 1, loose: true, slots: []slot{{at: Instant(9 * sec), units: 10}}}
+			w.ownRare().spent = &spent{ownLog: ownLog{length: 10 * sec, trust: 1, loose: true, slots: []slot{{at: Instant(9 * sec), units: 10}}}}
 		},
 	} {
 		w := New(Adaptive)

@@ -203,7 +203,7 @@ func TestTrialAfterDoubt(t *testing.T) {
 		l := newLedger(Adaptive)
 		all(later, advertises(20, sec), others(tt.served, 2*tt.served))(l, 0)
 		l.server.Most = 20
-		l.ownRare().spent = &spent{length: sec, trust: 1, doubts: tt.doubts, off: Instant(time.Hour)}
+		l.ownRare().spent = &spent{ownLog: ownLog{length: sec, trust: 1, doubts: tt.doubts, off: Instant(time.Hour)}}
 		send("a")(l, 0)
 		says("a", tt.there-1, sec)(l, Instant(32*ms))
 		sendN("b", tt.there-1)(l, Instant(32*ms))
@@ -220,7 +220,7 @@ func TestDoubtIsNoTrial(t *testing.T) {
 		all(later, advertises(20, sec), send("a"))(l, 0)
 		l.server.Most = 20
 		l.refill.trying = true
-		l.ownRare().spent = &spent{length: sec, trust: 1, slots: []slot{{units: 1, sure: sure}}}
+		l.ownRare().spent = &spent{ownLog: ownLog{length: sec, trust: 1, slots: []slot{{units: 1, sure: sure}}}}
 		if !sure {
 			l.rare.spent.off = Instant(time.Hour)
 		}

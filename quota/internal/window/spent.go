@@ -21,7 +21,7 @@ import (
 // for asks: one at first, and twice as many at a time with each round trip in which they were
 // served. If one is refused, or a figure shows less than there should be, the log is not
 // believed for a few windows, and for twice as many each time.
-type spent struct {
+type ownLog struct {
 	slots []slot // in the order of time, no more than maxSlots
 
 	length time.Duration // of a window; 0: there is no log
@@ -37,8 +37,11 @@ type spent struct {
 	quota int64   // units that may depart in a window; 0: answers do not take long
 	cut   uint8   // parts of lateParts by which that is less than there should be
 	cutAt Instant // arrival of the refusal after which it last became less
+}
 
-	// Whether or not there is a log:
+// spent is our own log, and what is known whether or not there is one.
+type spent struct {
+	ownLog
 	from  Instant // departure of the first request of the window, where no answer tells its end; 0: not known, see untold.go
 	ends  answerEnds
 	holds int64  // of a bucket whose units come back one by one: how many there are at most; 0: it is none, see steps.go
@@ -67,15 +70,14 @@ func (w *Window) hasLog() bool {
 
 func (w *Window) forgetLog() {
 	if w.hasLog() {
-		*w.rare.spent = spent{from: w.rare.spent.from, ends: w.rare.spent.ends, holds: w.rare.spent.holds, lumps: w.rare.spent.lumps}
+		w.rare.spent.ownLog = ownLog{}
 	}
 }
 
 // keepLog begins our own log.
-func (w *Window) keepLog(l spent) *spent {
+func (w *Window) keepLog(l ownLog) *spent {
 	own := w.ownSpent()
-	l.from, l.ends, l.holds, l.lumps = own.from, own.ends, own.holds, own.lumps
-	*own = l
+	own.ownLog = l
 	return own
 }
 
@@ -263,7 +265,7 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, refused bool, s *Ser
 	}
 	l := w.ownRare().spent
 	if !w.hasLog() {
-		l = w.keepLog(spent{trust: 1, length: length, off: t.Add(length + time.Second)}) // what departed before is not known
+		l = w.keepLog(ownLog{trust: 1, length: length, off: t.Add(length + time.Second)}) // what departed before is not known
 		// Of the first window it is known, if all was there when it began: no more was missing
 		// than has departed. The request whose answer told of the policy is not in departed. If
 		// that is less than the quota, the figure may be wrong.

@@ -89,7 +89,7 @@ func TestSpentOfAFarInstant(t *testing.T) {
 func TestSpentRefundsItsOwn(t *testing.T) {
 	w := New(Adaptive)
 	w.SetPolicy(Requests, 10, 10*sec)
-	w.ownRare().spent = &spent{trust: 1, length: 10 * sec}
+	w.ownRare().spent = &spent{ownLog: ownLog{trust: 1, length: 10 * sec}}
 	now := Instant(100 * sec)
 	old := Charge{Sent: now, Units: 1, Mark: w.Take(now, 1)}
 	now += Instant(20 * sec)
@@ -145,7 +145,7 @@ func TestSpentAsksOneByOne(t *testing.T) {
 func TestSpentHugeCosts(t *testing.T) {
 	w := New(Adaptive)
 	w.SetPolicy(Requests, 10, 10*sec)
-	w.ownRare().spent = &spent{trust: 1, length: 10 * sec}
+	w.ownRare().spent = &spent{ownLog: ownLog{trust: 1, length: 10 * sec}}
 	now := Instant(100 * sec)
 	const huge = 1 << 32
 	w.Take(now, huge)
@@ -165,7 +165,7 @@ func TestSpentOfAHugeQuota(t *testing.T) {
 	for quota, want := range map[int64]bool{math.MaxInt32: true, math.MaxInt32 + 1: false} {
 		w := New(Adaptive)
 		w.SetPolicy(Requests, quota, 10*sec)
-		w.ownRare().spent = &spent{trust: 1, length: 10 * sec}
+		w.ownRare().spent = &spent{ownLog: ownLog{trust: 1, length: 10 * sec}}
 		assert.Equal(t, want, w.believes(0), quota)
 	}
 }
@@ -257,7 +257,7 @@ func TestSpentInTheFirstWindow(t *testing.T) {
 func TestSpentAfterDoubt(t *testing.T) {
 	w := New(Adaptive)
 	w.State, w.Quota, w.Length, w.received, w.end = Reported, 10, 10*sec, Instant(sec), Instant(30*sec)
-	w.ownRare().spent = &spent{length: 10 * time.Second, trust: 1, off: Instant(5 * sec), loose: true}
+	w.ownRare().spent = &spent{ownLog: ownLog{length: 10 * time.Second, trust: 1, off: Instant(5 * sec), loose: true}}
 	for _, at := range []time.Duration{sec, 5*sec - 1, 5 * sec, 6 * sec} {
 		again, _ := w.Ready(Instant(at), 1)
 		assert.Equal(t, Instant(30*sec), again, at)
@@ -274,7 +274,7 @@ func TestSpentOfWeighedWindows(t *testing.T) {
 	var s Server
 	w.SetPolicy(Requests, 20, 10*time.Second)
 	w.Quota, w.State, w.closed, w.departed, s.Most = 20, Expired, Instant(20*sec), 40, 20
-	w.ownRare().spent = &spent{length: 10 * time.Second, trust: 1, slots: []slot{{at: Instant(21 * sec), units: 1}}}
+	w.ownRare().spent = &spent{ownLog: ownLog{length: 10 * time.Second, trust: 1, slots: []slot{{at: Instant(21 * sec), units: 1}}}}
 	assert.True(t, w.believes(Instant(22*sec)))
 	w.observeSpent(Instant(22*sec), Instant(21*sec), 0, true, &s)
 	assert.False(t, w.believes(Instant((22+640)*sec-1)))
@@ -292,7 +292,7 @@ func TestSpentAfterBackOff(t *testing.T) {
 	w := New(Adaptive)
 	w.State, w.Quota, w.Length, w.received, w.end = Reported, 10, sec, Instant(sec), Instant(30*sec)
 	w.BackOff = Instant(3 * sec)
-	w.ownRare().spent = &spent{length: sec, trust: 1}
+	w.ownRare().spent = &spent{ownLog: ownLog{length: sec, trust: 1}}
 	again, why := w.Ready(Instant(2*sec), 1)
 	assert.Equal(t, Instant(3*sec), again)
 	assert.Equal(t, BackingOff, why)
@@ -319,7 +319,7 @@ func TestHopefulByOwnLog(t *testing.T) {
 		w := New(Adaptive)
 		w.State, w.Quota, w.Length, w.received, w.end = Reported, 100, mins, Instant(sec), Instant(mins)
 		w.InFlight = 1
-		w.ownRare().spent = &spent{length: mins, trust: 1}
+		w.ownRare().spent = &spent{ownLog: ownLog{length: mins, trust: 1}}
 		tt.but(&w)
 		assert.Equal(t, tt.want, w.Hopeful(Instant(sec), 1), tt.name)
 	}
@@ -338,7 +338,7 @@ func TestSpentInAnotherOrder(t *testing.T) {
 	} {
 		w := New(Adaptive)
 		w.Quota, w.Length, w.least = 10, 10*sec, 40*ms
-		l := &spent{length: 10 * sec, trust: 1}
+		l := &spent{ownLog: ownLog{length: 10 * sec, trust: 1}}
 		for i, at := range tt.at {
 			l.slots = append(l.slots, slot{from: Instant(at), at: Instant(at), trip: 1000 * tt.trips[i], units: 4})
 		}
@@ -358,7 +358,7 @@ func TestSpentOnceTheLastWindowHasLanded(t *testing.T) {
 		w := New(Adaptive)
 		w.State, w.Quota, w.Length, w.received, w.end = Reported, 10, 10*sec, Instant(21*sec), Instant(30*sec)
 		w.closed, w.before, w.InFlight, w.rtt = Instant(20*sec), 2, tt.out, 40*ms
-		w.ownRare().spent = &spent{length: 10 * sec, trust: 1, loose: true}
+		w.ownRare().spent = &spent{ownLog: ownLog{length: 10 * sec, trust: 1, loose: true}}
 		assert.Equal(t, tt.want, w.whenBack(Instant(20*sec), 1), tt.out)
 	}
 }
@@ -369,7 +369,7 @@ func TestSpentOnceTheLastWindowHasLanded(t *testing.T) {
 func TestSpentHoldsNoLongerThanTheInstant(t *testing.T) {
 	w := New(Adaptive)
 	w.State, w.Quota, w.closed, w.received, w.asked = Expired, 10, Instant(10*sec), Instant(9*sec), Instant(5*sec)
-	w.ownRare().spent = &spent{length: 24 * time.Hour, trust: 1, loose: true, slots: []slot{{at: Instant(5 * sec), units: 10}}}
+	w.ownRare().spent = &spent{ownLog: ownLog{length: 24 * time.Hour, trust: 1, loose: true, slots: []slot{{at: Instant(5 * sec), units: 10}}}}
 	again, _ := w.Ready(w.closed, 1)
 	assert.Equal(t, Instant(12*sec), again)
 	for _, wait := range []time.Duration{sec, 2 * sec, 4 * sec} {
@@ -385,7 +385,7 @@ func TestSpentHoldsNoLongerThanTheInstant(t *testing.T) {
 func TestLogIsBounded(t *testing.T) {
 	w := New(Adaptive)
 	w.SetPolicy(Requests, 1000, mins)
-	l := w.keepLog(spent{trust: 1, length: mins, off: Never})
+	l := w.keepLog(ownLog{trust: 1, length: mins, off: Never})
 	for i := range Instant(200) {
 		w.Take(i*Instant(ms), 1)
 		l.slots[len(l.slots)-1].sure = i%2 == 0 // the next one is different
