@@ -306,9 +306,7 @@ func (ks *kinds) kick(now time.Time, woken []*wait.Waiter) []*wait.Waiter {
 		return woken
 	}
 	for _, k := range ks.of {
-		if w := k.line.Kick(now); w != nil {
-			woken = append(woken, w)
-		}
+		woken = k.line.AppendKicked(woken, now)
 	}
 	return woken
 }

@@ -21,10 +21,7 @@ func (o *Origin) Refuse(now, sent time.Time, scope, kind string, wait time.Durat
 	s.backOff()
 	s.infer()
 	s.tell()
-	woken := l.scope.kinds().kick(now, nil)
-	if w := l.scope.base.line.Kick(now); w != nil {
-		woken = append(woken, w)
-	}
+	woken := l.scope.base.line.AppendKicked(l.scope.kinds().kick(now, nil), now)
 	o.mu.Unlock()
 	for _, w := range woken {
 		w.Wake()

@@ -91,15 +91,11 @@ func (p *penalty) restrict(now time.Time, policies []string) (changes []Change) 
 			p.unlearn()
 		}
 		for a := range o.awaited {
-			if w := a.Kick(now); w != nil {
-				woken = append(woken, w)
-			}
+			woken = a.AppendKicked(woken, now)
 		}
 	}
 	o.mu.Unlock()
-	for _, w := range woken {
-		w.Wake()
-	}
+	wait.Wake(woken)
 	return changes
 }
 

@@ -75,9 +75,7 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 	keep(&o.scratch[1], s.termed)
 	keep(&o.scratch[2], s.earlier)
 	o.mu.Unlock()
-	for _, w := range woken {
-		w.Wake()
-	}
+	wait.Wake(woken)
 	if s.penalty != nil {
 		return s.penalty.restrict
 	}
@@ -611,11 +609,7 @@ func (s *settlement) figure(c *wait.Claim, f *Figure) (x window.Figure) {
 // kick looks at the lines of all accounts that the settlement concerns, and returns the
 // waiters to wake.
 func (s *settlement) kick(now time.Time) (woken []*wait.Waiter) {
-	kickLine := func(l *wait.Line) {
-		if w := l.Kick(now); w != nil {
-			woken = append(woken, w)
-		}
-	}
+	kickLine := func(l *wait.Line) { woken = l.AppendKicked(woken, now) }
 	kick := func(a *account) { kickLine(a.line) }
 	kickLine(s.o.first.line)
 	if s.firstAnswer && s.o.shared != nil {

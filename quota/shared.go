@@ -381,9 +381,7 @@ func (s *Shared) Heard(sent, now time.Time, g *exchange.Grant) {
 		s.fail(t)
 		woken := s.kick(now)
 		s.o.mu.Unlock()
-		for _, w := range woken {
-			w.Wake()
-		}
+		wait.Wake(woken)
 		s.due()
 		return
 	}
@@ -402,9 +400,7 @@ func (s *Shared) Heard(sent, now time.Time, g *exchange.Grant) {
 	}
 	woken := s.kick(now)
 	s.o.mu.Unlock()
-	for _, w := range woken {
-		w.Wake()
-	}
+	wait.Wake(woken)
 	s.due()
 }
 
@@ -418,9 +414,7 @@ func (s *Shared) Failed(now time.Time) {
 		woken = s.kick(now)
 	}
 	s.o.mu.Unlock()
-	for _, w := range woken {
-		w.Wake()
-	}
+	wait.Wake(woken)
 	s.due()
 }
 
@@ -448,14 +442,9 @@ func (s *Shared) fail(t instant) {
 // unlocking.
 func (s *Shared) kick(now time.Time) (woken []*wait.Waiter) {
 	for a := range s.o.awaited {
-		if w := a.Kick(now); w != nil {
-			woken = append(woken, w)
-		}
+		woken = a.AppendKicked(woken, now)
 	}
-	if w := s.o.first.line.Kick(now); w != nil {
-		woken = append(woken, w)
-	}
-	return woken
+	return s.o.first.line.AppendKicked(woken, now)
 }
 
 // Wake takes over what a store told all processes; process is the name of this one.
@@ -491,9 +480,7 @@ func (s *Shared) Wake(now time.Time, process string, word *exchange.Word) {
 		p.tellNow()
 	}
 	s.o.mu.Unlock()
-	for _, w := range woken {
-		w.Wake()
-	}
+	wait.Wake(woken)
 }
 
 // joined notes that the request of a lease waits, with the claims that it has now. One

@@ -114,6 +114,13 @@ func (w *Waiter) Wake() {
 	}
 }
 
+// Wake wakes waiters. No mutex is held.
+func Wake(woken []*Waiter) {
+	for _, w := range woken {
+		w.Wake()
+	}
+}
+
 // before reports whether w goes before o: by priority, then by arrival.
 func (w *Waiter) before(o *Waiter, newest bool) bool {
 	if w.priority != o.priority {
@@ -448,6 +455,14 @@ func (l *Line) Append(woken []*Waiter) []*Waiter {
 		return woken
 	}
 	return append(woken, l.byTurn.ws...)
+}
+
+// AppendKicked is Kick, and appends the waiter, if there is one.
+func (l *Line) AppendKicked(woken []*Waiter, now time.Time) []*Waiter {
+	if w := l.Kick(now); w != nil {
+		woken = append(woken, w)
+	}
+	return woken
 }
 
 // AppendTooLate appends the waiters that run out of time before the given instant,
