@@ -135,7 +135,7 @@ func (*adaptive) observeFull(w *Window, avail int64, length time.Duration, s *Se
 		if w.Quota > 0 {
 			most = min(most, w.Quota)
 		}
-		s.Full.observe(most, most-avail, length)
+		observeUntilFull(&s.Full, most, most-avail, length)
 	}
 }
 

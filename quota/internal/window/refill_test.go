@@ -438,7 +438,7 @@ func TestUntilFull(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var u untilFull
 			for n := range int64(quota) {
-				u.observe(quota, n+1, tt.of(n+1))
+				observeUntilFull(&u, quota, n+1, tt.of(n+1))
 			}
 			assert.Equal(t, tt.want, u.shown())
 		})
@@ -448,21 +448,21 @@ func TestUntilFull(t *testing.T) {
 		u := untilFull{least: 28 * sec, most: 30 * sec, window: 29 * sec, grown: grownBucket}
 		assert.True(t, u.shown())
 		longer := u
-		longer.observe(quota, 10, 25*sec)
+		observeUntilFull(&longer, quota, 10, 25*sec)
 		assert.Equal(t, untilFull{least: 48 * sec, most: 520 * sec / 9, window: 25 * sec}, longer)
-		u.observe(quota, 10, 10*sec)
+		observeUntilFull(&u, quota, 10, 10*sec)
 		assert.False(t, u.shown())
 		assert.Equal(t, untilFull{least: 18 * sec, most: 220 * sec / 9, window: 10 * sec}, u)
 	})
 	t.Run("twice", func(t *testing.T) {
 		var u untilFull
-		u.observe(1000, 100, 6*sec)
-		u.observe(1000, 101, 7*sec)
+		observeUntilFull(&u, 1000, 100, 6*sec)
+		observeUntilFull(&u, 1000, 101, 7*sec)
 		assert.Zero(t, u.grown, "it may have been rounded")
-		u.observe(1000, 200, 12*sec)
+		observeUntilFull(&u, 1000, 200, 12*sec)
 		assert.False(t, u.shown())
-		u.observe(1000, 217, 13*sec)
-		u.observe(1000, 234, 14*sec)
+		observeUntilFull(&u, 1000, 217, 13*sec)
+		observeUntilFull(&u, 1000, 234, 14*sec)
 		assert.True(t, u.shown(), "by a second at a time as well")
 	})
 	t.Run("units come one by one", func(t *testing.T) {

@@ -55,7 +55,7 @@ func (w *Window) observeSteps(sent Instant, avail int64, f *Figure, refused bool
 	g.costly = g.costly || f.Charge.Mark != 0 && f.Charge.Units > 1
 	full := false
 	if g.costly && w.Length > 0 && w.Unit == Requests {
-		g.full.observe(w.Quota, avail, f, w.stepUnit(g))
+		observeWholly(&g.full, w.Quota, avail, f, w.stepUnit(g))
 		full = g.full.shown() && (w.fill() > 0 || w.Unanswered() == 0) // or the first figures come in another order
 	}
 	switch {

@@ -11,7 +11,7 @@ import (
 // grown twice.
 func TestWholly(t *testing.T) {
 	says := func(avail int64, seconds time.Duration) func(*wholly) {
-		return func(b *wholly) { b.observe(60, avail, &Figure{Window: seconds * sec}, sec) }
+		return func(b *wholly) { observeWholly(b, 60, avail, &Figure{Window: seconds * sec}, sec) }
 	}
 	for name, tt := range map[string]struct {
 		figures []func(*wholly)
@@ -40,12 +40,12 @@ func TestWholly(t *testing.T) {
 // An instant is the end of a bucket three seconds early, and units that take long say too little.
 func TestWhollyIsCoarse(t *testing.T) {
 	var b wholly
-	b.observe(60, 50, &Figure{Window: 10 * sec, Resets: 1}, sec)
+	observeWholly(&b, 60, 50, &Figure{Window: 10 * sec, Resets: 1}, sec)
 	assert.Equal(t, wholly{least: 57, most: 62, window: 10 * sec}, b)
 
 	b = wholly{}
 	for i := range int64(3) {
-		b.observe(4, 3-i, &Figure{Window: time.Duration(i+1) * 15 * sec}, 15*sec)
+		observeWholly(&b, 4, 3-i, &Figure{Window: time.Duration(i+1) * 15 * sec}, 15*sec)
 	}
 	assert.Equal(t, wholly{least: 3, most: 5, window: 45 * sec, grown: 2}, b)
 	assert.False(t, b.shown())
