@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"iter"
@@ -323,14 +324,26 @@ func (o *Origin) FreeUnattributed() (entries []int) {
 // Capacity returns for how many accounts the list of all has memory.
 func (o *Origin) Capacity() int { return cap(o.all) }
 
-// What tests of the limiters behind By configure.
+// The limiters behind By, and their bounds; 0: as they are.
 type (
 	Keyed[K comparable] = limiters[K]
-	KeyedOptions        = limitersOptions
+	KeyedOptions        struct {
+		MaxKeys   int
+		IdleAfter time.Duration
+	}
 )
 
-func NewKeyed[K comparable](limiter func(K) (Limiter, error), o KeyedOptions) *Keyed[K] {
-	return newLimiters(limiter, o)
+func NewKeyed[K comparable](limiter func(K) Limiter, o KeyedOptions) *Keyed[K] {
+	k := newLimiters(limiter)
+	k.maxKeys, k.idleAfter = cmp.Or(o.MaxKeys, k.maxKeys), cmp.Or(o.IdleAfter, k.idleAfter)
+	return k
+}
+
+// Len returns how many keys have a limiter.
+func (k *limiters[K]) Len() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.byKey)
 }
 
 func LimiterOf[T any, K comparable](k *Keyed[K], key func(T) K) func(T) Limiter { return of(k, key) }

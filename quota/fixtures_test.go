@@ -169,10 +169,10 @@ func customOf(t *testing.T, q quota.Options) (l quota.Limiter, answer *atomic.Po
 
 // perKey returns a function for NewKeyed that makes limiters of one permit, and
 // counts them.
-func perKey(made *atomic.Int64) func(string) (quota.Limiter, error) {
-	return func(string) (quota.Limiter, error) {
+func perKey(made *atomic.Int64) func(string) quota.Limiter {
+	return func(string) quota.Limiter {
 		made.Add(1)
-		return quota.Concurrency(1), nil
+		return quota.Concurrency(1)
 	}
 }
 

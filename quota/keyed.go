@@ -7,38 +7,19 @@ import (
 	"time"
 )
 
-// Defaults of limitersOptions.
 const (
-	defaultMaxKeys   = 100_000
-	defaultIdleAfter = 10 * time.Second
+	// maxKeys is how many keys have a limiter at a time. A new key beyond it replaces one
+	// whose limiter is idle, and gets errKeys if none of the least recently used limiters is.
+	// One that was returned within the last second and has not been used keeps its place.
+	maxKeys = 100_000
+
+	// idleAfter is how long a limiter is kept after it became idle and after its last use,
+	// whichever is later.
+	idleAfter = 10 * time.Second
 )
 
 // errKeys is the Err of a refusal by a limiter of By that has no room for another key.
 var errKeys = errors.New("quota: too many keys in use")
-
-// limitersOptions are the options of a limiters.
-type limitersOptions struct {
-	// MaxKeys is how many keys have a limiter at a time. Zero means
-	// 100,000, a negative number no bound. A new key beyond it replaces
-	// one whose limiter is idle, and gets errKeys if none of the least recently
-	// used limiters is. One that was returned within the last second and has not been
-	// used keeps its place.
-	MaxKeys int
-
-	// IdleAfter is how long a limiter is kept after it became idle and after its
-	// last use, whichever is later. Zero means 10 s. A negative
-	// duration keeps it until its place is needed.
-	IdleAfter time.Duration
-}
-
-func (o limitersOptions) maxKeys() int { return bounded(o.MaxKeys, defaultMaxKeys) }
-
-func (o limitersOptions) idleAfter() time.Duration {
-	if o.IdleAfter == 0 {
-		return defaultIdleAfter
-	}
-	return o.IdleAfter
-}
 
 // A limiters keeps one limiter for each key, for example for each host or user. A
 // limiter is made at the first call of Limiter with its key, and dropped when it
@@ -55,14 +36,14 @@ func (o limitersOptions) idleAfter() time.Duration {
 // goroutine and no timer: each call of Limiter checks two limiters that have not
 // been used for long.
 type limiters[K comparable] struct {
-	limiter func(K) (Limiter, error)
-	options limitersOptions
-	began   time.Time // instants are the time since then
+	limiter   func(K) Limiter
+	maxKeys   int
+	idleAfter time.Duration
+	began     time.Time // instants are the time since then
 
 	mu     sync.Mutex // guards following; taken before the mutex of a limiter
 	byKey  map[K]*keyedLimiter[K]
 	recent keyedLimiter[K] // a ring: next is the last used, prev the one used longest ago
-	closed bool
 }
 
 // keyedLimiter is the limiter of a key.
@@ -81,28 +62,24 @@ type keyedLimiter[K comparable] struct {
 // newLimiters returns a limiters that makes limiters with the given function, which
 // must not be nil. The function is called with no lock held, and not twice at
 // the same time for one key: concurrent calls of Limiter with the key wait for
-// its result. A nil Limiter means no limit for that key. An error is returned to
-// all waiting calls; the next call of Limiter calls the function again.
-func newLimiters[K comparable](limiter func(K) (Limiter, error), o limitersOptions) *limiters[K] {
+// its result. A nil Limiter means no limit for that key.
+func newLimiters[K comparable](limiter func(K) Limiter) *limiters[K] {
 	k := &limiters[K]{
-		limiter: limiter,
-		options: o,
-		began:   time.Now(),
-		byKey:   make(map[K]*keyedLimiter[K]),
+		limiter:   limiter,
+		maxKeys:   maxKeys,
+		idleAfter: idleAfter,
+		began:     time.Now(),
+		byKey:     make(map[K]*keyedLimiter[K]),
 	}
 	k.recent.prev, k.recent.next = &k.recent, &k.recent
 	return k
 }
 
 // Limiter returns the limiter of a key, and makes it if there is none. The error
-// is errKeys, ErrClosed, or that of the function given to newLimiters.
+// is errKeys or errMaking.
 func (k *limiters[K]) Limiter(key K) (Limiter, error) {
 	k.mu.Lock()
 	now := time.Since(k.began)
-	if k.closed {
-		k.mu.Unlock()
-		return nil, ErrClosed
-	}
 	if l := k.byKey[key]; l != nil {
 		l.used = now
 		l.uses++
@@ -149,24 +126,19 @@ func (k *limiters[K]) make(l *keyedLimiter[K]) {
 		k.mu.Lock()
 		if l.err != nil {
 			k.dropLocked(l)
-		} else if k.closed {
-			l.limiter.Close()
 		}
 		close(l.made)
 		l.made = nil
 		k.mu.Unlock()
 	}()
-	limiter, err := k.limiter(l.key)
-	if l.err = err; err != nil {
-		return
+	if l.limiter = k.limiter(l.key); absent(l.limiter) {
+		l.limiter = Chain()
 	}
-	if absent(limiter) {
-		limiter = Chain()
-	}
-	l.limiter = limiter
+	l.err = nil
 }
 
-// errMaking is returned to concurrent callers if making the limiter panicked.
+// errMaking is returned to concurrent callers if making the limiter panicked. The next call
+// of Limiter makes it again.
 var errMaking = errors.New("quota: making the limiter of a key panicked")
 
 // sweepLength is how many limiters each call of Limiter checks.
@@ -175,19 +147,15 @@ const sweepLength = 2
 // sweepLocked drops limiters that have been idle for long enough. It moves those
 // that are in use to the front, so that the next sweep checks others.
 func (k *limiters[K]) sweepLocked(now time.Duration) {
-	after := k.options.idleAfter()
-	if after < 0 {
-		return
-	}
 	for range sweepLength {
 		l := k.recent.prev
 		if l == &k.recent {
 			return
 		}
-		if now-l.used < after {
+		if now-l.used < k.idleAfter {
 			return // all others were used later
 		}
-		if since, idle := idleLocked(l); !idle || now-since.Sub(k.began) < after {
+		if since, idle := idleLocked(l); !idle || now-since.Sub(k.began) < k.idleAfter {
 			l.used = now
 			k.moveToFront(l)
 			continue
@@ -198,8 +166,7 @@ func (k *limiters[K]) sweepLocked(now time.Duration) {
 
 // roomLocked makes room for one more key, and reports whether it could.
 func (k *limiters[K]) roomLocked(now time.Duration) bool {
-	maxKeys := k.options.maxKeys()
-	if maxKeys < 0 || len(k.byKey) < maxKeys {
+	if len(k.byKey) < k.maxKeys {
 		return true
 	}
 	for range sample {
@@ -239,34 +206,9 @@ func inHand[K comparable](l *keyedLimiter[K], now time.Duration) bool {
 	return l.uses > s.Granted+s.Refused
 }
 
-// dropLocked removes l, unless its key has another limiter by now.
 func (k *limiters[K]) dropLocked(l *keyedLimiter[K]) {
-	if k.byKey[l.key] == l {
-		delete(k.byKey, l.key)
-		l.unlink()
-	}
-}
-
-// Len returns how many keys have a limiter.
-func (k *limiters[K]) Len() int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return len(k.byKey)
-}
-
-// Close closes all limiters. After it, Limiter returns ErrClosed. A second Close
-// does nothing.
-func (k *limiters[K]) Close() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.closed = true
-	for _, l := range k.byKey {
-		if l.made == nil {
-			l.limiter.Close()
-		}
-	}
-	clear(k.byKey)
-	k.recent.prev, k.recent.next = &k.recent, &k.recent
+	delete(k.byKey, l.key)
+	l.unlink()
 }
 
 // By returns a function that returns the limiter of a T by the T's key, for
@@ -288,7 +230,7 @@ func (k *limiters[K]) Close() {
 // Use a limiter at once, and ask again for the next request: a second after it was
 // returned, another key may take its place. One key never blocks another. There is no goroutine and no timer.
 func By[T any, K comparable](key func(T) K, limiter func(K) Limiter) func(T) Limiter {
-	return of(newLimiters(func(key K) (Limiter, error) { return limiter(key), nil }, limitersOptions{}), key)
+	return of(newLimiters(limiter), key)
 }
 
 // of returns a function that returns the limiter of a T by the T's key.

@@ -1,7 +1,6 @@
 package quota_test
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -40,7 +39,7 @@ func TestMakingALimiterBlocksNoOtherKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made atomic.Int64
 		proceed := make(chan struct{})
-		k := quota.NewKeyed(func(key string) (quota.Limiter, error) {
+		k := quota.NewKeyed(func(key string) quota.Limiter {
 			if key == "slow" {
 				<-proceed
 			}
@@ -72,25 +71,13 @@ func TestMakingALimiterBlocksNoOtherKey(t *testing.T) {
 func TestFailedMakingIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
-		boom := errors.New("boom")
-		k := quota.NewKeyed(func(string) (quota.Limiter, error) {
-			switch calls.Add(1) {
-			case 1:
-				time.Sleep(time.Second)
-				return nil, boom
-			case 2:
+		k := quota.NewKeyed(func(string) quota.Limiter {
+			if calls.Add(1) == 1 {
 				time.Sleep(time.Second)
 				panic("boom")
 			}
-			return nil, nil
+			return nil
 		}, quota.KeyedOptions{})
-		errs := make([]error, 2)
-		for i := range errs {
-			go func() { _, errs[i] = k.Limiter("a") }()
-		}
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		assert.Equal(t, []error{boom, boom}, errs)
 		go func() {
 			defer func() { _ = recover() }()
 			_, _ = k.Limiter("a")
@@ -174,12 +161,6 @@ func TestLimiterIsKeptForIdleAfter(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		of(t, k, "b")
 		assert.Equal(t, 1, k.Len())
-
-		k = quota.NewKeyed(perKey(&made), quota.KeyedOptions{IdleAfter: -1})
-		of(t, k, "a")
-		time.Sleep(time.Hour)
-		of(t, k, "b")
-		assert.Equal(t, 2, k.Len(), "kept until its place is needed")
 	})
 }
 
@@ -187,7 +168,7 @@ func TestLimiterIsKeptForIdleAfter(t *testing.T) {
 func TestChainWithABusyLimiterIsNotDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := concurrencyOf(t, 1)
-		k := quota.NewKeyed(func(string) (quota.Limiter, error) { return quota.Chain(concurrencyOf(t, 1), busy), nil }, quota.KeyedOptions{})
+		k := quota.NewKeyed(func(string) quota.Limiter { return quota.Chain(concurrencyOf(t, 1), busy) }, quota.KeyedOptions{})
 		chain := of(t, k, "a")
 		take(t, busy, 1)
 		time.Sleep(time.Hour)
@@ -224,11 +205,6 @@ func TestKeysAreBounded(t *testing.T) {
 			take(t, of(t, k, fmt.Sprint(i)), 1).Release()
 		}
 		assert.Equal(t, 3, k.Len())
-		wide := quota.NewKeyed(perKey(&made), quota.KeyedOptions{MaxKeys: -1, IdleAfter: -1})
-		for i := range 100 {
-			take(t, of(t, wide, fmt.Sprint(i)), 1)
-		}
-		assert.Equal(t, 100, wide.Len())
 	})
 }
 
@@ -256,42 +232,6 @@ func TestKeyedKeepsWhatItHasReturned(t *testing.T) {
 	})
 }
 
-// .NET: Create_DisposeWithoutLimitersNoops, Create_DisposeDisposesAllLimiters,
-// Create_DisposeThrowsForFutureMethodCalls.
-func TestClosedKeyedClosesItsLimiters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var made atomic.Int64
-		quota.NewKeyed(perKey(&made), quota.KeyedOptions{}).Close()
-		proceed := make(chan struct{})
-		k := quota.NewKeyed(func(key string) (quota.Limiter, error) {
-			if key == "late" {
-				<-proceed
-			}
-			return perKey(&made)(key)
-		}, quota.KeyedOptions{})
-		a, b := of(t, k, "a"), of(t, k, "b")
-		take(t, b, 1)
-		r := acquiring(t.Context(), b, 1)
-		var late quota.Limiter
-		go func() { late, _ = k.Limiter("late") }()
-		synctest.Wait()
-		k.Close()
-		k.Close()
-		close(proceed)
-		assert.False(t, r.waiting())
-		assert.ErrorIs(t, r.err, quota.ErrClosed)
-		for _, l := range []quota.Limiter{a, b, late} {
-			_, err := l.TryAcquire(1)
-			assert.ErrorIs(t, err, quota.ErrClosed)
-		}
-		_, err := k.Limiter("a")
-		assert.ErrorIs(t, err, quota.ErrClosed)
-		_, err = quota.LimiterOf(k, func(s string) string { return s })("a").TryAcquire(1)
-		assert.ErrorIs(t, err, quota.ErrClosed)
-		assert.Zero(t, k.Len())
-	})
-}
-
 // .NET: Translate_AcquirePassesThroughToInnerLimiter, Translate_WaitAsync…,
 // Translate_GetAvailablePermits…: the key is derived once per call.
 func TestByDerivesTheKey(t *testing.T) {
@@ -311,7 +251,7 @@ func TestByDerivesTheKey(t *testing.T) {
 }
 
 func TestKeyedUnderStress(t *testing.T) {
-	k := quota.NewKeyed(func(int) (quota.Limiter, error) { return quota.Concurrency(1), nil },
+	k := quota.NewKeyed(func(int) quota.Limiter { return quota.Concurrency(1) },
 		quota.KeyedOptions{MaxKeys: 10, IdleAfter: time.Nanosecond})
 	var wg sync.WaitGroup
 	var out [30]atomic.Int64
