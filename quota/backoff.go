@@ -218,7 +218,6 @@ func (s *settlement) infer() {
 			ks := s.l.among.kinds()
 			// Else kinds look that were not refused. A limit of some kinds has none of these.
 			sc.learned.inferred.Looks = ks == nil || sc.learned.looks.bare || s.l.among.concernsAll()
-			sc.learned.inferred.Apart = ks != nil && len(ks.of) > 1
 			sc.learned.inferred.Served(&base.Window, s.t, s.sent)
 		}
 	case sc.learnedOf().inferred == nil:

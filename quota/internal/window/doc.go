@@ -248,7 +248,7 @@
 //     What a server refuses while it is down is not served, and begins no window: the next request begins it anew.
 //     Before the first refusal nothing is counted, but what has departed since the first request
 //     is known. That is the first window, if it was used up in less than a fifth of it, several
-//     requests of one kind were refused, nothing was in flight after those, and a Retry-After or a
+//     requests were refused, nothing was in flight after those, and a Retry-After or a
 //     single back-off ended it. So the second window has no wave of refusals as the first one has.
 //     A window that a single back-off of a second ended lasts a second: the rest is jitter.
 //     Once two windows in a row end with a refusal and less than half of the inferred quota served, it

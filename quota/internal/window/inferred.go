@@ -44,7 +44,6 @@ type Inferred struct {
 	inferredWindow // that is counted now
 
 	Looks  bool  // one request may look before a window is over
-	Apart  bool  // several kinds of work are told apart: each is held for itself
 	failed uint8 // looks in a row that were refused
 	skip   uint8 // windows without one
 	rest   uint8 // short windows without one
@@ -137,7 +136,7 @@ func (g *Inferred) Began(w *Window, began, t, sent Instant) {
 func (f *firstWindow) shows(g *Inferred, sent Instant) (end Instant, ok bool) {
 	end = min(sent, f.until, g.until)
 	wait := end - f.dry
-	ok = f.served > 0 && !g.Apart && f.several && f.dry-f.began <= wait/4
+	ok = f.served > 0 && f.several && f.dry-f.began <= wait/4
 	return end, ok && (f.until < Never || wait < 2*Instant(minBackOff))
 }
 

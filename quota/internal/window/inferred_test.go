@@ -18,8 +18,8 @@ func TestInferredIsOverWithRetryAfter(t *testing.T) {
 	}
 }
 
-// What the first window shows is taken over if it was used up soon by requests of one kind, of
-// which several were refused, and its end is known.
+// What the first window shows is taken over if it was used up soon, several requests were
+// refused, and its end is known.
 func TestInferredFromTheFirstWindow(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
@@ -29,18 +29,16 @@ func TestInferredFromTheFirstWindow(t *testing.T) {
 		refused    int
 		stays      int64 // how many are still in flight after them
 		usedUp     Instant
-		apart      bool
 		want       int64
 	}{
-		{"a Retry-After", 10 * sec, Instant(10 * sec), 20, 3, 0, Instant(ms), false, 20},
-		{"one back-off", 0, Instant(1200 * ms), 20, 3, 0, Instant(ms), false, 20},
-		{"several back-offs", 0, Instant(3 * sec), 20, 3, 0, Instant(ms), false, None},
-		{"used up slowly", 10 * sec, Instant(14 * sec), 20, 3, 0, Instant(4 * sec), false, None},
-		{"used up in a fifth of it", 8 * sec, Instant(10 * sec), 20, 3, 0, Instant(2 * sec), false, 20},
-		{"one refusal", 10 * sec, Instant(10 * sec), 20, 1, 0, Instant(ms), false, None},
-		{"a bound in flight", 10 * sec, Instant(10 * sec), 20, 3, 2, Instant(ms), false, None},
-		{"several kinds", 10 * sec, Instant(10 * sec), 20, 3, 0, Instant(ms), true, None},
-		{"few", 10 * sec, Instant(10 * sec), 3, 3, 0, Instant(ms), false, None},
+		{"a Retry-After", 10 * sec, Instant(10 * sec), 20, 3, 0, Instant(ms), 20},
+		{"one back-off", 0, Instant(1200 * ms), 20, 3, 0, Instant(ms), 20},
+		{"several back-offs", 0, Instant(3 * sec), 20, 3, 0, Instant(ms), None},
+		{"used up slowly", 10 * sec, Instant(14 * sec), 20, 3, 0, Instant(4 * sec), None},
+		{"used up in a fifth of it", 8 * sec, Instant(10 * sec), 20, 3, 0, Instant(2 * sec), 20},
+		{"one refusal", 10 * sec, Instant(10 * sec), 20, 1, 0, Instant(ms), None},
+		{"a bound in flight", 10 * sec, Instant(10 * sec), 20, 3, 2, Instant(ms), None},
+		{"few", 10 * sec, Instant(10 * sec), 3, 3, 0, Instant(ms), None},
 	} {
 		const began = Instant(ms)
 		w := New(Adaptive)
@@ -74,7 +72,6 @@ func TestInferredFromTheFirstWindow(t *testing.T) {
 		again := began + tt.again + Instant(20*ms)
 		c := take(again)
 		w.Silent(again+2, c, false, new(Server))
-		g.Apart = tt.apart
 		g.Served(&w, again+2, again)
 		assert.Equal(t, tt.want, w.Quota, tt.name)
 		if tt.want > 0 {
