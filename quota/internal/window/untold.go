@@ -95,7 +95,7 @@ func (w *Window) beginsUntold(sent Instant, avail, found int64, refused bool, s 
 	case w.State != Reported:
 		return true
 	case !w.inOrder(sent):
-		return w.closed <= sent && sent < w.rare.spent.from
+		return false
 	case !all:
 		if avail >= w.available && w.silent <= w.received { // else one that was not answered may have cost nothing
 			w.rare.spent.from = 0 // a unit has come back, and it is not known when a window has begun
