@@ -96,6 +96,8 @@ var misses = map[string]string{
 	"sheds 1 %, 4 methods, 10s":     sheds,
 	"sheds 1 %, 10,000 in the hour": sheds,
 
+	"2 processes, 5/1s, 2ms": "each process sends a probe per window, which is a fifth of the quota; " + unproved,
+
 	"8 processes, 20/1s":  probes,
 	"8 processes, bucket": probes,
 	"64 processes, 64/1s": probes,

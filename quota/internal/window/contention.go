@@ -32,8 +32,13 @@ const (
 	contentionMost     = 64 * contentionNeeds
 	contentionInFlight = 0.4 // of our part of what is left may be in flight
 	contentionFew      = 0.4 // our part is larger if few others use the quota: one that takes as much, or several that take little
+	contentionSoon     = 20  // times r₀ that a unit is left to others, if few use the quota and answers come quickly
 	contentionLasts    = 128 // windows that show nothing, after which others have 1/e of their part left
 )
+
+// maxSoon is the longest time that contentionSoon round trips may take: r₀ is no more than 6.25 ms, as within a data
+// centre. Farther away, 1 % to 3 % more would be refused.
+const maxSoon = time.Second / 8
 
 // Contention returns how much the figures have fallen by, faded, and how much of
 // that was served to us.
@@ -45,6 +50,12 @@ func (c *contention) part() float64 {
 		return 1
 	}
 	return max(float64(c.ours/c.fall), 1./64)
+}
+
+// few reports whether other clients use the quota, but only few.
+func (c *contention) few() bool {
+	part := c.part()
+	return part < 1 && part > contentionFew
 }
 
 // alone reports whether a window has ended and nothing has shown another client.
@@ -92,7 +103,9 @@ func goesAlone(out, n int64, part float64) bool {
 
 // patience is how long nothing is in flight before a request departs that is not
 // allowed to: 1 s, and four times as long, up to 48 s, after each comparison that
-// showed other clients. One that showed none takes back one of those. Where a unit takes
+// showed other clients. One that showed none takes back one of those. If only few others use the quota, and
+// round trips are short, it is 20·r₀: the answers of others have come by then, and so has ours before much of a
+// short window has passed. Where a unit takes
 // a second or more, it is worth more than a refusal: then it is twice that time at most; and
 // where units come back before the end of a window; of a bucket, four times as long as a unit
 // for us takes.
@@ -102,7 +115,14 @@ func (w *Window) patience() time.Duration {
 	if w.IsBucket() {
 		unit = 2 * w.timeOf(1)
 	}
-	if unit >= time.Second || w.creeps() && !w.IsBucket() {
+	soon := contentionSoon * w.least
+	switch {
+	case unit >= time.Second:
+		d = min(d, 2*unit)
+	case w.IsBucket():
+	case 0 < soon && soon <= maxSoon && w.contention.few():
+		d = soon
+	case w.creeps():
 		d = min(d, 2*unit)
 	}
 	return d

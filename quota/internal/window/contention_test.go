@@ -295,6 +295,36 @@ func TestPatienceBesideOthers(t *testing.T) {
 	}
 }
 
+// Within a data centre the others' answers have come after some round trips. Where many others use the quota, each
+// of them would send then; and a unit that takes a second or more is worth looking for anyway.
+func TestPatienceWithinADataCentre(t *testing.T) {
+	for _, tt := range []struct {
+		least time.Duration
+		ours  float32 // of 100
+		unit  time.Duration
+		want  time.Duration
+	}{
+		{2 * ms, 50, 50 * ms, 40 * ms},
+		{6250 * time.Microsecond, 50, 50 * ms, 125 * ms},
+		{6251 * time.Microsecond, 50, 50 * ms, 48 * sec},
+		{0, 50, 50 * ms, 48 * sec}, // it is not known
+		{2 * ms, 41, 50 * ms, 40 * ms},
+		{2 * ms, 39, 50 * ms, 48 * sec},
+		{2 * ms, 100, 50 * ms, 48 * sec},
+		{2 * ms, 50, 999 * ms, 40 * ms},
+		{2 * ms, 50, sec, 2 * sec},
+	} {
+		l := newLedger(Adaptive)
+		l.SetPolicy(Requests, 10, 10*tt.unit)
+		l.contention.ours, l.contention.fall, l.compared.others, l.least = tt.ours, 100, 5, tt.least
+		assert.Equal(t, tt.want, l.patience(), "%+v", tt)
+	}
+	b := newBucket(Requests, 50, 40, 20*sec)
+	b.rare.fill = 10 * sec // a unit in 200 ms
+	b.contention.ours, b.contention.fall, b.compared.others, b.least = 50, 100, 5, 2*ms
+	assert.Equal(t, 48*sec, b.patience(), "a bucket")
+}
+
 // Of a bucket it is a unit for us that counts.
 func TestPatienceAtBucket(t *testing.T) {
 	for _, tt := range []struct {

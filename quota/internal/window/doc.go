@@ -194,7 +194,8 @@
 //     up within some round trips. This keeps eight processes that cannot talk from
 //     refusing each other. With enough left and nothing in flight a request departs in
 //     any case after 1 s, and after four times as long, up to 48 s, for each time that
-//     a figure has shown other users; but if W/q is a second or more, after 2·W/q. The
+//     a figure has shown other users; but if W/q is a second or more, after 2·W/q. If it is less, p is
+//     more than 0.4, and r₀ no more than 6.25 ms, as within a data centre, it departs after 20·r₀. The
 //     others' part is forgotten, by 1/128 in each window that shows nothing of them. Where no figure says that anything is left,
 //     no window shows whether there are others. Then it is forgotten once 17 trials of habit 3 in a row were served. p is that of the
 //     last 400 units, or of as many more, up to 1,024, as have 16 of ours.
