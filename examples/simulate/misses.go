@@ -96,7 +96,8 @@ var misses = map[string]string{
 	"sheds 1 %, 4 methods, 10s":     sheds,
 	"sheds 1 %, 10,000 in the hour": sheds,
 
-	"2 processes, 5/1s, 2ms": "each process sends a probe per window, which is a fifth of the quota; " + unproved,
+	"2 processes, 5/1s, 2ms":      "each process sends a probe per window, which is a fifth of the quota; " + unproved,
+	"2 processes, log 20/1s, 2ms": "whole seconds do not tell when the next unit is available; each refusal costs a second, or what a process had to itself; " + unproved,
 
 	"8 processes, 20/1s":  probes,
 	"8 processes, bucket": probes,

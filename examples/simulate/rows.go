@@ -279,6 +279,7 @@ func shares() []row {
 		{name: "8 processes, aligned, X", policies: aligned(100, 10*sec), into: 3300 * ms, dialect: parse.VendorFields, processes: 8, demand: backlog(1000, 6)},
 		{name: "2 processes, 20/10s, X", policies: fixed(20, 10*sec), dialect: parse.VendorFields, processes: 2, demand: backlog(500, 6)},
 		{name: "2 processes, 5/1s, 2ms", policies: fixed(5, sec), rtt: 2 * ms, processes: 2, demand: backlog(100, 6)},
+		{name: "2 processes, log 20/1s, 2ms", policies: slidingLog(20, sec), rtt: 2 * ms, processes: 2, demand: backlog(300, 6)},
 		{name: "8 processes, 20/1s", policies: fixed(20, sec), processes: 8, demand: backlog(200, 6)},
 		{name: "8 processes, bucket", policies: bucket(10, sec, 20), processes: 8, demand: backlog(100, 6)},
 		{name: "2 processes, concurrency 20", policies: concurrency(20), service: 500 * ms, processes: 2, demand: backlog(1000, 12)},

@@ -123,7 +123,8 @@
 //     for each other's answers after the first. Each refusal after that adds j/2.
 //     Where the server says only when the window ends, one request tries again when that
 //     has passed since the last request of the window before: in a sliding log, all units
-//     that departed then are back.
+//     that departed then are back. If others use the quota, but p is more than 0.4, it does so also where W/q is known,
+//     if that is sooner.
 //     If an earlier trial is refused, another client has used the quota, and the next
 //     2, 4, 8, … up to 64 trials are left out.
 //     Once three trials in a row were served, units that take less than a second do come back before the

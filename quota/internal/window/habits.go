@@ -149,7 +149,7 @@ func (*adaptive) reported(w *Window, sent, before Instant, avail int64, length t
 	if !w.believes(w.Used) {
 		w.due = w.observeRefill(sent, length, refused, s)
 	}
-	return w.observeLog(sent, before, length, refused)
+	return w.observeLog(sent, before, length, refused, s)
 }
 
 func (*adaptive) closing(w *Window) {

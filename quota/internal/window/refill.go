@@ -215,22 +215,26 @@ func (w *Window) succeed() {
 // window finds only the unit that is back first, and is told that nothing is left for a
 // whole window. The others are back that long after the last of the window before, which
 // departed at before. So a request tries then, where there is no shorter way: see
-// observeRefill, which also takes over that it was refused.
-func (w *Window) observeLog(sent, before Instant, length time.Duration, refused bool) Instant {
-	r := &w.refill
-	if r.trying || w.perUnit() > 0 && w.perUnit() < time.Second {
+// observeRefill, which also takes over that it was refused. If few others use the quota, this is the
+// shorter way: what departed together is back together, and little of it is taken by them in between.
+func (w *Window) observeLog(sent, before Instant, length time.Duration, refused bool, s *Server) Instant {
+	r, few := &w.refill, w.contention.few()
+	if !few && (!w.alone() || r.trying || w.perUnit() > 0 && w.perUnit() < time.Second) {
 		return w.due
 	}
-	back := before.Add(length)
+	back, most := before.Add(length), w.Quota
+	if few {
+		most = w.most(s)
+	}
 	switch {
-	case refused || before == 0 || length <= 0 || back <= sent || 2*w.contention.peak >= w.Quota || !w.alone():
+	case refused || before == 0 || length <= 0 || back <= sent || back >= w.due || 2*w.contention.peak >= most:
 		return w.due
 	case r.skip > 0:
 		r.skip--
 		return w.due
 	}
 	r.trying = true
-	return min(w.due, back)
+	return back
 }
 
 // failTrial ends a trial that was refused.

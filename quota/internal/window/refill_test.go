@@ -713,3 +713,80 @@ func TestFigureThatDoesNotFall(t *testing.T) {
 		assert.Equal(t, want, l.is(creeping), "%d", third)
 	}
 }
+
+// Two clients use a log of 20 in 1 s, of which the first request of a window finds one unit. The others that departed
+// then are back with the last of them, 40 ms later. Trips are of 32 ms, and the guard is 1 ms.
+func TestLogBesideFewOthers(t *testing.T) {
+	const trip = 32 * ms
+	ours := func(of100 float32) event {
+		return func(l *ledger, _ Instant) { l.contention.ours, l.contention.fall = of100, 100 }
+	}
+	told, nothingTold := advertises(20, sec), nothing
+	tests := []struct {
+		name   string
+		policy event
+		ours   float32       // of 100
+		last   time.Duration // departure of the last one of the window before
+		want   time.Duration // from when the request departed that found the first unit
+	}{
+		{"when the last is back", told, 50, 40 * ms, 40 * ms},
+		{"of a policy that is not told, too", nothingTold, 50, 40 * ms, 40 * ms},
+		{"if p is more than 0.4", told, 41, 40 * ms, 40 * ms},
+		{"unless W/q/p is sooner", told, 50, 300 * ms, 101 * ms},
+		{"else after W/q/p", told, 25, 40 * ms, 201 * ms},
+		{"or at the end", nothingTold, 25, 40 * ms, 1001 * ms},
+		{"alone after W/q", told, 100, 40 * ms, 51 * ms},
+	}
+	for _, tt := range tests {
+		l := newLedger(Adaptive)
+		for _, e := range []struct {
+			at time.Duration
+			do event
+		}{
+			{0, all(later, ours(tt.ours), tt.policy, send("a"))},
+			{trip, says("a", 12, sec)},
+			{tt.last, all(send("b"), ours(tt.ours))},
+			{tt.last + trip, says("b", 0, sec)},
+			{1001 * ms, all(send("c"), ours(tt.ours))},
+			{1001*ms + trip, says("c", 0, sec)},
+		} {
+			e.do(l, Instant(e.at))
+		}
+		again, _ := l.Ready(Instant(1001*ms+trip), 1)
+		assert.Equal(t, tt.want, time.Duration(again)-1001*ms, tt.name)
+
+		// Who was refused then waits for the end of the next two windows.
+		send("d")(l, again)
+		stillRefuses("d", sec)(l, again.Add(trip))
+		end, _ := l.Ready(again.Add(trip), 1)
+		all(send("e"), ours(tt.ours))(l, end)
+		says("e", 0, sec)(l, end.Add(trip))
+		again, _ = l.Ready(end.Add(trip), 1)
+		assert.Equal(t, sec+ms, time.Duration(again-end), tt.name)
+	}
+}
+
+// It tries no sooner if the first request of the window was refused, or has used up most of the quota itself.
+func TestLogBesideFewOthersUsedUp(t *testing.T) {
+	for name, tt := range map[string]struct {
+		units  int64
+		answer event
+		want   time.Duration
+	}{
+		"one unit": {1, says("c", 0, sec), 40 * ms},
+		"refused":  {1, stillRefuses("c", sec), 1001 * ms},
+		"10 units": {10, says("c", 0, sec), 40 * ms},
+		"11 units": {11, says("c", 0, sec), 1001 * ms},
+	} {
+		l := newLedger(Adaptive)
+		half := func(l *ledger, _ Instant) { l.contention.ours, l.contention.fall = 50, 100 }
+		all(later, half, advertises(20, sec), send("a"))(l, 0)
+		says("a", 12, sec)(l, Instant(32*ms))
+		all(send("b"), half)(l, Instant(40*ms))
+		says("b", 0, sec)(l, Instant(72*ms))
+		all(sendN("c", tt.units), half)(l, Instant(1001*ms))
+		tt.answer(l, Instant(1033*ms))
+		again, _ := l.Ready(Instant(1033*ms), 1)
+		assert.Equal(t, tt.want, time.Duration(again)-1001*ms, name)
+	}
+}
