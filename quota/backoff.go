@@ -226,7 +226,9 @@ func (s *settlement) infer() {
 			sc.learned.inferred.Began(&base.Window, s.o.first.since, s.t, s.sent)
 		}
 	default:
-		sc.learned.inferred.Refused(&base.Window, s.t, s.sent, max(s.r.Pause, 0))
+		if sc.learned.inferred.Refused(&base.Window, s.t, s.sent, max(s.r.Pause, 0)); s.r.Pause <= 0 && s.r.Wait == 0 {
+			sc.learned.inferred.Hasten(&base.Window, s.t)
+		}
 	}
 }
 

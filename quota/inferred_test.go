@@ -501,8 +501,20 @@ func TestInferredBesideALongerOne(t *testing.T) {
 // request. The units and the window change after a while. Each tick there are ten more requests, which are given up
 // half of a tick later. It returns what was served and refused in each of some parts of the time.
 func guessing(t *testing.T, tick time.Duration, serves func(now time.Duration) (units int, window time.Duration), parts ...time.Duration) (served, refused []int) {
-	d := newDesk(t)
 	until, left := time.Duration(0), 0
+	return asking(t, tick, func(now time.Duration) bool {
+		units, window := serves(now)
+		if now >= until || left > units {
+			until, left = now+window, units
+		}
+		left--
+		return left >= 0
+	}, parts...)
+}
+
+// asking is guessing with a server that says itself whether it serves a request.
+func asking(t *testing.T, tick time.Duration, serves func(now time.Duration) bool, parts ...time.Duration) (served, refused []int) {
+	d := newDesk(t)
 	begins := time.Duration(0)
 	for _, end := range parts {
 		n, no := 0, 0
@@ -518,11 +530,7 @@ func guessing(t *testing.T, tick time.Duration, serves func(now time.Duration) (
 				}
 				waits -= len(out)
 				for _, l := range out {
-					units, window := serves(now)
-					if now >= until || left > units {
-						until, left = now+window, units
-					}
-					if left--; left < 0 {
+					if !serves(now) {
 						d.done(now+10*ms, l, quota.Report{Refused: true})
 						no++
 						continue
@@ -535,6 +543,102 @@ func guessing(t *testing.T, tick time.Duration, serves func(now time.Duration) (
 		served, refused = append(served, n), append(refused, no)
 	}
 	return served, refused
+}
+
+// windows are quotas, each in windows that a request begins.
+type windows []struct {
+	units  int
+	window time.Duration
+	until  time.Duration
+	left   int
+}
+
+// serves reports whether all of them serve a request.
+func (ws windows) serves(now time.Duration) bool {
+	for i := range ws {
+		if w := &ws[i]; now >= w.until {
+			w.until, w.left = now+w.window, w.units
+		}
+	}
+	for i := range ws {
+		if ws[i].left == 0 {
+			return false
+		}
+	}
+	for i := range ws {
+		ws[i].left--
+	}
+	return true
+}
+
+// Of two quotas that say nothing, the longer one does not become the window of the shorter one. Once its windows are
+// known, each begins soon after the last one is over.
+func TestTwoGuessedWindows(t *testing.T) {
+	for _, tt := range []struct {
+		of      windows
+		served  int
+		refused int
+	}{
+		{windows{{units: 10, window: sec}, {units: 200, window: mins}}, 4000, 334},
+		{windows{{units: 5, window: sec}, {units: 100, window: mins}}, 2000, 229},
+		{windows{{units: 20, window: 5 * sec}, {units: 200, window: 2 * mins}}, 4000, 340},
+		{windows{{units: 60, window: mins}, {units: 500, window: time.Hour}}, 10000, 2035},
+	} {
+		last := tt.of[1]
+		served, refused := asking(t, 50*ms, tt.of.serves, 20*last.window)
+		assert.Equal(t, [2]int{tt.served, tt.refused}, [2]int{served[0], refused[0]}, "%+v: of %d", tt.of, 20*last.units)
+	}
+}
+
+// The shorter or the longer of two such quotas changes, once it is known. Both are found anew.
+func TestTwoGuessedWindowsChange(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		after  windows
+		most   int // that is served in 20 minutes, ten minutes later
+		served int
+	}{
+		{"the longer one has longer windows", windows{{units: 10, window: sec}, {units: 200, window: 2 * mins}}, 2000, 2000},
+		{"the longer one has shorter windows", windows{{units: 10, window: sec}, {units: 200, window: 30 * sec}}, 8000, 8000},
+		{"the longer one is less", windows{{units: 10, window: sec}, {units: 50, window: mins}}, 1000, 1000},
+		{"the longer one has gone", windows{{units: 10, window: sec}}, 12000, 11320},
+		{"the shorter one has longer windows", windows{{units: 10, window: mins}, {units: 200, window: mins}}, 200, 190},
+		{"the shorter one is less", windows{{units: 5, window: sec}, {units: 200, window: mins}}, 4000, 3925},
+		{"the shorter one has gone", windows{{units: 200, window: mins}}, 4000, 3800},
+	} {
+		before := windows{{units: 10, window: sec}, {units: 200, window: mins}}
+		served, _ := asking(t, 50*ms, func(now time.Duration) bool {
+			if now < 10*mins {
+				return before.serves(now)
+			}
+			return tt.after.serves(now)
+		}, 10*mins, 20*mins, 40*mins)
+		assert.Equal(t, tt.served, served[2], "%s: of %d", tt.name, tt.most)
+	}
+}
+
+// What a server is known to want at least after a refusal is waited, although the next window of the longer quota is expected
+// sooner.
+func TestTwoGuessedWindowsWait(t *testing.T) {
+	of := windows{{units: 10, window: sec}, {units: 200, window: mins}}
+	d := newDesk(t)
+	left, last, hasty := 0, time.Duration(0), 0
+	for now := time.Duration(0); now < 10*mins; now += 25 * ms {
+		for l, r := d.kindOf(now, "a/"); r == nil; l, r = d.kindOf(now, "a/") {
+			if now > last && now < last+20*sec {
+				hasty++
+			}
+			if of.serves(now) {
+				d.done(now+ms, l, quota.Report{})
+				left, last = left+1, 0
+				continue
+			}
+			d.done(now+ms, l, quota.Report{Refused: true, Wait: 20 * sec})
+			last = now + ms
+		}
+	}
+	assert.Zero(t, hasty)
+	assert.Greater(t, left, 1000, "of 2000")
 }
 
 // If refusals say nothing, back-off finds the end of a window within a factor of two. Looks find it more

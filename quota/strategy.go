@@ -73,6 +73,8 @@ package quota
 //     now and then. What was served before the first refusal may be the rest of a window that an
 //     earlier run began, so in the next one a request looks soon whether there is more.
 //     Without Retry-After, trials find how long windows are. "says nothing at all, 100/10s" .613 → .778.
+//     A pause that is much longer than the windows is of a second quota, and does not change the first: 10 a second and 200 a
+//     minute .38 → 1.05 of what a loop is served (TestTwoBareQuotas of package transport).
 //     "only Retry-After, 100/10s" 47 → 2.6 refused. If the server seems to bound how many
 //     requests are in flight instead, no more than so many are, and the Retry-After of one too
 //     many holds no other one. A bound that such refusals bring down to half is none, and

@@ -227,6 +227,12 @@
 //     So an outage whose refusals say nothing is taken for a long window for a few minutes only. A request that
 //     does not wait for the end of an inferred window comes back for the next look, unless a Retry-After told that it is longer
 //     than 10 min; where back-off has found the end, 10 min after the last request, if that is sooner.
+//     Refusals without a Retry-After may also be of a second quota of longer windows, such as 500 a minute beside 10 a second. That
+//     is so if a pause of more than 4 s, and twice the inferred windows, follows after more was served than the inferred quota
+//     allows in windows as long as the pause, since the last one like it. Then the inferred quota stays. The windows of the longer quota
+//     begin with the first request that is served after such a pause. So in the next pause, one request departs when that window should be
+//     over: at the roundest time between the latest at which a request was refused and the earliest at which one was served.
+//     Back-off goes on before and after that.
 //     A shorter window has a look once three were used up without a refusal, or six if no
 //     Retry-After was ever told; but not the next 64 after one that was refused. A Retry-After of that refusal says how
 //     long windows are at most. If such a look is

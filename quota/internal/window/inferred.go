@@ -52,6 +52,7 @@ type Inferred struct {
 	tooSoon time.Duration // the longest time after a window began at which a request without Retry-After was refused; 0: none was
 
 	before stretches     // which may be parts of a window with this one
+	longer longer        // a second quota
 	last   int64         // served in the window before
 	brief  time.Duration // how long the window before, of which last were served, was at most; 0: not known
 
@@ -74,6 +75,8 @@ type inferredWindow struct {
 	until   Instant // when the window is over, by the refusals, in the clock of departures
 	out     uint8   // requests in flight when the first refusal came, with the refused one
 	first   firstWindow
+
+	over time.Duration // as tooSoon, when the window should have been over: there may be a longer quota
 
 	usedUp     int64   // served in the window before, if its count was used up; else 0
 	usedOpened Instant // when that window began
@@ -201,7 +204,7 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	}
 	bare, dry := retryAfter <= 0, sent
 	if bare {
-		g.wasTooSoon(sent)
+		g.wasTooSoon(w, sent)
 	}
 	if w.IsLook(sent) {
 		w.rare.look, dry = noLook, g.opened // all was used up before it
@@ -231,7 +234,7 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 		counts := w.State == Counting
 		if g.usedUp > 0 && (left && (counts || bare) || counts && !bare && retryAfter < w.Length/2) {
 			if g.opened, g.served, g.merged = g.usedOpened, g.served+g.usedUp, true; bare {
-				g.wasTooSoon(sent)
+				g.wasTooSoon(w, sent)
 			}
 		}
 	}
@@ -244,6 +247,14 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	if retryAfter > 0 {
 		g.until = min(g.until, sent.Add(retryAfter))
 		g.longest = max(g.longest, retryAfter)
+	}
+}
+
+// Hasten ends the back-off after a refusal at t sooner, if the next window of a longer quota is expected before. If a request is
+// refused then, too, the back-off after that is as long as this one was.
+func (g *Inferred) Hasten(w *Window, t Instant) {
+	if again := max(g.longer.again(w), t.Add(minBackOff)); g.over > 0 && again < w.BackOff {
+		w.BackOff, w.Refusals = again, max(w.Refusals, 2)-1
 	}
 }
 
@@ -275,6 +286,7 @@ func (g *Inferred) Served(w *Window, t, sent Instant) {
 		return
 	}
 	defer g.Ceiling.Served(w, sent)
+	defer g.longer.serves(sent)
 	switch {
 	case sent < g.opened:
 	case g.refused && sent >= max(w.Hold, w.BackOff):
@@ -320,24 +332,31 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	if last.brief = 0; shows && g.most >= leastCeiling {
 		last.served, last.brief = f.served, time.Duration(first-f.began)
 	}
-	g.inferredWindow = inferredWindow{opened: sent, served: 1, until: Never, more: 1}
-	g.last, g.brief = last.served, last.brief
-	prompt := sent-max(w.Hold, w.BackOff) <= end-last.dry
 	told := last.until != Never
-	if few := last.opened > 0 && last.served < minInferred && prompt && !last.untrue && g.most < leastCeiling; !few {
+	longer := !told && last.opened > 0 && time.Duration(end-last.dry) > max(2*w.Length, longPause) &&
+		g.longer.contradicts(max(last.served, last.last, w.Quota), length, last.dry)
+	if longer {
+		g.longer.ends(sent)
+	} else {
+		last.tooSoon = max(last.tooSoon, last.over)
+	}
+	g.inferredWindow = inferredWindow{opened: sent, served: 1, until: Never, more: 1}
+	g.last, g.brief, g.tooSoon = last.served, last.brief, last.tooSoon
+	prompt := sent-max(w.Hold, w.BackOff) <= end-last.dry
+	if few := !longer && last.opened > 0 && last.served < minInferred && prompt && !last.untrue && g.most < leastCeiling; !few {
 		g.pace.few = 0
 	} else if g.pace.isFew(last.opened, sent, last.served, told) {
 		g.pace.start(w, sent.Add(g.pace.unit))
 		return
 	}
 	switch {
-	case last.opened == 0:
+	case last.opened == 0, longer && w.Quota < 0:
 	case last.served < minInferred || last.dry-last.opened > end-last.dry && !last.merged:
 	case !sure:
 	case length < last.longest/2:
 		g.longest /= 2 // the server may have changed
 	default:
-		longer := w.Quota >= 0 && last.until != Never && time.Duration(end-last.dry) > 2*w.Length && last.opened == counted
+		longer = longer || w.Quota >= 0 && told && time.Duration(end-last.dry) > 2*w.Length && last.opened == counted
 		if g.guessed = last.until == Never; g.guessed && w.Quota >= 0 && length >= w.Length && last.tooSoon < w.Length {
 			g.guessed, length = last.guessed, w.Length // back-off has only taken longer
 		}
@@ -451,9 +470,14 @@ func (g *Inferred) narrows(w *Window) bool {
 }
 
 // wasTooSoon takes over that a request without Retry-After was refused that departed at sent.
-func (g *Inferred) wasTooSoon(sent Instant) {
-	if g.opened > 0 {
-		g.tooSoon = max(g.tooSoon, time.Duration(sent-g.opened))
+func (g *Inferred) wasTooSoon(w *Window, sent Instant) {
+	switch after := time.Duration(sent - g.opened); {
+	case g.opened == 0:
+	case after > w.Length:
+		g.over = max(g.over, after)
+		g.longer.refuses(w, sent)
+	default:
+		g.tooSoon = max(g.tooSoon, after)
 	}
 }
 
@@ -523,6 +547,7 @@ func (w *Window) setLook(l look) {
 // refusal. Once it was served, the quota is another, and may be ten times as large.
 func (g *Inferred) next(w *Window) {
 	g.before.join(g.opened, w.due, g.served, 0)
+	g.last, g.brief = g.served, 0
 	if g.usedUp, g.usedOpened = g.served, g.opened; g.served < w.Quota {
 		g.clean, g.usedUp = 0, 0
 	} else if g.clean++; g.clean >= cleanWindows {
