@@ -582,11 +582,30 @@ func TestTwoGuessedWindows(t *testing.T) {
 		{windows{{units: 10, window: sec}, {units: 200, window: mins}}, 4000, 334},
 		{windows{{units: 5, window: sec}, {units: 100, window: mins}}, 2000, 229},
 		{windows{{units: 20, window: 5 * sec}, {units: 200, window: 2 * mins}}, 4000, 340},
-		{windows{{units: 60, window: mins}, {units: 500, window: time.Hour}}, 10000, 2035},
+		{windows{{units: 60, window: mins}, {units: 500, window: time.Hour}}, 10000, 1395},
 	} {
 		last := tt.of[1]
 		served, refused := asking(t, 50*ms, tt.of.serves, 20*last.window)
 		assert.Equal(t, [2]int{tt.served, tt.refused}, [2]int{served[0], refused[0]}, "%+v: of %d", tt.of, 20*last.units)
+	}
+}
+
+// If windows become longer than back-off has found, that is found anew, although the quota is used up before they
+// should be over, and each next one is expected too soon. Without that, nearly each window has a wave of refusals.
+func TestGuessedWindowBecomesLonger(t *testing.T) {
+	for window, want := range map[[2]time.Duration][2]int{
+		{5 * sec, 6 * sec}:   {7740, 107},
+		{10 * sec, 12 * sec}: {3840, 84},
+		{mins, 70 * sec}:     {680, 28},
+		{mins, 90 * sec}:     {520, 28},
+	} {
+		served, refused := guessing(t, 50*ms, func(now time.Duration) (int, time.Duration) {
+			if now < 10*mins {
+				return 20, window[0]
+			}
+			return 20, window[1]
+		}, 10*mins, 20*mins, 60*mins)
+		assert.Equal(t, want, [2]int{served[2], refused[2]}, "%v: of %d", window, 20*40*mins/window[1])
 	}
 }
 

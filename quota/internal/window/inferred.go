@@ -204,7 +204,9 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	}
 	bare, dry := retryAfter <= 0, sent
 	if bare {
-		g.wasTooSoon(w, sent)
+		if g.wasTooSoon(w, sent); g.over > 0 && g.served >= w.Quota && !w.isShort() {
+			dry = g.opened // all was used up, and windows are longer
+		}
 	}
 	if w.IsLook(sent) {
 		w.rare.look, dry = noLook, g.opened // all was used up before it
