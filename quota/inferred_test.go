@@ -594,6 +594,7 @@ func TestTwoGuessedWindows(t *testing.T) {
 // should be over, and each next one is expected too soon. Without that, nearly each window has a wave of refusals.
 func TestGuessedWindowBecomesLonger(t *testing.T) {
 	for window, want := range map[[2]time.Duration][2]int{
+		{sec, 2 * sec}:       {22380, 199},
 		{5 * sec, 6 * sec}:   {7740, 107},
 		{10 * sec, 12 * sec}: {3840, 84},
 		{mins, 70 * sec}:     {680, 28},
@@ -641,23 +642,27 @@ func TestTwoGuessedWindowsChange(t *testing.T) {
 func TestTwoGuessedWindowsWait(t *testing.T) {
 	of := windows{{units: 10, window: sec}, {units: 200, window: mins}}
 	d := newDesk(t)
-	left, last, hasty := 0, time.Duration(0), 0
-	for now := time.Duration(0); now < 10*mins; now += 25 * ms {
+	served, hasty := 0, 0
+	var until time.Duration
+	for now := time.Duration(0); now < 8*mins; now += 25 * ms {
 		for l, r := d.kindOf(now, "a/"); r == nil; l, r = d.kindOf(now, "a/") {
-			if now > last && now < last+20*sec {
+			if now < until {
 				hasty++
 			}
 			if of.serves(now) {
 				d.done(now+ms, l, quota.Report{})
-				left, last = left+1, 0
+				served++
 				continue
 			}
-			d.done(now+ms, l, quota.Report{Refused: true, Wait: 20 * sec})
-			last = now + ms
+			report := quota.Report{Refused: true}
+			if now > 6*mins {
+				report.Wait, until = 20*sec, now+20*sec
+			}
+			d.done(now+ms, l, report)
 		}
 	}
 	assert.Zero(t, hasty)
-	assert.Greater(t, left, 1000, "of 2000")
+	assert.Equal(t, 1200, served, "before")
 }
 
 // If refusals say nothing, back-off finds the end of a window within a factor of two. Looks find it more

@@ -100,3 +100,72 @@ func TestHasten(t *testing.T) {
 		assert.Equal(t, tt.left, w.Refusals, "%+v", tt)
 	}
 }
+
+// A pause ends the window of a longer quota only if it is long, no Retry-After told it, and more was served before than what is
+// inferred allows. Then that stays, or nothing is inferred.
+func TestLongerPause(t *testing.T) {
+	const began, again = Instant(time.Hour), Instant(time.Hour + 2*time.Minute)
+	for _, tt := range []struct {
+		name                       string
+		opened, dry                time.Duration // before the request that is served again
+		served, last, quota, since int64
+		told                       bool
+		ends                       bool
+		want                       int64 // is inferred
+		few                        uint8
+	}{
+		{"beside what is inferred", 60 * sec, 59 * sec, 10, 10, 10, 600, false, true, 10, 0},
+		{"nothing is inferred", 60 * sec, 59 * sec, 10, 10, None, 600, false, true, None, 0},
+		{"a short pause", 5 * sec, 4 * sec, 10, 10, None, 600, false, false, 10, 0},
+		{"a Retry-After", 60 * sec, 59 * sec, 10, 10, None, 600, true, false, 10, 0},
+		{"little was served", 60 * sec, 59 * sec, 4, 4, 10, 30, false, false, 4, 0},
+		{"few in this window", 60 * sec, 60 * sec, 1, 10, 10, 600, false, true, 10, 0},
+		{"few in all", 60 * sec, 60 * sec, 1, 1, None, 600, false, false, None, 1},
+	} {
+		w := New(Adaptive)
+		w.travelled(50 * ms)
+		w.SetPolicy(Requests, tt.quota, time.Duration(max(tt.quota, 0))*100*ms)
+		g := Inferred{inferredWindow: inferredWindow{opened: again - Instant(tt.opened), dry: again - Instant(tt.dry), served: tt.served, refused: true, several: true, until: Never}, last: tt.last}
+		if g.longer = (longer{began: began, served: tt.since}); tt.told {
+			g.until = again
+		}
+		w.BackOff = again
+		g.Served(&w, again+1, again)
+		assert.Equal(t, tt.ends, g.longer.began == again, tt.name)
+		assert.Equal(t, tt.want, w.Quota, tt.name)
+		assert.Equal(t, tt.few, g.pace.few, tt.name)
+	}
+}
+
+// A window that ended without a refusal is the one before the next.
+func TestNextIsTheLastWindow(t *testing.T) {
+	w := New(Adaptive)
+	w.SetPolicy(Requests, 10, 10*sec)
+	g := Inferred{inferredWindow: inferredWindow{opened: 1, served: 7}, last: 1, brief: sec}
+	g.next(&w)
+	assert.EqualValues(t, 7, g.last)
+	assert.Zero(t, g.brief)
+}
+
+// A refusal after the end of a window that was used up counts from its beginning: the window is longer. Not where
+// back-off takes longer than a window.
+func TestRefusedAfterTheEnd(t *testing.T) {
+	for _, tt := range []struct {
+		length, after time.Duration
+		served        int64
+		want          time.Duration
+	}{
+		{10 * sec, 10*sec + 1, 20, 0},
+		{10 * sec, 10 * sec, 20, 10 * sec},
+		{10 * sec, 10*sec + 1, 19, 10*sec + 1},
+		{4 * sec, 4*sec + 1, 20, 0},
+		{4*sec - 1, 4*sec + 1, 20, 4*sec + 1},
+	} {
+		const opened = Instant(time.Hour)
+		w := New(Adaptive)
+		w.SetPolicy(Requests, 20, tt.length)
+		g := Inferred{inferredWindow: inferredWindow{opened: opened, served: tt.served, until: Never}}
+		g.Refused(&w, opened.Add(tt.after+ms), opened.Add(tt.after), 0)
+		assert.Equal(t, tt.want, time.Duration(g.dry-opened), "%+v", tt)
+	}
+}
