@@ -304,8 +304,8 @@ func newTable(users []Vendor) *table {
 		t.index.add(newPattern(f.name), seenRetry)
 		t.index.addScored(newPattern(f.name))
 	}
-	for _, name := range backoffs {
-		t.index.add(newPattern(name), seenRetry)
+	for _, p := range backoffs {
+		t.index.add(p, seenRetry)
 	}
 	for _, p := range slices.Concat(retryAliases, otherRetries) {
 		t.index.add(p, seenRetry)

@@ -110,8 +110,9 @@ func (r *Reader) Silent(h http.Header) bool {
 //     and says something valid. Two kinds of rows come earlier: a user's row with Hosts
 //     comes before every draft; a row with a Sign whose other fields have the names of
 //     draft -06 comes before that draft.
-//   - Retry-After is read with any dialect. Backoff and X-Weave-Backoff, in seconds, count on any status; if
-//     they ask for longer, they replace it. On a 429, so do the fields that rows name in Retry. On a 420, 429 or 503 without it or an alias of it, any
+//   - Retry-After is read with any dialect, and so are Backoff and X-Weave-Backoff, in seconds, which count on
+//     any status: the longest counts. On a 429 it may be that of a field that a row names in Retry, too. On a
+//     420, 429 or 503 without any of these or an alias of Retry-After, any
 //     field whose name ends in -Retry-After is read, and Retry-At, X-RateLimit-Wait, -Delay and
 //     -Blocked-Until; but not a number of 1000 or more without a unit, which may be in milliseconds.
 //     A Retry-After is in milliseconds if that is when a quota with nothing left is renewed, by what
@@ -607,23 +608,29 @@ func (x *exchange) retryAfter(status int) {
 	if !ok && (!x.served || status == http.StatusServiceUnavailable || status == enhanceYourCalm) {
 		wait, ok = readOthers(x.h, x.clock(), *x.caps)
 	}
-	backoff, stays := time.Duration(0), false
-	if x.has(seenRetry) {
-		backoff, stays = readBackoff(x.h, x.clock(), *x.caps)
-	}
-	if !ok && !stays {
+	backoff := x.backoff()
+	if !ok && backoff == 0 {
 		return
 	}
 	if x.inMillis(wait) {
 		wait /= 1000
 	}
-	x.out.RetryAfter = max(wait, backoff)
-	if stays && backoff >= wait {
-		x.out.Advised = true
-		return
-	}
+	x.out.RetryAfter = wait
 	x.out.Advised = (onRefusal(status) ||
 		(x.out.Dialect.ietf() || x.overdrawn) && (x.host == nil || !x.host.RetryAfterOnRefusals)) && !x.repeatsReset(status)
+	if backoff > 0 && (backoff >= wait || !x.out.Advised) {
+		x.out.RetryAfter, x.out.Advised = backoff, true
+	}
+}
+
+// backoff returns how long the server asks to stay away, whatever the status; 0: it does not.
+func (x *exchange) backoff() time.Duration {
+	if !x.has(seenRetry) {
+		return 0
+	}
+	d, _, ignored := readAliases(x.h, backoffs, spanSeconds, x.clock(), *x.caps)
+	x.ignore(ignored)
+	return d
 }
 
 // inMillis reports whether a Retry-After is in milliseconds: then it says when a quota with nothing left

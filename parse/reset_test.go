@@ -322,3 +322,13 @@ func TestBare(t *testing.T) {
 		}
 	}
 }
+
+// Of a policy that is told twice, the quota that is known counts, whichever comes first.
+func TestMergeOfUnknownQuota(t *testing.T) {
+	unknown, known := Policy{Quota: None, Unit: requests, Window: time.Minute}, Policy{Quota: 7, Unit: tokens}
+	want := Policy{Quota: 7, Unit: tokens, Window: time.Minute}
+	for _, both := range [][2]Policy{{unknown, known}, {known, unknown}} {
+		both[0].merge(both[1])
+		assert.Equal(t, want, both[0])
+	}
+}

@@ -121,20 +121,7 @@ func readOthers(h http.Header, c *clock, caps Caps) (d time.Duration, ok bool) {
 
 // backoffs are fields by which a server asks to stay away for some seconds, on a success, too: Zotero, Kinto,
 // Firefox Sync. Read-only.
-var backoffs = [...]string{"Backoff", "X-Weave-Backoff"}
-
-// readBackoff reads the fields of backoffs; ok is false if they ask for nothing.
-func readBackoff(h http.Header, c *clock, caps Caps) (d time.Duration, ok bool) {
-	for _, name := range backoffs {
-		if lines := h[name]; len(lines) == 1 && len(lines[0]) <= caps.fieldBytes() {
-			after, valid := readDelay(lines[0], spanSeconds, c)
-			if valid && after.d <= caps.retryAfter() {
-				d = max(d, after.d)
-			}
-		}
-	}
-	return d, d > 0
-}
+var backoffs = []pattern{newPattern("Backoff"), newPattern("X-Weave-Backoff")}
 
 // retryAfter reads the lines of one of these fields.
 func (r *listReader) retryAfter(lines []string, kind resetKind, c *clock) (d time.Duration, ok bool) {

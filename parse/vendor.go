@@ -41,9 +41,9 @@ import (
 //
 // If the name of an account ends in a time (second, minute, hour, day, week, month, year,
 // or a number of them such as 15min or 24hour) or is a rate (rps, rpm, rph, rpd, and tpm of tokens),
-// that time is the window of its policy, which has no quota (None) if nothing tells it. So is a number of seconds
-// that is the whole name, such as 30. In "audio-seconds" the seconds are what is counted, in "requests-minutes" and
-// "req10s" the requests are.
+// that time is the window of its policy, which has no quota (None) if nothing tells it. So is the time that a name
+// begins with, as in "minute-openai", and a number of seconds that is the whole name, such as 30. In "audio-seconds"
+// the seconds are what is counted, in "requests-minutes" and "req10s" the requests are.
 //
 // A field with several values, such as "1, 15000" or "300/3000/12000", describes several
 // policies. Its values belong to the values at the same positions of the account's other
@@ -198,8 +198,8 @@ type Vendor struct {
 	// then.
 	Whole []string
 
-	// Retry names fields that mean the same as Retry-After, and are read if there is
-	// no valid Retry-After. If a row with Hosts names Retry-After itself, ResetIn is the unit
+	// Retry names fields that mean the same as Retry-After. They are read if there is
+	// no valid Retry-After; on a 429 beside one, and the longest counts. If a row with Hosts names Retry-After itself, ResetIn is the unit
 	// of a number in that, too.
 	Retry []string
 

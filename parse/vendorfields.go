@@ -326,8 +326,10 @@ func (a *accountReader) limit(f *rowField, found []rowField, s *accountValues) {
 	case describes(f.lines):
 		a.summary(f, s)
 	case !a.strict && isPeriod(f.lines):
-		if s.windows.n == 0 {
-			s.windows.add(delay{d: spanOf(f.lines[0])}) // Ocelot and AspNetCoreRateLimit have no other limit
+		if d := spanOf(f.lines[0]); d > a.caps.window() {
+			a.ignore(f.field, None, "", ErrCap)
+		} else if s.windows.n == 0 {
+			s.windows.add(delay{d: d}) // Ocelot and AspNetCoreRateLimit have no other limit
 		}
 	case !a.strict && a.burst(f, found, s):
 	default:
