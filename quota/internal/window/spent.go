@@ -21,6 +21,8 @@ import (
 // for asks: one at first, and twice as many at a time with each round trip in which they were
 // served. If one is refused, or a figure shows less than there should be, the log is not
 // believed for a few windows, and for twice as many each time.
+
+// ownLog is what departed, and how far that is believed.
 type ownLog struct {
 	slots []slot // in the order of time, no more than maxSlots
 
