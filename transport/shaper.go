@@ -206,7 +206,8 @@ type Shaper struct {
 	// Accounts holds what is known of advertised quotas, and says how they are spent
 	// (Strategy). Share one between Shapers that talk to the same servers, or with
 	// clients that do not use net/http: two Shapers that do not share know nothing of each
-	// other. Their other fields may differ. Nil means accounts of the Shaper's own.
+	// other. Their other fields may differ. But a request that passes through both of two that share
+	// is charged twice. Nil means accounts of the Shaper's own.
 	Accounts *quota.Accounts
 
 	// Trace has hooks that are called with what the Shaper does. Nil means no
