@@ -12,13 +12,26 @@ import (
 // retainUntilClosed moves the lease to the body of the response if it retains
 // permits. They are released when the body is read to its end, closed, or garbage.
 // The body keeps Write and CloseWrite: that of a 101 response can still be written to.
-func retainUntilClosed(resp *http.Response, lease *quota.Lease) {
-	if resp.Body == nil || resp.Body == http.NoBody {
+func (x *exchange) retainUntilClosed(resp *http.Response) {
+	if !x.hasContent(resp) {
 		return // the end of RoundTrip releases the lease
 	}
-	if retained := lease.Retained(); retained != nil {
+	if retained := x.lease.Retained(); retained != nil {
 		retain(resp, retained)
 	}
+}
+
+// hasContent reports whether there may be something to read from the body of the response (RFC 9110,
+// Section 6.4.1). If not, callers often leave it open: http.NoBody needs no Close, and in HTTP/1.1
+// net/http returns that. In HTTP/2 it returns another body.
+func (x *exchange) hasContent(resp *http.Response) bool {
+	switch {
+	case resp.Body == nil || resp.Body == http.NoBody:
+		return false
+	case x.req.Method == http.MethodHead, resp.StatusCode == http.StatusNotModified:
+		return false
+	}
+	return resp.ContentLength != 0 || resp.ProtoMajor < 2 // a Base that is no http.Transport may leave both 0
 }
 
 // retain has the body of the response release the lease.

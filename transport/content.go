@@ -55,7 +55,7 @@ func (x *exchange) observeContent() {
 	resp := x.resp
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols:
-	case resp.Body == nil || resp.Body == http.NoBody || x.req.Method == http.MethodHead:
+	case !x.hasContent(resp):
 		observe(&k.received, 0)
 	case resp.ContentLength >= 0:
 		observe(&k.received, resp.ContentLength)

@@ -22,7 +22,7 @@ func (x *exchange) learn(resp *http.Response) {
 		} else {
 			x.origin.Settle(time.Time{}, &x.lease, &emptyReport)
 		}
-		retainUntilClosed(resp, &x.lease)
+		x.retainUntilClosed(resp)
 		return
 	}
 	x.resp = resp
@@ -56,7 +56,7 @@ func (x *exchange) learn(resp *http.Response) {
 		x.traceChanges(x.report.Refused, now)
 	}
 	x.findUsedUp()
-	retainUntilClosed(resp, &x.lease)
+	x.retainUntilClosed(resp)
 	x.resp = nil
 }
 

@@ -361,6 +361,40 @@ func TestConcurrencyOverNetwork(t *testing.T) {
 	})
 }
 
+// A response without content retains nothing, even if its body is left open: in HTTP/1.1
+// it is http.NoBody, and in HTTP/2 it is not. One with content does.
+func TestNoContentOverNetwork(t *testing.T) {
+	overNetwork(t, func(t *testing.T, serve func(http.Handler) (string, http.RoundTripper)) {
+		url, base := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/204":
+				w.WriteHeader(http.StatusNoContent)
+			case "/304":
+				w.Header().Set("Content-Length", "7")
+				w.WriteHeader(http.StatusNotModified)
+			case "/content":
+				_, _ = io.WriteString(w, "content")
+			}
+		}))
+		threads := quota.Concurrency(1)
+		s := &transport.Shaper{Base: base, Limits: func(*http.Request) quota.Limiter { return threads }, MaxDelay: transport.NoDelay}
+		defer s.CloseIdleConnections()
+		var open []*http.Response // so that no body is garbage
+		for _, to := range []struct{ method, path string }{
+			{"HEAD", "/content"}, {"GET", "/204"}, {"POST", "/204"}, {"GET", "/304"}, {"GET", "/empty"}, {"GET", "/content"},
+		} {
+			resp, err := s.RoundTrip(newRequest(t.Context(), to.method, url+to.path))
+			require.NoError(t, err, to)
+			open = append(open, resp)
+		}
+		assert.Zero(t, threads.Stats().Available)
+		for _, resp := range open {
+			drop(resp)
+		}
+		assert.EqualValues(t, 1, threads.Stats().Available)
+	})
+}
+
 // An upgraded connection counts until it is closed.
 func TestUpgradeOverNetworkIsConcurrent(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

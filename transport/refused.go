@@ -47,7 +47,7 @@ func (x *exchange) readRefusal(got *parse.Reading) (inBody []parse.Refusal) {
 			}
 		}
 	}
-	if resp.Body == nil || resp.Body == http.NoBody {
+	if !x.hasContent(resp) {
 		inBody = nil
 	}
 	switch {
