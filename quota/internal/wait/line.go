@@ -47,7 +47,7 @@ type Line struct {
 	newest     bool        // the newest waiter goes first
 	limit      int64       // of queued; 0: there is none, and queued is not kept
 	queued     int64       // units that are waited for
-	raised     int         // waiters with another priority than 0
+	raised     priorities  // of queued, with another priority than 0
 	woken      *Waiter     // has been woken and has not looked yet
 	timer      *time.Timer // nil until it is needed
 	armed      time.Time   // when the timer fires; zero: it does not
@@ -142,9 +142,7 @@ func enter(c Constraint, w *Waiter) bool {
 	w.line = l
 	l.round.add(w)
 	l.queued += l.places(w)
-	if w.priority != 0 {
-		l.raised++
-	}
+	l.raised.add(w.priority, l.places(w))
 	heap.Push(&l.byTurn, w)
 	if l.newest {
 		heap.Push(&l.byTurnLast, w)
@@ -207,9 +205,7 @@ func (l *Line) remove(w *Waiter) {
 		}
 	}
 	l.queued -= l.places(w)
-	if w.priority != 0 {
-		l.raised--
-	}
+	l.raised.add(w.priority, -l.places(w))
 	l.round.remove(w)
 	w.line = nil
 }
@@ -337,20 +333,39 @@ func (l *Line) Units() (n int64) {
 
 // unitsBefore returns the units of the waiters that go before a newcomer of that
 // priority; 0 in a line without a limit: no constraint that has one knows its
-// backlog.
+// backlog. It looks at no waiter: each newcomer asks.
 func (l *Line) unitsBefore(priority int) (n int64) {
-	switch {
-	case l == nil, l.newest && l.raised == 0 && priority >= 0:
+	if l == nil {
 		return 0
-	case !l.newest && l.raised == 0 && priority <= 0:
-		return l.queued
 	}
-	for _, w := range l.byTurn.ws {
-		if !l.goesBefore(w, nil, priority) {
-			n += l.places(w)
+	add := func(p int, units int64) {
+		if p > priority || p == priority && !l.newest {
+			n += units
 		}
 	}
+	plain := l.queued
+	for p, units := range l.raised {
+		plain -= units
+		add(p, units)
+	}
+	add(0, plain)
 	return n
+}
+
+// priorities are units by priority, of those that are not 0: most lines have no other, and no map.
+type priorities map[int]int64
+
+// add adds units of a priority.
+func (ps *priorities) add(priority int, units int64) {
+	if priority == 0 {
+		return
+	}
+	if *ps == nil {
+		*ps = make(priorities)
+	}
+	if (*ps)[priority] += units; (*ps)[priority] == 0 {
+		delete(*ps, priority)
+	}
 }
 
 // first is the waiter whose turn is next; nil in an empty line.

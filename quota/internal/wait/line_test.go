@@ -86,6 +86,7 @@ func TestLineIsAPlainList(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 4))
 			g := newTurnstile(0, options)
+			g.each = time.Nanosecond
 			type one struct {
 				*came
 				priority int
@@ -96,7 +97,7 @@ func TestLineIsAPlainList(t *testing.T) {
 				what := fmt.Sprintf("seed %d, step %d", seed, step)
 				switch k := r.IntN(6); {
 				case k < 3:
-					o := one{priority: r.IntN(3), units: 1 + r.Int64N(2)}
+					o := one{priority: r.IntN(3) - 1, units: 1 + r.Int64N(2)}
 					o.came = come(t, g.claim(o.units), priority(o.priority))
 					at := slices.IndexFunc(list, func(x one) bool {
 						return x.priority < o.priority || options.NewestFirst && x.priority == o.priority
@@ -140,6 +141,19 @@ func TestLineIsAPlainList(t *testing.T) {
 				}
 				require.Equal(t, len(list), g.line.Len(), what)
 				require.Equal(t, units, g.line.Units(), what)
+				for p := -1; p < 2; p++ { // what a newcomer has before it
+					before := time.Duration(0)
+					for _, x := range list {
+						if options.Limit > 0 && (x.priority > p || x.priority == p && !options.NewestFirst) {
+							before += time.Duration(x.units)
+						}
+					}
+					o := priority(p)
+					g.locked(func() {
+						r, _ := wait.Check(t.Context(), time.Now(), g.claim(1), &o)
+						require.Equal(t, before, r.Wait, "%s: before priority %d", what, p)
+					})
+				}
 				require.Zero(t, g.room, what)
 				g.locked(func() { require.Empty(t, g.line.Problem(time.Now(), true), what) })
 				require.Equal(t, len(list) == 0, g.line == nil, "an empty line is closed: %s", what)
