@@ -8,7 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -419,6 +419,85 @@ func (g *guesser) heard(t *exchange.Turn, x *exchange.Grant) {
 	}
 }
 
+// What was spent is noted in few places, anywhere among the others: a log shows whether each of them
+// is where the Hub has it.
+func TestSpendingsOfALog(t *testing.T) {
+	s := start(t)
+	rdb := s.client()
+	defer rdb.Close()
+	now := time.Unix(1_700_000_000, 0)
+	st := New(rdb, "").(*store)
+	st.now = func() int64 { return now.UnixMicro() }
+	hub := &fleet.Hub{Clock: func() time.Time { return now }}
+	rnd := rand.New(rand.NewPCG(*seed, 1))
+	const quota, window = 200, time.Minute
+	type unit struct {
+		at time.Time
+		n  int64
+	}
+	var log []unit // of the server
+	var has [4]int64
+	var version int64
+	sums := make(map[int64]bool)
+	for step := range 3000 {
+		now = now.Add(time.Duration(rnd.ExpFloat64() * float64(time.Second)).Truncate(time.Microsecond))
+		i := rnd.IntN(len(has))
+		a := exchange.Account{Quota: quota, Window: window, Figure: exchange.None, Left: exchange.None, FigureVersion: version, Basis: exchange.None}
+		if a.Served, has[i] = has[i], 0; a.Served > 0 {
+			a.ServedAgo = time.Duration(rnd.Int64N(int64(8 * time.Second))).Truncate(time.Microsecond)
+			log = append(log, unit{now.Add(-a.ServedAgo), a.Served})
+		}
+		if step%8 == 0 { // the others are told none
+			a.Figure, a.Left = quota, window
+			for _, u := range log {
+				if back := u.at.Add(window).Sub(now); back > 0 {
+					a.Figure -= u.n
+					a.Left = min(a.Left, (back + time.Second - 1).Truncate(time.Second))
+				}
+			}
+			a.Figure = max(a.Figure, 0)
+		}
+		turn := &exchange.Turn{
+			Process: fmt.Sprintf("proc%04d", i), Seq: uint64(step + 1), Flights: exchange.None, Accounts: []exchange.Account{a},
+			Requests: []exchange.Request{{N: 1 + rnd.Int64N(9), Claims: []exchange.Claim{{Units: 1}}}},
+		}
+		want, err := hub.Exchange(t.Context(), exchange.ID{}, turn)
+		require.NoError(t, err)
+		got, err := st.Exchange(t.Context(), exchange.ID{}, turn)
+		require.NoError(t, err, step)
+		require.Equal(t, want, got, "seed %d, step %d", *seed, step)
+		version, has[i] = got.Accounts[0].Version, has[i]+got.Accounts[0].Units
+		sums[got.Accounts[0].Available] = true
+	}
+	assert.Greater(t, len(sums), quota/4, "it is known as a log") // figures alone are far fewer
+}
+
+// A record of more numbers than Lua has room for at once is read as well.
+func TestThousandProcesses(t *testing.T) {
+	s := start(t)
+	rdb := s.client()
+	defer rdb.Close()
+	now := time.Unix(1_700_000_000, 0)
+	st := New(rdb, "").(*store)
+	st.now = func() int64 { return now.UnixMicro() }
+	hub := &fleet.Hub{Clock: func() time.Time { return now }}
+	for i := range uint64(1000) {
+		now = now.Add(time.Millisecond)
+		turn := &exchange.Turn{
+			Process: fmt.Sprintf("proc%04d", i), Seq: i + 1, Flights: exchange.None,
+			Accounts: []exchange.Account{{
+				Has: 1, Quota: 1000, Window: time.Minute, Figure: 1, Left: time.Minute, Basis: exchange.None, Served: 1,
+			}},
+			Requests: []exchange.Request{{N: 5, Waited: time.Second, Claims: []exchange.Claim{{Units: 1}}}},
+		}
+		want, err := hub.Exchange(t.Context(), exchange.ID{}, turn)
+		require.NoError(t, err)
+		got, err := st.Exchange(t.Context(), exchange.ID{}, turn)
+		require.NoError(t, err, i)
+		require.Equal(t, want, got, i)
+	}
+}
+
 func TestParseWord(t *testing.T) {
 	id := exchange.ID{1, 2, 3}
 	for text, want := range map[string]*exchange.Word{
@@ -444,6 +523,12 @@ func TestParseWord(t *testing.T) {
 }
 
 func TestReplyOfAnotherLength(t *testing.T) {
-	_, err := granted(slices.Repeat([]int64{1}, 11), 1)
-	assert.Error(t, err)
+	whole := strings.Repeat("\x01", 9+9*8+1) + "\x10\x00" + strings.Repeat("\x02", 16) // one account has found another
+	for n := range 2 * len(whole) {
+		g, err := granted((whole + whole)[:n], 1)
+		assert.Equal(t, n == len(whole), err == nil, n)
+		if err == nil {
+			assert.Equal(t, []exchange.ID{exchange.ID([]byte(whole[len(whole)-16:]))}, g.Accounts[0].Found)
+		}
+	}
 }

@@ -3,6 +3,7 @@
 --
 -- KEYS[1]: the flights of the origin; then for each account its record.
 -- ARGV[1]: what store.go packs: the turn, its accounts, and the requests.
+-- It returns what store.go unpacks: the reply to the turn, and that for each account.
 --
 -- A record is one list of numbers, stored as it is: fields, then its members, then what was
 -- spent and when. Lists and numbers are quicker than tables with names and variables, so
@@ -63,17 +64,20 @@ firstFlight = 10
 wide = 13
 r: now made version state available over length began figured hold probe probes returns quota window how trust fails skip trial said from counted most spent before members spendings found
 m: id seq at lease has stock least priority since hungry woken looks took
-a: record mine spare allowed kept hungers hungry shares ahead others granted probed stopped blocked wants want most id concurrent counts landed refused first shorter has stock wish version quota window figure left figureVersion figureAgo basis basisLeft spent served servedAgo silent hold found next
+a: record mine old spare allowed kept hungers hungry shares ahead others granted probed stopped blocked wants want most id concurrent counts landed refused first shorter has stock wish version quota window figure left figureVersion figureAgo basis basisLeft spent served servedAgo silent hold found next
 q: claims n priority waited number next
 ]]
 
 local floor, min, max = math.floor, math.min, math.max
-local call, unpack = redis.call, struct.unpack
+local call, pack, unpack = redis.call, struct.pack, struct.unpack
 
 -- All that functions share is in one table: a closure looks for each variable of the
--- function that makes it.
+-- function that makes it. To make a function takes time, too, so those that most turns do
+-- not need are made when the first of them is called.
 local x
-x = {
+
+local function seldom(self, name)
+local functions = {
 
 -- How units come back, as in renewal.go.
 
@@ -90,74 +94,6 @@ unspend = function(r)
   r.spendings = r.spendings - 1
 end,
 
-policy = function(r, a)
-  local quota, window = a.quota, a.window
-  local seen = window <= 0
-  window = max(window, -window)
-  if quota == -1 and a.concurrent == 0 then return end
-  if seen and a.shorter == 0 and a.concurrent == 0 and r.quota == quota and window <= r.window then return end
-  if a.concurrent == 1 or quota < 1 or quota > largestModel or window < sec or window > longestModel then
-    x.forget(r)
-    while r.spendings > 0 do x.unspend(r) end
-  elseif r.quota == quota and r.window ~= window then
-    local most, spent, before = r.most, r.spent, r.before
-    x.forget(r)
-    r.quota, r.window, r.most, r.spent, r.before = quota, window, most, spent, before
-  elseif r.quota ~= quota then
-    local others = r.quota ~= -1
-    x.forget(r)
-    r.quota, r.window = quota, window
-    return others
-  end
-end,
-
-spend = function(r, t, n, began)
-  if r.quota == -1 or n < 1 then return end
-  n = min(n, largestModel)
-  if t >= began or began == 0 then
-    r.spent = min(r.spent + n, largestModel)
-  else
-    r.before = min(r.before + n, largestModel)
-  end
-  if r.how == asSpent or r.how >= evenly then
-    r.trust = min(r.trust + n, sureOf)
-  elseif r.from ~= 0 and t > r.from then
-    r.counted = min(r.counted + n, largestModel)
-  end
-  local s = head + r.members*wide + 1
-  local i = s + 2*r.spendings
-  while i > s and r[i-2] > t do
-    r[i], r[i+1] = r[i-2], r[i-1]
-    i = i - 2
-  end
-  r[i], r[i+1] = t, n
-  r.spendings = r.spendings + 1
-  if r.spendings <= maxSpendings then return end
-  local close = s + 2
-  local least = r[close] - r[s]
-  for j = s + 4, s + 2*maxSpendings, 2 do
-    local d = r[j] - r[j-2]
-    if d < least then close, least = j, d end
-  end
-  r[close-1], r[close-2] = min(r[close+1] + r[close-1], largestModel), r[close]
-  table.remove(r, close)
-  table.remove(r, close)
-  r.spendings = maxSpendings
-end,
-
-outOf = function(r, t)
-  local n, s = 0, head + r.members*wide
-  for k = s + 1, s + 2*r.spendings, 2 do
-    if r[k] + r.window > t then n = n + r[k+1] end
-  end
-  return n
-end,
-
-part = function(r, t, e)
-  local over = min(max(t - (e - r.window), 0), r.window)
-  return floor(floor(over / msec) * parts / floor(r.window / msec))
-end,
-
 even = function(r, from, to, e)
   return floor(floor(r.before * r.trust / sureOf) * max(x.part(r, to, e) - x.part(r, from, e), 0) / parts)
 end,
@@ -165,11 +101,6 @@ end,
 steady = function(r, d, rate)
   d = min(max(d - justNow, 0), 2*r.window)
   return floor(floor(floor(d / msec) * parts / floor(r.window / msec)) * rate / parts)
-end,
-
-size = function(r)
-  if r.began ~= 0 and r.most > 0 and 2*r.most <= r.quota and 2*(r.over - r.began) <= r.window then return r.most end
-  return r.quota
 end,
 
 rate = function(r) return floor(r.quota * r.trust / sureOf) end,
@@ -249,12 +180,6 @@ come = function(r, t)
   local n = x.even(r, r.from, t, r.over)
   r.available = min(r.available + max(n - r.counted, 0), r.quota)
   r.counted = max(n, r.counted)
-end,
-
-hasOf = function(r)
-  local n = 0
-  for m = head, head + (r.members-1)*wide, wide do n = n + m.has end
-  return n
 end,
 
 notSingly = function(r, fig)
@@ -350,6 +275,284 @@ figureModelled = function(r, a, current)
   if new or r.available ~= was then r.version = r.version + 1 end
 end,
 
+backAt = function(r, units)
+  local now = r.now
+  if r.how == asSpent then
+    local s = head + r.members*wide
+    for k = s + 1, s + 2*r.spendings, 2 do
+      local t = r[k] + r.window
+      if t > now then
+        units = units - floor(r[k+1] * r.trust / sureOf)
+        if units <= 0 then return t end
+      end
+    end
+  elseif r.how == singly then
+    return r.from + max(units - 1, 0)*x.pace(r)
+  elseif r.how == steadily then
+    local rate = max(x.rate(r), 1)
+    local windows = floor((r.counted + min(max(units, 0), rate)) * parts / rate) + 1
+    return r.from + (floor(windows * floor(r.window / msec) / parts) + 2) * msec + justNow
+  elseif r.how == evenly and r.over > now then
+    local rate = floor(r.before * r.trust / sureOf)
+    if rate < 1 then return r.over end
+    return min(now + floor(min(units, rate) * floor(r.window / msec) / rate) * msec + msec, r.over)
+  elseif r.trial > now and r.trial < r.over then
+    return r.trial
+  end
+  return 0
+end,
+
+-- Records.
+
+-- common returns those of some accounts, of 16 bytes each, that are among others, too.
+common = function(some, others)
+  local both = ''
+  for i = 1, #some, 16 do
+    local id = string.sub(some, i, i + 15)
+    for j = 1, #others, 16 do
+      if string.sub(others, j, j + 15) == id then
+        both = both .. id
+        break
+      end
+    end
+  end
+  return both
+end,
+
+-- move makes all times of a record earlier by d.
+move = function(r, d)
+  local function moved(t)
+    if t == 0 then return 0 end
+    return t == d and 1 or t - d
+  end
+  r.over, r.began, r.figured, r.hold, r.probe = moved(r.over), moved(r.began), moved(r.figured), moved(r.hold), moved(r.probe)
+  r.returns, r.trial, r.said, r.from = moved(r.returns), moved(r.trial), moved(r.said), moved(r.from)
+  local s = head + r.members*wide
+  for m = head, s - wide, wide do
+    m.at, m.since, m.hungry, m.woken, m.looks = moved(m.at), moved(m.since), moved(m.hungry), moved(m.woken), moved(m.looks)
+  end
+  for k = s + 1, s + 2*r.spendings, 2 do r[k] = moved(r[k]) end
+end,
+
+-- join adds a member of this process, between the others and what was spent.
+join = function(r)
+  local m = head + r.members*wide
+  for k = m + 2*r.spendings, m + 1, -1 do r[k+wide] = r[k] end
+  for k = m + 1, m + wide do r[k] = 0 end
+  m.id = x.process
+  r.members = r.members + 1
+  return m
+end,
+
+-- expire removes the members whose leases are over. If the clock was set back, the record
+-- moves with it before.
+expire = function(r)
+  local now = r.now
+  local last, said = head + (r.members-1)*wide, now
+  for m = head, last, wide do said = max(said, m.at) end
+  if said > now then x.move(r, said - now) end
+  for m = last, head, -wide do
+    if m.at + m.lease*sec <= now then x.leave(r, m) end
+  end
+end,
+
+-- leave removes a member: the last one takes its place.
+leave = function(r, m)
+  local last, n = head + (r.members-1)*wide, 2*r.spendings
+  for k = 1, wide do r[m+k] = r[last+k] end
+  for k = last + 1, last + n do r[k] = r[k+wide] end
+  for k = last + n + wide, last + n + 1, -1 do r[k] = nil end
+  r.members = r.members - 1
+end,
+
+-- What is known of an account, as in record.go.
+
+patience = function(probes) return min(sec * 2^min(probes, 6), maxPatience) end,
+
+silent = function(r, a)
+  if r.state ~= UNKNOWN and r.state ~= EXPIRED then return end
+  if a.quota ~= -1 and a.window > 0 and a.concurrent == 0 then
+    r.state, r.available = COUNTING, max(a.quota - a.spent, 0)
+    r.length = a.window
+    r.over = r.now + r.length
+  else
+    r.state, r.available, r.over = OPEN, 0, 0
+  end
+  r.probe, r.probes = 0, 0
+  r.version = r.version + 1
+end,
+
+looksAtHold = function(r, a)
+  local heard, last = 0, nil
+  if r.now < r.hold then return '' end
+  for m = head, head + (r.members-1)*wide, wide do
+    if m ~= a.mine and (not last or m.at > heard or (m.at == heard and m.id < last)) then heard, last = m.at, m.id end
+  end
+  return last and ' ' .. last or ''
+end,
+
+-- Who gets what there is, as in share.go.
+
+-- sort lists those that are hungry, in their order, and their shares. Most turns do not
+-- need it.
+sort = function(a)
+  if a.hungry then return end
+  local r, own, hungry, shares, n = a.record, a.mine, {}, {}, 0
+  local now, began = r.now, r.began
+  for m = head, head + (r.members-1)*wide, wide do
+    if m ~= own and m.hungry > now then
+      local share, j = m.at >= began and m.took + m.has or m.took, n
+      while j >= 1 and x.precedes(r, m, share, hungry[j], shares[j]) do
+        hungry[j+1], shares[j+1] = hungry[j], shares[j]
+        j = j - 1
+      end
+      hungry[j+1], shares[j+1], n = m, share, n + 1
+    end
+  end
+  a.hungry, a.shares = hungry, shares
+end,
+
+levelOf = function(own, others, free)
+  local shares, sum = {own}, 0
+  for j = 1, #others do shares[j+1] = others[j] end
+  table.sort(shares)
+  for n = 1, #shares do
+    sum = sum + shares[n]
+    local level = floor((free + sum + n - 1) / n)
+    if n == #shares or level <= shares[n+1] then return level end
+  end
+end,
+
+late = function(a)
+  local r = a.record
+  local now = r.now
+  if a.hungers == 0 or r.state ~= REPORTED or now < r.hold then return false end
+  x.sort(a)
+  local m = a.hungry[1]
+  if now - m.woken < wokenFor then return false end
+  if a.want > 0 and a.ahead == 0 then return false end
+  local t = x.backAt(r, m.least - a.spare)
+  for j = 1, a.hungers do
+    local m = a.hungry[j]
+    if m.hungry - comesBy <= t + punctual then return false end
+  end
+  return t > now
+end,
+
+yields = function(a)
+  local r, m = a.record, a.mine
+  if r.quota == -1 or r.before > floor(r.quota / 2) or a.hungers == 0 then return false end
+  x.sort(a)
+  local share, first = m.at >= r.began and m.took + m.has or m.took, a.shares[1]
+  m = a.hungry[1]
+  return (m.woken == 0 or r.now - m.woken < wokenFor) and share - first > 2*a.most
+end,
+
+}
+setmetatable(self, {__index = functions})
+return functions[name]
+end
+
+x = setmetatable({
+
+-- How units come back, as in renewal.go.
+
+policy = function(r, a)
+  local quota, window = a.quota, a.window
+  local seen = window <= 0
+  window = max(window, -window)
+  if quota == -1 and a.concurrent == 0 then return end
+  if seen and a.shorter == 0 and a.concurrent == 0 and r.quota == quota and window <= r.window then return end
+  if a.concurrent == 1 or quota < 1 or quota > largestModel or window < sec or window > longestModel then
+    x.forget(r)
+    while r.spendings > 0 do x.unspend(r) end
+  elseif r.quota == quota and r.window ~= window then
+    local most, spent, before = r.most, r.spent, r.before
+    x.forget(r)
+    r.quota, r.window, r.most, r.spent, r.before = quota, window, most, spent, before
+  elseif r.quota ~= quota then
+    local others = r.quota ~= -1
+    x.forget(r)
+    r.quota, r.window = quota, window
+    return others
+  end
+end,
+
+spend = function(r, t, n, began)
+  if r.quota == -1 or n < 1 then return end
+  n = min(n, largestModel)
+  if t >= began or began == 0 then
+    r.spent = min(r.spent + n, largestModel)
+  else
+    r.before = min(r.before + n, largestModel)
+  end
+  if r.how == asSpent or r.how >= evenly then
+    r.trust = min(r.trust + n, sureOf)
+  elseif r.from ~= 0 and t > r.from then
+    r.counted = min(r.counted + n, largestModel)
+  end
+  local s = head + r.members*wide + 1
+  local past = s + 2*r.spendings
+  local i = past
+  while i > s and r[i-2] > t do i = i - 2 end
+  if r.spendings < maxSpendings then
+    for k = past - 1, i, -1 do r[k+2] = r[k] end
+    r[i], r[i+1] = t, n
+    r.spendings = r.spendings + 1
+    return
+  end
+  -- The two that are closest become one, of the later instant: the list does not grow.
+  local close, least, last = 0, math.huge, nil
+  for j = s, past, 2 do
+    if j == i then
+      if last and t - last < least then close, least = 0, t - last end
+      last = t
+    end
+    if j < past then
+      if last and r[j] - last < least then close, least = j, r[j] - last end
+      last = r[j]
+    end
+  end
+  if close == 0 then -- the new one and the one before
+    r[i-2], r[i-1] = t, min(r[i-1] + n, largestModel)
+  elseif close == i then -- the new one and the one after
+    r[i+1] = min(r[i+1] + n, largestModel)
+  else -- two others, so the place of the first of them is free
+    r[close+1] = min(r[close+1] + r[close-1], largestModel)
+    if close < i then
+      for k = close, i - 1 do r[k-2] = r[k] end
+      i = i - 2
+    else
+      for k = close - 3, i, -1 do r[k+2] = r[k] end
+    end
+    r[i], r[i+1] = t, n
+  end
+end,
+
+outOf = function(r, t)
+  local n, s = 0, head + r.members*wide
+  for k = s + 1, s + 2*r.spendings, 2 do
+    if r[k] + r.window > t then n = n + r[k+1] end
+  end
+  return n
+end,
+
+part = function(r, t, e)
+  local over = min(max(t - (e - r.window), 0), r.window)
+  return floor(floor(over / msec) * parts / floor(r.window / msec))
+end,
+
+size = function(r)
+  if r.began ~= 0 and r.most > 0 and 2*r.most <= r.quota and 2*(r.over - r.began) <= r.window then return r.most end
+  return r.quota
+end,
+
+hasOf = function(r)
+  local n = 0
+  for m = head, head + (r.members-1)*wide, wide do n = n + m.has end
+  return n
+end,
+
 observe = function(r, a, available, e)
   if r.quota == -1 or a.left < 0 or (r.how == atOnce and r.trial > 0) then return end
   local now, how, quarter = r.now, r.how, floor(r.quota / 4)
@@ -361,8 +564,8 @@ observe = function(r, a, available, e)
     return
   end
   local most = 1 + floor(r.quota / 8)
-  local function near(units) return max(units, used) - min(units, used) <= most end
-  local evens = near(r.spent + r.before - floor(r.before * x.part(r, now, now + a.left) / parts))
+  local due = r.spent + r.before - floor(r.before * x.part(r, now, now + a.left) / parts)
+  local evens = max(due, used) - min(due, used) <= most
   if how == perhapsLog and not waits and date < e - lookShort and a.figure > available + quarter then
     r.how, r.trust, r.trial = asSpent, sureOf, 0
     return
@@ -379,7 +582,7 @@ observe = function(r, a, available, e)
   end
   local logs, n = false, x.outOf(r, date)
   local s = head + r.members*wide
-  if n > 0 and near(n) then
+  if n > 0 and max(n, used) - min(n, used) <= most then
     local soonest
     for k = s + 1, s + 2*r.spendings, 2 do
       if not soonest and r[k] + r.window > date then soonest = r[k] + r.window end
@@ -460,33 +663,6 @@ looks = function(r)
   return r.trial ~= 0 and r.now >= r.trial and (r.how == perhapsLog or r.how == perhapsEven or r.how == atOnce)
 end,
 
-backAt = function(r, units)
-  local now = r.now
-  if r.how == asSpent then
-    local s = head + r.members*wide
-    for k = s + 1, s + 2*r.spendings, 2 do
-      local t = r[k] + r.window
-      if t > now then
-        units = units - floor(r[k+1] * r.trust / sureOf)
-        if units <= 0 then return t end
-      end
-    end
-  elseif r.how == singly then
-    return r.from + max(units - 1, 0)*x.pace(r)
-  elseif r.how == steadily then
-    local rate = max(x.rate(r), 1)
-    local windows = floor((r.counted + min(max(units, 0), rate)) * parts / rate) + 1
-    return r.from + (floor(windows * floor(r.window / msec) / parts) + 2) * msec + justNow
-  elseif r.how == evenly and r.over > now then
-    local rate = floor(r.before * r.trust / sureOf)
-    if rate < 1 then return r.over end
-    return min(now + floor(min(units, rate) * floor(r.window / msec) / rate) * msec + msec, r.over)
-  elseif r.trial > now and r.trial < r.over then
-    return r.trial
-  end
-  return 0
-end,
-
 -- Records.
 
 load = function(key)
@@ -494,7 +670,8 @@ load = function(key)
   if not s then
     return {rebased, now, now, UNKNOWN, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, atOnce, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
   end
-  local r = cmsgpack.unpack(s)
+  -- A table that is made of all values at once does not grow. Lua has room for 8,000 of them.
+  local r = #s < 7000 and {select(2, cmsgpack.unpack_limit(s, 7000, 3))} or cmsgpack.unpack(s)
   local t = now - r.now
   if t < earliest or t > farthest then
     x.move(r, t - rebased) -- the base moves by as much
@@ -504,36 +681,6 @@ load = function(key)
   return r
 end,
 
--- common returns those of some accounts, of 16 bytes each, that are among others, too.
-common = function(some, others)
-  local both = ''
-  for i = 1, #some, 16 do
-    local id = string.sub(some, i, i + 15)
-    for j = 1, #others, 16 do
-      if string.sub(others, j, j + 15) == id then
-        both = both .. id
-        break
-      end
-    end
-  end
-  return both
-end,
-
--- move makes all times of a record earlier by d.
-move = function(r, d)
-  local function moved(t)
-    if t == 0 then return 0 end
-    return t == d and 1 or t - d
-  end
-  r.over, r.began, r.figured, r.hold, r.probe = moved(r.over), moved(r.began), moved(r.figured), moved(r.hold), moved(r.probe)
-  r.returns, r.trial, r.said, r.from = moved(r.returns), moved(r.trial), moved(r.said), moved(r.from)
-  local s = head + r.members*wide
-  for m = head, s - wide, wide do
-    m.at, m.since, m.hungry, m.woken, m.looks = moved(m.at), moved(m.since), moved(m.hungry), moved(m.woken), moved(m.looks)
-  end
-  for k = s + 1, s + 2*r.spendings, 2 do r[k] = moved(r[k]) end
-end,
-
 save = function(key, r)
   local now = r.now
   local lasts = floor((max(r.over, r.hold, now) - now + forgets) / msec)
@@ -541,32 +688,16 @@ save = function(key, r)
   call('SET', key, cmsgpack.pack(r), 'PX', string.format('%d', lasts))
 end,
 
--- find returns the member of this process, 0 if there is none.
+-- find returns the member of this process, 0 if there is none, and whether expire has
+-- something to do.
 find = function(r)
-  local process = x.process
+  local now, process, own, old = r.now, x.process, 0, false
   for m = head, head + (r.members-1)*wide, wide do
-    if m.id == process then return m end
+    local at = m.at
+    if m.id == process then own = m end
+    if at > now or at + m.lease*sec <= now then old = true end
   end
-  return 0
-end,
-
--- join adds a member of this process, between the others and what was spent.
-join = function(r)
-  local m = head + r.members*wide
-  for k = m + 2*r.spendings, m + 1, -1 do r[k+wide] = r[k] end
-  for k = m + 1, m + wide do r[k] = 0 end
-  m.id = x.process
-  r.members = r.members + 1
-  return m
-end,
-
--- leave removes a member: the last one takes its place.
-leave = function(r, m)
-  local last, n = head + (r.members-1)*wide, 2*r.spendings
-  for k = 1, wide do r[m+k] = r[last+k] end
-  for k = last + 1, last + n do r[k] = r[k+wide] end
-  for k = last + n + wide, last + n + 1, -1 do r[k] = nil end
-  r.members = r.members - 1
+  return own, old
 end,
 
 fly = function()
@@ -590,8 +721,6 @@ fly = function()
 end,
 
 -- What is known of an account, as in record.go.
-
-patience = function(probes) return min(sec * 2^min(probes, 6), maxPatience) end,
 
 ends = function(r, leftover)
   r.length = leftover < 0 and x.patience(r.probes) or leftover
@@ -672,39 +801,15 @@ figure = function(r, a, void)
   end
 end,
 
-silent = function(r, a)
-  if r.state ~= UNKNOWN and r.state ~= EXPIRED then return end
-  if a.quota ~= -1 and a.window > 0 and a.concurrent == 0 then
-    r.state, r.available = COUNTING, max(a.quota - a.spent, 0)
-    r.length = a.window
-    r.over = r.now + r.length
-  else
-    r.state, r.available, r.over = OPEN, 0, 0
-  end
-  r.probe, r.probes = 0, 0
-  r.version = r.version + 1
-end,
-
-looksAtHold = function(r, a)
-  local heard, last = 0, nil
-  if r.now < r.hold then return '' end
-  for m = head, head + (r.members-1)*wide, wide do
-    if m ~= a.mine and (not last or m.at > heard or (m.at == heard and m.id < last)) then heard, last = m.at, m.id end
-  end
-  return last and ' ' .. last or ''
-end,
-
 tell = function(a, void)
   local r = a.record
   local now = r.now
-  local last, said = head + (r.members-1)*wide, now
-  for m = head, last, wide do said = max(said, m.at) end
-  if said > now then x.move(r, said - now) end
-  for m = last, head, -wide do
-    if m.at + m.lease*sec <= now then x.leave(r, m) end
+  if a.old then
+    x.expire(r)
+    a.mine = x.find(r)
   end
   x.roll(r)
-  local m = x.find(r)
+  local m = a.mine
   local new = m == 0
   if new then m = x.join(r) end
   m.seq, m.at, m.has = x.seq, now, void and max(m.has, a.has) or a.has
@@ -795,30 +900,6 @@ precedes = function(r, m, share, other, its)
   return id < m.id
 end,
 
--- sort puts those that are hungry in their order. Most turns do not need it.
-sort = function(a)
-  local r, hungry, shares = a.record, a.hungry, a.shares
-  for i = 2, a.hungers do
-    local m, share, j = hungry[i], shares[i], i - 1
-    while j >= 1 and x.precedes(r, m, share, hungry[j], shares[j]) do
-      hungry[j+1], shares[j+1] = hungry[j], shares[j]
-      j = j - 1
-    end
-    hungry[j+1], shares[j+1] = m, share
-  end
-end,
-
-levelOf = function(own, others, free)
-  local shares, sum = {own}, 0
-  for j = 1, #others do shares[j+1] = others[j] end
-  table.sort(shares)
-  for n = 1, #shares do
-    sum = sum + shares[n]
-    local level = floor((free + sum + n - 1) / n)
-    if n == #shares or level <= shares[n+1] then return level end
-  end
-end,
-
 contended = function(r, out)
   return r.quota ~= -1 and r.state == REPORTED and r.how == atOnce and
     (r.trust > 0 or x.size(r) - r.available - r.spent - out > floor(x.size(r) / 50))
@@ -833,22 +914,36 @@ count = function(a)
   local r, own = a.record, a.mine
   local now, began, lines = r.now, r.began, r.members
   if r.state == COUNTING and r.available == -1 and a.quota ~= -1 then r.available = max(a.quota, 0) end
-  local out, others, silent, n, hungry, shares = 0, 0, 0, 0, nil, nil
+  local q, share, priority, out, others, silent, n, ahead = a.wants, 0, 0, 0, 0, 0, 0, 0
+  if q and own > 0 then
+    local m = own
+    share = m.at >= began and m.took + m.has or m.took
+    priority = q.priority
+    m.priority, m.since = priority, now - q.waited
+  end
   for m = head, head + (lines-1)*wide, wide do
-    local here, has = m.at >= began, m.has
+    local here, has, hungry = m.at >= began, m.has, m.hungry
     if here then
       out = out + has
       if m ~= own then others = others + has end
-    elseif m.hungry ~= 0 and m.hungry <= now then
+    elseif hungry ~= 0 and hungry <= now then
       silent = silent + 1
     end
-    if m.hungry > now and m ~= own then
-      if n == 0 then hungry, shares = {}, {} end
+    if hungry > now and m ~= own then
       n = n + 1
-      hungry[n], shares[n] = m, here and m.took + has or m.took
+      if q and own > 0 then
+        local its, before = m.took, false
+        if here then its = its + has end
+        if its ~= share and m.priority == priority then before = its < share else before = not x.precedes(r, own, share, m, its) end
+        if before then ahead = ahead + m.least end
+      end
     end
   end
-  a.others, a.hungers, a.hungry, a.shares = others, n, hungry, shares
+  a.others, a.hungers = others, n
+  if own > 0 then
+    local m = own
+    m.priority, m.since = 0, 0
+  end
   local all, state = r.available, r.state
   if state == REPORTED then
     if x.peers > lines and x.now - r.made < recovery then all = floor(all * lines / x.peers) end
@@ -864,16 +959,7 @@ count = function(a)
   end
   local free = max(all - x.margin(r) - out - x.flying*a.most, 0)
   a.spare, a.allowed = free, free
-  local q = a.wants
   if n == 0 or not q then return end
-  local m = own
-  local share, ahead = m.at >= began and m.took + m.has or m.took, 0
-  m.priority, m.since = q.priority, now - q.waited
-  for j = 1, n do
-    local m = hungry[j]
-    if not x.precedes(r, own, share, m, shares[j]) then ahead = ahead + m.least end
-  end
-  m.priority, m.since = 0, 0
   a.ahead = ahead
   if ahead <= free then
     a.kept = ahead
@@ -883,23 +969,17 @@ count = function(a)
     x.sort(a)
     local sum = 0
     for j = 1, n do
-      local m = hungry[j]
+      local m = a.hungry[j]
       sum = sum + m.least
       if sum > free then break end
       a.kept = sum
     end
   end
   a.allowed = 0
-  if free > a.kept then a.allowed = min(max(x.levelOf(share, shares, free) - share, 0), free - a.kept) end
-end,
-
-yields = function(a)
-  local r, m = a.record, a.mine
-  if r.quota == -1 or r.before > floor(r.quota / 2) or a.hungers == 0 then return false end
-  x.sort(a)
-  local share, first = m.at >= r.began and m.took + m.has or m.took, a.shares[1]
-  m = a.hungry[1]
-  return (m.woken == 0 or r.now - m.woken < wokenFor) and share - first > 2*a.most
+  if free > a.kept then
+    x.sort(a)
+    a.allowed = min(max(x.levelOf(share, a.shares, free) - share, 0), free - a.kept)
+  end
 end,
 
 mayProbe = function(a)
@@ -977,22 +1057,6 @@ request = function(q)
   end
 end,
 
-late = function(a)
-  local r = a.record
-  local now = r.now
-  if a.hungers == 0 or r.how ~= singly or r.state ~= REPORTED or now < r.hold then return false end
-  x.sort(a)
-  local m = a.hungry[1]
-  if now - m.woken < wokenFor then return false end
-  if a.want > 0 and a.ahead == 0 then return false end
-  local t = x.backAt(r, m.least - a.spare)
-  for j = 1, a.hungers do
-    local m = a.hungry[j]
-    if m.hungry - comesBy <= t + punctual then return false end
-  end
-  return t > now
-end,
-
 wake = function(a)
   local r, n, m = a.record, a.hungers, a.mine
   local now, state, concurrent, named = r.now, r.state, a.concurrent == 1, nil
@@ -1011,7 +1075,7 @@ wake = function(a)
       end
     end
   end
-  if not named and x.late(a) then
+  if not named and r.how == singly and x.late(a) then
     local m = a.hungry[1]
     m.woken, named = now, 'w ' .. a.id .. ' ' .. m.id
   end
@@ -1089,13 +1153,12 @@ againOf = function(a)
   return lookShort
 end,
 
-}
-
+}, {__index = seldom})
 -- The turn.
 
 local turn = ARGV[1]
-local now, process, seq, asOf, peers, flights, bye, channel, publish, naccounts, nrequests, pos =
-  unpack('<i8Hc0i8i8i8i8BHc0Hc0HH', turn)
+local now, process, seq, asOf, peers, flights, bye, sharded, naccounts, nrequests, pos =
+  unpack('<i8Hc0i8i8i8i8BBHH', turn)
 if now < 0 then
   local t = call('TIME')
   now = t[1]*sec + t[2]
@@ -1106,13 +1169,14 @@ local void, repeated = asOf > 0 and now - asOf > latest, false
 local accounts = {}
 for i = 1, naccounts do
   local a = {
-    false, 0, 0, 0, 0, 0, false, false, 0, 0, 0, false, false, false, false, 0, 1,
-    unpack('<Hc0BBBBBBi8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8Hc0', turn, pos)
+    false, 0, false, 0, 0, 0, 0, false, false, 0, 0, 0, false, false, false, false, 0, 1, string.sub(KEYS[i+1], -22),
+    unpack('<BBBBBBi8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8Hc0', turn, pos)
   }
   pos = a.next
   local r = x.load(KEYS[i+1])
   accounts[i], a.record = a, r
-  local m = x.find(r)
+  local m, old = x.find(r)
+  a.mine, a.old = m, old
   if m > 0 and m.seq >= seq then repeated = true end
 end
 local requests = {}
@@ -1132,6 +1196,7 @@ end
 
 if repeated then
   void = true
+  for _, a in ipairs(accounts) do a.mine = 0 end
 else
   x.flying = x.fly()
   for i = 1, naccounts do x.tell(accounts[i], void) end
@@ -1146,7 +1211,7 @@ if not void and bye == 0 then
   end
 end
 
-local reply, n = {now, void and 1 or 0}, 2
+local reply = pack('<i8B', now, void and 1 or 0)
 for i = 1, naccounts do
   local a = accounts[i]
   local r, m = a.record, a.mine
@@ -1163,24 +1228,11 @@ for i = 1, naccounts do
       again = lookShort
     end
   end
-  reply[n+1], reply[n+2], reply[n+3], reply[n+4] = r.version, r.state, r.available, a.granted
-  reply[n+5] = r.over ~= 0 and max(r.over - now, 0) or -1
-  reply[n+6] = max(r.hold - now, 0)
-  reply[n+7], reply[n+8], reply[n+9], reply[n+10] = again, lacks, r.members, a.hungers
-  n = n + 10
-end
-for i = 1, naccounts do
-  local a = accounts[i]
-  local r = a.record
-  if r.found ~= 0 then
-    reply[n+1], reply[n+2] = i - 1, #r.found / 16
-    n = n + 2
-    for pos = 1, #r.found, 16 do
-      reply[n+1], reply[n+2], reply[n+3], reply[n+4] = unpack('<I4I4I4I4', r.found, pos)
-      n = n + 4
-    end
-  end
+  local found, bytes = '', -1
+  if r.found ~= 0 then found, bytes = r.found, #r.found end
+  reply = reply .. pack('<i8i8i8i8i8i8i8i8i8Bhc0', r.version, r.state, r.available, a.granted,
+    r.over ~= 0 and max(r.over - now, 0) or -1, max(r.hold - now, 0), again, r.members, a.hungers, lacks, bytes, found)
 end
 for i, a in ipairs(accounts) do x.save(KEYS[i+1], a.record) end
-for _, word in ipairs(x.words) do call(publish, channel, word) end
+for i = 1, #x.words do call(sharded == 1 and 'SPUBLISH' or 'PUBLISH', string.sub(KEYS[1], 1, -2) .. 'w', x.words[i]) end
 return reply

@@ -108,7 +108,7 @@ func numbered(source string) string {
 type store struct {
 	rdb     redis.UniversalClient
 	prefix  string
-	publish string       // the command
+	sharded bool         // channels are those of one shard
 	now     func() int64 // in microseconds; negative: the clock of Redis
 }
 
@@ -119,11 +119,8 @@ func New(rdb redis.UniversalClient, prefix string) fleet.Store {
 	if prefix == "" {
 		prefix = DefaultPrefix
 	}
-	s := &store{rdb: rdb, prefix: prefix, publish: "PUBLISH", now: func() int64 { return -1 }}
-	if _, cluster := rdb.(*redis.ClusterClient); cluster {
-		s.publish = "SPUBLISH"
-	}
-	return s
+	_, cluster := rdb.(*redis.ClusterClient)
+	return &store{rdb: rdb, prefix: prefix, sharded: cluster, now: func() int64 { return -1 }}
 }
 
 // name is an identifier in a key.
@@ -143,16 +140,12 @@ func (s *store) Exchange(ctx context.Context, origin exchange.ID, turn *exchange
 	args.ints(s.now())
 	args.text(turn.Process)
 	args.ints(int64(turn.Seq), turn.AsOf.Microseconds(), int64(turn.Peers), turn.Flights)
-	args.bits(turn.Bye)
-	args.text(tag + "w")
-	args.text(s.publish)
+	args.bits(turn.Bye, s.sharded)
 	args.size(len(turn.Accounts))
 	args.size(len(turn.Requests))
 	for i := range turn.Accounts {
 		a := &turn.Accounts[i]
-		id := name(a.ID)
-		keys = append(keys, tag+"a:"+id)
-		args.text(id)
+		keys = append(keys, tag+"a:"+name(a.ID))
 		args.bits(a.Concurrent, a.Counts, a.Landed, a.Refused, a.First, a.Shorter)
 		args.ints(a.Has, a.Stock, a.Wish, a.Version, a.Quota, a.Window.Microseconds(),
 			a.Figure, micros(a.Left), a.FigureVersion, a.FigureAgo.Microseconds(), a.Basis, micros(a.BasisLeft),
@@ -167,7 +160,7 @@ func (s *store) Exchange(ctx context.Context, origin exchange.ID, turn *exchange
 			args.ints(c.Units)
 		}
 	}
-	reply, err := script.Run(ctx, s.rdb, keys, []byte(args)).Int64Slice()
+	reply, err := script.Run(ctx, s.rdb, keys, []byte(args)).Text()
 	if err != nil {
 		if cluster, ok := s.rdb.(*redis.ClusterClient); ok {
 			cluster.ReloadState(ctx) // in the background: a master may have been replaced
@@ -221,41 +214,57 @@ func micros(d time.Duration) int64 {
 
 var errReply = errors.New("redisstore: unexpected reply")
 
-const perAccount = 10 // numbers of a reply
+// An unpacker reads what the script packs. What is missing is 0, and bad is set.
+type unpacker struct {
+	rest string
+	bad  bool
+}
+
+func (u *unpacker) next(n int) string {
+	if n > len(u.rest) {
+		u.bad = true
+		return string(make([]byte, n))
+	}
+	next := u.rest[:n]
+	u.rest = u.rest[n:]
+	return next
+}
+
+func (u *unpacker) int() int64 { return int64(binary.LittleEndian.Uint64([]byte(u.next(8)))) }
+
+func (u *unpacker) size() int { return int(int16(binary.LittleEndian.Uint16([]byte(u.next(2))))) }
+
+func (u *unpacker) bit() bool { return u.next(1) == "\x01" }
+
+// span is a time in microseconds; negative is none.
+func (u *unpacker) span() time.Duration {
+	us := u.int()
+	if us < 0 {
+		return exchange.None
+	}
+	return time.Duration(min(us, math.MaxInt64/int64(time.Microsecond))) * time.Microsecond
+}
 
 // granted reads the reply of the script.
-func granted(reply []int64, accounts int) (*exchange.Grant, error) {
-	if len(reply) < 2+perAccount*accounts {
-		return nil, errReply
-	}
-	reply, found := reply[:2+perAccount*accounts], reply[2+perAccount*accounts:]
-	span := func(us int64) time.Duration {
-		if us < 0 {
-			return exchange.None
+func granted(reply string, accounts int) (*exchange.Grant, error) {
+	u := unpacker{rest: reply}
+	g := &exchange.Grant{Now: u.span(), Void: u.bit()}
+	for range accounts {
+		a := exchange.Granted{
+			Version: u.int(), State: exchange.State(u.int()), Available: u.int(), Units: u.int(),
+			Left: u.span(), Hold: u.span(), Again: u.span(),
+			Peers: int(u.int()), Hungry: int(u.int()), Lacks: u.bit(),
 		}
-		return time.Duration(min(us, math.MaxInt64/int64(time.Microsecond))) * time.Microsecond
-	}
-	g := &exchange.Grant{Now: span(reply[0]), Void: reply[1] == 1}
-	for r := reply[2:]; len(r) > 0; r = r[perAccount:] {
-		g.Accounts = append(g.Accounts, exchange.Granted{
-			Version: r[0], State: exchange.State(r[1]), Available: r[2], Units: r[3],
-			Left: span(r[4]), Hold: span(r[5]), Again: span(r[6]), Lacks: r[7] == 1,
-			Peers: int(r[8]), Hungry: int(r[9]),
-		})
-	}
-	for len(found) > 0 { // the account, how many it has found, and four numbers for each
-		if len(found) < 2 || found[0] < 0 || found[0] >= int64(accounts) || found[1] < 0 || found[1] > int64(len(found)-2)/4 {
-			return nil, errReply
-		}
-		ids := make([]exchange.ID, found[1])
-		a := &g.Accounts[found[0]]
-		found = found[2:]
-		for i := range ids {
-			for k := range 4 {
-				binary.LittleEndian.PutUint32(ids[i][4*k:], uint32(found[4*i+k]))
+		if found := u.size(); found >= 0 { // bytes; -1: none was told
+			a.Found = make([]exchange.ID, found/len(exchange.ID{}))
+			for i := range a.Found {
+				copy(a.Found[i][:], u.next(len(exchange.ID{})))
 			}
 		}
-		a.Found, found = ids, found[4*len(ids):]
+		g.Accounts = append(g.Accounts, a)
+	}
+	if u.bad || u.rest != "" {
+		return nil, errReply
 	}
 	return g, nil
 }
@@ -263,7 +272,7 @@ func granted(reply []int64, accounts int) (*exchange.Grant, error) {
 // Subscribe implements fleet.Store.
 func (s *store) Subscribe(ctx context.Context, origin exchange.ID, hear func(*exchange.Word)) error {
 	subscribe := s.rdb.Subscribe
-	if s.publish == "SPUBLISH" {
+	if s.sharded {
 		subscribe = s.rdb.SSubscribe
 	}
 	sub := subscribe(ctx, s.tagged(origin)+"w")

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"encoding/binary"
 	"math"
 	"strings"
 	"testing"
@@ -21,13 +22,11 @@ func TestSpansOfReply(t *testing.T) {
 		1:                    time.Microsecond,
 		-1:                   exchange.None,
 	} {
-		reply := make([]int64, 2+perAccount)
-		reply[0] = us
-		g, err := granted(reply, 1)
+		g, err := granted(string(binary.LittleEndian.AppendUint64(nil, uint64(us)))+"\x00", 0)
 		require.NoError(t, err)
 		assert.Equal(t, want, g.Now, "%d", us)
 	}
-	_, err := granted(nil, 1)
+	_, err := granted("", 1)
 	assert.ErrorIs(t, err, errReply)
 }
 
