@@ -1,6 +1,7 @@
 package parse_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -46,6 +47,20 @@ var kinds = []struct {
 	{"window, draft -06, no figures", "x.example", 200, "RateLimit-Window: 60", "none"},
 	{"window, without X", "x.example", 200, "Rate-Limit-Limit: 100|Rate-Limit-Remaining: 73|Rate-Limit-Window: 60", "X-RateLimit; policy '' 100/1m0s; limit '' 73"},
 	{"window, draft -07", "x.example", 200, "RateLimit: limit=100, remaining=73, reset=21|RateLimit-Window: 60", "draft -07; policy '' 100; limit '' 73/21s"},
+
+	// A window that is over long before what is left is renewed: the time between two requests, or minutes.
+	{"window, over before the reset", "x.example", 200, "X-RateLimit-Limit: 600|X-RateLimit-Remaining: 599|X-RateLimit-Interval: 60|X-RateLimit-Reset: 1776940800", "X-RateLimit; policy '' 600; limit '' 599/40m1s; parse: contradicts another item (X-RateLimit-Interval)"},
+	{"window, over before the reset, a duration", "x.example", 200, "X-RateLimit-Limit: 600|X-RateLimit-Remaining: 599|X-RateLimit-Window: 60|X-RateLimit-Reset: 40m0s", "X-RateLimit; policy '' 600; limit '' 599/40m0s; parse: contradicts another item (X-RateLimit-Window)"},
+	{"window, over before the reset, a period as the limit", "x.example", 200, "X-Rate-Limit-Limit: 1m|X-Rate-Limit-Remaining: 8|X-Rate-Limit-Reset: 2026-04-23T10:40:00Z", "X-RateLimit; limit '' 8/40m1s; parse: contradicts another item (X-Rate-Limit-Limit)"},
+	{"window, as long as the reset", "x.example", 200, "X-RateLimit-Limit: 600|X-RateLimit-Remaining: 599|X-RateLimit-Window: 60|X-RateLimit-Reset: 1776938460", "X-RateLimit; policy '' 600/1m0s; limit '' 599/1m1s"},
+	{"window, a clock that is ahead", "x.example", 200, "X-RateLimit-Limit: 600|X-RateLimit-Remaining: 599|X-RateLimit-Window: 60|X-RateLimit-Reset: 1776938522", "X-RateLimit; policy '' 600/1m0s; limit '' 599/2m3s"},
+	{"window, over before the reset by little more", "x.example", 200, "X-RateLimit-Limit: 600|X-RateLimit-Remaining: 599|X-RateLimit-Window: 60|X-RateLimit-Reset: 1776938523", "X-RateLimit; policy '' 600; limit '' 599/2m4s; parse: contradicts another item (X-RateLimit-Window)"},
+	{"window, over before the reset: locked out", "x.example", 429, "X-RateLimit-Limit: 600|X-RateLimit-Remaining: 0|X-RateLimit-Window: 60|X-RateLimit-Reset: 1776940800", "X-RateLimit; policy '' 600/1m0s; limit '' 0/40m1s"},
+	{"window, over before the reset: nothing says what is left", "x.example", 200, "X-RateLimit-Limit: 600|X-RateLimit-Window: 60|X-RateLimit-Reset: 1776940800", "X-RateLimit; policy '' 600/1m0s; limit '' ?/40m1s"},
+	{"window, over before the reset: of an unknown unit", "x.example", 200, "X-RateLimit-Limit: 600|X-RateLimit-Remaining: 599|X-RateLimit-Window: 60|X-RateLimit-Reset: 900", "X-RateLimit; policy '' 600/1m0s; limit '' 599/15m0s"},
+
+	{"window, over before the reset: of two", "x.example", 200, "X-RateLimit-Limit: 10, 600|X-RateLimit-Remaining: 9, 599|X-RateLimit-Window: 1, 60|X-RateLimit-Reset: 1776938450", "X-RateLimit; policy '10;w=1' 10/1s; policy '600;w=60' 600/1m0s; limit '10;w=1' 9/51s; limit '600;w=60' 599/51s"},
+	{"window, over before one of two resets", "x.example", 200, "X-RateLimit-Limit: 10, 600|X-RateLimit-Remaining: 9, 599|X-RateLimit-Window: 60|X-RateLimit-Reset: 1776940800, 1776938450", "X-RateLimit; policy '10;w=60' 10/1m0s; policy '600;w=60' 600/1m0s; limit '10;w=60' 9/40m1s; limit '600;w=60' 599/51s"},
 
 	// Units.
 	{"bytes", "x.example", 200, "X-RateLimit-Limit-Bytes: 1000|X-RateLimit-Remaining-Bytes: 500|X-RateLimit-Reset: 60", "X-RateLimit; policy 'bytes' 1000 content-bytes; limit 'bytes' 500/1m0s"},
@@ -119,6 +134,15 @@ func TestKinds(t *testing.T) {
 	for _, tt := range kinds {
 		assert.Equal(t, tt.want, readFields(tt.host, tt.status, tt.fields), tt.name)
 	}
+}
+
+// Without a Date, an instant says nothing against a window: one of the clocks may be wrong.
+func TestWindowBesideAnInstantWithoutDate(t *testing.T) {
+	var r parse.Reader
+	h := fields("X-RateLimit-Limit: 600", "X-RateLimit-Remaining: 599", "X-RateLimit-Window: 60", "X-RateLimit-Reset: 2026-11-21T05:28:00Z")
+	assert.Contains(t, tell(r.Read("x.example", 200, h, saturday)), "policy '' 600/1m0s;")
+	h.Set("Date", saturday.UTC().Format(http.TimeFormat))
+	assert.Contains(t, tell(r.Read("x.example", 200, h, saturday)), "policy '' 600;")
 }
 
 // A user's row may have percentages, too.

@@ -133,6 +133,8 @@ type Vendor struct {
 	// name are milliseconds: so are multiples of 1000, but for 5, 10 and 15
 	// hours and for whole days up to a year. If the name ends in -Rate, the number is how many
 	// units come back in a second, one by one; the window is the time until all have.
+	// A window that is over long before a quota of which something is left is renewed, at an instant or after a
+	// duration, is ignored: it may be the time between two requests.
 	Window []string
 
 	// Every is the window of a policy by the name of its account, if no field gives

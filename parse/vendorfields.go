@@ -253,9 +253,10 @@ func (a *accountReader) account(h http.Header, found []rowField) {
 		a.bareLimit(h, found, &s)
 	}
 	s.resetInMillis()
-	if a.strict && s.endsLate() {
+	if a.strict && s.endsLate() || !a.strict && a.outlasts(&s) {
 		s.windows = values[delay]{}
-		a.ignore(found[slices.IndexFunc(found, func(f rowField) bool { return f.role == ofWindow })].field, None, "", errConflict)
+		i := slices.IndexFunc(found, func(f rowField) bool { return f.role == ofWindow })
+		a.ignore(found[max(i, 0)].field, None, "", errConflict)
 	}
 	if len(a.ignored) > faults && slices.ContainsFunc(found, s.worded) {
 		a.worded = append(a.worded, account)
@@ -412,6 +413,16 @@ func (s *accountValues) endsLate() bool {
 		}
 	}
 	return false
+}
+
+// outlasts reports whether the quota, of which something is left, is renewed long after the window beside it is over:
+// that is then the time between two requests (Cloudsmith's X-RateLimit-Interval), or a number in another unit. A reset
+// without a unit may be in another one itself, an instant by an unknown clock says nothing, and with nothing left a
+// client may be locked out for longer than a window.
+func (a *accountReader) outlasts(s *accountValues) bool {
+	w, r := s.windows.first.d, &s.resets.first
+	return s.windows.n == 1 && s.resets.n == 1 && s.remaining.first.value.whole > 0 &&
+		!r.bare && (r.at.IsZero() || a.clock.dated) && r.d/2 > w+time.Second
 }
 
 // choose puts that quota of several first which what is left and the reset fit into: of
