@@ -597,6 +597,7 @@ var furtherAPIs = []struct {
 	{"Helcim", 'd', "api.helcim.com", 200, "Minute-Limit-Remaining: 99|Hour-Limit-Remaining: 2999", "99 left of a minute, 2999 of an hour", `X-RateLimit; policy 'hour' ?/1h0m0s; policy 'minute' ?/1m0s; limit 'hour' 2999; limit 'minute' 99`},
 	{"a limit of a day, its end", 's', "api.example", 200, "Daily-Limit-Remaining: 0|Daily-Limit-Reset: 3600", "nothing left for an hour", `X-RateLimit; limit 'daily' 0/1h0m0s`},
 	{"Cloudsmith", 'd', "api.cloudsmith.io", 200, "X-RateLimit-Interval: 60.0|X-RateLimit-Limit: 600|X-RateLimit-Remaining: 599|X-RateLimit-Reset: 1776940800", "599 of 600 for 40 minutes; the interval is how long to wait between two requests", `X-RateLimit; policy '' 600; limit '' 599/40m1s; parse: contradicts another item (X-RateLimit-Interval)`},
+	{"django-modern-rest", 's', "api.example", 429, `RateLimit-Policy: 3;w=10;name="RemoteAddr", 30;w=60;name="min"|RateLimit: "RemoteAddr";r=0;t=4`, "0 of 3 in 10 s, for 4 s; 30 a minute", `draft -08; policy 'RemoteAddr' 3/10s; policy 'min' 30/1m0s; limit 'RemoteAddr' 0/4s`},
 	{"another's, underscores", 'c', "x.example", 200, "x_upstream_ratelimit_remaining: 0", "none", `none`},
 }
 

@@ -62,6 +62,18 @@ var kinds = []struct {
 	{"window, over before the reset: of two", "x.example", 200, "X-RateLimit-Limit: 10, 600|X-RateLimit-Remaining: 9, 599|X-RateLimit-Window: 1, 60|X-RateLimit-Reset: 1776938450", "X-RateLimit; policy '10;w=1' 10/1s; policy '600;w=60' 600/1m0s; limit '10;w=1' 9/51s; limit '600;w=60' 599/51s"},
 	{"window, over before one of two resets", "x.example", 200, "X-RateLimit-Limit: 10, 600|X-RateLimit-Remaining: 9, 599|X-RateLimit-Window: 60|X-RateLimit-Reset: 1776940800, 1776938450", "X-RateLimit; policy '10;w=60' 10/1m0s; policy '600;w=60' 600/1m0s; limit '10;w=60' 9/40m1s; limit '600;w=60' 599/51s"},
 
+	// Policies with a parameter for the name, as Envoy and drafts before -08 may have, beside service limits with names.
+	{"policies, named in parameters", "x.example", 200, `RateLimit-Policy: 3;w=10;name="ip", 30;w=60;name=min|RateLimit: "ip";r=2;t=4`, "draft -08; policy 'ip' 3/10s; policy 'min' 30/1m0s; limit 'ip' 2/4s"},
+	{"policies, named in parameters: the newest draft", "x.example", 200, `RateLimit-Policy: 3;w=10;name="ip"|RateLimit: "ip";a=2;w=4`, "editor's draft; policy 'ip' 3/10s; limit 'ip' 2/4s"},
+	{"policies, named in parameters: of one quota", "x.example", 200, `RateLimit-Policy: 3;w=10;name="ip", 3;w=60;name="user"|RateLimit: "ip";r=2;t=4`, "draft -08; policy 'ip' 3/10s; policy 'user' 3/1m0s; limit 'ip' 2/4s"},
+	{"policies, named in parameters: a name twice", "x.example", 200, `RateLimit-Policy: 2;w=10;name="ip", 3;w=60;name="ip"|RateLimit: "ip";r=2;t=4`, "draft -08; policy 'ip' 2/1m0s; limit 'ip' 2/4s"},
+	{"policies, named in parameters: beside a declaration", "x.example", 200, `RateLimit-Policy: 3;w=10;name="ip"|RateLimit-Partition: "ip";user_id`, "editor's draft; policy 'ip' 3/10s"},
+	{"policies, one without a name", "x.example", 200, `RateLimit-Policy: 3;w=10;name="ip", 30;w=60|RateLimit: "ip";r=2;t=4`, "draft -08; limit 'ip' 2/4s; parse: value of a wrong type (RateLimit-Policy, item 0); parse: value of a wrong type (RateLimit-Policy, item 1)"},
+	{"policies, one without a window", "x.example", 200, `RateLimit-Policy: 3;name="ip"|RateLimit: "ip";r=2;t=4`, "draft -08; limit 'ip' 2/4s; parse: value of a wrong type (RateLimit-Policy, item 0)"},
+	{"policies, one whose name is a number", "x.example", 200, `RateLimit-Policy: 3;w=10;name=7|RateLimit: "ip";r=2;t=4`, "draft -08; limit 'ip' 2/4s; parse: value of a wrong type (RateLimit-Policy, item 0)"},
+	{"policies, a List within", "x.example", 200, `RateLimit-Policy: 3;w=10;name="ip", (1 2)|RateLimit: "ip";r=2;t=4`, "draft -08; limit 'ip' 2/4s; parse: value of a wrong type (RateLimit-Policy, item 0); parse: value of a wrong type (RateLimit-Policy, item 1)"},
+	{"policies, named in parameters: draft -06 has one account", "x.example", 200, `RateLimit-Policy: 3;w=10;name="ip"|RateLimit-Limit: 3|RateLimit-Remaining: 2|RateLimit-Reset: 4`, "draft -06; policy '' 3/10s; limit '' 2/4s"},
+
 	// Units.
 	{"bytes", "x.example", 200, "X-RateLimit-Limit-Bytes: 1000|X-RateLimit-Remaining-Bytes: 500|X-RateLimit-Reset: 60", "X-RateLimit; policy 'bytes' 1000 content-bytes; limit 'bytes' 500/1m0s"},
 	{"bytes of a day", "x.example", 200, "X-RateLimit-Bytes-Day-Limit: 1000|X-RateLimit-Bytes-Day-Remaining: 500", "X-RateLimit; policy 'bytes-day' 1000/24h0m0s content-bytes; limit 'bytes-day' 500"},
@@ -143,6 +155,14 @@ func TestWindowBesideAnInstantWithoutDate(t *testing.T) {
 	assert.Contains(t, tell(r.Read("x.example", 200, h, saturday)), "policy '' 600/1m0s;")
 	h.Set("Date", saturday.UTC().Format(http.TimeFormat))
 	assert.Contains(t, tell(r.Read("x.example", 200, h, saturday)), "policy '' 600;")
+}
+
+// A name in a parameter is no longer than others.
+func TestNameInParameterCapped(t *testing.T) {
+	r := parse.Reader{Caps: parse.Caps{NameBytes: 2}}
+	for name, want := range map[string]string{"ip": "draft -08; policy 'ip' 3/10s; limit 'ip' 2/4s", "ips": "draft -08; limit 'ip' 2/4s; parse: value of a wrong type (RateLimit-Policy, item 0)"} {
+		assert.Equal(t, want, tell(r.Read("x.example", 200, fields(`RateLimit-Policy: 3;w=10;name="`+name+`"`, `RateLimit: "ip";r=2;t=4`), saturday)))
+	}
 }
 
 // A user's row may have percentages, too.

@@ -42,6 +42,31 @@ func readUnnamed(lines []string, caps Caps) (policies []unnamed, form bool, igno
 	return policies, form, r.ignored
 }
 
+// readLabelled reads a RateLimit-Policy in that form whose items all have a name, as a parameter:
+// 3;w=10;name="ip". It returns nil if another one is among them.
+func readLabelled(lines []string, caps Caps) (policies []Policy) {
+	r := readList("RateLimit-Policy", lines, caps)
+	var seen index
+	for r.nextInteger() {
+		u, ok := r.unnamed()
+		v, _ := r.params.Get("name")
+		name, isText := text(v)
+		if !ok || !isText || len(name) > caps.nameBytes() {
+			return nil
+		}
+		p := Policy{Name: name, Quota: u.quota, Unit: requests, Window: u.window}
+		if i := find(&seen, policies, p); i != None {
+			policies[i].merge(p)
+			continue
+		}
+		policies = append(policies, p)
+	}
+	if len(r.ignored) > 0 {
+		return nil
+	}
+	return policies
+}
+
 // nextInteger advances to the next item that is an Integer, and reports whether there is
 // one.
 func (r *listReader) nextInteger() bool {

@@ -46,6 +46,7 @@ type policyField struct {
 	named          []Policy
 	begins         string // how the limit of the only policy named begins: see beginsWith
 	unnamed        []unnamed
+	labelled       []Policy  // the unnamed ones, if all have a parameter name
 	ignored        []Ignored // by the newer form
 	ignoredUnnamed []Ignored // by the older form
 	older          bool      // the field has the older form, valid or not
@@ -62,6 +63,9 @@ func readPolicyField(lines []string, caps Caps) (f policyField) {
 	}
 	if len(f.named) == 0 {
 		f.unnamed, f.older, f.ignoredUnnamed = readUnnamed(lines, caps)
+		if slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, "name=") }) {
+			f.labelled = readLabelled(lines, caps)
+		}
 	}
 	return f
 }

@@ -103,7 +103,8 @@ func (r *Reader) Silent(h http.Header) bool {
 //     else from RateLimit-Limit, -Remaining and -Reset of draft -06.
 //   - RateLimit-Policy is read beside any of them, in the form that it has: some servers
 //     send a RateLimit of draft -07 with a RateLimit-Policy of -08. Policies without
-//     names are read beside drafts -07 and -06 only. Without service limits the form of
+//     names are read beside drafts -07 and -06 only, unless all have one in a parameter, as
+//     3;w=10;name="ip" has. Without service limits the form of
 //     RateLimit-Policy is the dialect, and the fields in common use, such as
 //     X-RateLimit-Remaining, give the service limit of the policy with the same quota.
 //   - If none of these fields says anything valid, Read takes the first row that applies
@@ -530,6 +531,8 @@ func (x *exchange) takePolicies() {
 			x.out.Policies = named(x.unnamed, None)
 		}
 		x.ignore(p.ignoredUnnamed)
+	case len(p.labelled) > 0:
+		x.out.Policies = p.labelled // beside a RateLimit that has names (django-modern-rest)
 	default:
 		x.ignore(p.ignored)
 	}
