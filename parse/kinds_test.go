@@ -165,6 +165,19 @@ func TestNameInParameterCapped(t *testing.T) {
 	}
 }
 
+// The accounts that a value names are within that of the field.
+func TestAccountsWithinThatOfTheField(t *testing.T) {
+	r := parse.Reader{Vendors: []parse.Vendor{{Name: "own", Summary: []string{"X-*-Usage"}}}}
+	for _, tt := range []struct{ field, want string }{
+		{"X-Team-Usage: b=per_hour;q=100;r=90;t=340", "own; policy 'team per_hour' 100/1h0m0s; limit 'team per_hour' 90/5m40s"},
+		{"X-Team-Usage: reads=1/10; writes=2/20", "own; policy 'team reads' 10; policy 'team writes' 20; limit 'team reads' 9; limit 'team writes' 18"},
+		{"X-Team-Usage: user-hour-lim:3500; user-hour-rem:500", "own; policy 'team user-hour' 3500/1h0m0s; limit 'team user-hour' 500"},
+		{"X-Team-Usage: token:ABCD 2/1000 reset=3514s", "own; policy 'team token' 1000; limit 'team token' 998/58m34s"},
+	} {
+		assert.Equal(t, tt.want, tell(r.Read("x.example", 200, fields(tt.field), saturday)), tt.field)
+	}
+}
+
 // A user's row may have percentages, too.
 func TestPercentagesOfOwnRow(t *testing.T) {
 	r := parse.Reader{Vendors: []parse.Vendor{{

@@ -157,7 +157,8 @@ type Vendor struct {
 	// "api-usage=10/100; api-bursts=1/50", "b=per_hour;q=100;r=0;t=340,
 	// b=per_day;q=1000;r=900;t=40000", "key:ABCD 2/1000 reset=3514s" or
 	// "hour-lim:3500; hour-rem:500"; several accounts and what is left of them:
-	// "GetVM3Min;197,GetVM30Min;1297". The words of pairs are
+	// "GetVM3Min;197,GetVM30Min;1297". Such accounts are within that of the field, if its name has an
+	// asterisk: "client per_hour". The words of pairs are
 	//
 	//	the quota      limit, lim, total, q, quota, max, maximum
 	//	what is left   remaining, remain, rem, r, left, available

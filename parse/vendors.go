@@ -331,9 +331,14 @@ func Vendors() []Vendor {
 			Every:   map[string]time.Duration{"api-usage": 24 * time.Hour, "per-app-api-usage": 24 * time.Hour},
 		},
 		{
-			// auth0.com/docs/troubleshoot/customer-support/operational-policies.
-			Name:    "Auth0",
-			Summary: []string{"Auth0-*-Quota-Limit"},
+			// auth0.com/docs/troubleshoot/customer-support/operational-policies. Tokens of a client and of an
+			// organization, beside the requests of the tenant.
+			Name:      "Auth0",
+			Sign:      "Auth0-*-Quota-Limit",
+			Limit:     []string{"X-RateLimit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Reset:     []string{"X-RateLimit-Reset"},
+			Summary:   []string{"Auth0-*-Quota-Limit"},
 		},
 		{
 			// www.contentful.com/developers/docs/references/content-delivery-api.

@@ -584,7 +584,8 @@ func sfNumber(v any) (decimal, bool) {
 // summary reads a field with several figures. It is a list of pairs, separated by commas
 // or semicolons, or a single "used/quota". A pair is a measure and its value, such as
 // total=100; a name and the account of the pairs that follow, such as b=per_hour; or an
-// account with its used and whole quota, such as api-usage=10/100.
+// account with its used and whole quota, such as api-usage=10/100. The names are those of accounts within that of the
+// field, if it has one.
 func (a *accountReader) summary(f *rowField, s *accountValues) {
 	r := newListReader(f.field, a.caps)
 	defer a.keep(&r)
@@ -624,7 +625,7 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 		switch {
 		case key == "b" || key == "name" || key == "bucket" || key == "group":
 			flush()
-			account, current = strings.ToLower(value), &other
+			account, current = join(f.account, strings.ToLower(value)), &other
 		case account != "" && span(key) > 0: // what is left in each of several windows
 			of := accountValues{cost: None}
 			if a.summaryValue(&r, f, "remaining", value, &of) && of.remaining.n > 0 {
@@ -636,13 +637,13 @@ func (a *accountReader) summary(f *rowField, s *accountValues) {
 			value, _, _ = strings.Cut(value, "(")
 			if a.ratio(f, value, &of) {
 				read = true
-				a.settle(key, &of)
+				a.settle(join(f.account, key), &of)
 			} else {
 				r.ignore("", errSyntax)
 			}
 		default:
 			if name, measure, ok := cutLast(key, "-"); ok && measured(measure) {
-				if name != account {
+				if name = join(f.account, name); name != account {
 					flush()
 				}
 				account, current, key = name, &other, measure
@@ -677,7 +678,7 @@ func (a *accountReader) renewed(f *rowField, r *listReader, text string) bool {
 		return false
 	}
 	a.summaryValue(r, f, "reset", reset, &of)
-	a.settle(strings.ToLower(name), &of)
+	a.settle(join(f.account, strings.ToLower(name)), &of)
 	return true
 }
 

@@ -235,7 +235,7 @@ func TestMoreAPIsOfTheWire(t *testing.T) {
 		"Shopify REST full":     `Shopify; policy '' 40/20s; limit '' 0/500ms (full in 20s)`,
 		"Binance":               `none; retry after 12s!`,
 		"Okta concurrency":      `Okta; policy '' 0/1m0s; limit '' 0/6s`,
-		"Auth0 client quota":    `Auth0; policy 'per_hour' 100/1h0m0s; policy 'per_day' 1000/24h0m0s; limit 'per_hour' 0/5m40s; limit 'per_day' 900/11h6m40s`,
+		"Auth0 client quota":    `Auth0; policy 'client per_hour' 100/1h0m0s; policy 'client per_day' 1000/24h0m0s; limit 'client per_hour' 0/5m40s; limit 'client per_day' 900/11h6m40s`,
 		"Kubernetes API":        `none; retry after 1s!`,
 		"Akamai Next":           `X-RateLimit; policy '' 50; limit '' 0/21s`,
 		"koa readme names":      `X-RateLimit; policy '' 5; limit '' 0/5.5s`,
