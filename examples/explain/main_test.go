@@ -257,6 +257,19 @@ func TestHost(t *testing.T) {
 	assert.Contains(t, explained(t, raw), `(row "X-RateLimit" of`)
 }
 
+// TestPercent: what is used of a quota in per cent is said, although a Shaper leaves it out until all is used.
+func TestPercent(t *testing.T) {
+	const status, usage = "HTTP/2 %d\nX-App-Usage: {\"call_count\":%d,\"total_time\":15}\n", `Used under "app call_count": 28 %.`
+	text := explained(t, fmt.Sprintf(status, 200, 28), "-host", "graph.facebook.com")
+	assert.Contains(t, text, usage)
+	assert.Contains(t, text, `Used under "app total_time": 15 %.`)
+	assert.NotContains(t, text, "Available under")
+	text = explained(t, fmt.Sprintf(status, 400, 100), "-host", "graph.facebook.com")
+	assert.Contains(t, text, `Available under "app call_count": 0 of "percent"`)
+	assert.NotContains(t, text, `Used under "app call_count"`)
+	assert.NotContains(t, explained(t, fmt.Sprintf(status, 200, 100), "-host", "graph.facebook.com"), `Used under "app call_count"`)
+}
+
 // If there is no Date, absolute times are relative to the local clock.
 func TestClock(t *testing.T) {
 	const said = "There is no Date"

@@ -96,6 +96,12 @@ func (e *explanation) understood() (lines []string) {
 			lines = append(lines, e.key(p.Name, len(p.Key)))
 		}
 	}
+	for _, l := range e.got.Limits {
+		if l.Available > 0 && e.isPercent(l.Policy) {
+			lines = append(lines, fmt.Sprintf("%s: %d %%. How many requests that is, is not known: it counts when all is used and a request is refused.",
+				under("Used", l.Policy), 100-l.Available))
+		}
+	}
 	for _, d := range e.got.Declarations {
 		lines = append(lines, under("Partition dimensions", d.Policy)+": "+dimensions(d)+".")
 	}
@@ -174,6 +180,11 @@ func (e *explanation) available(l parse.Limit) string {
 		return s + "; the window ends in " + words(l.Window) + "."
 	}
 	return s + " for the next " + words(l.Window) + "."
+}
+
+// isPercent reports whether a policy is one of those in per cent, which a Shaper leaves out while something is left.
+func (e *explanation) isPercent(policy string) bool {
+	return slices.ContainsFunc(e.got.Policies, func(p parse.Policy) bool { return p.Name == policy && p.Unit == "percent" })
 }
 
 // amount returns n units of a policy in words.
