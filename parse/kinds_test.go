@@ -83,6 +83,18 @@ var kinds = []struct {
 	{"emails: a request is one", "x.example", 200, "X-RateLimit-Limit-Emails: 1000|X-RateLimit-Remaining-Emails: 500", "X-RateLimit; policy 'emails' 1000; limit 'emails' 500"},
 	{"uploads and messages: a request is one", "x.example", 200, "X-RateLimit-Limit-Uploads: 5|X-RateLimit-Remaining-Uploads: 3|X-RateLimit-Limit-Messages: 9|X-RateLimit-Remaining-Messages: 8", "X-RateLimit; policy 'messages' 9; policy 'uploads' 5; limit 'messages' 8; limit 'uploads' 3"},
 
+	// Money: what a request takes of it, nobody can tell.
+	{"money, dollars", "x.example", 200, "X-RateLimit-Limit-USD: 1|X-RateLimit-Remaining-USD: 0.979|X-RateLimit-Reset: 43200", "none; parse: may not concern the request (X-RateLimit-Limit-*)"},
+	{"money, cents of a budget", "x.example", 200, "X-RateLimit-Limit-Budget-Cents: 500|X-RateLimit-Remaining-Budget-Cents: 499.1234567890", "none; parse: may not concern the request (X-RateLimit-Limit-*)"},
+	{"money, beside requests", "x.example", 200, "X-RateLimit-Limit-Requests: 60|X-RateLimit-Remaining-Requests: 59|X-RateLimit-EUR-Limit: 5|X-RateLimit-EUR-Remaining: 0", "X-RateLimit; policy 'requests' 60; limit 'requests' 59; parse: may not concern the request (X-RateLimit-*-Limit)"},
+	{"money, beside tokens", "x.example", 200, "X-RateLimit-Limit-Tokens: 6000|X-RateLimit-Remaining-Tokens: 5990|X-RateLimit-Limit-USD: 10|X-RateLimit-Remaining-USD: 0", "OpenAI; policy 'tokens' 6000 tokens; limit 'tokens' 5990; parse: may not concern the request (X-RateLimit-Limit-*)"},
+	{"money, spent", "x.example", 429, "X-RateLimit-Limit-USD: 1|X-RateLimit-Remaining-USD: 0|Retry-After: 20000", "none; retry after 5h33m20s!; parse: may not concern the request (X-RateLimit-Limit-*)"},
+	{"money, a fraction of what were ten tokens", "x.example", 200, "X-AI-RateLimit-Limit-3600-openai: 10|X-AI-RateLimit-Remaining-3600-openai: 9.997", "none; parse: may not concern the request (X-AI-RateLimit-Limit-*)"},
+	{"no money: few tokens", "x.example", 200, "X-AI-RateLimit-Limit-minute-openai: 10|X-AI-RateLimit-Remaining-minute-openai: 9", "AI gateways; policy 'minute-openai' 10/1m0s tokens; limit 'minute-openai' 9"},
+	{"no money: a bucket of tokens", "x.example", 200, "X-RateLimit-Limit-Tokens: 1000|X-RateLimit-Remaining-Tokens: 999.5", "OpenAI; policy 'tokens' 1000 tokens; limit 'tokens' 999"},
+	{"no money: a fraction of unknown tokens", "x.example", 200, "X-RateLimit-Limit-Tokens: many|X-RateLimit-Remaining-Tokens: 99.5", "OpenAI; limit 'tokens' 99; parse: value of a wrong type (X-RateLimit-Limit-*, item 0)"},
+	{"no money: a fraction of a request", "x.example", 200, "X-RateLimit-Limit: 10|X-RateLimit-Remaining: 9.5", "X-RateLimit; policy '' 10; limit '' 9"},
+
 	// A policy beside the figures: a name says nothing.
 	{"policy, a name", "x.example", 200, "X-Rate-Limit-Policy: per-client|X-Rate-Limit-Remaining: 42|X-Rate-Limit-Reset: 35", "X-RateLimit; limit '' 42/35s; parse: value of a wrong type (X-Rate-Limit-Policy, item 0)"},
 	{"policy, a String", "x.example", 200, `X-RateLimit-Policy: "per client"|X-RateLimit-Remaining: 7`, "X-RateLimit; limit '' 7; parse: value of a wrong type (X-RateLimit-Policy, item 0)"},
@@ -155,6 +167,20 @@ func TestWindowBesideAnInstantWithoutDate(t *testing.T) {
 	assert.Contains(t, tell(r.Read("x.example", 200, h, saturday)), "policy '' 600/1m0s;")
 	h.Set("Date", saturday.UTC().Format(http.TimeFormat))
 	assert.Contains(t, tell(r.Read("x.example", 200, h, saturday)), "policy '' 600;")
+}
+
+// A user who says what a quota of money counts knows what requests take of it.
+func TestMoneyOfOwnRow(t *testing.T) {
+	own := parse.Vendor{Name: "own", Limit: []string{"X-Budget-<USD>"}, Remaining: []string{"X-Left-<USD>"}}
+	for unit, want := range map[string]string{
+		"usd": "own; policy 'usd' 10 usd; limit 'usd' 9", "": "none; parse: may not concern the request (X-Budget-USD)",
+	} {
+		if own.Units = nil; unit != "" {
+			own.Units = map[string]string{"": unit}
+		}
+		r := parse.Reader{Vendors: []parse.Vendor{own}}
+		assert.Equal(t, want, tell(r.Read("x.example", 200, fields("X-Budget-USD: 10", "X-Left-USD: 9"), saturday)))
+	}
 }
 
 // A name in a parameter is no longer than others.

@@ -265,6 +265,10 @@ func (a *accountReader) account(h http.Header, found []rowField) {
 	if s.resets.n == 0 && s.limits.n+s.remaining.n > 0 && a.shared(account, &s) {
 		s.resets = a.resets
 	}
+	if a.isMoney(account, &s) {
+		a.ignore(a.field, None, "", errUnclear)
+		return
+	}
 	s.choose()
 	s.refills()
 	if s.limits.first.label != "" || s.remaining.first.label != "" || s.used.first.label != "" {
@@ -423,6 +427,21 @@ func (a *accountReader) outlasts(s *accountValues) bool {
 	w, r := s.windows.first.d, &s.resets.first
 	return s.windows.n == 1 && s.resets.n == 1 && s.remaining.first.value.whole > 0 &&
 		!r.bare && (r.at.IsZero() || a.clock.dated) && r.d/2 > w+time.Second
+}
+
+// isMoney reports whether an account is of money, of which a request takes what nobody can tell before: by its name, if
+// the row has no unit for it, or by a fraction that is left of fewer tokens than a request takes (Kong's AI gateway, if
+// it limits what models cost).
+func (a *accountReader) isMoney(account string, s *accountValues) bool {
+	for word := range wordsOf(account) {
+		switch word {
+		case "usd", "eur", "gbp", "dollars", "euros", "cents":
+			return a.row.unit(account) == requests
+		}
+	}
+	const few = 1000
+	return s.remaining.first.value.fraction > 0 && s.limits.n == 1 && s.limits.first.value.whole < few &&
+		a.row.unit(account) == tokens
 }
 
 // choose puts that quota of several first which what is left and the reset fit into: of
