@@ -26,6 +26,11 @@ func TokenBucket(capacity, n int64, period time.Duration, o ...Options) *Limit {
 // PerSecond returns a TokenBucket of n permits a second: one in each nth part of
 // a second, rounded up to nanoseconds; above 1,000,000 a second, one thousandth of
 // n in each millisecond, rounded down. The bucket holds burst permits.
+//
+// With a burst of 1, no two permits are less than that apart, so the time by which a timer
+// fires late is lost: up to a millisecond for each request that waits, and more on a busy machine. That
+// is a tenth of 100 a second. A burst of 2, or of what comes back in five milliseconds if that is more, makes up
+// for it.
 func PerSecond(n, burst int64, o ...Options) *Limit {
 	switch {
 	case n < 1:
