@@ -151,16 +151,16 @@ func (o namedOrigin) snapshot(now time.Time, opts SnapshotOptions) OriginSnapsho
 		return s
 	}
 
-	var as []copied
+	var as, spare []copied // an account is large, and there may be many: the memory is used again
 	maxAccounts := bounded(opts.MaxAccounts, defaultSnapshotAccounts)
 	order := func(x, y *copied) int { return troubledFirst(x, y, t) }
 	for some := range o.chunks(true) {
 		if as = append(as, some...); maxAccounts >= 0 && len(as) > maxAccounts+chunk {
-			as = most(as, maxAccounts, order)
+			as, spare = most(spare, as, maxAccounts, order), as
 		}
 	}
 	if as = distinct(as); maxAccounts >= 0 {
-		as = distinct(most(as, maxAccounts, order))
+		as = distinct(most(nil, as, maxAccounts, order))
 	}
 	for i := range as {
 		s.Accounts = append(s.Accounts, o.show(&as[i], t, opts))
@@ -239,20 +239,21 @@ func (o *Origin) detail(a *copied, of *account) {
 
 // distinct returns each account once, by policy and owner.
 func distinct(as []copied) []copied {
-	as = most(as, len(as), compareCopied)
+	as = most(nil, as, len(as), compareCopied)
 	return slices.CompactFunc(as, func(x, y copied) bool { return compareCopied(&x, &y) == 0 })
 }
 
-// most returns the first n accounts in an order, which is completed by policy and owner.
-func most(as []copied, n int, order func(x, y *copied) int) []copied {
+// most returns the first n accounts in an order, which is completed by policy and owner, in the
+// memory of room if that is large enough.
+func most(room, as []copied, n int, order func(x, y *copied) int) []copied {
 	sorted := make([]*copied, len(as)) // an account is large
 	for i := range as {
 		sorted[i] = &as[i]
 	}
 	slices.SortFunc(sorted, func(x, y *copied) int { return cmp.Or(order(x, y), compareCopied(x, y)) })
-	first := make([]copied, min(n, len(as)))
-	for i := range first {
-		first[i] = *sorted[i]
+	first := slices.Grow(room[:0], min(n, len(as)))
+	for _, a := range sorted[:min(n, len(sorted))] {
+		first = append(first, *a)
 	}
 	return first
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -211,6 +212,26 @@ func TestSnapshotIsBounded(t *testing.T) {
 		d.exchange(at, "", quota.Report{Figures: keyedFigure("api", fmt.Sprint("x", i), 5, mins)})
 	}
 	assert.Len(t, d.snapshotAt(at, quota.SnapshotOptions{}).Accounts, quota.DefaultSnapshotAccounts)
+}
+
+// A snapshot copies each account, and uses the memory of those that it does not show again: each of
+// them takes less than a copy, and not several.
+func TestSnapshotUsesMemoryAgain(t *testing.T) {
+	d := newDesk(t)
+	const shown, more = 100, 20 * quota.Chunk
+	next := 0
+	takes := func(accounts int) uint64 {
+		for ; next < accounts; next++ {
+			d.exchange(0, "", quota.Report{Figures: keyedFigure("api", fmt.Sprint(next), 5, mins)})
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		assert.Len(t, d.snapshotAt(0, quota.SnapshotOptions{MaxAccounts: shown}).Accounts, shown)
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	few, many := takes(2*quota.Chunk), takes(more)
+	assert.Less(t, (many-few)/(more-2*quota.Chunk), uint64(1000), "bytes for each account more")
 }
 
 // Requests that wait are counted, and shown with the account that they wait for.
