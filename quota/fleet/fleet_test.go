@@ -746,6 +746,50 @@ func TestHubLooksForSingleUnits(t *testing.T) {
 	}
 }
 
+// Where units of weighed windows come back slowly, those that lack one are told to come when it is there: the figure has
+// what came back while its request was on its way, 40 ms. If what was ahead of the first of them has gone, it is told at
+// once. Where units come back quickly, or that is not known yet, none is.
+func TestHubTellsOfUnitsThatComeSooner(t *testing.T) {
+	for _, c := range []struct {
+		name                  string
+		quota                 int64
+		looks                 bool          // a request finds that units are back
+		first, second, sooner time.Duration // sooner is the second, when the first has gone
+		words                 int
+	}{
+		{"slow", 20, true, 541 * time.Millisecond, 1041 * time.Millisecond, 491 * time.Millisecond, 1},
+		{"quick", 100, true, 101 * time.Millisecond, 201 * time.Millisecond, 101 * time.Millisecond, 0},
+		{"not known yet", 20, false, 1249 * time.Millisecond, 1249 * time.Millisecond, 1199 * time.Millisecond, 0},
+	} {
+		h := newTurns(t)
+		turn := func(process string, after time.Duration, a exchange.Account, wants int64) exchange.Granted {
+			a.Quota, a.Window = c.quota, 10*time.Second
+			return h.turn(process, after, a, wants)
+		}
+		nothing := exchange.Account{Figure: exchange.None}
+		turn("one", 0, exchange.Account{Figure: c.quota - 1, Left: 10 * time.Second, Served: 1}, 1)
+		turn("one", time.Second, exchange.Account{Figure: 0, Left: 9 * time.Second, Served: c.quota - 1}, 1)
+		require.EqualValues(t, 1, turn("one", 9*time.Second, nothing, 1).Units, c.name)
+		turn("one", 0, exchange.Account{Figure: 0, Left: 10 * time.Second, Hold: time.Microsecond}, 1)
+		if c.looks {
+			require.EqualValues(t, 1, turn("one", 1250*time.Millisecond, nothing, 1).Units, c.name)
+			for _, served := range []int64{1, 0} {
+				turn("one", 0, exchange.Account{Figure: 0, Left: 8750 * time.Millisecond, Served: served}, 0)
+			}
+		}
+		assert.Equal(t, c.first, turn("other", time.Millisecond, nothing, 1).Again, c.name)
+		assert.Equal(t, c.second, turn("one", 0, nothing, 1).Again, c.name)
+		words := 0
+		h.hub.Listen(exchange.ID{}, func(w exchange.Word) {
+			words++
+			assert.Equal(t, []string{"one"}, w.Processes, c.name)
+		})
+		turn("other", 50*time.Millisecond, nothing, 0)
+		assert.Equal(t, c.words, words, c.name)
+		assert.Equal(t, c.sooner, turn("one", 0, nothing, 1).Again, c.name)
+	}
+}
+
 // Where units come back one at a time, the next one follows the last as soon as that was served, and the process that
 // is the first is told. Until then, there is a margin, twice of it while no other unit is in flight.
 func TestHubFollowsSingleUnits(t *testing.T) {

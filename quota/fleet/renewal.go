@@ -171,6 +171,10 @@ func (r *record) size() int64 {
 	return r.quota
 }
 
+// soon reports whether a unit comes back so soon that it would gain nothing, and cost exchanges, to come at the
+// instant when one that comes back evenly is there.
+func (r *renewal) soon() bool { return r.window/r.quota < behind }
+
 // rate is how many units a bucket is presumed to get in a window.
 func (r *renewal) rate() int64 { return r.quota * r.trust / sureOf }
 
@@ -383,9 +387,13 @@ func (x *execution) figureModelled(r *record, a *exchange.Account, current bool)
 			r.end = max(end, now+1) // whole seconds are rounded up, so the earliest is right
 		}
 		r.length = r.window
-		n := r.even(date, now, r.end)
+		from := date
+		if !r.soon() {
+			from += justNow // what came back while the request was on its way is in the figure
+		}
+		n := r.even(from, now, r.end)
 		if figure = min(figure+n, r.quota); current || first || figure < r.available {
-			r.available, r.from, r.counted = figure, date, n
+			r.available, r.from, r.counted = figure, from, n
 		}
 	}
 	if first || r.available != before {
@@ -541,7 +549,11 @@ func (r *record) back(now, units int64) int64 {
 		if rate < 1 {
 			return r.end
 		}
-		return min(now+min(units, rate)*(r.window/msec)/rate*msec+msec, r.end)
+		if r.soon() {
+			return min(now+min(units, rate)*(r.window/msec)/rate*msec+msec, r.end)
+		}
+		windows := (r.counted+min(max(units, 0), rate))*parts/rate + 1
+		return min(r.from+(windows*(r.window/msec)/parts+2)*msec, r.end)
 	case r.trial > now && r.trial < r.end:
 		return r.trial
 	}

@@ -402,12 +402,12 @@ func (x *execution) wake(i int) {
 	}
 }
 
-// late reports whether units come back one at a time, and none of the hungry processes was told to come
-// when the first of the others finds one: an answer has told meanwhile that it comes sooner, or what was
-// ahead of them has gone.
+// late reports whether units come back evenly or one at a time, and none of the hungry processes was told to
+// come when the first of the others finds what it lacks: an answer has told meanwhile that it comes sooner,
+// or what was ahead of them has gone. Of a log or a bucket it would gain little, and cost exchanges.
 func (x *execution) late(i int) bool {
 	r, now, hungry := x.records[i], x.now, x.hungry[i]
-	if len(hungry) == 0 || r.how != singly || r.state != exchange.Reported || now < r.hold || now-hungry[0].woken < wokenFor {
+	if len(hungry) == 0 || r.how != singly && (r.how != evenly || r.soon()) || r.state != exchange.Reported || now < r.hold || now-hungry[0].woken < wokenFor {
 		return false
 	}
 	if x.mine[i].want > 0 && x.ahead[i] == 0 {

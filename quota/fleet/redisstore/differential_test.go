@@ -472,6 +472,73 @@ func TestSpendingsOfALog(t *testing.T) {
 	assert.Greater(t, len(sums), quota/4, "it is known as a log") // figures alone are far fewer
 }
 
+// Weighed windows are found, and one of two processes that wait gives up: the other is told if units come back slowly.
+func TestWeighedWindows(t *testing.T) {
+	for _, quota := range []int64{20, 100} {
+		s := start(t)
+		rdb := s.client()
+		defer rdb.Close()
+		now := time.Unix(1_700_000_000, 0)
+		st := New(rdb, "").(*store)
+		st.now = func() int64 { return now.UnixMicro() }
+		hub := &fleet.Hub{Clock: func() time.Time { return now }}
+		var want []exchange.Word
+		hub.Listen(exchange.ID{}, func(w exchange.Word) { want = append(want, w) })
+		sub := rdb.Subscribe(t.Context(), st.tagged(exchange.ID{})+"w")
+		defer sub.Close()
+		_, err := sub.Receive(t.Context())
+		require.NoError(t, err)
+
+		var version int64
+		for i, step := range []struct {
+			process string
+			after   time.Duration
+			figure  int64
+			left    time.Duration
+			served  int64
+			hold    time.Duration
+			n       int64
+		}{
+			{"one", 0, quota - 1, 10 * time.Second, 1, 0, 1},
+			{"one", time.Second, 0, 9 * time.Second, quota - 1, 0, 1},
+			{"one", 9 * time.Second, exchange.None, exchange.None, 0, 0, 1},
+			{"one", 0, 0, 10 * time.Second, 0, time.Microsecond, 1},
+			{"one", 1250 * time.Millisecond, exchange.None, exchange.None, 0, 0, 1},
+			{"one", 0, 0, 8750 * time.Millisecond, 1, 0, 0},
+			{"one", 0, 0, 8750 * time.Millisecond, 0, 0, 0},
+			{"other", time.Millisecond, exchange.None, exchange.None, 0, 0, 1},
+			{"one", 0, exchange.None, exchange.None, 0, 0, 1},
+			{"other", 50 * time.Millisecond, exchange.None, exchange.None, 0, 0, 0},
+			{"one", 0, exchange.None, exchange.None, 0, 0, 1},
+		} {
+			now = now.Add(step.after)
+			turn := &exchange.Turn{Process: step.process, Seq: uint64(i + 1), Flights: exchange.None, Accounts: []exchange.Account{{
+				Quota: quota, Window: 10 * time.Second, Figure: step.figure, Left: step.left, FigureVersion: version,
+				Served: step.served, Hold: step.hold, Basis: exchange.None,
+			}}}
+			if step.n > 0 {
+				turn.Requests = []exchange.Request{{N: step.n, Claims: []exchange.Claim{{Units: 1}}}}
+			}
+			x, err := hub.Exchange(t.Context(), exchange.ID{}, turn)
+			require.NoError(t, err)
+			y, err := st.Exchange(t.Context(), exchange.ID{}, turn)
+			require.NoError(t, err)
+			require.Equal(t, x, y, "quota %d, step %d", quota, i)
+			version = x.Accounts[0].Version
+		}
+		require.NoError(t, rdb.Publish(t.Context(), st.tagged(exchange.ID{})+"w", "end").Err())
+		var got []exchange.Word
+		for m := range sub.Channel() {
+			w, err := parseWord(m.Payload)
+			if err != nil {
+				break
+			}
+			got = append(got, *w)
+		}
+		assert.Equal(t, want, got, "quota %d", quota)
+	}
+}
+
 // A record of more numbers than Lua has room for at once is read as well.
 func TestThousandProcesses(t *testing.T) {
 	s := start(t)

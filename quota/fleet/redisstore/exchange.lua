@@ -103,6 +103,8 @@ steady = function(r, d, rate)
   return floor(floor(floor(d / msec) * parts / floor(r.window / msec)) * rate / parts)
 end,
 
+soon = function(r) return floor(r.window / r.quota) < behind end,
+
 rate = function(r) return floor(r.quota * r.trust / sureOf) end,
 
 fail = function(r)
@@ -266,10 +268,12 @@ figureModelled = function(r, a, current)
       r.over = max(e, now + 1)
     end
     r.length = r.window
-    local n = x.even(r, date, now, r.over)
+    local from = date
+    if not x.soon(r) then from = from + justNow end
+    local n = x.even(r, from, now, r.over)
     fig = min(fig + n, r.quota)
     if current or new or fig < r.available then
-      r.available, r.from, r.counted = fig, date, n
+      r.available, r.from, r.counted = fig, from, n
     end
   end
   if new or r.available ~= was then r.version = r.version + 1 end
@@ -295,7 +299,9 @@ backAt = function(r, units)
   elseif r.how == evenly and r.over > now then
     local rate = floor(r.before * r.trust / sureOf)
     if rate < 1 then return r.over end
-    return min(now + floor(min(units, rate) * floor(r.window / msec) / rate) * msec + msec, r.over)
+    if x.soon(r) then return min(now + floor(min(units, rate) * floor(r.window / msec) / rate) * msec + msec, r.over) end
+    local windows = floor((r.counted + min(max(units, 0), rate)) * parts / rate) + 1
+    return min(r.from + (floor(windows * floor(r.window / msec) / parts) + 2) * msec, r.over)
   elseif r.trial > now and r.trial < r.over then
     return r.trial
   end
@@ -1075,7 +1081,7 @@ wake = function(a)
       end
     end
   end
-  if not named and r.how == singly and x.late(a) then
+  if not named and (r.how == singly or (r.how == evenly and not x.soon(r))) and x.late(a) then
     local m = a.hungry[1]
     m.woken, named = now, 'w ' .. a.id .. ' ' .. m.id
   end
