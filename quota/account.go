@@ -2,7 +2,6 @@ package quota
 
 import (
 	"cmp"
-	"strings"
 	"time"
 
 	"github.com/headway-go/headway/quota/internal/wait"
@@ -35,10 +34,13 @@ func (a *account) init(p *policyAccounts, w owner) {
 	a.Window = window.New(window.Strategy(p.origin.accounts.Strategy))
 }
 
-// is reports whether the account has the id of these parts, which take longer to put together than to compare.
-func (a *account) is(policy string, keyed bool, owner string) bool {
-	return a.owner.is(owner) && a.policy.keyed == keyed && a.policy.name == policy
+// is reports whether the account is that of a policy for an owner. To put its id together takes longer.
+func (a *account) is(policy policyID, owner string) bool {
+	return a.owner.is(owner) && a.policy.policyID == policy
 }
+
+// ofNone reports whether the account is that of a scope, or of the whole origin.
+func (a *account) ofNone() bool { return a.policy.none }
 
 // id returns the id of the account.
 func (a *account) id() accountID { return accountID{a.policy.policyID, a.owner.String()} }
@@ -74,16 +76,8 @@ func (a *account) present() Policy {
 	return p
 }
 
-// inferred reports whether the account is that of a scope, and no server has advertised
-// a policy without a name.
-func (a *account) inferred() bool {
-	o := a.policy.origin
-	if a.policy != &o.unnamed || a == &o.root {
-		return false
-	}
-	_, named := o.policy("")
-	return !named || strings.Contains(a.owner.long, besideOf)
-}
+// inferred reports whether the account is that of a scope: no server has told a quota of it.
+func (a *account) inferred() bool { return a.ofNone() && a != &a.policy.origin.root }
 
 // busy reports whether a request is out, in line, or not over.
 func (a *account) busy() bool { return a.Busy() || a.pins > 0 || a.line != nil }

@@ -65,7 +65,7 @@ func (c *claims) truncate(n int) {
 func (c *claims) again(o *Origin, policy string, keyed bool, owner string) *account {
 	if n := len(c.list); n < cap(c.list) {
 		a, ok := c.list[:n+1][n].Constraint.(*account)
-		if ok && a.policy.origin == o && a.policy != &o.unnamed && a.place != evicted && a.is(policy, keyed, owner) {
+		if ok && a.policy.origin == o && a.place != evicted && a.is(policyID{name: policy, keyed: keyed}, owner) {
 			return a
 		}
 	}

@@ -758,9 +758,9 @@ func TestHoldWithoutScopeAfterOneOfOrigin(t *testing.T) {
 	d := newDesk(t)
 	d.done(0, d.send(0, ""), quota.Report{Pause: 10 * sec, WholeOrigin: true})
 	refusal := quota.Report{Figures: []quota.Figure{{Available: 0, Window: time.Hour}}, Refused: true, Pause: 20 * mins}
-	d.done(9*mins, d.send(9*mins, ""), refusal)
+	d.done(9*mins, d.send(9*mins, "", unnamed), refusal)
 	for _, now := range []time.Duration{9*mins + sec, 10 * mins, 19 * mins, 29*mins - ms} {
-		assert.Equal(t, 29*mins, now+d.wait(now, ""), now)
-		assert.Zero(t, d.wait(now, "alice"), now)
+		assert.Equal(t, 29*mins, now+d.wait(now, "", unnamed), now)
+		assert.Zero(t, d.wait(now, "alice", unnamed), now)
 	}
 }

@@ -104,7 +104,8 @@ func TestRefusedAloneIsToldAfterTheWindow(t *testing.T) {
 					}
 				}
 				done := func(l *quota.Lease, r quota.Report) { o.Settle(time.Now(), l, &r) }
-				figure := quota.Report{Figures: []quota.Figure{{Available: 100, Window: sec}}, Terms: []quota.Policy{{Quota: 100, Unit: "tokens"}}}
+				figure := quota.Report{Figures: figure("other", 100, mins)}
+				o.CountScope(100, sec)
 				send(ls[:1])
 				done(&ls[0], figure)
 				if c.known {
@@ -380,8 +381,8 @@ func TestRetryAfterOfAnotherKindIsForAll(t *testing.T) {
 // served more than half of the refused, and four of each that is let go. It begins with a Retry-After each.
 func TestRetryAfterOfSeveralAlone(t *testing.T) {
 	names := []string{"a/", "b/", "c/", "d/"}
-	for what, send := range map[string]func(d *desk, now time.Duration, name string) (*quota.Lease, *quota.Refusal){
-		"kinds": (*desk).kindOf, "scopes": (*desk).tryAs,
+	for what, send := range map[string]func(d *desk, now time.Duration, name string, cs ...quota.Claim) (*quota.Lease, *quota.Refusal){
+		"kinds": (*desk).kindOf, "scopes": (*desk).try,
 	} {
 		for _, c := range []struct {
 			served [4]int // of each
@@ -489,8 +490,8 @@ func (d *desk) shed(now time.Duration, scope string, n int) {
 
 // A Retry-After of the whole origin concerns all kinds and scopes, so what is served of any is evidence.
 func TestRetryAfterOfOriginAlone(t *testing.T) {
-	for what, send := range map[string]func(d *desk, now time.Duration, name string) (*quota.Lease, *quota.Refusal){
-		"kinds": (*desk).kindOf, "scopes": (*desk).tryAs,
+	for what, send := range map[string]func(d *desk, now time.Duration, name string, cs ...quota.Claim) (*quota.Lease, *quota.Refusal){
+		"kinds": (*desk).kindOf, "scopes": (*desk).try,
 	} {
 		d := newDesk(t)
 		l, _ := send(d, 0, "a/")
@@ -526,12 +527,6 @@ func TestRetryAfterAloneBeforeOneThatStays(t *testing.T) {
 	d.flightOf(6042*ms, 1, "b/")
 	_, r := d.kindOf(6042*ms, "b/")
 	assert.NotNil(t, r)
-}
-
-// tryAs is try for a scope.
-func (d *desk) tryAs(now time.Duration, scope string) (*quota.Lease, *quota.Refusal) {
-	d.t.Helper()
-	return d.try(now, scope)
 }
 
 // flightOf is flight for a kind of work.

@@ -21,7 +21,7 @@ type Claim struct {
 }
 
 func (c *Claim) id(scope string) accountID {
-	return accountID{policyID{c.Policy, c.Keyed}, c.owner(scope)}
+	return accountID{policyID{name: c.Policy, keyed: c.Keyed}, c.owner(scope)}
 }
 
 // owner is that of the account: the key, or else the scope.

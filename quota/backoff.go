@@ -61,7 +61,7 @@ func (s *settlement) backOff() {
 	switch {
 	case blamed:
 	case s.beside == besideOnce && len(s.figured) == 0:
-		s.startBackOff(&s.l.scope.base)
+		s.startBackOff(s.besideOf)
 	default:
 		s.startBackOff(&s.l.limit.base)
 	}
@@ -265,17 +265,14 @@ func (s *settlement) dropInferred() {
 	if s.l.scope.kinds() != nil && !s.o.tellsKinds(s.l.scope) {
 		s.l.scope.forgetKinds(s.t, s.o)
 	}
-	p, named := s.o.policy("")
-	if !named {
-		p.Quota = None
-	}
+	_, named := s.o.policy("")
 	for _, at := range [...]*scope{s.l.scope, s.l.limit} {
 		if at != s.l.scope && s.l.among != s.l.scope {
 			break // it is beside the policies
 		}
 		if l := at.learned; l != nil && (l.inferred != nil || named && l.ceiling != nil) {
 			l.inferred, l.ceiling = nil, nil
-			at.base.DropInferred(unitOf(p.Unit), p.Quota, p.Window)
+			at.base.DropInferred(window.Requests, None, 0)
 		}
 	}
 }

@@ -35,7 +35,7 @@ type beside struct {
 }
 
 // isOf reports whether the limit is beside that account.
-func (b *beside) isOf(a *account) bool { return a.is(b.of.name, b.of.keyed, b.of.owner) }
+func (b *beside) isOf(a *account) bool { return a.is(b.of.policyID, b.of.owner) }
 
 // besideLost is how many that are out when a refusal comes are refused, too, at least, if it is of a limit.
 const besideLost = 2
@@ -63,7 +63,7 @@ func (o *Origin) amongOf(t instant, s *scope, ask *Ask) *scope {
 		s.learned.beside = nil
 		return s
 	}
-	if b.isOf(&s.base) {
+	if b.isOf(&s.base) || b.of.policyID == (policyID{}) {
 		return b.in // all work of the scope claims it
 	}
 	for i := range ask.Claims {
@@ -93,10 +93,10 @@ func (o *Origin) holdLikeBeside(w *window.Window, of *account) {
 
 // besideScope returns what is learned beside the scope that an account is of; nil: nothing is, or it is of none.
 func (o *Origin) besideScope(a *account) *beside {
-	if a.policy != &o.unnamed {
+	if a.policy.keyed {
 		return nil
 	}
-	if s := o.scopes[a.owner.long]; s != nil && s.learned != nil {
+	if s := o.scopes[a.owner.String()]; s != nil && s.learned != nil {
 		return s.learned.beside
 	}
 	return nil
@@ -137,17 +137,20 @@ func (s *settlement) besideAccount() *account {
 }
 
 // besideUnnamed is besideAccount for a refusal that names nothing, where a policy without a name is told, of which
-// more is left than the work could use up.
+// more is left than the work could use up. It may come to work that the policy does not concern.
 func (s *settlement) besideUnnamed() *account {
-	base := &s.l.scope.base
 	p, named := s.o.policy("")
-	if !named || p.Keyed || s.o.tellsKinds(s.l.scope) || base.Unit != window.Requests {
+	if !named || p.Keyed || s.o.tellsKinds(s.l.scope) {
 		return nil
 	}
-	if left, known := base.Left(s.t); known && left <= s.claimed(base)+1 {
+	a := s.o.unnamed(s.l.scope)
+	if a == nil || a.Unit != window.Requests {
 		return nil
 	}
-	return base
+	if left, known := a.Left(s.t); known && left <= s.claimed(a)+1 {
+		return nil
+	}
+	return a
 }
 
 // findBeside finds or creates the beside that a refusal belongs to, if it does.
@@ -171,7 +174,9 @@ func (s *settlement) findBeside() {
 		}
 		sc.forgetKinds(s.t, s.o)
 		s.pin(1) // while room is made
+		a.pins++
 		b = &beside{in: s.o.scope(s.t, sc.base.owner.long+besideOf), of: a.id(), wave: s.t, kind: s.l.name}
+		a.pins--
 		s.pin(-1)
 		l.beside = b
 		s.o.apart.Store(true)
@@ -195,7 +200,7 @@ func (s *settlement) findBeside() {
 	case s.sent < b.wave && s.l.name == b.kind:
 		b.lost++
 	}
-	if b.refused, s.beside = s.t, besideOnce; b.held {
+	if b.refused, s.beside, s.besideOf = s.t, besideOnce, a; b.held {
 		s.beside = besideSure
 	}
 	if s.l.among != b.in {
@@ -219,8 +224,11 @@ func (s *settlement) besideTold() *account {
 		}
 		told = true
 	}
-	if !told {
+	switch a := s.o.unnamed(s.l.scope); {
+	case !told:
 		return nil
+	case a != nil && l != nil && l.beside != nil && l.beside.isOf(a):
+		return a
 	}
 	return &s.l.scope.base
 }

@@ -199,22 +199,22 @@ func TestBesideUnnamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)
-			d.answer(0, "/a", c.told)
-			d.answer(0, "/a", retryAfter(30*sec))
-			assert.False(t, d.free(999*ms, "b/"))
-			assert.False(t, d.free(30*sec-ms, "/a"))
-			require.Equal(t, c.want, d.free(sec, "b/"))
+			d.answer(0, "/a", c.told, unnamed)
+			d.answer(0, "/a", retryAfter(30*sec), unnamed)
+			assert.False(t, d.free(999*ms, "b/", unnamed))
+			assert.False(t, d.free(30*sec-ms, "/a", unnamed))
+			require.Equal(t, c.want, d.free(sec, "b/", unnamed))
 			if !c.want {
 				return
 			}
-			d.answer(sec, "b/", served)
-			assert.True(t, d.free(sec, "b/"))
-			d.answer(sec, "c/", retryAfter(29*sec))
-			assert.False(t, d.free(2*sec, "c/"), "it is refused, too")
-			assert.False(t, d.free(2*sec, "/a"))
-			d.answer(3*sec, "b/", quota.Report{Figures: figure("", 0, mins)})
-			assert.False(t, d.free(4*sec, "b/"), "it is not free of the policy")
-			assert.False(t, d.free(40*sec, "/a"))
+			d.answer(sec, "b/", served, unnamed)
+			assert.True(t, d.free(sec, "b/", unnamed))
+			d.answer(sec, "c/", retryAfter(29*sec), unnamed)
+			assert.False(t, d.free(2*sec, "c/", unnamed), "it is refused, too")
+			assert.False(t, d.free(2*sec, "/a", unnamed))
+			d.answer(3*sec, "b/", quota.Report{Figures: figure("", 0, mins)}, unnamed)
+			assert.False(t, d.free(4*sec, "b/", unnamed), "it is not free of the policy")
+			assert.False(t, d.free(40*sec, "/a", unnamed))
 		})
 	}
 }
@@ -222,18 +222,18 @@ func TestBesideUnnamed(t *testing.T) {
 // After each hold one request asks first, as where the server tells nothing.
 func TestBesideUnnamedAsksFirst(t *testing.T) {
 	d := newDesk(t)
-	d.answer(0, "/a", quota.Report{Figures: figure("", 50, 60*mins), Terms: terms("", 100, 60*mins)})
-	d.answer(0, "/a", retryAfter(30*sec))
+	d.answer(0, "/a", quota.Report{Figures: figure("", 50, 60*mins), Terms: terms("", 100, 60*mins)}, unnamed)
+	d.answer(0, "/a", retryAfter(30*sec), unnamed)
 	for i := range 3 {
 		now := time.Duration(i+1) * 30 * sec
-		first, _ := d.kindOf(now, "/a")
+		first, _ := d.kindOf(now, "/a", unnamed)
 		require.NotNil(t, first)
-		assert.False(t, d.free(now, "/a"), i)
+		assert.False(t, d.free(now, "/a", unnamed), i)
 		d.done(now, first, served)
 		for range 6 {
-			d.answer(now, "/a", served)
+			d.answer(now, "/a", served, unnamed)
 		}
-		d.answer(now, "/a", retryAfter(30*sec))
+		d.answer(now, "/a", retryAfter(30*sec), unnamed)
 	}
 }
 
@@ -355,6 +355,7 @@ func TestBareQuotaBesideIsInferred(t *testing.T) {
 	d := newDesk(t)
 	day, left, end, refused, served := int64(20_000), 20, time.Duration(0), 0, 0
 	var sent []*quota.Lease
+	var claims []quota.Claim
 	var last []int // refused, in each two minutes
 	for now := time.Duration(0); now < 12*mins; now += 50 * ms {
 		if now >= end && len(sent) > 0 { // a window begins with a request
@@ -369,10 +370,11 @@ func TestBareQuotaBesideIsInferred(t *testing.T) {
 				refused++
 			}
 			d.done(now, l, r)
+			claims = []quota.Claim{unnamed}
 		}
 		sent = nil
 		for len(sent) < 50 {
-			l, r := d.try(now, "")
+			l, r := d.try(now, "", claims...)
 			if r != nil {
 				break
 			}

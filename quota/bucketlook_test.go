@@ -18,13 +18,13 @@ func TestLookIntoBucketAmongRejected(t *testing.T) {
 		a := quota.Accounts{Jitter: noJitter}
 		o := a.Origin("https://api.example")
 		var l quota.Lease
-		require.NoError(t, o.Admit(t.Context(), time.Time{}, new(quota.Ask), &l))
+		require.NoError(t, o.Admit(t.Context(), time.Time{}, &quota.Ask{Claims: []quota.Claim{unnamed}}, &l))
 		o.Settle(time.Now(), &l, &quota.Report{
 			Terms:   []quota.Policy{{Quota: 10, Window: 10 * time.Hour}},
 			Figures: []quota.Figure{{Available: 0, Window: time.Hour, Full: 10 * time.Hour}},
 		})
 		began, rejected := time.Now(), 0
-		for o.Admit(t.Context(), time.Time{}, &quota.Ask{MaxDelay: -1}, &l) != nil {
+		for o.Admit(t.Context(), time.Time{}, &quota.Ask{Claims: []quota.Claim{unnamed}, MaxDelay: -1}, &l) != nil {
 			rejected++
 			time.Sleep(time.Minute)
 		}

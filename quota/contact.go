@@ -93,15 +93,11 @@ func (c *contact) learn(t instant, g *exchange.Granted) {
 		return true
 	})
 	for _, id := range g.Found[:min(len(g.Found), maxFound)] {
-		switch p := c.s.byID[id]; {
-		case p == nil:
-			p = c.s.stub(id)
+		if c.s.byID[id] == nil {
+			p := c.s.stub(id)
 			p.contact, p.again, p.waiters = c, t, c.pool.waiters
 			c.s.active[p] = struct{}{}
 			c.found = append(c.found, p)
-		case p.passive(): // that of the scope: the policy has no name
-			p.named = true
-			c.s.o.routeAgain(p.a.policy.name) // those that wait have not asked for units of it
 		}
 	}
 }

@@ -25,6 +25,9 @@ const (
 
 const testOrigin = "https://api.example"
 
+// unnamed is a claim on the policy without a name.
+var unnamed = quota.Claim{Units: 1}
+
 // A desk is an origin that is asked and told at instants of the test's own: the time
 // since it began. No request waits.
 type desk struct {

@@ -47,7 +47,7 @@ func (o *Origin) evict(t instant, a *account) {
 	p := a.policy
 	delete(p.units, a)
 	delete(p.absent, a)
-	if p == &o.unnamed {
+	if a.ofNone() {
 		o.scopes[a.owner.long].forgetKinds(t, o)
 		delete(o.scopes, a.owner.long)
 		o.scopes, o.maxScopes = shrunk(o.scopes, o.maxScopes)
@@ -126,7 +126,7 @@ func (o *Origin) holds(t instant, a *account) bool {
 		return true
 	}
 	b := o.besideScope(a)
-	return b != nil && (t < b.in.base.Hold || o.holdsKind(t, &b.in.base))
+	return b != nil && a.ofNone() && (t < b.in.base.Hold || o.holdsKind(t, &b.in.base))
 }
 
 // next moves the clock hand to the next account.
@@ -141,7 +141,7 @@ func (o *Origin) next() *account {
 // inUse reports whether a request is in flight or in line for the account, or for the
 // scope if the account is that of a scope.
 func (o *Origin) inUse(a *account) bool {
-	return a.busy() || a.policy == &o.unnamed && (o.scopes[a.owner.long].out > 0 || o.inKindLines(a) > 0)
+	return a.busy() || a.ofNone() && (o.scopes[a.owner.long].out > 0 || o.inKindLines(a) > 0)
 }
 
 // lessValuable reports whether a is evicted before b. In this order: an account without

@@ -12,7 +12,7 @@ type policyAccounts struct {
 	policyID
 	origin   *Origin
 	server   window.Server // what all accounts of the policy have learned of it
-	accounts index         // empty for the policy without a name: its accounts are the scopes'
+	accounts index         // empty for no policy: its accounts are the scopes'
 	until    instant       // from then on, nothing said of any of them is in force
 	lines    int           // of those that work waits for
 
@@ -44,7 +44,11 @@ func (p *policyAccounts) noteUnit(a *account, name string) {
 type policyID struct {
 	name  string
 	keyed bool
+	none  bool // of no policy: the account of a scope, or of the whole origin
 }
+
+// scopeID is the policyID of the accounts of scopes.
+var scopeID = policyID{none: true}
 
 // accountID identifies an account of an origin.
 type accountID struct {
@@ -52,10 +56,9 @@ type accountID struct {
 	owner string // the bytes of the partition key; or the scope, where there is no key
 }
 
-// find returns the account with that id, or nil. The account of the policy without a
-// name is that of the scope.
+// find returns the account with that id, or nil.
 func (o *Origin) find(id accountID) *account {
-	if id.policyID == o.unnamed.policyID {
+	if id.none {
 		if s := o.scopes[id.owner]; s != nil {
 			return &s.base
 		}
@@ -71,7 +74,7 @@ func (o *Origin) find(id accountID) *account {
 // policy. If the account was restored with a hashed owner, create gives it its owner
 // instead.
 func (o *Origin) create(t instant, id accountID) *account {
-	if id.policyID == o.unnamed.policyID {
+	if id.none {
 		return &o.scope(t, id.owner).base
 	}
 	if a := o.reveal(id); a != nil {
@@ -82,7 +85,7 @@ func (o *Origin) create(t instant, id accountID) *account {
 	a := new(account)
 	a.init(p, ownerOf(id.owner))
 	o.add(t, a)
-	if known, ok := o.policy(id.name); ok {
+	if known, ok := o.policy(id.name); ok && (id.name != "" || id.keyed) { // others were told, not this scope: see presume
 		a.setPolicy(&known)
 	}
 	p.accounts.add(a)
@@ -103,13 +106,13 @@ func (o *Origin) accountsOf(id policyID) *policyAccounts {
 // scope finds or creates the scope of that name.
 func (o *Origin) scope(t instant, name string) *scope {
 	s := o.scopes[name]
-	if s == nil && o.reveal(accountID{owner: name}) != nil {
+	if s == nil && o.reveal(accountID{scopeID, name}) != nil {
 		s = o.scopes[name]
 	}
 	if s == nil {
 		o.makeRoom(t)
 		s = new(scope)
-		s.base.init(&o.unnamed, longOwner(name))
+		s.base.init(&o.ofScopes, longOwner(name))
 		o.add(t, &s.base)
 		o.scopes[s.base.owner.long] = s
 		o.maxScopes = max(o.maxScopes, len(o.scopes))

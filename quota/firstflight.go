@@ -55,7 +55,7 @@ func (f *firstFlight) claim(ctx context.Context, now time.Time, ask *Ask, cs *cl
 		cs.add(f, max(most, 0))
 	}
 	if s := f.origin.shared; s != nil && !f.over && most >= 0 && s.together(f.origin.at(now)) {
-		if base := f.origin.known(accountID{owner: ask.Scope}); base != nil {
+		if base := f.origin.known(accountID{scopeID, ask.Scope}); base != nil {
 			cs.add(s.contact(base), 1)
 		}
 	}
@@ -78,7 +78,7 @@ func (o *Origin) presume(ctx context.Context, t instant, ask *Ask, l *Lease, a *
 	}
 	var others Policy // as others are told of the policy without a name
 	named := false
-	if a.policy == &o.unnamed {
+	if a.policy.policyID == (policyID{}) {
 		others, named = o.policy("")
 	}
 	if named && a.policy.server.Most == 0 {

@@ -194,20 +194,21 @@ func TestFirstFlightBounds(t *testing.T) {
 // What was restored was told by the origin: there is no first contact, unless it has told nothing.
 func TestFirstFlightAfterRestore(t *testing.T) {
 	for name, tt := range map[string]struct {
-		told  quota.Report
-		waits bool
+		told   quota.Report
+		waits  bool
+		claims []quota.Claim
 	}{
-		"a figure":         {quota.Report{Figures: figure("api", 50, mins)}, false},
-		"a policy":         {quota.Report{Terms: terms("api", 50, mins)}, false},
-		"a Retry-After":    {quota.Report{Refused: true, Pause: mins}, false},
-		"nothing":          {quota.Report{}, true},
-		"what is over now": {quota.Report{Figures: figure("", 0, ms)}, true},
+		"a figure":         {quota.Report{Figures: figure("api", 50, mins)}, false, nil},
+		"a policy":         {quota.Report{Terms: terms("api", 50, mins)}, false, nil},
+		"a Retry-After":    {quota.Report{Refused: true, Pause: mins}, false, nil},
+		"nothing":          {quota.Report{}, true, nil},
+		"what is over now": {quota.Report{Figures: figure("", 0, ms)}, true, []quota.Claim{unnamed}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)
-			d.exchange(0, "", tt.told)
+			d.exchange(0, "", tt.told, tt.claims...)
 			r := restored(t, d.saved(sec, false), d.at(sec))
-			ask := quota.Ask{MaxDelay: mins, FirstFlight: 1}
+			ask := quota.Ask{Claims: tt.claims, MaxDelay: mins, FirstFlight: 1}
 			now := r.begin.Add(2 * mins)
 			require.NoError(t, r.o.Admit(t.Context(), now, &ask, new(quota.Lease)))
 			_, waits := r.o.Check(t.Context(), now, &ask)

@@ -376,12 +376,12 @@ func TestInferredIsDropped(t *testing.T) {
 	t.Run("for a figure of the unnamed one, which it does not bound", func(t *testing.T) {
 		d, now := inferredTen(t)
 		d.done(now, d.send(now, ""), quota.Report{Figures: figure("", 999, mins)})
-		assert.Equal(t, 999, d.more(now, ""))
+		assert.Equal(t, 999, d.more(now, "", unnamed))
 	})
 	t.Run("for the terms that another scope was told", func(t *testing.T) {
 		d, now := inferredTen(t)
 		d.done(now, d.send(now, "other"), quota.Report{Terms: terms("", 50, 10*sec)})
-		d.done(now, d.send(now, ""), quota.Report{})
+		d.done(now, d.send(now, "", unnamed), quota.Report{})
 		assert.Equal(t, int64(50), d.known("", quota.Claim{}).Quota)
 	})
 }

@@ -79,8 +79,8 @@ type kind struct {
 type family struct{ refused, free bool } // some kind was
 
 // tellsKinds reports whether a refusal that names no policy may concern some kinds of the
-// scope only. Where the policy without a name is advertised, the account of the scope is that
-// of a quota which all kinds share, unless no work of the scope has been charged to it. A policy
+// scope only. Where the policy without a name is advertised, all kinds share its quota,
+// unless no work of the scope has been charged to it. A policy
 // with partition keys has an account for each key: a refusal that names none, such as that of
 // GitHub's secondary limit, is of a limit beside them, which concerns all.
 func (o *Origin) tellsKinds(s *scope) bool {
@@ -91,8 +91,15 @@ func (o *Origin) tellsKinds(s *scope) bool {
 		return true
 	}
 	p, named := o.policy("")
-	return !named || p.Quota >= 0 && !p.Keyed && s.base.Quota < 0
+	if !named || p.Quota < 0 || p.Keyed {
+		return !named
+	}
+	a := o.unnamed(s)
+	return a == nil || a.Quota < 0
 }
+
+// unnamed returns the account of the policy without a name of a scope, or nil.
+func (o *Origin) unnamed(s *scope) *account { return o.find(accountID{owner: s.base.owner.long}) }
 
 // nameKind asks for the kind of the work, where kinds are told apart. No mutex is held.
 func (l *Lease) nameKind(o *Origin, ask *Ask) {
@@ -152,7 +159,7 @@ func (s *scope) concernsAll() bool {
 // tellKindsApart begins to, with the first refusal.
 func (s *scope) tellKindsApart(o *Origin) *kinds {
 	ks := &kinds{of: make(map[string]*kind)}
-	ks.free.base.init(&o.unnamed, longOwner(partName(s.base.owner.long, "")))
+	ks.free.base.init(&o.ofScopes, longOwner(partName(s.base.owner.long, "")))
 	s.learnedOf().kinds = ks
 	o.apart.Store(true)
 	o.routeAgain("")
@@ -337,7 +344,7 @@ func (o *Origin) presentKind(t instant, ask *Ask, l *Lease, cs *claims) {
 // kindsOf returns the kinds of the scope that an account belongs to; nil, if they are
 // not told apart.
 func (o *Origin) kindsOf(a *account) map[string]*kind {
-	if a.policy != &o.unnamed || !o.apart.Load() {
+	if !a.ofNone() || !o.apart.Load() {
 		return nil
 	}
 	name, _, _ := strings.Cut(a.owner.long, partOf)

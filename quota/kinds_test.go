@@ -14,11 +14,11 @@ import (
 )
 
 // kindOf sends work of a kind at once, or returns the refusal.
-func (d *desk) kindOf(now time.Duration, kind string) (*quota.Lease, *quota.Refusal) {
+func (d *desk) kindOf(now time.Duration, kind string, cs ...quota.Claim) (*quota.Lease, *quota.Refusal) {
 	d.t.Helper()
 	d.now = now
 	l := new(quota.Lease)
-	ask := &quota.Ask{Kind: func() string { return kind }, MaxDelay: quota.NoDelay}
+	ask := &quota.Ask{Kind: func() string { return kind }, Claims: cs, MaxDelay: quota.NoDelay}
 	if err := d.o.Admit(d.t.Context(), d.at(now), ask, l); err != nil {
 		return nil, err.(*quota.Refusal)
 	}
@@ -26,17 +26,17 @@ func (d *desk) kindOf(now time.Duration, kind string) (*quota.Lease, *quota.Refu
 }
 
 // answer sends work of a kind that is answered at once.
-func (d *desk) answer(now time.Duration, kind string, r quota.Report) {
+func (d *desk) answer(now time.Duration, kind string, r quota.Report, cs ...quota.Claim) {
 	d.t.Helper()
-	l, refusal := d.kindOf(now, kind)
+	l, refusal := d.kindOf(now, kind, cs...)
 	require.Nil(d.t, refusal, "%v: %s is held: %v", now, kind, refusal)
 	d.done(now, l, r)
 }
 
 // free reports whether work of a kind may go.
-func (d *desk) free(now time.Duration, kind string) bool {
+func (d *desk) free(now time.Duration, kind string, cs ...quota.Claim) bool {
 	d.t.Helper()
-	r, _ := d.o.Check(d.t.Context(), d.at(now), &quota.Ask{Kind: func() string { return kind }})
+	r, _ := d.o.Check(d.t.Context(), d.at(now), &quota.Ask{Kind: func() string { return kind }, Claims: cs})
 	return r == nil
 }
 
@@ -425,7 +425,7 @@ func TestKindsAreBounded(t *testing.T) {
 		}
 	}
 	assert.Equal(t, quota.MaxOriginKinds, e.o.Kinds())
-	e.o.EvictScopes()
+	e.o.EvictAll()
 	assert.Zero(t, e.o.Kinds())
 }
 

@@ -72,7 +72,7 @@ func (l *Lease) chargeAt(t instant, now time.Time) {
 		switch of := c.Constraint.(type) {
 		case *account: // its Charge would read the clock of the origin again
 			a = of
-			if o := l.origin; a == &l.scope.base && o.shared == nil && o.unnamed.absent == nil {
+			if o := l.origin; a == &l.scope.base && o.shared == nil && o.ofScopes.absent == nil {
 				if mark, ok := a.Pass(l.sent, c.Units); ok {
 					c.Epoch, c.Retained = mark, false
 					continue

@@ -21,14 +21,14 @@ func TestUnitsThatComeBackBeforeTheEnd(t *testing.T) {
 	}
 	spend := func(now time.Duration, from int64) {
 		for left := from; left >= 0; left-- {
-			d.exchange(now+time.Duration(from-left)*100*ms, "", figure(left))
+			d.exchange(now+time.Duration(from-left)*100*ms, "", figure(left), unnamed)
 		}
 	}
 	spend(0, 4)
 	now := 2*sec + 10*ms
 	for i, tried := range []time.Duration{400 * ms, 0, 800 * ms} {
 		d.exchange(now, "", figure(0)) // the first unit is back
-		wait := d.wait(now, "")
+		wait := d.wait(now, "", unnamed)
 		if tried == 0 {
 			assert.Greater(t, wait, sec, "window %d", i)
 			now += wait
@@ -38,8 +38,8 @@ func TestUnitsThatComeBackBeforeTheEnd(t *testing.T) {
 		}
 		assert.InDelta(t, tried, wait, float64(20*ms), "window %d", i)
 		now += wait
-		d.exchange(now, "", quota.Report{Refused: true, Figures: figure(0).Figures})
-		now += d.wait(now, "")
+		d.exchange(now, "", quota.Report{Refused: true, Figures: figure(0).Figures}, unnamed)
+		now += d.wait(now, "", unnamed)
 		spend(now, 4)
 		now += 2*sec + 10*ms
 	}

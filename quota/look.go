@@ -260,7 +260,7 @@ func (k *kind) OpenLine() *wait.Line {
 	o := k.scope.base.policy.origin
 	k.line = wait.NewLine(k, wait.LineOptions{})
 	o.awaited[k.line] = struct{}{}
-	o.unnamed.lines++
+	o.ofScopes.lines++
 	if k.live() {
 		k.scope.kinds().lines++
 	}
@@ -274,7 +274,7 @@ func (k *kind) Round() *wait.Round { return k.scope.base.Round() }
 func (k *kind) CloseLine() {
 	o := k.scope.base.policy.origin
 	delete(o.awaited, k.line)
-	o.unnamed.lines--
+	o.ofScopes.lines--
 	if k.live() {
 		k.scope.kinds().lines--
 	}

@@ -81,7 +81,7 @@ func TestKeysAreKeptWithoutWhatTheyAreOf(t *testing.T) {
 	text := string(line)
 	c := Claim{Policy: text[6:12], Key: text[13:16], Keyed: true, Units: 1}
 	d.exchange(0, text[:5], Report{}, c)
-	a := d.o.find(accountID{policyID{"policy", true}, "key"})
+	a := d.o.find(accountID{policyID{name: "policy", keyed: true}, "key"})
 	require.NotNil(t, a)
 	for _, kept := range []string{a.owner.String(), a.policy.name, d.o.scopes["scope"].base.owner.String()} {
 		assert.False(t, sharesMemory(kept, text), "%q", kept)

@@ -32,10 +32,10 @@ type Origin struct {
 	stepped   time.Duration                // by how much the wall clock has gone ahead of the monotonic clock since start
 	first     firstFlight                  // until the origin has answered
 	root      account                      // the account of the whole origin
-	unnamed   policyAccounts               // of the policy without a name: the root, and the accounts of all scopes
+	ofScopes  policyAccounts               // of no policy: the root, and the accounts of all scopes
 	scopes    map[string]*scope            // by name
 	maxScopes int                          // the largest size of the map since it was made
-	byPolicy  map[policyID]*policyAccounts // all but unnamed
+	byPolicy  map[policyID]*policyAccounts // all but ofScopes
 	hash      func(owner string) uint32    // of the indexes; seeded, so that owners cannot be chosen to collide
 
 	all          []*account // that may be evicted: those of policies and of scopes
@@ -78,7 +78,7 @@ type Origin struct {
 
 // A scope is what is known of an identity that requests act for.
 type scope struct {
-	base         account       // of the policy without a name, and of no policy
+	base         account       // of no policy
 	out          int64         // requests in flight
 	unattributed *unattributed // nil: no account was created while requests were in flight
 	learned      *learned      // from refusals that name no policy; nil: none came
@@ -95,8 +95,8 @@ func newOrigin(a *Accounts, now time.Time) *Origin {
 	}
 	o.needs = o.trips.needs
 	o.startAt(now)
-	o.first.origin, o.unnamed.origin = o, o
-	o.root.init(&o.unnamed, longOwner(""))
+	o.first.origin, o.ofScopes.origin, o.ofScopes.policyID = o, o, scopeID
+	o.root.init(&o.ofScopes, longOwner(""))
 	o.policies.Store(new([]Policy))
 	return o
 }
@@ -295,7 +295,7 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 // its Claims, which is created if there is none.
 func (o *Origin) claim(ctx context.Context, t instant, ask *Ask, l *Lease, cs *claims) {
 	s := l.scope
-	if ask.Trial {
+	if ask.Trial && len(ask.Claims) == 0 {
 		s.base.TryAlone(t)
 	}
 	among := s
@@ -331,6 +331,9 @@ func (o *Origin) claim(ctx context.Context, t instant, ask *Ask, l *Lease, cs *c
 			a = o.create(t, c.id(ask.Scope))
 			pin(cs.all(), -1)
 		}
+		if ask.Trial {
+			a.TryAlone(t)
+		}
 		if a.State == window.Unknown {
 			o.presume(ctx, t, ask, l, a, c.units())
 		}
@@ -340,21 +343,15 @@ func (o *Origin) claim(ctx context.Context, t instant, ask *Ask, l *Lease, cs *c
 		if o.shared != nil {
 			o.shared.pool(a).named = true
 		}
-		at := 0
-		if a == &s.base {
-			cs.all()[0].Units = c.units()
-		} else {
-			at = len(cs.all())
-			cs.addAccount(a, c.units())
-		}
-		cs.all()[at].Estimated = c.Estimated
+		cs.addAccount(a, c.units())
+		cs.all()[len(cs.all())-1].Estimated = c.Estimated
 	}
 }
 
 // present is like claim, but lists only the claims on accounts that exist.
 func (o *Origin) present(ask *Ask, cs *claims) {
 	cs.add(&o.root, 1)
-	if base := o.known(accountID{owner: ask.Scope}); base != nil {
+	if base := o.known(accountID{scopeID, ask.Scope}); base != nil {
 		cs.add(base, 1)
 	}
 	for i := range ask.Claims {
@@ -363,14 +360,8 @@ func (o *Origin) present(ask *Ask, cs *claims) {
 		if a == nil {
 			continue
 		}
-		at := 1
-		if a.policy == &o.unnamed {
-			cs.all()[1].Units = c.units()
-		} else {
-			at = len(cs.all())
-			cs.add(a, c.units())
-		}
-		cs.all()[at].Estimated = c.Estimated
+		cs.add(a, c.units())
+		cs.all()[len(cs.all())-1].Estimated = c.Estimated
 	}
 }
 

@@ -126,7 +126,7 @@ func TestScopesAreBounded(t *testing.T) {
 		assert.Len(t, d.scopes(), min(i+2, 3))
 	}
 	assert.Equal(t, []string{"18", "19", "out"}, d.scopes())
-	d.settle(mins, l, quota.Report{Figures: figure("", 0, mins)})
+	d.settle(mins, l, quota.Report{Pause: mins})
 	d.refused(mins, "out")
 }
 

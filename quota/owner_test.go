@@ -46,7 +46,7 @@ func TestOwnersThatCollide(t *testing.T) {
 		left := map[string]int64{}
 		for i := range 200 {
 			now, key := time.Duration(i)*sec, owners[r.IntN(len(owners))]
-			if a := d.o.find(accountID{policyID{"api", true}, key}); a != nil {
+			if a := d.o.find(accountID{policyID{name: "api", keyed: true}, key}); a != nil {
 				require.Equal(t, left[key], spare(a), "seed %d: %s", seed, key)
 			}
 			left[key] = 100 + r.Int64N(100)
@@ -70,7 +70,7 @@ func TestOwnersThatCollideAreRestored(t *testing.T) {
 		}
 		again.consistent()
 		for i, key := range owners {
-			a := again.o.known(accountID{policyID{"api", true}, key})
+			a := again.o.known(accountID{policyID{name: "api", keyed: true}, key})
 			require.NotNil(t, a, "%t: %s", keys, key)
 			assert.Equal(t, int64(10+i), spare(a))
 			again.consistent()

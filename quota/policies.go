@@ -120,13 +120,13 @@ func (o *Origin) drop(t instant, policy string, since instant) {
 // the policy may be about to move into its lines. What routeAgain costs does not depend on
 // how much waits.
 func (o *Origin) routeAgain(policy string) {
-	lines := o.unnamed.lines
-	if policy != "" {
-		lines = 0
-		for _, keyed := range [...]bool{false, true} {
-			if p := o.byPolicy[policyID{policy, keyed}]; p != nil {
-				lines += p.lines
-			}
+	lines := 0
+	if policy == "" {
+		lines = o.ofScopes.lines
+	}
+	for _, keyed := range [...]bool{false, true} {
+		if p := o.byPolicy[policyID{name: policy, keyed: keyed}]; p != nil {
+			lines += p.lines
 		}
 	}
 	if lines > 0 {
@@ -147,12 +147,9 @@ func (o *Origin) vanished(t instant, i int) bool {
 // heldUntil returns the instant from which on nothing said of any account of a policy
 // is in force.
 func (o *Origin) heldUntil(policy string) instant {
-	if policy == "" {
-		return o.unnamed.until
-	}
 	var until instant
 	for _, keyed := range [...]bool{false, true} {
-		if b := o.byPolicy[policyID{policy, keyed}]; b != nil {
+		if b := o.byPolicy[policyID{name: policy, keyed: keyed}]; b != nil {
 			until = max(until, b.until)
 		}
 	}

@@ -60,7 +60,7 @@ func (s *settlement) penaltyOf() *penalty {
 	if s.penalty == nil {
 		s.penalty = &penalty{scope: s.l.scope}
 		for _, c := range s.l.claims.all() {
-			if a, ok := c.Constraint.(*account); ok && a.policy.name != "" {
+			if a, ok := c.Constraint.(*account); ok && !a.ofNone() {
 				s.penalty.claimed = append(s.penalty.claimed, a)
 			}
 		}
@@ -130,7 +130,7 @@ func (p *penalty) move(t instant, to []*account) {
 	for i := range p.parts {
 		part := &p.parts[i]
 		part.Undo(&part.before, &part.after)
-		if k := p.kind; k != nil && part.policy == &part.policy.origin.unnamed && k.held == p.heldAfter {
+		if k := p.kind; k != nil && part.ofNone() && k.held == p.heldAfter {
 			k.held = p.heldBefore
 		}
 	}
@@ -142,7 +142,7 @@ func (o *Origin) concerned(p *penalty, policies []string) (to []*account, known 
 	for _, name := range policies {
 		n := len(to)
 		for i := range p.parts {
-			if a := p.parts[i].account; name != "" && a.policy.name == name {
+			if a := p.parts[i].account; !a.ofNone() && a.policy.name == name {
 				to = append(to, a)
 			}
 		}
@@ -151,7 +151,7 @@ func (o *Origin) concerned(p *penalty, policies []string) (to []*account, known 
 				to = append(to, a)
 			}
 		}
-		if a := o.known(accountID{policyID{name, false}, p.scope.base.owner.long}); a != nil && n == len(to) {
+		if a := o.known(accountID{policyID{name: name}, p.scope.base.owner.long}); a != nil && n == len(to) {
 			to = append(to, a)
 		}
 		if n == len(to) {

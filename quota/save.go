@@ -58,6 +58,7 @@ type savedOrigin struct {
 type savedAccount struct {
 	Policy string `json:"policy,omitempty"`
 	Keyed  bool   `json:"keyed,omitempty"`
+	None   bool   `json:"none,omitempty"` // of no policy: the account of a scope
 	Owner  []byte `json:"owner,omitempty"`
 	Digest []byte `json:"digest,omitempty"` // of the owner, in its place
 
@@ -120,13 +121,13 @@ func (o namedOrigin) save(write func(savedRecord) error, now time.Time, keys boo
 	s := savedOrigin{o.name, o.Policies(), savedAccount{Saved: o.root.Save(t)}, maps.Clone(o.attached)}
 	o.mu.Unlock()
 	err := write(savedRecord{Origin: &s})
-	for some := range o.chunks(false) {
+	for some := range o.chunks(t, false) {
 		for i := range some {
 			a := &some[i].account
 			if a.Roll(t); a.Over(t) || a.SaysNothing(t) {
 				continue
 			}
-			s := savedAccount{Policy: a.policy.name, Keyed: a.policy.keyed, Saved: a.Save(t)}
+			s := savedAccount{Policy: a.policy.name, Keyed: a.policy.keyed, None: a.ofNone(), Saved: a.Save(t)}
 			if a.inferred() {
 				if !a.Paused(t) {
 					continue
@@ -328,7 +329,7 @@ func (in *restorer) takeAccount(s *savedAccount) bool {
 	if o == nil {
 		return true
 	}
-	id := accountID{policyID{s.Policy, s.Keyed}, string(s.Owner)}
+	id := accountID{policyID{s.Policy, s.Keyed, s.None}, string(s.Owner)}
 	if s.Digest != nil {
 		id.owner = hashedOwner(digest(s.Digest))
 	}
@@ -381,7 +382,7 @@ func (o *Origin) reveal(id accountID) *account {
 		return nil
 	}
 	o.hashedOwners--
-	if a.policy == &o.unnamed {
+	if a.ofNone() {
 		s := o.scopes[hashed.owner]
 		delete(o.scopes, hashed.owner)
 		a.owner = longOwner(id.owner)

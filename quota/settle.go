@@ -111,6 +111,7 @@ type settlement struct {
 	looked     bool    // a refusal of a request that looked whether a hold of others holds this process: see hold.go
 	uncounted  bool    // a refusal that tells nothing of how much the limit is
 	beside     besides // a refusal by a limit that is not told: see beside.go
+	besideOf   *account
 
 	penalty *penalty // nil: none that may turn out to concern less
 
@@ -284,14 +285,14 @@ func (s *settlement) account(policy, key string, keyed bool) *account {
 	if !keyed {
 		owner = s.l.scope.base.owner.long
 	}
+	id := accountID{policyID{name: policy, keyed: keyed}, owner}
 	cs := s.l.claims.all()
 	for i := len(cs) - 1; i >= 0; i-- { // mostly it is the last one
 		a, ok := cs[i].Constraint.(*account)
-		if ok && a != &s.o.root && a.place != evicted && a.is(policy, keyed, owner) { // the root has the name of no scope
+		if ok && a.place != evicted && a.is(id.policyID, owner) {
 			return a
 		}
 	}
-	id := accountID{policyID{policy, keyed}, owner}
 	a := s.o.known(id)
 	isNew := a == nil
 	if isNew {
@@ -418,7 +419,7 @@ func (s *settlement) said(a *account) (cost int64, tells bool) {
 
 // spares reports whether the work cost an account nothing.
 func (s *settlement) spares(a *account) bool {
-	return s.r.Unsent || len(s.r.LeftOut) > 0 && a.policy.name != "" && slices.Contains(s.r.LeftOut, a.policy.name)
+	return s.r.Unsent || len(s.r.LeftOut) > 0 && !a.ofNone() && slices.Contains(s.r.LeftOut, a.policy.name)
 }
 
 // untouched reports whether the work, which was refused, cost an account nothing:
@@ -496,7 +497,7 @@ func (s *settlement) terms(p *Policy) {
 	s.o.note(s.t, &policy)
 	if len(s.termed) == from && !p.Keyed {
 		for _, c := range s.l.claims.all() {
-			if a, ok := c.Constraint.(*account); ok && p.Name != "" && a.policy.name == p.Name {
+			if a, ok := c.Constraint.(*account); ok && !a.ofNone() && a.policy.name == p.Name {
 				s.termed = append(s.termed, a)
 			}
 		}
@@ -569,7 +570,7 @@ func (s *settlement) report(a *account, f *Figure) {
 			sh.pool(a).follow() // others have told it before this figure
 		}
 		soft := a.policy.server.Soft()
-		f.Seen = max(a.Report(s.t, s.sent, s.figure(c, f), s.r.Refused, &a.policy.server), 0)
+		f.Seen = max(a.Report(s.t, s.sent, s.figure(a, c, f), s.r.Refused, &a.policy.server), 0)
 		if !soft && a.policy.server.Soft() {
 			s.o.routeAgain(a.policy.name) // all accounts of the policy hold nothing any more
 		}
@@ -586,13 +587,16 @@ func (s *settlement) report(a *account, f *Figure) {
 
 // figure is a figure as the window knows it; c is the claim on its account, or nil. An
 // instant is rounded up to whole seconds.
-func (s *settlement) figure(c *wait.Claim, f *Figure) (x window.Figure) {
+func (s *settlement) figure(a *account, c *wait.Claim, f *Figure) (x window.Figure) {
 	x.Available, x.Window, x.Full = f.Available, f.Window, f.Full
 	if s.r.Refused {
 		x.Again = s.r.Pause
 	}
-	if c != nil {
+	switch {
+	case c != nil:
 		x.Charge = s.charge(c)
+	case slices.Contains(s.earlier, a):
+		x.Charge = s.chargeOfFirstWave(a)
 	}
 	x.Only = len(s.r.Figures) == 1
 	x.Served = !s.r.Refused && !s.r.Failed && !s.r.Unsure && s.r.Pause <= 0 && s.r.answered()

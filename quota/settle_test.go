@@ -192,8 +192,9 @@ func TestAccountsOfTerms(t *testing.T) {
 	t.Run("the unnamed policy is the scope's", func(t *testing.T) {
 		d := newDesk(t)
 		d.settle(ms, d.send(0, "s"), quota.Report{Figures: figure("", 2, mins)})
-		assert.Equal(t, 2, d.more(ms, "s"))
-		assert.Equal(t, 1000, d.more(ms, "other"))
+		assert.Equal(t, 2, d.more(ms, "s", unnamed))
+		assert.Equal(t, 1000, d.more(ms, "other", unnamed))
+		assert.Equal(t, 1000, d.more(ms, "s"), "of what no policy concerns")
 	})
 	t.Run("an empty key is a key", func(t *testing.T) {
 		d := newDesk(t)
@@ -365,10 +366,10 @@ func TestBackOffOfAnEmptyBucket(t *testing.T) {
 // A refusal without figures does not end a window that is in force.
 func TestRefusalKeepsTheWindow(t *testing.T) {
 	d := newDesk(t)
-	one, two := d.send(0, ""), d.send(0, "")
+	one, two := d.send(0, "", unnamed), d.send(0, "", unnamed)
 	d.settle(40*ms, one, quota.Report{Figures: figure("", 0, mins)})
 	d.settle(41*ms, two, quota.Report{Refused: true})
-	assert.Equal(t, mins+1250*time.Microsecond-2*sec, d.wait(2*sec, ""), "a=0;w=60 stands")
+	assert.Equal(t, mins+1250*time.Microsecond-2*sec, d.wait(2*sec, "", unnamed), "a=0;w=60 stands")
 }
 
 // What a Retry-After concerns (RFC 9110, Section 10.2.3, does not say).

@@ -183,6 +183,8 @@ func (s *Shared) pool(a *account) *pool {
 		switch {
 		case a == &s.o.root:
 			keyed = "root"
+		case a.ofNone():
+			keyed = "none"
 		case a.policy.keyed:
 			keyed = "key"
 		}

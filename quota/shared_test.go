@@ -94,8 +94,8 @@ func TestContactsAreEvicted(t *testing.T) {
 			k.o.Unqueue(l)
 			k.now = k.now.Add(sec)
 		}
-		assert.Equal(t, 1+20+20+10, k.o.SharedAccounts())
-		k.o.EvictScopes()
+		assert.Equal(t, 1+20+20+20+10, k.o.SharedAccounts())
+		k.o.EvictAll()
 		assert.Equal(t, 1, k.o.SharedAccounts(), "the origin's")
 	})
 }

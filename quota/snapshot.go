@@ -58,8 +58,8 @@ type OriginSnapshot struct {
 }
 
 // An AccountSnapshot is an account of an origin: of a policy and a partition key, or
-// of a policy and a scope. The account of a scope itself has no policy; it is also
-// that of the policy without a name of an older dialect.
+// of a policy and a scope. The account of a scope itself has no policy. Beside that of the policy
+// without a name of an older dialect, whose Name is the same, it is there only while something is known of it.
 type AccountSnapshot struct {
 	// Policy is what is known of the policy: its Quota is None, and its Window 0, if it
 	// is not known. They are those of this account: others of the same policy may have
@@ -154,7 +154,10 @@ func (o namedOrigin) snapshot(now time.Time, opts SnapshotOptions) OriginSnapsho
 	var as, spare []copied // an account is large, and there may be many: the memory is used again
 	maxAccounts := bounded(opts.MaxAccounts, defaultSnapshotAccounts)
 	order := func(x, y *copied) int { return troubledFirst(x, y, t) }
-	for some := range o.chunks(true) {
+	for some := range o.chunks(t, true) {
+		opened -= len(some)
+		some = slices.DeleteFunc(some, func(a copied) bool { return a.hidden })
+		opened += len(some)
 		if as = append(as, some...); maxAccounts >= 0 && len(as) > maxAccounts+chunk {
 			as, spare = most(spare, as, maxAccounts, order), as
 		}
@@ -174,6 +177,7 @@ type copied struct {
 	account
 	owner   string
 	waiting int
+	hidden  bool
 
 	line     []wait.Place // the first in line; only if it is shown, as what follows
 	terms    Policy       // as the account was told them
@@ -184,8 +188,8 @@ type copied struct {
 }
 
 // chunks iterates over all accounts, some at a time. An account that is moved in
-// Origin.all meanwhile may come twice. shown says that people are to see them.
-func (o *Origin) chunks(shown bool) iter.Seq[[]copied] {
+// Origin.all meanwhile may come twice. shown says that people are to see them at t.
+func (o *Origin) chunks(t instant, shown bool) iter.Seq[[]copied] {
 	return func(yield func([]copied) bool) {
 		some := make([]copied, 0, chunk)
 		for left := math.MaxInt; left > 0; {
@@ -193,7 +197,7 @@ func (o *Origin) chunks(shown bool) iter.Seq[[]copied] {
 			o.mu.Lock()
 			// The last account takes the place of one that is evicted, so going down misses none.
 			for left = min(left, len(o.all)); left > 0 && len(some) < chunk; left-- {
-				a := copied{account: *o.all[left-1]}
+				a := copied{account: *o.all[left-1], hidden: shown && o.hides(t, o.all[left-1])}
 				a.Window = a.Copy() // what is rare is changed by answers, and by what is asked of the copy
 				if shown {
 					o.detail(&a, o.all[left-1])
@@ -214,10 +218,16 @@ func (o *Origin) chunks(shown bool) iter.Seq[[]copied] {
 	}
 }
 
+// hides reports whether people are not shown an account: that of a scope of which nothing is known, if there is
+// that of the policy without a name, whose name is the same.
+func (o *Origin) hides(t instant, a *account) bool {
+	return a.inferred() && a.SaysNothing(t) && a.line == nil && o.find(accountID{owner: a.owner.long}) != nil
+}
+
 // detail notes what a copy shows beside the account itself. The mutex is held.
 func (o *Origin) detail(a *copied, of *account) {
 	a.line, a.terms, a.server = a.account.line.First(shownWaiters), of.present(), a.policy.server
-	if a.policy != &o.unnamed {
+	if !a.ofNone() {
 		return
 	}
 	sc := o.scopes[a.account.owner.long]
@@ -282,11 +292,19 @@ func (a *copied) leftAt(t instant) int64 {
 func compareCopied(x, y *copied) int {
 	switch {
 	case x.policy.keyed == y.policy.keyed || x.policy.name != y.policy.name:
-		return cmp.Or(cmp.Compare(x.policy.name, y.policy.name), cmp.Compare(x.owner, y.owner))
+		return cmp.Or(cmp.Compare(x.policy.name, y.policy.name), cmp.Compare(x.owner, y.owner), -cmp.Compare(x.none(), y.none()))
 	case y.policy.keyed:
 		return -1
 	}
 	return 1
+}
+
+// none is 1 for the account of a scope, else 0.
+func (a *copied) none() int {
+	if a.ofNone() {
+		return 1
+	}
+	return 0
 }
 
 // show returns an account at t as people see it.

@@ -12,7 +12,7 @@ import (
 // policy without a name, has the account of the whole origin in it, too.
 func (o namedOrigin) tally(t instant, s *OriginSnapshot) {
 	sums := []AccountSnapshot{{Policy: Policy{Quota: None}, Available: None}}
-	policies := []*policyAccounts{&o.unnamed} // of the sums
+	policies := []*policyAccounts{&o.ofScopes} // of the sums
 	o.mu.Lock()
 	sums[0].sum(&o.root, t)
 	sums[0].InLine += o.first.line.Len()
@@ -22,8 +22,11 @@ func (o namedOrigin) tally(t instant, s *OriginSnapshot) {
 		for n := 0; left > 0 && n < chunk; n++ {
 			left--
 			a := o.all[left]
+			if o.hides(t, a) {
+				continue
+			}
 			i := slices.IndexFunc(policies, func(p *policyAccounts) bool {
-				return p == a.policy || p != &o.unnamed && a.policy != &o.unnamed && p.name == a.policy.name // its keyed accounts, and those of scopes
+				return p.name == a.policy.name // its keyed accounts, and those of scopes
 			})
 			if i < 0 {
 				i = len(sums)

@@ -25,7 +25,7 @@ func TestTrial(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCounter(t)
 				c.tell(quota.Report{Figures: []quota.Figure{{Policy: "others", Available: 9, Window: mins}}})
-				ask := quota.Ask{Scope: "own", Trial: true}
+				ask := quota.Ask{Scope: "own", Claims: []quota.Claim{unnamed}, Trial: true}
 				first := c.come(t.Context(), "first", ask)
 				var others []*request
 				for range 5 {

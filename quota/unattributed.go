@@ -184,6 +184,15 @@ func (s *settlement) missingOf(a *account, out int64) int64 {
 	return 1
 }
 
+// chargeOfFirstWave returns the charge of an account that was created after the lease departed. So many have departed
+// after the lease as its scope was charged with.
+func (s *settlement) chargeOfFirstWave(a *account) (c window.Charge) {
+	if of := s.claimOf(&s.departed.base); of != nil {
+		c = window.Charge{Sent: s.sent, Units: s.claimed(a), Mark: a.MarkBefore(s.departed.base.After(of.Epoch))}
+	}
+	return c
+}
+
 // settleFirstWave settles the lease with the accounts that were created after it
 // departed. Where the report has a figure for some partition of the policy, that
 // says what the request cost, and which partition it cost. A refusal by other

@@ -38,6 +38,14 @@ func (w *Window) after(mark uint32) int64 {
 	return int64((w.departed-mark)&stepsMask) << size
 }
 
+// After is how many units have departed after a charge with that mark, of a quota of no more than a million.
+func (w *Window) After(mark uint32) int64 { return w.after(mark) }
+
+// MarkBefore is the mark of a charge in this window after which so much has departed, in steps.
+func (w *Window) MarkBefore(n int64) uint32 {
+	return w.epoch<<epochShift | (w.departed-uint32(min(n, stepsMask)))&stepsMask
+}
+
 // sooner reports whether the first of two charges was taken sooner.
 func sooner(mark, than uint32) bool { return int32((mark-than)<<(32-epochShift)) < 0 }
 

@@ -64,3 +64,16 @@ func TestCorrectOfTheWindowBefore(t *testing.T) {
 	left, _ = w.Left(w.BeforeLands())
 	assert.EqualValues(t, 9, left)
 }
+
+// Marks count what has departed: a mark is known of a charge after which so much has.
+func TestMarkBefore(t *testing.T) {
+	w := New(Adaptive)
+	var marks []uint32
+	for range 4 {
+		marks = append(marks, w.Take(0, 1))
+	}
+	for i, mark := range marks {
+		assert.Equal(t, int64(3-i), w.After(mark))
+		assert.Equal(t, mark, w.MarkBefore(int64(3-i)))
+	}
+}
