@@ -93,3 +93,19 @@ func TestUnnamedPolicyIsRestored(t *testing.T) {
 	assert.InDelta(t, mins, r.wait(now, "s", unnamed), float64(2*ms))
 	assert.InDelta(t, 10*sec, r.wait(now, "s", api(1)), float64(2*ms))
 }
+
+// Terms of the policy without a name bind what claims it, and nothing else of the scope.
+func TestTermsOfUnnamedPolicy(t *testing.T) {
+	d := newDesk(t)
+	d.exchange(0, "", quota.Report{Terms: terms("", 3, mins)})
+	assert.Equal(t, 1000, d.more(0, ""))
+	assert.Equal(t, 2, d.more(0, "", unnamed))
+}
+
+// What one user was told of the policy without a name, with figures, does not bound others.
+func TestUnnamedPolicyOfOthers(t *testing.T) {
+	d := newDesk(t)
+	d.exchange(0, "a", quota.Report{Figures: figure("", 50, mins), Terms: terms("", 100, mins)})
+	d.exchange(0, "b", quota.Report{}, unnamed)
+	assert.Equal(t, int64(quota.None), d.known("b", unnamed).Quota)
+}
