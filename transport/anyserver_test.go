@@ -152,6 +152,10 @@ func clock(t time.Time) time.Duration {
 func (w *world) depart(p *passage, now time.Time) {
 	w.counts.sent++
 	p.departed = now
+	if now.Equal(w.refused) { // the Shaper may hear of that refusal later
+		w.beside++
+		w.crowded = w.crowded || w.beside >= 2
+	}
 	if now.After(p.latest) {
 		w.problem("%s departed %v too late", p.class, now.Sub(p.latest))
 	}
@@ -203,7 +207,7 @@ func (w *world) served(p *passage) {
 }
 
 // tooMany reports whether a response may be a refusal of one request too many, which holds no other one. Such a refusal
-// names nothing, and there was one before while three others or more were in flight. Two or more are now, and one that departed
+// names nothing, and there was one before while two others or more were in flight. Two or more are now, and one that departed
 // after the last refusal was served; or the refused one departed before such a refusal came. w.mu is held.
 func (w *world) tooMany(p *passage, resp *http.Response) bool {
 	if resp.StatusCode != http.StatusTooManyRequests || namesQuota(resp) {
@@ -218,7 +222,7 @@ func (w *world) tooMany(p *passage, resp *http.Response) bool {
 		}
 	}
 	one := w.crowded && out >= 2 && !w.lastServed.Before(w.wave[p.class]) || p.departed.Before(w.oneTooMany)
-	w.crowded = w.crowded || out >= 3
+	w.crowded, w.refused, w.beside = w.crowded || out >= 2, now, out
 	if w.wave[p.class] = now; one {
 		w.oneTooMany = now
 	}

@@ -51,7 +51,9 @@ type world struct {
 	shownOfKinds int // in holds of any kind
 
 	wave       map[string]time.Time // by class: when a refusal came last that names nothing
-	crowded    bool                 // one came while three others or more were in flight
+	crowded    bool                 // one came while two others or more were in flight
+	refused    time.Time            // when the last one came
+	beside     int                  // others in flight then, and those that departed at that instant
 	oneTooMany time.Time            // when one came last that may be of one request too many
 	lastServed time.Time            // departure of the last request that was served
 }
