@@ -10,7 +10,7 @@ import (
 
 // A Claim is a number of units of one account of an origin.
 type Claim struct {
-	Policy string // the name of the policy
+	Policy string // the name of the policy; "" is the one without a name, as of X-RateLimit fields
 	Key    string // the bytes of the partition key, where Keyed
 	Keyed  bool   // false: the account of the scope
 	Units  int64  // quota units; a negative number counts as 0

@@ -24,8 +24,8 @@ type naming struct {
 
 // Policies returns the quota policies that the server has named, in the order in
 // which it first did so. A policy that it has not named for long, in answers that
-// name others, is left out, unless the policy still holds requests. The slice is
-// shared: do not modify it.
+// name others, is left out, unless the policy still holds requests. The one without a name
+// (draft -07 and older, X-RateLimit) is among them with the Name "". The slice is shared: do not modify it.
 func (o *Origin) Policies() []Policy { return *o.policies.Load() }
 
 func (o *Origin) policy(name string) (Policy, bool) {

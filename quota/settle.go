@@ -107,11 +107,11 @@ type settlement struct {
 	freed     []*account // of requests that are not waited for any more: see unattributed
 	elsewhere bool       // it is a refusal, and shows which policies have nothing left
 
-	mayTurnOut bool    // it is a refusal that may turn out to concern the refused request alone: see alone.go
-	looked     bool    // a refusal of a request that looked whether a hold of others holds this process: see hold.go
-	uncounted  bool    // a refusal that tells nothing of how much the limit is
-	beside     besides // a refusal by a limit that is not told: see beside.go
-	besideOf   *account
+	mayTurnOut bool     // it is a refusal that may turn out to concern the refused request alone: see alone.go
+	looked     bool     // a refusal of a request that looked whether a hold of others holds this process: see hold.go
+	uncounted  bool     // a refusal that tells nothing of how much the limit is
+	beside     besides  // a refusal by a limit that is not told: see beside.go
+	besideOf   *account // that the limit is beside; nil: it is none of these
 
 	penalty *penalty // nil: none that may turn out to concern less
 

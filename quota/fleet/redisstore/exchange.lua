@@ -1160,6 +1160,7 @@ againOf = function(a)
 end,
 
 }, {__index = seldom})
+
 -- The turn.
 
 local turn = ARGV[1]
