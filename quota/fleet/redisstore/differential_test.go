@@ -87,45 +87,59 @@ func (s *server) client() *redis.Client {
 	})
 }
 
+// A pair is a Hub, and the script in a Redis of its own, with one clock.
+type pair struct {
+	hub   *fleet.Hub
+	store *store
+	rdb   *redis.Client
+	now   time.Time
+}
+
+func newPair(t *testing.T) *pair {
+	p := &pair{rdb: start(t).client(), now: time.Unix(1_700_000_000, 0)}
+	t.Cleanup(func() { p.rdb.Close() })
+	p.hub = &fleet.Hub{Clock: func() time.Time { return p.now }}
+	p.store = New(p.rdb, "").(*store)
+	p.store.now = func() int64 { return p.now.UnixMicro() }
+	return p
+}
+
+// exchange has both carry out a turn. Their answers have to be equal.
+func (p *pair) exchange(t *testing.T, origin exchange.ID, turn *exchange.Turn, what ...any) *exchange.Grant {
+	t.Helper()
+	want, err := p.hub.Exchange(t.Context(), origin, turn)
+	require.NoError(t, err, what...)
+	got, err := p.store.Exchange(t.Context(), origin, turn)
+	require.NoError(t, err, what...)
+	require.Equal(t, want, got, what...)
+	return got
+}
+
 // Random turns have the same answers from Hub and from the script, and the same words.
 func TestScriptIsHub(t *testing.T) {
-	s := start(t)
-	rdb := s.client()
-	defer rdb.Close()
 	ctx := context.Background()
-	now := time.Unix(1_700_000_000, 0)
-	st := New(rdb, "").(*store)
-	st.now = func() int64 { return now.UnixMicro() }
-	hub := &fleet.Hub{Clock: func() time.Time { return now }}
-
+	p := newPair(t)
 	for n, world := 0, uint64(0); n < *turns; world++ {
 		rnd := rand.New(rand.NewPCG(*seed, world))
 		var origin exchange.ID
 		origin[0], origin[1], origin[2] = byte(world), byte(world>>8), byte(world>>16)
 		var want, got []exchange.Word
-		hub.Listen(origin, func(w exchange.Word) { want = append(want, w) })
-		sub := rdb.Subscribe(ctx, st.tagged(origin)+"w")
+		p.hub.Listen(origin, func(w exchange.Word) { want = append(want, w) })
+		sub := p.rdb.Subscribe(ctx, p.store.tagged(origin)+"w")
 		_, err := sub.Receive(ctx)
 		require.NoError(t, err)
 		messages := sub.Channel(redis.WithChannelSize(10_000))
 		g := newGuesser(rnd)
-		until := now.Add(9 * time.Minute)
+		until := p.now.Add(9 * time.Minute)
 		steps := 0
-		for ; steps < 200 && n < *turns && now.Before(until); steps++ {
+		for ; steps < 200 && n < *turns && p.now.Before(until); steps++ {
 			n++
-			now = now.Add(time.Duration(rnd.ExpFloat64()*float64(g.pace)) / time.Microsecond * time.Microsecond)
+			p.now = p.now.Add(time.Duration(rnd.ExpFloat64()*float64(g.pace)) / time.Microsecond * time.Microsecond)
 			if g.chance(500) { // the clock is set
-				now = now.Add(-g.span(30 * time.Minute).Truncate(time.Microsecond))
+				p.now = p.now.Add(-g.span(30 * time.Minute).Truncate(time.Microsecond))
 			}
-			turn := g.turn(now)
-			x, err := hub.Exchange(ctx, origin, turn)
-			require.NoError(t, err)
-			y, err := st.Exchange(ctx, origin, turn)
-			require.NoError(t, err)
-			if !assert.Equal(t, x, y, "seed %d, turn %d, world %d, step %d: %+v", *seed, n, world, steps, turn) {
-				return
-			}
-			g.heard(turn, x)
+			turn := g.turn(p.now)
+			g.heard(turn, p.exchange(t, origin, turn, "seed %d, turn %d, world %d, step %d: %+v", *seed, n, world, steps, turn))
 		}
 		for len(got) < len(want) {
 			select {
@@ -422,13 +436,7 @@ func (g *guesser) heard(t *exchange.Turn, x *exchange.Grant) {
 // What was spent is noted in few places, anywhere among the others: a log shows whether each of them
 // is where the Hub has it.
 func TestSpendingsOfALog(t *testing.T) {
-	s := start(t)
-	rdb := s.client()
-	defer rdb.Close()
-	now := time.Unix(1_700_000_000, 0)
-	st := New(rdb, "").(*store)
-	st.now = func() int64 { return now.UnixMicro() }
-	hub := &fleet.Hub{Clock: func() time.Time { return now }}
+	p := newPair(t)
 	rnd := rand.New(rand.NewPCG(*seed, 1))
 	const quota, window = 200, time.Minute
 	type unit struct {
@@ -440,17 +448,17 @@ func TestSpendingsOfALog(t *testing.T) {
 	var version int64
 	sums := make(map[int64]bool)
 	for step := range 3000 {
-		now = now.Add(time.Duration(rnd.ExpFloat64() * float64(time.Second)).Truncate(time.Microsecond))
+		p.now = p.now.Add(time.Duration(rnd.ExpFloat64() * float64(time.Second)).Truncate(time.Microsecond))
 		i := rnd.IntN(len(has))
 		a := exchange.Account{Quota: quota, Window: window, Figure: exchange.None, Left: exchange.None, FigureVersion: version, Basis: exchange.None}
 		if a.Served, has[i] = has[i], 0; a.Served > 0 {
 			a.ServedAgo = time.Duration(rnd.Int64N(int64(8 * time.Second))).Truncate(time.Microsecond)
-			log = append(log, unit{now.Add(-a.ServedAgo), a.Served})
+			log = append(log, unit{p.now.Add(-a.ServedAgo), a.Served})
 		}
 		if step%8 == 0 { // the others are told none
 			a.Figure, a.Left = quota, window
 			for _, u := range log {
-				if back := u.at.Add(window).Sub(now); back > 0 {
+				if back := u.at.Add(window).Sub(p.now); back > 0 {
 					a.Figure -= u.n
 					a.Left = min(a.Left, (back + time.Second - 1).Truncate(time.Second))
 				}
@@ -461,11 +469,7 @@ func TestSpendingsOfALog(t *testing.T) {
 			Process: fmt.Sprintf("proc%04d", i), Seq: uint64(step + 1), Flights: exchange.None, Accounts: []exchange.Account{a},
 			Requests: []exchange.Request{{N: 1 + rnd.Int64N(9), Claims: []exchange.Claim{{Units: 1}}}},
 		}
-		want, err := hub.Exchange(t.Context(), exchange.ID{}, turn)
-		require.NoError(t, err)
-		got, err := st.Exchange(t.Context(), exchange.ID{}, turn)
-		require.NoError(t, err, step)
-		require.Equal(t, want, got, "seed %d, step %d", *seed, step)
+		got := p.exchange(t, exchange.ID{}, turn, "seed %d, step %d", *seed, step)
 		version, has[i] = got.Accounts[0].Version, has[i]+got.Accounts[0].Units
 		sums[got.Accounts[0].Available] = true
 	}
@@ -474,17 +478,11 @@ func TestSpendingsOfALog(t *testing.T) {
 
 // Weighed windows are found, and one of two processes that wait gives up: the other is told if units come back slowly.
 func TestWeighedWindows(t *testing.T) {
-	for _, quota := range []int64{20, 100} {
-		s := start(t)
-		rdb := s.client()
-		defer rdb.Close()
-		now := time.Unix(1_700_000_000, 0)
-		st := New(rdb, "").(*store)
-		st.now = func() int64 { return now.UnixMicro() }
-		hub := &fleet.Hub{Clock: func() time.Time { return now }}
+	for quota, words := range map[int64]int{20: 2, 100: 1} { // the hold is told in any case
+		p := newPair(t)
 		var want []exchange.Word
-		hub.Listen(exchange.ID{}, func(w exchange.Word) { want = append(want, w) })
-		sub := rdb.Subscribe(t.Context(), st.tagged(exchange.ID{})+"w")
+		p.hub.Listen(exchange.ID{}, func(w exchange.Word) { want = append(want, w) })
+		sub := p.rdb.Subscribe(t.Context(), p.store.tagged(exchange.ID{})+"w")
 		defer sub.Close()
 		_, err := sub.Receive(t.Context())
 		require.NoError(t, err)
@@ -511,7 +509,7 @@ func TestWeighedWindows(t *testing.T) {
 			{"other", 50 * time.Millisecond, exchange.None, exchange.None, 0, 0, 0},
 			{"one", 0, exchange.None, exchange.None, 0, 0, 1},
 		} {
-			now = now.Add(step.after)
+			p.now = p.now.Add(step.after)
 			turn := &exchange.Turn{Process: step.process, Seq: uint64(i + 1), Flights: exchange.None, Accounts: []exchange.Account{{
 				Quota: quota, Window: 10 * time.Second, Figure: step.figure, Left: step.left, FigureVersion: version,
 				Served: step.served, Hold: step.hold, Basis: exchange.None,
@@ -519,14 +517,9 @@ func TestWeighedWindows(t *testing.T) {
 			if step.n > 0 {
 				turn.Requests = []exchange.Request{{N: step.n, Claims: []exchange.Claim{{Units: 1}}}}
 			}
-			x, err := hub.Exchange(t.Context(), exchange.ID{}, turn)
-			require.NoError(t, err)
-			y, err := st.Exchange(t.Context(), exchange.ID{}, turn)
-			require.NoError(t, err)
-			require.Equal(t, x, y, "quota %d, step %d", quota, i)
-			version = x.Accounts[0].Version
+			version = p.exchange(t, exchange.ID{}, turn, "quota %d, step %d", quota, i).Accounts[0].Version
 		}
-		require.NoError(t, rdb.Publish(t.Context(), st.tagged(exchange.ID{})+"w", "end").Err())
+		require.NoError(t, p.rdb.Publish(t.Context(), p.store.tagged(exchange.ID{})+"w", "end").Err())
 		var got []exchange.Word
 		for m := range sub.Channel() {
 			w, err := parseWord(m.Payload)
@@ -536,20 +529,15 @@ func TestWeighedWindows(t *testing.T) {
 			got = append(got, *w)
 		}
 		assert.Equal(t, want, got, "quota %d", quota)
+		assert.Len(t, got, words, "quota %d", quota)
 	}
 }
 
 // A record of more numbers than Lua has room for at once is read as well.
 func TestThousandProcesses(t *testing.T) {
-	s := start(t)
-	rdb := s.client()
-	defer rdb.Close()
-	now := time.Unix(1_700_000_000, 0)
-	st := New(rdb, "").(*store)
-	st.now = func() int64 { return now.UnixMicro() }
-	hub := &fleet.Hub{Clock: func() time.Time { return now }}
+	p := newPair(t)
 	for i := range uint64(1000) {
-		now = now.Add(time.Millisecond)
+		p.now = p.now.Add(time.Millisecond)
 		turn := &exchange.Turn{
 			Process: fmt.Sprintf("proc%04d", i), Seq: i + 1, Flights: exchange.None,
 			Accounts: []exchange.Account{{
@@ -557,11 +545,7 @@ func TestThousandProcesses(t *testing.T) {
 			}},
 			Requests: []exchange.Request{{N: 5, Waited: time.Second, Claims: []exchange.Claim{{Units: 1}}}},
 		}
-		want, err := hub.Exchange(t.Context(), exchange.ID{}, turn)
-		require.NoError(t, err)
-		got, err := st.Exchange(t.Context(), exchange.ID{}, turn)
-		require.NoError(t, err, i)
-		require.Equal(t, want, got, i)
+		p.exchange(t, exchange.ID{}, turn, i)
 	}
 }
 
