@@ -429,9 +429,9 @@ func (a *accountReader) outlasts(s *accountValues) bool {
 		!r.bare && (r.at.IsZero() || a.clock.dated) && r.d/2 > w+time.Second
 }
 
-// isMoney reports whether an account is of money, of which a request takes what nobody can tell before: by its name, if
-// the row has no unit for it, or by a fraction that is left of fewer tokens than a request takes (Kong's AI gateway, if
-// it limits what models cost).
+// isMoney reports whether an account is of money. What a request takes of that is not known before. The name of the
+// account says so, if the row has no unit for it. Or a fraction is left of fewer tokens than a request takes (Kong's AI
+// gateway, if it limits what models cost).
 func (a *accountReader) isMoney(account string, s *accountValues) bool {
 	for word := range wordsOf(account) {
 		switch word {

@@ -55,9 +55,9 @@
 // This package puts them together. An account (account.go) is a window, an owner, a
 // place and a line. An origin (origin.go) admits work to its accounts, finds or
 // creates them (find.go), and evicts them (evict.go). A report meets the accounts in
-// settle.go, a refusal in backoff.go. Whom a refusal concerns that does not say it is found
-// out in whom.go (kinds of work, with look.go), alone.go (one request) and beside.go (a
-// limit that is not told).
+// settle.go, a refusal in backoff.go. If a refusal does not say whom it concerns, that is
+// found out: in whom.go, which kinds of work (by the looks of look.go); in alone.go, whether one
+// request only; in beside.go, whether a limit that is not told.
 //
 // The words are those of draft-ietf-httpapi-ratelimit-headers (the editor's draft of
 // April 2026, "the draft" below): quota policy, service limit, available quota,

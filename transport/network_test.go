@@ -361,8 +361,8 @@ func TestConcurrencyOverNetwork(t *testing.T) {
 	})
 }
 
-// A response without content retains nothing, even if its body is left open: in HTTP/1.1
-// it is http.NoBody, and in HTTP/2 it is not. One with content does.
+// A response with content retains a permit until its body is closed. One without content retains none, also in
+// HTTP/2, where its body is not http.NoBody.
 func TestNoContentOverNetwork(t *testing.T) {
 	overNetwork(t, func(t *testing.T, serve func(http.Handler) (string, http.RoundTripper)) {
 		url, base := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -40,9 +40,9 @@ func TestFirst(t *testing.T) {
 // How much waits before a newcomer is known without a look at those that wait: else n
 // newcomers took n² steps.
 func TestUnitsBeforeLooksAtNoWaiter(t *testing.T) {
-	nobody := waiters{ws: make([]*Waiter, 3)} // a look would panic
+	unseen := waiters{ws: make([]*Waiter, 3)} // they are nil, so to look at one would panic
 	for _, newest := range []bool{false, true} {
-		l := &Line{byTurn: nobody, newest: newest, limit: 10, queued: 9, raised: priorities{1: 2, -1: 3}}
+		l := &Line{byTurn: unseen, newest: newest, limit: 10, queued: 9, raised: priorities{1: 2, -1: 3}}
 		for priority, want := range map[int]int64{2: 0, 1: 2, 0: 6, -1: 9, -2: 9} {
 			if newest {
 				want = map[int]int64{2: 0, 1: 0, 0: 2, -1: 6, -2: 9}[priority]
@@ -50,7 +50,7 @@ func TestUnitsBeforeLooksAtNoWaiter(t *testing.T) {
 			assert.Equal(t, want, l.unitsBefore(priority), "newest %v, priority %d", newest, priority)
 		}
 	}
-	l := &Line{byTurn: nobody}
+	l := &Line{byTurn: unseen}
 	l.raised.add(1, l.places(&Waiter{units: 5}))
 	assert.Zero(t, l.unitsBefore(0), "without a limit")
 	assert.Empty(t, l.raised, "a priority that nobody has is kept")

@@ -259,10 +259,10 @@ func (w *Window) reportBucket(t, sent Instant, avail int64, f Figure, refused bo
 	if c.Mark == 0 {
 		unsure = w.Unanswered()
 	} else {
-		later = w.after(c.Mark)
+		later = w.After(c.Mark)
 		unsure = w.Unanswered()
 		if sent >= r.marked.Add(settled) {
-			unsure = min(unsure, w.after(r.mark)-c.Units)
+			unsure = min(unsure, w.After(r.mark)-c.Units)
 		}
 		unsure = max(unsure, later)
 	}

@@ -32,14 +32,11 @@ func (w *Window) steps(n int64) uint32 {
 	return uint32(min(max(n>>size, 1), stepsMask/2))
 }
 
-// after is how many units have departed after a charge with that mark, but for the steps.
-func (w *Window) after(mark uint32) int64 {
+// After is how many units have departed after a charge with that mark, but for the steps.
+func (w *Window) After(mark uint32) int64 {
 	size := max(bits.Len64(uint64(max(w.Quota, 0)))-20, 0)
 	return int64((w.departed-mark)&stepsMask) << size
 }
-
-// After is how many units have departed after a charge with that mark, of a quota of no more than a million.
-func (w *Window) After(mark uint32) int64 { return w.after(mark) }
 
 // MarkBefore is the mark of a charge in this window after which so much has departed, in steps.
 func (w *Window) MarkBefore(n int64) uint32 {

@@ -46,7 +46,7 @@ func (w *Window) fall(sent Instant, c Charge, avail int64, refused bool) int64 {
 	if w.IsBucket() && sent > r.lastSent {
 		last += min(w.Quota-last, w.unitsIn(sent-r.lastSent))
 	}
-	all, next := w.after(r.lastMark), c.Mark-w.steps(c.Units) == r.lastMark
+	all, next := w.After(r.lastMark), c.Mark-w.steps(c.Units) == r.lastMark
 	switch {
 	case refused && (avail == 0 || avail >= c.Units):
 		return None // it is not known how much is there, or another quota may have refused it
