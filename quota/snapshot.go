@@ -221,7 +221,7 @@ func (o *Origin) chunks(t instant, shown bool) iter.Seq[[]copied] {
 // hides reports whether people are not shown an account: that of a scope of which nothing is known, if there is
 // that of the policy without a name, whose name is the same.
 func (o *Origin) hides(t instant, a *account) bool {
-	return a.inferred() && a.SaysNothing(t) && a.line == nil && o.find(accountID{owner: a.owner.long}) != nil
+	return a.inferred() && a.SaysNothing(t) && o.find(accountID{owner: a.owner.long}) != nil
 }
 
 // detail notes what a copy shows beside the account itself. The mutex is held.

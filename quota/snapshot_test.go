@@ -252,6 +252,24 @@ func TestSnapshotOfWaiting(t *testing.T) {
 	})
 }
 
+// Who waits for a hold of a scope is shown until woken, even if the hold is over.
+func TestSnapshotOfWaitingAtEndOfHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCounter(t)
+		c.tell(quota.Report{Figures: figure("", 50, mins)})
+		c.tell(retryAfter(10 * sec))
+		for range 3 {
+			c.come(t.Context(), "", claimOf(""))
+		}
+		inLine := 0
+		for _, a := range c.accounts.Snapshot(time.Now().Add(10*sec), quota.SnapshotOptions{})[0].Accounts {
+			inLine += a.InLine
+		}
+		assert.Equal(t, 3, inLine)
+		c.wg.Wait()
+	})
+}
+
 // A snapshot may be taken at any time. No account has two places in it.
 func TestSnapshotMeanwhile(t *testing.T) {
 	a := quota.Accounts{MaxAccounts: 3 * quota.Chunk}
