@@ -50,6 +50,7 @@ type savedOrigin struct {
 	Name     string            `json:"name"`
 	Policies []Policy          `json:"policies,omitempty"`
 	Root     savedAccount      `json:"root"`
+	Looked   time.Duration     `json:"looked,omitempty"` // since then: see Origin.looked; at most window.MaxSavedIdle
 	Attached map[string][]byte `json:"attached,omitempty"`
 }
 
@@ -77,7 +78,7 @@ func (s *savedAccount) sound() bool {
 // identify a person. Else a keyed hash of each is saved, with which keys and names are
 // compared after Restore; a Snapshot shows the name again once a request has come for it.
 //
-// For each account that is the quota, what is left and until when, and its hold and back-off;
+// For each account that is the quota, what is left and until when, its hold and back-off, and when a request last asked;
 // for each origin, its policies and what is attached to it. An account of which nothing is in
 // force is not saved: its window is over, and no hold or back-off lasts. Units in flight are
 // saved as spent. Not saved are what requests of a kind cost, what was inferred or learned of the
@@ -118,7 +119,10 @@ func (o namedOrigin) save(write func(savedRecord) error, now time.Time, keys boo
 		return nil
 	}
 	t := o.at(now)
-	s := savedOrigin{o.name, o.Policies(), savedAccount{Saved: o.root.Save(t)}, maps.Clone(o.attached)}
+	s := savedOrigin{
+		Name: o.name, Policies: o.Policies(), Attached: maps.Clone(o.attached),
+		Root: savedAccount{Saved: o.root.Save(t)}, Looked: min(t.Since(o.looked), window.MaxSavedIdle),
+	}
 	o.mu.Unlock()
 	err := write(savedRecord{Origin: &s})
 	for some := range o.chunks(t, false) {
@@ -293,7 +297,8 @@ func (in *restorer) take(r *savedRecord) bool {
 
 func (in *restorer) takeOrigin(s *savedOrigin) bool {
 	in.origin = nil
-	if in.to.origins[s.Name] != nil || len(s.Policies) > maxPolicies || len(s.Attached) > maxAttached || !s.Root.sound() {
+	if in.to.origins[s.Name] != nil || len(s.Policies) > maxPolicies || len(s.Attached) > maxAttached || !s.Root.sound() ||
+		s.Looked < 0 || s.Looked > window.MaxSavedIdle {
 		return false
 	}
 	for _, data := range s.Attached {
@@ -313,7 +318,7 @@ func (in *restorer) takeOrigin(s *savedOrigin) bool {
 	o.begun, o.attached = true, s.Attached
 	o.first.over = len(s.Policies) > 0 // the origin has told something; so it has where an account was saved
 	o.root.Restore(in.saved, s.Root.Saved)
-	o.looked = in.saved // while a hold of the whole origin lasts, the next look is later
+	o.looked = in.saved - instant(s.Looked)
 	for i := range s.Policies {
 		o.note(in.saved, &s.Policies[i])
 	}

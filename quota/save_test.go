@@ -327,6 +327,31 @@ func TestRestoreOverAccountsInUse(t *testing.T) {
 	assert.ErrorIs(t, a.Restore(strings.NewReader(text), d.at(0)), quota.ErrInUse, "it has a secret of its own")
 }
 
+// In a long window of which nothing is left, and in a long hold of the origin, one request looks in ten minutes, also
+// of programs that run for a moment each.
+func TestLooksBetweenRuns(t *testing.T) {
+	for name, says := range map[string]quota.Report{
+		"window": {Refused: true, Figures: figure("api", 0, 24*time.Hour)},
+		"hold":   {Failed: true, Pause: 24 * time.Hour, WholeOrigin: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			now := d.begin
+			d.exchange(0, "", says, api(1))
+			var looked []int
+			for minute := range 35 {
+				now = now.Add(mins)
+				d = restored(t, d.saved(now.Sub(d.begin), false), now)
+				if l, refused := d.try(0, "", api(1)); refused == nil {
+					d.done(0, l, says)
+					looked = append(looked, minute+1)
+				}
+			}
+			assert.Equal(t, []int{10, 20, 30}, looked)
+		})
+	}
+}
+
 // Restored accounts keep the bounds.
 func TestRestoreKeepsBounds(t *testing.T) {
 	d := newDesk(t)

@@ -22,7 +22,8 @@ type Saved struct {
 	Hold      time.Duration `json:"hold,omitempty"`
 	BackOff   time.Duration `json:"backOff,omitempty"`
 	Refusals  uint8         `json:"refusals,omitempty"`
-	Idle      time.Duration `json:"idle,omitempty"` // since it was used
+	Idle      time.Duration `json:"idle,omitempty"`  // since it was used
+	Asked     time.Duration `json:"asked,omitempty"` // since a request departed or was answered: see ProbeInterval
 }
 
 // Save returns the window as it is saved at t.
@@ -32,6 +33,7 @@ func (w *Window) Save(t Instant) Saved {
 		Quota: w.Quota, Unit: w.Unit, Length: w.Length, State: w.State,
 		Available: max(w.spare(), 0), Left: lasts(w.end), Fill: w.fill(),
 		Hold: lasts(w.Hold), BackOff: lasts(w.BackOff), Refusals: w.Refusals, Idle: min(t.Since(w.Used), MaxSavedIdle),
+		Asked: min(t.Since(max(w.received, w.asked, w.closed)), MaxSavedIdle),
 	}
 	if w.Unit == Concurrent {
 		s.Available = max(w.available, 0)
@@ -51,7 +53,7 @@ func (s *Saved) Pause() Saved {
 func (w *Window) Restore(t Instant, s Saved) {
 	w.Unit, w.Quota, w.Length = s.Unit, s.Quota, s.Length
 	w.Hold, w.BackOff, w.Refusals = t.Add(min(s.Hold, maxSavedHold)), t.Add(min(s.BackOff, maxBackOff)), s.Refusals
-	w.Used, w.closed = t-Instant(s.Idle), t
+	w.Used, w.closed = t-Instant(s.Idle), t-Instant(s.Asked)
 	if s.Refusals > 0 || s.Fill > 0 {
 		r := w.ownRare()
 		r.refused, r.fill = t, s.Fill
@@ -60,7 +62,7 @@ func (w *Window) Restore(t Instant, s Saved) {
 	if w.State == Unknown {
 		w.available = 0 // what was saved, it has said
 	}
-	w.sent, w.adopted, w.received = t, t, t
+	w.sent, w.adopted, w.received = w.closed, w.closed, w.closed
 	due := Never
 	if s.Left != None && (w.State == Reported || w.State == Counting) {
 		due = t.Add(s.Left)
@@ -80,6 +82,6 @@ func (s *Saved) Sound() bool {
 	}
 	return s.Quota >= None && s.Quota <= MaxUnits && s.Length >= 0 &&
 		s.Available >= 0 && s.Available <= 1<<60 &&
-		s.Idle >= 0 && s.Idle <= MaxSavedIdle && s.Refusals < 64 &&
+		s.Idle >= 0 && s.Idle <= MaxSavedIdle && s.Asked >= 0 && s.Asked <= MaxSavedIdle && s.Refusals < 64 &&
 		(s.Fill == 0 || s.Quota > 0 && (s.State != Counting || s.Length > 0)) && s.Unit <= Other && s.State <= Counting
 }
