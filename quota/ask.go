@@ -76,6 +76,9 @@ type Ask struct {
 	// it calls. It is called with no lock held, and only where it matters: where the
 	// server has refused work of the scope without naming a policy. Which kinds such a
 	// refusal concerns is learned. nil: all work of the scope is of one kind.
+	//
+	// What follows a zero byte in the name tells resources of one kind apart, such as
+	// documents: each may turn out to have a limit of its own.
 	Kind func() string
 
 	// Held is called with no lock held before the work waits, and says what it waits

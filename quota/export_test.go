@@ -374,6 +374,7 @@ func (o *Origin) SharedAccounts() int {
 const (
 	MaxKinds       = maxKinds
 	MaxParts       = maxParts
+	MaxResources   = maxResources
 	MaxOriginKinds = maxOriginKinds
 )
 

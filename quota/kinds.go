@@ -62,6 +62,9 @@ type kind struct {
 	line   *wait.Line
 	out    int // looks of this kind that are out
 
+	resources *resources // that are kinds of their own: see resource.go; nil: none was
+	rest      *kind      // of a resource: the kind that it was of; nil: it is none
+
 	served  instant // departure of the last request that was served
 	refused instant // arrival of the last refusal; 0: none came
 	until   instant // when its last Retry-After ends; Never: there was none
@@ -105,7 +108,7 @@ func (o *Origin) unnamed(s *scope) *account { return o.find(accountID{owner: s.b
 func (l *Lease) nameKind(o *Origin, ask *Ask) {
 	l.unname(ask)
 	if ask.Kind != nil && o.apart.Load() {
-		l.name, l.named = ask.Kind(), true
+		l.setName(ask.Kind())
 	}
 }
 
@@ -125,7 +128,7 @@ func (l *Lease) findKind(t instant, o *Origin) {
 	case !o.tellsKinds(l.among) || l.among.stale(t):
 		l.among.forgetKinds(t, o)
 	case l.named:
-		l.setKind(ks.find(t, o, l.among, l.name))
+		l.setKind(ks.find(t, o, l))
 	}
 }
 
@@ -174,11 +177,16 @@ func (s *scope) kinds() *kinds {
 	return s.learned.kinds
 }
 
-// find finds or creates the kind of that name. It returns nil if there is no room.
-func (ks *kinds) find(t instant, o *Origin, s *scope, name string) *kind {
-	if k := ks.of[name]; k != nil {
-		return k
+// find finds or creates the kind of the work. It returns nil if there is no room.
+func (ks *kinds) find(t instant, o *Origin, l *Lease) *kind {
+	if k := ks.of[l.name]; k != nil {
+		return k.kindOf(l.resource)
 	}
+	return ks.create(t, o, l.among, l.name)
+}
+
+// create creates the kind of a name that has none. It returns nil if there is no room.
+func (ks *kinds) create(t instant, o *Origin, s *scope, name string) *kind {
 	if o.kinds >= maxOriginKinds || len(ks.of) >= maxKinds && !ks.makeRoom(t, o) {
 		return nil
 	}
@@ -333,7 +341,7 @@ func (o *Origin) presentKind(t instant, ask *Ask, l *Lease, cs *claims) {
 	}
 	ks := s.kinds()
 	l.scope, l.among, l.limit = s, s, s
-	if k := ks.of[l.name]; k != nil {
+	if k := ks.of[l.name].kindOf(l.resource); k != nil {
 		l.setKind(k)
 	} else {
 		l.kind = &kind{name: l.name, scope: s, in: s, family: new(family)}

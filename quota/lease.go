@@ -39,16 +39,17 @@ type Lease struct {
 
 // ofOrigin is what only a lease of an Origin needs, until it is settled.
 type ofOrigin struct {
-	scope  *scope        // of the origin
-	left   *scope        // while renew: the scope before
-	among  *scope        // has the limits that the server does not tell: the scope, or that of its beside
-	limit  *scope        // that concerns the kind: among, unless kinds are told apart
-	kind   *kind         // nil: not told apart
-	kindOf func() string // Ask.Kind
-	name   string        // what kindOf has returned, where named
-	named  bool
-	look   *looks  // of the limit that it looks at, and is not charged to; nil: it is no look
-	due    instant // the deadline; 0: none, or the work departed at once
+	scope    *scope        // of the origin
+	left     *scope        // while renew: the scope before
+	among    *scope        // has the limits that the server does not tell: the scope, or that of its beside
+	limit    *scope        // that concerns the kind: among, unless kinds are told apart
+	kind     *kind         // nil: not told apart
+	kindOf   func() string // Ask.Kind
+	name     string        // of the kind, where named
+	named    bool
+	resource resource // that the work concerns
+	look     *looks   // of the limit that it looks at, and is not charged to; nil: it is no look
+	due      instant  // the deadline; 0: none, or the work departed at once
 }
 
 // charge charges all claims. The mutexes of all of them are held.

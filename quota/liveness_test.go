@@ -84,7 +84,7 @@ func (p *scene) run(t *testing.T) {
 	for i := range n {
 		c := p.caller()
 		if i%4 < 3 {
-			c.ask.Kind = func() string { return []string{"x", "y", "z/z"}[i%4] }
+			c.ask.Kind = func() string { return []string{"x", "x\x00a", "x\x00b", "x\x00c", "y", "z/z"}[(i-i/4)%6] }
 		}
 		callers.Go(func() { c.run(t.Context(), i) })
 	}

@@ -189,6 +189,9 @@ func (k *kind) prove(s *settlement, enough int64) {
 // all kinds, a Retry-After that ends a little later than the hold is the same one in whole seconds: it
 // holds the kind, and other kinds go when they were told to. Later, other clients may have used it up.
 func (k *kind) lookRefused(s *settlement) {
+	if k.resources != nil && !k.resources.free {
+		k.haveOneLimit(s)
+	}
 	in, to, first := k.in, k.concerned(s), k.refused == 0
 	k.join(s, to)
 	l := &to.learned.looks

@@ -11,7 +11,8 @@ func (o *Origin) Refuse(now, sent time.Time, scope, kind string, wait time.Durat
 	jitter := o.accounts.random()
 	o.mu.Lock()
 	t := o.at(now)
-	l := Lease{origin: o, ofOrigin: &ofOrigin{scope: o.scope(t, scope), name: kind, named: true}, ticket: o.tickets, sent: o.at(sent)}
+	l := Lease{origin: o, ofOrigin: &ofOrigin{scope: o.scope(t, scope)}, ticket: o.tickets, sent: o.at(sent)}
+	l.setName(kind)
 	l.among = l.scope
 	l.findKind(t, o)
 	s := settlement{o: o, l: &l, r: &r, t: t, sent: o.at(sent), jitter: jitter}

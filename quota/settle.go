@@ -48,7 +48,7 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 		}
 	}
 	if (r.Refused || r.Pause > 0 || o.apart.Load()) && !l.named && l.kindOf != nil {
-		l.name, l.named = l.kindOf(), true
+		l.setName(l.kindOf())
 	}
 	o.mu.Lock()
 	var s settlement // a literal would be copied

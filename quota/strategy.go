@@ -104,7 +104,9 @@ package quota
 // free, and has holds and an inferred quota of its own from then on. "one method, 10/30s" .501 → .990. So also beside a policy without a
 // name that others are told, if much of it is left: one route of three that always answers with a Retry-After
 // of a minute and nothing else .149 → 1 of what a loop is served (TestBesideDeadRoute of package
-// transport). Two scopes are never taken for one,
+// transport). So may the resources of one kind, such as channels, once one of them is refused with a Retry-After: where one
+// has a limit of 5 in 10 s, the others .025 → 1 of what a loop is served
+// (TestResourceDoesNotHoldOthers). Two scopes are never taken for one,
 // even if they seem to share a quota: a user that can provoke refusals in one could
 // then stop the other. If scopes share, set the same Ask.Scope.
 //

@@ -49,9 +49,10 @@ func (s *settlement) learnKind() {
 			ks = l.among.tellKindsApart(s.o)
 		}
 		if !k.live() {
-			l.setKind(ks.find(s.t, s.o, l.among, l.name))
+			l.setKind(ks.find(s.t, s.o, l))
 		}
 		if l.kind != nil {
+			s.setApart()
 			l.kind.refusedBy(s)
 		}
 	case answered && !s.r.Refused && s.r.Pause <= 0 && !s.r.Failed && k.live():
@@ -165,6 +166,9 @@ func (k *kind) setFree(s *settlement) {
 	}
 	if k.in == from {
 		return
+	}
+	if k.resources != nil {
+		k.resources.free, k.resources.merged = true, 0
 	}
 	s.tellKind("free", k)
 	from.learned.looks.found(s.t)

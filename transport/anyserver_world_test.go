@@ -162,7 +162,7 @@ func (w *world) call(ctx context.Context, rnd *rand.Rand) {
 
 // send makes one request, and follows redirects to their end.
 func (w *world) send(ctx context.Context, rnd *rand.Rand) {
-	user, method, path := fmt.Sprint("user", rnd.IntN(2)), pick(rnd, "GET", "GET", "POST"), pick(rnd, "/items/7", "/search/x")
+	user, method, path := fmt.Sprint("user", rnd.IntN(2)), pick(rnd, "GET", "GET", "POST"), pick(rnd, "/items/7", "/items/8", "/search/x")
 	p := &passage{class: user + " " + method + " " + path, priority: rnd.IntN(8) / 7, bypass: rnd.IntN(40) == 0}
 	ctx = transport.WithPriority(partition.WithUserID(context.WithValue(ctx, passageKey{}, p), user), p.priority)
 	maxDelay := w.shaper.MaxDelay

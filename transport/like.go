@@ -70,6 +70,9 @@ func defaultPath(req *http.Request) kindPath {
 // of letters and digits. The kind of GET /v1/items/7 is "GET /v1/items/*". An empty
 // method means GET. The URL of the request must not be nil.
 //
+// A Shaper without Like also learns where one thing of a kind has a limit of its own, such as the item 7: by the
+// path where the kind has a "*", else by the query.
+//
 // A function for Shaper.Like can add to it:
 //
 //	shaper.Like = func(req *http.Request) string {

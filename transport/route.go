@@ -254,8 +254,19 @@ func (x *exchange) kindName() string {
 		x.kind()
 		return x.like
 	}
-	return DefaultLike(x.req)
+	kind, url := DefaultLike(x.req), x.req.URL
+	switch {
+	case strings.Contains(kind, "*"):
+		return kind + ofResource + url.Path
+	case url.RawQuery != "":
+		return kind + ofResource + url.RawQuery
+	}
+	return kind
 }
+
+// ofResource stands between the kind of a request and what tells which of the things of that kind
+// it is of: see quota.Ask.
+const ofResource = "\x00"
 
 // cost returns the expected cost of the request under a policy, and whether it is an
 // estimate.

@@ -338,6 +338,13 @@
 // limit has refused it, and the account is charged nothing. Once this was done, a figure has to come before
 // it is done again: a server may leave out its fields where it refuses.
 //
+// Of the kinds, resources may have limits of their own, such as channels or documents: see quota.Ask.Kind. One
+// that is refused with a Retry-After is a kind of its own then, and the rest of its kind one that was never refused, so it
+// may look. If a look is refused before one was served, or none was in 8 holds, or 8 resources were refused, one limit
+// concerns all: they are one kind again for 4 holds, then 16, 64, … up to 1,024. If nothing else of the
+// kind was served between one hold and the next, that begins anew. Nothing is set apart
+// while most of the evidence says that refusals are of one request alone.
+//
 // # A refusal of one request alone
 //
 // If a quota is used up, what departs after a request that it refused is refused, too. Some
