@@ -437,6 +437,8 @@ func (a *accountReader) isMoney(account string, s *accountValues) bool {
 		switch word {
 		case "usd", "eur", "gbp", "dollars", "euros", "cents":
 			return a.row.unit(account) == requests
+		case "cpm": // the cost of a minute (AIMeter), or calls of it, which are whole
+			return s.limits.first.value.pointed || s.remaining.first.value.pointed
 		}
 	}
 	const few = 1000
