@@ -604,6 +604,10 @@ var furtherAPIs = []struct {
 	{"OpenAlex, dollars", 'c', "api.openalex.org", 200, "X-RateLimit-Cost-USD: 0.001|X-RateLimit-Limit-USD: 0.1|X-RateLimit-Remaining-USD: 0.099", "a budget of a day in dollars: not one request", `none; parse: may not concern the request (X-RateLimit-Limit-*)`},
 	{"OpenAlex, dollars beside credits", 'c', "api.openalex.org", 200, "X-RateLimit-Limit: 10000|X-RateLimit-Remaining: 9990|X-RateLimit-Credits-Used: 1|X-RateLimit-Limit-USD: 1.0|X-RateLimit-Remaining-USD: 0.979|X-RateLimit-Cost-USD: 0.0001|X-RateLimit-Reset: 50400|X-RateLimit-Prepaid-Remaining-USD: 0|X-RateLimit-Onetime-Remaining: 0", "9990 of 10000 credits for 14 h; cost 1", `OpenAlex; policy '' 10000 credits; limit '' 9990/14h0m0s cost 1`},
 	{"Kong AI gateway, what models cost", 'd', "gw.example", 200, "X-AI-RateLimit-Limit-3600-openai: 10|X-AI-RateLimit-Remaining-3600-openai: 9.997", "a budget of an hour in dollars: not ten tokens", `none; parse: may not concern the request (X-AI-RateLimit-Limit-*)`},
+	{"a Go program on ulule/limiter", 's', "app.example", 200, "X-RateLimit-LimitMinute: 60|X-RateLimit-RemainingMinute: 42|X-RateLimit-ResetMinute: 1776938417", "42 of 60 a minute, for 17 s", `X-RateLimit; policy 'minute' 60/1m0s; limit 'minute' 42/18s`},
+	{"iFirm", 'c', "api.ifirm.com", 200, "X-Requests-Left-Day: 20", "20 left of the day", `X-RateLimit; policy 'day' ?/24h0m0s; limit 'day' 20`},
+	{"requests of an hour and a day", 'c', "api.example", 200, "X-Requests-Limit-Hour: 500|X-Requests-Remaining-Hour: 480|X-Requests-Used-Day: 20|X-Requests-Remaining-Day: 980|X-Requests-Reset-Day: 50400", "480 of 500 an hour; 980 of 1000 a day, for 14 h", `X-RateLimit; policy 'day' 1000/24h0m0s; policy 'hour' 500/1h0m0s; limit 'day' 980/14h0m0s; limit 'hour' 480`},
+	{"Laravel, a throttle of its own", 's', "app.example", 200, "X-Throttle-Attempts: 3|X-Throttle-Max-Attempts: 5|X-Throttle-Remaining: 2|X-Throttle-Reset-Time: 1776938510|X-Throttle-Window-Minutes: 2", "2 left for 110 s", `X-RateLimit; limit 'throttle' 2/1m51s`},
 	{"another's, underscores", 'c', "x.example", 200, "x_upstream_ratelimit_remaining: 0", "none", `none`},
 }
 
