@@ -92,6 +92,7 @@ func FuzzHeaders(f *testing.F) {
 		"X-Foo-Max: 100\nX-Foo-Left: 7\nX-Foo-ResetsOn: 2026-11-21T04:49:00Z\nX-Foo-Window: 60\nX-RateLimit-Table: 5\nX-RateLimit-Table-Used: 4",
 		"X-RateLimit-Limit: burst:100;rate:10/s\nX-RateLimit-Remaining: 87\nX-RateLimit-Reset: 2\nX-RateLimit-Policy: per-client",
 		"RateLimit-Limit: 100\nRateLimit-Remaining: 7\nRateLimit-Window: 60000",
+		"RateLimit-Limit: 600\nRateLimit-Remaining: 0\nX-Concurrency-Limit: 5\nX-Concurrency-Current: 5\nRetry-After: 1",
 		"X-RateLimit-LimitMinute: 60\nX-RateLimit-RemainingMinute: 0\nX-RateLimit-Limit-CPM: 1.00\nX-Requests-Left-Day: 3",
 		"Bitvavo-RateLimit-Remaining: 0\nX-1m-RateLimit-Limit: 5\nX-Foo-RateLimit-Reset: 1795236480000\nRetry-After: 4",
 	} {

@@ -106,7 +106,9 @@ func (r *Reader) Silent(h http.Header) bool {
 //     names are read beside drafts -07 and -06 only, unless all have one in a parameter, as
 //     3;w=10;name="ip" has. Without service limits the form of
 //     RateLimit-Policy is the dialect, and the fields in common use, such as
-//     X-RateLimit-Remaining, give the service limit of the policy with the same quota.
+//     X-RateLimit-Remaining, give the service limit of the policy with the same quota. Beside
+//     service limits, fields in common use add quotas of other times, such as
+//     X-RateLimit-Remaining-Month, and a limit on the requests in progress: X-Concurrency-Limit.
 //   - If none of these fields says anything valid, Read takes the first row that applies
 //     and says something valid. Two kinds of rows come earlier: a user's row with Hosts
 //     comes before every draft; a row with a Sign whose other fields have the names of
@@ -379,8 +381,8 @@ func (x *exchange) drafts() {
 	case x.host != nil || !x.has(x.table.bits[len(x.table.bits)-1]):
 	case len(x.out.Limits) == 0 && len(x.out.Policies) > 0:
 		x.otherFigures(common)
-	case x.namesTime() && slices.ContainsFunc(x.out.Limits, func(l Limit) bool { return l.Available != None }):
-		x.otherTimes(common)
+	case x.namesOther() && slices.ContainsFunc(x.out.Limits, func(l Limit) bool { return l.Available != None }):
+		x.others(common)
 	}
 }
 
@@ -401,13 +403,20 @@ func (x *exchange) otherFigures(common *row) {
 	}
 }
 
-// otherTimes adds the quotas of X-RateLimit-Limit-Month and the like, if the draft's fields beside them do not say the
-// same: they tell of no policy with that quota or of that time.
-func (x *exchange) otherTimes(common *row) {
+// others adds the quotas of X-RateLimit-Limit-Month and the like, if the draft's fields beside them do not say the
+// same: they tell of no policy with that quota or of that time. And it adds the limits of X-Concurrency-Limit and the like, on
+// requests in progress, if the draft's fields tell of no such policy.
+func (x *exchange) others(common *row) {
 	a := x.beside(common)
 	drafts := x.out.Policies
 	for _, p := range a.policies {
-		if spanAtEnd(p.Name) == 0 || slices.ContainsFunc(drafts, func(of Policy) bool { return of.Quota == p.Quota || of.Window == p.Window || of.Name == p.Name }) {
+		same := func(of Policy) bool { return of.Quota == p.Quota || of.Window == p.Window || of.Name == p.Name }
+		if p.Unit == concurrentRequests {
+			same = func(of Policy) bool { return of.Unit == p.Unit || of.Name == p.Name }
+		} else if spanAtEnd(p.Name) == 0 {
+			continue
+		}
+		if slices.ContainsFunc(drafts, same) {
 			continue
 		}
 		x.out.Policies = append(slices.Clip(x.out.Policies), p)
@@ -427,10 +436,10 @@ func (x *exchange) beside(common *row) accountReader {
 	return a
 }
 
-// namesTime reports whether the name of a field may tell of which time a quota is.
-func (x *exchange) namesTime() bool {
+// namesOther reports whether the name of a field may tell of which time a quota is, or that it is one of requests in progress.
+func (x *exchange) namesOther() bool {
 	for name := range x.h {
-		for _, word := range [...]string{"Second", "Minute", "Hour", "Day", "Dail", "Week", "Month"} {
+		for _, word := range [...]string{"Second", "Minute", "Hour", "Day", "Dail", "Week", "Month", "Concurrency"} {
 			if strings.Contains(name, word) {
 				return true
 			}

@@ -1234,7 +1234,7 @@ func Vendors() []Vendor {
 				}),
 			Used: slices.Concat(rateLimits("Used", "Usage", "Used-*", "*-Used", "Count", "Consumed", "<Quota>-Used"),
 				ofTimes("X-?-Used", "X-?-Request-Used", "X-?-Requests-Used", "?-Request-Used", "?-Requests-Used", "X-?-Usage", "X-?-Quota-Used", "X-Quota-?-Used", "X-Requests-Used-?"), counters("Used"), ownRateLimits("-Used"),
-				[]string{"X-<Quota>-Used", "X-<Api>-Used", "X-<Api>-Usage", "X-<Request-Limit>-Count", "Rate-Limit-Used", "X-<Concurrency>Limit-Running"}),
+				[]string{"X-<Quota>-Used", "X-<Api>-Used", "X-<Api>-Usage", "X-<Request-Limit>-Count", "Rate-Limit-Used", "X-<Concurrency>Limit-Running", "X-<Concurrency>-Current", "X-<Concurrency>-Active"}),
 			Cost: slices.Concat([]string{
 				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
 				"X-RateLimit-Used-CurrentRequest", "X-RateLimit-Increment", "X-Rate-Limit-Request-Weight-*",
