@@ -615,6 +615,12 @@ var furtherAPIs = []struct {
 	{"requests at a time, a name that the draft's fields have", 's', "api.example", 200, `RateLimit-Policy: "concurrency";q=8;w=1|RateLimit: "concurrency";r=7;t=1|X-Concurrency-Limit: 9`, "7 of 8 for 1 s", `draft -08; policy 'concurrency' 8/1s; limit 'concurrency' 7/1s`},
 	{"too many requests at a time", 's', "app.example", 429, "X-Concurrency-Limit: 2|X-Concurrency-Current: 2|Retry-After: 1", "none of 2 at a time", `X-RateLimit; policy 'concurrency' 2 concurrent-requests; limit 'concurrency' 0; retry after 1s!`},
 	{"many requests of others at a time, unlimited", 's', "app.example", 200, "X-Concurrency-Current: 12", "nothing", `none`},
+	{"TradeStation", 'd', "api.tradestation.com", 200, "X-RateLimit-Limit: 250|X-RateLimit-Period: 300|X-RateLimit-Remaining: 240|X-RateLimit-Reset: 42|X-RateLimit-Resource: accounts", "240 of 250 in 5 minutes, for 42 s", `GitHub; policy ''@"accounts" 250/5m0s; limit ''@"accounts" 240/42s`},
+	{"KPN", 'd', "api-prd.kpn.com", 200, "Quota-Limit: 1000|Quota-Used: 7|Quota-Interval: 1|Quota-Time-Unit: month|Quota-Reset-UTC: 2026-05-01T00:00:00Z", "993 of 1000 a month, until May", `KPN; policy '' 1000/744h0m0s; limit '' 993/182h0m1s`},
+	{"a disk quota", 'c', "files.example", 200, "Quota-Limit: 1000|Quota-Used: 1000", "no quota of requests", `none`},
+	{"TheRundown", 'c', "therundown.io", 200, "X-Datapoints: 55|X-Datapoints-Used: 55|X-Datapoints-Remaining: 0|X-Datapoints-Limit: 330|X-Datapoints-Period: daily|X-Datapoints-Reset: 2026-04-24T00:00:00Z|X-Rate-Limit: 2", "2 requests a second; more data points cost money", `TheRundown; policy '' 2/1s`},
+	{"Bitget", 'd', "api.bitget.com", 200, "X-MBX-USED-REMAIN-LIMIT: 19", "19 left of this second", `Bitget; policy '' ?/1s; limit '' 19`},
+	{"World Weather Online", 'd', "api.worldweatheronline.com", 200, "X-WWO-Qpd-Left: 431", "431 left of the day", `World Weather Online; policy '' ?/24h0m0s; limit '' 431`},
 	{"another's, underscores", 'c', "x.example", 200, "x_upstream_ratelimit_remaining: 0", "none", `none`},
 }
 

@@ -112,6 +112,8 @@ func TestPathKey(t *testing.T) {
 		{"Discord", "/channels", ""},
 		{"BitMart", "/spot/v4/query/open-orders", "/spot/v4/query/open-orders"},
 		{"BitMart", "/contract/public/details", "/contract/public/details"},
+		{"Bitget", "/api/v2/spot/market/tickers", "/v2/spot/market/tickers"},
+		{"Bitget", "/api/v2/public/time", "/v2/public/time"},
 		{"Discord", "/channels/", ""},
 		{"Discord", "", ""},
 		{"rooms", "/rooms/3/seats/7/", "/3/7"},

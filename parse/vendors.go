@@ -28,13 +28,14 @@ func Vendors() []Vendor {
 		{
 			// docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api.
 			// The secondary limit refuses requests while units are left, with or
-			// without a Retry-After.
+			// without a Retry-After. TradeStation has a resource, too, and sends the window.
 			Name:      "GitHub",
 			Sign:      "X-RateLimit-Resource",
 			Limit:     []string{"X-RateLimit-Limit"},
 			Remaining: []string{"X-RateLimit-Remaining"},
 			Used:      []string{"X-RateLimit-Used"},
 			Reset:     []string{"X-RateLimit-Reset"},
+			Window:    []string{"X-RateLimit-Period"},
 			Partition: []string{"X-RateLimit-Resource"},
 			Refusals:  []Refusal{{Status: 403, Text: "secondary rate limit", Wait: time.Minute}},
 		},
@@ -1203,6 +1204,37 @@ func Vendors() []Vendor {
 			Units:    map[string]string{"": percent},
 			Paths:    []string{"{version}/{node}"},
 			Refusals: metaRefusals(),
+		},
+		{
+			// developer.kpn.com, response headers.
+			Name:   "KPN",
+			Sign:   "Quota-Reset-UTC",
+			Limit:  []string{"Quota-Limit"},
+			Used:   []string{"Quota-Used"},
+			Reset:  []string{"Quota-Reset-UTC"},
+			Window: []string{"Quota-Time-Unit"},
+		},
+		{
+			// docs.therundown.io/rate-limits: requests in a second. More data points than are left cost money, and are served.
+			Name:  "TheRundown",
+			Hosts: []string{"therundown.io"},
+			Sign:  "X-Datapoints",
+			Limit: []string{"X-Rate-Limit"},
+			Every: map[string]time.Duration{"": time.Second},
+		},
+		{
+			// bitget.com/api-doc, Q11: what is left of the requests to an endpoint in a second.
+			Name:      "Bitget",
+			Hosts:     []string{"bitget.com"},
+			Remaining: []string{"X-Mbx-Used-Remain-Limit"},
+			Every:     map[string]time.Duration{"": time.Second},
+			Paths:     []string{"api/{version}/{market}/{group}/{endpoint}", "api/{version}/{market}/{endpoint}"},
+		},
+		{
+			// discuss.worldweatheronline.com/t/63: what is left of the day, as of ten minutes ago.
+			Name:      "World Weather Online",
+			Remaining: []string{"X-WWO-Qpd-Left"},
+			Every:     map[string]time.Duration{"": 24 * time.Hour},
 		},
 		{
 			// The fields in common use (draft -06, "RateLimit header fields
