@@ -138,6 +138,9 @@ func (e *explanation) inspect(resp *http.Response) {
 			e.like = append(e.like, name)
 		}
 	}
+	if e.got.Vendor == "" {
+		e.like = append(e.like, companions(e.like, resp.Header)...)
+	}
 	slices.Sort(e.like)
 	// From the last to the first: if Limit and Remaining are there, Used makes no difference.
 	// A status that is not a refusal keeps the reader from completing what is missing.
@@ -240,10 +243,15 @@ func (e *explanation) suggestRow(h http.Header) *parse.Vendor {
 			row.Remaining = append(row.Remaining, pattern)
 		case has("reset"):
 			row.Reset = append(row.Reset, pattern)
+		case has("unit"): // of an interval
+			row.Window = append([]string{pattern}, row.Window...)
 		case has("window", "interval", "period"):
 			row.Window = append(row.Window, pattern)
-		case has("used", "usage", "count"):
+		case has("cost", "weight"):
+			row.Cost = append(row.Cost, pattern)
+		case has("used", "usage", "count") && !strings.HasSuffix(measures, "-limit"):
 			row.Used = append(row.Used, pattern)
+		case len(h[name]) > 0 && !strings.ContainsAny(h[name][0], "0123456789"): // "free", "user"
 		default:
 			row.Limit = append(row.Limit, pattern)
 		}
@@ -253,6 +261,25 @@ func (e *explanation) suggestRow(h http.Header) *parse.Vendor {
 		return nil
 	}
 	return row
+}
+
+// companions returns the fields that have the name of one of some others, but for its end, which tells of a quota, too:
+// X-Chat-Reset beside X-Chat-Limit.
+func companions(names []string, h http.Header) (more []string) {
+	stems := map[string]bool{}
+	for _, name := range names {
+		stems[name[:strings.LastIndexByte(name, '-')+1]] = true
+	}
+	for name := range h {
+		i := strings.LastIndexByte(name, '-') + 1
+		switch strings.ToLower(name[i:]) {
+		case "reset", "resets", "used", "usage", "count", "window", "period", "interval", "cost":
+			if name[:i] != "" && name[:i] != "X-" && stems[name[:i]] && !slices.Contains(names, name) {
+				more = append(more, name)
+			}
+		}
+	}
+	return more
 }
 
 // commonSegments returns the segments of field names, up to a hyphen, with which all of
@@ -277,7 +304,7 @@ func segments(part string) (account, measures string) {
 	for _, segment := range strings.Split(part, "-") {
 		switch lower := strings.ToLower(segment); lower {
 		case "limit", "quota", "max", "total", "remain", "remaining", "left", "reset", "resets", "resetson", "in", "after", "at", "retry",
-			"window", "interval", "period", "used", "usage", "count", "ms", "milliseconds", "seconds", "x", "ratelimit", "rate":
+			"on", "by", "until", "time", "utc", "date", "timestamp", "unit", "cost", "weight", "window", "interval", "period", "used", "usage", "count", "ms", "milliseconds", "seconds", "x", "ratelimit", "rate":
 			words = append(words, lower)
 		default:
 			names = append(names, segment)

@@ -320,6 +320,31 @@ func TestNoLimitOfRetryAfter(t *testing.T) {
 	assert.NotContains(t, text, "Limit:")
 }
 
+// The row that is suggested has each field where it belongs, and those that are told only by the names beside them.
+func TestSuggestedRow(t *testing.T) {
+	for fields, want := range map[string][]string{
+		"X-Usage-Limit: 10\nX-Usage-Count: 3\nX-Usage-Remaining: 7": {
+			`Limit:     []string{"X-Usage-Limit"}`, `Remaining: []string{"X-Usage-Remaining"}`, `Used:      []string{"X-Usage-Count"}`,
+		},
+		"X-Chat-Token-Limit: 80\nX-Chat-Token-Remaining: 7\nX-Chat-Token-Reset: 60\nX-Chat-Id: 4\nX-Reset: 5": {
+			`Remaining: []string{"X-Chat-Token-Remaining"}`, `Reset:     []string{"X-Chat-Token-Reset"}`,
+		},
+		"Acme-Quota-Limit: 100\nAcme-Quota-Left: 7\nAcme-Quota-Plan: free\nAcme-Quota-Cost: 2\nAcme-Quota-Interval: 1\n" +
+			"Acme-Quota-Time-Unit: month\nAcme-Quota-Reset-UTC: 2030-01-01T00:00:00Z": {
+			`Limit:     []string{"Acme-Quota-Limit"}`, `Remaining: []string{"Acme-Quota-Left"}`, `Cost:      []string{"Acme-Quota-Cost"}`,
+			`Reset:     []string{"Acme-Quota-Reset-Utc"}`, `Window:    []string{"Acme-Quota-Time-Unit", "Acme-Quota-Interval"}`,
+		},
+	} {
+		text := explained(t, "HTTP/2 200\n"+fields+"\n", "-host", "api.example.com")
+		for _, line := range want {
+			assert.Contains(t, text, line)
+		}
+		assert.NotContains(t, text, "X-Chat-Id")
+		assert.NotContains(t, text, `"X-Reset"`)
+	}
+	assert.NotContains(t, explained(t, "HTTP/2 200\nAcme-Quota-Weight: 5000\n", "-host", "api.example.com"), "This row")
+}
+
 // Fields that say the same in two ways are named, too: a limit, what is left of it, and what is used.
 func TestReadFromFieldsThatRepeat(t *testing.T) {
 	text := explained(t, "HTTP/2 200\nX-Rate-Limit-Daily: 2000\nX-Daily-Requests-Left: 1950\nX-Daily-Usage: 50\nAge: 0\n")

@@ -436,6 +436,7 @@ func rowSource(row *parse.Vendor) string {
 		{"Limit", row.Limit},
 		{"Remaining", row.Remaining},
 		{"Used", row.Used},
+		{"Cost", row.Cost},
 		{"Reset", row.Reset},
 		{"Window", row.Window},
 		{"Retry", row.Retry},
