@@ -224,11 +224,17 @@ func (e *explanation) suggestRow(h http.Header) *parse.Vendor {
 		row.Hosts = []string{e.host}
 	}
 	prefix := commonSegments(e.like)
+	accounts := map[string]int{}
+	for _, name := range e.like {
+		if account, _ := segments(name[len(prefix):]); account != "" {
+			accounts[account]++
+		}
+	}
 	for _, name := range e.like {
 		account, _ := segments(name[len(prefix):])
 		_, measures := segments(name)
 		pattern := name
-		if account != "" && len(e.like) > 1 {
+		if accounts[account] > 1 || accounts[account] == 1 && len(accounts) > 1 { // else the others are of the same quota
 			pattern = prefix + strings.Replace(name[len(prefix):], account, "<"+account+">", 1)
 		}
 		has := func(words ...string) bool {

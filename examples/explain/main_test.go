@@ -329,6 +329,12 @@ func TestSuggestedRow(t *testing.T) {
 		"X-Chat-Token-Limit: 80\nX-Chat-Token-Remaining: 7\nX-Chat-Token-Reset: 60\nX-Chat-Id: 4\nX-Reset: 5": {
 			`Remaining: []string{"X-Chat-Token-Remaining"}`, `Reset:     []string{"X-Chat-Token-Reset"}`,
 		},
+		"X-Limit-Minutes: 3\nX-Limit-Remaining: 2": {
+			`Limit:     []string{"X-Limit-Minutes"}`, `Remaining: []string{"X-Limit-Remaining"}`,
+		},
+		"X-Chat-Words-Limit: 3\nX-Chat-Pages-Limit-Remaining: 2": {
+			`Limit:     []string{"X-Chat-<Words>-Limit"}`, `Remaining: []string{"X-Chat-<Pages>-Limit-Remaining"}`,
+		},
 		"Acme-Quota-Limit: 100\nAcme-Quota-Left: 7\nAcme-Quota-Plan: free\nAcme-Quota-Cost: 2\nAcme-Quota-Interval: 1\n" +
 			"Acme-Quota-Time-Unit: month\nAcme-Quota-Reset-UTC: 2030-01-01T00:00:00Z": {
 			`Limit:     []string{"Acme-Quota-Limit"}`, `Remaining: []string{"Acme-Quota-Left"}`, `Cost:      []string{"Acme-Quota-Cost"}`,
