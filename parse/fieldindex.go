@@ -348,13 +348,13 @@ func (t *table) add(r row) {
 	}
 }
 
-// host returns the first row that names a host, or nil.
-func (t *table) host(host string) *row {
+// host returns the rows that name a host.
+func (t *table) host(host string) (rows []*row) {
 	host = withoutPort(host)
 	for _, i := range t.hosted {
 		if t.rows[i].serves(host) {
-			return &t.rows[i]
+			rows = append(rows, &t.rows[i])
 		}
 	}
-	return nil
+	return rows
 }

@@ -96,20 +96,20 @@ func (m *memo) declarations(lines []string, caps *Caps) ([]Declaration, []Ignore
 	return declarations, ignored
 }
 
-// A hostMemo is the row for a host, or nil. Most Readers read the responses of one host.
+// A hostMemo is the rows for a host. Most Readers read the responses of one host.
 type hostMemo struct {
 	host string
-	row  *row
+	rows []*row
 }
 
-// hostRow is table.host with a memory.
-func (m *memo) hostRow(t *table, host string) *row {
+// hostRows is table.host with a memory.
+func (m *memo) hostRows(t *table, host string) []*row {
 	if e := m.host.Load(); e != nil && e.host == host {
-		return e.row
+		return e.rows
 	}
 	e := &hostMemo{strings.Clone(host), t.host(host)}
 	m.host.Store(e)
-	return e.row
+	return e.rows
 }
 
 // A dateMemo is a Date and its time. All responses of a second have the same.

@@ -215,7 +215,8 @@ type exchange struct {
 	caps  *Caps
 	memo  *memo
 	name  string // of the host
-	host  *row   // its row; may be nil
+	hosts []*row // the rows for it
+	host  *row   // the first of them that has its Sign, or else the first; may be nil
 	h     http.Header
 	found
 	out  Reading
@@ -239,7 +240,7 @@ func (x *exchange) has(fields sightings) bool { return x.seen&fields != 0 }
 func (x *exchange) read(status int) {
 	if x.name != "" && (x.table.byHand || x.has(seenRetry|^(seenRow-1))) {
 		// A RateLimit is read the same on every host, unless the user has a row for it.
-		x.host = x.memo.hostRow(x.table, x.name)
+		x.setHost(x.memo.hostRows(x.table, x.name))
 	}
 	x.served = status != http.StatusTooManyRequests
 	if !x.common() && !x.byHand() {
@@ -349,9 +350,33 @@ func (x *exchange) reset(standard bool) resetKind {
 	return anyReset
 }
 
-// byHand reads the user's row for the host, if there is one.
+// setHost sets the rows for the host.
+func (x *exchange) setHost(rows []*row) {
+	if x.hosts = rows; len(rows) == 0 {
+		return
+	}
+	x.host = rows[0]
+	for _, row := range rows {
+		if row.signed(x.h) {
+			x.host = row
+			return
+		}
+	}
+}
+
+// byHand reads the first of the user's rows for the host that says something valid.
 func (x *exchange) byHand() bool {
-	return x.host != nil && x.host.byHand && x.host.reads() && x.vendor(x.host)
+	first := x.host
+	for _, row := range x.hosts {
+		if !row.byHand || !row.reads() || !row.signed(x.h) {
+			continue
+		}
+		if x.host = row; x.vendor(row) {
+			return true
+		}
+	}
+	x.host = first
+	return false
 }
 
 // drafts reads the newest draft that says something valid.

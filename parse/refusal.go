@@ -42,7 +42,7 @@ func (r *Reader) Refusals(host string, status int, h http.Header) (signs []Refus
 	rows := r.rows().rows
 	for i := range rows {
 		row := &rows[i]
-		if len(row.Refusals) == 0 || len(row.Hosts) > 0 && !row.serves(host) || row.Sign != "" && h.Get(row.Sign) == "" {
+		if len(row.Refusals) == 0 || len(row.Hosts) > 0 && !row.serves(host) || !row.signed(h) {
 			continue
 		}
 		for _, sign := range row.Refusals {

@@ -43,4 +43,7 @@ func TestRefusals(t *testing.T) {
 	}
 	r := parse.Reader{Vendors: []parse.Vendor{{Name: "acme", Refusals: []parse.Refusal{{Status: 402, Text: "slow down"}}}}}
 	assert.Equal(t, []parse.Refusal{{Status: 402, Text: "slow down"}}, r.Refusals("api.example", 402, nil))
+	r = parse.Reader{Vendors: []parse.Vendor{{Name: "acme", Sign: "Acme-*", Refusals: []parse.Refusal{{Status: 402, Text: "slow down"}}}}}
+	assert.Empty(t, r.Refusals("api.example", 402, fields("X-Acme-Id: 7")))
+	assert.Equal(t, []parse.Refusal{{Status: 402, Text: "slow down"}}, r.Refusals("api.example", 402, fields("Acme-Id: 7")))
 }

@@ -29,7 +29,7 @@ import (
 // as limit, remaining or reset. With "X-RateLimit-Limit-*" in Limit and
 // "X-RateLimit-Remaining-*" in Remaining, the fields X-RateLimit-Limit-Tokens and
 // X-RateLimit-Remaining-Tokens describe the account "tokens". Names without an asterisk
-// describe the account "". If several names of a list match fields of one account, the
+// describe the account "". The fields of an account tell of one quota. If several names of a list match fields of one account, the
 // first of them counts. A reset without an account is that of all accounts that have none,
 // if nothing but a cost is without an account; but not of one whose window is shorter. Words for the
 // form of a reset, as in X-RateLimit-Reset-In-Seconds, name no account.
@@ -37,7 +37,9 @@ import (
 // A literal name puts the name of its account in angle brackets, which are not part of
 // the field name: "X-<Day>Limit-Remaining" is the field X-DayLimit-Remaining of the account
 // "day". Names of accounts are in lower case. With an asterisk, that is the end of the name:
-// "X-RateLimit-*-Remaining-<Tokens>" is X-RateLimit-User-Remaining-Tokens of "user-tokens".
+// "X-RateLimit-*-Remaining-<Tokens>" is X-RateLimit-User-Remaining-Tokens of "user-tokens". Brackets are for what all
+// fields of a quota have in their names: with "X-Limit-<Minutes>" in Limit, X-Limit-Remaining would tell of another quota. A
+// row for these two has no brackets, and says in Every that it is a minute's.
 //
 // If the name of an account ends in a time (second, minute, hour, day, week, month, year,
 // or a number of them such as 15min or 24hour) or is a rate (rps, rpm, rph, rpd, and tpm of tokens),
@@ -59,7 +61,8 @@ import (
 // A row names only quotas that the request of the response counts in. If an API tells with
 // every response of a quota for reads and of one for writes, and nothing tells which of them
 // a request needs, a row with both would hold reads when no writes are left. The last of the
-// built-in rows reads neither if a response names several accounts.
+// built-in rows reads neither if a response names several accounts. And a row names only quotas that requests
+// are refused by: not what is left of a plan, if requests cost more after that.
 //
 // To see what a row makes of a response, call [Reader.Read] with its fields, as in the
 // examples. What no row can say goes through a function: an http.RoundTripper below the
@@ -74,10 +77,14 @@ type Vendor struct {
 	// A row of Reader.Vendors with Hosts is tried before the drafts, and so before RateLimit.
 	// A row with field names of draft -06, such as RateLimit-Limit, is tried before that
 	// draft. Other rows are tried after the drafts.
+	//
+	// If several rows of Reader.Vendors name a host, they are tried in their order. What a row
+	// says of other fields than its own (Dialect, RetryAfterOnRefusals, and ResetIn and ResetUnix
+	// without Reset) is that of the first of them with its Sign.
 	Hosts []string
 
-	// Sign is a field without which the row does not apply; an asterisk in it stands for
-	// any text. If empty, the row applies if any of its fields is there.
+	// Sign is a field without which the row does not apply, nor its Retry and Refusals; an asterisk
+	// in it stands for any text. If empty, the row applies if any of its fields is there.
 	Sign string
 
 	// Limit, Remaining and Used name the fields with the quota, with what is left
@@ -177,7 +184,8 @@ type Vendor struct {
 	Summary []string
 
 	// Units says what a quota counts, by the name of its account, with or without
-	// the time in which it ends. The entry "" is for all other accounts. The
+	// the time in which it ends: any word. A Shaper learns, or asks Shaper.Cost, how many of them a request takes, unless
+	// they are requests, contents or requests in progress. The entry "" is for all other accounts. The
 	// default is "requests"; and "tokens" for accounts with that word in their names,
 	// such as "input-tokens", or with "tpm", "tph" or "tpd"; "content-bytes" for those with the word bytes; that word
 	// for those with bandwidth, traffic, kb, mb, gb, kilobytes, megabytes, gigabytes, credits or points, of which a

@@ -239,6 +239,36 @@ func TestReaderManyVendors(t *testing.T) {
 	assert.Equal(t, "Shopify", r.Read("", 200, fields("X-Shopify-Shop-Api-Call-Limit: 32/40"), saturday).Vendor)
 }
 
+// Several rows may name one host. Those without their Sign do not apply; of the others, the first that says something valid
+// is read, and what it says of numbers holds. A row without its Sign leaves the host to a built-in row.
+func TestRowsOfOneHost(t *testing.T) {
+	r := parse.Reader{Vendors: []parse.Vendor{
+		{Name: "minutes", Hosts: []string{"api.example"}, Sign: "X-Limit-Minutes", Limit: []string{"X-Limit-Minutes"}, Remaining: []string{"X-Limit-Remaining"}, Every: map[string]time.Duration{"": time.Minute}},
+		{Name: "hours", Hosts: []string{"api.example"}, Sign: "X-Limit-Hours", Limit: []string{"X-Limit-Hours"}, Remaining: []string{"X-Limit-Remaining"}, Every: map[string]time.Duration{"": time.Hour}},
+		{Name: "seconds", Hosts: []string{"api.example"}, Remaining: []string{"X-Left"}, Reset: []string{"X-Ends"}, ResetIn: time.Second},
+		{Name: "milliseconds", Hosts: []string{"api.example"}, Remaining: []string{"X-Rest"}, Reset: []string{"X-Comes"}, ResetIn: time.Millisecond},
+		{Name: "Linear's other", Hosts: []string{"linear.app"}, Sign: "X-Other", Remaining: []string{"X-RateLimit-Other-Remaining"}},
+	}}
+	for _, tt := range []struct{ host, fields, want string }{
+		{"api.example", "X-Limit-Minutes: 3|X-Limit-Remaining: 2", "minutes; policy '' 3/1m0s; limit '' 2"},
+		{"api.example", "X-Limit-Hours: 30|X-Limit-Remaining: 2", "hours; policy '' 30/1h0m0s; limit '' 2"},
+		{"api.example", "X-Limit-Minutes: many|X-Limit-Hours: 30", "hours; policy '' 30/1h0m0s"},
+		{"api.example", "X-Limit-Remaining: 2", "none"},
+		{"api.example", "X-Left: 5|X-Ends: 9000", "seconds; limit '' 5/2h30m0s"},
+		{"api.example", "X-Left: few|X-Rest: 5|X-Ends: 9000", "seconds; limit '' ?/2h30m0s; parse: value of a wrong type (X-Left, item 0)"},
+		{"api.example", "X-Rest: 5|X-Limit-Minutes: many|X-Comes: 9000", "milliseconds; limit '' 5/9s"},
+		{"api.linear.app", "X-Other: 1|X-RateLimit-Other-Remaining: 7", "Linear's other; limit '' 7"},
+		{"api.linear.app", "X-RateLimit-Requests-Limit: 100|X-RateLimit-Requests-Remaining: 7|X-RateLimit-Requests-Reset: 1776938460000", "Linear; policy 'requests' 100; limit 'requests' 7/1m0s"},
+	} {
+		h := http.Header{"Date": {"Thu, 23 Apr 2026 10:00:00 GMT"}}
+		for _, field := range strings.Split(tt.fields, "|") {
+			name, value, _ := strings.Cut(field, ": ")
+			h.Add(name, value)
+		}
+		assert.Equal(t, tt.want, tell(r.Read(tt.host, 200, h, time.Time{})), tt.fields)
+	}
+}
+
 // Vendors returns a copy.
 func TestVendorsIsACopy(t *testing.T) {
 	rows := parse.Vendors()
