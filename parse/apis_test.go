@@ -621,6 +621,9 @@ var furtherAPIs = []struct {
 	{"TheRundown", 'c', "therundown.io", 200, "X-Datapoints: 55|X-Datapoints-Used: 55|X-Datapoints-Remaining: 0|X-Datapoints-Limit: 330|X-Datapoints-Period: daily|X-Datapoints-Reset: 2026-04-24T00:00:00Z|X-Rate-Limit: 2", "2 requests a second; more data points cost money", `TheRundown; policy '' 2/1s`},
 	{"Bitget", 'd', "api.bitget.com", 200, "X-MBX-USED-REMAIN-LIMIT: 19", "19 left of this second", `Bitget; policy '' ?/1s; limit '' 19`},
 	{"World Weather Online", 'd', "api.worldweatheronline.com", 200, "X-WWO-Qpd-Left: 431", "431 left of the day", `World Weather Online; policy '' ?/24h0m0s; limit '' 431`},
+	{"LearnUpon", 'd', "acme.learnupon.com", 200, "X-LU-Rate-Limit-Remaining-Minute: 88|X-LU-Rate-Limit-Remaining-Week: 24990", "88 left of the minute, 24990 of the week", `LearnUpon; policy 'minute' ?/1m0s; policy 'week' ?/168h0m0s; limit 'minute' 88; limit 'week' 24990`},
+	{"OpenGWAS", 'd', "api.opengwas.io", 200, "X-Allowance-Limit: 100000|X-Allowance-Remaining: 99870|X-Allowance-Reset: 1776938700", "99870 of 100000, for 5 minutes", `OpenGWAS; policy '' 100000 allowance; limit '' 99870/5m1s`},
+	{"an allowance in dollars", 'c', "api.neuralwatt.com", 200, "X-Allowance-Remaining-USD: 47.66", "what is left of money: nothing", `none`},
 	{"another's, underscores", 'c', "x.example", 200, "x_upstream_ratelimit_remaining: 0", "none", `none`},
 }
 

@@ -1231,6 +1231,21 @@ func Vendors() []Vendor {
 			Paths:     []string{"api/{version}/{market}/{group}/{endpoint}", "api/{version}/{market}/{endpoint}"},
 		},
 		{
+			// docs.learnupon.com/api, rate limits.
+			Name:      "LearnUpon",
+			Remaining: []string{"X-LU-Rate-Limit-Remaining-<Minute>", "X-LU-Rate-Limit-Remaining-<Week>"},
+		},
+		{
+			// api.opengwas.io, allowance: requests cost from 1 to some hundreds of it.
+			Name:      "OpenGWAS",
+			Hosts:     []string{"opengwas.io"},
+			Limit:     []string{"X-Allowance-Limit"},
+			Remaining: []string{"X-Allowance-Remaining"},
+			Reset:     []string{"X-Allowance-Reset"},
+			ResetUnix: true,
+			Units:     map[string]string{"": "allowance"},
+		},
+		{
 			// discuss.worldweatheronline.com/t/63: what is left of the day, as of ten minutes ago.
 			Name:      "World Weather Online",
 			Remaining: []string{"X-WWO-Qpd-Left"},
