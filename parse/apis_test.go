@@ -624,6 +624,11 @@ var furtherAPIs = []struct {
 	{"LearnUpon", 'd', "acme.learnupon.com", 200, "X-LU-Rate-Limit-Remaining-Minute: 88|X-LU-Rate-Limit-Remaining-Week: 24990", "88 left of the minute, 24990 of the week", `LearnUpon; policy 'minute' ?/1m0s; policy 'week' ?/168h0m0s; limit 'minute' 88; limit 'week' 24990`},
 	{"OpenGWAS", 'd', "api.opengwas.io", 200, "X-Allowance-Limit: 100000|X-Allowance-Remaining: 99870|X-Allowance-Reset: 1776938700", "99870 of 100000, for 5 minutes", `OpenGWAS; policy '' 100000 allowance; limit '' 99870/5m1s`},
 	{"an allowance in dollars", 'c', "api.neuralwatt.com", 200, "X-Allowance-Remaining-USD: 47.66", "what is left of money: nothing", `none`},
+	{"another's allowance", 'c', "x.example", 200, "X-Allowance-Limit: 50|X-Allowance-Remaining: 0", "it may be money, or files", `none`},
+	{"another exchange's field", 'c', "x.example", 200, "X-MBX-USED-REMAIN-LIMIT: 19", "it does not say of which time", `none`},
+	{"dollars a minute, none left", 'c', "x.example", 200, "X-RateLimit-Limit-CPM: 1.00|X-RateLimit-Remaining-CPM: 0", "nothing", `none; parse: may not concern the request (X-RateLimit-Limit-*)`},
+	{"dollars a minute, a whole budget", 'c', "x.example", 200, "X-RateLimit-Limit-CPM: 2|X-RateLimit-Remaining-CPM: 1.85", "nothing", `none; parse: may not concern the request (X-RateLimit-Limit-*)`},
+	{"a resource beside a draft and a month", 'c', "x.example", 200, "RateLimit-Limit: 10|RateLimit-Remaining: 9|RateLimit-Reset: 5|X-RateLimit-Limit-Month: 500|X-RateLimit-Remaining-Month: 400|X-RateLimit-Limit-Search: 30|X-RateLimit-Remaining-Search: 0", "9 of 10 for 5 s, 400 of 500 a month; the search may be another's", `draft -06; policy '' 10; policy 'month' 500/744h0m0s; limit '' 9/5s; limit 'month' 400`},
 	{"another's, underscores", 'c', "x.example", 200, "x_upstream_ratelimit_remaining: 0", "none", `none`},
 }
 

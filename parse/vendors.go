@@ -1218,7 +1218,6 @@ func Vendors() []Vendor {
 			// docs.therundown.io/rate-limits: requests in a second. More data points than are left cost money, and are served.
 			Name:  "TheRundown",
 			Hosts: []string{"therundown.io"},
-			Sign:  "X-Datapoints",
 			Limit: []string{"X-Rate-Limit"},
 			Every: map[string]time.Duration{"": time.Second},
 		},
@@ -1242,7 +1241,6 @@ func Vendors() []Vendor {
 			Limit:     []string{"X-Allowance-Limit"},
 			Remaining: []string{"X-Allowance-Remaining"},
 			Reset:     []string{"X-Allowance-Reset"},
-			ResetUnix: true,
 			Units:     map[string]string{"": "allowance"},
 		},
 		{
