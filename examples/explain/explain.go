@@ -138,9 +138,7 @@ func (e *explanation) inspect(resp *http.Response) {
 			e.like = append(e.like, name)
 		}
 	}
-	if e.got.Vendor == "" {
-		e.like = append(e.like, companions(e.like, resp.Header)...)
-	}
+	e.like = append(e.like, companions(e.like, resp.Header)...)
 	slices.Sort(e.like)
 	// From the last to the first: if Limit and Remaining are there, Used makes no difference.
 	// A status that is not a refusal keeps the reader from completing what is missing.
