@@ -329,6 +329,7 @@ func TestSuggestedRow(t *testing.T) {
 		"X-Chat-Token-Limit: 80\nX-Chat-Token-Remaining: 7\nX-Chat-Token-Reset: 60\nX-Chat-Id: 4\nX-Reset: 5": {
 			`Remaining: []string{"X-Chat-Token-Remaining"}`, `Reset:     []string{"X-Chat-Token-Reset"}`,
 		},
+		"X-Remaining: 7\nX-Count: 31\nX-Page-Count: 9\nQuota: 7\nCount: 31": {`"X-Remaining"`},
 		"X-Limit-Minutes: 3\nX-Limit-Remaining: 2": {
 			`Limit:     []string{"X-Limit-Minutes"}`, `Remaining: []string{"X-Limit-Remaining"}`,
 		},
@@ -346,6 +347,9 @@ func TestSuggestedRow(t *testing.T) {
 			assert.Contains(t, text, line)
 		}
 		assert.NotContains(t, text, "X-Chat-Id")
+		for _, other := range []string{`"X-Count`, `"X-Page`, `"Count`} {
+			assert.NotContains(t, text, other)
+		}
 		assert.NotContains(t, text, `"X-Reset"`)
 	}
 	assert.NotContains(t, explained(t, "HTTP/2 200\nAcme-Quota-Weight: 5000\n", "-host", "api.example.com"), "This row")
