@@ -247,6 +247,8 @@ func TestRowsOfOneHost(t *testing.T) {
 		{Name: "hours", Hosts: []string{"api.example"}, Sign: "X-Limit-Hours", Limit: []string{"X-Limit-Hours"}, Remaining: []string{"X-Limit-Remaining"}, Every: map[string]time.Duration{"": time.Hour}},
 		{Name: "seconds", Hosts: []string{"api.example"}, Remaining: []string{"X-Left"}, Reset: []string{"X-Ends"}, ResetIn: time.Second},
 		{Name: "milliseconds", Hosts: []string{"api.example"}, Remaining: []string{"X-Rest"}, Reset: []string{"X-Comes"}, ResetIn: time.Millisecond},
+		{Name: "a gateway", Hosts: []string{"gate.example"}, Remaining: []string{"X-Gate-Left"}, ResetIn: time.Millisecond},
+		{Name: "behind it", Hosts: []string{"gate.example"}, Remaining: []string{"X-App-Left"}},
 		{Name: "Linear's other", Hosts: []string{"linear.app"}, Sign: "X-Other", Remaining: []string{"X-RateLimit-Other-Remaining"}},
 	}}
 	for _, tt := range []struct{ host, fields, want string }{
@@ -257,6 +259,7 @@ func TestRowsOfOneHost(t *testing.T) {
 		{"api.example", "X-Left: 5|X-Ends: 9000", "seconds; limit '' 5/2h30m0s"},
 		{"api.example", "X-Left: few|X-Rest: 5|X-Ends: 9000", "seconds; limit '' ?/2h30m0s; parse: value of a wrong type (X-Left, item 0)"},
 		{"api.example", "X-Rest: 5|X-Limit-Minutes: many|X-Comes: 9000", "milliseconds; limit '' 5/9s"},
+		{"gate.example", "X-RateLimit-Remaining: 5|X-RateLimit-Reset: 5000", "X-RateLimit; limit '' 5/5s"},
 		{"api.linear.app", "X-Other: 1|X-RateLimit-Other-Remaining: 7", "Linear's other; limit '' 7"},
 		{"api.linear.app", "X-RateLimit-Requests-Limit: 100|X-RateLimit-Requests-Remaining: 7|X-RateLimit-Requests-Reset: 1776938460000", "Linear; policy 'requests' 100; limit 'requests' 7/1m0s"},
 	} {
