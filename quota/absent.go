@@ -55,7 +55,7 @@ func (s *settlement) named(a *account) {
 // shouldName reports whether the report, which has no figure for an account that the lease was charged to,
 // should have named it, if the quota is still meant.
 func (s *settlement) shouldName(a *account) bool {
-	return s.r.answered() && a != &s.o.root && a.place != evicted &&
+	return s.r.answered() && !a.isRoot() && a.place != evicted &&
 		!slices.Contains(s.termed, a) &&
 		!s.spares(a) && !s.untouched(a) && a.pool() == nil && !a.inferred()
 }

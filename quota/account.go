@@ -77,7 +77,7 @@ func (a *account) present() Policy {
 }
 
 // inferred reports whether the account is that of a scope: no server has told a quota of it.
-func (a *account) inferred() bool { return a.ofNone() && a != &a.policy.origin.root }
+func (a *account) inferred() bool { return a.ofNone() && !a.isRoot() }
 
 // busy reports whether a request is out, in line, or not over.
 func (a *account) busy() bool { return a.Busy() || a.pins > 0 || a.line != nil }
@@ -87,7 +87,7 @@ func (a *account) retains() bool { return a.Unit == window.Concurrent }
 
 // take charges n units at t.
 func (a *account) take(t instant, n int64) (mark uint32) {
-	if o := a.policy.origin; a.retains() || a == &o.root || o.shared != nil {
+	if o := a.policy.origin; a.retains() || a.isRoot() || o.shared != nil {
 		a.noteTake(t, n)
 	}
 	a.TakeDry(t, &a.policy.server)
@@ -103,7 +103,7 @@ func (a *account) noteTake(t instant, n int64) {
 	if a.retains() {
 		o.retained++
 	}
-	if a == &o.root && t < a.Hold && t >= o.looked.Add(window.ProbeInterval) {
+	if a.isRoot() && t < a.Hold && t >= o.looked.Add(window.ProbeInterval) {
 		o.looked, o.looking = t, true
 	}
 	if o.shared != nil {
@@ -180,6 +180,9 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 // holds nothing, nor does one that was named last long ago and turns out not to be meant any more.
 func (a *account) ready(t instant, n int64) (again instant, why window.Cause) {
 	again, why = a.readyAsTold(t, n)
+	if u := a.policy.origin.outage; u != nil && a == &u.scope.base && again <= t {
+		return u.goesAt(t, &a.policy.origin.root), window.RetryAfter
+	}
 	if p := a.pool(); p != nil && again > t {
 		again = max(t, min(again, p.looksAt(t)))
 	} else if p != nil && p.tries && t < p.apart && a.Unanswered() > 0 {
@@ -209,7 +212,7 @@ func (a *account) readyAsTold(t instant, n int64) (again instant, why window.Cau
 		return a.ReadyEstimated(t, -n)
 	}
 	again, why = a.Ready(t, n)
-	if o := a.policy.origin; again > t && a == &o.root && t < a.Hold && t >= a.BackOff {
+	if o := a.policy.origin; again > t && a.isRoot() && t < a.Hold && t >= a.BackOff {
 		again = max(t, min(again, o.looked.Add(window.ProbeInterval)))
 	}
 	return again, why

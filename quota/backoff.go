@@ -49,6 +49,9 @@ func (s *settlement) backOff() {
 	}
 	if s.r.WholeOrigin {
 		s.startBackOff(&s.o.root)
+		if u := s.o.outage; u != nil {
+			s.startBackOff(&u.scope.base)
+		}
 		return
 	}
 	blamed := false
@@ -143,11 +146,10 @@ func (s *settlement) startBackOff(a *account) {
 }
 
 // pause holds the accounts that the report names; else the scope, or the limit beside them that
-// has refused the work. A pause of the whole origin holds the root.
+// has refused the work.
 func (s *settlement) pause() {
 	if s.r.WholeOrigin {
-		s.o.looked, s.o.looking = s.t, false
-		s.pauseOne(&s.o.root)
+		s.pauseOrigin()
 		return
 	}
 	named := s.figured
@@ -182,8 +184,9 @@ func (s *settlement) pauseOne(a *account) {
 // resume ends a hold of the whole origin if a request that departed to look whether
 // it is over was served.
 func (s *settlement) resume() {
-	if root := &s.o.root; s.t < root.Hold && s.o.looking && s.sent >= s.o.looked &&
+	if root := s.o.rootOf(s.l); s.t < root.Hold && s.o.looking && s.sent >= s.o.looked &&
 		s.r.answered() && !s.r.Refused && !s.r.Failed && s.r.Pause <= 0 {
+		s.o.root.Hold = min(s.o.root.Hold, s.t)
 		root.Hold = s.t
 	}
 }

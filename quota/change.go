@@ -15,7 +15,8 @@ import (
 //	used up     nothing is left of an effective window that ends at Until
 //	policy      the server has advertised a policy: Quota units per Window
 //	inferred    a quota of Quota units per Window was inferred from refusals
-//	limited     a refusal that names no policy concerns the kind of work Detail: see Ask.Kind
+//	limited     a refusal that names no policy concerns the kind of work Detail: see Ask.Kind; or
+//	            pauses of the whole origin come for such kinds, or a family of them, and hold these only
 //	free        such refusals do not concern it, as far as is known
 //	habit       Detail is what was learned of the server, in words
 //	prediction  of partition keys: the server's declaration is not used any more
@@ -48,6 +49,9 @@ type watched struct {
 
 // watch notes what is known of an account, unless that was done already.
 func (s *settlement) watch(a *account) {
+	if a.isRoot() && a != &s.o.root && !s.kindsOnly {
+		return // it is held with the root
+	}
 	for i := range s.watched {
 		if s.watched[i].account == a {
 			return

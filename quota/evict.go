@@ -141,7 +141,7 @@ func (o *Origin) next() *account {
 // inUse reports whether a request is in flight or in line for the account, or for the
 // scope if the account is that of a scope.
 func (o *Origin) inUse(a *account) bool {
-	return a.busy() || a.ofNone() && (o.scopes[a.owner.long].out > 0 || o.inKindLines(a) > 0)
+	return a.busy() || a.ofNone() && (o.outage != nil && a == &o.outage.scope.base || o.scopes[a.owner.long].out > 0 || o.inKindLines(a) > 0)
 }
 
 // lessValuable reports whether a is evicted before b. In this order: an account without

@@ -68,6 +68,7 @@ type Origin struct {
 	alone  *alone               // of refusals of the whole origin: see alone.go; nil: no refusal may be
 	sheds  int                  // the evidence that other refusals with a Retry-After are of one request alone
 	shed   instant              // arrival of the last of them
+	outage *outage              // of the kinds that pauses of the whole origin come for; nil: none came
 
 	shared *Shared // with other processes; nil: nothing is
 
@@ -237,7 +238,7 @@ func free(t instant, cs []wait.Claim) bool {
 			return false // a first flight is claimed only if it stands in the way
 		}
 		n := cs[i].Asks()
-		if o := a.policy.origin; n >= 0 && o.shared == nil && len(o.asleep) == 0 {
+		if o := a.policy.origin; n >= 0 && o.shared == nil && o.outage == nil && len(o.asleep) == 0 {
 			if a.Open(t) {
 				continue
 			}
@@ -273,6 +274,7 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 	}
 	var cs claims
 	o.present(ask, &cs)
+	cs.all()[0].Constraint = o.rootOf(&l)
 	o.presentKind(o.at(now), ask, &l, &cs)
 	o.first.claim(ctx, now, ask, &cs)
 	if o.shared != nil && o.shared.hurried(ctx, ask) {
@@ -316,8 +318,10 @@ func (o *Origin) claim(ctx context.Context, t instant, ask *Ask, l *Lease, cs *c
 	if o.shared != nil {
 		o.shared.meet(t, &s.base)
 	}
-	if o.root.Used = t; !o.root.Untouched(t) || o.root.line != nil {
-		cs.addAccount(&o.root, 1)
+	o.root.Used = t
+	o.forgetOutage(t)
+	if root := o.rootOf(l); !root.Untouched(t) || root.line != nil {
+		cs.addAccount(root, 1)
 	}
 	for i := range ask.Claims {
 		c := &ask.Claims[i]

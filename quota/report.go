@@ -47,7 +47,7 @@ type Report struct {
 
 	// WholeOrigin says that the pause, or the back-off after a refusal without one,
 	// concerns the whole origin. Else it concerns the accounts that the report names;
-	// the scope, if it names none.
+	// the scope, if it names none. A pause of the whole origin may turn out to concern some kinds of work only: see Strategy.
 	WholeOrigin bool
 
 	// LeftOut are policies that turn out not to concern the work, and perhaps not

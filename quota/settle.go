@@ -113,6 +113,8 @@ type settlement struct {
 	beside     besides  // a refusal by a limit that is not told: see beside.go
 	besideOf   *account // that the limit is beside; nil: it is none of these
 
+	kindsOnly bool // a pause of the whole origin that holds some kinds only: see outage.go
+
 	penalty *penalty // nil: none that may turn out to concern less
 
 	watched     []watched // if the report asks for changes
@@ -154,7 +156,7 @@ func (l *Lease) learnsNothing() bool {
 	o, cs, base := l.origin, l.claims.all(), &l.scope.base
 	return len(o.Policies()) == 0 && len(cs) == 1 && !cs[0].Retained &&
 		base.Blank() && base.line == nil && o.root.line == nil &&
-		l.scope.unattributed == nil && l.scope.learned == nil && (o.alone == nil || len(o.alone.refused) == 0) && o.first.over
+		l.scope.unattributed == nil && l.scope.learned == nil && (o.alone == nil || len(o.alone.refused) == 0) && o.outage == nil && o.first.over
 }
 
 func (s *settlement) run() {
@@ -169,6 +171,9 @@ func (s *settlement) run() {
 	s.settleClaims()
 	s.dropInferred()
 	refused, alone := s.r.Refused || s.r.Pause > 0, false
+	if !refused {
+		s.servedInOutage()
+	}
 	if !refused && (s.l.scope.learned != nil || s.o.alone != nil || s.l.kind != nil || s.l.look != nil) {
 		s.learnKind()
 		s.served()
@@ -186,7 +191,8 @@ func (s *settlement) run() {
 		s.o.refused, s.o.refusals = s.t, s.o.refusals+1
 	}
 	if refused {
-		if alone = s.refusedAlone(); !alone {
+		s.kindsOnly, alone = s.learnOutage()
+		if alone = alone || !s.kindsOnly && s.refusedAlone(); !alone {
 			s.findBeside()
 			s.learnKind()
 		} else if s.r.Pause > 0 {
@@ -622,6 +628,9 @@ func (s *settlement) kick(now time.Time) (woken []*wait.Waiter) {
 		}
 	}
 	kick(&s.o.root)
+	if u := s.o.outage; u != nil {
+		kick(&u.scope.base)
+	}
 	kick(&s.l.scope.base)
 	kick(&s.l.limit.base)
 	woken = s.l.scope.kinds().kick(now, woken)

@@ -219,9 +219,9 @@ func (o *Origin) chunks(t instant, shown bool) iter.Seq[[]copied] {
 }
 
 // hides reports whether people are not shown an account: that of a scope of which nothing is known, if there is
-// that of the policy without a name, whose name is the same.
+// that of the policy without a name, whose name is the same; or of an outage that holds nothing.
 func (o *Origin) hides(t instant, a *account) bool {
-	return a.inferred() && a.SaysNothing(t) && o.find(accountID{owner: a.owner.long}) != nil
+	return a.SaysNothing(t) && (a.isRoot() || a.inferred() && o.find(accountID{owner: a.owner.long}) != nil)
 }
 
 // detail notes what a copy shows beside the account itself. The mutex is held.
@@ -229,6 +229,11 @@ func (o *Origin) detail(a *copied, of *account) {
 	a.line, a.terms, a.server = a.account.line.First(shownWaiters), of.present(), a.policy.server
 	if !a.ofNone() {
 		return
+	}
+	if u := o.outage; u != nil && of == &u.scope.base {
+		for k := range u.kinds {
+			a.kinds = append(a.kinds, k.name)
+		}
 	}
 	sc := o.scopes[a.account.owner.long]
 	a.inferred = sc != nil && sc.learned != nil && sc.learned.inferred != nil && a.State == window.Counting

@@ -126,6 +126,15 @@ package quota
 // load does so everywhere. Five refusals in a row hold the kind again.
 // "sheds 1 %" .223 → .805, "sheds .1 %, 30s" .073 → .589, "sheds 1 %, 4 methods, 10s" .031 → .371.
 //
+// A Retry-After beside a 5xx holds the whole origin (Report.WholeOrigin). If such pauses come for some kinds of work only,
+// while others are served, these are out of order, and not the origin: once eleven requests of other kinds
+// were served that departed well after one that was paused, pauses hold those kinds only. To find out, a kind that was paused goes after
+// the hold once a request of another kind was served, and up to eleven of the others follow it at a distance of most of a
+// round trip. If the whole server is out of order, one request goes after each hold, as if there were one kind only. A kind that is paused for
+// the first time holds the origin once. If a kind is served again and again between its pauses, these hold nothing.
+// One request a minute to a route that always answers with a Retry-After of 30 s, beside others: these waited for
+// 35 to 41 s each, for ever, and wait for .1 s after the first hold (TestRoutesOutOfOrder of package transport).
+//
 // This is what a server sees in two windows of a quota of 100 in 10 s that eight processes share
 // without knowing of each other (go run ./examples/simulate -draw '^8 processes$'). Each
 // mark is up to 18 requests, and x are refused ones:

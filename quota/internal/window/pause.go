@@ -62,6 +62,13 @@ func (w *Window) Pause(t Instant, d time.Duration, s Server) {
 	}
 }
 
+// Widen lets so many units be in flight, if a slow start lets less.
+func (w *Window) Widen(n uint8) {
+	if w.slow > 0 {
+		w.slow = max(w.slow, n)
+	}
+}
+
 // Undo takes back a pause or a back-off that turned out to concern others. before is
 // the window as it was before, and after as it was then; what has come since stays.
 func (w *Window) Undo(before, after *Window) {
