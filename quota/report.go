@@ -56,7 +56,7 @@ type Report struct {
 	LeftOut []string
 
 	// Scope is the scope that the answer concerns, if that shows only now: the accounts of it
-	// take over what the report says, and not those of the lease's scope. "": the lease's.
+	// take over what the report says, and not those of the lease's scope. "": the lease's; "\x00": the scope "".
 	Scope string
 
 	// Moved are policies that may concern other work than before, or in another

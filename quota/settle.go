@@ -249,10 +249,20 @@ func (s *settlement) landed() {
 	}
 }
 
+// noScope is the scope "" in a report, where "" stands for that of the lease.
+const noScope = "\x00"
+
 // move moves the lease to the scope that the report names, if it does. In flight it was
 // counted in the scope that it departed in, and is charged there.
 func (s *settlement) move() {
-	if name := s.r.Scope; name != "" && name != s.departed.base.owner.long {
+	name := s.r.Scope
+	if name == "" {
+		return
+	}
+	if name == noScope {
+		name = ""
+	}
+	if name != s.departed.base.owner.long {
 		if s.l.look != nil {
 			s.l.endLook() // the answer says nothing of the limit that it looked at
 		}

@@ -270,6 +270,19 @@ func (d *directory) lookUp(scope string, path *kindPath) (k known) {
 	return k
 }
 
+// mayBeFree reports whether nothing is known of requests of a scope and kind, a policy that is named is taken to concern
+// them, and few kinds are known that share one.
+func (d *directory) mayBeFree(scope string, path *kindPath, named []quota.Figure) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	ks := d.scopes[scope]
+	if ks == nil {
+		return true
+	}
+	k, assumed := ks.get(path)
+	return k == nil && ks.alike(path) < manyAlike && slices.ContainsFunc(named, func(f quota.Figure) bool { return assumed.stats(f.Policy) != nil })
+}
+
 // learn updates what is known of a kind of requests from a response to one of them,
 // and returns the kind. moved are policies that may concern fewer requests of the
 // scope than before, or in another partition. isNew reports whether nothing was

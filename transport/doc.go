@@ -140,6 +140,13 @@
 // paths with the same beginning have in common. What a response teaches applies to
 // all later requests, and to those that wait.
 //
+// A kind that was never answered counts as one that every policy concerns. So while nothing is left of a quota that was
+// told, for two seconds or longer, one request of such a kind looks: it departs, and its answer says whether the
+// quota concerns its kind. The others of such kinds wait for that answer. If the quota does, that costs a refusal.
+// So quotas of fewer than five requests have no looks. After a look that was refused none departs until the quotas that were
+// used up since then have allowed 400 requests together, then 1,600, …, until one finds that the quota does not concern its kind. None
+// does if eight kinds of paths with the same beginning share a policy.
+//
 // Some servers have a counter for each route, and say the same limit for all, under the same name or none. What is left
 // shows that: requests of one kind leave the others as much as before. Once a request has waited, the answers to each
 // kind are compared. If those to two kinds have shown it three times each, what is in flight on one kind does not hold

@@ -318,6 +318,22 @@ func (ks *kinds) get(path *kindPath) (k, assumed *kind) {
 	return nil, nil
 }
 
+// alike returns how many kinds with the longest beginning that two known kinds have in common with a path are
+// known to share a policy.
+func (ks *kinds) alike(path *kindPath) int {
+	for i := path.n - 2; i >= 0; i-- {
+		g := ks.groups[path.keys[i]]
+		if g == nil || g.kinds == 1 && i > 0 {
+			continue
+		}
+		if g.assumed != nil && len(*g.assumed.policies.Load()) > 0 {
+			return g.kinds
+		}
+		return 0
+	}
+	return 0
+}
+
 // inCommon returns what is assumed of all kinds while only one is known: that the same
 // policies concern them.
 func (ks *kinds) inCommon() *kind {

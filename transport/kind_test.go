@@ -148,6 +148,14 @@ func TestSearchDoesNotHoldCoreOfVendor(t *testing.T) {
 	})
 }
 
+// letters returns a word for a number, which is not taken for an identifier.
+func letters(i int) (word string) {
+	for i += 26; i > 0; i /= 26 {
+		word += string(rune('a' + i%26))
+	}
+	return word
+}
+
 // A kind that was never seen is charged to the policies that concern every known
 // kind: the paths of a crawler, each of which is another kind, share one policy. This
 // also holds beyond the number of kinds that are told apart.
@@ -158,11 +166,11 @@ func TestCrawler(t *testing.T) {
 			api.Policies = []transporttest.Policy{{Name: "api", Quota: paths, Window: 24 * time.Hour}}
 			s := &transport.Shaper{Base: &transporttest.Transport{Handler: api}, MaxDelay: transport.NoDelay}
 			for i := range paths {
-				resp, err := s.RoundTrip(getPath(t, fmt.Sprint("a", i)))
+				resp, err := s.RoundTrip(getPath(t, letters(i)))
 				require.NoError(t, err)
 				drop(resp)
 			}
-			for _, path := range []string{"a7", fmt.Sprint("a", paths-1), "never"} {
+			for _, path := range []string{letters(7), letters(paths - 1), "never"} {
 				assert.Equal(t, "api", refusal(t, s, getPath(t, path)).Policy, path)
 			}
 			assert.Equal(t, transporttest.Counts{Served: paths}, api.Counts())

@@ -32,6 +32,9 @@ func (x *exchange) learn(resp *http.Response) {
 	}
 	got := &x.reading
 	x.read(got, now)
+	if x.looks {
+		x.leaveLook(got)
+	}
 	if !x.repeats(got) {
 		x.fillReport(got)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // routes sends each request to the API of its path.
-type routes map[string]*transporttest.API
+type routes map[string]http.Handler
 
 func (r routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r[req.URL.Path].ServeHTTP(w, req)
@@ -28,8 +28,9 @@ type stream struct {
 	n       int           // requests
 	workers int           // that send them
 	every   time.Duration // a worker sends one after another, so long apart; 0: at once
+	from    time.Duration // when they begin
 
-	took, longest time.Duration // until all were served; of one request, from when it was first sent
+	took, longest time.Duration // from then on until all were served; of one request, from when it was first sent
 	refused       int
 }
 
@@ -39,7 +40,7 @@ func flow(t *testing.T, r routes, shaped bool, streams ...*stream) {
 	synctest.Test(t, func(t *testing.T) {
 		var rt http.RoundTripper = &transporttest.Transport{Handler: r, Latency: func() time.Duration { return 25 * time.Millisecond }}
 		if shaped {
-			rt = &transport.Shaper{Base: rt, MaxDelay: time.Hour}
+			rt = &transport.Shaper{Base: rt, MaxDelay: 24 * time.Hour}
 		}
 		var mu sync.Mutex
 		var all sync.WaitGroup
@@ -54,6 +55,7 @@ func flow(t *testing.T, r routes, shaped bool, streams ...*stream) {
 			}
 			for range s.workers {
 				all.Go(func() {
+					time.Sleep(s.from)
 					for next() {
 						first := time.Now()
 						for refusals := 0; ; refusals++ {
@@ -77,7 +79,7 @@ func flow(t *testing.T, r routes, shaped bool, streams ...*stream) {
 							}
 						}
 						mu.Lock()
-						s.took, s.longest = time.Since(began), max(s.longest, time.Since(first))
+						s.took, s.longest = time.Since(began)-s.from, max(s.longest, time.Since(first))
 						mu.Unlock()
 						time.Sleep(s.every)
 					}

@@ -30,6 +30,7 @@ type ownCounter struct {
 	base     ownAnswer // that later ones are compared with
 	proof    proof     // its turns are the pieces of evidence
 	separate bool      // the kind has accounts of its own
+	unkeyed  bool      // the policy that it is told has a name and no key: the accounts are those of a scope of its own
 }
 
 // alikeKinds are the kinds of a scope that are told the same.
@@ -140,7 +141,7 @@ func (x *exchange) countEnd(got *parse.Reading, what int64) (moved bool) {
 	separate := own.separate
 	moved = told.compare(own, newOwnAnswer(got, sent))
 	if own.separate && !separate {
-		if own.told == toldNames {
+		if own.hasKey() {
 			x.pathKey = pathKeyOfOwn(x.kind().key())
 			x.keepInPath()
 		}
@@ -152,6 +153,9 @@ func (x *exchange) countEnd(got *parse.Reading, what int64) (moved bool) {
 	return moved
 }
 
+// hasKey reports whether the kind is told policies that have partition keys.
+func (own *ownCounter) hasKey() bool { return own.told == toldNames && !own.unkeyed }
+
 // tellsOne reports whether a response tells what is left of one quota, of which the request has cost one
 // unit.
 func (x *exchange) tellsOne(got *parse.Reading, own *ownCounter) bool {
@@ -162,8 +166,8 @@ func (x *exchange) tellsOne(got *parse.Reading, own *ownCounter) bool {
 	if l.Available < 0 || l.Cost >= 0 && l.Cost != 1 {
 		return false
 	}
-	if own.told != toldNames {
-		return true
+	if !own.hasKey() {
+		return own.told != toldNames || !l.HasKey
 	}
 	if !l.HasKey || x.directory.declared.Load() != nil || x.pathKey != "" && !strings.HasPrefix(x.pathKey, ofKind) {
 		return false
@@ -304,7 +308,7 @@ func pathKeyOfOwn(kind kindKey) string { return ofKind + strconv.FormatUint(uint
 func (t *toldKinds) ownPathKey(scope string, kind kindKey) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if k := t.kinds[kindOfScope{scope, kind}]; k.what == toldNames && k.own != nil && k.own.separate {
+	if k := t.kinds[kindOfScope{scope, kind}]; k.own != nil && k.own.separate && k.own.hasKey() {
 		return pathKeyOfOwn(kind)
 	}
 	return ""

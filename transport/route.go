@@ -74,10 +74,15 @@ func (x *exchange) claim() {
 		if x.declared != nil {
 			x.predict(nil) // those of the request before
 		}
-		x.ask.Claims = x.ask.Claims[:0]
+		if x.ask.Claims = x.ask.Claims[:0]; !x.silent {
+			x.directory.told.noteUnknown()
+		}
 		return
 	}
 	k, declared := x.lookUp(), x.directory.declared.Load()
+	if k.kind == nil {
+		x.directory.told.noteUnknown()
+	}
 	of := claimsOf{&policies[0], len(policies)}
 	if of == x.claimsOf && declared == nil && x.pathKey == "" {
 		return // those of the request before are the same

@@ -303,6 +303,7 @@ type exchange struct {
 	counted departure // if it is: see ownCounter
 	newKind bool      // the response is the first one to such a request that tells something
 	silent  bool      // responses to such requests tell nothing, and others tell something: see toldKinds
+	looks   bool      // the request looks whether a quota concerns its kind: see firstLooks
 }
 
 func (s *Shaper) begin(req *http.Request) *exchange {

@@ -23,6 +23,8 @@ type toldKinds struct {
 	several atomic.Bool  // not always the same was told, or a kind was held, or has a counter of its own
 	waited  atomic.Bool  // a request has waited for an account, so that requests are counted: see ownCounter
 	same    atomic.Int64 // what was told before, from toldNothing on; 0: nothing was noted
+	unknown atomic.Bool  // a request of a kind of which nothing is known was routed since requests might look last
+	looking atomic.Bool  // a quota is used up, so that requests of unknown kinds may look: see firstLooks
 
 	most atomic.Int64 // bytes that the kinds may take up; 0: no bound is known
 
@@ -37,6 +39,7 @@ type toldKinds struct {
 	ends    time.Time           // when the first of the holds, or of what is used up, does; zero: there is none
 	usedUp  map[string][]usedUp // by scope; what is told to kinds that have no scope of their own
 	silent  bool                // a kind is sure to be told nothing
+	look    firstLooks
 }
 
 // A proof that kinds are to be told apart.
@@ -112,12 +115,15 @@ func (t *toldKinds) narrowed(scope string, kind kindKey) (narrow string, silent,
 	switch {
 	case known && !k.until.IsZero():
 		return k.scope, false, false
-	case k.own != nil && k.own.separate && k.what != toldNames:
+	case k.own != nil && k.own.separate && !k.own.hasKey():
 		return scopeOfOwn(scope, kind, k.what), false, false
 	case k.what == toldUnknown && t.limits.apart:
 		k.what = t.first
 	case k.what < toldNothing:
 		return scope, false, false
+	}
+	if t.stays(scope, k.what) {
+		return scope, false, false // the account in the other scope does not know that it is used up
 	}
 	if !t.proofOf(k.what, k.what).apart {
 		if !k.sure.apart || !t.othersUsedUp(scope, k.what) {
@@ -350,7 +356,7 @@ func (k toldKind) bytes(of kindOfScope) int {
 
 // scopeOfKind narrows the scope to what kinds like that of the request are told.
 func (x *exchange) scopeOfKind() {
-	x.silent, x.ask.Trial = false, false
+	x.silent, x.ask.Trial, x.looks = false, false, false
 	if strings.HasPrefix(x.pathKey, ofKind) {
 		x.pathKey = ""
 	}
@@ -363,6 +369,9 @@ func (x *exchange) scopeOfKind() {
 			x.ask.Scope, x.silent, x.ask.Trial = scope, silent, trial
 		}
 	}
+	if x.directory.told.looking.Load() {
+		x.mayLook()
+	}
 }
 
 // noteTold notes what the response, which arrived at now (zero: just now), tells kinds like that of
@@ -374,7 +383,7 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 		return
 	}
 	wide, tried := x.ask.Scope, x.ask.Trial
-	if told.several.Load() {
+	if told.several.Load() || x.looks {
 		wide, _, _ = strings.Cut(wide, ofKind)
 	}
 	if len(r.Figures)+len(r.Terms) == 0 {
@@ -384,7 +393,7 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 	if known && what == toldNothing && x.directory.lookUp(wide, x.kind()).kind != nil {
 		known = false // it is told something now and then
 	}
-	if tried && told.endTrial(kindOfScope{wide, x.kind().key()}, what, known, r.Refused) {
+	if tried && !x.looks && told.endTrial(kindOfScope{wide, x.kind().key()}, what, known, r.Refused) {
 		x.moveAll()
 	}
 	same := known && told.isSame(what)
@@ -393,10 +402,23 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 		x.directory.weighTold()
 	}
 	moved := x.countEnd(got, what)
+	if what >= toldLimit && !same && !tried && x.ask.Scope == wide && got.Limits != nil && got.Limits[0].Available > 0 {
+		moved = told.leave(wide, what, time.Now()) || moved
+	}
 	if known && !same && told.note(wide, x.kind().key(), what, r.Refused) || moved {
-		if x.moveAll(); !tried {
-			x.rescope(wide)
-		}
+		x.moveAll()
+		moved = true
+	}
+	if !tried && (moved || x.ask.Scope == wide && !same && what >= toldLimit) {
+		x.rescope(wide) // others may have shown the scope of its kind since it departed
+	}
+	if x.looks {
+		x.endLook(got, wide, what, known)
+	} else if x.newKind && told.looking.Load() && told.looked(wide) {
+		x.moveAll() // some of its kind may be waiting for a look
+	}
+	if told.looking.Load() && told.endDry(time.Now()) {
+		x.moveAll()
 	}
 	if known && r.Refused && !tried && what >= toldLimit {
 		if in := told.ofUnknown(wide, x.kind().key(), what); in != "" && in != x.ask.Scope {
@@ -443,6 +465,9 @@ func (x *exchange) holdTold(wide string, what int64, now time.Time) {
 	}
 	if now.IsZero() {
 		now = time.Now()
+	}
+	if x.ask.Scope == wide && told.noteDry(wide, what, r.Figures, r.Terms, now) {
+		x.moveAll()
 	}
 	if x.ask.Scope == wide && (left >= leastTrialHold || r.Refused) {
 		if told.noteUsedUp(wide, what, now.Add(max(left, leastTrialHold))) {

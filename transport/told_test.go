@@ -220,14 +220,17 @@ func TestToldKinds(t *testing.T) {
 	apart := []any{"/a", x(5, 4, 60), "/b", silent, "/a", x(5, 3, 60), "/b", silent, "/a", x(5, 2, 60), "/b", silent, "/a", x(5, 1, 60)}
 	two := []any{"/a", x(5, 4, 60), "/b", x(600, 599, 60), "/a", x(5, 3, 60), "/b", x(600, 598, 60), "/a", x(5, 2, 60)}
 	with := func(more ...any) []any { return append(append([]any(nil), apart...), more...) }
+	few := []any{"/a", x(4, 3, 60), "/b", silent, "/a", x(4, 2, 60), "/b", silent, "/a", x(4, 1, 60)} // so few that no kind looks
 	for _, tt := range []struct {
 		name string
 		play []any
 		held bool // the last one is, by the others
 	}{
 		{"the other kind is told nothing", with("/a", empty, "/b", silent), false},
-		{"a kind that is not known", with("/a", empty, "/c", silent), true},
-		{"it was told nothing, in turn, too seldom", []any{"/a", x(5, 4, 60), "/b", silent, "/a", empty, "/b", silent}, true},
+		{"a kind that is not known looks", with("/a", empty, "/c", silent), false},
+		{"but not if so few are used up", append(few, "/a", x(4, 0, 60), "/c", silent), true},
+		{"it was told nothing, in turn, too seldom, and looks", []any{"/a", x(5, 4, 60), "/b", silent, "/a", empty, "/b", silent}, false},
+		{"but not if so few are used up", []any{"/a", x(4, 3, 60), "/b", silent, "/a", x(4, 0, 60), "/b", silent}, true},
 		{"it was told the limit", with("/b", x(5, 1, 60), "/a", empty, "/b", silent), true},
 		{"it was told the limit by a refusal", with("/b", says(429, "X-RateLimit-Limit", "5", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "60"), "/b", silent), true},
 		{"it was refused", with("/b", bare, "/b", silent), true},
@@ -240,7 +243,7 @@ func TestToldKinds(t *testing.T) {
 		{"it has a Retry-After", append(two, "/c", spent(429, "Retry-After", "60"), "/b", x(600, 597, 60)), false},
 		{"and asks again after less", append(two, "/c", spent(429, "Retry-After", "60"), "/c", x(7, 6, 60)), true},
 		{"a kind that is known is refused by another limit", append(two, "/b", spent(403), "/b", x(600, 597, 60)), true},
-		{"errors tell nothing", []any{"/a", x(5, 4, 60), "/b", says(404), "/a", x(5, 3, 60), "/b", says(404), "/a", x(5, 2, 60), "/b", says(404), "/a", empty, "/b", says(404)}, true},
+		{"errors tell nothing", []any{"/a", x(4, 3, 60), "/b", says(404), "/a", x(4, 2, 60), "/b", says(404), "/a", x(4, 1, 60), "/b", says(404), "/a", x(4, 0, 60), "/b", says(404)}, true},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
 			held := play(t, tt.play...)

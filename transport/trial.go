@@ -19,10 +19,12 @@ import (
 type usedUp struct {
 	what  int64 // as in toldKind
 	until time.Time
+	stays bool // kinds that are told it stay in the scope until then, although they are told apart
 }
 
 const (
 	leastTrialHold = time.Second
+	longestStay    = 5 * time.Second
 	maxUsedUp      = 64 // scopes; and limits of each
 )
 
@@ -35,7 +37,9 @@ func (t *toldKinds) noteUsedUp(scope string, what int64, until time.Time) (moved
 	at := slices.IndexFunc(of, func(u usedUp) bool { return u.what == what })
 	switch {
 	case at >= 0:
-		of[at].until = until
+		if of[at].until = until; of[at].stays {
+			of[at].until = until.Add(longestStay)
+		}
 		t.endsBy(until)
 		return false
 	case len(of) >= maxUsedUp:
@@ -47,7 +51,7 @@ func (t *toldKinds) noteUsedUp(scope string, what int64, until time.Time) (moved
 		makeRoom(t.usedUp, maxUsedUp)
 		scope = strings.Clone(scope)
 	}
-	t.usedUp[scope] = append(of, usedUp{what, until})
+	t.usedUp[scope] = append(of, usedUp{what: what, until: until})
 	t.endsBy(until)
 	return t.several.Load() && (len(of) > 0 || t.moves(scope, what))
 }
@@ -88,7 +92,7 @@ func (t *toldKinds) endUsedUp(now time.Time) (over bool) {
 				t.endsBy(u.until)
 				left = append(left, u)
 			} else {
-				over = over || len(of) > 1 || t.moves(scope, u.what)
+				over = over || len(of) > 1 || t.moves(scope, u.what) || u.stays && t.limits.apart
 			}
 		}
 		if t.usedUp[scope] = left; len(left) == 0 {
@@ -107,6 +111,35 @@ func (t *toldKinds) othersUsedUp(scope string, what int64) (others bool) {
 		others = others || what == toldNothing || u.what >= toldLimit
 	}
 	return others
+}
+
+// stay has kinds that are told a limit which is used up stay in their scope until an answer tells them that it is
+// there again, or a little longer than it should take: only the account in this scope knows how much is left.
+func (t *toldKinds) stay(scope string) {
+	of := t.usedUp[scope]
+	for i := range of {
+		if u := &of[i]; u.what >= toldLimit && !t.limits.apart && !u.stays {
+			u.stays, u.until = true, u.until.Add(longestStay)
+		}
+	}
+}
+
+// leave ends that, if the limit is there again at now. It reports whether requests may have another scope now.
+func (t *toldKinds) leave(scope string, limit int64, now time.Time) (moved bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	of := t.usedUp[scope]
+	at := slices.IndexFunc(of, func(u usedUp) bool { return u.what == limit && u.stays })
+	if at < 0 || now.Before(of[at].until.Add(-longestStay)) {
+		return false
+	}
+	t.usedUp[scope] = slices.Delete(of, at, at+1)
+	return true
+}
+
+// stays reports whether kinds that are told a limit stay in the scope in which it is used up.
+func (t *toldKinds) stays(scope string, limit int64) bool {
+	return slices.ContainsFunc(t.usedUp[scope], func(u usedUp) bool { return u.what == limit && u.stays })
 }
 
 // moves reports whether a kind may have another scope when a limit is used up, or not any more.
