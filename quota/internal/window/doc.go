@@ -381,6 +381,13 @@
 // a row have found it free. If nothing departs and nothing is answered for 1 s, 2 s, 4 s, … up to 48 s, one more
 // asks. If none of ours is in progress, there is a back-off.
 //
+// # Long answers
+//
+// After a window one request departs, and others with its answer; or one after 1 s, then 2 s, 4 s, … later. If the last answer took
+// 10 s or longer, as that of a long poll, no other client was seen and none was refused, they do not wait so long: a server that has to refuse
+// answers at once. Then the second departs after a second, and with n that have departed the next one 1/2n of a second later,
+// up to the quota.
+//
 // # First contact
 //
 // Before the first answer of an origin no more than quota.Ask.FirstFlight requests are out to

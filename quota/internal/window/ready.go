@@ -140,7 +140,23 @@ func (w *Window) whenExpired(t Instant, n int64) Instant {
 	case !w.probing:
 		return t
 	}
-	return max(t, min(w.asked.Add(patience(w.probes)), w.WhenLanded(n), w.whenBack(t, n)))
+	return max(t, min(w.asked.Add(w.untilProbe(n)), w.WhenLanded(n), w.whenBack(t, n)))
+}
+
+// longAnswer is a round trip that is too long to wait for the answer to a probe. A server that has to refuse
+// does not take so long, so a probe that is not answered by then was served, as long polls are.
+const longAnswer = 10 * time.Second
+
+// untilProbe is how long a probe is waited for before another one may go. Where the answers of the last window took
+// long, that is a second, and then 1/2n of one with n that were sent, up to the quota: with 100, three seconds for all.
+func (w *Window) untilProbe(n int64) time.Duration {
+	switch {
+	case w.rtt < longAnswer, w.Refusals > 0, !w.alone(), w.InFlight+n > w.Quota:
+		return patience(w.probes)
+	case w.probes <= 1:
+		return time.Second
+	}
+	return time.Second / time.Duration(2*w.probes)
 }
 
 // whenCounting: as far as our own count reaches. A window that has not begun has room
