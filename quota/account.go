@@ -124,6 +124,12 @@ func (a *account) Look(now time.Time, n int64) wait.Decision {
 	t := o.at(now)
 	again, why := a.ready(t, n)
 	d := wait.Decision{OK: again <= t, Reason: uint8(reasonOf(why))}
+	if st := o.streams[a]; st.known() && !a.Paused(t) {
+		if d.Last = d.OK && st.all() >= st.most; !d.OK {
+			d.Again, d.Sooner = o.when(again), true
+		}
+		return d
+	}
 	if d.OK {
 		if d.Last = o.shared == nil && !a.There(max(n, -n)); d.Last {
 			if at := min(a.WhenLanded(max(n, -n)), a.End()); at > t && at != window.Never {
@@ -182,6 +188,9 @@ func (a *account) ready(t instant, n int64) (again instant, why window.Cause) {
 	again, why = a.readyAsTold(t, n)
 	if u := a.policy.origin.outage; u != nil && a == &u.scope.base && again <= t {
 		return u.goesAt(t, &a.policy.origin.root), window.RetryAfter
+	}
+	if st := a.policy.origin.streams[a]; st.known() && !a.Paused(t) {
+		return st.ready(t), window.Exhausted
 	}
 	if p := a.pool(); p != nil && again > t {
 		again = max(t, min(again, p.looksAt(t)))

@@ -29,6 +29,7 @@ func (o *Origin) evict(t instant, a *account) {
 		o.shared.drop(a)
 	}
 	delete(o.asleep, a)
+	delete(o.streams, a)
 	last := len(o.all) - 1
 	o.all[a.place] = o.all[last]
 	o.all[a.place].place = a.place

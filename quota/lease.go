@@ -47,9 +47,11 @@ type ofOrigin struct {
 	kindOf   func() string // Ask.Kind
 	name     string        // of the kind, where named
 	named    bool
-	resource resource // that the work concerns
-	look     *looks   // of the limit that it looks at, and is not charged to; nil: it is no look
-	due      instant  // the deadline; 0: none, or the work departed at once
+	resource resource  // that the work concerns
+	look     *looks    // of the limit that it looks at, and is not charged to; nil: it is no look
+	streams  *streams  // that count it; nil: none do
+	how      departure // for them
+	due      instant   // the deadline; 0: none, or the work departed at once
 }
 
 // charge charges all claims. The mutexes of all of them are held.
@@ -101,6 +103,9 @@ func (l *Lease) chargeAt(t instant, now time.Time) {
 		if a.policy.keyed {
 			l.origin.trackUnattributed(l.scope).countKeyed(a.policy.name, 1)
 		}
+	}
+	if l.origin != nil {
+		l.departStream(t)
 	}
 	l.charged = true
 }
@@ -320,7 +325,9 @@ func (l *Lease) end(now time.Time, cancelled bool) {
 }
 
 func endClaim(c *wait.Claim, now time.Time, cancelled bool) {
-	if cancelled {
+	if b, ok := c.Constraint.(*openBody); ok {
+		b.end(now)
+	} else if cancelled {
 		c.Cancel(now)
 	} else {
 		c.Release(now)

@@ -63,12 +63,13 @@ type Origin struct {
 	waiting  wait.Round              // of the work in these lines, and in that of the first flight
 	attached map[string][]byte       // see Attach
 
-	kinds  int                  // of all scopes
-	asleep map[*account]*asleep // of accounts of limits
-	alone  *alone               // of refusals of the whole origin: see alone.go; nil: no refusal may be
-	sheds  int                  // the evidence that other refusals with a Retry-After are of one request alone
-	shed   instant              // arrival of the last of them
-	outage *outage              // of the kinds that pauses of the whole origin come for; nil: none came
+	kinds   int                   // of all scopes
+	asleep  map[*account]*asleep  // of accounts of limits
+	streams map[*account]*streams // of accounts of limits: see streams.go
+	alone   *alone                // of refusals of the whole origin: see alone.go; nil: no refusal may be
+	sheds   int                   // the evidence that other refusals with a Retry-After are of one request alone
+	shed    instant               // arrival of the last of them
+	outage  *outage               // of the kinds that pauses of the whole origin come for; nil: none came
 
 	shared *Shared // with other processes; nil: nothing is
 
@@ -238,7 +239,7 @@ func free(t instant, cs []wait.Claim) bool {
 			return false // a first flight is claimed only if it stands in the way
 		}
 		n := cs[i].Asks()
-		if o := a.policy.origin; n >= 0 && o.shared == nil && o.outage == nil && len(o.asleep) == 0 {
+		if o := a.policy.origin; n >= 0 && o.shared == nil && o.outage == nil && len(o.asleep)+len(o.streams) == 0 {
 			if a.Open(t) {
 				continue
 			}

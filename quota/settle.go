@@ -156,7 +156,7 @@ func (l *Lease) learnsNothing() bool {
 	o, cs, base := l.origin, l.claims.all(), &l.scope.base
 	return len(o.Policies()) == 0 && len(cs) == 1 && !cs[0].Retained &&
 		base.Blank() && base.line == nil && o.root.line == nil &&
-		l.scope.unattributed == nil && l.scope.learned == nil && (o.alone == nil || len(o.alone.refused) == 0) && o.outage == nil && o.first.over
+		l.scope.unattributed == nil && l.scope.learned == nil && l.streams == nil && (o.alone == nil || len(o.alone.refused) == 0) && o.outage == nil && o.first.over
 }
 
 func (s *settlement) run() {
@@ -170,7 +170,7 @@ func (s *settlement) run() {
 	}
 	s.settleClaims()
 	s.dropInferred()
-	refused, alone := s.r.Refused || s.r.Pause > 0, false
+	refused, alone := s.r.Refused || s.r.Pause > 0, s.settleStreams()
 	if !refused {
 		s.servedInOutage()
 	}
@@ -191,8 +191,9 @@ func (s *settlement) run() {
 		s.o.refused, s.o.refusals = s.t, s.o.refusals+1
 	}
 	if refused {
-		s.kindsOnly, alone = s.learnOutage()
-		if alone = alone || !s.kindsOnly && s.refusedAlone(); !alone {
+		var ofOne bool
+		s.kindsOnly, ofOne = s.learnOutage()
+		if alone = alone || ofOne || !s.kindsOnly && s.refusedAlone(); !alone {
 			s.findBeside()
 			s.learnKind()
 		} else if s.r.Pause > 0 {

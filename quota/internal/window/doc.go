@@ -364,6 +364,10 @@
 // down to half of what it was is none, because the server refuses as often however few are in flight. So it is also
 // beside policies that have names, if the refusal has no field but Retry-After.
 //
+// A server may bound how many answers it streams at a time: it counts a request until the body of its answer has ended.
+// So two waves of refusals in a row that leave as many requests in flight or with an open body show such a bound, if those in flight
+// alone are not as many. Then one departs whenever a body ends: see streams.go of package quota.
+//
 // A refusal whose fields say that a quota is used up is never let go. At a pace a refusal is no evidence,
 // because what departs next is served anyway.
 //
