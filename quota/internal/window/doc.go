@@ -117,6 +117,8 @@
 //     of q was missing. One also does if w turns out to be the time until a bucket is full: the
 //     more units were missing, the longer it was, in proportion. If w is more than 1 s,
 //     there is no trial in the first window, unless w is that time, and none if p < 0.1.
+//     If the first request after a window is refused, is told another window and no Retry-After, not all has come back
+//     at once. Then one tries after W/q, too, where W is told, no other client was seen and no trial was refused last.
 //     If it is served, the next ones do the same, W/q + 2j after each other (j is the
 //     mean of r - r₀), or W/q + j/4 once 16 of them were served, no other client was
 //     seen, and r₀ is no longer than W/q. Where it is longer, requests no longer wait

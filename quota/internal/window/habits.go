@@ -147,7 +147,7 @@ func (*adaptive) reported(w *Window, sent, before Instant, avail int64, length t
 		return w.due
 	}
 	if !w.believes(w.Used) {
-		w.due = w.observeRefill(sent, length, refused, s)
+		w.due = w.observeRefill(sent, before, length, refused, s)
 	}
 	return w.observeLog(sent, before, length, refused, s)
 }

@@ -24,6 +24,9 @@ import (
 // take as long as the longest window of which an answer has told, by the most units. Then
 // a trial that is refused doubles the time, which becomes shorter again later.
 //
+// Where the first request after a window is refused, told another window and no Retry-After, nothing has come back all at
+// once. Then a trial departs in that window, too.
+//
 // In the first window there is no trial, because it is not known how much of it others have used. But windows
 // that are the time until a bucket is full never end while it is used, and its figures have shown what they are.
 type refill struct {
@@ -106,8 +109,10 @@ func (w *Window) guessUnit(s *Server) {
 }
 
 // observeRefill looks at a report that nothing is left for the length, of a request
-// that departed at sent. It returns when the window is due: earlier, for a trial.
-func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool, s *Server) Instant {
+// that departed at sent. It returns when the window is due: earlier, for a trial. before is
+// the departure of the last request of the window before; 0: it is not the first report of a window,
+// or the server has said when to come back.
+func (w *Window) observeRefill(sent, before Instant, length time.Duration, refused bool, s *Server) Instant {
 	r, most := &w.refill, w.most(s)
 	w.guessUnit(s)
 	unit := w.perUnit()
@@ -120,7 +125,7 @@ func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool,
 			r.skip = 0 // others may leave nothing for long, and the time for a unit has doubled
 		}
 		return w.due
-	case refused || unsure || length < 0 || unit == 0:
+	case refused && !w.foundNothing(before), unsure, length < 0, unit == 0:
 		r.trying = false
 		return w.due
 	case r.trying:
@@ -137,6 +142,13 @@ func (w *Window) observeRefill(sent Instant, length time.Duration, refused bool,
 	}
 	r.skip = max(r.skip, 1) - 1
 	return due
+}
+
+// foundNothing reports whether a refusal shows that units come back one by one, although it is no trial: it is that of the
+// first request after a window, which was over as it was told. Nobody else was seen to use the quota. It is not relied on once
+// a trial was refused.
+func (w *Window) foundNothing(before Instant) bool {
+	return before > 0 && w.Told() > 0 && w.refill.failed == 0 && w.alone()
 }
 
 // scarce reports whether little of the quota was there in this window: less than half of

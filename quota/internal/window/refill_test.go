@@ -255,7 +255,7 @@ func TestRefillOfASilentServer(t *testing.T) {
 }
 
 // observe takes over a report that nothing is left for a second.
-func (l *ledger) observe(refused bool) { l.due = l.observeRefill(0, sec, refused, new(Server)) }
+func (l *ledger) observe(refused bool) { l.due = l.observeRefill(0, 0, sec, refused, new(Server)) }
 
 // A quota is taken to be refilled as trials are served, and leaves out the more of them, the more
 // were refused in a row.
@@ -332,7 +332,7 @@ func TestUnitTimeIsFound(t *testing.T) {
 	later(l, 0)
 	server := &Server{Span: 60 * sec}
 	observe := func(refused bool) time.Duration {
-		return l.observeRefill(0, 30*sec, refused, server).Since(0)
+		return l.observeRefill(0, 0, 30*sec, refused, server).Since(0)
 	}
 	l.due = Instant(far)
 	assert.Equal(t, far, observe(false), "no answer has told more than one unit")
@@ -376,7 +376,7 @@ func TestUnitTimeIsFoundBesideOthers(t *testing.T) {
 		l := newLedger(Adaptive)
 		all(later, others(20, 40))(l, 0)
 		l.due = Instant(far)
-		assert.Equal(t, want, l.observeRefill(0, 30*sec, false, &Server{Span: 60 * sec, Most: most}).Since(0))
+		assert.Equal(t, want, l.observeRefill(0, 0, 30*sec, false, &Server{Span: 60 * sec, Most: most}).Since(0))
 	}
 }
 
@@ -394,7 +394,7 @@ func TestTrialBesideOthers(t *testing.T) {
 	all(later, advertises(20, 10*sec), others(20, 40))(l, 0)
 	l.due = Instant(far)
 	observe := func(refused bool) time.Duration {
-		return l.observeRefill(0, 9*sec, refused, new(Server)).Since(0)
+		return l.observeRefill(0, 0, 9*sec, refused, new(Server)).Since(0)
 	}
 	assert.Equal(t, sec, observe(false), "half of the units come back for us")
 	assert.Equal(t, sec, observe(false))
@@ -470,9 +470,9 @@ func TestUntilFull(t *testing.T) {
 		all(later, advertises(quota, 30*sec))(l, 0)
 		l.due, l.contention.peak = Instant(far), quota-1
 		var s Server
-		assert.Equal(t, far, l.observeRefill(0, 30*sec, false, &s).Since(0))
+		assert.Equal(t, far, l.observeRefill(0, 0, 30*sec, false, &s).Since(0))
 		s.Full = untilFull{least: 28 * sec, most: 31 * sec, grown: grownBucket}
-		assert.Equal(t, 1500*ms, l.observeRefill(0, 30*sec, false, &s).Since(0))
+		assert.Equal(t, 1500*ms, l.observeRefill(0, 0, 30*sec, false, &s).Since(0))
 	})
 }
 
@@ -495,8 +495,8 @@ func TestUnitsOfSeconds(t *testing.T) {
 	l := newLedger(Adaptive)
 	all(later, advertises(10, 60*sec))(l, 0)
 	l.due = Instant(far)
-	assert.Equal(t, far, l.observeRefill(0, 7*sec, false, new(Server)).Since(0))
-	assert.Equal(t, 6*sec, l.observeRefill(0, 7*sec+1, false, new(Server)).Since(0))
+	assert.Equal(t, far, l.observeRefill(0, 0, 7*sec, false, new(Server)).Since(0))
+	assert.Equal(t, 6*sec, l.observeRefill(0, 0, 7*sec+1, false, new(Server)).Since(0))
 }
 
 // A trial that was refused beside other clients doubles the time for a unit, and leaves out no
@@ -518,7 +518,7 @@ func TestTrialRefusedBesideOthers(t *testing.T) {
 		w.SetPolicy(Requests, 30, 300*sec)
 		w.contention.ours, w.contention.fall, w.refill.trying = 9, 10, true
 		tt.but(&w, &s, &length)
-		w.observeRefill(0, length, true, &s)
+		w.observeRefill(0, 0, length, true, &s)
 		assert.Equal(t, tt.skip, w.refill.skip, tt.name)
 	}
 }
@@ -532,7 +532,7 @@ func TestTrialsBesideOthers(t *testing.T) {
 		all(later, advertises(100, 10*sec))(l, 0)
 		l.due = Instant(far)
 		return l, func(refused bool) time.Duration {
-			return l.observeRefill(0, 8*sec, refused, &Server{}).Since(0)
+			return l.observeRefill(0, 0, 8*sec, refused, &Server{}).Since(0)
 		}
 	}
 	paced := func(quarters float64) time.Duration {
@@ -675,7 +675,7 @@ func TestLooksBesideOthers(t *testing.T) {
 		l.set(creeping, tt.creeps)
 		l.ownRare().pace = 4 * twice
 		l.due = Instant(far)
-		assert.Equal(t, tt.trial, l.observeRefill(0, 8*sec, false, &Server{}).Since(0), tt.name)
+		assert.Equal(t, tt.trial, l.observeRefill(0, 0, 8*sec, false, &Server{}).Since(0), tt.name)
 	}
 }
 
@@ -788,5 +788,36 @@ func TestLogBesideFewOthersUsedUp(t *testing.T) {
 		tt.answer(l, Instant(1033*ms))
 		again, _ := l.Ready(Instant(1033*ms), 1)
 		assert.Equal(t, tt.want, time.Duration(again)-1001*ms, name)
+	}
+}
+
+// If a window is over as it was told, and the first request after it is refused with another window and no Retry-After, units
+// come back one by one: a trial departs after W/q, and not after another window. It does not if other windows ended
+// otherwise, the server says when to come back, or such a trial was refused before.
+func TestTrialAfterAnEmptyWindow(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		but  func(*Window, *Figure)
+		wait time.Duration
+	}{
+		{"a trial", func(*Window, *Figure) {}, 1250 * ms},
+		{"a Retry-After", func(_ *Window, f *Figure) { f.Again = 2 * sec }, 10 * sec},
+		{"one of 0", func(_ *Window, f *Figure) { f.Again = -1 }, 10 * sec},
+		{"no policy", func(w *Window, _ *Figure) { w.set(learned, true) }, 10 * sec},
+		{"others", func(w *Window, _ *Figure) { w.contention.ours, w.contention.fall = 50, 100 }, 10 * sec},
+		{"a trial that was refused", func(w *Window, _ *Figure) { w.refill.failed = 1 }, 10 * sec},
+	} {
+		l := newLedger(Adaptive)
+		all(advertises(8, 10*sec), send("a", "b"))(l, Instant(ms))
+		all(says("a", 1, 2*sec), says("b", 0, 2*sec))(l, Instant(2*ms))
+		at := Instant(2100 * ms)
+		send("c")(l, at)
+		c := l.land("c")
+		l.Answered(c, true)
+		f := Figure{Window: 10 * sec}
+		tt.but(&l.Window, &f)
+		l.Report(at, c.Sent, f, true, &l.server)
+		_, wait := room(l.Window, at)
+		assert.InDelta(t, tt.wait, wait, float64(30*ms), tt.name)
 	}
 }

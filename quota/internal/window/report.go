@@ -89,8 +89,8 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	if f.Resets == 0 {
 		how.observeRounding(w, sent, f.Window, avail, refused, s)
 	}
-	var before Instant // departure of the last request whose figure was in force in the window before
-	if w.State == Expired && sent >= w.closed {
+	var before Instant // departure of the last request whose figure was in force in the window before; a Retry-After counts more
+	if w.State == Expired && sent >= w.closed && !(refused && f.Again != 0) {
 		before = w.sent
 	}
 	due, trip := w.dueAt(t, sent, avail, &f, refused, s)
