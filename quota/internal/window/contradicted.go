@@ -15,7 +15,13 @@ import "time"
 // spends them at that pace is served no more than q in any time as long as a window, wherever
 // windows begin, and nearly q if the demand is high. The bucket holds one unit, and one more
 // for each window since the last refusal. A refusal at that pace makes it slower. Further ones without a served request
-// between them do not: a slower pace would not have been served either.
+// between them do not: a slower pace would not have been served either. One whose Retry-After is longer than a quarter of
+// the window, and than one unit takes, ends the bucket: it is of a window. In a log, units that were spent together come
+// back together, and the pace has to wait for those that were spent later.
+//
+// In a short window each Retry-After is that short. So if a window had nothing at its beginning, and one within three
+// windows after it, too, units come back one by one, although a window between them passed as counted. A server that
+// rounds the Retry-After down refuses the request that departs after it, with a Retry-After of 0: that is one window.
 
 // Contradict takes over a refusal at t, of a request that departed at sent, while our own
 // count is in force. A Retry-After of less than 0 is none.
@@ -30,10 +36,19 @@ func (w *Window) Contradict(t, sent Instant, retryAfter time.Duration) {
 	r, length := w.ownRare(), min(w.Length, MaxSavedTime)
 	one := length / time.Duration(w.Quota)
 	again, same := r.told > 0, sent < r.told // refusals of requests that overlap are one
+	if !paced && w.available >= w.Quota-1 {  // nothing was served in this window
+		switch dry := w.ownSpent().dry; {
+		case again && retryAfter == 0 && sent < w.closed.Add(time.Second):
+			again = false // the Retry-After before was rounded down
+		case !again && dry > 0 && t <= dry.Add(3*length):
+			again = true // a second window in a row had nothing at its beginning
+		}
+		w.rare.spent.dry = t
+	}
 	switch {
 	case same && !paced:
 		return
-	case retryAfter > one+time.Second || !again:
+	case retryAfter > one+time.Second && !(paced && retryAfter <= length/4) || !again:
 		w.noBucket()
 		r.told, w.available, w.slow = max(t, 1), 0, 2
 		w.ends(t.Add(max(retryAfter, 0)), 0, Never)

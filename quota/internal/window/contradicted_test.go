@@ -285,3 +285,66 @@ func TestContradictedInARow(t *testing.T) {
 	all(send("a"), contradicts("a", None))(l, at.Add(mins))
 	assert.InDelta(t, was+2*ms/6, l.Pace(), 1)
 }
+
+// A Retry-After of 20.4 s that the server rounds down to 20 s: the request after it is refused, with a Retry-After of 0.
+// That is the same window, and no unit that comes back by itself.
+func TestContradictedByRoundingDown(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		after      time.Duration // the Retry-After
+		retryAfter time.Duration
+		bucket     bool
+	}{
+		{"rounded down", 0, 0, false},
+		{"at the end of that second", sec - 1, 0, false},
+		{"later", sec, 0, true},
+		{"a unit comes back", 0, sec, true},
+		{"nothing is said", 0, None, true},
+	} {
+		l := newLedger(Adaptive)
+		all(counts(6, 60*sec), send("a"), contradicts("a", 20*sec))(l, 0)
+		all(send("a"), contradicts("a", tt.retryAfter))(l, Instant(20*sec+tt.after))
+		assert.Equal(t, tt.bucket, l.IsBucket(), tt.name)
+	}
+}
+
+// A quota of 3 in a second whose units come back as they were spent: each other window has nothing at its beginning. From
+// the second of these on, one unit goes in each third of a second.
+func TestContradictedAtTheBeginning(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		before event // the second refusal
+		at     time.Duration
+		bucket bool
+	}{
+		{"twice in a row", nothing, 3030 * ms, true},
+		{"after one was served", all(send("b"), quiet("b")), 3030 * ms, false},
+		{"much later", nothing, 4013 * ms, false},
+	} {
+		l := newLedger(Adaptive)
+		all(counts(3, sec), send("a", "b", "c"), quiet("a", "b", "c"))(l, 0)
+		all(send("a"), contradicts("a", sec))(l, Instant(1010*ms))
+		assert.False(t, l.IsBucket())
+		all(send("a", "b"), quiet("a", "b"), send("c"), quiet("c"))(l, Instant(2020*ms))
+		all(tt.before, send("a"), contradicts("a", sec))(l, Instant(tt.at))
+		assert.Equal(t, tt.bucket, l.IsBucket(), tt.name)
+	}
+}
+
+// A refusal at the pace of a bucket that we count keeps it, if the Retry-After is no longer than a quarter of the window: a log
+// whose units were spent at other times says so. The next unit goes then.
+func TestContradictedAtPace(t *testing.T) {
+	for retryAfter, bucket := range map[time.Duration]bool{15 * sec: true, 15*sec + 1: false} {
+		l := contradictedTwice()
+		at := Instant(20*sec + ms)
+		all(send("a"), contradicts("a", retryAfter))(l, at)
+		require.Equal(t, bucket, l.IsBucket())
+		if bucket {
+			n, _ := room(l.Window, at.Add(15*sec-ms))
+			assert.Zero(t, n)
+			n, wait := room(l.Window, at.Add(15*sec+ms))
+			assert.Equal(t, 1, n)
+			assert.Greater(t, wait, 9*sec)
+		}
+	}
+}

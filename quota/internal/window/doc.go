@@ -280,10 +280,12 @@
 //     the first request of a window on. A refusal within that window contradicts it.
 //     Then the next window begins with the Retry-After, by two
 //     requests, then four, … as the answers come. If the Retry-After is no longer
-//     than W/q + 1 s and the next window is contradicted, too, units come back
+//     than W/q + 1 s and the next window is contradicted, too, or two windows within 3·W had
+//     nothing at their beginning, units come back
 //     otherwise: they are counted as a bucket that is empty then and gains a unit
 //     in each (W + g)/q. It holds one unit, and one more for each window since the
-//     last refusal. A unit takes g/q longer after each refusal at that pace, but not after others
+//     last refusal. A Retry-After of 0 within a second after another one was over does not contradict: that one was rounded
+//     down. One of more than W/4, and W/q + 1 s, ends the bucket. A unit takes g/q longer after each refusal at that pace, but not after others
 //     in a row. In no time as long as a window much more than q depart then, so
 //     this is right in a bucket, in a sliding log, and wherever windows begin.
 //     Answers may leave out fields, so our own count also goes on where they have none. But

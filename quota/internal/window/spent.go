@@ -45,6 +45,7 @@ type ownLog struct {
 type spent struct {
 	ownLog
 	from  Instant // departure of the first request of the window, where no answer tells its end; 0: not known, see untold.go
+	dry   Instant // arrival of the last refusal in a window of our own count in which nothing was served; 0: none
 	ends  answerEnds
 	holds int64  // of a bucket whose units come back one by one: how many there are at most; 0: it is none, see steps.go
 	lumps *lumps // of a bucket whose units may come back many at a time; nil: nothing shows it, see lumps.go
