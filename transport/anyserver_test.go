@@ -210,13 +210,21 @@ func (w *world) hold(class string, departed time.Time, d time.Duration, binds bo
 
 // served notes that the Shaper receives what shows that a hold is of one request alone. w.mu is held.
 func (w *world) served(p *passage) {
-	for _, class := range []string{p.class, ""} {
-		if slices.ContainsFunc(w.holds[class], func(h hold) bool { return h.until.After(time.Now()) && p.departed.After(h.half) }) {
-			w.shown[kindOf(class)]++
-			w.shownOfKinds += min(len(class), 1)
+	alone := func(h hold) bool { return h.until.After(time.Now()) && p.departed.After(h.half) }
+	shown := make(map[string]bool)
+	for class, holds := range w.holds {
+		if (class == "" || ofKind(class) == ofKind(p.class)) && slices.ContainsFunc(holds, alone) {
+			shown[kindOf(class)] = true
 		}
 	}
+	for kind := range shown {
+		w.shown[kind]++
+		w.shownOfKinds += min(len(kind), 1)
+	}
 }
+
+// ofKind returns the class with the first item in place of any: items are of one kind.
+func ofKind(class string) string { return strings.Replace(class, "/items/8", "/items/7", 1) }
 
 // tooMany reports whether a response may be a refusal of one request too many, which holds no other one. Such a refusal
 // names nothing, and there was one before while two others or more were in flight. Two or more are now, and one that departed
@@ -233,9 +241,9 @@ func (w *world) tooMany(p *passage, resp *http.Response) bool {
 			}
 		}
 	}
-	one := w.crowded && out >= 2 && !w.lastServed.Before(w.wave[p.class]) || p.departed.Before(w.oneTooMany)
+	one := w.crowded && out >= 2 && !w.lastServed.Before(w.wave[ofKind(p.class)]) || p.departed.Before(w.oneTooMany)
 	w.crowded, w.refused, w.beside = w.crowded || out >= 2, now, out
-	if w.wave[p.class] = now; one {
+	if w.wave[ofKind(p.class)] = now; one {
 		w.oneTooMany = now
 	}
 	return one
@@ -250,7 +258,7 @@ func namesQuota(resp *http.Response) bool {
 
 // kindOf returns a class without the user: users may be one to the Shaper.
 func kindOf(class string) string {
-	_, kind, _ := strings.Cut(class, " ")
+	_, kind, _ := strings.Cut(ofKind(class), " ")
 	return kind
 }
 
