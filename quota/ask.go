@@ -96,8 +96,6 @@ func (a *Ask) options() wait.Options {
 		MaxDelay: a.MaxDelay,
 		MaxQueue: bounded(a.MaxQueue, defaultMaxQueue),
 		Force:    a.Force,
-
-		AfterRound: a.Trial && a.MaxDelay >= 0,
 	}
 	if o.MaxDelay == 0 {
 		o.MaxDelay = defaultMaxDelay

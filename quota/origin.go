@@ -185,7 +185,7 @@ func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.
 	if o.shared != nil && o.shared.hurried(ctx, ask) {
 		o.shared.lend(t, l.claims.all())
 	}
-	if len(own) == 0 && !ask.Trial && free(t, l.claims.all()) {
+	if len(own) == 0 && free(t, l.claims.all()) {
 		l.chargeAt(t, now)
 		o.mu.Unlock()
 		return nil

@@ -19,10 +19,6 @@ type Options struct {
 	MaxQueue int           // how many may be in line before; negative: any number
 	Force    bool          // charge at once, whatever the constraints say
 
-	// AfterRound says that the work does not depart before all waiters have looked, if a Round is on: those that came
-	// before it may be about to claim the same.
-	AfterRound bool
-
 	// Needs says how long before its deadline work that waits has to be charged, if it had
 	// so much time when it came: its answer has to arrive in time, too. The mutexes of all
 	// claims are held. Nil: it may be charged until the deadline.
@@ -153,16 +149,6 @@ func decide(claims []Claim, now time.Time, w *Waiter, priority int) (v verdict) 
 	return v
 }
 
-// afterRound makes v the decision on a claim with a round that is on, if there is one.
-func (v *verdict) afterRound(claims []Claim, now time.Time) {
-	for i := range claims {
-		if until := claims[i].Constraint.Round().on(now); !until.IsZero() {
-			v.at, v.instead, v.Decision = i, false, Decision{Again: until, Sooner: true}
-			return
-		}
-	}
-}
-
 // orTooLate makes v the decision on the claim that cannot be granted by the
 // instant latest; of several, the one that will be granted last. If there is
 // none, v stays as it is.
@@ -263,9 +249,6 @@ func Check(ctx context.Context, now time.Time, claims []Claim, o *Options) (r Re
 // not zero, the work was refused; else all claims are charged.
 func Admit(ctx context.Context, now time.Time, claims []Claim, o *Options) (r Refusal, err error) {
 	v := decide(claims, now, nil, o.Priority)
-	if v.at < 0 && o.AfterRound {
-		v.afterRound(claims, now)
-	}
 	if v.at >= 0 && !o.Force {
 		return await(ctx, now, claims, o, v)
 	}

@@ -81,14 +81,6 @@ func (r *Round) owes(w *Waiter) (until time.Time) {
 	return r.debt
 }
 
-// on returns until when a newcomer waits that is not to go before those that are being woken; zero: it does not.
-func (r *Round) on(now time.Time) (until time.Time) {
-	if r == nil || r.next == nil || !now.Before(r.debt) {
-		return time.Time{}
-	}
-	return r.debt
-}
-
 // add adds a waiter, in the order in which they came. If its turn is still to come in the
 // round that is on, it looks once more than it has.
 func (r *Round) add(w *Waiter) {
