@@ -262,6 +262,7 @@ func (h *Handler) quota(o *quota.OriginSnapshot, as []quota.AccountSnapshot, ov 
 			says += " " + v.Wrong
 		}
 		switch {
+		case name == "" && 0 < a.Hold && a.Hold <= o.Hold: // the hold of the origin says it
 		case a.InLine > 0:
 			ov.note(2+a.InLine, a.Next, says)
 		case av.Bad:
