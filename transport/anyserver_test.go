@@ -73,18 +73,6 @@ func TestTrialsKeepTheOrder(t *testing.T) {
 	}
 }
 
-// Requests of kinds that were never answered look in a line of their own. In these worlds one of a kind could go
-// there before one that had come earlier, or in spite of a Retry-After.
-func TestFirstLooksKeepTheOrder(t *testing.T) {
-	for _, seed := range []uint64{162, 445013, 520279, 9700695} {
-		for range 5 {
-			w := &world{t: t, seed: seed}
-			synctest.Test(t, w.run)
-			assert.Empty(t, w.problems, "seed %d, %s", seed, w.what)
-		}
-	}
-}
-
 // worldCounts show that a run has tried what it is there to try.
 type worldCounts struct{ requests, sent, waited, rejected, cancelled, refused, failed, redirected, holds, spared, behind int }
 

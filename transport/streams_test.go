@@ -121,7 +121,8 @@ func TestUnadvertisedStreams(t *testing.T) {
 	}
 }
 
-// A server streams five answers at a time for ten minutes, and then any number.
+// A server streams five answers at a time for ten minutes, and then any number. With five at a time the rest would
+// take 34 minutes.
 func TestStreamBoundThatGoes(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
 		s, shaper := newStreamer(5, time.Second, "Retry-After", "1")
@@ -134,6 +135,6 @@ func TestStreamBoundThatGoes(t *testing.T) {
 		s.stream(t, shaper, 60, 10_000)
 		took := time.Since(began) - 10*time.Minute
 		t.Log(took, s.refused)
-		assert.Less(t, took, 5*time.Minute)
+		assert.Less(t, took, 15*time.Minute)
 	})
 }
