@@ -57,7 +57,8 @@
 // creates them (find.go), and evicts them (evict.go). A report meets the accounts in
 // settle.go, a refusal in backoff.go. If a refusal does not say whom it concerns, that is
 // found out: in whom.go, which kinds of work (by the looks of look.go); in alone.go, whether one
-// request only; in beside.go, whether a limit that is not told; in outage.go, whether some kinds, and not the whole origin.
+// request only; in beside.go, whether a limit that is not told; in outage.go, whether some kinds, and not the whole origin;
+// in resource.go, whether one resource of a kind; in streams.go, whether answers that are still streamed count.
 //
 // The words are those of draft-ietf-httpapi-ratelimit-headers (the editor's draft of
 // April 2026, "the draft" below): quota policy, service limit, available quota,

@@ -12,8 +12,9 @@ import (
 // A resource that is refused becomes a kind of its own, and the rest of its kind one that was never refused. So the
 // rest may look while the resource is held: see look.go. It is free if that is served. Then
 // each other resource that is refused has a limit of its own. If a look of the rest is refused, or none was served
-// in 8 holds, or 8 resources were refused, one limit concerns all, and they are one kind again. Then the next 4
-// holds are those of the kind, and after the next try 16, 64, …, 1,024.
+// in 8 holds, or 8 resources were refused, or nothing but several that were refused is served between one hold and the next,
+// one limit concerns all, and they are one kind again. Then the next 4 holds are those of the kind, and after the next
+// try 16, 64, …, 1,024.
 //
 // A refusal without a Retry-After tells nothing of this: a bucket serves others a moment later. Nor does one
 // where most of the evidence says that refusals are of one request alone: see alone.go.

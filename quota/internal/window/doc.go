@@ -344,9 +344,9 @@
 //
 // Of the kinds, resources may have limits of their own, such as channels or documents: see quota.Ask.Kind. One
 // that is refused with a Retry-After is a kind of its own then, and the rest of its kind one that was never refused, so it
-// may look. If a look is refused before one was served, or none was in 8 holds, or 8 resources were refused, one limit
-// concerns all: they are one kind again for 4 holds, then 16, 64, … up to 1,024. If nothing else of the
-// kind was served between one hold and the next, that begins anew. Nothing is set apart
+// may look. If a look is refused before one was served, or none was in 8 holds, or 8 resources were refused, or nothing but
+// several that were refused is served between one hold and the next, one limit
+// concerns all: they are one kind again for 4 holds, then 16, 64, … up to 1,024. Nothing is set apart
 // while most of the evidence says that refusals are of one request alone.
 //
 // # A refusal of one request alone
