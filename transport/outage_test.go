@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,9 +142,9 @@ func TestRouteHalfOutOfOrder(t *testing.T) {
 	for seed := range uint64(3) {
 		bubble(t, fmt.Sprint("seed ", seed), func(t *testing.T) {
 			const pause = 5 * time.Second
-			n := 0
+			var n atomic.Int64
 			g := gateway{rates: []float64{1, 4}, retryAfter: pause, lasts: time.Hour}
-			g.refuses = func(route int, _ time.Duration) bool { n++; return route == 0 && n%2 == 0 }
+			g.refuses = func(route int, _ time.Duration) bool { return n.Add(1)%2 == 0 && route == 0 }
 			loop, ours := g.run(t, seed, false), g.run(t, seed, true)
 			t.Log(loop.mean(0), ours.mean(0), ours.mean(1), loop.served, ours.served, loop.refusals(), ours.refusals())
 			assert.LessOrEqual(t, ours.mean(1), 200*time.Millisecond)
