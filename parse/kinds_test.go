@@ -83,7 +83,7 @@ var kinds = []struct {
 	{"emails: a request is one", "x.example", 200, "X-RateLimit-Limit-Emails: 1000|X-RateLimit-Remaining-Emails: 500", "X-RateLimit; policy 'emails' 1000; limit 'emails' 500"},
 	{"uploads and messages: a request is one", "x.example", 200, "X-RateLimit-Limit-Uploads: 5|X-RateLimit-Remaining-Uploads: 3|X-RateLimit-Limit-Messages: 9|X-RateLimit-Remaining-Messages: 8", "X-RateLimit; policy 'messages' 9; policy 'uploads' 5; limit 'messages' 8; limit 'uploads' 3"},
 
-	// Money: nobody can tell what a request takes of it.
+	// Money: what a request costs is not known.
 	{"money, dollars", "x.example", 200, "X-RateLimit-Limit-USD: 1|X-RateLimit-Remaining-USD: 0.979|X-RateLimit-Reset: 43200", "none; parse: may not concern the request (X-RateLimit-Limit-*)"},
 	{"money, cents of a budget", "x.example", 200, "X-RateLimit-Limit-Budget-Cents: 500|X-RateLimit-Remaining-Budget-Cents: 499.1234567890", "none; parse: may not concern the request (X-RateLimit-Limit-*)"},
 	{"money, beside requests", "x.example", 200, "X-RateLimit-Limit-Requests: 60|X-RateLimit-Remaining-Requests: 59|X-RateLimit-EUR-Limit: 5|X-RateLimit-EUR-Remaining: 0", "X-RateLimit; policy 'requests' 60; limit 'requests' 59; parse: may not concern the request (X-RateLimit-*-Limit)"},

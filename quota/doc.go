@@ -55,10 +55,15 @@
 // This package puts them together. An account (account.go) is a window, an owner, a
 // place and a line. An origin (origin.go) admits work to its accounts, finds or
 // creates them (find.go), and evicts them (evict.go). A report meets the accounts in
-// settle.go, a refusal in backoff.go. If a refusal does not say whom it concerns, that is
-// found out: in whom.go, which kinds of work (by the looks of look.go); in alone.go, whether one
-// request only; in beside.go, whether a limit that is not told; in outage.go, whether some kinds, and not the whole origin;
-// in resource.go, whether one resource of a kind; in streams.go, whether answers that are still streamed count.
+// settle.go, a refusal in backoff.go. A refusal may not say whom it concerns. Then one file finds out
+// each of these:
+//
+//   - whom.go, with look.go: some kinds of work;
+//   - resource.go: one resource of a kind;
+//   - outage.go: some kinds, and not the whole origin;
+//   - alone.go: one request only;
+//   - beside.go: a limit that is not told;
+//   - streams.go: a limit on answers that are streamed at a time.
 //
 // The words are those of draft-ietf-httpapi-ratelimit-headers (the editor's draft of
 // April 2026, "the draft" below): quota policy, service limit, available quota,

@@ -51,6 +51,14 @@ func TestWavesShowNoStreams(t *testing.T) {
 	}
 }
 
+// Where no body is open after a wave, nothing tells a bound on streams from one on requests in flight.
+func TestWaveWithoutBodies(t *testing.T) {
+	st := new(streams)
+	st.waveLeaves(instant(time.Second), 2, 3)
+	st.waveLeaves(instant(2*time.Second), 5, 0)
+	assert.False(t, st.known())
+}
+
 func knownStreams() *streams {
 	return &streams{most: 5, bodies: 5, before: atWork{all: 5}, trip: trip, next: 32, wave: 1}
 }

@@ -22,8 +22,8 @@ func (x *exchange) retainUntilClosed(resp *http.Response) {
 }
 
 // hasContent reports whether there may be something to read from the body of the response (RFC 9110,
-// Section 6.4.1). Callers often leave a body open that has nothing. In HTTP/1.1 it is http.NoBody, which
-// needs no Close; in HTTP/2 net/http returns another one.
+// Section 6.4.1). Callers often do not close an empty body. In HTTP/1.1 it is http.NoBody, which needs no Close; in
+// HTTP/2 it is not.
 func (x *exchange) hasContent(resp *http.Response) bool {
 	switch {
 	case resp.Body == nil || resp.Body == http.NoBody:

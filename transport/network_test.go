@@ -361,8 +361,8 @@ func TestConcurrencyOverNetwork(t *testing.T) {
 	})
 }
 
-// A response with content retains a permit until its body is closed. One without content retains none, also in
-// HTTP/2, where its body is not http.NoBody.
+// A response with content retains a permit until its body is closed. One without content retains none, in HTTP/2,
+// too: there, an empty body is not http.NoBody.
 func TestNoContentOverNetwork(t *testing.T) {
 	overNetwork(t, func(t *testing.T, serve func(http.Handler) (string, http.RoundTripper)) {
 		url, base := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

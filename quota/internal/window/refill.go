@@ -144,9 +144,9 @@ func (w *Window) observeRefill(sent, before Instant, length time.Duration, refus
 	return due
 }
 
-// foundNothing reports whether a refusal shows that units come back one by one, although it is no trial: it is that of the
-// first request after a window, which was over as it was told. Nobody else was seen to use the quota. It is not relied on once
-// a trial was refused.
+// foundNothing reports whether a refusal of the first request after a window shows that units come back one by one. It
+// does if the window was over when it should be, and no other client was seen to use the quota. Once a trial was refused,
+// it shows nothing.
 func (w *Window) foundNothing(before Instant) bool {
 	return before > 0 && w.Told() > 0 && w.refill.failed == 0 && w.alone()
 }
