@@ -280,7 +280,11 @@ func (a *account) Round() *wait.Round { return &a.policy.origin.waiting }
 
 // CloseLine implements wait.Constraint.
 func (a *account) CloseLine() {
-	delete(a.policy.origin.awaited, a.line)
+	o := a.policy.origin
+	delete(o.awaited, a.line)
 	a.policy.lines--
 	a.line = nil
+	if a == &o.root && o.outage != nil {
+		o.outage.scope.base.line.Kick(time.Now()).Wake() // see goesAt: nothing waits that it would wait for
+	}
 }

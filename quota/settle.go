@@ -268,8 +268,9 @@ func (s *settlement) move() {
 			s.l.endLook() // the answer says nothing of the limit that it looked at
 		}
 		s.pin(1) // while room is made
-		s.l.scope = s.o.scope(s.t, name)
-		s.departed.base.pins--
+		to := s.o.scope(s.t, name)
+		s.pin(-1)
+		s.l.scope = to
 		s.l.among, s.l.limit, s.l.kind = s.l.scope, s.l.scope, nil
 	}
 }
@@ -329,6 +330,9 @@ func (s *settlement) account(policy, key string, keyed bool) *account {
 // pin keeps the accounts that the settlement concerns from being evicted.
 func (s *settlement) pin(by int32) {
 	s.l.scope.base.pins += by
+	if s.l.among != s.l.scope {
+		s.l.among.base.pins += by
+	}
 	for _, a := range s.figured {
 		a.pins += by
 	}
