@@ -590,10 +590,10 @@ func (s *settlement) report(a *account, f *Figure) {
 		if sh := s.o.shared; sh != nil && sh.linked && sh.pool(a).known {
 			sh.pool(a).follow() // others have told it before this figure
 		}
-		soft := a.policy.server.Soft()
+		was := a.policy.server.Lenience()
 		f.Seen = max(a.Report(s.t, s.sent, s.figure(a, c, f), s.r.Refused, &a.policy.server), 0)
-		if !soft && a.policy.server.Soft() {
-			s.o.routeAgain(a.policy.name) // all accounts of the policy hold nothing any more
+		if a.policy.server.Lenience() > was {
+			s.o.routeAgain(a.policy.name) // other accounts of the policy hold less, too
 		}
 		if s.o.shared != nil {
 			if c == nil && !s.r.Refused {

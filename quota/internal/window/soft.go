@@ -245,3 +245,15 @@ func (w *Window) Softens(t Instant, server *Server) (until Instant) {
 
 // Soft reports whether the quota is not enforced, as far as is known.
 func (s *Server) Soft() bool { return s.soft.out > 0 }
+
+// Lenience is more if more of what waits for used up accounts of the policy may depart: none of it, one
+// request at once to find out whether the quota is enforced, or requests one after another, because it is not.
+func (s *Server) Lenience() int {
+	switch {
+	case s.Soft():
+		return 2
+	case s.soft.again:
+		return 1
+	}
+	return 0
+}
