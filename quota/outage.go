@@ -241,8 +241,13 @@ func (s *settlement) servedInOutage() {
 // goesAt returns when these kinds may go as far as other work matters: if some waits or is on its way, after a hold,
 // once one request was served.
 func (u *outage) goesAt(t instant, root *account) instant {
+	root.Roll(t)
 	if u.isShown() || root.State != window.Expired || root.line == nil && root.Unanswered() == 0 {
 		return t
 	}
-	return max(t, u.scope.base.Hold.Add(outageWait))
+	at := u.scope.base.Hold.Add(outageWait)
+	if root.line == nil && root.InFlight == 0 {
+		at = min(at, root.BeforeLands()) // then none is on its way any more, and no answer tells it
+	}
+	return max(t, at)
 }
