@@ -106,7 +106,9 @@ package quota
 // of a minute and nothing else .149 → 1 of what a loop is served (TestBesideDeadRoute of package
 // transport). So may the resources of one kind, such as channels, once one of them is refused with a Retry-After: where one
 // has a limit of 5 in 10 s, the others .025 → 1 of what a loop is served
-// (TestResourceDoesNotHoldOthers). Two scopes are never taken for one,
+// (TestResourceDoesNotHoldOthers). If each of them is told what is left of a quota of its own, package transport
+// finds that out: beside one that is used up, with 100 in an hour each, the others waited for 30 minutes, .75 → 1
+// (TestToldResourceDoesNotHoldOthers). Two scopes are never taken for one,
 // even if they seem to share a quota: a user that can provoke refusals in one could
 // then stop the other. If scopes share, set the same Ask.Scope.
 //

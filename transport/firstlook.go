@@ -26,17 +26,22 @@ type firstLooks struct {
 	price int64 // no request looks before so much was spent
 	count int   // of the times in which requests might look; each has another scope
 
+	resources [resourceLooks]lookPrice // the same, of requests that look for a thing of a kind that is known
+
 	dry  map[string]*dryScope
 	ends time.Time // when the first of them does
 }
 
 // A dryScope is a scope in which nothing is left of a quota.
 type dryScope struct {
-	until   time.Time
-	looksIn string         // the scope of the requests that look; "": none may
-	looked  bool           // some were routed there
-	limits  []int64        // that are used up, as in toldKind
-	named   []quota.Figure // the same, by policy and key, without a figure; what is in the slice is not modified
+	until     time.Time
+	looksIn   string  // the scope of the requests that look; "": none may
+	looked    bool    // some were routed there
+	limits    []int64 // that are used up, as in toldKind
+	since     time.Time
+	resources map[kindKey]bool      // to which it was told, and their kinds: see resourceKeys
+	things    [resourceLooks]string // the scopes of the requests that look for others; "": none may
+	named     []quota.Figure        // the same, by policy and key, without a figure; what is in the slice is not modified
 }
 
 const (
@@ -49,7 +54,8 @@ const (
 
 // noteDry notes that nothing of a quota is left in a scope until then, of which the response to a request of
 // a kind has told what. It reports whether requests may have another scope now.
-func (t *toldKinds) noteDry(scope string, what int64, figures []quota.Figure, terms []quota.Policy, now time.Time) (moved bool) {
+func (t *toldKinds) noteDry(scope string, what int64, now time.Time, x *exchange) (moved bool) {
+	figures, terms := x.report.Figures, x.report.Terms
 	var until time.Time
 	spent := int64(0)
 	for i := range figures {
@@ -75,7 +81,7 @@ func (t *toldKinds) noteDry(scope string, what int64, figures []quota.Figure, te
 	d := l.dry[scope]
 	if d == nil {
 		l.spent = min(l.spent+max(spent, 1), maxPrice)
-		d = new(dryScope)
+		d = &dryScope{since: now}
 		if l.spent >= max(l.price, firstPrice) {
 			l.count++
 			d.looksIn = scope + ofKind + "?" + strconv.Itoa(l.count)
@@ -86,6 +92,17 @@ func (t *toldKinds) noteDry(scope string, what int64, figures []quota.Figure, te
 		makeRoom(l.dry, maxUsedUp)
 		l.dry[strings.Clone(scope)] = d
 		moved = d.looksIn != "" && t.unknown.Swap(false)
+		for i := range l.resources {
+			p := &l.resources[i]
+			p.spent = min(p.spent+max(spent, 1), maxPrice)
+			if until.Sub(now) >= leastResourceLook && p.spent >= max(p.price, firstPrice) {
+				l.count++
+				d.things[i] = scope + ofKind + "?" + strconv.Itoa(l.count)
+			}
+		}
+	}
+	if keys, ok := x.resourceKeys(); ok {
+		moved = d.noteResource(x.kind().key(), keys) || moved
 	}
 	if until.After(d.until) {
 		d.until = until
@@ -132,7 +149,7 @@ func (t *toldKinds) endDry(now time.Time) (moved bool) {
 		switch {
 		case !now.Before(d.until):
 			delete(l.dry, scope)
-			moved = moved || d.looked
+			moved = moved || d.looked || d.resources != nil && t.ofResources.Load()
 		case l.ends.IsZero() || d.until.Before(l.ends):
 			l.ends = d.until
 		}
@@ -173,7 +190,13 @@ func (x *exchange) mayLook() {
 	}
 	in, named := told.lookIn(x.ask.Scope, x.kind().key())
 	if in == "" || !x.directory.mayBeFree(x.ask.Scope, x.kind(), named) {
-		return
+		keys, ok := x.resourceKeys()
+		if !ok {
+			return
+		}
+		if in, x.looksAs = told.lookForResource(x.ask.Scope, x.kind().key(), keys); in == "" {
+			return
+		}
 	}
 	x.ask.Scope, x.silent, x.ask.Trial, x.looks = in, true, true, true
 }
@@ -191,10 +214,13 @@ func (x *exchange) leaveLook(got *parse.Reading) {
 func (x *exchange) endLook(got *parse.Reading, wide string, what int64, known bool) {
 	told, of, r := &x.directory.told, kindOfScope{wide, x.kind().key()}, &x.report
 	found := told.learnLook(of, what, known && x.resp.StatusCode < 400, x.lease.Sent(), x)
-	x.looks, x.ask.Trial = false, false
+	as := x.looksAs > 0
+	x.looks, x.looksAs, x.ask.Trial = false, 0, false
 	x.moveAll()
 	bare := len(got.Policies)+len(got.Limits) == 0
 	switch {
+	case as && !r.Refused && !found.key:
+		r.Figures, x.ask.Scope = r.Figures[:0], wide // what is left may not be of the counter that is used up
 	case r.Refused && found.same:
 		x.ask.Scope = wide
 		if bare {
@@ -213,7 +239,7 @@ func (x *exchange) endLook(got *parse.Reading, wide string, what int64, known bo
 	if r.Scope == "" {
 		r.Scope = cmp.Or(x.ask.Scope, noScope)
 	}
-	if found.key {
+	if found.key && !as {
 		x.pathKey = pathKeyOfOwn(of.kind)
 		x.keepInPath()
 	}
@@ -252,11 +278,20 @@ func (t *toldKinds) learnLook(of kindOfScope, what int64, served bool, sent time
 	switch {
 	case !sent.Before(d.until):
 	case r.Refused:
-		if found.same {
+		if i := x.looksAs - 1; found.same && i >= 0 {
+			l.resources[i] = lookPrice{price: min(max(4*l.resources[i].price, lookEvery), maxPrice)}
+			d.things[i] = ""
+		} else if found.same {
 			l.spent, l.price = 0, min(max(4*l.price, lookEvery), maxPrice)
 			d.looksIn = ""
 		}
 	case !served || !is || k.what != what:
+	case x.looksAs > 0:
+		if keys, ok := x.resourceKeys(); ok && found.same {
+			if found.key = t.provedByLook(of, d, keys, x); found.key {
+				l.resources[x.looksAs-1].price = 0
+			}
+		}
 	case !found.same:
 		if l.price = 0; what != toldNames {
 			t.stay(of.scope)

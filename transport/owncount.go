@@ -107,6 +107,7 @@ func (x *exchange) countDeparture() {
 	wide, _, _ := strings.Cut(x.ask.Scope, ofKind)
 	told.mu.Lock()
 	defer told.mu.Unlock()
+	x.departResource(wide)
 	if own := told.kinds[kindOfScope{wide, x.kind().key()}].own; own != nil {
 		x.counted = departure{own, x.lease.Sent(), own.kind, own.alike.count}
 		own.kind.departed++

@@ -146,6 +146,7 @@ type routeLoad struct {
 	routes, workers int
 	slow, rest      time.Duration // the longest answer, and the longest time between two requests of a worker
 	lasts           time.Duration
+	things          bool // the routes differ in a number only
 }
 
 // play returns how many routes had accounts of their own in the end, and the most that had.
@@ -161,7 +162,9 @@ func (s *countingServer) play(t *testing.T, ld routeLoad, seed uint64) (own, mos
 			told := &shaper.directories.of(shaper.accounts(), shaper.fields(), rawOrigin{"https", "api.example"}).told
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			own = told.ownKinds()
+			if own = told.ownKinds(); ld.things {
+				own = told.kindsOfThings()
+			}
 			most = max(own, most)
 			return resp, nil
 		})
@@ -175,7 +178,13 @@ func (s *countingServer) play(t *testing.T, ld routeLoad, seed uint64) (own, mos
 						time.Sleep(s.pause)
 					}
 					time.Sleep(time.Duration(rnd.Int64N(1e6 + int64(ld.rest)))) // no two at one time
-					req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://api.example/"+"abcd"[rnd.IntN(ld.routes):][:1], nil)
+					path := ""
+					if i := rnd.IntN(ld.routes); ld.things {
+						path = "items/" + strconv.Itoa(i)
+					} else {
+						path = "abcd"[i:][:1]
+					}
+					req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://api.example/"+path, nil)
 					if resp, err := shaper.RoundTrip(req); err == nil {
 						resp.Body.Close()
 					}
@@ -216,7 +225,7 @@ func TestCountersOfRoutes(t *testing.T) {
 		{"draft -08, a partition key", &countingServer{quota: 100, window: 15 * time.Second, dialect: "-08", own: ever}, 5450, 0},
 		{"Spring", &countingServer{quota: 10, window: 2 * time.Second, algo: algoBucket, dialect: "Spring", own: ever}, 4000, 5},
 	} {
-		own, _ := tt.s.play(t, routeLoad{3, 20, 2 * time.Second, 0, 5 * time.Minute}, 1)
+		own, _ := tt.s.play(t, routeLoad{3, 20, 2 * time.Second, 0, 5 * time.Minute, false}, 1)
 		t.Log(tt.name, own, tt.s.served, tt.s.refused)
 		assert.Equal(t, 3, own, tt.name)
 		assert.GreaterOrEqual(t, tt.s.served, tt.served, tt.name)
@@ -229,7 +238,7 @@ func TestCountersOfRoutesChange(t *testing.T) {
 	for _, dialect := range []string{"X", "-07", "-08"} {
 		for _, first := range []bool{true, false} {
 			s := &countingServer{quota: 100, window: 15 * time.Second, dialect: dialect, own: func(at time.Duration) bool { return at < 150*time.Second == first }}
-			own, most := s.play(t, routeLoad{3, 20, 500 * time.Millisecond, 0, 5 * time.Minute}, 1)
+			own, most := s.play(t, routeLoad{3, 20, 500 * time.Millisecond, 0, 5 * time.Minute, false}, 1)
 			t.Log(dialect, first, own, most, s.served, s.refused)
 			assert.Equal(t, 3, most, dialect)
 			if first {
@@ -245,7 +254,7 @@ func TestCountersOfRoutesChange(t *testing.T) {
 // A refusal although something must be left shows that the route has no counter of its own.
 func TestCountersOfRoutesRefuse(t *testing.T) {
 	s := &countingServer{quota: 100, window: 15 * time.Second, dialect: "X", own: func(time.Duration) bool { return true }, refuses: 91 * time.Second}
-	own, most := s.play(t, routeLoad{3, 20, 500 * time.Millisecond, 0, 92 * time.Second}, 1)
+	own, most := s.play(t, routeLoad{3, 20, 500 * time.Millisecond, 0, 92 * time.Second, false}, 1)
 	assert.Equal(t, 1, s.refused)
 	assert.Equal(t, 3, most)
 	assert.Zero(t, own)
@@ -269,10 +278,10 @@ func TestOneCounterOfAllRoutes(t *testing.T) {
 		if rnd.IntN(3) == 0 {
 			s.costs = map[string]int{"/a": rnd.IntN(4)}
 		}
-		ld := routeLoad{2 + rnd.IntN(3), 1 + rnd.IntN(20), time.Duration(rnd.IntN(3)) * time.Second, time.Duration(rnd.IntN(3)) * time.Second, 3 * time.Minute}
+		ld := routeLoad{2 + rnd.IntN(3), 1 + rnd.IntN(20), time.Duration(rnd.IntN(3)) * time.Second, time.Duration(rnd.IntN(3)) * time.Second, 3 * time.Minute, false}
 		if seed == 0 { // requests of one route are free, and as many in flight as are counted in the time that is compared
 			*s = countingServer{quota: 74, window: 20 * time.Second, algo: algoWeighed, dialect: "X", costs: map[string]int{"/a": 0}}
-			ld = routeLoad{4, 18, 0, 0, 5 * time.Minute}
+			ld = routeLoad{4, 18, 0, 0, 5 * time.Minute, false}
 		}
 		if _, most := s.play(t, ld, seed); most > 0 {
 			t.Errorf("seed %d: %d of %d routes have accounts of their own: %d/%v, algorithm %d, reset %d, %s, others %.1f/s, costs %v; %+v",
@@ -632,7 +641,7 @@ func TestCountedOnceOneWaits(t *testing.T) {
 // A bucket that was not used for an hour is compared with what it was after that hour, not before.
 func TestCountersOfRoutesAfterPause(t *testing.T) {
 	s := &countingServer{quota: 10, window: 2 * time.Second, algo: algoBucket, dialect: "Spring", own: func(time.Duration) bool { return true }, pause: time.Hour}
-	own, _ := s.play(t, routeLoad{3, 20, 2 * time.Second, 0, time.Hour + time.Minute}, 1)
+	own, _ := s.play(t, routeLoad{3, 20, 2 * time.Second, 0, time.Hour + time.Minute, false}, 1)
 	assert.Equal(t, 3, own)
 }
 

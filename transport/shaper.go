@@ -298,12 +298,14 @@ type exchange struct {
 
 	trace traced
 
-	tokens  tokenCost
-	ofModel bool      // the scope is that of the model
-	counted departure // if it is: see ownCounter
-	newKind bool      // the response is the first one to such a request that tells something
-	silent  bool      // responses to such requests tell nothing, and others tell something: see toldKinds
-	looks   bool      // the request looks whether a quota concerns its kind: see firstLooks
+	tokens   tokenCost
+	ofModel  bool              // the scope is that of the model
+	counted  departure         // if it is: see ownCounter
+	newKind  bool              // the response is the first one to such a request that tells something
+	silent   bool              // responses to such requests tell nothing, and others tell something: see toldKinds
+	looks    bool              // the request looks whether a quota concerns its kind: see firstLooks
+	looksAs  int               // it looks for a thing: the number of the price, plus 1; 0: it does not. See lookForResource
+	resource resourceDeparture // if it is counted: see departResource
 }
 
 func (s *Shaper) begin(req *http.Request) *exchange {
@@ -335,6 +337,7 @@ func (x *exchange) end() {
 		}
 	}
 	x.countEnd(nil, 0)
+	x.endResource(nil, 0)
 	x.lease.Release()
 	if x.resp != nil {
 		if x.resp.Body != nil {

@@ -26,6 +26,8 @@ type toldKinds struct {
 	unknown atomic.Bool  // a request of a kind of which nothing is known was routed since requests might look last
 	looking atomic.Bool  // a quota is used up, so that requests of unknown kinds may look: see firstLooks
 
+	ofResources atomic.Bool // the things of a kind had scopes of their own
+
 	most atomic.Int64 // bytes that the kinds may take up; 0: no bound is known
 
 	mu      sync.Mutex // guards following
@@ -40,6 +42,8 @@ type toldKinds struct {
 	usedUp  map[string][]usedUp // by scope; what is told to kinds that have no scope of their own
 	silent  bool                // a kind is sure to be told nothing
 	look    firstLooks
+
+	resources resources
 }
 
 // A proof that kinds are to be told apart.
@@ -230,6 +234,7 @@ func (t *toldKinds) endHolds(now time.Time) (over bool) {
 			t.kinds[of] = k
 		}
 	}
+	over = t.endPauses(now) || over
 	return t.endUsedUp(now) || over
 }
 
@@ -331,6 +336,11 @@ func (t *toldKinds) set(of kindOfScope, k toldKind) {
 func (t *toldKinds) makeRoom(last kindOfScope) {
 	now, most := time.Now(), t.most.Load()
 	for len(t.kinds) > maxToldKinds || len(t.kinds) > 1 && most > 0 && int64(t.bytes) > most {
+		if counted := &t.resources.counted; len(t.kinds) <= maxToldKinds && len(*counted) > 0 {
+			t.bytes -= len(*counted) * ownBytes
+			*counted = nil
+			continue
+		}
 		var found kindOfScope
 		for of, k := range t.kinds {
 			if of == last {
@@ -356,7 +366,7 @@ func (k toldKind) bytes(of kindOfScope) int {
 
 // scopeOfKind narrows the scope to what kinds like that of the request are told.
 func (x *exchange) scopeOfKind() {
-	x.silent, x.ask.Trial, x.looks = false, false, false
+	x.silent, x.ask.Trial, x.looks, x.looksAs = false, false, false, 0
 	if strings.HasPrefix(x.pathKey, ofKind) {
 		x.pathKey = ""
 	}
@@ -365,6 +375,9 @@ func (x *exchange) scopeOfKind() {
 			x.pathKey = told.ownPathKey(x.ask.Scope, x.kind().key())
 		}
 		scope, silent, trial := told.narrow(x.ask.Scope, x.kind().key())
+		if !trial && !silent && told.ofResources.Load() {
+			scope = x.resourceScope(x.ask.Scope, scope)
+		}
 		if !trial || !x.unconditional() {
 			x.ask.Scope, x.silent, x.ask.Trial = scope, silent, trial
 		}
@@ -402,6 +415,7 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 		x.directory.weighTold()
 	}
 	moved := x.countEnd(got, what)
+	moved = x.endResource(got, what) || moved
 	if what >= toldLimit && !same && !tried && x.ask.Scope == wide && got.Limits != nil && got.Limits[0].Available > 0 {
 		moved = told.leave(wide, what, time.Now()) || moved
 	}
@@ -437,7 +451,7 @@ func (x *exchange) rescope(wide string) {
 	departed := x.ask.Scope
 	x.ask.Scope = wide
 	if x.scopeOfKind(); x.ask.Trial || x.ask.Scope == wide {
-		x.ask.Scope = departed // it has not tried, or kinds are one again
+		x.ask.Scope, x.looks, x.looksAs = departed, false, 0 // it has not tried, or kinds are one again
 	} else if x.ask.Scope != departed {
 		x.report.Scope = x.ask.Scope
 	}
@@ -466,7 +480,7 @@ func (x *exchange) holdTold(wide string, what int64, now time.Time) {
 	if now.IsZero() {
 		now = time.Now()
 	}
-	if x.ask.Scope == wide && told.noteDry(wide, what, r.Figures, r.Terms, now) {
+	if x.ask.Scope == wide && told.noteDry(wide, what, now, x) {
 		x.moveAll()
 	}
 	if x.ask.Scope == wide && (left >= leastTrialHold || r.Refused) {
@@ -477,7 +491,8 @@ func (x *exchange) holdTold(wide string, what int64, now time.Time) {
 	if hold <= 0 {
 		return
 	}
-	if told.hold(wide, x.kind().key(), x.ask.Scope, now, pause, hold) {
+	x.holdResource(wide, now.Add(hold))
+	if !strings.Contains(x.ask.Scope, ofThing) && told.hold(wide, x.kind().key(), x.ask.Scope, now, pause, hold) {
 		x.moveAll()
 	}
 	if told.several.Load() {
