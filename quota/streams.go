@@ -12,8 +12,9 @@ import (
 // are as many after each wave, and those at work are not: see ceiling.go of internal/window. Where it counts requests in a time,
 // neither are, unless by chance.
 //
-// Two waves in a row with as many at work show a bound; 3, 5, 9, … up to 33 after bounds that were none. The refusals up to then
-// hold as any others do, and nothing departs in a hold. From then on one departs whenever a body ends, and
+// Two waves in a row with as many at work show a bound; 3, 5, 9, … up to 33 after bounds that were none. If in one of them nothing
+// else waited or was refused, all callers may have been at work when one was refused by chance: then 20 have to be served as well since the
+// first of these waves, and not more be at work then. The refusals up to then hold as any others do, and nothing departs in a hold. From then on one departs whenever a body ends, and
 // nothing that is inferred of a quota holds it. If it is refused, the Retry-After holds all. The server may free its place a little later, so
 // from then on a body counts for 100 ms after its end. If one is refused again before eight times as many as the bound were served, there
 // is no bound, and what was inferred meanwhile is forgotten.
@@ -32,10 +33,12 @@ type streams struct {
 	left, before atWork  // after the last wave, and after the one before; of a bound, when it was found
 	compared     bool    // these two are
 	same         int     // waves in a row with as many
+	crowded      bool    // in the last wave something else waited or was refused,
+	chance       bool    // but not in one of these
 	doubt        int     // bounds that were none
 
 	most   int64 // at work; 0: no bound is known
-	served int64 // since it is, while as many were at work
+	served int64 // since it is, while as many were at work; before that, since the first of these waves
 	next   int64 // one more may depart when so many were
 	more   bool  // it may
 	beyond instant
@@ -66,6 +69,7 @@ const (
 	fewStreams  = 2                      // at work show nothing, if fewer are
 	endLag      = 100 * time.Millisecond // after a body has ended here, it has there
 	leastServed = 32
+	noChance    = 20  // are served at first if waves may be by chance
 	forgives    = 8   // times as many as the bound are served for each refusal below it
 	rareMore    = 128 // times as many are served before one more is tried, at most
 	mostDoubt   = 5
@@ -85,8 +89,8 @@ func (st *streams) enough() int64 { return max(2*st.most, leastServed) }
 
 func apart(a, b int64) int64 { return max(a-b, b-a) }
 
-// refused takes over a refusal at t of a request that departed at sent. It reports whether it is of one too many.
-func (st *streams) refused(t, sent instant, how departure) (oneTooMany bool) {
+// refused takes over a refusal at t of a request that departed at sent, while others waited or not. It reports whether it is of one too many.
+func (st *streams) refused(t, sent instant, how departure, waiting bool) (oneTooMany bool) {
 	now := atWork{st.all(), st.flight}
 	st.trip = t.Since(sent)
 	switch {
@@ -102,8 +106,9 @@ func (st *streams) refused(t, sent instant, how departure) (oneTooMany bool) {
 	case st.known():
 	case sent < st.wave:
 		st.left.all, st.left.flight = min(st.left.all, now.all), min(st.left.flight, now.flight)
+		st.crowded = true
 	default:
-		st.wave, st.left, st.compared = t, now, false
+		st.wave, st.left, st.compared, st.crowded = t, now, false, waiting
 	}
 	return false
 }
@@ -125,6 +130,7 @@ func (st *streams) answered(t, sent instant, how departure) {
 			st.more, st.next = true, st.served+min(st.served, rareMore*st.most)
 		}
 	case sent >= st.wave:
+		st.served++
 		if !st.compared {
 			st.compare()
 		}
@@ -134,6 +140,10 @@ func (st *streams) answered(t, sent instant, how departure) {
 		}
 		if work > st.before.all {
 			st.before, st.same = atWork{}, 0
+		}
+		if st.same > 1<<st.doubt && (!st.chance || st.served >= noChance) {
+			st.most, st.served, st.failed, st.waits = st.before.all, 0, 0, 0
+			st.next = st.enough()
 		}
 	}
 }
@@ -147,15 +157,12 @@ func (st *streams) compare() {
 	case now.all < fewStreams:
 		st.before, st.same = atWork{}, 0
 	case before.all == 0, all > unsure(min(now.all, before.all)):
-		st.same = 1
+		st.same, st.served, st.chance = 1, 0, false
 	case now.flight == now.all: // no body is open
 	case now.flight == 0, all < flight: // else it may be those in flight that are bounded
 		st.same++
 	}
-	if st.same > 1<<st.doubt {
-		st.most, st.served, st.failed, st.waits = now.all, 0, 0, 0
-		st.next = st.enough()
-	}
+	st.chance = st.chance || !st.crowded
 }
 
 // end takes over that there is no bound.
@@ -226,7 +233,8 @@ func (s *settlement) settleStreams() (oneTooMany bool) {
 	switch {
 	case refused:
 		was := st.known()
-		if oneTooMany = st.refused(s.t, s.sent, s.l.how); was && !st.known() {
+		_, waiting := s.demand()
+		if oneTooMany = st.refused(s.t, s.sent, s.l.how, waiting > 0); was && !st.known() {
 			s.l.limit.dropInferred()
 		}
 	case s.r.answered() && !s.r.Refused && !s.r.Failed && s.r.Pause <= 0:

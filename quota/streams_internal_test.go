@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// waveLeaves has a wave of refusals leave so many at work, and one be served after it, which ends.
+// waveLeaves has a wave of refusals leave so many at work while others wait, and one be served after it, which ends.
 func (st *streams) waveLeaves(t instant, flight, bodies int64) {
 	st.flight, st.bodies = flight, bodies
-	st.refused(t, t-instant(trip), unbounded)
+	st.refused(t, t-instant(trip), unbounded, true)
 	st.flight, st.bodies = 0, 1
 	st.answered(t+instant(2*trip), t+1, unbounded)
 	st.bodies = 0
@@ -59,6 +59,36 @@ func TestWaveWithoutBodies(t *testing.T) {
 	assert.False(t, st.known())
 }
 
+// Where nothing waits and one is refused, that may be by chance: twenty have to be served, too. The second one of a wave shows that it is not.
+func TestWavesByChance(t *testing.T) {
+	wave := func(st *streams, at instant, others int) {
+		st.flight, st.bodies = 0, 5
+		for range 1 + others {
+			st.refused(at, at-instant(trip), unbounded, false)
+		}
+		st.bodies = 1
+		st.answered(at+instant(2*trip), at+1, unbounded)
+	}
+	for others, served := range []int{20, 0} {
+		st := new(streams)
+		wave(st, 1e9, others)
+		n := 1
+		for wave(st, 2e9, others); !st.known() && n < 100; n++ {
+			st.answered(2e9+instant(2*trip), 2e9+1, unbounded)
+		}
+		assert.Equal(t, max(served, 1), n)
+		assert.Equal(t, int64(5), st.most)
+	}
+	st := new(streams)
+	wave(st, 1e9, 0)
+	wave(st, 2e9, 0)
+	st.bodies = 6
+	for range 2 * noChance {
+		st.answered(2e9+instant(2*trip), 2e9+1, unbounded)
+	}
+	assert.False(t, st.known(), "all of six were at work")
+}
+
 func knownStreams() *streams {
 	return &streams{most: 5, bodies: 5, before: atWork{all: 5}, trip: trip, next: 32, wave: 1}
 }
@@ -69,12 +99,12 @@ func TestRefusedBelowStreams(t *testing.T) {
 	for served, known := range map[int64]bool{39: false, 40: true} {
 		st := knownStreams()
 		st.bodies = 4
-		assert.False(t, st.refused(10, 5, withinBound))
+		assert.False(t, st.refused(10, 5, withinBound, false))
 		assert.Equal(t, endLag, st.lag)
-		assert.False(t, st.refused(11, 6, withinBound), "with the first one")
+		assert.False(t, st.refused(11, 6, withinBound, false), "with the first one")
 		assert.True(t, st.known())
 		st.served += served
-		assert.False(t, st.refused(30, 20, withinBound))
+		assert.False(t, st.refused(30, 20, withinBound, false))
 		assert.Equal(t, known, st.known())
 	}
 }
@@ -82,10 +112,10 @@ func TestRefusedBelowStreams(t *testing.T) {
 // A refusal of one more holds all until enough were served.
 func TestRefusedBeyondStreams(t *testing.T) {
 	st := knownStreams()
-	assert.False(t, st.refused(10, 5, beyondBound))
+	assert.False(t, st.refused(10, 5, beyondBound, false))
 	st.served = leastServed
-	assert.True(t, st.refused(20, 15, beyondBound))
-	assert.True(t, st.refused(20, 15, withinBound), "another one has taken the place")
+	assert.True(t, st.refused(20, 15, beyondBound, false))
+	assert.True(t, st.refused(20, 15, withinBound, false), "another one has taken the place")
 	assert.Equal(t, int64(5), st.most)
 }
 
