@@ -13,9 +13,11 @@ import (
 type resetKind uint8
 
 const (
-	anyReset resetKind = iota // decided by size
+	anyReset   resetKind = iota // decided by size
+	anyOrNanos                  // decided by size, which may be that of nanoseconds
 	spanSeconds
 	spanMillis
+	spanNanos
 	unixSeconds
 	unixMillis
 	unixMicros
@@ -45,6 +47,14 @@ func kindOf(unit time.Duration, unix bool) resetKind {
 const (
 	leastUnix = 500_000_000
 	nearby    = int64(366 * 24 * time.Hour / time.Second)
+)
+
+// A number from leastNanos on and before mostNanos is neither a Unix time, in seconds (that were after the year 2096)
+// or in milliseconds (before 2001), nor a delay of seconds. It is the Duration of a Go or Java program: of 4 to 1000
+// seconds, in nanoseconds.
+const (
+	leastNanos = 4_000_000_000
+	mostNanos  = 1_000_000_000_000
 )
 
 // nearbyMillis are the seconds within which a number is a Unix time that would else be
@@ -234,16 +244,22 @@ func delayUntil(at time.Time, coarse bool, c *clock) (r delay) {
 
 // delay returns the meaning of a number that is not negative.
 func (n decimal) delay(kind resetKind, c *clock) (r delay) {
-	bare := kind == anyReset
+	mayBeNanos := kind == anyOrNanos && n.whole >= leastNanos && n.whole < mostNanos
+	bare := kind == anyReset || kind == anyOrNanos
 	switch kind {
-	case anyReset, sharedSeconds:
+	case anyReset, anyOrNanos, sharedSeconds:
 		kind = n.kind(spanSeconds, nearby, c)
+		if mayBeNanos {
+			kind = spanNanos
+		}
 	case sharedMillis:
 		kind = n.kind(spanMillis, nearbyMillis, c)
 	}
 	switch kind {
 	case spanMillis:
 		r.d = n.times(time.Millisecond)
+	case spanNanos:
+		r.d = time.Duration(n.whole)
 	case unixSeconds:
 		return unixDelay(n.whole, n.fraction, n.fraction == 0, c)
 	case unixMillis:

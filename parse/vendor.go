@@ -32,7 +32,8 @@ import (
 // describe the account "". The fields of an account tell of one quota. If several names of a list match fields of one account, the
 // first of them counts. A reset without an account is that of all accounts that have none,
 // if nothing but a cost is without an account; but not of one whose window is shorter. Words for the
-// form of a reset, as in X-RateLimit-Reset-In-Seconds, name no account.
+// form of a reset, as in X-RateLimit-Reset-In-Seconds, name no account. A field that tells what is left of a time, as
+// X-RateLimit-Remaining-Time-In-Seconds does, is a reset.
 //
 // A literal name puts the name of its account in angle brackets, which are not part of
 // the field name: "X-<Day>Limit-Remaining" is the field X-DayLimit-Remaining of the account
@@ -110,6 +111,7 @@ type Vendor struct {
 	// -Seconds has that unit, and any other number is read by its size: it is a Unix
 	// time, in seconds or else in milliseconds or less, if that time lies within 366 days of
 	// the Date of the response and after 1985, which holds for names with a unit, too; else a
+	// number of nanoseconds, if it is from 4e9 to 1e12; else a
 	// number of milliseconds, if as seconds it were longer than the window that another field
 	// says: more than 60 times, and 1000 or more, or twice, if that window is in milliseconds;
 	// and else a number of seconds. Dates and durations are recognised by their form
@@ -346,8 +348,12 @@ func measure(part string) bool {
 		"seconds", "ttl", "timestamp", "expiry", "in", "percent", "percentage":
 		return true
 	}
-	return strings.HasPrefix(part, "seconds-") || strings.HasSuffix(part, "-ttl") // X-RateLimit-Reset-Seconds-Org
+	return strings.HasPrefix(part, "seconds-") || strings.HasSuffix(part, "-ttl") || isTimeLeft(part) // X-RateLimit-Reset-Seconds-Org
 }
+
+// isTimeLeft reports whether a field that tells what is left of that tells the time until the reset:
+// X-RateLimit-Remaining-Time-In-Seconds, X-RateLimit-Remaining-Millis. Of "sec" it tells how many requests are left.
+func isTimeLeft(of string) bool { return isForm(of) && !strings.EqualFold(of, "sec") }
 
 // isShared reports whether a word, in lower case, names what a quota is counted for if a measure follows:
 // X-RateLimit-Global-Limit. By itself, as in X-RateLimit-Global, it says something else.

@@ -17,6 +17,9 @@ type rowField struct {
 	lines   []string
 }
 
+// lastRank is the rank of a field that counts after all that its row names.
+const lastRank = 1 << 16
+
 // fieldsOf appends the fields that a row reads from a host, sorted by account, role and rank.
 func (r *row) fieldsOf(x *fieldIndex, h http.Header, host string, found []rowField) []rowField {
 	for name, lines := range h {
@@ -34,6 +37,8 @@ func (r *row) fieldsOf(x *fieldIndex, h http.Header, host string, found []rowFie
 			f := &patterns[i]
 			if f.role == ofReset && f.suffix == "" && f.covers(name) && isForm(name[len(f.prefix):]) {
 				found = append(found, rowField{"", f.role, f.rank, name, lines})
+			} else if f.role == ofRemaining && f.covers(name) && isTimeLeft(name[len(f.prefix):len(name)-len(f.suffix)]) {
+				found = append(found, rowField{"", ofReset, lastRank, name, lines})
 			} else if account, ok := f.match(name, host); ok {
 				found = append(found, rowField{account, f.role, f.rank, f.text, lines})
 			}
@@ -325,7 +330,7 @@ func (a *accountReader) take(f *rowField, found []rowField, s *accountValues) {
 // limit reads the field of a limit. It may say more than that, or something else.
 func (a *accountReader) limit(f *rowField, found []rowField, s *accountValues) {
 	switch {
-	case (f.timeOnly() || endsIn(f.field, "-*-Allowed")) && !slices.ContainsFunc(found, tellsLeft):
+	case (f.timeOnly() || endsIn(f.field, "-*-Allowed") || endsIn(f.field, "-Allowed-*")) && !slices.ContainsFunc(found, tellsLeft):
 		// It may be what is left, or whether the request is allowed.
 	case a.common && a.inDraft(f):
 	case describes(f.lines):

@@ -1259,7 +1259,7 @@ func Vendors() []Vendor {
 			// "RateLimit" say that they are about requests, or of which time a quota is.
 			Name: "X-RateLimit",
 			Limit: slices.Concat(rateLimits("Limit"), []string{"X-RateLimit", "X-Rate-Limit", "Rate-Limit-Limit", "Rate-Limit-Total", "Rate-Limit"},
-				rateLimits("Total", "Max", "Limit-*", "*-Limit", "*-Max", "*-Allowed", "Capacity", "Maximum", "<Quota>-Limit", "<Quota>-Allocated", "<Quota>"),
+				rateLimits("Total", "Max", "Limit-*", "*-Limit", "*-Max", "*-Allowed", "Allowed-*", "Capacity", "Maximum", "<Quota>-Limit", "<Quota>-Allocated", "<Quota>"),
 				ofTimes("X-?-Limit", "X-?-Request-Limit", "X-?-Requests-Limit", "?-Request-Limit", "?-Requests-Limit", "X-?-Quota-Limit", "X-Quota-?-Limit", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit", "X-RateLimit-Limit?", "X-RateLimit-?", "X-Rate-Limit-?", "X-Requests-Limit-?"),
 				perTimes("X-RateLimit-<?>", "X-RateLimit-<Requests-?>", "X-Rate-Limit-<?>", "X-Rate-Limit-<Requests-?>", "X-<Requests-?>-Limit"),
 				counters("Limit", "Max"), ownRateLimits("-Limit", "-Max", ""), []string{
@@ -1288,7 +1288,7 @@ func Vendors() []Vendor {
 				rateLimits("Next", "Reset-*", "*-Reset"), rateLimits(resetWords()...),
 				rateLimits("Limit-*-Reset", "Reset-Seconds-*", "Remaining-Seconds", "TTL", "Remaining-TTL", "*-Remaining-TTL", "*-Expire",
 					"Refresh", "Expire", "Expires", "Expires-At", "Expires-In", "Expiry", "Until",
-					"Window-Reset", "Window-Reset-Ms", "Window-End", "TimeRemaining", "<Quota>-Reset"),
+					"Window-Reset", "Window-Reset-Ms", "Window-End", "TimeRemaining", "RemainingTime", "<Quota>-Reset"),
 				ofTimes("X-?-Reset", "X-?-Request-Reset", "X-?-Requests-Reset", "?-Request-Reset", "?-Requests-Reset", "X-?-Quota-Reset", "X-Quota-?-Reset", "X-?-Limit-Reset", "?-Limit-Reset", "X-RateLimit-?Reset", "X-Rate-Limit-?Reset", "X-RateLimit-Reset?", "X-Requests-Reset-?"),
 				perTimes("X-<Requests-?>-Reset"),
 				counters("Reset", "Reset-Time", "Resets", "Reset-At", "Resets-At", "Reset-In", "Resets-In", "Reset-Timestamp"),

@@ -464,6 +464,9 @@ func (a *accountReader) delays(f *rowField, kind resetKind, several bool) (all v
 	if r.tooLong(f.lines) {
 		return all
 	}
+	if kind == anyReset && !a.strict {
+		kind = anyOrNanos
+	}
 	valid := false
 	item := 0
 	lines := f.lines
