@@ -85,7 +85,7 @@ var retryAliases = func() (all []pattern) {
 	for _, name := range [...]string{
 		"Retry-After-*", "X-Retry-In", "X-RateLimit-*-Retry-After", "X-RateLimit-Retry", "X-Rate-Limit-Retry",
 		"X-RateLimit-After", "X-Rate-Limit-After", "X-RateLimit-Retry-In", "X-Rate-Limit-Retry-In",
-		"X-RateLimit-Try-Again", "X-Rate-Limit-Try-Again", "X-RateLimit-Try-Again-*", "X-Rate-Limit-Try-Again-*", "X-RateLimit-Next-Available", "X-Throttle-Wait-Seconds",
+		"X-RateLimit-Try-Again", "X-Rate-Limit-Try-Again", "X-RateLimit-Try-Again-*", "X-Rate-Limit-Try-Again-*", "X-RateLimit-Next-Available", "X-RateLimit-NextAvailable", "X-Throttle-Wait-Seconds",
 		"X-RateLimited-For", "X-Rate-Limited-For",
 	} {
 		all = append(all, newPattern(name))

@@ -40,6 +40,17 @@ func Vendors() []Vendor {
 			Refusals:  []Refusal{{Status: 403, Text: "secondary rate limit", Wait: time.Minute}},
 		},
 		{
+			// docs.mem.ai, and GraphQL servers: requests, and what they cost.
+			Name:      "X-Complexity",
+			Sign:      "X-Complexity-Remaining",
+			Limit:     append(rateLimits("Limit"), "X-<Complexity>-Limit"),
+			Remaining: append(rateLimits("Remaining"), "X-<Complexity>-Remaining"),
+			Reset:     append(rateLimits("Reset"), "X-<Complexity>-Reset"),
+			Cost:      []string{"X-<Complexity>-Cost"},
+			Units:     units(),
+			Partition: []string{"X-RateLimit-Bucket"},
+		},
+		{
 			// docs.discord.com/developers/topics/rate-limits. A bucket is counted for
 			// each channel, guild or webhook in the path. Reset-After needs no clock.
 			// X-RateLimit-Scope stands on refusals only: as part of the key it would split the
@@ -1242,6 +1253,32 @@ func Vendors() []Vendor {
 			Remaining: []string{"X-Allowance-Remaining"},
 			Reset:     []string{"X-Allowance-Reset"},
 			Units:     map[string]string{"": "allowance"},
+		},
+		{
+			// developers.e-goi.com: requests of an hour. Trakt's X-Account-Limit counts items of lists.
+			Name:      "E-goi",
+			Hosts:     []string{"egoiapp.com"},
+			Limit:     []string{"X-Account-Limit"},
+			Remaining: []string{"X-Account-Remaining"},
+			Reset:     []string{"X-Account-Reset"},
+			ResetIn:   time.Second,
+			Every:     map[string]time.Duration{"": time.Hour},
+		},
+		{
+			// modelscope.cn, API-Inference, limits: requests of a day. The quota with
+			// Model in its names is that of one model, which only the request's body names.
+			Name:      "ModelScope",
+			Limit:     []string{"ModelScope-RateLimit-Requests-Limit"},
+			Remaining: []string{"ModelScope-RateLimit-Requests-Remaining"},
+			Every:     map[string]time.Duration{"": 24 * time.Hour},
+		},
+		{
+			// The exchange IX: milliseconds until the next request. The limit is the time between two.
+			Name:    "IX",
+			Hosts:   []string{"ixex.io", "ix.com"},
+			Reset:   []string{"X-RateLimit-Next"},
+			Retry:   []string{"X-RateLimit-Next"},
+			ResetIn: time.Millisecond,
 		},
 		{
 			// discuss.worldweatheronline.com/t/63: what is left of the day, as of ten minutes ago.
