@@ -656,6 +656,11 @@ var furtherAPIs = []struct {
 	{"a complexity with its cost", 's', "graph.example", 200, "X-RateLimit-Limit: 5000|X-RateLimit-Remaining: 4999|X-Complexity-Limit: 250000|X-Complexity-Remaining: 249946|X-Complexity-Cost: 54", "4999 of 5000; complexity 249946 of 250000, cost 54", `X-Complexity; policy '' 5000; policy 'complexity' 250000 complexity; limit '' 4999; limit 'complexity' 249946 cost 54`},
 	{"a complexity without what is left", 'd', "graph.example", 200, "X-RateLimit-Limit: 5000|X-RateLimit-Remaining: 4999|X-Complexity-Limit: 250|X-Complexity-Cost: 54", "4999 of 5000: no query may cost more than 250", `X-RateLimit; policy '' 5000; limit '' 4999`},
 	{"InboxTrue", 'd', "api.inboxtrue.example", 429, "X-RateLimit-Bucket: verify|X-RateLimit-Limit: 10|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 1776938420|X-RateLimit-NextAvailable: 1776938402", "0 of 10 for 20 s; the next in 2 s", `Discord; policy ''@"verify" 10; limit ''@"verify" 0/21s; retry after 2s!`},
+	{"dollars of a day", 's', "app.example", 200, "X-RateLimit-Daily-Limit: 100|X-RateLimit-Daily-Remaining: 97|X-RateLimit-Daily-Cost-Remaining: 4.20|X-RateLimit-Monthly-Cost-Remaining: 50.00", "97 of 100 a day; not four requests", `X-RateLimit; policy 'daily' 100/24h0m0s; limit 'daily' 97; parse: may not concern the request (X-RateLimit-*-Remaining); parse: may not concern the request (X-RateLimit-*-Remaining)`},
+	{"a budget in dollars", 's', "app.example", 200, "X-RateLimit-Limit-Budget: 5.00|X-RateLimit-Remaining-Budget: 4", "nothing", `none; parse: may not concern the request (X-RateLimit-Limit-*)`},
+	{"a budget of points", 's', "app.example", 200, "X-RateLimit-Limit-Budget: 1000|X-RateLimit-Remaining-Budget: 980", "980 of 1000", `X-RateLimit; policy 'budget' 1000; limit 'budget' 980`},
+	{"credits that are dollars", 's', "app.example", 200, "X-RateLimit-Remaining-Credits: 8.50", "nothing", `none; parse: may not concern the request (X-RateLimit-Remaining-*)`},
+	{"credits of a row with a unit", 'd', "beds24.com", 200, "X-Five-Min-Limit-Remaining: 8.5|X-Five-Min-Limit-Resets-In: 200", "8.5 credits for 200 s", `Beds24; limit 'five-min' 8/3m20s`},
 	{"another's, underscores", 'c', "x.example", 200, "x_upstream_ratelimit_remaining: 0", "none", `none`},
 }
 

@@ -196,8 +196,8 @@ type Vendor struct {
 	// "concurrent-requests": those of accounts with "concurrent", "concurrency" or "parallel" in their names.
 	// A quota of "errors", in which only failed requests count, is read when nothing is left of it.
 	// One of money is not read, as what a request takes of it is not known before: one with usd, eur, gbp, dollars, euros
-	// or cents in its name, if nothing here says what it counts; one with cpm, whose figures have a decimal point; and one of
-	// fewer than 1000 tokens with a fraction left.
+	// or cents in its name, if nothing here says what it counts; one with cpm, cost, budget, spend, balance or credits, if a figure has
+	// a decimal point and the row has no unit for all; and one of fewer than 1000 tokens with a fraction left.
 	Units map[string]string
 
 	// Partition names fields whose values, with the byte 0x1F between them, are

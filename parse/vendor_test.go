@@ -532,3 +532,13 @@ func TestNamesOfSeveralAreCapped(t *testing.T) {
 		assert.Equal(t, kept == 0, len(got.Ignored) > 0, "%v", got.Ignored)
 	}
 }
+
+// A row that says what all of its quotas count has none of money, whatever its fields are named.
+func TestUnitsOfARow(t *testing.T) {
+	r := parse.Reader{Vendors: []parse.Vendor{{
+		Name: "a shop", Remaining: []string{"X-Shop-*-Left"}, Units: map[string]string{"": "credits"},
+	}}}
+	now := time.Date(2026, time.April, 23, 10, 0, 0, 0, time.UTC)
+	h := http.Header{"X-Shop-Credits-Left": {"8.5"}}
+	assert.Equal(t, `a shop; limit 'credits' 8`, tell(r.Read("x.example", 200, h, now)))
+}

@@ -442,8 +442,10 @@ func (a *accountReader) isMoney(account string, s *accountValues) bool {
 		switch word {
 		case "usd", "eur", "gbp", "dollars", "euros", "cents":
 			return a.row.unit(account) == requests
-		case "cpm": // the cost of a minute (AIMeter), or calls of it, which are whole
-			return s.limits.first.value.pointed || s.remaining.first.value.pointed
+		case "cpm", "cost", "budget", "spend", "balance", "credits": // or calls a minute and points, which are whole
+			if a.row.Units[""] == "" && (s.limits.first.value.pointed || s.remaining.first.value.pointed) {
+				return true
+			}
 		}
 	}
 	const few = 1000
