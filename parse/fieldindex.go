@@ -316,6 +316,9 @@ func newTable(users []Vendor) *table {
 		t.bits = append(t.bits, bitOf(i, len(all)))
 		t.add(newRow(&all[i], i < len(users)))
 	}
+	for _, p := range overages {
+		t.index.add(p, t.bits[len(all)-1])
+	}
 	for _, p := range t.rows[len(all)-1].patterns() {
 		t.index.addScored(p)
 	}

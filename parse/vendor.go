@@ -93,7 +93,9 @@ type Vendor struct {
 	// number. Limit may also be the List of drafts -03 and older: its first member
 	// is the quota, the others, with windows, are policies. A quota that is not
 	// whole, such as 0.5 a second, is read as whole units in a longer window. A quota that is
-	// 0, negative or a word holds nothing, unless the response is a 429: it is unlimited. A bucket
+	// 0, negative or a word holds nothing, unless the response is a 429: it is unlimited. Nor does one of which nothing
+	// is left, if a response that is no 429 says that requests beyond it are served, as X-RateLimit-Overage: enabled
+	// and X-RateLimit-Over-Limit: yes do: it is read as if all of it was left. A bucket
 	// is "burst:100;rate:10": if the reset shows the rate to be that of a second or of a minute, it is
 	// when the bucket will be full.
 	Limit, Remaining, Used []string

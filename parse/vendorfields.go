@@ -134,6 +134,7 @@ func (a *accountReader) read(h http.Header) {
 		a.costs(c.account, c.cost)
 	}
 	a.dropUnlimited()
+	a.allowExceeded(h)
 	if !hasKey {
 		return // percentages have keys of their own
 	}
@@ -792,6 +793,53 @@ func (a *accountReader) unlimited(quota number, f figure) bool {
 		return true
 	}
 	return quota.value.negative
+}
+
+// overages are fields that say that requests beyond the quota are served, at a price (CoinAPI) or later (Fireworks).
+// Read-only.
+var overages = func() (all []pattern) {
+	for _, name := range append(rateLimits("Overage", "Quota-Overage", "Over-Limit"), "X-Quota-Overage") {
+		all = append(all, newPattern(name))
+	}
+	return all
+}()
+
+// allowExceeded reads quotas of which nothing is left as untouched, if the request was served and a field says that
+// requests are served beyond the quota. To drop them is not enough: what was left before would be counted on.
+func (a *accountReader) allowExceeded(h http.Header) {
+	used := func(l Limit) bool { return l.Available == 0 }
+	if !a.served || !slices.ContainsFunc(a.limits, used) || !slices.ContainsFunc(overages, func(p pattern) bool { return isOn(h[p.prefix]) }) {
+		return
+	}
+	for i := range a.limits {
+		if l := &a.limits[i]; used(*l) {
+			l.Available = a.quotaOf(l.Policy)
+		}
+	}
+	a.limits, a.overdrawn = slices.DeleteFunc(a.limits, used), false
+}
+
+// quotaOf returns the quota of a policy that was read; 0: it is not known.
+func (a *accountReader) quotaOf(name string) int64 {
+	for _, p := range a.policies {
+		if p.Name == name && p.Quota > 0 {
+			return p.Quota
+		}
+	}
+	return 0
+}
+
+// isOn reports whether a field is there, and says anything but no.
+func isOn(lines []string) bool {
+	if len(lines) == 0 {
+		return false
+	}
+	switch strings.ToLower(trim(lines[0])) {
+	case "", "no", "false", "off", "none", "disabled":
+		return false
+	}
+	n, ok := parseDecimal(trim(lines[0]))
+	return !ok || !n.zero()
 }
 
 // dropUnlimited drops the quotas that are 0 beside others that are not. They are unlimited on

@@ -119,6 +119,11 @@ func saysNothingLeft(s *softServer, _ int64) []string {
 
 func saysSeconds(s *softServer, _ int64) []string { return saysNegative(s, 0) }
 
+// saysOverage is saysUnix of a server whose quota may be exceeded at a price.
+func saysOverage(s *softServer, left int64) []string {
+	return append(saysUnix(s, left), "X-RateLimit-Overage", "enabled")
+}
+
 // ask sends a request every so often, for two hours, and returns how many came back served.
 func (s *softServer) ask(t *testing.T, rt http.RoundTripper, every time.Duration) (served int) {
 	var wg sync.WaitGroup
@@ -200,6 +205,27 @@ func TestSoftQuota(t *testing.T) {
 				assert.Zero(t, s.refused)
 			}
 			assert.Contains(t, learned, notEnforced)
+		})
+	}
+}
+
+// Where requests beyond a quota are said to be served, its end holds nothing.
+func TestOverage(t *testing.T) {
+	for name, tt := range map[string]struct {
+		quota int64
+		every time.Duration
+	}{
+		"nothing left from the first on": {0, time.Second},
+		"a quota that ends":              {100, time.Second},
+		"a quota of 1000":                {1000, 2 * time.Second},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			says := saysOverage
+			if tt.quota == 0 {
+				says = func(s *softServer, _ int64) []string { return saysOverage(s, 0) }
+			}
+			part, _, _ := softRule{quota: max(tt.quota, 100), window: 20 * days, hard: -1, fields: says}.play(t, tt.every)
+			assert.Equal(t, 1.0, part)
 		})
 	}
 }
