@@ -676,6 +676,11 @@ var furtherAPIs = []struct {
 	{"a budget of points", 's', "app.example", 200, "X-RateLimit-Limit-Budget: 1000|X-RateLimit-Remaining-Budget: 980", "980 of 1000", `X-RateLimit; policy 'budget' 1000; limit 'budget' 980`},
 	{"credits that are dollars", 's', "app.example", 200, "X-RateLimit-Remaining-Credits: 8.50", "nothing", `none; parse: may not concern the request (X-RateLimit-Remaining-*)`},
 	{"credits of a row with a unit", 'd', "beds24.com", 200, "X-Five-Min-Limit-Remaining: 8.5|X-Five-Min-Limit-Resets-In: 200", "8.5 credits for 200 s", `Beds24; limit 'five-min' 8/3m20s`},
+	{"Retry-In with seconds", 's', "app.example", 429, "X-RateLimit-Retry-In-Seconds: 1800", "1800 s", `none; retry after 30m0s!`},
+	{"Next-Available with milliseconds", 's', "app.example", 429, "X-Rate-Limit-Next-Available-Ms: 2500", "2.5 s", `none; retry after 2.5s!`},
+	{"After with milliseconds", 's', "app.example", 429, "X-RateLimit-After-Ms: 2500", "2.5 s", `none; retry after 2.5s!`},
+	{"a time it was limited for, with its unit", 's', "app.example", 429, "X-RateLimited-For-Seconds: 30", "30 s", `none; retry after 30s!`},
+	{"no time, but retries", 's', "app.example", 429, "X-RateLimit-Retry-Count: 30", "none", `none`},
 	{"another's, underscores", 'c', "x.example", 200, "x_upstream_ratelimit_remaining: 0", "none", `none`},
 }
 

@@ -25,7 +25,7 @@ import (
 // it is the same delay with more precision (Azure). If none of these is valid, the longest
 // of the aliases counts: X-RateLimit-Retry-After, X-RateLimit-Retry, X-RateLimit-Retry-In,
 // X-RateLimit-After, X-RateLimit-Try-Again, X-RateLimit-Next-Available, X-Throttle-Wait-Seconds,
-// X-Rate-Limited-For, X-Retry-After, X-Retry-In, their variants with a unit at the end, and Retry-After with the
+// X-Rate-Limited-For, X-Retry-After, X-Retry-In, their variants with -Ms or -Seconds at the end, and Retry-After with the
 // name of a quota at the end.
 func RetryAfter(h http.Header, now time.Time, caps Caps) (d time.Duration, ok bool, ignored []Ignored) {
 	return readRetryAfter(h, anyReset, &clock{header: h, now: now}, caps)
@@ -82,13 +82,12 @@ var retryAliases = func() (all []pattern) {
 		short := strings.Replace(name, "Retry-After", "RetryAfter", 1)
 		all = append(all, newPattern(name), newPattern(name+"-*"), newPattern(short), newPattern(short+"-*"))
 	}
-	for _, name := range [...]string{
-		"Retry-After-*", "X-Retry-In", "X-RateLimit-*-Retry-After", "X-RateLimit-Retry", "X-Rate-Limit-Retry",
-		"X-RateLimit-After", "X-Rate-Limit-After", "X-RateLimit-Retry-In", "X-Rate-Limit-Retry-In",
-		"X-RateLimit-Try-Again", "X-Rate-Limit-Try-Again", "X-RateLimit-Try-Again-*", "X-Rate-Limit-Try-Again-*", "X-RateLimit-Next-Available", "X-RateLimit-NextAvailable", "X-Throttle-Wait-Seconds",
-		"X-RateLimited-For", "X-Rate-Limited-For",
-	} {
+	for _, name := range [...]string{"Retry-After-*", "X-RateLimit-*-Retry-After", "X-RateLimit-Try-Again-*", "X-Rate-Limit-Try-Again-*", "X-Throttle-Wait-Seconds"} {
 		all = append(all, newPattern(name))
+	}
+	names := append(rateLimits("Retry", "Retry-In", "After", "Try-Again", "Next-Available", "NextAvailable"), "X-Retry-In", "X-RateLimited-For", "X-Rate-Limited-For")
+	for _, name := range names {
+		all = append(all, newPattern(name), newPattern(name+"-Ms"), newPattern(name+"-Seconds"))
 	}
 	return all
 }()
