@@ -730,7 +730,7 @@ func (s *accountValues) usedOf(i int) number {
 func (a *accountReader) one(account string, s *accountValues) {
 	f := figure{limit: None, remaining: None, reset: noDelay, cost: s.cost}
 	if s.limits.n > 0 {
-		f.limit = a.quota(s)
+		f.limit = a.quota(account, s)
 	}
 	for i := range s.remaining.n {
 		left := s.remaining.at(i)
@@ -874,7 +874,7 @@ func isByMethod(account string) bool {
 
 // quota returns the quota of an account. A quota that is not whole, such as 0.5 a second,
 // is expressed as whole units in a longer window.
-func (a *accountReader) quota(s *accountValues) int64 {
+func (a *accountReader) quota(account string, s *accountValues) int64 {
 	l := s.limits.at(0)
 	if l.value.fraction == 0 || a.strict {
 		return a.figure(l)
@@ -885,6 +885,9 @@ func (a *accountReader) quota(s *accountValues) int64 {
 	}
 	if window <= 0 {
 		window = a.row.Every[""]
+	}
+	if window <= 0 && l.value.whole == 0 { // else the whole units are counted in that time
+		window = a.period(account, account, 0)
 	}
 	whole := max(l.value.whole, 1)
 	if window > 0 && whole <= a.caps.quota() && !l.value.negative {
