@@ -56,8 +56,15 @@ func (r *row) fieldsOf(x *fieldIndex, h http.Header, host string, found []rowFie
 // isForm reports whether the end of the name of a reset says in which form it is, not whose
 // it is: X-RateLimit-Reset-Milliseconds, X-RateLimit-Reset-In-Seconds.
 func isForm(end string) bool {
+	var lower [len("milliseconds")]byte // strings.ToLower would allocate for each field
 	for word := range strings.SplitSeq(end, "-") {
-		switch strings.ToLower(word) {
+		if len(word) > len(lower) {
+			return false
+		}
+		for i := range len(word) {
+			lower[i] = word[i] | ' '
+		}
+		switch string(lower[:len(word)]) {
 		case "in", "after", "at", "on", "by", "time", "date", "datetime", "timestamp", "epoch", "unix", "utc",
 			"seconds", "secs", "sec", "ms", "millis", "milliseconds":
 		default:
