@@ -364,7 +364,7 @@ func TestReadFromFieldsThatRepeat(t *testing.T) {
 
 // A server may ask for a back-off with a success.
 func TestBackoff(t *testing.T) {
-	text := explained(t, "HTTP/2 200\nBackoff: 10\n")
+	text := explains(t, "HTTP/2 200\nBackoff: 10\n")
 	assert.Contains(t, text, "Retry-After: 10 s; obeyed, because a back-off is asked for whatever the status.")
 	assert.Contains(t, text, "The next request: in 10 s")
 }
