@@ -156,7 +156,7 @@ func (st *streams) compare() {
 	switch {
 	case now.all < fewStreams:
 		st.before, st.same = atWork{}, 0
-	case before.all == 0, all > unsure(min(now.all, before.all)):
+	case all > unsure(min(now.all, before.all)): // also if there is none before
 		st.same, st.served, st.chance = 1, 0, false
 	case now.flight == now.all: // no body is open
 	case now.flight == 0, all < flight: // else it may be those in flight that are bounded
@@ -212,7 +212,7 @@ func (st *streams) departs(t instant) (how departure) {
 
 // departStream counts the lease, which departs at t, if its limit counts streams.
 func (l *Lease) departStream(t instant) {
-	if l.streams = nil; l.look == nil && len(l.origin.streams) > 0 {
+	if l.streams = nil; l.look == nil {
 		if l.streams = l.origin.streams[&l.limit.base]; l.streams != nil {
 			l.how = l.streams.departs(t)
 		}

@@ -150,3 +150,184 @@ func TestReadyStreams(t *testing.T) {
 	assert.Equal(t, instant(4e9), st.ready(4e9))
 	assert.Equal(t, withinBound, st.departs(4e9))
 }
+
+// Once a bound has turned out to be none, answers to what departed while it was known say nothing of it.
+func TestStreamsThatEnded(t *testing.T) {
+	st := knownStreams()
+	st.lag = endLag
+	st.end()
+	st.served, st.compared, st.beyond = leastServed, true, 15
+	assert.False(t, st.refused(10, 5, withinBound, false))
+	assert.Equal(t, 1, st.doubt)
+	assert.False(t, st.compared, "it begins a wave")
+	st.answered(20, 15, beyondBound)
+	assert.False(t, st.known())
+}
+
+// What departed before the bound was known and is refused says nothing of it.
+func TestRefusedBeforeStreams(t *testing.T) {
+	st := knownStreams()
+	st.bodies = 4
+	assert.False(t, st.refused(10, 5, unbounded, false))
+	assert.Zero(t, st.lag)
+	assert.False(t, st.refused(12, 6, withinBound, false))
+	assert.Equal(t, endLag, st.lag)
+}
+
+// What a wave leaves is the fewest at work after a refusal of it. It counts once, however many are served after it.
+func TestWaveLeavesFewest(t *testing.T) {
+	st := new(streams)
+	for _, st.bodies = range []int64{9, 4, 6} {
+		st.refused(1e9, 5e8, unbounded, true)
+	}
+	st.bodies = 1
+	for range 3 {
+		st.answered(2e9, 1e9+1, unbounded)
+	}
+	assert.Equal(t, int64(4), st.before.all)
+	assert.Equal(t, 1, st.same)
+}
+
+// After one more was served, the next one departs when enough were.
+func TestStreamsRiseSlowly(t *testing.T) {
+	st := knownStreams()
+	st.served, st.beyond = 31, 1e9
+	st.answered(1e9+instant(trip), 1e9, beyondBound)
+	assert.Equal(t, int64(6), st.most)
+	st.bodies = 6
+	for range leastServed - 1 {
+		st.answered(3e9, 2e9, withinBound)
+		assert.False(t, st.more)
+	}
+	st.answered(3e9, 2e9, withinBound)
+	assert.True(t, st.more)
+}
+
+// What shows no bound: a wave that leaves one at work, waves that leave different numbers, and a late answer beside more in flight.
+func TestWavesThatShowNothing(t *testing.T) {
+	st := new(streams)
+	for i := range 10 {
+		st.waveLeaves(instant(i+1)*1e9, 0, 1)
+	}
+	assert.False(t, st.known())
+	st = new(streams)
+	for i := range 10 {
+		st.waveLeaves(instant(i+1)*1e9, 0, 5+int64(i%2)*4)
+	}
+	assert.False(t, st.known())
+	st = new(streams)
+	for i := range 10 {
+		at := instant(i+1) * 1e9
+		st.waveLeaves(at, 0, 5)
+		st.flight = 6
+		st.answered(at+3+instant(2*trip), at+2, unbounded)
+		assert.False(t, st.known())
+		st.flight, st.bodies = 0, 0
+	}
+}
+
+// While one more is tried it matters when the first body ends.
+func TestFirstBodyEndsBeyondStreams(t *testing.T) {
+	st := knownStreams()
+	st.more, st.bodies = true, 5
+	assert.Equal(t, instant(1e9), st.ready(1e9))
+	assert.Equal(t, beyondBound, st.departs(1e9))
+	assert.Zero(t, st.waits, "that was no wait")
+	st.more = true
+	assert.Greater(t, st.ready(1e9), instant(1e9), "one more at a time")
+	for _, after := range []instant{instant(trip) / 2, 2 * instant(trip)} {
+		st.newly = 1
+		st.ready(1e9 + after)
+	}
+	st.answered(1e9+3*instant(trip), 1e9, beyondBound)
+	assert.Equal(t, int64(5), st.most)
+	assert.Equal(t, unbounded, new(streams).departs(1))
+}
+
+// streamsOf returns what counts the streams of a scope; nil: nothing does.
+func (d *desk) streamsOf(scope string) *streams { return d.o.streams[&d.o.scopes[scope].base] }
+
+// The first refusal that names nothing has a scope count, with what is out. A body is open after an answer that has served.
+func TestStreamsAreCounted(t *testing.T) {
+	const sec = time.Second
+	for name, c := range map[string]struct {
+		r      Report
+		bodies int64
+	}{
+		"served":                     {Report{}, 1},
+		"refused":                    {Report{Refused: true}, 0},
+		"refused, the whole origin":  {Report{Refused: true, WholeOrigin: true}, 0},
+		"refused, a figure":          {Report{Refused: true, Figures: figure("", 0, sec)}, 0},
+		"failed":                     {Report{Failed: true}, 0},
+		"lost":                       {Report{Lost: true}, 0},
+		"a pause":                    {Report{Pause: sec}, 0},
+		"not refused, out of order ": {Report{Pause: sec, WholeOrigin: true}, 0},
+	} {
+		d := newDesk(t)
+		ls := []*Lease{d.send(0, ""), d.send(0, ""), d.send(0, "")}
+		assert.Nil(t, d.streamsOf(""))
+		d.done(sec/10, ls[0], Report{Refused: true, Pause: sec})
+		assert.Equal(t, int64(2), d.streamsOf("").flight, name)
+		d.exchange(sec/10, "another", Report{})
+		assert.Nil(t, d.streamsOf("another"))
+		st := d.streamsOf("")
+		d.exchange(sec/10, "another", Report{Refused: true, Pause: sec})
+		assert.NotNil(t, d.streamsOf("another"))
+		assert.Same(t, st, d.streamsOf(""), "each scope has its own")
+		d.settle(sec/5, ls[1], c.r)
+		assert.Equal(t, atWork{1 + c.bodies, 1}, atWork{st.all(), st.flight}, name)
+		ls[1].Release()
+		assert.Equal(t, int64(1), st.all(), name)
+	}
+}
+
+// Not every refusal has a scope count.
+func TestStreamsAreNotCounted(t *testing.T) {
+	const sec = time.Second
+	for _, r := range []Report{
+		{}, {Lost: true}, {Pause: sec}, {Refused: true, WholeOrigin: true}, {Refused: true, Pause: sec, Figures: figure("api", 1, sec)},
+	} {
+		d := newDesk(t)
+		d.exchange(0, "", r)
+		assert.Nil(t, d.streamsOf(""), "%+v", r)
+	}
+}
+
+// Ten minutes after the last refusal nothing counts any more, unless a bound is known. An answer to what departed before shows it.
+func TestStreamsAreForgotten(t *testing.T) {
+	for _, most := range []int64{0, 5} {
+		d := newDesk(t)
+		before := []*Lease{d.send(0, ""), d.send(0, "")}
+		d.exchange(0, "", Report{Refused: true, Pause: time.Second})
+		st := d.streamsOf("")
+		st.most = most
+		d.done(kindsLast-1, before[0], Report{})
+		assert.Same(t, st, d.streamsOf(""))
+		d.done(kindsLast, before[1], Report{})
+		assert.Equal(t, most > 0, d.streamsOf("") != nil)
+	}
+}
+
+// If a bound turns out to be none, what was inferred meanwhile is forgotten; else it stays.
+func TestInferredWhileStreamsWereKnown(t *testing.T) {
+	d := newDesk(t)
+	d.exchange(0, "", Report{Refused: true, Pause: time.Second})
+	inferred := d.o.scopes[""].learned.inferred
+	d.exchange(2*time.Second, "", Report{Refused: true, Pause: time.Second})
+	assert.Same(t, inferred, d.o.scopes[""].learned.inferred, "no bound was known")
+	for _, ends := range []bool{false, true} {
+		d := newDesk(t)
+		d.exchange(0, "", Report{Refused: true, Pause: time.Second})
+		st := d.streamsOf("")
+		st.most = 5
+		if ends {
+			st.lag = endLag
+		}
+		l := d.send(2*time.Second, "")
+		inferred := d.o.scopes[""].learned.inferred
+		assert.NotNil(t, inferred)
+		d.done(2*time.Second+1, l, Report{Refused: true, Pause: time.Second})
+		assert.Equal(t, !ends, st.known())
+		assert.Equal(t, !ends, d.o.scopes[""].learned.inferred == inferred)
+	}
+}
