@@ -12,6 +12,9 @@ import (
 // look that was refused, the next one waits, twice as long after each but the first few of kinds
 // that were not refused before. Work waits in the line of its kind until the limit lets it go or
 // it may look.
+//
+// In a hold that is not long, a kind that was refused before looks soon after its beginning or not at all: later, the window
+// of the limit may be over, and what is served tells nothing.
 
 const (
 	minPrice   = time.Second / 4  // between two looks, after one was refused
@@ -21,7 +24,9 @@ const (
 	longHold   = 4 * time.Second  // has no looks at its end
 	lastSecond = time.Second      // of a Retry-After: whole seconds say no more
 	trialFirst = 100 * time.Millisecond
-	cheap      = 8 // refused looks of kinds never refused before, which cost one refusal once
+	shortFirst = 16 // of a hold that is not long, a kind that was refused before looks after one part of so many,
+	shortLast  = 4  // and no later than after one of so many
+	cheap      = 8  // refused looks of kinds never refused before, which cost one refusal once
 )
 
 // looks says when work may look whether a limit concerns it.
@@ -97,10 +102,17 @@ func (k *kind) lookWithin(t instant, most time.Duration) instant {
 	if k.refused > 0 || k.family.refused {
 		after += after / 2
 	}
+	short := k.refused > 0 && !l.bare && end < l.since.Add(longHold)
+	if short {
+		after = time.Duration(end-l.since) / shortFirst
+	}
 	at := max(t, l.since.Add(after), k.held)
 	earlier := k.isMember() && k.until.Add(longHold) <= end // it was told to come back long before the others
 	if !earlier && (k.refused > 0 || !k.family.free) {
 		at = max(at, l.next)
+	}
+	if short && (k.proved == l.since || at > l.since+(end-l.since)/shortLast) {
+		return window.Never
 	}
 	if k.isMember() { // the hold is that of others once its own Retry-After has passed
 		if at = max(at, k.until); at.Add(fits) >= end {
@@ -169,10 +181,17 @@ func (k *kind) looked(s *settlement, refused bool) {
 	}
 }
 
-// proveOnce counts a look that was served, once in each hold.
+// proveOnce counts a look that was served, once in each hold, and makes looks into Retry-Afters cheaper. What was counted more than a minute
+// before the hold does not count: now and then a hold begins at the end of a window, and a look in it is served.
 func (k *kind) proveOnce(s *settlement) {
-	if since := k.in.learned.looks.since; k.proved != since {
-		k.proved = since
+	if l := &k.in.learned.looks; k.proved != l.since {
+		if l.since > k.proved.Add(proofLasts) {
+			k.proofs = 0
+		}
+		k.proved = l.since
+		if !l.bare {
+			l.price = max(l.price/2, minPrice)
+		}
 		k.prove(s, fewProofs<<(2*k.joined))
 	}
 }
@@ -193,6 +212,7 @@ func (k *kind) lookRefused(s *settlement) {
 		k.haveOneLimit(s)
 	}
 	in, to, first := k.in, k.concerned(s), k.refused == 0
+	k.proofs = 0
 	k.join(s, to)
 	l := &to.learned.looks
 	if to != in {

@@ -14,7 +14,9 @@ import (
 // It loses the kinds that turn out to be free:
 //
 //   - a look was served (look.go) while a Retry-After had more than a second to go, or
-//     several looks in its last second, or many more than an inferred quota allows;
+//     several looks in its last second, or many more than an inferred quota allows. Between them
+//     the kind may be refused: its own quota may be used up, too. But where a kind is refused that
+//     was not served for long, others have used the quota up, and these looks do not count;
 //   - in a back-off, whose length is our own, work of the kind was served after a refusal,
 //     and then a kind that the limit had refused was refused again. Until then the kind
 //     is on trial. If the other is served, the quota was there again, and all kinds are
@@ -27,7 +29,9 @@ import (
 const (
 	fits      = 1500 * time.Millisecond // apart the holds of one quota may end, in whole seconds
 	maxJoined = 2
-	fewProofs = 4 // looks in the last second of a hold, each in another; four times as many for each time that the kind was free in error
+
+	proofLasts = time.Minute // until the next one
+	fewProofs  = 4           // looks in the last second of a hold, each in another; four times as many for each time that the kind was free in error
 )
 
 // learnKind learns from an answer which limit concerns the kind of the work. It sets the
@@ -99,7 +103,34 @@ func (k *kind) refusedBy(s *settlement) {
 			}
 		}
 	}
+	if k.usedByOthers(s) {
+		k.disprove(s, to)
+	}
 	k.join(s, to)
+}
+
+// usedByOthers reports whether requests of other kinds have used up the quota that the request was refused for: no
+// request of its own kind was served since its last Retry-After ended, or for longer than the window is by this one.
+func (k *kind) usedByOthers(s *settlement) bool {
+	if s.r.Pause <= 0 {
+		return false
+	}
+	return s.sent > k.served.Add(max(s.r.Pause, fits)) || k.refused > 0 && s.sent >= k.until && k.served < k.until
+}
+
+// disprove takes over that a limit concerns several kinds: the looks that were served in spite of it do not count, and the
+// hold that begins now has none, unless it is a long one. If the looks of a hold are served in the next window, they may use it up,
+// so that a request is refused as soon as the hold is over, and so on.
+func (k *kind) disprove(s *settlement, at *scope) {
+	if s.r.Pause < longHold {
+		l := &at.learned.looks
+		l.next = max(l.next, s.t.Add(s.r.Pause))
+	}
+	for _, other := range k.scope.kinds().of {
+		if other.in == at {
+			other.proofs = 0
+		}
+	}
 }
 
 // join makes the kind a member of a limit, which has refused it.
@@ -117,7 +148,9 @@ func (k *kind) join(s *settlement, to *scope) {
 	}
 	k.in, s.l.limit = to, to
 	k.refused, k.until, k.episode = max(s.t, 1), until, to.learnedOf().looks.episode
-	k.onTrial, k.proofs, k.family.refused = false, 0, true
+	if k.onTrial, k.family.refused = false, true; s.r.Pause <= 0 {
+		k.proofs = 0
+	}
 	k.scope.kinds().refused = s.t
 	if isNew {
 		s.tellKind("limited", k)
