@@ -315,6 +315,10 @@
 //     refusals in a row are forgiven then, for as long as their back-offs last. Windows of less than 3 s,
 //     quotas of other units than requests,
 //     buckets, and quotas shared through Peers hold as they are told.
+//     If a figure falls to 0 by 8 units more than departed, in an account of which 8 requests have departed and where no
+//     other client was seen, one request looks after 1 s, another one after 2, 4, … If one is told of more, the figure was untrue, as those of
+//     a gateway's errors or of a cache may be. After three such figures the next are ignored; if a look is refused, or a request after one that was
+//     ignored, none is taken for untrue for a day.
 //
 // # Which work a refusal concerns
 //

@@ -69,6 +69,9 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		return None
 	}
 	w.travelled(time.Duration(t - sent))
+	if w.ignores(&f, avail, refused, s) {
+		return None
+	}
 	cost = w.costOf(sent, f.Charge, avail, refused)
 	if w.State == Counting {
 		w.noBucket()

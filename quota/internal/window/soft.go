@@ -34,6 +34,11 @@ import "time"
 // that were served one refusal is forgiven: it is more likely to have another
 // reason, which the fields do not tell. Then one request asks after the back-off.
 //
+// Some answers say that nothing is left of a quota of which much is: those of a gateway or a cache, or all with
+// the status 404. If a figure falls to 0 by strangeFall units more than departed, and no other client was ever seen, one
+// looks after a second, whatever has departed before, then after 2, 4, … If something is left then, the figure was untrue. After three that were,
+// such figures are ignored, and if one is true, none is taken to be strange for a day.
+//
 // Not every answer shows whether a request was served and counted. One that may not have been shows
 // nothing; but many of these in a row end a soft quota, and if a look is answered so, none follows for a day.
 type soft struct {
@@ -46,6 +51,9 @@ type soft struct {
 	doubts   uint8   // answers in a row with nothing left that do not show that a request was served
 	refused  Instant // arrival of the last refusal with nothing left
 	hard     Instant // until when no request looks, and one that is served is not enough
+	strange  bool    // the last figure of 0 was
+	strays   uint8   // strange ones that were shown to be untrue, since the last that was true
+	plain    Instant // until when none is taken to be strange, because one was true
 }
 
 const (
@@ -61,6 +69,10 @@ const (
 	maxServed      = 8 * forgiven
 	forgivenInRow  = 6  // refusals, of a long window whose end is not told: a minute of back-offs
 	endsAfter      = 16 // answers that show nothing
+	strangeFall    = 8
+
+	enoughForStrange = 8 // departures
+	enoughStrays     = 3
 )
 
 // canBeSoft reports whether a quota may turn out not to be enforced.
@@ -78,11 +90,20 @@ func (w *Window) observeSoft(t, sent Instant, avail int64, due Instant, f *Figur
 	untold := due == Never && w.Length > ProbeInterval
 	switch dry := w.available <= 0 && (w.State == Reported || w.State == Expired); {
 	case avail > 0:
+		if s.strange && sent > s.dry {
+			if s.strange = false; t < s.due {
+				s.strays = min(s.strays+1, enoughStrays)
+			}
+		}
 	case refused:
+		if s.strange || s.strays > 0 && w.strange(f) {
+			s.strange, s.strays, s.plain = false, 0, t.Add(enforcedFor)
+		}
 		s.enforce(t, sent, untold)
 	case !w.canBeSoft() || due < sent.Add(leastRest):
 	case !dry:
 		s.dry, s.due = t, due
+		s.strange = t >= s.plain && w.strange(f)
 	case f.Charge.Units <= 0 || sent <= max(s.dry, w.adopted):
 	case !f.Served:
 		s.doubt(t)
@@ -101,6 +122,17 @@ func (w *Window) observeSoft(t, sent Instant, avail int64, due Instant, f *Figur
 		s.served = min(s.served+1, maxServed)
 		s.look, s.again = t, s.again || untold
 	}
+}
+
+// strange reports whether a figure of 0 is less than what departed explains, if nobody else uses the quota.
+func (w *Window) strange(f *Figure) bool {
+	return w.State == Reported && w.canBeSoft() && w.departed >= enoughForStrange && w.contention.part() == 1 &&
+		w.spare()-f.Charge.Units >= strangeFall
+}
+
+// ignores reports whether a figure is like those that were shown to be untrue.
+func (w *Window) ignores(f *Figure, avail int64, refused bool, s *Server) bool {
+	return s.soft.strays >= enoughStrays && avail <= 0 && !refused && w.strange(f)
 }
 
 // longUntold reports whether the server does not say when a window of more than ProbeInterval
@@ -196,6 +228,13 @@ func (w *Window) WhenSoft(t Instant, n int64, server *Server) Instant {
 	}
 	if w.before > 0 {
 		at = max(at, w.BeforeLands())
+	}
+	if s.strange && w.State == Reported {
+		next := s.dry.Add(time.Second)
+		if w.asked > s.dry { // that look was told the same
+			next = max(next, w.asked+w.asked-s.dry)
+		}
+		return max(t, w.Hold, w.BackOff, w.BeforeLands(), next)
 	}
 	if s.again {
 		return max(at, s.look)
