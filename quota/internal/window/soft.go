@@ -286,12 +286,12 @@ func (w *Window) Softens(t Instant, server *Server) (until Instant) {
 func (s *Server) Soft() bool { return s.soft.out > 0 }
 
 // Lenience is more if more of what waits for used up accounts of the policy may depart: none of it, one
-// request at once to find out whether the quota is enforced, or requests one after another, because it is not.
+// request soon to find out whether the quota is enforced, or requests one after another, because it is not.
 func (s *Server) Lenience() int {
 	switch {
 	case s.Soft():
 		return 2
-	case s.soft.again:
+	case s.soft.again, s.soft.strange:
 		return 1
 	}
 	return 0
