@@ -149,3 +149,22 @@ func TestBareRefusalOfResource(t *testing.T) {
 	}
 	assert.Equal(t, 1, d.o.Kinds())
 }
+
+// If the resources become one kind while one of them looks, the Retry-After of that look holds the kind that it is of now.
+func TestResourceThatLooksWhenMerged(t *testing.T) {
+	d := newDesk(t)
+	one, _ := d.kindOf(sec, ofKind(1))
+	two, _ := d.kindOf(sec, ofKind(2))
+	d.done(sec+ms, one, retryAfter(2*sec))
+	d.done(sec+2*ms, two, retryAfter(2*sec))
+	other, _ := d.kindOf(9*sec, ofKind(3))
+	d.answer(10*sec, "GET /search", retryAfter(mins))
+	look, _ := d.kindOf(14*sec, ofKind(1))
+	assert.Equal(t, 4, d.o.Kinds())
+	d.done(14*sec+ms, other, retryAfter(3*sec)) // nothing else was served for long: they are one, with a limit of its own
+	d.done(14*sec+2*ms, look, retryAfter(20*sec))
+	for i := range 4 {
+		assert.False(t, d.free(34*sec, ofKind(i)), i)
+		assert.True(t, d.free(34*sec+2*ms, ofKind(i)), i)
+	}
+}

@@ -81,6 +81,9 @@ func (s *settlement) holdKind() {
 	if !k.live() {
 		return
 	}
+	if now := k.scope.kinds().of[s.l.name].kindOf(s.l.resource); now != nil {
+		k = now // resources may have become one kind while the request was in flight
+	}
 	before := k.held
 	k.held = max(k.held, s.t.Add(s.r.Pause))
 	if s.penalty != nil {
