@@ -20,8 +20,8 @@ import (
 // have scopes of their own.
 //
 // While nothing is left of a limit, nothing is sent that could show anything. So a request for another thing than
-// those that were told so looks: see firstLooks. If more is left than can have come back, that is a proof at once. What is
-// left when it is less counts for nobody, because it is not known of which counter it is.
+// those that were told so looks: see firstLooks. If more is left than can have come back, that is a proof at once. If less
+// is left, the figure is ignored: it may be that of the counter that is used up.
 //
 // The proof is over if one counter for all explains a fall that the requests for one thing do not; or if not even
 // these were all counted. The next one takes twice as many pieces of evidence. A thing that a refusal holds stays in the

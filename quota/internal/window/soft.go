@@ -34,10 +34,11 @@ import "time"
 // that were served one refusal is forgiven: it is more likely to have another
 // reason, which the fields do not tell. Then one request asks after the back-off.
 //
-// Some answers say that nothing is left of a quota of which much is: those of a gateway or a cache, or all with
-// the status 404. If a figure falls to 0 by strangeFall units more than departed, and no other client was ever seen, one
-// looks after a second, whatever has departed before, then after 2, 4, … If something is left then, the figure was untrue. After three that were,
-// such figures are ignored, and if one is true, none is taken to be strange for a day.
+// Some answers say that nothing is left although much is: those of a gateway or a cache, or all with the status 404. Such a
+// figure falls to 0 by strangeFall units more than departed, and no other client was ever seen. Then one request looks after a
+// second, whatever has departed before, and others after 2, 4, … If one is told that something is left of the same account,
+// the figure was untrue. After three of these, such figures are ignored. If one turns out to be true, none is taken to be strange
+// for a day.
 //
 // Not every answer shows whether a request was served and counted. One that may not have been shows
 // nothing; but many of these in a row end a soft quota, and if a look is answered so, none follows for a day.
@@ -90,7 +91,7 @@ func (w *Window) observeSoft(t, sent Instant, avail int64, due Instant, f *Figur
 	untold := due == Never && w.Length > ProbeInterval
 	switch dry := w.available <= 0 && (w.State == Reported || w.State == Expired); {
 	case avail > 0:
-		if s.strange && sent > s.dry {
+		if s.strange && dry && sent > s.dry {
 			if s.strange = false; t < s.due {
 				s.strays = min(s.strays+1, enoughStrays)
 			}
@@ -124,7 +125,7 @@ func (w *Window) observeSoft(t, sent Instant, avail int64, due Instant, f *Figur
 	}
 }
 
-// strange reports whether a figure of 0 is less than what departed explains, if nobody else uses the quota.
+// strange reports whether a figure falls to 0 by far more than departed, although no other client was ever seen.
 func (w *Window) strange(f *Figure) bool {
 	return w.State == Reported && w.canBeSoft() && w.departed >= enoughForStrange && w.contention.part() == 1 &&
 		w.spare()-f.Charge.Units >= strangeFall

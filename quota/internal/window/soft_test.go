@@ -313,3 +313,34 @@ func TestLongUntoldInBetween(t *testing.T) {
 	assert.False(t, d.server.Soft())
 	assert.Zero(t, d.next())
 }
+
+// That a figure of 0 was untrue is shown by an answer that tells of the same account, not by what is left of another one.
+func TestUntrueZeroOfAnotherAccount(t *testing.T) {
+	var server Server
+	account := func() *Window {
+		w := New(Adaptive)
+		w.SetPolicy(Requests, 100, 2*time.Hour)
+		return &w
+	}
+	now := Instant(sec)
+	answer := func(w *Window, left int64) {
+		now += Instant(ms)
+		w.TakeDry(now, &server)
+		c := Charge{Sent: now, Units: 1, Mark: w.Take(now, 1)}
+		now += Instant(20 * ms)
+		w.Answered(c, false)
+		w.Report(now, c.Sent, Figure{Available: left, Window: time.Duration(Instant(2*time.Hour) - now), Charge: c, Served: true}, false, &server)
+	}
+	one, other := account(), account()
+	for i := range int64(10) {
+		answer(one, 99-i)
+		answer(other, 99-i)
+	}
+	answer(one, 0)
+	assert.True(t, server.soft.strange)
+	answer(other, 89)
+	assert.Zero(t, server.soft.strays)
+	answer(one, 88)
+	assert.EqualValues(t, 1, server.soft.strays)
+	assert.False(t, server.soft.strange)
+}
