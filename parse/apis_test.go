@@ -686,6 +686,8 @@ var furtherAPIs = []struct {
 	{"After with milliseconds", 's', "app.example", 429, "X-RateLimit-After-Ms: 2500", "2.5 s", `none; retry after 2.5s!`},
 	{"a time it was limited for, with its unit", 's', "app.example", 429, "X-RateLimited-For-Seconds: 30", "30 s", `none; retry after 30s!`},
 	{"no time, but retries", 's', "app.example", 429, "X-RateLimit-Retry-Count: 30", "none", `none`},
+	{"KOOK", 'd', "www.kookapp.cn", 200, "X-Rate-Limit-Limit: 5|X-Rate-Limit-Remaining: 4|X-Rate-Limit-Reset: 14|X-Rate-Limit-Bucket: user/info", "4 of 5 of the bucket user/info for 14 s", `X-Rate-Limit-Bucket; policy ''@"user/info" 5; limit ''@"user/info" 4/14s`},
+	{"KOOK, refused", 'd', "www.kookapp.cn", 429, "X-Rate-Limit-Limit: 5|X-Rate-Limit-Remaining: 0|X-Rate-Limit-Reset: 14|X-Rate-Limit-Bucket: message/create", "0 of 5 of another bucket for 14 s", `X-Rate-Limit-Bucket; policy ''@"message/create" 5; limit ''@"message/create" 0/14s`},
 	{"another's, underscores", 'c', "x.example", 200, "x_upstream_ratelimit_remaining: 0", "none", `none`},
 }
 

@@ -1287,6 +1287,17 @@ func Vendors() []Vendor {
 			Every:     map[string]time.Duration{"": 24 * time.Hour},
 		},
 		{
+			// developer.kookapp.cn, rate limits: as Discord's, in other letters, and without a path.
+			Name:      "X-Rate-Limit-Bucket",
+			Sign:      "X-Rate-Limit-Bucket",
+			Limit:     []string{"X-Rate-Limit-Limit"},
+			Remaining: []string{"X-Rate-Limit-Remaining"},
+			Used:      []string{"X-Rate-Limit-Used"},
+			Reset:     []string{"X-Rate-Limit-Reset-After", "X-Rate-Limit-Reset"},
+			Window:    []string{"X-Rate-Limit-Window"},
+			Partition: []string{"X-Rate-Limit-Bucket"},
+		},
+		{
 			// The fields in common use (draft -06, "RateLimit header fields
 			// currently used on the web"), with windows or units in the names
 			// (Kong, RapidAPI, NestJS), with lists (Envoy, WHOOP, Brave Search),
