@@ -1298,6 +1298,33 @@ func Vendors() []Vendor {
 			Partition: []string{"X-Rate-Limit-Bucket"},
 		},
 		{
+			// Stack Overflow Internal (for Teams, Enterprise), API v3, rate limiting. The bucket is given a hundred
+			// tokens a minute; each request takes one.
+			Name:      "Stack Overflow",
+			Remaining: []string{"X-<Burst>-Throttle-Calls-Left", "X-<Token-Bucket>-Calls-Left"},
+			Reset:     []string{"X-<Burst>-Throttle-Seconds-Until-Full", "X-<Token-Bucket>-Seconds-Until-Next-Refill"},
+			ResetIn:   time.Second,
+		},
+		{
+			// developers.plentymarkets.com, REST API, throttling. X-Plenty-Route-* is a quota of each route, and
+			// the path of a request does not tell its route.
+			Name:      "plentymarkets",
+			Limit:     []string{"X-Plenty-Global-<Short-Period>-Limit", "X-Plenty-Global-<Long-Period>-Limit"},
+			Remaining: []string{"X-Plenty-Global-<Short-Period>-Calls-Left", "X-Plenty-Global-<Long-Period>-Calls-Left"},
+			Reset:     []string{"X-Plenty-Global-<Short-Period>-Decay", "X-Plenty-Global-<Long-Period>-Decay"},
+			ResetIn:   time.Second,
+		},
+		{
+			// developers.cafe24.com, API limits. A leaky bucket, as Shopify's; Remain is when calls are served again, on
+			// refusals: for their number, and for the time that they take.
+			Name:    "Cafe24",
+			Hosts:   []string{"cafe24api.com"},
+			Summary: []string{"X-Api-Call-Limit"},
+			Refills: true,
+			Every:   map[string]time.Duration{"": 20 * time.Second},
+			Retry:   []string{"X-Cafe24-Call-Remain", "X-Cafe24-Time-Remain"},
+		},
+		{
 			// The fields in common use (draft -06, "RateLimit header fields
 			// currently used on the web"), with windows or units in the names
 			// (Kong, RapidAPI, NestJS), with lists (Envoy, WHOOP, Brave Search),
