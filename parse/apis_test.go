@@ -694,6 +694,8 @@ var furtherAPIs = []struct {
 	{"Cafe24", 'c', "mall.cafe24api.com", 200, "X-Api-Call-Limit: 4/40|X-Cafe24-Call-Remain: 0|X-Cafe24-Time-Remain: 0", "36 of 40; the next in half a second, all in 2 s", `Cafe24; policy '' 40/20s; limit '' 36/500ms (full in 2s); retry after 0s`},
 	{"Cafe24, refused", 'd', "mall.cafe24api.com", 429, "X-Api-Call-Limit: 40/40|X-Cafe24-Call-Remain: 32|X-Cafe24-Time-Remain: 0", "0 of 40; 32 s", `Cafe24; policy '' 40/20s; limit '' 0/500ms (full in 20s); retry after 32s!`},
 	{"the calls of another API", 's', "app.example", 200, "X-Api-Call-Limit: 4/40", "may be 4 used, or left", `none; parse: malformed field value (X-Api-Call-Limit)`},
+	{"cloro", 'd', "api.cloro.dev", 200, "X-Credits-Remaining: 0|X-Credits-Charged: 5|X-Concurrent-Limit: 10|X-Concurrent-Current: 3|X-Concurrent-Remaining: 7", "7 of 10 requests at a time; credits are a balance", `X-RateLimit; policy 'concurrent' 10 concurrent-requests; limit 'concurrent' 7`},
+	{"requests at a time, active", 'd', "app.example", 429, "X-Concurrent-Limit: 10|X-Concurrent-Active: 10", "0 of 10 requests at a time", `X-RateLimit; policy 'concurrent' 10 concurrent-requests; limit 'concurrent' 0`},
 	{"another's, underscores", 'c', "x.example", 200, "x_upstream_ratelimit_remaining: 0", "none", `none`},
 }
 
