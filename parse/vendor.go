@@ -208,7 +208,8 @@ type Vendor struct {
 
 	// Paths are patterns such as "channels/{id}". Where the path of a request has these
 	// segments one after the other, those in braces partition the quotas, too, beside
-	// Partition. The first pattern that matches counts. See Reader.PathKey.
+	// Partition. Without Partition they do so alone, and Key is empty but HasKey is true.
+	// The first pattern that matches counts. See Reader.PathKey.
 	Paths []string
 
 	// Whole names fields that say, by the value "true" or "global", that a refusal does

@@ -216,7 +216,7 @@ func tellsLeft(f rowField) bool { return f.role == ofRemaining || f.role == ofUs
 // key returns the partition key that the row makes of fields.
 func (a *accountReader) key(h http.Header) (Key, bool) {
 	if len(a.row.partition) == 0 {
-		return "", false
+		return "", len(a.row.paths) > 0 && a.row.Units[""] != percent // percentages have keys of their own
 	}
 	key := ""
 	for i, name := range a.row.partition {

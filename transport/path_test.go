@@ -67,3 +67,59 @@ func TestPartOfPathPartitions(t *testing.T) {
 		assert.Equal(t, 7*time.Second, delay(t, s, inChannel(t, "2")))
 	})
 }
+
+// mart answers as BitMart does: each endpoint has a quota of its own for each user, and no field names the endpoint.
+func mart(quotas map[string]int, used map[string]int) *server {
+	return newChooser(func(_ int, req *http.Request) answer {
+		path := req.URL.Path
+		of := req.Header.Get("X-Bm-Key") + path
+		status := 200
+		if used[of]++; used[of] > quotas[path] {
+			status = 429
+		}
+		return slow(rtt, says(status, "X-BM-RateLimit-Remaining", fmt.Sprint(min(used[of], quotas[path])),
+			"X-BM-RateLimit-Limit", fmt.Sprint(quotas[path]), "X-BM-RateLimit-Reset", "60"))
+	})
+}
+
+func inMart(t *testing.T, user, path string) *http.Request {
+	req := newRequest(t.Context(), "GET", "https://api-cloud.bitmart.com"+path)
+	req.Header.Set("X-Bm-Key", user)
+	return req
+}
+
+// A row may partition by the path although no field names a partition.
+func TestPathAlonePartitions(t *testing.T) {
+	const few, many = "/spot/v1/ticker", "/spot/v1/trades"
+	shaper := func(used map[string]int) *transport.Shaper {
+		return &transport.Shaper{
+			Base:  mart(map[string]int{few: 3, many: 40, "/status": 3}, used),
+			Scope: func(req *http.Request) string { return req.Header.Get("X-Bm-Key") },
+		}
+	}
+	bubble(t, "endpoints", func(t *testing.T) {
+		s := shaper(map[string]int{})
+		for range 3 {
+			for _, path := range []string{few, many} {
+				took, status := pass(t, s, inMart(t, "a", path))
+				assert.Equal(t, rtt, took)
+				assert.Equal(t, 200, status)
+			}
+		}
+		for range 30 { // the other endpoint has nothing left
+			assert.Equal(t, rtt, delay(t, s, inMart(t, "a", many)))
+		}
+		assert.Greater(t, delay(t, s, inMart(t, "a", few)), 30*time.Second)
+	})
+	for _, path := range []string{few, "/status"} { // the latter has no segments that partition
+		bubble(t, "users of "+path, func(t *testing.T) {
+			s := shaper(map[string]int{})
+			for _, user := range []string{"a", "b", "a", "a", "b"} {
+				took, status := pass(t, s, inMart(t, user, path))
+				assert.Equal(t, rtt, took)
+				assert.Equal(t, 200, status)
+			}
+			assert.Greater(t, delay(t, s, inMart(t, "a", path)), 30*time.Second)
+		})
+	}
+}

@@ -47,23 +47,23 @@ func (x *exchange) fillReport(got *parse.Reading) {
 		return // this does not mean that no policy concerns the request
 	}
 	r.Date = got.Date
+	x.notePath(got.Vendor)
 	for i := range got.Policies {
 		p := &got.Policies[i]
 		r.Terms = append(r.Terms, quota.Policy{}) // filled in place: a literal would be copied
 		t := &r.Terms[i]
 		t.Name, t.Quota, t.Unit, t.Window = p.Name, p.Quota, p.Unit, p.Window
-		t.Key, t.Keyed = string(p.Key), p.HasKey
+		t.Key, t.Keyed = string(p.Key), p.HasKey && x.hasKey(got, p.Key)
 	}
 	for i := range got.Limits {
 		l := &got.Limits[i]
 		r.Figures = append(r.Figures, quota.Figure{})
 		f := &r.Figures[i]
-		f.Policy, f.Key, f.Keyed = l.Policy, string(l.Key), l.HasKey
+		f.Policy, f.Key, f.Keyed = l.Policy, string(l.Key), l.HasKey && x.hasKey(got, l.Key)
 		setFigure(f, l)
 	}
 	x.name(got)
 	x.checkPartitions()
-	x.notePath(got.Vendor)
 	x.learnKind(got)
 	x.keepInScope()
 	x.keepInPath()
@@ -288,6 +288,12 @@ func (x *exchange) notePath(vendor string) {
 		row := vendor // only then in memory of its own
 		x.directory.byPath.Store(&row)
 	}
+}
+
+// hasKey reports whether a key of a response partitions. The empty one of a vendor's row stands for the path of the
+// request: see parse.Vendor.Paths.
+func (x *exchange) hasKey(got *parse.Reading, key parse.Key) bool {
+	return key != "" || got.Dialect != parse.VendorFields || x.pathKey != ""
 }
 
 // keepInPath moves what the response says of a partition to the account of the path.

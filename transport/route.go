@@ -207,7 +207,7 @@ func (x *exchange) accountKey(key partition.Key, failed bool) string {
 	if x.pathKey != "" {
 		account += ofPath + x.pathKey
 	}
-	if failed {
+	if failed || key == "" && x.pathKey != "" { // by the path alone: the server names no partition that scopes share
 		account += ofScope + x.ask.Scope
 	}
 	return account

@@ -217,6 +217,9 @@ func amount(n int64, unit string) string {
 
 // key returns the size of a partition key, but not the key.
 func (e *explanation) key(policy string, size int) string {
+	if size == 0 && e.got.Dialect == parse.VendorFields {
+		return under("Partition key", policy) + ": parts of the path of the request."
+	}
 	s := fmt.Sprintf("%s: present (%d bytes)", under("Partition key", policy), size)
 	declared := slices.ContainsFunc(e.got.Declarations, func(d parse.Declaration) bool { return d.Policy == policy })
 	if !declared && e.got.Dialect != parse.VendorFields {
