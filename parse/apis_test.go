@@ -696,6 +696,10 @@ var furtherAPIs = []struct {
 	{"the calls of another API", 's', "app.example", 200, "X-Api-Call-Limit: 4/40", "may be 4 used, or left", `none; parse: malformed field value (X-Api-Call-Limit)`},
 	{"cloro", 'd', "api.cloro.dev", 200, "X-Credits-Remaining: 0|X-Credits-Charged: 5|X-Concurrent-Limit: 10|X-Concurrent-Current: 3|X-Concurrent-Remaining: 7", "7 of 10 requests at a time; credits are a balance", `X-RateLimit; policy 'concurrent' 10 concurrent-requests; limit 'concurrent' 7`},
 	{"requests at a time, active", 'd', "app.example", 429, "X-Concurrent-Limit: 10|X-Concurrent-Active: 10", "0 of 10 requests at a time", `X-RateLimit; policy 'concurrent' 10 concurrent-requests; limit 'concurrent' 0`},
+	{"Blockscout", 'c', "eth.blockscout.com", 200, "bypass-429-option: temporary_token|x-ratelimit-limit: 180|x-ratelimit-remaining: 178|x-ratelimit-reset: 52161", "178 of 180 for 52 s", `Blockscout; policy ''@"" 180; limit ''@"" 178/52.161s`},
+	{"Blockscout, less than a second", 'd', "explorer.example", 429, "bypass-429-option: no_bypass|x-ratelimit-limit: 10|x-ratelimit-remaining: 0|x-ratelimit-reset: 850", "0 of 10 for 0.85 s, not for 14 min", `Blockscout; policy ''@"" 10; limit ''@"" 0/850ms`},
+	{"Blockscout, not limited", 'd', "explorer.example", 200, "bypass-429-option: no_bypass|x-ratelimit-limit: -1|x-ratelimit-remaining: -1|x-ratelimit-reset: -1", "no limit", `none; parse: value out of range (X-RateLimit-Reset, item 0); parse: value out of range (X-RateLimit-Limit, item 0)`},
+	{"Blockscout, not limited, and busy", 'd', "explorer.example", 429, "bypass-429-option: no_bypass|x-ratelimit-limit: -1|x-ratelimit-remaining: -1|x-ratelimit-reset: -1", "no limit that is known", `none; parse: value out of range (X-RateLimit-Reset, item 0); parse: value out of range (X-RateLimit-Limit, item 0)`},
 	{"another's, underscores", 'c', "x.example", 200, "x_upstream_ratelimit_remaining: 0", "none", `none`},
 }
 

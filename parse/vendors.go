@@ -1325,6 +1325,17 @@ func Vendors() []Vendor {
 			Retry:   []string{"X-Cafe24-Call-Remain", "X-Cafe24-Time-Remain"},
 		},
 		{
+			// github.com/blockscout/blockscout, API rate limits: milliseconds; -1 is no limit. Its configuration has quotas
+			// by the beginning of the path, such as api/v2 and api/eth-rpc.
+			Name:      "Blockscout",
+			Sign:      "Bypass-429-Option",
+			Limit:     []string{"X-RateLimit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Reset:     []string{"X-RateLimit-Reset"},
+			ResetIn:   time.Millisecond,
+			Paths:     []string{"api/{family}"},
+		},
+		{
 			// The fields in common use (draft -06, "RateLimit header fields
 			// currently used on the web"), with windows or units in the names
 			// (Kong, RapidAPI, NestJS), with lists (Envoy, WHOOP, Brave Search),
