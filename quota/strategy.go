@@ -61,7 +61,8 @@ package quota
 //     until there are enough. "bucket 60/60s, all cost 10" 96 → .6 refused.
 //     The log also decides where answers take as long as windows, so that figures are old
 //     when they come, "20/1s, 1s to serve" .548 → .978, "burst 20 of 600/60s, 2s to serve"
-//     .632 → .989, and where a server never says that nothing is left, but refuses: "figures
+//     .632 → .989; where they take long, and units come back as they were spent, "log 60/10s, 2s to
+//     serve" .761 → .976; and where a server never says that nothing is left, but refuses: "figures
 //     mean headroom" .864 → .977, 8.3 → .5 refused.
 //
 //  4. Contention. A quota that falls by more than was served to us has other users. Then

@@ -219,6 +219,7 @@ func demands() []row {
 		{name: "20/1s, 1s to serve", policies: fixed(20, sec), service: sec, demand: backlog(3000, 50)},
 		{name: "burst 20 of 600/60s, 2s to serve", policies: bucket(600, 60*sec, 20), service: 2 * sec, demand: backlog(2700, 18)},
 		{name: "burst 10 of 6000/60s, 1.5s to serve", policies: bucket(6000, 60*sec, 10), service: 1500 * ms, demand: backlog(24000, 120)},
+		{name: "log 60/10s, 2s to serve", policies: slidingLog(60, 10*sec), service: 2 * sec, demand: backlog(3000, 30)},
 		{name: "half the quota, gcra", policies: gcra(20, sec, 0), demand: stream(1000, 100*ms)},
 		{name: "nine tenths of the quota", policies: aligned(100, 10*sec), demand: stream(1800, 111*ms)},
 		{name: "all of the quota", policies: fixed(100, 10*sec), demand: stream(2000, 100*ms)},

@@ -21,10 +21,19 @@ import (
 // thirty-second more with each round trip in which more than half of that was used and served.
 // If no policy says how long a window is, the longest reset counts as that. If more than half
 // turns out not to be there, it was that of a single unit, and our own log is not used.
+//
+// The same is done where answers take 400 ms and a fortieth of a window or more, once units were seen to come back as they were
+// spent: a client that waits for a figure to show each of them loses the time of an answer. But there it is more likely
+// that the server counts otherwise, for example weighs two windows. So less is out at first, and if a request is refused
+// that should have been served, our own log is not used for that any more.
 const (
 	lateParts = 64      // of a quota
 	lateAgain = 2       // parts, with each round trip
 	mostTrust = 1 << 20 // out at a time
+
+	// Answers that take less than these are not slow: what they take may be the network's time.
+	leastSlow = 400 * time.Millisecond
+	slowPart  = 40 // of a window
 )
 
 // isLate reports whether our own log is in force because answers take long.
@@ -32,7 +41,7 @@ func (w *Window) isLate() bool { return w.hasLog() && w.rare.spent.quota > 0 }
 
 // observeLate looks at an answer that arrived at t, of a request that departed at sent. It
 // reports whether answers take long.
-func (w *Window) observeLate(t, sent Instant, refused bool, s *Server) bool {
+func (w *Window) observeLate(t, sent Instant, avail int64, refused bool, s *Server) bool {
 	quota, length := w.size(s)
 	if length <= 0 && s.RoundsDown {
 		length = time.Second // each answer has said less
@@ -46,6 +55,9 @@ func (w *Window) observeLate(t, sent Instant, refused bool, s *Server) bool {
 	}
 	was, mean := w.isLate(), w.least+w.jitter                             // of the round trips
 	late := w.jitter > 0 && (2*mean >= length || was && 4*mean >= length) // one answer says nothing
+	slow := !late && w.jitter > 0 && mean >= max(leastSlow, length/slowPart) && 2*most > quota &&
+		(was && w.rare.spent.slow || !refused && w.slides(sent, avail, quota))
+	late = late || slow
 	if !late || w.Strategy != Adaptive || w.Unit != Requests || s.Full.shown() ||
 		length <= 0 || length > ProbeInterval || w.Length <= 0 && s.Brief || s.Most <= 0 || quota > math.MaxInt32 {
 		if was {
@@ -58,13 +70,22 @@ func (w *Window) observeLate(t, sent Instant, refused bool, s *Server) bool {
 	if !w.hasLog() {
 		l = w.keepLog(ownLog{length: length, off: t.Add(length).Add(w.guard(w.rtt))}) // what departed before is not known
 	}
-	if !was {
+	switch {
+	case was:
+	case slow:
+		l.trust = max(l.trust, 1+quota/16)
+	default:
 		l.trust = max(l.trust, 1+quota/4)
 	}
 	switch sure := l.heard(t, sent); {
 	case refused && sure && sent >= l.cutAt:
 		l.cut += (lateParts - l.cut) / 4
 		l.cutAt, l.asked, l.trust = t, 0, 1+min(l.trust, quota)/2
+		if slow {
+			w.forgetLog()
+			l.noLog = true
+			return false
+		}
 		if w.Length <= 0 && l.cut > lateParts/2 {
 			s.Brief = true
 			w.forgetLog()
@@ -74,9 +95,16 @@ func (w *Window) observeLate(t, sent Instant, refused bool, s *Server) bool {
 		l.trust, l.asked = min(2*l.trust, mostTrust), 0
 		l.cut = max(l.cut, lateAgain) - lateAgain
 	}
-	l.loose, l.length = false, length
+	l.loose, l.length, l.slow = false, length, slow
 	l.quota = max(quota-quota*int64(l.cut)/lateParts, 1)
 	return true
+}
+
+// slides reports whether the first figure of a window shows that units come back as they were spent: the window
+// before is over, less than three quarters of the quota are there or in flight, and no other client was seen to use it.
+func (w *Window) slides(sent Instant, avail, quota int64) bool {
+	noLog := w.rarely().spent != nil && w.rare.spent.noLog
+	return w.State == Expired && sent >= w.closed && 4*(avail+1+w.InFlight) < 3*quota && w.unshared() && !noLog
 }
 
 // lateGuard is the guard of units in our own log if answers take long: round trips differ by the

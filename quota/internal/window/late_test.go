@@ -13,7 +13,9 @@ import (
 type slowServer struct {
 	q, others int64 // others are units that other clients use in each window
 	trip      time.Duration
+	slides    time.Duration // q are allowed in any time of this length, and not in such a second; 0: they are not
 
+	spent      []Instant
 	into       Instant
 	used       int64
 	served, no int64
@@ -30,6 +32,15 @@ func (s *slowServer) arrive(t Instant, c Charge) {
 	if t >= s.into.Add(time.Second) {
 		s.into, s.used = t, s.others
 	}
+	window := time.Second
+	if s.slides > 0 {
+		for len(s.spent) > 0 && s.spent[0].Add(s.slides) <= t {
+			s.spent = s.spent[1:]
+		}
+		if s.used = int64(len(s.spent)); s.used > 0 {
+			window = time.Duration(s.spent[0].Add(s.slides) - t)
+		}
+	}
 	a := slowAnswer{at: t.Add(s.trip + time.Duration(s.served%3)*ms), refused: s.used >= s.q}
 	if a.refused {
 		a.at = t.Add(10 * ms)
@@ -37,8 +48,9 @@ func (s *slowServer) arrive(t Instant, c Charge) {
 	} else {
 		s.used++
 		s.served++
+		s.spent = append(s.spent, t)
 	}
-	a.figure = Figure{Available: s.q - s.used, Window: time.Second, Charge: c}
+	a.figure = Figure{Available: s.q - s.used, Window: window, Charge: c}
 	s.out = append(s.out, a)
 }
 
@@ -87,6 +99,40 @@ func TestLate(t *testing.T) {
 	}
 }
 
+// If answers take less, and units come back as they were spent, it says so, too.
+func TestSlowAnswersOfSlidingLog(t *testing.T) {
+	for _, trip := range []time.Duration{500 * ms, time.Second, 3 * time.Second} {
+		l := newLedger(Adaptive)
+		l.SetPolicy(Requests, 60, 10*time.Second)
+		s := &slowServer{q: 60, trip: trip, slides: 10 * time.Second, into: Instant(-mins)}
+		s.run(l, 10, 0, trip)
+		s.run(l, 30, trip, 2*time.Minute)
+		before := s.served
+		s.run(l, 30, 2*time.Minute, 4*time.Minute)
+		assert.Greater(t, s.served-before, int64(698), trip)
+		assert.Zero(t, s.no, trip)
+	}
+}
+
+// A server that refuses what our own log has room for counts otherwise: the log is given up.
+func TestSlowLogIsGivenUp(t *testing.T) {
+	w, s := New(Adaptive), Server{Most: 20, Span: 10 * sec}
+	w.SetPolicy(Requests, 20, 10*time.Second)
+	w.travelled(time.Second)
+	w.travelled(time.Second + ms)
+	w.State, w.closed = Expired, Instant(sec)
+	assert.False(t, w.observeLate(Instant(3*sec), Instant(2*sec), 14, false, &s), "three quarters of the quota are there")
+	assert.True(t, w.observeLate(Instant(3*sec), Instant(2*sec), 13, false, &s))
+	assert.EqualValues(t, 2, w.rare.spent.trust)
+	at := Instant(20 * sec)
+	w.State, w.received, w.end = Reported, Instant(19*sec), Instant(mins)
+	w.Take(at, 1)
+	assert.False(t, w.observeLate(at.Add(ms), at, 0, true, &s))
+	assert.False(t, w.isLate())
+	w.State, w.closed = Expired, Instant(30*sec)
+	assert.False(t, w.observeLate(Instant(33*sec), Instant(32*sec), 3, false, &s))
+}
+
 // If others use the quota, some requests are refused, and fewer depart.
 func TestLateBesideOthers(t *testing.T) {
 	l := newLedger(Adaptive)
@@ -121,7 +167,7 @@ func TestIsLate(t *testing.T) {
 	} {
 		for range tt.n {
 			w.travelled(tt.trip)
-			w.observeLate(Instant(mins), Instant(mins-tt.trip), false, &s)
+			w.observeLate(Instant(mins), Instant(mins-tt.trip), 0, false, &s)
 		}
 		assert.Equal(t, tt.want, w.isLate(), "%+v: mean %v", tt, w.least+w.jitter)
 		assert.Equal(t, tt.want, w.hasLog(), "%+v", tt)
@@ -142,7 +188,7 @@ func TestIsLate(t *testing.T) {
 		but(&w, &s)
 		w.travelled(time.Hour)
 		w.travelled(time.Hour + 1)
-		assert.False(t, w.observeLate(Instant(time.Hour), 0, false, &s), name)
+		assert.False(t, w.observeLate(Instant(time.Hour), 0, 0, false, &s), name)
 	}
 }
 
@@ -164,9 +210,9 @@ func TestLateQuota(t *testing.T) {
 		w, s := New(Adaptive), Server{Most: tt.most, Span: 8 * sec}
 		w.SetPolicy(Requests, tt.quota, tt.length)
 		w.travelled(5 * time.Second)
-		assert.False(t, w.observeLate(Instant(5*sec), 0, false, &s), "one answer says nothing")
+		assert.False(t, w.observeLate(Instant(5*sec), 0, 0, false, &s), "one answer says nothing")
 		w.travelled(5*time.Second + ms)
-		assert.True(t, w.observeLate(Instant(5*sec), 0, false, &s))
+		assert.True(t, w.observeLate(Instant(5*sec), 0, 0, false, &s))
 		l := w.rare.spent
 		assert.Equal(t, tt.units, l.quota, "%+v", tt)
 		assert.Equal(t, tt.want, l.length, "%+v", tt)
@@ -182,7 +228,7 @@ func TestLateRefused(t *testing.T) {
 	w.SetPolicy(Requests, 64, time.Second)
 	w.travelled(time.Second)
 	w.travelled(time.Second + ms)
-	w.observeLate(Instant(sec), 0, false, &s)
+	w.observeLate(Instant(sec), 0, 0, false, &s)
 	w.State, w.received = Reported, Instant(sec)
 	l, at := w.rare.spent, Instant(5*sec)
 	take := func() Instant {
@@ -191,28 +237,28 @@ func TestLateRefused(t *testing.T) {
 		return at
 	}
 	one, two := take(), take()
-	w.observeLate(at.Add(ms), one, true, &s) // it was asked for longer ago than the log goes back
+	w.observeLate(at.Add(ms), one, 0, true, &s) // it was asked for longer ago than the log goes back
 	assert.Equal(t, int64(64), l.quota)
-	w.observeLate(at.Add(ms), two, true, &s)
+	w.observeLate(at.Add(ms), two, 0, true, &s)
 	assert.Equal(t, int64(48), l.quota)
 	assert.Equal(t, int64(1+17/2), l.trust)
-	w.observeLate(at.Add(2*ms), two, true, &s)
+	w.observeLate(at.Add(2*ms), two, 0, true, &s)
 	assert.Equal(t, int64(48), l.quota, "it departed before that was known")
 	for i, want := range []int64{50, 52, 54, 56, 58, 60, 62, 64, 64} {
 		sent, trust := take(), l.trust
-		w.observeLate(at.Add(sec), sent, false, &s)
+		w.observeLate(at.Add(sec), sent, 0, false, &s)
 		assert.Equal(t, want, l.quota, i)
 		assert.Equal(t, 2*trust, l.trust, i)
 	}
 	at += Instant(2 * sec)
 	w.available = 64
 	w.Take(at, 31) // less than half of it
-	w.observeLate(at.Add(sec), at, false, &s)
+	w.observeLate(at.Add(sec), at, 0, false, &s)
 	assert.Zero(t, l.asked)
 	w.Take(at, 1)
 	assert.Equal(t, at, l.asked)
 	for range 100 {
-		w.observeLate(at.Add(ms), take(), true, &s)
+		w.observeLate(at.Add(ms), take(), 0, true, &s)
 	}
 	assert.Equal(t, int64(3), l.quota) // the parts are whole
 }
@@ -223,7 +269,7 @@ func TestByLog(t *testing.T) {
 	w.SetPolicy(Requests, 20, time.Second)
 	w.travelled(time.Second)
 	w.travelled(time.Second + ms)
-	w.observeLate(Instant(sec), 0, false, &s)
+	w.observeLate(Instant(sec), 0, 0, false, &s)
 	w.State, w.received, w.available, w.end = Reported, Instant(5*sec), 15, Instant(mins)
 	w.Take(Instant(5*sec), 20)
 	again, _ := w.Ready(Instant(5*sec), 1)
@@ -255,7 +301,7 @@ func TestLateBucket(t *testing.T) {
 		w.SetPolicy(Requests, 600, mins)
 		for at, trip := range []time.Duration{2 * time.Second, 2*time.Second + ms} {
 			w.travelled(trip)
-			w.observeLate(Instant(at)*Instant(sec)+Instant(trip), Instant(at)*Instant(sec), false, &s)
+			w.observeLate(Instant(at)*Instant(sec)+Instant(trip), Instant(at)*Instant(sec), 0, false, &s)
 		}
 		require.Equal(t, tt.want, w.isLate(), tt.span)
 		if tt.want {

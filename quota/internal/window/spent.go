@@ -38,6 +38,7 @@ type ownLog struct {
 	// If answers take long, see late.go:
 	quota int64   // units that may depart in a window; 0: answers do not take long
 	cut   uint8   // parts of lateParts by which that is less than there should be
+	slow  bool    // they take a fortieth of a window
 	cutAt Instant // arrival of the refusal after which it last became less
 }
 
@@ -47,6 +48,7 @@ type spent struct {
 	from  Instant // departure of the first request of the window, where no answer tells its end; 0: not known, see untold.go
 	dry   Instant // arrival of the last refusal in a window of our own count in which nothing was served; 0: none
 	ends  answerEnds
+	noLog bool   // a server with slow answers has refused what our own log had room for, see late.go
 	holds int64  // of a bucket whose units come back one by one: how many there are at most; 0: it is none, see steps.go
 	lumps *lumps // of a bucket whose units may come back many at a time; nil: nothing shows it, see lumps.go
 }
@@ -249,7 +251,7 @@ func (w *Window) respend(sent Instant, by int64) {
 
 // observeSpent looks at a figure that arrived at t, of a request that departed at sent.
 func (w *Window) observeSpent(t, sent Instant, avail int64, refused bool, s *Server) {
-	if w.observeLate(t, sent, refused, s) {
+	if w.observeLate(t, sent, avail, refused, s) {
 		return
 	}
 	length := s.Span
