@@ -109,6 +109,7 @@ type settlement struct {
 
 	mayTurnOut bool     // it is a refusal that may turn out to concern the refused request alone: see alone.go
 	looked     bool     // a refusal of a request that looked whether a hold of others holds this process: see hold.go
+	doubtful   bool     // only figures that nothing explains said that it is a refusal: see doubtRefusal
 	uncounted  bool     // a refusal that tells nothing of how much the limit is
 	beside     besides  // a refusal by a limit that is not told: see beside.go
 	besideOf   *account // that the limit is beside; nil: it is none of these
@@ -168,6 +169,7 @@ func (s *settlement) run() {
 	for i := range s.r.Figures {
 		s.name(&s.r.Figures[i])
 	}
+	s.doubtRefusal()
 	s.settleClaims()
 	s.dropInferred()
 	refused, alone := s.r.Refused || s.r.Pause > 0, s.settleStreams()
@@ -222,6 +224,20 @@ func (s *settlement) run() {
 	if len(s.figured)+len(s.termed) > 0 {
 		s.countReport()
 	}
+}
+
+// doubtRefusal takes the answer for one that does not show whether the work was served, if only figures of 0 say that
+// it was refused, and nothing explains these.
+func (s *settlement) doubtRefusal() {
+	if !s.r.Refused || !s.r.Unsure || s.r.Pause != 0 {
+		return
+	}
+	for i, a := range s.figured {
+		if f := &s.r.Figures[i]; f.Available == 0 && !a.Doubts(s.t, s.sent, s.figure(a, s.claimOf(a), f), &a.policy.server) {
+			return
+		}
+	}
+	s.r.Refused, s.elsewhere, s.doubtful = false, false, true
 }
 
 // landed counts the lease as no longer in flight.
@@ -619,7 +635,7 @@ func (s *settlement) figure(a *account, c *wait.Claim, f *Figure) (x window.Figu
 	case slices.Contains(s.earlier, a):
 		x.Charge = s.chargeOfFirstWave(a)
 	}
-	x.Only = len(s.r.Figures) == 1
+	x.Only, x.Doubtful = len(s.r.Figures) == 1, s.doubtful || s.r.Refused && s.r.Unsure && s.r.Pause == 0
 	x.Served = !s.r.Refused && !s.r.Failed && !s.r.Unsure && s.r.Pause <= 0 && s.r.answered()
 	if !f.Resets.IsZero() && !s.r.Date.IsZero() {
 		x.Resets = f.Resets.Unix()

@@ -208,7 +208,7 @@ func (x *exchange) endResource(got *parse.Reading, what int64) (moved bool) {
 			own.kind.ended++
 		}
 	}
-	if got == nil || got.Cached || what != sent.told || x.report.Unsure {
+	if got == nil || got.Cached || what != sent.told || x.unsure() {
 		return false
 	}
 	if !x.tellsOne(got, &ownCounter{told: what, unkeyed: true}) {

@@ -25,7 +25,7 @@ func (x *exchange) readRefusal(got *parse.Reading) (inBody []parse.Refusal) {
 	byStatus := r.Refused
 	if x.s.Refused != nil {
 		if refused, wait := x.s.Refused(resp); refused {
-			r.Refused = true
+			r.Refused, r.Unsure = true, false
 			if most := x.maxRetryAfter(); most < 0 || wait <= most {
 				x.pauseFor(wait)
 			}
@@ -43,7 +43,7 @@ func (x *exchange) readRefusal(got *parse.Reading) (inBody []parse.Refusal) {
 				r.Refused = false
 				return nil
 			default:
-				r.Refused, r.Wait = true, max(r.Wait, sign.Wait)
+				r.Refused, r.Unsure, r.Wait = true, false, max(r.Wait, sign.Wait)
 			}
 		}
 	}

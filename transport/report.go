@@ -33,7 +33,7 @@ func (x *exchange) fillReport(got *parse.Reading) {
 	inheritKeys(got.Policies, got.Limits)
 	r.Refused = status == http.StatusTooManyRequests || !percentages && refused(status, got.Limits)
 	r.Failed = status >= http.StatusInternalServerError
-	r.Unsure = x.unsure()
+	r.Unsure = x.unsure() && status != http.StatusTooManyRequests // that is a refusal, whatever the figures say
 	switch {
 	case got.Advised:
 		if r.Pause, r.WholeOrigin = pauseOf(status, got.RetryAfter); r.Pause == 0 {
@@ -41,7 +41,7 @@ func (x *exchange) fillReport(got *parse.Reading) {
 		}
 	case advisesTooMuch(status, got.Ignored):
 		_, r.WholeOrigin = pauseOf(status, 0)
-		r.Refused = true
+		r.Refused, r.Unsure = true, false
 	}
 	if len(got.Policies)+len(got.Limits) == 0 {
 		return // this does not mean that no policy concerns the request

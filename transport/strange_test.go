@@ -15,7 +15,7 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// Of a quota of 600 in ten minutes, each tenth or fifth answer says that nothing is left, although much is: a 404 does, or what
+// Of a quota of 600 in ten minutes, each fiftieth, tenth or fifth answer says that nothing is left, although much is: a 404 or 403 does, or what
 // a cache has kept. Such an answer holds requests for a second, and the fourth one none.
 func TestUntrueZero(t *testing.T) {
 	for _, tt := range []struct {
@@ -27,6 +27,8 @@ func TestUntrueZero(t *testing.T) {
 	}{
 		{"404, ten workers", 10, 10, http.StatusNotFound, "60", 1300},
 		{"404, one worker", 1, 10, http.StatusNotFound, "60", 1300},
+		{"403, one worker", 1, 50, http.StatusForbidden, "60", 1190},
+		{"many 403s, one worker", 1, 10, http.StatusForbidden, "60", 1190},
 		{"a cache, ten workers", 10, 5, http.StatusOK, "600", 1450},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -66,7 +68,7 @@ func TestUntrueZero(t *testing.T) {
 							return
 						}
 						resp.Body.Close()
-						if resp.StatusCode != http.StatusTooManyRequests && time.Now().Before(until) {
+						if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusForbidden && time.Now().Before(until) {
 							mu.Lock()
 							served++
 							mu.Unlock()
@@ -80,4 +82,38 @@ func TestUntrueZero(t *testing.T) {
 			assert.LessOrEqual(t, refused, 40, tt.name)
 		})
 	}
+}
+
+// A server refuses with 403 and says that nothing is left (GitHub). Another client uses the quota up after 100 requests in each
+// window of ten minutes. Two requests look whether that is so, a second after the first refusal and two seconds later, and
+// none does for a day.
+func TestTrueZeroOfAForbidden(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		left, end, refused := 0, time.Now(), []int{}
+		server := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if now := time.Now(); !now.Before(end) {
+				left, end, refused = 600, now.Add(10*time.Minute), append(refused, 0)
+			}
+			if left--; left == 500 {
+				left = -1
+			}
+			h := w.Header()
+			h.Set("X-RateLimit-Limit", "600")
+			h.Set("X-RateLimit-Remaining", strconv.Itoa(max(left, 0)))
+			h.Set("X-RateLimit-Reset", fmt.Sprint(int((time.Until(end)+time.Second-1)/time.Second)))
+			if left < 0 {
+				refused[len(refused)-1]++
+				w.WriteHeader(http.StatusForbidden)
+			}
+		})
+		base := &transporttest.Transport{Handler: server, Latency: func() time.Duration { return 25 * time.Millisecond }}
+		shaper := &transport.Shaper{Base: base, MaxDelay: time.Hour}
+		for until := time.Now().Add(time.Hour); time.Now().Before(until); {
+			resp, err := shaper.RoundTrip(getItems(t.Context()))
+			if assert.NoError(t, err) {
+				resp.Body.Close()
+			}
+		}
+		assert.Equal(t, []int{3, 1, 1, 1, 1, 1}, refused[:6])
+	})
 }

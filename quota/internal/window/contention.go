@@ -128,12 +128,11 @@ func (w *Window) patience() time.Duration {
 	return d
 }
 
-// observe looks at the figure that is in force, of an answer that may be a refusal.
-func (c *contention) observe(w *Window, refused bool) {
+// observe looks at the figure that is in force.
+func (c *contention) observe(w *Window) {
 	if w.Unit != Requests {
 		return
 	}
-	w.compared.refused = w.compared.refused || refused
 	c.peak = max(c.peak, w.available)
 	switch {
 	case w.isLate():

@@ -32,7 +32,8 @@ func TestContentionCompares(t *testing.T) {
 	for _, tt := range tests {
 		l.contention.served += tt.served
 		l.available = tt.figure
-		l.contention.observe(&l.Window, tt.refused)
+		l.compared.refused = l.compared.refused || tt.refused
+		l.contention.observe(&l.Window)
 		assert.Equal(t, tt.ours, l.contention.ours, "%s: ours", tt.name)
 		assert.Equal(t, tt.fall, l.contention.fall, "%s: all", tt.name)
 	}
@@ -58,7 +59,8 @@ func TestContentionOfAWindow(t *testing.T) {
 	l := newLedger(Adaptive)
 	see := func(figure int64, refused bool) contention {
 		l.available = figure
-		l.contention.observe(&l.Window, refused)
+		l.compared.refused = l.compared.refused || refused
+		l.contention.observe(&l.Window)
 		return contention{ours: l.contention.ours, fall: l.contention.fall}
 	}
 	see(100, false)
@@ -113,7 +115,7 @@ func TestContentionOfAnswers(t *testing.T) {
 		sendN("b", 40)(l, Instant(sec))
 		tt.do(l, Instant(2*sec))
 		l.InFlight = 0
-		l.contention.observe(&l.Window, false)
+		l.contention.observe(&l.Window)
 		assert.Equal(t, tt.ours, l.contention.ours, tt.name)
 		assert.Equal(t, tt.fall, l.contention.fall, tt.name)
 	}

@@ -318,7 +318,8 @@
 //     If a figure falls to 0 by 8 units more than departed, in an account of which 8 requests have departed and where no
 //     other client was seen, one request looks after 1 s, another one after 2, 4, … If one is told of more, the figure was untrue, as those of
 //     a gateway's errors or of a cache may be. After three such figures the next are ignored; if a look is refused, or a request after one that was
-//     ignored, none is taken for untrue for a day.
+//     ignored, none is taken for untrue for a day. Where only the figure says that a request was refused, as with a 403, that is no
+//     refusal, unless the second look is refused, too.
 //
 // # Which work a refusal concerns
 //

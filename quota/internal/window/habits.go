@@ -142,7 +142,7 @@ func (*adaptive) observeFull(w *Window, avail int64, length time.Duration, s *Se
 func (*adaptive) allows(w *Window, n int64) bool { return w.contention.allows(w, n) }
 
 func (*adaptive) reported(w *Window, sent, before Instant, avail int64, length time.Duration, refused bool, s *Server) Instant {
-	w.contention.observe(w, refused)
+	w.contention.observe(w)
 	if avail > 0 {
 		return w.due
 	}

@@ -18,9 +18,10 @@ type Figure struct {
 
 	Again time.Duration // Retry-After of a refusal; 0 or less: none
 
-	Charge Charge // of the request; a Mark of 0: it was not charged
-	Served bool   // the request surely was, and was counted: see soft.go
-	Only   bool   // the answer has no other figure: see floor.go
+	Charge   Charge // of the request; a Mark of 0: it was not charged
+	Served   bool   // the request surely was, and was counted: see soft.go
+	Doubtful bool   // it alone says that the request was refused: see soft.go
+	Only     bool   // the answer has no other figure: see floor.go
 }
 
 // Report takes over a figure that arrived at t for a request that departed at
@@ -69,7 +70,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		return None
 	}
 	w.travelled(time.Duration(t - sent))
-	if w.ignores(&f, avail, refused, s) {
+	if w.ignores(t, sent, &f, avail, refused, s) {
 		return None
 	}
 	cost = w.costOf(sent, f.Charge, avail, refused)
@@ -153,6 +154,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		if !tells && !refused && w.available == 0 {
 			w.due = w.untoldLook(sent, s)
 		}
+		w.compared.refused = w.compared.refused || refused && !(f.Doubtful && s.soft.strays > 0)
 		w.due = how.reported(w, sent, before, avail, f.Window, refused, s)
 		if w.available > 0 {
 			latest = Never

@@ -19,8 +19,8 @@ func (*together) guard(w *Window, trip time.Duration) time.Duration {
 
 func (*together) allows(*Window, int64) bool { return true }
 
-func (*together) reported(w *Window, _, _ Instant, _ int64, _ time.Duration, refused bool, _ *Server) Instant {
-	w.contention.observe(w, refused)
+func (*together) reported(w *Window, _, _ Instant, _ int64, _ time.Duration, _ bool, _ *Server) Instant {
+	w.contention.observe(w)
 	return w.due
 }
 

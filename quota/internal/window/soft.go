@@ -40,6 +40,10 @@ import "time"
 // the figure was untrue. After three of these, such figures are ignored. If one turns out to be true, none is taken to be strange
 // for a day.
 //
+// A 403 with nothing left is a refusal (GitHub), but only its figure says so. If that is strange, the answer does not count as a
+// refusal, and neither does that of the first look. After three untrue figures, those of errors are ignored however little they
+// fall by, but not two refusals in a row.
+//
 // Not every answer shows whether a request was served and counted. One that may not have been shows
 // nothing; but many of these in a row end a soft quota, and if a look is answered so, none follows for a day.
 type soft struct {
@@ -54,6 +58,7 @@ type soft struct {
 	hard     Instant // until when no request looks, and one that is served is not enough
 	strange  bool    // the last figure of 0 was
 	strays   uint8   // strange ones that were shown to be untrue, since the last that was true
+	ignored  Instant // arrival of the first one that was ignored and may be a refusal, since the last answer of more; 0: there is none
 	plain    Instant // until when none is taken to be strange, because one was true
 }
 
@@ -74,6 +79,8 @@ const (
 
 	enoughForStrange = 8 // departures
 	enoughStrays     = 3
+	ownPart          = 0.9             // of what is spent, where untrue figures seem to show others
+	doubted          = 2 * time.Second // after a strange figure: the second look departs later
 )
 
 // canBeSoft reports whether a quota may turn out not to be enforced.
@@ -91,6 +98,9 @@ func (w *Window) observeSoft(t, sent Instant, avail int64, due Instant, f *Figur
 	untold := due == Never && w.Length > ProbeInterval
 	switch dry := w.available <= 0 && (w.State == Reported || w.State == Expired); {
 	case avail > 0:
+		if sent > s.ignored {
+			s.ignored = 0
+		}
 		if s.strange && dry && sent > s.dry {
 			if s.strange = false; t < s.due {
 				s.strays = min(s.strays+1, enoughStrays)
@@ -126,14 +136,47 @@ func (w *Window) observeSoft(t, sent Instant, avail int64, due Instant, f *Figur
 }
 
 // strange reports whether a figure falls to 0 by far more than departed, although no other client was ever seen.
-func (w *Window) strange(f *Figure) bool {
-	return w.State == Reported && w.canBeSoft() && w.departed >= enoughForStrange && w.contention.part() == 1 &&
-		w.spare()-f.Charge.Units >= strangeFall
+func (w *Window) strange(f *Figure) bool { return w.fallsBy(f, strangeFall, 1) }
+
+// fallsBy reports whether a figure falls by n units more than departed, although at least that part of what was spent was ours.
+func (w *Window) fallsBy(f *Figure, n int64, part float64) bool {
+	return w.State == Reported && w.canBeSoft() && w.departed >= enoughForStrange && w.contention.part() >= part &&
+		w.spare()-f.Charge.Units >= n
 }
 
-// ignores reports whether a figure is like those that were shown to be untrue.
-func (w *Window) ignores(f *Figure, avail int64, refused bool, s *Server) bool {
-	return s.soft.strays >= enoughStrays && avail <= 0 && !refused && w.strange(f)
+// isUntrue reports whether a figure of 0 is like those that were shown to be untrue.
+func (w *Window) isUntrue(f *Figure, s *soft) bool {
+	if f.Served {
+		return s.strays >= enoughStrays && w.strange(f)
+	}
+	return s.strays >= enoughStrays && w.fallsBy(f, 1, ownPart)
+}
+
+// Doubts reports whether a figure of 0 that arrived at t, and alone says that the request was refused, may be untrue. If it
+// is strange, so may be those of the first look.
+func (w *Window) Doubts(t, sent Instant, f Figure, server *Server) bool {
+	s := &server.soft
+	f.Charge = Charge{} // the request still counts as in flight
+	switch w.Roll(t); {
+	case f.Window < 0:
+		return false
+	case w.State == Reported && w.available <= 0:
+		return s.strange && sent < s.dry.Add(doubted)
+	}
+	return t >= s.plain && (w.strange(&f) || w.isUntrue(&f, s))
+}
+
+// ignores reports whether a figure that arrived at t is untrue. Of those that may be refusals, it is only the first until more is
+// told.
+func (w *Window) ignores(t, sent Instant, f *Figure, avail int64, refused bool, server *Server) bool {
+	s := &server.soft
+	switch {
+	case avail > 0 || refused || !w.isUntrue(f, s) || f.Doubtful && s.ignored > 0 && sent > s.ignored:
+		return false
+	case f.Doubtful && s.ignored == 0:
+		s.ignored = t
+	}
+	return true
 }
 
 // longUntold reports whether the server does not say when a window of more than ProbeInterval

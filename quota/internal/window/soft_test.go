@@ -344,3 +344,78 @@ func TestUntrueZeroOfAnotherAccount(t *testing.T) {
 	assert.EqualValues(t, 1, server.soft.strays)
 	assert.False(t, server.soft.strange)
 }
+
+// A figure of 0 that alone says that a request was refused may be untrue if nothing explains it: if it says when its window
+// ends, and much is left; or if little is, after three that were untrue. So may be those of requests that departed before the second look.
+// While such figures are ignored, two in a row are not.
+func TestDoubts(t *testing.T) {
+	var server Server
+	w := New(Adaptive)
+	w.SetPolicy(Requests, 100, 2*time.Hour)
+	now, left := Instant(sec), int64(100)
+	send := func() Charge {
+		now += Instant(ms)
+		w.TakeDry(now, &server)
+		return Charge{Sent: now, Units: 1, Mark: w.Take(now, 1)}
+	}
+	zero := func(c Charge) Figure {
+		return Figure{Window: time.Duration(Instant(2*time.Hour) - now), Charge: c}
+	}
+	doubts := func(c Charge) bool {
+		now += Instant(20 * ms)
+		return w.Doubts(now, c.Sent, zero(c), &server)
+	}
+	forbidden := func(c Charge) (doubted bool) {
+		f := zero(c)
+		doubted, f.Doubtful = doubts(c), true
+		w.Answered(c, !doubted)
+		w.Report(now, c.Sent, f, !doubted, &server)
+		return doubted
+	}
+	serve := func(n int) {
+		for range n {
+			c := send()
+			now += Instant(20 * ms)
+			left--
+			f := zero(c)
+			f.Available, f.Served = left, true
+			w.Answered(c, false)
+			w.Report(now, c.Sent, f, false, &server)
+		}
+	}
+	assert.False(t, forbidden(send()), "nothing is known")
+	serve(12)
+	c := send()
+	untold := zero(c)
+	untold.Window = None
+	assert.False(t, w.Doubts(now, c.Sent, untold, &server), "it does not say when the window ends")
+	w.Refund(c)
+	for i := range 3 {
+		early := send()
+		assert.True(t, forbidden(send()), i)
+		assert.Zero(t, w.available)
+		assert.True(t, forbidden(early), "it departed before")
+		now += Instant(sec)
+		assert.True(t, forbidden(send()), "the first look")
+		now += Instant(2 * sec)
+		c = send()
+		assert.False(t, doubts(c), "the second look")
+		w.Refund(c)
+		serve(2)
+	}
+	assert.EqualValues(t, enoughStrays, server.soft.strays)
+	assert.True(t, forbidden(send()))
+	assert.Positive(t, w.available, "it is ignored")
+	assert.True(t, forbidden(send()))
+	assert.Zero(t, w.available, "it is the second one in a row")
+	now += Instant(sec)
+	serve(1)
+	assert.True(t, forbidden(send()))
+	assert.Positive(t, w.available, "more was told in between")
+	serve(int(left) - 2)
+	c = send()
+	assert.True(t, doubts(c), "one is left that nothing explains")
+	w.Refund(c)
+	serve(1)
+	assert.False(t, doubts(send()), "nothing is")
+}
