@@ -92,7 +92,7 @@ func (o *Origin) rootOf(l *Lease) *account {
 
 // isRoot reports whether the account is one that rootOf returns.
 func (a *account) isRoot() bool {
-	return a.ofNone() && (a == &a.policy.origin.root || a.owner.long == outageScope)
+	return a == &a.policy.origin.root || a.owner.long == outageScope
 }
 
 // forgetOutage forgets an outage that was long ago.
@@ -159,22 +159,17 @@ func (s *settlement) joinOutage() *pausedKind {
 	u := s.o.outage
 	name, shown := likeKind{name: strings.Clone(s.l.name)}, u.isShown()
 	family, n := familyOf(name.name), 1
-	inFamily := func(kind string) bool { return familyOf(kind) == family }
 	for k := range u.kinds {
-		if !k.family && inFamily(k.name) {
+		if familyOf(k.name) == family {
 			n++
 		}
 	}
 	if n >= outageFamily {
 		name = family
-		maps.DeleteFunc(u.kinds, func(k likeKind, _ *pausedKind) bool { return !k.family && inFamily(k.name) })
+		maps.DeleteFunc(u.kinds, func(k likeKind, _ *pausedKind) bool { return familyOf(k.name) == family })
 	}
-	for kind, served := range u.served {
-		if kind == s.l.name || name.family && inFamily(kind) {
-			u.all -= served
-			delete(u.served, kind)
-		}
-	}
+	u.all -= u.served[s.l.name]
+	delete(u.served, s.l.name)
 	if shown {
 		u.needed = u.all + outageServed
 		if hold := u.scope.base.Hold; hold > s.t {
@@ -228,8 +223,8 @@ func (s *settlement) servedInOutage() {
 	if u.all++; shown || !u.isShown() {
 		return
 	}
-	if root.Hold == u.held && s.t < u.held {
-		root.Hold = s.t
+	if root.Hold == u.held {
+		root.Hold = min(root.Hold, s.t)
 	}
 	if s.r.Changes != nil {
 		for _, k := range slices.SortedFunc(maps.Keys(u.kinds), func(x, y likeKind) int { return strings.Compare(x.name, y.name) }) {

@@ -155,18 +155,21 @@ func TestOutageOfAll(t *testing.T) {
 	}
 }
 
-// Eight paths that differ in the last segment are paused: so are others that do.
+// Eight paths that differ in the last segment are paused: so are others that do. Another path that is paused is none of
+// these, and stays so.
 func TestOutageOfFamily(t *testing.T) {
 	for n, held := range map[int]bool{7: false, 8: true} {
 		d := newDesk(t)
+		d.answer(0, "/other", outOfOrder(sec))
 		for i := range n {
-			d.answer(time.Duration(i)*mins, fmt.Sprint("/users/", i), outOfOrder(30*sec))
+			d.answer(time.Duration(i+1)*mins, fmt.Sprint("/users/", i), outOfOrder(30*sec))
 		}
-		now := time.Duration(n) * mins
+		now := time.Duration(n+1) * mins
 		d.opens(now, "/good")
 		d.outage(now, "/users/0", 30*sec, 11, "/good", served)
 		assert.True(t, d.free(now+sec, "/good"))
 		assert.Equal(t, !held, d.free(now+sec, "/users/x"), n)
+		assert.False(t, d.free(now+sec, "/other"), n)
 	}
 }
 
@@ -220,6 +223,35 @@ func TestOutageIsForgotten(t *testing.T) {
 		d.outage(0, "/bad", sec, 11, "/good", served)
 		d.answer(100*ms+later, "/bad", outOfOrder(sec))
 		assert.Equal(t, free, d.free(100*ms+later, "/good"), later)
+	}
+}
+
+// An outage is not forgotten while its last pause lasts.
+func TestLongOutageIsNotForgotten(t *testing.T) {
+	d := newOutageDesk(t, "/bad")
+	d.outage(0, "/bad", 2*time.Hour, 11, "/good", served)
+	d.answer(time.Hour+sec, "/good", served)
+	d.kindOf(time.Hour+sec, "/bad") // looks
+	assert.False(t, d.free(time.Hour+sec, "/bad"))
+	assert.True(t, d.free(time.Hour+sec, "/good"))
+}
+
+// With Plain or Peers, a pause of the origin holds all of it, and a refusal all of its scope, whatever is served.
+func TestNothingIsAloneInFleet(t *testing.T) {
+	for _, a := range []*quota.Accounts{{Jitter: noJitter, Strategy: quota.Plain}, {Jitter: noJitter, Peers: new(silentPeers)}} {
+		d := &desk{t: t, accounts: a, o: a.Origin(testOrigin), begin: time.Now()}
+		d.free(0, "/good") // the first request waits for the Peers
+		d.answer(sec, "/good", served)
+		d.outage(2*sec, "/bad", 30*sec, 20, "/good", served)
+		assert.False(t, d.free(3*sec, "/good"))
+
+		d.opens(mins, "/good")
+		ls := d.flight(mins+sec, 20)
+		d.done(mins+1050*ms, ls[0], quota.Report{Refused: true})
+		for _, l := range ls[1:] {
+			d.done(mins+1051*ms, l, served)
+		}
+		assert.False(t, d.free(mins+1060*ms, "/good"))
 	}
 }
 
