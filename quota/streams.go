@@ -37,12 +37,11 @@ type streams struct {
 	chance       bool    // but not in one of these
 	doubt        int     // bounds that were none
 
-	most   int64 // at work; 0: no bound is known
-	served int64 // since it is, while as many were at work; before that, since the first of these waves
-	next   int64 // one more may depart when so many were
-	more   bool  // it may
-	beyond instant
-	freed  instant       // when a body ended first since one departed beyond the bound
+	most   int64         // at work; 0: no bound is known
+	served int64         // since it is, while as many were at work; before that, since the first of these waves
+	next   int64         // one more may depart when so many were
+	more   bool          // it may
+	freed  bool          // a body has ended since one departed beyond the bound
 	trip   time.Duration // of the last refusal
 
 	lag    time.Duration // for which a body counts after its end
@@ -116,7 +115,7 @@ func (st *streams) refused(t, sent instant, how departure, waiting bool) (oneToo
 // answered takes over at t that a request was served, which departed at sent.
 func (st *streams) answered(t, sent instant, how departure) {
 	switch {
-	case st.known() && how == beyondBound && (st.freed < st.beyond || st.freed >= st.beyond.Add(st.trip)):
+	case st.known() && how == beyondBound && !st.freed:
 		st.most++
 		st.next = st.served + st.enough()
 		if st.most > st.before.all+unsure(st.before.all) {
@@ -174,9 +173,7 @@ func (st *streams) end() {
 // ready returns when one more may depart.
 func (st *streams) ready(t instant) instant {
 	if st.newly > 0 {
-		if st.last = t; st.freed < st.beyond {
-			st.freed = t
-		}
+		st.last, st.freed = t, true
 	}
 	for ; st.newly > 0; st.newly-- {
 		st.ended = append(st.ended, t)
@@ -201,7 +198,7 @@ func (st *streams) departs(t instant) (how departure) {
 	case st.all() < st.most:
 		how = withinBound
 	default:
-		if how, st.beyond = beyondBound, t; !st.more {
+		if how, st.freed = beyondBound, false; !st.more {
 			st.waits = min(st.waits+1, mostWaits)
 		}
 		st.more = false

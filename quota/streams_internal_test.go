@@ -132,8 +132,9 @@ func TestServedBeyondStreams(t *testing.T) {
 	st.answered(200, 100, beyondBound)
 	assert.Equal(t, int64(5), st.most, "a body had ended")
 	for i, want := range []int64{6, 0} {
-		st.beyond = 1e9 * instant(i+1)
-		st.answered(st.beyond+instant(trip), st.beyond, beyondBound)
+		at := 1e9 * instant(i+1)
+		st.freed = false
+		st.answered(at+instant(trip), at, beyondBound)
 		assert.Equal(t, want, st.most)
 	}
 }
@@ -156,7 +157,7 @@ func TestStreamsThatEnded(t *testing.T) {
 	st := knownStreams()
 	st.lag = endLag
 	st.end()
-	st.served, st.compared, st.beyond = leastServed, true, 15
+	st.served, st.compared = leastServed, true
 	assert.False(t, st.refused(10, 5, withinBound, false))
 	assert.Equal(t, 1, st.doubt)
 	assert.False(t, st.compared, "it begins a wave")
@@ -191,7 +192,7 @@ func TestWaveLeavesFewest(t *testing.T) {
 // After one more was served, the next one departs when enough were.
 func TestStreamsRiseSlowly(t *testing.T) {
 	st := knownStreams()
-	st.served, st.beyond = 31, 1e9
+	st.served = 31
 	st.answered(1e9+instant(trip), 1e9, beyondBound)
 	assert.Equal(t, int64(6), st.most)
 	st.bodies = 6
