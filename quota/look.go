@@ -99,7 +99,7 @@ func (k *kind) lookWithin(t instant, most time.Duration) instant {
 		}
 	}
 	after := min(most, time.Duration(end-l.since)/4)
-	if k.refused > 0 || k.family.refused {
+	if k.family.refused {
 		after += after / 2
 	}
 	short := k.refused > 0 && !l.bare && end < l.since.Add(longHold)
@@ -143,7 +143,7 @@ func (k *kind) goesAt(t instant) instant {
 // takeLook makes a departure a look if the limit does not let it go. It returns nil if
 // the departure is none.
 func (k *kind) takeLook(t instant, n int64) *looks {
-	if again, _ := k.in.base.ready(t, n); again <= t && k.goesAt(t) <= t || k.lookAt(t) > t && !k.looksAtOnce(t) {
+	if again, _ := k.in.base.ready(t, n); again <= t || k.lookAt(t) > t && !k.looksAtOnce(t) {
 		return nil
 	}
 	l := &k.in.learned.looks
@@ -247,7 +247,7 @@ func (k *kind) Look(now time.Time, n int64) wait.Decision {
 	o := k.scope.base.policy.origin
 	t := o.at(now)
 	if k.held > t {
-		if again := o.when(k.held); d.OK || d.Again.Before(again) {
+		if again := o.when(k.held); d.Again.Before(again) {
 			return wait.Decision{Again: again, Reason: uint8(ReasonRetryAfter)}
 		}
 		d.Sooner, d.Recheck = false, time.Time{}
@@ -262,7 +262,7 @@ func (k *kind) Look(now time.Time, n int64) wait.Decision {
 	switch at := k.lookAt(t); {
 	case at <= t:
 		return wait.Decision{OK: true, Last: true}
-	case at != window.Never && o.when(at).Before(d.Again):
+	case o.when(at).Before(d.Again):
 		if d.Back.Before(d.Again) {
 			d.Back = d.Again
 		}

@@ -67,7 +67,7 @@ func (s *settlement) setApart() {
 	if k.rest != nil {
 		k = k.rest
 	}
-	if l.resource == 0 || s.r.Pause <= 0 || !k.live() {
+	if l.resource == 0 || s.r.Pause <= 0 {
 		return
 	}
 	if k.resources == nil {
@@ -91,14 +91,14 @@ func (s *settlement) setApart() {
 	if own == k && rs.skip == 0 && s.aloneOf().asked[l.name] <= 0 {
 		if len(rs.kinds) == maxResources {
 			k.haveOneLimit(s)
-		} else if own = k.split(s); own == nil {
-			return
+		} else {
+			own = k.split(s)
 		}
 	}
 	l.setKind(own)
 }
 
-// split makes a resource of the kind a kind of its own, with the refusals of both. It returns nil if there is no room.
+// split makes a resource of the kind a kind of its own, with the refusals of both. If there is no room, it returns the kind.
 func (k *kind) split(s *settlement) *kind {
 	ks, r := k.scope.kinds(), s.l.resource
 	name := fmt.Sprintf("%s (%04x)", k.name, uint16(r))
@@ -107,7 +107,7 @@ func (k *kind) split(s *settlement) *kind {
 		own = ks.create(s.t, s.o, k.scope, name)
 	}
 	if own == nil || !k.live() {
-		return nil
+		return k
 	}
 	own.rest, own.in, own.served = k, k.in, k.served
 	own.refused, own.until, own.held, own.episode = k.refused, k.until, k.held, k.episode

@@ -99,7 +99,7 @@ func (k *kind) refusedBy(s *settlement) {
 		l.begin(s.t)
 	}
 	l.bare = s.r.Pause <= 0
-	if to == k.in && k.isMember() && s.sent >= k.refused {
+	if k.isMember() && s.sent >= k.refused {
 		for _, other := range k.scope.kinds().of {
 			if other != k && other.in == to && other.onTrial {
 				other.setFree(s)
@@ -118,7 +118,7 @@ func (k *kind) usedByOthers(s *settlement) bool {
 	if s.r.Pause <= 0 {
 		return false
 	}
-	return s.sent > k.served.Add(max(s.r.Pause, fits)) || k.refused > 0 && s.sent >= k.until && k.served < k.until
+	return s.sent > k.served.Add(max(s.r.Pause, fits)) || s.sent >= k.until && k.served < k.until
 }
 
 // disprove takes over that a limit concerns several kinds: the looks that were served in spite of it do not count, and the
@@ -142,7 +142,7 @@ func (k *kind) join(s *settlement, to *scope) {
 	if s.r.Pause > 0 {
 		until = s.t.Add(s.r.Pause)
 	}
-	if to == k.in && k.isMember() {
+	if k.isMember() {
 		until = max(until, k.until)
 	}
 	isNew := k.refused == 0 || k.in != to
@@ -182,7 +182,7 @@ func (k *kind) concerned(s *settlement) *scope {
 // belongs reports whether the refusal of a free kind belongs to a limit that is held now. Only a Retry-After tells.
 func (k *kind) belongs(s *settlement, at *scope) bool {
 	b := &at.base
-	if at.learned == nil || s.r.Pause <= 0 || b.Hold <= s.t || k.served >= at.learned.looks.since {
+	if s.r.Pause <= 0 || b.Hold <= s.t || k.served >= at.learnedOf().looks.since {
 		return false
 	}
 	if end := s.t.Add(s.r.Pause); k.joined >= maxJoined || max(end, b.Hold) > min(end, b.Hold).Add(fits) {
@@ -217,7 +217,7 @@ func (k *kind) setFree(s *settlement) {
 // servedBy takes over that a request was served that was not a look.
 func (k *kind) servedBy(s *settlement) {
 	k.served = max(k.served, s.sent)
-	if k.isFree() || k.in.learned == nil {
+	if k.in.learned == nil {
 		return
 	}
 	b, l := &k.in.base, &k.in.learned.looks
