@@ -149,7 +149,7 @@ func (t *toldKinds) endDry(now time.Time) (moved bool) {
 		switch {
 		case !now.Before(d.until):
 			delete(l.dry, scope)
-			moved = moved || d.looked || d.resources != nil && t.ofResources.Load()
+			moved = moved || d.looked || t.ofResources.Load()
 		case l.ends.IsZero() || d.until.Before(l.ends):
 			l.ends = d.until
 		}
@@ -167,7 +167,7 @@ func (t *toldKinds) lookIn(scope string, kind kindKey) (in string, named []quota
 	if d == nil {
 		return "", nil
 	}
-	if k, known := t.kinds[kindOfScope{scope, kind}]; known && (k.what != toldNothing || k.sure.apart || k.sure.changes > 0 || !k.until.IsZero()) {
+	if k, known := t.kinds[kindOfScope{scope, kind}]; known && (k.what != toldNothing || k.sure.apart) {
 		return "", nil
 	}
 	d.looked = d.looksIn != ""
@@ -240,7 +240,6 @@ func (x *exchange) endLook(got *parse.Reading, wide string, what int64, known bo
 		r.Scope = cmp.Or(x.ask.Scope, noScope)
 	}
 	if found.key && !as {
-		x.pathKey = pathKeyOfOwn(of.kind)
 		x.keepInPath()
 	}
 }
@@ -272,9 +271,9 @@ func (t *toldKinds) learnLook(of kindOfScope, what int64, served bool, sent time
 			return slices.ContainsFunc(d.named, func(n quota.Figure) bool { return n.Policy == f.Policy })
 		})
 	default:
-		found.same = r.Refused && !r.WholeOrigin
+		found.same = r.Refused
 	}
-	k, is := t.kinds[of]
+	k := t.kinds[of]
 	switch {
 	case !sent.Before(d.until):
 	case r.Refused:
@@ -285,13 +284,9 @@ func (t *toldKinds) learnLook(of kindOfScope, what int64, served bool, sent time
 			l.spent, l.price = 0, min(max(4*l.price, lookEvery), maxPrice)
 			d.looksIn = ""
 		}
-	case !served || !is || k.what != what:
+	case !served || k.what != what:
 	case x.looksAs > 0:
-		if keys, ok := x.resourceKeys(); ok && found.same {
-			if found.key = t.provedByLook(of, d, keys, x); found.key {
-				l.resources[x.looksAs-1].price = 0
-			}
-		}
+		found.key = found.same && t.provedByLook(of, d, x)
 	case !found.same:
 		if l.price = 0; what != toldNames {
 			t.stay(of.scope)
@@ -313,7 +308,7 @@ func (t *toldKinds) learnLook(of kindOfScope, what int64, served bool, sent time
 // far as others are told, and kinds that are told the limit were never taken to have counters of their own in error.
 func (t *toldKinds) isFull(k *toldKind, x *exchange) bool {
 	got := &x.reading
-	if len(got.Policies) != 1 || len(got.Limits) != 1 {
+	if len(got.Limits) != 1 {
 		return false
 	}
 	if k.own == nil { // nothing was noted of the other kinds

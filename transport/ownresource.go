@@ -14,10 +14,9 @@ import (
 // limit, and nothing says of which thing a figure is. DefaultLike takes requests for such things as one kind.
 //
 // Two answers for one thing show it, as two answers to one kind do in ownCounter: if the counter were one for all things, all
-// requests that were served between the two would have been counted. ownTurns such pieces of evidence are a proof, if
-// two things of the kind have shown one. Which part of the path names the thing is not known. So each part is tried by
-// itself, and of those with a proof, the one that tells the fewest apart is taken. The things of the kind then
-// have scopes of their own.
+// requests that were served between the two would have been counted. ownTurns such pieces of evidence are a proof. Which part
+// of the path names the thing is not known. So each part is tried by itself, and of those with a proof, the one that
+// tells the fewest apart is taken. The things of the kind then have scopes of their own.
 //
 // While nothing is left of a limit, nothing is sent that could show anything. So a request for another thing than
 // those that were told so looks: see firstLooks. If more is left than can have come back, that is a proof at once. If less
@@ -72,22 +71,14 @@ type countedResource struct {
 
 // A resourceKind is a kind whose requests are for things.
 type resourceKind struct {
-	proofs [resourceParts]resourceProof
+	proofs [resourceParts]proof
 	apart  int // the part that names the thing, plus 1; 0: the things have no scopes of their own
-}
-
-// A resourceProof is a proof that each thing has a counter of its own.
-type resourceProof struct {
-	proof
-	of  *ownCounter // a thing that has shown a piece of evidence
-	two bool        // another one has, too
 }
 
 // A resourceDeparture is what was counted when a request departed.
 type resourceDeparture struct {
 	alike *alikeKinds // nil: the request is not counted
 	of    kindOfScope
-	keys  resourceKeys
 	told  int64
 	sent  [resourceParts]departure // without an ownCounter where there was no room
 }
@@ -119,8 +110,8 @@ func (x *exchange) resourceKeys() (keys resourceKeys, ok bool) {
 func (x *exchange) departResource(wide string) {
 	t := &x.directory.told
 	of := kindOfScope{wide, x.kind().key()}
-	k, known := t.kinds[of]
-	if k.what < toldLimit && k.what != toldNames || !known || x.pathKey != "" {
+	k := t.kinds[of]
+	if k.what < toldLimit && k.what != toldNames || x.pathKey != "" {
 		return
 	}
 	keys, ok := x.resourceKeys()
@@ -130,7 +121,7 @@ func (x *exchange) departResource(wide string) {
 	in := countedScope{wide, k.what}
 	alike := t.resources.alikeIn(in)
 	sent := &x.resource
-	*sent = resourceDeparture{alike: alike, of: of, keys: keys, told: k.what}
+	*sent = resourceDeparture{alike: alike, of: of, told: k.what}
 	for i, key := range keys {
 		if own := t.counterOf(countedResource{in, key}, alike); own != nil {
 			sent.sent[i] = departure{own, x.lease.Sent(), own.kind, alike.count}
@@ -178,9 +169,7 @@ func (t *toldKinds) counterOf(thing countedResource, alike *alikeKinds) *ownCoun
 func (t *toldKinds) forgetCounted(now time.Time) bool {
 	looked := 0
 	for thing, own := range t.resources.counted {
-		b := &own.base
-		over := b.window == 0 || !b.ends.IsZero() && now.After(b.latest) || b.ends.IsZero() && now.Sub(b.came) > b.window
-		if own.kind.departed == own.kind.ended && over {
+		if own.kind.departed == own.kind.ended && now.Sub(own.base.came) > own.base.window {
 			delete(t.resources.counted, thing)
 			t.bytes -= ownBytes
 			return true
@@ -208,29 +197,22 @@ func (x *exchange) endResource(got *parse.Reading, what int64) (moved bool) {
 			own.kind.ended++
 		}
 	}
-	if got == nil || got.Cached || what != sent.told || x.unsure() {
+	if got == nil || what != sent.told || x.unsure() || !x.tellsOne(got, &ownCounter{told: what, unkeyed: true}) {
 		return false
 	}
-	if !x.tellsOne(got, &ownCounter{told: what, unkeyed: true}) {
-		return false
-	}
-	if !x.report.Refused {
-		sent.alike.count.served++
-	}
+	sent.alike.count.served++
 	for i := range sent.sent {
 		own := sent.sent[i].own
 		if own == nil {
 			continue
 		}
-		if !x.report.Refused {
-			own.kind.served++
-		}
-		evidence := own.compare(newOwnAnswer(got, sent.sent[i]), x.report.Refused)
+		own.kind.served++
+		evidence := own.compare(newOwnAnswer(got, sent.sent[i]))
 		if evidence == noEvidence {
 			continue
 		}
 		k := t.resourceKind(sent.of)
-		if k.proofs[i].take(evidence, own) && k.choose() {
+		if k.proofs[i].take(evidence) && k.choose() {
 			moved = true
 		}
 	}
@@ -253,12 +235,10 @@ const (
 )
 
 // compare compares an answer with the base.
-func (own *ownCounter) compare(a ownAnswer, refused bool) evidence {
+func (own *ownCounter) compare(a ownAnswer) evidence {
 	b := &own.base
 	if b.window == 0 || a.window == 0 || !b.isOfWindow(&a) {
-		if !refused {
-			own.base = a
-		}
+		own.base = a
 		return noEvidence
 	}
 	if a.sent.all.ended < b.all.ended {
@@ -275,47 +255,36 @@ func (own *ownCounter) compare(a ownAnswer, refused bool) evidence {
 		if found = ofOne; all-back-fall >= ownExcess {
 			found = ofOthers
 		}
-	case refused:
-		return noEvidence
 	case fall+back < b.kind.atLeast(a.sent.kind):
 		found = ofFewer
 	case all-back-explained < ownExcess:
 		return noEvidence // the same base may be evidence later
 	}
-	if !refused {
-		own.base = a
-	}
+	own.base = a
 	return found
 }
 
 // take takes over a piece of evidence that a thing has shown. It reports whether that may change which part names it.
-func (p *resourceProof) take(e evidence, own *ownCounter) (changed bool) {
-	before := p.isDone()
+func (p *proof) take(e evidence) (changed bool) {
+	before := p.apart
 	switch {
 	case e == ofOwn:
-		if p.of == nil {
-			p.of = own
-		}
-		p.two = p.two || p.of != own
 		p.turn(ownTurns)
 	case e == ofOthers && p.apart:
 	case p.apart || e == ofOne && p.turns > 0:
 		p.changed()
-		p.of, p.two = nil, false
 	default:
-		p.turns, p.of, p.two = 0, nil, false
+		p.turns = 0
 	}
-	return p.isDone() != before
+	return p.apart != before
 }
-
-func (p *resourceProof) isDone() bool { return p.apart && p.two }
 
 // choose chooses the part that names the thing. It reports whether that is another one than before.
 func (k *resourceKind) choose() (changed bool) {
 	before := k.apart
 	k.apart = 0
 	for i := range k.proofs {
-		if k.proofs[i].isDone() {
+		if k.proofs[i].apart {
 			k.apart = i + 1
 			break
 		}
@@ -448,11 +417,8 @@ func (t *toldKinds) lookForResource(scope string, kind kindKey, keys resourceKey
 
 // provedByLook reports whether the answer to a request that looked shows that the thing which it is for has a counter
 // of its own: more is left than can have come back. It notes that.
-func (t *toldKinds) provedByLook(of kindOfScope, d *dryScope, keys resourceKeys, x *exchange) bool {
+func (t *toldKinds) provedByLook(of kindOfScope, d *dryScope, x *exchange) bool {
 	got := &x.reading
-	if len(got.Policies) != 1 || len(got.Limits) != 1 {
-		return false
-	}
 	if !x.tellsOne(got, &ownCounter{told: t.kinds[of].what, unkeyed: true}) {
 		return false
 	}
@@ -462,9 +428,10 @@ func (t *toldKinds) provedByLook(of kindOfScope, d *dryScope, keys resourceKeys,
 		return false
 	}
 	k := t.resourceKind(of)
+	keys, _ := x.resourceKeys()
 	for i := range k.proofs {
 		if p := &k.proofs[i]; !d.resources[keys[i]] && p.changes == 0 {
-			p.proof, p.two = proof{apart: true, turns: ownTurns}, true
+			*p = proof{apart: true, turns: ownTurns}
 		}
 	}
 	if !k.choose() {
