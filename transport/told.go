@@ -115,9 +115,9 @@ func (t *toldKinds) narrow(scope string, kind kindKey) (narrow string, silent, t
 }
 
 func (t *toldKinds) narrowed(scope string, kind kindKey) (narrow string, silent, trial bool) {
-	k, known := t.kinds[kindOfScope{scope, kind}]
+	k := t.kinds[kindOfScope{scope, kind}]
 	switch {
-	case known && !k.until.IsZero():
+	case !k.until.IsZero():
 		return k.scope, false, false
 	case k.own != nil && k.own.separate && !k.own.hasKey():
 		return scopeOfOwn(scope, kind, k.what), false, false
@@ -173,16 +173,14 @@ func (t *toldKinds) note(scope string, kind kindKey, what int64, refused bool) (
 		}
 		k.what = what
 		k.sure.changed()
-	case !toldLast, last.what == what, last.what == toldUnknown:
+	case !toldLast, last.what == what:
 	case t.proofOf(last.what, what) == &t.silence:
 		t.silence.turn(sureTurns)
 	}
-	if k.what == what && what >= toldLimit && (t.isSureOfAnother(t.last, this, what) || t.isSureOfAnother(t.other, this, what)) {
+	if what >= toldLimit && (t.isSureOfAnother(t.last, this, what) || t.isSureOfAnother(t.other, this, what)) {
 		t.limits.turn(sureTurns)
 	}
-	if k.what == what {
-		k.sure.turn(sureTurns)
-	}
+	k.sure.turn(sureTurns)
 	if k != before {
 		t.set(this, k)
 		t.silent = t.silent || what == toldNothing && k.sure.apart
@@ -293,10 +291,7 @@ func (t *toldKinds) hold(wide string, kind kindKey, scope string, now time.Time,
 	defer t.mu.Unlock()
 	before, _, _ := t.narrowed(wide, kind)
 	this := kindOfScope{wide, kind}
-	k, known := t.kinds[this]
-	if !known {
-		k.what = toldUnknown
-	}
+	k := t.kinds[this]
 	until, resumes := now.Add(left), now.Add(pause)
 	switch later := until.After(k.until); {
 	case k.scope == scope && !k.until.IsZero():
@@ -375,7 +370,7 @@ func (x *exchange) scopeOfKind() {
 			x.pathKey = told.ownPathKey(x.ask.Scope, x.kind().key())
 		}
 		scope, silent, trial := told.narrow(x.ask.Scope, x.kind().key())
-		if !trial && !silent && told.ofResources.Load() {
+		if !trial && told.ofResources.Load() {
 			scope = x.resourceScope(x.ask.Scope, scope)
 		}
 		if !trial || !x.unconditional() {
@@ -416,9 +411,6 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 	}
 	moved := x.countEnd(got, what)
 	moved = x.endResource(got, what) || moved
-	if what >= toldLimit && !same && !tried && x.ask.Scope == wide && got.Limits != nil && got.Limits[0].Available > 0 {
-		moved = told.leave(wide, what, time.Now()) || moved
-	}
 	if known && !same && told.note(wide, x.kind().key(), what, r.Refused) || moved {
 		x.moveAll()
 		moved = true
@@ -434,8 +426,8 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 	if told.looking.Load() && told.endDry(time.Now()) {
 		x.moveAll()
 	}
-	if known && r.Refused && !tried && what >= toldLimit {
-		if in := told.ofUnknown(wide, x.kind().key(), what); in != "" && in != x.ask.Scope {
+	if r.Refused && !tried && what >= toldLimit {
+		if in := told.ofUnknown(wide, x.kind().key(), what); in != "" {
 			x.ask.Scope, r.Scope = in, in
 		}
 	}
@@ -495,9 +487,7 @@ func (x *exchange) holdTold(wide string, what int64, now time.Time) {
 	if !strings.Contains(x.ask.Scope, ofThing) && told.hold(wide, x.kind().key(), x.ask.Scope, now, pause, hold) {
 		x.moveAll()
 	}
-	if told.several.Load() {
-		x.directory.weighTold()
-	}
+	x.directory.weighTold()
 }
 
 // moveAll has all requests that wait routed again.

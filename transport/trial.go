@@ -60,7 +60,7 @@ func (t *toldKinds) noteUsedUp(scope string, what int64, until time.Time) (moved
 // a response that does not say it: by our own count, for example.
 func (x *exchange) findUsedUp() {
 	told := &x.directory.told
-	if !told.several.Load() || strings.Contains(x.ask.Scope, ofKind) || !told.looks(x.ask.Scope) {
+	if strings.Contains(x.ask.Scope, ofKind) || !told.looks(x.ask.Scope) {
 		return
 	}
 	x.claim()
@@ -113,8 +113,8 @@ func (t *toldKinds) othersUsedUp(scope string, what int64) (others bool) {
 	return others
 }
 
-// stay has kinds that are told a limit which is used up stay in their scope until an answer tells them that it is
-// there again, or a little longer than it should take: only the account in this scope knows how much is left.
+// stay has kinds that are told a limit which is used up stay in their scope a little longer than that should take: only
+// the account in this scope knows how much is left.
 func (t *toldKinds) stay(scope string) {
 	of := t.usedUp[scope]
 	for i := range of {
@@ -122,19 +122,6 @@ func (t *toldKinds) stay(scope string) {
 			u.stays, u.until = true, u.until.Add(longestStay)
 		}
 	}
-}
-
-// leave ends that, if the limit is there again at now. It reports whether requests may have another scope now.
-func (t *toldKinds) leave(scope string, limit int64, now time.Time) (moved bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	of := t.usedUp[scope]
-	at := slices.IndexFunc(of, func(u usedUp) bool { return u.what == limit && u.stays })
-	if at < 0 || now.Before(of[at].until.Add(-longestStay)) {
-		return false
-	}
-	t.usedUp[scope] = slices.Delete(of, at, at+1)
-	return true
 }
 
 // stays reports whether kinds that are told a limit stay in the scope in which it is used up.
@@ -158,10 +145,9 @@ func (t *toldKinds) moves(scope string, limit int64) bool {
 func (t *toldKinds) endTrial(of kindOfScope, what int64, known, refused bool) (moved bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k, is := t.kinds[of]
+	k := t.kinds[of]
 	p := t.proofOf(k.what, k.what)
 	switch {
-	case !is:
 	case known && what == k.what:
 		apart := p.apart
 		p.turn(sureTurns)
