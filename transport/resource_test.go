@@ -204,39 +204,51 @@ func TestToldResourceDoesNotHoldOthers(t *testing.T) {
 }
 
 // A thing that a Retry-After holds is held to its end, though it has a scope of its own by then, and its quota is there again.
+// So is one that was told, by a response that is no refusal, that nothing is left.
 func TestToldResourceIsHeldToTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begin, n, second := time.Now(), 0, time.Duration(0)
-		server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			h := w.Header()
-			h.Set("X-RateLimit-Limit", "100")
-			h.Set("X-RateLimit-Remaining", "99")
-			h.Set("X-RateLimit-Reset", "20")
-			if r.URL.Path != "/items/1" {
-				return
-			}
-			if n++; n == 2 {
-				h.Set("X-RateLimit-Remaining", "0")
-				h.Set("Retry-After", "60")
-				w.WriteHeader(http.StatusTooManyRequests)
-				return
-			}
-			second = time.Since(begin)
-		})
-		base := &transporttest.Transport{Handler: server, Latency: func() time.Duration { return 25 * time.Millisecond }}
-		shaper := &transport.Shaper{Base: base, MaxDelay: time.Hour}
-		send := func(path string) {
-			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://api.example"+path, nil)
-			resp, err := shaper.RoundTrip(req)
-			require.NoError(t, err)
-			resp.Body.Close()
+	for _, retryAfter := range []string{"60", ""} {
+		bubble(t, "Retry-After "+retryAfter, func(t *testing.T) { playHeldResource(t, retryAfter) })
+	}
+}
+
+func playHeldResource(t *testing.T, retryAfter string) {
+	begin, n, second := time.Now(), 0, time.Duration(0)
+	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-RateLimit-Limit", "100")
+		h.Set("X-RateLimit-Remaining", "99")
+		h.Set("X-RateLimit-Reset", "20")
+		if r.URL.Path != "/items/1" {
+			return
 		}
-		send("/items/1")
-		send("/items/1")
-		refused := time.Since(begin)
-		send("/items/2")
-		assert.Less(t, time.Since(begin), 10*time.Second, "another thing has a scope of its own")
-		send("/items/1")
-		assert.GreaterOrEqual(t, second, refused+60*time.Second)
+		if n++; n == 2 {
+			h.Set("X-RateLimit-Remaining", "0")
+			if retryAfter != "" {
+				h.Set("Retry-After", retryAfter)
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+			return
+		}
+		second = time.Since(begin)
 	})
+	base := &transporttest.Transport{Handler: server, Latency: func() time.Duration { return 25 * time.Millisecond }}
+	shaper := &transport.Shaper{Base: base, MaxDelay: time.Hour}
+	send := func(path string) {
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://api.example"+path, nil)
+		resp, err := shaper.RoundTrip(req)
+		require.NoError(t, err)
+		resp.Body.Close()
+	}
+	send("/items/1")
+	send("/items/1")
+	held := time.Since(begin) + 20*time.Second - time.Second // of whole seconds
+	send("/items/2")
+	assert.Less(t, time.Since(begin), 10*time.Second, "another thing has a scope of its own")
+	if retryAfter != "" {
+		held += 41 * time.Second
+		time.Sleep(25 * time.Second)
+		send("/items/2") // the quota is there again
+	}
+	send("/items/1")
+	assert.GreaterOrEqual(t, second, held)
 }
