@@ -63,3 +63,43 @@ func TestOneCounterOfAllThings(t *testing.T) {
 		}
 	}
 }
+
+// If more of what a thing has left is gone than was requested for it, others use its counter, unless requests for all
+// things explain it.
+func TestFallOfThing(t *testing.T) {
+	now := time.Now()
+	for served, want := range map[int64]evidence{33: ofOthers, 32: ofOne} { // of which 21 may have come back, and 10 are gone
+		own := &ownCounter{base: ownAnswer{left: 50, quota: 100, window: 10 * time.Second, ends: now.Add(9 * time.Second), latest: now.Add(10 * time.Second), came: now}}
+		own.base.sent.at = now
+		own.kind.departed = 3
+		a := own.base
+		a.left, a.came = 40, now.Add(time.Second)
+		a.sent.all.served = served + 1
+		assert.Equal(t, want, own.compare(a), served)
+	}
+}
+
+// A fall that requests for all things explain ends a proof, or what there is of one, and one that nothing explains
+// ends no proof.
+func TestEvidenceOfThings(t *testing.T) {
+	var p proof
+	shows := func(e evidence, n int) (changed bool) {
+		for range n {
+			changed = p.take(e)
+		}
+		return changed
+	}
+	assert.False(t, shows(ofOwn, ownTurns-1))
+	assert.True(t, shows(ofOwn, 1))
+	assert.False(t, shows(ofOthers, 1))
+	assert.True(t, shows(ofOne, 1))
+	assert.Equal(t, proof{changes: 1}, p)
+	assert.False(t, shows(ofOwn, 2*ownTurns-1))
+	shows(ofOthers, 1)
+	assert.Equal(t, proof{changes: 1}, p, "there was no proof yet")
+	shows(ofOne, 1)
+	assert.Equal(t, proof{changes: 1}, p, "there was nothing of one")
+	shows(ofOwn, 1)
+	shows(ofOne, 1)
+	assert.Equal(t, proof{changes: 2}, p)
+}
