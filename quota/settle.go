@@ -232,12 +232,20 @@ func (s *settlement) doubtRefusal() {
 	if !s.r.Refused || !s.r.Unsure || s.r.Pause != 0 {
 		return
 	}
+	doubted := false
 	for i, a := range s.figured {
-		if f := &s.r.Figures[i]; f.Available == 0 && !a.Doubts(s.t, s.sent, s.figure(a, s.claimOf(a), f), &a.policy.server) {
+		f := &s.r.Figures[i]
+		if f.Available != 0 {
+			continue
+		}
+		if !a.Doubts(s.t, s.sent, s.figure(a, s.claimOf(a), f), &a.policy.server) {
 			return
 		}
+		doubted = true
 	}
-	s.r.Refused, s.elsewhere, s.doubtful = false, false, true
+	if doubted {
+		s.r.Refused, s.elsewhere, s.doubtful = false, false, true
+	}
 }
 
 // landed counts the lease as no longer in flight.

@@ -280,3 +280,13 @@ func TestSoftQuotaOfAnotherAccount(t *testing.T) {
 		assert.Equal(t, 5*mins+ms, waited)
 	})
 }
+
+// A refusal is doubted by a figure of 0 only. Where no figure that counts is 0, it is one.
+func TestRefusalWithoutAZeroIsNotDoubted(t *testing.T) {
+	d := newDesk(t)
+	l := new(quota.Lease)
+	require.NoError(t, d.o.Admit(t.Context(), d.at(0), &quota.Ask{Claims: []quota.Claim{api(1)}}, l))
+	r := quota.Report{Terms: terms("api", 100, dryFor), Figures: figure("api", 5, dryFor), Refused: true, Unsure: true}
+	d.o.Settle(d.at(ms), l, &r)
+	assert.True(t, r.Refused)
+}
