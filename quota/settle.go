@@ -198,8 +198,13 @@ func (s *settlement) run() {
 		if alone = alone || ofOne || !s.kindsOnly && s.refusedAlone(); !alone {
 			s.findBeside()
 			s.learnKind()
-		} else if s.r.Pause > 0 {
-			s.penaltyOf().hold = s.t.Add(s.r.Pause) // of the policies that the body may name
+		} else {
+			if s.l.look != nil {
+				s.l.endLook() // the answer says nothing of the limit that it looked at
+			}
+			if s.r.Pause > 0 {
+				s.penaltyOf().hold = s.t.Add(s.r.Pause) // of the policies that the body may name
+			}
 		}
 	}
 	if !s.uncounted && !alone {
