@@ -132,7 +132,8 @@
 //     Once three trials in a row were served, units that take less than a second do come back before the
 //     end of a window. In windows of more than 2 s a figure shows it, too: where others were seen, and spend no more than
 //     nine tenths, one that is higher than the one before of the same window, or as high although a unit was spent; or one of a request that was served after a Retry-After
-//     in a window of which nothing was left. Then no trial is left out, however much was there, but the
+//     in a window of which nothing was left. So do two requests in a row that departed after a window, were served, and had the last
+//     of five units or more, with a whole window ahead that is no instant: one that has just begun has more. Then no trial is left out, however much was there, but the
 //     time for a unit counts as longer: by √2 after a refusal, and twice as long if no three were served since the last one. So
 //     more than one unit is back when one is tried for. It becomes shorter, by a sixth, after each figure that
 //     shows that three times as many came. The last unit of a figure, which is left to others

@@ -47,6 +47,7 @@ const (
 	atLeastEach   = time.Second     // a look, where units come back and others take them: the shortest Retry-After
 	twice         = 4               // in rare.pace
 	maxPace       = 16 * twice
+	severalUnits  = 5 // of fewer, other clients often take all but one in the first second of a window
 )
 
 // steady reports whether enough trials were served to show that units come back one by one.
@@ -187,10 +188,13 @@ func (w *Window) creeps() bool {
 // observeReturn looks at a figure of a window that is due then, before it is taken over: it may show that units
 // have come back before the end of the window. More is left than the figure before said of the same window, although
 // others use it, too, or as much, although the request was served; or nothing was left, and a request was served after
-// a Retry-After that was shorter.
+// a Retry-After that was shorter. observeLast has one more way.
 // If three times as many units came as the time for a unit allows, that becomes shorter.
 func (w *Window) observeReturn(sent Instant, avail int64, due Instant, refused bool, s *Server) {
-	_, length := w.size(s)
+	most, length := w.size(s)
+	if w.Strategy == Adaptive && length > shortReturn && !refused && w.State == Expired && sent >= w.closed {
+		w.observeLast(avail == 0 && most >= severalUnits && due-sent >= Instant(length))
+	}
 	if refused || w.Strategy != Adaptive || length <= shortReturn || !w.inOrder(sent) || !sameWindow(w.due, due) {
 		return
 	}
@@ -203,6 +207,22 @@ func (w *Window) observeReturn(sent Instant, avail int64, due Instant, refused b
 	w.guessUnit(s)
 	if w.creeps() && w.rarely().pace > 0 && float64(avail-w.sinceReport)*float64(w.perUnit()) > 3*float64(sent-w.sent) {
 		w.rare.pace--
+	}
+}
+
+// observeLast looks at the answer to a request that was served after a window. last: it had the last of several units, and a
+// whole window is ahead. A window that has just begun has more. So two such answers in a row show that units come back one
+// by one, and that other clients take them. An instant in whole seconds does not tell whether a window has just begun.
+func (w *Window) observeLast(last bool) {
+	last = last && w.contention.part() < 1 && w.rarely().resets == 0
+	switch own := w.rarely().spent; {
+	case last && own != nil && own.lastUnit:
+		w.set(creeping, true)
+		own.lastUnit = false
+	case last:
+		w.ownSpent().lastUnit = true
+	case own != nil:
+		own.lastUnit = false
 	}
 }
 

@@ -821,3 +821,58 @@ func TestTrialAfterAnEmptyWindow(t *testing.T) {
 		assert.InDelta(t, tt.wait, wait, float64(30*ms), tt.name)
 	}
 }
+
+// A request that is served after a window, with the last of several units, and is told of a whole window, has found a unit
+// that came back alone. Two in a row show it.
+func TestLastUnitsShowUnitsComeBack(t *testing.T) {
+	type look struct {
+		avail   int64
+		left    time.Duration
+		refused bool
+	}
+	found := look{0, 10 * sec, false}
+	for _, tt := range []struct {
+		name         string
+		how          Strategy
+		quota        int64
+		length, late time.Duration // late: of the looks, after the window
+		trip         time.Duration
+		ours         float32 // of 32 units
+		named        bool
+		looks        []look
+		want         bool
+	}{
+		{"two in a row", Adaptive, 5, 10 * sec, sec, 0, 8, false, []look{found, found}, true},
+		{"one", Adaptive, 5, 10 * sec, sec, 0, 8, false, []look{found}, false},
+		{"not in a row", Adaptive, 5, 10 * sec, sec, 0, 8, false, []look{found, {1, 10 * sec, false}, found}, false},
+		{"a part of the window is over", Adaptive, 5, 10 * sec, sec, 0, 8, false, []look{found, {0, 9 * sec, false}, found}, false},
+		{"more is left", Adaptive, 5, 10 * sec, sec, 0, 8, false, []look{{1, 10 * sec, false}, {1, 10 * sec, false}}, false},
+		{"refused", Adaptive, 5, 10 * sec, sec, 0, 8, false, []look{{0, 10 * sec, true}, {0, 10 * sec, true}}, false},
+		{"a refusal in between is no look that was served", Adaptive, 5, 10 * sec, sec, 0, 8, false, []look{found, {0, 10 * sec, true}, found}, true},
+		{"few units", Adaptive, 4, 10 * sec, sec, 0, 8, false, []look{found, found}, false},
+		{"short windows", Adaptive, 5, 2 * sec, sec, 0, 8, false, []look{found, found}, false},
+		{"alone", Adaptive, 5, 10 * sec, sec, 0, 32, false, []look{found, found}, false},
+		{"within the window", Adaptive, 5, 10 * sec, -5 * sec, 0, 8, false, []look{found, found}, false},
+		{"departed within the window", Adaptive, 5, 10 * sec, -sec, 2 * sec, 8, false, []look{found, found}, false},
+		{"instants", Adaptive, 5, 10 * sec, sec, 0, 8, true, []look{found, found}, false},
+		{"Plain", Plain, 5, 10 * sec, sec, 0, 8, false, []look{found, found}, false},
+	} {
+		l, at := newLedger(tt.how), Instant(0)
+		all(later, others(tt.ours, 32), advertises(tt.quota, tt.length), send("a"))(l, at)
+		says("a", 0, 10*sec)(l, at)
+		for _, look := range tt.looks {
+			at = at.Add(10*sec + tt.late)
+			send("a")(l, at)
+			l.refill.skip = 9 // no trial shows it
+			c, f := l.land("a"), Figure{Available: look.avail, Window: look.left}
+			if tt.named {
+				f.Ahead = int64(look.left/sec) + 1 // may be a second less
+				f.Resets = int64(at.Since(0)/sec) + f.Ahead
+			}
+			l.Answered(c, look.refused)
+			l.Report(at.Add(tt.trip), c.Sent, f, look.refused, &l.server)
+			l.contention.ours, l.contention.fall = tt.ours, 32
+		}
+		assert.Equal(t, tt.want, l.is(creeping), tt.name)
+	}
+}

@@ -45,12 +45,13 @@ type ownLog struct {
 // spent is our own log, and what is known whether or not there is one.
 type spent struct {
 	ownLog
-	from  Instant // departure of the first request of the window, where no answer tells its end; 0: not known, see untold.go
-	dry   Instant // arrival of the last refusal in a window of our own count in which nothing was served; 0: none
-	ends  answerEnds
-	noLog bool   // a server with slow answers has refused what our own log had room for, see late.go
-	holds int64  // of a bucket whose units come back one by one: how many there are at most; 0: it is none, see steps.go
-	lumps *lumps // of a bucket whose units may come back many at a time; nil: nothing shows it, see lumps.go
+	from     Instant // departure of the first request of the window, where no answer tells its end; 0: not known, see untold.go
+	dry      Instant // arrival of the last refusal in a window of our own count in which nothing was served; 0: none
+	ends     answerEnds
+	lastUnit bool   // the last request after a window was served with the last unit, see refill.go
+	noLog    bool   // a server with slow answers has refused what our own log had room for, see late.go
+	holds    int64  // of a bucket whose units come back one by one: how many there are at most; 0: it is none, see steps.go
+	lumps    *lumps // of a bucket whose units may come back many at a time; nil: nothing shows it, see lumps.go
 }
 
 // A slot is what has departed within a small part of a window.
