@@ -107,9 +107,10 @@ func Vendors() []Vendor {
 		},
 		{
 			// shopify.dev/docs/api/admin-rest/usage/rate-limits. A leaky bucket: 40 leak
-			// at 2 a second, 80 at 4, 400 at 20.
+			// at 2 a second, 80 at 4, 400 at 20. So do those of docs.haravan.com and support.sapo.vn
+			// (formerly Bizweb), shops whose APIs are like Shopify's.
 			Name:    "Shopify",
-			Summary: []string{"X-Shopify-Shop-Api-Call-Limit"},
+			Summary: []string{"X-Shopify-Shop-Api-Call-Limit", "X-Haravan-Api-Call-Limit", "X-Sapo-Api-Call-Limit", "X-Bizweb-Api-Call-Limit"},
 			Refills: true,
 			Every:   map[string]time.Duration{"": 20 * time.Second},
 		},
