@@ -1337,6 +1337,16 @@ func Vendors() []Vendor {
 			Paths:     []string{"api/{family}"},
 		},
 		{
+			// activitypub.software/TransFem-org/Sharkey, SkRateLimiterService: a bucket for each endpoint, of which
+			// X-RateLimit-Clear is when it is full.
+			Name:      "Sharkey",
+			Sign:      "X-RateLimit-Clear",
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Reset:     []string{"X-RateLimit-Reset"},
+			ResetIn:   time.Second,
+			Paths:     []string{"api/{group}/{part}/{endpoint}", "api/{group}/{endpoint}", "api/{endpoint}"},
+		},
+		{
 			// The fields in common use (draft -06, "RateLimit header fields
 			// currently used on the web"), with windows or units in the names
 			// (Kong, RapidAPI, NestJS), with lists (Envoy, WHOOP, Brave Search),
