@@ -323,6 +323,17 @@ func Vendors() []Vendor {
 			Accounts: []string{"15-minute", "day"},
 		},
 		{
+			// api.labs.sophos.com/doc, Intelix, rate limits: a sliding window. End is the seconds until the next
+			// request is served.
+			Name:      "Sophos Intelix",
+			Sign:      "X-Rate-Limit-End",
+			Limit:     []string{"X-Rate-Limit-Value"},
+			Remaining: []string{"X-Rate-Limit-Requests-Left"},
+			Window:    []string{"X-Rate-Limit-Period"},
+			Retry:     []string{"X-Rate-Limit-End"},
+			ResetIn:   time.Second,
+		},
+		{
 			// developer.bigcommerce.com/docs/start/best-practices/api-rate-limits.
 			Name:      "BigCommerce",
 			Limit:     []string{"X-Rate-Limit-Requests-Quota"},
