@@ -1348,6 +1348,29 @@ func Vendors() []Vendor {
 			Paths:     []string{"api/{family}"},
 		},
 		{
+			// scrapfly.io/docs, billing and concurrency: requests at a time, of the account and of a project.
+			Name:      "Scrapfly",
+			Remaining: []string{"X-Scrapfly-<Account>-Remaining-Concurrent-Usage", "X-Scrapfly-<Project>-Remaining-Concurrent-Usage"},
+			Used:      []string{"X-Scrapfly-<Account>-Concurrent-Usage", "X-Scrapfly-<Project>-Concurrent-Usage"},
+			Units:     map[string]string{"": concurrentRequests},
+		},
+		{
+			// developer.sage.com/intacct, REST API, headers: of an hour, and requests at a time. The limit of a minute is
+			// a soft one: requests beyond it are served.
+			Name:      "Sage Intacct",
+			Limit:     []string{"X-IA-<Hour>-Rate-Limit", "X-IA-<Throttle>-Limit"},
+			Remaining: []string{"X-IA-<Hour>-Rate-Limit-Remaining", "X-IA-<Throttle>-Limit-Remaining"},
+			Units:     map[string]string{"throttle": concurrentRequests},
+		},
+		{
+			// pockethost.io/docs, limits: of an address and of an instance, in an hour and at a time.
+			Name:      "PocketHost",
+			Limit:     []string{"X-PocketHost-RateLimit-*-Limit"},
+			Remaining: []string{"X-PocketHost-RateLimit-*-Remaining"},
+			Reset:     []string{"X-PocketHost-RateLimit-*-Reset"},
+			ResetUnix: true,
+		},
+		{
 			// activitypub.software/TransFem-org/Sharkey, SkRateLimiterService: a bucket for each endpoint, of which
 			// X-RateLimit-Clear is when it is full.
 			Name:      "Sharkey",
