@@ -1348,6 +1348,18 @@ func Vendors() []Vendor {
 			Paths:     []string{"api/{family}"},
 		},
 		{
+			// docs.x.com/x-ads-api, rate limits: beside those of the token and of the ad account, analytics have one of costs.
+			Name:      "X Ads",
+			Sign:      "X-Cost-Rate-Limit-Limit",
+			Hosts:     []string{"ads-api.x.com", "ads-api.twitter.com", "ads-api-sandbox.x.com", "ads-api-sandbox.twitter.com"},
+			Limit:     []string{"X-Rate-Limit-Limit", "X-<Account>-Rate-Limit-Limit", "X-<Cost>-Rate-Limit-Limit"},
+			Remaining: []string{"X-Rate-Limit-Remaining", "X-<Account>-Rate-Limit-Remaining", "X-<Cost>-Rate-Limit-Remaining"},
+			Reset:     []string{"X-Rate-Limit-Reset", "X-<Account>-Rate-Limit-Reset", "X-<Cost>-Rate-Limit-Reset"},
+			ResetUnix: true,
+			Cost:      []string{"X-Request-<Cost>"},
+			Units:     map[string]string{"cost": "cost"},
+		},
+		{
 			// scrapfly.io/docs, billing and concurrency: requests at a time, of the account and of a project.
 			Name:      "Scrapfly",
 			Remaining: []string{"X-Scrapfly-<Account>-Remaining-Concurrent-Usage", "X-Scrapfly-<Project>-Remaining-Concurrent-Usage"},
