@@ -1348,6 +1348,21 @@ func Vendors() []Vendor {
 			Paths:     []string{"api/{family}"},
 		},
 		{
+			// jumpseller.com/support/api: of a minute and of a second. They are a calendar's, and nothing says when they end: with
+			// their lengths alone a Shaper would wait for too long. The last field tells when a banned address is served again.
+			Name:      "Jumpseller",
+			Limit:     []string{"Jumpseller-<PerMinuteRateLimit>-Limit", "Jumpseller-<PerSecondRateLimit>-Limit"},
+			Remaining: []string{"Jumpseller-<PerMinuteRateLimit>-Remaining", "Jumpseller-<PerSecondRateLimit>-Remaining"},
+			Retry:     []string{"Jumpseller-BannedByRateLimit-Reset"},
+		},
+		{
+			// developer.clarivate.com, Web of Science API Expanded. X-REC-* counts records, not requests. Nothing says when
+			// the second ends, as at Jumpseller.
+			Name:      "Web of Science",
+			Remaining: []string{"X-REQ-<ReqPerSec>-Remaining", "X-REQ-<ReqPerDay>-Remaining"},
+			Every:     map[string]time.Duration{"reqperday": 24 * time.Hour},
+		},
+		{
 			// docs.x.com/x-ads-api, rate limits: beside those of the token and of the ad account, analytics have one of costs.
 			Name:      "X Ads",
 			Sign:      "X-Cost-Rate-Limit-Limit",
@@ -1365,6 +1380,11 @@ func Vendors() []Vendor {
 			Remaining: []string{"X-Scrapfly-<Account>-Remaining-Concurrent-Usage", "X-Scrapfly-<Project>-Remaining-Concurrent-Usage"},
 			Used:      []string{"X-Scrapfly-<Account>-Concurrent-Usage", "X-Scrapfly-<Project>-Concurrent-Usage"},
 			Units:     map[string]string{"": concurrentRequests},
+		},
+		{
+			// api.cartrover.com: what is left of the minute. Nothing says when it ends, as at Jumpseller.
+			Name:      "CartRover",
+			Remaining: []string{"X-CartRover-Api-Minute-Hits-Remaining"},
 		},
 		{
 			// developer.sage.com/intacct, REST API, headers: of an hour, and requests at a time. The limit of a minute is
