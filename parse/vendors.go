@@ -1423,7 +1423,7 @@ func Vendors() []Vendor {
 			Name: "X-RateLimit",
 			Limit: slices.Concat(rateLimits("Limit"), []string{"X-RateLimit", "X-Rate-Limit", "Rate-Limit-Limit", "Rate-Limit-Total", "Rate-Limit"},
 				rateLimits("Total", "Max", "Limit-*", "*-Limit", "*-Max", "*-Allowed", "Allowed-*", "Capacity", "Maximum", "<Quota>-Limit", "<Quota>-Allocated", "<Quota>"),
-				ofTimes("X-?-Limit", "X-?-Request-Limit", "X-?-Requests-Limit", "?-Request-Limit", "?-Requests-Limit", "X-?-Quota-Limit", "X-Quota-?-Limit", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit", "X-RateLimit-Limit?", "X-RateLimit-?", "X-Rate-Limit-?", "X-Requests-Limit-?"),
+				ofTimes("X-?-Limit", "X-?-Request-Limit", "X-?-Requests-Limit", "?-Request-Limit", "?-Requests-Limit", "X-?-Quota-Limit", "X-Quota-?-Limit", "X-Quota-Limit-?", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit", "X-RateLimit-Limit?", "X-RateLimit-?", "X-Rate-Limit-?", "X-Requests-Limit-?"),
 				perTimes("X-RateLimit-<?>", "X-RateLimit-<Requests-?>", "X-Rate-Limit-<?>", "X-Rate-Limit-<Requests-?>", "X-<Requests-?>-Limit"),
 				counters("Limit", "Max"), ownRateLimits("-Limit", "-Max", ""), []string{
 					"X-<Quota>-Limit", "X-<Api>-Limit", "X-<Concurrency>-Limit", "X-<Concurrent>-Limit", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit", "X-<Burst>-Limit",
@@ -1432,7 +1432,7 @@ func Vendors() []Vendor {
 			Remaining: slices.Concat(rateLimits("Remaining"), []string{"Rate-Limit-Remaining"},
 				rateLimits("Remaining-*", "*-Remaining", "Remain", "Limit-Remaining", "Limit-*-Remaining", "Available", "Available-*",
 					"Left", "*-Remain", "<Quota>-Remaining"),
-				ofTimes("X-?-Remaining", "X-?-Request-Remaining", "?-Request-Remaining", "?-Requests-Remaining", "X-?-Quota-Remaining", "X-Quota-?-Remaining", "X-?-Quota-Left", "X-?-Limit-Remaining", "?-Limit-Remaining", "X-?-Requests-Left", "X-?-Requests-Remaining",
+				ofTimes("X-?-Remaining", "X-?-Request-Remaining", "?-Request-Remaining", "?-Requests-Remaining", "X-?-Quota-Remaining", "X-Quota-?-Remaining", "X-Quota-Remaining-?", "X-?-Quota-Left", "X-?-Limit-Remaining", "?-Limit-Remaining", "X-?-Requests-Left", "X-?-Requests-Remaining",
 					"X-RateLimit-?Remaining", "X-Rate-Limit-?Remaining", "X-RateLimit-Remaining?", "X-Requests-Remaining-?", "X-Requests-Left-?"),
 				perTimes("X-Remaining-<Requests-?>", "X-Remaining-<Calls-?>", "X-<Requests-?>-Remaining"),
 				counters("Remaining", "Left", "Available"), ownRateLimits("-Remaining", "-Limit-Remaining", "-Left", "-Available"), []string{
@@ -1441,7 +1441,7 @@ func Vendors() []Vendor {
 					"RateLimit-Remaining-*", "RateLimit-*-Remaining",
 				}),
 			Used: slices.Concat(rateLimits("Used", "Usage", "Used-*", "*-Used", "Count", "Consumed", "<Quota>-Used"),
-				ofTimes("X-?-Used", "X-?-Request-Used", "X-?-Requests-Used", "?-Request-Used", "?-Requests-Used", "X-?-Usage", "X-?-Quota-Used", "X-Quota-?-Used", "X-Requests-Used-?"), counters("Used"), ownRateLimits("-Used"),
+				ofTimes("X-?-Used", "X-?-Request-Used", "X-?-Requests-Used", "?-Request-Used", "?-Requests-Used", "X-?-Usage", "X-?-Quota-Used", "X-Quota-?-Used", "X-Quota-Used-?", "X-Requests-Used-?"), counters("Used"), ownRateLimits("-Used"),
 				[]string{"X-<Quota>-Used", "X-<Api>-Used", "X-<Api>-Usage", "X-<Request-Limit>-Count", "Rate-Limit-Used", "X-<Concurrency>Limit-Running", "X-<Concurrency>-Current", "X-<Concurrency>-Active", "X-<Concurrent>-Current", "X-<Concurrent>-Active"}),
 			Cost: slices.Concat([]string{
 				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
@@ -1452,7 +1452,7 @@ func Vendors() []Vendor {
 				rateLimits("Limit-*-Reset", "Reset-Seconds-*", "Remaining-Seconds", "TTL", "Remaining-TTL", "*-Remaining-TTL", "*-Expire",
 					"Refresh", "Expire", "Expires", "Expires-At", "Expires-In", "Expiry", "Until",
 					"Window-Reset", "Window-Reset-Ms", "Window-End", "TimeRemaining", "RemainingTime", "<Quota>-Reset"),
-				ofTimes("X-?-Reset", "X-?-Request-Reset", "X-?-Requests-Reset", "?-Request-Reset", "?-Requests-Reset", "X-?-Quota-Reset", "X-Quota-?-Reset", "X-?-Limit-Reset", "?-Limit-Reset", "X-RateLimit-?Reset", "X-Rate-Limit-?Reset", "X-RateLimit-Reset?", "X-Requests-Reset-?"),
+				ofTimes("X-?-Reset", "X-?-Request-Reset", "X-?-Requests-Reset", "?-Request-Reset", "?-Requests-Reset", "X-?-Quota-Reset", "X-Quota-?-Reset", "X-Quota-Reset-?", "X-?-Limit-Reset", "?-Limit-Reset", "X-RateLimit-?Reset", "X-Rate-Limit-?Reset", "X-RateLimit-Reset?", "X-Requests-Reset-?"),
 				perTimes("X-<Requests-?>-Reset"),
 				counters("Reset", "Reset-Time", "Resets", "Reset-At", "Resets-At", "Reset-In", "Resets-In", "Reset-Timestamp"),
 				ownRateLimits("-Reset", "-Limit-Reset", "-Next", "-Reset-At", "-Resets-At", "-Reset-In", "-Resets-In", "-Reset-After"), []string{
