@@ -667,11 +667,12 @@ func Vendors() []Vendor {
 			Summary: []string{"Remaining-Req"},
 		},
 		{
-			// docs.spring.io/spring-cloud-gateway, RequestRateLimiter.
+			// docs.spring.io/spring-cloud-gateway, RequestRateLimiter. Uzum's has a quota of the day beside the bucket.
 			Name:      "Spring Cloud Gateway",
 			Sign:      "X-RateLimit-Replenish-Rate",
-			Limit:     []string{"X-RateLimit-Burst-Capacity"},
-			Remaining: []string{"X-RateLimit-Remaining"},
+			Limit:     append(perTimes("X-RateLimit-Limit-<?>"), "X-RateLimit-Burst-Capacity"),
+			Remaining: append(perTimes("X-RateLimit-Remaining-<?>"), "X-RateLimit-Remaining"),
+			Reset:     perTimes("X-RateLimit-Reset-<?>"),
 			Cost:      []string{"X-RateLimit-Requested-Tokens"},
 			Window:    []string{"X-RateLimit-Replenish-Rate"},
 		},
