@@ -1349,6 +1349,14 @@ func Vendors() []Vendor {
 			Paths:     []string{"api/{family}"},
 		},
 		{
+			// api.watchmode.com, usage and rate limits; developer.hootsuite.com. Elsewhere a quota of an account may be one
+			// of bytes.
+			Name:  "Watchmode, Hootsuite",
+			Hosts: []string{"watchmode.com", "hootsuite.com"},
+			Limit: []string{"X-Account-Quota"},
+			Used:  []string{"X-Account-Quota-Used"},
+		},
+		{
 			// jumpseller.com/support/api: of a minute and of a second. They are a calendar's, and nothing says when they end: with
 			// their lengths alone a Shaper would wait for too long. The last field tells when a banned address is served again.
 			Name:      "Jumpseller",
