@@ -129,15 +129,20 @@ func (w *Window) room(t Instant) int64 {
 	return left
 }
 
-// whenRoom is when there should be n units. Slots may come back together, or in another order.
+// whenRoom is when there should be n units. Slots may come back together, or in another order: one without an answer may have
+// taken as long as the last answer of all.
 func (w *Window) whenRoom(t Instant, n int64) Instant {
-	again, left, n := t, w.room(t), min(w.need(n), w.inWindow())
-	for i := 0; i < len(w.rare.spent.slots) && left < n; i++ {
-		if s := &w.rare.spent.slots[i]; w.backAt(s) > t {
-			left, again = left+int64(s.units), max(again, w.backAt(s))
+	n = min(w.need(n), w.inWindow())
+	for w.room(t) < n {
+		next := Never
+		for i := range w.rare.spent.slots {
+			if back := w.backAt(&w.rare.spent.slots[i]); back > t {
+				next = min(next, back)
+			}
 		}
+		t = next
 	}
-	return again
+	return t
 }
 
 // believes reports whether our own log says at t how much there is.

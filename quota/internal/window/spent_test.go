@@ -331,10 +331,13 @@ func TestSpentInAnotherOrder(t *testing.T) {
 	for _, tt := range []struct {
 		trips [2]uint32 // in milliseconds
 		at    [2]time.Duration
+		n     int64
 		want  time.Duration
 	}{
-		{[2]uint32{40, 40}, [2]time.Duration{0, 0}, 10*sec + 1250*time.Microsecond},
-		{[2]uint32{80, 40}, [2]time.Duration{0, 20 * ms}, 10*sec + 42500*time.Microsecond},
+		{[2]uint32{40, 40}, [2]time.Duration{0, 0}, 8, 10*sec + 1250*time.Microsecond},
+		{[2]uint32{80, 40}, [2]time.Duration{0, 20 * ms}, 8, 10*sec + 42500*time.Microsecond},
+		{[2]uint32{80, 40}, [2]time.Duration{0, 20 * ms}, 4, 10*sec + 21250*time.Microsecond},
+		{[2]uint32{80, 40}, [2]time.Duration{0, 20 * ms}, 0, 6 * sec},
 	} {
 		w := New(Adaptive)
 		w.Quota, w.Length, w.least = 10, 10*sec, 40*ms
@@ -344,7 +347,7 @@ func TestSpentInAnotherOrder(t *testing.T) {
 		}
 		l.slots = append(l.slots, slot{from: Instant(5 * sec), at: Instant(5 * sec), units: 2})
 		w.ownRare().spent = l
-		assert.Equal(t, Instant(tt.want), w.whenRoom(Instant(6*sec), 8), tt)
+		assert.Equal(t, Instant(tt.want), w.whenRoom(Instant(6*sec), tt.n), tt)
 	}
 }
 
