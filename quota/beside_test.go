@@ -384,6 +384,6 @@ func TestBareQuotaBesideIsInferred(t *testing.T) {
 			last, refused = append(last, refused), 0
 		}
 	}
-	assert.Equal(t, []int{52, 3, 3, 7, 4, 4}, last)
+	assert.Equal(t, []int{52, 3, 3, 7, 4, 0}, last)
 	assert.Equal(t, 1340, served, "of 1440")
 }

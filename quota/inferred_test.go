@@ -58,8 +58,8 @@ func TestInferred(t *testing.T) {
 	for window, n := range sent {
 		assert.Equal(t, 10, n, "window %d", window)
 	}
-	// The first two refusals teach the quota. After ten clean windows one more is tried.
-	assert.Equal(t, []int{0, 1, 12, 23, 34}, refusals)
+	// The first two refusals teach the quota. After ten clean windows one more is tried, and then after twenty.
+	assert.Equal(t, []int{0, 1, 12, 33}, refusals)
 }
 
 // The jitter of a back-off is no part of an inferred window: a server that serves ten requests in a
@@ -579,8 +579,8 @@ func TestTwoGuessedWindows(t *testing.T) {
 		served  int
 		refused int
 	}{
-		{windows{{units: 10, window: sec}, {units: 200, window: mins}}, 4000, 334},
-		{windows{{units: 5, window: sec}, {units: 100, window: mins}}, 2000, 229},
+		{windows{{units: 10, window: sec}, {units: 200, window: mins}}, 4000, 305},
+		{windows{{units: 5, window: sec}, {units: 100, window: mins}}, 2000, 205},
 		{windows{{units: 20, window: 5 * sec}, {units: 200, window: 2 * mins}}, 4000, 340},
 		{windows{{units: 60, window: mins}, {units: 500, window: time.Hour}}, 10000, 1395},
 	} {
@@ -594,9 +594,9 @@ func TestTwoGuessedWindows(t *testing.T) {
 // should be over, and each next one is expected too soon. Without that, nearly each window has a wave of refusals.
 func TestGuessedWindowBecomesLonger(t *testing.T) {
 	for window, want := range map[[2]time.Duration][2]int{
-		{sec, 2 * sec}:       {22380, 199},
-		{5 * sec, 6 * sec}:   {7740, 107},
-		{10 * sec, 12 * sec}: {3840, 84},
+		{sec, 2 * sec}:       {23400, 18},
+		{5 * sec, 6 * sec}:   {7800, 62},
+		{10 * sec, 12 * sec}: {3880, 56},
 		{mins, 70 * sec}:     {680, 28},
 		{mins, 90 * sec}:     {520, 28},
 	} {
@@ -621,10 +621,10 @@ func TestTwoGuessedWindowsChange(t *testing.T) {
 		{"the longer one has longer windows", windows{{units: 10, window: sec}, {units: 200, window: 2 * mins}}, 2000, 2000},
 		{"the longer one has shorter windows", windows{{units: 10, window: sec}, {units: 200, window: 30 * sec}}, 8000, 8000},
 		{"the longer one is less", windows{{units: 10, window: sec}, {units: 50, window: mins}}, 1000, 1000},
-		{"the longer one has gone", windows{{units: 10, window: sec}}, 12000, 11320},
+		{"the longer one has gone", windows{{units: 10, window: sec}}, 12000, 11350},
 		{"the shorter one has longer windows", windows{{units: 10, window: mins}, {units: 200, window: mins}}, 200, 190},
-		{"the shorter one is less", windows{{units: 5, window: sec}, {units: 200, window: mins}}, 4000, 3925},
-		{"the shorter one has gone", windows{{units: 200, window: mins}}, 4000, 3800},
+		{"the shorter one is less", windows{{units: 5, window: sec}, {units: 200, window: mins}}, 4000, 3930},
+		{"the shorter one has gone", windows{{units: 200, window: mins}}, 4000, 3950},
 	} {
 		before := windows{{units: 10, window: sec}, {units: 200, window: mins}}
 		served, _ := asking(t, 50*ms, func(now time.Duration) bool {
@@ -669,9 +669,9 @@ func TestTwoGuessedWindowsWait(t *testing.T) {
 // exactly. Without them 62 to 95 % of these units are used.
 func TestGuessedWindowNarrows(t *testing.T) {
 	for window, want := range map[time.Duration][2]int{
-		2 * sec:  {11190, 100},
-		3 * sec:  {7780, 74},
-		10 * sec: {2260, 43},
+		2 * sec:  {11700, 8},
+		3 * sec:  {7820, 14},
+		10 * sec: {2280, 32},
 		25 * sec: {920, 27},
 		60 * sec: {380, 13},
 	} {

@@ -35,6 +35,17 @@ import (
 // were served in the first. If the look is served, nothing is inferred until a refusal ends that window. All that was served in
 // it is counted by then.
 //
+// A sliding log gives back units as they were spent, so a window of our own count that has just begun may find none. Our own
+// log is kept of an inferred quota, too. Where it had no room for a refused request, and windows take less than 4 s, requests wait
+// for its room from then on, and the quota is as right as before. Then a refusal of one that it had room for shows
+// how many units there are; if these are less than fifteen sixteenths and one unit more, they do not come back like that. It is
+// not asked about quotas of fewer than ten with a Retry-After, which may be those of a bucket, unless windows take whole seconds.
+//
+// A Retry-After in whole seconds is up to a second longer than what is left of a window. So in a window of less than 4 s, one
+// request looks when its whole seconds are over: 1.0 s of 1.8 s. If it is served, windows are that long; if not, they are as
+// long as was said. It does not look for fewer than ten units, which may be served between two refusals by chance. Without Retry-After, a window that was used up within a second, and over within two, is one of a second,
+// unless a request was refused later, or it was for no more than twice the requests that seem to be allowed in flight.
+//
 // Where refusals have no Retry-After, the end of a window is found by back-off, and may be half as far away. So
 // looks go on, window by window, half-way between the latest time that was too soon and what windows seem to
 // be; later at least once in five minutes. One that is served is followed by a slow start. A window of more than two minutes has its look after one, and the
@@ -51,10 +62,14 @@ type Inferred struct {
 	guessed bool          // back-off has found how long windows are: they may be half as long
 	tooSoon time.Duration // the longest time after a window began at which a request without Retry-After was refused; 0: none was
 
-	before stretches     // which may be parts of a window with this one
-	longer longer        // a second quota
-	last   int64         // served in the window before
-	brief  time.Duration // how long the window before, of which last were served, was at most; 0: not known
+	before  stretches     // which may be parts of a window with this one
+	longer  longer        // a second quota
+	last    int64         // served in the window before
+	kept    int64         // the quota that the last window with a refusal has shown; less than w.Quota while more is tried
+	tried   uint8         // times in a row that more was tried in vain
+	refuted bool          // units do not come back as they were spent
+	seconds int8          // a look showed that windows take whole seconds: 1, or that they do not: -1
+	brief   time.Duration // how long the window before, of which last were served, was at most; 0: not known
 
 	longest time.Duration // Retry-After; half of it once a window seemed shorter
 
@@ -64,17 +79,18 @@ type Inferred struct {
 
 // inferredWindow is what is counted from one hold to the next, or from one window of our own count to the next.
 type inferredWindow struct {
-	opened  Instant // departure of the first request that was served in this window; 0: none was
-	served  int64   // since then
-	epoch   uint32  // of the window, in which that was
-	refused bool    // a request was, since then
-	several bool    // and others that departed before that was heard
-	untrue  bool    // a Retry-After was over, and the window was not: see isUntrue
-	dry     Instant // departure of the first that was refused
-	came    Instant // arrival of its refusal
-	until   Instant // when the window is over, by the refusals, in the clock of departures
-	out     uint8   // requests in flight when the first refusal came, with the refused one
-	first   firstWindow
+	opened   Instant // departure of the first request that was served in this window; 0: none was
+	served   int64   // since then
+	epoch    uint32  // of the window, in which that was
+	refused  bool    // a request was, since then
+	several  bool    // and others that departed before that was heard
+	untrue   bool    // a Retry-After was over, and the window was not: see isUntrue
+	dry      Instant // departure of the first that was refused
+	came     Instant // arrival of its refusal
+	until    Instant // when the window is over, by the refusals, in the clock of departures
+	lookedIn Instant // when this window began, if a look ended it
+	out      uint8   // requests in flight when the first refusal came, with the refused one
+	first    firstWindow
 
 	over time.Duration // as tooSoon, when the window should have been over: there may be a longer quota
 
@@ -93,6 +109,7 @@ const (
 	maxStretches = 6               // of holds that are each half as long
 	cleanWindows = 10              // used up before more is tried
 	growth       = 4               // times as many more are tried in the next window
+	fewSlide     = 10              // units of a quota with Retry-After: a small bucket, or chance, is likelier than a sliding log or a whole second
 	minInferred  = 4               // served in a window, or nothing can be told
 	shortWindows = 3               // used up before one of them has a look
 	sureRow      = 3               // refusals in a row are of a quota
@@ -202,6 +219,9 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 		w.slow = w.habits().slowStart() // our own count is as right as before
 		return
 	}
+	if !g.refused && !w.IsLook(sent) && g.slid(w, sent, retryAfter) {
+		return
+	}
 	bare, dry := retryAfter <= 0, sent
 	if bare {
 		if g.wasTooSoon(w, sent); g.over > 0 && g.served >= w.Quota && !w.isShort() {
@@ -211,11 +231,17 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	if w.IsLook(sent) {
 		w.rare.look, dry = noLook, g.opened // all was used up before it
 		g.partial = false                   // the first window was a whole one
-		if w.isShort() && !g.narrows(w) {
+		if opened := g.opened; w.isShort() && !g.narrows(w) {
+			if g.isRoundedUp(w) {
+				g.seconds = -1
+			}
 			if retryAfter > 0 { // the window is over then, at the latest
 				w.SetPolicy(Requests, w.Quota, min(w.Length, time.Duration(sent.Add(retryAfter)-g.opened)))
 			}
 			g.leaveOut()
+			if bare {
+				g.dry, g.lookedIn = sent, opened
+			}
 			return
 		}
 		g.failed = min(g.failed+1, maxFailed)
@@ -287,6 +313,9 @@ func (g *Inferred) Served(w *Window, t, sent Instant) {
 		}
 		return
 	}
+	if w.logsInferred() {
+		w.rare.spent.heard(t, sent)
+	}
 	defer g.Ceiling.Served(w, sent)
 	defer g.longer.serves(sent)
 	switch {
@@ -325,7 +354,7 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 		w.DropInferred(Requests, None, 0)
 	}
 	length := time.Duration(end - last.opened)
-	if last.until == Never && length < minBackOff*3/2 {
+	if last.until == Never && length < 2*minBackOff && last.tooSoon < minBackOff && last.dry-last.opened < Instant(minBackOff) && last.served > 2*int64(g.most) {
 		length = min(length, minBackOff) // the rest is the jitter of the back-off
 	}
 	if g.brief > 0 && max(g.last-last.served, last.served-g.last) <= last.served/16 {
@@ -335,7 +364,7 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 		last.served, last.brief = f.served, time.Duration(first-f.began)
 	}
 	told := last.until != Never
-	longer := !told && last.opened > 0 && time.Duration(end-last.dry) > max(2*w.Length, longPause) &&
+	longer := !told && (last.opened > 0 || last.lookedIn > 0) && time.Duration(end-last.dry) > max(2*w.Length, longPause) &&
 		g.longer.contradicts(max(last.served, last.last, w.Quota), length, last.dry)
 	if longer {
 		g.longer.ends(sent)
@@ -367,12 +396,15 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 		}
 		g.partial = shows && length >= 2*minLook
 		if !longer { // else another quota, of longer windows, was used up
+			g.found(w, last.served)
+			g.kept = last.served
 			w.SetPolicy(Requests, last.served, length)
 			g.bound(length)
 		}
 		w.forget()
 		w.Count(sent, 1)
 		w.Timed(t, sent)
+		w.logInferred(t, sent)
 		g.plan(w)
 	}
 	if w.Quota >= 0 && max(last.served, last.last) < w.Quota/2 {
@@ -386,6 +418,83 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	g.epoch = w.epoch
 }
 
+// slid reports whether the refusal of a request that departed at sent is explained by units that come back as they were
+// spent: our own log had no room for it. Once that was seen, a refusal also says how many units there are, if these are nearly
+// as many as were inferred. Else they do not come back like that.
+func (g *Inferred) slid(w *Window, sent Instant, retryAfter time.Duration) bool {
+	if !w.logsInferred() || g.refuted || !w.isShort() || retryAfter > 0 && w.Quota < fewSlide && g.seconds <= 0 {
+		return false
+	}
+	l := w.rare.spent
+	switch slot, sure := l.find(sent); {
+	case slot == nil:
+		return false
+	case !sure:
+		l.slides = true
+		return true
+	}
+	served := min(w.Quota-w.room(sent), w.Quota) - 1
+	if served < max(g.kept-g.kept/16-1, minInferred) {
+		g.refuted, l.slides = true, false
+	}
+	if !l.slides {
+		return false
+	}
+	g.found(w, served)
+	w.SetPolicy(Requests, served, w.Length)
+	g.clean, g.more = 0, 1
+	return true
+}
+
+// found takes over that a refusal has shown a quota. If more was tried in vain, the next try is later.
+func (g *Inferred) found(w *Window, quota int64) {
+	if w.Quota > g.kept && quota < w.Quota && quota >= g.kept-g.kept/16 {
+		g.tried = min(g.tried+1, maxTries)
+	} else {
+		g.tried = 0
+	}
+}
+
+// isRoundedUp reports whether windows may be shorter by the part of a second than a Retry-After has said.
+func (g *Inferred) isRoundedUp(w *Window) bool {
+	whole := w.Length.Truncate(time.Second)
+	return !g.guessed && g.seconds >= 0 && w.Quota >= fewSlide && whole > 0 && w.Length-whole > w.Length/narrow
+}
+
+// untilTry is how many windows in a row are used up before more is tried: after each that was in vain twice as many, up to
+// those of five minutes.
+func (g *Inferred) untilTry(w *Window) uint8 {
+	return uint8(max(cleanWindows, min(cleanWindows<<g.tried, lookWithin/max(w.Length, 1))))
+}
+
+// logsInferred reports whether our own log is that of an inferred quota.
+func (w *Window) logsInferred() bool { return w.hasLog() && w.rare.spent.infers }
+
+// logInferred keeps our own log of an inferred quota, from an answer on that arrived at t, to a request that departed at sent.
+func (w *Window) logInferred(t, sent Instant) {
+	if w.logsInferred() {
+		w.rare.spent.length = w.Length
+		return
+	}
+	l := w.keepLog(ownLog{infers: true, length: w.Length})
+	l.slots = append(l.slots, slot{from: sent, at: t, units: uint32(min(1+w.Unanswered(), math.MaxInt32)), sure: true})
+}
+
+// forgetInferredLog forgets our own log of an inferred quota, which is given up.
+func (w *Window) forgetInferredLog() {
+	if w.logsInferred() {
+		w.forgetLog()
+	}
+}
+
+// whenSlid is when n units are back of an inferred quota that comes back as it was spent; now, if it does not.
+func (w *Window) whenSlid(t Instant, n int64) Instant {
+	if !w.logsInferred() || !w.rare.spent.slides {
+		return t
+	}
+	return w.whenRoom(t, n)
+}
+
 // looked takes over that a look was served: the next window has begun, so windows are
 // shorter. A short one shows a pace; not if a Retry-After was that of one request too many, because nothing bounds the
 // burst that a pace begins with.
@@ -395,14 +504,19 @@ func (g *Inferred) looked(w *Window, sent Instant) {
 		return
 	}
 	length := time.Duration(sent - g.opened)
-	if w.isShort() && !g.narrows(w) && (!g.one || g.guessed) {
+	if w.isShort() && g.isRoundedUp(w) {
+		g.seconds, length = 1, w.Length.Truncate(time.Second)
+	} else if w.isShort() && !g.narrows(w) && (!g.one || g.guessed) {
 		w.setLook(noLook)
 		g.pace.begin(w.Length/time.Duration(w.Quota), w.Quota, sent)
 		g.pace.looked = true
 		g.pace.start(w, sent.Add(g.pace.unit))
 		return
+	} else {
+		g.seconds = -1 // they are as long as the look says
 	}
 	w.SetPolicy(Requests, w.Quota, length)
+	w.logInferred(sent, sent)
 	g.bound(length)
 	w.close(sent)
 	w.count(1)
@@ -473,8 +587,8 @@ func (g *Inferred) narrows(w *Window) bool {
 
 // wasTooSoon takes over that a request without Retry-After was refused that departed at sent.
 func (g *Inferred) wasTooSoon(w *Window, sent Instant) {
-	switch after := time.Duration(sent - g.opened); {
-	case g.opened == 0:
+	switch after := time.Duration(sent - max(g.opened, g.lookedIn)); {
+	case g.opened == 0 && g.lookedIn == 0:
 	case after > w.Length:
 		g.over = max(g.over, after)
 		g.longer.refuses(w, sent)
@@ -526,6 +640,8 @@ func (g *Inferred) plan(w *Window) {
 		g.rest--
 	case !short && g.skip > 0:
 		g.skip--
+	case short && g.Looks && g.isRoundedUp(w):
+		planned = lookAfter(w.Length.Truncate(time.Second)+w.guard(w.rtt), w.Length)
 	case g.Looks && (!short || g.clean >= shortWindows && (g.longest > 0 || g.clean >= 2*shortWindows)):
 		planned = halfway
 		switch {
@@ -544,7 +660,7 @@ func (w *Window) setLook(l look) {
 	}
 }
 
-// next ends a window that ended without a refusal. After ten such windows in a row
+// next ends a window that ended without a refusal. After ten such windows in a row, or more as untilTry says,
 // that were used up one unit more is tried, then 4, 16, … until one is refused. The first costs one
 // refusal. Once it was served, the quota is another, and may be ten times as large.
 func (g *Inferred) next(w *Window) {
@@ -552,9 +668,9 @@ func (g *Inferred) next(w *Window) {
 	g.last, g.brief = g.served, 0
 	if g.usedUp, g.usedOpened = g.served, g.opened; g.served < w.Quota {
 		g.clean, g.usedUp = 0, 0
-	} else if g.clean++; g.clean >= cleanWindows {
+	} else if g.clean++; g.clean >= g.untilTry(w) {
 		w.SetPolicy(Requests, w.Quota+g.more, w.Length)
-		g.clean, g.more = cleanWindows-1, growth*g.more
+		g.clean, g.more = g.clean-1, growth*g.more
 	}
 	g.opened, g.served, g.epoch, g.early = w.due-Instant(w.Length), 1, w.epoch, false
 	g.plan(w)
@@ -565,6 +681,7 @@ func (g *Inferred) next(w *Window) {
 func (w *Window) DropInferred(unit Unit, quota int64, length time.Duration) {
 	w.SetPolicy(unit, quota, length)
 	w.slow = 0
+	w.forgetInferredLog()
 	w.set(bounded|guessed, false)
 	w.setLook(noLook)
 }

@@ -253,6 +253,7 @@ func (w *Window) IsPaced() bool { return w.is(spaced) && w.State == Counting }
 
 // start has the window count units at the pace. The first may depart at t.
 func (p *pace) start(w *Window, t Instant) {
+	w.forgetInferredLog()
 	w.Quota, w.Length = p.quota, p.length()
 	w.State, w.slow, w.probing = Counting, 0, false
 	w.set(spaced, true)

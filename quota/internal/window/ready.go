@@ -163,9 +163,9 @@ func (w *Window) untilProbe(n int64) time.Duration {
 // for one request, whatever it costs. One request looks before an inferred window is over.
 func (w *Window) whenCounting(t Instant, n int64) Instant {
 	if w.spare() >= w.need(n) || w.end == Never && w.Length > 0 && w.InFlight == 0 {
-		return w.whenSlow(t)
+		return max(w.whenSlow(t), w.whenSlid(t, n))
 	}
-	again := w.whenRenewed(t, n)
+	again := max(w.whenRenewed(t, n), w.whenSlid(t, n))
 	if w.rare != nil && w.rare.look.planned() {
 		again = min(again, max(t, w.lookAt()))
 	}

@@ -33,6 +33,8 @@ type ownLog struct {
 	doubts uint8         // times that it was not
 	kept   uint8         // answers that have doubled trust since
 	loose  bool          // it is of a sliding log whose server names instants
+	infers bool          // it is of an inferred quota, see inferred.go
+	slides bool          // and that comes back as it was spent
 	floor  uint8         // see Server.floored
 
 	// If answers take long, see late.go:
@@ -185,7 +187,7 @@ func (w *Window) note(t Instant, n int64) {
 	if back > 0 {
 		l.slots = l.slots[:copy(l.slots, l.slots[back:])]
 	}
-	sure := w.believes(t) && w.room(t) >= n
+	sure := (l.infers || w.believes(t)) && w.room(t) >= n
 	tells := w.spare() < n && (l.loose || w.State == Reported || w.probing)
 	if w.isLate() {
 		tells = w.spare() < n || 2*(w.room(t)-n) <= l.quota

@@ -1,0 +1,112 @@
+package transport_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/transport"
+	"github.com/headway-go/headway/transport/transporttest"
+)
+
+// An arrivals server has a limit, as a sliding log or as windows that begin with a request, and says nothing of it but perhaps a
+// Retry-After.
+type arrivalsServer struct {
+	quota      int
+	log, tells bool
+
+	mu     sync.Mutex // guards following
+	served []time.Time
+	denied int
+}
+
+func (s *arrivalsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for len(s.served) > 0 && now.Sub(s.served[0]) >= time.Second {
+		if s.served = s.served[1:]; !s.log {
+			s.served = nil
+		}
+	}
+	if len(s.served) < s.quota {
+		s.served = append(s.served, now)
+		return
+	}
+	s.denied++
+	if s.tells {
+		w.Header().Set("Retry-After", strconv.Itoa(int((s.served[0].Add(time.Second).Sub(now)+time.Second-1)/time.Second)))
+	}
+	w.WriteHeader(http.StatusTooManyRequests)
+}
+
+// Requests arrive at random, at a load below the limit of a server that only refuses. Windows of our own count are begun when
+// those of a sliding log are not over, and a Retry-After is rounded up to a second: the quota was taken for half of what it
+// is, so that ever more requests waited.
+func TestArrivalsAtRandom(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		server func() *arrivalsServer
+		wait   time.Duration // on average of five seeds, at most
+		denied int           // in all of them, at most
+	}{
+		{"log, 100 a second", func() *arrivalsServer { return &arrivalsServer{quota: 100, log: true} }, 3 * time.Second, 12_000},
+		{"log, 30 a second", func() *arrivalsServer { return &arrivalsServer{quota: 30, log: true} }, time.Second, 600},
+		{"log, 10 a second", func() *arrivalsServer { return &arrivalsServer{quota: 10, log: true} }, time.Second, 200},
+		{"log, 100 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 100, log: true, tells: true} }, time.Second, 3000},
+		{"log, 10 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 10, log: true, tells: true} }, time.Second, 200},
+		{"windows, 100 a second", func() *arrivalsServer { return &arrivalsServer{quota: 100} }, 250 * time.Millisecond, 300},
+		{"windows, 100 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 100, tells: true} }, 250 * time.Millisecond, 300},
+		{"windows, 10 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 10, tells: true} }, 400 * time.Millisecond, 80},
+	} {
+		var waited time.Duration
+		denied, served := 0, 0
+		for seed := range uint64(5) {
+			bubble(t, fmt.Sprintf("%s, seed %d", tt.name, seed), func(t *testing.T) {
+				srv := tt.server()
+				w, n := arrive(t, srv, seed)
+				waited, served, denied = waited+w, served+n, denied+srv.denied
+			})
+		}
+		t.Log(tt.name, waited/time.Duration(served), denied)
+		assert.LessOrEqual(t, waited/time.Duration(served), tt.wait, tt.name)
+		assert.LessOrEqual(t, denied, tt.denied, tt.name)
+	}
+}
+
+// arrive sends requests that arrive at random in three minutes, at four fifths of what is allowed, each until it is served. It
+// returns how long they took, and how many there were.
+func arrive(t *testing.T, srv *arrivalsServer, seed uint64) (waited time.Duration, served int) {
+	const of = 3 * time.Minute
+	rnd, lag := rand.New(rand.NewPCG(seed, 1)), rand.New(rand.NewPCG(seed, 2))
+	var mu sync.Mutex // guards lag and the results
+	s := &transport.Shaper{MaxDelay: 2 * of, Base: &transporttest.Transport{Handler: srv, Latency: func() time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		return 20*time.Millisecond + time.Duration(lag.Int64N(int64(10*time.Millisecond)))
+	}}}
+	var wg sync.WaitGroup
+	for began := time.Now(); time.Since(began) < of; {
+		wg.Go(func() {
+			at := time.Now()
+			for {
+				if _, status := pass(t, s, getItems(t.Context())); status == http.StatusOK {
+					break
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			served++
+			waited += time.Since(at)
+		})
+		time.Sleep(time.Duration(rnd.ExpFloat64() * float64(time.Second) / (.8 * float64(srv.quota))))
+	}
+	wg.Wait()
+	return waited, served
+}
