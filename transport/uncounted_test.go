@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,6 +63,70 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 			assert.GreaterOrEqual(t, time.Since(begun), 10*time.Minute)
 		})
 	}
+}
+
+// Three of four requests of an API that counts sixty a minute are answered with 304, which says nothing and does not count.
+// That shows, too, if many are on their way at any time. Where they do count, none is refused for it.
+func TestNotModifiedAnswersOfManyWorkers(t *testing.T) {
+	play := func(t *testing.T, counted bool, requests int) (took time.Duration, refused int) {
+		const seed = 1
+		var mu sync.Mutex
+		var begun time.Time // of the window
+		left := 0
+		s := &transport.Shaper{Base: roundTripper(func(req *http.Request) (*http.Response, error) {
+			n, _ := strconv.Atoi(req.URL.Path[len("/items/"):])
+			rnd := rand.New(rand.NewPCG(seed, uint64(n)))
+			time.Sleep(20*time.Millisecond + time.Duration(rnd.Int64N(1e7)))
+			defer time.Sleep(20*time.Millisecond + time.Duration(rnd.Int64N(1e7)))
+			mu.Lock()
+			defer mu.Unlock()
+			same := rnd.IntN(4) > 0
+			if same && !counted {
+				return says(304)(req)
+			}
+			if time.Since(begun) >= time.Minute {
+				begun, left = time.Now(), 60
+			}
+			status := 200
+			if left--; left < 0 {
+				left, status = 0, 429
+				refused++
+			} else if same {
+				return says(304)(req)
+			}
+			reset := (time.Minute - time.Since(begun) + time.Second - 1) / time.Second
+			return says(status, "X-RateLimit-Limit", "60", "X-RateLimit-Remaining", strconv.Itoa(left),
+				"X-RateLimit-Reset", strconv.Itoa(int(reset)))(req)
+		})}
+		start := time.Now()
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				for {
+					mu.Lock()
+					n := requests
+					requests--
+					mu.Unlock()
+					if n <= 0 {
+						return
+					}
+					pass(t, s, newRequest(t.Context(), "GET", "http://api.example/items/"+strconv.Itoa(n)))
+				}
+			})
+		}
+		wg.Wait()
+		t.Logf("seed %d: %v, %d refused", seed, time.Since(start), refused)
+		return time.Since(start), refused
+	}
+	bubble(t, "not counted", func(t *testing.T) {
+		took, refused := play(t, false, 2280) // 570 count
+		assert.Less(t, took, 11*time.Minute)
+		assert.LessOrEqual(t, refused, 11, "0.5 %")
+	})
+	bubble(t, "counted", func(t *testing.T) {
+		_, refused := play(t, true, 600)
+		assert.LessOrEqual(t, refused, 6, "as where it is never learned")
+	})
 }
 
 // A route that is never told anything, but to look elsewhere, goes on while the quota of the others is used up.

@@ -192,7 +192,7 @@ func (w *Window) Answered(c Charge, refused bool) {
 // Silent settles a charge that was answered at t without a figure.
 func (w *Window) Silent(t Instant, c Charge, refused bool, s *Server) {
 	if !refused {
-		w.countQuiet(t, c, s)
+		w.countQuiet(c, s)
 	}
 	if !refused && s.uncounted.notCounted() && w.comparesQuiet() {
 		w.Refund(c)

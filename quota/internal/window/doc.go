@@ -186,8 +186,9 @@
 //     own log or its window is over, until one is served with a = 0.
 //
 //     Answers that say nothing of a quota that others tell, such as redirects or 304, may count against it or
-//     not. They do until figures have fallen by no more than the other requests explain, twice in a row, with four such
-//     answers or more between them. A figure that falls by half of them or more, or a refusal, ends that.
+//     not. They do until figures of a window follow each other by no more than the units of the requests that were told
+//     them, twice in a row, with four such answers or more in between. Figures that leave out half of them or more, or a
+//     refusal, end that.
 //
 //  4. Contention. A quota that falls by more than was served to us has other users.
 //     With p, our part of what it has fallen by, no more than 0.4·p·a + 0.5 units are

@@ -12,6 +12,7 @@ type exchanger struct {
 	w    Window
 	s    Server
 	now  Instant
+	from Instant // begin of the window
 	left int64
 }
 
@@ -45,7 +46,14 @@ func (x *exchanger) send() Charge {
 func (x *exchanger) figure(c Charge, left int64, refused bool) {
 	x.now = x.now.Add(50 * ms)
 	x.w.Answered(c, refused)
-	x.w.Report(x.now, c.Sent, Figure{Available: left, Window: time.Minute - time.Duration(c.Sent), Charge: c}, refused, &x.s)
+	x.w.Report(x.now, c.Sent, Figure{Available: left, Window: time.Minute - time.Duration(c.Sent-x.from), Charge: c}, refused, &x.s)
+}
+
+// begins begins the next window, a second after the end of the last one.
+func (x *exchanger) begins(n int64) {
+	x.now = x.from.Add(61 * time.Second)
+	x.from, x.left = x.now, n
+	x.w.Roll(x.now)
 }
 
 func (x *exchanger) available() int64 {
@@ -156,6 +164,29 @@ func TestQuietAnswersThatOverlap(t *testing.T) {
 		}
 		assert.True(t, x.s.uncounted.notCounted())
 	})
+	t.Run("answered while the second request is out, and counted after it", func(t *testing.T) {
+		x := pair()
+		for range 3 {
+			c := x.send()
+			x.left--
+			land(x, sendAll(x, 4))
+			x.figure(c, x.left, false)
+			x.left -= 4
+			assert.Zero(t, x.s.uncounted.shown)
+		}
+	})
+	t.Run("counted between two requests that are answered in the other order", func(t *testing.T) {
+		x := newExchanger(60)
+		x.told()
+		x.quiet(false)
+		a, out, b := x.send(), sendAll(x, 4), x.send()
+		x.left -= 6
+		x.figure(b, x.left, false)
+		x.figure(a, x.left+5, false)
+		land(x, out)
+		x.told()
+		assert.EqualValues(t, 1, x.s.uncounted.doubts)
+	})
 	t.Run("others are out that are told a figure", func(t *testing.T) {
 		x := pair()
 		land(x, sendAll(x, 2))
@@ -180,7 +211,142 @@ func TestQuietAnswersThatOverlap(t *testing.T) {
 	})
 }
 
-// A pair of figures is of one window.
+// In a volley whose answers arrive in any order, the figures of those that were told one follow each other where the
+// others do not count.
+func TestQuietAnswersInVolleys(t *testing.T) {
+	volley := func(x *exchanger, counted bool) {
+		var out []Charge
+		left := make([]int64, 12)
+		for i := range left {
+			out = append(out, x.send())
+			if i%3 == 0 || counted {
+				x.left--
+			}
+			left[i] = x.left
+		}
+		x.now = x.now.Add(50 * ms)
+		for _, i := range []int{9, 1, 2, 6, 4, 5, 0, 7, 8, 10, 3, 11} {
+			if i%3 > 0 {
+				x.w.Silent(x.now, out[i], false, &x.s)
+			} else {
+				x.now = x.now.Add(-50 * ms)
+				x.figure(out[i], left[i], false)
+			}
+		}
+	}
+	x := newExchanger(60)
+	x.told()
+	x.quiet(false)
+	volley(x, false)
+	assert.Zero(t, x.s.uncounted.shown)
+	volley(x, false)
+	assert.EqualValues(t, 1, x.s.uncounted.shown)
+	volley(x, false)
+	x.told()
+	assert.True(t, x.s.uncounted.notCounted())
+	assert.Zero(t, x.s.uncounted.doubts)
+
+	x = newExchanger(60)
+	x.told()
+	x.quiet(true)
+	for range 4 {
+		volley(x, true)
+	}
+	assert.Zero(t, x.s.uncounted.shown)
+	assert.NotZero(t, x.s.uncounted.doubts)
+}
+
+// A figure that does not fall begins a window, and what is compared anew.
+func TestQuietAnswersWhereWindowsBeginEarlier(t *testing.T) {
+	x := newExchanger(30)
+	x.told()
+	x.quiet(true)
+	x.told()
+	x.quiet(true)
+	x.told()
+	x.left = 30
+	x.told()
+	for range 3 {
+		x.quiet(true)
+	}
+	x.told()
+	x.left = 30
+	x.told()
+	assert.Zero(t, x.s.uncounted.shown)
+}
+
+// Few such answers in each window show it together.
+func TestFewQuietAnswersInEachWindow(t *testing.T) {
+	windows := func(counted, late bool) *exchanger {
+		x := newExchanger(30)
+		x.told()
+		x.quiet(counted)
+		for range 7 {
+			x.begins(30)
+			x.told()
+			if !late {
+				x.quiet(counted)
+				x.quiet(counted)
+				x.told()
+				continue
+			}
+			out := []Charge{x.send(), x.send()}
+			x.told()
+			for _, c := range out {
+				x.w.Silent(x.now, c, false, &x.s)
+			}
+		}
+		return x
+	}
+	assert.True(t, windows(false, false).s.uncounted.notCounted())
+	assert.True(t, windows(false, true).s.uncounted.notCounted(), "answered after the last figure")
+	x := windows(true, false)
+	assert.Zero(t, x.s.uncounted.shown)
+	assert.NotZero(t, x.s.uncounted.doubts)
+}
+
+// Where units come back in between, figures show nothing.
+func TestQuietAnswersWhereUnitsComeBack(t *testing.T) {
+	x := newExchanger(60)
+	x.told()
+	x.quiet(true)
+	x.told()
+	for range 4 {
+		a := x.send()
+		for range 4 {
+			x.quiet(true)
+		}
+		b := x.send()
+		x.left--
+		x.left += 4 // what was counted is back
+		x.figure(a, x.left, false)
+		x.figure(b, x.left, false)
+		assert.Zero(t, x.s.uncounted.shown)
+	}
+}
+
+// They give back what they were charged in a window that no figure has been told in yet, too.
+func TestQuietAnswersBeforeTheFirstFigure(t *testing.T) {
+	x := newExchanger(30)
+	x.told()
+	x.quiet(false)
+	for range 3 {
+		x.told()
+		for range 4 {
+			x.quiet(false)
+		}
+	}
+	assert.True(t, x.s.uncounted.notCounted())
+	x.begins(30)
+	x.quiet(false)
+	assert.Equal(t, Counting, x.w.State)
+	for range 40 {
+		x.quiet(false)
+	}
+	assert.EqualValues(t, 29, x.available())
+}
+
+// The figures that are compared are of one window.
 func TestQuietAnswersOfTwoWindows(t *testing.T) {
 	pairs := func(x *exchanger) {
 		for range 3 {
@@ -230,6 +396,17 @@ func TestQuietAnswersAndARefusalThatIsExpected(t *testing.T) {
 	x.quiet(false)
 	x.figure(x.send(), 0, true)
 	assert.True(t, x.s.uncounted.notCounted())
+	x = newExchanger(100)
+	x.told()
+	for range 3 {
+		for range 5 {
+			x.quiet(false)
+		}
+		x.told()
+	}
+	assert.True(t, x.s.uncounted.notCounted())
+	x.figure(x.send(), 0, true)
+	assert.True(t, x.s.uncounted.notCounted(), "nothing was given back")
 }
 
 // What was shown ends when a figure shows that they count, or a refusal; and it takes more each time.
@@ -242,6 +419,11 @@ func TestQuietAnswersThatCountAfterAll(t *testing.T) {
 			x.told()
 		},
 		"a refusal": func(x *exchanger) {
+			x.quiet(true)
+			x.figure(x.send(), 0, true)
+		},
+		"a refusal in the next window": func(x *exchanger) {
+			x.begins(100)
 			x.quiet(true)
 			x.figure(x.send(), 0, true)
 		},
@@ -283,6 +465,30 @@ func TestQuietAnswersBesideOthers(t *testing.T) {
 	}
 	assert.Zero(t, x.s.uncounted.shown)
 	assert.Zero(t, x.s.uncounted.doubts)
+
+	x = newExchanger(100)
+	x.told()
+	x.quiet(false)
+	x.told()
+	for range 2 {
+		for range 8 {
+			x.quiet(false)
+		}
+		x.left--
+		x.told()
+		x.quiet(false)
+	}
+	assert.EqualValues(t, 2, x.s.uncounted.shown, "one unit of eight is that of others")
+
+	x = newExchanger(100)
+	x.told()
+	x.quiet(false)
+	x.told()
+	x.quiet(false)
+	x.quiet(false)
+	x.left--
+	x.told()
+	assert.Zero(t, x.s.uncounted.doubts, "one unit shows nothing")
 }
 
 // The windows of other users are compared once that of one has not been for some time.
@@ -297,8 +503,8 @@ func TestQuietAnswersOfManyUsers(t *testing.T) {
 	two.told()
 	for range mostOthers {
 		other()
-		assert.Same(t, &one.w, one.s.uncounted.pair.of)
+		assert.Same(t, &one.w, one.s.uncounted.seen.of)
 	}
 	other()
-	assert.Same(t, &two.w, one.s.uncounted.pair.of)
+	assert.Same(t, &two.w, one.s.uncounted.seen.of)
 }
