@@ -129,6 +129,9 @@ func (w *Window) hasty(s *Server) bool {
 	return !w.creeps() && !s.loose() && s.Hasty && (w.contention.part() == 1 || w.rarely().again >= 4)
 }
 
+// restedBackOff is a back-off that is forgotten if nobody has asked for as long since it was over.
+const restedBackOff = 8 * minBackOff
+
 // StartBackOff follows a refusal at t whose own words would let the next request go
 // at once. Refusals of requests that departed before the last refusal arrived are one refusal.
 // A request that departs in spite of the back-off, and is refused, shows nothing new of when the
@@ -141,6 +144,9 @@ func (w *Window) StartBackOff(t, sent Instant, jitter float64) {
 	case w.Refusals > 0 && sent < w.BackOff:
 		w.BackOff = max(w.BackOff+1, min(t, last.Add(minBackOff)).Add(backOff(1, jitter))) // + 1: it is another back-off to Undo
 		return
+	}
+	if last := backOff(w.Refusals, 0); last >= restedBackOff && sent >= w.BackOff.Add(last) {
+		w.Refusals = 0 // nobody has asked for as long as that: this is another row
 	}
 	w.Refusals = min(w.Refusals+1, 63)
 	w.setRefused(t)
