@@ -220,12 +220,13 @@
 //     as long as the time since the last such one, and two shorter ones came in it, all that was served in that time
 //     is one window. If it is not, but is more than twice as long as the inferred window, another
 //     quota was used up, and the inferred one stays. Where windows are shorter than 4 s, our own log of
-//     what departed explains a refusal that it had no room for. Then it is waited for, too, and what is
-//     inferred stays; until a refusal comes when less than fifteen sixteenths of it are spent. It is not asked about fewer than ten
-//     units with a Retry-After: they may be those of a small bucket. A Retry-After is in whole seconds, so in a window of
-//     less than 4 s, one request looks whether it is over after its whole seconds. After ten windows in a
+//     what departed explains a refusal that it had no room for. Then requests wait for the log, too, and the
+//     inferred quota stays, until a request is refused when clearly less than fifteen sixteenths of it are spent. With a
+//     Retry-After that is so for ten units or more only: fewer may be those of a small bucket. A Retry-After is in whole
+//     seconds, so in a window of less than 4 s, one request looks when the whole seconds are over. After ten windows in a
 //     row that were used up without a refusal one unit more is tried, then 4, 16,
-//     … until one is refused; each try in vain doubles the windows until the next, up to those of five minutes. When half of a window of 4 s or more is over and the
+//     … until one is refused. After each such refusal it takes twice as many windows until the next try, up to five
+//     minutes. When half of a window of 4 s or more is over and the
 //     quota is used up, one request looks. If it is served, windows are that long from
 //     then on, unless a refusal soon after shows that it was left over; if it is refused,
 //     the next 2, 4, 8, … up to 64 windows have no look, but one in five minutes or 200 requests has,

@@ -37,14 +37,18 @@ import (
 //
 // A sliding log gives back units as they were spent, so a window of our own count that has just begun may find none. Our own
 // log is kept of an inferred quota, too. Where it had no room for a refused request, and windows take less than 4 s, requests wait
-// for its room from then on, and the quota is as right as before. Then a refusal of one that it had room for shows
-// how many units there are; if these are less than fifteen sixteenths and one unit more, they do not come back like that. It is
-// not asked about quotas of fewer than ten with a Retry-After, which may be those of a bucket, unless windows take whole seconds.
+// for its room from then on, and the quota stays. A later refusal of a request that it had room for shows how many units there
+// are. If that is one less than fifteen sixteenths of the inferred quota, or even fewer, units do not come back as they were
+// spent. A quota of fewer than ten with a Retry-After may be that of a bucket, so our own log explains no refusal of it, unless
+// a look has shown that windows take whole seconds.
 //
 // A Retry-After in whole seconds is up to a second longer than what is left of a window. So in a window of less than 4 s, one
-// request looks when its whole seconds are over: 1.0 s of 1.8 s. If it is served, windows are that long; if not, they are as
-// long as was said. It does not look for fewer than ten units, which may be served between two refusals by chance. Without Retry-After, a window that was used up within a second, and over within two, is one of a second,
-// unless a request was refused later, or it was for no more than twice the requests that seem to be allowed in flight.
+// request looks when the whole seconds are over: after 1.0 s of 1.8 s. If it is served, windows are that long. If not, they are
+// as long as the Retry-After said. A quota of fewer than ten has no such look, because so few may be served between two
+// refusals by chance.
+//
+// Without Retry-After, a window that was used up within a second, and was over within two, is taken for one of a second. It is
+// not if a request was refused after a second, or if no more was served than twice what seems to be allowed in flight.
 //
 // Where refusals have no Retry-After, the end of a window is found by back-off, and may be half as far away. So
 // looks go on, window by window, half-way between the latest time that was too soon and what windows seem to
@@ -66,8 +70,8 @@ type Inferred struct {
 	longer  longer        // a second quota
 	last    int64         // served in the window before
 	kept    int64         // the quota that the last window with a refusal has shown; less than w.Quota while more is tried
-	tried   uint8         // times in a row that more was tried in vain
-	refuted bool          // units do not come back as they were spent
+	tried   uint8         // how many tries of more were refused in a row
+	refuted bool          // a refusal has shown that units do not come back as they were spent
 	seconds int8          // a look showed that windows take whole seconds: 1, or that they do not: -1
 	brief   time.Duration // how long the window before, of which last were served, was at most; 0: not known
 
@@ -446,7 +450,7 @@ func (g *Inferred) slid(w *Window, sent Instant, retryAfter time.Duration) bool 
 	return true
 }
 
-// found takes over that a refusal has shown a quota. If more was tried in vain, the next try is later.
+// found takes over the quota that a refusal has shown. If that refusal was of a try of more, it is counted: see untilTry.
 func (g *Inferred) found(w *Window, quota int64) {
 	if w.Quota > g.kept && quota < w.Quota && quota >= g.kept-g.kept/16 {
 		g.tried = min(g.tried+1, maxTries)
@@ -461,8 +465,8 @@ func (g *Inferred) isRoundedUp(w *Window) bool {
 	return !g.guessed && g.seconds >= 0 && w.Quota >= fewSlide && whole > 0 && w.Length-whole > w.Length/narrow
 }
 
-// untilTry is how many windows in a row are used up before more is tried: after each that was in vain twice as many, up to
-// those of five minutes.
+// untilTry is how many windows in a row must be used up before more is tried. It is ten at first, and twice as many after each
+// try that was refused, as long as they take no more than five minutes.
 func (g *Inferred) untilTry(w *Window) uint8 {
 	return uint8(max(cleanWindows, min(cleanWindows<<g.tried, lookWithin/max(w.Length, 1))))
 }
@@ -470,7 +474,8 @@ func (g *Inferred) untilTry(w *Window) uint8 {
 // logsInferred reports whether our own log is that of an inferred quota.
 func (w *Window) logsInferred() bool { return w.hasLog() && w.rare.spent.infers }
 
-// logInferred keeps our own log of an inferred quota, from an answer on that arrived at t, to a request that departed at sent.
+// logInferred begins our own log of an inferred quota with a request that departed at sent and was answered at t. A log that
+// there is goes on with windows of the new length.
 func (w *Window) logInferred(t, sent Instant) {
 	if w.logsInferred() {
 		w.rare.spent.length = w.Length
@@ -487,7 +492,7 @@ func (w *Window) forgetInferredLog() {
 	}
 }
 
-// whenSlid is when n units are back of an inferred quota that comes back as it was spent; now, if it does not.
+// whenSlid is when n units of an inferred quota are back that come back as they were spent; now, if they do not.
 func (w *Window) whenSlid(t Instant, n int64) Instant {
 	if !w.logsInferred() || !w.rare.spent.slides {
 		return t

@@ -129,7 +129,8 @@ func (w *Window) hasty(s *Server) bool {
 	return !w.creeps() && !s.loose() && s.Hasty && (w.contention.part() == 1 || w.rarely().again >= 4)
 }
 
-// restedBackOff is a back-off that is forgotten if nobody has asked for as long since it was over.
+// restedBackOff is the shortest back-off after which a row of refusals may end without an answer: it does if no request
+// departs for as long as the back-off took, once it is over.
 const restedBackOff = 8 * minBackOff
 
 // StartBackOff follows a refusal at t whose own words would let the next request go
@@ -146,7 +147,7 @@ func (w *Window) StartBackOff(t, sent Instant, jitter float64) {
 		return
 	}
 	if last := backOff(w.Refusals, 0); last >= restedBackOff && sent >= w.BackOff.Add(last) {
-		w.Refusals = 0 // nobody has asked for as long as that: this is another row
+		w.Refusals = 0 // no request has departed for as long: a new row begins
 	}
 	w.Refusals = min(w.Refusals+1, 63)
 	w.setRefused(t)
