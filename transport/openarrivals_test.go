@@ -16,10 +16,11 @@ import (
 )
 
 // An arrivals server has a limit, as a sliding log or as windows that begin with a request, and says nothing of it but perhaps a
-// Retry-After.
+// Retry-After, or figures.
 type arrivalsServer struct {
 	quota      int
 	log, tells bool
+	figures    string // "RateLimit", "X-RateLimit" or ""
 
 	mu     sync.Mutex // guards following
 	served []time.Time
@@ -35,20 +36,34 @@ func (s *arrivalsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 			s.served = nil
 		}
 	}
-	if len(s.served) < s.quota {
+	denied := len(s.served) == s.quota
+	if !denied {
 		s.served = append(s.served, now)
-		return
 	}
-	s.denied++
-	if s.tells {
-		w.Header().Set("Retry-After", strconv.Itoa(int((s.served[0].Add(time.Second).Sub(now)+time.Second-1)/time.Second)))
+	seconds := strconv.Itoa(int((s.served[0].Add(time.Second).Sub(now) + time.Second - 1) / time.Second))
+	switch left := s.quota - len(s.served); s.figures {
+	case "RateLimit":
+		w.Header().Set("RateLimit", fmt.Sprintf(`"api";r=%d;t=%s`, left, seconds))
+		w.Header().Set("RateLimit-Policy", fmt.Sprintf(`"api";q=%d;w=1`, s.quota))
+	case "X-RateLimit":
+		w.Header().Set("X-RateLimit-Limit", strconv.Itoa(s.quota))
+		w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(left))
+		w.Header().Set("X-RateLimit-Reset", seconds)
 	}
-	w.WriteHeader(http.StatusTooManyRequests)
+	if denied {
+		s.denied++
+		if s.tells {
+			w.Header().Set("Retry-After", seconds)
+		}
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
 }
 
-// Requests arrive at random, at a load below the limit of a server that only refuses. Windows of our own count are begun when
+// Requests arrive at random, at a load below the limit. Where the server only refuses, windows of our own count are begun when
 // those of a sliding log are not over, and a Retry-After is rounded up to a second: the quota was taken for half of what it
-// is, so that ever more requests waited.
+// is, so that ever more requests waited. Where it tells figures, a sliding log says that nothing is left for a second after the
+// first unit that is back, although the others are back soon; and our own log, which knows that, was given up after a refusal
+// that did not contradict it.
 func TestArrivalsAtRandom(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -61,6 +76,18 @@ func TestArrivalsAtRandom(t *testing.T) {
 		{"log, 10 a second", func() *arrivalsServer { return &arrivalsServer{quota: 10, log: true} }, time.Second, 200},
 		{"log, 100 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 100, log: true, tells: true} }, time.Second, 3000},
 		{"log, 10 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 10, log: true, tells: true} }, time.Second, 200},
+		{"log, 10 a second, RateLimit", func() *arrivalsServer {
+			return &arrivalsServer{quota: 10, log: true, tells: true, figures: "RateLimit"}
+		}, 400 * time.Millisecond, 60},
+		{"log, 5 a second, RateLimit", func() *arrivalsServer {
+			return &arrivalsServer{quota: 5, log: true, tells: true, figures: "RateLimit"}
+		}, time.Second, 60},
+		{"log, 10 a second, X-RateLimit", func() *arrivalsServer {
+			return &arrivalsServer{quota: 10, log: true, tells: true, figures: "X-RateLimit"}
+		}, 400 * time.Millisecond, 60},
+		{"log, 50 a second, X-RateLimit", func() *arrivalsServer {
+			return &arrivalsServer{quota: 50, log: true, tells: true, figures: "X-RateLimit"}
+		}, 100 * time.Millisecond, 60},
 		{"windows, 100 a second", func() *arrivalsServer { return &arrivalsServer{quota: 100} }, 250 * time.Millisecond, 300},
 		{"windows, 100 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 100, tells: true} }, 250 * time.Millisecond, 300},
 		{"windows, 10 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 10, tells: true} }, 400 * time.Millisecond, 80},

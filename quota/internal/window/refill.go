@@ -296,7 +296,8 @@ func (w *Window) failTrial() {
 	if w.creeps() && 2*w.perUnit() >= time.Duration(w.Quota)*w.unitTold() { // half of the quota should be back
 		w.set(creeping, false)
 		w.ownRare().pace = 0
-		r.failed, r.skip = maxFailed, 1<<maxFailed
+		r.failed = min(r.failed+1, maxFailed)
+		r.skip = 1 << r.failed
 	}
 	r.trying, r.served = false, 0
 }

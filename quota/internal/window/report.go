@@ -108,7 +108,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	}
 	if f.Window >= 0 && how.compareInstants() {
 		w.observeFloor(&f, refused, s)
-		w.observeSpent(t, sent, avail, refused, s)
+		w.observeSpent(t, sent, avail, tells, refused, s)
 	}
 	end := due
 	if trip > 0 && due != Never {
@@ -137,6 +137,9 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		w.due, w.trip = due, trip
 	case end < w.end && sent < w.sent && !sameWindow(w.end, end):
 	case avail < w.available:
+		if sent < w.closed && w.unshared() {
+			w.contention.from = 0 // it may be of the window before, and shows no first other client
+		}
 		w.available, w.sent, w.received = avail, max(sent, w.sent), t
 		if !older && (sameWindow(w.end, end) == (end < w.end) || w.outlasts(t)) {
 			w.due, w.trip = due, trip

@@ -13,7 +13,7 @@ import (
 // It is kept of a sliding log whose server names instants, once units have come back before one
 // of them. A window is as long as the longest of which the instants have told. Of any other
 // quota it is kept from when it was first used up, if a unit takes less than a second: see
-// logs.
+// logs. If no policy says how long a window is, it is as long as the longest of which answers have told.
 //
 // If answers take long, it is kept from the first figure on, and more rests on it: see late.go.
 //
@@ -150,15 +150,15 @@ func (w *Window) whenRoom(t Instant, n int64) Instant {
 // believes reports whether our own log says at t how much there is.
 func (w *Window) believes(t Instant) bool {
 	return w.hasLog() && t >= w.rare.spent.off && w.inWindow() > 0 && w.inWindow() <= math.MaxInt32 &&
-		w.Unit == Requests && !w.IsBucket() && w.contention.part() == 1 && (w.rare.spent.loose || w.isLate() || w.logs(w.floors()))
+		w.Unit == Requests && !w.IsBucket() && w.contention.part() == 1 && (w.rare.spent.loose || w.isLate() || w.logs(w.rare.spent.length, w.floors()))
 }
 
-// logs reports whether our own log is of use where no instants are named: the policy tells
-// of a unit that takes less than a second, or slow ones count, too; units were not seen to come back
-// one by one, and not even one was seen to be spent by another client.
-func (w *Window) logs(slow bool) bool {
-	return w.Strategy == Adaptive && w.Quota > 0 && w.Length > 0 && (slow || w.Length/time.Duration(w.Quota) < time.Second) &&
-		w.unshared() && w.refill.served == 0 && w.refill.slack == 0
+// logs reports whether our own log of windows of a length is of use where no instants are named: a unit takes less than a
+// second, or slow ones count, too; the last trial of a unit was not served, and not even one was seen to be spent by another
+// client.
+func (w *Window) logs(length time.Duration, slow bool) bool {
+	return w.Strategy == Adaptive && w.Quota > 0 && length > 0 && (slow || length/time.Duration(w.Quota) < time.Second) &&
+		w.unshared() && w.refill.served == 0
 }
 
 // whenBack is when n units may depart that the figure has no room for. A log that was doubted
@@ -257,14 +257,14 @@ func (w *Window) respend(sent Instant, by int64) {
 	}
 }
 
-// observeSpent looks at a figure that arrived at t, of a request that departed at sent.
-func (w *Window) observeSpent(t, sent Instant, avail int64, refused bool, s *Server) {
+// observeSpent looks at a figure that arrived at t, of a request that departed at sent. tells: it says when its window is over.
+func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool, s *Server) {
 	if w.observeLate(t, sent, avail, refused, s) {
 		return
 	}
-	length := s.Span
-	if !s.loose() {
-		length = w.Length
+	length := w.Length
+	if s.loose() || length <= 0 && tells {
+		length = s.Span
 	}
 	switch {
 	case w.Quota <= 0 || length <= 0:
@@ -273,7 +273,7 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, refused bool, s *Ser
 	case s.Most != w.Quota || s.Full.shown():
 		w.forgetLog() // a bucket may hold more than a quota, or less
 		return
-	case !w.hasLog() && (avail > 0 && s.floored == 0 || !w.logs(s.floored > 0)):
+	case !w.hasLog() && (avail > 0 && s.floored == 0 || !w.logs(length, s.floored > 0)):
 		return
 	}
 	l := w.ownRare().spent
@@ -282,13 +282,13 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, refused bool, s *Ser
 		// Of the first window it is known, if all was there when it began: no more was missing
 		// than has departed. The request whose answer told of the policy is not in departed. If
 		// that is less than the quota, the figure may be wrong.
-		if all := w.departed + 1; w.epoch == 0 && w.Quota < 1<<20 && w.contention.peak+int64(all) >= w.Quota && int64(all) < w.Quota {
+		if all := w.departed + 1; w.epoch == 0 && w.Length > 0 && w.Quota < 1<<20 && w.contention.peak+int64(all) >= w.Quota && int64(all) < w.Quota {
 			l.off, l.slots = t, []slot{{at: t, units: all}}
 		}
 	}
 	l.length, l.loose, l.floor = length, s.loose(), s.floored
-	if refused && !l.loose && w.State == Expired && sent >= w.closed {
-		l.off = max(l.off, t.Add(min(l.length, MaxSavedTime>>16)*64)) // a window is over, and not all is back
+	if refused && !tells && w.State == Expired && sent >= w.closed {
+		l.off = max(l.off, t.Add(min(l.length, MaxSavedTime>>16)*64)) // the length was found out, and not all is back
 	}
 	sure := l.heard(t, sent)
 	switch {
