@@ -20,7 +20,7 @@ import (
 type arrivalsServer struct {
 	quota      int
 	log, tells bool
-	figures    string // "RateLimit", "X-RateLimit" or ""
+	figures    string // "RateLimit", "RateLimit on refusals", "X-RateLimit" or ""
 
 	mu     sync.Mutex // guards following
 	served []time.Time
@@ -42,6 +42,11 @@ func (s *arrivalsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 	seconds := strconv.Itoa(int((s.served[0].Add(time.Second).Sub(now) + time.Second - 1) / time.Second))
 	switch left := s.quota - len(s.served); s.figures {
+	case "RateLimit on refusals":
+		if !denied {
+			break
+		}
+		fallthrough
 	case "RateLimit":
 		w.Header().Set("RateLimit", fmt.Sprintf(`"api";r=%d;t=%s`, left, seconds))
 		w.Header().Set("RateLimit-Policy", fmt.Sprintf(`"api";q=%d;w=1`, s.quota))
@@ -63,7 +68,7 @@ func (s *arrivalsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 // those of a sliding log are not over, and a Retry-After is rounded up to a second: the quota was taken for half of what it
 // is, so that ever more requests waited. Where it tells figures, a sliding log says that nothing is left for a second after the
 // first unit that is back, although the others are back soon; and our own log, which knows that, was given up after a refusal
-// that did not contradict it.
+// that did not contradict it. Where only refusals tell figures, nine of ten requests were refused in each second window.
 func TestArrivalsAtRandom(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -88,6 +93,12 @@ func TestArrivalsAtRandom(t *testing.T) {
 		{"log, 50 a second, X-RateLimit", func() *arrivalsServer {
 			return &arrivalsServer{quota: 50, log: true, tells: true, figures: "X-RateLimit"}
 		}, 100 * time.Millisecond, 60},
+		{"log, 10 a second, RateLimit on refusals", func() *arrivalsServer {
+			return &arrivalsServer{quota: 10, log: true, tells: true, figures: "RateLimit on refusals"}
+		}, 400 * time.Millisecond, 400},
+		{"windows, 10 a second, RateLimit on refusals", func() *arrivalsServer {
+			return &arrivalsServer{quota: 10, tells: true, figures: "RateLimit on refusals"}
+		}, 400 * time.Millisecond, 80},
 		{"windows, 100 a second", func() *arrivalsServer { return &arrivalsServer{quota: 100} }, 250 * time.Millisecond, 300},
 		{"windows, 100 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 100, tells: true} }, 250 * time.Millisecond, 300},
 		{"windows, 10 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 10, tells: true} }, 400 * time.Millisecond, 80},

@@ -148,6 +148,7 @@
 //     left. One of the requests for which the figure has no room is out at a time, then
 //     two, four, … as long as they are served. If one is refused, the log is not believed
 //     for some windows; where w was found out, also if another one is that departed after a window.
+//     Where only refusals tell a quota, and one shows that units come back as they were spent, no more departs than the log says.
 //     Where W/q is a second or more, this is done if w is longer than that by more than
 //     1 s. Where W or q is not told, they are taken to be the longest w and the highest
 //     a that were; beside other clients, only if W/q is a second or more. In both cases less

@@ -492,9 +492,9 @@ func (w *Window) forgetInferredLog() {
 	}
 }
 
-// whenSlid is when n units of an inferred quota are back that come back as they were spent; now, if they do not.
+// whenSlid is when n units are back, of our own count, that come back as they were spent; now, if they do not.
 func (w *Window) whenSlid(t Instant, n int64) Instant {
-	if !w.logsInferred() || !w.rare.spent.slides {
+	if !w.hasLog() || !w.rare.spent.slides || !w.logsInferred() && !w.unshared() {
 		return t
 	}
 	return w.whenRoom(t, n)

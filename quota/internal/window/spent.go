@@ -21,6 +21,9 @@ import (
 // for asks: one at first, and twice as many at a time with each round trip in which they were
 // served. If one is refused, or a figure shows less than there should be, the log is not
 // believed for a few windows, and for twice as many each time.
+//
+// Where only refusals tell the quota, served requests are counted (count.go). If one is refused that our own log had no
+// room for, no more depart from then on than the log says.
 
 // ownLog is what departed, and how far that is believed.
 type ownLog struct {
@@ -34,7 +37,7 @@ type ownLog struct {
 	kept   uint8         // answers that have doubled trust since
 	loose  bool          // it is of a sliding log whose server names instants
 	infers bool          // it is of an inferred quota, see inferred.go
-	slides bool          // and that comes back as it was spent
+	slides bool          // that quota comes back as it was spent, or one that is told by refusals alone
 	floor  uint8         // see Server.floored
 
 	// If answers take long, see late.go:
@@ -270,7 +273,7 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 	case w.Quota <= 0 || length <= 0:
 		return
 	case s.loose():
-	case s.Most != w.Quota || s.Full.shown():
+	case s.Most > 0 && s.Most != w.Quota || s.Full.shown():
 		w.forgetLog() // a bucket may hold more than a quota, or less
 		return
 	case !w.hasLog() && (avail > 0 && s.floored == 0 || !w.logs(length, s.floored > 0)):
@@ -289,6 +292,9 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 	l.length, l.loose, l.floor = length, s.loose(), s.floored
 	if refused && !tells && w.State == Expired && sent >= w.closed {
 		l.off = max(l.off, t.Add(min(l.length, MaxSavedTime>>16)*64)) // the length was found out, and not all is back
+	}
+	if refused && w.State == Counting && w.room(sent) < 0 {
+		l.slides = true // our own count said that there was room, and our own log that there was none
 	}
 	sure := l.heard(t, sent)
 	switch {
