@@ -20,7 +20,7 @@ import (
 type arrivalsServer struct {
 	quota      int
 	log, tells bool
-	figures    string // "RateLimit", "RateLimit on refusals", "X-RateLimit" or ""
+	figures    string // "RateLimit", "RateLimit on refusals" or ""
 
 	mu     sync.Mutex // guards following
 	served []time.Time
@@ -50,10 +50,6 @@ func (s *arrivalsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	case "RateLimit":
 		w.Header().Set("RateLimit", fmt.Sprintf(`"api";r=%d;t=%s`, left, seconds))
 		w.Header().Set("RateLimit-Policy", fmt.Sprintf(`"api";q=%d;w=1`, s.quota))
-	case "X-RateLimit":
-		w.Header().Set("X-RateLimit-Limit", strconv.Itoa(s.quota))
-		w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(left))
-		w.Header().Set("X-RateLimit-Reset", seconds)
 	}
 	if denied {
 		s.denied++
@@ -87,11 +83,8 @@ func TestArrivalsAtRandom(t *testing.T) {
 		{"log, 5 a second, RateLimit", func() *arrivalsServer {
 			return &arrivalsServer{quota: 5, log: true, tells: true, figures: "RateLimit"}
 		}, time.Second, 60},
-		{"log, 10 a second, X-RateLimit", func() *arrivalsServer {
-			return &arrivalsServer{quota: 10, log: true, tells: true, figures: "X-RateLimit"}
-		}, 400 * time.Millisecond, 60},
-		{"log, 50 a second, X-RateLimit", func() *arrivalsServer {
-			return &arrivalsServer{quota: 50, log: true, tells: true, figures: "X-RateLimit"}
+		{"log, 50 a second, RateLimit", func() *arrivalsServer {
+			return &arrivalsServer{quota: 50, log: true, tells: true, figures: "RateLimit"}
 		}, 100 * time.Millisecond, 60},
 		{"log, 10 a second, RateLimit on refusals", func() *arrivalsServer {
 			return &arrivalsServer{quota: 10, log: true, tells: true, figures: "RateLimit on refusals"}

@@ -141,10 +141,9 @@
 //     after a second at most, because a loop does. All this ends when that is W, and 64 trials are left out. If W is not told, it is the longest w that was.
 //     If units come back before an instant that the server names, it keeps a sliding log.
 //     Then ours is kept, too, and says when units are back: no more than q depart in any
-//     time as long as the longest window that was told. It is also kept of other
+//     time as long as the longest window that was told. With W, it is also kept of other
 //     quotas once they are used up, if W/q is less than a second, q units and no more were
-//     seen to be there, no other client was seen, and the last trial after W/q was not served. If W is not told, it is the
-//     longest w that was. It helps in a sliding log, and where a server now and then says a = 0 although much is
+//     seen to be there, no other client was seen, and the last trial after W/q was not served. It helps in a sliding log, and where a server now and then says a = 0 although much is
 //     left. One of the requests for which the figure has no room is out at a time, then
 //     two, four, … as long as they are served. If one is refused, the log is not believed
 //     for some windows; where w was found out, also if another one is that departed after a window.

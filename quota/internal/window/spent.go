@@ -13,7 +13,7 @@ import (
 // It is kept of a sliding log whose server names instants, once units have come back before one
 // of them. A window is as long as the longest of which the instants have told. Of any other
 // quota it is kept from when it was first used up, if a unit takes less than a second: see
-// logs. If no policy says how long a window is, it is as long as the longest of which answers have told.
+// logs.
 //
 // If answers take long, it is kept from the first figure on, and more rests on it: see late.go.
 //
@@ -153,14 +153,14 @@ func (w *Window) whenRoom(t Instant, n int64) Instant {
 // believes reports whether our own log says at t how much there is.
 func (w *Window) believes(t Instant) bool {
 	return w.hasLog() && t >= w.rare.spent.off && w.inWindow() > 0 && w.inWindow() <= math.MaxInt32 &&
-		w.Unit == Requests && !w.IsBucket() && w.contention.part() == 1 && (w.rare.spent.loose || w.isLate() || w.logs(w.rare.spent.length, w.floors()))
+		w.Unit == Requests && !w.IsBucket() && w.contention.part() == 1 && (w.rare.spent.loose || w.isLate() || w.logs(w.floors()))
 }
 
-// logs reports whether our own log of windows of a length is of use where no instants are named: a unit takes less than a
+// logs reports whether our own log is of use where no instants are named: the policy tells of a unit that takes less than a
 // second, or slow ones count, too; the last trial of a unit was not served, and not even one was seen to be spent by another
 // client.
-func (w *Window) logs(length time.Duration, slow bool) bool {
-	return w.Strategy == Adaptive && w.Quota > 0 && length > 0 && (slow || length/time.Duration(w.Quota) < time.Second) &&
+func (w *Window) logs(slow bool) bool {
+	return w.Strategy == Adaptive && w.Quota > 0 && w.Length > 0 && (slow || w.Length/time.Duration(w.Quota) < time.Second) &&
 		w.unshared() && w.refill.served == 0
 }
 
@@ -265,9 +265,9 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 	if w.observeLate(t, sent, avail, refused, s) {
 		return
 	}
-	length := w.Length
-	if s.loose() || length <= 0 && tells {
-		length = s.Span
+	length := s.Span
+	if !s.loose() {
+		length = w.Length
 	}
 	switch {
 	case w.Quota <= 0 || length <= 0:
@@ -276,7 +276,7 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 	case s.Most > 0 && s.Most != w.Quota || s.Full.shown():
 		w.forgetLog() // a bucket may hold more than a quota, or less
 		return
-	case !w.hasLog() && (avail > 0 && s.floored == 0 || !w.logs(length, s.floored > 0)):
+	case !w.hasLog() && (avail > 0 && s.floored == 0 || !w.logs(s.floored > 0)):
 		return
 	}
 	l := w.ownRare().spent
@@ -285,7 +285,7 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 		// Of the first window it is known, if all was there when it began: no more was missing
 		// than has departed. The request whose answer told of the policy is not in departed. If
 		// that is less than the quota, the figure may be wrong.
-		if all := w.departed + 1; w.epoch == 0 && w.Length > 0 && w.Quota < 1<<20 && w.contention.peak+int64(all) >= w.Quota && int64(all) < w.Quota {
+		if all := w.departed + 1; w.epoch == 0 && w.Quota < 1<<20 && w.contention.peak+int64(all) >= w.Quota && int64(all) < w.Quota {
 			l.off, l.slots = t, []slot{{at: t, units: all}}
 		}
 	}

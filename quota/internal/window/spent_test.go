@@ -220,7 +220,6 @@ func TestLogs(t *testing.T) {
 		{"a bucket, by its windows", func(_ *Window, s *Server) { s.Full = untilFull{grown: grownBucket} }, false},
 		{"others hand out the units", func(w *Window, _ *Server) { w.Strategy = Together }, false},
 		{"no window", func(w *Window, _ *Server) { w.Length = 0 }, false},
-		{"one that answers tell", func(w *Window, s *Server) { w.Length, s.Span = 0, 10*sec-1 }, true},
 	} {
 		w, s := New(Adaptive), Server{Most: 10}
 		w.SetPolicy(Requests, 10, 10*sec-1)

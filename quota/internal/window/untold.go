@@ -197,7 +197,6 @@ func (w *Window) failUntold(u *untold) {
 	}
 	*u = untold{failed: u.failed, pause: u.pause}
 	w.Length = 0
-	w.forgetLog()
 }
 
 // roundest is the roundest time after least, which is too short, up to most.
