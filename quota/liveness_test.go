@@ -273,9 +273,10 @@ func (c *call) once(ctx context.Context, i int) {
 		return
 	}
 	report := c.report
-	select {
-	case <-time.After(c.work):
-	case <-ctx.Done(): // before the answer
+	work, done := context.WithTimeout(ctx, c.work) // no timer of 0: see sleeps in package transport_test
+	<-work.Done()
+	done()
+	if ctx.Err() != nil { // before the answer
 		report = quota.Report{Lost: true}
 	}
 	switch c.how {

@@ -310,15 +310,11 @@ func (w *world) fail() {
 
 // travel takes the time of half a round trip, or less if the request is cancelled.
 func (w *world) travel(ctx context.Context) error {
-	timer := time.NewTimer(time.Duration(w.draw(300)) * time.Millisecond)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if !sleeps(ctx, time.Duration(w.draw(300))*time.Millisecond) {
 		w.fail()
 		return errors.New("cancelled on the way")
 	}
+	return nil
 }
 
 // disturb makes another response of one.

@@ -62,11 +62,16 @@ func (b *streamBody) Read([]byte) (int, error) {
 
 func (b *streamBody) Close() error {
 	b.once.Do(func() {
-		time.AfterFunc(b.s.late, func() {
+		free := func() {
 			b.s.mu.Lock()
 			defer b.s.mu.Unlock()
 			b.s.busy--
-		})
+		}
+		if b.s.late > 0 { // no timer of 0: see sleeps
+			time.AfterFunc(b.s.late, free)
+		} else {
+			free()
+		}
 	})
 	return nil
 }
