@@ -15,12 +15,13 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// An arrivals server has a limit, as a sliding log or as windows that begin with a request, and says nothing of it but perhaps a
-// Retry-After, or figures.
+// An arrivals server has a limit of a second, as a sliding log, as two windows weighed, or as windows that begin with a request.
+// It says nothing of it but perhaps a Retry-After, or figures.
 type arrivalsServer struct {
-	quota      int
-	log, tells bool
-	figures    string // "RateLimit", "RateLimit on refusals" or ""
+	quota        int
+	log, weighed bool
+	tells        bool
+	figures      string // "RateLimit", "RateLimit on refusals", "X-RateLimit", which says no reset, or ""
 
 	mu     sync.Mutex // guards following
 	served []time.Time
@@ -31,17 +32,24 @@ func (s *arrivalsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	for len(s.served) > 0 && now.Sub(s.served[0]) >= time.Second {
-		if s.served = s.served[1:]; !s.log {
+	first := now.Add(-time.Second)
+	if s.weighed {
+		first = first.Truncate(time.Second)
+	}
+	for len(s.served) > 0 && !s.served[0].After(first) {
+		if s.served = s.served[1:]; !s.log && !s.weighed {
 			s.served = nil
 		}
 	}
-	denied := len(s.served) == s.quota
+	denied := s.left(now) < 1
 	if !denied {
 		s.served = append(s.served, now)
 	}
 	seconds := strconv.Itoa(int((s.served[0].Add(time.Second).Sub(now) + time.Second - 1) / time.Second))
-	switch left := s.quota - len(s.served); s.figures {
+	switch left := int(s.left(now)); s.figures {
+	case "X-RateLimit":
+		w.Header().Set("X-RateLimit-Limit", strconv.Itoa(s.quota))
+		w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(left))
 	case "RateLimit on refusals":
 		if !denied {
 			break
@@ -60,11 +68,27 @@ func (s *arrivalsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
+// left is how many requests may be served. Of two windows weighed, that of a second before counts by the part of it that is less
+// than a second ago.
+func (s *arrivalsServer) left(now time.Time) float64 {
+	begun := now.Truncate(time.Second)
+	used := 0.0
+	for _, at := range s.served {
+		if s.weighed && at.Before(begun) {
+			used += 1 - now.Sub(begun).Seconds()
+		} else {
+			used++
+		}
+	}
+	return float64(s.quota) - used
+}
+
 // Requests arrive at random, at a load below the limit. Where the server only refuses, windows of our own count are begun when
 // those of a sliding log are not over, and a Retry-After is rounded up to a second: the quota was taken for half of what it
 // is, so that ever more requests waited. Where it tells figures, a sliding log says that nothing is left for a second after the
 // first unit that is back, although the others are back soon; and our own log, which knows that, was given up after a refusal
 // that did not contradict it. Where only refusals tell figures, nine of ten requests were refused in each second window.
+// Where no reset is told and two windows are weighed, each second began with the few units that had come back.
 func TestArrivalsAtRandom(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -92,6 +116,9 @@ func TestArrivalsAtRandom(t *testing.T) {
 		{"windows, 10 a second, RateLimit on refusals", func() *arrivalsServer {
 			return &arrivalsServer{quota: 10, tells: true, figures: "RateLimit on refusals"}
 		}, 400 * time.Millisecond, 80},
+		{"two windows weighed, 10 a second, no reset", func() *arrivalsServer {
+			return &arrivalsServer{quota: 10, weighed: true, tells: true, figures: "X-RateLimit"}
+		}, 5 * time.Second, 100},
 		{"windows, 100 a second", func() *arrivalsServer { return &arrivalsServer{quota: 100} }, 250 * time.Millisecond, 300},
 		{"windows, 100 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 100, tells: true} }, 250 * time.Millisecond, 300},
 		{"windows, 10 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 10, tells: true} }, 400 * time.Millisecond, 80},

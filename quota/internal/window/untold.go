@@ -10,13 +10,17 @@ import "time"
 //
 // If less than half is found, units come back one by one, and that contradicts the length. So do two refusals after it, or
 // one soon after it was learned. Then nothing is known, and four times as many windows have to agree before it
-// is learned again. A bucket that holds no more than it gains in such a time looks like windows, and is spent like them.
+// is learned again. Before it is learned, one unit that is missing shows the same, and four windows in a row have to agree. A bucket that holds no more than it gains in such a time looks like windows, and is spent like them.
 //
 // Windows may also be shorter. So after some that were as long, one request departs halfway between the longest time that is
 // known to be too short and the end. If it finds all, and so does one in the next window, windows are that long. What is
 // known to be too short may be of windows that were longer, so now and then one departs halfway between the time when the
 // window was used up and the end. One of these departs in five minutes or in 200 requests, whichever takes longer. If the
 // server tells another quota, all of this is learned anew.
+//
+// Where units come back one by one, a request that departs when nothing was left finds those that have come since then. So
+// the next one departs after the time that one of them took, and a quarter of it. If it is refused, that time is doubled, up to a
+// second. Where all would be back in little more than a second, it is waited for that.
 type untold struct {
 	length time.Duration // of a window; 0: not known
 	least  time.Duration // after which it was not over
@@ -25,6 +29,7 @@ type untold struct {
 	rest   uint8         // windows since one request departed halfway
 	pause  uint8         // how many have to be kept before the next one does
 	failed uint8         // lengths that were wrong
+	unit   time.Duration // that one unit takes, where units come back one by one; 0: not known
 }
 
 const (
@@ -33,6 +38,10 @@ const (
 	untoldRest   = 128 // windows before each of them at most
 	untoldFailed = 4   // lengths, after which none is learned
 	untoldPart   = 3   // parts of a length, of which the last is not looked into
+	unitMargin   = 4   // the part of the time for a unit that is waited for in addition
+
+	longestUnit = time.Second         // as long as is waited for anyway
+	soonAll     = 5 * time.Second / 4 // in which all are back: not worth a look for one
 )
 
 // SetUntold is SetPolicy for a policy that does not say how long its windows are: they are as long as was learned.
@@ -109,9 +118,12 @@ func (w *Window) beginsUntold(sent Instant, avail, found int64, refused bool, s 
 }
 
 // untoldLook is when the window in force is due, once an answer has told that it is used up, to a request that departed at
-// sent. That is sooner, if one request is to depart halfway.
+// sent. That is sooner, if one request is to depart halfway, or once a unit is back.
 func (w *Window) untoldLook(sent Instant, s *Server) Instant {
 	u, r := &s.untold, w.rarely()
+	if u.unit > 0 && w.untolds(s) {
+		return min(w.due, sent.Add(u.unit+u.unit/unitMargin))
+	}
 	if !w.untolds(s) || u.length == 0 || r.spent == nil || r.spent.from == 0 {
 		return w.due
 	}
@@ -137,6 +149,7 @@ func (w *Window) observeUntold(sent Instant, found int64, refused bool, s *Serve
 		return
 	}
 	u, from := &s.untold, w.rare.spent.from
+	w.observeUnit(sent, found, refused, u, s)
 	if from == 0 || w.available > 0 || w.isLate() || u.failed >= untoldFailed || !w.inOrder(sent) || sent <= w.sent ||
 		w.State != Reported && w.State != Expired {
 		return
@@ -158,6 +171,8 @@ func (w *Window) observeUntold(sent Instant, found int64, refused bool, s *Serve
 		if w.unshared() {
 			w.failUntold(u)
 		}
+	case u.length == 0 && found+w.Unanswered() < most && w.unshared():
+		u.kept, u.failed = 0, max(u.failed, 1)
 	case u.length == 0:
 		if found < most {
 			return
@@ -187,6 +202,27 @@ func (w *Window) observeUntold(sent Instant, found int64, refused bool, s *Serve
 	}
 }
 
+// observeUnit looks at a figure of a request that departed when nothing was left. If it found some units, but not all,
+// they come back one by one. If it was refused, that takes longer than was known.
+func (w *Window) observeUnit(sent Instant, found int64, refused bool, u *untold, s *Server) {
+	if w.available > 0 || !w.inOrder(sent) || sent <= w.sent || w.State != Reported && w.State != Expired {
+		return
+	}
+	each := time.Duration(0)
+	switch {
+	case refused:
+		each = 2 * u.unit
+	case found+w.Unanswered() < w.most(s) && w.unshared() && !w.isLate():
+		each = sent.Since(w.sent) / time.Duration(found)
+		if u.unit == 0 && each <= soonAll/time.Duration(w.most(s)) {
+			each = 0
+		}
+	}
+	if u.unit = each; each >= longestUnit {
+		u.unit = 0
+	}
+}
+
 // enough is how many windows have to agree before a length is learned.
 func (u *untold) enough() uint8 { return 1 << (2 * u.failed) }
 
@@ -195,7 +231,7 @@ func (w *Window) failUntold(u *untold) {
 	if u.length > 0 {
 		u.failed++
 	}
-	*u = untold{failed: u.failed, pause: u.pause}
+	*u = untold{failed: u.failed, pause: u.pause, unit: u.unit}
 	w.Length = 0
 }
 

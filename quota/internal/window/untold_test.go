@@ -131,7 +131,7 @@ func TestUntoldContradicted(t *testing.T) {
 	assert.Zero(t, s.untold.length, "one of ten was there")
 	assert.Zero(t, w.Length)
 	assert.EqualValues(t, 4, s.untold.enough())
-	assert.Equal(t, Never, w.due)
+	assert.Equal(t, at.Add(375*ms), w.due, "one came in 300 ms")
 
 	w, s, at = learned(1)
 	w.Report(at+Instant(50*ms), at, Figure{Available: 6, Window: None}, false, s)
@@ -345,7 +345,7 @@ func TestObserveUntold(t *testing.T) {
 		want    untold
 	}{
 		{"refused too soon", untold{length: 10 * sec, short: 6 * sec}, 5 * sec, 0, true, nil, untold{length: 10 * sec, least: 4900 * ms}},
-		{"one is missing, too soon", untold{length: 10 * sec, short: 6 * sec}, 5 * sec, 9, false, nil, untold{length: 10 * sec, least: 4900 * ms}},
+		{"one is missing, too soon", untold{length: 10 * sec, short: 6 * sec}, 5 * sec, 9, false, nil, untold{length: 10 * sec, least: 4900 * ms, unit: 4 * sec / 9}},
 		{"all is there halfway", untold{length: 10 * sec, least: 4 * sec}, 6 * sec, 10, false, nil, untold{length: 10 * sec, least: 4 * sec, short: 6 * sec}},
 		{"and again", untold{length: 10 * sec, least: 4 * sec, short: 6 * sec, kept: 7, rest: 9}, 5500 * ms, 10, false, nil, untold{length: 5 * sec, least: 4 * sec}},
 		{"and again, after many windows", untold{length: 10 * sec, least: 4 * sec, short: 6 * sec, kept: 8, rest: 9}, 5500 * ms, 10, false, nil, untold{length: 5 * sec, rest: 128}},
@@ -366,7 +366,10 @@ func TestObserveUntold(t *testing.T) {
 		{"refused by chance, after many", untold{length: 10 * sec, kept: 20}, 10 * sec, 0, true, nil, untold{length: 10 * sec, kept: 12}},
 		{"refused, nothing is known", untold{kept: 2}, 10 * sec, 0, true, nil, untold{kept: 2, least: 9900 * ms}},
 		{"nothing is known, less than half", untold{kept: 2}, 10 * sec, 4, false, nil, untold{}},
-		{"nothing is known, one is missing", untold{kept: 2}, 10 * sec, 9, false, nil, untold{kept: 2}},
+		{"nothing is known, one is missing", untold{kept: 2}, 10 * sec, 9, false, nil, untold{failed: 1}},
+		{"that, with one unanswered", untold{kept: 2}, 10 * sec, 9, false, func(w *Window) { w.InFlight = 1 }, untold{kept: 2}},
+		{"that, beside others", untold{kept: 2}, 10 * sec, 9, false, func(w *Window) { w.contention.fall = 9 }, untold{kept: 2}},
+		{"that, after two that were wrong", untold{failed: 2, kept: 2}, 10 * sec, 9, false, nil, untold{failed: 2}},
 		{"nothing is known, all", untold{least: 4 * sec}, 11 * sec, 10, false, nil, untold{length: 10 * sec, least: 4 * sec}},
 		{"nothing is known, used up after a minute", untold{}, 65 * sec, 10, false, func(w *Window) { w.sent = from.Add(61 * sec) }, untold{length: 65 * sec}},
 		{"nothing is known, one of four", untold{failed: 1, kept: 2}, 11 * sec, 10, false, nil, untold{failed: 1, kept: 3}},
@@ -393,6 +396,55 @@ func TestObserveUntold(t *testing.T) {
 		}
 		w.observeUntold(from.Add(tt.after), tt.found, tt.refused, s)
 		assert.Equal(t, tt.want, s.untold, tt.name)
+	}
+}
+
+// How long one unit takes is what passed since nothing was left, by the units that a request found; and when the next one
+// departs.
+func TestUntoldUnit(t *testing.T) {
+	const from = Instant(mins)
+	for _, tt := range []struct {
+		name    string
+		before  time.Duration // for a unit
+		after   time.Duration
+		found   int64
+		refused bool
+		change  func(w *Window)
+		want    time.Duration
+	}{
+		{"six of ten", 0, 900 * ms, 6, false, nil, 150 * ms},
+		{"one", 50 * ms, 100 * ms, 1, false, nil, 100 * ms},
+		{"nearly all in a second", 0, sec, 8, false, nil, 0},
+		{"a little less", 0, sec + 8, 8, false, nil, 125*ms + 1},
+		{"nearly all, when it was known", 50 * ms, sec, 8, false, nil, 125 * ms},
+		{"all", 50 * ms, sec, 10, false, nil, 0},
+		{"all, with one unanswered", 50 * ms, sec, 9, false, func(w *Window) { w.InFlight = 1 }, 0},
+		{"beside others", 50 * ms, 900 * ms, 6, false, func(w *Window) { w.contention.fall = 9 }, 0},
+		{"a second", 50 * ms, 2 * sec, 2, false, nil, 0},
+		{"nearly a second", 50 * ms, 2*sec - 2, 2, false, nil, sec - 1},
+		{"refused", 150 * ms, 200 * ms, 0, true, nil, 300 * ms},
+		{"refused, a second", 500 * ms, 200 * ms, 0, true, nil, 0},
+		{"refused, nothing was known", 0, 200 * ms, 0, true, nil, 0},
+		{"some was left", 50 * ms, 900 * ms, 6, false, func(w *Window) { w.available = 1 }, 50 * ms},
+		{"out of order", 50 * ms, 900 * ms, 6, false, func(w *Window) { w.received = from.Add(sec) }, 50 * ms},
+		{"not after the one in force", 50 * ms, 0, 6, false, nil, 50 * ms},
+		{"unknown", 50 * ms, 900 * ms, 6, false, func(w *Window) { w.State = Unknown }, 50 * ms},
+		{"answers take long", 50 * ms, 900 * ms, 6, false, func(w *Window) { w.rare.spent.quota, w.rare.spent.length = 10, sec }, 0},
+	} {
+		w, s := New(Adaptive), &Server{untold: untold{unit: tt.before}}
+		w.SetUntold(Requests, 10, s)
+		w.ownSpent()
+		w.State, w.available, w.sent, w.due = Reported, 0, from, from.Add(sec)
+		if tt.change != nil {
+			tt.change(&w)
+		}
+		w.observeUntold(from.Add(tt.after), tt.found, tt.refused, s)
+		assert.Equal(t, tt.want, s.untold.unit, tt.name)
+		due := from.Add(sec)
+		if tt.want > 0 {
+			due = min(due, from.Add(tt.want+tt.want/4))
+		}
+		assert.Equal(t, due, w.untoldLook(from, s), tt.name)
 	}
 }
 
