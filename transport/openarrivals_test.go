@@ -118,7 +118,7 @@ func TestArrivalsAtRandom(t *testing.T) {
 		}, 400 * time.Millisecond, 80},
 		{"two windows weighed, 10 a second, no reset", func() *arrivalsServer {
 			return &arrivalsServer{quota: 10, weighed: true, tells: true, figures: "X-RateLimit"}
-		}, 5 * time.Second, 100},
+		}, 10 * time.Second, 100},
 		{"windows, 100 a second", func() *arrivalsServer { return &arrivalsServer{quota: 100} }, 250 * time.Millisecond, 300},
 		{"windows, 100 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 100, tells: true} }, 250 * time.Millisecond, 300},
 		{"windows, 10 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 10, tells: true} }, 400 * time.Millisecond, 80},

@@ -100,6 +100,10 @@
 //     and w: windows may have become shorter. One does in five minutes or 200 requests, whichever takes longer, if that
 //     is sooner. If it finds q, and one in the next window does, w is that long; if eight windows had kept the old w, the next
 //     one is looked into, too. If another q is told, w is learned anew.
+//     A request that departs after a = 0 and finds some units, but fewer than q, shows that they come back one by one. Where that
+//     takes u for each of them, u·q > 1.25 s, and no other client was seen, the next one departs 1.25 u after an answer with a = 0.
+//     If it is refused, u is doubled, up to 1 s, which ends this. If it finds q, that ends it, too. Where w is not known yet, 4
+//     windows in a row have to agree after it before w is learned.
 //     w is no longer than 10 min. Quotas shared through Peers have no such w.
 //
 //     A server may say w when it answers, at t, and not when the request arrives; and D is nearly always
