@@ -203,6 +203,34 @@ func TestSpentOfAFigureThatIsWrong(t *testing.T) {
 	})
 }
 
+// Where units of our own count come back as they were spent, none departs before our own log has room: not beside another
+// client, unless the quota is inferred.
+func TestWhenSlid(t *testing.T) {
+	const from = Instant(mins)
+	for _, tt := range []struct {
+		name string
+		but  func(w *Window)
+		want Instant
+	}{
+		{"a log", func(*Window) {}, from.Add(sec)},
+		{"no log", func(w *Window) { w.forgetLog() }, from},
+		{"it does not slide", func(w *Window) { w.rare.spent.slides = false }, from},
+		{"beside another client", func(w *Window) { w.contention.fall = 9 }, from},
+		{"inferred", func(w *Window) { w.rare.spent.infers, w.contention.fall = true, 9 }, from.Add(sec)},
+	} {
+		w := New(Adaptive)
+		w.SetPolicy(Requests, 2, sec)
+		w.rtt, w.least = 25*ms, 25*ms
+		w.keepLog(ownLog{length: sec, slides: true, slots: []slot{{from: from, at: from, trip: 25_000, units: 2}}})
+		tt.but(&w)
+		guard := time.Duration(0)
+		if tt.want > from {
+			guard = w.guard(25 * ms)
+		}
+		assert.Equal(t, tt.want.Add(guard), w.whenSlid(from, 1), tt.name)
+	}
+}
+
 // Without named instants our own log is not kept where it is not surely right, or of no use.
 func TestLogs(t *testing.T) {
 	for _, tt := range []struct {

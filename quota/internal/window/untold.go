@@ -10,7 +10,8 @@ import "time"
 //
 // If less than half is found, units come back one by one, and that contradicts the length. So do two refusals after it, or
 // one soon after it was learned. Then nothing is known, and four times as many windows have to agree before it
-// is learned again. Before it is learned, one unit that is missing shows the same, and four windows in a row have to agree. A bucket that holds no more than it gains in such a time looks like windows, and is spent like them.
+// is learned again. Before it is learned, one unit that is missing shows the same, and four windows in a row have to agree.
+// A bucket that holds no more than it gains in such a time looks like windows, and is spent like them.
 //
 // Windows may also be shorter. So after some that were as long, one request departs halfway between the longest time that is
 // known to be too short and the end. If it finds all, and so does one in the next window, windows are that long. What is
@@ -20,7 +21,7 @@ import "time"
 //
 // Where units come back one by one, a request that departs when nothing was left finds those that have come since then. So
 // the next one departs after the time that one of them took, and a quarter of it. If it is refused, that time is doubled, up to a
-// second. Where all would be back in little more than a second, it is waited for that.
+// second. Where all would be back in little more than a second, none departs before that.
 type untold struct {
 	length time.Duration // of a window; 0: not known
 	least  time.Duration // after which it was not over
