@@ -21,7 +21,7 @@ type arrivalsServer struct {
 	quota        int
 	log, weighed bool
 	tells        bool
-	figures      string // "RateLimit", "RateLimit on refusals", "X-RateLimit", which says no reset, or ""
+	figures      string // "RateLimit", "RateLimit on refusals", "RateLimit-Policy", "X-RateLimit", which says no reset, or ""
 
 	mu     sync.Mutex // guards following
 	served []time.Time
@@ -46,10 +46,15 @@ func (s *arrivalsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		s.served = append(s.served, now)
 	}
 	seconds := strconv.Itoa(int((s.served[0].Add(time.Second).Sub(now) + time.Second - 1) / time.Second))
+	if s.weighed {
+		seconds = "1" // until this second is over, as most servers of the kind say
+	}
 	switch left := int(s.left(now)); s.figures {
 	case "X-RateLimit":
 		w.Header().Set("X-RateLimit-Limit", strconv.Itoa(s.quota))
 		w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(left))
+	case "RateLimit-Policy":
+		w.Header().Set("RateLimit-Policy", fmt.Sprintf(`"api";q=%d;w=1`, s.quota))
 	case "RateLimit on refusals":
 		if !denied {
 			break
@@ -87,7 +92,9 @@ func (s *arrivalsServer) left(now time.Time) float64 {
 // those of a sliding log are not over, and a Retry-After is rounded up to a second: the quota was taken for half of what it
 // is, so that ever more requests waited. Where it tells figures, a sliding log says that nothing is left for a second after the
 // first unit that is back, although the others are back soon; and our own log, which knows that, was given up after a refusal
-// that did not contradict it. Where only refusals tell figures, nine of ten requests were refused in each second window.
+// that did not contradict it. Where only refusals tell figures, nine of ten requests were refused in each second window;
+// where answers tell only the policy, a log refused half of all requests, and two windows weighed that tell figures only where
+// they refuse did, too.
 // Where no reset is told and two windows are weighed, each second began with the few units that had come back.
 func TestArrivalsAtRandom(t *testing.T) {
 	for _, tt := range []struct {
@@ -116,6 +123,18 @@ func TestArrivalsAtRandom(t *testing.T) {
 		{"windows, 10 a second, RateLimit on refusals", func() *arrivalsServer {
 			return &arrivalsServer{quota: 10, tells: true, figures: "RateLimit on refusals"}
 		}, 400 * time.Millisecond, 80},
+		{"two windows weighed, 50 a second, RateLimit on refusals", func() *arrivalsServer {
+			return &arrivalsServer{quota: 50, weighed: true, tells: true, figures: "RateLimit on refusals"}
+		}, 2 * time.Second, 600},
+		{"two windows weighed, 50 a second, RateLimit-Policy", func() *arrivalsServer {
+			return &arrivalsServer{quota: 50, weighed: true, tells: true, figures: "RateLimit-Policy"}
+		}, 2 * time.Second, 600},
+		{"log, 50 a second, RateLimit-Policy", func() *arrivalsServer {
+			return &arrivalsServer{quota: 50, log: true, tells: true, figures: "RateLimit-Policy"}
+		}, time.Second, 1200},
+		{"log, 10 a second, RateLimit-Policy", func() *arrivalsServer {
+			return &arrivalsServer{quota: 10, log: true, tells: true, figures: "RateLimit-Policy"}
+		}, 2 * time.Second, 400},
 		{"two windows weighed, 10 a second, no reset", func() *arrivalsServer {
 			return &arrivalsServer{quota: 10, weighed: true, tells: true, figures: "X-RateLimit"}
 		}, 10 * time.Second, 100},

@@ -172,6 +172,9 @@ func (w *Window) Answered(c Charge, refused bool) {
 	if !refused && w.takenIn(c.Mark) != olderWindow {
 		w.contention.served += c.Units // one of the window before may have arrived in this one
 	}
+	if refused {
+		w.unspend(c)
+	}
 	if w.Landed(c.Units, c.Mark) {
 		w.probing = false
 		if refused {
@@ -202,6 +205,7 @@ func (w *Window) Silent(t Instant, c Charge, refused bool, s *Server) {
 	w.Timed(t, c.Sent)
 	switch {
 	case refused:
+		w.unspend(c)
 		w.back(t, c)
 		return
 	case w.Blank() && w.rare == nil:
@@ -265,6 +269,14 @@ func (w *Window) RefusedElsewhere(t Instant, c Charge) bool {
 func (w *Window) back(t Instant, c Charge) {
 	if w.IsBucket() && w.takenIn(c.Mark) == thisWindow {
 		w.charge(t, -c.Units)
+	}
+}
+
+// unspend takes a charge that was refused out of our own log. That of an inferred quota keeps it, see Inferred.slid, and
+// so does one that bounds what a figure means, see floor.go.
+func (w *Window) unspend(c Charge) {
+	if w.hasLog() && !w.rare.spent.infers && w.rare.spent.floor == 0 {
+		w.respend(c.Sent, -c.Units)
 	}
 }
 

@@ -19,6 +19,13 @@ import "time"
 // the window, and than one unit takes, ends the bucket: it is of a window. In a log, units that were spent together come
 // back together, and the pace has to wait for those that were spent later.
 //
+// Where a unit takes a second or less, our own log (spent.go) is asked first, which begins with the first refusal. If it had no
+// room for a refused request, units come back as they were spent: then the count goes on, and no more depart than the log
+// says. Until it knows of a whole window, no refusal begins a bucket. A refusal at the pace of a bucket makes it slower
+// by half of a unit, because each costs a whole second: one of two windows weighed serves a unit or two less than q.
+//
+// A server may tell its figures only where it refuses. Such a refusal, with nothing left, in our own count is one as well.
+//
 // In a short window each Retry-After is that short. So if a window had nothing at its beginning, and one within three
 // windows after it, too, units come back one by one, although a window between them passed as counted. A server that
 // rounds the Retry-After down refuses the request that departs after it, with a Retry-After of 0: that is one window.
@@ -35,6 +42,10 @@ func (w *Window) Contradict(t, sent Instant, retryAfter time.Duration) {
 	}
 	r, length := w.ownRare(), min(w.Length, MaxSavedTime)
 	one := length / time.Duration(w.Quota)
+	brief := one <= time.Second // no Retry-After says when it is back
+	if !paced && brief && w.slid(t, sent, one) {
+		return
+	}
 	again, same := r.told > 0, sent < r.told // refusals of requests that overlap are one
 	if !paced && w.available >= w.Quota-1 {  // nothing was served in this window
 		switch dry := w.ownSpent().dry; {
@@ -44,6 +55,9 @@ func (w *Window) Contradict(t, sent Instant, retryAfter time.Duration) {
 			again = true // a second window in a row had nothing at its beginning
 		}
 		w.rare.spent.dry = t
+	}
+	if w.logIsYoung(t) {
+		again = false
 	}
 	switch {
 	case same && !paced:
@@ -56,7 +70,11 @@ func (w *Window) Contradict(t, sent Instant, retryAfter time.Duration) {
 	case !paced:
 		r.fill, w.slow = length+w.guard(w.rtt), 0
 	case !same && w.CountRefusal(t, sent):
-		r.fill = min(r.fill+w.guard(w.rtt), 2*length)
+		slower := w.guard(w.rtt)
+		if brief {
+			slower = max(slower, one/2)
+		}
+		r.fill = min(r.fill+slower, 2*length)
 	}
 	r.told = t
 	empty := t.Add(r.fill)
@@ -99,4 +117,29 @@ func (w *Window) holds(t Instant) int64 {
 		return min(1+w.unitsIn(Instant(since)), w.Quota)
 	}
 	return min(1+int64(since/w.Length), w.Quota)
+}
+
+// slid reports whether our own log explains the refusal of a request that departed at sent: it had no room for it. Then no more
+// depart than it says. Windows that begin at other times than ours are explained by it, too, now and then. So if a unit
+// takes a second, it needs two of these within two windows. The first refusal begins the log.
+func (w *Window) slid(t, sent Instant, one time.Duration) bool {
+	switch {
+	case !w.hasLog() && w.logs(true):
+		w.beginLog(t, w.Length)
+		return false
+	case !w.hasLog() || w.room(sent) > 0:
+		return false
+	}
+	switch l := w.rare.spent; {
+	case one < time.Second || l.slid > 0 && sent > l.slid && t <= l.slid.Add(2*w.Length):
+		l.slides = true
+	case sent > l.slid:
+		l.slid = t
+	}
+	return true
+}
+
+// logIsYoung reports whether more may have departed in the window before t than our own log says.
+func (w *Window) logIsYoung(t Instant) bool {
+	return w.hasLog() && t < w.rare.spent.off && w.rare.spent.doubts == 0
 }

@@ -348,3 +348,90 @@ func TestContradictedAtPace(t *testing.T) {
 		}
 	}
 }
+
+// A server that tells its figures only where it refuses contradicts our own count with them. The log of the count knows of all
+// that has departed since the first refusal, two seconds later, and explains none of these. So units come back one by one,
+// until a served request has a figure.
+func TestContradictedByFigures(t *testing.T) {
+	l := newLedger(Adaptive)
+	all(counts(20, sec), send("a"), stillRefuses("a", sec))(l, 0)
+	all(send("b"), quiet("b"), send("c"), stillRefuses("c", sec))(l, Instant(1010*ms))
+	assert.False(t, l.IsBucket(), "the log is young")
+	l.rare.spent.doubts, l.rare.spent.off = 1, Instant(mins) // one that is doubted is not
+	all(send("d"), quiet("d"), send("e"), stillRefuses("e", sec))(l, Instant(2020*ms))
+	require.True(t, l.IsBucket())
+	assert.InDelta(t, 50*ms+ms/20, l.Pace(), 1)
+	all(send("f"), stillRefuses("f", sec))(l, Instant(3030*ms))
+	assert.InDelta(t, 50*ms+ms/20+25*ms/20, l.Pace(), 1, "a refusal makes it slower by half of a unit")
+	all(send("g"), says("g", 7, sec))(l, Instant(4040*ms))
+	assert.False(t, l.IsBucket())
+	n, _ := room(l.Window, Instant(4040*ms))
+	assert.Equal(t, 7, n)
+}
+
+// A refusal contradicts our own count with a figure that says that nothing is left, for a while.
+func TestFigureThatContradictsNothing(t *testing.T) {
+	for _, tt := range []struct {
+		avail       int64
+		window      time.Duration
+		contradicts bool
+	}{{0, sec, true}, {0, 0, false}, {0, None, false}, {3, sec, false}} {
+		l := newLedger(Adaptive)
+		all(counts(20, sec), send("a"))(l, 0)
+		l.report(0, "a", tt.avail, tt.window, true)
+		assert.Equal(t, tt.contradicts, l.rarely().told > 0, "%d for %s", tt.avail, tt.window)
+	}
+}
+
+// Units come back as they were spent: all but one in the last second of a window of our own count. The next window seems to have
+// all of them, and is refused the second one. Our own log, which the first refusal begins, explains that, and no more depart
+// than it says. What was refused was not spent. If a unit takes a second, that takes two refusals within two windows.
+func TestCountSlides(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		quota   int64
+		length  time.Duration
+		refused []time.Duration // after the next window began
+		slides  bool
+	}{
+		{"a unit takes less than a second", 20, 10 * sec, []time.Duration{sec}, true},
+		{"it takes a second", 10, 10 * sec, []time.Duration{sec}, false},
+		{"twice", 10, 10 * sec, []time.Duration{sec, 2 * sec}, true},
+		{"twice at a time", 10, 10 * sec, []time.Duration{sec, sec}, false},
+		{"it takes longer", 9, 10 * sec, []time.Duration{sec, 2 * sec}, false},
+	} {
+		l := newLedger(Adaptive)
+		all(counts(tt.quota, tt.length), send("a"), contradicts("a", sec))(l, 0)
+		at := Instant(mins)
+		all(send("a"), quiet("a"))(l, at)
+		at = at.Add(tt.length - sec)
+		for range tt.quota - 1 {
+			all(send("b"), quiet("b"))(l, at)
+		}
+		back := at.Add(tt.length)
+		at = at.Add(sec + ms)
+		all(send("c"), quiet("c"))(l, at)
+		for _, after := range tt.refused {
+			all(send("d"), contradicts("d", None))(l, at.Add(after))
+		}
+		at = at.Add(tt.refused[len(tt.refused)-1])
+		assert.Equal(t, tt.slides, l.hasLog() && l.rare.spent.slides, tt.name)
+		if tt.slides {
+			assert.Equal(t, back.Add(ms), l.whenSlid(at, 1), tt.name)
+			assert.Equal(t, tt.quota-1, l.room(back.Add(ms)), tt.name)
+		}
+	}
+}
+
+// If a unit takes a second, our own log explains two refusals within two windows, and not one now and then.
+func TestCountSlidesSeldom(t *testing.T) {
+	for after, slides := range map[time.Duration]bool{20 * sec: true, 20*sec + 1: false} {
+		w := New(Adaptive)
+		w.SetPolicy(Requests, 10, 10*sec)
+		const at = Instant(mins)
+		w.keepLog(ownLog{length: 10 * sec, slots: []slot{{from: at, at: at.Add(30 * sec), units: 10}}})
+		assert.True(t, w.slid(at, at, sec))
+		assert.True(t, w.slid(at.Add(after), at.Add(after), sec))
+		assert.Equal(t, slides, w.rare.spent.slides, after)
+	}
+}

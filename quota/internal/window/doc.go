@@ -151,7 +151,8 @@
 //     left. One of the requests for which the figure has no room is out at a time, then
 //     two, four, … as long as they are served. If one is refused, the log is not believed
 //     for some windows; where w was found out, also if another one is that departed after a window.
-//     Where only refusals tell a quota, and one shows that units come back as they were spent, no more departs than the log says.
+//     Where only refusals tell a quota, or answers only a policy, and a refusal shows that units come back as they were
+//     spent, no more departs than the log says.
 //     Where W/q is a second or more, this is done if w is longer than that by more than
 //     1 s. Where W or q is not told, they are taken to be the longest w and the highest
 //     a that were; beside other clients, only if W/q is a second or more. In both cases less
@@ -288,7 +289,10 @@
 //     requests in flight is inferred. Package quota keeps it: see beside.go.
 //
 //  6. Count. Of a policy without a service limit we keep our own count: q units from
-//     the first request of a window on. A refusal within that window contradicts it.
+//     the first request of a window on. A refusal within that window contradicts it, also with a figure of a = 0 and a
+//     window. If W/q is no more than a second, the first of these begins our own log. If that had no room for what is
+//     refused, twice within 2·W if W/q is a second, the count goes on, and no more departs than the log says.
+//     As long as the log does not know of a whole window, no bucket begins.
 //     Then the next window begins with the Retry-After, by two
 //     requests, then four, … as the answers come. If the Retry-After is no longer
 //     than W/q + 1 s and the next window is contradicted, too, or two windows within 3·W had
@@ -296,9 +300,9 @@
 //     otherwise: they are counted as a bucket that is empty then and gains a unit
 //     in each (W + g)/q. It holds one unit, and one more for each window since the
 //     last refusal. A Retry-After of 0 within a second after another one was over does not contradict: that one was rounded
-//     down. One of more than W/4, and W/q + 1 s, ends the bucket. A unit takes g/q longer after each refusal at that pace, but not after others
-//     in a row. In no time as long as a window much more than q depart then, so
-//     this is right in a bucket, in a sliding log, and wherever windows begin.
+//     down. One of more than W/4, and W/q + 1 s, ends the bucket. A unit takes g/q longer after each refusal at that pace, and half
+//     of W/q² if W/q is no more than a second, because each refusal costs a second; but not after others in a row. In no
+//     time as long as a window much more than q depart then, so this is right in a bucket, in a sliding log, and wherever windows begin.
 //     Answers may leave out fields, so our own count also goes on where they have none. But
 //     if it is used up, and no answer has named the quota for 3·W, 10 s to 10 min, one request departs
 //     that it does not allow. If it is served, others do, with one more out for each 16 that are. Once more

@@ -74,10 +74,16 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		return None
 	}
 	cost = w.costOf(sent, f.Charge, avail, refused)
+	w.compareQuiet(t, f.Charge, avail, refused, s)
 	if w.State == Counting {
+		if refused && avail == 0 && f.Window > 0 {
+			w.Contradict(t, sent, f.Window)
+			if w.counted() {
+				return cost
+			}
+		}
 		w.noBucket()
 	}
-	w.compareQuiet(t, f.Charge, avail, refused, s)
 	if f.Full == 0 {
 		how.observeFull(w, avail, f.Window, s)
 	}

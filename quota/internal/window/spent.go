@@ -22,8 +22,8 @@ import (
 // served. If one is refused, or a figure shows less than there should be, the log is not
 // believed for a few windows, and for twice as many each time.
 //
-// Where only refusals tell the quota, served requests are counted (count.go). If one is refused that our own log had no
-// room for, no more depart from then on than the log says.
+// Where only refusals tell the quota, or answers tell only the policy, served requests are counted (count.go). If one is
+// refused that our own log had no room for, no more depart from then on than the log says. What was refused was not spent.
 
 // ownLog is what departed, and how far that is believed.
 type ownLog struct {
@@ -38,6 +38,7 @@ type ownLog struct {
 	loose  bool          // it is of a sliding log whose server names instants
 	infers bool          // it is of an inferred quota, see inferred.go
 	slides bool          // that quota comes back as it was spent, or one that is told by refusals alone
+	slid   Instant       //
 	floor  uint8         // see Server.floored
 
 	// If answers take long, see late.go:
@@ -260,6 +261,18 @@ func (w *Window) respend(sent Instant, by int64) {
 	}
 }
 
+// beginLog begins our own log of windows of a length at t.
+func (w *Window) beginLog(t Instant, length time.Duration) *spent {
+	l := w.keepLog(ownLog{trust: 1, length: length, off: t.Add(length + time.Second)}) // what departed before is not known
+	// Of the first window it is known, if all was there when it began: no more was missing
+	// than has departed. The request whose answer told of the policy is not in departed. If
+	// that is less than the quota, the figure may be wrong.
+	if all := w.departed + 1; w.epoch == 0 && w.Quota < 1<<20 && w.contention.peak+int64(all) >= w.Quota && int64(all) < w.Quota {
+		l.off, l.slots = t, []slot{{at: t, units: all}}
+	}
+	return l
+}
+
 // observeSpent looks at a figure that arrived at t, of a request that departed at sent. tells: it says when its window is over.
 func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool, s *Server) {
 	if w.observeLate(t, sent, avail, refused, s) {
@@ -281,20 +294,11 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 	}
 	l := w.ownRare().spent
 	if !w.hasLog() {
-		l = w.keepLog(ownLog{trust: 1, length: length, off: t.Add(length + time.Second)}) // what departed before is not known
-		// Of the first window it is known, if all was there when it began: no more was missing
-		// than has departed. The request whose answer told of the policy is not in departed. If
-		// that is less than the quota, the figure may be wrong.
-		if all := w.departed + 1; w.epoch == 0 && w.Quota < 1<<20 && w.contention.peak+int64(all) >= w.Quota && int64(all) < w.Quota {
-			l.off, l.slots = t, []slot{{at: t, units: all}}
-		}
+		l = w.beginLog(t, length)
 	}
 	l.length, l.loose, l.floor = length, s.loose(), s.floored
 	if refused && !tells && w.State == Expired && sent >= w.closed {
 		l.off = max(l.off, t.Add(min(l.length, MaxSavedTime>>16)*64)) // the length was found out, and not all is back
-	}
-	if refused && w.State == Counting && w.room(sent) < 0 {
-		l.slides = true // our own count said that there was room, and our own log that there was none
 	}
 	sure := l.heard(t, sent)
 	switch {
