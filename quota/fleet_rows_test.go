@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/internal/raced"
 	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/quota/exchange"
@@ -568,7 +569,7 @@ func (r *fleetRow) one() fleetRow {
 // The rows of several processes. Whatever is random follows from a seed, and nothing
 // runs at the same time, so the scores are always the same.
 func TestFleetRows(t *testing.T) {
-	for _, r := range fleetRows() {
+	for _, r := range raced.Rows(fleetRows()) {
 		t.Run(r.name, func(t *testing.T) {
 			scores := make([]fleetScore, 1)
 			if r.filled > 0 {
@@ -649,7 +650,7 @@ func (r *fleetRow) judge(t *testing.T, scores ...fleetScore) {
 func TestFleetFailures(t *testing.T) {
 	const sec = time.Second
 	all := 8
-	for name, f := range map[string]failures{
+	for name, f := range raced.Cases(map[string]failures{
 		"nothing":                {goodput: .99},
 		"no fleet":               {none: true, goodput: .88, refusals: 5},
 		"never there":            {deadHub: true, goodput: .88, refusals: 5},
@@ -668,7 +669,7 @@ func TestFleetFailures(t *testing.T) {
 		"answers lost":           {loses: .02, goodput: .96, refusals: 1},
 		"all carried out twice":  {twice: true, goodput: .99},
 		"deaf":                   {deaf: true, goodput: .88, refusals: .5},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			r := fleetRow{policies: policyOf(transporttest.FixedWindow, 100, 10, 0), procs: all, jobs: 125, workers: 6, seconds: 90, goodput: f.goodput, refused: f.refusals, turns: 10, alone: f.none}
 			var scores []fleetScore
@@ -694,7 +695,7 @@ func TestFleetFailures(t *testing.T) {
 // window. Once one is refused, no more than its part departs in a window: about one request of each
 // is refused in a window, and not two.
 func TestFleetCutOff(t *testing.T) {
-	for name, c := range map[string]struct {
+	for name, c := range raced.Cases(map[string]struct {
 		policies []transporttest.Policy
 		of       int     // of 16
 		each     float64 // refusals of a process in a window while it is cut off, at most
@@ -703,7 +704,7 @@ func TestFleetCutOff(t *testing.T) {
 		"aligned": {policyOf(transporttest.AlignedWindow, 20, 2, 0), 15, .65},
 		"log":     {policyOf(transporttest.SlidingLog, 200, 10, 0), 14, 1.25},
 		"weighed": {policyOf(transporttest.SlidingWindow, 50, 5, 0), 5, 1},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			quota, window := int(c.policies[0].Quota), c.policies[0].Window
 			r := fleetRow{policies: c.policies, procs: 16, jobs: quota * 30 / 16, workers: 6}
@@ -805,13 +806,13 @@ func TestFleetOfSilentServer(t *testing.T) {
 	if testing.Short() {
 		worlds = 40
 	}
-	for name, tt := range map[string]struct {
+	for name, tt := range raced.Cases(map[string]struct {
 		bare          bool
 		refused, took int // percent of those that are alone, at most
 	}{
 		"Retry-After": {false, 90, 95}, // of a hold that one was told, the others know
 		"bare":        {true, 103, 107},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			r := fleetRow{policies: policyOf(transporttest.FixedWindow, 100, 10, 0), procs: 4, jobs: 400, workers: 5}
 			var refused [2]int

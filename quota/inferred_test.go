@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/headway-go/headway/internal/raced"
 	"github.com/headway-go/headway/quota"
 )
 
@@ -574,7 +575,7 @@ func (ws windows) serves(now time.Duration) bool {
 // Of two quotas that say nothing, the longer one does not become the window of the shorter one. Once its windows are
 // known, each begins soon after the last one is over.
 func TestTwoGuessedWindows(t *testing.T) {
-	for _, tt := range []struct {
+	for _, tt := range raced.Rows([]struct {
 		of      windows
 		served  int
 		refused int
@@ -583,7 +584,7 @@ func TestTwoGuessedWindows(t *testing.T) {
 		{windows{{units: 5, window: sec}, {units: 100, window: mins}}, 2000, 205},
 		{windows{{units: 20, window: 5 * sec}, {units: 200, window: 2 * mins}}, 4000, 340},
 		{windows{{units: 60, window: mins}, {units: 500, window: time.Hour}}, 10000, 1395},
-	} {
+	}) {
 		last := tt.of[1]
 		served, refused := asking(t, 50*ms, tt.of.serves, 20*last.window)
 		assert.Equal(t, [2]int{tt.served, tt.refused}, [2]int{served[0], refused[0]}, "%+v: of %d", tt.of, 20*last.units)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/internal/raced"
 	"github.com/headway-go/headway/transport"
 )
 
@@ -143,7 +144,7 @@ func TestAbsentFields(t *testing.T) {
 		return []string{"RateLimit", fmt.Sprintf("limit=1000, remaining=%d, reset=60", 1000-n%1000), "RateLimit-Policy", "1000;w=60"}
 	}
 	const s, minute, hour, day = time.Second, time.Minute, time.Hour, 24 * time.Hour
-	for name, tt := range map[string]struct {
+	for name, tt := range raced.Cases(map[string]struct {
 		*absentServer
 		least float64
 	}{
@@ -163,7 +164,7 @@ func TestAbsentFields(t *testing.T) {
 		"1500/d, other fields":   {&absentServer{quota: 1500, window: day, until: 4 * minute, fields: x1000}, 1},
 		"1500/d, other dialect":  {&absentServer{quota: 1500, window: day, until: 4 * minute, dialect: "X-RateLimit", fields: draft7}, 1},
 		"1500/d, another policy": {&absentServer{quota: 1500, window: day, until: 4 * minute, dialect: "draft 7", fields: draft7}, 1},
-	} {
+	}) {
 		bubble(t, name, func(t *testing.T) {
 			every := 40 * time.Millisecond
 			if tt.window > minute {
@@ -193,7 +194,7 @@ func TestAbsentFieldsOfEnforcedQuota(t *testing.T) {
 		}
 		return s.says()
 	}
-	for name, tt := range map[string]struct {
+	for name, tt := range raced.Cases(map[string]struct {
 		*absentServer
 		every, lasts time.Duration
 		most         int // refusals
@@ -209,7 +210,7 @@ func TestAbsentFieldsOfEnforcedQuota(t *testing.T) {
 		"windows of a minute": {&absentServer{quota: 100, window: time.Minute, limit: windows}, 200 * ms, hour / 2, 2},
 		"fields of refusals":  {&absentServer{quota: 100, window: time.Minute, limit: windows, fields: refusals}, 200 * ms, hour / 2, 3},
 		"two days":            {&absentServer{quota: 2, window: 10 * s, limit: windows}, 4 * s, 48 * hour, 6},
-	} {
+	}) {
 		bubble(t, name, func(t *testing.T) {
 			tt.until = 35 * s
 			tt.ask(t, new(transport.Shaper), tt.every, tt.lasts)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/internal/raced"
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 )
@@ -118,7 +119,7 @@ func (s *besideServer) play(t *testing.T, lasts time.Duration, workers int, shap
 
 // A limit that is not told is learned beside figures with much left as where there are none.
 func TestBesideFigures(t *testing.T) {
-	for name, c := range map[string]struct {
+	for name, c := range raced.Cases(map[string]struct {
 		atOnce, quota int
 		window        time.Duration
 		retryAfter    bool
@@ -132,7 +133,7 @@ func TestBesideFigures(t *testing.T) {
 		"ten at once, bare":     {atOnce: 10, workers: 30, longer: 10 * time.Minute, most: 100},
 		"100 in 10 seconds":     {quota: 100, window: 10 * time.Second, retryAfter: true, workers: 20, least: 1, most: 60},
 		"100 in 1 minute, bare": {quota: 100, window: time.Minute, workers: 20, most: 100},
-	} {
+	}) {
 		bubble(t, name, func(t *testing.T) {
 			server := func(tells bool) *besideServer {
 				return &besideServer{atOnce: c.atOnce, quota: c.quota, window: c.window, retryAfter: c.retryAfter, tells: tells}
@@ -155,13 +156,13 @@ func TestBesideFigures(t *testing.T) {
 
 // A limit of one route that is not told, beside figures that all routes share, does not hold the others.
 func TestBesideRoutes(t *testing.T) {
-	for name, c := range map[string]struct {
+	for name, c := range raced.Cases(map[string]struct {
 		atOnce, quota int
 		window        time.Duration
 	}{
 		"two at once":      {atOnce: 2},
 		"20 in 10 seconds": {quota: 20, window: 10 * time.Second},
-	} {
+	}) {
 		bubble(t, name, func(t *testing.T) {
 			server := func() *besideServer {
 				return &besideServer{atOnce: c.atOnce, quota: c.quota, window: c.window, retryAfter: true, tells: true, routes: 5}

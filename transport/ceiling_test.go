@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/internal/raced"
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 )
@@ -18,7 +19,7 @@ import (
 // wait until it has room, and one is refused now and then.
 func TestUnadvertisedCeiling(t *testing.T) {
 	const bound, lasts = 10, 20 * time.Minute
-	for service, least := range map[time.Duration]float64{200 * time.Millisecond: .4, time.Second: .6, 5 * time.Second: .7} {
+	for service, least := range raced.Cases(map[time.Duration]float64{200 * time.Millisecond: .4, time.Second: .6, 5 * time.Second: .7}) {
 		for _, fields := range [][]string{nil, {"Retry-After", "1"}} {
 			for _, workers := range []int{12, 50} {
 				bubble(t, fmt.Sprint(service, fields, workers), func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/internal/raced"
 	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/transporttest"
@@ -137,7 +138,7 @@ func TestTimeoutsAndTooManyWorkers(t *testing.T) {
 	bucket := func() *transporttest.API {
 		return &transporttest.API{Dialect: parse.EditorsDraft, Policies: []transporttest.Policy{{Name: "api", Quota: 600, Window: time.Minute, Algorithm: transporttest.TokenBucket, Burst: 20}}}
 	}
-	for _, tt := range []struct {
+	for _, tt := range raced.Rows([]struct {
 		name    string
 		api     func() *transporttest.API
 		workers int
@@ -152,7 +153,7 @@ func TestTimeoutsAndTooManyWorkers(t *testing.T) {
 		{"a window", func() *transporttest.API { return hundredIn10s(true) }, 75, 10 * time.Second, 150, 250, 1},
 		{"a window, long round trips", func() *transporttest.API { return hundredIn10s(true) }, 75, 5 * time.Second, 1500, 2500, 1},
 		{"a window that is not told", func() *transporttest.API { return hundredIn10s(false) }, 75, 5 * time.Second, 500, 700, .99},
-	} {
+	}) {
 		for seed := range uint64(2) {
 			served := map[bool]int{}
 			for _, shaped := range []bool{false, true} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/internal/raced"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/transporttest"
 )
@@ -97,7 +98,7 @@ func (s *arrivalsServer) left(now time.Time) float64 {
 // they refuse did, too.
 // Where no reset is told and two windows are weighed, each second began with the few units that had come back.
 func TestArrivalsAtRandom(t *testing.T) {
-	for _, tt := range []struct {
+	for _, tt := range raced.Rows([]struct {
 		name   string
 		server func() *arrivalsServer
 		wait   time.Duration // on average of five seeds, at most
@@ -141,7 +142,7 @@ func TestArrivalsAtRandom(t *testing.T) {
 		{"windows, 100 a second", func() *arrivalsServer { return &arrivalsServer{quota: 100} }, 250 * time.Millisecond, 300},
 		{"windows, 100 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 100, tells: true} }, 250 * time.Millisecond, 300},
 		{"windows, 10 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 10, tells: true} }, 400 * time.Millisecond, 80},
-	} {
+	}) {
 		var waited time.Duration
 		denied, served := 0, 0
 		for seed := range uint64(5) {

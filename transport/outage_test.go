@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/internal/raced"
 	"github.com/headway-go/headway/transport"
 )
 
@@ -109,7 +110,7 @@ func (g gateway) run(t *testing.T, seed uint64, shaped bool) traffic {
 // found to be out of order after the first. Then those of other routes do not wait any more.
 func TestRoutesOutOfOrder(t *testing.T) {
 	rare, often := 1./60, 1.
-	for name, c := range map[string]struct {
+	for name, c := range raced.Cases(map[string]struct {
 		bad        int
 		rates      []float64
 		retryAfter time.Duration
@@ -122,7 +123,7 @@ func TestRoutesOutOfOrder(t *testing.T) {
 		"one of 5, often, 30 s":   {1, []float64{often, 1, 1, 1, 1}, 30 * time.Second, time.Second},
 		"3 of 8, often, 30 s":     {3, []float64{.2, .2, .2, 1, 1, 1, 1, 1}, 30 * time.Second, 2 * time.Second},
 		"5 of 10, often, 5 s":     {5, []float64{.2, .2, .2, .2, .2, 1, 1, 1, 1, 1}, 5 * time.Second, time.Second},
-	} {
+	}) {
 		for seed := range uint64(3) {
 			bubble(t, fmt.Sprint(name, ", seed ", seed), func(t *testing.T) {
 				g := gateway{rates: c.rates, retryAfter: c.retryAfter, lasts: time.Hour}
@@ -156,9 +157,9 @@ func TestRouteHalfOutOfOrder(t *testing.T) {
 
 // The whole server is out of order for a minute in five. It is refused a request or two for each Retry-After: all are held.
 func TestWholeServerOutOfOrder(t *testing.T) {
-	for name, rates := range map[string][]float64{
+	for name, rates := range raced.Cases(map[string][]float64{
 		"one route": {5}, "two": {2, 2}, "five": {1, 1, 1, 1, 1}, "one busy": {20, 1, 1, 1, 1},
-	} {
+	}) {
 		for seed := range uint64(3) {
 			bubble(t, fmt.Sprint(name, ", seed ", seed), func(t *testing.T) {
 				const pause = 5 * time.Second

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/internal/raced"
 	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/quota"
 )
@@ -215,7 +216,7 @@ func (f roundTripperFunc) RoundTrip(req *http.Request) (*http.Response, error) {
 // the others.
 func TestCountersOfRoutes(t *testing.T) {
 	ever := func(time.Duration) bool { return true }
-	for _, tt := range []struct {
+	for _, tt := range raced.Rows([]struct {
 		name            string
 		s               *countingServer
 		served, refused int
@@ -224,7 +225,7 @@ func TestCountersOfRoutes(t *testing.T) {
 		{"draft -07", &countingServer{quota: 100, window: 15 * time.Second, dialect: "-07", own: ever}, 5450, 0},
 		{"draft -08, a partition key", &countingServer{quota: 100, window: 15 * time.Second, dialect: "-08", own: ever}, 5450, 0},
 		{"Spring", &countingServer{quota: 10, window: 2 * time.Second, algo: algoBucket, dialect: "Spring", own: ever}, 4000, 5},
-	} {
+	}) {
 		own, _ := tt.s.play(t, routeLoad{3, 20, 2 * time.Second, 0, 5 * time.Minute, false}, 1)
 		t.Log(tt.name, own, tt.s.served, tt.s.refused)
 		assert.Equal(t, 3, own, tt.name)

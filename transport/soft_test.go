@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/internal/raced"
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 )
@@ -169,7 +170,7 @@ func TestSoftQuota(t *testing.T) {
 		r.unlike, r.refuses = n, fields
 		return r
 	}
-	for name, tt := range map[string]struct {
+	for name, tt := range raced.Cases(map[string]struct {
 		softRule
 		every time.Duration
 		least float64
@@ -196,7 +197,7 @@ func TestSoftQuota(t *testing.T) {
 		"no end of a minute":        {of(100, time.Minute, saysNoWindow), 200 * time.Millisecond, 0.8},
 		"other refusals":            {unlike(of(100, 20*days, saysUnix), 300), time.Second, 0.9},
 		"and a Retry-After":         {unlike(of(100, 20*days, saysUnix), 150, "Retry-After", "5"), time.Second, 0.9},
-	} {
+	}) {
 		bubble(t, name, func(t *testing.T) {
 			part, s, learned := tt.play(t, tt.every)
 			t.Logf("%.3f, refused %d", part, s.refused)
@@ -233,7 +234,7 @@ func TestOverage(t *testing.T) {
 // A server that means what it says may refuse with a status that does not say so, or serve some
 // requests that it does not count. That does not show that it serves on.
 func TestHardQuotaWithoutRefusals(t *testing.T) {
-	for name, tt := range map[string]struct {
+	for name, tt := range raced.Cases(map[string]struct {
 		status       int // with nothing left
 		method, path string
 		free         int  // status of requests that are not counted, one each second; 0: there are none
@@ -249,7 +250,7 @@ func TestHardQuotaWithoutRefusals(t *testing.T) {
 		"304 is not counted":     {status: 403, path: "/items", method: "GET", free: 304},
 		"quota is looked up":     {status: 403, path: "/items", method: "GET", free: 200, bypass: true},
 		"OPTIONS is not counted": {status: 429, path: "/items", method: "OPTIONS", free: 204},
-	} {
+	}) {
 		for _, window := range []time.Duration{time.Hour, 5 * time.Minute} {
 			bubble(t, fmt.Sprint(name, ", ", window), func(t *testing.T) {
 				s := &softServer{softRule: softRule{quota: 500, window: window, fields: saysUnix}}
@@ -310,7 +311,7 @@ func TestHardQuota(t *testing.T) {
 	of := func(quota int64, window time.Duration, more int64) softRule {
 		return softRule{quota: quota, window: window, hard: more, fields: saysDraft}
 	}
-	for name, tt := range map[string]struct {
+	for name, tt := range raced.Cases(map[string]struct {
 		softRule
 		every time.Duration
 		most  int
@@ -324,7 +325,7 @@ func TestHardQuota(t *testing.T) {
 		"10 more, 20 days":   {of(100, 20*days, 10), time.Second, 12 + 6},
 		"10 more, 5 minutes": {of(100, 5*time.Minute, 10), 200 * time.Millisecond, 1 + 6},
 		"100 more, 20 days":  {of(100, 20*days, 100), 200 * time.Millisecond, 12 + 30},
-	} {
+	}) {
 		bubble(t, name, func(t *testing.T) {
 			part, s, learned := tt.play(t, tt.every)
 			t.Logf("%.3f, refused %d", part, s.refused)

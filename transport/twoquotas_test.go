@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/internal/raced"
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/transporttest"
@@ -91,7 +92,7 @@ func TestTwoBareQuotas(t *testing.T) {
 	const short, long = "short", "long"
 	served, of := 0, 0
 	all := [][2]transporttest.Algorithm{{fixed, fixed}, {aligned, aligned}, {bucket, aligned}, {bucket, bucket}}
-	for _, tt := range []struct {
+	for _, tt := range raced.Rows([]struct {
 		policies   []transporttest.Policy
 		algorithms [][2]transporttest.Algorithm
 	}{
@@ -99,7 +100,7 @@ func TestTwoBareQuotas(t *testing.T) {
 		{[]transporttest.Policy{{Name: short, Quota: 5, Window: time.Second}, {Name: long, Quota: 100, Window: time.Minute}}, all},
 		{[]transporttest.Policy{{Name: short, Quota: 20, Window: 10 * time.Second}, {Name: long, Quota: 60, Window: time.Minute}}, all[:1]},
 		{[]transporttest.Policy{{Name: short, Quota: 20, Window: 5 * time.Second}, {Name: long, Quota: 200, Window: 2 * time.Minute}}, all[:1]},
-	} {
+	}) {
 		policies := tt.policies
 		for _, algorithms := range tt.algorithms {
 			for i := range policies {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/headway-go/headway/internal/raced"
 	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/transporttest"
@@ -238,7 +239,7 @@ func whomCases() []whomCase {
 // Methods that a limit does not concern are as quick as with a retry loop, whatever
 // their paths, and those that it concerns nearly, for a few refusals.
 func TestWhom(t *testing.T) {
-	for _, c := range whomCases() {
+	for _, c := range raced.Rows(whomCases()) {
 		t.Run(c.name, func(t *testing.T) {
 			loop, ours := c.play(t, false), c.play(t, true)
 			served, of, refused, by := 0, 0, 0, 0

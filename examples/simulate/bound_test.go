@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/headway-go/headway/internal/raced"
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
@@ -106,7 +107,7 @@ func (c *clairvoyant) work(came []time.Duration, workers int, user string) time.
 // A clairvoyant client is not quicker than the bound, and less than 3 % slower.
 func TestBound(t *testing.T) {
 	for _, r := range rows() {
-		if r.halved[1] > 0 || r.costs > 0 || raced && r.policies[0].Quota > 100 {
+		if r.halved[1] > 0 || r.costs > 0 || raced.Detector && r.policies[0].Quota > 100 {
 			continue // TestBoundOfHalf covers halved, and TestBoundOfCosts costs
 		}
 		r.untold = false // who knows everything knows that policy, too

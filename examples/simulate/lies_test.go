@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/internal/raced"
 	"github.com/headway-go/headway/parse"
 	"github.com/headway-go/headway/transport/transporttest"
 )
@@ -35,7 +36,7 @@ func liesOnce(after, by time.Duration, much bool) func(*loop, *rand.Rand) missta
 // for eight a minute more if it was the first one, because it takes eight later answers to one process to contradict it. Where
 // units come back one by one and nothing is ever left, a figure of many looks like another client, which is forgotten slowly.
 func TestOneLieIsForgotten(t *testing.T) {
-	if raced || testing.Short() {
+	if raced.Detector || testing.Short() {
 		t.Skip("takes too long")
 	}
 	const work = 240 // seconds

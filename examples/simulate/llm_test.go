@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/headway-go/headway/internal/raced"
 	"github.com/headway-go/headway/transport"
 	"github.com/headway-go/headway/transport/transporttest"
 )
@@ -442,7 +443,7 @@ func (c *idealLLM) RoundTrip(r *http.Request) (*http.Response, error) {
 // The numbers vary a little from run to run, because the order of what happens at one
 // instant does: by 1.5 % of the limit, and 1 refusal for 100.
 func TestLanguageModels(t *testing.T) {
-	if raced || testing.Short() {
+	if raced.Detector || testing.Short() {
 		t.Skip("takes too long")
 	}
 	t.Logf("%-32s %18s   %18s   %18s", "", "SDK", "Shaper", "ideal")

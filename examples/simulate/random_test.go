@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/internal/raced"
 )
 
 // A seed draws the same row, and another seed another one.
@@ -28,7 +30,7 @@ func TestRandomRow(t *testing.T) {
 // The servers with which a client is worse off than with retry do not become more. When
 // they become fewer, lower the numbers.
 func TestHarmOfRandomRows(t *testing.T) {
-	if raced || testing.Short() {
+	if raced.Detector || testing.Short() {
 		t.Skip("takes too long")
 	}
 	if runtime.GOARCH != "amd64" {

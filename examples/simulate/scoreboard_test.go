@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/internal/raced"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/scoreboard.golden")
@@ -20,7 +22,7 @@ const golden = "testdata/scoreboard.golden"
 // The scoreboard equals the golden file. If a change to a strategy makes some rows
 // better, run the test with -update and check that no row is worse.
 func TestScoreboard(t *testing.T) {
-	if raced || testing.Short() {
+	if raced.Detector || testing.Short() {
 		t.Skip("takes too long")
 	}
 	if runtime.GOARCH != "amd64" {

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/internal/raced"
 )
 
 // A server that refuses at random costs a client with a Shaper hardly more than one without.
 func TestSheds(t *testing.T) {
-	if raced || testing.Short() {
+	if raced.Detector || testing.Short() {
 		t.Skip("takes too long")
 	}
 	var rs []row
@@ -43,7 +45,7 @@ func TestSheds(t *testing.T) {
 // A server that refuses at random with a Retry-After, and answers what it refuses sooner than what it serves, is not
 // taken for one that bounds what is in flight, nor for one with a quota.
 func TestShedsAreNoBound(t *testing.T) {
-	if raced || testing.Short() {
+	if raced.Detector || testing.Short() {
 		t.Skip("takes too long")
 	}
 	const workers = 18

@@ -1,6 +1,0 @@
-//go:build race
-
-package main
-
-// raced says whether the race detector is on, which makes the tests ten times slower.
-const raced = true
