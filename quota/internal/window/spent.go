@@ -37,8 +37,8 @@ type ownLog struct {
 	kept   uint8         // answers that have doubled trust since
 	loose  bool          // it is of a sliding log whose server names instants
 	infers bool          // it is of an inferred quota, see inferred.go
-	slides bool          // that quota comes back as it was spent, or one that is told by refusals alone
-	slid   Instant       //
+	slides bool          // that quota comes back as it was spent, or one that we count
+	slid   Instant       // arrival of the last refusal that it explained, if a unit takes a second: see Window.slid
 	floor  uint8         // see Server.floored
 
 	// If answers take long, see late.go:
