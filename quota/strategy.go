@@ -91,9 +91,9 @@ package quota
 //     49 → 5.2 refused.
 //
 //  6. Count. Of a policy without figures we keep our own count. If a refusal contradicts
-//     it, it begins anew, and then is a bucket that gains a unit each W/q. So does one by a server that tells figures
-//     only where it refuses. But if our own log of what departed had no room for what was refused, units come
-//     back as they were spent, and no more depart than it says. Requests that arrive at random, at four fifths of
+//     it, it begins anew, and then is a bucket that gains a unit each W/q. Some servers tell figures only
+//     where they refuse: such a refusal counts, too. But if our own log of what departed had no room for what was
+//     refused, units come back as they were spent, and no more depart than it says. Requests that arrive at random, at four fifths of
 //     50 a second, waited 48 s for a log, and wait .1 s; 18 s for two windows weighed that tell figures only
 //     where they refuse, and wait .4 s (TestArrivalsAtRandom of package transport).
 //     If no answer names the policy any more, one request tries after some windows whether it is

@@ -290,9 +290,7 @@
 //
 //  6. Count. Of a policy without a service limit we keep our own count: q units from
 //     the first request of a window on. A refusal within that window contradicts it, also with a figure of a = 0 and a
-//     window. If W/q is no more than a second, the first of these begins our own log. If that had no room for what is
-//     refused, twice within 2·W if W/q is a second, the count goes on, and no more departs than the log says.
-//     As long as the log does not know of a whole window, no bucket begins.
+//     window.
 //     Then the next window begins with the Retry-After, by two
 //     requests, then four, … as the answers come. If the Retry-After is no longer
 //     than W/q + 1 s and the next window is contradicted, too, or two windows within 3·W had
@@ -302,7 +300,11 @@
 //     last refusal. A Retry-After of 0 within a second after another one was over does not contradict: that one was rounded
 //     down. One of more than W/4, and W/q + 1 s, ends the bucket. A unit takes g/q longer after each refusal at that pace, and half
 //     of W/q² if W/q is no more than a second, because each refusal costs a second; but not after others in a row. In no
-//     time as long as a window much more than q depart then, so this is right in a bucket, in a sliding log, and wherever windows begin.
+//     time as long as a window much more than q depart then, so this is right in a bucket, in a sliding log, and
+//     wherever windows begin.
+//     If W/q is no more than a second, the first refusal begins our own log. If that had no room for what is refused
+//     later, twice within 2·W if W/q is a second, that contradicts nothing: the count goes on, and no more departs than
+//     the log says. As long as the log does not know of a whole window, no bucket begins.
 //     Answers may leave out fields, so our own count also goes on where they have none. But
 //     if it is used up, and no answer has named the quota for 3·W, 10 s to 10 min, one request departs
 //     that it does not allow. If it is served, others do, with one more out for each 16 that are. Once more
