@@ -44,7 +44,10 @@ package quota
 //  2. Rounding. Servers tell seconds, or an instant in whole seconds, rounded up or down.
 //     The shorter meaning is tried once, and a refusal shows the longer one.
 //     "fixed 20/1s, X" .332 → .994; "fixed 20/1s down" 226 → 0 refused. Where an instant is rounded
-//     to the nearest second, both meanings occur: "fixed 5/2s nearest, X" .576 → .984.
+//     to the nearest second, both meanings occur: "fixed 5/2s nearest, X" .576 → .984. Some servers round
+//     the end up and the present down, and say 2 s of a window of a second. One request that departs after a second shows it:
+//     those that arrive at random, at four fifths of 50 a second, waited 49 s, and wait .03 s (TestArrivalsAtRandom of
+//     package transport).
 //     Where the server says how much is left, but not until when, how long windows are is learned from when
 //     all is there again: "fixed 10/1s, no reset" .669 → .973, "fixed 50/5s, no reset" .952 → .995.
 //     If slow answers show that they tell what is true when they end, windows are counted from these:

@@ -22,7 +22,7 @@ type arrivalsServer struct {
 	quota        int
 	log, weighed bool
 	tells        bool
-	figures      string // "RateLimit", "RateLimit on refusals", "RateLimit-Policy", "X-RateLimit", which says no reset, or ""
+	figures      string // "RateLimit", "RateLimit on refusals", "RateLimit-Policy", "X-RateLimit", which says no reset, "X-RateLimit-Reset", rounded twice, or ""
 
 	mu     sync.Mutex // guards following
 	served []time.Time
@@ -51,6 +51,10 @@ func (s *arrivalsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		seconds = "1" // until this second is over, as most servers of the kind say
 	}
 	switch left := int(s.left(now)); s.figures {
+	case "X-RateLimit-Reset":
+		end := s.served[0].Add(2*time.Second - 1).Unix()
+		w.Header().Set("X-RateLimit-Reset", strconv.FormatInt(end-now.Unix(), 10))
+		fallthrough
 	case "X-RateLimit":
 		w.Header().Set("X-RateLimit-Limit", strconv.Itoa(s.quota))
 		w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(left))
@@ -96,7 +100,8 @@ func (s *arrivalsServer) left(now time.Time) float64 {
 // that did not contradict it. Where only refusals tell figures, nine of ten requests were refused in each second window;
 // where answers tell only the policy, a log refused half of all requests, and two windows weighed that tell figures only where
 // they refuse did, too.
-// Where no reset is told and two windows are weighed, each second began with the few units that had come back.
+// Where seconds are rounded twice, windows of a second seemed to take two. Where no reset is told and two windows are weighed,
+// each second began with the few units that had come back.
 func TestArrivalsAtRandom(t *testing.T) {
 	for _, tt := range raced.Rows([]struct {
 		name   string
@@ -139,6 +144,12 @@ func TestArrivalsAtRandom(t *testing.T) {
 		{"two windows weighed, 10 a second, no reset", func() *arrivalsServer {
 			return &arrivalsServer{quota: 10, weighed: true, tells: true, figures: "X-RateLimit"}
 		}, 10 * time.Second, 100},
+		{"windows, 50 a second, X-RateLimit-Reset rounded twice", func() *arrivalsServer {
+			return &arrivalsServer{quota: 50, tells: true, figures: "X-RateLimit-Reset"}
+		}, time.Second, 60},
+		{"windows, 10 a second, X-RateLimit-Reset rounded twice", func() *arrivalsServer {
+			return &arrivalsServer{quota: 10, tells: true, figures: "X-RateLimit-Reset"}
+		}, time.Second, 60},
 		{"windows, 100 a second", func() *arrivalsServer { return &arrivalsServer{quota: 100} }, 250 * time.Millisecond, 300},
 		{"windows, 100 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 100, tells: true} }, 250 * time.Millisecond, 300},
 		{"windows, 10 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 10, tells: true} }, 400 * time.Millisecond, 80},

@@ -205,6 +205,7 @@ func (w *Window) Silent(t Instant, c Charge, refused bool, s *Server) {
 	w.Timed(t, c.Sent)
 	switch {
 	case refused:
+		w.observeSooner(c.Sent, true, s)
 		w.unspend(c)
 		w.back(t, c)
 		return

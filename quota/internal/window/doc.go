@@ -74,7 +74,10 @@
 //     as 1 s. But a window that a request began lasts for w, if that is whole seconds: it did if
 //     it was told the longest w and found the most units that were, until one is refused that relied on it.
 //     The longest w that was told, here and below, is the longest that two answers have told. A longer one that a single
-//     answer has told counts until eight later ones have told less.
+//     answer has told counts until eight later ones have told less. If W is not told, and that w is 2 s, seconds may
+//     have been rounded twice, the end up and the present down. So one request, once for each server, departs a second
+//     after one that used up a window. If it is served within the next second, windows last a second, until more than
+//     one of three requests that relied on it, or the first, is refused.
 //
 //     A server may also name the end as an instant R in whole seconds, such as a Unix
 //     time, in an answer whose Date is D. The longest that this can mean is w = R - D

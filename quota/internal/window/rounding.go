@@ -11,10 +11,21 @@ import "time"
 // at once. A request that began a window is told the whole of it. That is not rounded, where it is
 // whole seconds; it is given up once a request that departed then was refused.
 //
+// Some servers know the end in whole seconds, rounded up, and tell how many these are from the second in which they answer,
+// rounded down: of a window of a second they say 2 s at first. So if W is not told, and 2 s is the longest w that answers have
+// told, one request looks, once for each server: it departs a second after a request that used up a window. If it is served
+// within the next second, windows are a second, until more than one of three requests that relied on it, or the first, is refused.
+//
 // If w itself is more than W, it is the time until a bucket is full. In any W that begins
 // with an empty bucket it gives the quota of the policy, so the window ends at s + W. It takes
 // a window that has shown no other client, and it is given up once a request that
 // departed then was refused.
+
+const (
+	roundedSecond = 2 * time.Second // what a second is, if both ends are rounded
+	mostSooner    = 8               // windows that were over a second sooner, that count
+	notSooner     = 2               // of these, for which one counts that was not
+)
 
 // observeRounding notes what a report says of the server: that it rounds down, for the
 // window in force, too; or that its windows are longer than W, or than it said of a whole one.
@@ -22,6 +33,7 @@ func (w *Window) observeRounding(sent Instant, length time.Duration, avail int64
 	if refused && w.State == Expired && sent >= w.closed && (w.Length > 0 && length > w.Length || w.Length <= 0 && s.RoundsDown) {
 		s.Longer = true
 	}
+	w.observeSooner(sent, refused, s)
 	if s.RoundsDown || length != 0 || avail > 0 && avail >= w.Quota {
 		return
 	}
@@ -36,6 +48,10 @@ func (w *Window) unrounded(avail, found int64, length time.Duration, refused boo
 	switch {
 	case w.Length > 0 && length > w.Length && !refused && !s.Longer && w.alone():
 		return w.Length
+	case length == roundedSecond && !refused && w.mayBeSooner(avail, s):
+		s.looked = true
+		w.set(shortened, true)
+		return time.Second
 	case s.RoundsDown && w.begins(found, length, s) && !s.Longer:
 		return length
 	case s.RoundsDown && w.Length > 0:
@@ -69,4 +85,25 @@ func (w *Window) size(s *Server) (quota int64, length time.Duration) {
 		length = s.Span
 	}
 	return quota, length
+}
+
+// mayBeSooner reports whether a window may be over a second sooner than an answer says that left so many units.
+func (w *Window) mayBeSooner(avail int64, s *Server) bool {
+	looks := avail == 0 && !s.looked
+	return w.Length <= 0 && s.Span == roundedSecond && s.ends.first == 0 && !s.RoundsDown && !s.Longer && (s.sooner > 0 || looks) && w.contention.part() == 1
+}
+
+// observeSooner looks at an answer to a request that departed after a window that was taken to be over a second sooner than
+// was told.
+func (w *Window) observeSooner(sent Instant, refused bool, s *Server) {
+	if !w.is(shortened) || w.rarely().resets != 0 || w.refill.trying || w.State != Expired || sent < w.closed {
+		return
+	}
+	w.set(shortened, false)
+	switch {
+	case refused:
+		s.sooner = max(s.sooner-notSooner, 0)
+	case sent < w.closed.Add(time.Second): // later ones show nothing
+		s.sooner = min(s.sooner+1, mostSooner)
+	}
 }
