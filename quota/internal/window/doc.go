@@ -135,7 +135,8 @@
 //     that departed then are back. If others use the quota, but p is more than 0.4, it does so also where W/q is known,
 //     if that is sooner.
 //     If an earlier trial is refused, another client has used the quota, and the next
-//     2, 4, 8, … up to 64 trials are left out.
+//     2, 4, 8, … up to 64 trials are left out. But where units take less than a second and no other client was
+//     seen, one still departs as in a sliding log, above, unless the last one of these was refused.
 //     Once three trials in a row were served, units that take less than a second do come back before the
 //     end of a window. In windows of more than 2 s a figure shows it, too: where others were seen, and spend no more than
 //     nine tenths, one that is higher than the one before of the same window, or as high although a unit was spent; or one of a request that was served after a Retry-After
@@ -145,7 +146,9 @@
 //     more than one unit is back when one is tried for. It becomes shorter, by a sixth, after each figure that
 //     shows that three times as many came. The last unit of a figure, which is left to others
 //     (habit 4), departs after twice that time. Where others were seen, a request tries
-//     after a second at most, because a loop does. All this ends when that is W, and 64 trials are left out. If W is not told, it is the longest w that was.
+//     after a second at most, because a loop does. All this ends when that is W, or
+//     when it is half of W and a trial found half of q, as in a sliding log. Then up to 64 trials are left out.
+//     If W is not told, it is the longest w that was.
 //     If units come back before an instant that the server names, it keeps a sliding log.
 //     Then ours is kept, too, and says when units are back: no more than q depart in any
 //     time as long as the longest window that was told. With W, it is also kept of other

@@ -146,6 +146,7 @@ func (*adaptive) allows(w *Window, n int64) bool { return w.contention.allows(w,
 func (*adaptive) reported(w *Window, sent, before Instant, avail int64, length time.Duration, refused bool, s *Server) Instant {
 	w.contention.observe(w)
 	if avail > 0 {
+		w.foundMany(before, avail, refused, s)
 		return w.due
 	}
 	if !w.believes(w.Used) {

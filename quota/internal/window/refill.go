@@ -104,7 +104,7 @@ func (w *Window) guessUnit(s *Server) {
 		return
 	}
 	most := w.most(s)
-	if unit := max(s.Span, w.Length) / time.Duration(max(most, 1)); most > 1 && (w.alone() || unit >= time.Second || w.is(creeping)) {
+	if unit := max(s.longest(), w.Length) / time.Duration(max(most, 1)); most > 1 && (w.alone() || unit >= time.Second || w.is(creeping)) {
 		w.ownRare().guess = uint32(min(unit, time.Hour) / time.Microsecond)
 	}
 }
@@ -135,6 +135,7 @@ func (w *Window) observeRefill(sent, before Instant, length time.Duration, refus
 	due, part := w.due, w.contention.part()
 	told := unit >= time.Second && length <= unit+time.Second // whole seconds say when the unit is there
 	if r.trying = !told && (s.Full.shown() || w.scarce(most)) && r.skip == 0; r.trying {
+		w.setLogTrial(false)
 		after := time.Duration(float64(w.trialAfter()) / part)
 		if w.creeps() && !w.unshared() {
 			after = min(after, atLeastEach)
@@ -231,12 +232,26 @@ func (w *Window) succeed() {
 	r := &w.refill
 	r.served++
 	r.failed = 0
+	w.setLogTrial(false)
 	w.set(creeping, w.is(creeping) || r.steady())
 	if r.served == quickerTrials {
 		r.served, r.slack = sureTrials, max(r.slack, 1)-1
 		if w.rarely().pace > 0 {
 			w.rare.pace--
 		}
+	}
+}
+
+// foundMany looks at a figure that leaves something: perhaps that of a trial. If units seem to take so long that half of the
+// quota should have been back, and it was, they come back as they were spent, many at a time. before is as for observeRefill.
+func (w *Window) foundMany(before Instant, avail int64, refused bool, s *Server) {
+	if !w.refill.trying || refused || before == 0 {
+		return
+	}
+	w.setLogTrial(false)
+	if most := w.most(s); w.creeps() && 2*w.perUnit() >= time.Duration(most)*w.unitTold() && 2*(avail+1) >= most {
+		w.creepsNoMore()
+		w.refill.trying, w.refill.served = false, 0
 	}
 }
 
@@ -248,10 +263,13 @@ func (w *Window) succeed() {
 // whole window. The others are back that long after the last of the window before, which
 // departed at before. So a request tries then, where there is no shorter way: see
 // observeRefill, which also takes over that it was refused. If few others use the quota, this is the
-// shorter way: what departed together is back together, and little of it is taken by them in between.
+// shorter way: what departed together is back together, and little of it is taken by them in between. Where that
+// leaves out trials of units that take less than a second, and no others use the quota, this one is not left out, unless the
+// last one was refused.
 func (w *Window) observeLog(sent, before Instant, length time.Duration, refused bool, s *Server) Instant {
 	r, few := &w.refill, w.contention.few()
-	if !few && (!w.alone() || r.trying || w.perUnit() > 0 && w.perUnit() < time.Second) {
+	quick := w.perUnit() > 0 && w.perUnit() < time.Second
+	if !few && (!w.alone() || r.trying || quick && (r.skip == 0 || w.isLogTrial())) {
 		return w.due
 	}
 	back, most := before.Add(length), w.Quota
@@ -261,12 +279,25 @@ func (w *Window) observeLog(sent, before Instant, length time.Duration, refused 
 	switch {
 	case refused || before == 0 || length <= 0 || back <= sent || back >= w.due || 2*w.contention.peak >= most:
 		return w.due
-	case r.skip > 0:
+	case r.skip > 0 && (few || !quick):
 		r.skip--
 		return w.due
 	}
 	r.trying = true
+	w.setLogTrial(true)
 	return back
+}
+
+// isLogTrial reports whether the last trial was one of observeLog, and was not served.
+func (w *Window) isLogTrial() bool {
+	own := w.rarely().spent
+	return own != nil && own.logTrial
+}
+
+func (w *Window) setLogTrial(is bool) {
+	if is != w.isLogTrial() {
+		w.ownSpent().logTrial = is
+	}
 }
 
 // failTrial ends a trial that was refused.
@@ -294,10 +325,16 @@ func (w *Window) failTrial() {
 		rare.pace = min(rare.pace+slower, maxPace)
 	}
 	if w.creeps() && 2*w.perUnit() >= time.Duration(w.Quota)*w.unitTold() { // half of the quota should be back
-		w.set(creeping, false)
-		w.ownRare().pace = 0
-		r.failed = min(r.failed+1, maxFailed)
-		r.skip = 1 << r.failed
+		w.creepsNoMore()
 	}
 	r.trying, r.served = false, 0
+}
+
+// creepsNoMore gives it up that units come back before the end of a window.
+func (w *Window) creepsNoMore() {
+	r := &w.refill
+	w.set(creeping, false)
+	w.ownRare().pace = 0
+	r.failed = min(r.failed+1, maxFailed)
+	r.skip = 1 << r.failed
 }

@@ -876,3 +876,99 @@ func TestLastUnitsShowUnitsComeBack(t *testing.T) {
 		assert.Equal(t, tt.want, l.is(creeping), tt.name)
 	}
 }
+
+// A sliding log of ten a second whose first request after a window finds one unit: the others are back a window after the last
+// request. Where trials of units are left out, one departs then, unless the last of these was refused.
+func TestLogTrialWhereTrialsAreLeftOut(t *testing.T) {
+	const one = Instant(1001 * ms)
+	play := func(before func(l *ledger), answer event) *ledger {
+		l := newLedger(Adaptive)
+		l.SetPolicy(Requests, 10, 0)
+		l.epoch = 1
+		l.refill.skip = 9
+		before(l)
+		l.Roll(0)
+		all(send("a"), says("a", 1, sec))(l, 0)
+		all(send("b"), says("b", 0, sec))(l, Instant(20*ms))
+		l.Roll(one)
+		all(send("c"), says("c", 0, sec))(l, one)
+		if answer != nil {
+			at := Instant(1021 * ms)
+			l.Roll(at)
+			all(send("d"), answer)(l, at)
+		}
+		return l
+	}
+	l := play(func(*ledger) {}, nil)
+	assert.Equal(t, 1020*ms, l.due.Since(0))
+	assert.Equal(t, refill{trying: true, skip: 7}, l.refill)
+	assert.True(t, l.isLogTrial())
+
+	l = play(func(l *ledger) { l.setLogTrial(true) }, nil)
+	assert.Equal(t, 2001*ms, l.due.Since(0), "the last one was refused")
+
+	l = play(func(*ledger) {}, nil)
+	l.refill = refill{}
+	l.due = Instant(2 * sec)
+	assert.Equal(t, 2*sec, l.observeLog(one, Instant(20*ms), sec, false, &l.server).Since(0), "none is left out: our own log says when")
+
+	l = play(func(l *ledger) {
+		l.refill.skip = 1
+		l.setLogTrial(true)
+	}, nil)
+	assert.Equal(t, 1101*ms, l.due.Since(0), "a unit is tried")
+	assert.Equal(t, refill{trying: true}, l.refill)
+	assert.False(t, l.isLogTrial())
+
+	for name, tt := range map[string]struct {
+		answer      event
+		trying, log bool
+	}{
+		"served, with several": {says("d", 5, sec), true, false},
+		"served, with one":     {says("d", 0, sec), true, true}, // another one departs
+		"refused":              {stillRefuses("d", sec), false, true},
+	} {
+		l = play(func(*ledger) {}, tt.answer)
+		assert.Equal(t, tt.trying, l.refill.trying, name)
+		assert.Equal(t, tt.log, l.isLogTrial(), name)
+	}
+}
+
+// Where units were found to come back one by one, but a trial that departs when half of them should be back finds so many, they
+// come back many at a time: trials of units are left out.
+func TestTrialFindsMany(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		pace   int8 // of a unit, which takes 2^(pace/4) tenths of a second
+		before event
+		finds  event
+		many   bool
+	}{
+		{"half", 10, nothing, says("c", 4, sec), true},
+		{"half, of units of seconds", 10, func(l *ledger, _ Instant) { l.Length = 10 * sec }, says("c", 4, sec), false},
+		{"fewer", 10, nothing, says("c", 3, sec), false},
+		{"half, but soon", 9, nothing, says("c", 4, sec), false},
+		{"half, and is refused", 10, nothing, func(l *ledger, t Instant) {
+			l.Report(t, t, Figure{Available: 4, Window: sec, Charge: l.land("c")}, true, &l.server)
+		}, false},
+		{"half, after a refusal with a time", 10, func(l *ledger, _ Instant) { l.refill.trying = false }, says("c", 4, sec), false},
+		{"none, and an answer that left half is late", 10, all(sentBefore("z", ms), says("z", 5, sec)), says("c", 0, sec), false},
+	} {
+		l := newLedger(Adaptive)
+		l.SetPolicy(Requests, 10, sec)
+		l.epoch = 1
+		l.set(creeping, true)
+		l.ownRare().pace = tt.pace
+		l.Roll(Instant(sec))
+		all(send("z", "b"), says("b", 0, sec))(l, Instant(sec))
+		assert.True(t, l.refill.trying, tt.name)
+		tt.before(l, Instant(sec+ms))
+		l.Roll(l.end)
+		all(send("c"), tt.finds)(l, l.end)
+		assert.Equal(t, tt.many, !l.is(creeping), tt.name)
+		if tt.many {
+			assert.Equal(t, refill{failed: 1, skip: 2}, l.refill, tt.name)
+			assert.Zero(t, l.rare.pace, tt.name)
+		}
+	}
+}

@@ -82,9 +82,18 @@ func (w *Window) size(s *Server) (quota int64, length time.Duration) {
 		quota = s.Most
 	}
 	if length <= 0 {
-		length = s.Span
+		length = s.longest()
 	}
 	return quota, length
+}
+
+// longest is how long the longest window takes of which answers have told; 0: none has. It is a second less once as many windows
+// as count were over sooner.
+func (s *Server) longest() time.Duration {
+	if s.sooner == mostSooner && s.Span == roundedSecond {
+		return time.Second
+	}
+	return s.Span
 }
 
 // mayBeSooner reports whether a window may be over a second sooner than an answer says that left so many units.

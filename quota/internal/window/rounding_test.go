@@ -94,6 +94,28 @@ func TestRoundedTwiceNoMore(t *testing.T) {
 	}
 }
 
+// Once eight windows were a second, that is the time of the quota, too.
+func TestRoundedTwiceQuota(t *testing.T) {
+	for _, tt := range []struct {
+		span, is time.Duration
+		sooner   int8
+	}{
+		{2 * sec, sec, 8},
+		{2 * sec, 2 * sec, 7},
+		{3 * sec, 3 * sec, 8},
+	} {
+		l := newLedger(Adaptive)
+		l.SetPolicy(Requests, 4, 0)
+		l.server.Span, l.server.sooner = tt.span, tt.sooner
+		_, length := l.size(&l.server)
+		assert.Equal(t, tt.is, length)
+		l.guessUnit(&l.server)
+		l.epoch = 1
+		l.guessUnit(&l.server)
+		assert.Equal(t, tt.is/4, l.perUnit())
+	}
+}
+
 // Of a window that was over sooner, one answer counts; and no more than eight windows.
 func TestRoundedTwiceCountsWindows(t *testing.T) {
 	for before, after := range map[int8]int8{1: 2, 7: 8, 8: 8} {

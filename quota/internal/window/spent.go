@@ -55,6 +55,7 @@ type spent struct {
 	dry      Instant // arrival of the last refusal in a window of our own count in which nothing was served; 0: none
 	ends     answerEnds
 	lastUnit bool   // the last request after a window was served with the last unit, see refill.go
+	logTrial bool   // see Window.isLogTrial
 	noLog    bool   // a server with slow answers has refused what our own log had room for, see late.go
 	holds    int64  // of a bucket whose units come back one by one: how many there are at most; 0: it is none, see steps.go
 	lumps    *lumps // of a bucket whose units may come back many at a time; nil: nothing shows it, see lumps.go
