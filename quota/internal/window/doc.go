@@ -146,8 +146,8 @@
 //     more than one unit is back when one is tried for. It becomes shorter, by a sixth, after each figure that
 //     shows that three times as many came. The last unit of a figure, which is left to others
 //     (habit 4), departs after twice that time. Where others were seen, a request tries
-//     after a second at most, because a loop does. All this ends when that is W, or
-//     when it is half of W and a trial found half of q, as in a sliding log. Then up to 64 trials are left out.
+//     after a second at most, because a loop does. All this ends when the time for
+//     a unit is half of W, and a trial is refused, or finds half of q, as in a sliding log. Then up to 64 trials are left out.
 //     If W is not told, it is the longest w that was.
 //     If units come back before an instant that the server names, it keeps a sliding log.
 //     Then ours is kept, too, and says when units are back: no more than q depart in any

@@ -21,7 +21,7 @@ type Server struct {
 	Most       int64         // the most units of which an answer has told, and that of its request
 	Longer     bool          // its windows are longer than that of the policy: see rounding.go
 	looked     bool          // whether windows that it says take 2 s take one: see rounding.go
-	sooner     int8          // windows that did, less those that did not
+	sooner     int8          // windows that did, up to mostSooner, less notSooner for each that did not
 	Brief      bool          // its resets are shorter than its windows: see late.go
 	Full       untilFull     // its windows are the time until a bucket is full
 	steps      steps         // its units come back one by one: see steps.go

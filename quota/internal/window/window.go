@@ -113,7 +113,7 @@ const (
 	bounded                      // a slow start ends at a ceiling: see ceiling.go
 	creeping                     // units have come back before the end of a window: see refill.go
 	spaced                       // units depart one after another: see pace.go
-	shortened                    // the end is a second before what the named instant says: see nearest
+	shortened                    // the end is a second before what the server says: see nearest, and mayBeSooner
 	learned                      // the length was learned, not told: see untold.go
 	presumed                     // what is in flight before the first answer has had a bound: see unheard.go
 	guessed                      // the length was found by back-off, or the quota may be the rest of a window: see inferred.go
