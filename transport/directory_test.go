@@ -313,6 +313,39 @@ func TestDirectoryIsBounded(t *testing.T) {
 	})
 }
 
+// A declaration that a request's policies contradict is given up even if other responses have
+// replaced it, or pushed it out, since its prediction was made. The one that has replaced it is not.
+func TestDistrustOfReplaced(t *testing.T) {
+	declare := func(policy, method string) []parse.Declaration {
+		return []parse.Declaration{{Policy: policy, Dimensions: []parse.Dimension{{Name: "method", IsLiteral: true, Literal: method}}}}
+	}
+	for name, replace := range map[string]func(*directory){
+		"replaced": func(d *directory) { d.declare(declare("one", "POST")) },
+		"pushed out": func(d *directory) {
+			for i := range maxDeclarations {
+				d.declare(declare(fmt.Sprint(i), "GET"))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &Shaper{}
+			d := s.directories.of(s.accounts(), s.fields(), rawOrigin{"https", "api.example"})
+			d.declare(declare("one", "GET"))
+			first := d.declaration("one")
+			x := &exchange{s: s, directory: d, options: optionsOf(t.Context()), req: &http.Request{Method: "POST", URL: &url.URL{Path: "/"}}}
+			x.predict(d.declared.Load())
+			require.Equal(t, partition.Irrelevant, x.prediction("one").answer)
+			replace(d.directory)
+			x.policies = says(true, "one").policies
+			x.checkDeclarations()
+			assert.Equal(t, []*parse.Declaration{first}, d.lookUp("", pathOf("")).failed)
+			last := (*d.declared.Load())[0]
+			assert.True(t, d.distrust("", last))
+			assert.Equal(t, []*parse.Declaration{last}, d.lookUp("", pathOf("")).failed)
+		})
+	}
+}
+
 // An estimate rises at once, and falls in steps until it has reached the value.
 func TestEstimate(t *testing.T) {
 	for _, tt := range []struct{ old, seen, want int64 }{

@@ -216,7 +216,7 @@ func (x *exchange) checkDeclarations() {
 	}
 	for _, p := range wrong {
 		p.answer = partition.Opaque
-		if x.directory.distrust(x.ask.Scope, x.directory.declaration(p.policy)) {
+		if x.directory.distrust(x.ask.Scope, p.decl) {
 			x.report.Moved = append(x.report.Moved, p.policy)
 			x.traceMispredicted(p.policy, "", x.policies[find(x.policies, p.policy)].key)
 		}

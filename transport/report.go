@@ -228,7 +228,7 @@ func (x *exchange) checkPartitions() {
 			continue
 		}
 		p.failed = true
-		if x.directory.distrust(x.ask.Scope, (*x.declared)[i]) {
+		if x.directory.distrust(x.ask.Scope, p.decl) {
 			x.report.Moved = append(x.report.Moved, p.policy)
 			x.traceMispredicted(p.policy, p.key, actual)
 		}

@@ -150,6 +150,7 @@ func (x *exchange) claimOf(p *quota.Policy, k *known, stats *policyStats) (c quo
 
 // A prediction is what the declaration of a policy says of the request.
 type prediction struct {
+	decl   *parse.Declaration // that it was made by; others may be in force by now
 	policy string
 	key    partition.Key
 	answer partition.Answer
@@ -167,7 +168,7 @@ func (x *exchange) predict(declared *[]*parse.Declaration) {
 		return
 	}
 	for _, decl := range *declared {
-		p := prediction{policy: listName(decl.Policy)}
+		p := prediction{decl: decl, policy: listName(decl.Policy)}
 		p.key, p.answer = x.s.Dimensions.Key(*decl, x.req)
 		if slices.Contains(x.known.failed, decl) {
 			switch p.answer {
