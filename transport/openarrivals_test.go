@@ -16,13 +16,17 @@ import (
 	"github.com/headway-go/headway/transport/transporttest"
 )
 
-// An arrivals server has a limit of a second, as a sliding log, as two windows weighed, or as windows that begin with a request.
-// It says nothing of it but perhaps a Retry-After, or figures.
+// An arrivals server has a limit of a second or more, as a sliding log, as two windows weighed, or as windows that begin with a
+// request. It says nothing of it but perhaps a Retry-After, or figures. Where two windows are weighed, both say when the present one is over.
 type arrivalsServer struct {
 	quota        int
+	per          time.Duration // 0: a second
+	load         float64       // arrivals, as a part of what is allowed; 0: four fifths
 	log, weighed bool
 	tells        bool
-	figures      string // "RateLimit", "RateLimit on refusals", "RateLimit-Policy", "X-RateLimit", which says no reset, "X-RateLimit-Reset", rounded twice, or ""
+	// "RateLimit", "RateLimit on refusals", "RateLimit-Policy", "X-RateLimit", which says no reset, "X-RateLimit-Reset", rounded
+	// twice, "X-RateLimit-Reset, Unix time", or ""
+	figures string
 
 	mu     sync.Mutex // guards following
 	served []time.Time
@@ -33,9 +37,10 @@ func (s *arrivalsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	first := now.Add(-time.Second)
+	s.per = max(s.per, time.Second)
+	first := now.Add(-s.per)
 	if s.weighed {
-		first = first.Truncate(time.Second)
+		first = first.Truncate(s.per).Add(-1)
 	}
 	for len(s.served) > 0 && !s.served[0].After(first) {
 		if s.served = s.served[1:]; !s.log && !s.weighed {
@@ -46,20 +51,26 @@ func (s *arrivalsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	if !denied {
 		s.served = append(s.served, now)
 	}
-	seconds := strconv.Itoa(int((s.served[0].Add(time.Second).Sub(now) + time.Second - 1) / time.Second))
+	end := s.served[0].Add(s.per)
 	if s.weighed {
-		seconds = "1" // until this second is over, as most servers of the kind say
+		end = now.Truncate(s.per).Add(s.per)
 	}
+	seconds := strconv.Itoa(int((end.Sub(now) + time.Second - 1) / time.Second))
+	w.Header().Set("Date", now.UTC().Format(http.TimeFormat))
 	switch left := int(s.left(now)); s.figures {
 	case "X-RateLimit-Reset":
-		end := s.served[0].Add(2*time.Second - 1).Unix()
+		end := end.Add(time.Second - 1).Unix()
 		w.Header().Set("X-RateLimit-Reset", strconv.FormatInt(end-now.Unix(), 10))
 		fallthrough
 	case "X-RateLimit":
 		w.Header().Set("X-RateLimit-Limit", strconv.Itoa(s.quota))
 		w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(left))
+	case "X-RateLimit-Reset, Unix time":
+		w.Header().Set("X-RateLimit-Reset", strconv.FormatInt(end.Add(time.Second-1).Unix(), 10))
+		w.Header().Set("X-RateLimit-Limit", strconv.Itoa(s.quota))
+		w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(left))
 	case "RateLimit-Policy":
-		w.Header().Set("RateLimit-Policy", fmt.Sprintf(`"api";q=%d;w=1`, s.quota))
+		w.Header().Set("RateLimit-Policy", fmt.Sprintf(`"api";q=%d;w=%d`, s.quota, s.per/time.Second))
 	case "RateLimit on refusals":
 		if !denied {
 			break
@@ -67,7 +78,7 @@ func (s *arrivalsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		fallthrough
 	case "RateLimit":
 		w.Header().Set("RateLimit", fmt.Sprintf(`"api";r=%d;t=%s`, left, seconds))
-		w.Header().Set("RateLimit-Policy", fmt.Sprintf(`"api";q=%d;w=1`, s.quota))
+		w.Header().Set("RateLimit-Policy", fmt.Sprintf(`"api";q=%d;w=%d`, s.quota, s.per/time.Second))
 	}
 	if denied {
 		s.denied++
@@ -78,14 +89,14 @@ func (s *arrivalsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// left is how many requests may be served. Of two windows weighed, that of a second before counts by the part of it that is less
-// than a second ago.
+// left is how many requests may be served. Of two windows weighed, the one before counts by the part of it that is less
+// than a window ago.
 func (s *arrivalsServer) left(now time.Time) float64 {
-	begun := now.Truncate(time.Second)
+	begun := now.Truncate(s.per)
 	used := 0.0
 	for _, at := range s.served {
 		if s.weighed && at.Before(begun) {
-			used += 1 - now.Sub(begun).Seconds()
+			used += 1 - now.Sub(begun).Seconds()/s.per.Seconds()
 		} else {
 			used++
 		}
@@ -101,7 +112,8 @@ func (s *arrivalsServer) left(now time.Time) float64 {
 // where answers tell only the policy, a log refused half of all requests, and two windows weighed that tell figures only where
 // they refuse did, too.
 // Where seconds are rounded twice, windows of a second seemed to take two. Where no reset is told and two windows are weighed,
-// each second began with the few units that had come back.
+// each second began with the few units that had come back. Where longer windows are weighed, each second one of them had
+// a refusal at its beginning, with a Retry-After until its end.
 func TestArrivalsAtRandom(t *testing.T) {
 	for _, tt := range raced.Rows([]struct {
 		name   string
@@ -144,6 +156,21 @@ func TestArrivalsAtRandom(t *testing.T) {
 		{"two windows weighed, 10 a second, no reset", func() *arrivalsServer {
 			return &arrivalsServer{quota: 10, weighed: true, tells: true, figures: "X-RateLimit"}
 		}, 10 * time.Second, 100},
+		{"two windows weighed, 60 a minute, RateLimit", func() *arrivalsServer {
+			return &arrivalsServer{quota: 60, per: time.Minute, weighed: true, tells: true, figures: "RateLimit"}
+		}, 2 * time.Second, 10},
+		{"two windows weighed, 60 a minute, X-RateLimit-Reset", func() *arrivalsServer {
+			return &arrivalsServer{quota: 60, per: time.Minute, weighed: true, tells: true, figures: "X-RateLimit-Reset, Unix time"}
+		}, 3 * time.Second, 30},
+		{"two windows weighed, 10 a second, X-RateLimit-Reset", func() *arrivalsServer {
+			return &arrivalsServer{quota: 10, weighed: true, tells: true, figures: "X-RateLimit-Reset, Unix time"}
+		}, 2 * time.Second, 30},
+		{"two windows weighed, 95 of 100 in ten seconds, RateLimit", func() *arrivalsServer {
+			return &arrivalsServer{quota: 100, per: 10 * time.Second, load: .95, weighed: true, tells: true, figures: "RateLimit"}
+		}, 8 * time.Second, 30},
+		{"two windows weighed, 57 of 60 a minute, RateLimit", func() *arrivalsServer {
+			return &arrivalsServer{quota: 60, per: time.Minute, load: .95, weighed: true, tells: true, figures: "RateLimit"}
+		}, 60 * time.Second, 30},
 		{"windows, 50 a second, X-RateLimit-Reset rounded twice", func() *arrivalsServer {
 			return &arrivalsServer{quota: 50, tells: true, figures: "X-RateLimit-Reset"}
 		}, time.Second, 60},
@@ -169,10 +196,13 @@ func TestArrivalsAtRandom(t *testing.T) {
 	}
 }
 
-// arrive sends requests that arrive at random in three minutes, at four fifths of what is allowed, each until it is served. It
+// arrive sends requests that arrive at random in three minutes or 30 windows, each until it is served. It
 // returns how long they took, and how many there were.
 func arrive(t *testing.T, srv *arrivalsServer, seed uint64) (waited time.Duration, served int) {
-	const of = 3 * time.Minute
+	of, load := max(3*time.Minute, 30*srv.per), srv.load
+	if load == 0 {
+		load = .8
+	}
 	rnd, lag := rand.New(rand.NewPCG(seed, 1)), rand.New(rand.NewPCG(seed, 2))
 	var mu sync.Mutex // guards lag and the results
 	s := &transport.Shaper{MaxDelay: 2 * of, Base: &transporttest.Transport{Handler: srv, Latency: func() time.Duration {
@@ -194,7 +224,7 @@ func arrive(t *testing.T, srv *arrivalsServer, seed uint64) (waited time.Duratio
 			served++
 			waited += time.Since(at)
 		})
-		time.Sleep(time.Duration(rnd.ExpFloat64() * float64(time.Second) / (.8 * float64(srv.quota))))
+		time.Sleep(time.Duration(rnd.ExpFloat64() * float64(max(srv.per, time.Second)) / (load * float64(srv.quota))))
 	}
 	wg.Wait()
 	return waited, served

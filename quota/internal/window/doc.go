@@ -31,7 +31,7 @@
 // grows (bucket.go).
 //
 // What [Adaptive] learns of a server are habits, one file each: guard and slow start
-// (habits.go), rounding, resets, untold, answers, refill, untilfull, steps, lumps, spent, late, floor, contention, inferred,
+// (habits.go), rounding, resets, untold, answers, refill, lag, untilfull, steps, lumps, spent, late, floor, contention, inferred,
 // ceiling, contradicted, absent, soft. [Plain] is the window without them.
 //
 // # Plain
@@ -126,6 +126,8 @@
 //     there is no trial in the first window, unless w is that time, and none if p < 0.1.
 //     If the first request after a window is refused, is told another window and no Retry-After, not all has come back
 //     at once. Then one tries after W/q, too, where W is told, no other client was seen and no trial was refused last.
+//     With a Retry-After, such a refusal costs a window. So the first request after a window departs W/q later from then on,
+//     2·W/q after another one, up to 16·W/q or W/2, until it finds q/2. See lag.go.
 //     If it is served, the next ones do the same, W/q + 2j after each other (j is the
 //     mean of r - r₀), or W/q + j/4 once 16 of them were served, no other client was
 //     seen, and r₀ is no longer than W/q. Where it is longer, requests no longer wait
@@ -160,7 +162,8 @@
 //     Where only refusals tell a quota, or answers only a policy, and a refusal shows that units come back as they were
 //     spent, no more departs than the log says.
 //     Where W/q is a second or more, this is done if w is longer than that by more than
-//     1 s. Where W or q is not told, they are taken to be the longest w and the highest
+//     1 s; and after twice that time once a trial was refused for more than 4·W/q and 2 s. Where
+//     W or q is not told, they are taken to be the longest w and the highest
 //     a that were; beside other clients, only if W/q is a second or more. In both cases less
 //     than three quarters of q have to be there in a window, and a trial that is refused
 //     doubles the time: a server that counts otherwise costs a few refusals. Where others

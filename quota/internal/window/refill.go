@@ -137,6 +137,9 @@ func (w *Window) observeRefill(sent, before Instant, length time.Duration, refus
 	if r.trying = !told && (s.Full.shown() || w.scarce(most)) && r.skip == 0; r.trying {
 		w.setLogTrial(false)
 		after := time.Duration(float64(w.trialAfter()) / part)
+		if pace := w.rarely().pace; w.isDear() && w.findsUnit() && w.unshared() && pace < twice {
+			after += after * time.Duration(twice-pace) / twice // what comes back meanwhile stays
+		}
 		if w.creeps() && !w.unshared() {
 			after = min(after, atLeastEach)
 		}

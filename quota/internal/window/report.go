@@ -125,6 +125,9 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 	}
 
 	w.observeReturn(sent, avail, due, refused, s)
+	if tells {
+		w.observeLag(sent, due, &f, w.found(avail, &f), refused, s)
+	}
 	risen := w.observeRise(t, sent, avail, refused, s)
 	older := sent < w.closed && w.takenIn(f.Charge.Mark) == thisWindow // than that rise
 	switch {
@@ -169,6 +172,9 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 			latest = Never
 		}
 		w.ends(w.due, w.trip, latest)
+		if w.available == 0 && w.end < latest {
+			w.end = min(w.end.Add(w.lag()), latest)
+		}
 	}
 	w.Roll(t)
 	w.noteFigure(f.Charge, avail)

@@ -56,6 +56,8 @@ type spent struct {
 	ends     answerEnds
 	lastUnit bool   // the last request after a window was served with the last unit, see refill.go
 	logTrial bool   // see Window.isLogTrial
+	lags     uint8  // times in a row that a window had nothing at its beginning, see Window.lag
+	dear     bool   // a trial was refused for much longer than a unit takes, see Window.isDear
 	noLog    bool   // a server with slow answers has refused what our own log had room for, see late.go
 	holds    int64  // of a bucket whose units come back one by one: how many there are at most; 0: it is none, see steps.go
 	lumps    *lumps // of a bucket whose units may come back many at a time; nil: nothing shows it, see lumps.go
