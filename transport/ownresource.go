@@ -149,8 +149,12 @@ func (r *resources) alikeIn(in countedScope) *alikeKinds {
 // counterOf returns the counter of a thing. If there is none and no room for one, it returns nil.
 func (t *toldKinds) counterOf(thing countedResource, alike *alikeKinds) *ownCounter {
 	r := &t.resources
-	if own := r.counted[thing]; own != nil && own.alike == alike {
-		return own
+	if own := r.counted[thing]; own != nil {
+		if own.alike == alike {
+			return own
+		}
+		delete(r.counted, thing) // what was counted of all such things was forgotten meanwhile
+		t.bytes -= ownBytes
 	}
 	if r.counted == nil {
 		r.counted = make(map[countedResource]*ownCounter)

@@ -2,10 +2,14 @@ package transport
 
 import (
 	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // kindsOfThings returns how many kinds there are whose things have scopes of their own.
@@ -102,4 +106,34 @@ func TestEvidenceOfThings(t *testing.T) {
 	shows(ofOwn, 1)
 	shows(ofOne, 1)
 	assert.Equal(t, proof{changes: 2}, p)
+}
+
+// What counters of things take up is what they are charged as, however often those of a scope make room for those of
+// others.
+func TestMemoryOfCountersOfThings(t *testing.T) {
+	s := &Shaper{}
+	d := s.directories.of(s.accounts(), s.fields(), rawOrigin{"https", "api.example"})
+	told := &d.told
+	request := func(scope string) {
+		x := &exchange{s: s, directory: d, req: &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/items/12345678"}}}
+		x.ask.Scope = scope
+		told.mu.Lock()
+		if of := (kindOfScope{scope, x.kind().key()}); told.kinds[of].what < toldLimit {
+			told.set(of, toldKind{what: toldLimit + 5})
+		}
+		x.departResource(scope)
+		told.mu.Unlock()
+		x.endResource(nil, 0)
+	}
+	for round := range 20 {
+		for user := range maxUsedUp + 6 {
+			request(strconv.Itoa(user))
+		}
+		bytes := len(told.resources.counted) * ownBytes
+		for of, k := range told.kinds {
+			bytes += k.bytes(of)
+		}
+		assert.LessOrEqual(t, len(told.resources.counted), maxCounted)
+		require.Equal(t, bytes, told.bytes, "round %d", round)
+	}
 }
