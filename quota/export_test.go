@@ -244,6 +244,34 @@ type unsorted struct {
 
 func (u unsorted) constraints() []wait.Constraint { return u.all }
 
+// WatchMutex returns a limiter that calls f before its mutex is locked and before it is unlocked.
+func WatchMutex(l Limiter, f func()) Limiter {
+	u := unsorted{Limiter: l}
+	for _, c := range l.constraints() {
+		u.all = append(u.all, watchedMutex{c, f})
+	}
+	return u
+}
+
+type watchedMutex struct {
+	wait.Constraint
+	f func()
+}
+
+func (w watchedMutex) Mutex() *wait.Mutex {
+	w.f()
+	return w.Constraint.Mutex()
+}
+
+// Unlocked reports whether nothing holds the mutex of the origin.
+func (o *Origin) Unlocked() bool {
+	if o.mu.TryLock() {
+		o.mu.Unlock()
+		return true
+	}
+	return false
+}
+
 // CopyAccounts copies all that is known of the policies in the scope "". The result
 // returns what becomes of the copies until some time if no request concerns them, but
 // for the time of last use.

@@ -278,13 +278,13 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 	cs.all()[0].Constraint = o.rootOf(&l)
 	o.presentKind(o.at(now), ask, &l, &cs)
 	o.first.claim(ctx, now, ask, &cs)
-	if o.shared != nil && o.shared.hurried(ctx, ask) {
-		defer o.shared.lend(o.at(now), cs.all())()
-	}
 	mine := len(cs.all())
 	cs.addAll(ask.restrict(now, own), 1)
 	wait.Lock(cs.all()[mine:])
 	defer wait.Unlock(cs.all())
+	if o.shared != nil && o.shared.hurried(ctx, ask) {
+		defer o.shared.lend(o.at(now), cs.all()[:mine])() // takes it back before the mutexes are unlocked
+	}
 	want := ask.options()
 	want.Needs = o.needs
 	found, waits := wait.Check(ctx, now, cs.all(), &want)

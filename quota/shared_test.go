@@ -271,6 +271,26 @@ func TestHurried(t *testing.T) {
 	}
 }
 
+// What Check lends while it looks is never seen by other work: it is taken back before the mutex is unlocked.
+func TestCheckLendsToNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTalk(t, 2, ms)
+		unlocked := 0
+		ask := k.ask()
+		ask.Limiter = quota.WatchMutex(quota.Concurrency(1), func() {
+			if !k.o.Unlocked() {
+				return
+			}
+			unlocked++
+			stock, out := k.o.SharedUnits(k.now)
+			assert.Zero(t, stock+out)
+		})
+		r, _ := k.o.Check(t.Context(), k.now, ask)
+		require.Nil(t, r)
+		assert.Equal(t, 1, unlocked, "the mutex of the origin is unlocked first")
+	})
+}
+
 // What is asked for at the end of a window is asked for a round trip before, so that it
 // gets there at the end.
 func TestAsksAhead(t *testing.T) {
