@@ -258,6 +258,8 @@ func (s *scope) forgetKinds(t instant, o *Origin) {
 		o.routeAgain("")
 	}
 	o.kinds -= len(ks.of)
+	delete(o.asleep, &ks.free.base) // no eviction will: it is not in Origin.all
+	delete(o.streams, &ks.free.base)
 	s.learned.kinds, s.learned.looks = nil, newLooks()
 	for _, k := range ks.of {
 		if k.in != s {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // waveLeaves has a wave of refusals leave so many at work while others wait, and one be served after it, which ends.
@@ -306,6 +307,36 @@ func TestStreamsAreForgotten(t *testing.T) {
 		assert.Same(t, st, d.streamsOf(""))
 		d.done(kindsLast, before[1], Report{})
 		assert.Equal(t, most > 0, d.streamsOf("") != nil)
+	}
+}
+
+// Nothing is kept of the limit of kinds that are free when the kinds are forgotten, or their scope is.
+func TestNothingIsKeptOfForgottenKinds(t *testing.T) {
+	const sec = time.Second
+	for _, evict := range []bool{true, false} {
+		d := newDesk(t)
+		exchange := func(now time.Duration, kind string, r Report) {
+			l := new(Lease)
+			require.NoError(t, d.o.Admit(t.Context(), d.at(now), &Ask{Kind: func() string { return kind }, MaxDelay: noDelay}, l))
+			d.done(now, l, r)
+		}
+		exchange(0, "a", Report{})
+		exchange(sec, "a", Report{Refused: true, Pause: time.Minute})
+		exchange(3*sec, "b", Report{}) // a look finds that b is free
+		exchange(4*sec, "b", Report{})
+		exchange(5*sec, "b", Report{Refused: true, Pause: 2 * sec})
+		s := d.o.scopes[""]
+		free := &s.kinds().free.base
+		require.Contains(t, d.o.streams, free)
+		d.o.asleep = map[*account]*asleep{free: new(asleep)}
+		if now := 5*sec + kindsLast; evict {
+			d.o.evict(instant(now), &s.base)
+		} else {
+			exchange(now, "a", Report{})
+			require.Nil(t, s.kinds())
+		}
+		assert.NotContains(t, d.o.streams, free)
+		assert.Empty(t, d.o.asleep)
 	}
 }
 
