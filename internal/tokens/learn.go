@@ -62,7 +62,7 @@ type costs struct {
 }
 
 // Requests that depart within overtakes of each other may reach the server in any order.
-// While there are more than maxOut that are not compared, the first one is not waited for.
+// While there are more than maxOut that are not compared, the first response is not waited for.
 const (
 	overtakes = 250 * time.Millisecond
 	maxOut    = 256
@@ -139,7 +139,8 @@ func (l *Learner) Depart(r *Request, at time.Duration) *Departure {
 		l.since = append(l.since, d)
 	}
 	if len(l.out) > maxOut {
-		l.lost(l.out[0])
+		first := slices.IndexFunc(l.out, func(d *Departure) bool { return d.state == waiting }) // d does, if no other
+		l.lost(l.out[first])
 	}
 	return d
 }

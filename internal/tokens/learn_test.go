@@ -349,31 +349,41 @@ func TestRefillChanges(t *testing.T) {
 	assert.InDelta(t, 500, l.Estimate(&r), 20)
 }
 
-// Departures do not stay in memory, whatever becomes of them and of one before.
+// Departures do not stay in memory, whatever becomes of them and of one before; nor if what departed with that one
+// was served.
 func TestMemoryOfDepartures(t *testing.T) {
-	var l tokens.Learner
-	f := tokens.Figure{Available: 1, Limit: tokens.None, Cost: tokens.None}
-	never := l.Depart(nil, 0)
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	for i := range 60_000 {
-		switch d := l.Depart(nil, 0); i / 15_000 {
-		case 0:
-			l.Served(d, f)
-		case 1:
-			l.Lost(d)
-		case 2:
-			l.Refused(d, 0, tokens.None)
-		case 3:
-			l.Free(d)
+	for _, besideServed := range []bool{false, true} {
+		var l tokens.Learner
+		f := tokens.Figure{Available: 1, Limit: tokens.None, Cost: tokens.None}
+		var beside *tokens.Departure
+		if besideServed {
+			beside = l.Depart(nil, 0)
 		}
+		never := l.Depart(nil, 0)
+		if besideServed {
+			l.Served(beside, f)
+		}
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		for i := range 60_000 {
+			switch d := l.Depart(nil, 0); i / 15_000 {
+			case 0:
+				l.Served(d, f)
+			case 1:
+				l.Lost(d)
+			case 2:
+				l.Refused(d, 0, tokens.None)
+			case 3:
+				l.Free(d)
+			}
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		assert.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(1<<20), "beside one that was served: %t", besideServed)
+		runtime.KeepAlive(&l)
+		runtime.KeepAlive(never)
 	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	assert.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(1<<20))
-	runtime.KeepAlive(&l)
-	runtime.KeepAlive(never)
 }
 
 // A server that counts a request when its answer ends counts in another order than that of the
