@@ -184,9 +184,10 @@ func (k *limiters[K]) roomLocked(now time.Duration) bool {
 }
 
 // idleLocked reports since when a limiter has been idle, and whether it is. A
-// limiter that is being made is not.
+// limiter that is being made is not, nor is one that a request claims which waits
+// for something else.
 func idleLocked[K comparable](l *keyedLimiter[K]) (since time.Time, idle bool) {
-	if l.made != nil {
+	if l.made != nil || l.limiter.awaited() {
 		return time.Time{}, false
 	}
 	since = l.limiter.Stats().IdleSince

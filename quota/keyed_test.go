@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -177,6 +178,79 @@ func TestChainWithABusyLimiterIsNotDropped(t *testing.T) {
 		}
 		assert.Same(t, chain, of(t, k, "a"))
 	})
+}
+
+// A limiter is not dropped while a request that claims it waits for something else: for another limiter, or for an
+// origin. Afterwards it is, whether the request was granted or has given up.
+func TestLimiterOfARequestThatWaitsElsewhereIsNotDropped(t *testing.T) {
+	for name, of := range map[string]struct{ custom, origin bool }{
+		"for a limiter": {}, "of a custom limiter": {custom: true}, "for an origin": {origin: true},
+	} {
+		for _, granted := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { keepsWhatIsAwaited(t, of.custom, of.origin, granted) })
+			})
+		}
+	}
+}
+
+func keepsWhatIsAwaited(t *testing.T, custom, origin, granted bool) {
+	k := quota.NewKeyed(func(string) quota.Limiter {
+		if custom {
+			return quota.Custom(quota.CustomFuncs{})
+		}
+		return concurrencyOf(t, 1)
+	}, quota.KeyedOptions{})
+	limiter := of(t, k, "a")
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	if !granted {
+		time.AfterFunc(30*sec, giveUp)
+	}
+	var wait func(ctx context.Context) (*quota.Lease, error)
+	if origin {
+		o := new(quota.Accounts).Origin(testOrigin)
+		ask := claimOf("api")
+		var first quota.Lease
+		require.NoError(t, o.Admit(t.Context(), time.Now(), &ask, &first))
+		o.Settle(time.Now(), &first, &quota.Report{Refused: true, Pause: mins})
+		wait = func(ctx context.Context) (*quota.Lease, error) {
+			ask, l := claimOf("api"), new(quota.Lease)
+			ask.Limiter = limiter
+			return l, o.Admit(ctx, time.Now(), &ask, l)
+		}
+	} else {
+		busy := concurrencyOf(t, 1)
+		time.AfterFunc(mins, take(t, busy, 1).Release)
+		wait = func(ctx context.Context) (*quota.Lease, error) { return quota.Chain(limiter, busy).Acquire(ctx, 1) }
+	}
+	var lease *quota.Lease
+	var err error
+	over := make(chan struct{})
+	go func() {
+		lease, err = wait(ctx)
+		close(over)
+	}()
+	sweep := func() {
+		time.Sleep(11 * sec)
+		for range 3 {
+			of(t, k, "b")
+		}
+	}
+	for range 2 {
+		sweep()
+		assert.Same(t, limiter, of(t, k, "a"))
+	}
+	select {
+	case <-over:
+		t.Fatal("it does not wait")
+	default:
+	}
+	<-over
+	require.Equal(t, granted, err == nil, "%v", err)
+	lease.Release()
+	sweep()
+	assert.NotSame(t, limiter, of(t, k, "a"))
 }
 
 func TestKeysAreBounded(t *testing.T) {

@@ -185,6 +185,7 @@ func (l *Lease) renew(ctx context.Context, ask *Ask, own []wait.Constraint, n in
 // by = -1. The mutexes of all claims are held.
 func (l *Lease) waits(by int32) {
 	pin(l.claims.all(), by)
+	l.awaits(by)
 	l.pinned = by > 0
 	l.origin.inLine += int(by)
 	switch s := l.origin.shared; {

@@ -69,6 +69,9 @@ type Limiter interface {
 	// advertised returns the advertised quota that is part of the limiter, or
 	// nil. Its accounts are not among the constraints.
 	advertised() *advertised
+	// awaited reports whether a request that claims the limiter waits, also in the
+	// Queue of another one or for an origin.
+	awaited() bool
 }
 
 // Stats are the statistics of a limiter at one instant.
@@ -98,6 +101,7 @@ func (l *Lease) admit(ctx context.Context, all []wait.Constraint, n int64, maxDe
 		MaxDelay: maxDelay,
 		MaxQueue: -1,
 		Charge:   l.charge,
+		Waiting:  l.awaits,
 		Sleeps:   func() { undo(all, n) },
 		Renew: func() []wait.Claim {
 			consult(ctx, all, n)
@@ -109,6 +113,20 @@ func (l *Lease) admit(ctx context.Context, all []wait.Constraint, n int64, maxDe
 		l.drop()
 	}
 	return err
+}
+
+// awaits notes in the limiters that the lease claims that the work begins to wait, with by = 1, or does not wait any
+// more, with by = -1. The mutexes of all claims are held.
+func (l *Lease) awaits(by int32) {
+	cs := l.claims.all()
+	for i := range cs {
+		switch c := cs[i].Constraint.(type) {
+		case *constraint:
+			c.awaiting += by
+		case *asking:
+			c.awaiting += by
+		}
+	}
 }
 
 // admitNow is admit of work that does not wait, and claims no Custom limiter.

@@ -19,6 +19,7 @@ type limiterCore struct {
 	refusals int64
 	allBack  time.Duration // when the last permit was released
 	closed   bool
+	awaiting int32 // requests that claim it and wait, in whatever line
 
 	// These fields are written once, before the limiter is used.
 	limiter  Limiter            // that embeds this core
@@ -251,6 +252,12 @@ func (l *limiterCore) Close() {
 func (l *limiterCore) constraints() []wait.Constraint { return l.self[:] }
 func (l *limiterCore) advertised() *advertised        { return nil }
 func (l *limiterCore) capacity() int64                { return l.meter.Capacity() }
+
+func (l *limiterCore) awaited() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.awaiting > 0
+}
 
 // A constraint is a limiterCore as package wait knows it. It is a type of its own so
 // that limiters, which embed the core, do not export these methods.
