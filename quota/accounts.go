@@ -48,7 +48,8 @@ type Accounts struct {
 	MaxTotal int
 
 	// Jitter returns a number in [0, 1). It is drawn for each refusal that names no
-	// time to come back, and makes the back-off longer. It is called with no lock held,
+	// time to come back, and makes the back-off longer; with Peers also for each turn
+	// that they have not answered, and puts off the next one. It is called with no lock held,
 	// by several goroutines at once. Nil means random numbers; a seeded source makes
 	// the times reproducible.
 	Jitter func() float64

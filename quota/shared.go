@@ -59,7 +59,8 @@ type Shared struct {
 	came     instant       // when one was answered last
 	aboard   []*pool       // the pools of that turn
 	quick    time.Duration
-	retry    instant // when to try again; while not linked
+	retry    instant       // when to try again; while not linked
+	exact    time.Duration // from a failure to retry, if addJitter has not put that off yet; else 0
 	fails    int
 	peers    int
 	flights  int64 // as they were told
@@ -224,6 +225,7 @@ func (s *Shared) drop(a *account) {
 // ask for another, unless Peers.Due says so earlier. The zero time means that only Due
 // will tell. A turn has to be followed by Heard or Failed, within its Timeout.
 func (s *Shared) Turn(now time.Time) (turn *exchange.Turn, next time.Time) {
+	s.addJitter() // of a turn that was not answered in time, and nobody has said so
 	s.o.mu.Lock()
 	defer s.o.mu.Unlock()
 	t := s.o.at(now)
@@ -280,7 +282,7 @@ func (s *Shared) Goodbye(now time.Time) *exchange.Turn {
 		}
 	}
 	s.fail(t)
-	s.retry = window.Never
+	s.retry, s.exact = window.Never, 0
 	return turn
 }
 
@@ -383,6 +385,7 @@ func (s *Shared) Heard(sent, now time.Time, g *exchange.Grant) {
 		s.fail(t)
 		woken := s.kick(now)
 		s.o.mu.Unlock()
+		s.addJitter()
 		wait.Wake(woken)
 		s.due()
 		return
@@ -416,15 +419,33 @@ func (s *Shared) Failed(now time.Time) {
 		woken = s.kick(now)
 	}
 	s.o.mu.Unlock()
+	s.addJitter()
 	wait.Wake(woken)
 	s.due()
 }
 
-// fail makes the accounts alone at t. Without jitter, all processes would come back at
-// the same time.
+// addJitter puts off the next try after a turn that has failed, by up to as long again: without that, all
+// processes would come back at the same time. No lock is held: Accounts.Jitter is the caller's.
+func (s *Shared) addJitter() {
+	s.o.mu.Lock()
+	d, retry := s.exact, s.retry
+	s.exact = 0
+	s.o.mu.Unlock()
+	if d == 0 {
+		return
+	}
+	d = time.Duration(float64(d) * s.o.accounts.random())
+	s.o.mu.Lock()
+	defer s.o.mu.Unlock()
+	if s.retry == retry { // nothing has been heard since
+		s.retry = retry.Add(d)
+	}
+}
+
+// fail makes the accounts alone at t. Then addJitter has to be called.
 func (s *Shared) fail(t instant) {
-	d := min(sharedTimeout<<min(s.fails, 6), longRetry)
-	s.retry = t.Add(d + time.Duration(float64(d)*s.o.accounts.random()))
+	s.exact = min(sharedTimeout<<min(s.fails, 6), longRetry)
+	s.retry = t.Add(s.exact)
 	s.fails++
 	was := s.linked
 	s.out, s.linked, s.tried = false, false, true

@@ -72,6 +72,46 @@ func TestFirstTurnFails(t *testing.T) {
 	})
 }
 
+// Jitter is the caller's: it is drawn once for each turn that fails, with no lock held, whoever finds that out.
+func TestJitterOfTurns(t *testing.T) {
+	for name, fails := range map[string]func(k *talk, turn *exchange.Turn){
+		"Failed": func(k *talk, turn *exchange.Turn) { k.peers.shared.Load().Failed(k.now) },
+		"Void": func(k *talk, turn *exchange.Turn) {
+			g := &exchange.Grant{Void: true, Accounts: make([]exchange.Granted, len(turn.Accounts))}
+			k.peers.shared.Load().Heard(k.now, k.now, g)
+		},
+		"late": func(k *talk, turn *exchange.Turn) { k.now = k.now.Add(turn.Timeout) },
+		"very late": func(k *talk, turn *exchange.Turn) {
+			k.now = k.now.Add(2 * turn.Timeout)
+			k.o.Check(k.t.Context(), k.now, k.ask())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				drawn := 0
+				var k *talk
+				k = newTalkOf(t, &quota.Accounts{Jitter: func() float64 {
+					drawn++
+					assert.True(t, k.o.Unlocked())
+					return 0.5
+				}}, 1000, 2*ms)
+				k.queue(new(quota.Lease))
+				fails(k, k.turn())
+				shared := k.peers.shared.Load()
+				shared.Turn(k.now)
+				_, linked := shared.Peers()
+				require.False(t, linked)
+				k.due(150 * ms)
+				k.due(150 * ms)
+				assert.Equal(t, 1, drawn)
+				k.now = k.now.Add(150 * ms)
+				shared.Goodbye(k.now)
+				assert.Equal(t, 1, drawn)
+			})
+		})
+	}
+}
+
 // With a scope that is evicted goes the record of its first request, and what it has found, also if the origin
 // never answers.
 func TestContactsAreEvicted(t *testing.T) {
@@ -114,10 +154,15 @@ type talk struct {
 // newTalk returns a process that has heard from the store, a round trip away, that so
 // many units are left for ten seconds, and of which it has none.
 func newTalk(t *testing.T, available int64, trip time.Duration) *talk {
+	return newTalkOf(t, new(quota.Accounts), available, trip)
+}
+
+func newTalkOf(t *testing.T, a *quota.Accounts, available int64, trip time.Duration) *talk {
 	k := &talk{t: t, now: time.Now(), grant: exchange.Granted{
 		Version: 1, State: exchange.Reported, Available: available, Left: 10 * sec, Again: 10 * sec, Peers: 2,
 	}}
-	k.o = (&quota.Accounts{Peers: &k.peers}).Origin(testOrigin)
+	a.Peers = &k.peers
+	k.o = a.Origin(testOrigin)
 	err := k.o.Try(k.now, k.ask(), new(quota.Lease))
 	require.Error(t, err, "it waits for the store")
 	l := k.queue(new(quota.Lease))
