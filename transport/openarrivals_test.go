@@ -37,7 +37,6 @@ func (s *arrivalsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	s.per = max(s.per, time.Second)
 	first := now.Add(-s.per)
 	if s.weighed {
 		first = first.Truncate(s.per).Add(-1)
@@ -171,6 +170,12 @@ func TestArrivalsAtRandom(t *testing.T) {
 		{"two windows weighed, 57 of 60 a minute, RateLimit", func() *arrivalsServer {
 			return &arrivalsServer{quota: 60, per: time.Minute, load: .95, weighed: true, tells: true, figures: "RateLimit"}
 		}, 60 * time.Second, 30},
+		{"two windows weighed, 100 in ten seconds, RateLimit-Policy", func() *arrivalsServer {
+			return &arrivalsServer{quota: 100, per: 10 * time.Second, weighed: true, tells: true, figures: "RateLimit-Policy"}
+		}, 3 * time.Second, 30},
+		{"two windows weighed, 60 a minute, RateLimit on refusals", func() *arrivalsServer {
+			return &arrivalsServer{quota: 60, per: time.Minute, weighed: true, tells: true, figures: "RateLimit on refusals"}
+		}, 20 * time.Second, 100},
 		{"windows, 50 a second, X-RateLimit-Reset rounded twice", func() *arrivalsServer {
 			return &arrivalsServer{quota: 50, tells: true, figures: "X-RateLimit-Reset"}
 		}, time.Second, 60},
@@ -199,6 +204,7 @@ func TestArrivalsAtRandom(t *testing.T) {
 // arrive sends requests that arrive at random in three minutes or 30 windows, each until it is served. It
 // returns how long they took, and how many there were.
 func arrive(t *testing.T, srv *arrivalsServer, seed uint64) (waited time.Duration, served int) {
+	srv.per = max(srv.per, time.Second)
 	of, load := max(3*time.Minute, 30*srv.per), srv.load
 	if load == 0 {
 		load = .8
@@ -224,7 +230,7 @@ func arrive(t *testing.T, srv *arrivalsServer, seed uint64) (waited time.Duratio
 			served++
 			waited += time.Since(at)
 		})
-		time.Sleep(time.Duration(rnd.ExpFloat64() * float64(max(srv.per, time.Second)) / (load * float64(srv.quota))))
+		time.Sleep(time.Duration(rnd.ExpFloat64() * float64(srv.per) / (load * float64(srv.quota))))
 	}
 	wg.Wait()
 	return waited, served

@@ -24,6 +24,14 @@ import "time"
 // says. Until it knows of a whole window, no refusal begins a bucket. A refusal at the pace of a bucket makes it slower
 // by half of a unit, because each costs a whole second: one of two windows weighed serves a unit or two less than q.
 //
+// Where two windows are weighed, a window begins with what the one before has left. So if all of a quota is spent at once, each
+// second window begins with a refusal, and many servers of the kind say as Retry-After when that window is over. So after a
+// second such refusal within three windows units are spread: a bucket is counted that is empty when the hold is over. It takes
+// a unit longer than a window to fill, and one more after each further such refusal, because each costs a window. If one comes
+// within half of a window, others use the quota: then there is no such bucket for two windows, then for four, up to 64. A window
+// of our count that begins soon after such a refusal begins with two requests. Our own log does not explain such a refusal: it
+// says when units are back, and that is sooner.
+//
 // A server may tell its figures only where it refuses. Such a refusal, with nothing left, in our own count is one as well.
 //
 // In a short window each Retry-After is that short. So if a window had nothing at its beginning, and one within three
@@ -43,7 +51,7 @@ func (w *Window) Contradict(t, sent Instant, retryAfter time.Duration) {
 	r, length := w.ownRare(), min(w.Length, MaxSavedTime)
 	one := length / time.Duration(w.Quota)
 	brief := one <= time.Second // no Retry-After says when it is back
-	if !paced && brief && w.slid(t, sent, one) {
+	if !paced && brief && w.slid(t, sent, retryAfter, one) {
 		return
 	}
 	again, same := r.told > 0, sent < r.told // refusals of requests that overlap are one
@@ -59,6 +67,9 @@ func (w *Window) Contradict(t, sent Instant, retryAfter time.Duration) {
 	if w.logIsYoung(t) {
 		again = false
 	}
+	if retryAfter > max(one+time.Second, length/2) && w.spread(t, sent, retryAfter, one, length) {
+		return
+	}
 	switch {
 	case same && !paced:
 		return
@@ -69,6 +80,7 @@ func (w *Window) Contradict(t, sent Instant, retryAfter time.Duration) {
 		return
 	case !paced:
 		r.fill, w.slow = length+w.guard(w.rtt), 0
+		w.ownSpent().spreads = 0
 	case !same && w.CountRefusal(t, sent):
 		slower := w.guard(w.rtt)
 		if brief {
@@ -85,6 +97,37 @@ func (w *Window) Contradict(t, sent Instant, retryAfter time.Duration) {
 	w.available = w.level(t)
 }
 
+// spread takes over a refusal that holds for long. If it is the second one within three windows, it begins a bucket that is
+// empty when the hold is over; if there is one, it makes that slower. It reports whether there is a bucket now. one is the time
+// for a unit, and length that of a window.
+func (w *Window) spread(t, sent Instant, retryAfter, one, length time.Duration) bool {
+	r, own := w.rare, w.ownSpent()
+	bucket := w.IsBucket()
+	switch {
+	case bucket && own.spreads == 0:
+		return false // the bucket was shown otherwise
+	case bucket && sent < own.spreads: // it is one refusal with the last
+	case bucket && t < own.spreads.Add(length/2):
+		own.spoiled = min(own.spoiled+1, maxFailed)
+		own.early, own.spreads = t.Add(length<<own.spoiled), 0
+		return false
+	case bucket:
+		r.fill = min(r.fill+one, 2*length)
+	case own.early == 0 || t > own.early.Add(3*length):
+		own.early = t
+		return false
+	case sent < own.early:
+		return false
+	default:
+		r.fill, w.slow = length+w.guard(w.rtt)+one, 0
+	}
+	own.early, own.spreads = t, t.Add(retryAfter)
+	r.told = t
+	w.ends(min(own.spreads.Add(r.fill), Never-1), 0, Never)
+	w.available = w.level(t)
+	return true
+}
+
 // agree takes back what Contradict has changed, if it was not called again.
 func (w *Window) agree(before, after *Window) {
 	if was, is := before.rarely(), after.rarely(); is.told != was.told && w.rarely().told == is.told {
@@ -96,8 +139,15 @@ func (w *Window) agree(before, after *Window) {
 
 // uncontradicted takes over that a window of our own count has passed.
 func (w *Window) uncontradicted() {
-	if r := w.rare; r != nil && r.told < w.due-Instant(w.Length) {
+	r := w.rare
+	if r == nil {
+		return
+	}
+	if r.told < w.due-Instant(w.Length) {
 		r.told = 0
+	}
+	if own := r.spent; own != nil && own.early > 0 && w.due > own.early && w.due <= own.early.Add(3*min(w.Length, MaxSavedTime)) {
+		w.slow = w.habits().slowStart() // it may begin with nothing, too
 	}
 }
 
@@ -119,15 +169,16 @@ func (w *Window) holds(t Instant) int64 {
 	return min(1+int64(since/w.Length), w.Quota)
 }
 
-// slid reports whether our own log explains the refusal of a request that departed at sent: it had no room for it. Then no more
-// depart than it says. Windows that begin at other times than ours are explained by it, too, now and then. So if a unit
-// takes a second, it needs two of these within two windows. The first refusal begins the log.
-func (w *Window) slid(t, sent Instant, one time.Duration) bool {
+// slid reports whether our own log explains the refusal of a request that departed at sent: it had no room for it, and has when
+// the Retry-After is over, or not much sooner. Then no more depart than it says. Windows that begin at other times than ours are
+// explained by it, too, now and then. So if a unit takes a second, it needs two of these within two windows. The first refusal
+// begins the log.
+func (w *Window) slid(t, sent Instant, retryAfter, one time.Duration) bool {
 	switch {
 	case !w.hasLog() && w.logs(true):
 		w.beginLog(t, w.Length)
 		return false
-	case !w.hasLog() || w.room(sent) > 0:
+	case !w.hasLog() || w.room(sent) > 0 || t.Add(retryAfter) > w.whenRoom(t, 1).Add(shortReturn):
 		return false
 	}
 	switch l := w.rare.spent; {

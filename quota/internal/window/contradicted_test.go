@@ -430,8 +430,80 @@ func TestCountSlidesSeldom(t *testing.T) {
 		w.SetPolicy(Requests, 10, 10*sec)
 		const at = Instant(mins)
 		w.keepLog(ownLog{length: 10 * sec, slots: []slot{{from: at, at: at.Add(30 * sec), units: 10}}})
-		assert.True(t, w.slid(at, at, sec))
-		assert.True(t, w.slid(at.Add(after), at.Add(after), sec))
+		assert.True(t, w.slid(at, at, 0, sec))
+		assert.True(t, w.slid(at.Add(after), at.Add(after), 0, sec))
 		assert.Equal(t, slides, w.rare.spent.slides, after)
+	}
+}
+
+// A window that begins with nothing is refused until it is over. Once two did within three windows, units are spread.
+func TestSpread(t *testing.T) {
+	begin := func(apart time.Duration) (l *ledger, at Instant) {
+		l = newLedger(Adaptive)
+		all(counts(5, 10*sec), send("a"), contradicts("a", 10*sec))(l, Instant(sec))
+		require.False(t, l.IsBucket())
+		at = Instant(sec + apart)
+		all(send("b", "c"), contradicts("b", 10*sec))(l, at)
+		return l, at
+	}
+	l, _ := begin(30*sec + 1)
+	assert.False(t, l.IsBucket(), "long after")
+	l, at := begin(30 * sec)
+	require.True(t, l.IsBucket())
+	assert.InDelta(t, 12*sec/5, l.Pace(), float64(ms))
+	contradicts("c", 10*sec)(l, at.Add(ms))
+	assert.InDelta(t, 12*sec/5, l.Pace(), float64(ms), "it departed with b")
+	n, wait := room(l.Copy(), at)
+	assert.Zero(t, n)
+	assert.InDelta(t, 10*sec+12*sec/5, wait, float64(2*ms), "it is empty when the hold is over")
+
+	at = at.Add(25 * sec)
+	all(send("d"), contradicts("d", 6*sec))(l, at)
+	require.True(t, l.IsBucket())
+	assert.InDelta(t, 14*sec/5, l.Pace(), float64(ms), "it is slower by a unit")
+	n, wait = room(l.Copy(), at)
+	assert.Zero(t, n)
+	assert.InDelta(t, 6*sec+14*sec/5, wait, float64(2*ms))
+
+	at = at.Add(6*sec + 5*sec - 1)
+	all(send("e"), contradicts("e", 6*sec))(l, at)
+	assert.False(t, l.IsBucket(), "others use the quota")
+	all(send("f"), contradicts("f", 8*sec))(l, at.Add(20*sec-1))
+	assert.False(t, l.IsBucket(), "for two windows")
+	all(send("f"), contradicts("f", 8*sec))(l, at.Add(29*sec))
+	assert.True(t, l.IsBucket())
+	all(send("f"), contradicts("f", 8*sec))(l, at.Add(38*sec))
+	assert.False(t, l.IsBucket())
+	all(send("f"), contradicts("f", 8*sec))(l, at.Add(77*sec))
+	assert.False(t, l.IsBucket(), "for four windows")
+	all(send("f"), contradicts("f", 8*sec))(l, at.Add(86*sec))
+	assert.True(t, l.IsBucket())
+	l, at = begin(20 * sec)
+	all(send("d"), contradicts("d", 5*sec))(l, at.Add(25*sec))
+	assert.False(t, l.IsBucket(), "one that holds for half of a window ends the bucket, as it does another")
+}
+
+// A window of our count soon after such a refusal begins with two requests.
+func TestWindowAfterALongRefusal(t *testing.T) {
+	for _, tt := range []struct {
+		began Instant
+		slow  uint8
+	}{{Instant(10 * sec), 2}, {Instant(29 * sec), 2}, {Instant(40*sec + 1), 0}} {
+		l := newLedger(Adaptive)
+		all(counts(5, 10*sec), send("a"), quiet("a"))(l, tt.began-Instant(10*sec))
+		l.ownSpent().early = Instant(10*sec) - 1
+		l.Roll(tt.began.Add(sec))
+		assert.Equal(t, tt.slow, l.slow, tt.began)
+	}
+}
+
+// Our own log does not explain a refusal that holds for much longer than until it has room.
+func TestCountSlidesAsLong(t *testing.T) {
+	for again, explains := range map[time.Duration]bool{None: true, 0: true, 5 * sec: true, 12 * sec: true, 12*sec + 100*ms: false} {
+		w := New(Adaptive)
+		w.SetPolicy(Requests, 20, 10*sec)
+		const at = Instant(mins)
+		w.keepLog(ownLog{length: 10 * sec, slots: []slot{{from: at, at: at, units: 20}}})
+		assert.Equal(t, explains, w.slid(at, at, again, sec/2), again)
 	}
 }
