@@ -58,6 +58,9 @@ package quota
 //     quota of the policy; if it is served, others do. Or our own log of what departed
 //     says when units are back. "gcra 20/1s" .049 → .817, "two buckets 100/10s" .550 → .998,
 //     "two buckets, others take 30 %" .547 → .999, "two buckets, beside a loop" .119 → .763.
+//     Where two windows are weighed and a Retry-After lasts until the end of one, as many servers say, all
+//     was spent in one window and refused in the next. Now the first request after a window waits for
+//     a unit: 60 a minute, requests waited 8.1 s, and wait 1.2 (TestArrivalsAtRandom of package transport).
 //     Some buckets get their units in lumps, such as Spring's gateway at each whole second. Two refusals and what the next
 //     requests find show that: "Spring, whole seconds" 73 → 1.2 refused.
 //     Where requests cost more than a unit, a refusal shows that units come back one by one: then they wait
@@ -99,6 +102,8 @@ package quota
 //     refused, units come back as they were spent, and no more depart than it says. Requests that arrive at random, at four fifths of
 //     50 a second, waited 48 s for a log, and wait .1 s; 18 s for two windows weighed that tell figures only
 //     where they refuse, and wait .4 s (TestArrivalsAtRandom of package transport).
+//     If two such refusals in three windows hold for more than half of one, units are spread over windows:
+//     100 in 10 s by two windows weighed, requests waited 25 s, and wait .6.
 //     If no answer names the policy any more, one request tries after some windows whether it is
 //     still meant; at once, where each answer named it before. If more is served than it allows,
 //     it is forgotten.

@@ -481,6 +481,16 @@ func TestSpread(t *testing.T) {
 	l, at = begin(20 * sec)
 	all(send("d"), contradicts("d", 5*sec))(l, at.Add(25*sec))
 	assert.False(t, l.IsBucket(), "one that holds for half of a window ends the bucket, as it does another")
+	at = at.Add(40 * sec)
+	all(send("e"), contradicts("e", sec), send("f"), contradicts("f", sec))(l, at)
+	all(send("e"), contradicts("e", sec))(l, at.Add(sec))
+	require.True(t, l.IsBucket(), "units come back one by one")
+	all(send("e"), contradicts("e", 8*sec))(l, at.Add(30*sec))
+	assert.False(t, l.IsBucket(), "that bucket has not been spread")
+
+	l = contradictedTwice()
+	all(send("c"), contradicts("c", 40*sec))(l, Instant(100*sec))
+	assert.False(t, l.IsBucket(), "nor has this one")
 }
 
 // A window of our count soon after such a refusal begins with two requests.
@@ -488,7 +498,7 @@ func TestWindowAfterALongRefusal(t *testing.T) {
 	for _, tt := range []struct {
 		began Instant
 		slow  uint8
-	}{{Instant(10 * sec), 2}, {Instant(29 * sec), 2}, {Instant(40*sec + 1), 0}} {
+	}{{Instant(9 * sec), 0}, {Instant(10 * sec), 2}, {Instant(29 * sec), 2}, {Instant(40*sec + 1), 0}} {
 		l := newLedger(Adaptive)
 		all(counts(5, 10*sec), send("a"), quiet("a"))(l, tt.began-Instant(10*sec))
 		l.ownSpent().early = Instant(10*sec) - 1
