@@ -24,6 +24,7 @@ type arrivalsServer struct {
 	load         float64       // arrivals, as a part of what is allowed; 0: four fifths
 	log, weighed bool
 	tells        bool
+	whole        bool // a Retry-After is that of a whole window
 	// "RateLimit", "RateLimit on refusals", "RateLimit-Policy", "X-RateLimit", which says no reset, "X-RateLimit-Reset", rounded
 	// twice, "X-RateLimit-Reset, Unix time", or ""
 	figures string
@@ -81,6 +82,9 @@ func (s *arrivalsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 	if denied {
 		s.denied++
+		if s.whole {
+			seconds = strconv.Itoa(int(s.per / time.Second))
+		}
 		if s.tells {
 			w.Header().Set("Retry-After", seconds)
 		}
@@ -175,7 +179,10 @@ func TestArrivalsAtRandom(t *testing.T) {
 		}, 3 * time.Second, 30},
 		{"two windows weighed, 60 a minute, RateLimit on refusals", func() *arrivalsServer {
 			return &arrivalsServer{quota: 60, per: time.Minute, weighed: true, tells: true, figures: "RateLimit on refusals"}
-		}, 20 * time.Second, 100},
+		}, 40 * time.Second, 300},
+		{"log, 95 of 100 in ten seconds, RateLimit-Policy, Retry-After of a window", func() *arrivalsServer {
+			return &arrivalsServer{quota: 100, per: 10 * time.Second, load: .95, log: true, tells: true, whole: true, figures: "RateLimit-Policy"}
+		}, 10 * time.Second, 500},
 		{"windows, 50 a second, X-RateLimit-Reset rounded twice", func() *arrivalsServer {
 			return &arrivalsServer{quota: 50, tells: true, figures: "X-RateLimit-Reset"}
 		}, time.Second, 60},

@@ -29,8 +29,8 @@ import "time"
 // second such refusal within three windows units are spread: a bucket is counted that is empty when the hold is over. It takes
 // a unit longer than a window to fill, and one more after each further such refusal, because each costs a window. If one comes
 // within half of a window, others use the quota: then there is no such bucket for two windows, then for four, up to 64. A window
-// of our count that begins soon after such a refusal begins with two requests. Our own log does not explain such a refusal: it
-// says when units are back, and that is sooner.
+// of our count that begins soon after such a refusal begins with two requests. Our own log does not explain such a refusal
+// where it gives all back at that moment.
 //
 // A server may tell its figures only where it refuses. Such a refusal, with nothing left, in our own count is one as well.
 //
@@ -109,14 +109,16 @@ func (w *Window) spread(t, sent Instant, retryAfter, one, length time.Duration) 
 	case bucket && sent < own.spreads: // it is one refusal with the last
 	case bucket && t < own.spreads.Add(length/2):
 		own.spoiled = min(own.spoiled+1, maxFailed)
-		own.early, own.spreads = t.Add(length<<own.spoiled), 0
+		own.early, own.spreads = t, t.Add(length<<own.spoiled)
 		return false
 	case bucket:
 		r.fill = min(r.fill+one, 2*length)
+	case t < own.spreads:
+		return false
 	case own.early == 0 || t > own.early.Add(3*length):
 		own.early = t
 		return false
-	case sent < own.early:
+	case sent < own.early, w.logIsYoung(t):
 		return false
 	default:
 		r.fill, w.slow = length+w.guard(w.rtt)+one, 0
@@ -146,7 +148,7 @@ func (w *Window) uncontradicted() {
 	if r.told < w.due-Instant(w.Length) {
 		r.told = 0
 	}
-	if own := r.spent; own != nil && own.early > 0 && w.due > own.early && w.due <= own.early.Add(3*min(w.Length, MaxSavedTime)) {
+	if own := r.spent; own != nil && own.early > 0 && w.due <= own.early.Add(3*min(w.Length, MaxSavedTime)) {
 		w.slow = w.habits().slowStart() // it may begin with nothing, too
 	}
 }
@@ -169,16 +171,17 @@ func (w *Window) holds(t Instant) int64 {
 	return min(1+int64(since/w.Length), w.Quota)
 }
 
-// slid reports whether our own log explains the refusal of a request that departed at sent: it had no room for it, and has when
-// the Retry-After is over, or not much sooner. Then no more depart than it says. Windows that begin at other times than ours are
-// explained by it, too, now and then. So if a unit takes a second, it needs two of these within two windows. The first refusal
-// begins the log.
+// slid reports whether our own log explains the refusal of a request that departed at sent: it had no room for it. It does not
+// if half of the quota is back a moment later, and the Retry-After is much longer. Then no more depart than it says. Windows that begin at other times than ours are explained by it, too, now and
+// then. So if a unit takes a second, it needs two of these within two windows. The first refusal begins the log.
 func (w *Window) slid(t, sent Instant, retryAfter, one time.Duration) bool {
 	switch {
 	case !w.hasLog() && w.logs(true):
 		w.beginLog(t, w.Length)
 		return false
-	case !w.hasLog() || w.room(sent) > 0 || t.Add(retryAfter) > w.whenRoom(t, 1).Add(shortReturn):
+	case !w.hasLog() || w.room(sent) > 0:
+		return false
+	case 2*w.room(sent.Add(maxGuard)) > w.Quota && t.Add(retryAfter) > w.whenRoom(t, 1).Add(shortReturn):
 		return false
 	}
 	switch l := w.rare.spent; {

@@ -477,6 +477,8 @@ func TestSpread(t *testing.T) {
 	all(send("f"), contradicts("f", 8*sec))(l, at.Add(77*sec))
 	assert.False(t, l.IsBucket(), "for four windows")
 	all(send("f"), contradicts("f", 8*sec))(l, at.Add(86*sec))
+	assert.False(t, l.IsBucket(), "that is the first one since then")
+	all(send("f"), contradicts("f", 8*sec))(l, at.Add(95*sec))
 	assert.True(t, l.IsBucket())
 	l, at = begin(20 * sec)
 	all(send("d"), contradicts("d", 5*sec))(l, at.Add(25*sec))
@@ -498,7 +500,7 @@ func TestWindowAfterALongRefusal(t *testing.T) {
 	for _, tt := range []struct {
 		began Instant
 		slow  uint8
-	}{{Instant(9 * sec), 0}, {Instant(10 * sec), 2}, {Instant(29 * sec), 2}, {Instant(40*sec + 1), 0}} {
+	}{{Instant(10 * sec), 2}, {Instant(29 * sec), 2}, {Instant(40*sec + 1), 0}} {
 		l := newLedger(Adaptive)
 		all(counts(5, 10*sec), send("a"), quiet("a"))(l, tt.began-Instant(10*sec))
 		l.ownSpent().early = Instant(10*sec) - 1
@@ -507,13 +509,22 @@ func TestWindowAfterALongRefusal(t *testing.T) {
 	}
 }
 
-// Our own log does not explain a refusal that holds for much longer than until it has room.
-func TestCountSlidesAsLong(t *testing.T) {
-	for again, explains := range map[time.Duration]bool{None: true, 0: true, 5 * sec: true, 12 * sec: true, 12*sec + 100*ms: false} {
+// Our own log does not explain a refusal if half of the quota is back a moment later, and the Retry-After is much longer.
+func TestCountSlidesClearly(t *testing.T) {
+	for _, tt := range []struct {
+		before, again time.Duration
+		units         uint32 // that come back then
+		explains      bool
+	}{
+		{5 * sec, 10 * sec, 20, true}, {200 * ms, 10 * sec, 20, true}, {50 * ms, 10 * sec, 20, false}, {0, 2*sec + 100*ms, 11, false},
+		{50 * ms, 10 * sec, 10, true},
+		{50 * ms, 2 * sec, 20, true}, {50 * ms, 0, 20, true}, {50 * ms, None, 20, true},
+	} {
 		w := New(Adaptive)
 		w.SetPolicy(Requests, 20, 10*sec)
 		const at = Instant(mins)
-		w.keepLog(ownLog{length: 10 * sec, slots: []slot{{from: at, at: at, units: 20}}})
-		assert.Equal(t, explains, w.slid(at, at, again, sec/2), again)
+		w.keepLog(ownLog{length: 10 * sec, slots: []slot{{from: at, at: at, units: tt.units}, {from: at.Add(5 * sec), at: at.Add(5 * sec), units: 20 - tt.units}}})
+		sent := at.Add(10*sec - tt.before)
+		assert.Equal(t, tt.explains, w.slid(sent, sent, tt.again, sec/2), "%+v", tt)
 	}
 }

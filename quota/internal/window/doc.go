@@ -317,8 +317,7 @@
 //     within 3·W after such a refusal begins with two requests.
 //     If W/q is no more than a second, the first refusal begins our own log. If that had no room for what is refused
 //     later, twice within 2·W if W/q is a second, that contradicts nothing: the count goes on, and no more departs than
-//     the log says. Its room may come no more than 2 s before the Retry-After is over. As long as the log does not know of
-//     a whole window, no bucket begins.
+//     the log says. As long as the log does not know of a whole window, no bucket begins.
 //     Answers may leave out fields, so our own count also goes on where they have none. But
 //     if it is used up, and no answer has named the quota for 3·W, 10 s to 10 min, one request departs
 //     that it does not allow. If it is served, others do, with one more out for each 16 that are. Once more

@@ -53,8 +53,8 @@ type spent struct {
 	ownLog
 	from     Instant // departure of the first request of the window, where no answer tells its end; 0: not known, see untold.go
 	dry      Instant // arrival of the last refusal in a window of our own count in which nothing was served; 0: none
-	early    Instant // arrival of the last refusal that holds our own count for long, see Window.spread; an instant ahead: none counts until then
-	spreads  Instant // when the bucket begins that such refusals show; 0: they do not
+	early    Instant // arrival of the last refusal that holds our own count for long, see Window.spread; 0: there was none
+	spreads  Instant // when the bucket begins that such refusals show; 0: it is another. Without one: none begins before
 	spoiled  uint8   // times that it was none
 	ends     answerEnds
 	lastUnit bool   // the last request after a window was served with the last unit, see refill.go

@@ -165,7 +165,7 @@ func (w *Window) Left(t Instant) (units int64, known bool) {
 
 // ends sets the end of the window: when it is due, and the guard after that. trip
 // is the round trip of the request that due comes from; 0: no guard. The window
-// ends no later than latest. Nothing else computes an end.
+// ends no later than latest. Nothing else computes an end, but Report puts it off by Window.lag.
 func (w *Window) ends(due Instant, trip time.Duration, latest Instant) {
 	w.due, w.trip = due, trip
 	w.end = min(due, latest)
@@ -177,8 +177,10 @@ func (w *Window) ends(due Instant, trip time.Duration, latest Instant) {
 // guard is g, the margin after a window: a request may have reached the server as
 // late as it took longer than the quickest one.
 func (w *Window) guard(trip time.Duration) time.Duration {
-	return min(max(w.habits().guard(w, trip), time.Millisecond), 100*time.Millisecond)
+	return min(max(w.habits().guard(w, trip), time.Millisecond), maxGuard)
 }
+
+const maxGuard = 100 * time.Millisecond
 
 // Roll closes the window if it is over at t: Reported becomes Expired, and
 // Counting begins anew.
