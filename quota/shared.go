@@ -376,7 +376,7 @@ func (s *Shared) Heard(sent, now time.Time, g *exchange.Grant) {
 	s.o.mu.Lock()
 	t, from := s.o.at(now), s.o.at(sent)
 	if !s.out || len(g.Accounts) != len(s.aboard) || from != s.sent { // late
-		s.retry = min(s.retry, t)
+		s.retry, s.exact = min(s.retry, t), 0
 		s.o.mu.Unlock()
 		s.due()
 		return

@@ -112,6 +112,22 @@ func TestJitterOfTurns(t *testing.T) {
 	}
 }
 
+// A turn that was not answered in time puts off the next one, and Jitter puts that off further. An answer that comes late
+// shows that the others can be reached: then the next turn departs at once.
+func TestLateAnswerIsFollowedByATurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTalkOf(t, &quota.Accounts{Jitter: func() float64 { return 0.5 }}, 1000, 2*ms)
+		k.queue(new(quota.Lease))
+		sent, turn := k.now, k.turn()
+		k.now = k.now.Add(2 * turn.Timeout)
+		k.o.Check(t.Context(), k.now, k.ask())
+		shared := k.peers.shared.Load()
+		shared.Heard(sent, k.now, &exchange.Grant{Accounts: make([]exchange.Granted, len(turn.Accounts))})
+		next, _ := shared.Turn(k.now)
+		assert.NotNil(t, next)
+	})
+}
+
 // With a scope that is evicted goes the record of its first request, and what it has found, also if the origin
 // never answers.
 func TestContactsAreEvicted(t *testing.T) {
