@@ -87,62 +87,6 @@ func TestAnswerAfterTheAccountWasEvicted(t *testing.T) {
 	d.o.RequireConsistent(t)
 }
 
-// A policy that an answer tells, and a Retry-After beside it, belong to the partition that the request was charged to
-// although that account has been evicted.
-func TestTermsAfterTheAccountWasEvicted(t *testing.T) {
-	d := newDesk(t)
-	d.exchange(0, "", quota.Report{Figures: keyedFigure("api", "a", 5, sec)})
-	long := d.send(sec/2, "", keyed("api", "a"))
-	for at := sec; at < mins; at += 20 * sec {
-		d.wait(at, "", keyed("api", "a"))
-	}
-	now := mins + quota.ProbeInterval + sec
-	d.tick(now)
-	require.Nil(t, d.account("", keyed("api", "a")))
-	d.settle(now, long, quota.Report{Refused: true, Pause: time.Hour, Terms: terms("api", 9, mins)})
-	assert.Equal(t, int64(9), d.known("", keyed("api", "a")).Quota)
-	assert.Equal(t, time.Hour-ms, d.wait(now+ms, "", keyed("api", "a")))
-	assert.Zero(t, d.wait(now+ms, "", keyed("api", "b")), "another partition")
-	d.o.RequireConsistent(t)
-}
-
-// The body of a refusal may name a policy whose account has been evicted since the request departed, or since the
-// refusal came. The Retry-After moves to the account that the policy has now; if it has none, it stays where it is.
-func TestBodyNamesThePolicyOfAnEvictedAccount(t *testing.T) {
-	claim := keyed("api", "a")
-	for _, named := range []bool{false, true} { // by the fields of the refusal
-		for _, again := range []bool{false, true} { // there is a new account
-			d := newDesk(t)
-			d.exchange(0, "", quota.Report{Figures: keyedFigure("api", "a", 5, sec)})
-			long := d.send(sec, "", claim)
-			r := quota.Report{Refused: true, Pause: time.Hour}
-			if named {
-				r.Figures = append(keyedFigure("api", "a", 0, sec), figure("other", 0, sec)...)
-			}
-			restrict := d.o.Settle(d.at(2*sec), long, &r)
-			require.NotNil(t, restrict)
-			long.Release()
-			d.o.Evict("", claim)
-			if again {
-				l := new(quota.Lease)
-				d.o.Admit(t.Context(), d.at(3*sec), &quota.Ask{Claims: []quota.Claim{claim}, Force: true}, l)
-				d.done(3*sec, l, quota.Report{})
-			}
-			restrict(d.at(4*sec), []string{"api"})
-			if again {
-				assert.Equal(t, time.Hour-3*sec, d.wait(5*sec, "", claim), "named by fields: %t", named)
-				assert.Zero(t, d.wait(5*sec, ""), "named by fields: %t", named)
-				assert.Zero(t, d.wait(5*sec, "", quota.Claim{Policy: "other", Units: 1}), "named by fields: %t", named)
-			} else if !named {
-				assert.Equal(t, time.Hour-3*sec, d.wait(5*sec, ""))
-			} else {
-				assert.Equal(t, time.Hour-3*sec, d.wait(5*sec, "", quota.Claim{Policy: "other", Units: 1}))
-			}
-			d.o.RequireConsistent(t)
-		}
-	}
-}
-
 // Nothing is in flight once nothing is out, even if a request was charged under more
 // policies than are counted apart.
 func TestNothingIsLeftInFlight(t *testing.T) {

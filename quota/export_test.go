@@ -422,13 +422,6 @@ func (o *Origin) CountScope(n int64, w time.Duration) {
 	base.Count(0, 0)
 }
 
-// Evict evicts an account.
-func (o *Origin) Evict(scope string, c Claim) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.evict(0, o.find(c.id(scope)))
-}
-
 // EvictAll evicts all accounts.
 func (o *Origin) EvictAll() {
 	o.mu.Lock()

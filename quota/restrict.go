@@ -141,22 +141,15 @@ func (p *penalty) move(t instant, to []*account) {
 func (o *Origin) concerned(p *penalty, policies []string) (to []*account, known bool) {
 	for _, name := range policies {
 		n := len(to)
-		add := func(a *account) {
-			if a.ofNone() || a.policy.name != name {
-				return
-			}
-			if a.place == evicted { // since then
-				a = o.known(a.id())
-			}
-			if a != nil && !slices.Contains(to, a) {
+		for i := range p.parts {
+			if a := p.parts[i].account; !a.ofNone() && a.policy.name == name {
 				to = append(to, a)
 			}
 		}
-		for i := range p.parts {
-			add(p.parts[i].account)
-		}
 		for _, a := range p.claimed {
-			add(a)
+			if a.policy.name == name && !slices.Contains(to, a) {
+				to = append(to, a)
+			}
 		}
 		if a := o.known(accountID{policyID{name: name}, p.scope.base.owner.long}); a != nil && n == len(to) {
 			to = append(to, a)

@@ -548,9 +548,6 @@ func (s *settlement) terms(p *Policy) {
 	if len(s.termed) == from && !p.Keyed {
 		for _, c := range s.l.claims.all() {
 			if a, ok := c.Constraint.(*account); ok && !a.ofNone() && a.policy.name == p.Name {
-				if a.place == evicted {
-					a = s.account(p.Name, a.owner.String(), a.policy.keyed)
-				}
 				s.termed = append(s.termed, a)
 			}
 		}
