@@ -225,7 +225,7 @@ func (s *Shared) drop(a *account) {
 // ask for another, unless Peers.Due says so earlier. The zero time means that only Due
 // will tell. A turn has to be followed by Heard or Failed, within its Timeout.
 func (s *Shared) Turn(now time.Time) (turn *exchange.Turn, next time.Time) {
-	s.addJitter() // of a turn that was not answered in time, and nobody has said so
+	s.addJitter() // the last turn may have failed because no answer came
 	s.o.mu.Lock()
 	defer s.o.mu.Unlock()
 	t := s.o.at(now)

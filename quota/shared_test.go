@@ -72,7 +72,7 @@ func TestFirstTurnFails(t *testing.T) {
 	})
 }
 
-// Jitter is the caller's: it is drawn once for each turn that fails, with no lock held, whoever finds that out.
+// Accounts.Jitter is called once for each turn that fails, with no lock held, whichever call finds that it has failed.
 func TestJitterOfTurns(t *testing.T) {
 	for name, fails := range map[string]func(k *talk, turn *exchange.Turn){
 		"Failed": func(k *talk, turn *exchange.Turn) { k.peers.shared.Load().Failed(k.now) },

@@ -30,7 +30,7 @@ import "time"
 // a unit longer than a window to fill, and one more after each further such refusal, because each costs a window. If one comes
 // within half of a window, others use the quota: then there is no such bucket for two windows, then for four, up to 64. A window
 // of our count that begins soon after such a refusal begins with two requests. Our own log does not explain such a refusal
-// where it gives all back at that moment.
+// if half of the quota is back at that moment.
 //
 // A server may tell its figures only where it refuses. Such a refusal, with nothing left, in our own count is one as well.
 //
@@ -171,9 +171,10 @@ func (w *Window) holds(t Instant) int64 {
 	return min(1+int64(since/w.Length), w.Quota)
 }
 
-// slid reports whether our own log explains the refusal of a request that departed at sent: it had no room for it. It does not
-// if half of the quota is back a moment later, and the Retry-After is much longer. Then no more depart than it says. Windows that begin at other times than ours are explained by it, too, now and
-// then. So if a unit takes a second, it needs two of these within two windows. The first refusal begins the log.
+// slid reports whether our own log explains the refusal of a request that departed at sent: it had no room for it. Then no more
+// depart than it says. It explains none if half of the quota is back a moment later, and the Retry-After is much longer. Windows
+// that begin at other times than ours are explained by it, too, now and then. So if a unit takes a second, it needs two of these
+// within two windows. The first refusal begins the log.
 func (w *Window) slid(t, sent Instant, retryAfter, one time.Duration) bool {
 	switch {
 	case !w.hasLog() && w.logs(true):

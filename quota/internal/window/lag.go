@@ -25,8 +25,8 @@ func (w *Window) lag() time.Duration {
 	if own == nil || own.lags == 0 || w.refill.trying || w.isLate() {
 		return 0
 	}
-	unit := w.perUnit()
-	return min(unit<<(own.lags-1), unit*time.Duration(max(w.Quota, 2))/2)
+	units := min(int64(1)<<(own.lags-1), max(w.Quota/2, 1))
+	return time.Duration(units) * w.perUnit()
 }
 
 // isDear reports whether a refusal before units are back costs much more than the time for a unit.
