@@ -180,6 +180,12 @@ func TestArrivalsAtRandom(t *testing.T) {
 		{"two windows weighed, 60 a minute, RateLimit on refusals", func() *arrivalsServer {
 			return &arrivalsServer{quota: 60, per: time.Minute, weighed: true, tells: true, figures: "RateLimit on refusals"}
 		}, 40 * time.Second, 300},
+		{"two windows weighed, 60 a minute, Retry-After", func() *arrivalsServer {
+			return &arrivalsServer{quota: 60, per: time.Minute, weighed: true, tells: true}
+		}, 20 * time.Second, 120},
+		{"two windows weighed, 95 of 100 in ten seconds, Retry-After", func() *arrivalsServer {
+			return &arrivalsServer{quota: 100, per: 10 * time.Second, load: .95, weighed: true, tells: true}
+		}, 20 * time.Second, 300},
 		{"log, 95 of 100 in ten seconds, RateLimit-Policy, Retry-After of a window", func() *arrivalsServer {
 			return &arrivalsServer{quota: 100, per: 10 * time.Second, load: .95, log: true, tells: true, whole: true, figures: "RateLimit-Policy"}
 		}, 10 * time.Second, 500},

@@ -274,6 +274,11 @@
 //     It is given up after a Retry-After that was not true; or after three such refusals if units come more slowly
 //     than before there was one. After a rest there are as many units at once as were served in any window; half as
 //     many if some of these are refused.
+//     A Retry-After may say when a window is over in which nothing comes back at once, such as where two windows are weighed. Then
+//     a window of 4 s or more, whose end it told, is followed by one that begins with such a refusal, or that is used up within a quarter and
+//     served less than 7/8 of what the one before did, or of what was served in as long a time before the first refusal. From then on there is a pace of
+//     what was served in both windows, and one less. An eighth more is tried, which has to be served for two windows; 16
+//     windows later, once that was refused.
 //     A refusal at a pace shows neither a bound on requests in flight nor that it was of one request alone.
 //     Where refusals with a Retry-After concern some kinds, and not all that are known, these look: see below.
 //     What a server refuses while it is down is not served, and begins no window: the next request begins it anew.

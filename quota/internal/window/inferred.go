@@ -79,6 +79,7 @@ type Inferred struct {
 
 	Ceiling // of requests in flight
 	pace    pace
+	spread  spreading
 }
 
 // inferredWindow is what is counted from one hold to the next, or from one window of our own count to the next.
@@ -88,6 +89,8 @@ type inferredWindow struct {
 	epoch    uint32  // of the window, in which that was
 	refused  bool    // a request was, since then
 	several  bool    // and others that departed before that was heard
+	balance  int64   // of the requests that were out when the first refusal came, how many more were refused than served
+	nothing  bool    // the window after it began with a refusal, see spread.go
 	untrue   bool    // a Retry-After was over, and the window was not: see isUntrue
 	dry      Instant // departure of the first that was refused
 	came     Instant // arrival of its refusal
@@ -145,6 +148,7 @@ type firstWindow struct {
 // has told nothing since it was first called: all that it has served departed from an instant on.
 func (g *Inferred) Began(w *Window, began, t, sent Instant) {
 	served := int64(w.departed) - w.Unanswered() - 1
+	g.spread = spreading{progress{served, time.Duration(sent - began)}, sent.Add(g.longest)}
 	if w.epoch != 1 || w.Quota >= 0 || served <= 0 {
 		return
 	}
@@ -256,6 +260,9 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 			return // our own count is as right as before
 		}
 	}
+	if g.refused && sent <= g.came {
+		g.balance++
+	}
 	g.several = g.several || g.refused && sent <= g.came || w.Refusals >= sureRow
 	g.first.several = g.first.several || sent <= g.first.came
 	g.untrue = g.untrue || g.isUntrue(sent, retryAfter)
@@ -277,8 +284,9 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 		w.BackOff = max(w.BackOff, t.Add(min(since/shortBackOff, max(since/longBackOff, maxBackOff))))
 	}
 	if retryAfter > 0 {
-		g.until = min(g.until, sent.Add(retryAfter))
 		g.longest = max(g.longest, retryAfter)
+		g.nothing = g.nothing || g.isNext(g.until, sent.Add(retryAfter))
+		g.until = min(g.until, sent.Add(retryAfter))
 	}
 }
 
@@ -331,6 +339,9 @@ func (g *Inferred) Served(w *Window, t, sent Instant) {
 	case !g.refused && w.State == Counting && w.epoch != g.epoch:
 		g.next(w)
 	default:
+		if g.refused {
+			g.balance--
+		}
 		g.served++
 		if g.first.served > 0 {
 			g.first.served++
@@ -383,6 +394,13 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	} else if g.pace.isFew(last.opened, sent, last.served, told) {
 		g.pace.start(w, sent.Add(g.pace.unit))
 		return
+	}
+	if told {
+		if sure && g.spreads(w, &last, sent) {
+			g.pace.start(w, sent.Add(g.pace.unit))
+			return
+		}
+		g.spread.ended = last.until
 	}
 	switch {
 	case last.opened == 0, longer && w.Quota < 0:

@@ -39,7 +39,8 @@ type pace struct {
 	gaveUp uint8
 	looked bool // it began with a look
 
-	quota int64 // units that the bucket holds
+	quota  int64 // units that the bucket holds
+	spread bool  // it is that of a quota that is spread over windows, see spread.go
 }
 
 // progress is how long some units took, holds included.
@@ -99,6 +100,8 @@ func (p *pace) begin(first time.Duration, most int64, sent Instant) {
 // try makes the pace quicker from t on.
 func (p *pace) try(t Instant) {
 	switch {
+	case p.fast == 0 && p.spread:
+		p.unit = p.slow - p.slow/8
 	case p.fast == 0:
 		p.unit = p.slow / 2
 	case p.slow-p.fast < p.slow/closePace:
@@ -131,7 +134,7 @@ func (p *pace) servedAt(w *Window, t, sent Instant, hold time.Duration) (kept bo
 		if p.run < p.now.units {
 			enough *= 3
 		}
-		if p.now.units < enough {
+		if p.now.units < enough || p.spread && p.now.took < 2*hold {
 			return true
 		}
 		p.slow, p.before, p.now = p.unit, p.now, progress{}
@@ -141,6 +144,10 @@ func (p *pace) servedAt(w *Window, t, sent Instant, hold time.Duration) (kept bo
 		if p.slow < quickest {
 			p.unit, p.few = 0, 0
 			return false
+		}
+	} else if p.spread {
+		if p.fast > 0 && p.now.took < rareTry*hold {
+			return true
 		}
 	} else if p.fast > 0 && p.now.took < untilTry && p.now.units < (triedUnits+int64(hold/p.unit))<<(2*p.failed-2) {
 		return true
