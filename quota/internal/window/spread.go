@@ -28,7 +28,7 @@ const (
 
 // isNext reports whether an instant is when the window is over that follows one which was over at ended.
 func (g *Inferred) isNext(ended, end Instant) bool {
-	return apart(ended.Add(g.longest), end) <= Instant(roundedEnds)
+	return apart(ended.Add(g.longest), end) < Instant(roundedEnds)
 }
 
 // spreads reports whether the last window shows a quota that is spread, and begins the pace after a request that departed at
