@@ -159,6 +159,9 @@ func TestArrivalsAtRandom(t *testing.T) {
 		{"two windows weighed, 10 a second, no reset", func() *arrivalsServer {
 			return &arrivalsServer{quota: 10, weighed: true, tells: true, figures: "X-RateLimit"}
 		}, 10 * time.Second, 100},
+		{"two windows weighed, 60 a minute, no reset", func() *arrivalsServer {
+			return &arrivalsServer{quota: 60, per: time.Minute, weighed: true, tells: true, figures: "X-RateLimit"}
+		}, 8 * time.Second, 60},
 		{"two windows weighed, 60 a minute, RateLimit", func() *arrivalsServer {
 			return &arrivalsServer{quota: 60, per: time.Minute, weighed: true, tells: true, figures: "RateLimit"}
 		}, 2 * time.Second, 10},

@@ -105,7 +105,9 @@
 //     one is looked into, too. If another q is told, w is learned anew.
 //     A request that departs after a = 0 and finds some units, but fewer than q, shows that they come back one by one. Where that
 //     takes u for each of them, u·q > 1.25 s, and no other client was seen, the next one departs 1.25 u after an answer with a = 0.
-//     If it is refused, u is doubled, up to 1 s, which ends this. If it finds q, that ends it, too. Where w is not known yet, 4
+//     If it is refused, u is doubled, up to 1 s, which ends this. If it finds q, that ends it, too. u falls by no more than a
+//     quarter with each answer. If the last Retry-After was longer than 4 s and 4 u, u may be more than 1 s, if two units or more have
+//     shown it, up to 10 s; but not more than four times what they have shown. Where w is not known yet, 4
 //     windows in a row have to agree after it before w is learned.
 //     w is no longer than 10 min. Quotas shared through Peers have no such w.
 //

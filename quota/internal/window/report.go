@@ -206,8 +206,11 @@ func (w *Window) found(avail int64, f *Figure) int64 {
 // dueAt is when the window of a figure is over, before the guard, and the round trip
 // that the guard depends on. The figure arrived at t, and its request departed at sent.
 func (w *Window) dueAt(t, sent Instant, avail int64, f *Figure, refused bool, s *Server) (due Instant, trip time.Duration) {
-	if refused && f.Window >= 0 && w.untolds(s) {
-		w.observeUntold(sent, w.found(avail, f), refused, s) // some servers tell it where they refuse, and only there
+	if refused && w.untolds(s) {
+		s.untold.dear = f.Again > unitSpread*max(s.untold.shown, longestUnit)
+		if f.Window >= 0 {
+			w.observeUntold(sent, w.found(avail, f), refused, s) // some servers tell it where they refuse, and only there
+		}
 	}
 	switch {
 	case f.Window < 0:

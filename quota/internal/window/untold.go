@@ -22,6 +22,12 @@ import "time"
 // Where units come back one by one, a request that departs when nothing was left finds those that have come since then. So
 // the next one departs after the time that one of them took, and a quarter of it. If it is refused, that time is doubled, up to a
 // second. Where all would be back in little more than a second, none departs before that.
+//
+// Where two windows are weighed, a refusal may hold until a window is over, and then all that has come back is spent at
+// once, and the next request is refused again. So if a refusal holds for much longer than a unit takes, a unit may take more than a
+// second. Each answer makes that shorter by no more than a quarter: what came back in a hold has come back sooner. One
+// unit, which is all that a server may tell that has stopped counting, makes it longer, but no longer than four times what two or
+// more have shown.
 type untold struct {
 	length time.Duration // of a window; 0: not known
 	least  time.Duration // after which it was not over
@@ -31,6 +37,8 @@ type untold struct {
 	pause  uint8         // how many have to be kept before the next one does
 	failed uint8         // lengths that were wrong
 	unit   time.Duration // that one unit takes, where units come back one by one; 0: not known
+	shown  time.Duration // that it took when two or more were found, or twice as long for each refusal since; 0: not known
+	dear   bool          // the last refusal holds for much longer than that
 }
 
 const (
@@ -42,6 +50,8 @@ const (
 	unitMargin   = 4   // the part of the time for a unit that is waited for in addition
 
 	longestUnit = time.Second         // as long as is waited for anyway
+	slowestUnit = 10 * time.Second    // that is waited for where refusals are dear
+	unitSpread  = 4                   // times as long as was shown: a unit that takes longer is not believed
 	soonAll     = 5 * time.Second / 4 // in which all are back: not worth a look for one
 )
 
@@ -213,15 +223,22 @@ func (w *Window) observeUnit(sent Instant, found int64, refused bool, u *untold,
 	switch {
 	case refused:
 		each = 2 * u.unit
+		u.shown = min(2*u.shown, slowestUnit)
 	case found+w.Unanswered() < w.most(s) && w.unshared() && !w.isLate():
 		each = sent.Since(w.sent) / time.Duration(found)
 		if u.unit == 0 && each <= soonAll/time.Duration(w.most(s)) {
 			each = 0
+		} else {
+			each = max(each, u.unit-u.unit/unitMargin)
+		}
+		if found > 1 {
+			u.shown = each
 		}
 	}
-	if u.unit = each; each >= longestUnit {
-		u.unit = 0
+	if each >= longestUnit && (!u.dear || each > unitSpread*u.shown) {
+		each = 0
 	}
+	u.unit = min(each, slowestUnit)
 }
 
 // enough is how many windows have to agree before a length is learned.
@@ -232,7 +249,7 @@ func (w *Window) failUntold(u *untold) {
 	if u.length > 0 {
 		u.failed++
 	}
-	*u = untold{failed: u.failed, pause: u.pause, unit: u.unit}
+	*u = untold{failed: u.failed, pause: u.pause, unit: u.unit, shown: u.shown, dear: u.dear}
 	w.Length = 0
 }
 

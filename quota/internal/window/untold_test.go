@@ -395,6 +395,7 @@ func TestObserveUntold(t *testing.T) {
 			tt.change(&w)
 		}
 		w.observeUntold(from.Add(tt.after), tt.found, tt.refused, s)
+		s.untold.shown = 0 // see TestUntoldSlowUnit
 		assert.Equal(t, tt.want, s.untold, tt.name)
 	}
 }
@@ -445,6 +446,60 @@ func TestUntoldUnit(t *testing.T) {
 			due = min(due, from.Add(tt.want+tt.want/4))
 		}
 		assert.Equal(t, due, w.untoldLook(from, s), tt.name)
+	}
+}
+
+// Where the last refusal was dear, a unit may take more than a second, if two or more have shown that.
+func TestUntoldSlowUnit(t *testing.T) {
+	const from = Instant(mins)
+	type known = untold
+	for _, tt := range []struct {
+		name    string
+		before  known
+		after   time.Duration
+		found   int64
+		refused bool
+		want    known
+	}{
+		{"two", known{dear: true}, 4 * sec, 2, false, known{unit: 2 * sec, shown: 2 * sec, dear: true}},
+		{"two, and refusals are cheap", known{}, 4 * sec, 2, false, known{shown: 2 * sec}},
+		{"one", known{dear: true}, 4 * sec, 1, false, known{dear: true}},
+		{"one, four times as slow", known{unit: 7 * sec, shown: 2 * sec, dear: true}, 8 * sec, 1, false, known{unit: 8 * sec, shown: 2 * sec, dear: true}},
+		{"one, slower", known{unit: 7 * sec, shown: 2 * sec, dear: true}, 8*sec + 1, 1, false, known{shown: 2 * sec, dear: true}},
+		{"two, slower", known{unit: 7 * sec, shown: 2 * sec, dear: true}, 18 * sec, 2, false, known{unit: 9 * sec, shown: 9 * sec, dear: true}},
+		{"ten seconds", known{dear: true}, 30 * sec, 2, false, known{unit: 10 * sec, shown: 15 * sec, dear: true}},
+		{"a quarter quicker", known{unit: 4 * sec, shown: 4 * sec, dear: true}, 5 * sec, 5, false, known{unit: 3 * sec, shown: 3 * sec, dear: true}},
+		{"less than that", known{unit: 4 * sec, shown: 4 * sec, dear: true}, 14 * sec, 4, false, known{unit: 3500 * ms, shown: 3500 * ms, dear: true}},
+		{"refused", known{unit: 3 * sec, shown: 2 * sec, dear: true}, sec, 0, true, known{unit: 6 * sec, shown: 4 * sec, dear: true}},
+		{"refused again", known{unit: 6 * sec, shown: 6 * sec, dear: true}, sec, 0, true, known{unit: 10 * sec, shown: 10 * sec, dear: true}},
+		{"refused, quick and not shown", known{unit: 900 * ms, dear: true}, sec, 0, true, known{dear: true}},
+	} {
+		w, s := New(Adaptive), &Server{untold: tt.before}
+		w.SetUntold(Requests, 10, s)
+		w.ownSpent()
+		w.State, w.available, w.sent, w.due = Reported, 0, from, Never
+		w.observeUntold(from.Add(tt.after), tt.found, tt.refused, s)
+		assert.Equal(t, tt.want, s.untold, tt.name)
+		due := Never
+		if tt.want.unit > 0 {
+			due = from.Add(tt.want.unit + tt.want.unit/4)
+		}
+		assert.Equal(t, due, w.untoldLook(from, s), tt.name)
+	}
+	w, u := New(Adaptive), untold{length: 10 * sec, least: sec, unit: 2 * sec, shown: 3 * sec, dear: true}
+	w.failUntold(&u)
+	assert.Equal(t, untold{failed: 1, unit: 2 * sec, shown: 3 * sec, dear: true}, u, "what a unit takes is not of that length")
+	for _, tt := range []struct {
+		shown, again time.Duration
+		refused      bool
+		want         bool
+	}{{0, 4 * sec, true, false}, {0, 4*sec + 1, true, true}, {2 * sec, 8 * sec, true, false}, {2 * sec, 8*sec + 1, true, true}, {0, mins, false, false}} {
+		for _, told := range []time.Duration{None, 0} { // whether the answer tells when a window is over
+			w, s := New(Adaptive), &Server{untold: untold{shown: tt.shown}}
+			w.SetUntold(Requests, 10, s)
+			w.dueAt(from, from, 0, &Figure{Window: told, Again: tt.again}, tt.refused, s)
+			assert.Equal(t, tt.want, s.untold.dear, tt)
+		}
 	}
 }
 
