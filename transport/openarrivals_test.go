@@ -180,6 +180,9 @@ func TestArrivalsAtRandom(t *testing.T) {
 		{"two windows weighed, 100 in ten seconds, RateLimit-Policy", func() *arrivalsServer {
 			return &arrivalsServer{quota: 100, per: 10 * time.Second, weighed: true, tells: true, figures: "RateLimit-Policy"}
 		}, 3 * time.Second, 30},
+		{"two windows weighed, 57 of 60 a minute, RateLimit-Policy", func() *arrivalsServer {
+			return &arrivalsServer{quota: 60, per: time.Minute, load: .95, weighed: true, tells: true, figures: "RateLimit-Policy"}
+		}, 110 * time.Second, 250},
 		{"two windows weighed, 60 a minute, RateLimit on refusals", func() *arrivalsServer {
 			return &arrivalsServer{quota: 60, per: time.Minute, weighed: true, tells: true, figures: "RateLimit on refusals"}
 		}, 40 * time.Second, 300},

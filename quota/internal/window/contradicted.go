@@ -30,7 +30,7 @@ import "time"
 // a unit longer than a window to fill, and one more after each further such refusal, because each costs a window. If one comes
 // within half of a window, others use the quota: then there is no such bucket for two windows, then for four, up to 64. A window
 // of our count that begins soon after such a refusal begins with two requests. Our own log does not explain such a refusal
-// if half of the quota is back at that moment.
+// if half of the quota is back soon after that moment.
 //
 // A server may tell its figures only where it refuses. Such a refusal, with nothing left, in our own count is one as well.
 //
@@ -171,10 +171,13 @@ func (w *Window) holds(t Instant) int64 {
 	return min(1+int64(since/w.Length), w.Quota)
 }
 
+// windowMoment is the part of a window that is a moment at its beginning, see Window.slid.
+const windowMoment = 16
+
 // slid reports whether our own log explains the refusal of a request that departed at sent: it had no room for it. Then no more
-// depart than it says. It explains none if half of the quota is back a moment later, and the Retry-After is much longer. Windows
-// that begin at other times than ours are explained by it, too, now and then. So if a unit takes a second, it needs two of these
-// within two windows. The first refusal begins the log.
+// depart than it says. It explains none if half of the quota is back a moment later, and the Retry-After is much longer. Where a
+// window began with the refusal, a moment is a sixteenth of it. Windows that begin at other times than ours are explained by
+// it, too, now and then. So if a unit takes a second, it needs two of these within two windows. The first refusal begins the log.
 func (w *Window) slid(t, sent Instant, retryAfter, one time.Duration) bool {
 	switch {
 	case !w.hasLog() && w.logs(true):
@@ -182,7 +185,12 @@ func (w *Window) slid(t, sent Instant, retryAfter, one time.Duration) bool {
 		return false
 	case !w.hasLog() || w.room(sent) > 0:
 		return false
-	case 2*w.room(sent.Add(maxGuard)) > w.Quota && t.Add(retryAfter) > w.whenRoom(t, 1).Add(shortReturn):
+	}
+	moment := maxGuard
+	if w.available >= w.Quota-1 { // nothing was served in this window
+		moment = max(moment, w.Length/windowMoment)
+	}
+	if 2*w.room(sent.Add(moment)) > w.Quota && t.Add(retryAfter) > w.whenRoom(t, 1).Add(shortReturn) {
 		return false
 	}
 	switch l := w.rare.spent; {

@@ -514,14 +514,17 @@ func TestCountSlidesClearly(t *testing.T) {
 	for _, tt := range []struct {
 		before, again time.Duration
 		units         uint32 // that come back then
+		left          int64  // of this window
 		explains      bool
 	}{
-		{5 * sec, 10 * sec, 20, true}, {200 * ms, 10 * sec, 20, true}, {50 * ms, 10 * sec, 20, false}, {0, 2*sec + 100*ms, 11, false},
-		{50 * ms, 10 * sec, 10, true},
-		{50 * ms, 2 * sec, 20, true}, {50 * ms, 0, 20, true}, {50 * ms, None, 20, true},
+		{5 * sec, 10 * sec, 20, 0, true}, {200 * ms, 10 * sec, 20, 0, true}, {50 * ms, 10 * sec, 20, 0, false}, {0, 2*sec + 100*ms, 11, 0, false},
+		{50 * ms, 10 * sec, 10, 0, true},
+		{50 * ms, 2 * sec, 20, 0, true}, {50 * ms, 0, 20, 0, true}, {50 * ms, None, 20, 0, true},
+		{600 * ms, 10 * sec, 20, 18, true}, {600 * ms, 10 * sec, 20, 19, false}, {630 * ms, 10 * sec, 20, 20, true},
 	} {
 		w := New(Adaptive)
 		w.SetPolicy(Requests, 20, 10*sec)
+		w.available = tt.left
 		const at = Instant(mins)
 		w.keepLog(ownLog{length: 10 * sec, slots: []slot{{from: at, at: at, units: tt.units}, {from: at.Add(5 * sec), at: at.Add(5 * sec), units: 20 - tt.units}}})
 		sent := at.Add(10*sec - tt.before)
