@@ -38,6 +38,14 @@ import "time"
 // windows after it, too, units come back one by one, although a window between them passed as counted. A server that
 // rounds the Retry-After down refuses the request that departs after it, with a Retry-After of 0: that is one window.
 
+// contradiction is what refusals have shown of our own count.
+type contradiction struct {
+	dry     Instant // arrival of the last refusal in a window of our own count in which nothing was served; 0: none
+	early   Instant // arrival of the last refusal that holds our own count for long, see Window.spread; 0: there was none
+	spreads Instant // when the bucket begins that such refusals show; 0: it is another. Without one: none begins before
+	spoiled uint8   // times that it was none
+}
+
 // Contradict takes over a refusal at t, of a request that departed at sent, while our own
 // count is in force. A Retry-After of less than 0 is none.
 func (w *Window) Contradict(t, sent Instant, retryAfter time.Duration) {

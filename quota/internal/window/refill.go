@@ -37,6 +37,14 @@ type refill struct {
 	slack  uint8 // added to the pace, in halves of the jitter
 }
 
+// trials is what trials and the first requests of windows have shown, where that is rare.
+type trials struct {
+	lastUnit bool  // the last request after a window was served with the last unit
+	logTrial bool  // see Window.isLogTrial
+	lags     uint8 // times in a row that a window had nothing at its beginning, see Window.lag
+	dear     bool  // a trial was refused for much longer than a unit takes, see Window.isDear
+}
+
 const (
 	steadyTrials  = 3
 	sureTrials    = 16  // after which a trial keeps less of a margin

@@ -51,19 +51,13 @@ type ownLog struct {
 // spent is our own log, and what is known whether or not there is one.
 type spent struct {
 	ownLog
-	from     Instant // departure of the first request of the window, where no answer tells its end; 0: not known, see untold.go
-	dry      Instant // arrival of the last refusal in a window of our own count in which nothing was served; 0: none
-	early    Instant // arrival of the last refusal that holds our own count for long, see Window.spread; 0: there was none
-	spreads  Instant // when the bucket begins that such refusals show; 0: it is another. Without one: none begins before
-	spoiled  uint8   // times that it was none
-	ends     answerEnds
-	lastUnit bool   // the last request after a window was served with the last unit, see refill.go
-	logTrial bool   // see Window.isLogTrial
-	lags     uint8  // times in a row that a window had nothing at its beginning, see Window.lag
-	dear     bool   // a trial was refused for much longer than a unit takes, see Window.isDear
-	noLog    bool   // a server with slow answers has refused what our own log had room for, see late.go
-	holds    int64  // of a bucket whose units come back one by one: how many there are at most; 0: it is none, see steps.go
-	lumps    *lumps // of a bucket whose units may come back many at a time; nil: nothing shows it, see lumps.go
+	from Instant // departure of the first request of the window, where no answer tells its end; 0: not known, see untold.go
+	contradiction
+	trials
+	ends  answerEnds
+	noLog bool   // a server with slow answers has refused what our own log had room for, see late.go
+	holds int64  // of a bucket whose units come back one by one: how many there are at most; 0: it is none, see steps.go
+	lumps *lumps // of a bucket whose units may come back many at a time; nil: nothing shows it, see lumps.go
 }
 
 // A slot is what has departed within a small part of a window.
