@@ -276,11 +276,14 @@
 //     It is given up after a Retry-After that was not true; or after three such refusals if units come more slowly
 //     than before there was one. After a rest there are as many units at once as were served in any window; half as
 //     many if some of these are refused.
-//     A Retry-After may say when a window is over in which nothing comes back at once, such as where two windows are weighed. Then
-//     a window of 4 s or more, whose end it told, is followed by one that begins with such a refusal, or that is used up within a quarter and
-//     served less than 7/8 of what the one before did, or of what was served in as long a time before the first refusal. From then on there is a pace of
-//     what was served in both windows, and one less. An eighth more is tried, which has to be served for two windows; 16
-//     windows later, once that was refused.
+//     A Retry-After may say when a window is over, although units come back one by one, such as where two windows are
+//     weighed. That is seen by a window of 4 s or more, whose end is as long after the end before as the longest Retry-After, and which
+//     was used up within a fifth of it and served less than 7/8 of what the one before did, or of what was served in as long a time
+//     before the first refusal; or by one that began with a refusal, after one that was used up. But not if that Retry-After is
+//     more than twice as long as any before it, as an inferred window, and as the time before the first refusal; nor if most requests were
+//     served that were out at the first refusal. Then there is a pace of what both windows served in one, less one unit, or of what was served before
+//     the first refusal, if that is more. Tries are quicker by 1/8, three times, then 1/4, then 1/2, and have to be served for two windows. After
+//     one that was refused, and after two windows that have shown all, the next one departs 16 windows later.
 //     A refusal at a pace shows neither a bound on requests in flight nor that it was of one request alone.
 //     Where refusals with a Retry-After concern some kinds, and not all that are known, these look: see below.
 //     What a server refuses while it is down is not served, and begins no window: the next request begins it anew.

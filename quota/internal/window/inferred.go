@@ -148,7 +148,7 @@ type firstWindow struct {
 // has told nothing since it was first called: all that it has served departed from an instant on.
 func (g *Inferred) Began(w *Window, began, t, sent Instant) {
 	served := int64(w.departed) - w.Unanswered() - 1
-	g.spread = spreading{progress{served, time.Duration(sent - began)}, sent.Add(g.longest)}
+	g.spread = spreading{progress{served, time.Duration(sent - began)}, sent.Add(g.longest), g.longest}
 	if w.epoch != 1 || w.Quota >= 0 || served <= 0 {
 		return
 	}
@@ -284,8 +284,8 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 		w.BackOff = max(w.BackOff, t.Add(min(since/shortBackOff, max(since/longBackOff, maxBackOff))))
 	}
 	if retryAfter > 0 {
-		g.longest = max(g.longest, retryAfter)
 		g.nothing = g.nothing || g.isNext(g.until, sent.Add(retryAfter))
+		g.longest = max(g.longest, retryAfter)
 		g.until = min(g.until, sent.Add(retryAfter))
 	}
 }
@@ -339,7 +339,7 @@ func (g *Inferred) Served(w *Window, t, sent Instant) {
 	case !g.refused && w.State == Counting && w.epoch != g.epoch:
 		g.next(w)
 	default:
-		if g.refused {
+		if g.refused && g.came > 0 {
 			g.balance--
 		}
 		g.served++
@@ -400,7 +400,7 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 			g.pace.start(w, sent.Add(g.pace.unit))
 			return
 		}
-		g.spread.ended = last.until
+		g.spread.ended, g.spread.longest = last.until, g.longest
 	}
 	switch {
 	case last.opened == 0, longer && w.Quota < 0:

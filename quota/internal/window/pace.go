@@ -15,6 +15,8 @@ import (
 // A bucket may hold more than what comes back in a hold. So after a rest there are as many units at once
 // as were served in any window, or before the first refusal; half as many if some of these are refused.
 //
+// A quota that is spread over windows has a pace, too, with tries of its own: see spread.go.
+//
 // Beside other clients no pace is without refusals. One that has more served than the
 // slower one goes on in spite of them; and the pace is given up when less is served than before it.
 type pace struct {
@@ -39,8 +41,9 @@ type pace struct {
 	gaveUp uint8
 	looked bool // it began with a look
 
-	quota  int64 // units that the bucket holds
-	spread bool  // it is that of a quota that is spread over windows, see spread.go
+	quota  int64         // units that the bucket holds
+	window time.Duration // over which a quota is spread, see spread.go; 0: it is not
+	kept   uint8         // tries in a row, of such a pace
 }
 
 // progress is how long some units took, holds included.
@@ -100,8 +103,8 @@ func (p *pace) begin(first time.Duration, most int64, sent Instant) {
 // try makes the pace quicker from t on.
 func (p *pace) try(t Instant) {
 	switch {
-	case p.fast == 0 && p.spread:
-		p.unit = p.slow - p.slow/8
+	case p.fast == 0 && p.window > 0:
+		p.unit = p.slow - p.slow>>(3-p.kept/quicker)
 	case p.fast == 0:
 		p.unit = p.slow / 2
 	case p.slow-p.fast < p.slow/closePace:
@@ -134,10 +137,11 @@ func (p *pace) servedAt(w *Window, t, sent Instant, hold time.Duration) (kept bo
 		if p.run < p.now.units {
 			enough *= 3
 		}
-		if p.now.units < enough || p.spread && p.now.took < 2*hold {
+		if p.now.units < enough || p.now.took < 2*p.window {
 			return true
 		}
 		p.slow, p.before, p.now = p.unit, p.now, progress{}
+		p.kept = min(p.kept+1, 2*quicker)
 		if p.slow <= p.fast {
 			p.fast, p.failed = 0, 0 // the limit has gone, or is another
 		}
@@ -145,8 +149,8 @@ func (p *pace) servedAt(w *Window, t, sent Instant, hold time.Duration) (kept bo
 			p.unit, p.few = 0, 0
 			return false
 		}
-	} else if p.spread {
-		if p.fast > 0 && p.now.took < rareTry*hold {
+	} else if p.window > 0 {
+		if p.fast > 0 && p.now.took < rareTry*p.window {
 			return true
 		}
 	} else if p.fast > 0 && p.now.took < untilTry && p.now.units < (triedUnits+int64(hold/p.unit))<<(2*p.failed-2) {
@@ -203,7 +207,7 @@ func (p *pace) refusedAt(w *Window, t, sent Instant, longest time.Duration) (kep
 		case p.now.units > 0 && p.now.each() < p.before.each():
 			// It wins in spite of that.
 		default:
-			p.failed = min(p.failed+1, maxTries)
+			p.failed, p.kept = min(p.failed+1, maxTries), 0
 			p.byHolds(w, longest)
 			p.fast, p.unit, p.now = p.unit, p.slow, progress{}
 		}

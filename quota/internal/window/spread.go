@@ -6,23 +6,29 @@ import "time"
 // windows weighed. There a window begins with what the one before has left. So if all of a quota is spent at once, the next
 // window begins with less, or with a refusal that holds for all of it, and half of what the server gives is lost.
 //
-// It is seen by a window that began with a refusal, or was used up early and served less than seven eighths of what was known:
-// of the window before, or of the time before the first refusal. The Retry-After that ended it was of the next window: it ends
-// as much later as the longest that was told. Windows of less than four seconds show a pace otherwise, see pace.go.
+// It is seen by a window that was used up within a fifth of it, and served less than seven eighths of what was known: of the
+// window before, or of as long a time before the first refusal. Or it began with a refusal, after one that was used up. Its
+// end has to be that of the next window, as long after the end before as the longest Retry-After; and that has to be the
+// time of a window: a hold for more than twice as long as anything before is a penalty, or of another quota. Where
+// most requests are served that are out when the first is refused, requests are refused by chance. Windows of less than
+// four seconds show a pace otherwise, see pace.go.
 //
-// Units are then spread over windows, so many as both windows served, and one less. That is the quota of two windows weighed,
-// but for the part of the first that is over. If more was served before the first refusal, that is the pace, and an eighth
-// more is tried. A try may find what is left of a window that was not used, so it takes two windows. One that is refused
-// costs a window, so the next one is made after sixteen.
+// Then units depart one after another: in a window so many as both windows served, and one less. That is the quota of two windows
+// weighed, but for the part of the first that is over. If more was served before the first refusal, that is the pace, and one
+// that is quicker by an eighth is tried, after three of these by a quarter, then by a half. A try may find what is left of a window that was
+// not used, so it takes two windows. One that is refused costs a window. So the next one is made after sixteen, and so
+// is the first one, where both windows have shown what there is.
 
 // spreading is what shows it.
 type spreading struct {
-	before progress // what was served before the first refusal
-	ended  Instant  // when the last hold was over, by its Retry-After
+	before  progress      // what was served before the first refusal
+	ended   Instant       // when the last hold was over, by its Retry-After
+	longest time.Duration // Retry-After before the present window
 }
 
 const (
 	rareTry     = 16          // windows between two tries
+	quicker     = 3           // tries that were kept, after which the next are twice as much quicker
 	roundedEnds = time.Second // between two ends in whole seconds and the time of a window
 )
 
@@ -34,15 +40,20 @@ func (g *Inferred) isNext(ended, end Instant) bool {
 // spreads reports whether the last window shows a quota that is spread, and begins the pace after a request that departed at
 // sent.
 func (g *Inferred) spreads(w *Window, last *Inferred, sent Instant) bool {
-	early := last.opened > 0 && last.dry-last.opened < (last.until-last.dry)/4 && g.isNext(last.spread.ended, last.until)
-	if !early && !last.nothing || last.balance < -int64(last.out/2) || g.longest < 2*minLook || g.pace.gaveUp > 0 {
+	length, before := g.longest, g.spread.before.in(g.longest)
+	known, served := max(w.Quota, last.last), last.served
+	switch early := last.dry-last.opened < (last.until-last.dry)/4 && g.isNext(last.spread.ended, last.until); {
+	case last.opened == 0 || length < 2*minLook || g.pace.gaveUp > 0:
+		return false
+	case last.balance < 0 && 2*last.balance <= -int64(last.out): // refused by chance
+		return false
+	case length > 2*max(w.Length, last.spread.longest, g.spread.before.took): // not of a window that is known
+		return false
+	case last.nothing && time.Duration(last.dry-last.opened) <= length:
+		known, served = max(w.Quota, served), 0
+	case !early:
 		return false
 	}
-	known, served := max(w.Quota, last.last), last.served
-	if last.nothing {
-		known, served = served, 0
-	}
-	before := g.spread.before.in(g.longest)
 	all := before <= known
 	if known = max(known, before); served >= known-known/8 {
 		return false
@@ -50,7 +61,7 @@ func (g *Inferred) spreads(w *Window, last *Inferred, sent Instant) bool {
 	if all {
 		known += served
 	}
-	g.pace.spreads(known, g.longest, all, sent)
+	g.pace.spreads(known, length, all, sent)
 	return true
 }
 
@@ -66,7 +77,7 @@ func (p progress) in(d time.Duration) int64 {
 // are, it is a unit slower, and one that is quicker by a sixteenth counts as refused.
 func (p *pace) spreads(units int64, length time.Duration, all bool, sent Instant) {
 	unit := length / time.Duration(units)
-	*p = pace{most: 1, quota: units, spread: true, since: sent, last: sent, slow: unit}
+	*p = pace{most: 1, quota: units, window: length, since: sent, last: sent, slow: unit}
 	if all {
 		p.slow, p.fast = unit+unit/time.Duration(units), unit-unit/closePace
 	}

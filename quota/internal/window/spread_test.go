@@ -86,6 +86,10 @@ func TestSpreads(t *testing.T) {
 		{"a window that ends later", 600, []spreadWindow{{0, minute, 1, 0}, {10, minute, 3, 2 * sec}}, 0, false},
 		{"a window that ends with the next", 600, []spreadWindow{{0, minute, 1, 0}, {10, 59 * sec, 3, sec}}, minute / 600, true},
 		{"a window that ends sooner", 600, []spreadWindow{{0, minute, 1, 0}, {10, 58 * sec, 3, 0}}, 0, false},
+		{"nothing, and the window before was longer", 10, []spreadWindow{{0, minute, 1, 0}, {36, minute, 3, 61 * sec}, {0, minute, 1, 0}}, 0, false},
+		{"nothing for far longer", 10, []spreadWindow{{0, 10 * sec, 1, 0}, {100, 10 * sec, 3, 0}, {0, 10 * minute, 1, 0}}, 0, false},
+		{"little, and then for far longer", 10, []spreadWindow{{0, 10 * sec, 1, 0}, {100, 10 * sec, 3, 0}, {20, 10 * minute, 3, 0}}, 0, false},
+		{"twice as long", 10, []spreadWindow{{0, 5 * sec, 1, 0}, {100, 5 * sec, 3, 0}, {20, 10 * sec, 3, 0}}, 10*sec/120 + 10*sec/120/120, false},
 		{"a window of four seconds", 600, []spreadWindow{{0, 4 * sec, 1, 0}, {10, 4 * sec, 3, 0}}, 4 * sec / 600, true},
 		{"a window of three seconds", 600, []spreadWindow{{0, 3 * sec, 1, 0}, {10, 3 * sec, 3, 0}}, 0, false},
 	} {
@@ -104,16 +108,19 @@ func TestSpreads(t *testing.T) {
 
 // Where most requests are served that were out when the first refusal came, requests are refused by chance.
 func TestSpreadsNotByChance(t *testing.T) {
-	for served, want := range map[int64]bool{8: true, 9: true, 10: false} {
+	for served, want := range map[int64]bool{0: true, 3: true, 8: true, 9: false, 10: false} {
 		w, g := New(Adaptive), NewInferred(60*sec)
-		g.spread = spreading{progress{600, 60 * sec}, Instant(100 * sec)}
+		g.spread = spreading{progress{600, 60 * sec}, Instant(100 * sec), 60 * sec}
 		last := *g
 		last.opened, last.dry, last.until, last.served = Instant(100*sec), Instant(101*sec), Instant(160*sec), 20
 		last.out, last.balance = 12, 3-served
 		assert.Equal(t, want, g.spreads(&w, &last, Instant(160*sec)), served)
 	}
 	w, g := New(Adaptive), NewInferred(60*sec)
-	g.refused, g.came, w.Hold = true, Instant(2*sec), Instant(60*sec)
+	w.Hold = Instant(60 * sec)
+	g.Served(&w, Instant(3*sec), Instant(sec))
+	assert.Zero(t, g.balance, "of the first window it is not known")
+	g.refused, g.came = true, Instant(2*sec)
 	g.Refused(&w, Instant(3*sec), Instant(sec), 60*sec)
 	g.Refused(&w, Instant(3*sec), Instant(2*sec), 60*sec)
 	g.Refused(&w, Instant(3*sec), Instant(2*sec)+1, 60*sec)
@@ -124,11 +131,11 @@ func TestSpreadsNotByChance(t *testing.T) {
 	assert.EqualValues(t, -3, g.balance)
 }
 
-// A pace that was given up is not begun again by this.
+// After a pace that was given up there is no other, because a server that refuses at random ends each.
 func TestSpreadsOnce(t *testing.T) {
 	for gaveUp, want := range []bool{true, false} {
 		w, g := New(Adaptive), NewInferred(60*sec)
-		g.spread = spreading{progress{600, 60 * sec}, Instant(100 * sec)}
+		g.spread = spreading{progress{600, 60 * sec}, Instant(100 * sec), 60 * sec}
 		g.pace.gaveUp = uint8(gaveUp)
 		last := *g
 		last.opened, last.dry, last.until, last.served = Instant(100*sec), Instant(101*sec), Instant(160*sec), 20
@@ -136,7 +143,7 @@ func TestSpreadsOnce(t *testing.T) {
 	}
 }
 
-// A try is an eighth quicker, and is kept once it was served for two windows. After one that was refused, the next one
+// A try is an eighth quicker, the next ones are more, and each is kept once it was served for two windows. After one that was refused, the next one
 // is made when sixteen windows were served.
 func TestSpreadTries(t *testing.T) {
 	const minute = 60 * sec
@@ -159,8 +166,21 @@ func TestSpreadTries(t *testing.T) {
 	assert.GreaterOrEqual(t, took, 2*minute)
 	assert.Less(t, took, 2*minute+sec)
 	assert.Equal(t, sec-sec/8, p.slow)
+	for range 2 {
+		assert.Equal(t, p.slow-p.slow>>3, p.unit, "three times")
+		served()
+	}
+	for range 3 {
+		assert.Equal(t, p.slow-p.slow>>2, p.unit, "then by a quarter, three times")
+		served()
+	}
+	assert.Equal(t, p.slow-p.slow>>1, p.unit, "then by a half")
+	served()
+	assert.Equal(t, p.slow-p.slow>>1, p.unit)
+	slow := p.slow
 	assert.True(t, p.refusedAt(&w, now.Add(sec), now.Add(sec), minute))
-	assert.Equal(t, p.slow, p.unit)
+	assert.Equal(t, slow, p.unit, "that of the last try which was kept")
+	assert.Zero(t, p.kept)
 	now = now.Add(minute)
 	took = served()
 	assert.GreaterOrEqual(t, took, 16*minute)
@@ -186,5 +206,29 @@ func TestSpreadIsGivenUp(t *testing.T) {
 			assert.Equal(t, kept || i < lostUnits-1, p.refusedAt(&w, now, now, minute), units)
 			now = w.Hold
 		}
+	}
+}
+
+// The time before the first refusal shows that a Retry-After may be a window, if it was half as long or longer.
+func TestSpreadsNoPenalty(t *testing.T) {
+	for took, want := range map[time.Duration]bool{30 * sec: true, 30*sec - 1: false} {
+		w, g := New(Adaptive), NewInferred(60*sec)
+		g.spread = spreading{progress{600, took}, Instant(100 * sec), sec}
+		last := *g
+		last.opened, last.dry, last.until, last.served = Instant(100*sec), Instant(101*sec), Instant(160*sec), 20
+		assert.Equal(t, want, g.spreads(&w, &last, Instant(160*sec)), took)
+	}
+}
+
+// A quota that is known stays, if a window begins with nothing, because others may have used it.
+func TestSpreadsWhatIsKnown(t *testing.T) {
+	for _, quota := range []int64{None, 20, 100} {
+		w, g := New(Adaptive), NewInferred(60*sec)
+		w.Quota, w.Length = quota, 60*sec
+		last := *g
+		last.opened, last.dry, last.until, last.served, last.nothing = Instant(100*sec), Instant(101*sec), Instant(160*sec), 20, true
+		assert.True(t, g.spreads(&w, &last, Instant(160*sec)))
+		assert.Equal(t, max(quota, 20), g.pace.quota)
+		assert.Equal(t, 60*sec, g.pace.window)
 	}
 }

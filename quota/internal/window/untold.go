@@ -223,7 +223,7 @@ func (w *Window) observeUnit(sent Instant, found int64, refused bool, u *untold,
 	switch {
 	case refused:
 		each = 2 * u.unit
-		u.shown = min(2*u.shown, slowestUnit)
+		u.shown = max(u.shown, min(2*u.shown, slowestUnit))
 	case found+w.Unanswered() < w.most(s) && w.unshared() && !w.isLate():
 		each = sent.Since(w.sent) / time.Duration(found)
 		if u.unit == 0 && each <= soonAll/time.Duration(w.most(s)) {

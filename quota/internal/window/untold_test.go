@@ -472,6 +472,7 @@ func TestUntoldSlowUnit(t *testing.T) {
 		{"less than that", known{unit: 4 * sec, shown: 4 * sec, dear: true}, 14 * sec, 4, false, known{unit: 3500 * ms, shown: 3500 * ms, dear: true}},
 		{"refused", known{unit: 3 * sec, shown: 2 * sec, dear: true}, sec, 0, true, known{unit: 6 * sec, shown: 4 * sec, dear: true}},
 		{"refused again", known{unit: 6 * sec, shown: 6 * sec, dear: true}, sec, 0, true, known{unit: 10 * sec, shown: 10 * sec, dear: true}},
+		{"refused, slower than is waited for", known{unit: 10 * sec, shown: 15 * sec, dear: true}, sec, 0, true, known{unit: 10 * sec, shown: 15 * sec, dear: true}},
 		{"refused, quick and not shown", known{unit: 900 * ms, dear: true}, sec, 0, true, known{dear: true}},
 	} {
 		w, s := New(Adaptive), &Server{untold: tt.before}
