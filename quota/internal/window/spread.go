@@ -14,10 +14,11 @@ import "time"
 // four seconds show a pace otherwise, see pace.go.
 //
 // Then units depart one after another: in a window so many as both windows served, and one less. That is the quota of two windows
-// weighed, but for the part of the first that is over. If more was served before the first refusal, that is the pace, and one
-// that is quicker by an eighth is tried, after three of these by a quarter, then by a half. A try may find what is left of a window that was
-// not used, so it takes two windows. One that is refused costs a window. So the next one is made after sixteen, and so
-// is the first one, where both windows have shown what there is.
+// weighed, but for the part of the first that is over. If more was served before the first refusal, that is the pace.
+//
+// From then on quicker ones are tried: three by an eighth, three by a quarter, and then by a half. A try may find what is left of a
+// window that was not used, so it takes two windows. One that is refused costs a window. So the next one is made after
+// sixteen, and so is the first one, where both windows have shown what there is.
 
 // spreading is what shows it.
 type spreading struct {
@@ -47,7 +48,7 @@ func (g *Inferred) spreads(w *Window, last *Inferred, sent Instant) bool {
 		return false
 	case last.balance < 0 && 2*last.balance <= -int64(last.out): // refused by chance
 		return false
-	case length > 2*max(w.Length, last.spread.longest, g.spread.before.took): // not of a window that is known
+	case length/2 > max(w.Length, last.spread.longest, g.spread.before.took): // not of a window that is known
 		return false
 	case last.nothing && time.Duration(last.dry-last.opened) <= length:
 		known, served = max(w.Quota, served), 0
