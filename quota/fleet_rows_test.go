@@ -808,10 +808,11 @@ func TestFleetOfSilentServer(t *testing.T) {
 	}
 	for name, tt := range raced.Cases(map[string]struct {
 		bare          bool
+		most          int // of a thousand requests that are refused
 		refused, took int // percent of those that are alone, at most
 	}{
-		"Retry-After": {false, 96, 95}, // of a hold that one was told, the others know; those alone spread their units, see window/spread.go
-		"bare":        {true, 103, 107},
+		"Retry-After": {false, 30, 96, 95}, // of a hold that one was told, the others know; those alone spread their units, see window/spread.go
+		"bare":        {true, 76, 103, 107},
 	}) {
 		t.Run(name, func(t *testing.T) {
 			r := fleetRow{policies: policyOf(transporttest.FixedWindow, 100, 10, 0), procs: 4, jobs: 400, workers: 5}
@@ -829,7 +830,8 @@ func TestFleetOfSilentServer(t *testing.T) {
 				}
 			}
 			t.Log(refused, took)
-			assert.LessOrEqual(t, refused[0], refused[1]*tt.refused/100, "refused")
+			assert.LessOrEqual(t, refused[0], r.procs*r.jobs*int(worlds)*tt.most/1000, "refused")
+			assert.LessOrEqual(t, refused[0], refused[1]*tt.refused/100, "refused, of those that are alone")
 			assert.LessOrEqual(t, took[0], took[1]*time.Duration(tt.took)/100)
 		})
 	}

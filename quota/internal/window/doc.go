@@ -279,7 +279,7 @@
 //     A Retry-After may say when a window is over, although units come back one by one, such as where two windows are
 //     weighed. That is seen by a window of 4 s or more, whose end is as long after the end before as the longest Retry-After, and which
 //     was used up within a fifth of it and served less than 7/8 of what the one before did, or of what was served in as long a time
-//     before the first refusal; or by one that began with a refusal, after one that was used up. But not if that Retry-After is
+//     before the first refusal; or by one that began with a refusal, after one that was used up in no more time than a window takes. But not if that Retry-After is
 //     more than twice as long as any before it, as an inferred window, and as the time before the first refusal; nor if most requests were
 //     served that were out at the first refusal. Then there is a pace of what both windows served in one, less one unit, or of what was served before
 //     the first refusal, if that is more. Tries are quicker by 1/8, three times, then 1/4, then 1/2, and have to be served for two windows. After
@@ -327,7 +327,9 @@
 //     within 3·W after such a refusal begins with two requests.
 //     If W/q is no more than a second, the first refusal begins our own log. If that had no room for what is refused
 //     later, twice within 2·W if W/q is a second, that contradicts nothing: the count goes on, and no more departs than
-//     the log says. As long as the log does not know of a whole window, no bucket begins.
+//     the log says. But it does contradict if half of q is back 100 ms later, or W/16 later where nothing was served in the
+//     window, and the Retry-After is over more than 2 s after the first unit is back. As long as the log does not know of a
+//     whole window, no bucket begins.
 //     Answers may leave out fields, so our own count also goes on where they have none. But
 //     if it is used up, and no answer has named the quota for 3·W, 10 s to 10 min, one request departs
 //     that it does not allow. If it is served, others do, with one more out for each 16 that are. Once more

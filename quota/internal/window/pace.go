@@ -104,7 +104,7 @@ func (p *pace) begin(first time.Duration, most int64, sent Instant) {
 func (p *pace) try(t Instant) {
 	switch {
 	case p.fast == 0 && p.window > 0:
-		p.unit = p.slow - p.slow>>(3-p.kept/quicker)
+		p.unit = p.slow - p.slow>>(3-p.kept/sameTries)
 	case p.fast == 0:
 		p.unit = p.slow / 2
 	case p.slow-p.fast < p.slow/closePace:
@@ -141,7 +141,7 @@ func (p *pace) servedAt(w *Window, t, sent Instant, hold time.Duration) (kept bo
 			return true
 		}
 		p.slow, p.before, p.now = p.unit, p.now, progress{}
-		p.kept = min(p.kept+1, 2*quicker)
+		p.kept = min(p.kept+1, 2*sameTries)
 		if p.slow <= p.fast {
 			p.fast, p.failed = 0, 0 // the limit has gone, or is another
 		}

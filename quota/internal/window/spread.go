@@ -7,7 +7,7 @@ import "time"
 // window begins with less, or with a refusal that holds for all of it, and half of what the server gives is lost.
 //
 // It is seen by a window that was used up within a fifth of it, and served less than seven eighths of what was known: of the
-// window before, or of as long a time before the first refusal. Or it began with a refusal, after one that was used up. Its
+// window before, or of as long a time before the first refusal. Or it began with a refusal, after one that was used up in no more than the time of a window. Its
 // end has to be that of the next window, as long after the end before as the longest Retry-After; and that has to be the
 // time of a window: a hold for more than twice as long as anything before is a penalty, or of another quota. Where
 // most requests are served that are out when the first is refused, requests are refused by chance. Windows of less than
@@ -29,7 +29,7 @@ type spreading struct {
 
 const (
 	rareTry     = 16          // windows between two tries
-	quicker     = 3           // tries that were kept, after which the next are twice as much quicker
+	sameTries   = 3           // that are kept in a row before the next are twice as much quicker
 	roundedEnds = time.Second // between two ends in whole seconds and the time of a window
 )
 
@@ -62,7 +62,7 @@ func (g *Inferred) spreads(w *Window, last *Inferred, sent Instant) bool {
 	if all {
 		known += served
 	}
-	g.pace.spreads(known, length, all, sent)
+	g.pace.spread(known, length, all, sent)
 	return true
 }
 
@@ -74,9 +74,9 @@ func (p progress) in(d time.Duration) int64 {
 	return min(int64(d/max(p.each(), 1)), p.units)
 }
 
-// spreads begins the pace of so many units in a window, after a request that departed at sent. If they are all that there
+// spread begins the pace of so many units in a window, after a request that departed at sent. If they are all that there
 // are, it is a unit slower, and one that is quicker by a sixteenth counts as refused.
-func (p *pace) spreads(units int64, length time.Duration, all bool, sent Instant) {
+func (p *pace) spread(units int64, length time.Duration, all bool, sent Instant) {
 	unit := length / time.Duration(units)
 	*p = pace{most: 1, quota: units, window: length, since: sent, last: sent, slow: unit}
 	if all {

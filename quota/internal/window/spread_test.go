@@ -149,7 +149,7 @@ func TestSpreadTries(t *testing.T) {
 	const minute = 60 * sec
 	w, now := New(Adaptive), Instant(sec)
 	var p pace
-	p.spreads(60, minute, false, now)
+	p.spread(60, minute, false, now)
 	p.start(&w, now)
 	served := func() (windows time.Duration) {
 		began := p.unit
@@ -195,7 +195,7 @@ func TestSpreadIsGivenUp(t *testing.T) {
 	for units, kept := range map[int]bool{80: true, 40: false} {
 		w, now := New(Adaptive), Instant(sec)
 		var p pace
-		p.spreads(60, minute, true, now)
+		p.spread(60, minute, true, now)
 		p.start(&w, now)
 		for i := range lostUnits {
 			for range units {
