@@ -40,17 +40,17 @@ func (g *Inferred) isNext(ended, end Instant) bool {
 
 // spreads reports whether the last window shows a quota that is spread, and begins the pace after a request that departed at
 // sent.
-func (g *Inferred) spreads(w *Window, last *Inferred, sent Instant) bool {
+func (g *Inferred) spreads(w *Window, e *ending, sent Instant) bool {
 	length, before := g.longest, g.spread.before.in(g.longest)
-	known, served := max(w.Quota, last.last), last.served
-	switch early := last.dry-last.opened < (last.until-last.dry)/4 && g.isNext(last.spread.ended, last.until); {
-	case last.opened == 0 || length < 2*minLook || g.pace.gaveUp > 0:
+	known, served := max(w.Quota, e.before), e.served
+	switch early := e.dry-e.opened < (e.until-e.dry)/4 && g.isNext(g.spread.ended, e.until); {
+	case e.opened == 0 || length < 2*minLook || g.pace.gaveUp > 0:
 		return false
-	case last.balance < 0 && 2*last.balance <= -int64(last.out): // refused by chance
+	case e.balance < 0 && 2*e.balance <= -int64(e.out): // refused by chance
 		return false
-	case length/2 > max(w.Length, last.spread.longest, g.spread.before.took): // not of a window that is known
+	case length/2 > max(w.Length, g.spread.longest, g.spread.before.took): // not of a window that is known
 		return false
-	case last.nothing && time.Duration(last.dry-last.opened) <= length:
+	case e.nothing && time.Duration(e.dry-e.opened) <= length:
 		known, served = max(w.Quota, served), 0
 	case !early:
 		return false

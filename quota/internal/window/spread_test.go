@@ -111,10 +111,10 @@ func TestSpreadsNotByChance(t *testing.T) {
 	for served, want := range map[int64]bool{0: true, 3: true, 8: true, 9: false, 10: false} {
 		w, g := New(Adaptive), NewInferred(60*sec)
 		g.spread = spreading{progress{600, 60 * sec}, Instant(100 * sec), 60 * sec}
-		last := *g
-		last.opened, last.dry, last.until, last.served = Instant(100*sec), Instant(101*sec), Instant(160*sec), 20
-		last.out, last.balance = 12, 3-served
-		assert.Equal(t, want, g.spreads(&w, &last, Instant(160*sec)), served)
+		e := ending{inferredWindow: g.inferredWindow}
+		e.opened, e.dry, e.until, e.served = Instant(100*sec), Instant(101*sec), Instant(160*sec), 20
+		e.out, e.balance = 12, 3-served
+		assert.Equal(t, want, g.spreads(&w, &e, Instant(160*sec)), served)
 	}
 	w, g := New(Adaptive), NewInferred(60*sec)
 	w.Hold = Instant(60 * sec)
@@ -137,9 +137,9 @@ func TestSpreadsOnce(t *testing.T) {
 		w, g := New(Adaptive), NewInferred(60*sec)
 		g.spread = spreading{progress{600, 60 * sec}, Instant(100 * sec), 60 * sec}
 		g.pace.gaveUp = uint8(gaveUp)
-		last := *g
-		last.opened, last.dry, last.until, last.served = Instant(100*sec), Instant(101*sec), Instant(160*sec), 20
-		assert.Equal(t, want, g.spreads(&w, &last, Instant(160*sec)), gaveUp)
+		e := ending{inferredWindow: g.inferredWindow}
+		e.opened, e.dry, e.until, e.served = Instant(100*sec), Instant(101*sec), Instant(160*sec), 20
+		assert.Equal(t, want, g.spreads(&w, &e, Instant(160*sec)), gaveUp)
 	}
 }
 
@@ -214,9 +214,9 @@ func TestSpreadsNoPenalty(t *testing.T) {
 	for took, want := range map[time.Duration]bool{30 * sec: true, 30*sec - 1: false} {
 		w, g := New(Adaptive), NewInferred(60*sec)
 		g.spread = spreading{progress{600, took}, Instant(100 * sec), sec}
-		last := *g
-		last.opened, last.dry, last.until, last.served = Instant(100*sec), Instant(101*sec), Instant(160*sec), 20
-		assert.Equal(t, want, g.spreads(&w, &last, Instant(160*sec)), took)
+		e := ending{inferredWindow: g.inferredWindow}
+		e.opened, e.dry, e.until, e.served = Instant(100*sec), Instant(101*sec), Instant(160*sec), 20
+		assert.Equal(t, want, g.spreads(&w, &e, Instant(160*sec)), took)
 	}
 }
 
@@ -225,9 +225,9 @@ func TestSpreadsWhatIsKnown(t *testing.T) {
 	for _, quota := range []int64{None, 20, 100} {
 		w, g := New(Adaptive), NewInferred(60*sec)
 		w.Quota, w.Length = quota, 60*sec
-		last := *g
-		last.opened, last.dry, last.until, last.served, last.nothing = Instant(100*sec), Instant(101*sec), Instant(160*sec), 20, true
-		assert.True(t, g.spreads(&w, &last, Instant(160*sec)))
+		e := ending{inferredWindow: g.inferredWindow}
+		e.opened, e.dry, e.until, e.served, e.nothing = Instant(100*sec), Instant(101*sec), Instant(160*sec), 20, true
+		assert.True(t, g.spreads(&w, &e, Instant(160*sec)))
 		assert.Equal(t, max(quota, 20), g.pace.quota)
 		assert.Equal(t, 60*sec, g.pace.window)
 	}

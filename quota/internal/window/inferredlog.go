@@ -1,0 +1,72 @@
+package window
+
+import (
+	"math"
+	"time"
+)
+
+// This file is our own log of an inferred quota.
+//
+// A sliding log gives back units as they were spent, so a window of our own count that has just begun may find none. Where our
+// own log had no room for a refused request, and windows take less than 4 s, requests wait for its room from then on, and the
+// quota stays. A later refusal of a request that it had room for shows how many units there are. If that is one less than
+// fifteen sixteenths of the inferred quota, or even fewer, units do not come back as they were spent. A quota of fewer than ten
+// with a Retry-After may be that of a bucket, so our own log explains no refusal of it, unless a look has shown that windows take
+// whole seconds.
+
+// slid reports whether the refusal of a request that departed at sent is explained by units that come back as they were
+// spent: our own log had no room for it. Once that was seen, a refusal also says how many units there are, if these are nearly
+// as many as were inferred. Else they do not come back like that.
+func (g *Inferred) slid(w *Window, sent Instant, retryAfter time.Duration) bool {
+	if !w.logsInferred() || g.refuted || !w.isShort() || retryAfter > 0 && w.Quota < fewSlide && g.seconds <= 0 {
+		return false
+	}
+	l := w.rare.spent
+	switch slot, sure := l.find(sent); {
+	case slot == nil:
+		return false
+	case !sure:
+		l.slides = true
+		return true
+	}
+	served := min(w.Quota-w.room(sent), w.Quota) - 1
+	if served < max(g.kept-g.kept/16-1, minInferred) {
+		g.refuted, l.slides = true, false
+	}
+	if !l.slides {
+		return false
+	}
+	g.found(w, served)
+	w.SetPolicy(Requests, served, w.Length)
+	g.clean, g.more = 0, 1
+	return true
+}
+
+// logsInferred reports whether our own log is that of an inferred quota.
+func (w *Window) logsInferred() bool { return w.hasLog() && w.rare.spent.infers }
+
+// logInferred begins our own log of an inferred quota with a request that departed at sent and was answered at t. A log that
+// there is goes on with windows of the new length.
+func (w *Window) logInferred(t, sent Instant) {
+	if w.logsInferred() {
+		w.rare.spent.length = w.Length
+		return
+	}
+	l := w.keepLog(ownLog{infers: true, length: w.Length})
+	l.slots = append(l.slots, slot{from: sent, at: t, units: uint32(min(1+w.Unanswered(), math.MaxInt32)), sure: true})
+}
+
+// forgetInferredLog forgets our own log of an inferred quota, which is given up.
+func (w *Window) forgetInferredLog() {
+	if w.logsInferred() {
+		w.forgetLog()
+	}
+}
+
+// whenSlid is when n units are back, of our own count, that come back as they were spent; now, if they do not.
+func (w *Window) whenSlid(t Instant, n int64) Instant {
+	if !w.hasLog() || !w.rare.spent.slides || !w.logsInferred() && !w.unshared() {
+		return t
+	}
+	return w.whenRoom(t, n)
+}
