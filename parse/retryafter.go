@@ -56,8 +56,11 @@ func readAliases(h http.Header, aliases []pattern, kind resetKind, c *clock, cap
 		if len(lines) == 0 || !slices.ContainsFunc(aliases, func(p pattern) bool { return p.is(name) }) {
 			continue
 		}
-		r := newListReader(name, caps)
-		after, valid := r.retryAfter(lines, orInstant(unitOf(name, kind), kind), c)
+		r, of := newListReader(name, caps), orInstant(unitOf(name, kind), kind)
+		if of == anyReset {
+			of = anyOrNanos // X-Retry-After: 4406000000
+		}
+		after, valid := r.retryAfter(lines, of, c)
 		d, ok = max(d, after), ok || valid
 		ignored = append(ignored, r.ignored...)
 	}

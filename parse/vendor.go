@@ -347,7 +347,7 @@ func measure(part string) bool {
 		"policy", "resource", "bucket", "scope", "global", "reason", "window", "window-size",
 		"interval", "interval-seconds", "interval-ms", "fillrate", "fill-rate", "type", "source",
 		"retry-after", "retry", "retryafter", "next", "name", "group", "period", "usage", "cost", "query-cost",
-		"max", "min", "total", "count", "left", "quota", "ratelimit", "rate-limit", "remain", "available", "current",
+		"max", "last", "total", "count", "left", "quota", "ratelimit", "rate-limit", "remain", "available", "current",
 		"seconds", "ttl", "timestamp", "expiry", "in", "percent", "percentage":
 		return true
 	}

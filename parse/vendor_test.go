@@ -52,7 +52,7 @@ func TestReadXRateLimit(t *testing.T) {
 			`limit '1' 5/1.25s; limit '2' 3/2.5s; parse: value out of range (X-RateLimit-Reset, item 2)`},
 		{"a name that is none", []string{`X-RateLimit-Limit: 10, 10;w=1;name=5`}, `policy '' 10/1s`},
 		{"the quota is not first", []string{`X-RateLimit-Limit: a, 10;w=1`}, `policy '10;w=1' 10/1s; parse: value of a wrong type (X-RateLimit-Limit, item 0)`},
-		{"measures are no accounts", []string{"X-RateLimit-Limit-Reset: 5", "X-RateLimit-Used-Date: 5", "X-RateLimit-Remaining-Limit: 1"}, ``},
+		{"measures are no accounts", []string{"X-RateLimit-Limit-Date: 5", "X-RateLimit-Used-Date: 5", "X-RateLimit-Last-Reset: 5", "X-RateLimit-Remaining-Limit: 1"}, ``},
 		{"the reset of all, beside a cost", []string{"X-RateLimit-Remaining-User: 0", "X-RateLimit-Remaining-Minute: 4", "X-RateLimit-Reset: 30", "X-RateLimit-Cost: 2"},
 			`limit 'minute' 4/30s cost 2; limit 'user' 0/30s`},
 		{"forms are no accounts", []string{"X-RateLimit-Remaining: 4", "X-Rate-Limit-Reset-In-Milliseconds: 5000"}, `limit '' 4/5s`},

@@ -1422,6 +1422,64 @@ func Vendors() []Vendor {
 			Paths:     []string{"api/{group}/{part}/{endpoint}", "api/{group}/{endpoint}", "api/{endpoint}"},
 		},
 		{
+			// docs.lettr.com, rate limits: the fields of a day and of a month count emails, not requests.
+			Name:      "Lettr",
+			Hosts:     []string{"lettr.com"},
+			Sign:      "X-Daily-Limit",
+			Limit:     []string{"X-RateLimit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Reset:     []string{"X-RateLimit-Reset"},
+		},
+		{
+			// customtradescrm.com/developer and other billing APIs: calls of a month. What remains of a usage without a limit
+			// is not of requests.
+			Name:      "X-Usage",
+			Sign:      "X-Usage-Limit",
+			Limit:     []string{"X-<Usage>-Limit", "X-RateLimit-Limit", "X-Rate-Limit-Limit"},
+			Remaining: []string{"X-<Usage>-Remaining", "X-RateLimit-Remaining", "X-Rate-Limit-Remaining"},
+			Used:      []string{"X-<Usage>-Count", "X-<Usage>-Used", "X-<Usage>-Current"},
+			Reset:     []string{"X-<Usage>-Reset", "X-<Usage>-Resets", "X-<Usage>-Reset-At", "X-RateLimit-Reset", "X-Rate-Limit-Reset"},
+		},
+		{
+			// github.com/eludris: the first field is how long a window takes. Last-Reset is when it began.
+			Name:   "Eludris",
+			Sign:   "X-RateLimit-Last-Reset",
+			Limit:  []string{"X-RateLimit-Max"},
+			Used:   []string{"X-RateLimit-Request-Count"},
+			Window: []string{"X-RateLimit-Reset"},
+		},
+		{
+			// help.sportsengine.com, API rate limits.
+			Name:      "SportsEngine",
+			Sign:      "Retry-Remaining",
+			Limit:     []string{"RateLimit-Limit"},
+			Remaining: []string{"Retry-Remaining"},
+			Reset:     []string{"Retry-Reset"},
+		},
+		{
+			// docs.rye.com, rate limits: each tier of queries has a quota of its own.
+			Name:      "Rye",
+			Hosts:     []string{"rye.com"},
+			Sign:      "RateLimit-Tier",
+			Limit:     []string{"RateLimit-Limit"},
+			Remaining: []string{"RateLimit-Remaining"},
+			Reset:     []string{"RateLimit-Reset"},
+			Partition: []string{"RateLimit-Tier"},
+		},
+		{
+			// docs.serpmaster.com, usage stats: of a plan and a date. What is left of the subscription.
+			Name:      "SerpMaster",
+			Remaining: []string{"X-SerpMaster-RateLimit-*-Remaining"},
+		},
+		{
+			// github.com/apiman/apiman, TransferQuotaPolicy: bytes. Its rate limits and quotas have names in common use.
+			Name:      "apiman, transfer",
+			Limit:     []string{"X-<TransferQuota>-Limit"},
+			Remaining: []string{"X-<TransferQuota>-Remaining"},
+			Reset:     []string{"X-<TransferQuota>-Reset"},
+			Units:     map[string]string{"": "content-bytes"},
+		},
+		{
 			// The fields in common use (draft -06, "RateLimit header fields
 			// currently used on the web"), with windows or units in the names
 			// (Kong, RapidAPI, NestJS), with lists (Envoy, WHOOP, Brave Search),
@@ -1433,23 +1491,24 @@ func Vendors() []Vendor {
 			Limit: slices.Concat(rateLimits("Limit"), []string{"X-RateLimit", "X-Rate-Limit", "Rate-Limit-Limit", "Rate-Limit-Total", "Rate-Limit"},
 				rateLimits("Total", "Max", "Limit-*", "*-Limit", "*-Max", "*-Allowed", "Allowed-*", "Capacity", "Maximum", "<Quota>-Limit", "<Quota>-Allocated", "<Quota>"),
 				ofTimes("X-?-Limit", "X-?-Request-Limit", "X-?-Requests-Limit", "?-Request-Limit", "?-Requests-Limit", "X-?-Quota-Limit", "X-Quota-?-Limit", "X-Quota-Limit-?", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit", "X-RateLimit-Limit?", "X-RateLimit-?", "X-Rate-Limit-?", "X-Requests-Limit-?"),
+				rateLimits("<Burst>Limit", "<Concurrent>Limit"),
 				perTimes("X-RateLimit-<?>", "X-RateLimit-<Requests-?>", "X-Rate-Limit-<?>", "X-Rate-Limit-<Requests-?>", "X-<Requests-?>-Limit"),
 				counters("Limit", "Max"), ownRateLimits("-Limit", "-Max", ""), []string{
 					"X-<Quota>-Limit", "X-<Api>-Limit", "X-<Throttle-Limit>-Total", "X-<Concurrency>-Limit", "X-<Concurrent>-Limit", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit", "X-<Burst>-Limit",
 					"RateLimit-Limit-*", "RateLimit-*-Limit", "X-RateLimit-Capacity-*",
 				}),
 			Remaining: slices.Concat(rateLimits("Remaining"), []string{"Rate-Limit-Remaining"},
-				rateLimits("Remaining-*", "*-Remaining", "Remain", "Limit-Remaining", "Limit-*-Remaining", "Available", "Available-*",
+				rateLimits("Remaining-*", "*-Remaining", "Remain", "Limit-Remaining", "Limit-*-Remaining", "Remaining-Quota", "<Burst>Remaining", "<Concurrent>Remaining", "Available", "Available-*",
 					"Left", "*-Remain", "<Quota>-Remaining"),
 				ofTimes("X-?-Remaining", "X-?-Request-Remaining", "?-Request-Remaining", "?-Requests-Remaining", "X-?-Quota-Remaining", "X-Quota-?-Remaining", "X-Quota-Remaining-?", "X-?-Quota-Left", "X-?-Limit-Remaining", "?-Limit-Remaining", "X-?-Requests-Left", "X-?-Requests-Remaining",
 					"X-RateLimit-?Remaining", "X-Rate-Limit-?Remaining", "X-RateLimit-Remaining?", "X-Requests-Remaining-?", "X-Requests-Left-?"),
 				perTimes("X-Remaining-<Requests-?>", "X-Remaining-<Calls-?>", "X-<Requests-?>-Remaining"),
 				counters("Remaining", "Left", "Available"), ownRateLimits("-Remaining", "-Limit-Remaining", "-Left", "-Available"), []string{
-					"X-Remaining-<Requests>", "X-Remaining-<Calls>", "X-<Api>-Remaining",
+					"X-Remaining-<Requests>", "X-Remaining-<Calls>", "Remaining-<Requests>", "Remaining-<Calls>", "X-<Api>-Remaining",
 					"X-<Concurrency>-Remaining", "X-<Concurrent>-Remaining", "X-<Concurrency>-Limit-Remaining", "X-<Concurrency>Limit-Remaining", "X-<Burst>Limit-Remaining", "X-<Burst>-Remaining",
 					"RateLimit-Remaining-*", "RateLimit-*-Remaining",
 				}),
-			Used: slices.Concat(rateLimits("Used", "Usage", "Used-*", "*-Used", "Count", "Consumed", "<Quota>-Used"),
+			Used: slices.Concat(rateLimits("Used", "Usage", "Used-*", "*-Used", "Limit-Used", "Count", "*-Count", "Consumed", "<Quota>-Used"),
 				ofTimes("X-?-Used", "X-?-Request-Used", "X-?-Requests-Used", "?-Request-Used", "?-Requests-Used", "X-?-Usage", "X-?-Quota-Used", "X-Quota-?-Used", "X-Quota-Used-?", "X-Requests-Used-?"), counters("Used"), ownRateLimits("-Used"),
 				[]string{"X-<Quota>-Used", "X-<Api>-Used", "X-<Api>-Usage", "X-<Request-Limit>-Count", "X-<Api-Usage>-Count", "Rate-Limit-Used", "X-<Concurrency>Limit-Running", "X-<Concurrency>-Current", "X-<Concurrency>-Active", "X-<Concurrent>-Current", "X-<Concurrent>-Active"}),
 			Cost: slices.Concat([]string{
@@ -1458,7 +1517,7 @@ func Vendors() []Vendor {
 			}, withEach(rateLimits("?-Cost"), "Request", "Query", "Method", "Operation"), counters("Cost"), []string{"X-<Requests>-Last"}),
 			Reset: slices.Concat(rateLimits("Reset-After", "Reset-Ms", "Reset"), []string{"Rate-Limit-Reset"},
 				rateLimits("Next", "Reset-*", "*-Reset"), rateLimits(resetWords()...),
-				rateLimits("Limit-*-Reset", "Reset-Seconds-*", "Remaining-Seconds", "TTL", "Remaining-TTL", "*-Remaining-TTL", "*-Expire",
+				rateLimits("Limit-Reset", "Limit-*-Reset", "Reset-Seconds-*", "Remaining-Seconds", "TTL", "Remaining-TTL", "*-Remaining-TTL", "*-Expire",
 					"Refresh", "Expire", "Expires", "Expires-At", "Expires-In", "Expiry", "Until",
 					"Window-Reset", "Window-Reset-Ms", "Window-End", "TimeRemaining", "RemainingTime", "<Quota>-Reset"),
 				ofTimes("X-?-Reset", "X-?-Request-Reset", "X-?-Requests-Reset", "?-Request-Reset", "?-Requests-Reset", "X-?-Quota-Reset", "X-Quota-?-Reset", "X-Quota-Reset-?", "X-?-Limit-Reset", "?-Limit-Reset", "X-RateLimit-?Reset", "X-Rate-Limit-?Reset", "X-RateLimit-Reset?", "X-Requests-Reset-?"),
@@ -1523,7 +1582,7 @@ func ownRateLimits(ends ...string) (all []string) {
 
 // counters returns names that say that requests are counted: X-Api-Calls-Remaining.
 func counters(measures ...string) []string {
-	of := withEach([]string{"X-<?>-"}, "Requests", "Request", "Api-Requests", "Api-Request", "Calls", "Api-Calls", "Api-Call", "Request-Limit", "Call-Limit", "Api-Limit",
+	of := withEach([]string{"X-<?>-"}, "Requests", "Request", "Api-Requests", "Api-Request", "Calls", "Api-Calls", "Api-Call", "Request-Limit", "Call-Limit", "CallLimit", "Api-Limit",
 		"Request-Quota", "Api-Quota", "ApiQuota", "Api-Usage", "Throttle", "Throttle-Limit", "RL")
 	of = append(of, withEach([]string{"<?>-"}, "Requests", "Api-Requests", "Calls", "Api-Calls", "Api-Limit")...)
 	for i := range of {

@@ -315,7 +315,7 @@ func TestWords(t *testing.T) {
 
 // A time to wait, of which all fields that look like quota have the name, is not suggested as the limit of a quota.
 func TestNoLimitOfRetryAfter(t *testing.T) {
-	text := explained(t, "HTTP/2 429\nX-Retry-After: 4406000000\n", "-host", "api.example.com")
+	text := explained(t, "HTTP/2 429\nX-Retry-After: 4406000000000\n", "-host", "api.example.com")
 	assert.Contains(t, text, "suggest a quota: X-Retry-After")
 	assert.NotContains(t, text, "Limit:")
 }
@@ -323,8 +323,8 @@ func TestNoLimitOfRetryAfter(t *testing.T) {
 // The row that is suggested has each field where it belongs, and those that are told only by the names beside them.
 func TestSuggestedRow(t *testing.T) {
 	for fields, want := range map[string][]string{
-		"X-Usage-Limit: 10\nX-Usage-Count: 3\nX-Usage-Remaining: 7": {
-			`Limit:     []string{"X-Usage-Limit"}`, `Remaining: []string{"X-Usage-Remaining"}`, `Used:      []string{"X-Usage-Count"}`,
+		"X-Scans-Limit: 10\nX-Scans-Count: 3\nX-Scans-Remaining: 7": {
+			`Limit:     []string{"X-Scans-Limit"}`, `Remaining: []string{"X-Scans-Remaining"}`, `Used:      []string{"X-Scans-Count"}`,
 		},
 		"X-Chat-Token-Limit: 80\nX-Chat-Token-Remaining: 7\nX-Chat-Token-Reset: 60\nX-Chat-Id: 4\nX-Reset: 5": {
 			`Remaining: []string{"X-Chat-Token-Remaining"}`, `Reset:     []string{"X-Chat-Token-Reset"}`,
@@ -367,4 +367,11 @@ func TestBackoff(t *testing.T) {
 	text := explains(t, "HTTP/2 200\nBackoff: 10\n")
 	assert.Contains(t, text, "Retry-After: 10 s; obeyed, because a back-off is asked for whatever the status.")
 	assert.Contains(t, text, "The next request: in 10 s")
+}
+
+// A field of a row with a sign is known, although it is not read by itself.
+func TestFieldsOfRowWithSign(t *testing.T) {
+	text := explained(t, "HTTP/2 200\nX-Usage-Limit: 10\nX-Usage-Count: 3\nX-Usage-Remaining: 7\nX-Usage-Pages: 9\n", "-host", "api.example.com")
+	assert.Contains(t, text, "Adds nothing: X-Usage-Remaining.")
+	assert.NotContains(t, text, "Not known: X-Usage-Remaining")
 }
