@@ -79,7 +79,8 @@ type Accounts struct {
 // Origin returns the origin of that name, and creates it if there is none. The
 // caller chooses the name: a normalised scheme, host and port, for example.
 //
-// Beyond MaxOrigins, an origin that is not in use is dropped: see Origin.Dropped.
+// Beyond MaxOrigins, an origin that is not in use is dropped: see Origin.Dropped. Of a sample of
+// them, that is the least recently used one that has no Retry-After in force, if there is one.
 func (a *Accounts) Origin(name string) *Origin {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -119,15 +120,19 @@ func (a *Accounts) full(n int) bool {
 }
 
 // dropOriginLocked drops the least recently used of a sample of origins that are
-// not in use. (Map iteration begins anywhere.)
+// not in use; one with a Retry-After in force only if all are. (Map iteration begins anywhere.)
 func (a *Accounts) dropOriginLocked() {
 	var oldest *Origin
 	var name string
 	var used time.Time
-	n := 0
+	var held bool
+	n, now := 0, time.Now()
 	for k, o := range a.origins {
-		if at, quiet := o.quiet(); quiet && (oldest == nil || at.Before(used)) {
-			oldest, name, used = o, k, at
+		if at, quiet := o.quiet(); quiet {
+			paused := o.paused(now)
+			if oldest == nil || held && !paused || held == paused && at.Before(used) {
+				oldest, name, used, held = o, k, at, paused
+			}
 		}
 		if n++; n == sample {
 			break

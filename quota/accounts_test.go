@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -51,6 +52,42 @@ func TestOriginsAreBounded(t *testing.T) {
 		assert.NotSame(t, one, a.Origin("one"))
 		assert.Empty(t, a.Origin("one").Policies())
 		out.Release()
+	})
+}
+
+// An origin with a Retry-After in force is not dropped as long as there are others, however long it was not used: its
+// Retry-After would be forgotten.
+func TestPausedOriginIsDroppedLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &quota.Accounts{MaxOrigins: 3}
+		use := func(name string, pause time.Duration) *quota.Origin {
+			o, l := a.Origin(name), new(quota.Lease)
+			require.NoError(t, o.Admit(t.Context(), time.Now(), &quota.Ask{}, l))
+			o.Settle(time.Now(), l, &quota.Report{Pause: pause, Refused: pause > 0})
+			l.Release()
+			time.Sleep(sec)
+			return o
+		}
+		long, short := use("long", time.Hour), use("short", 5*sec)
+		for _, name := range []string{"one", "two", "three"} {
+			use(name, 0)
+			assert.False(t, long.Dropped(), name)
+			assert.False(t, short.Dropped(), name)
+		}
+		time.Sleep(sec)
+		use("four", 0)
+		assert.True(t, short.Dropped(), "its Retry-After is over")
+		assert.False(t, long.Dropped())
+
+		var saved bytes.Buffer
+		require.NoError(t, a.Save(&saved, time.Now(), false))
+		a = &quota.Accounts{MaxOrigins: 3}
+		require.NoError(t, a.Restore(&saved, time.Now()))
+		for _, name := range []string{"four", "five", "six"} {
+			use(name, 0)
+		}
+		var l quota.Lease
+		assert.Error(t, a.Origin("long").Admit(t.Context(), time.Now(), &quota.Ask{MaxDelay: sec}, &l), "it was restored")
 	})
 }
 
@@ -175,4 +212,16 @@ func TestJitterIsCalledWithNoLockHeld(t *testing.T) {
 	r, _ := o.Check(t.Context(), now, &quota.Ask{})
 	require.NotNil(t, r)
 	assert.Equal(t, 1125*ms, r.RetryAfter)
+}
+
+// A nil *Limit is no limit, as in a table that has none for some hosts.
+func TestAskWithNilLimit(t *testing.T) {
+	var limits map[string]*quota.Limit
+	ask, l := &quota.Ask{Limiter: limits["other"]}, new(quota.Lease)
+	o := new(quota.Accounts).Origin("one")
+	refusal, _ := o.Check(t.Context(), time.Now(), ask)
+	assert.Nil(t, refusal)
+	require.NoError(t, o.Admit(t.Context(), time.Now(), ask, l))
+	l.Release()
+	assert.NotNil(t, o.Limiter(*ask))
 }

@@ -15,7 +15,7 @@ var errOwn = errors.New("quota: an Ask's Limiter holds the quota of an origin; p
 
 // own consults the Custom limiters in the ask's Limiter, and returns its constraints.
 func (a *Ask) own(ctx context.Context) ([]wait.Constraint, error) {
-	if a.Limiter == nil {
+	if absent(a.Limiter) {
 		return nil, nil
 	}
 	if a.Limiter.advertised() != nil {

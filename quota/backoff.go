@@ -169,6 +169,7 @@ func (s *settlement) pause() {
 }
 
 func (s *settlement) pauseOne(a *account) {
+	s.o.held = max(s.o.held, s.t.Add(s.r.Pause))
 	s.penalise(a, func() {
 		if s.beside == besideSure && len(s.figured) > 0 && !s.l.scope.learned.beside.inferred {
 			a.Hold = max(a.Hold, s.t.Add(s.r.Pause)) // what the figures say is known: no request has to ask for it first

@@ -63,6 +63,7 @@ type Origin struct {
 	waiting  wait.Round              // of the work in these lines, and in that of the first flight
 	attached map[string][]byte       // see Attach
 
+	held    instant               // the latest end of its Retry-Afters
 	kinds   int                   // of all scopes
 	asleep  map[*account]*asleep  // of accounts of limits
 	streams map[*account]*streams // of accounts of limits: see streams.go
@@ -125,7 +126,7 @@ func (o *Origin) Admit(ctx context.Context, now time.Time, ask *Ask, l *Lease) e
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if ask.Limiter == nil {
+	if absent(ask.Limiter) {
 		return o.enter(ctx, now, ask, nil, 1, l)
 	}
 	if ask.Limiter.capacity() < 1 && !ask.Force {
@@ -259,7 +260,7 @@ func free(t instant, cs []wait.Claim) bool {
 // waits reports whether Admit would wait for that or refuse the work. RetryAfter is
 // when the work could go at the earliest.
 func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal, waits bool) {
-	if ask.Limiter != nil && ask.Limiter.capacity() < 1 {
+	if !absent(ask.Limiter) && ask.Limiter.capacity() < 1 {
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, false
 	}
 	own, err := ask.own(ctx)
@@ -412,6 +413,13 @@ func (o *Origin) quiet() (used time.Time, quiet bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.when(o.root.Used), o.quietLocked()
+}
+
+// paused reports whether a Retry-After of the origin is in force.
+func (o *Origin) paused(now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.held > 0 && now.Before(o.when(o.held))
 }
 
 func (o *Origin) quietLocked() bool { return o.out == 0 && o.retained == 0 && o.pinned == 0 }

@@ -318,6 +318,7 @@ func (in *restorer) takeOrigin(s *savedOrigin) bool {
 	o.begun, o.attached = true, s.Attached
 	o.first.over = len(s.Policies) > 0 // the origin has told something; so it has where an account was saved
 	o.root.Restore(in.saved, s.Root.Saved)
+	o.held = o.root.Hold
 	o.looked = in.saved - instant(s.Looked)
 	for i := range s.Policies {
 		o.note(in.saved, &s.Policies[i])
@@ -343,6 +344,7 @@ func (in *restorer) takeAccount(s *savedAccount) bool {
 	}
 	a := o.create(in.saved, id)
 	a.Restore(in.saved, s.Saved)
+	o.held = max(o.held, a.Hold)
 	o.first.over = true
 	a.policy.until = max(a.policy.until, a.InForce())
 	if s.Digest != nil {
