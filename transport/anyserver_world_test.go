@@ -212,15 +212,16 @@ func (w *world) send(ctx context.Context, rnd *rand.Rand) {
 	if err != nil {
 		return
 	}
+	came := time.Now()
 	w.read(resp, rnd)
 	if resp.StatusCode == http.StatusTemporaryRedirect {
-		w.follow(ctx, req, resp, rnd)
+		w.follow(ctx, req, resp, came, rnd)
 	}
 }
 
-// follow sends the request that follows a redirect. It waits for the redirect's
+// follow sends the request that follows a redirect that came at an instant. It waits for the redirect's
 // Retry-After.
-func (w *world) follow(ctx context.Context, from *http.Request, resp *http.Response, rnd *rand.Rand) {
+func (w *world) follow(ctx context.Context, from *http.Request, resp *http.Response, came time.Time, rnd *rand.Rand) {
 	w.mu.Lock()
 	p := *passageOf(from)
 	w.mu.Unlock()
@@ -231,8 +232,8 @@ func (w *world) follow(ctx context.Context, from *http.Request, resp *http.Respo
 	req.Response = resp
 	next, err := w.shaper.RoundTrip(req)
 	w.mu.Lock()
-	if !p.departed.IsZero() && !p.bypass && p.departed.Before(p.called.Add(time.Duration(wait)*time.Second)) {
-		w.problem("departed %v after a redirect with %d s", p.departed.Sub(p.called), wait)
+	if !p.departed.IsZero() && !p.bypass && p.departed.Before(came.Add(time.Duration(wait)*time.Second)) {
+		w.problem("departed %v after a redirect with %d s", p.departed.Sub(came), wait)
 	}
 	w.mu.Unlock()
 	if err == nil {

@@ -59,6 +59,7 @@ func (x *exchange) learn(resp *http.Response) {
 		x.traceChanges(x.report.Refused, now)
 	}
 	x.findUsedUp()
+	x.noteRedirect(resp, got, now)
 	x.retainUntilClosed(resp)
 	x.resp = nil
 }

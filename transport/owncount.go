@@ -105,10 +105,11 @@ func (x *exchange) countDeparture() {
 		return
 	}
 	wide, _, _ := strings.Cut(x.ask.Scope, ofKind)
+	kind := x.kind().key() // Like is called with no lock held
 	told.mu.Lock()
 	defer told.mu.Unlock()
 	x.departResource(wide)
-	if own := told.kinds[kindOfScope{wide, x.kind().key()}].own; own != nil {
+	if own := told.kinds[kindOfScope{wide, kind}].own; own != nil {
 		x.counted = departure{own, x.lease.Sent(), own.kind, own.alike.count}
 		own.kind.departed++
 		own.alike.count.departed++

@@ -82,3 +82,25 @@ func TestRedirectThatWaitsInVain(t *testing.T) {
 		assert.Equal(t, 1, srv.count())
 	})
 }
+
+// The Retry-After of a redirect begins when the redirect comes, for each attempt of a transport that retries.
+func TestRedirectRetried(t *testing.T) {
+	for _, timeout := range []time.Duration{0, time.Hour} { // with one, http.Client replaces the body
+		synctest.Test(t, func(t *testing.T) {
+			srv := newServer(says(307, "Location", "/new", "Retry-After", "30"), says(502), says(502), says(200))
+			s := &transport.Shaper{Base: srv}
+			retries := roundTripper(func(req *http.Request) (*http.Response, error) {
+				resp, err := s.RoundTrip(req)
+				for ; err == nil && resp.StatusCode == 502; resp, err = s.RoundTrip(req) {
+					drop(resp)
+					time.Sleep(time.Second)
+				}
+				return resp, err
+			})
+			resp, err := (&http.Client{Transport: retries, Timeout: timeout}).Do(newRequest(t.Context(), http.MethodGet, "http://api.example/old"))
+			require.NoError(t, err)
+			drop(resp)
+			assert.Equal(t, []time.Duration{0, 30 * time.Second, 31 * time.Second, 32 * time.Second}, srv.departures())
+		})
+	}
+}

@@ -1,9 +1,11 @@
 package transport
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -219,14 +221,21 @@ type Shaper struct {
 	reader      *parse.Reader // see fields
 	directories directories
 	exchanges   sync.Pool // of *exchange
+	redirects   sync.Map  // of weak.Pointer[http.Response] to time.Time: see noteRedirect
 }
 
 func (s *Shaper) base() http.RoundTripper {
 	if s.Base != nil {
 		return s.Base
 	}
+	if http.DefaultTransport == http.RoundTripper(s) {
+		return standardTransport
+	}
 	return http.DefaultTransport
 }
+
+// standardTransport is what http.DefaultTransport was at first. It is the base of a Shaper without Base that has replaced it.
+var standardTransport = http.DefaultTransport
 
 func (s *Shaper) accounts() *quota.Accounts {
 	if s.Accounts != nil {
@@ -432,12 +441,30 @@ func (x *exchange) send() (*http.Response, error) {
 	return resp, err
 }
 
+// isUnsent reports whether an error of Base says that the request has certainly not arrived: there was no connection to the
+// server or to a proxy, the server's certificate was not trusted, or a Shaper below refused the request. The error of an
+// http.Client says nothing of the requests before, from which it was redirected.
+func isUnsent(err error) bool {
+	var client *url.Error
+	if errors.As(err, &client) {
+		return false
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		switch op.Op {
+		case "dial", "proxyconnect", "socks connect":
+			return true
+		}
+	}
+	var untrusted *tls.CertificateVerificationError
+	return errors.As(err, &untrusted) || errors.Is(err, ErrRejected)
+}
+
 // fail settles the lease of a request that was not answered. The request is
 // charged as if it had arrived, unless it certainly did not.
 func (x *exchange) fail(err error) {
 	x.trace.owed = owedNothing
-	var op *net.OpError
-	unsent := errors.As(err, &op) && op.Op == "dial"
+	unsent := isUnsent(err)
 	now := time.Now()
 	admitted := *x.admitted() // before the lease ends
 	took := now.Sub(admitted.Sent)
