@@ -529,11 +529,11 @@ func (r *row) serves(host string) bool {
 	return false
 }
 
-// withoutPort returns a host in lower case and without its port.
+// withoutPort returns a host in lower case and without its port, nor the dot that ends a fully qualified name.
 func withoutPort(host string) string {
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") &&
 		(strings.HasPrefix(host, "[") || strings.Count(host, ":") == 1) {
 		host = host[:i]
 	}
-	return strings.ToLower(host)
+	return strings.TrimSuffix(strings.ToLower(host), ".")
 }

@@ -542,3 +542,12 @@ func TestUnitsOfARow(t *testing.T) {
 	h := http.Header{"X-Shop-Credits-Left": {"8.5"}}
 	assert.Equal(t, `a shop; limit 'credits' 8`, tell(r.Read("x.example", 200, h, now)))
 }
+
+// A host may end with a dot, so that no search domain is tried. It is the same host.
+func TestVendorOfHostWithDot(t *testing.T) {
+	r := parse.Reader{Vendors: []parse.Vendor{{Name: "Example", Hosts: []string{"api.example"}, Remaining: []string{"X-Left"}}}}
+	for _, host := range []string{"api.example", "API.example.", "v2.api.example.:8443", "api.example:443"} {
+		assert.Equal(t, `Example; limit '' 4`, tell(r.Read(host, 200, fields("X-Left: 4"), saturday)), host)
+	}
+	assert.Equal(t, "none", tell(r.Read("api.example.org.", 200, fields("X-Left: 4"), saturday)))
+}

@@ -54,13 +54,17 @@ func (h *Handler) kept() time.Duration {
 // called for each request.
 func (h *Handler) sample(now time.Time) {
 	next := h.history.next.Load()
-	if now.UnixNano() < next || h.Accounts == nil || h.kept() == 0 || !h.history.next.CompareAndSwap(next, now.Add(time.Second).UnixNano()) {
+	wait := time.Duration(next - now.UnixNano())
+	if wait > 0 && wait <= time.Second || h.Accounts == nil || h.kept() == 0 || !h.history.next.CompareAndSwap(next, now.Add(time.Second).UnixNano()) {
 		return
 	}
 	origins := h.Accounts.Snapshot(now, quota.SnapshotOptions{ByPolicy: true})
 	n := int(h.kept() / time.Second)
 	h.history.mu.Lock()
 	defer h.history.mu.Unlock()
+	if wait > time.Second { // the clock was set back: what was kept is of a time to come
+		clear(h.history.series)
+	}
 	oldest := now.Add(-h.kept()).Unix()
 	for id, s := range h.history.series {
 		if s.newest() < oldest {

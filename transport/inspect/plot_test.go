@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/headway-go/headway/quota"
 )
 
 // What is left is drawn as a part of the quota if that has changed meanwhile, or if it is
@@ -25,4 +28,24 @@ func TestPlotOfDifferentQuotas(t *testing.T) {
 		p := draw(tt.xs, nil, now, 100*time.Second)
 		assert.Equal(t, "The last 1 min 40 s: "+tt.want+"at most 0 in line.", p.Says, tt.name)
 	}
+}
+
+// If the wall clock is set back, samples go on at once.
+func TestClockSetBack(t *testing.T) {
+	accounts := new(quota.Accounts)
+	h, now := &Handler{Accounts: accounts}, time.Now()
+	o, l := accounts.Origin("https://api.example"), new(quota.Lease)
+	require.NoError(t, o.Admit(t.Context(), now, &quota.Ask{}, l))
+	o.Settle(now, l, &quota.Report{Figures: []quota.Figure{{Policy: "day", Available: 50, Window: time.Hour}}})
+	l.Release()
+	samples := func() int { return len(h.history.series[seriesID{"https://api.example", "day"}].ring) }
+	h.sample(now)
+	h.sample(now.Add(time.Second - 1))
+	assert.Equal(t, 1, samples(), "one in a second")
+	h.sample(now.Add(time.Second))
+	assert.Equal(t, 2, samples())
+	for i := range 100 {
+		h.sample(now.Round(0).Add(-time.Hour + time.Duration(i)*time.Second))
+	}
+	assert.Equal(t, 100, samples())
 }

@@ -40,6 +40,23 @@ func send(ctx context.Context, s *transport.Shaper, url string) {
 	}
 }
 
+// Origins that labels do not tell apart, and hosts that are not UTF-8, do not keep metrics from being collected.
+func TestUnusualOrigins(t *testing.T) {
+	accounts := &quota.Accounts{}
+	m := promheadway.New(promheadway.Options{Accounts: accounts})
+	r := prometheus.NewPedanticRegistry()
+	require.NoError(t, r.Register(m))
+	s := &transport.Shaper{Trace: m.Trace(), Accounts: accounts, Base: &transporttest.Transport{Handler: &transporttest.API{}}}
+	for _, url := range []string{
+		"mailto:a@example.com", "tel:+123", "https://a.example/", "http://a.example:443/", "http://a.example/", "http://a.example:0/",
+		"http://a.example:99999999999999999999/", "http://a.example:99999999999999999998/", "http://[fe80::1%25\xff]/", "http://[fe80::1%25\xfe]/",
+	} {
+		send(t.Context(), s, url)
+		_, err := r.Gather()
+		require.NoError(t, err, url)
+	}
+}
+
 // The metrics are valid by Prometheus' own rules.
 func TestLint(t *testing.T) {
 	accounts := &quota.Accounts{}

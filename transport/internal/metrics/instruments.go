@@ -159,7 +159,15 @@ func (k *Key) Text(attr string) string {
 	}
 }
 
-// split returns the host and the port of an origin.
+// sameAddress reports whether two origins have the same attributes: https://a.example and http://a.example:443, or any two
+// schemes without a host, such as mailto and tel. A set of attributes that occurs twice is an error for Prometheus.
+func sameAddress(a, b string) bool {
+	address, port := split(a)
+	other, otherPort := split(b)
+	return address == other && port == otherPort
+}
+
+// split returns the host and the port of an origin. The zone of an address may be any bytes, and a label has to be UTF-8.
 func split(origin string) (address string, port int) {
 	scheme, host, found := strings.Cut(origin, "://")
 	if !found {
@@ -176,5 +184,5 @@ func split(origin string) (address string, port int) {
 	case scheme == "https":
 		port = 443
 	}
-	return strings.Trim(host, "[]"), port
+	return strings.ToValidUTF8(strings.Trim(host, "[]"), "\uFFFD"), port
 }

@@ -24,7 +24,7 @@ type Series interface {
 // A Recorder records what the hooks of a Shaper tell. It is safe for concurrent use.
 type Recorder struct {
 	maxOrigins int
-	origins    growing[string, *origin]
+	origins    growing[string, *origin] // by name; several share one if nothing tells them apart but the scheme
 	usual      atomic.Pointer[origin] // of origins; most programs have one that they use most
 	other      atomic.Pointer[origin] // nil: all origins have names of their own
 
@@ -67,6 +67,12 @@ func (r *Recorder) origin(name string) *origin {
 	all := r.origins.load()
 	if o, known := all[name]; known {
 		return o
+	}
+	for _, o := range all {
+		if sameAddress(o.name, name) {
+			r.origins.add(name, o)
+			return o
+		}
 	}
 	if len(all) >= r.maxOrigins {
 		if r.other.Load() == nil {
@@ -206,8 +212,10 @@ func (r *Recorder) Observe(accounts *quota.Accounts, f *fleet.Fleet, now time.Ti
 	if o := r.other.Load(); o != nil {
 		r.observe(o, observe)
 	}
-	for _, o := range r.origins.load() {
-		r.observe(o, observe)
+	for name, o := range r.origins.load() {
+		if name == o.name {
+			r.observe(o, observe)
+		}
 	}
 	if f != nil {
 		status := f.Status()

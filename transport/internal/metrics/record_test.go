@@ -297,9 +297,42 @@ func TestAddress(t *testing.T) {
 	for origin, want := range map[string]string{
 		"https://api.example": "api.example 443", "http://api.example": "api.example 80", "http://api.example:8080": "api.example 8080",
 		"https://[::1]:8443": "::1 8443", "https://[2001:db8::1]": "2001:db8::1 443", Other: Other + " ", "queue": "queue ",
+		"http://[fe80::1%\xff]": "fe80::1%\uFFFD 80", "mailto:": "mailto: ", "mailto://": " ",
 	} {
 		k := Key{Origin: origin}
 		assert.Equal(t, want, k.Text(Address)+" "+k.Text(Port), origin)
+	}
+}
+
+// Origins that have the same attributes are one: a set of attributes that occurs twice is an error.
+func TestSameAddress(t *testing.T) {
+	for _, same := range [][]string{
+		{"https://a.example", "http://a.example:443"}, {"http://a.example", "https://a.example:80", "http://a.example:0"}, {"mailto://", "tel://"},
+		{"http://[fe80::1%\xff]", "http://[fe80::1%\xfe]"},
+	} {
+		_, r := newBooks()
+		tr := r.Trace()
+		accounts := &quota.Accounts{}
+		for _, origin := range append(same, "https://b.example") {
+			tr.Admitted(transport.AdmittedInfo{WaitInfo: transport.WaitInfo{RequestInfo: of(origin)}})
+			var l quota.Lease
+			o := accounts.Origin(origin)
+			require.NoError(t, o.Admit(t.Context(), time.Now(), &quota.Ask{}, &l))
+			o.Settle(time.Now(), &l, &quota.Report{Figures: []quota.Figure{{Policy: "day", Available: 5, Window: time.Hour}}})
+		}
+		inFlight := make(map[string]float64)
+		seen := make(map[string]int)
+		r.Observe(accounts, nil, time.Now(), func(i *Instrument, k *Key, v float64) {
+			seen[fmt.Sprint(i.Name, k.Text(Address), k.Text(Port), k.Reason, k.Policy)]++
+			if i == InFlight {
+				inFlight[k.Text(Address)] = v
+			}
+		})
+		for key, n := range seen {
+			assert.Equal(t, 1, n, key)
+		}
+		k := Key{Origin: same[0]}
+		assert.Equal(t, map[string]float64{k.Text(Address): float64(len(same)), "b.example": 1}, inFlight)
 	}
 }
 
