@@ -5,41 +5,57 @@ import "time"
 // trips say how long an origin takes to answer. Work that waits needs that time before its
 // deadline: see needs. The zero trips know nothing.
 type trips struct {
-	mean   time.Duration // of recent round trips; 0: none is known
-	spread time.Duration // their mean distance from the mean
+	of   [lastTrips]time.Duration // of the last work: a round trip, plus 1; negative: it was given up after so long; 0: none
+	next uint8                    // the one to replace
 }
 
-// maxTrip keeps sums from overflowing. Work has less time than that.
-const maxTrip = 24 * time.Hour
+const (
+	lastTrips = 16
+	fewTrips  = 2 // of these may be an accident
 
-// observe takes over the round trip of work that was served. One that is much longer than
-// usual counts as twice as long: a single slow answer is not a slow origin.
-func (p *trips) observe(d time.Duration) {
-	if d = min(max(d, 0), maxTrip); p.mean == 0 {
-		p.mean, p.spread = d, d/2
-		return
-	}
-	off := min(d, 2*p.usual()) - p.mean
-	p.mean += off / 8
-	p.spread += (max(off, -off) - p.spread) / 4
-}
+	// maxTrip keeps sums from overflowing. Work has less time than that.
+	maxTrip = 24 * time.Hour
+)
+
+// observe takes over the round trip of work that was served.
+func (p *trips) observe(d time.Duration) { p.note(min(max(d, 0), maxTrip) + 1) }
 
 // observeLost takes over that the deadline of work has passed without an answer, so long
 // after it departed: a round trip takes longer. Without that, an origin that becomes slower
 // than what is known of it would be sent work that cannot be answered, and nothing learned.
-func (p *trips) observeLost(after time.Duration) {
-	if after >= p.mean {
-		p.observe(2 * min(after, maxTrip))
-	}
+func (p *trips) observeLost(after time.Duration) { p.note(min(-after, -1)) }
+
+func (p *trips) note(d time.Duration) {
+	p.of[p.next] = max(d, -maxTrip)
+	p.next = (p.next + 1) % lastTrips
 }
 
-// usual is what most round trips take at most.
-func (p *trips) usual() time.Duration { return p.mean + p.mean/16 + 2*p.spread }
-
 // needs returns how long before its deadline work that waits has to depart, if it had so much
-// time when it came: as long as an answer usually takes. That may be known of other, slower
-// work. So it may wait for a quarter of its time in any case, unless hardly any answer comes
-// within the rest.
+// time when it came: as long as the slowest of the last answers, of those that took less than that time. The others are of
+// other work, such as uploads. But several of the last that were given up had as much time as that. So then, and if no such
+// answer is known, work may wait for a quarter of its time, and not at all if hardly any was answered.
 func (p *trips) needs(had time.Duration) time.Duration {
-	return min(p.usual(), max(had-had/4, p.mean-2*p.spread))
+	var longest time.Duration
+	served, lost, known := 0, 0, false
+	for _, d := range p.of {
+		if known = known || d != 0; d > 0 && d-1 < had {
+			longest = max(longest, d-1)
+			served++
+		}
+	}
+	for _, d := range p.of {
+		if d < 0 && -d >= longest {
+			lost++
+		}
+	}
+	most := had - had/4
+	switch {
+	case !known:
+		return 0
+	case lost > fewTrips && served <= fewTrips:
+		return had
+	case served == 0, lost > fewTrips:
+		return most
+	}
+	return min(longest+longest/16, most)
 }

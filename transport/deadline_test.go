@@ -250,3 +250,50 @@ func TestDeadlinesWhenRoundTripsChange(t *testing.T) {
 		assert.LessOrEqual(t, far.lost, 20)
 	})
 }
+
+// Slow uploads do not have quick requests refused that have a deadline and wait for a quota. Of 75, only those that come after
+// many uploads and no other answer are.
+func TestDeadlinesBesideUploads(t *testing.T) {
+	for uploads, most := range map[int]int{0: 0, 5: 0, 20: 5} {
+		synctest.Test(t, func(t *testing.T) {
+			api := &transporttest.API{Dialect: parse.Draft08, Policies: []transporttest.Policy{{Name: "api", Quota: 10, Window: 4 * time.Second}}}
+			far := roundTripper(func(req *http.Request) (*http.Response, error) {
+				d := api.Decide(time.Now(), req)
+				trip := 50 * time.Millisecond
+				if req.Method == http.MethodPut {
+					trip = time.Minute
+				}
+				if d.Done(); !sleeps(req.Context(), trip) {
+					return nil, context.Cause(req.Context())
+				}
+				return &http.Response{StatusCode: d.Status, Header: d.Header, Body: http.NoBody, Request: req}, nil
+			})
+			s := &transport.Shaper{Base: far}
+			var wg sync.WaitGroup
+			for range uploads {
+				wg.Go(func() { pass(t, s, newRequest(t.Context(), http.MethodPut, itemsOrigin+"/upload")) })
+				time.Sleep(5 * time.Second)
+			}
+			wg.Wait()
+			bad := 0
+			for range 5 {
+				errs := make(chan error, 15)
+				for range cap(errs) {
+					go func() {
+						ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+						defer cancel()
+						resp, err := s.RoundTrip(getItems(ctx))
+						drop(resp)
+						errs <- err
+					}()
+				}
+				for range cap(errs) {
+					if <-errs != nil {
+						bad++
+					}
+				}
+			}
+			assert.LessOrEqual(t, bad, most, uploads)
+		})
+	}
+}
