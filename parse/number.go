@@ -77,7 +77,12 @@ func (d decimal) times(unit time.Duration) time.Duration {
 	if d.whole > int64(math.MaxInt64/unit) {
 		return math.MaxInt64
 	}
-	whole, part := time.Duration(d.whole)*unit, time.Duration(d.fraction)/(time.Second/unit)
+	whole, part := time.Duration(d.whole)*unit, time.Duration(d.fraction)
+	if unit > time.Second {
+		part *= unit / time.Second
+	} else {
+		part /= time.Second / unit
+	}
 	if whole > math.MaxInt64-part {
 		return math.MaxInt64
 	}

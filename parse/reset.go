@@ -18,6 +18,8 @@ const (
 	spanSeconds
 	spanMillis
 	spanNanos
+	spanMinutes
+	spanHours
 	unixSeconds
 	unixMillis
 	unixMicros
@@ -260,6 +262,10 @@ func (n decimal) delay(kind resetKind, c *clock) (r delay) {
 		r.d = n.times(time.Millisecond)
 	case spanNanos:
 		r.d = time.Duration(n.whole)
+	case spanMinutes:
+		r.d = n.times(time.Minute)
+	case spanHours:
+		r.d = n.times(time.Hour)
 	case unixSeconds:
 		return unixDelay(n.whole, n.fraction, n.fraction == 0, c)
 	case unixMillis:

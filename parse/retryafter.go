@@ -99,7 +99,8 @@ var retryAliases = func() (all []pattern) {
 // waiting after RateLimit, which may be about a time that is over in other responses. Read-only.
 var otherRetries = func() (all []pattern) {
 	names := []string{"*-Retry-After", "*-RetryAfter", "X-*-Retry-After-Ms", "X-*-Retry-After-Seconds", "RetryAfter", "Retry-At", "X-Retry-At"}
-	for _, name := range append(names, rateLimits("Retry-At", "Retry-Delay", "Delay", "Wait", "Wait-Seconds", "Wait-Ms", "Blocked-Until")...) {
+	for _, name := range append(names, rateLimits("Retry-At", "Retry-Delay", "Delay", "Wait", "Wait-Seconds", "Wait-Ms", "Blocked-Until",
+		"Block-Until", "Block-Expires", "Lockout-Until", "LockoutUntil", "Lockout-Reset", "Lockout-Expires", "Penalty-Until", "Cooldown")...) {
 		all = append(all, newPattern(name))
 	}
 	return all

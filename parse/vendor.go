@@ -109,8 +109,8 @@ type Vendor struct {
 
 	// ResetIn is the unit of a number in Reset or Retry: time.Second or
 	// time.Millisecond. ResetUnix says that the number is a Unix time, in seconds if
-	// ResetIn is zero. Without both, a field whose name ends in -Ms, -Milliseconds or
-	// -Seconds has that unit, and any other number is read by its size: it is a Unix
+	// ResetIn is zero. Without both, a field whose name ends in -Ms, -Milliseconds,
+	// -Seconds, -Minutes or -Hours has that unit, and any other number is read by its size: it is a Unix
 	// time, in seconds or else in milliseconds or less, if that time lies within 366 days of
 	// the Date of the response and after 1985, which holds for names with a unit, too; else a
 	// number of nanoseconds, if it is from 4e9 to 1e12; else a
@@ -314,7 +314,7 @@ func owns(host, word string) bool {
 func isClient(word string) bool {
 	switch word {
 	case "api", "ws", "user", "account", "company", "customer", "client", "org", "organization", "organisation",
-		"team", "tenant", "workspace", "project", "plan", "app", "application", "key", "ip":
+		"team", "tenant", "workspace", "project", "plan", "app", "application", "key", "ip", "burst":
 		return true
 	}
 	return strings.HasSuffix(word, "request") || strings.HasSuffix(word, "requests") // X-OrderRequest-RateLimit-Remaining
@@ -348,15 +348,22 @@ func measure(part string) bool {
 		"interval", "interval-seconds", "interval-ms", "fillrate", "fill-rate", "type", "source",
 		"retry-after", "retry", "retryafter", "next", "name", "group", "period", "usage", "cost", "query-cost",
 		"max", "last", "total", "count", "left", "quota", "ratelimit", "rate-limit", "remain", "available", "current",
-		"seconds", "ttl", "timestamp", "expiry", "in", "percent", "percentage":
+		"seconds", "lockout", "block", "penalty", "ttl", "timestamp", "expiry", "in", "percent", "percentage":
 		return true
 	}
 	return strings.HasPrefix(part, "seconds-") || strings.HasSuffix(part, "-ttl") || isTimeLeft(part) // X-RateLimit-Reset-Seconds-Org
 }
 
 // isTimeLeft reports whether a field that tells what is left of that tells the time until the reset:
-// X-RateLimit-Remaining-Time-In-Seconds, X-RateLimit-Remaining-Millis. Of "sec" it tells how many requests are left.
-func isTimeLeft(of string) bool { return isForm(of) && !strings.EqualFold(of, "sec") }
+// X-RateLimit-Remaining-Time-In-Seconds, X-RateLimit-Remaining-Millis. Of "sec", "minutes"
+// and "hours" it tells how many requests are left.
+func isTimeLeft(of string) bool {
+	switch strings.ToLower(of) {
+	case "sec", "minutes", "hours":
+		return false
+	}
+	return isForm(of)
+}
 
 // isShared reports whether a word, in lower case, names what a quota is counted for if a measure follows:
 // X-RateLimit-Global-Limit. By itself, as in X-RateLimit-Global, it says something else.

@@ -66,7 +66,7 @@ func isForm(end string) bool {
 		}
 		switch string(lower[:len(word)]) {
 		case "in", "after", "at", "on", "by", "time", "date", "datetime", "timestamp", "epoch", "unix", "utc",
-			"seconds", "secs", "sec", "ms", "millis", "milliseconds":
+			"seconds", "secs", "sec", "ms", "millis", "milliseconds", "minutes", "hours":
 		default:
 			return false
 		}

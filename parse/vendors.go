@@ -51,6 +51,17 @@ func Vendors() []Vendor {
 			Partition: []string{"X-RateLimit-Bucket"},
 		},
 		{
+			// developers.revolt.chat, ratelimits: as Discord's, in milliseconds.
+			Name:      "Revolt",
+			Hosts:     []string{"revolt.chat", "stoat.chat"},
+			Sign:      "X-RateLimit-Bucket",
+			Limit:     []string{"X-RateLimit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Reset:     []string{"X-RateLimit-Reset-After"},
+			ResetIn:   time.Millisecond,
+			Partition: []string{"X-RateLimit-Bucket"},
+		},
+		{
 			// docs.discord.com/developers/topics/rate-limits. A bucket is counted for
 			// each channel, guild or webhook in the path. Reset-After needs no clock.
 			// X-RateLimit-Scope stands on refusals only: as part of the key it would split the
@@ -1422,6 +1433,51 @@ func Vendors() []Vendor {
 			Paths:     []string{"api/{group}/{part}/{endpoint}", "api/{group}/{endpoint}", "api/{endpoint}"},
 		},
 		{
+			// pan.dev/dns-security/docs/access-limits, and a library for .NET.
+			Name:      "X-Quota-Limit",
+			Limit:     []string{"X-Quota-Limit-Total", "X-Quota-Limit-Limit"},
+			Remaining: []string{"X-Quota-Limit-Remaining"},
+			Reset:     []string{"X-Quota-Limit-Reset"},
+		},
+		{
+			// api.docs.shoptet.com, rate limiting: a leaky bucket, from which ten leak in a second.
+			Name:    "Shoptet",
+			Summary: []string{"X-RateLimit-Bucket-Filling"},
+			Refills: true,
+			Every:   map[string]time.Duration{"": 20 * time.Second},
+		},
+		{
+			// Paymo, API: the period is what is left of it.
+			Name:      "Paymo",
+			Sign:      "X-RateLimit-Decay-Period",
+			Limit:     []string{"X-RateLimit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Reset:     []string{"X-RateLimit-Decay-Period"},
+			ResetIn:   time.Second,
+		},
+		{
+			// Fracttal, API. Refusals have the status 406.
+			Name:      "Fracttal",
+			Limit:     []string{"Request-Call-Limit"},
+			Remaining: []string{"Request-Call-Limit-Remaining"},
+			Reset:     []string{"Request-Call-Limit-Reset"},
+			ResetIn:   time.Second,
+		},
+		{
+			// api-docs.dnsmadeeasy.com: 150 in five minutes.
+			Name:      "DNS Made Easy",
+			Limit:     []string{"X-Dnsme-RequestLimit"},
+			Remaining: []string{"X-Dnsme-RequestsRemaining"},
+			Every:     map[string]time.Duration{"": 5 * time.Minute},
+		},
+		{
+			// tiny.com.br/api-docs, limits: calls in a minute.
+			Name:  "Tiny",
+			Hosts: []string{"tiny.com.br"},
+			Limit: []string{"X-Limit-Api"},
+			Every: map[string]time.Duration{"": time.Minute},
+		},
+		{
 			// docs.lettr.com, rate limits: the fields of a day and of a month count emails, not requests.
 			Name:      "Lettr",
 			Hosts:     []string{"lettr.com"},
@@ -1493,7 +1549,7 @@ func Vendors() []Vendor {
 				ofTimes("X-?-Limit", "X-?-Request-Limit", "X-?-Requests-Limit", "?-Request-Limit", "?-Requests-Limit", "X-?-Quota-Limit", "X-Quota-?-Limit", "X-Quota-Limit-?", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit", "X-RateLimit-Limit?", "X-RateLimit-?", "X-Rate-Limit-?", "X-Requests-Limit-?"),
 				rateLimits("<Burst>Limit", "<Concurrent>Limit"),
 				perTimes("X-RateLimit-<?>", "X-RateLimit-<Requests-?>", "X-Rate-Limit-<?>", "X-Rate-Limit-<Requests-?>", "X-<Requests-?>-Limit"),
-				counters("Limit", "Max"), ownRateLimits("-Limit", "-Max", ""), []string{
+				counters("Limit", "Max"), ownRateLimits("-Limit", "-Max", ""), ofTimes("X-?RateLimit-Limit"), []string{
 					"X-<Quota>-Limit", "X-<Api>-Limit", "X-<Throttle-Limit>-Total", "X-<Concurrency>-Limit", "X-<Concurrent>-Limit", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit", "X-<Burst>-Limit",
 					"RateLimit-Limit-*", "RateLimit-*-Limit", "X-RateLimit-Capacity-*",
 				}),
@@ -1503,13 +1559,13 @@ func Vendors() []Vendor {
 				ofTimes("X-?-Remaining", "X-?-Request-Remaining", "?-Request-Remaining", "?-Requests-Remaining", "X-?-Quota-Remaining", "X-Quota-?-Remaining", "X-Quota-Remaining-?", "X-?-Quota-Left", "X-?-Limit-Remaining", "?-Limit-Remaining", "X-?-Requests-Left", "X-?-Requests-Remaining",
 					"X-RateLimit-?Remaining", "X-Rate-Limit-?Remaining", "X-RateLimit-Remaining?", "X-Requests-Remaining-?", "X-Requests-Left-?"),
 				perTimes("X-Remaining-<Requests-?>", "X-Remaining-<Calls-?>", "X-<Requests-?>-Remaining"),
-				counters("Remaining", "Left", "Available"), ownRateLimits("-Remaining", "-Limit-Remaining", "-Left", "-Available"), []string{
-					"X-Remaining-<Requests>", "X-Remaining-<Calls>", "Remaining-<Requests>", "Remaining-<Calls>", "X-<Api>-Remaining",
+				counters("Remaining", "Left", "Available"), ofTimes("X-?RateLimit-Remaining"), ownRateLimits("-Remaining", "-Limit-Remaining", "-Left", "-Available"), []string{
+					"X-Remaining-<Requests>", "X-Remaining-<Calls>", "Remaining-<Requests>", "Remaining-<Calls>", "X-<Api>-Remaining", "X-<Throttle>-Remaining-Calls", "X-<Queries>-Remaining",
 					"X-<Concurrency>-Remaining", "X-<Concurrent>-Remaining", "X-<Concurrency>-Limit-Remaining", "X-<Concurrency>Limit-Remaining", "X-<Burst>Limit-Remaining", "X-<Burst>-Remaining",
 					"RateLimit-Remaining-*", "RateLimit-*-Remaining",
 				}),
 			Used: slices.Concat(rateLimits("Used", "Usage", "Used-*", "*-Used", "Limit-Used", "Count", "*-Count", "Consumed", "<Quota>-Used"),
-				ofTimes("X-?-Used", "X-?-Request-Used", "X-?-Requests-Used", "?-Request-Used", "?-Requests-Used", "X-?-Usage", "X-?-Quota-Used", "X-Quota-?-Used", "X-Quota-Used-?", "X-Requests-Used-?"), counters("Used"), ownRateLimits("-Used"),
+				ofTimes("X-?-Used", "X-?-Request-Used", "X-?-Requests-Used", "?-Request-Used", "?-Requests-Used", "X-?-Usage", "X-?-Quota-Used", "X-?-Quota-Count", "X-Quota-?-Used", "X-Quota-Used-?", "X-Requests-Used-?"), counters("Used"), ownRateLimits("-Used"),
 				[]string{"X-<Quota>-Used", "X-<Api>-Used", "X-<Api>-Usage", "X-<Request-Limit>-Count", "X-<Api-Usage>-Count", "Rate-Limit-Used", "X-<Concurrency>Limit-Running", "X-<Concurrency>-Current", "X-<Concurrency>-Active", "X-<Concurrent>-Current", "X-<Concurrent>-Active"}),
 			Cost: slices.Concat([]string{
 				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
@@ -1522,6 +1578,7 @@ func Vendors() []Vendor {
 					"Window-Reset", "Window-Reset-Ms", "Window-End", "TimeRemaining", "RemainingTime", "<Quota>-Reset"),
 				ofTimes("X-?-Reset", "X-?-Request-Reset", "X-?-Requests-Reset", "?-Request-Reset", "?-Requests-Reset", "X-?-Quota-Reset", "X-Quota-?-Reset", "X-Quota-Reset-?", "X-?-Limit-Reset", "?-Limit-Reset", "X-RateLimit-?Reset", "X-Rate-Limit-?Reset", "X-RateLimit-Reset?", "X-Requests-Reset-?"),
 				perTimes("X-<Requests-?>-Reset"),
+				ofTimes("X-?RateLimit-Reset", "X-?-Quota-Reset-At"),
 				counters("Reset", "Reset-Time", "Resets", "Reset-At", "Resets-At", "Reset-In", "Resets-In", "Reset-Timestamp"),
 				ownRateLimits("-Reset", "-Limit-Reset", "-Next", "-Reset-At", "-Resets-At", "-Reset-In", "-Resets-In", "-Reset-After"), []string{
 					"X-<Quota>-Reset", "X-<Api>-Reset", "X-<Burst>Limit-Reset", "X-<Burst>-Limit-Reset", "X-<Burst>-Reset", "RateLimit-Reset-*", "RateLimit-*-Reset",

@@ -560,6 +560,10 @@ func unitOf(field string, kind resetKind) resetKind {
 		return spanMillis
 	case "seconds", "secs", "sec":
 		return spanSeconds
+	case "minutes":
+		return spanMinutes
+	case "hours":
+		return spanHours
 	}
 	return kind
 }
