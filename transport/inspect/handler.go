@@ -47,7 +47,9 @@ type Handler struct {
 	// Allow reports whether a request may see the page. Nil means that it must come from
 	// a loopback address and name a loopback host (localhost, 127.0.0.1 or [::1]), so that
 	// no page of another site can read it through a browser on this machine (DNS
-	// rebinding).
+	// rebinding). It must also say of no other machine that a proxy has passed it on for
+	// (Forwarded, X-Forwarded-For). A proxy on this machine that does not say so passes on
+	// anybody: it needs an Allow.
 	Allow func(*http.Request) bool
 
 	history    history
@@ -153,8 +155,17 @@ func (h *Handler) serveState(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b)
 }
 
-// isLoopback reports whether a request comes from this machine and names it.
+// isLoopback reports whether a request comes from this machine and names it, and no proxy says that it has passed it on.
+// A page of another site may link to this one, but cannot hold its stream open.
 func isLoopback(r *http.Request) bool {
+	for _, name := range [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"} {
+		if r.Header.Get(name) != "" {
+			return false
+		}
+	}
+	if r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+		return false
+	}
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !from.Addr().Unmap().IsLoopback() {
 		return false

@@ -72,6 +72,29 @@ func TestLoopbackOnly(t *testing.T) {
 			}
 		}
 	}
+	for _, tt := range []struct {
+		fields string
+		want   int
+	}{
+		{"Forwarded: for=192.0.2.1", 403},
+		{"X-Forwarded-For: 192.0.2.1", 403},
+		{"X-Forwarded-Host: app.example", 403},
+		{"X-Real-IP: 192.0.2.1", 403},
+		{"Sec-Fetch-Site: cross-site|Sec-Fetch-Mode: no-cors", 403},
+		{"Sec-Fetch-Site: cross-site|Sec-Fetch-Mode: navigate", 200},
+		{"Sec-Fetch-Site: same-origin|Sec-Fetch-Mode: cors", 200},
+		{"Sec-Fetch-Site: none", 200},
+	} {
+		for _, path := range []string{"/", "/state", "/events"} {
+			w := ask(h, "HEAD", path, func(r *http.Request) {
+				for field := range strings.SplitSeq(tt.fields, "|") {
+					name, value, _ := strings.Cut(field, ": ")
+					r.Header.Set(name, value)
+				}
+			})
+			assert.Equal(t, tt.want, w.Code, "%s: %s", path, tt.fields)
+		}
+	}
 	h.Allow = func(r *http.Request) bool { return r.Header.Get("X-Ok") != "" }
 	assert.Equal(t, 403, ask(h, "GET", "/").Code, "Allow decides alone")
 	assert.Equal(t, 200, ask(h, "GET", "/", func(r *http.Request) { r.RemoteAddr = "10.0.0.1:1"; r.Header.Set("X-Ok", "1") }).Code)
