@@ -167,8 +167,8 @@ func (t *toldKinds) lookIn(scope string, kind kindKey) (in string, named []quota
 	if d == nil {
 		return "", nil
 	}
-	if k, known := t.kinds[kindOfScope{scope, kind}]; known && (k.what != toldNothing || k.sure.apart) {
-		return "", nil
+	if k, known := t.kinds[kindOfScope{scope, kind}]; known && (k.what != toldNothing || k.sure.apart || !k.until.IsZero()) {
+		return "", nil // also if a Retry-After of its own holds it
 	}
 	d.looked = d.looksIn != ""
 	return d.looksIn, d.named

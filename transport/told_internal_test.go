@@ -329,3 +329,24 @@ func TestLimitOfAllKindsChanges(t *testing.T) {
 	scope, _, _ = told.narrow("s", 1)
 	assert.Equal(t, "s"+ofKind+"10", scope)
 }
+
+// A kind that a Retry-After of its own holds does not look whether a quota concerns it, although it was told nothing so far.
+func TestHeldKindDoesNotLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told toldKinds
+		const kind, other = kindKey(1), kindKey(2)
+		told.look.dry = map[string]*dryScope{"s": {looksIn: "look"}}
+		in := func(kind kindKey) string {
+			in, _ := told.lookIn("s", kind)
+			return in
+		}
+		told.note("s", kind, toldNothing, false)
+		assert.Equal(t, "look", in(kind))
+		told.hold("s", kind, "s", time.Now(), time.Second, time.Second)
+		assert.Empty(t, in(kind))
+		assert.Equal(t, "look", in(other))
+		time.Sleep(time.Second)
+		told.note("s", other, toldNothing, false) // ends holds
+		assert.Equal(t, "look", in(kind))
+	})
+}
