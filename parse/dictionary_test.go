@@ -16,7 +16,7 @@ func TestReadDictionary(t *testing.T) {
 		{"Section 3.5", `limit=100, remaining=50, reset=5`, `draft -07; policy '' 100; limit '' 50/5s`},
 		{"Appendix B.3.1: no remaining", `limit=10, reset=1`, `draft -07; policy '' 10; limit '' ?/1s`},
 		{"any order", `reset=5,remaining=50,limit=100`, `draft -07; policy '' 100; limit '' 50/5s`},
-		{"nothing left, over now", `limit=0, remaining=0, reset=0`, `draft -07; policy '' 0; limit '' 0/0s`},
+		{"no quota", `limit=0, remaining=0, reset=0`, `draft -07`},
 		{"parameters MUST be ignored", `limit=100;w=60, remaining=50;x="y", reset=5;z`, `draft -07; policy '' 100; limit '' 50/5s`},
 		{"other keys", `limit=100, remaining=50, reset=5, used=50, policy`, `draft -07; policy '' 100; limit '' 50/5s`},
 		{"the last of a repeated key", `limit=1, remaining=50, reset=5, limit=100`, `draft -07; policy '' 100; limit '' 50/5s`},

@@ -20,7 +20,7 @@ func TestReadUnnamedPolicies(t *testing.T) {
 			`policy '10;w=1' 10/1s; policy '50;w=60' 50/1m0s; policy '' 100/1h0m0s; policy '5000;w=86400' 5000/24h0m0s`},
 		{"Section 3.2: parameters", `10;w=1;burst=1000, 100;w=3600;comment="sliding window"`, `policy '10;w=1' 10/1s; policy '' 100/1h0m0s`},
 		{"another policy", `1000;w=3600`, `policy '1000;w=3600' 1000/1h0m0s; policy '' 100`},
-		{"a quota of 0", `0;w=1`, `policy '0;w=1' 0/1s; policy '' 100`},
+		{"a quota of 0 is none", `0;w=1`, `policy '' 100`},
 		{"leading zeros", `0100;w=010`, `policy '' 100/10s`},
 		{"Section 3.2: invalid, two of one quota", `10;w=1, 10;w=60`, `policy '' 100; parse: contradicts another item (RateLimit-Policy)`},
 		{"w is REQUIRED", `100, 10;w=1`, `policy '10;w=1' 10/1s; policy '' 100; parse: required parameter missing (RateLimit-Policy, item 0, parameter w)`},

@@ -229,6 +229,7 @@ type exchange struct {
 	overdrawn bool     // a vendor's field has a negative available quota
 	worded    []string // see accountReader
 	served    bool     // the status is not 429
+	fine      bool     // the status is below 400
 }
 
 // clock returns the clock that the response was made by.
@@ -243,7 +244,7 @@ func (x *exchange) read(status int) {
 		// A RateLimit is read the same on every host, unless the user has a row for it.
 		x.setHost(x.memo.hostRows(x.table, x.name))
 	}
-	x.served = status != http.StatusTooManyRequests
+	x.served, x.fine = status != http.StatusTooManyRequests, status < 400
 	if !x.common() && !x.byHand() {
 		x.drafts()
 		if x.out.Dialect == NoDialect && x.may(VendorFields) {
@@ -386,6 +387,9 @@ func (x *exchange) drafts() {
 		x.field = x.memo.policies(x.policies, x.caps)
 		if len(x.field.unnamed) > 0 {
 			x.unnamed = x.field.unnamed
+			if unlimited := func(u unnamed) bool { return u.quota == 0 }; x.fine && slices.ContainsFunc(x.unnamed, unlimited) {
+				x.unnamed = slices.DeleteFunc(slices.Clone(x.unnamed), unlimited) // see accountReader.unlimited
+			}
 		}
 	}
 	if x.has(seenPartition) && (x.may(EditorsDraft) || x.may(Draft08)) {
@@ -413,19 +417,28 @@ func (x *exchange) drafts() {
 }
 
 // otherFigures adds the figures of X-RateLimit-Remaining and the like, where the draft's fields are policies alone, to the
-// policies with the same quota, of windows that are no shorter than the reset. It may be a second longer, as it is rounded up.
+// policies with the same quota, of windows that are no shorter than the reset, which may be longer by seconds as it is rounded.
+// Without a quota, they are those of the only policy.
 func (x *exchange) otherFigures(common *row) {
 	a := x.beside(common)
 	for _, p := range a.policies {
 		for _, l := range a.limits {
 			i := slices.IndexFunc(x.out.Policies, func(of Policy) bool {
-				return l.Policy == p.Name && of.Quota == p.Quota && (of.Window == 0 || l.Window <= of.Window+time.Second)
+				return l.Policy == p.Name && of.Quota == p.Quota && (of.Window == 0 || l.Window <= of.Window+3*time.Second)
 			})
 			if i >= 0 {
 				l.Policy = x.out.Policies[i].Name
 				x.out.Limits, x.overdrawn = append(x.out.Limits, l), a.overdrawn
 			}
 		}
+	}
+	if len(a.policies) > 0 || len(a.limits) != 1 || len(x.out.Policies) != 1 {
+		return
+	}
+	p, l := &x.out.Policies[0], a.limits[0]
+	if l.Policy == "" && p.Unit == requests && l.Available <= p.Quota && (p.Window == 0 || l.Window <= p.Window+3*time.Second) {
+		l.Policy = p.Name
+		x.out.Limits, x.overdrawn = append(x.out.Limits, l), a.overdrawn
 	}
 }
 
@@ -523,6 +536,10 @@ func isSyntax(ignored []Ignored) bool { return len(ignored) == 1 && ignored[0].E
 // figure adds the figures of the account without a name.
 func (x *exchange) figure(f figure, dialect Dialect) {
 	x.out.Dialect = dialect
+	if x.fine && f.limit == 0 {
+		f.limit, f.remaining = None, None // see accountReader.unlimited
+		f.reset = noDelay
+	}
 	x.out.Policies, x.out.Limits = accountOf(f, "", named(x.unnamed, f.limit))
 	x.unnamed = nil
 }
@@ -534,7 +551,7 @@ func (x *exchange) legacy() bool {
 	}
 	a := accountReader{
 		row: draft06(), index: &x.table.index, caps: *x.caps, clock: x.made, kind: x.reset(true),
-		strict: true, served: x.served, advertised: x.unnamed, limits: x.room,
+		strict: true, served: x.served, fine: x.fine, advertised: x.unnamed, limits: x.room,
 	}
 	a.read(x.h)
 	x.made = a.clock
@@ -582,7 +599,7 @@ func (x *exchange) vendors(standard bool) bool {
 		}
 		row := &x.table.rows[i]
 		if row.standard != standard || len(row.Hosts) > 0 && row != x.host ||
-			i >= sharedRow && !row.signed(x.h) {
+			i >= sharedRow && !row.signed(x.h) || x.host != nil && x.host.Dialect == VendorFields && x.host.fields && row != x.host {
 			continue
 		}
 		if x.vendor(row) {
@@ -655,10 +672,16 @@ func (x *exchange) retryAfter(status int) {
 	}
 	x.out.RetryAfter = wait
 	x.out.Advised = (onRefusal(status) ||
-		(x.out.Dialect.ietf() || x.overdrawn) && (x.host == nil || !x.host.RetryAfterOnRefusals)) && !x.repeatsReset(status)
+		(x.out.Dialect.ietf() && !x.isOfOperation(status) || x.overdrawn) && (x.host == nil || !x.host.RetryAfterOnRefusals)) && !x.repeatsReset(status)
 	if backoff > 0 && (backoff >= wait || !x.out.Advised) {
 		x.out.RetryAfter, x.out.Advised = backoff, true
 	}
+}
+
+// isOfOperation reports whether the Retry-After of a 202 is that of the operation, which is asked for again then, and not of
+// a quota: something is left of all.
+func (x *exchange) isOfOperation(status int) bool {
+	return status == http.StatusAccepted && !slices.ContainsFunc(x.out.Limits, func(l Limit) bool { return l.Available == 0 })
 }
 
 // backoff returns how long the server asks to stay away, whatever the status; 0: it does not.
@@ -673,16 +696,20 @@ func (x *exchange) backoff() time.Duration {
 
 // inMillis reports whether a Retry-After is in milliseconds: then it says when a quota with nothing left
 // is renewed, as another field does; as seconds it would be a thousand times as late. Hours are
-// penalties, a short window agrees with too many numbers, and a quota of a day may be used up, too.
+// penalties, a short window agrees with too many numbers, and a quota of a day may be used up, too. A thousand seconds or a
+// multiple of them may also be the whole window, of which less is left (fastify-rate-limit before version 8.0.1).
 func (x *exchange) inMillis(wait time.Duration) bool {
 	const least = 10 * time.Second
-	if wait < 1000*(least-time.Second) || wait%time.Hour == 0 || x.tellsOf(wait-2*time.Second) {
+	if wait < 1000*time.Second || wait%time.Hour == 0 || x.tellsOf(wait-2*time.Second) {
 		return false
 	}
+	whole := wait >= 1000*time.Second && wait%(1000*time.Second) == 0
 	for i := range x.out.Limits {
 		l := &x.out.Limits[i]
 		early := l.Window - wait/1000
-		if (l.Available == 0 || l.Available == None && !x.served) && l.Window >= least && early >= -time.Second && early <= 2*time.Second {
+		switch {
+		case l.Window == None || early > 2*time.Second || l.Available != 0 && (l.Available != None || x.served):
+		case whole, l.Window >= least && early >= -time.Second:
 			return true
 		}
 	}
@@ -699,14 +726,14 @@ func (x *exchange) tellsOf(length time.Duration) bool {
 // renewed of which something is left, so that it gives no reason to wait. Servers that send
 // it with every response (Flask-Limiter) do so with their redirects and errors, too. With a
 // 503 it is taken at its word: some servers refuse so. So are the drafts, whose Retry-After takes
-// precedence, but for the fields of draft -06 on a success: those are often sent by servers that
-// never heard of the draft (agent.ai). Whole
+// precedence, but for the fields of draft -06 below 500: those are often sent by servers that
+// never heard of the draft (agent.ai, Flask-Limiter with other names). Whole
 // seconds are rounded in either way; a wait of two seconds would match too many resets.
 func (x *exchange) repeatsReset(status int) bool {
 	switch {
 	case x.out.RetryAfter <= 2*time.Second, !x.served, status == http.StatusServiceUnavailable:
 		return false
-	case x.out.Dialect != VendorFields && !(x.out.Dialect == Draft06 && status/100 == 2):
+	case x.out.Dialect != VendorFields && !(x.out.Dialect == Draft06 && status < 500):
 		return false
 	}
 	repeats := false

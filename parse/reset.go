@@ -55,6 +55,7 @@ const (
 // or in milliseconds (before 2001), nor a delay of seconds. It is the Duration of a Go or Java program: of 4 to 1000
 // seconds, in nanoseconds.
 const (
+	lastDay    = 2_932_896 // of the year 9999, in days: never
 	leastNanos = 4_000_000_000
 	mostNanos  = 1_000_000_000_000
 )
@@ -246,7 +247,7 @@ func delayUntil(at time.Time, coarse bool, c *clock) (r delay) {
 
 // delay returns the meaning of a number that is not negative.
 func (n decimal) delay(kind resetKind, c *clock) (r delay) {
-	mayBeNanos := kind == anyOrNanos && n.whole >= leastNanos && n.whole < mostNanos
+	mayBeNanos := kind == anyOrNanos && n.whole >= leastNanos && n.whole < mostNanos && n.whole/86400 != lastDay
 	bare := kind == anyReset || kind == anyOrNanos
 	switch kind {
 	case anyReset, anyOrNanos, sharedSeconds:

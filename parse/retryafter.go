@@ -122,6 +122,32 @@ func readOthers(h http.Header, c *clock, caps Caps) (d time.Duration, ok bool) {
 	return d, ok
 }
 
+// readJoined reads several delays that a proxy has joined with commas: the longest. The comma after the day of the week is
+// one of a date.
+func readJoined(line string, kind resetKind, c *clock) (longest delay, ok bool) {
+	const most = 8
+	longest = noDelay
+	parts := strings.SplitN(line, ",", most+1)
+	if len(parts) == 1 || len(parts) > most {
+		return noDelay, false
+	}
+	for i := 0; i < len(parts); i++ {
+		text := trim(parts[i])
+		if _, number := parseDecimal(text); !number && i+1 < len(parts) {
+			i++
+			text += "," + parts[i]
+		}
+		d, valid := readDelay(text, kind, c)
+		if !valid {
+			return noDelay, false
+		}
+		if !ok || d.d > longest.d {
+			longest, ok = d, true
+		}
+	}
+	return longest, ok
+}
+
 // backoffs are fields by which a server asks to stay away for some seconds, on a success, too: Zotero, Kinto,
 // Firefox Sync. Read-only.
 var backoffs = []pattern{newPattern("Backoff"), newPattern("X-Weave-Backoff")}
@@ -134,6 +160,9 @@ func (r *listReader) retryAfter(lines []string, kind resetKind, c *clock) (d tim
 	for i, line := range firstOf(r, lines) {
 		r.item = i
 		after, valid := readDelay(line, kind, c)
+		if !valid {
+			after, valid = readJoined(line, kind, c)
+		}
 		switch {
 		case !valid:
 			r.ignore("", errSyntax)

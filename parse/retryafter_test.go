@@ -45,7 +45,10 @@ func TestRetryAfter(t *testing.T) {
 		{"an underscore", "", []string{"1_0"}, 0, false, []parse.Ignored{syntax(0)}},
 		{"hexadecimal", "", []string{"0x10"}, 0, false, []parse.Ignored{syntax(0)}},
 		{"an exponent", "", []string{"1e3"}, 0, false, []parse.Ignored{syntax(0)}},
-		{"a list", "", []string{"5, 10"}, 0, false, []parse.Ignored{syntax(0)}},
+		{"joined by a proxy", "", []string{"5, 10"}, 10 * time.Second, true, nil},
+		{"joined, and a word", "", []string{"5, soon"}, 0, false, []parse.Ignored{syntax(0)}},
+		{"joined, and nothing", "", []string{"5,"}, 0, false, []parse.Ignored{syntax(0)}},
+		{"too many", "", []string{"1,2,3,4,5,6,7,8,9"}, 0, false, []parse.Ignored{syntax(0)}},
 		{"garbage", "", []string{"soon"}, 0, false, []parse.Ignored{syntax(0)}},
 
 		// The cap, and values that exceed a Duration or an int64.

@@ -222,7 +222,7 @@ type Vendor struct {
 	// of a number in that, too.
 	Retry []string
 
-	// Dialect is the only dialect that is read from Hosts; VendorFields means this
+	// Dialect is the only dialect that is read from Hosts; VendorFields means this row, if it has fields, and else any
 	// row. If NoDialect, the newest that says something valid is read.
 	Dialect Dialect
 

@@ -85,6 +85,7 @@ type accountReader struct {
 	plain  bool // kind is that of X-RateLimit-Reset and X-Rate-Limit-Reset only
 	strict bool // as in the drafts: figures are Integers that are not negative
 	served bool // the response is no 429: see unlimited
+	fine   bool // and its status is below 400
 	common bool // row is that of the fields in common use
 
 	advertised []unnamed // policies of RateLimit-Policy; they replace those in the limit field
@@ -788,12 +789,12 @@ func (a *accountReader) one(account string, s *accountValues) {
 }
 
 // unlimited reports whether the quota of a response that was served is 0 or negative. So say
-// servers that have no limit for the client (Brave Search, Tyk), and that nothing is left of it
-// does not hold the next request. In draft -06 a quota may be 0 for some seconds (draft -07,
+// servers that have no limit for the client (Brave Search, Tyk, express-rate-limit before version 7), and that nothing is left
+// of it does not hold the next request. In draft -06 a quota of a refusal may be 0 for some seconds (draft -07,
 // Appendix B.2.3), and without a figure nothing is said to be used up.
 func (a *accountReader) unlimited(quota number, f figure) bool {
 	switch {
-	case !a.served || quota.value.zero() && a.strict && (f.reset.reset() > 0 || f.remaining == None):
+	case !a.served || quota.value.zero() && a.strict && (!a.fine && f.reset.reset() > 0 || f.remaining == None):
 		return false
 	case quota.value.zero():
 		a.ignore(quota.field, quota.item, "", errRange)
@@ -923,7 +924,13 @@ func (a *accountReader) add(name, account string, f figure, used int64, list []u
 		f.limit = list[0].quota
 	}
 	span := a.period(name, account, window)
-	if f.reset.bare && window > 0 && f.reset.d >= 1000*time.Second && f.reset.d/60 > window && f.reset.d/1000 <= window {
+	told := max(window, span)
+	for _, u := range list {
+		if told == 0 && u.quota == f.limit {
+			told = u.window
+		}
+	}
+	if f.reset.bare && !a.strict && told > 0 && f.reset.d >= 1000*time.Second && f.reset.d/60 > told && f.reset.d/1000 <= told {
 		f.reset.d /= 1000 // it would be renewed after its window: these are milliseconds
 	}
 	if a.row.Refills || a.returns > 0 {

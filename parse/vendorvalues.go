@@ -790,6 +790,7 @@ func (a *accountReader) summaryValue(r *listReader, f *rowField, key, value stri
 	}
 	d, ok := parseDecimal(value)
 	n := number{value: d, field: f.field, item: r.item}
+	s.unlimited = s.unlimited || to == &s.limits && a.served && (!ok || d.negative)
 	switch {
 	case !ok:
 		r.ignore("", errType)

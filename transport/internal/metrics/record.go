@@ -25,8 +25,8 @@ type Series interface {
 type Recorder struct {
 	maxOrigins int
 	origins    growing[string, *origin] // by name; several share one if nothing tells them apart but the scheme
-	usual      atomic.Pointer[origin] // of origins; most programs have one that they use most
-	other      atomic.Pointer[origin] // nil: all origins have names of their own
+	usual      atomic.Pointer[origin]   // of origins; most programs have one that they use most
+	other      atomic.Pointer[origin]   // nil: all origins have names of their own
 
 	waited, refused, ignored, mispredicted, exchanged table
 }
