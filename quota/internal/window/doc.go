@@ -66,7 +66,8 @@
 //  1. Guard. g = r - r₀ + r/32: the request that opened the window can have arrived
 //     no later than r - r₀ after the quickest one would have.
 //
-//  2. Rounding. A server that rounds seconds down says w = 0 in the last second. One
+//  2. Rounding. A server that rounds seconds down says w = 0 in the last second (where W is not told: with nothing left, or
+//     after it has told more with something left; else w may be the time until the next unit). One
 //     that rounds up never does. Once a policy's server has said so, its windows end
 //     at s + w + 1 s, or at s + W if W, the window of the policy, is less. A bucket may
 //     say when it will be full, so a window also ends at s + W if w is more than W

@@ -284,7 +284,7 @@ func TestAlwaysZero(t *testing.T) {
 	w, s := New(Adaptive), new(Server)
 	w.SetPolicy(Requests, 10, 0)
 	for at := Instant(0); at < Instant(9*sec); at += Instant(sec) {
-		w.Report(at.Add(time.Duration(1+at%3)*700*ms), at, Figure{Available: 5}, false, s)
+		w.Report(at.Add(time.Duration(1+at%3)*700*ms), at, Figure{Available: 5 * int64(min(at, 1))}, false, s)
 	}
 	assert.Equal(t, sec, w.rare.spent.length)
 	assert.True(t, w.isLate())

@@ -3,7 +3,8 @@ package window
 import "time"
 
 // This file is habit 2 of Adaptive: a server that rounds seconds down says w = 0 in
-// the last second, and one that rounds up never does. Of a policy that has once
+// the last second, and one that rounds up never does. If W is not told, a w that is 0 whenever something is left is the time until the next
+// unit, and not of a window. Of a policy that has once
 // said so, a window ends at s + w + 1 s, or at s + W if W, the window of the policy,
 // is less.
 //
@@ -34,7 +35,8 @@ func (w *Window) observeRounding(sent Instant, length time.Duration, avail int64
 		s.Longer = true
 	}
 	w.observeSooner(sent, refused, s)
-	if s.RoundsDown || length != 0 || avail > 0 && avail >= w.Quota {
+	s.ahead = s.ahead || length > 0 && avail > 0
+	if s.RoundsDown || length != 0 || avail > 0 && (avail >= w.Quota || !s.ahead && w.Length <= 0) {
 		return
 	}
 	s.RoundsDown = true

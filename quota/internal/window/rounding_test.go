@@ -129,3 +129,28 @@ func TestRoundedTwiceCountsWindows(t *testing.T) {
 		assert.Equal(t, after, l.server.sooner, before)
 	}
 }
+
+// Where W is not told, a w that is 0 whenever something is left is the time until the next unit: it does not show that seconds
+// are rounded down. That it was a second or more before does, or that it is 0 with nothing left.
+func TestRoundsDownIfAhead(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		length  time.Duration // of the policy
+		reports []Figure
+		want    bool
+	}{
+		{"0 while something is left", 0, []Figure{{Available: 5}, {Available: 4}}, false},
+		{"a second with nothing left", 0, []Figure{{Available: 5}, {Window: sec}, {Available: 4}}, false},
+		{"a second with something left", 0, []Figure{{Available: 5, Window: sec}, {Available: 4}}, true},
+		{"0 with nothing left", 0, []Figure{{Available: 5}, {}}, true},
+		{"W is told", 2 * sec, []Figure{{Available: 5}}, true},
+	} {
+		w, s := New(Adaptive), new(Server)
+		w.SetPolicy(Requests, 10, tt.length)
+		for i, f := range tt.reports {
+			at := Instant(i+1) * Instant(100*ms)
+			w.Report(at, at, f, false, s)
+		}
+		assert.Equal(t, tt.want, s.RoundsDown, tt.name)
+	}
+}
