@@ -87,8 +87,12 @@ func (a *Accounts) Origin(name string) *Origin {
 	if o, ok := a.origins[name]; ok {
 		return o
 	}
-	if bound := bounded(a.MaxOrigins, defaultMaxOrigins); bound >= 0 && len(a.origins) >= bound {
-		a.dropOriginLocked()
+	if bound := bounded(a.MaxOrigins, defaultMaxOrigins); bound >= 0 {
+		for range 2 { // more than the bound may have been in use
+			if len(a.origins) >= bound {
+				a.dropOriginLocked()
+			}
+		}
 	}
 	if a.origins == nil {
 		a.origins = make(map[string]*Origin)

@@ -122,8 +122,9 @@ func (a *advertised) Close() {
 // wakeAll wakes all requests that wait for one of the accounts.
 func (a *advertised) wakeAll() {
 	a.origin.mu.Lock()
-	for _, c := range a.accountsLocked() {
-		c.line.WakeAll()
+	for line := range a.origin.awaited {
+		line.WakeAll()
 	}
+	a.origin.first.line.WakeAll()
 	a.origin.mu.Unlock()
 }

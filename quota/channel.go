@@ -85,7 +85,7 @@ func (c *Channel[T]) TrySend(v T) error { return c.send(context.Background(), v,
 
 func (c *Channel[T]) send(ctx context.Context, v T, maxDelay time.Duration) error {
 	n := c.weight(v)
-	if n < 0 || n > c.limiter.capacity() {
+	if n < 0 || n > c.limiter.capacity() || c.limiter.capacity() < 1 {
 		return ErrPermits
 	}
 	if ctx.Err() != nil {

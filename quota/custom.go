@@ -156,6 +156,7 @@ type asking struct {
 	custom *custom
 	answer Answer
 	taken  bool // by consult, and neither charged nor undone
+	had    bool // the charge is what consult has taken; else it was forced
 }
 
 // consult calls the user's function. No mutex is held.
@@ -176,7 +177,7 @@ func (a *asking) undo(n int64) {
 
 // Charge implements wait.Constraint. From then on ended tells the user, and not undo.
 func (a *asking) Charge(now time.Time, n int64) (epoch uint32, retained bool) {
-	a.taken = false
+	a.had, a.taken = a.taken, false
 	return a.constraint.Charge(now, n)
 }
 
@@ -184,6 +185,7 @@ func (a *asking) Charge(now time.Time, n int64) (epoch uint32, retained bool) {
 func (a *asking) ended(n int64, cancelled bool) {
 	f := &a.custom.funcs
 	switch {
+	case !a.had:
 	case cancelled && f.Undo != nil:
 		f.Undo(n)
 	case !cancelled && f.Release != nil:

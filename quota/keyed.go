@@ -78,6 +78,7 @@ func newLimiters[K comparable](limiter func(K) Limiter) *limiters[K] {
 // Limiter returns the limiter of a key, and makes it if there is none. The error
 // is errKeys or errMaking.
 func (k *limiters[K]) Limiter(key K) (Limiter, error) {
+	_ = map[K]struct{}(nil)[key] // panics now if the key has no hash, and not with the mutex locked
 	k.mu.Lock()
 	now := time.Since(k.began)
 	if l := k.byKey[key]; l != nil {

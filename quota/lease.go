@@ -316,9 +316,14 @@ func (l *Lease) endUnsettled(cancelled bool) {
 	l.end(now, cancelled)
 }
 
-// end ends all claims, the last first.
+// end ends all claims, the last first, and then tells the user's functions, which may panic.
 func (l *Lease) end(now time.Time, cancelled bool) {
 	cs := l.claims.all()
+	for i := range cs {
+		if a, ok := cs[i].Constraint.(*asking); ok {
+			defer a.ended(cs[i].Units, cancelled)
+		}
+	}
 	for i := len(cs) - 1; i >= 0; i-- {
 		endClaim(&cs[i], now, cancelled)
 	}
@@ -332,9 +337,6 @@ func endClaim(c *wait.Claim, now time.Time, cancelled bool) {
 		c.Cancel(now)
 	} else {
 		c.Release(now)
-	}
-	if a, ok := c.Constraint.(*asking); ok {
-		a.ended(c.Units, cancelled)
 	}
 }
 

@@ -145,6 +145,9 @@ func (o *Origin) Admit(ctx context.Context, now time.Time, ask *Ask, l *Lease) e
 // enter is Admit with n permits of each of own, the client's own constraints, which the
 // caller has consulted.
 func (o *Origin) enter(ctx context.Context, now time.Time, ask *Ask, own []wait.Constraint, n int64, l *Lease) error {
+	if len(own) > 0 {
+		defer undo(own, n) // also if a function of the user panics
+	}
 	if !ask.NotBefore.IsZero() {
 		if now.IsZero() {
 			now = time.Now()
@@ -268,6 +271,9 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, false
 	}
 	defer undo(own, 1)
+	if ask.Force {
+		return nil, false
+	}
 	l := Lease{ofOrigin: new(ofOrigin)}
 	l.nameKind(o, ask)
 	o.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/headway-go/headway/quota/internal/window"
 )
@@ -22,6 +23,7 @@ const (
 
 	maxSaved       = 1 << 30 // bytes in all
 	maxSavedRecord = 1 << 20 // bytes of one value
+	maxSavedName   = 1 << 16 // bytes of the name of an origin, or of an account that is not saved as a digest
 
 	maxAttached      = 8        // to one origin
 	maxAttachedBytes = 64 << 10 // of each
@@ -114,7 +116,7 @@ func (a *Accounts) Save(w io.Writer, now time.Time, keys bool) error {
 
 func (o namedOrigin) save(write func(savedRecord) error, now time.Time, keys bool) error {
 	o.mu.Lock()
-	if !o.begun {
+	if !o.begun || len(o.name) > maxSavedName || !utf8.ValidString(o.name) { // JSON changes other names
 		o.mu.Unlock()
 		return nil
 	}
@@ -142,7 +144,7 @@ func (o namedOrigin) save(write func(savedRecord) error, now time.Time, keys boo
 			switch d, hashed := digestOf(name); {
 			case hashed:
 				s.Digest = d[:]
-			case keys || name == "":
+			case keys && len(name) <= maxSavedName || name == "":
 				s.Owner = []byte(name)
 			default:
 				d = o.accounts.credentialHashes.digest("owner", name)

@@ -100,7 +100,9 @@ func (m *SlidingWindow) Wait(t time.Duration, ahead, n int64) time.Duration {
 	if short <= uint64(m.used) {
 		return m.back(int64(short)) - t
 	}
-	full, last := rounds(short, m.capacity)
+	over := max(m.used-m.capacity, 0) // forced: it is back with the rest
+	full, last := rounds(short-uint64(over), m.capacity)
+	last += over
 	return Add(m.back(last)-t, Mul(m.window, full))
 }
 
