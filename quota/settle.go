@@ -395,6 +395,14 @@ func (s *settlement) charge(c *wait.Claim) window.Charge {
 	return window.Charge{Sent: s.sent, Units: c.Units, Mark: c.Epoch}
 }
 
+// tellRefund has the others told soon that work cost nothing: they count its units as spent until then.
+func (s *settlement) tellRefund(a *account) {
+	if p := a.pool(); p != nil && !p.passive() {
+		p.landed = true
+		p.tellSoon(s.t)
+	}
+}
+
 // settleClaims settles what the lease was charged. What is retained until the work
 // is over stays with the lease.
 func (s *settlement) settleClaims() {
@@ -414,6 +422,7 @@ func (s *settlement) settleClaims() {
 		}
 		if s.spares(a) {
 			a.Refund(charge)
+			s.tellRefund(a)
 			if c.Retained {
 				a.Release(time.Time{}, c.Units)
 			}
@@ -425,6 +434,7 @@ func (s *settlement) settleClaims() {
 		}
 		if s.untouched(a) || s.saysNothing() && a.pool() == nil && a.RefusedElsewhere(s.t, charge) {
 			a.Refund(charge)
+			s.tellRefund(a)
 			continue
 		}
 		cost, tells := s.said(a)

@@ -22,6 +22,7 @@ const (
 	slowTurn      = time.Second
 	leaseTurn     = 10 * time.Second // between turns that renew what a process has
 	sharedLease   = 30 * time.Second // after which a store forgets what a silent process has
+	restsAfter    = time.Minute      // without a request, after which an origin does not try any more to reach the others
 	longRetry     = 5 * time.Second  // the longest wait between tries to reach the others
 	maxTurn       = 64               // accounts, and groups of requests, of a turn
 )
@@ -77,6 +78,7 @@ func newShared(o *Origin, name string) *Shared {
 		active:   make(map[*pool]struct{}),
 		queue:    newWaitingRequests(),
 		contacts: make(map[*account]*contact),
+		seq:      uint64(time.Now().UnixMicro()),
 	}
 }
 
@@ -111,6 +113,9 @@ func (s *Shared) patienceAt(t instant) time.Duration {
 // meet notes that a request of a scope needs the others: they know of holds of the scope
 // and of the origin.
 func (s *Shared) meet(t instant, base *account) {
+	if !s.linked && s.tried && t >= s.o.root.Used.Add(restsAfter) {
+		s.due()
+	}
 	if s.pools[base] == nil {
 		s.pool(base).tellNow()
 	}
@@ -238,7 +243,7 @@ func (s *Shared) Turn(now time.Time) (turn *exchange.Turn, next time.Time) {
 	if !s.linked && t < s.retry {
 		return nil, s.o.when(s.retry)
 	}
-	if s.began == 0 {
+	if s.began == 0 || s.o.dropped.Load() || !s.linked && s.tried && t >= s.o.root.Used.Add(restsAfter) && s.o.inLine == 0 {
 		return nil, time.Time{}
 	}
 	at, taking := window.Never, false
@@ -318,7 +323,7 @@ func (s *Shared) compose(t instant) *exchange.Turn {
 		s.aboard = append(s.aboard, p)
 		return len(s.aboard) - 1, true
 	}
-	for _, g := range s.queue.inOrder() {
+	for _, g := range s.queue.forTurn(s.seq, maxTurn/2) {
 		if len(turn.Requests) == maxTurn {
 			break
 		}

@@ -26,6 +26,7 @@ type waitingGroup struct {
 	claims   []pooledClaim
 	priority int
 	contact  *contact   // they wait for it; nil: for none
+	told     uint64     // the last turn that told of them
 	waits    *list.List // of *waitingLease, those that have waited for longest first
 }
 
@@ -189,6 +190,20 @@ func (q *waitingRequests) take(ticket uint64) {
 			p.asked = false
 		}
 	}
+}
+
+// forTurn returns up to n groups, in their order: of more, those that were told of least recently.
+func (q *waitingRequests) forTurn(seq uint64, n int) []*waitingGroup {
+	gs := q.inOrder()
+	if len(gs) > n {
+		all := slices.Clone(gs)
+		slices.SortStableFunc(all, func(a, b *waitingGroup) int { return cmp.Compare(a.told, b.told) })
+		for _, g := range all[:n] {
+			g.told = seq
+		}
+		gs = slices.DeleteFunc(gs, func(g *waitingGroup) bool { return g.told != seq })
+	}
+	return gs
 }
 
 // inOrder returns the groups, those that go first first.

@@ -65,7 +65,6 @@ type Fleet struct {
 	closed  bool
 	link    link
 	err     error // of the last exchange that failed
-	clock   storeClock
 }
 
 // A link is what is known of the way to the store.
@@ -78,7 +77,8 @@ const (
 )
 
 // New returns a Fleet that uses the store. It does not fail if the store cannot be
-// reached.
+// reached. Two Accounts with the same Secret need a Fleet each: a store takes what one Fleet says of an
+// origin for the word of one process.
 func New(store Store, o Options) *Fleet {
 	var name [6]byte
 	rand.Read(name[:])
@@ -185,6 +185,8 @@ type carrier struct {
 	f   *Fleet
 	s   *quota.Shared
 	due chan struct{}
+
+	clock storeClock // in a cluster, each node has its own; f.mu protects it
 }
 
 // run carries turns until the origin rests or the Fleet is closed.
@@ -245,7 +247,7 @@ func (f *Fleet) rest(c *carrier) bool {
 func (c *carrier) carry(sent time.Time, turn *exchange.Turn) {
 	f := c.f
 	turn.Process = f.process
-	turn.AsOf = f.asOf(sent)
+	turn.AsOf = c.asOf(sent)
 	ctx, cancel := context.WithTimeout(f.ctx, turn.Timeout)
 	defer cancel()
 	late := time.AfterFunc(turn.Timeout, func() {
@@ -265,7 +267,7 @@ func (c *carrier) carry(sent time.Time, turn *exchange.Turn) {
 		}
 		f.exchanged(ExchangedInfo{Took: now.Sub(sent), Err: err})
 	default:
-		f.heard(sent, now, grant)
+		c.heard(sent, now, grant)
 		c.s.Heard(sent, now, grant)
 		switch {
 		case !inTime:
@@ -352,21 +354,21 @@ func (c *storeClock) shows(t time.Time) time.Duration { return c.shown + t.Sub(c
 
 // heard takes over the clock of a grant: that of the quickest recent exchange, unless this
 // one shows that it is wrong. The store's clock may have been set, or be another's by now.
-func (f *Fleet) heard(sent, now time.Time, g *exchange.Grant) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	c, trip := &f.clock, now.Sub(sent)
-	if c.at.IsZero() || trip <= c.trip || now.Sub(c.at) > clockLasts || g.Now > c.shows(now) || g.Now < c.shows(sent) {
-		*c = storeClock{g.Now, now, trip}
+func (c *carrier) heard(sent, now time.Time, g *exchange.Grant) {
+	c.f.mu.Lock()
+	defer c.f.mu.Unlock()
+	k, trip := &c.clock, now.Sub(sent)
+	if k.at.IsZero() || trip <= k.trip || now.Sub(k.at) > clockLasts || g.Now > k.shows(now) || g.Now < k.shows(sent) {
+		*k = storeClock{g.Now, now, trip}
 	}
 }
 
 // asOf returns what the store's clock shows now, at least; 0: not known.
-func (f *Fleet) asOf(now time.Time) time.Duration {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.clock.at.IsZero() {
+func (c *carrier) asOf(now time.Time) time.Duration {
+	c.f.mu.Lock()
+	defer c.f.mu.Unlock()
+	if c.clock.at.IsZero() {
 		return 0
 	}
-	return f.clock.shows(now)
+	return c.clock.shows(now)
 }

@@ -20,6 +20,9 @@
 // connections the program needs for other things. A ClusterClient, a client with Sentinel
 // and one with TLS are fine.
 //
+// Each origin that was used in the last minute takes a connection of its own, beside those of PoolSize, by which it hears
+// the others: a crawler of thousands of hosts that shares them needs as many (maxclients of Redis).
+//
 // While Redis is away, go-redis itself writes a line to standard error for each connection
 // that fails. Disable of its package logging ends that.
 //
