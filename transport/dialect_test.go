@@ -53,7 +53,7 @@ func TestUnnamedAccountIsOne(t *testing.T) {
 		s := &transport.Shaper{Base: newServer(
 			says(200, "RateLimit", "limit=100, remaining=99, reset=60"),
 			says(200, "RateLimit", "limit=10, remaining=9, reset=60"),
-			says(200, "RateLimit", "limit=0, remaining=0, reset=60"),
+			says(429, "RateLimit", "limit=0, remaining=0, reset=60"),
 			says(200),
 		)}
 		for range 3 {

@@ -3,6 +3,7 @@ package transport_test
 import (
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -148,6 +149,29 @@ func TestRefusedLookHoldsNoOtherRoute(t *testing.T) {
 			assert.Zero(t, delay(t, s, get("/free")))
 			assert.Zero(t, delay(t, s, get("/free")))
 			assert.GreaterOrEqual(t, delay(t, s, get("/c")), 90*time.Second)
+		})
+	})
+}
+
+// Two routes have quotas of their own that the server gives the same name. That of one does not hold the other.
+func TestQuotasOfOneName(t *testing.T) {
+	inDialects(t, func(t *testing.T, d parse.Dialect) {
+		synctest.Test(t, func(t *testing.T) {
+			srv := &transporttest.Transport{Handler: routes{
+				"/v1/login": quotaOf(d, "default", 5, time.Minute), "/v1/api": quotaOf(d, "default", 600, time.Minute),
+			}}
+			s := &transport.Shaper{Base: srv}
+			login := func() *http.Request { return newRequest(t.Context(), "GET", itemsOrigin+"/v1/login") }
+			api := func() *http.Request { return newRequest(t.Context(), "GET", itemsOrigin+"/v1/api") }
+			for range 5 {
+				pass(t, s, api())
+				pass(t, s, login())
+			}
+			for range 20 {
+				assert.Less(t, delay(t, s, api()), time.Second)
+			}
+			assert.Greater(t, delay(t, s, login()), 50*time.Second)
+			assert.Less(t, delay(t, s, api()), time.Second)
 		})
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/parse"
+	"github.com/headway-go/headway/quota"
 )
 
 // A toldKinds finds out whether the kinds of requests have quotas of their own, although nothing
@@ -20,6 +21,9 @@ import (
 // They are one again if a kind is told another limit than before, or any if it was told none, and
 // then it takes twice as many turns.
 type toldKinds struct {
+	ambiguous atomic.Bool         // names is not empty
+	names     map[string]struct{} // of policies that were told with different quotas
+
 	several atomic.Bool  // not always the same was told, or a kind was held, or has a counter of its own
 	waited  atomic.Bool  // a request has waited for an account, so that requests are counted: see ownCounter
 	same    atomic.Int64 // what was told before, from toldNothing on; 0: nothing was noted
@@ -516,9 +520,37 @@ func (x *exchange) whatTold(got *parse.Reading) (what int64, known bool) {
 	case len(got.Policies)+len(got.Limits) == 0:
 		// A refusal is by another limit, and an error may come from elsewhere.
 		return toldNothing, x.resp.StatusCode >= 200 && x.resp.StatusCode < 400 && !x.report.Refused && len(x.origin.Policies()) > 0
-	case len(got.Policies) == 1 && len(got.Limits) <= 1 && got.Policies[0].Name == "" && got.Policies[0].Quota >= 0 &&
-		!got.Policies[0].HasKey && x.pathKey == "" && got.Dialect != parse.EditorsDraft && got.Dialect != parse.Draft08:
+	case len(got.Policies) == 1 && len(got.Limits) <= 1 && got.Policies[0].Quota >= 0 && !got.Policies[0].HasKey && x.pathKey == "" && x.namesNone(got):
 		return toldLimit + got.Policies[0].Quota, true
 	}
 	return toldNames, len(x.origin.Policies()) > 0
+}
+
+// namesNone reports whether the only policy of the response has no name that tells which one it is. Some servers give all
+// limiters the same name, such as "default": one that was told with different quotas tells nothing.
+func (x *exchange) namesNone(got *parse.Reading) bool {
+	p, told := &got.Policies[0], &x.directory.told
+	if got.Dialect != parse.EditorsDraft && got.Dialect != parse.Draft08 {
+		return p.Name == ""
+	}
+	differs := slices.ContainsFunc(x.origin.Policies(), func(of quota.Policy) bool {
+		return of.Name == p.Name && of.Quota >= 0 && of.Quota != p.Quota
+	})
+	if !differs && !told.ambiguous.Load() {
+		return false
+	}
+	told.mu.Lock()
+	defer told.mu.Unlock()
+	if _, known := told.names[p.Name]; known {
+		return true
+	}
+	if len(told.names) >= maxUsedUp || !differs || len(told.usedUp)+len(told.look.dry) > 0 {
+		return false // while nothing is left, only the account knows it that all kinds have
+	}
+	if told.names == nil {
+		told.names = make(map[string]struct{})
+	}
+	told.names[strings.Clone(p.Name)] = struct{}{}
+	told.ambiguous.Store(true)
+	return true
 }
