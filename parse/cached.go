@@ -18,6 +18,8 @@ import (
 //     List, or is longer than the default Caps.FieldBytes, is no sign.
 //   - X-From-Cache with a value that [strconv.ParseBool] reads as true: cache
 //     transports written in Go mark stored responses with "1".
+//   - X-Cache-Status or X-Proxy-Cache with HIT, STALE or UPDATING, in capitals: the usual names of nginx's
+//     upstream_cache_status, which sends no Age. Kong says Hit, and adds fields that are current.
 //
 // A 304 (Not Modified) without these signs comes from the origin, and what it says of
 // quota is current. A cache transport that combines the stored response with the fields
@@ -27,7 +29,8 @@ import (
 // A Date in the past is no sign, although RFC 9111, Section 4.2.3, computes the age of
 // a response from it: clocks are wrong more often than caches are silent.
 func Cached(h http.Header) bool {
-	return hasAge(h["Age"]) || hasHit(h["Cache-Status"]) || isMarked(h["X-From-Cache"])
+	return hasAge(h["Age"]) || hasHit(h["Cache-Status"]) || isMarked(h["X-From-Cache"]) ||
+		isStored(h["X-Cache-Status"]) || isStored(h["X-Proxy-Cache"])
 }
 
 // hasAge reports whether Age is above 0.
@@ -63,4 +66,9 @@ func isMarked(lines []string) bool {
 	}
 	marked, _ := strconv.ParseBool(lines[0])
 	return marked
+}
+
+// isStored reports whether nginx says that it had the response.
+func isStored(lines []string) bool {
+	return len(lines) == 1 && (lines[0] == "HIT" || lines[0] == "STALE" || lines[0] == "UPDATING")
 }

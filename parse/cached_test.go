@@ -56,6 +56,13 @@ func TestCached(t *testing.T) {
 		{"many members", "Cache-Status", []string{strings.Repeat("A, ", 100) + "B;hit"}, true},
 
 		// The mark of Go cache transports.
+		{"nginx", "X-Cache-Status", []string{"HIT"}, true},
+		{"nginx, stale", "X-Proxy-Cache", []string{"STALE"}, true},
+		{"nginx, being updated", "X-Cache-Status", []string{"UPDATING"}, true},
+		{"nginx, from the origin", "X-Cache-Status", []string{"MISS"}, false},
+		{"nginx, asked the origin", "X-Cache-Status", []string{"REVALIDATED"}, false},
+		{"Kong", "X-Cache-Status", []string{"Hit"}, false},
+		{"two caches", "X-Cache-Status", []string{"HIT", "MISS"}, false},
 		{"marked", "X-From-Cache", []string{"1"}, true},
 		{"marked true", "X-From-Cache", []string{"true"}, true},
 		{"marked 0", "X-From-Cache", []string{"0"}, false},

@@ -289,7 +289,7 @@ var draft06 = sync.OnceValue(func() *row {
 func newTable(users []Vendor) *table {
 	t := &table{index: fieldIndex{exact: make(map[string]sightings), starred: make(map[string][]starred)}}
 	for name, seen := range map[string]sightings{
-		"Age": seenCache, "Cache-Status": seenCache, "X-From-Cache": seenCache,
+		"Age": seenCache, "Cache-Status": seenCache, "X-From-Cache": seenCache, "X-Cache-Status": seenCache, "X-Proxy-Cache": seenCache,
 		"RateLimit": seenRateLimit, "RateLimit-Policy": seenPolicy, "RateLimit-Partition": seenPartition,
 		"RateLimit-Limit": seenLegacy, "RateLimit-Remaining": seenLegacy, "RateLimit-Reset": seenLegacy,
 	} {

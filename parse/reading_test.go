@@ -167,7 +167,7 @@ func TestReadOnlyWhatIsCurrent(t *testing.T) {
 	assert.Equal(t, parse.EditorsDraft, r.Read("", 304, h, saturday).Dialect, "revalidated")
 	assert.Equal(t, parse.Reading{RetryAfter: parse.None}, r.Read("", 103, h, saturday), "early hints")
 
-	for name, value := range map[string]string{"Age": "1", "Cache-Status": "A;hit", "X-From-Cache": "1"} {
+	for name, value := range map[string]string{"Age": "1", "Cache-Status": "A;hit", "X-From-Cache": "1", "X-Cache-Status": "HIT", "X-Proxy-Cache": "STALE"} {
 		stored := maps.Clone(h)
 		stored.Set(name, value)
 		for _, status := range []int{200, 304, 429} {

@@ -58,8 +58,7 @@ type Accounts struct {
 	Strategy Strategy
 
 	// Peers share the accounts with other processes. Nil means that these are alone, which
-	// costs nothing. What a process knows is not shared between Accounts of different
-	// Strategy or scopes.
+	// costs nothing. All that share need the same Strategy.
 	Peers Peers
 
 	// Secret is the key of CredentialHash and of what stands for accounts among

@@ -337,7 +337,7 @@ func segments(part string) (account, measures string) {
 func mayBeRead(name string, h http.Header) bool {
 	var reader parse.Reader
 	switch name {
-	case "Age", "Cache-Status", "X-From-Cache":
+	case "Age", "Cache-Status", "X-From-Cache", "X-Cache-Status", "X-Proxy-Cache":
 		return false
 	}
 	return !reader.Silent(http.Header{name: h[name]})
