@@ -70,6 +70,7 @@ type pool struct {
 	silent int64
 	freed  bool    // a hold that another has told does not hold this process
 	soon   instant // when to tell all this; 0: nothing
+	left   bool    // Goodbye has told of it
 }
 
 // toTell is what a turn tells, and the next one again if it was not answered.

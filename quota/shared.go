@@ -271,7 +271,8 @@ func (s *Shared) Turn(now time.Time) (turn *exchange.Turn, next time.Time) {
 	return turn, s.o.when(t.Add(turn.Timeout))
 }
 
-// Goodbye returns a turn that gives everything back, and makes the accounts alone.
+// Goodbye returns a turn that gives back what some accounts have, and makes all of them alone. The next call returns that of
+// others, until no account is left.
 func (s *Shared) Goodbye(now time.Time) *exchange.Turn {
 	s.o.mu.Lock()
 	defer s.o.mu.Unlock()
@@ -279,7 +280,8 @@ func (s *Shared) Goodbye(now time.Time) *exchange.Turn {
 	s.seq++
 	turn := &exchange.Turn{Seq: s.seq, Bye: true, Peers: s.peers, Flights: 0, Timeout: s.timeout()}
 	for _, p := range s.sorted() {
-		if p.known && len(turn.Accounts) < maxTurn {
+		if p.known && !p.left && len(turn.Accounts) < maxTurn {
+			p.left = true
 			told := p.tell(t)
 			told.Has -= told.Stock
 			told.Stock, told.Wish, p.stock = 0, 0, 0

@@ -146,8 +146,8 @@ func (f *Fleet) Due(s *quota.Shared) {
 }
 
 // Close gives back what the process has, and ends all goroutines of the Fleet. It waits
-// for the store, but not for longer than it takes to answer one turn for each origin. The
-// accounts go on alone. Closing again does nothing.
+// for the store, but not for longer than it takes to answer one turn for each 64 accounts of an origin. The
+// accounts go on alone. Closing again does nothing. A hook of a Trace must not call it.
 func (f *Fleet) Close() error {
 	f.mu.Lock()
 	if f.closed {
@@ -165,19 +165,24 @@ func (f *Fleet) Close() error {
 	f.running.Wait()
 	var leaving sync.WaitGroup
 	for _, c := range carriers {
-		turn := c.s.Goodbye(time.Now())
-		if was != linked || len(turn.Accounts) == 0 {
-			continue
+		if turn := c.s.Goodbye(time.Now()); was == linked {
+			leaving.Go(func() { c.leave(turn) })
 		}
-		leaving.Go(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), turn.Timeout)
-			defer cancel()
-			turn.Process = f.process
-			f.store.Exchange(ctx, c.s.Origin(), turn) // else the lease ends it
-		})
 	}
 	leaving.Wait()
 	return nil
+}
+
+// leave carries turns that give back what the accounts have. If one is not answered, their leases end.
+func (c *carrier) leave(turn *exchange.Turn) {
+	for ; len(turn.Accounts) > 0; turn = c.s.Goodbye(time.Now()) {
+		turn.Process = c.f.process
+		ctx, cancel := context.WithTimeout(context.Background(), turn.Timeout)
+		_, err := c.f.store.Exchange(ctx, c.s.Origin(), turn)
+		if cancel(); err != nil {
+			return
+		}
+	}
 }
 
 // A carrier carries the turns of one origin.

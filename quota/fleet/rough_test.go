@@ -227,3 +227,50 @@ func TestCancelled(t *testing.T) {
 		})
 	}
 }
+
+// Close gives back what all accounts have, however many there are.
+func TestCloseGivesBackAll(t *testing.T) {
+	for _, users := range []int{20, 60, 200} {
+		hub := new(notingStore)
+		synctest.Test(t, func(t *testing.T) {
+			f := fleet.New(hub, fleet.Options{})
+			a := &quota.Accounts{Secret: &secret, Peers: f}
+			for i := range users {
+				key := fmt.Sprint(i)
+				ask := quota.Ask{Scope: "s", Claims: []quota.Claim{{Policy: "p", Key: key, Keyed: true, Units: 1}}}
+				for n := range int64(3) {
+					require.NoError(t, once(t, a, "https://a", ask, quota.Report{
+						Terms:   []quota.Policy{{Name: "p", Quota: 100, Window: time.Minute, Keyed: true, Key: key}},
+						Figures: []quota.Figure{{Policy: "p", Key: key, Keyed: true, Available: 90 - n, Window: time.Minute}},
+					}))
+				}
+			}
+			time.Sleep(500 * time.Millisecond)
+			f.Close()
+			kept := 0
+			for _, has := range hub.has {
+				if has > 0 {
+					kept++
+				}
+			}
+			assert.Zero(t, kept, "of %d accounts not given back", len(hub.has))
+		})
+	}
+}
+
+// A notingStore notes what a process has of each account, by its last turn.
+type notingStore struct {
+	fleet.Hub
+	has map[exchange.ID]int64
+}
+
+func (r *notingStore) Exchange(ctx context.Context, o exchange.ID, turn *exchange.Turn) (*exchange.Grant, error) {
+	g, err := r.Hub.Exchange(ctx, o, turn)
+	if r.has == nil {
+		r.has = make(map[exchange.ID]int64)
+	}
+	for i := range turn.Accounts {
+		r.has[turn.Accounts[i].ID] = turn.Accounts[i].Has + g.Accounts[i].Units
+	}
+	return g, err
+}
