@@ -436,7 +436,7 @@ func (x *exchange) otherFigures(common *row) {
 		return
 	}
 	p, l := &x.out.Policies[0], a.limits[0]
-	if l.Policy == "" && p.Unit == requests && l.Available <= p.Quota && (p.Window == 0 || l.Window <= p.Window+3*time.Second) {
+	if l.Policy == "" && p.Unit == requests && (l.Window != None || p.Window == 0) && l.Available <= p.Quota && (p.Window == 0 || l.Window <= p.Window+3*time.Second) {
 		l.Policy = p.Name
 		x.out.Limits, x.overdrawn = append(x.out.Limits, l), a.overdrawn
 	}
@@ -703,7 +703,7 @@ func (x *exchange) inMillis(wait time.Duration) bool {
 	if wait < 1000*time.Second || wait%time.Hour == 0 || x.tellsOf(wait-2*time.Second) {
 		return false
 	}
-	whole := wait >= 1000*time.Second && wait%(1000*time.Second) == 0
+	whole := x.out.Dialect == VendorFields && wait%(1000*time.Second) == 0 // X-RateLimit
 	for i := range x.out.Limits {
 		l := &x.out.Limits[i]
 		early := l.Window - wait/1000
@@ -726,14 +726,14 @@ func (x *exchange) tellsOf(length time.Duration) bool {
 // renewed of which something is left, so that it gives no reason to wait. Servers that send
 // it with every response (Flask-Limiter) do so with their redirects and errors, too. With a
 // 503 it is taken at its word: some servers refuse so. So are the drafts, whose Retry-After takes
-// precedence, but for the fields of draft -06 below 500: those are often sent by servers that
+// precedence, but for the fields of draft -06 on what is no refusal: those are often sent by servers that
 // never heard of the draft (agent.ai, Flask-Limiter with other names). Whole
 // seconds are rounded in either way; a wait of two seconds would match too many resets.
 func (x *exchange) repeatsReset(status int) bool {
 	switch {
 	case x.out.RetryAfter <= 2*time.Second, !x.served, status == http.StatusServiceUnavailable:
 		return false
-	case x.out.Dialect != VendorFields && !(x.out.Dialect == Draft06 && status < 500):
+	case x.out.Dialect != VendorFields && !(x.out.Dialect == Draft06 && status < 500 && !onRefusal(status)):
 		return false
 	}
 	repeats := false

@@ -257,6 +257,8 @@ func (n decimal) delay(kind resetKind, c *clock) (r delay) {
 		}
 	case sharedMillis:
 		kind = n.kind(spanMillis, nearbyMillis, c)
+	case spanMinutes, spanHours:
+		kind = n.kind(kind, nearby, c)
 	}
 	switch kind {
 	case spanMillis:

@@ -348,7 +348,7 @@ func measure(part string) bool {
 		"interval", "interval-seconds", "interval-ms", "fillrate", "fill-rate", "type", "source",
 		"retry-after", "retry", "retryafter", "next", "name", "group", "period", "usage", "cost", "query-cost",
 		"max", "last", "total", "count", "left", "quota", "ratelimit", "rate-limit", "remain", "available", "current",
-		"seconds", "lockout", "block", "penalty", "ttl", "timestamp", "expiry", "in", "percent", "percentage":
+		"seconds", "lockout", "ttl", "timestamp", "expiry", "in", "percent", "percentage":
 		return true
 	}
 	return strings.HasPrefix(part, "seconds-") || strings.HasSuffix(part, "-ttl") || isTimeLeft(part) // X-RateLimit-Reset-Seconds-Org

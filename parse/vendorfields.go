@@ -35,7 +35,7 @@ func (r *row) fieldsOf(x *fieldIndex, h http.Header, host string, found []rowFie
 		patterns := r.starred[last(name)]
 		for i := range patterns {
 			f := &patterns[i]
-			if f.role == ofReset && f.suffix == "" && f.covers(name) && isForm(name[len(f.prefix):]) {
+			if f.role == ofReset && f.suffix == "" && f.covers(name) && isForm(name[len(f.prefix):]) && !isOfWindow(h, name) {
 				found = append(found, rowField{"", f.role, f.rank, name, lines})
 			} else if f.role == ofRemaining && f.covers(name) && isTimeLeft(name[len(f.prefix):len(name)-len(f.suffix)]) {
 				found = append(found, rowField{"", ofReset, lastRank, name, lines})
@@ -51,6 +51,15 @@ func (r *row) fieldsOf(x *fieldIndex, h http.Header, host string, found []rowFie
 			strings.Compare(a.field, b.field))
 	})
 	return found
+}
+
+// isOfWindow reports whether the minutes or hours at the end of the name of a reset are the window of a quota that other fields
+// tell of: X-RateLimit-Reset-Minutes beside X-RateLimit-Remaining-Minutes.
+func isOfWindow(h http.Header, name string) bool {
+	if !strings.HasSuffix(name, "-Minutes") && !strings.HasSuffix(name, "-Hours") {
+		return false
+	}
+	return len(h[strings.Replace(name, "Reset", "Remaining", 1)])+len(h[strings.Replace(name, "Reset", "Limit", 1)]) > 0
 }
 
 // isForm reports whether the end of the name of a reset says in which form it is, not whose

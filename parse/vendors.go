@@ -1487,14 +1487,13 @@ func Vendors() []Vendor {
 			Reset:     []string{"X-RateLimit-Reset"},
 		},
 		{
-			// customtradescrm.com/developer and other billing APIs: calls of a month. What remains of a usage without a limit
-			// is not of requests.
-			Name:      "X-Usage",
-			Sign:      "X-Usage-Limit",
-			Limit:     []string{"X-<Usage>-Limit", "X-RateLimit-Limit", "X-Rate-Limit-Limit"},
-			Remaining: []string{"X-<Usage>-Remaining", "X-RateLimit-Remaining", "X-Rate-Limit-Remaining"},
-			Used:      []string{"X-<Usage>-Count", "X-<Usage>-Used", "X-<Usage>-Current"},
-			Reset:     []string{"X-<Usage>-Reset", "X-<Usage>-Resets", "X-<Usage>-Reset-At", "X-RateLimit-Reset", "X-Rate-Limit-Reset"},
+			// customtradescrm.com/developer: calls of a month. Elsewhere, a usage is often of something else than requests.
+			Name:      "Custom Trades CRM",
+			Hosts:     []string{"customtradescrm.com"},
+			Limit:     []string{"X-<Usage>-Limit"},
+			Remaining: []string{"X-<Usage>-Remaining"},
+			Used:      []string{"X-<Usage>-Count"},
+			Reset:     []string{"X-<Usage>-Resets"},
 		},
 		{
 			// github.com/eludris: the first field is how long a window takes. Last-Reset is when it began.

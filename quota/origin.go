@@ -118,7 +118,7 @@ func (o *Origin) Dropped() bool { return o.dropped.Load() }
 // waiting in the line of the account or limiter that refuses. On success it fills in
 // the lease, which must then be settled. On failure nothing is charged, and the
 // error is a *Refusal, or the cause of the end of ctx, bare. Work that waits is refused
-// when less time is left until the deadline of ctx than the origin usually takes to answer.
+// when less time is left until the deadline of ctx than the origin took to answer lately.
 //
 // now is the present instant. The zero time means that Admit reads the clock: it takes half
 // as long as time.Now unless the work waits.
@@ -263,6 +263,9 @@ func free(t instant, cs []wait.Claim) bool {
 // waits reports whether Admit would wait for that or refuse the work. RetryAfter is
 // when the work could go at the earliest.
 func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal, waits bool) {
+	if ask.Force {
+		return nil, false
+	}
 	if !absent(ask.Limiter) && ask.Limiter.capacity() < 1 {
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, false
 	}
@@ -271,9 +274,6 @@ func (o *Origin) Check(ctx context.Context, now time.Time, ask *Ask) (r *Refusal
 		return &Refusal{Cause: ReasonOwnLimit, Reason: ReasonOwnLimit}, false
 	}
 	defer undo(own, 1)
-	if ask.Force {
-		return nil, false
-	}
 	l := Lease{ofOrigin: new(ofOrigin)}
 	l.nameKind(o, ask)
 	o.mu.Lock()

@@ -243,7 +243,7 @@ func (s *Shared) Turn(now time.Time) (turn *exchange.Turn, next time.Time) {
 	if !s.linked && t < s.retry {
 		return nil, s.o.when(s.retry)
 	}
-	if s.began == 0 || s.o.dropped.Load() || !s.linked && s.tried && t >= s.o.root.Used.Add(restsAfter) && s.o.inLine == 0 {
+	if s.began == 0 || s.o.dropped.Load() && s.o.inLine == 0 || !s.linked && s.tried && t >= s.o.root.Used.Add(restsAfter) && s.o.inLine == 0 {
 		return nil, time.Time{}
 	}
 	at, taking := window.Never, false

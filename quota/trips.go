@@ -31,9 +31,9 @@ func (p *trips) note(d time.Duration) {
 }
 
 // needs returns how long before its deadline work that waits has to depart, if it had so much
-// time when it came: as long as the slowest of the last answers, of those that took less than that time. The others are of
-// other work, such as uploads. But several of the last that were given up had as much time as that. So then, and if no such
-// answer is known, work may wait for a quarter of its time, and not at all if hardly any was answered.
+// time when it came: as long as the slowest of the last answers that took less than that time. What took longer, or was given up
+// after a longer time, is other work, such as uploads. If no such answer is known, or several requests were given up after as
+// long as the slowest answer took, work may wait for a quarter of its time; and not at all if hardly any was answered.
 func (p *trips) needs(had time.Duration) time.Duration {
 	var longest time.Duration
 	served, lost, known := 0, 0, false
@@ -44,7 +44,7 @@ func (p *trips) needs(had time.Duration) time.Duration {
 		}
 	}
 	for _, d := range p.of {
-		if d < 0 && -d >= longest {
+		if d < 0 && -d >= longest && -d <= had {
 			lost++
 		}
 	}

@@ -70,6 +70,11 @@ func TestNeedsMoreAfterALoss(t *testing.T) {
 		losses++
 	}
 	assert.Equal(t, 3, losses, "until work has the three seconds that answers take now")
+	p = tripsOf(repeated(50, 100*time.Millisecond)...)
+	for range 3 {
+		p.observeLost(time.Minute)
+	}
+	assert.Equal(t, 100*time.Millisecond*17/16, p.needs(5*time.Second), "uploads were given up")
 	var unknown trips
 	unknown.observeLost(60 * time.Millisecond)
 	assert.Equal(t, 750*time.Millisecond, unknown.needs(time.Second))

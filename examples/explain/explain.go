@@ -156,8 +156,6 @@ func (e *explanation) inspect(resp *http.Response) {
 		}
 		alone := read(http.Header{name: values, "Date": resp.Header["Date"]}, now)
 		switch {
-		case e.isOfRow(name):
-			e.repeats = append(e.repeats, name)
 		case reader.Silent(http.Header{name: values}), alone.Dialect == parse.NoDialect && e.ofAnother(name, values):
 			e.unknown = append(e.unknown, name)
 		case alone.Dialect != parse.NoDialect && (alone.Dialect != e.got.Dialect || alone.Vendor != e.got.Vendor):
@@ -178,19 +176,6 @@ func (e *explanation) inspect(resp *http.Response) {
 		e.row = e.suggestRow(resp.Header)
 	}
 	e.millis = e.inMillis()
-}
-
-// isOfRow reports whether the row that was read names a field. By itself, it is not read if the row has a sign.
-func (e *explanation) isOfRow(name string) bool {
-	i := slices.IndexFunc(parse.Vendors(), func(v parse.Vendor) bool { return v.Name == e.got.Vendor && v.Sign != "" })
-	if i < 0 {
-		return false
-	}
-	v := parse.Vendors()[i]
-	return slices.ContainsFunc(slices.Concat(v.Limit, v.Remaining, v.Used, v.Reset, v.Window), func(field string) bool {
-		field = strings.NewReplacer("<", "", ">", "").Replace(field)
-		return http.CanonicalHeaderKey(field) == name
-	})
 }
 
 // ofAnother reports whether a field would be read from a host with the name that it begins with.

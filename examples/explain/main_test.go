@@ -368,10 +368,3 @@ func TestBackoff(t *testing.T) {
 	assert.Contains(t, text, "Retry-After: 10 s; obeyed, because a back-off is asked for whatever the status.")
 	assert.Contains(t, text, "The next request: in 10 s")
 }
-
-// A field of a row with a sign is known, although it is not read by itself.
-func TestFieldsOfRowWithSign(t *testing.T) {
-	text := explained(t, "HTTP/2 200\nX-Usage-Limit: 10\nX-Usage-Count: 3\nX-Usage-Remaining: 7\nX-Usage-Pages: 9\n", "-host", "api.example.com")
-	assert.Contains(t, text, "Adds nothing: X-Usage-Remaining.")
-	assert.NotContains(t, text, "Not known: X-Usage-Remaining")
-}

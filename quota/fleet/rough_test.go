@@ -274,3 +274,36 @@ func (r *notingStore) Exchange(ctx context.Context, o exchange.ID, turn *exchang
 	}
 	return g, err
 }
+
+// What waits for an origin that was dropped goes on: what it charges is lost.
+func TestLimiterOfDroppedOrigin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := fleet.New(new(fleet.Hub), fleet.Options{})
+		defer f.Close()
+		a := &quota.Accounts{Secret: &secret, Peers: f, MaxOrigins: 1}
+		ask := quota.Ask{Scope: "s", Claims: []quota.Claim{{Policy: "p", Units: 1}}}
+		lim := a.Origin("https://a").Limiter(ask)
+		n := int64(1000)
+		use := func() {
+			at := time.Now()
+			l, err := lim.Acquire(t.Context(), 1)
+			require.NoError(t, err)
+			assert.Less(t, time.Since(at), time.Second)
+			time.Sleep(10 * time.Millisecond)
+			n--
+			l.Settle(&quota.Report{Figures: []quota.Figure{{Policy: "p", Available: n, Window: time.Minute}}, Terms: []quota.Policy{{Name: "p", Quota: 1000, Window: time.Minute}}})
+			l.Release()
+		}
+		for range 20 {
+			use()
+			time.Sleep(100 * time.Millisecond)
+		}
+		a.Origin("https://b") // drops a
+		for i := range 200 {
+			use()
+			if i%10 == 0 {
+				time.Sleep(1000 * time.Millisecond)
+			}
+		}
+	})
+}

@@ -47,8 +47,8 @@ type Handler struct {
 	// Allow reports whether a request may see the page. Nil means that it must come from
 	// a loopback address and name a loopback host (localhost, 127.0.0.1 or [::1]), so that
 	// no page of another site can read it through a browser on this machine (DNS
-	// rebinding). It must also say of no other machine that a proxy has passed it on for
-	// (Forwarded, X-Forwarded-For). A proxy on this machine that does not say so passes on
+	// rebinding). And no proxy may say that it has passed it on, wherever from
+	// (Forwarded, X-Forwarded-For, X-Forwarded-Host, X-Real-IP). A proxy on this machine that does not say so passes on
 	// anybody: it needs an Allow.
 	Allow func(*http.Request) bool
 

@@ -50,19 +50,23 @@ func (h *Handler) kept() time.Duration {
 	return max(h.History, 0)
 }
 
+// setBack is how much earlier than it should be it has to be, at least, if the clock was set back. Requests that end at the same
+// time may come in any order.
+const setBack = 10 * time.Second
+
 // sample takes a sample of all quotas, unless there is one of the last second. It is
 // called for each request.
 func (h *Handler) sample(now time.Time) {
 	next := h.history.next.Load()
 	wait := time.Duration(next - now.UnixNano())
-	if wait > 0 && wait <= time.Second || h.Accounts == nil || h.kept() == 0 || !h.history.next.CompareAndSwap(next, now.Add(time.Second).UnixNano()) {
+	if wait > 0 && wait <= setBack || h.Accounts == nil || h.kept() == 0 || !h.history.next.CompareAndSwap(next, now.Add(time.Second).UnixNano()) {
 		return
 	}
 	origins := h.Accounts.Snapshot(now, quota.SnapshotOptions{ByPolicy: true})
 	n := int(h.kept() / time.Second)
 	h.history.mu.Lock()
 	defer h.history.mu.Unlock()
-	if wait > time.Second { // the clock was set back: what was kept is of a time to come
+	if wait > setBack { // the clock was set back: what was kept is of a time to come
 		clear(h.history.series)
 	}
 	oldest := now.Add(-h.kept()).Unix()

@@ -44,6 +44,8 @@ func TestClockSetBack(t *testing.T) {
 	assert.Equal(t, 1, samples(), "one in a second")
 	h.sample(now.Add(time.Second))
 	assert.Equal(t, 2, samples())
+	h.sample(now.Add(time.Second - time.Microsecond))
+	assert.Equal(t, 2, samples(), "another request, which was answered before")
 	for i := range 100 {
 		h.sample(now.Round(0).Add(-time.Hour + time.Duration(i)*time.Second))
 	}

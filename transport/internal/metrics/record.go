@@ -70,7 +70,9 @@ func (r *Recorder) origin(name string) *origin {
 	}
 	for _, o := range all {
 		if sameAddress(o.name, name) {
-			r.origins.add(name, o)
+			if len(all) < r.maxOrigins {
+				r.origins.add(name, o)
+			}
 			return o
 		}
 	}

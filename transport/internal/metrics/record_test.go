@@ -336,6 +336,15 @@ func TestSameAddress(t *testing.T) {
 	}
 }
 
+// Names that have the attributes of a known origin are bounded, too.
+func TestSameAddressBounded(t *testing.T) {
+	_, r := newBooks()
+	for i := range 5 * DefaultMaxOrigins {
+		assert.Same(t, r.origin("x0://h.example:443"), r.origin(fmt.Sprintf("x%d://h.example:443", i)))
+	}
+	assert.Len(t, r.origins.load(), DefaultMaxOrigins)
+}
+
 // Once an origin and its policies were seen, a request costs no allocation.
 func TestNoAllocation(t *testing.T) {
 	_, r := newBooks()
