@@ -21,14 +21,12 @@ import (
 // They are one again if a kind is told another limit than before, or any if it was told none, and
 // then it takes twice as many turns.
 type toldKinds struct {
-	ambiguous atomic.Bool         // names is not empty
-	names     map[string]struct{} // of policies that were told with different quotas
-
-	several atomic.Bool  // not always the same was told, or a kind was held, or has a counter of its own
-	waited  atomic.Bool  // a request has waited for an account, so that requests are counted: see ownCounter
-	same    atomic.Int64 // what was told before, from toldNothing on; 0: nothing was noted
-	unknown atomic.Bool  // a request of a kind of which nothing is known was routed since requests might look last
-	looking atomic.Bool  // a quota is used up, so that requests of unknown kinds may look: see firstLooks
+	ambiguous atomic.Bool  // names is not empty
+	several   atomic.Bool  // not always the same was told, or a kind was held, or has a counter of its own
+	waited    atomic.Bool  // a request has waited for an account, so that requests are counted: see ownCounter
+	same      atomic.Int64 // what was told before, from toldNothing on; 0: nothing was noted
+	unknown   atomic.Bool  // a request of a kind of which nothing is known was routed since requests might look last
+	looking   atomic.Bool  // a quota is used up, so that requests of unknown kinds may look: see firstLooks
 
 	ofResources atomic.Bool // the things of a kind had scopes of their own
 
@@ -45,6 +43,7 @@ type toldKinds struct {
 	ends    time.Time           // when the first of the holds, or of what is used up, does; zero: there is none
 	usedUp  map[string][]usedUp // by scope; what is told to kinds that have no scope of their own
 	silent  bool                // a kind is sure to be told nothing
+	names   map[string]struct{} // of policies that were told with different quotas: see namesNone
 	look    firstLooks
 
 	resources resources
