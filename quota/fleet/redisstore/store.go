@@ -20,8 +20,10 @@
 // connections the program needs for other things. A ClusterClient, a client with Sentinel
 // and one with TLS are fine.
 //
-// Each origin that was used in the last minute takes a connection of its own, beside those of PoolSize, by which it hears
-// the others: a crawler of thousands of hosts that shares them needs as many (maxclients of Redis).
+// With a redis.Client, all origins share one connection, beside those of PoolSize, by which they
+// hear the others. With a ClusterClient, a Ring or another type, each origin that was used in the
+// last minute takes a connection of its own: a crawler of thousands of hosts that shares them
+// needs as many (maxclients of Redis).
 //
 // While Redis is away, go-redis itself writes a line to standard error for each connection
 // that fails. Disable of its package logging ends that.
@@ -113,6 +115,8 @@ type store struct {
 	prefix  string
 	sharded bool         // channels are those of one shard
 	now     func() int64 // in microseconds; negative: the clock of Redis
+
+	subscriptions *subscriptions // nil: each subscription has a connection of its own
 }
 
 // New returns a Store on Redis. The names of keys and channels begin with the prefix, the
@@ -122,8 +126,14 @@ func New(rdb redis.UniversalClient, prefix string) fleet.Store {
 	if prefix == "" {
 		prefix = DefaultPrefix
 	}
-	_, cluster := rdb.(*redis.ClusterClient)
-	return &store{rdb: rdb, prefix: prefix, sharded: cluster, now: func() int64 { return -1 }}
+	s := &store{rdb: rdb, prefix: prefix, now: func() int64 { return -1 }}
+	switch rdb := rdb.(type) {
+	case *redis.ClusterClient:
+		s.sharded = true
+	case *redis.Client: // others may have several nodes, and an origin is heard only on its own, as with a Ring
+		s.subscriptions = &subscriptions{rdb: rdb}
+	}
+	return s
 }
 
 // name is an identifier in a key.
@@ -274,11 +284,20 @@ func granted(reply string, accounts int) (*exchange.Grant, error) {
 
 // Subscribe implements fleet.Store.
 func (s *store) Subscribe(ctx context.Context, origin exchange.ID, hear func(*exchange.Word)) error {
+	channel := s.tagged(origin) + "w"
+	hearText := func(text string) {
+		if w, err := parseWord(text); err == nil {
+			hear(w)
+		}
+	}
+	if s.subscriptions != nil {
+		return s.subscriptions.hear(ctx, channel, hearText)
+	}
 	subscribe := s.rdb.Subscribe
 	if s.sharded {
 		subscribe = s.rdb.SSubscribe
 	}
-	sub := subscribe(ctx, s.tagged(origin)+"w")
+	sub := subscribe(ctx, channel)
 	defer sub.Close()
 	messages := sub.Channel()
 	for {
@@ -287,9 +306,7 @@ func (s *store) Subscribe(ctx context.Context, origin exchange.ID, hear func(*ex
 			if !ok {
 				return redis.ErrClosed
 			}
-			if w, err := parseWord(m.Payload); err == nil {
-				hear(w)
-			}
+			hearText(m.Payload)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
