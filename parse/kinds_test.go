@@ -152,6 +152,30 @@ var kinds = []struct {
 	{"Meta, deep", "graph.facebook.com", 200, `X-App-Usage: ` + strings.Repeat(`[`, 100) + `{"call_count":28}` + strings.Repeat(`]`, 100), "none"},
 	{"Meta, of one feature", "graph.facebook.com", 200, `X-FB-Ads-Insights-Throttle: {"app_id_util_pct":100,"acc_id_util_pct":100}`, "none"},
 	{"not Meta", "x.example", 200, `X-App-Usage: {"call_count":100}`, "none"},
+
+	// The two spellings of the names in common use: of two quotas, of a gateway and of the server behind it.
+	{"two spellings: nothing is left of the gateway's", "x.example", 200, "X-RateLimit-Limit: 10|X-RateLimit-Remaining: 0|X-Rate-Limit-Limit: 5000|X-Rate-Limit-Remaining: 4999|X-Rate-Limit-Reset: 3000", "X-RateLimit; policy '' 10; policy 'rate-limit' 5000; limit '' 0; limit 'rate-limit' 4999/50m0s"},
+	{"two spellings: nothing is left of the server's", "x.example", 200, "X-RateLimit-Limit: 5000|X-RateLimit-Remaining: 4999|X-RateLimit-Reset: 1776941400|X-Rate-Limit-Limit: 10|X-Rate-Limit-Remaining: 0|X-Rate-Limit-Reset-In: 7", "X-RateLimit; policy '' 5000; policy 'rate-limit' 10; limit '' 4999/50m1s; limit 'rate-limit' 0/7s"},
+	{"two spellings, another quota with as much left", "x.example", 200, "X-RateLimit-Limit: 10|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 5|Rate-Limit-Limit: 5000|Rate-Limit-Remaining: 0|Rate-Limit-Reset: 3000", "X-RateLimit; policy '' 10; policy 'rate-limit' 5000; limit '' 0/5s; limit 'rate-limit' 0/50m0s"},
+	{"two spellings, of a minute", "x.example", 200, "X-RateLimit-Limit-Minute: 10|X-RateLimit-Remaining-Minute: 0|X-Rate-Limit-Limit-Minute: 60|X-Rate-Limit-Remaining-Minute: 59|X-Rate-Limit-Reset-Minute: 58", "X-RateLimit; policy 'minute' 10/1m0s; policy 'rate-limit-minute' 60/1m0s; limit 'minute' 0; limit 'rate-limit-minute' 59/58s"},
+	{"two spellings of one quota", "x.example", 200, "X-RateLimit-Limit: 100, 100;w=60|X-RateLimit-Remaining: 99|X-RateLimit-Reset: 1776938430|X-Rate-Limit-Limit: 100|X-Rate-Limit-Remaining: 99|X-Rate-Limit-Reset: 30", "X-RateLimit; policy '' 100/1m0s; limit '' 99/31s"},
+	{"two spellings that complete each other", "x.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 99|X-Rate-Limit-Reset: 30", "X-RateLimit; policy '' 100; limit '' 99/30s"},
+	{"two spellings, one in words", "x.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 99|X-Rate-Limit-Limit: 1m|X-Rate-Limit-Remaining: 99|X-Rate-Limit-Reset: 30", "X-RateLimit; policy '' 100; limit '' 99/30s"},
+
+	// Names of exchanges: the window ends in so many milliseconds.
+	{"expire", "x.example", 200, "X-RateLimit-Requests-Remain: 0|X-RateLimit-Requests-Expire: 4122", "X-RateLimit; limit 'requests' 0/4.122s"},
+	{"expire, a Unix time", "x.example", 200, "X-RateLimit-Requests-Remain: 0|X-RateLimit-Requests-Expire: 1776938402500", "X-RateLimit; limit 'requests' 0/2.5s"},
+	{"expire, HTX", "api.huobi.pro", 200, "X-HB-RateLimit-Requests-Remain: 9|X-HB-RateLimit-Requests-Expire: 1776938402000", "X-RateLimit; limit 'requests' 9/2s"},
+	{"expire, without a quota's name", "x.example", 200, "X-RateLimit-Remaining: 0|X-RateLimit-Expire: 50", "X-RateLimit; limit '' 0/50s"},
+
+	// Other words for what is left, and for the quota of a time.
+	{"remains", "x.example", 200, "X-Rate-Limit-Remains: 3|X-Rate-Limit-Expires: 50", "X-RateLimit; limit '' 3/50s"},
+	{"remains, without X", "x.example", 200, "Rate-Limit-Remains: 3|Rate-Limit-Total: 5|Rate-Limit-Reset: Thu, 23 Apr 2026 10:00:30 GMT", "X-RateLimit; policy '' 5; limit '' 3/31s"},
+	{"usage limit", "x.example", 200, "X-RateLimit-Limit: 30|X-RateLimit-Remaining: 29|X-RateLimit-Reset: 12|X-UsageLimit-Limit: 200|X-UsageLimit-Remaining: 0|X-UsageLimit-Reset: 3600", "X-RateLimit; policy '' 30; policy 'usagelimit' 200; limit '' 29/12s; limit 'usagelimit' 0/1h0m0s"},
+	{"usage limit, a refusal", "x.example", 429, "X-Usage-Limit-Max: 100|X-Usage-Limit-Current: 100|X-Usage-Limit-Reset: 1776942000", "X-RateLimit; policy 'usage-limit' 100; limit 'usage-limit' 0/1h0m1s"},
+	{"usage, of what is not said", "x.example", 200, "X-Usage-Limit: 100|X-Usage-Remaining: 0|X-Usage-Reset: 3600", "none"},
+	{"the limit of a daily limit", "x.example", 200, "X-Daily-Limit-Limit: 10|X-Daily-Limit-Remaining: 0", "X-RateLimit; policy 'daily' 10/24h0m0s; limit 'daily' 0"},
+	{"a quota, and requests at a time", "x.example", 200, "X-Quota-Limit: 1000|X-Quota-Remaining: 943|X-Quota-Reset: 3600|X-Concurrency-Limit: 3", "Gravitee; policy 'concurrency' 3 concurrent-requests; policy 'quota' 1000; limit 'quota' 943/1h0m0s"},
 }
 
 func TestKinds(t *testing.T) {

@@ -57,7 +57,9 @@ import (
 // or remaining, or "limit=100, remaining=99", is read as a Summary, whatever list its field is in.
 //
 // In the last of the built-in rows, X-RateLimit-Table is the limit beside X-RateLimit-Remaining-Table, and
-// X-RateLimit: "default";r=50;t=30 is read as the drafts' RateLimit.
+// X-RateLimit: "default";r=50;t=30 is read as the drafts' RateLimit. If both X-RateLimit-Remaining and
+// X-Rate-Limit-Remaining are there, and they or the limits beside them differ, they are of two quotas, perhaps of a
+// gateway and of the server behind it; the second is the account "rate-limit".
 //
 // A row names only quotas that the request of the response counts in. If an API tells with
 // every response of a quota for reads and of one for writes, and nothing tells which of them

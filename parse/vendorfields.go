@@ -143,7 +143,15 @@ func (a *accountReader) read(h http.Header) {
 		case end < len(found) && found[0].account == "" && !slices.ContainsFunc(found[:end], ofOneAccount):
 			a.ofAll(found[:end])
 		default:
-			a.account(h, found[:end])
+			same, other := found[:end], found[end:end]
+			if a.common {
+				same, other = bySpelling(found[:end])
+			}
+			a.account(h, same, same[0].account)
+			if len(other) > 0 && n+1 < a.caps.items() {
+				n++
+				a.account(h, other, joinWords("rate-limit", other[0].account))
+			}
 		}
 		found = found[end:]
 	}
@@ -161,6 +169,63 @@ func (a *accountReader) read(h http.Header) {
 	for i := range a.limits {
 		a.limits[i].Key, a.limits[i].HasKey = key, hasKey
 	}
+}
+
+// bySpelling tells the fields of an account in the two spellings of the names in common use apart, if they are of two
+// quotas: one of a gateway, say, and one of the server behind it. Both spellings tell what is left, of another quota
+// or another figure. The reset beside X-Rate-Limit-Remaining says nothing then of X-RateLimit-Remaining. Fields that
+// agree, or that complete each other, are of one quota.
+func bySpelling(account []rowField) (joined, hyphened []rowField) {
+	isHyphened := func(f rowField) bool {
+		return strings.HasPrefix(f.field, "X-Rate-Limit-") || strings.HasPrefix(f.field, "Rate-Limit-")
+	}
+	if !slices.ContainsFunc(account, isHyphened) {
+		return account, nil
+	}
+	var first [2][roles]string // by spelling
+	for i := len(account) - 1; i >= 0; i-- {
+		spelling := 0
+		if isHyphened(account[i]) {
+			spelling = 1
+		}
+		first[spelling][account[i].role] = account[i].lines[0]
+	}
+	if first[0][ofRemaining] == "" || first[1][ofRemaining] == "" ||
+		!unequal(first[0][ofRemaining], first[1][ofRemaining]) && !unequal(first[0][ofLimit], first[1][ofLimit]) {
+		return account, nil
+	}
+	slices.SortStableFunc(account, func(f, g rowField) int {
+		switch hyphened := isHyphened(f); {
+		case hyphened == isHyphened(g):
+			return 0
+		case hyphened:
+			return 1
+		}
+		return -1
+	})
+	at := slices.IndexFunc(account, isHyphened)
+	return account[:at], account[at:]
+}
+
+// unequal reports whether two fields begin with different numbers.
+func unequal(one, other string) bool {
+	first := func(text string) (decimal, bool) {
+		if i := strings.IndexAny(text, ",;"); i >= 0 {
+			text = text[:i]
+		}
+		return parseDecimal(trim(text))
+	}
+	d, ok := first(one)
+	e, okToo := first(other)
+	return ok && okToo && (d.whole != e.whole || d.fraction != e.fraction || d.negative != e.negative)
+}
+
+// joinWords joins words with a hyphen. The second may be empty.
+func joinWords(first, second string) string {
+	if second == "" {
+		return first
+	}
+	return first + "-" + second
 }
 
 // ofOneAccount reports whether a field without an account describes an account of its own, and
@@ -265,8 +330,8 @@ type accountValues struct {
 }
 
 // account reads the fields of one account of a header.
-func (a *accountReader) account(h http.Header, found []rowField) {
-	s, account := accountValues{cost: None}, found[0].account
+func (a *accountReader) account(h http.Header, found []rowField, account string) {
+	s := accountValues{cost: None}
 	a.field = found[0].field
 	faults := len(a.ignored)
 	for i := range found {
@@ -515,6 +580,9 @@ func (s *accountValues) worded(f rowField) bool {
 // resetKind returns what a number means in a field that says when a quota resets.
 func (a *accountReader) resetKind(field string) resetKind {
 	kind := a.kind
+	if kind == anyReset && (endsIn(field, "-*-Expire") || endsIn(field, "-Requests-Expire")) {
+		return sharedMillis // bingx-api.github.io and huobiapi.github.io; X-RateLimit-Requests-Expire counts down from 10000
+	}
 	if a.plain && field != "X-RateLimit-Reset" && field != "X-Rate-Limit-Reset" {
 		kind = anyReset
 	}

@@ -1545,15 +1545,15 @@ func Vendors() []Vendor {
 			Name: "X-RateLimit",
 			Limit: slices.Concat(rateLimits("Limit"), []string{"X-RateLimit", "X-Rate-Limit", "Rate-Limit-Limit", "Rate-Limit-Total", "Rate-Limit"},
 				rateLimits("Total", "Max", "Limit-*", "*-Limit", "*-Max", "*-Allowed", "Allowed-*", "Capacity", "Maximum", "<Quota>-Limit", "<Quota>-Allocated", "<Quota>"),
-				ofTimes("X-?-Limit", "X-?-Request-Limit", "X-?-Requests-Limit", "?-Request-Limit", "?-Requests-Limit", "X-?-Quota-Limit", "X-Quota-?-Limit", "X-Quota-Limit-?", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit", "X-RateLimit-Limit?", "X-RateLimit-?", "X-Rate-Limit-?", "X-Requests-Limit-?"),
+				ofTimes("X-?-Limit", "X-?-Limit-Limit", "X-?-Limit-Max", "X-?-Request-Limit", "X-?-Requests-Limit", "?-Request-Limit", "?-Requests-Limit", "X-?-Quota-Limit", "X-Quota-?-Limit", "X-Quota-Limit-?", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit", "X-RateLimit-Limit?", "X-RateLimit-?", "X-Rate-Limit-?", "X-Requests-Limit-?"),
 				rateLimits("<Burst>Limit", "<Concurrent>Limit"),
 				perTimes("X-RateLimit-<?>", "X-RateLimit-<Requests-?>", "X-Rate-Limit-<?>", "X-Rate-Limit-<Requests-?>", "X-<Requests-?>-Limit"),
 				counters("Limit", "Max"), ownRateLimits("-Limit", "-Max", ""), ofTimes("X-?RateLimit-Limit"), []string{
 					"X-<Quota>-Limit", "X-<Api>-Limit", "X-<Throttle-Limit>-Total", "X-<Concurrency>-Limit", "X-<Concurrent>-Limit", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit", "X-<Burst>-Limit",
 					"RateLimit-Limit-*", "RateLimit-*-Limit", "X-RateLimit-Capacity-*",
 				}),
-			Remaining: slices.Concat(rateLimits("Remaining"), []string{"Rate-Limit-Remaining"},
-				rateLimits("Remaining-*", "*-Remaining", "Remain", "Limit-Remaining", "Limit-*-Remaining", "Remaining-Quota", "<Burst>Remaining", "<Concurrent>Remaining", "Available", "Available-*",
+			Remaining: slices.Concat(rateLimits("Remaining"), []string{"Rate-Limit-Remaining", "Rate-Limit-Remains", "X-HB-RateLimit-<Requests>-Remain"},
+				rateLimits("Remaining-*", "*-Remaining", "Remain", "Remains", "Limit-Remaining", "Limit-*-Remaining", "Remaining-Quota", "<Burst>Remaining", "<Concurrent>Remaining", "Available", "Available-*",
 					"Left", "*-Remain", "<Quota>-Remaining"),
 				ofTimes("X-?-Remaining", "X-?-Request-Remaining", "?-Request-Remaining", "?-Requests-Remaining", "X-?-Quota-Remaining", "X-Quota-?-Remaining", "X-Quota-Remaining-?", "X-?-Quota-Left", "X-?-Limit-Remaining", "?-Limit-Remaining", "X-?-Requests-Left", "X-?-Requests-Remaining",
 					"X-RateLimit-?Remaining", "X-Rate-Limit-?Remaining", "X-RateLimit-Remaining?", "X-Requests-Remaining-?", "X-Requests-Left-?"),
@@ -1564,7 +1564,7 @@ func Vendors() []Vendor {
 					"RateLimit-Remaining-*", "RateLimit-*-Remaining",
 				}),
 			Used: slices.Concat(rateLimits("Used", "Usage", "Used-*", "*-Used", "Limit-Used", "Count", "*-Count", "Consumed", "<Quota>-Used"),
-				ofTimes("X-?-Used", "X-?-Request-Used", "X-?-Requests-Used", "?-Request-Used", "?-Requests-Used", "X-?-Usage", "X-?-Quota-Used", "X-?-Quota-Count", "X-Quota-?-Used", "X-Quota-Used-?", "X-Requests-Used-?"), counters("Used"), ownRateLimits("-Used"),
+				ofTimes("X-?-Used", "X-?-Limit-Used", "X-?-Request-Used", "X-?-Requests-Used", "?-Request-Used", "?-Requests-Used", "X-?-Usage", "X-?-Quota-Used", "X-?-Quota-Count", "X-Quota-?-Used", "X-Quota-Used-?", "X-Requests-Used-?"), counters("Used"), ownRateLimits("-Used"),
 				[]string{"X-<Quota>-Used", "X-<Api>-Used", "X-<Api>-Usage", "X-<Request-Limit>-Count", "X-<Api-Usage>-Count", "Rate-Limit-Used", "X-<Concurrency>Limit-Running", "X-<Concurrency>-Current", "X-<Concurrency>-Active", "X-<Concurrent>-Current", "X-<Concurrent>-Active"}),
 			Cost: slices.Concat([]string{
 				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
@@ -1580,7 +1580,7 @@ func Vendors() []Vendor {
 				ofTimes("X-?RateLimit-Reset", "X-?-Quota-Reset-At"),
 				counters("Reset", "Reset-Time", "Resets", "Reset-At", "Resets-At", "Reset-In", "Resets-In", "Reset-Timestamp"),
 				ownRateLimits("-Reset", "-Limit-Reset", "-Next", "-Reset-At", "-Resets-At", "-Reset-In", "-Resets-In", "-Reset-After"), []string{
-					"X-<Quota>-Reset", "X-<Api>-Reset", "X-<Burst>Limit-Reset", "X-<Burst>-Limit-Reset", "X-<Burst>-Reset", "RateLimit-Reset-*", "RateLimit-*-Reset",
+					"X-<Quota>-Reset", "X-<Api>-Reset", "X-HB-RateLimit-<Requests>-Expire", "X-<Burst>Limit-Reset", "X-<Burst>-Limit-Reset", "X-<Burst>-Reset", "RateLimit-Reset-*", "RateLimit-*-Reset",
 				}),
 			Window: slices.Concat(rateLimits("*-Interval-Ms"), rateLimits(windowWords()...), withEach([]string{"Rate-Limit-?"}, windowWords()...),
 				ownRateLimits("-Window")),
@@ -1596,8 +1596,8 @@ func besideRate(name, sign, daily string) Vendor {
 	resets := withEach([]string{"X-<Quota>-?"}, "Reset", "Resets", "Reset-At", "Resets-At", "Reset-In", "Resets-In")
 	return Vendor{
 		Name: name, Sign: sign,
-		Limit:     append(limits, "X-Rate-Limit-Limit", "X-RateLimit-Limit", "X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-<Burst>-Limit", "X-<Quota>-Limit", "X-<Quota>-Max", daily),
-		Remaining: append(ofTimes("X-Quota-?-Remaining"), "X-Rate-Limit-Remaining", "X-RateLimit-Remaining", "X-RateLimit-Remaining-*", "X-Rate-Limit-Remaining-*", "X-<Burst>-Remaining", "X-<Quota>-Remaining"),
+		Limit:     append(limits, "X-Rate-Limit-Limit", "X-RateLimit-Limit", "X-RateLimit-Limit-*", "X-Rate-Limit-Limit-*", "X-<Burst>-Limit", "X-<Concurrency>-Limit", "X-<Quota>-Limit", "X-<Quota>-Max", daily),
+		Remaining: append(ofTimes("X-Quota-?-Remaining"), "X-Rate-Limit-Remaining", "X-RateLimit-Remaining", "X-RateLimit-Remaining-*", "X-Rate-Limit-Remaining-*", "X-<Burst>-Remaining", "X-<Concurrency>-Remaining", "X-<Quota>-Remaining"),
 		Used:      append(ofTimes("X-Quota-?-Used"), "X-Rate-Limit-Used", "X-RateLimit-Used", "X-<Quota>-Used"),
 		Reset:     slices.Concat(ofTimes("X-Quota-?-Reset"), []string{"X-Rate-Limit-Reset", "X-RateLimit-Reset", "X-RateLimit-Reset-*", "X-<Burst>-Reset"}, resets),
 		Window:    []string{"X-Rate-Limit-Window", "X-RateLimit-Window", "X-<Quota>-Window", "X-<Quota>-Period"},
@@ -1639,7 +1639,7 @@ func ownRateLimits(ends ...string) (all []string) {
 // counters returns names that say that requests are counted: X-Api-Calls-Remaining.
 func counters(measures ...string) []string {
 	of := withEach([]string{"X-<?>-"}, "Requests", "Request", "Api-Requests", "Api-Request", "Calls", "Api-Calls", "Api-Call", "Request-Limit", "Call-Limit", "CallLimit", "Api-Limit",
-		"Request-Quota", "Api-Quota", "ApiQuota", "Api-Usage", "Throttle", "Throttle-Limit", "RL")
+		"Request-Quota", "Api-Quota", "ApiQuota", "Api-Usage", "Usage-Limit", "UsageLimit", "Throttle", "Throttle-Limit", "RL")
 	of = append(of, withEach([]string{"<?>-"}, "Requests", "Api-Requests", "Calls", "Api-Calls", "Api-Limit")...)
 	for i := range of {
 		of[i] += "?"
