@@ -162,6 +162,20 @@ var kinds = []struct {
 	{"two spellings that complete each other", "x.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 99|X-Rate-Limit-Reset: 30", "X-RateLimit; policy '' 100; limit '' 99/30s"},
 	{"two spellings, one in words", "x.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 99|X-Rate-Limit-Limit: 1m|X-Rate-Limit-Remaining: 99|X-Rate-Limit-Reset: 30", "X-RateLimit; policy '' 100; limit '' 99/30s"},
 
+	{"two spellings, what is used of one", "x.example", 429, "X-RateLimit-Limit: 10|X-RateLimit-Remaining: 0|X-Rate-Limit-Limit: 1000|X-Rate-Limit-Used: 20|X-Rate-Limit-Reset: 3000", "X-RateLimit; policy '' 10; policy 'rate-limit' 1000; limit '' 0; limit 'rate-limit' 980/50m0s"},
+	{"two spellings, what is used and what is left of one quota", "x.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Used: 1|X-Rate-Limit-Remaining: 99|X-Rate-Limit-Reset: 30", "X-RateLimit; policy '' 100; limit '' 99/30s"},
+
+	// What a quota counts, in a field.
+	{"unit, tokens", "x.example", 200, "X-RateLimit-Limit: 20000|X-RateLimit-Remaining: 1500|X-RateLimit-Unit: tokens", "X-RateLimit; policy '' 20000 tokens; limit '' 1500"},
+	{"unit, credits", "x.example", 200, "X-RateLimit-Limit: 500000|X-RateLimit-Remaining: 487655|X-RateLimit-Unit: Credits|X-RateLimit-Window: 60", "X-RateLimit; policy '' 500000/1m0s credits; limit '' 487655"},
+	{"unit, of requests", "x.example", 200, "X-RateLimit-Limit: 60|X-RateLimit-Remaining: 59|X-RateLimit-Unit: requests/minute", "X-RateLimit; policy '' 60/1m0s; limit '' 59"},
+	{"unit, of money", "x.example", 200, "X-RateLimit-Limit: 10|X-RateLimit-Remaining: 0|X-RateLimit-Unit: USD", "none; parse: may not concern the request (X-RateLimit-Limit)"},
+	{"unit, of money, perhaps", "x.example", 200, "X-RateLimit-Limit: 10.00|X-RateLimit-Remaining: 0.00|X-RateLimit-Unit: credits", "none; parse: may not concern the request (X-RateLimit-Limit)"},
+	{"unit, unknown", "x.example", 200, "X-RateLimit-Limit: 10|X-RateLimit-Remaining: 9|X-RateLimit-Unit: things", "X-RateLimit; policy '' 10; limit '' 9; parse: value of a wrong type (X-RateLimit-Unit, item 0)"},
+	{"unit, beside another account", "x.example", 200, "X-RateLimit-Limit: 10|X-RateLimit-Remaining: 9|X-RateLimit-Unit: credits|X-RateLimit-Search-Limit: 5|X-RateLimit-Search-Remaining: 4", "X-RateLimit; policy '' 10 credits; policy 'search' 5; limit '' 9; limit 'search' 4"},
+	{"of all clients", "api.sirv.com", 200, "X-Global-RateLimit-Limit: 7000|X-Global-RateLimit-Remaining: 6477|X-Global-RateLimit-Reset: 1776938435", "X-RateLimit; policy 'global' 7000; limit 'global' 6477/36s"},
+	{"of all clients: a refusal", "x.example", 429, "X-Global-RateLimit-Max: 100|X-Global-RateLimit-Used: 100|X-Global-RateLimit-Available: 0|X-Global-RateLimit-Reset: 1776938409", "X-RateLimit; policy 'global' 100; limit 'global' 0/10s"},
+
 	// Names of exchanges: the window ends in so many milliseconds.
 	{"expire", "x.example", 200, "X-RateLimit-Requests-Remain: 0|X-RateLimit-Requests-Expire: 4122", "X-RateLimit; limit 'requests' 0/4.122s"},
 	{"expire, a Unix time", "x.example", 200, "X-RateLimit-Requests-Remain: 0|X-RateLimit-Requests-Expire: 1776938402500", "X-RateLimit; limit 'requests' 0/2.5s"},

@@ -58,7 +58,7 @@ import (
 //
 // In the last of the built-in rows, X-RateLimit-Table is the limit beside X-RateLimit-Remaining-Table, and
 // X-RateLimit: "default";r=50;t=30 is read as the drafts' RateLimit. If both X-RateLimit-Remaining and
-// X-Rate-Limit-Remaining are there, and they or the limits beside them differ, they are of two quotas, perhaps of a
+// X-Rate-Limit-Remaining are there, or -Used, and they or the limits beside them differ, they are of two quotas, perhaps of a
 // gateway and of the server behind it; the second is the account "rate-limit".
 //
 // A row names only quotas that the request of the response counts in. If an API tells with
@@ -147,7 +147,8 @@ type Vendor struct {
 	// hours and for whole days up to a year. If the name ends in -Rate, the number is how many
 	// units come back in a second, one by one; the window is the time until all have.
 	// A window that is over long before a quota of which something is left is renewed, at an instant or after a
-	// duration, is ignored: it may be the time between two requests.
+	// duration, is ignored: it may be the time between two requests. If the name ends in -Unit, a word that is no time
+	// says what the quota counts: tokens, credits and the like, as in the names of accounts (see Units).
 	Window []string
 
 	// Every is the window of a policy by the name of its account, if no field gives
@@ -311,12 +312,12 @@ func owns(host, word string) bool {
 	return true
 }
 
-// isClient reports whether a word, in lower case, stands for the client that a quota is counted for, for an
-// API (WordPress has "ws"), or for a kind of request. No server has such a name.
+// isClient reports whether a word, in lower case, stands for the client that a quota is counted for or for all clients, for
+// an API (WordPress has "ws"), or for a kind of request. No server has such a name.
 func isClient(word string) bool {
 	switch word {
 	case "api", "ws", "user", "account", "company", "customer", "client", "org", "organization", "organisation",
-		"team", "tenant", "workspace", "project", "plan", "app", "application", "key", "ip", "burst":
+		"team", "tenant", "workspace", "project", "plan", "app", "application", "key", "ip", "burst", "global":
 		return true
 	}
 	return strings.HasSuffix(word, "request") || strings.HasSuffix(word, "requests") // X-OrderRequest-RateLimit-Remaining

@@ -107,6 +107,7 @@ type accountReader struct {
 
 	field   string        // the first of the account
 	returns time.Duration // the time in which the quota of the account comes back unit by unit, if its rate is said
+	counted string        // what the quota of the account counts, as a field says it; "": none does
 	charged []charge      // to accounts that may not have been read yet
 	resets  values[delay] // of all accounts that have none
 
@@ -190,8 +191,12 @@ func bySpelling(account []rowField) (joined, hyphened []rowField) {
 		}
 		first[spelling][account[i].role] = account[i].lines[0]
 	}
-	if first[0][ofRemaining] == "" || first[1][ofRemaining] == "" ||
-		!unequal(first[0][ofRemaining], first[1][ofRemaining]) && !unequal(first[0][ofLimit], first[1][ofLimit]) {
+	for i := range first {
+		if first[i][ofRemaining]+first[i][ofUsed] == "" {
+			return account, nil
+		}
+	}
+	if !slices.ContainsFunc([]role{ofLimit, ofRemaining, ofUsed}, func(r role) bool { return unequal(first[0][r], first[1][r]) }) {
 		return account, nil
 	}
 	slices.SortStableFunc(account, func(f, g rowField) int {
@@ -332,7 +337,7 @@ type accountValues struct {
 // account reads the fields of one account of a header.
 func (a *accountReader) account(h http.Header, found []rowField, account string) {
 	s := accountValues{cost: None}
-	a.field = found[0].field
+	a.field, a.counted = found[0].field, ""
 	faults := len(a.ignored)
 	for i := range found {
 		a.take(&found[i], found, &s)
@@ -392,7 +397,9 @@ func (a *accountReader) take(f *rowField, found []rowField, s *accountValues) {
 			a.resetAgain(f, s)
 		}
 	case ofWindow:
-		if endsIn(f.field, "-Rate") {
+		if word := a.unitWord(f); word != "" {
+			a.counted = word
+		} else if endsIn(f.field, "-Rate") {
 			if rate := a.figures(f, false); rate.n > 0 {
 				s.rate = rate.at(0).value
 			}
@@ -408,6 +415,37 @@ func (a *accountReader) take(f *rowField, found []rowField, s *accountValues) {
 			a.summary(f, s)
 		}
 	}
+}
+
+// unitWord returns the word in X-RateLimit-Unit that says what the quota counts: tokens, credits, or money. It is empty
+// if there is none, or a time or a word that says nothing.
+func (a *accountReader) unitWord(f *rowField) string {
+	if !endsIn(f.field, "-Unit") || len(f.lines) != 1 || len(f.lines[0]) > a.caps.nameBytes() {
+		return ""
+	}
+	word := strings.ToLower(trim(f.lines[0]))
+	if spanOf(word) > 0 || a.row.unit(word) == requests && !isCurrency(word) {
+		return ""
+	}
+	return word
+}
+
+// isCurrency reports whether a word in lower case names a currency.
+func isCurrency(word string) bool {
+	switch word {
+	case "usd", "eur", "gbp", "dollars", "euros", "cents":
+		return true
+	}
+	return false
+}
+
+// unit returns what the quota of an account counts: what the row says, or else a field.
+func (a *accountReader) unit(account string) string {
+	unit := a.row.unit(account)
+	if unit == requests && a.counted != "" {
+		return a.row.unit(a.counted)
+	}
+	return unit
 }
 
 // limit reads the field of a limit. It may say more than that, or something else.
@@ -521,10 +559,11 @@ func (a *accountReader) outlasts(s *accountValues) bool {
 // account says so, if the row has no unit for it. Or a fraction is left of fewer tokens than a request takes (Kong's AI
 // gateway, if it limits what models cost).
 func (a *accountReader) isMoney(account string, s *accountValues) bool {
-	for word := range wordsOf(account) {
-		switch word {
-		case "usd", "eur", "gbp", "dollars", "euros", "cents":
+	for word := range wordsOf(joinWords(account, a.counted)) {
+		if isCurrency(word) {
 			return a.row.unit(account) == requests
+		}
+		switch word {
 		case "cpm", "cost", "budget", "spend", "balance", "credits": // or calls a minute and points, which are whole
 			if a.row.Units[""] == "" && (s.limits.first.value.pointed || s.remaining.first.value.pointed) {
 				return true
@@ -533,7 +572,7 @@ func (a *accountReader) isMoney(account string, s *accountValues) bool {
 	}
 	const few = 1000
 	return s.remaining.first.value.fraction > 0 && s.limits.n == 1 && s.limits.first.value.whole < few &&
-		a.row.unit(account) == tokens
+		a.unit(account) == tokens
 }
 
 // choose puts that quota of several first which what is left and the reset fit into: of
@@ -1020,7 +1059,7 @@ func (a *accountReader) add(name, account string, f figure, used int64, list []u
 			name = u.name // Envoy names the policies in the limit field
 		}
 	}
-	unit, known := a.row.unit(account), false
+	unit, known := a.unit(account), false
 	if unit == errorsUnit && f.remaining != 0 {
 		return // requests that succeed count for nothing
 	}
