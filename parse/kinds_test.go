@@ -160,6 +160,7 @@ var kinds = []struct {
 	{"two spellings, of a minute", "x.example", 200, "X-RateLimit-Limit-Minute: 10|X-RateLimit-Remaining-Minute: 0|X-Rate-Limit-Limit-Minute: 60|X-Rate-Limit-Remaining-Minute: 59|X-Rate-Limit-Reset-Minute: 58", "X-RateLimit; policy 'minute' 10/1m0s; policy 'rate-limit-minute' 60/1m0s; limit 'minute' 0; limit 'rate-limit-minute' 59/58s"},
 	{"two spellings of one quota", "x.example", 200, "X-RateLimit-Limit: 100, 100;w=60|X-RateLimit-Remaining: 99|X-RateLimit-Reset: 1776938430|X-Rate-Limit-Limit: 100|X-Rate-Limit-Remaining: 99|X-Rate-Limit-Reset: 30", "X-RateLimit; policy '' 100/1m0s; limit '' 99/31s"},
 	{"two spellings that complete each other", "x.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 99|X-Rate-Limit-Reset: 30", "X-RateLimit; policy '' 100; limit '' 99/30s"},
+	{"two spellings, one without a limit", "x.example", 429, "X-RateLimit-Limit: unlimited|X-RateLimit-Remaining: unlimited|X-RateLimit-Reset: 3000|X-Rate-Limit-Limit: 10|X-Rate-Limit-Remaining: 0", "X-RateLimit; policy 'rate-limit' 10; limit '' ?/50m0s; limit 'rate-limit' 0; parse: value of a wrong type (X-RateLimit-Limit, item 0); parse: value of a wrong type (X-RateLimit-Remaining, item 0)"},
 	{"two spellings, one in words", "x.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 99|X-Rate-Limit-Limit: 1m|X-Rate-Limit-Remaining: 99|X-Rate-Limit-Reset: 30", "X-RateLimit; policy '' 100; limit '' 99/30s"},
 
 	{"two spellings, what is used of one", "x.example", 429, "X-RateLimit-Limit: 10|X-RateLimit-Remaining: 0|X-Rate-Limit-Limit: 1000|X-Rate-Limit-Used: 20|X-Rate-Limit-Reset: 3000", "X-RateLimit; policy '' 10; policy 'rate-limit' 1000; limit '' 0; limit 'rate-limit' 980/50m0s"},
@@ -189,6 +190,10 @@ var kinds = []struct {
 	{"usage limit, a refusal", "x.example", 429, "X-Usage-Limit-Max: 100|X-Usage-Limit-Current: 100|X-Usage-Limit-Reset: 1776942000", "X-RateLimit; policy 'usage-limit' 100; limit 'usage-limit' 0/1h0m1s"},
 	{"usage, of what is not said", "x.example", 200, "X-Usage-Limit: 100|X-Usage-Remaining: 0|X-Usage-Reset: 3600", "none"},
 	{"the limit of a daily limit", "x.example", 200, "X-Daily-Limit-Limit: 10|X-Daily-Limit-Remaining: 0", "X-RateLimit; policy 'daily' 10/24h0m0s; limit 'daily' 0"},
+	{"what is allowed until a reset", "x.example", 200, "X-Quota-Allowed: 100|X-Quota-Used: 7|X-Quota-Reset: 1776940200000", "X-RateLimit; policy 'quota' 100; limit 'quota' 93/30m0s"},
+	{"whether it is allowed", "x.example", 200, "X-Quota-Allowed: 1|X-Quota-Used: 7|X-Quota-Reset: 1800", "none"},
+	{"whether it is allowed, beside a rate", "x.example", 200, "X-RateLimit-Limit: 10|X-RateLimit-Remaining: 9|X-Quota-Allowed: 1|X-Quota-Used: 7|X-Quota-Reset: 1800", "X-RateLimit; policy '' 10; limit '' 9; limit 'quota' ?/30m0s"},
+	{"what is allowed, of a size", "x.example", 200, "X-Quota-Allowed: 5000000|X-Quota-Used: 5000000", "none"},
 	{"a quota, and requests at a time", "x.example", 200, "X-Quota-Limit: 1000|X-Quota-Remaining: 943|X-Quota-Reset: 3600|X-Concurrency-Limit: 3", "Gravitee; policy 'concurrency' 3 concurrent-requests; policy 'quota' 1000; limit 'quota' 943/1h0m0s"},
 }
 

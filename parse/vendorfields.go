@@ -212,17 +212,20 @@ func bySpelling(account []rowField) (joined, hyphened []rowField) {
 	return account[:at], account[at:]
 }
 
-// unequal reports whether two fields begin with different numbers.
+// unequal reports whether two fields begin with different numbers, or one of them is a number and the other a word, such
+// as "unlimited".
 func unequal(one, other string) bool {
-	first := func(text string) (decimal, bool) {
+	first := func(text string) (d decimal, ok, word bool) {
 		if i := strings.IndexAny(text, ",;"); i >= 0 {
 			text = text[:i]
 		}
-		return parseDecimal(trim(text))
+		d, ok = parseDecimal(trim(text))
+		return d, ok, trim(text) != "" && !strings.ContainsAny(text, "0123456789")
 	}
-	d, ok := first(one)
-	e, okToo := first(other)
-	return ok && okToo && (d.whole != e.whole || d.fraction != e.fraction || d.negative != e.negative)
+	d, ok, word := first(one)
+	e, okToo, wordToo := first(other)
+	return ok && wordToo || word && okToo ||
+		ok && okToo && (d.whole != e.whole || d.fraction != e.fraction || d.negative != e.negative)
 }
 
 // joinWords joins words with a hyphen. The second may be empty.
@@ -274,15 +277,27 @@ func mayBeTime(account, all []rowField) bool {
 
 // mayBeSize reports whether the fields of an account may be about something else than requests:
 // X-Request-Limit and X-Api-Limit, if nothing tells what is left; X-Quota-Limit and X-Quota-Used, if no rate
-// is beside them.
+// is beside them. What is allowed, and renewed, is no size: X-Quota-Allowed beside X-Quota-Reset.
 func mayBeSize(account, all []rowField) bool {
 	name, field := account[0].account, account[0].field
 	switch name {
 	case "quota", "api", "request", "rl":
 		return endsIn(field[:min(len(field), len("X-")+len(name))], "X-"+name) &&
-			(!slices.ContainsFunc(account, tellsLeft) || name == "quota" && !slices.ContainsFunc(all, ofRate))
+			(!slices.ContainsFunc(account, tellsLeft) || name == "quota" && !slices.ContainsFunc(all, ofRate) && !allowsAndRenews(account))
 	}
 	return false
+}
+
+// allowsAndRenews reports whether fields say what is allowed until a reset.
+func allowsAndRenews(account []rowField) bool {
+	return slices.ContainsFunc(account, func(f rowField) bool { return f.role == ofLimit && isAllowance(f) }) &&
+		slices.ContainsFunc(account, func(f rowField) bool { return f.role == ofReset })
+}
+
+// isAllowance reports whether a field says how much is allowed. 0 and 1 may say whether the request is.
+func isAllowance(f rowField) bool {
+	n, ok := parseDecimal(trim(f.lines[0]))
+	return endsIn(f.field, "-Allowed") && ok && n.whole > 1
 }
 
 // ofRate reports whether the name of a field says that it is about a rate.
@@ -453,6 +468,7 @@ func (a *accountReader) limit(f *rowField, found []rowField, s *accountValues) {
 	switch {
 	case (f.timeOnly() || endsIn(f.field, "-*-Allowed") || endsIn(f.field, "-Allowed-*")) && !slices.ContainsFunc(found, tellsLeft):
 		// It may be what is left, or whether the request is allowed.
+	case f.account == "quota" && endsIn(f.field, "-Allowed") && !isAllowance(*f):
 	case a.common && a.inDraft(f):
 	case describes(f.lines):
 		a.summary(f, s)

@@ -1549,7 +1549,7 @@ func Vendors() []Vendor {
 				rateLimits("<Burst>Limit", "<Concurrent>Limit"),
 				perTimes("X-RateLimit-<?>", "X-RateLimit-<Requests-?>", "X-Rate-Limit-<?>", "X-Rate-Limit-<Requests-?>", "X-<Requests-?>-Limit"),
 				counters("Limit", "Max"), ownRateLimits("-Limit", "-Max", ""), ofTimes("X-?RateLimit-Limit"), []string{
-					"X-<Quota>-Limit", "X-<Api>-Limit", "X-<Throttle-Limit>-Total", "X-<Concurrency>-Limit", "X-<Concurrent>-Limit", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit", "X-<Burst>-Limit",
+					"X-<Quota>-Limit", "X-<Quota>-Allowed", "X-<Api>-Limit", "X-<Throttle-Limit>-Total", "X-<Concurrency>-Limit", "X-<Concurrent>-Limit", "X-<Concurrency>-Limit-Limit", "X-<Concurrency>Limit-Limit", "X-<Burst>Limit-Limit", "X-<Burst>-Limit",
 					"RateLimit-Limit-*", "RateLimit-*-Limit", "X-RateLimit-Capacity-*",
 				}),
 			Remaining: slices.Concat(rateLimits("Remaining"), []string{"Rate-Limit-Remaining", "Rate-Limit-Remains", "X-HB-RateLimit-<Requests>-Remain"},
