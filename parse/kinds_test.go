@@ -264,3 +264,16 @@ func TestPercentagesOfOwnRow(t *testing.T) {
 	assert.Equal(t, "own; policy 'a_pct' 100 percent; policy 'b_pct' 100 percent; limit 'a_pct' 99; limit 'b_pct' 98; parse: above a safety cap (X-Usage, item 0)",
 		tell(r.Read("x.example", 200, fields(`X-Usage: {"c_pct":3,"b_pct":2,"a_pct":1}`), saturday)))
 }
+
+// The quota of the second spelling counts among the accounts.
+func TestSpellingsCapped(t *testing.T) {
+	h := fields("X-RateLimit-Limit: 10", "X-RateLimit-Remaining: 0", "X-Rate-Limit-Limit: 5000", "X-Rate-Limit-Remaining: 4999", "X-RateLimit-Limit-Search: 7")
+	for items, want := range map[int]string{
+		1: "X-RateLimit; policy '' 10; limit '' 0; parse: above a safety cap (X-Rate-Limit-Limit, item 1); parse: above a safety cap (X-RateLimit-Limit-*, item 2)",
+		2: "X-RateLimit; policy '' 10; policy 'rate-limit' 5000; limit '' 0; limit 'rate-limit' 4999; parse: above a safety cap (X-RateLimit-Limit-*, item 2)",
+		3: "X-RateLimit; policy '' 10; policy 'rate-limit' 5000; policy 'search' 7; limit '' 0; limit 'rate-limit' 4999",
+	} {
+		r := parse.Reader{Caps: parse.Caps{Items: items}}
+		assert.Equal(t, want, tell(r.Read("x.example", 200, h, saturday)), items)
+	}
+}

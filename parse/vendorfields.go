@@ -129,7 +129,7 @@ func (a *accountReader) read(h http.Header) {
 	key, hasKey := a.key(h)
 	all, apart := found, a.common && several(found)
 	for n := 0; len(found) > 0; n++ {
-		if n == a.caps.items() {
+		if n >= a.caps.items() {
 			a.ignored = append(a.ignored, Ignored{Field: found[0].field, Item: n, Err: ErrCap})
 			break
 		}
@@ -149,10 +149,14 @@ func (a *accountReader) read(h http.Header) {
 				same, other = bySpelling(found[:end])
 			}
 			a.account(h, same, same[0].account)
-			if len(other) > 0 && n+1 < a.caps.items() {
-				n++
-				a.account(h, other, joinWords("rate-limit", other[0].account))
+			if len(other) == 0 {
+				break
 			}
+			if n++; n == a.caps.items() {
+				a.ignore(other[0].field, n, "", ErrCap)
+				break
+			}
+			a.account(h, other, joinWords("rate-limit", other[0].account))
 		}
 		found = found[end:]
 	}
