@@ -103,6 +103,8 @@ var kinds = []struct {
 	{"policy, a list", "x.example", 200, "X-RateLimit-Policy: 100;w=60|X-RateLimit-Limit: 100|X-RateLimit-Remaining: 7", "X-RateLimit; policy '' 100/1m0s; limit '' 7"},
 	{"policy, upper-case keys: no Structured Field", "x.example", 200, `RateLimit-Limit: 300|RateLimit-Remaining: 219|RateLimit-Reset: 2|RateLimit-Policy: 300;w=5;burst=330;serviceLevel="free"`, "draft -06; policy '' 300; limit '' 219/2s; parse: malformed field value (RateLimit-Policy)"},
 
+	{"policy, a name, beside the reset of all accounts", "x.example", 429, "X-RateLimit-Remaining-User: 9|X-RateLimit-Reset: 7|X-RateLimit-Policy: webhooks", "X-RateLimit; limit 'user' 9/7s"},
+
 	// A burst beside a quota is no bucket.
 	{"burst beside a quota", "x.example", 200, "X-RateLimit-Limit: 100;w=60;burst=20;rate=10|X-RateLimit-Remaining: 7", "X-RateLimit; policy '' 100/1m0s; limit '' 7"},
 	{"burst beside a quota, window", "x.example", 200, "X-RateLimit-Limit: 600;window=60;burst=50;rate=10|X-RateLimit-Remaining: 7", "X-RateLimit; policy '' 600/1m0s; limit '' 7"},

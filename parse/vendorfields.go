@@ -241,8 +241,10 @@ func joinWords(first, second string) string {
 }
 
 // ofOneAccount reports whether a field without an account describes an account of its own, and
-// not those that are named in other fields.
-func ofOneAccount(f rowField) bool { return f.role != ofReset && f.role != ofCost }
+// not those that are named in other fields. The bare name of a policy describes none.
+func ofOneAccount(f rowField) bool {
+	return f.role != ofReset && f.role != ofCost && !(f.role == ofPolicy && !strings.ContainsAny(f.lines[0], "=0123456789"))
+}
 
 // ofAll reads the fields that describe all accounts.
 func (a *accountReader) ofAll(found []rowField) {
@@ -251,7 +253,7 @@ func (a *accountReader) ofAll(found []rowField) {
 			if n := a.figures(f, false); n.n > 0 {
 				a.charged = append(a.charged, charge{"", a.figure(n.at(0))})
 			}
-		} else if a.resets.n == 0 {
+		} else if f.role == ofReset && a.resets.n == 0 {
 			a.resets = a.delays(f, a.resetKind(f.field), false)
 		}
 	}
