@@ -28,6 +28,7 @@ type arrivalsServer struct {
 	// "RateLimit", "RateLimit on refusals", "RateLimit-Policy", "X-RateLimit", which says no reset, "X-RateLimit-Reset", rounded
 	// twice, "X-RateLimit-Reset, Unix time", or ""
 	figures string
+	round   time.Duration // is added to a Unix time before it is rounded down; 0: just less than a second
 
 	mu     sync.Mutex // guards following
 	served []time.Time
@@ -66,7 +67,11 @@ func (s *arrivalsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-RateLimit-Limit", strconv.Itoa(s.quota))
 		w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(left))
 	case "X-RateLimit-Reset, Unix time":
-		w.Header().Set("X-RateLimit-Reset", strconv.FormatInt(end.Add(time.Second-1).Unix(), 10))
+		round := s.round
+		if round == 0 {
+			round = time.Second - 1
+		}
+		w.Header().Set("X-RateLimit-Reset", strconv.FormatInt(end.Add(round).Unix(), 10))
 		w.Header().Set("X-RateLimit-Limit", strconv.Itoa(s.quota))
 		w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(left))
 	case "RateLimit-Policy":
@@ -114,6 +119,8 @@ func (s *arrivalsServer) left(now time.Time) float64 {
 // that did not contradict it. Where only refusals tell figures, nine of ten requests were refused in each second window;
 // where answers tell only the policy, a log refused half of all requests, and two windows weighed that tell figures only where
 // they refuse did, too.
+// Where Unix times are rounded down, our own log was a second too short, and was given up; and windows in which units were left
+// seemed to be a log.
 // Where seconds are rounded twice, windows of a second seemed to take two. Where no reset is told and two windows are weighed,
 // each second began with the few units that had come back. Where longer windows are weighed, each second one of them had
 // a refusal at its beginning, with a Retry-After until its end.
@@ -138,6 +145,15 @@ func TestArrivalsAtRandom(t *testing.T) {
 		{"log, 50 a second, RateLimit", func() *arrivalsServer {
 			return &arrivalsServer{quota: 50, log: true, tells: true, figures: "RateLimit"}
 		}, 100 * time.Millisecond, 60},
+		{"log, 10 in two seconds, Unix time rounded down", func() *arrivalsServer {
+			return &arrivalsServer{quota: 10, per: 2 * time.Second, load: .9, log: true, tells: true, figures: "X-RateLimit-Reset, Unix time", round: 1}
+		}, 4 * time.Second, 60},
+		{"log, 50 in three seconds, Unix time to the nearest", func() *arrivalsServer {
+			return &arrivalsServer{quota: 50, per: 3 * time.Second, load: .9, log: true, tells: true, figures: "X-RateLimit-Reset, Unix time", round: time.Second / 2}
+		}, time.Second, 120},
+		{"windows, 50 in three seconds, Unix time rounded down", func() *arrivalsServer {
+			return &arrivalsServer{quota: 50, per: 3 * time.Second, load: .9, tells: true, figures: "X-RateLimit-Reset, Unix time", round: 1}
+		}, 400 * time.Millisecond, 60},
 		{"log, 10 a second, RateLimit on refusals", func() *arrivalsServer {
 			return &arrivalsServer{quota: 10, log: true, tells: true, figures: "RateLimit on refusals"}
 		}, 400 * time.Millisecond, 400},

@@ -46,7 +46,7 @@ func (w *Window) Contention() (ours, fall float32) { return w.contention.ours, w
 
 // part is p, our part of the quota, in (0, 1].
 func (c *contention) part() float64 {
-	if c.fall < contentionNeeds || c.ours >= c.fall {
+	if c.fall < contentionNeeds || c.unshared() {
 		return 1
 	}
 	return max(float64(c.ours/c.fall), 1./64)
@@ -61,8 +61,11 @@ func (c *contention) few() bool {
 // alone reports whether a window has ended and nothing has shown another client.
 func (w *Window) alone() bool { return w.epoch > 0 && w.contention.part() == 1 }
 
-// unshared reports whether not even one unit was seen to be spent by another client.
-func (w *Window) unshared() bool { return w.contention.fall-w.contention.ours < 0.5 }
+// unshared reports whether not even one unit was seen to be spent by another client. One that was counted by mistake is
+// halved again and again, but never quite forgotten.
+func (c *contention) unshared() bool { return c.fall-c.ours < 0.5 }
+
+func (w *Window) unshared() bool { return w.contention.unshared() }
 
 // allows reports whether n more units may be in flight. While others spend what is
 // left at the same time, no figure is true for long, so no more than 0.4·p·a + 0.5

@@ -230,6 +230,8 @@ func TestPart(t *testing.T) {
 	assert.Equal(t, 1./64, s.part())
 	assert.Equal(t, 0.5, (&contention{ours: 8, fall: 16}).part())
 	assert.Equal(t, 1., (&contention{ours: 7, fall: 15}).part())
+	assert.Equal(t, 0.96875, (&contention{ours: 15.5, fall: 16}).part())
+	assert.Equal(t, 1., (&contention{ours: 19.75, fall: 20}).part(), "one unit was others', long ago")
 	s.ours = 2000
 	assert.Equal(t, 1., s.part())
 	assert.Equal(t, 1., new(contention).part())

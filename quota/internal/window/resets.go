@@ -32,7 +32,9 @@ func (w *Window) resetsAt(t, sent Instant, f *Figure, refused bool, s *Server) (
 	ahead := f.ahead()
 	s.span(t, s.until(ahead))
 	all := w.found(min(f.Available, MaxUnits), f) == w.most(s)
+	furthest := s.ends.furthest()
 	s.ends.observe(t, sent, f, refused || !all)
+	s.roundsEnds = s.roundsEnds && s.ends.furthest() <= furthest
 	if w.Strategy == Together {
 		return w.namedEnd(t, sent, f, all, s)
 	}
@@ -130,12 +132,16 @@ func (w *Window) observeInstants(sent Instant, f *Figure, refused bool, s *Serve
 		if s.Instants -= 2; s.Instants <= unprovedInstants {
 			s.Instants = lateInstants
 		}
-	case same && !refused && w.available == 0 && w.contention.part() == 1:
+	case same && !refused && w.available == 0 && w.contention.part() == 1 && w.isBack(sent):
 		s.Instants = looseInstants
 	case !same && sent < w.closed.Add(time.Second):
 		s.Instants = min(s.Instants+1, maxInstants)
 	}
 }
+
+// isBack reports whether a unit came back, where nothing was left, that a request found which departed at sent: it was not one
+// that the last figure had counted, when that request had departed already.
+func (w *Window) isBack(sent Instant) bool { return w.sinceReport == 0 || w.inOrder(sent) }
 
 // soon reports whether a request departed in the first half of the last second of a late window.
 func (r *rare) soon(s *Server, sent Instant) bool {

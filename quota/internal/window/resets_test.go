@@ -207,7 +207,23 @@ func TestObserveInstants(t *testing.T) {
 	}
 }
 
-// Plain takes the window as it is read.
+// A unit that was left when the window was over is no sign that others came back, whichever answer is the last.
+func TestLeftUnitsAreNotBack(t *testing.T) {
+	for _, left := range []int64{1, 2} {
+		l := newLedger(Adaptive)
+		send("a")(l, 0)
+		names("a", left, 103, 3, false)(l, Instant(32*ms))
+		look := Instant(2*sec + ms)
+		send("b", "c")(l, look)
+		names("b", 1, 103, 1, false)(l, look+Instant(32*ms))
+		names("c", 0, 103, 1, false)(l, look+Instant(33*ms))
+		assert.Equal(t, unprovedInstants, l.server.Instants, left)
+		send("d")(l, look+Instant(40*ms))
+		names("d", 0, 103, 1, false)(l, look+Instant(72*ms))
+		assert.Equal(t, looseInstants, l.server.Instants, left)
+	}
+}
+
 // A second more says that the server rounds to the nearest one only if the request began its window: it found
 // the most units that were.
 func TestNearestInstants(t *testing.T) {
@@ -234,6 +250,7 @@ func TestNearestInstantsOfSlowAnswers(t *testing.T) {
 	assert.False(t, l.is(shortened))
 }
 
+// Plain takes the window as it is read.
 func TestPlainReadsNoInstants(t *testing.T) {
 	play(t, Plain, []row{
 		{0, send("a"), 100, 0},

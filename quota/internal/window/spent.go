@@ -11,7 +11,7 @@ import (
 // wrong, our own log says more exactly when units are back.
 //
 // It is kept of a sliding log whose server names instants, once units have come back before one
-// of them. A window is as long as the longest of which the instants have told. Of any other
+// of them. A window is as long as the longest of which the instants have told: see logLength. Of any other
 // quota it is kept from when it was first used up, if a unit takes less than a second: see
 // logs.
 //
@@ -278,9 +278,9 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 	if w.observeLate(t, sent, avail, refused, s) {
 		return
 	}
-	length := s.Span
-	if !s.loose() {
-		length = w.Length
+	length := w.Length
+	if s.loose() {
+		length = s.logLength()
 	}
 	switch {
 	case w.Quota <= 0 || length <= 0:
@@ -303,6 +303,11 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 	sure := l.heard(t, sent)
 	switch {
 	case refused && sure, !refused && avail > 0 && w.Unanswered() == 0 && w.believes(t) && avail < w.room(sent):
+		if s.loose() && !s.roundsEnds && s.ends.apart < s.ends.furthest() { // of windows, ends are no closer together than that
+			s.roundsEnds = true
+			l.lengthen(t, s.logLength())
+			break
+		}
 		windows := time.Duration(64)
 		if l.kept >= manyKept/4 {
 			windows = 4
@@ -315,5 +320,26 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 		if l.kept++; l.kept >= manyKept {
 			l.doubts, l.kept = 0, manyKept/4
 		}
+	}
+}
+
+// logLength is how long our own log is of a server that names instants: a second less than one was ahead of its Date at
+// most. That is a window, if instants are rounded up; or to the nearest second, once one was rounded up. If it turns out to be
+// too short, they are rounded down, or none was rounded up so far: it is a second more, until one is farther ahead.
+func (s *Server) logLength() time.Duration {
+	seconds := s.ends.furthest()
+	if !s.roundsEnds {
+		seconds--
+	}
+	return time.Duration(max(seconds, 1)) * time.Second
+}
+
+// lengthen makes our own log longer at t. It is believed again once it knows what has departed in such a time. Requests that
+// are out were expected to be served by the shorter one.
+func (l *ownLog) lengthen(t Instant, length time.Duration) {
+	l.length, l.trust, l.asked = length, 1, 0
+	l.off = max(l.off, t.Add(length+time.Second))
+	for i := range l.slots {
+		l.slots[i].sure = false
 	}
 }

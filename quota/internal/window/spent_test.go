@@ -48,6 +48,33 @@ func TestSpentRefused(t *testing.T) {
 	}
 }
 
+// Where ends are closer together than a window, it becomes a second longer instead, the first time: a server that rounds 2 s
+// down names no instant that is farther away than one that rounds 1 s up. All requests of a flight are refused for the same
+// reason. An instant that is farther away shows that the second was too much.
+func TestSpentIsTooShort(t *testing.T) {
+	l := newLedger(Adaptive)
+	l.server.Instants = looseInstants
+	all(advertises(5, 0), send("a"))(l, 0)
+	names("a", 4, 102, 2, false)(l, Instant(32*ms))
+	assert.Equal(t, sec, l.rare.spent.length)
+	look := Instant(3 * sec)
+	send("b", "c", "d")(l, look)
+	for _, name := range []string{"b", "c", "d"} {
+		names(name, 0, 103, 1, true)(l, look+Instant(32*ms))
+		assert.Equal(t, 2*sec, l.rare.spent.length)
+		assert.Zero(t, l.rare.spent.doubts)
+	}
+	assert.False(t, l.believes(look+Instant(32*ms+3*sec-1)))
+	assert.True(t, l.believes(look+Instant(32*ms+3*sec)))
+	look = Instant(8 * sec)
+	send("e")(l, look)
+	names("e", 4, 111, 3, false)(l, look+Instant(32*ms))
+	assert.Equal(t, 2*sec, l.rare.spent.length, "three seconds ahead, less one")
+	send("f")(l, look+Instant(3*sec))
+	names("f", 4, 114, 4, false)(l, look+Instant(3*sec+32*ms))
+	assert.Equal(t, 3*sec, l.rare.spent.length)
+}
+
 // A copy shares no log with its original.
 func TestCopyOfSpent(t *testing.T) {
 	l := newLedger(Adaptive)
