@@ -28,6 +28,8 @@ type world struct {
 	seed uint64
 	what string // the server, in words
 
+	scope func(*http.Request) string // Shaper.Scope; nil: the seed decides
+
 	api     *transporttest.API
 	silent  bool // the server names no quota
 	lies    bool // and everything it says is made up
@@ -112,6 +114,9 @@ func (w *world) build() {
 	}
 	if rnd.IntN(4) == 0 && !keyed { // users who are one to the Shaper have no partitions
 		w.shaper.Scope = func(*http.Request) string { return "" }
+	}
+	if w.scope != nil {
+		w.shaper.Scope = w.scope
 	}
 	w.what = fmt.Sprintf("dialect %d, %+v, omits %v %v, status %d, silent %v, lies %v, one fault in %d, max delay %v",
 		w.api.Dialect, w.api.Policies, w.api.OmitPolicies, w.api.OmitLimits, w.api.Status, w.silent, w.lies, w.faults, maxDelay)

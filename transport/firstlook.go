@@ -185,7 +185,7 @@ func (t *toldKinds) looked(scope string) bool {
 // mayLook sets the scope of a request that may look.
 func (x *exchange) mayLook() {
 	told := &x.directory.told
-	if x.pathKey != "" || x.unconditional() || x.directory.declared.Load() != nil || strings.Contains(x.ask.Scope, ofKind) {
+	if x.pathKey != "" || x.unconditional() || x.directory.declared.Load() != nil || x.isNarrowed() {
 		return
 	}
 	in, named := told.lookIn(x.ask.Scope, x.kind().key())
@@ -205,7 +205,7 @@ func (x *exchange) mayLook() {
 // the request would have had otherwise.
 func (x *exchange) leaveLook(got *parse.Reading) {
 	if !got.Cached && len(got.Policies)+len(got.Limits) > 0 {
-		x.ask.Scope, _, _ = strings.Cut(x.ask.Scope, ofKind)
+		x.ask.Scope = x.wideScope()
 	}
 }
 

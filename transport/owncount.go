@@ -104,7 +104,7 @@ func (x *exchange) countDeparture() {
 	if !told.waited.Load() {
 		return
 	}
-	wide, _, _ := strings.Cut(x.ask.Scope, ofKind)
+	wide := x.wideScope()
 	kind := x.kind().key() // Like is called with no lock held
 	told.mu.Lock()
 	defer told.mu.Unlock()

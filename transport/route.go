@@ -30,6 +30,7 @@ func (x *exchange) route() {
 	if x.ofModel = x.directory.tokens.Load(); x.ofModel {
 		x.scopeOfModel()
 	}
+	x.wide = len(x.ask.Scope)
 	x.scopeOfKind()
 	x.ask.Priority, x.ask.MaxDelay, x.ask.MaxQueue = x.options.priority, s.MaxDelay, s.MaxQueue
 	x.ask.FirstFlight = s.FirstFlight
@@ -53,10 +54,11 @@ func (x *exchange) route() {
 // meanwhile, the request is one of its model from now on.
 func (x *exchange) again() []quota.Claim {
 	x.directory.told.waited.Store(true)
-	x.ask.Scope, _, _ = strings.Cut(x.ask.Scope, ofKind)
+	x.ask.Scope = x.wideScope()
 	if !x.ofModel && x.directory.tokens.Load() {
 		x.ofModel = true
 		x.scopeOfModel()
+		x.wide = len(x.ask.Scope)
 	}
 	x.scopeOfKind()
 	x.claim()

@@ -294,6 +294,7 @@ type exchange struct {
 	hasKindPath bool
 	like        string // what Shaper.Like has returned
 	pathKey     string // see Reader.PathKey
+	wide        int    // length of wideScope
 	known       known  // about the kind, when the request was routed; nothing if the origin had no policies
 	knownOf     knownOf
 	claimsOf    claimsOf

@@ -83,9 +83,12 @@ func (x *exchange) answeredModel(got *parse.Reading) string {
 		x.directory.tokens.Store(true)
 	}
 	x.ofModel, x.tokens.scanned = true, true // what was not read before: Base may still read the body
-	before := x.ask.Scope
+	before, narrowed := x.ask.Scope, x.isNarrowed()
 	if x.scopeOfModel(); x.ask.Scope == before {
 		return ""
+	}
+	if !narrowed {
+		x.wide = len(x.ask.Scope)
 	}
 	return x.ask.Scope
 }

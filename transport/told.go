@@ -362,6 +362,13 @@ func (k toldKind) bytes(of kindOfScope) int {
 	return n
 }
 
+// wideScope returns the scope of the request, and of its model, that is not narrowed to its kind. A name of a scope, such as
+// a hash, may have any bytes, so that ofKind does not tell it.
+func (x *exchange) wideScope() string { return x.ask.Scope[:x.wide] }
+
+// isNarrowed reports whether the scope is narrowed to the kind of the request, or to a look.
+func (x *exchange) isNarrowed() bool { return len(x.ask.Scope) > x.wide }
+
 // scopeOfKind narrows the scope to what kinds like that of the request are told.
 func (x *exchange) scopeOfKind() {
 	x.silent, x.ask.Trial, x.looks, x.looksAs = false, false, false, 0
@@ -393,10 +400,7 @@ func (x *exchange) noteTold(got *parse.Reading, now time.Time) {
 	if got.Cached {
 		return
 	}
-	wide, tried := x.ask.Scope, x.ask.Trial
-	if told.several.Load() || x.looks {
-		wide, _, _ = strings.Cut(wide, ofKind)
-	}
+	wide, tried := x.wideScope(), x.ask.Trial
 	if len(r.Figures)+len(r.Terms) == 0 {
 		x.newKind = false
 	}
@@ -487,7 +491,7 @@ func (x *exchange) holdTold(wide string, what int64, now time.Time) {
 		return
 	}
 	x.holdResource(wide, now.Add(hold))
-	if !strings.Contains(x.ask.Scope, ofThing) && told.hold(wide, x.kind().key(), x.ask.Scope, now, pause, hold) {
+	if !strings.Contains(x.ask.Scope[x.wide:], ofThing) && told.hold(wide, x.kind().key(), x.ask.Scope, now, pause, hold) {
 		x.moveAll()
 	}
 	x.directory.weighTold()

@@ -60,7 +60,7 @@ func (t *toldKinds) noteUsedUp(scope string, what int64, until time.Time) (moved
 // a response that does not say it: by our own count, for example.
 func (x *exchange) findUsedUp() {
 	told := &x.directory.told
-	if !told.several.Load() || strings.Contains(x.ask.Scope, ofKind) || !told.looks(x.ask.Scope) { // the first spares a lock
+	if !told.several.Load() || x.isNarrowed() || !told.looks(x.ask.Scope) { // the first spares a lock
 		return
 	}
 	x.claim()
