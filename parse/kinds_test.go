@@ -183,6 +183,9 @@ var kinds = []struct {
 	{"expire", "x.example", 200, "X-RateLimit-Requests-Remain: 0|X-RateLimit-Requests-Expire: 4122", "X-RateLimit; limit 'requests' 0/4.122s"},
 	{"expire, a Unix time", "x.example", 200, "X-RateLimit-Requests-Remain: 0|X-RateLimit-Requests-Expire: 1776938402500", "X-RateLimit; limit 'requests' 0/2.5s"},
 	{"expire, HTX", "api.huobi.pro", 200, "X-HB-RateLimit-Requests-Remain: 9|X-HB-RateLimit-Requests-Expire: 1776938402000", "X-RateLimit; limit 'requests' 9/2s"},
+	{"expire, another quota's", "x.example", 429, "X-RateLimit-User-Remaining: 0|X-RateLimit-User-Expire: 60", "X-RateLimit; limit 'user' 0/1m0s"},
+	{"two spellings, one below zero", "x.example", 429, "X-RateLimit-Remaining: -1|X-Rate-Limit-Remaining: 0|X-Rate-Limit-Reset: 30", "X-RateLimit; limit '' 0/30s"},
+	{"two spellings, a limit in words", "x.example", 200, "X-RateLimit-Limit: per minute|X-RateLimit-Remaining: 99|X-Rate-Limit-Limit: 100|X-Rate-Limit-Remaining: 99|X-Rate-Limit-Reset: 30", "X-RateLimit; policy '' 100; limit '' 99/30s; parse: malformed field value (X-RateLimit-Limit)"},
 	{"expire, without a quota's name", "x.example", 200, "X-RateLimit-Remaining: 0|X-RateLimit-Expire: 50", "X-RateLimit; limit '' 0/50s"},
 
 	// Other words for what is left, and for the quota of a time.

@@ -177,9 +177,9 @@ func (a *accountReader) read(h http.Header) {
 }
 
 // bySpelling tells the fields of an account in the two spellings of the names in common use apart, if they are of two
-// quotas: one of a gateway, say, and one of the server behind it. Both spellings tell what is left, of another quota
-// or another figure. The reset beside X-Rate-Limit-Remaining says nothing then of X-RateLimit-Remaining. Fields that
-// agree, or that complete each other, are of one quota.
+// quotas: one of a gateway, say, and one of the server behind it. That is so if both spellings say what is left or used, and
+// a limit, or what is left or used, differs. The reset beside X-Rate-Limit-Remaining says nothing then of
+// X-RateLimit-Remaining. Fields that agree, or that complete each other, are of one quota. It changes the order of account.
 func bySpelling(account []rowField) (joined, hyphened []rowField) {
 	isHyphened := func(f rowField) bool {
 		return strings.HasPrefix(f.field, "X-Rate-Limit-") || strings.HasPrefix(f.field, "Rate-Limit-")
@@ -216,20 +216,22 @@ func bySpelling(account []rowField) (joined, hyphened []rowField) {
 	return account[:at], account[at:]
 }
 
-// unequal reports whether two fields begin with different numbers, or one of them is a number and the other a word, such
-// as "unlimited".
+// unequal reports whether two fields begin with different numbers of whole units, or one of them is a number and the other says
+// that there is no limit. A negative number is 0.
 func unequal(one, other string) bool {
-	first := func(text string) (d decimal, ok, word bool) {
+	first := func(text string) (whole int64, ok, unlimited bool) {
 		if i := strings.IndexAny(text, ",;"); i >= 0 {
 			text = text[:i]
 		}
-		d, ok = parseDecimal(trim(text))
-		return d, ok, trim(text) != "" && !strings.ContainsAny(text, "0123456789")
+		d, ok := parseDecimal(trim(text))
+		if d.negative {
+			d.whole = 0
+		}
+		return d.whole, ok, strings.EqualFold(trim(text), "unlimited")
 	}
-	d, ok, word := first(one)
-	e, okToo, wordToo := first(other)
-	return ok && wordToo || word && okToo ||
-		ok && okToo && (d.whole != e.whole || d.fraction != e.fraction || d.negative != e.negative)
+	n, ok, unlimited := first(one)
+	m, okToo, unlimitedToo := first(other)
+	return ok && unlimitedToo || unlimited && okToo || ok && okToo && n != m
 }
 
 // joinWords joins words with a hyphen. The second may be empty.
@@ -254,7 +256,7 @@ func (a *accountReader) ofAll(found []rowField) {
 				a.charged = append(a.charged, charge{"", a.figure(n.at(0))})
 			}
 		} else if f.role == ofReset && a.resets.n == 0 {
-			a.resets = a.delays(f, a.resetKind(f.field), false)
+			a.resets = a.delays(f, a.resetKind(f), false)
 		}
 	}
 }
@@ -492,7 +494,7 @@ func (a *accountReader) limit(f *rowField, found []rowField, s *accountValues) {
 
 // reset reads the field that says when the quota is renewed.
 func (a *accountReader) reset(f *rowField, s *accountValues) {
-	s.resets = a.delays(f, a.resetKind(f.field), s.limits.n > 1)
+	s.resets = a.delays(f, a.resetKind(f), s.limits.n > 1)
 	if s.resets.n == 1 && s.resets.first.bare && endsIn(f.field, "-TTL") && !endsIn(f.field, "-Remaining-TTL") {
 		s.resets.first.orMillis()
 	}
@@ -506,7 +508,7 @@ func (a *accountReader) resetAgain(f *rowField, s *accountValues) {
 	if s.resets.n != 1 || !r.bare || len(f.lines) != 1 || len(f.lines[0]) > a.caps.fieldBytes() {
 		return
 	}
-	again, ok := readDelay(f.lines[0], a.resetKind(f.field), &a.clock)
+	again, ok := readDelay(f.lines[0], a.resetKind(f), &a.clock)
 	if !ok || again.bare {
 		return
 	}
@@ -639,9 +641,9 @@ func (s *accountValues) worded(f rowField) bool {
 }
 
 // resetKind returns what a number means in a field that says when a quota resets.
-func (a *accountReader) resetKind(field string) resetKind {
-	kind := a.kind
-	if kind == anyReset && (endsIn(field, "-*-Expire") || endsIn(field, "-Requests-Expire")) {
+func (a *accountReader) resetKind(f *rowField) resetKind {
+	kind, field := a.kind, f.field
+	if kind == anyReset && endsIn(field, "-Expire") && strings.EqualFold(f.account, "requests") {
 		return sharedMillis // bingx-api.github.io and huobiapi.github.io; X-RateLimit-Requests-Expire counts down from 10000
 	}
 	if a.plain && field != "X-RateLimit-Reset" && field != "X-Rate-Limit-Reset" {

@@ -156,8 +156,8 @@
 //     If W is not told, it is the longest w that was.
 //     If units come back before an instant that the server names, it keeps a sliding log.
 //     Then ours is kept, too, and says when units are back: no more than q depart in any
-//     time as long as the longest window that was told. If a request is refused that this had room for, and two of the instants
-//     were closer together than that, R is rounded down: so it is a second longer, until R is farther ahead of D than before.
+//     time as long as the longest window that was told. If a request is refused that this had room for, and R was no later
+//     than D once, R is rounded down: so it is a second longer, until R is farther ahead of D than before.
 //     With W, it is also kept of other
 //     quotas once they are used up, if W/q is less than a second, q units and no more were
 //     seen to be there, no other client was seen, and the last trial after W/q was not served. It helps in a sliding log, and where a server now and then says a = 0 although much is

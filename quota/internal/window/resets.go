@@ -139,8 +139,8 @@ func (w *Window) observeInstants(sent Instant, f *Figure, refused bool, s *Serve
 	}
 }
 
-// isBack reports whether a unit came back, where nothing was left, that a request found which departed at sent: it was not one
-// that the last figure had counted, when that request had departed already.
+// isBack reports whether a request that departed at sent, where nothing was left, found a unit that came back. It may have been
+// left over, if the request had departed before the last figure came, and that had units left.
 func (w *Window) isBack(sent Instant) bool { return w.sinceReport == 0 || w.inOrder(sent) }
 
 // soon reports whether a request departed in the first half of the last second of a late window.

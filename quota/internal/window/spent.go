@@ -296,6 +296,9 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 	if !w.hasLog() {
 		l = w.beginLog(t, length)
 	}
+	if s.loose() && l.loose && length > l.length {
+		l.lengthen(t, length) // another account has found out that it is too short, or an instant was farther away
+	}
 	l.length, l.loose, l.floor = length, s.loose(), s.floored
 	if refused && !tells && w.State == Expired && sent >= w.closed {
 		l.off = max(l.off, t.Add(min(l.length, MaxSavedTime>>16)*64)) // the length was found out, and not all is back
@@ -303,7 +306,7 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 	sure := l.heard(t, sent)
 	switch {
 	case refused && sure, !refused && avail > 0 && w.Unanswered() == 0 && w.believes(t) && avail < w.room(sent):
-		if s.loose() && !s.roundsEnds && s.ends.apart < s.ends.furthest() { // of windows, ends are no closer together than that
+		if s.loose() && s.ends.down && !s.roundsEnds {
 			s.roundsEnds = true
 			l.lengthen(t, s.logLength())
 			break
@@ -324,14 +327,13 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 }
 
 // logLength is how long our own log is of a server that names instants: a second less than one was ahead of its Date at
-// most. That is a window, if instants are rounded up; or to the nearest second, once one was rounded up. If it turns out to be
-// too short, they are rounded down, or none was rounded up so far: it is a second more, until one is farther ahead.
+// most. That is a window, if instants are rounded up; or to the nearest second, once one was rounded up. If some had passed
+// when they were told, and that turns out to be too short, it is a second more, until one is farther ahead.
 func (s *Server) logLength() time.Duration {
-	seconds := s.ends.furthest()
-	if !s.roundsEnds {
-		seconds--
+	if s.roundsEnds {
+		return time.Duration(s.ends.furthest()) * time.Second
 	}
-	return time.Duration(max(seconds, 1)) * time.Second
+	return s.Span
 }
 
 // lengthen makes our own log longer at t. It is believed again once it knows what has departed in such a time. Requests that

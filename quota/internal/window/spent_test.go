@@ -48,7 +48,7 @@ func TestSpentRefused(t *testing.T) {
 	}
 }
 
-// Where ends are closer together than a window, it becomes a second longer instead, the first time: a server that rounds 2 s
+// Where an instant had passed when it was told, it becomes a second longer instead, the first time: a server that rounds 2 s
 // down names no instant that is farther away than one that rounds 1 s up. All requests of a flight are refused for the same
 // reason. An instant that is farther away shows that the second was too much.
 func TestSpentIsTooShort(t *testing.T) {
@@ -57,6 +57,7 @@ func TestSpentIsTooShort(t *testing.T) {
 	all(advertises(5, 0), send("a"))(l, 0)
 	names("a", 4, 102, 2, false)(l, Instant(32*ms))
 	assert.Equal(t, sec, l.rare.spent.length)
+	l.server.ends.down = true
 	look := Instant(3 * sec)
 	send("b", "c", "d")(l, look)
 	for _, name := range []string{"b", "c", "d"} {
@@ -73,6 +74,22 @@ func TestSpentIsTooShort(t *testing.T) {
 	send("f")(l, look+Instant(3*sec))
 	names("f", 4, 114, 4, false)(l, look+Instant(3*sec+32*ms))
 	assert.Equal(t, 3*sec, l.rare.spent.length)
+}
+
+// What one account has found out makes the log of another one longer, which does not know either what departed before.
+func TestSpentOfAnotherAccount(t *testing.T) {
+	l := newLedger(Adaptive)
+	l.server.Instants = looseInstants
+	all(advertises(5, 0), send("a"))(l, 0)
+	names("a", 4, 102, 2, false)(l, Instant(32*ms))
+	l.server.roundsEnds = true
+	look := Instant(4 * sec)
+	send("b")(l, look)
+	names("b", 1, 104, 1, false)(l, look+Instant(32*ms))
+	assert.Equal(t, 2*sec, l.rare.spent.length)
+	assert.Zero(t, l.rare.spent.doubts, "less is left than the log, which was too short, has room for")
+	assert.False(t, l.believes(look+Instant(32*ms+3*sec-1)))
+	assert.True(t, l.believes(look+Instant(32*ms+3*sec)))
 }
 
 // A copy shares no log with its original.
