@@ -164,6 +164,8 @@ var kinds = []struct {
 	{"two spellings that complete each other", "x.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 99|X-Rate-Limit-Reset: 30", "X-RateLimit; policy '' 100; limit '' 99/30s"},
 	{"two spellings, one without a limit", "x.example", 429, "X-RateLimit-Limit: unlimited|X-RateLimit-Remaining: unlimited|X-RateLimit-Reset: 3000|X-Rate-Limit-Limit: 10|X-Rate-Limit-Remaining: 0", "X-RateLimit; policy 'rate-limit' 10; limit '' ?/50m0s; limit 'rate-limit' 0; parse: value of a wrong type (X-RateLimit-Limit, item 0); parse: value of a wrong type (X-RateLimit-Remaining, item 0)"},
 	{"two spellings, one in words", "x.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 99|X-Rate-Limit-Limit: 1m|X-Rate-Limit-Remaining: 99|X-Rate-Limit-Reset: 30", "X-RateLimit; policy '' 100; limit '' 99/30s"},
+	{"two spellings, one below zero", "x.example", 429, "X-RateLimit-Remaining: -1|X-Rate-Limit-Remaining: 0|X-Rate-Limit-Reset: 30", "X-RateLimit; limit '' 0/30s"},
+	{"two spellings, a limit in words", "x.example", 200, "X-RateLimit-Limit: per minute|X-RateLimit-Remaining: 99|X-Rate-Limit-Limit: 100|X-Rate-Limit-Remaining: 99|X-Rate-Limit-Reset: 30", "X-RateLimit; policy '' 100; limit '' 99/30s; parse: malformed field value (X-RateLimit-Limit)"},
 
 	{"two spellings, what is used of one", "x.example", 429, "X-RateLimit-Limit: 10|X-RateLimit-Remaining: 0|X-Rate-Limit-Limit: 1000|X-Rate-Limit-Used: 20|X-Rate-Limit-Reset: 3000", "X-RateLimit; policy '' 10; policy 'rate-limit' 1000; limit '' 0; limit 'rate-limit' 980/50m0s"},
 	{"two spellings, what is used and what is left of one quota", "x.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Used: 1|X-Rate-Limit-Remaining: 99|X-Rate-Limit-Reset: 30", "X-RateLimit; policy '' 100; limit '' 99/30s"},
@@ -184,8 +186,6 @@ var kinds = []struct {
 	{"expire, a Unix time", "x.example", 200, "X-RateLimit-Requests-Remain: 0|X-RateLimit-Requests-Expire: 1776938402500", "X-RateLimit; limit 'requests' 0/2.5s"},
 	{"expire, HTX", "api.huobi.pro", 200, "X-HB-RateLimit-Requests-Remain: 9|X-HB-RateLimit-Requests-Expire: 1776938402000", "X-RateLimit; limit 'requests' 9/2s"},
 	{"expire, another quota's", "x.example", 429, "X-RateLimit-User-Remaining: 0|X-RateLimit-User-Expire: 60", "X-RateLimit; limit 'user' 0/1m0s"},
-	{"two spellings, one below zero", "x.example", 429, "X-RateLimit-Remaining: -1|X-Rate-Limit-Remaining: 0|X-Rate-Limit-Reset: 30", "X-RateLimit; limit '' 0/30s"},
-	{"two spellings, a limit in words", "x.example", 200, "X-RateLimit-Limit: per minute|X-RateLimit-Remaining: 99|X-Rate-Limit-Limit: 100|X-Rate-Limit-Remaining: 99|X-Rate-Limit-Reset: 30", "X-RateLimit; policy '' 100; limit '' 99/30s; parse: malformed field value (X-RateLimit-Limit)"},
 	{"expire, without a quota's name", "x.example", 200, "X-RateLimit-Remaining: 0|X-RateLimit-Expire: 50", "X-RateLimit; limit '' 0/50s"},
 
 	// Other words for what is left, and for the quota of a time.

@@ -73,16 +73,18 @@ func TestTrialsKeepTheOrder(t *testing.T) {
 	}
 }
 
-// A scope may have any bytes: one hash in 65,536 ends with those that a Shaper puts between a scope and a kind. In this world,
+// A scope may have any bytes: one hash in 65,536 ends with those that a Shaper puts between a scope and a kind. In world 16,
 // requests departed in the Retry-After of their kind then, because it was noted of another scope.
 func TestScopeOfAnyBytes(t *testing.T) {
 	const between = "\x1f\x02\x1f" // see ofKind
 	for _, end := range []string{"", between[:2], between, between + "x", between + between} {
-		for range 3 { // callers that act at the same instant run in any order
-			w := &world{t: t, seed: 16, scope: func(req *http.Request) string { return req.Header.Get("X-User") + end }}
-			synctest.Test(t, w.run)
-			assert.Empty(t, w.problems, "%q, %s", end, w.what)
-			assert.Positive(t, w.counts.holds)
+		for _, seed := range []uint64{10, 16} {
+			for range 3 { // callers that act at the same instant run in any order
+				w := &world{t: t, seed: seed, scope: func(req *http.Request) string { return req.Header.Get("X-User") + end }}
+				synctest.Test(t, w.run)
+				assert.Empty(t, w.problems, "%q, seed %d, %s", end, seed, w.what)
+				assert.Positive(t, w.counts.holds)
+			}
 		}
 	}
 }
