@@ -191,12 +191,15 @@ type copied struct {
 // Origin.all meanwhile may come twice. shown says that people are to see them at t.
 func (o *Origin) chunks(t instant, shown bool) iter.Seq[[]copied] {
 	return func(yield func([]copied) bool) {
-		some := make([]copied, 0, chunk)
+		o.mu.Lock()
+		size := min(max(len(o.all), 1), chunk)
+		o.mu.Unlock()
+		some := make([]copied, 0, size)
 		for left := math.MaxInt; left > 0; {
 			some = some[:0]
 			o.mu.Lock()
 			// The last account takes the place of one that is evicted, so going down misses none.
-			for left = min(left, len(o.all)); left > 0 && len(some) < chunk; left-- {
+			for left = min(left, len(o.all)); left > 0 && len(some) < size; left-- {
 				a := copied{account: *o.all[left-1], hidden: shown && o.hides(t, o.all[left-1])}
 				a.Window = a.Copy() // what is rare is changed by answers, and by what is asked of the copy
 				if shown {
