@@ -32,7 +32,7 @@ type Answer struct {
 	never bool // no later answer will be different
 }
 
-// CustomFuncs are the functions of a Custom limiter. They are called with no lock
+// CustomFuncs are the functions of a Custom limiter. But for Idle, they are called with no lock
 // held, from several goroutines at once. Only Take is required.
 type CustomFuncs struct {
 	// Take decides whether n permits may be granted now, and takes them if so. n is
@@ -51,7 +51,8 @@ type CustomFuncs struct {
 	Release func(n int64)
 
 	// Idle reports whether the limiter equals a new one now: By drops it some
-	// time after. Nil: it does whenever no permits are retained.
+	// time after. By holds its own lock meanwhile, so Idle must not ask it for a limiter. Nil: it
+	// does whenever no permits are retained.
 	Idle func() bool
 }
 

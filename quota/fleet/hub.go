@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -119,8 +120,10 @@ func (h *Hub) Subscribe(ctx context.Context, origin exchange.ID, hear func(*exch
 	h.mu.Unlock()
 	defer func() {
 		h.mu.Lock()
-		delete(h.hearers[origin], to)
-		h.mu.Unlock()
+		defer h.mu.Unlock()
+		if delete(h.hearers[origin], to); len(h.hearers[origin]) == 0 {
+			delete(h.hearers, origin)
+		}
 	}()
 	for {
 		select {
@@ -215,7 +218,7 @@ func (h *Hub) exchange(now int64, origin exchange.ID, turn *exchange.Turn) (*exc
 	return grant, x.words, nil
 }
 
-// sweep forgets records that were not used for long, now and then.
+// sweep forgets records that were not used for long, and flights whose time is over, now and then.
 func (h *Hub) sweep(now int64) {
 	if h.turns++; h.turns%sweepEvery != 0 {
 		return
@@ -223,6 +226,12 @@ func (h *Hub) sweep(now int64) {
 	for id, r := range h.records {
 		if now > max(r.used, r.end, r.hold)+forgets {
 			delete(h.records, id)
+		}
+	}
+	for origin, all := range h.flights {
+		maps.DeleteFunc(all, func(_ string, f flight) bool { return f.until <= now })
+		if len(all) == 0 {
+			delete(h.flights, origin)
 		}
 	}
 }
