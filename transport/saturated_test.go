@@ -1,0 +1,83 @@
+package transport_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/internal/raced"
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+	"github.com/headway-go/headway/transport/transporttest"
+)
+
+// TestSaturated has one client that a server serves alone, and that has more work than the quota allows: three workers for
+// each unit, for ten minutes. The server says nothing but Retry-After. Requests wait all the time, and what is inferred is
+// right nevertheless. The bounds are what was measured. So a change that helps clients which share a quota with others
+// fails here if it takes such a client for one of them.
+func TestSaturated(t *testing.T) {
+	const lasts = 10 * time.Minute
+	for _, tt := range raced.Rows([]struct {
+		algorithm transporttest.Algorithm
+		quota     int64
+		window    time.Duration
+		served    int64 // at least
+		refused   int64 // at most
+	}{
+		{transporttest.SlidingLog, 5, time.Second, 2885, 34},
+		{transporttest.SlidingLog, 10, 2 * time.Second, 2987, 39},
+		{transporttest.SlidingLog, 5, 2 * time.Second, 1466, 35},
+		{transporttest.AlignedWindow, 10, time.Second, 5609, 48},
+		{transporttest.SlidingLog, 20, 3 * time.Second, 4017, 67},
+		{transporttest.SlidingLog, 5, 5 * time.Second, 586, 1046},
+		{transporttest.AlignedWindow, 5, 5 * time.Second, 615, 266},
+		{transporttest.SlidingWindow, 10, time.Second, 4869, 44},
+		{transporttest.SlidingWindow, 60, 10 * time.Second, 3620, 321},
+	}) {
+		name := fmt.Sprintf("%d, %d in %v", tt.algorithm, tt.quota, tt.window)
+		bubble(t, name, func(t *testing.T) {
+			api := &transporttest.API{
+				Policies:   []transporttest.Policy{{Name: "api", Quota: tt.quota, Window: tt.window, Algorithm: tt.algorithm}},
+				OmitLimits: true, OmitPolicies: true,
+			}
+			var mu sync.Mutex // guards lag
+			lag := rand.New(rand.NewPCG(1, 99))
+			base := &transporttest.Transport{Handler: api, Latency: func() time.Duration {
+				mu.Lock()
+				defer mu.Unlock()
+				return 20*time.Millisecond + time.Duration(lag.Int64N(int64(10*time.Millisecond)))
+			}}
+			s := &transport.Shaper{Base: base, Accounts: &quota.Accounts{Jitter: func() float64 { return .5 }}}
+			saturate(t, s, int(3*tt.quota), time.Now().Add(lasts))
+			n := api.Counts()
+			t.Logf("%s: %d served, %d refused", name, n.Served, n.Refused)
+			assert.GreaterOrEqual(t, n.Served, tt.served)
+			assert.LessOrEqual(t, n.Refused, tt.refused)
+		})
+	}
+}
+
+// saturate runs workers that send one request after another until end.
+func saturate(t *testing.T, rt http.RoundTripper, workers int, end time.Time) {
+	done := make(chan struct{})
+	for range workers {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			for time.Now().Before(end) {
+				resp, err := rt.RoundTrip(getItems(t.Context()))
+				if !assert.NoError(t, err) {
+					return
+				}
+				drop(resp)
+			}
+		}()
+	}
+	for range workers {
+		<-done
+	}
+}
