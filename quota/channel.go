@@ -98,8 +98,13 @@ func (c *Channel[T]) send(ctx context.Context, v T, maxDelay time.Duration) erro
 	lease.claims.add(c.places.self[0], 1)
 	if err := lease.admit(ctx, all, n, maxDelay); err != nil {
 		var r *Refusal
-		if errors.As(err, &r) && r.Reason == ReasonOwnLimit && r.Policy == bufferName {
-			r.Policy, r.Reason = "", ReasonQueueFull
+		if errors.As(err, &r) && r.Policy == bufferName {
+			switch r.Policy = ""; {
+			case r.Cause == ReasonClosed:
+				return ErrClosed
+			case r.Reason == ReasonOwnLimit:
+				r.Reason = ReasonQueueFull
+			}
 		}
 		return err
 	}
