@@ -32,6 +32,7 @@ const (
 var (
 	errNotSaved = errors.New("quota: invalid saved accounts") // Save has not written them, or they are not complete
 	errInUse    = errors.New("quota: accounts to be restored are in use")
+	errSecret   = errors.New("quota: the accounts were saved with another Secret")
 )
 
 type savedHead struct {
@@ -177,8 +178,14 @@ func (a *Accounts) Restore(r io.Reader, now time.Time) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.origins) > 0 || !a.hashes().use(in.secret) && a.credentialHashes.key() != in.secret {
+	switch {
+	case len(a.origins) > 0:
 		return errInUse
+	case a.hashes().use(in.secret) || a.credentialHashes.key() == in.secret:
+	case a.Secret != nil:
+		return errSecret
+	default:
+		return errInUse // a CredentialHash was made with a random key
 	}
 	for name, o := range in.to.origins {
 		if o.accounts = a; a.Peers != nil {

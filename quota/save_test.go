@@ -266,6 +266,16 @@ func TestRestoreRefuses(t *testing.T) {
 }
 
 // An error of the reader is returned. Input without end is refused.
+func TestRestoreNamesTheSecret(t *testing.T) {
+	d := newDesk(t)
+	saved := d.saved(0, false)
+	a := &quota.Accounts{Secret: &[32]byte{1}}
+	assert.EqualError(t, a.Restore(strings.NewReader(saved), d.at(0)), "quota: the accounts were saved with another Secret")
+	used := new(quota.Accounts)
+	used.CredentialHash("made with a random key")
+	assert.Equal(t, quota.ErrInUse, used.Restore(strings.NewReader(saved), d.at(0)))
+}
+
 func TestRestoreReads(t *testing.T) {
 	broken := errors.New("broken")
 	a := new(quota.Accounts)
