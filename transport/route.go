@@ -17,6 +17,9 @@ func (x *exchange) route() {
 		x.directory = s.directories.of(s.accounts(), s.fields(), url)
 	}
 	set(&x.origin, x.directory.liveOrigin())
+	if x.traced() {
+		x.watch() // before the caller's functions: one of them may panic
+	}
 	if s.Scope != nil {
 		set(&x.ask.Scope, s.Scope(x.req))
 	} else {
@@ -43,9 +46,6 @@ func (x *exchange) route() {
 	}
 	if s.Limits != nil {
 		x.ask.Limiter = s.Limits(x.req)
-	}
-	if x.traced() {
-		x.watch()
 	}
 	x.claim()
 }

@@ -18,7 +18,8 @@ import (
 // change the request or keep it. If a hook panics, the others are called all the same.
 //
 // For each call of RoundTrip, either Admitted or Rejected is called; after Admitted,
-// either Answered or Failed. Hooks that several parts of a program want to set are
+// either Answered or Failed. (No hook is called for a request whose URL or Header is
+// nil: it is left to Base.) Hooks that several parts of a program want to set are
 // joined with JoinTraces.
 type Trace struct {
 	// Held is called when a request cannot go at once and is about to wait, and again
@@ -34,8 +35,8 @@ type Trace struct {
 	Admitted func(AdmittedInfo)
 
 	// Rejected is called when a request is not sent: it was refused, or its
-	// context ended while it waited, or a function of the caller's, such as Shaper.Cost,
-	// ended its wait by a panic.
+	// context ended before it could go, or a function of the caller's, such as Shaper.Cost
+	// or a hook Held, ended by a panic before that.
 	Rejected func(RejectedInfo)
 
 	// Answered is called when Base has returned a response. It is the hook for
@@ -290,7 +291,7 @@ type owed uint8
 
 const (
 	owedNothing owed = iota
-	owedWait         // Held was called, and neither Admitted nor Rejected
+	owedStart        // neither Admitted nor Rejected was called
 	owedAnswer       // Admitted was called, and neither Answered nor Failed
 )
 
@@ -320,6 +321,9 @@ func (x *exchange) watch() {
 			x.trace.onHeld = x.traceHeld
 		}
 		x.ask.Held = x.trace.onHeld
+		if !x.sent { // else it is Shaper.Check, which calls no hook
+			x.trace.owed = owedStart
+		}
 	}
 }
 
@@ -346,7 +350,6 @@ func (x *exchange) traceHeld(r quota.Refusal, by quota.Limiter) {
 	until := x.waited(now)
 	if !x.unconditional() {
 		x.trace.begin(now, r.Cause, r.Policy)
-		x.trace.owed = owedWait // before the hooks are called: one of them may panic
 	}
 	call(x, heldHook, func() HeldInfo { return x.held(&r, by, until) })
 }
@@ -400,7 +403,7 @@ func (x *exchange) traceRejected(err error) {
 
 // tracePanic tells the hooks that are still owed something that RoundTrip ends by a panic.
 func (x *exchange) tracePanic() {
-	if x.trace.owed == owedWait {
+	if x.trace.owed == owedStart {
 		x.traceRejected(errPanic)
 		return
 	}

@@ -605,6 +605,40 @@ func TestHookPanics(t *testing.T) {
 	assert.Zero(t, srv.count())
 }
 
+// A request that a function of the caller's ends before it is sent is told to Rejected, whether it has waited or
+// not, and in Observe, too. Check calls no hook.
+func TestPanicsBeforeSending(t *testing.T) {
+	bad := func() { panic(boom) }
+	for name, with := range map[string]*transport.Shaper{
+		"Scope":         {Scope: func(*http.Request) string { bad(); return "" }},
+		"Like":          {Like: func(*http.Request) string { bad(); return "" }},
+		"Limits":        {Limits: func(*http.Request) quota.Limiter { bad(); return nil }},
+		"Cost":          {Cost: func(*http.Request, quota.Policy) int64 { bad(); return 0 }},
+		"Held":          {Trace: &transport.Trace{Held: func(transport.HeldInfo) { bad() }}},
+		"Held, Observe": {Trace: &transport.Trace{Held: func(transport.HeldInfo) { bad() }}, Mode: transport.Observe},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			var told []string
+			s := &transport.Shaper{
+				Scope: with.Scope, Like: with.Like, Limits: with.Limits, Cost: with.Cost, Mode: with.Mode,
+				Base:     newServer(limit(`"api";a=0;w=60`)),
+				Accounts: new(quota.Accounts),
+				Trace: transport.JoinTraces(with.Trace, &transport.Trace{
+					Admitted: func(transport.AdmittedInfo) { told = append(told, "admitted") },
+					Rejected: func(i transport.RejectedInfo) { told = append(told, i.Err.Error()) },
+				}),
+			}
+			delay(t, &transport.Shaper{Base: s.Base, Accounts: s.Accounts}, getItems(t.Context()))
+			if with.Trace == nil {
+				assert.PanicsWithValue(t, boom, func() { s.Check(getItems(t.Context())) })
+				assert.Empty(t, told)
+			}
+			assert.PanicsWithValue(t, boom, func() { _, _ = s.RoundTrip(getItems(t.Context())) })
+			assert.Equal(t, []string{"transport: a panic ended RoundTrip"}, told)
+		})
+	}
+}
+
 // What a hook was told of a response stays as it is when the next response is read.
 func TestHooksKeepReadings(t *testing.T) {
 	var told []transport.LearnedInfo

@@ -245,8 +245,13 @@ func (h *Handler) Trace() *transport.Trace {
 				return
 			}
 			ev := occurrence{Origin: i.Origin, Policy: i.Policy, Kind: "plain", What: "a request gave up waiting: its context ended"}
-			if i.Request.Context().Err() == nil {
+			switch panicked := i.Request.Context().Err() == nil; {
+			case panicked && i.Held != 0:
 				ev.Kind, ev.What = "bad", "a request did not wait to the end: a panic ended it"
+			case panicked:
+				ev.Kind, ev.What = "bad", "a request was not sent: a panic ended it"
+			case i.Held == 0:
+				ev.What = "a request was not sent: its context had ended"
 			}
 			h.events.add(ev)
 		},

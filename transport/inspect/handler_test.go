@@ -433,6 +433,24 @@ func TestPanicInLine(t *testing.T) {
 	})
 }
 
+// Nor has a request that never waited.
+func TestNotSentWithoutAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.shaper.Scope = func(*http.Request) string { panic("boom") }
+		assert.PanicsWithValue(t, "boom", func() { w.get(t.Context(), "https://api.example/") })
+		assert.Equal(t, "a request was not sent: a panic ended it", w.state(t).Events[0].What)
+		w.shaper.Scope = nil
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		req, err := http.NewRequestWithContext(ctx, "GET", "https://api.example/", nil)
+		require.NoError(t, err)
+		_, err = w.shaper.RoundTrip(req)
+		assert.Equal(t, context.Canceled, err)
+		assert.Equal(t, "a request was not sent: its context had ended", w.state(t).Events[0].What)
+	})
+}
+
 // Accounts of one policy may have quotas of their own: each shows its own, with its unit.
 func TestDifferentQuotas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
