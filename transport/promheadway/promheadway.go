@@ -37,7 +37,8 @@ type Options struct {
 	// that there are no metrics of a fleet.
 	Fleet *fleet.Fleet
 
-	// MaxOrigins is how many origins have a name of their own. Zero means 100.
+	// MaxOrigins is how many origins have a name of their own; the others are counted as
+	// _OTHER. Zero means 100; a negative number means no bound.
 	MaxOrigins int
 }
 

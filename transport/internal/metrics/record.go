@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -32,11 +33,14 @@ type Recorder struct {
 }
 
 // New returns a Recorder. maxOrigins is how many origins have a name of their own; 0:
-// DefaultMaxOrigins. newSeries is called once for each key of a Counter or Histogram, and
+// DefaultMaxOrigins; negative: all. newSeries is called once for each key of a Counter or Histogram, and
 // not concurrently for one instrument.
 func New(maxOrigins int, newSeries func(*Instrument, *Key) Series) *Recorder {
-	if maxOrigins == 0 {
+	switch {
+	case maxOrigins == 0:
 		maxOrigins = DefaultMaxOrigins
+	case maxOrigins < 0:
+		maxOrigins = math.MaxInt
 	}
 	r := &Recorder{maxOrigins: maxOrigins}
 	for i, t := range map[*Instrument]*table{

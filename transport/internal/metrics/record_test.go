@@ -223,6 +223,16 @@ func TestBounds(t *testing.T) {
 }
 
 // Names that are too long, or that cannot be read, have no series of their own.
+func TestMaxOrigins(t *testing.T) {
+	for most, want := range map[int]int{0: DefaultMaxOrigins, 2: 2, -1: 150} {
+		r := New(most, func(*Instrument, *Key) Series { return new(book) })
+		for i := range 150 {
+			r.origin(fmt.Sprintf("https://o%d.example", i))
+		}
+		assert.Len(t, r.origins.load(), want, "%d", most)
+	}
+}
+
 func TestNamesOfPolicies(t *testing.T) {
 	_, r := newBooks()
 	o := r.origin(api)
