@@ -17,7 +17,8 @@ type Verdict struct {
 
 // Check says what would happen to the request now, and how long it would wait,
 // without sending or charging anything. It neither changes the request nor closes
-// its body.
+// its body, and calls no hook. The deadline of its context counts; whether the context has
+// ended already does not.
 func (s *Shaper) Check(req *http.Request) Verdict {
 	if req.URL == nil || req.Header == nil {
 		return Verdict{}

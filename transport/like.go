@@ -65,9 +65,11 @@ func defaultPath(req *http.Request) kindPath {
 }
 
 // DefaultLike returns the kind of a request as a Shaper without Like sees it: the
-// method and the first six segments of the path. Numbers are replaced by "*", and so
-// are segments that look like an identifier: UUIDs, hexadecimal numbers, and mixtures
-// of letters and digits. The kind of GET /v1/items/7 is "GET /v1/items/*". An empty
+// method and the first six segments of the path that are not empty. Each number is
+// replaced by "*", also within a segment: item7 is "item*". So is the whole of a segment that
+// looks like an identifier: UUIDs, other long mixtures of letters and digits, addresses with
+// an @, and what is longer than 64 bytes. Versions, such as v1, and all other words stay.
+// The kind of GET /v1/items/7 is "GET /v1/items/*". The query does not matter. An empty
 // method means GET. The URL of the request must not be nil.
 //
 // A Shaper without Like also learns where one thing of a kind has a limit of its own, such as the item 7: by the
