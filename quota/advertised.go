@@ -45,10 +45,10 @@ func (a *advertised) TryAcquire(n int64) (*Lease, error) { return a.tryAcquire(n
 // if the server has not advertised any; IdleSince is the last use of the origin if no
 // request to it is in flight.
 //
-// A lease of n
-// permits charges n times the units of each claim. Acquire uses the ask's
-// Priority, MaxDelay and MaxQueue; so it waits for at most two minutes if
-// MaxDelay is zero. The ask's Limiter, Again, Force and Held are ignored: to add
+// A lease of n permits charges n times the units of each claim. One of 0 permits charges
+// nothing, and is refused only while a Retry-After or a back-off holds an account, or before
+// the first answer: whether any unit is left, Stats says. Acquire uses the ask's Priority,
+// MaxDelay and MaxQueue; so it waits for at most two minutes if MaxDelay is zero. The ask's Limiter, Again, Force and Held are ignored: to add
 // limits of the client's own, make a Chain.
 //
 // If the origin is evicted, what the Limiter charges is lost: see Origin.Dropped.

@@ -42,7 +42,8 @@ type CustomFuncs struct {
 	Take func(ctx context.Context, n int64) Answer
 
 	// Undo returns n permits that Take has granted, and that were not used: another
-	// limiter refused, or the lease was cancelled. Nil: nothing is returned.
+	// limiter refused, the lease was cancelled, or Origin.Check has only asked. Nil: nothing
+	// is returned.
 	Undo func(n int64)
 
 	// Release is told that the work that n permits were granted for is over. If it

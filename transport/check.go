@@ -17,8 +17,9 @@ type Verdict struct {
 
 // Check says what would happen to the request now, and how long it would wait,
 // without sending or charging anything. It neither changes the request nor closes
-// its body, and calls no hook. The deadline of its context counts; whether the context has
-// ended already does not.
+// its body, and calls no hook. The deadline of the request's context counts; whether the
+// context has ended does not. Of a quota.Custom in Limits, Check calls Take, and Undo if
+// Take has granted.
 func (s *Shaper) Check(req *http.Request) Verdict {
 	if req.URL == nil || req.Header == nil {
 		return Verdict{}

@@ -171,8 +171,9 @@ type AnsweredInfo struct {
 }
 
 // LearnedInfo says what was understood of the fields of a response. If it came from a
-// cache (Cached), nothing was learned. RetryAfter counts if it is advice about quota
-// (Advised). Do not modify the Reading: the Shaper uses it, too.
+// cache (Cached), nothing was learned, though a 429 is followed by a back-off. RetryAfter
+// counts if it is advice about quota (Advised). Do not modify the Reading: the Shaper uses
+// it, too.
 type LearnedInfo struct {
 	AnsweredInfo
 	parse.Reading
