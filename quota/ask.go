@@ -40,7 +40,7 @@ type Ask struct {
 	Scope    string         // the identity that it acts for; accounts without a key belong to it
 	Claims   []Claim        // of the origin's accounts; at most one for each policy
 	Again    func() []Claim // makes Claims anew after the work has waited, and may change Scope; called with no lock held. nil: they stay as they are
-	Limiter  Limiter        // the client's own limits; nil: none
+	Limiter  Limiter        // the client's own limits; nil: none. One of Origin.Limiter in it is an error: put that into Claims
 	Priority int            // the higher goes first; 0 is normal
 	MaxDelay time.Duration  // the longest wait. 0: two minutes; negative: never wait, be refused at once
 	MaxQueue int            // how many may wait in one line. 0: 10,000; negative: no bound

@@ -128,7 +128,7 @@ type Shaper struct {
 	// Limits returns the client's own limit on a request. One permit of it is
 	// taken together with the server's quotas. A permit of a concurrency limit
 	// is retained until the body of the response ends. Nil, or a nil Limiter,
-	// means no limit.
+	// means no limit. A limiter of Origin.Limiter is an error of each request.
 	Limits func(*http.Request) quota.Limiter
 
 	// Dimensions computes partition dimensions from a request, for dimensions
