@@ -33,7 +33,7 @@ type Answer struct {
 }
 
 // CustomFuncs are the functions of a Custom limiter. But for Idle, they are called with no lock
-// held, from several goroutines at once. Only Take is required.
+// held, from several goroutines at once. Each of them may be nil.
 type CustomFuncs struct {
 	// Take decides whether n permits may be granted now, and takes them if so. n is
 	// 0 for a request that takes none. It is called again for each attempt of a

@@ -312,6 +312,8 @@ func TestLimitersSayWhatTheyAllow(t *testing.T) {
 		assert.Equal(t, want, fmt.Sprint(l))
 	}
 	assert.Equal(t, "custom", fmt.Sprint(quota.Custom(quota.CustomFuncs{})))
+	assert.Equal(t, "nothing", fmt.Sprint(quota.PerSecond(0, 1)))
+	assert.Equal(t, "nothing", fmt.Sprint(quota.Concurrency(0)))
 }
 
 // The rate of PerSecond is never above n.

@@ -215,9 +215,13 @@ func (l *limiterCore) Stats() Stats {
 	return s
 }
 
-// String says what the limiter allows: "10 per second, bursts of 20", "5 at a time", or
-// "custom" if it counts no permits.
+// String says what the limiter allows: "10 per second, bursts of 20", "5 at a time",
+// "custom" if it counts no permits, or "nothing" if it grants none, because an argument
+// was out of range.
 func (l *limiterCore) String() string {
+	if l.meter.Capacity() < 1 {
+		return "nothing"
+	}
 	n, burst, period := l.meter.Allows()
 	if n == 1 && 0 < period && period < time.Second {
 		each := (time.Second + period/2) / period
