@@ -51,7 +51,8 @@ const (
 // which contexts have replaced, ends no wait.
 //
 // Every response that does not come from a cache is read for what it says
-// about quota, whatever its status, and returned as Base made it. Its body is
+// about quota, whatever its status, and returned as Base made it. (If Base has followed
+// a redirect to another origin by itself, the fields of the response are not read.) Its body is
 // wrapped only in four cases: a concurrency limit has to know when the body
 // ends; a quota counts bytes of content, and the length of the body is not
 // given; the body of a refusal may name the policies that its Retry-After
@@ -87,8 +88,8 @@ type Shaper struct {
 	// refused, and not sent, when it has less time left than the server usually takes to answer,
 	// but no earlier than after a quarter of its time unless no answer is so quick. A request that
 	// need not wait is sent however little time it has. None waits for longer than MaxDelay:
-	// requests that may need a second Shaper, with the same Accounts. A MaxDelay below a second
-	// also means that FirstFlight is no bound unless it is set.
+	// if some requests may, send them through a second Shaper with the same Accounts and a longer
+	// MaxDelay. A MaxDelay below a second also means that FirstFlight is no bound unless it is set.
 	//
 	// A quota of 1,000 requests an hour that is used up is not back within
 	// two minutes: requests are then refused at once, and RejectedError.RetryAfter says
@@ -188,10 +189,9 @@ type Shaper struct {
 	// Refused reports whether a response is a refusal for lack of quota, where its
 	// status and fields do not say so, and how long to wait before the next request;
 	// 0 means that this is not known. If the response has a Retry-After, the longer of the two
-	// counts. It is asked about each response that does not
-	// come from a cache, in addition to the signs that are always recognised: the
-	// status 429; the status 403, 420 or 503 with a service limit of which nothing is left;
-	// and the Refusals of the rows of Vendors. Any other 503 is an outage: its Retry-After
+	// counts. It is asked about each response whose fields are read, in addition to the signs
+	// that are always recognised: the status 429; the status 403, 420 or 503 with a service limit
+	// of which nothing is left; and the Refusals of the rows of Vendors. Any other 503 is an outage: its Retry-After
 	// holds the whole origin, and without one it holds nothing. It must not read or change the
 	// response: its body belongs to the caller. Nil means that there are no other signs.
 	Refused func(*http.Response) (refused bool, wait time.Duration)
