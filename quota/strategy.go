@@ -41,7 +41,7 @@ package quota
 //  2. Rounding. Servers tell seconds, or an instant in whole seconds, rounded up or down.
 //     The shorter meaning is tried once. How long windows are is learned where no reset is
 //     told, and windows are counted from slow answers that tell what is true when they end.
-//     "fixed 20/1s, X" .332 → .994; "fixed 10/1s, no reset" .669 → .973.
+//     "fixed 20/1s, X" .332 → .994; "fixed 10/1s, no reset" .669 → .974.
 //
 //  3. Refill. Units may come back one by one, in lumps, as they were spent, or as two windows
 //     are weighed, before the end that is told. One request tries after W/q, the window by the
@@ -71,7 +71,7 @@ package quota
 // A refusal that names no policy holds all work of its scope. But kinds of work (Ask.Kind) that
 // it did not refuse may look with one request now and then. One that is served is free, and has
 // holds and an inferred quota of its own from then on; so have the resources of a kind, such as
-// channels. "one method, 10/30s" .501 → .990. Two scopes are never taken for one, even if they
+// channels. "one method, 10/30s" .501 → .992. Two scopes are never taken for one, even if they
 // seem to share a quota: a user that can provoke refusals in one could then stop the other. If
 // scopes share, set the same Ask.Scope.
 //
@@ -80,8 +80,8 @@ package quota
 // Requests follow the first one that is served as in TCP's slow start. Refusals without a
 // Retry-After are followed by a back-off of 1 s to 48 s. If requests that departed after a
 // refused one are served, that was refused by chance: then one less is in flight for that time.
-// "sheds 1 %, bare" .033 → .809. A Retry-After that names no policy is taken for that of one
-// request alone once eleven that departed well after it are served. "sheds 1 %" .223 → .805. One
+// "sheds 1 %, bare" .206 → .809. A Retry-After that names no policy is taken for that of one
+// request alone once eleven that departed well after it are served. "sheds 1 %" .223 → .828. One
 // beside a 5xx holds the whole origin (Report.WholeOrigin), or the kinds of work that are out of
 // order, once eleven requests of others are served: these waited for 35 to 41 s each, and wait for
 // .1 s (TestRoutesOutOfOrder of package transport).
