@@ -365,6 +365,8 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 			o.charge(claims, now)
 		case v.Final:
 			r = v.refuse(claims, now, Refused)
+		case !now.Before(expires) && w.mayPass(claims, now) && !needsMore(ctx, now, latest, late):
+			o.charge(claims, now)
 		case !now.Before(expires):
 			r = v.refuse(claims, now, MaxDelay)
 		case v.tooLate(latest), needsMore(ctx, now, latest, late):
@@ -380,6 +382,25 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 		o.leave(claims, w, now)
 		return r, err
 	}
+}
+
+// mayPass reports whether w, whose time is over, can be charged before those whose turn it is, because enough is
+// there for all of them: they have been woken at the same time, and have not looked yet.
+func (w *Waiter) mayPass(claims []Claim, now time.Time) bool {
+	for i := range claims {
+		c := claims[i].Constraint
+		if !c.Look(now, claims[i].Asks()).OK || !c.Round().owes(w).IsZero() || !c.Line().keepsFrom(&claims[i], now, w, 0).IsZero() {
+			return false
+		}
+		before, ok := c.Line().unitsOf(w)
+		if !ok {
+			return false
+		}
+		if d := c.Look(now, before+min(claims[i].Units, math.MaxInt64-before)); before > 0 && (!d.OK || d.Last) {
+			return false
+		}
+	}
+	return true
 }
 
 // pushedOut returns the refusal of a waiter that was pushed out of the line of

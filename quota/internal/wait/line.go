@@ -23,7 +23,8 @@ import (
 // not wake a thousand.
 //
 // The timer also fires when the first of the waiters runs out of time, and
-// wakes each of those once, so that it can be refused.
+// wakes each of those once, so that it can be refused. It goes instead, before those whose turn it is,
+// if enough is there for all of them: see Waiter.mayPass.
 //
 // Fairness: a waiter is in one line at a time, that of a constraint that refuses
 // it. If its turn comes there and another constraint refuses it, it moves to that
@@ -350,6 +351,24 @@ func (l *Line) unitsBefore(priority int) (n int64) {
 	}
 	add(0, plain)
 	return n
+}
+
+// mostPassed is how many waiters are counted for one that may pass them.
+const mostPassed = 1000
+
+// unitsOf returns the units of the waiters that go before w. ok is false if there are too many to count.
+func (l *Line) unitsOf(w *Waiter) (n int64, ok bool) {
+	if l.Len() > mostPassed {
+		return 0, false
+	}
+	if l != nil {
+		for _, other := range l.byTurn.ws {
+			if other != w && other.before(w, l.newest) {
+				n += min(max(other.units, -other.units), math.MaxInt64-n)
+			}
+		}
+	}
+	return n, true
 }
 
 // priorities are units by priority, of those that are not 0: most lines have no other, and no map.

@@ -285,6 +285,66 @@ func TestTooLateIsWoken(t *testing.T) {
 	})
 }
 
+// Waiters whose time is over at the instant when there is room go if there is enough for all that go
+// before them, too: those have been woken, and have not looked yet.
+func TestTimeIsOverWhenThereIsRoom(t *testing.T) {
+	for name, tt := range map[string]struct {
+		options wait.LineOptions
+		units   []int64
+		last    bool
+		others  int // behind them, who wait for longer
+		goes    []int
+	}{
+		"for some":               {wait.LineOptions{}, []int64{1, 1, 1, 1, 1}, false, 0, []int{0, 1, 2}},
+		"the newest first":       {wait.LineOptions{NewestFirst: true}, []int64{1, 1, 1, 1, 1}, false, 0, []int{2, 3, 4}},
+		"one wants more":         {wait.LineOptions{}, []int64{2, 1, 1}, false, 0, []int{0, 1}},
+		"it may be less":         {wait.LineOptions{}, []int64{1, 1, 1}, true, 0, []int{0}},
+		"too many to be counted": {wait.LineOptions{}, []int64{1, 1, 1}, false, wait.MostPassed, []int{0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newTurnstile(0, tt.options)
+				g.again, g.last = time.Now().Add(mins), tt.last
+				var all, others []*came
+				first := 0
+				if tt.options.NewestFirst {
+					first = len(tt.units) - 1
+				}
+				for i, n := range tt.units {
+					o := wait.Options{MaxDelay: mins, MaxQueue: -1}
+					if i == first {
+						o.Renew = func() []wait.Claim {
+							time.Sleep(ms) // all others look before it, and it goes, too
+							claims := g.claim(n)
+							wait.Lock(claims)
+							return claims
+						}
+						o.MaxDelay += ms
+					}
+					all = append(all, come(t, g.claim(n), o))
+				}
+				for range tt.others {
+					others = append(others, come(t, g.claim(1), patient))
+				}
+				g.locked(func() { g.room = 3 }) // as time does: nobody is told
+				time.Sleep(mins + ms)
+				synctest.Wait()
+				var goes []int
+				for i, c := range all {
+					if c.granted() {
+						goes = append(goes, i)
+					}
+				}
+				assert.Equal(t, tt.goes, goes)
+				for _, c := range others {
+					c.left()
+				}
+				g.noTrace(t)
+			})
+		})
+	}
+}
+
 // One timer, which fires when the constraint says, and is set anew when that
 // changes.
 func TestTimerOfLine(t *testing.T) {

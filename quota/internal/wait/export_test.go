@@ -1,0 +1,4 @@
+package wait
+
+// MostPassed is mostPassed.
+const MostPassed = mostPassed
