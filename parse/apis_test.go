@@ -796,6 +796,8 @@ var furtherAPIs = []struct {
 	{"a policy with a window, and what is left of something", 'd', "x.example", 200, "RateLimit-Policy: \"burst\";q=100;w=1|X-RateLimit-Remaining: 0", "it may be of another quota", `editor's draft; policy 'burst' 100/1s`},
 	{"a usage of something, and a minute", 'd', "x.example", 200, "X-Usage-Limit: 100|X-Usage-Remaining: 0|X-RateLimit-Limit-Minute: 60|X-RateLimit-Remaining-Minute: 0|X-RateLimit-Reset-Minute: 30", "0 of 60 a minute", `X-RateLimit; policy 'minute' 60/1m0s; limit 'minute' 0/30s`},
 	{"out of order, and when the quota is renewed", 'd', "x.example", 502, "RateLimit-Limit: 100|RateLimit-Remaining: 98|RateLimit-Reset: 45|Retry-After: 45", "45 s", `draft -06; policy '' 100; limit '' 98/45s; retry after 45s!`},
+	{"MediaWiki, maxlag", 'd', "en.wikipedia.org", 200, "MediaWiki-API-Error: maxlag|Retry-After: 5|X-Database-Lag: 7", "refused: 5 s", `none; retry after 5s!`},
+	{"MediaWiki, served", 'd', "en.wikipedia.org", 200, "Retry-After: 5", "not refused", `none; retry after 5s`},
 }
 
 func TestFurtherAPIs(t *testing.T) {

@@ -66,8 +66,8 @@ type Reading struct {
 	// draft it is on any status (editor's draft, Section 7: it MUST take precedence).
 	// Alone, or beside other fields, it is on 403, 413, 418, 420, 429, 3xx and 5xx only, since some
 	// servers send it with every response; also on a success, if a negative available
-	// quota beside it says that the request was refused, or if Backoff or X-Weave-Backoff asks for
-	// it (Zotero, Firefox Sync). It is not if it only repeats, on
+	// quota beside it says that the request was refused, as X-Database-Lag does (MediaWiki), or if
+	// Backoff or X-Weave-Backoff asks for it (Zotero, Firefox Sync). It is not if it only repeats, on
 	// another status than 429 and 503, when a quota is renewed of which something is left; beside
 	// fields of draft -06 that is so on a success only.
 	// It is false if RetryAfter is None. See Vendor.RetryAfterOnRefusals.
@@ -672,7 +672,7 @@ func (x *exchange) retryAfter(status int) {
 	}
 	x.out.RetryAfter = wait
 	x.out.Advised = (onRefusal(status) ||
-		(x.out.Dialect.ietf() && !x.isOfOperation(status) || x.overdrawn) && (x.host == nil || !x.host.RetryAfterOnRefusals)) && !x.repeatsReset(status)
+		(x.out.Dialect.ietf() && !x.isOfOperation(status) || x.overdrawn || len(x.h[databaseLag]) > 0) && (x.host == nil || !x.host.RetryAfterOnRefusals)) && !x.repeatsReset(status)
 	if backoff > 0 && (backoff >= wait || !x.out.Advised) {
 		x.out.RetryAfter, x.out.Advised = backoff, true
 	}

@@ -152,6 +152,10 @@ func readJoined(line string, kind resetKind, c *clock) (longest delay, ok bool) 
 // Firefox Sync. Read-only.
 var backoffs = []pattern{newPattern("Backoff"), newPattern("X-Weave-Backoff")}
 
+// databaseLag is a field that MediaWiki sends only if it refuses a request because of that lag (its parameter maxlag), with
+// the status 200 and Retry-After.
+const databaseLag = "X-Database-Lag"
+
 // retryAfter reads the lines of one of these fields.
 func (r *listReader) retryAfter(lines []string, kind resetKind, c *clock) (d time.Duration, ok bool) {
 	if r.tooLong(lines) {
