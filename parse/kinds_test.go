@@ -199,6 +199,9 @@ var kinds = []struct {
 	{"whether it is allowed", "x.example", 200, "X-Quota-Allowed: 1|X-Quota-Used: 7|X-Quota-Reset: 1800", "none"},
 	{"whether it is allowed, beside a rate", "x.example", 200, "X-RateLimit-Limit: 10|X-RateLimit-Remaining: 9|X-Quota-Allowed: 1|X-Quota-Used: 7|X-Quota-Reset: 1800", "X-RateLimit; policy '' 10; limit '' 9; limit 'quota' ?/30m0s"},
 	{"what is allowed, of a size", "x.example", 200, "X-Quota-Allowed: 5000000|X-Quota-Used: 5000000", "none"},
+	{"a quota of a day, joined", "x.example", 200, "X-RateLimit-Limit: 60|X-RateLimit-Remaining: 59|X-DailyQuota-Limit: 10000|X-DailyQuota-Remaining: 0|X-DailyQuota-Reset: 14400", "X-RateLimit; policy '' 60; policy 'daily' 10000/24h0m0s; limit '' 59; limit 'daily' 0/4h0m0s"},
+	{"a quota of a month, joined, what is used", "x.example", 200, "X-MonthlyQuota-Limit: 1000|X-MonthlyQuota-Used: 900", "X-RateLimit; policy 'monthly' 1000/744h0m0s; limit 'monthly' 100"},
+	{"a quota of something, joined", "x.example", 200, "X-DiskQuota-Limit: 1000|X-DiskQuota-Remaining: 0", "none"},
 	{"a quota, and requests at a time", "x.example", 200, "X-Quota-Limit: 1000|X-Quota-Remaining: 943|X-Quota-Reset: 3600|X-Concurrency-Limit: 3", "Gravitee; policy 'concurrency' 3 concurrent-requests; policy 'quota' 1000; limit 'quota' 943/1h0m0s"},
 }
 

@@ -1018,6 +1018,30 @@ func Vendors() []Vendor {
 			Policy:    []string{"Helicone-RateLimit-Policy"},
 		},
 		{
+			// docs.coinglass.com/reference/responses-error-codes: of a minute.
+			Name:  "CoinGlass",
+			Limit: []string{"API-KEY-MAX-LIMIT"},
+			Used:  []string{"API-KEY-USE-LIMIT"},
+			Every: map[string]time.Duration{"": time.Minute},
+		},
+		{
+			// docs.tic.io/throttling. What ends in -IP counts the addresses that requests come from.
+			Name:      "TIC",
+			Hosts:     []string{"tic.io"},
+			Sign:      "X-RateLimit-Limit-IP",
+			Limit:     []string{"X-RateLimit-Limit", "X-RateLimit-Limit-<Minute>"},
+			Remaining: []string{"X-RateLimit-Remaining", "X-RateLimit-Remaining-<Minute>"},
+			Reset:     []string{"X-RateLimit-Reset"},
+			ResetIn:   time.Second,
+		},
+		{
+			// github.com/tkhamez/neucore, rate limit for apps.
+			Name:      "Neucore",
+			Remaining: []string{"X-Neucore-Rate-Limit-Remain"},
+			Reset:     []string{"X-Neucore-Rate-Limit-Reset"},
+			ResetIn:   time.Second,
+		},
+		{
 			// apicenter.commerce.naver.com: a Spring Cloud Gateway. The quota beside it is that of one
 			// endpoint, for a time that is not said.
 			Name:      "Naver Commerce",
@@ -1545,7 +1569,7 @@ func Vendors() []Vendor {
 			Name: "X-RateLimit",
 			Limit: slices.Concat(rateLimits("Limit"), []string{"X-RateLimit", "X-Rate-Limit", "Rate-Limit-Limit", "Rate-Limit-Total", "Rate-Limit"},
 				rateLimits("Total", "Max", "Limit-*", "*-Limit", "*-Max", "*-Allowed", "Allowed-*", "Capacity", "Maximum", "<Quota>-Limit", "<Quota>-Allocated", "<Quota>"),
-				ofTimes("X-?-Limit", "X-?-Limit-Limit", "X-?-Limit-Max", "X-?-Request-Limit", "X-?-Requests-Limit", "?-Request-Limit", "?-Requests-Limit", "X-?-Quota-Limit", "X-Quota-?-Limit", "X-Quota-Limit-?", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit", "X-RateLimit-Limit?", "X-RateLimit-?", "X-Rate-Limit-?", "X-Requests-Limit-?"),
+				ofTimes("X-?-Limit", "X-?-Limit-Limit", "X-?-Limit-Max", "X-?-Request-Limit", "X-?-Requests-Limit", "?-Request-Limit", "?-Requests-Limit", "X-?-Quota-Limit", "X-?Quota-Limit", "X-Quota-?-Limit", "X-Quota-Limit-?", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit", "X-RateLimit-Limit?", "X-RateLimit-?", "X-Rate-Limit-?", "X-Requests-Limit-?"),
 				rateLimits("<Burst>Limit", "<Concurrent>Limit"),
 				perTimes("X-RateLimit-<?>", "X-RateLimit-<Requests-?>", "X-Rate-Limit-<?>", "X-Rate-Limit-<Requests-?>", "X-<Requests-?>-Limit"),
 				counters("Limit", "Max"), ownRateLimits("-Limit", "-Max", ""), ofTimes("X-?RateLimit-Limit"), []string{
@@ -1555,7 +1579,7 @@ func Vendors() []Vendor {
 			Remaining: slices.Concat(rateLimits("Remaining"), []string{"Rate-Limit-Remaining", "Rate-Limit-Remains", "X-HB-RateLimit-<Requests>-Remain"},
 				rateLimits("Remaining-*", "*-Remaining", "Remain", "Remains", "Limit-Remaining", "Limit-*-Remaining", "Remaining-Quota", "<Burst>Remaining", "<Concurrent>Remaining", "Available", "Available-*",
 					"Left", "*-Remain", "<Quota>-Remaining"),
-				ofTimes("X-?-Remaining", "X-?-Request-Remaining", "?-Request-Remaining", "?-Requests-Remaining", "X-?-Quota-Remaining", "X-Quota-?-Remaining", "X-Quota-Remaining-?", "X-?-Quota-Left", "X-?-Limit-Remaining", "?-Limit-Remaining", "X-?-Requests-Left", "X-?-Requests-Remaining",
+				ofTimes("X-?-Remaining", "X-?-Request-Remaining", "?-Request-Remaining", "?-Requests-Remaining", "X-?-Quota-Remaining", "X-?Quota-Remaining", "X-Quota-?-Remaining", "X-Quota-Remaining-?", "X-?-Quota-Left", "X-?-Limit-Remaining", "?-Limit-Remaining", "X-?-Requests-Left", "X-?-Requests-Remaining",
 					"X-RateLimit-?Remaining", "X-Rate-Limit-?Remaining", "X-RateLimit-Remaining?", "X-Requests-Remaining-?", "X-Requests-Left-?"),
 				perTimes("X-Remaining-<Requests-?>", "X-Remaining-<Calls-?>", "X-<Requests-?>-Remaining"),
 				counters("Remaining", "Left", "Available"), ofTimes("X-?RateLimit-Remaining"), ownRateLimits("-Remaining", "-Limit-Remaining", "-Left", "-Available"), []string{
@@ -1564,7 +1588,7 @@ func Vendors() []Vendor {
 					"RateLimit-Remaining-*", "RateLimit-*-Remaining",
 				}),
 			Used: slices.Concat(rateLimits("Used", "Usage", "Used-*", "*-Used", "Limit-Used", "Count", "*-Count", "Consumed", "<Quota>-Used"),
-				ofTimes("X-?-Used", "X-?-Limit-Used", "X-?-Request-Used", "X-?-Requests-Used", "?-Request-Used", "?-Requests-Used", "X-?-Usage", "X-?-Quota-Used", "X-?-Quota-Count", "X-Quota-?-Used", "X-Quota-Used-?", "X-Requests-Used-?"), counters("Used"), ownRateLimits("-Used"),
+				ofTimes("X-?-Used", "X-?-Limit-Used", "X-?-Request-Used", "X-?-Requests-Used", "?-Request-Used", "?-Requests-Used", "X-?-Usage", "X-?-Quota-Used", "X-?Quota-Used", "X-?-Quota-Count", "X-Quota-?-Used", "X-Quota-Used-?", "X-Requests-Used-?"), counters("Used"), ownRateLimits("-Used"),
 				[]string{"X-<Quota>-Used", "X-<Api>-Used", "X-<Api>-Usage", "X-<Request-Limit>-Count", "X-<Api-Usage>-Count", "Rate-Limit-Used", "X-<Concurrency>Limit-Running", "X-<Concurrency>-Current", "X-<Concurrency>-Active", "X-<Concurrent>-Current", "X-<Concurrent>-Active"}),
 			Cost: slices.Concat([]string{
 				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
@@ -1575,7 +1599,7 @@ func Vendors() []Vendor {
 				rateLimits("Limit-Reset", "Limit-*-Reset", "Reset-Seconds-*", "Remaining-Seconds", "TTL", "Remaining-TTL", "*-Remaining-TTL", "*-Expire",
 					"Refresh", "Expire", "Expires", "Expires-At", "Expires-In", "Expiry", "Until",
 					"Window-Reset", "Window-Reset-Ms", "Window-End", "TimeRemaining", "RemainingTime", "<Quota>-Reset"),
-				ofTimes("X-?-Reset", "X-?-Request-Reset", "X-?-Requests-Reset", "?-Request-Reset", "?-Requests-Reset", "X-?-Quota-Reset", "X-Quota-?-Reset", "X-Quota-Reset-?", "X-?-Limit-Reset", "?-Limit-Reset", "X-RateLimit-?Reset", "X-Rate-Limit-?Reset", "X-RateLimit-Reset?", "X-Requests-Reset-?"),
+				ofTimes("X-?-Reset", "X-?-Request-Reset", "X-?-Requests-Reset", "?-Request-Reset", "?-Requests-Reset", "X-?-Quota-Reset", "X-?Quota-Reset", "X-Quota-?-Reset", "X-Quota-Reset-?", "X-?-Limit-Reset", "?-Limit-Reset", "X-RateLimit-?Reset", "X-Rate-Limit-?Reset", "X-RateLimit-Reset?", "X-Requests-Reset-?"),
 				perTimes("X-<Requests-?>-Reset"),
 				ofTimes("X-?RateLimit-Reset", "X-?-Quota-Reset-At"),
 				counters("Reset", "Reset-Time", "Resets", "Reset-At", "Resets-At", "Reset-In", "Resets-In", "Reset-Timestamp"),
