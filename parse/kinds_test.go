@@ -199,9 +199,17 @@ var kinds = []struct {
 	{"whether it is allowed", "x.example", 200, "X-Quota-Allowed: 1|X-Quota-Used: 7|X-Quota-Reset: 1800", "none"},
 	{"whether it is allowed, beside a rate", "x.example", 200, "X-RateLimit-Limit: 10|X-RateLimit-Remaining: 9|X-Quota-Allowed: 1|X-Quota-Used: 7|X-Quota-Reset: 1800", "X-RateLimit; policy '' 10; limit '' 9; limit 'quota' ?/30m0s"},
 	{"what is allowed, of a size", "x.example", 200, "X-Quota-Allowed: 5000000|X-Quota-Used: 5000000", "none"},
+	{"what is used of a quota, until a reset", "x.example", 200, "X-Quota-Limit: 10000|X-Quota-Used: 42|X-Quota-Reset: 2026-04-24T00:00:00Z", "X-RateLimit; policy 'quota' 10000; limit 'quota' 9958/14h0m1s"},
+	{"what is used of a quota, all of it", "x.example", 200, "X-Quota-Limit: 10000|X-Quota-Used: 10000|X-Quota-Reset: 1776940200", "X-RateLimit; policy 'quota' 10000; limit 'quota' 0/30m1s"},
+	{"what is used of a quota, and no reset that can be read", "x.example", 200, "X-Quota-Limit: 10000|X-Quota-Used: 10000|X-Quota-Reset: never", "none"},
 	{"a quota of a day, joined", "x.example", 200, "X-RateLimit-Limit: 60|X-RateLimit-Remaining: 59|X-DailyQuota-Limit: 10000|X-DailyQuota-Remaining: 0|X-DailyQuota-Reset: 14400", "X-RateLimit; policy '' 60; policy 'daily' 10000/24h0m0s; limit '' 59; limit 'daily' 0/4h0m0s"},
 	{"a quota of a month, joined, what is used", "x.example", 200, "X-MonthlyQuota-Limit: 1000|X-MonthlyQuota-Used: 900", "X-RateLimit; policy 'monthly' 1000/744h0m0s; limit 'monthly' 100"},
 	{"a quota of something, joined", "x.example", 200, "X-DiskQuota-Limit: 1000|X-DiskQuota-Remaining: 0", "none"},
+	{"records", "x.example", 200, "X-RateLimit-Limit-Records: 1000|X-RateLimit-Remaining-Records: 0|X-RateLimit-Reset-Records: 30", "X-RateLimit; policy 'records' 1000 records; limit 'records' 0/30s"},
+	{"policies with a semicolon after each", "x.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 99|X-RateLimit-Policy: 100;w=60; , 1000;w=3600;", "X-RateLimit; policy '' 100/1m0s; policy '1000;w=3600' 1000/1h0m0s; limit '' 99"},
+	{"a limit with a semicolon after it", "x.example", 200, "X-RateLimit-Limit: 100;w=60;|X-RateLimit-Remaining: 99;", "X-RateLimit; policy '' 100/1m0s; limit '' 99"},
+	{"semicolons and no figure", "x.example", 200, "X-RateLimit-Limit: ;;|X-RateLimit-Remaining: 99", "X-RateLimit; limit '' 99; parse: malformed field value (X-RateLimit-Limit)"},
+	{"a semicolon after a policy of a draft", "x.example", 200, "RateLimit-Limit: 100|RateLimit-Remaining: 99|RateLimit-Policy: 100;w=60;", "draft -06; policy '' 100; limit '' 99; parse: malformed field value (RateLimit-Policy)"},
 	{"a quota, and requests at a time", "x.example", 200, "X-Quota-Limit: 1000|X-Quota-Remaining: 943|X-Quota-Reset: 3600|X-Concurrency-Limit: 3", "Gravitee; policy 'concurrency' 3 concurrent-requests; policy 'quota' 1000; limit 'quota' 943/1h0m0s"},
 }
 

@@ -195,8 +195,8 @@ type Vendor struct {
 	// they are requests, contents or requests in progress. The entry "" is for all other accounts. The
 	// default is "requests"; and "tokens" for accounts with that word in their names,
 	// such as "input-tokens", or with "tpm", "tph" or "tpd"; "content-bytes" for those with the word bytes; that word
-	// for those with bandwidth, traffic, kb, mb, gb, kilobytes, megabytes, gigabytes, credits or points, of which a
-	// request takes as many as like requests were seen to; and the name of an account that ends in a
+	// for those with bandwidth, traffic, kb, mb, gb, kilobytes, megabytes, gigabytes, credits, points or records, of
+	// which a request takes as many as like requests were seen to; and the name of an account that ends in a
 	// time that is counted, such as "audio-seconds". Units that limit the requests in progress are
 	// "concurrent-requests": those of accounts with "concurrent", "concurrency" or "parallel" in their names.
 	// A quota of "errors", in which only failed requests count, is read when nothing is left of it.
@@ -509,6 +509,8 @@ func (r *row) unit(account string) string {
 			return contentBytes
 		case "bandwidth", "traffic", "megabytes", "kilobytes", "gigabytes", "mb", "kb", "gb", "credits", "points":
 			return strings.Clone(part)
+		case "record", "records":
+			return "records"
 		}
 	}
 	if countsTime(account) {

@@ -285,27 +285,27 @@ func mayBeTime(account, all []rowField) bool {
 
 // mayBeSize reports whether the fields of an account may be about something else than requests:
 // X-Request-Limit and X-Api-Limit, if nothing tells what is left; X-Quota-Limit and X-Quota-Used, if no rate
-// is beside them. What is allowed, and renewed, is no size: X-Quota-Allowed beside X-Quota-Reset.
+// is beside them. What is renewed is no size: X-Quota-Limit and X-Quota-Used beside X-Quota-Reset.
 func mayBeSize(account, all []rowField) bool {
 	name, field := account[0].account, account[0].field
 	switch name {
 	case "quota", "api", "request", "rl":
 		return endsIn(field[:min(len(field), len("X-")+len(name))], "X-"+name) &&
-			(!slices.ContainsFunc(account, tellsLeft) || name == "quota" && !slices.ContainsFunc(all, ofRate) && !allowsAndRenews(account))
+			(!slices.ContainsFunc(account, tellsLeft) || name == "quota" && !slices.ContainsFunc(all, ofRate) && !renews(account))
 	}
 	return false
 }
 
-// allowsAndRenews reports whether fields say what is allowed until a reset.
-func allowsAndRenews(account []rowField) bool {
+// renews reports whether fields say how much may be used until a reset.
+func renews(account []rowField) bool {
 	return slices.ContainsFunc(account, func(f rowField) bool { return f.role == ofLimit && isAllowance(f) }) &&
-		slices.ContainsFunc(account, func(f rowField) bool { return f.role == ofReset })
+		slices.ContainsFunc(account, func(f rowField) bool { return f.role == ofReset && strings.ContainsAny(f.lines[0], "123456789") })
 }
 
-// isAllowance reports whether a field says how much is allowed. 0 and 1 may say whether the request is.
+// isAllowance reports whether a field says how much may be used. 0 and 1 may say whether the request is allowed.
 func isAllowance(f rowField) bool {
 	n, ok := parseDecimal(trim(f.lines[0]))
-	return endsIn(f.field, "-Allowed") && ok && n.whole > 1
+	return ok && n.whole > 1
 }
 
 // ofRate reports whether the name of a field says that it is about a rate.
@@ -895,6 +895,10 @@ func (a *accountReader) one(account string, s *accountValues) {
 	used := int64(None)
 	for i := range s.used.n {
 		used = max(used, a.figure(s.used.at(i)))
+	}
+	if f.limit == None && s.used.n == 1 && s.remaining.n == 1 && used != None && f.remaining > 0 &&
+		s.used.first.value.fraction+s.remaining.first.value.fraction >= 1e9 {
+		used++ // 45.01 and 104.99 are 150
 	}
 	for i := range s.resets.n {
 		if d := s.resets.at(i); d.reset() > f.reset.reset() {

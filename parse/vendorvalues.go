@@ -64,12 +64,17 @@ func (a *accountReader) numbers(f *rowField) (all values[number]) {
 		}
 	}
 	list, err := httpsfv.UnmarshalList(f.lines)
+	if err != nil && a.strict {
+		r.ignore("", errSyntax)
+		return all
+	}
 	if err != nil {
-		if a.strict {
-			r.ignore("", errSyntax)
-			return all
+		if text := strings.Join(f.lines, ","); strings.Contains(text, ";") {
+			list, err = httpsfv.UnmarshalList([]string{withoutEnds(text)})
 		}
-		return a.loose(&r, f)
+		if err != nil || len(list) == 0 {
+			return a.loose(&r, f)
+		}
 	}
 	for i, m := range firstOf(&r, list) {
 		r.item = i
@@ -98,6 +103,15 @@ func (a *accountReader) numbers(f *rowField) (all values[number]) {
 		}
 	}
 	return all
+}
+
+// withoutEnds returns a List without the semicolons after its members: "100;w=60;, 1000;w=3600;" (Printful).
+func withoutEnds(text string) string {
+	members := strings.Split(text, ",")
+	for i, member := range members {
+		members[i] = strings.TrimRight(member, "; \t")
+	}
+	return strings.Join(members, ",")
 }
 
 // grouped reads a number with a comma before each three digits, such as "10,000". Of a list of two
