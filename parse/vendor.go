@@ -193,10 +193,10 @@ type Vendor struct {
 	// Units says what a quota counts, by the name of its account, with or without
 	// the time in which it ends: any word. A Shaper learns, or asks Shaper.Cost, how many of them a request takes, unless
 	// they are requests, contents or requests in progress. The entry "" is for all other accounts. The
-	// default is "requests"; and "tokens" for accounts with that word in their names,
+	// default is "requests"; and "tokens" for accounts with a word that ends so in their names,
 	// such as "input-tokens", or with "tpm", "tph" or "tpd"; "content-bytes" for those with the word bytes; that word
-	// for those with bandwidth, traffic, kb, mb, gb, kilobytes, megabytes, gigabytes, credits, points or records, of
-	// which a request takes as many as like requests were seen to; and the name of an account that ends in a
+	// for those with bandwidth, traffic, kb, mb, gb, kilobytes, megabytes, gigabytes, credits, points, records,
+	// characters, words or images, of which a request takes as many as like requests were seen to; and the name of an account that ends in a
 	// time that is counted, such as "audio-seconds". Units that limit the requests in progress are
 	// "concurrent-requests": those of accounts with "concurrent", "concurrency" or "parallel" in their names.
 	// A quota of "errors", in which only failed requests count, is read when nothing is left of it.
@@ -358,12 +358,17 @@ func measure(part string) bool {
 }
 
 // isTimeLeft reports whether a field that tells what is left of that tells the time until the reset:
-// X-RateLimit-Remaining-Time-In-Seconds, X-RateLimit-Remaining-Millis. Of "sec", "minutes"
+// X-RateLimit-Remaining-Time-In-Seconds, X-RateLimit-Remaining-Millis, and
+// X-RateLimit-Remaining-Interval-Milliseconds (Whippy). Of "sec", "minutes"
 // and "hours" it tells how many requests are left.
 func isTimeLeft(of string) bool {
 	switch strings.ToLower(of) {
 	case "sec", "minutes", "hours":
 		return false
+	}
+	const interval = "interval-"
+	if len(of) > len(interval) && strings.EqualFold(of[:len(interval)], interval) {
+		of = of[len(interval):]
 	}
 	return isForm(of)
 }
@@ -511,6 +516,11 @@ func (r *row) unit(account string) string {
 			return strings.Clone(part)
 		case "record", "records":
 			return "records"
+		case "characters", "words", "images":
+			return strings.Clone(part)
+		}
+		if strings.HasSuffix(part, tokens) { // completiontokens
+			return tokens
 		}
 	}
 	if countsTime(account) {
