@@ -802,6 +802,7 @@ var furtherAPIs = []struct {
 	{"another's requests from an address", 'c', "x.example", 200, "X-RateLimit-Limit-IP: 10|X-RateLimit-Remaining-IP: 0|X-RateLimit-Reset-IP: 33", "0 of 10 for 33 s", `X-RateLimit; policy 'ip' 10; limit 'ip' 0/33s`},
 	{"Neucore", 'd', "account.example", 200, "X-Neucore-Rate-Limit-Remain: 99|X-Neucore-Rate-Limit-Reset: 9", "99 left for 9 s", `Neucore; limit '' 99/9s`},
 	{"Printful", 'd', "api.printful.com", 200, "X-Ratelimit-Policy: 120;w=60;|X-Ratelimit-Limit: 120|X-Ratelimit-Remaining: 119|X-Ratelimit-Reset: 0.5", "119 of 120 a minute", `X-RateLimit; policy '' 120/1m0s; limit '' 119/500ms`},
+	{"Ollama", 'c', "ollama.com", 429, "Retry-After: 14|X-RateLimit-Max-Concurrent: 4|X-RateLimit-Active: 4|X-RateLimit-Queue-Limit: 15|X-RateLimit-Queued: 15", "4 of 4 requests run, and 15 more wait", `Ollama; policy '' 4 concurrent-requests; limit '' 0; retry after 14s!`},
 	{"MediaWiki, maxlag", 'd', "en.wikipedia.org", 200, "MediaWiki-API-Error: maxlag|Retry-After: 5|X-Database-Lag: 7", "refused: 5 s", `none; retry after 5s!`},
 	{"MediaWiki, served", 'd', "en.wikipedia.org", 200, "Retry-After: 5", "not refused", `none; retry after 5s`},
 	{"spoonacular, fractions", 'd', "api.spoonacular.com", 200, "X-API-Quota-Request: 1.01|X-API-Quota-Used: 45.01|X-API-Quota-Left: 104.99", "104 of 150 points a day", `spoonacular; policy '' 150/24h0m0s points; limit '' 104 cost 1`},

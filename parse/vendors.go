@@ -1018,6 +1018,15 @@ func Vendors() []Vendor {
 			Policy:    []string{"Helicone-RateLimit-Policy"},
 		},
 		{
+			// ollama.com/cloud, refusals: how many requests run at a time. As many as Queue-Limit wait there.
+			Name:  "Ollama",
+			Hosts: []string{"ollama.com"},
+			Sign:  "X-RateLimit-Max-Concurrent",
+			Limit: []string{"X-RateLimit-Max-Concurrent"},
+			Used:  []string{"X-RateLimit-Active"},
+			Units: map[string]string{"": concurrentRequests},
+		},
+		{
 			// docs.coinglass.com/reference/responses-error-codes: of a minute.
 			Name:  "CoinGlass",
 			Limit: []string{"API-KEY-MAX-LIMIT"},
