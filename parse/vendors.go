@@ -1044,6 +1044,15 @@ func Vendors() []Vendor {
 			ResetIn:   time.Second,
 		},
 		{
+			// solana.com/docs/references/clusters, and Triton, which runs these servers. The fields beside
+			// these count connections, subscriptions and free coins, and are on all responses.
+			Name:      "Solana",
+			Hosts:     []string{"solana.com", "rpcpool.com"},
+			Sign:      "X-RateLimit-Conn-Limit",
+			Limit:     []string{"X-RateLimit-<RPS>-Limit", "X-RateLimit-<Method>-Limit"},
+			Remaining: []string{"X-RateLimit-<RPS>-Remaining", "X-RateLimit-<Method>-Remaining"},
+		},
+		{
 			// github.com/tkhamez/neucore, rate limit for apps.
 			Name:      "Neucore",
 			Remaining: []string{"X-Neucore-Rate-Limit-Remain"},
