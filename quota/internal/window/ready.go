@@ -103,7 +103,7 @@ func (w *Window) whenReported(t Instant, n int64) Instant {
 	if enough && w.Unanswered() == 0 {
 		again = max(t, min(again, max(w.received, w.asked).Add(w.patience())))
 	}
-	return min(again, w.whenBack(t, n))
+	return min(again, w.whenBack(t, n), w.whenReturned(t, n))
 }
 
 // ReadyEstimated is Ready for n units that are an estimate. Where less is left, one

@@ -124,6 +124,7 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		s.Hasty = true
 	}
 
+	w.observeRises(t, sent, avail, refused, s)
 	w.observeReturn(sent, avail, due, refused, s)
 	if tells {
 		w.observeLag(sent, due, &f, w.found(avail, &f), refused, s)

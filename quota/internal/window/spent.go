@@ -54,10 +54,11 @@ type spent struct {
 	from Instant // departure of the first request of the window, where no answer tells its end; 0: not known, see untold.go
 	contradiction
 	trials
-	ends  answerEnds
-	noLog bool   // a server with slow answers has refused what our own log had room for, see late.go
-	holds int64  // of a bucket whose units come back one by one: how many there are at most; 0: it is none, see steps.go
-	lumps *lumps // of a bucket whose units may come back many at a time; nil: nothing shows it, see lumps.go
+	returned returned // see returned.go
+	ends     answerEnds
+	noLog    bool   // a server with slow answers has refused what our own log had room for, see late.go
+	holds    int64  // of a bucket whose units come back one by one: how many there are at most; 0: it is none, see steps.go
+	lumps    *lumps // of a bucket whose units may come back many at a time; nil: nothing shows it, see lumps.go
 }
 
 // A slot is what has departed within a small part of a window.
@@ -184,6 +185,7 @@ func (w *Window) whenBack(t Instant, n int64) Instant {
 // note takes over that n units depart at t.
 func (w *Window) note(t Instant, n int64) {
 	l := w.rare.spent
+	ours := w.spare() < n && w.whenReturned(t, n) <= t
 	back := 0
 	for back < len(l.slots) && w.backAt(&l.slots[back]) <= t {
 		back++
@@ -191,12 +193,12 @@ func (w *Window) note(t Instant, n int64) {
 	if back > 0 {
 		l.slots = l.slots[:copy(l.slots, l.slots[back:])]
 	}
-	sure := (l.infers || w.believes(t)) && w.room(t) >= n
+	sure := ours || (l.infers || w.believes(t)) && w.room(t) >= n
 	tells := w.spare() < n && (l.loose || w.State == Reported || w.probing)
 	if w.isLate() {
 		tells = w.spare() < n || 2*(w.room(t)-n) <= l.quota
 	}
-	if sure && tells && l.asked == 0 {
+	if sure && tells && !ours && l.asked == 0 {
 		l.asked = t
 	}
 	n = min(n, math.MaxInt32)
@@ -282,10 +284,13 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 	if s.loose() {
 		length = s.logLength()
 	}
+	if length <= 0 && !s.RoundsDown && w.logsReturned(s.Span) {
+		length = s.Span
+	}
 	switch {
 	case w.Quota <= 0 || length <= 0:
 		return
-	case s.loose():
+	case s.loose(), w.logsReturned(length) && s.Most <= w.Quota && !s.Full.shown():
 	case s.Most > 0 && s.Most != w.Quota || s.Full.shown():
 		w.forgetLog() // a bucket may hold more than a quota, or less
 		return
@@ -304,6 +309,9 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 		l.off = max(l.off, t.Add(min(l.length, MaxSavedTime>>16)*64)) // the length was found out, and not all is back
 	}
 	sure := l.heard(t, sent)
+	if sure && !refused {
+		l.returned.vain = 0
+	}
 	switch {
 	case refused && sure, !refused && avail > 0 && w.Unanswered() == 0 && w.believes(t) && avail < w.room(sent):
 		if s.loose() && s.ends.down && !s.roundsEnds {
@@ -312,7 +320,13 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 			break
 		}
 		windows := time.Duration(64)
-		if l.kept >= manyKept/4 {
+		switch {
+		case w.logsReturned(l.length):
+			if l.returned.vain++; l.returned.vain < mostVain && w.returnedShown() {
+				return
+			}
+			l.returned.shown = false
+		case l.kept >= manyKept/4:
 			windows = 4
 		}
 		l.off = max(l.off, t.Add(min(l.length, MaxSavedTime>>16)*windows<<l.doubts))
