@@ -253,7 +253,7 @@ func (s *settlement) learnCeiling() {
 // servedBelowCeiling takes over that a request was served, for such a bound.
 func (s *settlement) servedBelowCeiling() {
 	if l := s.l.limit.learned; l != nil && l.ceiling != nil && s.r.answered() {
-		l.ceiling.Served(&s.l.limit.base.Window, s.sent)
+		l.ceiling.Served(&s.l.limit.base.Window, s.t, s.sent)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"sync"
 	"testing"
@@ -25,6 +26,7 @@ type arrivalsServer struct {
 	log, weighed bool
 	tells        bool
 	whole        bool // a Retry-After is that of a whole window
+	slow         bool // it takes .2 s and more to serve a request, .7 s on average
 	// "RateLimit", "RateLimit on refusals", "RateLimit-Policy", "X-RateLimit", which says no reset, "X-RateLimit-Reset", rounded
 	// twice, "X-RateLimit-Reset, Unix time", or ""
 	figures string
@@ -123,7 +125,8 @@ func (s *arrivalsServer) left(now time.Time) float64 {
 // seemed to be a log.
 // Where seconds are rounded twice, windows of a second seemed to take two. Where no reset is told and two windows are weighed,
 // each second began with the few units that had come back. Where longer windows are weighed, each second one of them had
-// a refusal at its beginning, with a Retry-After until its end.
+// a refusal at its beginning, with a Retry-After until its end. Where answers are slow, as many as were in flight at a refusal
+// were taken for a bound, and no more departed for minutes.
 func TestArrivalsAtRandom(t *testing.T) {
 	for _, tt := range raced.Rows([]struct {
 		name   string
@@ -220,6 +223,12 @@ func TestArrivalsAtRandom(t *testing.T) {
 		{"windows, 100 a second", func() *arrivalsServer { return &arrivalsServer{quota: 100} }, 250 * time.Millisecond, 300},
 		{"windows, 100 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 100, tells: true} }, 250 * time.Millisecond, 300},
 		{"windows, 10 a second, Retry-After", func() *arrivalsServer { return &arrivalsServer{quota: 10, tells: true} }, 400 * time.Millisecond, 80},
+		{"log, 10 a second, Retry-After, slow answers", func() *arrivalsServer {
+			return &arrivalsServer{quota: 10, log: true, tells: true, slow: true}
+		}, 25 * time.Second, 400},
+		{"windows, 20 in two seconds, Retry-After, slow answers", func() *arrivalsServer {
+			return &arrivalsServer{quota: 20, per: 2 * time.Second, tells: true, slow: true}
+		}, 6 * time.Second, 600},
 	}) {
 		var waited time.Duration
 		denied, served := 0, 0
@@ -246,7 +255,15 @@ func arrive(t *testing.T, srv *arrivalsServer, seed uint64) (waited time.Duratio
 	}
 	rnd, lag := rand.New(rand.NewPCG(seed, 1)), rand.New(rand.NewPCG(seed, 2))
 	var mu sync.Mutex // guards lag and the results
-	s := &transport.Shaper{MaxDelay: 2 * of, Base: &transporttest.Transport{Handler: srv, Latency: func() time.Duration {
+	serve := func(w http.ResponseWriter, req *http.Request) {
+		if srv.ServeHTTP(w, req); srv.slow && w.(*httptest.ResponseRecorder).Code == http.StatusOK {
+			mu.Lock()
+			takes := 200*time.Millisecond + time.Duration(lag.ExpFloat64()*float64(time.Second/2))
+			mu.Unlock()
+			time.Sleep(takes)
+		}
+	}
+	s := &transport.Shaper{MaxDelay: 2 * of, Base: &transporttest.Transport{Handler: http.HandlerFunc(serve), Latency: func() time.Duration {
 		mu.Lock()
 		defer mu.Unlock()
 		return 20*time.Millisecond + time.Duration(lag.Int64N(int64(10*time.Millisecond)))

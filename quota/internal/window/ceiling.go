@@ -1,5 +1,7 @@
 package window
 
+import "time"
+
 // A Ceiling is how many requests may be in flight to a server that does not tell what refuses requests, and
 // seems to bound that. Such a server refuses what is too much at once, and goes on with what it has
 // begun: so it is what is in flight after a wave of refusals, if that is two or more. Where a
@@ -21,6 +23,11 @@ package window
 // A ceiling that cannot go up further is given up after eight times as many were served. If that was wrong, the next one
 // is given up later: after as many as it would need to go up, if that is more.
 //
+// Where answers take so long that nearly all that is in flight is at work, a server with such a bound refuses a request soon after one
+// more is tried, and none else. A server that counts requests in a time has as many in flight after its refusals, but it refuses
+// one now and then although no more than before are in flight. After two such refusals in a row the ceiling is forgotten, and the next
+// wave of refusals shows none; the second time that this happens the next three do not, then seven, … up to 63.
+//
 // A server that bounds what is in flight refuses none below its bound. One that sheds load at random refuses as often
 // however few are in flight, so each refusal takes back one. A ceiling that has come down to half of what it
 // was is none, and is forgotten.
@@ -33,6 +40,11 @@ type Ceiling struct {
 	heard bool    // one was served since the last refusal
 	one   bool    // the last refusal was of one too many
 	wave  Instant // arrival of the first refusal of the last wave
+
+	trip  time.Duration // how long answers of served requests take, on average
+	odd   bool          // the ceiling did not explain the last refusal
+	wrong uint8         // ceilings that were forgotten for that
+	skip  uint8         // waves that show none
 }
 
 const (
@@ -40,6 +52,7 @@ const (
 	mostCeiling  = 120 // slow starts end above it
 	rarest       = 7
 	often        = 4 // times as many as the ceiling are served: one refused after that does not lower it
+	mostWrong    = 6
 	gone         = 8 // times as many as the highest ceiling are served: there is none
 )
 
@@ -56,6 +69,14 @@ func (c *Ceiling) Refused(w *Window, t, sent Instant) bool {
 	}
 	switch c.one = c.tooMany(w, sent); {
 	case c.one:
+		if left+1 == c.most && c.isSlow(t, sent) {
+			explained := c.most == c.kept && c.tried < uint16(c.most) // one more was tried
+			if c.odd && !explained {
+				c.contradicted(t)
+				return false
+			}
+			c.odd = !explained
+		}
 		if c.tried < often*uint16(c.most) {
 			c.lost = c.most
 			c.most, c.rare = c.most-1, min(c.rare+1, rarest)
@@ -65,6 +86,8 @@ func (c *Ceiling) Refused(w *Window, t, sent Instant) bool {
 			}
 		}
 		c.tried = 0
+	case c.skip > 0:
+		c.skip--
 	case c.most <= leastCeiling, c.heard:
 		if c.most == 0 && c.lost == mostCeiling {
 			c.rare = min(c.rare+1, rarest) // it was given up in error
@@ -87,14 +110,26 @@ func (c *Ceiling) tooMany(w *Window, sent Instant) bool {
 	return c.most > leastCeiling && c.heard && left >= leastCeiling && left+1 >= (c.most+1)/2
 }
 
+// isSlow reports whether answers take so much longer than the refusal at t of a request that departed at sent that nearly all of what
+// is in flight is at work.
+func (c *Ceiling) isSlow(t, sent Instant) bool {
+	return time.Duration(t-sent)*time.Duration(c.most) < c.trip
+}
+
+// contradicted takes over that a refusal at t shows that there is no ceiling.
+func (c *Ceiling) contradicted(t Instant) {
+	wrong := min(c.wrong+1, mostWrong)
+	*c = Ceiling{wave: t, trip: c.trip, wrong: wrong, skip: 1<<wrong - 1}
+}
+
 // TooMany reports whether the refusal of a request that departed at sent is of one too many, and if so takes it over.
 func (c *Ceiling) TooMany(w *Window, t, sent Instant) bool {
 	return c.tooMany(w, sent) && c.Refused(w, t, sent)
 }
 
-// Served takes over that a request which departed at sent was served. The slow start has counted
+// Served takes over at t that a request which departed at sent was served. The slow start has counted
 // it.
-func (c *Ceiling) Served(w *Window, sent Instant) {
+func (c *Ceiling) Served(w *Window, t, sent Instant) {
 	if c.inWave(sent) {
 		if c.most >= leastCeiling && w.slow > c.most {
 			w.slow = c.most
@@ -102,6 +137,11 @@ func (c *Ceiling) Served(w *Window, sent Instant) {
 		return
 	}
 	c.heard = true
+	if trip := time.Duration(t - sent); c.trip == 0 {
+		c.trip = trip
+	} else {
+		c.trip += (trip - c.trip) / 8
+	}
 	if c.most < leastCeiling {
 		c.most = 0
 	}

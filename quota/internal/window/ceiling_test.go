@@ -16,7 +16,7 @@ func TestCeiling(t *testing.T) {
 			w.slow = min(w.slow+1, 127) // see Silent
 			w.InFlight = int64(c.most) - 1
 			now++
-			c.Served(w, now)
+			c.Served(w, now, now)
 		}
 	}
 	refuse := func(c *Ceiling, left int64) bool {
@@ -80,12 +80,12 @@ func TestCeilingHolds(t *testing.T) {
 	c.Refused(&w, Instant(2*sec), Instant(sec))
 	for range 20 {
 		w.slow = min(w.slow+1, 127) // see Silent
-		c.Served(&w, Instant(sec))
+		c.Served(&w, Instant(sec), Instant(sec))
 	}
 	assert.EqualValues(t, 10, w.slow)
 
 	w.slow = 10
-	c.Served(&w, Instant(2*sec))
+	c.Served(&w, Instant(2*sec), Instant(2*sec))
 	w.SetPolicy(Requests, 100, sec)
 	w.State, w.end = Counting, Instant(3*sec)
 	at := Instant(3 * sec)
@@ -114,7 +114,7 @@ func TestOneTooMany(t *testing.T) {
 			now++
 			w.InFlight = int64(g.most) - 1
 			w.slow = g.most + 1
-			g.Ceiling.Served(&w, now)
+			g.Ceiling.Served(&w, now, now)
 		}
 	}
 	wave := now
@@ -155,7 +155,7 @@ func TestCeilingIsNone(t *testing.T) {
 				now++
 				w.InFlight = int64(g.most) - 1
 				w.slow = min(w.slow+1, 127) // see Silent
-				g.Served(&w, now)
+				g.Served(&w, now, now)
 			}
 		}
 		w.InFlight = int64(c.learned)
@@ -221,7 +221,7 @@ func TestServedBeyondCeiling(t *testing.T) {
 		now := Instant(2 * sec)
 		w.InFlight, w.slow, w.asked = tt.left, tt.most, now
 		c := Ceiling{most: tt.most, kept: tt.most, tried: 3, wave: Instant(sec)}
-		c.Served(&w, now)
+		c.Served(&w, now, now)
 		assert.Equal(t, tt.want, c.most, tt)
 		assert.Equal(t, tt.want, c.kept, tt)
 		if tt.want > tt.most {
@@ -262,7 +262,7 @@ func TestCeilingIsGivenUp(t *testing.T) {
 		for ; c.most > 0; served++ {
 			now++
 			w.InFlight, w.slow = mostCeiling-1, mostCeiling+1 // see Silent
-			c.Served(&w, now)
+			c.Served(&w, now, now)
 		}
 		assert.Equal(t, mostCeiling*max(gone, 1<<min(tries, rarest)), served)
 		assert.False(t, w.is(bounded))
@@ -284,7 +284,7 @@ func TestHighestCeilingIsLost(t *testing.T) {
 		assert.Equal(t, step.tooMany, c.Refused(&w, now, now), "%+v", step)
 		assert.EqualValues(t, 1, c.rare, "%+v", step)
 		now++
-		c.Served(&w, now)
+		c.Served(&w, now, now)
 	}
 }
 
@@ -301,5 +301,66 @@ func TestOneTooManyOfHalf(t *testing.T) {
 			c := Ceiling{most: tt.most, kept: tt.most, heard: heard}
 			assert.Equal(t, tt.want && heard, c.TooMany(&w, Instant(sec), Instant(sec)), tt)
 		}
+	}
+}
+
+// Answers take a hundred times as long as refusals. Each step is a refusal after so many were served with a full ceiling,
+// while so many more are in flight than are let.
+func TestCeilingIsContradicted(t *testing.T) {
+	type step struct {
+		served int
+		more   int64
+	}
+	const raised = 9 << rarest // served until one more is tried
+	for _, tt := range []struct {
+		name  string
+		trip  time.Duration
+		steps []step
+		none  bool
+	}{
+		{"twice although none was tried", time.Second, []step{{10, 0}, {9, 0}}, true},
+		{"twice after it was lowered", time.Second, []step{{9, 0}, {0, 0}, {0, 0}}, true},
+		{"once after it was lowered", time.Second, []step{{9, 0}, {0, 0}}, false},
+		{"one more was tried in between", time.Second, []step{{10, 0}, {raised, 0}, {9, 0}}, false},
+		{"one more was tried, and served", time.Second, []step{{10, 0}, {raised + 10, 0}}, true},
+		{"fewer were in flight", time.Second, []step{{10, -1}, {9, -1}, {8, -1}}, false},
+		{"more were in flight", time.Second, []step{{10, 1}, {9, 1}, {8, 1}}, false},
+		{"quick answers", 90 * time.Millisecond, []step{{10, 0}, {9, 0}, {8, 0}}, false},
+	} {
+		w, now := New(Adaptive), Instant(sec)
+		var c Ceiling
+		w.InFlight = 10
+		c.Refused(&w, now, now)
+		c.rare = rarest
+		for _, s := range tt.steps {
+			for range max(s.served, 1) {
+				now = now.Add(2 * sec)
+				w.InFlight, w.slow = int64(c.most)-1, c.most+1 // see Silent
+				if s.served == 0 {
+					w.InFlight = 0
+				}
+				c.Served(&w, now, now.Add(-tt.trip))
+			}
+			now = now.Add(sec)
+			w.InFlight = int64(c.most) - 1 + s.more
+			c.Refused(&w, now, now.Add(-10*time.Millisecond))
+		}
+		assert.Equal(t, tt.none, c.most == 0, tt.name)
+	}
+}
+
+// After a ceiling was contradicted, the next wave of refusals shows none, then the next three, … up to 63.
+func TestContradictedCeilings(t *testing.T) {
+	w, now := New(Adaptive), Instant(sec)
+	var c Ceiling
+	for _, want := range []int{0, 1, 3, 7, 15, 31, 63, 63} {
+		waves := 0
+		for ; c.most == 0; waves++ {
+			now++
+			w.InFlight, c.heard = 10, true
+			assert.False(t, c.Refused(&w, now, now))
+		}
+		assert.Equal(t, want+1, waves)
+		c.contradicted(now)
 	}
 }

@@ -419,7 +419,9 @@
 // If the server seems to bound how many requests are in flight, a Retry-After of one too many holds no other one: see
 // ceiling.go. It is one too many if as much as half of the bound is in flight, and a request that departed after the refusals
 // before was served. So the first refusals hold all, and so do two waves in a row. Each takes back one. A bound that has come
-// down to half of what it was is none, because the server refuses as often however few are in flight. So it is also
+// down to half of what it was is none, because the server refuses as often however few are in flight. Where answers take
+// longer than a refusal by as many times as it lets requests in flight, it is none either once two refusals in a row come although
+// no more than that are in flight, and not soon after one more was tried. So it is also
 // beside policies that have names, if the refusal has no field but Retry-After.
 //
 // A server may bound how many answers it streams at a time: it counts a request until the body of its answer has ended.

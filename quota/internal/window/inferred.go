@@ -201,7 +201,7 @@ func (g *Inferred) Served(w *Window, t, sent Instant) {
 	if w.logsInferred() {
 		w.rare.spent.heard(t, sent)
 	}
-	defer g.Ceiling.Served(w, sent)
+	defer g.Ceiling.Served(w, t, sent)
 	defer g.longer.serves(sent)
 	switch {
 	case sent < g.opened:
