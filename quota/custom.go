@@ -201,7 +201,7 @@ func (a *asking) Look(now time.Time, _ int64) wait.Decision {
 		return wait.Decision{Final: true, Reason: uint8(ReasonClosed)}
 	}
 	if a.answer.OK {
-		return wait.Decision{OK: true, Reason: uint8(ReasonOwnLimit)}
+		return wait.Decision{OK: true, Single: true, Reason: uint8(ReasonOwnLimit)}
 	}
 	after := a.answer.RetryAfter
 	if after <= 0 {

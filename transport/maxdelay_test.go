@@ -1,9 +1,11 @@
 package transport_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,4 +58,37 @@ func TestWaitThatEndsWithMaxDelay(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a Custom limiter grants it grants to one request: that one does not take it before those that came first, although
+// its time is over.
+func TestWaitForCustomEndsWithMaxDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var left atomic.Int64
+		take := func(_ context.Context, n int64) quota.Answer {
+			if left.Add(-n) >= 0 {
+				return quota.Answer{OK: true}
+			}
+			left.Add(n)
+			return quota.Answer{RetryAfter: 10 * time.Second}
+		}
+		own := quota.Custom(quota.CustomFuncs{Take: take, Undo: func(n int64) { left.Add(n) }})
+		base := &transporttest.Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })}
+		var served [2]bool
+		var wg sync.WaitGroup
+		for i, most := range []time.Duration{time.Minute, 11 * time.Second} {
+			s := &transport.Shaper{MaxDelay: most, Base: base, Limits: quota.Always[*http.Request](own)}
+			wg.Go(func() {
+				resp, err := s.RoundTrip(getItems(t.Context()))
+				if served[i] = err == nil; served[i] {
+					drop(resp)
+				}
+			})
+			synctest.Wait()
+		}
+		time.Sleep(10500 * time.Millisecond) // both have asked again
+		left.Store(1)
+		wg.Wait()
+		assert.Equal(t, [2]bool{true, false}, served)
+	})
 }

@@ -396,7 +396,7 @@ func (w *Waiter) mayPass(claims []Claim, now time.Time) bool {
 		if !ok {
 			return false
 		}
-		if d := c.Look(now, before+min(claims[i].Units, math.MaxInt64-before)); before > 0 && (!d.OK || d.Last) {
+		if d := c.Look(now, before+min(claims[i].Units, math.MaxInt64-before)); before > 0 && (!d.OK || d.Last || d.Single) {
 			return false
 		}
 	}

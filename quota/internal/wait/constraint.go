@@ -59,6 +59,10 @@ type Decision struct {
 	// refused after it.
 	Last bool
 
+	// Single says that OK is the answer to one claim, whatever units are asked for: it says nothing of
+	// others.
+	Single bool
+
 	// Final says that the claim will never be granted: waiting is no use.
 	Final bool
 
