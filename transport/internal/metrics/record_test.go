@@ -222,7 +222,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Names that are too long, or that cannot be read, have no series of their own.
+// Zero means the default, and a negative number no bound.
 func TestMaxOrigins(t *testing.T) {
 	for most, want := range map[int]int{0: DefaultMaxOrigins, 2: 2, -1: 150} {
 		r := New(most, func(*Instrument, *Key) Series { return new(book) })
@@ -233,6 +233,7 @@ func TestMaxOrigins(t *testing.T) {
 	}
 }
 
+// Names that are too long, or that cannot be read, have no series of their own.
 func TestNamesOfPolicies(t *testing.T) {
 	_, r := newBooks()
 	o := r.origin(api)
