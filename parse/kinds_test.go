@@ -214,6 +214,7 @@ var kinds = []struct {
 	{"an account that begins with interval", "x.example", 200, "X-RateLimit-Limit-Interval-Data: 10|X-RateLimit-Remaining-Interval-Data: 9", "X-RateLimit; policy 'interval-data' 10; limit 'interval-data' 9"},
 	{"policies with a semicolon after each", "x.example", 200, "X-RateLimit-Limit: 100|X-RateLimit-Remaining: 99|X-RateLimit-Policy: 100;w=60; , 1000;w=3600;", "X-RateLimit; policy '' 100/1m0s; policy '1000;w=3600' 1000/1h0m0s; limit '' 99"},
 	{"a limit with a semicolon after it", "x.example", 200, "X-RateLimit-Limit: 100;w=60;|X-RateLimit-Remaining: 99;", "X-RateLimit; policy '' 100/1m0s; limit '' 99"},
+	{"thousands with a semicolon after them", "x.example", 200, "X-RateLimit-Limit: 10,000;|X-RateLimit-Remaining: 9,500;", "X-RateLimit; policy '' 10000; limit '' 9500"},
 	{"semicolons and no figure", "x.example", 200, "X-RateLimit-Limit: ;;|X-RateLimit-Remaining: 99", "X-RateLimit; limit '' 99; parse: malformed field value (X-RateLimit-Limit)"},
 	{"a semicolon after a policy of a draft", "x.example", 200, "RateLimit-Limit: 100|RateLimit-Remaining: 99|RateLimit-Policy: 100;w=60;", "draft -06; policy '' 100; limit '' 99; parse: malformed field value (RateLimit-Policy)"},
 	{"a quota, and requests at a time", "x.example", 200, "X-Quota-Limit: 1000|X-Quota-Remaining: 943|X-Quota-Reset: 3600|X-Concurrency-Limit: 3", "Gravitee; policy 'concurrency' 3 concurrent-requests; policy 'quota' 1000; limit 'quota' 943/1h0m0s"},

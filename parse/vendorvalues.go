@@ -58,7 +58,7 @@ func (a *accountReader) numbers(f *rowField) (all values[number]) {
 		if labels, figures := labelled(trim(f.lines[0])); labels != nil && !a.strict {
 			return a.labelled(&r, labels, figures)
 		}
-		if d, ok := grouped(trim(f.lines[0])); ok && !a.strict && len(a.row.Accounts) == 0 {
+		if d, ok := grouped(withoutEnd(trim(f.lines[0]))); ok && !a.strict && len(a.row.Accounts) == 0 {
 			all.add(number{value: d, field: f.field})
 			return all
 		}
@@ -109,10 +109,12 @@ func (a *accountReader) numbers(f *rowField) (all values[number]) {
 func withoutEnds(text string) string {
 	members := strings.Split(text, ",")
 	for i, member := range members {
-		members[i] = strings.TrimRight(member, "; \t")
+		members[i] = withoutEnd(member)
 	}
 	return strings.Join(members, ",")
 }
+
+func withoutEnd(member string) string { return strings.TrimRight(member, "; \t") }
 
 // grouped reads a number with a comma before each three digits, such as "10,000". Of a list of two
 // figures the second rarely has three digits and no space before it.
