@@ -235,8 +235,12 @@ func (w *world) follow(ctx context.Context, from *http.Request, resp *http.Respo
 	p.class, p.latest = "redirected", p.called.Add(max(w.shaper.MaxDelay, transport.DefaultMaxDelay))
 	req := from.WithContext(context.WithValue(ctx, passageKey{}, &p))
 	req.Response = resp
+	w.mu.Lock()
+	w.passages["followed"] = append(w.passages["followed"], &p) // it may be in flight, and needs nothing that others wait for
+	w.mu.Unlock()
 	next, err := w.shaper.RoundTrip(req)
 	w.mu.Lock()
+	p.ended = time.Now()
 	if !p.departed.IsZero() && !p.bypass && p.departed.Before(came.Add(time.Duration(wait)*time.Second)) {
 		w.problem("departed %v after a redirect with %d s", p.departed.Sub(came), wait)
 	}
