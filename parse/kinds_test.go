@@ -196,6 +196,7 @@ var kinds = []struct {
 	{"usage, of what is not said", "x.example", 200, "X-Usage-Limit: 100|X-Usage-Remaining: 0|X-Usage-Reset: 3600", "none"},
 	{"the limit of a daily limit", "x.example", 200, "X-Daily-Limit-Limit: 10|X-Daily-Limit-Remaining: 0", "X-RateLimit; policy 'daily' 10/24h0m0s; limit 'daily' 0"},
 	{"what is allowed until a reset", "x.example", 200, "X-Quota-Allowed: 100|X-Quota-Used: 7|X-Quota-Reset: 1776940200000", "X-RateLimit; policy 'quota' 100; limit 'quota' 93/30m0s"},
+	{"bytes until a reset", "x.example", 200, "X-Quota-Limit: 5368709120|X-Quota-Used: 5368709120|X-Quota-Reset: 86400", "none"},
 	{"whether it is allowed", "x.example", 200, "X-Quota-Allowed: 1|X-Quota-Used: 7|X-Quota-Reset: 1800", "none"},
 	{"whether it is allowed, beside a rate", "x.example", 200, "X-RateLimit-Limit: 10|X-RateLimit-Remaining: 9|X-Quota-Allowed: 1|X-Quota-Used: 7|X-Quota-Reset: 1800", "X-RateLimit; policy '' 10; limit '' 9; limit 'quota' ?/30m0s"},
 	{"what is allowed, of a size", "x.example", 200, "X-Quota-Allowed: 5000000|X-Quota-Used: 5000000", "none"},

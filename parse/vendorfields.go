@@ -302,10 +302,11 @@ func renews(account []rowField) bool {
 		slices.ContainsFunc(account, func(f rowField) bool { return f.role == ofReset && strings.ContainsAny(f.lines[0], "123456789") })
 }
 
-// isAllowance reports whether a field says how much may be used. 0 and 1 may say whether the request is allowed.
+// isAllowance reports whether a field says how many requests may be made. 0 and 1 may say whether the request is allowed, and
+// ten million or more are bytes.
 func isAllowance(f rowField) bool {
 	n, ok := parseDecimal(trim(f.lines[0]))
-	return ok && n.whole > 1
+	return ok && n.whole > 1 && n.whole < 1e7
 }
 
 // ofRate reports whether the name of a field says that it is about a rate.
