@@ -96,3 +96,22 @@ func TestObserveRises(t *testing.T) {
 		assert.Equal(t, tt.shown, l.returnedShown(), tt.name)
 	}
 }
+
+// A request that departs because a unit of ours is back may be refused because another client was quicker. That does not show
+// that our own log is too short.
+func TestReturnedRefusedMakesLogNoLonger(t *testing.T) {
+	l := besideOthers(true)
+	l.server.Instants, l.server.Span = looseInstants, sec
+	l.server.ends.down = true
+	l.rare.spent.loose, l.rare.spent.length = true, sec
+	at := Instant(3*sec + 32*ms)
+	l.rare.spent.slots = []slot{{from: at, at: at, units: 1, trip: 32_000}}
+	at = at.Add(sec + ms)
+	l.State, l.end, l.available = Reported, Never, 0
+	assert.Equal(t, at, l.whenReturned(at, 1))
+	send("c")(l, at)
+	l.observeSpent(at.Add(32*ms), at, 0, true, true, &l.server)
+	assert.False(t, l.server.roundsEnds)
+	assert.Equal(t, sec, l.rare.spent.length)
+	assert.EqualValues(t, 1, l.rare.spent.returned.vain)
+}

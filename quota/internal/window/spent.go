@@ -314,7 +314,7 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 	}
 	switch {
 	case refused && sure, !refused && avail > 0 && w.Unanswered() == 0 && w.believes(t) && avail < w.room(sent):
-		if s.loose() && s.ends.down && !s.roundsEnds {
+		if s.loose() && s.ends.down && !s.roundsEnds && !w.logsReturned(l.length) {
 			s.roundsEnds = true
 			l.lengthen(t, s.logLength())
 			break
