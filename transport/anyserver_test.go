@@ -232,7 +232,7 @@ func ofKind(class string) string { return strings.Replace(class, "/items/8", "/i
 
 // tooMany reports whether a response may be a refusal of one request too many, which holds no other one. Such a refusal
 // names nothing, and there was one before while two others or more were in flight. Two or more are now, and one that departed
-// after the last refusal was served; or the refused one departed before such a refusal came. w.mu is held.
+// after the first of the refusals before was served; or the refused one departed before such a refusal came. w.mu is held.
 func (w *world) tooMany(p *passage, resp *http.Response) bool {
 	if resp.StatusCode != http.StatusTooManyRequests || namesQuota(resp) {
 		return false
@@ -247,7 +247,10 @@ func (w *world) tooMany(p *passage, resp *http.Response) bool {
 	}
 	one := w.crowded && out >= 2 && !w.lastServed.Before(w.wave[ofKind(p.class)]) || p.departed.Before(w.oneTooMany)
 	w.crowded, w.refused, w.beside = w.crowded || out >= 2, now, out
-	if w.wave[ofKind(p.class)] = now; one {
+	if kind := ofKind(p.class); !p.departed.Before(w.wave[kind]) { // else it is one of the refusals before
+		w.wave[kind] = now
+	}
+	if one {
 		w.oneTooMany = now
 	}
 	return one
