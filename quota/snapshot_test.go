@@ -230,7 +230,7 @@ func TestSnapshotUsesMemoryAgain(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}
-	assert.Less(t, takes(1), uint64(16_000), "bytes for one account")
+	assert.Less(t, takes(1), uint64(64_000), "bytes for one account")
 	few, many := takes(2*quota.Chunk), takes(more)
 	assert.Less(t, (many-few)/(more-2*quota.Chunk), uint64(1000), "bytes for each account more")
 }

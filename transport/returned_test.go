@@ -24,7 +24,7 @@ func TestTwoProcessesShareLog(t *testing.T) {
 		wait    time.Duration // on average of three seeds, at most
 		denied  int           // for each hundred requests, at most
 	}{
-		{10, "RateLimit", 3 * time.Second, 20},
+		{10, "RateLimit", 6 * time.Second, 20},
 		{50, "RateLimit", time.Second, 8},
 	} {
 		var waited time.Duration
