@@ -200,6 +200,7 @@ func (c *contact) Look(now time.Time, _ int64) wait.Decision {
 			d.OK, d.Again, d.Sooner = false, c.s.o.when(again), sooner
 		}
 	}
+	d.Single = true // others claim other units
 	return d
 }
 

@@ -121,8 +121,9 @@ func (v *verdict) refuse(claims []Claim, now time.Time, why Why) Refusal {
 }
 
 // decide finds the claim that cannot be charged now, or whose line has a waiter that goes
-// first, or whose round has not come to an earlier waiter yet; of several, the one that will
-// refuse for longest. w is the waiter that asks; nil: a newcomer of that priority asks.
+// first, unless w may pass it, or whose round has not come to an earlier waiter yet; of several,
+// the one that will refuse for longest. w is the waiter that asks; nil: a newcomer of that
+// priority asks.
 func decide(claims []Claim, now time.Time, w *Waiter, priority int) (v verdict) {
 	v.at, v.instead = -1, true
 	for i := range claims {
@@ -131,7 +132,8 @@ func decide(claims []Claim, now time.Time, w *Waiter, priority int) (v verdict) 
 		if d.OK {
 			l := c.Line()
 			until := c.Round().owes(w)
-			if until.IsZero() && (l == nil || l.hasTurn(w, priority) && l.keepsFrom(&claims[i], now, w, priority).IsZero()) {
+			turn := l == nil || l.hasTurn(w, priority) || w.mayPass(&claims[i], now)
+			if until.IsZero() && turn && l.keepsFrom(&claims[i], now, w, priority).IsZero() {
 				continue
 			}
 			d = Decision{Reason: d.Reason, Again: until, Sooner: !until.IsZero()} // as soon as its turn comes
@@ -307,11 +309,11 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 		ticket:   ticket,
 		priority: o.Priority,
 		came:     now,
+		expires:  now.Add(o.MaxDelay),
 	}
 	if o.MaxDelay < Forever || late == Deadline {
 		w.latest = latest
 	}
-	expires := now.Add(o.MaxDelay)
 	over, again := false, false
 	defer func() {
 		if !over { // Renew has panicked, with no mutex held
@@ -365,9 +367,7 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 			o.charge(claims, now)
 		case v.Final:
 			r = v.refuse(claims, now, Refused)
-		case !now.Before(expires) && w.mayPass(claims, now) && !needsMore(ctx, now, latest, late):
-			o.charge(claims, now)
-		case !now.Before(expires):
+		case !now.Before(w.expires):
 			r = v.refuse(claims, now, MaxDelay)
 		case v.tooLate(latest), needsMore(ctx, now, latest, late):
 			r = v.refuse(claims, now, late)
@@ -382,25 +382,6 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 		o.leave(claims, w, now)
 		return r, err
 	}
-}
-
-// mayPass reports whether w, whose time is over, can be charged before those whose turn it is, because enough is
-// there for all of them: they have been woken at the same time, and have not looked yet.
-func (w *Waiter) mayPass(claims []Claim, now time.Time) bool {
-	for i := range claims {
-		c := claims[i].Constraint
-		if !c.Look(now, claims[i].Asks()).OK || !c.Round().owes(w).IsZero() || !c.Line().keepsFrom(&claims[i], now, w, 0).IsZero() {
-			return false
-		}
-		before, ok := c.Line().unitsOf(w)
-		if !ok {
-			return false
-		}
-		if d := c.Look(now, before+min(claims[i].Units, math.MaxInt64-before)); before > 0 && (!d.OK || d.Last || d.Single) {
-			return false
-		}
-	}
-	return true
 }
 
 // pushedOut returns the refusal of a waiter that was pushed out of the line of

@@ -59,8 +59,8 @@ type Decision struct {
 	// refused after it.
 	Last bool
 
-	// Single says that OK is the answer to one claim, whatever units are asked for: it says nothing of
-	// others.
+	// Single says that OK grants this claim alone: it is the same for any number of units, and says
+	// nothing of other claims.
 	Single bool
 
 	// Final says that the claim will never be granted: waiting is no use.

@@ -95,6 +95,7 @@ type Waiter struct {
 	place    [heaps]int32  // in the heaps of its line, from 1; 0: not there
 	line     *Line         // nil: in none
 	came     time.Time     // when it began to wait
+	expires  time.Time     // when it has waited for Options.MaxDelay
 	keeps    []*Line       // that keep units for it, or did; only its own goroutine changes them
 	until    time.Duration // after came: when it stops keeping units
 	resumes  time.Duration // after came: when it may keep units again
@@ -356,19 +357,22 @@ func (l *Line) unitsBefore(priority int) (n int64) {
 // mostPassed is how many waiters are counted for one that may pass them.
 const mostPassed = 1000
 
-// unitsOf returns the units of the waiters that go before w. ok is false if there are too many to count.
-func (l *Line) unitsOf(w *Waiter) (n int64, ok bool) {
-	if l.Len() > mostPassed {
-		return 0, false
+// mayPass reports whether w, which is out of time, may be charged for a claim before those in its line whose turn it is,
+// because enough is there for all of them: they have been woken at the same time, and have not looked yet. Nil, a newcomer,
+// may not.
+func (w *Waiter) mayPass(c *Claim, now time.Time) bool {
+	l := c.Constraint.Line()
+	if w == nil || now.Before(w.expires) || l.Len() > mostPassed {
+		return false
 	}
-	if l != nil {
-		for _, other := range l.byTurn.ws {
-			if other != w && other.before(w, l.newest) {
-				n += min(max(other.units, -other.units), math.MaxInt64-n)
-			}
+	all := c.Units
+	for _, other := range l.byTurn.ws {
+		if other != w && other.before(w, l.newest) {
+			all += min(max(other.units, -other.units), math.MaxInt64-all)
 		}
 	}
-	return n, true
+	d := c.Constraint.Look(now, all)
+	return d.OK && !d.Last && !d.Single
 }
 
 // priorities are units by priority, of those that are not 0: most lines have no other, and no map.

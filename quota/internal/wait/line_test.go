@@ -326,7 +326,7 @@ func TestTimeIsOverWhenThereIsRoom(t *testing.T) {
 				for range tt.others {
 					others = append(others, come(t, g.claim(1), patient))
 				}
-				g.locked(func() { g.room = 3 }) // as time does: nobody is told
+				g.locked(func() { g.room = 3 }) // it comes with time, so nobody is told
 				time.Sleep(mins + ms)
 				synctest.Wait()
 				var goes []int
