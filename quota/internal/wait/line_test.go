@@ -345,6 +345,26 @@ func TestTimeIsOverWhenThereIsRoom(t *testing.T) {
 	}
 }
 
+// Who has time left passes nobody, although there is enough for all.
+func TestWhoHasTimeKeepsItsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTurnstile(0, wait.LineOptions{})
+		first := come(t, g.claim(1), slowly(g.claim(1), ms))
+		second := come(t, g.claim(1), patient)
+		g.locked(func() {
+			g.room = 2
+			g.line.WakeAll()
+		})
+		synctest.Wait()
+		assert.False(t, second.done.Load())
+		time.Sleep(ms)
+		synctest.Wait()
+		assert.True(t, first.granted())
+		assert.True(t, second.granted())
+		g.noTrace(t)
+	})
+}
+
 // One timer, which fires when the constraint says, and is set anew when that
 // changes.
 func TestTimerOfLine(t *testing.T) {
