@@ -235,7 +235,7 @@ func TestArrivalsAtRandom(t *testing.T) {
 		for seed := range uint64(5) {
 			bubble(t, fmt.Sprintf("%s, seed %d", tt.name, seed), func(t *testing.T) {
 				srv := tt.server()
-				w, n := arrive(t, srv, seed)
+				w, n := arrive(t, srv, seed, 1)
 				waited, served, denied = waited+w, served+n, denied+srv.denied
 			})
 		}
@@ -245,15 +245,42 @@ func TestArrivalsAtRandom(t *testing.T) {
 	}
 }
 
-// arrive sends requests that arrive at random in three minutes or 30 windows, each until it is served. It
-// returns how long they took, and how many there were.
-func arrive(t *testing.T, srv *arrivalsServer, seed uint64) (waited time.Duration, served int) {
+// Requests arrive at random in two processes that share a sliding log, at nine tenths of the quota. Each process waited for a
+// second after each unit that was back, although the others are back soon, so nearly a tenth of the quota was lost, or a third
+// of a larger one: requests waited longer and longer.
+func TestTwoProcessesShareLog(t *testing.T) {
+	for _, tt := range []struct {
+		quota  int
+		wait   time.Duration // on average of three seeds, at most
+		denied int           // for each hundred requests, at most
+	}{
+		{10, 6 * time.Second, 20},
+		{50, time.Second, 8},
+	} {
+		var waited time.Duration
+		served, denied := 0, 0
+		for seed := range uint64(3) {
+			bubble(t, fmt.Sprintf("%d a second, seed %d", tt.quota, seed), func(t *testing.T) {
+				srv := &arrivalsServer{quota: tt.quota, load: .9, log: true, figures: "RateLimit"}
+				w, n := arrive(t, srv, seed, 2)
+				waited, served, denied = waited+w, served+n, denied+srv.denied
+			})
+		}
+		t.Log(tt.quota, waited/time.Duration(served), denied, served)
+		assert.LessOrEqual(t, waited/time.Duration(served), tt.wait, tt)
+		assert.LessOrEqual(t, denied, tt.denied*served/100, tt)
+	}
+}
+
+// arrive sends requests that arrive at random at as many processes in three minutes or 30 windows, each until it is
+// served. It returns how long they took, and how many there were.
+func arrive(t *testing.T, srv *arrivalsServer, seed uint64, processes int) (waited time.Duration, served int) {
 	srv.per = max(srv.per, time.Second)
 	of, load := max(3*time.Minute, 30*srv.per), srv.load
 	if load == 0 {
 		load = .8
 	}
-	rnd, lag := rand.New(rand.NewPCG(seed, 1)), rand.New(rand.NewPCG(seed, 2))
+	lag := rand.New(rand.NewPCG(seed, 2))
 	var mu sync.Mutex // guards lag and the results
 	serve := func(w http.ResponseWriter, req *http.Request) {
 		if srv.ServeHTTP(w, req); srv.slow && w.(*httptest.ResponseRecorder).Code == http.StatusOK {
@@ -263,26 +290,31 @@ func arrive(t *testing.T, srv *arrivalsServer, seed uint64) (waited time.Duratio
 			time.Sleep(takes)
 		}
 	}
-	s := &transport.Shaper{MaxDelay: 2 * of, Base: &transporttest.Transport{Handler: http.HandlerFunc(serve), Latency: func() time.Duration {
+	base := &transporttest.Transport{Handler: http.HandlerFunc(serve), Latency: func() time.Duration {
 		mu.Lock()
 		defer mu.Unlock()
 		return 20*time.Millisecond + time.Duration(lag.Int64N(int64(10*time.Millisecond)))
-	}}}
+	}}
 	var wg sync.WaitGroup
-	for began := time.Now(); time.Since(began) < of; {
+	for process := range processes {
+		s, rnd := &transport.Shaper{MaxDelay: 2 * of, Base: base}, rand.New(rand.NewPCG(seed, 1+2*uint64(process)))
 		wg.Go(func() {
-			at := time.Now()
-			for {
-				if _, status := pass(t, s, getItems(t.Context())); status == http.StatusOK {
-					break
-				}
+			for began := time.Now(); time.Since(began) < of; {
+				wg.Go(func() {
+					at := time.Now()
+					for {
+						if _, status := pass(t, s, getItems(t.Context())); status == http.StatusOK {
+							break
+						}
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					served++
+					waited += time.Since(at)
+				})
+				time.Sleep(time.Duration(rnd.ExpFloat64() * float64(processes) * float64(srv.per) / (load * float64(srv.quota))))
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			served++
-			waited += time.Since(at)
 		})
-		time.Sleep(time.Duration(rnd.ExpFloat64() * float64(srv.per) / (load * float64(srv.quota))))
 	}
 	wg.Wait()
 	return waited, served
