@@ -309,7 +309,7 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 		ticket:   ticket,
 		priority: o.Priority,
 		came:     now,
-		expires:  now.Add(o.MaxDelay),
+		maxDelay: o.MaxDelay,
 	}
 	if o.MaxDelay < Forever || late == Deadline {
 		w.latest = latest
@@ -367,7 +367,7 @@ func await(ctx context.Context, now time.Time, claims []Claim, o *Options, v ver
 			o.charge(claims, now)
 		case v.Final:
 			r = v.refuse(claims, now, Refused)
-		case !now.Before(w.expires):
+		case w.expired(now):
 			r = v.refuse(claims, now, MaxDelay)
 		case v.tooLate(latest), needsMore(ctx, now, latest, late):
 			r = v.refuse(claims, now, late)

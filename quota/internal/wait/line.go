@@ -95,7 +95,7 @@ type Waiter struct {
 	place    [heaps]int32  // in the heaps of its line, from 1; 0: not there
 	line     *Line         // nil: in none
 	came     time.Time     // when it began to wait
-	expires  time.Time     // when it has waited for Options.MaxDelay
+	maxDelay time.Duration // after came: Options.MaxDelay
 	keeps    []*Line       // that keep units for it, or did; only its own goroutine changes them
 	until    time.Duration // after came: when it stops keeping units
 	resumes  time.Duration // after came: when it may keep units again
@@ -357,12 +357,15 @@ func (l *Line) unitsBefore(priority int) (n int64) {
 // mostPassed is how many waiters are counted for one that may pass them.
 const mostPassed = 1000
 
+// expired reports whether w has waited for as long as it may.
+func (w *Waiter) expired(now time.Time) bool { return now.Sub(w.came) >= w.maxDelay }
+
 // mayPass reports whether w, which is out of time, may be charged for a claim before those in its line whose turn it is,
 // because enough is there for all of them: they have been woken at the same time, and have not looked yet. Nil, a newcomer,
 // may not.
 func (w *Waiter) mayPass(c *Claim, now time.Time) bool {
 	l := c.Constraint.Line()
-	if w == nil || now.Before(w.expires) || l.Len() > mostPassed {
+	if w == nil || !w.expired(now) || l.Len() > mostPassed {
 		return false
 	}
 	all := c.Units
