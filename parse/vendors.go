@@ -1029,6 +1029,7 @@ func Vendors() []Vendor {
 		{
 			// docs.coinglass.com/reference/responses-error-codes: of a minute.
 			Name:  "CoinGlass",
+			Hosts: []string{"coinglass.com"},
 			Limit: []string{"API-KEY-MAX-LIMIT"},
 			Used:  []string{"API-KEY-USE-LIMIT"},
 			Every: map[string]time.Duration{"": time.Minute},
