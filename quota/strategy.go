@@ -52,7 +52,7 @@ package quota
 //  4. Contention. A quota that falls by more than was served to us has other users. Then no
 //     more than our part of what is left is in flight at a time. "8 processes" 41 → .5 refused.
 //     Of a quota of a second or two whose units come back as they were spent, our own are ours
-//     again. Of 50 a second that slide, at nine tenths, requests of two processes waited 10 s,
+//     again. Of 50 a second that slide, at nine tenths, requests of two processes waited 20 s,
 //     and wait .1 s (TestTwoProcessesShareLog of package transport).
 //
 //  5. Inference. A server that says nothing of its quotas but refuses now and then is taken to

@@ -22,6 +22,7 @@ import (
 type arrivalsServer struct {
 	quota        int
 	per          time.Duration // 0: a second
+	long         time.Duration // that requests arrive; three minutes and 30 windows at least
 	load         float64       // arrivals, as a part of what is allowed; 0: four fifths
 	log, weighed bool
 	tells        bool
@@ -251,32 +252,34 @@ func TestArrivalsAtRandom(t *testing.T) {
 func TestTwoProcessesShareLog(t *testing.T) {
 	for _, tt := range []struct {
 		quota  int
+		long   time.Duration // that requests arrive
 		wait   time.Duration // on average of three seeds, at most
 		denied int           // for each hundred requests, at most
 	}{
-		{10, 6 * time.Second, 20},
-		{50, time.Second, 8},
+		{10, 3 * time.Minute, 6 * time.Second, 20},
+		{10, 30 * time.Minute, 3 * time.Second, 20}, // the part of others is found to be smaller and smaller
+		{50, 3 * time.Minute, time.Second, 8},
 	} {
 		var waited time.Duration
 		served, denied := 0, 0
 		for seed := range uint64(3) {
-			bubble(t, fmt.Sprintf("%d a second, seed %d", tt.quota, seed), func(t *testing.T) {
-				srv := &arrivalsServer{quota: tt.quota, load: .9, log: true, figures: "RateLimit"}
+			bubble(t, fmt.Sprintf("%d a second, %v, seed %d", tt.quota, tt.long, seed), func(t *testing.T) {
+				srv := &arrivalsServer{quota: tt.quota, load: .9, log: true, figures: "RateLimit", long: tt.long}
 				w, n := arrive(t, srv, seed, 2)
 				waited, served, denied = waited+w, served+n, denied+srv.denied
 			})
 		}
-		t.Log(tt.quota, waited/time.Duration(served), denied, served)
+		t.Log(tt.quota, tt.long, waited/time.Duration(served), denied, served)
 		assert.LessOrEqual(t, waited/time.Duration(served), tt.wait, tt)
 		assert.LessOrEqual(t, denied, tt.denied*served/100, tt)
 	}
 }
 
-// arrive sends requests that arrive at random at as many processes in three minutes or 30 windows, each until it is
+// arrive sends requests that arrive at random at as many processes in three minutes, 30 windows or srv.long, each until it is
 // served. It returns how long they took, and how many there were.
 func arrive(t *testing.T, srv *arrivalsServer, seed uint64, processes int) (waited time.Duration, served int) {
 	srv.per = max(srv.per, time.Second)
-	of, load := max(3*time.Minute, 30*srv.per), srv.load
+	of, load := max(3*time.Minute, 30*srv.per, srv.long), srv.load
 	if load == 0 {
 		load = .8
 	}

@@ -48,9 +48,9 @@ func TestOneLieIsForgotten(t *testing.T) {
 	}{
 		{"fixed 100/10s", fixed(100, 10*sec), 10, 60 * sec, 500 * ms, 500 * ms},
 		{"log 100/10s", slidingLog(100, 10*sec), 10, 60 * sec, 20 * sec, sec},
-		{"two buckets 20/1s", slidingWindow(20, sec), 20, 62 * sec, 5 * sec, 30 * sec},
+		{"two buckets 20/1s", slidingWindow(20, sec), 20, 62 * sec, 5 * sec, 10 * sec},
 		{"two buckets 100/10s", slidingWindow(100, 10*sec), 10, 60 * sec, 21 * sec, 40 * sec},
-		{"gcra 20/1s", gcra(20, sec, 0), 20, 120 * sec, 10 * sec, 110 * sec},
+		{"gcra 20/1s", gcra(20, sec, 0), 20, 120 * sec, 10 * sec, 70 * sec},
 	} {
 		for _, d := range []parse.Dialect{parse.VendorFields, parse.Draft07} {
 			for _, processes := range []int{1, 8} {

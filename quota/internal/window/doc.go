@@ -223,7 +223,7 @@
 //     others' part is forgotten, by 1/128 in each window that shows nothing of them. Where no figure says that anything is left,
 //     no window shows whether there are others. Then it is forgotten once 17 trials of habit 3 in a row were served. p is that of the
 //     last 400 units, or of as many more, up to 1,024, as have 16 of ours.
-//     In a window of 2 s or less, if p is more than 0.4 and less than 0.9 and nothing is left, one request departs when a unit that we have spent should
+//     In a window of 2 s or less, if p is more than 0.4 and nothing is left, one request departs when a unit that we have spent should
 //     be back: W after it departed, or w if W is not told. If it is refused, the next one departs 64 W later, then 128 W, …
 //     Once figures have risen twice in W, as those of a window never do, one departs for each of our units that is back, also before one that
 //     is left to others. Four refusals of these in a row end that. See returned.go.

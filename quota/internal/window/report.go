@@ -169,6 +169,9 @@ func (w *Window) Report(t, sent Instant, f Figure, refused bool, s *Server) (cos
 		}
 		w.compared.refused = w.compared.refused || refused && !(f.Doubtful && s.soft.strays > 0)
 		w.due = how.reported(w, sent, before, avail, f.Window, refused, s)
+		if w.Quota > 0 && f.Available > w.Quota {
+			w.contention.from = 0 // it is not true: what is missing later shows no other client
+		}
 		if w.available > 0 {
 			latest = Never
 		}

@@ -22,14 +22,11 @@ type returned struct {
 	vain  uint8   // requests in a row that departed because a unit of ours should have been back, and were refused
 }
 
-const (
-	mostVain = 4
-	mostOurs = .9 // of the quota: otherwise others are too few, or none are left
-)
+const mostVain = 4
 
 // logsReturned reports whether our own log is kept beside other clients.
 func (w *Window) logsReturned(length time.Duration) bool {
-	return w.Strategy == Adaptive && w.Unit == Requests && length <= shortReturn && w.contention.part() < mostOurs
+	return w.Strategy == Adaptive && w.Unit == Requests && length <= shortReturn && w.contention.part() < 1
 }
 
 // returnedShown reports whether units were seen to come back otherwise than in windows.
