@@ -191,6 +191,9 @@ func TestArrivalsAtRandom(t *testing.T) {
 		{"two windows weighed, 10 a second, X-RateLimit-Reset", func() *arrivalsServer {
 			return &arrivalsServer{quota: 10, weighed: true, tells: true, figures: "X-RateLimit-Reset, Unix time"}
 		}, 2 * time.Second, 30},
+		{"two windows weighed, 5 a second, X-RateLimit-Reset", func() *arrivalsServer {
+			return &arrivalsServer{quota: 5, long: 10 * time.Minute, load: .65, weighed: true, tells: true, figures: "X-RateLimit-Reset, Unix time"}
+		}, 3 * time.Second, 200},
 		{"two windows weighed, 95 of 100 in ten seconds, RateLimit", func() *arrivalsServer {
 			return &arrivalsServer{quota: 100, per: 10 * time.Second, load: .95, weighed: true, tells: true, figures: "RateLimit"}
 		}, 8 * time.Second, 30},

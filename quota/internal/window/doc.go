@@ -155,6 +155,8 @@
 //     a unit is half of W, and a trial is refused, or finds half of q, as in a sliding log. Then up to 64 trials are left out.
 //     If W is not told, it is the longest w that was.
 //     If units come back before an instant that the server names, it keeps a sliding log.
+//     If three requests of a client that is alone are refused after such an instant while fewer than four are served for
+//     each, the instant is a second later, until 64 in a row are served.
 //     Then ours is kept, too, and says when units are back: no more than q depart in any
 //     time as long as the longest window that was told. If a request is refused that this had room for, and R was no later
 //     than D once, R is rounded down: so it is a second longer, until R is farther ahead of D than before.

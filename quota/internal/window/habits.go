@@ -16,6 +16,7 @@ type Server struct {
 	RoundsDown bool // its seconds: see rounding.go
 	ahead      bool // it has told a w of a second or more while something was left: w is not the time until the next unit
 	Instants   Instants
+	early      int8          // oneEarly for each request that was refused after a loose end, less one for each that was served
 	roundsEnds bool          // down, the instants that it names, as our own log of it has shown: see logLength
 	Ahead      int32         // the fewest seconds that an instant was ahead which told a request that began its window; 0: none has; -1: that says nothing
 	Retried    bool          // its windows were late, and then seemed not to be

@@ -108,8 +108,8 @@ func (w *Window) observeInstants(sent Instant, f *Figure, refused bool, s *Serve
 	if refused && w.refill.trying {
 		return // it was too early for the trial
 	}
-	if w.State == Expired && sent >= w.closed && refused && s.Instants == looseInstants {
-		s.Instants = lateLoose
+	if s.loose() && w.State == Expired && sent >= w.closed && w.unshared() {
+		s.observeLoose(refused)
 	}
 	r := w.rarely()
 	if r.resets == 0 {
@@ -147,4 +147,28 @@ func (w *Window) isBack(sent Instant) bool { return w.sinceReport == 0 || w.inOr
 func (r *rare) soon(s *Server, sent Instant) bool {
 	late := r.told.Add(s.until(r.ahead))
 	return sent > late.Add(-time.Second) && sent < late.Add(-time.Second/2)
+}
+
+const (
+	oneEarly     = 4 // for a refusal; one for an answer to a request that was served
+	severalEarly = 3 * oneEarly
+	mostEarly    = 64
+)
+
+// observeLoose looks at the first answer after an instant that is not the end of a window, of a client that is alone. Several
+// refusals within few of these show that the instant is a second later. One does not: where units come back as they were spent,
+// it may be for a unit that takes longer than another.
+func (s *Server) observeLoose(refused bool) {
+	switch {
+	case refused && s.Instants == lateLoose:
+		s.early = mostEarly
+	case refused:
+		if s.early += oneEarly; s.early >= severalEarly {
+			s.Instants, s.early = lateLoose, mostEarly
+		}
+	case s.early > 0:
+		if s.early--; s.early == 0 && s.Instants == lateLoose {
+			s.Instants, s.early = looseInstants, severalEarly-oneEarly
+		}
+	}
 }

@@ -191,9 +191,9 @@ func TestObserveInstants(t *testing.T) {
 		{"late again, served more than that before", lateInstants, look + sec/2 - 2*ms, 0, 105, false, lateInstants},
 		{"late, served in the same window", lateInstants, look, 0, 103, false, lateInstants},
 		{"late, something was left", lateInstants, look, 1, 105, false, lateInstants},
-		{"loose, refused", looseInstants, look, 0, 103, true, lateLoose},
-		{"loose, served", looseInstants, look, 0, 103, false, looseInstants},
+		{"loose, refused", looseInstants, look, 0, 103, true, looseInstants},
 		{"loose and late", lateLoose, look, 0, 103, true, lateLoose},
+		{"loose, served", looseInstants, look, 0, 103, false, looseInstants},
 	}
 	for _, tt := range tests {
 		l := newLedger(Adaptive)
@@ -279,18 +279,47 @@ func TestDelayAfterInstant(t *testing.T) {
 	})
 }
 
+// Where units come back before the instants that are named, several refusals in a short time show that these are a second
+// later, until many requests in a row are served. Then one more refusal does.
+func TestObserveLoose(t *testing.T) {
+	s := Server{Instants: looseInstants}
+	sees := func(want Instants, n int, refused bool) {
+		t.Helper()
+		for range n {
+			assert.NotEqual(t, want, s.Instants)
+			s.observeLoose(refused)
+		}
+		assert.Equal(t, want, s.Instants)
+	}
+	for range 100 { // one of five
+		s.observeLoose(true)
+		for range oneEarly {
+			s.observeLoose(false)
+		}
+	}
+	sees(lateLoose, 3, true)
+	s.observeLoose(false)
+	s.observeLoose(true)
+	sees(looseInstants, mostEarly, false)
+	sees(lateLoose, 1, true)
+	sees(looseInstants, mostEarly, false)
+	for range severalEarly - oneEarly {
+		s.observeLoose(false)
+	}
+	sees(lateLoose, 3, true)
+}
+
 // A request that relied on the time for a unit and was refused says nothing of the instant, either.
 func TestInstantsAfterTrial(t *testing.T) {
 	for _, trying := range []bool{false, true} {
 		l := newLedger(Adaptive)
-		l.server.Instants = looseInstants
 		send("a")(l, 0)
 		names("a", 0, 103, 3, false)(l, Instant(32*ms))
 		l.expire(Instant(100*ms), 0)
 		l.refill.trying = trying
 		send("b")(l, Instant(200*ms))
 		names("b", 0, 103, 3, true)(l, Instant(232*ms))
-		assert.Equal(t, map[bool]Instants{false: lateLoose, true: looseInstants}[trying], l.server.Instants)
+		assert.Equal(t, map[bool]Instants{false: lateInstants, true: unprovedInstants}[trying], l.server.Instants)
 	}
 }
 
