@@ -189,8 +189,8 @@ func TestArrivalsAtRandom(t *testing.T) {
 			return &arrivalsServer{quota: 60, per: time.Minute, weighed: true, tells: true, figures: "X-RateLimit-Reset, Unix time"}
 		}, 3 * time.Second, 30},
 		{"two windows weighed, 10 a second, X-RateLimit-Reset", func() *arrivalsServer {
-			return &arrivalsServer{quota: 10, weighed: true, tells: true, figures: "X-RateLimit-Reset, Unix time"}
-		}, 2 * time.Second, 30},
+			return &arrivalsServer{quota: 10, long: 10 * time.Minute, weighed: true, tells: true, figures: "X-RateLimit-Reset, Unix time"}
+		}, 1500 * time.Millisecond, 80},
 		{"two windows weighed, 5 a second, X-RateLimit-Reset", func() *arrivalsServer {
 			return &arrivalsServer{quota: 5, long: 10 * time.Minute, load: .65, weighed: true, tells: true, figures: "X-RateLimit-Reset, Unix time"}
 		}, 3 * time.Second, 200},

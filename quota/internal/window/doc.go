@@ -176,7 +176,8 @@
 //     doubles the time: a server that counts otherwise costs a few refusals. Where others
 //     were seen and w is more than 4·W/q, no trials are left out beside that: else a client
 //     would see nothing of what comes back for minutes. The time becomes shorter again, by
-//     a sixth each, after about 250 that were served.
+//     a sixth each, after about 250 that were served, and whenever, since it last changed, 2q units and more were served than
+//     come back in such a shorter time each.
 //
 //     Where requests cost more than a unit, one that is the first after a window may be refused because
 //     units come back one by one. A unit takes as long as what came since the figure before, and the

@@ -39,10 +39,12 @@ type refill struct {
 
 // trials is what trials and the first requests of windows have shown, where that is rare.
 type trials struct {
-	lastUnit bool  // the last request after a window was served with the last unit
-	logTrial bool  // see Window.isLogTrial
-	lags     uint8 // times in a row that a window had nothing at its beginning, see Window.lag
-	dear     bool  // a trial was refused for much longer than a unit takes, see Window.isDear
+	lastUnit bool    // the last request after a window was served with the last unit
+	logTrial bool    // see Window.isLogTrial
+	lags     uint8   // times in a row that a window had nothing at its beginning, see Window.lag
+	paced    Instant // arrival of an answer since which the pace is what it is; 0: none came
+	mark     uint32  // what had departed then
+	dear     bool    // a trial was refused for much longer than a unit takes, see Window.isDear
 }
 
 const (
@@ -54,6 +56,7 @@ const (
 	shortReturn   = 2 * time.Second // windows up to this are not told apart by whole seconds
 	atLeastEach   = time.Second     // a look, where units come back and others take them: the shortest Retry-After
 	twice         = 4               // in rare.pace
+	nextPace      = 1.189           // 2^(1/twice)
 	maxPace       = 16 * twice
 	severalUnits  = 5 // of fewer, other clients often take all but one in the first second of a window
 )
@@ -138,7 +141,7 @@ func (w *Window) observeRefill(sent, before Instant, length time.Duration, refus
 		r.trying = false
 		return w.due
 	case r.trying:
-		w.succeed()
+		w.succeed(most)
 	}
 	due, part := w.due, w.contention.part()
 	told := unit >= time.Second && length <= unit+time.Second // whole seconds say when the unit is there
@@ -218,7 +221,7 @@ func (w *Window) observeReturn(sent Instant, avail int64, due Instant, refused b
 	w.set(creeping, true)
 	w.guessUnit(s)
 	if w.creeps() && w.rarely().pace > 0 && float64(avail-w.sinceReport)*float64(w.perUnit()) > 3*float64(sent-w.sent) {
-		w.rare.pace--
+		w.setPace(w.rare.pace - 1)
 	}
 }
 
@@ -238,8 +241,8 @@ func (w *Window) observeLast(last bool) {
 	}
 }
 
-// succeed takes over that a trial was served.
-func (w *Window) succeed() {
+// succeed takes over that a trial was served, of a quota of which most has been there at most.
+func (w *Window) succeed(most int64) {
 	r := &w.refill
 	r.served++
 	r.failed = 0
@@ -248,8 +251,32 @@ func (w *Window) succeed() {
 	if r.served == quickerTrials {
 		r.served, r.slack = sureTrials, max(r.slack, 1)-1
 		if w.rarely().pace > 0 {
-			w.rare.pace--
+			w.setPace(w.rare.pace - 1)
 		}
+	}
+	w.quicken(most)
+}
+
+// quicken makes the pace quicker if more was served at it than comes back at the next one, in any time. Windows may have shown
+// two quotas more.
+func (w *Window) quicken(most int64) {
+	if w.rarely().pace <= 0 {
+		return
+	}
+	own := w.ownSpent()
+	switch served := float64(w.departed-own.mark) - 2*float64(most); {
+	case own.paced == 0:
+		own.paced, own.mark = w.received, w.departed
+	case served*float64(w.perUnit()) > nextPace*float64(w.received-own.paced):
+		w.setPace(w.rare.pace - 1)
+	}
+}
+
+// setPace sets the pace, in steps of nextPace.
+func (w *Window) setPace(pace int8) {
+	r := w.ownRare()
+	if r.pace = pace; r.spent != nil {
+		r.spent.paced = 0
 	}
 }
 
@@ -332,8 +359,7 @@ func (w *Window) failTrial() {
 		}
 	}
 	if finds {
-		rare := w.ownRare()
-		rare.pace = min(rare.pace+slower, maxPace)
+		w.setPace(min(w.rarely().pace+slower, maxPace))
 	}
 	if w.creeps() && 2*w.perUnit() >= time.Duration(w.Quota)*w.unitTold() { // half of the quota should be back
 		w.creepsNoMore()
@@ -345,7 +371,7 @@ func (w *Window) failTrial() {
 func (w *Window) creepsNoMore() {
 	r := &w.refill
 	w.set(creeping, false)
-	w.ownRare().pace = 0
+	w.setPace(0)
 	r.failed = min(r.failed+1, maxFailed)
 	r.skip = 1 << r.failed
 }

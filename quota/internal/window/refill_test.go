@@ -325,6 +325,31 @@ func TestTrialAfter(t *testing.T) {
 
 const far = time.Hour
 
+// What is served at a pace shows that units come back sooner.
+func TestPaceIsQuicker(t *testing.T) {
+	l := newLedger(Adaptive)
+	server := &Server{Span: 60 * sec, Most: 10}
+	l.guessUnit(server)
+	l.setPace(twice)
+	assert.Equal(t, 12*sec, l.perUnit())
+	sees := func(want int8, after time.Duration, served uint32, why string) {
+		t.Helper()
+		l.received, l.departed = l.received.Add(after), l.departed+served
+		l.succeed(server.Most)
+		assert.Equal(t, want, l.rare.pace, why)
+	}
+	sees(twice, sec, 100, "since then")
+	sees(twice, 2*time.Minute, 2*10+11, "11.9 units come back in two minutes at the next pace, and windows may have shown two quotas more")
+	sees(twice-1, 0, 1, "")
+	sees(twice-1, 0, 100, "what was served before does not count again")
+	sees(twice-1, 2*time.Minute, 2*10+14, "14.1 units")
+	l.setPace(twice - 1)
+	sees(twice-1, 0, 100, "a refusal begins it anew")
+	l.setPace(0)
+	sees(0, sec, 100, "")
+	sees(0, sec, 100, "no quicker than is told")
+}
+
 // Where the policy is not told, the time for a unit is guessed by what answers have told, and found
 // by trials.
 func TestUnitTimeIsFound(t *testing.T) {
