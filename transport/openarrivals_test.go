@@ -176,6 +176,9 @@ func TestArrivalsAtRandom(t *testing.T) {
 		{"log, 10 a second, RateLimit-Policy", func() *arrivalsServer {
 			return &arrivalsServer{quota: 10, log: true, tells: true, figures: "RateLimit-Policy"}
 		}, 2 * time.Second, 400},
+		{"log, 20 in four seconds, RateLimit", func() *arrivalsServer {
+			return &arrivalsServer{quota: 20, per: 4 * time.Second, load: .9, log: true, tells: true, figures: "RateLimit"}
+		}, time.Second, 20},
 		{"two windows weighed, 10 a second, no reset", func() *arrivalsServer {
 			return &arrivalsServer{quota: 10, weighed: true, tells: true, figures: "X-RateLimit"}
 		}, 10 * time.Second, 100},

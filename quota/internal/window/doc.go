@@ -155,17 +155,18 @@
 //     a unit is half of W, and a trial is refused, or finds half of q, as in a sliding log. Then up to 64 trials are left out.
 //     If W is not told, it is the longest w that was.
 //     If units come back before an instant that the server names, it keeps a sliding log.
-//     If three requests of a client that is alone are refused after such an instant while fewer than four are served for
-//     each, the instant is a second later, until 64 in a row are served.
 //     Then ours is kept, too, and says when units are back: no more than q depart in any
 //     time as long as the longest window that was told. If a request is refused that this had room for, and R was no later
 //     than D once, R is rounded down: so it is a second longer, until R is farther ahead of D than before.
+//     If three requests of a client that is alone are refused after such an R while fewer than four are served for
+//     each, it is a second later, until 64 in a row are served.
 //     With W, it is also kept of other
 //     quotas once they are used up, if W/q is less than a second, q units and no more were
 //     seen to be there, no other client was seen, and the last trial after W/q was not served. It helps in a sliding log, and where a server now and then says a = 0 although much is
 //     left. One of the requests for which the figure has no room is out at a time, then
 //     two, four, … as long as they are served. If one is refused, the log is not believed
-//     for some windows; where w was found out, also if another one is that departed after a window.
+//     for some windows; where w was found out, also if another one is that departed after a window. Once two were refused that
+//     departed after a window although the log had no room, none does so for 2 s, until q/4 more is found than the log has.
 //     Where only refusals tell a quota, or answers only a policy, and a refusal shows that units come back as they were
 //     spent, no more departs than the log says.
 //     Where W/q is a second or more, this is done if w is longer than that by more than

@@ -130,7 +130,7 @@ func (w *Window) whenExpired(t Instant, n int64) Instant {
 	switch {
 	case w.spare() >= n:
 		return t
-	case w.believes(w.received) && w.rare.spent.loose:
+	case w.believes(w.received) && (w.rare.spent.loose || w.rare.spent.ended >= endedInVain):
 		probe := w.asked.Add(patience(w.probes))
 		again := max(min(probe, w.whenBack(t, n)), w.whenRoom(t, n))
 		sure := w.closed.Add(2 * time.Second) // the instant is over, however it was rounded

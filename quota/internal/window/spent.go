@@ -40,6 +40,7 @@ type ownLog struct {
 	slides bool          // that quota comes back as it was spent, or one that we count
 	slid   Instant       // arrival of the last refusal that it explained, if a unit takes a second: see Window.slid
 	floor  uint8         // see Server.floored
+	ended  uint8         // windows after which a request was refused that it had no room for, up to endedInVain
 
 	// If answers take long, see late.go:
 	quota int64   // units that may depart in a window; 0: answers do not take long
@@ -74,6 +75,8 @@ const (
 	maxSlots  = 64
 	maxDoubts = 8
 	manyKept  = 64 // after which doubts are forgotten
+
+	endedInVain = 2 // after which no request departs after a window that our own log has no room for
 )
 
 // hasLog reports whether our own log is kept.
@@ -308,6 +311,9 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 	if refused && !tells && w.State == Expired && sent >= w.closed {
 		l.off = max(l.off, t.Add(min(l.length, MaxSavedTime>>16)*64)) // the length was found out, and not all is back
 	}
+	if w.State == Expired && sent >= w.closed && w.believes(t) {
+		w.observeEnd(sent, avail, refused)
+	}
 	sure := l.heard(t, sent)
 	if sure && !refused {
 		l.returned.vain = 0
@@ -337,6 +343,18 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 		if l.kept++; l.kept >= manyKept {
 			l.doubts, l.kept = 0, manyKept/4
 		}
+	}
+}
+
+// observeEnd looks at the first answer after a window, to a request that departed at sent, when our own log may have had no room.
+// If it was refused, units come back as they were spent. If there is much more, they come back all at once.
+func (w *Window) observeEnd(sent Instant, avail int64, refused bool) {
+	l, room := w.rare.spent, w.room(sent)+w.Unanswered()
+	switch {
+	case refused && room < 1:
+		l.ended = min(l.ended+1, endedInVain)
+	case !refused && avail-room > w.inWindow()/4:
+		l.ended = 0
 	}
 }
 

@@ -471,3 +471,28 @@ func TestLogIsBounded(t *testing.T) {
 	assert.Len(t, l.slots, maxSlots)
 	assert.EqualValues(t, 800, w.room(Instant(200*ms)))
 }
+
+// The first request after a window departs although our own log has no room, until two of them were refused. If much more was
+// there, a window has begun.
+func TestWindowsEndInVain(t *testing.T) {
+	l := newLedger(Adaptive)
+	l.SetPolicy(Requests, 20, 4*sec)
+	l.keepLog(ownLog{length: 4 * sec, slots: []slot{{at: Instant(sec / 2), units: 16}, {at: Instant(sec), units: 4}}})
+	l.State, l.received, l.closed = Expired, Instant(2*sec), Instant(2*sec)
+	now := Instant(2 * sec)
+	assert.Equal(t, now, l.when(now, 1))
+	for range 2 {
+		l.observeEnd(now, 0, true)
+	}
+	assert.Equal(t, Instant(4*sec), l.when(now, 1), "one looks 2 s after a window")
+	l.closed = Instant(3 * sec)
+	assert.Equal(t, Instant(4501*ms), l.when(now, 1), "when 16 are back")
+	l.observeEnd(now, 5, false)
+	assert.Greater(t, l.when(now, 1), now, "5 of 20 may have come back as they were spent")
+	l.observeEnd(now, 6, false)
+	assert.Equal(t, now, l.when(now, 1))
+	l.observeEnd(now, 0, true)
+	assert.Equal(t, now, l.when(now, 1), "one may be by chance")
+	l.observeEnd(Instant(4501*ms), 0, true)
+	assert.Equal(t, now, l.when(now, 1), "our own log had room for one that was refused")
+}
