@@ -200,6 +200,9 @@ func TestArrivalsAtRandom(t *testing.T) {
 		{"two windows weighed, 95 of 100 in ten seconds, RateLimit", func() *arrivalsServer {
 			return &arrivalsServer{quota: 100, per: 10 * time.Second, load: .95, weighed: true, tells: true, figures: "RateLimit"}
 		}, 8 * time.Second, 30},
+		{"two windows weighed, 20 in four seconds, RateLimit", func() *arrivalsServer {
+			return &arrivalsServer{quota: 20, per: 4 * time.Second, long: 8 * time.Minute, weighed: true, tells: true, figures: "RateLimit"}
+		}, 2 * time.Second, 50},
 		{"two windows weighed, 57 of 60 a minute, RateLimit", func() *arrivalsServer {
 			return &arrivalsServer{quota: 60, per: time.Minute, load: .95, weighed: true, tells: true, figures: "RateLimit"}
 		}, 60 * time.Second, 30},

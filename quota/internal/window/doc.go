@@ -140,7 +140,8 @@
 //     that departed then are back. If others use the quota, but p is more than 0.4, it does so also where W/q is known,
 //     if that is sooner.
 //     If an earlier trial is refused, another client has used the quota, and the next
-//     2, 4, 8, … up to 64 trials are left out. But where units take less than a second and no other client was
+//     2, 4, 8, … up to 64 trials are left out. If the one before was served, and no other client was seen, a unit takes √2 as
+//     long from then on: those of two weighed windows come back more slowly if the one before was used less. But where units take less than a second and no other client was
 //     seen, one still departs as in a sliding log, above, unless the last one of these was refused.
 //     Once three trials in a row were served, units that take less than a second do come back before the
 //     end of a window. In windows of more than 2 s a figure shows it, too: where others were seen, and spend no more than

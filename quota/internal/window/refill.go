@@ -354,6 +354,9 @@ func (w *Window) failTrial() {
 	default:
 		r.failed = min(r.failed+1, maxFailed)
 		r.skip, slower = 1<<r.failed, twice
+		if !finds && r.served > 0 && w.alone() { // they come back, but more slowly: so they do of a window that was used less
+			finds, slower = true, twice/2
+		}
 		if finds {
 			r.slack = 1
 		}

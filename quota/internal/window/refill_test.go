@@ -325,6 +325,19 @@ func TestTrialAfter(t *testing.T) {
 
 const far = time.Hour
 
+// A trial that is refused after one that was served shows that units come back more slowly than the policy says, as those of
+// a window do that was used less. The first trial does not: it may have been another client.
+func TestUnitTakesLonger(t *testing.T) {
+	for served, want := range []time.Duration{50 * ms, 70710678, 70710678, 50 * ms} { // three in a row: see slack
+		l := newLedger(Adaptive)
+		advertises(20, sec)(l, 0)
+		later(l, 0)
+		l.refill.served, l.refill.trying = uint8(served), true
+		l.failTrial()
+		assert.Equal(t, want, l.perUnit(), served)
+	}
+}
+
 // What is served at a pace shows that units come back sooner.
 func TestPaceIsQuicker(t *testing.T) {
 	l := newLedger(Adaptive)
