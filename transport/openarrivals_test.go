@@ -261,19 +261,21 @@ func TestArrivalsAtRandom(t *testing.T) {
 func TestTwoProcessesShareLog(t *testing.T) {
 	for _, tt := range []struct {
 		quota  int
+		load   float64
 		long   time.Duration // that requests arrive
 		wait   time.Duration // on average of three seeds, at most
 		denied int           // for each hundred requests, at most
 	}{
-		{10, 3 * time.Minute, 6 * time.Second, 20},
-		{10, 30 * time.Minute, 3 * time.Second, 20}, // the part of others is found to be smaller and smaller
-		{50, 3 * time.Minute, time.Second, 8},
+		{5, .75, 10 * time.Minute, 2 * time.Second, 25}, // each left the last unit of a window to the other
+		{10, .9, 3 * time.Minute, 6 * time.Second, 20},
+		{10, .9, 30 * time.Minute, 3 * time.Second, 20}, // the part of others is found to be smaller and smaller
+		{50, .9, 3 * time.Minute, time.Second, 8},
 	} {
 		var waited time.Duration
 		served, denied := 0, 0
 		for seed := range uint64(3) {
 			bubble(t, fmt.Sprintf("%d a second, %v, seed %d", tt.quota, tt.long, seed), func(t *testing.T) {
-				srv := &arrivalsServer{quota: tt.quota, load: .9, log: true, figures: "RateLimit", long: tt.long}
+				srv := &arrivalsServer{quota: tt.quota, load: tt.load, log: true, figures: "RateLimit", long: tt.long}
 				w, n := arrive(t, srv, seed, 2)
 				waited, served, denied = waited+w, served+n, denied+srv.denied
 			})

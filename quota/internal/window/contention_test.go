@@ -121,6 +121,32 @@ func TestContentionOfAnswers(t *testing.T) {
 	}
 }
 
+// The last unit is left to others, but not if they spend less than one of a whole quota.
+func TestLastUnit(t *testing.T) {
+	for _, tt := range []struct {
+		quota int64
+		ours  float32 // of 100
+		want  bool
+	}{
+		{5, 79, false}, {5, 81, true}, {10, 81, false}, {10, 89, false}, {10, 91, true}, {100, 91, false}, {100, 98.75, false}, {100, 99.25, true},
+		{None, 99.25, false},
+	} {
+		l := newLedger(Adaptive)
+		send("a")(l, 0)
+		says("a", 1, mins)(l, 0)
+		l.SetPolicy(Requests, tt.quota, sec)
+		others(tt.ours, 100)(l, 0)
+		assert.Equal(t, tt.want, l.contention.allows(&l.Window, 1), tt)
+		assert.False(t, l.contention.allows(&l.Window, 2), tt)
+		l.SetPolicy(Requests, tt.quota, shortReturn+1)
+		assert.False(t, l.contention.allows(&l.Window, 1), tt)
+		l.SetPolicy(Requests, tt.quota, shortReturn)
+		assert.Equal(t, tt.want, l.contention.allows(&l.Window, 1), tt)
+		send("b")(l, 0)
+		assert.False(t, l.contention.allows(&l.Window, 1), "with one out")
+	}
+}
+
 // others are on the quota of a ledger, so that our part of it is known.
 func others(ours, fall float32) event {
 	return func(l *ledger, _ Instant) { l.contention.ours, l.contention.fall = ours, fall }

@@ -219,7 +219,7 @@
 //     in flight at a time: the others send theirs while ours are on their way, and no
 //     figure is true for long. A request that costs more goes alone, if it costs no
 //     more than p·a. So does a request of one unit if p is more than 0.4: else two processes
-//     would leave the last two units of each window to each other. Each answer brings a new figure, so an unused quota is still used
+//     would leave the last two units of each window to each other. And so does the last unit, if (1-p)·q is less than 1 and W is 2 s or less, or not told. Each answer brings a new figure, so an unused quota is still used
 //     up within some round trips. This keeps eight processes that cannot talk from
 //     refusing each other. With enough left and nothing in flight a request departs in
 //     any case after 1 s, and after four times as long, up to 48 s, for each time that
