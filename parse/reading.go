@@ -411,6 +411,8 @@ func (x *exchange) drafts() {
 	case x.host != nil || !x.has(x.table.bits[len(x.table.bits)-1]):
 	case len(x.out.Limits) == 0 && len(x.out.Policies) > 0:
 		x.otherFigures(common)
+	case x.out.Dialect == Draft06 && len(x.out.Policies) == 0 && x.out.Limits[0].Available == None:
+		x.underReset(common, x.out.Limits[0].Window)
 	case x.namesOther() && slices.ContainsFunc(x.out.Limits, func(l Limit) bool { return l.Available != None }):
 		x.others(common)
 	}
@@ -439,6 +441,33 @@ func (x *exchange) otherFigures(common *row) {
 	if l.Policy == "" && p.Unit == requests && (l.Window != None || p.Window == 0) && l.Available <= p.Quota && (p.Window == 0 || l.Window <= p.Window+3*time.Second) {
 		l.Policy = p.Name
 		x.out.Limits, x.overdrawn = append(x.out.Limits, l), a.overdrawn
+	}
+}
+
+// underReset reads X-RateLimit-Remaining and the like where of the draft's fields there is only RateLimit-Reset: it is that of
+// the only figure, or of the shortest time in the name of one that is no shorter.
+func (x *exchange) underReset(common *row, reset time.Duration) {
+	limits, dialect := x.out.Limits, x.out.Dialect
+	if !x.vendor(common) {
+		return
+	}
+	if len(x.out.Limits) == 0 { // a quota without a figure
+		x.out.Limits, x.out.Dialect, x.out.Vendor = limits, dialect, ""
+		return
+	}
+	var of *Limit
+	for i := range x.out.Limits {
+		l := &x.out.Limits[i]
+		whole := spanAtEnd(l.Policy)
+		switch {
+		case l.Window != None:
+			return
+		case len(x.out.Limits) == 1, whole >= reset && (of == nil || whole < spanAtEnd(of.Policy)):
+			of = l
+		}
+	}
+	if of != nil {
+		of.Window = reset
 	}
 }
 

@@ -13,6 +13,9 @@ func TestRefusals(t *testing.T) {
 	secondary := parse.Refusal{Status: 403, Text: "secondary rate limit", Wait: time.Minute}
 	byField := parse.Refusal{Status: 400, Field: "X-Amzn-Errortype", Text: "ThrottlingException"}
 	codes := []string{"ThrottlingException", "ProvisionedThroughputExceededException", "RequestLimitExceeded", "TooManyRequestsException", "LimitExceededException"}
+	for _, code := range []string{"Throttling", "SlowDown", "RequestThrottled", "BandwidthLimitExceeded", "PriorRequestNotComplete"} {
+		codes = append(codes, "<Code>"+code+"</Code>")
+	}
 	for name, tt := range map[string]struct {
 		host   string
 		status int
@@ -26,6 +29,10 @@ func TestRefusals(t *testing.T) {
 		"AWS by field":       {"dynamodb.eu-west-1.amazonaws.com:443", 400, []string{"X-Amzn-ErrorType: com.amazon#ThrottlingException:http://x"}, []parse.Refusal{byField}},
 		"AWS, another error": {"dynamodb.eu-west-1.amazonaws.com", 400, []string{"X-Amzn-ErrorType: ValidationException"}, nil},
 		"not a host of AWS":  {"amazonaws.com.example", 400, []string{"X-Amzn-ErrorType: ThrottlingException"}, nil},
+		"Google, a rate":     {"www.googleapis.com", 403, nil, []parse.Refusal{{Status: 403, Text: `"userRateLimitExceeded"`}, {Status: 403, Text: `"rateLimitExceeded"`}}},
+		"Google, 404":        {"www.googleapis.com", 404, nil, nil},
+		"Azure is busy":      {"x.blob.core.windows.net", 503, []string{"X-Ms-Error-Code: ServerBusy"}, []parse.Refusal{{Status: 503, Field: "X-Ms-Error-Code", Text: "ServerBusy"}}},
+		"Azure has failed":   {"x.blob.core.windows.net", 503, []string{"X-Ms-Error-Code: InternalError"}, nil},
 		"AWS, 200":           {"s3.amazonaws.com", 200, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

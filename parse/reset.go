@@ -3,6 +3,7 @@ package parse
 import (
 	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -178,6 +179,9 @@ func readDelay(value string, kind resetKind, c *clock) (delay, bool) {
 	if d, ok := clockSpan(value); ok {
 		return delay{d: d, span: true}, true
 	}
+	if unit, ok := strings.CutPrefix(value, "0 "); ok && span(strings.ToLower(trim(unit))) > 0 {
+		return delay{span: true}, true // "0 seconds"
+	}
 	d := spanOf(value)
 	return delay{d: d, span: true}, d > 0
 }
@@ -200,8 +204,16 @@ func soon(value string, c *clock) (d delay, ok bool) {
 }
 
 // clockSpan reads a duration as a clock shows it, in minutes and seconds: 00:01:30, or 0:01:30 in
-// Python. With hours it may be a time of day.
+// Python; after a number of days also with hours: 1.02:00:00 (.NET). Without one it may be a time of day.
 func clockSpan(value string) (time.Duration, bool) {
+	if days, clock, ok := strings.Cut(value, "."); ok && strings.Count(clock, ":") == 2 {
+		n, err := strconv.ParseUint(days, 10, 16)
+		at, errClock := time.Parse("15:04:05", clock)
+		if err != nil || errClock != nil || n > uint64(maxSpan/(24*time.Hour)) {
+			return 0, false
+		}
+		return plus(time.Duration(n)*24*time.Hour, at.Sub(at.Truncate(24*time.Hour))), true
+	}
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(value, "0"), "0:")
 	if !ok {
 		rest, ok = strings.CutPrefix(value, "0:")

@@ -317,7 +317,7 @@ func owns(host, word string) bool {
 func isClient(word string) bool {
 	switch word {
 	case "api", "ws", "user", "account", "company", "customer", "client", "org", "organization", "organisation",
-		"team", "tenant", "workspace", "project", "plan", "app", "application", "key", "ip", "burst", "global":
+		"team", "tenant", "workspace", "project", "plan", "app", "application", "key", "ip", "burst", "global", "sync", "async":
 		return true
 	}
 	return strings.HasSuffix(word, "request") || strings.HasSuffix(word, "requests") // X-OrderRequest-RateLimit-Remaining

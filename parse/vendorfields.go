@@ -506,6 +506,12 @@ func (a *accountReader) reset(f *rowField, s *accountValues) {
 func (a *accountReader) resetAgain(f *rowField, s *accountValues) {
 	const near = 2 * time.Second
 	r := &s.resets.first
+	if s.resets.n == 1 && endsIn(f.field, "-Next") && len(f.lines) == 1 && len(f.lines[0]) <= a.caps.fieldBytes() {
+		if next, ok := readDelay(f.lines[0], a.resetKind(f), &a.clock); ok && !next.at.IsZero() && !r.at.IsZero() && next.d < r.d {
+			*r = next // the next units are back then, and all of them at the reset (Akamai)
+		}
+		return
+	}
 	if s.resets.n != 1 || !r.bare || len(f.lines) != 1 || len(f.lines[0]) > a.caps.fieldBytes() {
 		return
 	}

@@ -571,11 +571,25 @@ func Vendors() []Vendor {
 			Reset:     []string{"X-RateLimit-Reset"},
 		},
 		{
-			// docs.aws.amazon.com, "Common error types": refusals have the status
-			// 400, and a code in a field or in the body.
+			// docs.aws.amazon.com, "Common error types": refusals have a code in a field or in the body.
 			Name:     "AWS",
 			Hosts:    []string{"amazonaws.com"},
 			Refusals: awsRefusals(),
+		},
+		{
+			// developers.google.com/workspace/drive/api/guides/handle-errors: rates of a user and of a project. A quota of a day has other
+			// reasons.
+			Name:  "Google APIs",
+			Hosts: []string{"googleapis.com"},
+			Refusals: []Refusal{
+				{Status: 403, Text: `"userRateLimitExceeded"`}, {Status: 403, Text: `"rateLimitExceeded"`},
+			},
+		},
+		{
+			// learn.microsoft.com/rest/api/storageservices, common error codes.
+			Name:     "Azure Storage",
+			Hosts:    []string{"core.windows.net"},
+			Refusals: []Refusal{{Status: 503, Field: "X-Ms-Error-Code", Text: "ServerBusy"}},
 		},
 		{
 			// Mashery (Boomi Cloud API Management), developer.mashery.com. The figures
@@ -1608,7 +1622,7 @@ func Vendors() []Vendor {
 				}),
 			Used: slices.Concat(rateLimits("Used", "Usage", "Used-*", "*-Used", "Limit-Used", "Count", "*-Count", "Consumed", "<Quota>-Used"),
 				ofTimes("X-?-Used", "X-?-Limit-Used", "X-?-Request-Used", "X-?-Requests-Used", "?-Request-Used", "?-Requests-Used", "X-?-Usage", "X-?-Quota-Used", "X-?Quota-Used", "X-?-Quota-Count", "X-Quota-?-Used", "X-Quota-Used-?", "X-Requests-Used-?"), counters("Used"), ownRateLimits("-Used"),
-				[]string{"X-<Quota>-Used", "X-<Api>-Used", "X-<Api>-Usage", "X-<Request-Limit>-Count", "X-<Api-Usage>-Count", "Rate-Limit-Used", "X-<Concurrency>Limit-Running", "X-<Concurrency>-Current", "X-<Concurrency>-Active", "X-<Concurrent>-Current", "X-<Concurrent>-Active"}),
+				[]string{"X-<Quota>-Used", "X-<Api>-Used", "X-<Api>-Usage", "X-<Request-Limit>-Count", "X-<Api-Usage>-Count", "Rate-Limit-Used", "X-<Concurrency>Limit-Running", "X-<Concurrency>-Current", "X-<Concurrency>-Active", "X-<Concurrency>-Used", "X-<Concurrent>-Current", "X-<Concurrent>-Active"}),
 			Cost: slices.Concat([]string{
 				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
 				"X-RateLimit-Used-CurrentRequest", "X-RateLimit-Increment", "X-Rate-Limit-Request-Weight-*",
@@ -1742,13 +1756,21 @@ func metaRefusals() (signs []Refusal) {
 	return signs
 }
 
-// awsRefusals returns a sign for each code of the AWS SDKs for throttling.
+// awsRefusals returns a sign for each code of the AWS SDKs for throttling, whatever the status: services that speak XML say it with a
+// 403 or a 503.
 func awsRefusals() (signs []Refusal) {
 	for _, code := range []string{
 		"ThrottlingException", "ProvisionedThroughputExceededException", "RequestLimitExceeded",
 		"TooManyRequestsException", "LimitExceededException",
 	} {
-		signs = append(signs, Refusal{Status: 400, Field: "X-Amzn-Errortype", Text: code}, Refusal{Status: 400, Text: code})
+		for _, status := range []int{400, 403, 503} {
+			signs = append(signs, Refusal{Status: status, Field: "X-Amzn-Errortype", Text: code}, Refusal{Status: status, Text: code})
+		}
+	}
+	for _, code := range []string{"Throttling", "SlowDown", "RequestThrottled", "BandwidthLimitExceeded", "PriorRequestNotComplete"} {
+		for _, status := range []int{400, 403, 503} {
+			signs = append(signs, Refusal{Status: status, Text: "<Code>" + code + "</Code>"})
+		}
 	}
 	return signs
 }

@@ -87,17 +87,25 @@ func TestRefusalInBody(t *testing.T) {
 	}
 }
 
-// AWS refuses with the status 400, and a code in a field or in the body.
-func TestRefusalWithStatus400(t *testing.T) {
-	for name, a := range map[string]answer{
-		"field": says(400, "X-Amzn-Errortype", "ThrottlingException:http://internal.amazon.com/"),
-		"body":  withBody(says(400), `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}`),
+// Some APIs refuse with another status than 429, and a code in a field or in the body.
+func TestRefusalWithOtherStatus(t *testing.T) {
+	for name, tt := range map[string]struct {
+		host string
+		answer
+	}{
+		"AWS, in a field":   {"dynamodb.eu-west-1.amazonaws.com", says(400, "X-Amzn-Errortype", "ThrottlingException:http://internal.amazon.com/")},
+		"AWS, in the body":  {"dynamodb.eu-west-1.amazonaws.com", withBody(says(400), `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}`)},
+		"AWS, XML":          {"cloudformation.eu-west-1.amazonaws.com", withBody(says(400), `<ErrorResponse><Error><Type>Sender</Type><Code>Throttling</Code></Error></ErrorResponse>`)},
+		"EC2":               {"ec2.eu-west-1.amazonaws.com", withBody(says(503), `<Response><Errors><Error><Code>RequestLimitExceeded</Code></Error></Errors></Response>`)},
+		"S3":                {"bucket.s3.amazonaws.com", withBody(says(503), `<Error><Code>SlowDown</Code></Error>`)},
+		"Marketplace":       {"mws.amazonaws.com", withBody(says(403), `<Error><Code>RequestThrottled</Code></Error>`)},
+		"Azure Storage":     {"x.blob.core.windows.net", says(503, "X-Ms-Error-Code", "ServerBusy")},
+		"Google, of a user": {"www.googleapis.com", withBody(says(403), `{"error":{"errors":[{"domain":"usageLimits","reason":"userRateLimitExceeded"}],"code":403}}`)},
+		"Google, of an app": {"www.googleapis.com", withBody(says(403), `{"error":{"errors":[{"domain":"usageLimits","reason":"rateLimitExceeded"}],"code":403}}`)},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			s := &transport.Shaper{Base: newServer(a)}
-			get := func() *http.Request {
-				return newRequest(t.Context(), http.MethodPost, "https://dynamodb.eu-west-1.amazonaws.com/")
-			}
+			s := &transport.Shaper{Base: newServer(tt.answer)}
+			get := func() *http.Request { return newRequest(t.Context(), http.MethodGet, "https://"+tt.host+"/") }
 			assert.Zero(t, delay(t, s, get()))
 			for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 				got := delay(t, s, get())
