@@ -71,8 +71,8 @@ func (w *Window) unshared() bool { return w.contention.unshared() }
 // left at the same time, no figure is true for long, so no more than 0.4·p·a + 0.5
 // units are sent before the next one comes. A request that costs more goes alone, if
 // it costs no more than p·a. So does one unit if few others use the quota: else two clients would
-// leave the last two units of each window to each other. The last one of a short window departs, too, if others
-// spend less than a unit of a whole quota.
+// leave the last two units of each window to each other. The last one departs, too, if others spend less than
+// a unit of a whole quota, and the policy tells of no window that is long.
 func (c *contention) allows(w *Window, n int64) bool {
 	part := c.part()
 	if part == 1 || w.State != Reported || part > 0.75 && w.IsBucket() {
@@ -84,7 +84,7 @@ func (c *contention) allows(w *Window, n int64) bool {
 	}
 	ours := part * float64(left)
 	if goesAlone(out, n, part) {
-		return float64(n) <= ours || n <= left && w.Length <= shortReturn && w.Quota > 0 && (1-part)*float64(w.Quota) < 1
+		return float64(n) <= ours || n == 1 && left > 0 && w.Length <= shortReturn && w.Quota > 0 && (1-part)*float64(w.Quota) < 1
 	}
 	return float64(out+n) <= contentionInFlight*ours+0.5
 }

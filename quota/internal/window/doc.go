@@ -167,7 +167,7 @@
 //     left. One of the requests for which the figure has no room is out at a time, then
 //     two, four, … as long as they are served. If one is refused, the log is not believed
 //     for some windows; where w was found out, also if another one is that departed after a window. Once two were refused that
-//     departed after a window although the log had no room, none does so for 2 s, until q/4 more is found than the log has.
+//     departed after a window although the log had no room, none does so for 2 s (or longer, as long as no answer comes), until q/4 more is found than the log has.
 //     Where only refusals tell a quota, or answers only a policy, and a refusal shows that units come back as they were
 //     spent, no more departs than the log says.
 //     Where W/q is a second or more, this is done if w is longer than that by more than

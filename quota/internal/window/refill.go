@@ -132,7 +132,7 @@ func (w *Window) observeRefill(sent, before Instant, length time.Duration, refus
 	unsure = unsure && (length > time.Second || w.findsUnit()) && !w.creeps()
 	switch {
 	case refused && r.trying:
-		w.failTrial()
+		w.failTrial(s.Most)
 		if length > 4*unit && w.findsUnit() && (w.creeps() || w.contention.fall >= w.contention.ours+1) && !s.Full.shown() {
 			r.skip = 0 // others may leave nothing for long, and the time for a unit has doubled
 		}
@@ -258,16 +258,17 @@ func (w *Window) succeed(most int64) {
 }
 
 // quicken makes the pace quicker if more was served at it than comes back at the next one, in any time. Windows may have shown
-// two quotas more.
+// two quotas more. What was refused to a client that is not alone would count, too.
 func (w *Window) quicken(most int64) {
-	if w.rarely().pace <= 0 {
+	if w.rarely().pace <= 0 || !w.unshared() {
 		return
 	}
 	own := w.ownSpent()
-	switch served := float64(w.departed-own.mark) - 2*float64(most); {
-	case own.paced == 0:
+	units, back := float64(w.departed-own.mark), nextPace*float64(w.received-own.paced)/float64(w.perUnit())
+	switch {
+	case own.paced == 0, units < back:
 		own.paced, own.mark = w.received, w.departed
-	case served*float64(w.perUnit()) > nextPace*float64(w.received-own.paced):
+	case units-2*float64(most) > back:
 		w.setPace(w.rare.pace - 1)
 	}
 }
@@ -338,8 +339,8 @@ func (w *Window) setLogTrial(is bool) {
 	}
 }
 
-// failTrial ends a trial that was refused.
-func (w *Window) failTrial() {
+// failTrial ends a trial that was refused, of a quota of which a request has found so many units at most.
+func (w *Window) failTrial(found int64) {
 	r := &w.refill
 	slower, finds := int8(0), w.findsUnit()
 	switch {
@@ -354,7 +355,7 @@ func (w *Window) failTrial() {
 	default:
 		r.failed = min(r.failed+1, maxFailed)
 		r.skip, slower = 1<<r.failed, twice
-		if !finds && r.served > 0 && w.alone() { // they come back, but more slowly: so they do of a window that was used less
+		if !finds && r.served > 0 && w.alone() && found > 1 { // they come back, but more slowly: so they do of a window that was used less
 			finds, slower = true, twice/2
 		}
 		if finds {

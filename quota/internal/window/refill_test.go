@@ -295,7 +295,7 @@ func TestRefillPace(t *testing.T) {
 	assert.Equal(t, 58*ms, every())
 	for range 3 {
 		p.served = steadyTrials
-		l.failTrial()
+		l.failTrial(20)
 	}
 	assert.Equal(t, uint8(0), p.failed)
 	assert.Equal(t, 64*ms, every())
@@ -305,7 +305,7 @@ func TestRefillPace(t *testing.T) {
 	assert.True(t, p.steady())
 	for range 254 { // a byte is no bound
 		p.served = steadyTrials
-		l.failTrial()
+		l.failTrial(20)
 	}
 	assert.Equal(t, 100*ms, every())
 	l.jitter = 0
@@ -333,9 +333,15 @@ func TestUnitTakesLonger(t *testing.T) {
 		advertises(20, sec)(l, 0)
 		later(l, 0)
 		l.refill.served, l.refill.trying = uint8(served), true
-		l.failTrial()
+		l.failTrial(20)
 		assert.Equal(t, want, l.perUnit(), served)
 	}
+	l := newLedger(Adaptive)
+	advertises(20, sec)(l, 0)
+	later(l, 0)
+	l.refill.served, l.refill.trying = 1, true
+	l.failTrial(1)
+	assert.Equal(t, 50*ms, l.perUnit(), "a bucket of one unit is no window")
 }
 
 // What is served at a pace shows that units come back sooner.
@@ -727,11 +733,11 @@ func TestUnitsOfUntoldLengthComeBack(t *testing.T) {
 	assert.True(t, l.creeps())
 	assert.Equal(t, 100*ms, l.perUnit())
 	for want := 200 * ms; want < 5*sec; want *= 2 {
-		l.failTrial()
+		l.failTrial(20)
 		assert.Equal(t, want, l.perUnit())
 	}
 	assert.True(t, l.creeps())
-	l.failTrial()
+	l.failTrial(20)
 	assert.False(t, l.creeps())
 }
 

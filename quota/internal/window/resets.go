@@ -108,7 +108,7 @@ func (w *Window) observeInstants(sent Instant, f *Figure, refused bool, s *Serve
 	if refused && w.refill.trying {
 		return // it was too early for the trial
 	}
-	if s.loose() && w.State == Expired && sent >= w.closed && w.unshared() {
+	if s.loose() && w.State == Expired && sent >= w.closed && w.unshared() && !(refused && f.Available > 0) {
 		s.observeLoose(refused)
 	}
 	r := w.rarely()

@@ -22,11 +22,15 @@ type returned struct {
 	vain  uint8   // requests in a row that departed because a unit of ours should have been back, and were refused
 }
 
-const mostVain = 4
+const (
+	mostVain = 4
+	mostOurs = .9 // of the quota, at first: a few units may have been counted by mistake
+)
 
 // logsReturned reports whether our own log is kept beside other clients.
 func (w *Window) logsReturned(length time.Duration) bool {
-	return w.Strategy == Adaptive && w.Unit == Requests && length <= shortReturn && w.contention.part() < 1
+	return w.Strategy == Adaptive && w.Unit == Requests && length <= shortReturn &&
+		(w.contention.part() < mostOurs || w.contention.part() < 1 && w.returnedShown())
 }
 
 // returnedShown reports whether units were seen to come back otherwise than in windows.

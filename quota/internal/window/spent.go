@@ -351,9 +351,9 @@ func (w *Window) observeSpent(t, sent Instant, avail int64, tells, refused bool,
 func (w *Window) observeEnd(sent Instant, avail int64, refused bool) {
 	l, room := w.rare.spent, w.room(sent)+w.Unanswered()
 	switch {
-	case refused && room < 1:
+	case refused && avail == 0 && room < 1:
 		l.ended = min(l.ended+1, endedInVain)
-	case !refused && avail-room > w.inWindow()/4:
+	case avail-room > w.inWindow()/4:
 		l.ended = 0
 	}
 }

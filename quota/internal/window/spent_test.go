@@ -495,4 +495,8 @@ func TestWindowsEndInVain(t *testing.T) {
 	assert.Equal(t, now, l.when(now, 1), "one may be by chance")
 	l.observeEnd(Instant(4501*ms), 0, true)
 	assert.Equal(t, now, l.when(now, 1), "our own log had room for one that was refused")
+	l.observeEnd(now, 0, true)
+	assert.Greater(t, l.when(now, 1), now)
+	l.observeEnd(now, 6, true)
+	assert.Equal(t, now, l.when(now, 1), "another limit has refused it, and much was there")
 }
