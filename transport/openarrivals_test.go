@@ -25,6 +25,8 @@ type arrivalsServer struct {
 	long         time.Duration // that requests arrive; three minutes and 30 windows at least
 	load         float64       // arrivals, as a part of what is allowed; 0: four fifths
 	log, weighed bool
+	bucket       int           // units that a bucket holds; 0: it is none
+	spread       time.Duration // by which round trips are longer on average; 0: by 5 ms
 	tells        bool
 	whole        bool // a Retry-After is that of a whole window
 	slow         bool // it takes .2 s and more to serve a request, .7 s on average
@@ -35,6 +37,7 @@ type arrivalsServer struct {
 
 	mu     sync.Mutex // guards following
 	served []time.Time
+	full   time.Time // of a bucket
 	denied int
 }
 
@@ -54,10 +57,16 @@ func (s *arrivalsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	denied := s.left(now) < 1
 	if !denied {
 		s.served = append(s.served, now)
+		s.full = now.Add(max(s.full.Sub(now), 0) + s.each())
 	}
-	end := s.served[0].Add(s.per)
-	if s.weighed {
+	var end time.Time
+	switch {
+	case s.bucket > 0:
+		end = s.full
+	case s.weighed:
 		end = now.Truncate(s.per).Add(s.per)
+	default:
+		end = s.served[0].Add(s.per)
 	}
 	seconds := strconv.Itoa(int((end.Sub(now) + time.Second - 1) / time.Second))
 	w.Header().Set("Date", now.UTC().Format(http.TimeFormat))
@@ -100,9 +109,15 @@ func (s *arrivalsServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
+// each is the time in which one unit comes back to a bucket.
+func (s *arrivalsServer) each() time.Duration { return s.per / time.Duration(s.quota) }
+
 // left is how many requests may be served. Of two windows weighed, the one before counts by the part of it that is less
 // than a window ago.
 func (s *arrivalsServer) left(now time.Time) float64 {
+	if s.bucket > 0 {
+		return float64(s.bucket) - max(s.full.Sub(now), 0).Seconds()/s.each().Seconds()
+	}
 	begun := now.Truncate(s.per)
 	used := 0.0
 	for _, at := range s.served {
@@ -176,6 +191,9 @@ func TestArrivalsAtRandom(t *testing.T) {
 		{"log, 10 a second, RateLimit-Policy", func() *arrivalsServer {
 			return &arrivalsServer{quota: 10, log: true, tells: true, figures: "RateLimit-Policy"}
 		}, 2 * time.Second, 400},
+		{"bucket of 4, 20 a second, RateLimit", func() *arrivalsServer {
+			return &arrivalsServer{quota: 20, long: 4 * time.Minute, bucket: 4, spread: 20 * time.Millisecond, figures: "RateLimit"}
+		}, 250 * time.Millisecond, 20},
 		{"log, 20 in four seconds, RateLimit", func() *arrivalsServer {
 			return &arrivalsServer{quota: 20, per: 4 * time.Second, load: .9, log: true, tells: true, figures: "RateLimit"}
 		}, time.Second, 20},
@@ -307,6 +325,9 @@ func arrive(t *testing.T, srv *arrivalsServer, seed uint64, processes int) (wait
 	base := &transporttest.Transport{Handler: http.HandlerFunc(serve), Latency: func() time.Duration {
 		mu.Lock()
 		defer mu.Unlock()
+		if srv.spread > 0 {
+			return 20*time.Millisecond + time.Duration(lag.ExpFloat64()*float64(srv.spread))
+		}
 		return 20*time.Millisecond + time.Duration(lag.Int64N(int64(10*time.Millisecond)))
 	}}
 	var wg sync.WaitGroup

@@ -140,7 +140,7 @@
 //     that departed then are back. If others use the quota, but p is more than 0.4, it does so also where W/q is known,
 //     if that is sooner.
 //     If an earlier trial is refused, another client has used the quota, and the next
-//     2, 4, 8, … up to 64 trials are left out. If the one before was served, and no other client was seen, a unit takes √2 as
+//     2, 4, 8, … up to 64 trials are left out. If the one before was served, more than one unit was ever there, and no other client was seen, a unit takes √2 as
 //     long from then on: those of two weighed windows come back more slowly if the one before was used less. But where units take less than a second and no other client was
 //     seen, one still departs as in a sliding log, above, unless the last one of these was refused.
 //     Once three trials in a row were served, units that take less than a second do come back before the
@@ -178,8 +178,8 @@
 //     doubles the time: a server that counts otherwise costs a few refusals. Where others
 //     were seen and w is more than 4·W/q, no trials are left out beside that: else a client
 //     would see nothing of what comes back for minutes. The time becomes shorter again, by
-//     a sixth each, after about 250 that were served, and whenever, since it last changed, 2q units and more were served than
-//     come back in such a shorter time each.
+//     a sixth each, after about 250 that were served, and whenever 2q units and more were served, in any time since it last changed, than
+//     come back in such a shorter time each, where no other client is seen.
 //
 //     Where requests cost more than a unit, one that is the first after a window may be refused because
 //     units come back one by one. A unit takes as long as what came since the figure before, and the
@@ -228,7 +228,7 @@
 //     others' part is forgotten, by 1/128 in each window that shows nothing of them. Where no figure says that anything is left,
 //     no window shows whether there are others. Then it is forgotten once 17 trials of habit 3 in a row were served. p is that of the
 //     last 400 units, or of as many more, up to 1,024, as have 16 of ours.
-//     In a window of 2 s or less, if p is more than 0.4 and nothing is left, one request departs when a unit that we have spent should
+//     In a window of 2 s or less, if p is more than 0.4 and less than 0.9, or units were seen to come back, and nothing is left, one request departs when a unit that we have spent should
 //     be back: W after it departed, or w if W is not told. If it is refused, the next one departs 64 W later, then 128 W, …
 //     Once figures have risen twice in W, as those of a window never do, one departs for each of our units that is back, also before one that
 //     is left to others. Four refusals of these in a row end that. See returned.go.
