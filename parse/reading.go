@@ -447,12 +447,7 @@ func (x *exchange) otherFigures(common *row) {
 // underReset reads X-RateLimit-Remaining and the like where of the draft's fields there is only RateLimit-Reset: it is that of
 // the only figure, or of the shortest time in the name of one that is no shorter.
 func (x *exchange) underReset(common *row, reset time.Duration) {
-	limits, dialect := x.out.Limits, x.out.Dialect
 	if !x.vendor(common) {
-		return
-	}
-	if len(x.out.Limits) == 0 { // a quota without a figure
-		x.out.Limits, x.out.Dialect, x.out.Vendor = limits, dialect, ""
 		return
 	}
 	var of *Limit
@@ -461,7 +456,7 @@ func (x *exchange) underReset(common *row, reset time.Duration) {
 		whole := spanAtEnd(l.Policy)
 		switch {
 		case l.Window != None:
-			return
+			return // it has one of its own, or is still that of the draft, beside a quota without a figure
 		case len(x.out.Limits) == 1, whole >= reset && (of == nil || whole < spanAtEnd(of.Policy)):
 			of = l
 		}

@@ -1759,16 +1759,14 @@ func metaRefusals() (signs []Refusal) {
 // awsRefusals returns a sign for each code of the AWS SDKs for throttling, whatever the status: services that speak XML say it with a
 // 403 or a 503.
 func awsRefusals() (signs []Refusal) {
-	for _, code := range []string{
-		"ThrottlingException", "ProvisionedThroughputExceededException", "RequestLimitExceeded",
-		"TooManyRequestsException", "LimitExceededException",
-	} {
-		for _, status := range []int{400, 403, 503} {
+	for _, status := range []int{400, 403, 503} {
+		for _, code := range []string{
+			"ThrottlingException", "ProvisionedThroughputExceededException", "RequestLimitExceeded",
+			"TooManyRequestsException", "LimitExceededException",
+		} {
 			signs = append(signs, Refusal{Status: status, Field: "X-Amzn-Errortype", Text: code}, Refusal{Status: status, Text: code})
 		}
-	}
-	for _, code := range []string{"Throttling", "SlowDown", "RequestThrottled", "BandwidthLimitExceeded", "PriorRequestNotComplete"} {
-		for _, status := range []int{400, 403, 503} {
+		for _, code := range []string{"Throttling", "SlowDown", "RequestThrottled", "BandwidthLimitExceeded", "PriorRequestNotComplete"} {
 			signs = append(signs, Refusal{Status: status, Text: "<Code>" + code + "</Code>"})
 		}
 	}

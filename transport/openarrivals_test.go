@@ -211,7 +211,7 @@ func TestArrivalsAtRandom(t *testing.T) {
 		}, 3 * time.Second, 30},
 		{"two windows weighed, 10 a second, X-RateLimit-Reset", func() *arrivalsServer {
 			return &arrivalsServer{quota: 10, long: 10 * time.Minute, weighed: true, tells: true, figures: "X-RateLimit-Reset, Unix time"}
-		}, 1500 * time.Millisecond, 120},
+		}, 1500 * time.Millisecond, 80},
 		{"two windows weighed, 5 a second, X-RateLimit-Reset", func() *arrivalsServer {
 			return &arrivalsServer{quota: 5, long: 10 * time.Minute, load: .65, weighed: true, tells: true, figures: "X-RateLimit-Reset, Unix time"}
 		}, 3 * time.Second, 200},
@@ -285,7 +285,7 @@ func TestTwoProcessesShareLog(t *testing.T) {
 		denied int           // for each hundred requests, at most
 	}{
 		{5, .75, 10 * time.Minute, 2 * time.Second, 25}, // each left the last unit of a window to the other
-		{10, .9, 3 * time.Minute, 6 * time.Second, 20},
+		{10, .9, 3 * time.Minute, 3 * time.Second, 20},
 		{10, .9, 12 * time.Minute, 3 * time.Second, 20}, // the part of others is found to be smaller and smaller
 		{50, .9, 3 * time.Minute, time.Second, 8},
 	} {

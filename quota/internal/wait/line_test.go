@@ -326,7 +326,7 @@ func TestTimeIsOverWhenThereIsRoom(t *testing.T) {
 				for range tt.others {
 					others = append(others, come(t, g.claim(1), patient))
 				}
-				g.locked(func() { g.room = 3 }) // it comes with time, so nobody is told
+				g.locked(func() { g.room = 3 }) // without waking the waiters
 				time.Sleep(mins + ms)
 				synctest.Wait()
 				var goes []int
@@ -345,7 +345,7 @@ func TestTimeIsOverWhenThereIsRoom(t *testing.T) {
 	}
 }
 
-// Who has time left passes nobody, although there is enough for all.
+// A waiter passes no other one before its MaxDelay is over, even if there is enough for both.
 func TestWhoHasTimeKeepsItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newTurnstile(0, wait.LineOptions{})

@@ -138,12 +138,28 @@ func TestLastUnit(t *testing.T) {
 		others(tt.ours, 100)(l, 0)
 		assert.Equal(t, tt.want, l.contention.allows(&l.Window, 1), tt)
 		assert.False(t, l.contention.allows(&l.Window, 2), tt)
+		l.available = 2
+		assert.False(t, l.contention.allows(&l.Window, 2), "one unit only")
+		l.available = 1
 		l.SetPolicy(Requests, tt.quota, shortReturn+1)
 		assert.False(t, l.contention.allows(&l.Window, 1), tt)
 		l.SetPolicy(Requests, tt.quota, shortReturn)
 		assert.Equal(t, tt.want, l.contention.allows(&l.Window, 1), tt)
 		send("b")(l, 0)
 		assert.False(t, l.contention.allows(&l.Window, 1), "with one out")
+	}
+}
+
+// A figure above the quota is not true. What is missing after it shows no other client.
+func TestFigureAboveQuota(t *testing.T) {
+	for figure, want := range map[int64]float32{20: 14, 21: 0} {
+		l := newLedger(Adaptive)
+		l.SetPolicy(Requests, 20, mins)
+		send("a")(l, 0)
+		says("a", figure, mins)(l, Instant(ms))
+		send("b")(l, Instant(sec))
+		says("b", 5, mins-sec)(l, Instant(sec+ms))
+		assert.Equal(t, want, l.contention.fall-l.contention.ours, figure)
 	}
 }
 

@@ -140,9 +140,9 @@
 //     that departed then are back. If others use the quota, but p is more than 0.4, it does so also where W/q is known,
 //     if that is sooner.
 //     If an earlier trial is refused, another client has used the quota, and the next
-//     2, 4, 8, … up to 64 trials are left out. If the one before was served, more than one unit was ever there, and no other client was seen, a unit takes √2 as
-//     long from then on: those of two weighed windows come back more slowly if the one before was used less. But where units take less than a second and no other client was
-//     seen, one still departs as in a sliding log, above, unless the last one of these was refused.
+//     2, 4, 8, … up to 64 trials are left out. If the one before was served, more than one unit was ever there, and no
+//     other client was seen, a unit takes √2 as long from then on: those of two weighed windows come back more slowly if
+//     the one before was used less. But where units take less than a second and no other client was seen, one still departs as in a sliding log, above, unless the last one of these was refused.
 //     Once three trials in a row were served, units that take less than a second do come back before the
 //     end of a window. In windows of more than 2 s a figure shows it, too: where others were seen, and spend no more than
 //     nine tenths, one that is higher than the one before of the same window, or as high although a unit was spent; or one of a request that was served after a Retry-After
@@ -167,7 +167,8 @@
 //     left. One of the requests for which the figure has no room is out at a time, then
 //     two, four, … as long as they are served. If one is refused, the log is not believed
 //     for some windows; where w was found out, also if another one is that departed after a window. Once two were refused that
-//     departed after a window although the log had no room, none does so for 2 s (or longer, as long as no answer comes), until q/4 more is found than the log has.
+//     departed after a window although the log had no room, none does so for 2 s (or longer, as long as no answer comes),
+//     until q/4 more is found than the log has.
 //     Where only refusals tell a quota, or answers only a policy, and a refusal shows that units come back as they were
 //     spent, no more departs than the log says.
 //     Where W/q is a second or more, this is done if w is longer than that by more than
@@ -178,8 +179,8 @@
 //     doubles the time: a server that counts otherwise costs a few refusals. Where others
 //     were seen and w is more than 4·W/q, no trials are left out beside that: else a client
 //     would see nothing of what comes back for minutes. The time becomes shorter again, by
-//     a sixth each, after about 250 that were served, and whenever 2q units and more were served, in any time since it last changed, than
-//     come back in such a shorter time each, where no other client is seen.
+//     a sixth each, after about 250 that were served. It also does where no other client is seen, once 2q units more were
+//     served, in any time since it last changed, than come back in that shorter time each.
 //
 //     Where requests cost more than a unit, one that is the first after a window may be refused because
 //     units come back one by one. A unit takes as long as what came since the figure before, and the
@@ -219,8 +220,8 @@
 //     in flight at a time: the others send theirs while ours are on their way, and no
 //     figure is true for long. A request that costs more goes alone, if it costs no
 //     more than p·a. So does a request of one unit if p is more than 0.4: else two processes
-//     would leave the last two units of each window to each other. And so does the last unit, if (1-p)·q is less than 1 and W is 2 s or less, or not told. Each answer brings a new figure, so an unused quota is still used
-//     up within some round trips. This keeps eight processes that cannot talk from
+//     would leave the last two units of each window to each other. So does the last unit if (1-p)·q is less than 1, and W
+//     is 2 s or less, or not told. Each answer brings a new figure, so an unused quota is still used up within some round trips. This keeps eight processes that cannot talk from
 //     refusing each other. With enough left and nothing in flight a request departs in
 //     any case after 1 s, and after four times as long, up to 48 s, for each time that
 //     a figure has shown other users; but if W/q is a second or more, after 2·W/q. If it is less, p is
@@ -228,8 +229,8 @@
 //     others' part is forgotten, by 1/128 in each window that shows nothing of them. Where no figure says that anything is left,
 //     no window shows whether there are others. Then it is forgotten once 17 trials of habit 3 in a row were served. p is that of the
 //     last 400 units, or of as many more, up to 1,024, as have 16 of ours.
-//     In a window of 2 s or less, if p is more than 0.4 and less than 0.9, or units were seen to come back, and nothing is left, one request departs when a unit that we have spent should
-//     be back: W after it departed, or w if W is not told. If it is refused, the next one departs 64 W later, then 128 W, …
+//     In a window of 2 s or less, if p is more than 0.4 and less than 0.9 (or less than 1, once units were seen to come
+//     back) and nothing is left, one request departs when a unit that we have spent should be back: W after it departed, or w if W is not told. If it is refused, the next one departs 64 W later, then 128 W, …
 //     Once figures have risen twice in W, as those of a window never do, one departs for each of our units that is back, also before one that
 //     is left to others. Four refusals of these in a row end that. See returned.go.
 //

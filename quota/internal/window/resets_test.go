@@ -309,6 +309,30 @@ func TestObserveLoose(t *testing.T) {
 	sees(lateLoose, 3, true)
 }
 
+// Only a refusal that says that nothing is left, to a request of a client that is alone and relied on the instant, counts.
+func TestLooseInstantsAreLater(t *testing.T) {
+	for name, tt := range map[string]struct {
+		do   func(*ledger)
+		left int64
+		want Instants
+	}{
+		"alone":         {func(*ledger) {}, 0, lateLoose},
+		"a trial":       {func(l *ledger) { l.refill.trying = true }, 0, looseInstants},
+		"others":        {func(l *ledger) { others(50, 100)(l, 0) }, 0, looseInstants},
+		"another limit": {func(*ledger) {}, 1, looseInstants},
+	} {
+		l := newLedger(Adaptive)
+		l.server.Instants, l.server.early = looseInstants, severalEarly-oneEarly
+		send("a")(l, 0)
+		names("a", 0, 103, 3, false)(l, Instant(32*ms))
+		l.expire(Instant(100*ms), 0)
+		tt.do(l)
+		send("b")(l, Instant(200*ms))
+		names("b", tt.left, 103, 3, true)(l, Instant(232*ms))
+		assert.Equal(t, tt.want, l.server.Instants, name)
+	}
+}
+
 // A request that relied on the time for a unit and was refused says nothing of the instant, either.
 func TestInstantsAfterTrial(t *testing.T) {
 	for _, trying := range []bool{false, true} {

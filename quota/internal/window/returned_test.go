@@ -115,3 +115,17 @@ func TestReturnedRefusedMakesLogNoLonger(t *testing.T) {
 	assert.Equal(t, sec, l.rare.spent.length)
 	assert.EqualValues(t, 1, l.rare.spent.returned.vain)
 }
+
+// Sharing begins where others use a tenth of the quota, and goes on as long as any are seen once units were seen to come back.
+func TestWhoSharesLog(t *testing.T) {
+	for _, tt := range []struct {
+		ours        float32 // of 100
+		shown, want bool
+	}{{89, false, true}, {91, false, false}, {91, true, true}, {99, true, true}, {100, true, false}} {
+		l := newLedger(Adaptive)
+		others(tt.ours, 100)(l, 0)
+		l.ownSpent().returned.shown = tt.shown
+		assert.Equal(t, tt.want, l.logsReturned(shortReturn), tt)
+		assert.False(t, l.logsReturned(shortReturn+1), tt)
+	}
+}

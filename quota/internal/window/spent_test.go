@@ -499,4 +499,12 @@ func TestWindowsEndInVain(t *testing.T) {
 	assert.Greater(t, l.when(now, 1), now)
 	l.observeEnd(now, 6, true)
 	assert.Equal(t, now, l.when(now, 1), "another limit has refused it, and much was there")
+
+	l.server.Most = 20
+	for range 2 {
+		l.State, l.closed = Expired, now
+		send("a")(l, now)
+		refuses("a", 0, sec)(l, now)
+	}
+	assert.Equal(t, uint8(endedInVain), l.rare.spent.ended, "each answer after a window is looked at")
 }
