@@ -3,6 +3,7 @@ package quota
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/headway-go/headway/quota/internal/window"
 )
@@ -37,7 +38,7 @@ type refusal struct {
 	whole   bool   // it is of all kinds
 	sent    instant
 	until   instant  // when its back-off or Retry-After ends
-	tells   instant  // what departed since then is no evidence: its arrival while it holds requests, else until
+	tells   instant  // what departed since then is no evidence: its arrival while it holds requests, else over
 	out     int64    // requests that were out then, with this one
 	waiting int64    // requests that waited for the limit then
 	limit   *scope   // that it was taken over by
@@ -113,7 +114,7 @@ func (s *settlement) refusedAlone() bool {
 		r.until = s.t.Add(max(s.r.Wait, window.FirstBackOff(s.jitter)))
 	}
 	s.count(a, &r, -1)
-	r.tells = r.until
+	r.tells = r.over(s.t)
 	if s.mayTurnOut = !tooMany && !s.shows(a, &r); s.mayTurnOut {
 		r.tells = s.t
 	} else {
@@ -265,7 +266,7 @@ func (s *settlement) letGo(a *alone) {
 		}
 		slices.Reverse(r.penalty.parts)
 		r.penalty.move(s.t, nil)
-		r.penalty, r.tells = nil, r.until
+		r.penalty, r.tells = nil, r.over(s.t)
 		if r.kind.live() && r.kind.in.learned != nil {
 			r.kind.recover()
 		}
@@ -283,6 +284,14 @@ func (p *penalty) meets(other *penalty) bool {
 	return slices.ContainsFunc(p.parts, func(x penalised) bool {
 		return slices.ContainsFunc(other.parts, func(y penalised) bool { return x.account == y.account })
 	})
+}
+
+// over is when the time that the refusal told may be over, from t on: a Retry-After in whole seconds is up to a second too long.
+func (r *refusal) over(t instant) instant {
+	if r.asked && !r.whole {
+		return max(t, r.until.Add(-time.Second))
+	}
+	return r.until
 }
 
 // sleep has one request less in flight for the back-off of the refusal.

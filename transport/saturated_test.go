@@ -17,7 +17,7 @@ import (
 )
 
 // TestSaturated has one client that a server serves alone, and that has more work than the quota allows: three workers for
-// each unit, for ten minutes. The server says nothing but Retry-After. Requests wait all the time, and what is inferred is
+// each unit, or as many as the row says, for ten minutes. The server says nothing but Retry-After. Requests wait all the time, and what is inferred is
 // right nevertheless. The bounds are what was measured. So a change that helps clients which share a quota with others
 // fails here if it takes such a client for one of them.
 func TestSaturated(t *testing.T) {
@@ -26,20 +26,26 @@ func TestSaturated(t *testing.T) {
 		algorithm transporttest.Algorithm
 		quota     int64
 		window    time.Duration
+		workers   int
 		served    int64 // at least
 		refused   int64 // at most
 	}{
-		{transporttest.SlidingLog, 5, time.Second, 2885, 34},
-		{transporttest.SlidingLog, 10, 2 * time.Second, 2987, 39},
-		{transporttest.SlidingLog, 5, 2 * time.Second, 1466, 35},
-		{transporttest.AlignedWindow, 10, time.Second, 5609, 48},
-		{transporttest.SlidingLog, 20, 3 * time.Second, 4017, 67},
-		{transporttest.SlidingLog, 5, 5 * time.Second, 586, 1046},
-		{transporttest.AlignedWindow, 5, 5 * time.Second, 615, 266},
-		{transporttest.SlidingWindow, 10, time.Second, 4869, 44},
-		{transporttest.SlidingWindow, 60, 10 * time.Second, 3620, 321},
+		{transporttest.SlidingLog, 5, time.Second, 15, 2885, 34},
+		{transporttest.SlidingLog, 10, 2 * time.Second, 30, 2987, 39},
+		{transporttest.SlidingLog, 5, 2 * time.Second, 15, 1466, 35},
+		{transporttest.AlignedWindow, 10, time.Second, 30, 5609, 48},
+		{transporttest.SlidingLog, 20, 3 * time.Second, 60, 4017, 67},
+		{transporttest.SlidingLog, 5, 5 * time.Second, 15, 592, 61},
+		{transporttest.AlignedWindow, 5, 5 * time.Second, 15, 615, 41},
+		{transporttest.AlignedWindow, 20, 4 * time.Second, 20, 3020, 172},
+		{transporttest.AlignedWindow, 50, 5 * time.Second, 20, 6020, 91},
+		{transporttest.AlignedWindow, 10, 10 * time.Second, 5, 605, 28},
+		{transporttest.AlignedWindow, 10, 20 * time.Second, 20, 320, 36},
+		{transporttest.SlidingLog, 50, time.Second, 5, 29351, 25},
+		{transporttest.SlidingWindow, 10, time.Second, 30, 4869, 44},
+		{transporttest.SlidingWindow, 60, 10 * time.Second, 180, 3620, 321},
 	}) {
-		name := fmt.Sprintf("%d, %d in %v", tt.algorithm, tt.quota, tt.window)
+		name := fmt.Sprintf("%d, %d in %v, %d workers", tt.algorithm, tt.quota, tt.window, tt.workers)
 		bubble(t, name, func(t *testing.T) {
 			api := &transporttest.API{
 				Policies:   []transporttest.Policy{{Name: "api", Quota: tt.quota, Window: tt.window, Algorithm: tt.algorithm}},
@@ -53,7 +59,7 @@ func TestSaturated(t *testing.T) {
 				return 20*time.Millisecond + time.Duration(lag.Int64N(int64(10*time.Millisecond)))
 			}}
 			s := &transport.Shaper{Base: base, Accounts: &quota.Accounts{Jitter: func() float64 { return .5 }}}
-			saturate(t, s, int(3*tt.quota), time.Now().Add(lasts))
+			saturate(t, s, tt.workers, time.Now().Add(lasts))
 			n := api.Counts()
 			t.Logf("%s: %d served, %d refused", name, n.Served, n.Refused)
 			assert.GreaterOrEqual(t, n.Served, tt.served)

@@ -28,6 +28,8 @@ import "time"
 // one now and then although no more than before are in flight. After two such refusals in a row the ceiling is forgotten, and the next
 // wave of refusals shows none; the second time that this happens the next three do not, then seven, … up to 63.
 //
+// And it never refuses as many in a row as it works on: if that happens, the ceiling is forgotten, too.
+//
 // A server that bounds what is in flight refuses none below its bound. One that sheds load at random refuses as often
 // however few are in flight, so each refusal takes back one. A ceiling that has come down to half of what it
 // was is none, and is forgotten.
@@ -40,6 +42,7 @@ type Ceiling struct {
 	heard bool    // one was served since the last refusal
 	one   bool    // the last refusal was of one too many
 	wave  Instant // arrival of the first refusal of the last wave
+	all   uint8   // refusals in that
 
 	trip  time.Duration // how long answers of served requests take, on average
 	odd   bool          // the ceiling did not explain the last refusal
@@ -61,12 +64,16 @@ const (
 func (c *Ceiling) Refused(w *Window, t, sent Instant) bool {
 	left := uint8(min(w.Unanswered(), mostCeiling))
 	if c.inWave(sent) {
-		if !c.one {
+		switch c.all++; {
+		case !c.one:
 			c.most = min(c.most, left)
 			c.kept = c.most
+		case !c.heard && c.all >= max(c.most, leastCeiling):
+			c.contradicted(t)
 		}
 		return c.one
 	}
+	c.all = 1
 	switch c.one = c.tooMany(w, sent); {
 	case c.one:
 		if left+1 == c.most && c.isSlow(t, sent) {

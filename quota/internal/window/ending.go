@@ -20,6 +20,10 @@ import "time"
 // they took longer, and the Retry-After is more than twice as long as an inferred window, a longer quota was used up, and the
 // inferred one stays.
 //
+// A request may be refused although the window that we count should be over, and all of it was used up: then the server's takes longer.
+// It takes more than that, and at most until the Retry-After is over, which in whole seconds is half a second too long on average. A
+// later window that seems to be shorter than that was only counted from later on than the server's.
+//
 // Without Retry-After, a window that was used up within a second, and was over within two, is taken for one of a second. It is
 // not if a request was refused after a second, or if no more was served than twice what seems to be allowed in flight.
 
@@ -53,6 +57,7 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	}
 	g.inferredWindow = inferredWindow{opened: sent, served: 1, until: Never, more: 1}
 	g.last, g.brief = e.served, e.brief
+	few := g.pace.few > 0
 	if g.isFew(w, &e, sent) || e.told && e.sure && g.spreads(w, &e, sent) {
 		g.pace.start(w, sent.Add(g.pace.unit))
 		return
@@ -71,6 +76,7 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 		w.Count(sent, 1)
 		w.Timed(t, sent)
 		w.logInferred(t, sent)
+		g.slides(w, &e, few)
 		g.plan(w)
 	}
 	if w.Quota >= 0 && max(e.served, e.before) < w.Quota/2 {
@@ -130,6 +136,21 @@ func (g *Inferred) isFew(w *Window, e *ending, sent Instant) bool {
 	return g.pace.isFew(e.opened, sent, e.served, e.told)
 }
 
+// between returns how long windows are, if the Retry-After of the last one shows a length. The server's window may have begun before
+// ours, so that is less than it was when a request was refused too soon.
+func (g *Inferred) between(length time.Duration) time.Duration {
+	switch {
+	case g.atMost <= g.least:
+		g.atMost = length
+	case length > g.least:
+		g.atMost = min(g.atMost, length)
+	}
+	if between := g.atMost - g.least; between > g.atMost/narrow {
+		return g.least + between/2
+	}
+	return g.atMost
+}
+
 // infer takes over the quota that a window shows, unless that window was ended by a longer one.
 func (g *Inferred) infer(w *Window, e *ending) {
 	known, alone, before := w.Quota >= 0, e.told && !e.joined, g.guessed
@@ -137,6 +158,8 @@ func (g *Inferred) infer(w *Window, e *ending) {
 	switch {
 	case known && !e.told && e.length >= w.Length && g.tooSoon < w.Length:
 		g.guessed, e.length = before, w.Length // back-off has only taken longer
+	case known && alone && g.least > 0 && (e.ranOver || e.length < w.Length):
+		e.length = g.between(e.length)
 	case known && alone && e.length > w.Length && e.length < w.Length+time.Second:
 		e.length = w.Length // a Retry-After is up to a second longer than what is left of its window
 	}

@@ -31,7 +31,10 @@ type Inferred struct {
 	kept    int64         // the quota that the last window with a refusal has shown; less than w.Quota while more is tried
 	tried   uint8         // how many tries of more were refused in a row
 	refuted bool          // a refusal has shown that units do not come back as they were spent
+	joins   uint8         // windows in a row that windows before were parts of
 	seconds int8          // a look showed that windows take whole seconds: 1, or that they do not: -1
+	least   time.Duration // after which a window that was used up was not over, by a Retry-After; 0: none was
+	atMost  time.Duration // and the shortest after which one was over
 	brief   time.Duration // how long the window before, of which last were served, was at most; 0: not known
 
 	longest time.Duration // Retry-After; half of it once a window seemed shorter
@@ -50,6 +53,7 @@ type inferredWindow struct {
 	several  bool    // and others that departed before that was heard
 	balance  int64   // of the requests that were out when the first refusal came, how many more were refused than served
 	nothing  bool    // the window after it began with a refusal, see spread.go
+	ranOver  bool    // the first was after it should have been over: it takes longer
 	untrue   bool    // a Retry-After was over, and the window was not: see isUntrue
 	dry      Instant // departure of the first that was refused
 	came     Instant // arrival of its refusal
@@ -76,6 +80,7 @@ const (
 	growth       = 4               // times as many more are tried in the next window
 	fewSlide     = 10              // units of a quota with Retry-After: a small bucket, or chance, is likelier than a sliding log or a whole second
 	minInferred  = 4               // served in a window, or nothing can be told
+	sureJoins    = 2               // see Inferred.slides
 	sureRow      = 3               // refusals in a row are of a quota
 	lookWithin   = 5 * time.Minute // of the last one
 	shortBackOff = 8               // of the time since such a window began, the part that a refusal is waited after, up to a minute
@@ -117,6 +122,8 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 		if g.wasTooSoon(w, sent); g.over > 0 && g.served >= w.Quota && !w.isShort() {
 			dry = g.opened // all was used up, and windows are longer
 		}
+	} else if !g.refused && g.runsOver(w, sent) && retryAfter < w.Length {
+		dry, g.ranOver, g.least = g.opened, true, max(g.least, time.Duration(sent-g.opened))
 	}
 	if w.IsLook(sent) {
 		if g.lookRefused(w, sent, retryAfter) {
@@ -155,7 +162,7 @@ func (g *Inferred) runOut(w *Window, t, sent, dry Instant, retryAfter time.Durat
 	g.out = uint8(min(w.Unanswered()+1, mostCeiling))
 	bare, counts := retryAfter <= 0, w.State == Counting
 	found := g.early && g.served < w.Quota/2 && (counts || bare)
-	if g.usedUp == 0 || !found && (bare || !counts || retryAfter >= w.Length/2) {
+	if g.usedUp == 0 || g.ranOver || g.clean >= shortWindows || !found && (bare || !counts || retryAfter >= w.Length/2) {
 		return
 	}
 	if g.opened, g.served, g.merged = g.usedOpened, g.served+g.usedUp, true; bare {
@@ -169,6 +176,12 @@ func (g *Inferred) Hasten(w *Window, t Instant) {
 	if again := max(g.longer.again(w), t.Add(minBackOff)); g.over > 0 && again < w.BackOff {
 		w.BackOff, w.Refusals = again, max(w.Refusals, 2)-1
 	}
+}
+
+// runsOver reports whether a request that departed at sent was refused although the window should have been over, in which all was
+// used up.
+func (g *Inferred) runsOver(w *Window, sent Instant) bool {
+	return w.State == Counting && g.opened > 0 && g.served >= w.Quota && time.Duration(sent-g.opened) >= w.Length && (!w.isShort() || g.refuted)
 }
 
 // isUntrue reports whether a Retry-After before this refusal was not true: the refused request departed after it, and is

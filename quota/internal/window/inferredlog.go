@@ -13,15 +13,21 @@ import (
 // fifteen sixteenths of the inferred quota, or even fewer, units do not come back as they were spent. A quota of fewer than ten
 // with a Retry-After may be that of a bucket, so our own log explains no refusal of it, unless a look has shown that windows take
 // whole seconds.
+//
+// Where the Retry-After of one unit after another was over in a second or two, and then one of nearly the whole window came, and this twice in a
+// row, units come back as they were spent, too, however long windows are and however few units.
 
 // slid reports whether the refusal of a request that departed at sent is explained by units that come back as they were
 // spent: our own log had no room for it. Once that was seen, a refusal also says how many units there are, if these are nearly
 // as many as were inferred. Else they do not come back like that.
 func (g *Inferred) slid(w *Window, sent Instant, retryAfter time.Duration) bool {
-	if !w.logsInferred() || g.refuted || !w.isShort() || retryAfter > 0 && w.Quota < fewSlide && g.seconds <= 0 {
+	if !w.logsInferred() || g.refuted {
 		return false
 	}
 	l := w.rare.spent
+	if few := retryAfter > 0 && w.Quota < fewSlide && g.seconds <= 0; g.joins < sureJoins && (!w.isShort() || few) {
+		return false
+	}
 	switch slot, sure := l.find(sent); {
 	case slot == nil:
 		return false
@@ -40,6 +46,21 @@ func (g *Inferred) slid(w *Window, sent Instant, retryAfter time.Duration) bool 
 	w.SetPolicy(Requests, served, w.Length)
 	g.clean, g.more = 0, 1
 	return true
+}
+
+// slides takes over a window that windows before were parts of, as a sliding log has them: after two in a row, of parts in which few
+// were served, units come back as they were spent. What is back is not known yet: all of it will be, a window after the last one was
+// spent.
+func (g *Inferred) slides(w *Window, e *ending, few bool) {
+	if g.joins < sureJoins {
+		if g.joins++; !e.joined || !few {
+			g.joins = 0
+		}
+	}
+	if l := w.rare.spent; g.joins == sureJoins && !g.refuted && !l.slides {
+		l.slides = true
+		l.slots = append([]slot{{from: e.opened, at: e.dry, units: uint32(e.served - 1)}}, l.slots[len(l.slots)-1:]...)
+	}
 }
 
 // logsInferred reports whether our own log is that of an inferred quota.

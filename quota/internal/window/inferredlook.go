@@ -160,6 +160,7 @@ func (g *Inferred) looked(w *Window, sent Instant) {
 	} else {
 		g.seconds = -1 // they are as long as the look says
 	}
+	g.least, g.atMost = 0, 0
 	w.SetPolicy(Requests, w.Quota, length)
 	w.logInferred(sent, sent)
 	g.bound(length)
