@@ -28,7 +28,8 @@ import "time"
 // one now and then although no more than before are in flight. After two such refusals in a row the ceiling is forgotten, and the next
 // wave of refusals shows none; the second time that this happens the next three do not, then seven, … up to 63.
 //
-// And it never refuses as many in a row as it works on: if that happens, the ceiling is forgotten, too.
+// And when it refuses more than half as many in a row as it seems to work on, others are at work: if nearly none is, the ceiling is
+// forgotten, too.
 //
 // A server that bounds what is in flight refuses none below its bound. One that sheds load at random refuses as often
 // however few are in flight, so each refusal takes back one. A ceiling that has come down to half of what it
@@ -68,7 +69,7 @@ func (c *Ceiling) Refused(w *Window, t, sent Instant) bool {
 		case !c.one:
 			c.most = min(c.most, left)
 			c.kept = c.most
-		case !c.heard && c.all >= max(c.most, leastCeiling):
+		case !c.heard && left < leastCeiling && c.all >= leastCeiling && c.all > c.most/2:
 			c.contradicted(t)
 		}
 		return c.one
