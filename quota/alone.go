@@ -286,10 +286,11 @@ func (p *penalty) meets(other *penalty) bool {
 	})
 }
 
-// over is when the time that the refusal told may be over, from t on: a Retry-After in whole seconds is up to a second too long.
+// over is when the time that the refusal told may be over, from t on: a Retry-After in whole seconds is up to a second too long;
+// one of a second half of that, as it is with all that shed load.
 func (r *refusal) over(t instant) instant {
 	if r.asked && !r.whole {
-		return max(t, r.until.Add(-time.Second))
+		return max(t, r.until.Add(-min(time.Second, r.until.Since(t)/2)))
 	}
 	return r.until
 }
