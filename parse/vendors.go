@@ -126,6 +126,54 @@ func Vendors() []Vendor {
 			Every:   map[string]time.Duration{"": 20 * time.Second},
 		},
 		{
+			// dev.tiendanube.com, dev.nuvemshop.com.br: a leaky bucket of 40, two a second. The reset is when it is full.
+			Name:      "Tiendanube",
+			Hosts:     []string{"tiendanube.com", "nuvemshop.com.br"},
+			Limit:     []string{"X-Rate-Limit-Limit"},
+			Remaining: []string{"X-Rate-Limit-Remaining"},
+			Reset:     []string{"X-Rate-Limit-Reset"},
+			ResetIn:   time.Millisecond,
+			Refills:   true,
+		},
+		{
+			// docs.wattwatchers.com.au, rate limits: transactions per day and per second.
+			Name:      "Wattwatchers",
+			Limit:     []string{"X-RateLimit-<Tpd>Limit", "X-RateLimit-<Tps>Limit"},
+			Remaining: []string{"X-RateLimit-<Tpd>Remaining", "X-RateLimit-<Tps>Remaining"},
+			Reset:     []string{"X-RateLimit-<Tpd>Reset", "X-RateLimit-<Tps>Reset"},
+			ResetIn:   time.Second,
+			Every:     map[string]time.Duration{"tpd": 24 * time.Hour, "tps": time.Second},
+			Units:     map[string]string{"": "requests"},
+		},
+		{
+			// docs.opsgenie.com, API rate limiting: on refusals, the window of the quota that is used up.
+			Name:  "Opsgenie",
+			Hosts: []string{"opsgenie.com"},
+			Retry: []string{"X-RateLimit-Period-In-Sec"},
+		},
+		{
+			// apidocs.sirv.com, rate limits: each type of requests has a quota of an hour.
+			Name:      "Sirv",
+			Hosts:     []string{"api.sirv.com"},
+			Limit:     []string{"X-RateLimit-Limit"},
+			Remaining: []string{"X-RateLimit-Remaining"},
+			Reset:     []string{"X-RateLimit-Reset"},
+			ResetUnix: true,
+			Partition: []string{"X-RateLimit-Type"},
+		},
+		{
+			// dev.netatmo.com, rate limits.
+			Name:     "Netatmo",
+			Hosts:    []string{"api.netatmo.com"},
+			Refusals: []Refusal{{Status: 403, Text: `"User usage reached"`}, {Status: 403, Text: `"Application usage reached"`}},
+		},
+		{
+			// bungie-net.github.io: ThrottleSeconds in the body is the wait.
+			Name:     "Bungie",
+			Hosts:    []string{"bungie.net"},
+			Refusals: []Refusal{{Status: 503, Text: `"ThrottleLimitExceeded`}},
+		},
+		{
 			// developer.atlassian.com/cloud/jira/platform/rate-limiting. Refusals
 			// only; the sign names the exceeded limit.
 			Name:      "Atlassian",
@@ -887,11 +935,13 @@ func Vendors() []Vendor {
 			Every:   map[string]time.Duration{"": time.Minute},
 		},
 		{
-			// open.larksuite.com, rate limits: on refusals.
-			Name:    "Lark",
-			Limit:   []string{"X-Ogw-RateLimit-Limit"},
-			Reset:   []string{"X-Ogw-RateLimit-Reset"},
-			ResetIn: time.Second,
+			// open.larksuite.com, rate limits: on refusals. Those of older interfaces have the status 400.
+			Name:     "Lark",
+			Sign:     "X-Ogw-RateLimit-*",
+			Limit:    []string{"X-Ogw-RateLimit-Limit"},
+			Reset:    []string{"X-Ogw-RateLimit-Reset"},
+			ResetIn:  time.Second,
+			Refusals: []Refusal{{Status: 400, Text: `"code":99991400`}},
 		},
 		{
 			// www.xweather.com/docs/weather-api/getting-started/rate-limiting.
@@ -903,8 +953,17 @@ func Vendors() []Vendor {
 			Window:    []string{"X-RateLimit-Limit-<Period>-Type"},
 		},
 		{
-			// developer.gocardless.com/bank-account-data. The quota for each bank account, with
-			// _ACCOUNT_SUCCESS in its names, is not that of other requests.
+			// developer.gocardless.com/bank-account-data. Each bank account has a quota for a day, and for each of details,
+			// balances and transactions.
+			Name:      "GoCardless, bank accounts",
+			Sign:      "HTTP_X_RATELIMIT_ACCOUNT_SUCCESS_REMAINING",
+			Limit:     []string{"HTTP_X_RATELIMIT_ACCOUNT_SUCCESS_LIMIT"},
+			Remaining: []string{"HTTP_X_RATELIMIT_ACCOUNT_SUCCESS_REMAINING"},
+			Reset:     []string{"HTTP_X_RATELIMIT_ACCOUNT_SUCCESS_RESET"},
+			ResetIn:   time.Second,
+			Paths:     []string{"accounts/{id}/{resource}"},
+		},
+		{
 			Name:      "GoCardless Bank Account Data",
 			Limit:     []string{"HTTP_X_RATELIMIT_LIMIT"},
 			Remaining: []string{"HTTP_X_RATELIMIT_REMAINING"},
