@@ -2,14 +2,16 @@ package fuzz
 
 import (
 	"encoding/json"
+	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/headway-go/headway/parse"
 )
 
-// FuzzProblem reads bodies that may be cut off.
+// FuzzProblem reads bodies of refusals that may be cut off.
 func FuzzProblem(f *testing.F) {
 	const media = "application/problem+json"
 	for _, body := range []string{
@@ -23,17 +25,29 @@ func FuzzProblem(f *testing.F) {
 		f.Add(429, media+"; charset=utf-8", []byte(body), len(body))
 		f.Add(503, media+"; =", []byte(body), len(body)/2)
 	}
+	for _, body := range []string{
+		`{"parameters":{"retry_after":35},"x":[{"retryDelay":"34.07s"}]}`, `{"reset":1796032860,"retry_after_ms":2500.5}`,
+		`{"error":{"message":"Please try again in 7m12s."}}`, `"wait '5' minutes"`, `try again in 99999999999999999999h`,
+	} {
+		f.Add(429, "application/json", []byte(body), len(body)-1)
+		f.Add(429, "text/plain", []byte(body), len(body))
+	}
 	f.Fuzz(func(t *testing.T, status int, contentType string, body []byte, cut int) {
-		kind, violated := parse.ReadProblem(status, contentType, body, caps)
+		h := http.Header{"Content-Type": {contentType}, "Date": {"Mon, 30 Nov 2026 10:00:00 GMT"}}
+		kind, violated, wait := parse.ReadBody(status, h, body, time.Time{}, caps)
 		checkProblem(t, kind, violated)
+		require.GreaterOrEqual(t, wait, time.Duration(0))
+		require.LessOrEqual(t, wait, caps.RetryAfter)
 		if kind != "" {
 			require.True(t, json.Valid(body))
 		}
 		if cut < 0 || cut > len(body) {
 			return
 		}
-		kind, violated = parse.ReadProblem(status, contentType, body[:cut], caps)
+		kind, violated, wait = parse.ReadBody(status, h, body[:cut], time.Time{}, caps)
 		checkProblem(t, kind, violated)
+		require.GreaterOrEqual(t, wait, time.Duration(0))
+		require.LessOrEqual(t, wait, caps.RetryAfter)
 		if kind != "" {
 			require.True(t, json.Valid(body[:cut]), "a body that is cut off is not read")
 		}

@@ -14,7 +14,7 @@
 //	}
 //
 // [Policies], [Limits], [Declarations], [RetryAfter] and [Cached] each read one field
-// of the newest drafts; [ReadProblem] reads the body of a refusal; [FormatDeclarations]
+// of the newest drafts; [ReadBody] reads the body of a refusal; [FormatDeclarations]
 // writes declarations.
 //
 // Reading is pure: no clock and no I/O. Everything may be used from several goroutines,

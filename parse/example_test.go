@@ -148,14 +148,15 @@ func ExampleVendor_hosts() {
 }
 
 // The body of a refusal may name the violated policies.
-func ExampleReadProblem() {
+func ExampleReadBody() {
 	body := []byte(`{
 		"type": "https://iana.org/assignments/http-problem-types#quota-exceeded",
 		"violated-policies": ["daily", "bandwidth"]
 	}`)
-	kind, violated := parse.ReadProblem(429, "application/problem+json; charset=utf-8", body, parse.Caps{})
+	h := http.Header{"Content-Type": {"application/problem+json; charset=utf-8"}}
+	kind, violated, _ := parse.ReadBody(429, h, body, time.Now(), parse.Caps{})
 	fmt.Println(kind, violated)
-	kind, _ = parse.ReadProblem(429, "application/problem+json", body[:80], parse.Caps{})
+	kind, _, _ = parse.ReadBody(429, h, body[:80], time.Now(), parse.Caps{})
 	fmt.Println(kind == "")
 	// Output:
 	// quota-exceeded [daily bandwidth]

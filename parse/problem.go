@@ -4,25 +4,46 @@ import (
 	"encoding/json"
 	"errors"
 	"mime"
+	"net/http"
 	"strings"
+	"time"
 )
 
-// ReadProblem reads a problem details object (RFC 9457) of one of the three types
-// about quota. kind is the registered name of its type (editor's draft, Section 8):
-// "quota-exceeded", "temporary-reduced-capacity" or "abnormal-usage-detected". It is ""
-// if the status is below 400, the media type is not application/problem+json (its
-// parameters do not matter), or the body is longer than twice Caps.FieldBytes, is not
-// JSON, is cut off, or has another type.
+// ReadBody reads the body of a refusal: whether it is a problem about quota, and how long it asks to wait. It returns nothing
+// if the status is below 400, or the body is longer than twice Caps.FieldBytes.
 //
-// violated are the names of the policies whose quota was exceeded, each once, in the
+// problem is the registered name of the type of a problem details object (RFC 9457), if it is one of three types (editor's draft,
+// Section 8): "quota-exceeded", "temporary-reduced-capacity" or "abnormal-usage-detected". It is "" if the media
+// type is not application/problem+json (its parameters do not matter), or the body is not JSON, is cut off, or has another
+// type. violated are the names of the policies whose quota was exceeded, each once, in the
 // order of the body. They come from violated-policies or, if that is missing, from
-// policy-violations (draft -09, Appendix B.1.4). ReadProblem skips members that are not
-// strings or are longer than Caps.NameBytes, and all after the first Caps.Items. The type
+// policy-violations (draft -09, Appendix B.1.4). Members that are not
+// strings or are longer than Caps.NameBytes are skipped, and all after the first Caps.Items. The type
 // is the registered URI, with or without "www.".
-func ReadProblem(status int, contentType string, body []byte, caps Caps) (kind string, violated []string) {
-	if status < 400 || len(body) > caps.problemBytes() || !isProblem(contentType) {
-		return "", nil
+//
+// wait is for servers that say only in the body how long to wait from now on; 0: it does not say it. In JSON it is a member with the
+// name of a field that would say it, in any case and spelling: retry_after, retryAfter, "Retry-After", retry_after_ms,
+// retry_in_seconds, retryDelay, x-ratelimit-reset. Its value is read as that of the field (see [RetryAfter]); of several
+// the longest counts, and a reset counts only if no other name does. A number of 1000 or more, and less than a
+// Unix time, may be in seconds or in milliseconds, and is read only if the name says which. Otherwise it is a
+// sentence, of a string in JSON or of plain text, such as "Please try again in 7m12s."; it counts for an hour at
+// the most. An instant is relative to the Date in h, or else to now, the local wall clock. Nothing above
+// Caps.RetryAfter counts.
+func ReadBody(status int, h http.Header, body []byte, now time.Time, caps Caps) (problem string, violated []string, wait time.Duration) {
+	if status < 400 || len(body) > caps.problemBytes() {
+		return "", nil, 0
 	}
+	contentType := h.Get("Content-Type")
+	if isProblem(contentType) {
+		problem, violated = readProblem(body, caps)
+	}
+	media, _, _ := mime.ParseMediaType(contentType)
+	w := waitReader{clock: clock{header: h, now: now}, caps: caps}
+	return problem, violated, w.read(media, body)
+}
+
+// readProblem reads a problem details object.
+func readProblem(body []byte, caps Caps) (kind string, violated []string) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil {
 		return "", nil

@@ -1,8 +1,10 @@
 package parse_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -14,10 +16,16 @@ const (
 	quotaType   = `"type":"https://iana.org/assignments/http-problem-types#quota-exceeded"`
 )
 
-// A problem is what ReadProblem returns.
+// A problem is what ReadBody returns of one.
 type problem struct {
 	kind     string
 	violated []string
+}
+
+// readProblem reads a body with a Content-Type.
+func readProblem(status int, contentType string, body []byte, caps parse.Caps) (kind string, violated []string) {
+	kind, violated, _ = parse.ReadBody(status, http.Header{"Content-Type": {contentType}}, body, time.Now(), caps)
+	return kind, violated
 }
 
 func TestReadProblem(t *testing.T) {
@@ -77,7 +85,7 @@ func TestReadProblem(t *testing.T) {
 		{"deep", problemJSON, strings.Repeat("[", 15000), problem{}},
 	}
 	for _, tt := range tests {
-		kind, violated := parse.ReadProblem(429, tt.contentType, []byte(tt.body), parse.Caps{})
+		kind, violated := readProblem(429, tt.contentType, []byte(tt.body), parse.Caps{})
 		assert.Equal(t, tt.want, problem{kind, violated}, tt.name)
 	}
 }
@@ -86,32 +94,32 @@ func TestReadProblem(t *testing.T) {
 func TestReadProblemCut(t *testing.T) {
 	body := []byte(`{` + quotaType + `,"violated-policies":["default","other"]}`)
 	for cut := range body {
-		kind, violated := parse.ReadProblem(429, problemJSON, body[:cut], parse.Caps{})
+		kind, violated := readProblem(429, problemJSON, body[:cut], parse.Caps{})
 		assert.Equal(t, problem{}, problem{kind, violated}, "%d bytes", cut)
 	}
 }
 
 func TestReadProblemStatus(t *testing.T) {
 	for status, want := range map[int]bool{200: false, 301: false, 399: false, 400: true, 403: true, 429: true, 503: true} {
-		kind, _ := parse.ReadProblem(status, problemJSON, []byte(`{`+quotaType+`}`), parse.Caps{})
+		kind, _ := readProblem(status, problemJSON, []byte(`{`+quotaType+`}`), parse.Caps{})
 		assert.Equal(t, want, kind != "", "%d", status)
 	}
 }
 
 func TestReadProblemCaps(t *testing.T) {
 	body := `{` + quotaType + `,"violated-policies":["a","b","c"]}`
-	_, violated := parse.ReadProblem(429, problemJSON, []byte(body), parse.Caps{Items: 2})
+	_, violated := readProblem(429, problemJSON, []byte(body), parse.Caps{Items: 2})
 	assert.Equal(t, []string{"a", "b"}, violated)
 
 	body += strings.Repeat(" ", len(body)%2)
-	kind, _ := parse.ReadProblem(429, problemJSON, []byte(body), parse.Caps{FieldBytes: len(body) / 2})
+	kind, _ := readProblem(429, problemJSON, []byte(body), parse.Caps{FieldBytes: len(body) / 2})
 	assert.NotEmpty(t, kind)
-	kind, _ = parse.ReadProblem(429, problemJSON, []byte(body+" "), parse.Caps{FieldBytes: len(body) / 2})
+	kind, _ = readProblem(429, problemJSON, []byte(body+" "), parse.Caps{FieldBytes: len(body) / 2})
 	assert.Empty(t, kind)
 
 	long := body + strings.Repeat(" ", 2*parse.DefaultCaps().FieldBytes)
-	kind, _ = parse.ReadProblem(429, problemJSON, []byte(long), parse.Caps{})
+	kind, _ = readProblem(429, problemJSON, []byte(long), parse.Caps{})
 	assert.Empty(t, kind)
-	kind, _ = parse.ReadProblem(429, problemJSON, []byte(long), parse.Caps{FieldBytes: -1})
+	kind, _ = readProblem(429, problemJSON, []byte(long), parse.Caps{FieldBytes: -1})
 	assert.NotEmpty(t, kind)
 }

@@ -380,7 +380,7 @@ func TestProblemOfTheWire(t *testing.T) {
 	var file struct{ Responses []record }
 	readJSON(t, "testdata/wire/recordings/express-rate-limit.draft-8-problem.json", &file)
 	refusal := file.Responses[len(file.Responses)-1]
-	kind, violated := parse.ReadProblem(refusal.Status, refusal.header().Get("Content-Type"), []byte(refusal.Body), parse.Caps{})
+	kind, violated := readProblem(refusal.Status, refusal.header().Get("Content-Type"), []byte(refusal.Body), parse.Caps{})
 	assert.Equal(t, "quota-exceeded", kind)
 	assert.Equal(t, []string{"default"}, violated)
 }

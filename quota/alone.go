@@ -102,15 +102,15 @@ func (s *settlement) refusedAlone() bool {
 	if len(a.refused) == maxRefusals {
 		a.refused = slices.Delete(a.refused, 0, 1)
 	}
-	r := refusal{name: s.l.name, whole: s.r.WholeOrigin, sent: s.sent, limit: s.l.limit, asked: s.r.Pause > 0}
+	r := refusal{name: s.l.name, whole: s.r.WholeOrigin, sent: s.sent, limit: s.l.limit, asked: s.r.Pause > 0 || s.r.Wait == None && s.l.scope.tellsInBody()}
 	if r.whole {
 		r.name = ""
 	}
 	r.out, r.waiting = s.demand()
 	if r.asked {
 		r.sent += (s.t - s.sent) / 2
-		r.until = s.t.Add(s.r.Pause)
-	} else {
+	}
+	if r.until = s.t.Add(s.r.Pause); s.r.Pause <= 0 {
 		r.until = s.t.Add(max(s.r.Wait, window.FirstBackOff(s.jitter)))
 	}
 	s.count(a, &r, -1)

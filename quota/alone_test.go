@@ -333,16 +333,16 @@ func TestRetryAfterAloneUntilBodyNamesPolicy(t *testing.T) {
 			ls = append(ls, d.send(sec+time.Duration(i)*ms, "", api))
 		}
 		refused := quota.Report{Refused: true, Pause: 5 * sec}
-		restrict := d.o.Settle(d.at(1080*ms), ls[0], &refused)
+		hear := d.o.Settle(d.at(1080*ms), ls[0], &refused)
 		for _, l := range ls[41:71] {
 			d.done(1080*ms, l, quota.Report{})
 		}
 		if late {
-			restrict = d.o.Settle(d.at(1080*ms), ls[71], &refused)
+			hear = d.o.Settle(d.at(1080*ms), ls[71], &refused)
 		}
 		assert.Zero(t, d.wait(1080*ms, "", api), late)
-		require.NotNil(t, restrict)
-		restrict(d.at(1081*ms), []string{"api"})
+		require.NotNil(t, hear)
+		hear(d.at(1081*ms), []string{"api"}, 0)
 		assert.Equal(t, 5*sec-ms, d.wait(1081*ms, "", api), late)
 	}
 }

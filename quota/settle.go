@@ -17,11 +17,12 @@ import (
 // waits, which saves half of the time. A lease is settled once. Settling it again only has what waits for
 // Report.Moved make its claims again; settling it with another origin does nothing.
 //
-// If a pause or a back-off may concern fewer policies than the accounts that it holds,
-// restrict moves it to the given policies: those that the body of the answer names, for
-// example. Without policies it takes the refusal back: that had nothing to do with quota.
-// It returns what this has changed, for people to see. Otherwise restrict is nil.
-func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now time.Time, policies []string) []Change) {
+// If a pause or a back-off follows, hear takes over what the body of the answer says of it: that
+// it concerns the given policies, and not all of the accounts that it holds; or, after a Report.Wait of None, that it lasts for wait from the
+// arrival of the answer. A wait of None means that the body does not say it, and 0 without policies that the refusal
+// had nothing to do with quota: that takes it back. hear returns what this has changed, for people to see. Without a pause
+// or a back-off it is nil. After a Wait of None it is to be called once.
+func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (hear func(now time.Time, policies []string, wait time.Duration) []Change) {
 	if l.origin != o {
 		return nil
 	}
@@ -77,7 +78,7 @@ func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (restrict func(now t
 	o.mu.Unlock()
 	wait.Wake(woken)
 	if s.penalty != nil {
-		return s.penalty.restrict
+		return s.penalty.hear
 	}
 	return nil
 }
@@ -215,7 +216,7 @@ func (s *settlement) run() {
 		if s.r.Pause > 0 {
 			s.pause()
 		}
-		if !s.looked && (len(s.figured)+len(s.termed) == 0 || s.l.among != s.l.scope) {
+		if !s.looked && (len(s.figured)+len(s.termed) == 0 || s.l.among != s.l.scope) && s.r.Wait != None {
 			s.infer()
 		}
 	}

@@ -101,9 +101,9 @@ func TestSilenceThatTeaches(t *testing.T) {
 			d.o.policies.Store(new([]Policy))
 			a, b := d.send(0, ""), d.send(0, "")
 			d.o.create(0, accountID{policyID: policyID{name: "api"}})
-			restrict := d.o.Settle(d.at(0), a, &Report{Refused: true, Pause: sec})
+			hear := d.o.Settle(d.at(0), a, &Report{Refused: true, Pause: sec})
 			d.settle(0, b, Report{Refused: true})
-			restrict(d.at(0), []string{"api"})
+			hear(d.at(0), []string{"api"}, 0)
 			s := d.o.scopes[""]
 			s.learned.inferred = nil
 			require.Equal(d.t, window.Unknown, s.base.State)

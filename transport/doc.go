@@ -159,6 +159,10 @@
 // it are served, as where a server sheds load, it was refused alone, and the others go on. quota.Strategy
 // says how, and HeldInfo.Inferred and ChangedInfo say when.
 //
+// Some servers say only in the body of a refusal how long to wait, or which policies were exceeded. A Shaper learns that while
+// the caller reads the body, JSON or plain text, and never reads ahead; until then the refusal is followed by a back-off. See
+// [parse.ReadBody].
+//
 // Memory for kinds is bounded: they take up at most a tenth of the memory that
 // Accounts.MaxAccounts allows an origin, and Accounts.MaxTotal all origins.
 //

@@ -39,15 +39,18 @@ func (x *exchange) learn(resp *http.Response) {
 		x.fillReport(got)
 	}
 	signs := x.readRefusal(got)
-	x.noteTold(got, now)
-	restrict := x.origin.Settle(now, &x.lease, x.watchChanges(&x.report))
-	if lesson := x.lesson(got); len(signs) > 0 {
-		x.watchRefusal(resp, signs, restrict, lesson)
-	} else if lesson != nil {
-		lesson(nil)
+	if x.mayTellWait(got) {
+		x.report.Wait = quota.None
 	}
-	if restrict != nil {
-		watchProblem(resp, restrict, x.changedLater(), x.s.Caps)
+	x.noteTold(got, now)
+	hear := x.origin.Settle(now, &x.lease, x.watchChanges(&x.report))
+	lesson := x.lesson(got)
+	if len(signs) == 0 && lesson != nil {
+		lesson(nil)
+		lesson = nil
+	}
+	if len(signs) > 0 || hear != nil && (x.report.Wait == quota.None || x.mayNamePolicies(resp)) {
+		x.watchRefusal(resp, signs, hear, lesson)
 	}
 	if !got.Cached {
 		x.observeContent()

@@ -3,49 +3,19 @@ package transport
 import (
 	"io"
 	"net/http"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/headway-go/headway/parse"
-	"github.com/headway-go/headway/quota"
 )
 
-// A restriction is what quota.Origin.Settle returns.
-type restriction = func(now time.Time, policies []string) []quota.Change
-
-// watchProblem reads the policies that a pause concerns from the body of a refusal
-// (the draft, Section 8), as the caller reads it, never ahead of the caller. If the
-// caller does not read the body, nothing is learned from it.
-func watchProblem(resp *http.Response, restrict restriction, changed func([]quota.Change), caps parse.Caps) {
-	status, mediaType := resp.StatusCode, resp.Header.Get("Content-Type")
-	if status < 400 || resp.Body == nil || resp.Body == http.NoBody || !isProblem(mediaType) {
-		return
-	}
-	watchBody(resp, caps, func(body []byte) {
-		if _, violated := parse.ReadProblem(status, mediaType, body, caps); len(violated) > 0 {
-			for i, name := range violated {
-				violated[i] = listName(name)
-			}
-			changed(restrict(time.Now(), violated))
-		}
-	})
-}
-
-// watchBody calls done with the body of the response once the caller has read or closed
-// it, unless it is larger than a problem may be: twice Caps.FieldBytes.
+// watchBody calls done with what the caller has read of the body of the response once that has ended or was closed, or
+// with nothing if it is larger than a problem may be: twice Caps.FieldBytes.
 func watchBody(resp *http.Response, caps parse.Caps, done func([]byte)) {
 	fieldBytes := caps.FieldBytes
 	if fieldBytes == 0 {
 		fieldBytes = parse.DefaultCaps().FieldBytes
 	}
 	resp.Body = &problemBody{ReadCloser: resp.Body, maxBytes: 2 * fieldBytes, done: done}
-}
-
-// isProblem reports whether a media type may be that of a problem (RFC 9457).
-func isProblem(mediaType string) bool {
-	const problem = "application/problem+json"
-	return len(mediaType) >= len(problem) && strings.EqualFold(mediaType[:len(problem)], problem)
 }
 
 // A problemBody keeps what is read of a body, up to a bound, and calls done with it
@@ -57,7 +27,8 @@ type problemBody struct {
 
 	mu       sync.Mutex // guards following; Close may run beside Read
 	kept     []byte
-	finished bool // done was called, or more than maxBytes were read
+	tooLong  bool // more than maxBytes were read
+	finished bool // done was called
 }
 
 // Read reads from the body of Base's response.
@@ -80,7 +51,7 @@ func (b *problemBody) Close() error {
 func (b *problemBody) keep(p []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.finished = b.finished || b.maxBytes >= 0 && len(b.kept)+len(p) > b.maxBytes; b.finished {
+	if b.tooLong = b.tooLong || b.maxBytes >= 0 && len(b.kept)+len(p) > b.maxBytes; b.tooLong || b.finished {
 		b.kept = nil
 		return
 	}
@@ -92,7 +63,7 @@ func (b *problemBody) end() {
 	kept, finished := b.kept, b.finished
 	b.kept, b.finished = nil, true
 	b.mu.Unlock()
-	if !finished && len(kept) > 0 {
+	if !finished {
 		b.done(kept)
 	}
 }

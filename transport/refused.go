@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headway-go/headway/parse"
+	"github.com/headway-go/headway/quota"
 )
 
 // readRefusal finds refusals that the status and the limits do not show: by
@@ -66,9 +67,14 @@ func (x *exchange) readRefusal(got *parse.Reading) (inBody []parse.Refusal) {
 // isJSON reports whether the content of a message is JSON (RFC 8259, Section 11; RFC 6839,
 // Section 3.1).
 func isJSON(h http.Header) bool {
-	mediaType, _, _ := strings.Cut(h.Get("Content-Type"), ";")
-	mediaType = strings.ToLower(strings.TrimSpace(mediaType))
-	return mediaType == "application/json" || strings.HasPrefix(mediaType, "application/") && strings.HasSuffix(mediaType, "+json")
+	media := mediaType(h)
+	return media == "application/json" || strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json")
+}
+
+// mediaType returns the media type of a message without its parameters.
+func mediaType(h http.Header) string {
+	media, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(media))
 }
 
 // pauseFor pauses what the response concerns for d at least.
@@ -86,23 +92,49 @@ func (x *exchange) maxRetryAfter() time.Duration {
 	return parse.DefaultCaps().RetryAfter
 }
 
-// watchRefusal looks for signs in the body of a response, as the caller reads it, never
-// ahead of the caller: those of a refusal, or of one that has nothing to do with quota,
-// which restrict takes back. Otherwise lesson, if it is not nil, holds. If the caller does
-// not read the body, nothing is learned from it.
-func (x *exchange) watchRefusal(resp *http.Response, signs []parse.Refusal, restrict restriction, lesson func(body []byte)) {
+// hearing is what quota.Origin.Settle returns.
+type hearing = func(now time.Time, policies []string, wait time.Duration) []quota.Change
+
+// mayNamePolicies reports whether the body of a refusal may say which policies it concerns (the draft, Section 8).
+func (x *exchange) mayNamePolicies(resp *http.Response) bool {
+	return resp.StatusCode >= http.StatusBadRequest && x.hasContent(resp) && mediaType(resp.Header) == "application/problem+json"
+}
+
+// mayTellWait reports whether the response is a refusal of which only the body may say how long to wait.
+func (x *exchange) mayTellWait(got *parse.Reading) bool {
+	r := &x.report
+	told := r.Pause != 0 || r.Wait != 0 || len(got.Policies)+len(got.Limits) > 0
+	return r.Refused && !told && !got.Cached && x.hasContent(x.resp) && (isJSON(x.resp.Header) || mediaType(x.resp.Header) == "text/plain")
+}
+
+// watchRefusal looks at the body of a response, as the caller reads it, never
+// ahead of the caller. Its signs may be those of a refusal, or of one that has nothing to do with quota,
+// which hear takes back. Otherwise lesson, if it is not nil, holds, and the body may say what a refusal concerns, and for how
+// long. If the caller does not read the body, nothing is learned from it.
+func (x *exchange) watchRefusal(resp *http.Response, signs []parse.Refusal, hear hearing, lesson func(body []byte)) {
 	origin, scope, kind, sent, changed := x.origin, x.ask.Scope, x.kindName(), x.lease.Sent(), x.changedLater()
-	watchBody(resp, x.s.Caps, func(body []byte) {
+	arrived, status, caps := time.Now(), resp.StatusCode, x.s.Caps
+	h := http.Header{"Date": slices.Clone(resp.Header["Date"]), "Content-Type": slices.Clone(resp.Header["Content-Type"])} // the caller may change its own
+	waits := x.report.Wait == quota.None
+	watchBody(resp, caps, func(body []byte) {
 		i := slices.IndexFunc(signs, func(sign parse.Refusal) bool { return bytes.Contains(body, []byte(sign.Text)) })
+		if i < 0 && lesson != nil && len(body) > 0 {
+			lesson(body)
+		}
+		_, violated, wait := parse.ReadBody(status, h, body, arrived, caps)
+		for i, name := range violated {
+			violated[i] = listName(name)
+		}
 		switch {
-		case i < 0:
-			if lesson != nil {
-				lesson(body)
-			}
-		case !signs[i].Unrelated:
-			changed(origin.Refuse(time.Now(), sent, scope, kind, signs[i].Wait))
-		case restrict != nil:
-			changed(restrict(time.Now(), nil))
+		case i >= 0 && !signs[i].Unrelated:
+			changed(origin.Refuse(time.Now(), sent, scope, kind, max(wait, signs[i].Wait)))
+		case hear == nil:
+		case i >= 0:
+			changed(hear(time.Now(), nil, 0))
+		case waits && wait > 0:
+			changed(hear(time.Now(), violated, wait))
+		case waits || len(violated) > 0:
+			changed(hear(time.Now(), violated, quota.None))
 		}
 	})
 }

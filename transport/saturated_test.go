@@ -27,25 +27,29 @@ func TestSaturated(t *testing.T) {
 		quota     int64
 		window    time.Duration
 		workers   int
+		inBody    bool  // not Retry-After: the body
 		served    int64 // at least
 		refused   int64 // at most
 	}{
-		{transporttest.SlidingLog, 5, time.Second, 15, 2885, 34},
-		{transporttest.SlidingLog, 10, 2 * time.Second, 30, 2987, 39},
-		{transporttest.SlidingLog, 5, 2 * time.Second, 15, 1466, 35},
-		{transporttest.AlignedWindow, 10, time.Second, 30, 5609, 48},
-		{transporttest.SlidingLog, 20, 3 * time.Second, 60, 4017, 67},
-		{transporttest.SlidingLog, 5, 5 * time.Second, 15, 592, 61},
-		{transporttest.AlignedWindow, 5, 5 * time.Second, 15, 615, 41},
-		{transporttest.AlignedWindow, 20, 4 * time.Second, 20, 3020, 172},
-		{transporttest.AlignedWindow, 50, 5 * time.Second, 20, 6020, 91},
-		{transporttest.AlignedWindow, 10, 10 * time.Second, 5, 605, 28},
-		{transporttest.AlignedWindow, 10, 20 * time.Second, 20, 320, 36},
-		{transporttest.SlidingLog, 50, time.Second, 5, 29346, 29},
-		{transporttest.SlidingWindow, 10, time.Second, 30, 4869, 44},
-		{transporttest.SlidingWindow, 60, 10 * time.Second, 180, 3620, 321},
+		{transporttest.SlidingLog, 5, time.Second, 15, false, 2885, 34},
+		{transporttest.SlidingLog, 10, 2 * time.Second, 30, false, 2987, 39},
+		{transporttest.SlidingLog, 5, 2 * time.Second, 15, false, 1466, 35},
+		{transporttest.AlignedWindow, 10, time.Second, 30, false, 5609, 48},
+		{transporttest.SlidingLog, 20, 3 * time.Second, 60, false, 4017, 67},
+		{transporttest.SlidingLog, 5, 5 * time.Second, 15, false, 592, 61},
+		{transporttest.AlignedWindow, 5, 5 * time.Second, 15, false, 615, 41},
+		{transporttest.AlignedWindow, 20, 4 * time.Second, 20, false, 3020, 172},
+		{transporttest.AlignedWindow, 50, 5 * time.Second, 20, false, 6020, 91},
+		{transporttest.AlignedWindow, 10, 10 * time.Second, 5, false, 605, 28},
+		{transporttest.AlignedWindow, 10, 20 * time.Second, 20, false, 320, 36},
+		{transporttest.SlidingLog, 50, time.Second, 5, false, 29346, 29},
+		{transporttest.SlidingWindow, 10, time.Second, 30, false, 4869, 44},
+		{transporttest.SlidingWindow, 60, 10 * time.Second, 180, false, 3620, 321},
+		{transporttest.AlignedWindow, 10, 20 * time.Second, 5, true, 303, 19},
+		{transporttest.AlignedWindow, 100, 10 * time.Second, 5, true, 6005, 21},
+		{transporttest.SlidingLog, 10, 20 * time.Second, 5, true, 300, 15},
 	}) {
-		name := fmt.Sprintf("%d, %d in %v, %d workers", tt.algorithm, tt.quota, tt.window, tt.workers)
+		name := fmt.Sprintf("%d, %d in %v, %d workers, in body %t", tt.algorithm, tt.quota, tt.window, tt.workers, tt.inBody)
 		bubble(t, name, func(t *testing.T) {
 			api := &transporttest.API{
 				Policies:   []transporttest.Policy{{Name: "api", Quota: tt.quota, Window: tt.window, Algorithm: tt.algorithm}},
@@ -53,11 +57,14 @@ func TestSaturated(t *testing.T) {
 			}
 			var mu sync.Mutex // guards lag
 			lag := rand.New(rand.NewPCG(1, 99))
-			base := &transporttest.Transport{Handler: api, Latency: func() time.Duration {
+			var base http.RoundTripper = &transporttest.Transport{Handler: api, Latency: func() time.Duration {
 				mu.Lock()
 				defer mu.Unlock()
 				return 20*time.Millisecond + time.Duration(lag.Int64N(int64(10*time.Millisecond)))
 			}}
+			if tt.inBody {
+				base = inBody(base)
+			}
 			s := &transport.Shaper{Base: base, Accounts: &quota.Accounts{Jitter: func() float64 { return .5 }}}
 			saturate(t, s, tt.workers, time.Now().Add(lasts))
 			n := api.Counts()

@@ -24,9 +24,10 @@ type explanation struct {
 
 	learned      transport.LearnedInfo
 	ignored      []parse.Ignored
-	mispredicted []string // policies
-	problem      string   // the kind of problem that the body is; "": none
-	violated     []string // the policies that it names
+	mispredicted []string      // policies
+	problem      string        // the kind of problem that the body is; "": none
+	violated     []string      // the policies that it names
+	inBody       time.Duration // the wait that it asks for; 0: none
 
 	like    []string      // fields that look like quota
 	from    []string      // those of them that the reading comes from
@@ -107,7 +108,7 @@ func (e *explanation) read(answer *http.Response) {
 	if _, err := body.ReadFrom(io.LimitReader(answer.Body, maxBytes)); err != nil {
 		return
 	}
-	e.problem, e.violated = parse.ReadProblem(e.status, answer.Header.Get("Content-Type"), body.Bytes(), parse.Caps{})
+	e.problem, e.violated, e.inBody = parse.ReadBody(e.status, answer.Header, body.Bytes(), time.Now(), parse.Caps{})
 }
 
 // ask returns when a Shaper would send a request.

@@ -115,6 +115,9 @@ func (e *explanation) understood() (lines []string) {
 	if e.problem != "" {
 		lines = append(lines, "The body is a problem: "+problem(e.problem, e.violated)+".")
 	}
+	if e.inBody > 0 && e.got.RetryAfter < 0 && len(e.got.Policies)+len(e.got.Limits) == 0 {
+		lines = append(lines, "The body asks to wait for "+words(e.inBody)+"; obeyed if the answer is a refusal, because no field says when to come back.")
+	}
 	return lines
 }
 
