@@ -71,7 +71,9 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 	case e.length < g.longest/2:
 		g.longest /= 2 // the server may have changed
 	default:
-		g.infer(w, &e)
+		if !e.isRest(w) {
+			g.infer(w, &e)
+		}
 		w.forget()
 		w.Count(sent, 1)
 		w.Timed(t, sent)
@@ -117,6 +119,12 @@ func (g *Inferred) ending(w *Window, sent Instant) ending {
 		e.served, e.brief = f.served, time.Duration(first-f.began)
 	}
 	return e
+}
+
+// isRest reports whether a window showed less than half of the quota, and the one before did not: two windows weighed give back
+// little after one that was used up at once, and a window of ours may begin late in the server's. Two in a row show a quota.
+func (e *ending) isRest(w *Window) bool {
+	return e.told && !e.joined && w.Quota > 0 && e.served < w.Quota/2 && e.before >= w.Quota/2
 }
 
 // endsLonger reports whether a hold without Retry-After is of a longer quota.

@@ -1,0 +1,69 @@
+package window
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// One window that shows less than half of a quota may be the rest of one. Two in a row, or parts of one, show another quota.
+func TestEndingIsRest(t *testing.T) {
+	w := New(Adaptive)
+	w.SetPolicy(Requests, 47, sec)
+	for name, tt := range map[string]struct {
+		ending
+		want bool
+	}{
+		"little after much":      {ending{inferredWindow: inferredWindow{served: 22}, told: true, before: 23}, true},
+		"half":                   {ending{inferredWindow: inferredWindow{served: 23}, told: true, before: 47}, false},
+		"little after little":    {ending{inferredWindow: inferredWindow{served: 10}, told: true, before: 22}, false},
+		"parts of one":           {ending{inferredWindow: inferredWindow{served: 10}, told: true, before: 47, joined: true}, false},
+		"the end found by trial": {ending{inferredWindow: inferredWindow{served: 10}, before: 47}, false},
+	} {
+		assert.Equal(t, tt.want, tt.isRest(&w), name)
+	}
+	w = New(Adaptive)
+	assert.False(t, (&ending{inferredWindow: inferredWindow{served: 10}, told: true, before: 47}).isRest(&w), "nothing is inferred")
+}
+
+// A window lasts longer than the time after which a request was refused too soon, and no longer than the shortest that
+// was over, as long as these do not contradict each other.
+func TestInferredBetween(t *testing.T) {
+	g := NewInferred(5 * sec)
+	g.least = 4050 * ms
+	assert.Equal(t, 4550*ms, g.between(5050*ms), "in the middle")
+	assert.Equal(t, 4550*ms, g.between(4020*ms), "counted from later on than the server's")
+	assert.Equal(t, 4550*ms, g.between(5600*ms), "no longer than before")
+	g.least = 4550 * ms
+	assert.Equal(t, 4800*ms, g.between(5560*ms))
+	g.least = 4800 * ms
+	assert.Equal(t, 5050*ms, g.between(5100*ms), "near enough")
+	assert.Equal(t, 4900*ms, g.between(4900*ms))
+	g.least = 5200 * ms
+	assert.Equal(t, 5650*ms, g.between(6100*ms), "longer than it seemed")
+}
+
+// A wave that refuses more than half of what seems to be at work, and leaves nearly nothing at work, shows that there is no ceiling.
+func TestCeilingRefusesAll(t *testing.T) {
+	for name, tt := range map[string]struct {
+		out, refused int
+		heard        bool
+		want         uint8
+	}{
+		"nothing is left":        {out: 0, refused: 3, want: 0},
+		"one is left":            {out: 1, refused: 3, want: 0},
+		"two are at work":        {out: 2, refused: 3, want: 5},
+		"half of it was refused": {out: 0, refused: 2, want: 5},
+		"one was served":         {out: 0, refused: 3, heard: true, want: 5},
+	} {
+		w := New(Adaptive)
+		for range tt.out {
+			w.Take(1, 1)
+		}
+		c := Ceiling{most: 5, kept: 6, one: true, all: 1, wave: 100, heard: tt.heard}
+		for range tt.refused - 1 {
+			assert.True(t, c.Refused(&w, 110, 50) || tt.want == 0, name)
+		}
+		assert.Equal(t, tt.want, c.most, name)
+	}
+}
