@@ -37,6 +37,7 @@ var documented = []struct {
 	{"NASA", "api.nasa.gov", 200, "X-RateLimit-Limit: 1000|X-RateLimit-Remaining: 998", "X-RateLimit; policy '' 1000; limit '' 998"},
 	{"Mapbox", "api.mapbox.com", 200, "X-Rate-Limit-Interval: 60|X-Rate-Limit-Limit: 600|X-Rate-Limit-Reset: 1776938460", "X-RateLimit; policy '' 600/1m0s; limit '' ?/1m1s"},
 	{"PagerDuty", "api.pagerduty.com", 200, "ratelimit-limit: 960|ratelimit-remaining: 959|ratelimit-reset: 51", "draft -06; policy '' 960; limit '' 959/51s"},
+	{"Opsgenie", "api.opsgenie.com", 429, "X-RateLimit-State: THROTTLED|X-RateLimit-Reason: ACCOUNT|X-RateLimit-Period-In-Sec: 60", "none"},
 	{"Walmart", "marketplace.walmartapis.com", 200, "X-Current-Token-Count: 19|X-Next-Replenish-Time: 1776938461000", "Walmart; limit '' 19/1m1s"},
 	{"Freshdesk", "x.freshdesk.com", 200, "X-RateLimit-Total: 50|X-RateLimit-Remaining: 49|X-RateLimit-Used-CurrentRequest: 2", "X-RateLimit; policy '' 50; limit '' 49 cost 2"},
 	{"Help Scout", "api.helpscout.net", 200, "X-RateLimit-Limit-Minute: 400|X-RateLimit-Remaining-Minute: 399", "X-RateLimit; policy 'minute' 400/1m0s; limit 'minute' 399"},

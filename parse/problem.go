@@ -21,14 +21,13 @@ import (
 // strings or are longer than Caps.NameBytes are skipped, and all after the first Caps.Items. The type
 // is the registered URI, with or without "www.".
 //
-// wait is for servers that say only in the body how long to wait from now on; 0: it does not say it. In JSON it is a member with the
-// name of a field that would say it, in any case and spelling: retry_after, retryAfter, "Retry-After", retry_after_ms,
-// retry_in_seconds, retryDelay, x-ratelimit-reset. Its value is read as that of the field (see [RetryAfter]); of several
-// the longest counts, and a reset counts only if no other name does. A number of 1000 or more, and less than a
-// Unix time, may be in seconds or in milliseconds, and is read only if the name says which. Otherwise it is a
-// sentence, of a string in JSON or of plain text, such as "Please try again in 7m12s."; it counts for an hour at
-// the most. An instant is relative to the Date in h, or else to now, the local wall clock. Nothing above
-// Caps.RetryAfter counts.
+// wait is how long to wait from now on, for servers that say it only in the body; 0 if it does not say it. In JSON it is a member
+// with the name of a field that would say it, in any case and spelling: retry_after, retryAfter, "Retry-After",
+// retry_after_ms, retryDelay, x-ratelimit-reset. Its value is read as that of the field (see [RetryAfter]). Of several that say
+// when to retry the longest counts; else of resets the shortest; else the shortest of sentences for people, in a member such as
+// message or in plain text: "Please try again in 7m12s." A reset or a sentence counts for an hour at the most. A number of 1000 or more,
+// and less than a Unix time, may be in seconds or in milliseconds, and is read only if the name says which. An instant is
+// relative to the Date in h, or else to now, the local wall clock. Nothing above Caps.RetryAfter counts.
 func ReadBody(status int, h http.Header, body []byte, now time.Time, caps Caps) (problem string, violated []string, wait time.Duration) {
 	if status < 400 || len(body) > caps.problemBytes() {
 		return "", nil, 0

@@ -146,12 +146,6 @@ func Vendors() []Vendor {
 			Units:     map[string]string{"": "requests"},
 		},
 		{
-			// docs.opsgenie.com, API rate limiting: on refusals, the window of the quota that is used up.
-			Name:  "Opsgenie",
-			Hosts: []string{"opsgenie.com"},
-			Retry: []string{"X-RateLimit-Period-In-Sec"},
-		},
-		{
 			// apidocs.sirv.com, rate limits: each type of requests has a quota of an hour.
 			Name:      "Sirv",
 			Hosts:     []string{"api.sirv.com"},
@@ -941,7 +935,7 @@ func Vendors() []Vendor {
 			Limit:    []string{"X-Ogw-RateLimit-Limit"},
 			Reset:    []string{"X-Ogw-RateLimit-Reset"},
 			ResetIn:  time.Second,
-			Refusals: []Refusal{{Status: 400, Text: `"code":99991400`}},
+			Refusals: []Refusal{{Status: 400, Text: "99991400"}},
 		},
 		{
 			// www.xweather.com/docs/weather-api/getting-started/rate-limiting.
@@ -953,17 +947,8 @@ func Vendors() []Vendor {
 			Window:    []string{"X-RateLimit-Limit-<Period>-Type"},
 		},
 		{
-			// developer.gocardless.com/bank-account-data. Each bank account has a quota for a day, and for each of details,
-			// balances and transactions.
-			Name:      "GoCardless, bank accounts",
-			Sign:      "HTTP_X_RATELIMIT_ACCOUNT_SUCCESS_REMAINING",
-			Limit:     []string{"HTTP_X_RATELIMIT_ACCOUNT_SUCCESS_LIMIT"},
-			Remaining: []string{"HTTP_X_RATELIMIT_ACCOUNT_SUCCESS_REMAINING"},
-			Reset:     []string{"HTTP_X_RATELIMIT_ACCOUNT_SUCCESS_RESET"},
-			ResetIn:   time.Second,
-			Paths:     []string{"accounts/{id}/{resource}"},
-		},
-		{
+			// developer.gocardless.com/bank-account-data. The quota for each bank account, with
+			// _ACCOUNT_SUCCESS in its names, is not that of other requests.
 			Name:      "GoCardless Bank Account Data",
 			Limit:     []string{"HTTP_X_RATELIMIT_LIMIT"},
 			Remaining: []string{"HTTP_X_RATELIMIT_REMAINING"},

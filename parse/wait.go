@@ -6,16 +6,26 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
 // A waitReader finds how long the body of a refusal asks to wait.
 type waitReader struct {
-	clock   clock
-	caps    Caps
-	longest [3]time.Duration // of members that say when to retry, of resets, of sentences
+	clock  clock
+	caps   Caps
+	values int           // that were read
+	retry  time.Duration // the longest of members that say when to retry; 0: there is none
+	reset  time.Duration // the shortest of resets: others may be of quotas that are not used up
+	said   time.Duration // the shortest of sentences
 }
+
+const (
+	mostValues     = 500       // that are read
+	longestMember  = 40        // the longest name that is
+	longestUnnamed = time.Hour // of a reset or a sentence: then a request may look
+)
 
 // read reads a body: see ReadBody.
 func (w *waitReader) read(media string, body []byte) time.Duration {
@@ -28,48 +38,68 @@ func (w *waitReader) read(media string, body []byte) time.Duration {
 	case media == "text/plain":
 		w.sentence(string(body))
 	}
-	for _, d := range w.longest {
-		if d > 0 {
-			return d
-		}
+	switch {
+	case w.retry > 0:
+		return w.retry
+	case w.reset > 0:
+		return min(w.reset, longestUnnamed)
 	}
-	return 0
+	return min(w.said, longestUnnamed)
 }
 
 // value reads a value of JSON. name is that of the member that has it, or of the array.
 func (w *waitReader) value(name string, v any) {
+	if w.values++; w.values > mostValues {
+		return
+	}
 	switch v := v.(type) {
 	case map[string]any:
+		if slices.Contains(echoes, strings.ToLower(name)) {
+			return
+		}
 		for name, v := range v {
 			w.value(name, v)
 		}
 	case []any:
-		for _, v := range v {
+		for _, v := range v[:min(len(v), mostValues)] {
 			w.value(name, v)
 		}
 	case json.Number:
 		w.member(name, v.String())
 	case string:
-		if !w.member(name, v) {
+		if !w.member(name, v) && slices.Contains(messages, strings.ToLower(name)) {
 			w.sentence(v)
 		}
 	}
 }
 
+// echoes are members that may repeat what the client has sent. Read-only.
+var echoes = []string{"request", "query", "input", "variables", "params"}
+
+// messages are members with text for people. Read-only.
+var messages = []string{"message", "msg", "detail", "details", "description", "error", "errors", "error_description", "error_message", "errormessage", "reason", "title"}
+
 // member reads the value of a member, if its name says that it is a wait.
 func (w *waitReader) member(name, value string) bool {
+	if len(name) > longestMember {
+		return false
+	}
 	name = fieldName(name)
 	is := func(p pattern) bool { return p.is(name) }
-	at := slices.IndexFunc(waitMembers[:], func(names []pattern) bool { return slices.ContainsFunc(names, is) })
-	if at < 0 {
+	isRetry := slices.ContainsFunc(retryMembers, is)
+	if !isRetry && !slices.ContainsFunc(resetMembers, is) {
 		return false
 	}
 	d, valid := readDelay(value, orInstant(unitOf(name, anyReset), anyReset), &w.clock)
-	if !valid {
-		d, valid = w.delay(value)
+	if at, err := time.Parse("2006-Jan-02 15:04:05-0700 MST", value); err == nil { // WSO2
+		d, valid = delayUntil(at, true, &w.clock), true
 	}
-	if valid && d.d <= w.caps.retryAfter() && !(d.bare && d.d >= 1000*time.Second) {
-		w.longest[at] = max(w.longest[at], d.d)
+	switch {
+	case !valid || d.d <= 0 || d.d > w.caps.retryAfter() || d.bare && d.d >= 1000*time.Second:
+	case isRetry:
+		w.retry = max(w.retry, d.d)
+	case w.reset == 0 || d.d < w.reset:
+		w.reset = d.d
 	}
 	return valid
 }
@@ -91,49 +121,66 @@ func fieldName(member string) string {
 	return strings.ReplaceAll(http.CanonicalHeaderKey(b.String()), "Rate-Limit", "Ratelimit")
 }
 
-// waitMembers are the names of members, as fields: of waits, and of resets. Read-only.
-var waitMembers = func() [2][]pattern {
-	inUnits := func(names ...string) (all []pattern) {
-		for _, name := range names {
-			for _, unit := range [...]string{"", "-Ms", "-Millis", "-Milliseconds", "-Seconds", "-Secs", "-Sec", "-Minutes", "-At", "-Time"} {
-				all = append(all, newPattern(name+unit))
-			}
-		}
-		return all
-	}
-	return [...][]pattern{
-		append(inUnits("Retry-After", "RetryAfter", "Retry-In", "Retry-Delay", "Retry", "Next-Retry", "Try-Again-In", "Try-Again-After", "Try-Again",
-			"Wait", "Throttle", "Cooldown", "Blocked-Until", "Next-Access", "Recommended-Retry", "RateLimit-Next"), retryAliases...),
-		inUnits(append(rateLimits("Reset", "Reset-After"), "RateLimit-Reset", "Rate-Reset", "Reset", "Reset-After", "Reset-In", "Resets-In", "Resets", "Limit-Reset", "Period-End")...),
-	}
-}()
+// retryMembers are the names of members that say when to retry, and resetMembers those of resets, as fields. Read-only.
+var (
+	retryMembers = inUnits("Retry-After", "RetryAfter", "X-Retry-After", "RateLimit-Retry-After", "X-RateLimit-Retry-After", "Retry-In", "Retry-Delay", "Retry-At",
+		"Try-Again-In", "Try-Again-After", "Try-Again-At", "Wait-Time", "Wait", "Available-In", "Throttle-Seconds", "Blocked-Until", "Next-Access-Time",
+		"Recommended-Retry-Time", "RateLimit-Next")
+	resetMembers = inUnits("Reset", "Reset-At", "Reset-Time", "Reset-In", "Reset-After", "Resets-In", "Resets-At", "Time-To-Reset", "Rate-Reset", "Limit-Reset",
+		"RateLimit-Reset", "X-RateLimit-Reset", "X-RateLimit-Reset-After")
+)
 
-// waitSentence is the part of a sentence that says how long to wait, or until when.
-var waitSentence = regexp.MustCompile(`(?i)\b(?:try|retry|available|wait|replenished|resets?|banned|expires|blocked|period|submit the request|access (?:the )?API)\b` +
-	`(?: again)?(?: in| after| for| until| at| of)?(?: about| another)? ?['"~]?` +
-	`((?:\d+(?:\.\d+)?(?:ms|[hms]))+\b` +
-	`|(?:\d+(?:\.\d+)?|an?|one)['"]? ?(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|days?)\b` +
-	`|\d\d:\d\d:\d\d\b|\d{10}(?:\d{3})?\b` +
-	`|[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT` +
-	`|\d{4}-(?:\d\d|[A-Z][a-z]{2})-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+\d\d:?\d\d(?: UTC)?))`)
+// inUnits returns patterns of names, with each unit at the end.
+func inUnits(names ...string) (all []pattern) {
+	for _, name := range names {
+		for _, unit := range [...]string{"", "-Ms", "-Millis", "-Milliseconds", "-Seconds", "-Secs", "-Sec", "-Minutes", "-Hours"} {
+			all = append(all, newPattern(name+unit))
+		}
+	}
+	return all
+}
+
+// waitSentence is the part of a sentence that says how long to wait, or until when: "try again in", "wait for at least".
+var waitSentence = regexp.MustCompile(`(?i)\b(?:(?:try|retry(?: your request)?|wait)(?: again)?(?: in| after| for|:)*|available in|replenished in|resets? in|` +
+	`remaining period of|request after)(?: about| another| at least| less than)? ?['"~]?` +
+	`((?:(?:,? ?and |,? )?(?:\d+(?:\.\d+)?|one)['"]? ?(?:ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?)\b)+|(?:\d+(?:\.\d+)?(?:ms|[hms]))+\b)`)
+
+// waitPart is a number and a unit of it.
+var waitPart = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?|one)['"]? ?(ms|mil|s|m|h|d)`)
+
+// waitInstant is the part of a sentence that says until when to wait.
+var waitInstant = regexp.MustCompile(`\b(?:after|until|at|in) (\d{10}(?:\d{3})?\b|\d\d:\d\d:\d\d\b|[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT)`)
 
 // sentence reads a text for people.
 func (w *waitReader) sentence(text string) {
 	for _, found := range waitSentence.FindAllStringSubmatch(text, 4) {
-		if d, ok := w.delay(found[1]); ok {
-			w.longest[2] = max(w.longest[2], min(d.d, time.Hour))
+		var sum time.Duration
+		for _, part := range waitPart.FindAllStringSubmatch(found[1], 4) {
+			n, err := strconv.ParseFloat(part[1], 64)
+			if err != nil {
+				n = 1 // one
+			}
+			sum += time.Duration(min(n, 1e6) * float64(partUnits[strings.ToLower(part[2])]))
+		}
+		w.say(sum)
+	}
+	for _, found := range waitInstant.FindAllStringSubmatch(text, 4) {
+		isSpan := strings.HasPrefix(found[0], "in ")
+		if isClock := len(found[1]) == len("00:00:00"); isClock != isSpan {
+			continue // a time of day has no zone
+		}
+		if d, ok := readDelay(found[1], anyReset, &w.clock); ok {
+			w.say(d.d)
 		}
 	}
 }
 
-// delay reads a time as sentences have it.
-func (w *waitReader) delay(text string) (delay, bool) {
-	text = strings.NewReplacer("'", "", `"`, "").Replace(text)
-	if at, err := time.Parse("2006-Jan-02 15:04:05-0700 MST", text); err == nil { // WSO2
-		return delayUntil(at, true, &w.clock), true
+// partUnits are the units of a waitPart.
+var partUnits = map[string]time.Duration{"ms": time.Millisecond, "mil": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
+
+// say takes over the wait of a sentence.
+func (w *waitReader) say(d time.Duration) {
+	if d > 0 && d <= w.caps.retryAfter() && (w.said == 0 || d < w.said) {
+		w.said = d
 	}
-	if one, unit, ok := strings.Cut(text, " "); ok && (strings.EqualFold(one, "a") || strings.EqualFold(one, "an") || strings.EqualFold(one, "one")) {
-		text = "1 " + unit
-	}
-	return readDelay(text, anyReset, &w.clock)
 }

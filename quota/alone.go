@@ -3,7 +3,6 @@ package quota
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/headway-go/headway/quota/internal/window"
 )
@@ -38,7 +37,7 @@ type refusal struct {
 	whole   bool   // it is of all kinds
 	sent    instant
 	until   instant  // when its back-off or Retry-After ends
-	tells   instant  // what departed since then is no evidence: its arrival while it holds requests, else over
+	tells   instant  // what departed since then is no evidence: its arrival while it holds requests, else until
 	out     int64    // requests that were out then, with this one
 	waiting int64    // requests that waited for the limit then
 	limit   *scope   // that it was taken over by
@@ -102,19 +101,19 @@ func (s *settlement) refusedAlone() bool {
 	if len(a.refused) == maxRefusals {
 		a.refused = slices.Delete(a.refused, 0, 1)
 	}
-	r := refusal{name: s.l.name, whole: s.r.WholeOrigin, sent: s.sent, limit: s.l.limit, asked: s.r.Pause > 0 || s.r.Wait == None && s.l.scope.tellsInBody()}
+	r := refusal{name: s.l.name, whole: s.r.WholeOrigin, sent: s.sent, limit: s.l.limit, asked: s.r.Pause > 0}
 	if r.whole {
 		r.name = ""
 	}
 	r.out, r.waiting = s.demand()
 	if r.asked {
 		r.sent += (s.t - s.sent) / 2
-	}
-	if r.until = s.t.Add(s.r.Pause); s.r.Pause <= 0 {
+		r.until = s.t.Add(s.r.Pause)
+	} else {
 		r.until = s.t.Add(max(s.r.Wait, window.FirstBackOff(s.jitter)))
 	}
 	s.count(a, &r, -1)
-	r.tells = r.over(s.t)
+	r.tells = r.until
 	if s.mayTurnOut = !tooMany && !s.shows(a, &r); s.mayTurnOut {
 		r.tells = s.t
 	} else {
@@ -266,7 +265,7 @@ func (s *settlement) letGo(a *alone) {
 		}
 		slices.Reverse(r.penalty.parts)
 		r.penalty.move(s.t, nil)
-		r.penalty, r.tells = nil, r.over(s.t)
+		r.penalty, r.tells = nil, r.until
 		if r.kind.live() && r.kind.in.learned != nil {
 			r.kind.recover()
 		}
@@ -286,13 +285,16 @@ func (p *penalty) meets(other *penalty) bool {
 	})
 }
 
-// over is when the time that the refusal told may be over, from t on: a Retry-After in whole seconds is up to a second too long;
-// one of a second half of that, as it is with all that shed load.
-func (r *refusal) over(t instant) instant {
-	if r.asked && !r.whole {
-		return max(t, r.until.Add(-min(time.Second, r.until.Since(t)/2)))
+// lastsUntil takes over that a refusal asks for a longer or shorter pause than that of its back-off.
+func (a *alone) lastsUntil(p *penalty, t instant) {
+	if a == nil {
+		return
 	}
-	return r.until
+	for i := range a.refused {
+		if r := &a.refused[i]; r.penalty == p {
+			r.until = t
+		}
+	}
 }
 
 // sleep has one request less in flight for the back-off of the refusal.

@@ -135,10 +135,6 @@ func (s *settlement) underestimated() (first bool) {
 
 func (s *settlement) startBackOff(a *account) {
 	s.penalise(a, func() {
-		if s.r.Wait == None && a.State == window.Counting {
-			a.Suspend(s.t, s.sent, s.jitter)
-			return
-		}
 		a.StartBackOff(s.t, s.sent, s.jitter)
 		a.BackOffAtLeast(s.t, s.r.Wait)
 	})

@@ -30,7 +30,6 @@ type learned struct {
 	looks    looks
 	alone    *alone  // of the scope itself: see alone.go; nil: no refusal may be
 	beside   *beside // of the scope itself: see beside.go; nil: none is known
-	inBody   bool    // of the scope itself: bodies of refusals have told how long to wait
 }
 
 // learnedOf returns what was learned of a limit.

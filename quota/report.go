@@ -34,7 +34,7 @@ type Report struct {
 	Terms   []Policy      // policies as they were advertised, each at most once for a key
 	Figures []Figure      // service limits, each at most once for a policy and key
 	Pause   time.Duration // Retry-After; 0: none; negative: it is 0 or in the past: a refusal is followed by a back-off, whatever its windows say
-	Wait    time.Duration // after a refusal without a Pause: how long to back off at least, twice as long after each in a row; 0: a second; None: a second, but the body of the answer may say it, see Origin.Settle
+	Wait    time.Duration // after a refusal without a Pause: how long to back off at least, twice as long after each in a row; 0: a second
 	Failed  bool          // the server could not serve, for other reasons than quota: a hold of the origin goes on
 	Unsure  bool          // the answer does not show that the work was served and counted: see Strategy, habit 7. If it is Refused, only figures of 0 say so: Settle sets Refused to false if nothing explains them
 	Date    time.Time     // of the answer, by the clock of Figure.Resets; zero: not known

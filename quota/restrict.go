@@ -13,9 +13,9 @@ import (
 // Section 8).
 type penalty struct {
 	parts   []penalised
-	unheard *Lease  // its work, as long as nothing was inferred from the refusal because its body may say how long to wait; else nil
 	t, sent instant // arrival of the answer, departure of the work
 	scope   *scope
+	limit   *scope     // that it was taken over by
 	claimed []*account // what the request was charged to
 	unlearn func()     // takes back what was inferred from the refusal; nil: nothing was
 	hold    instant    // of what it does not hold any more: see alone.go
@@ -60,12 +60,7 @@ func (s *settlement) penalise(a *account, change func()) {
 // penaltyOf returns the penalty of the answer.
 func (s *settlement) penaltyOf() *penalty {
 	if s.penalty == nil {
-		s.penalty = &penalty{scope: s.l.scope, t: s.t, sent: s.sent}
-		if l := s.l; s.r.Wait == None {
-			s.penalty.unheard = &Lease{origin: s.o, ofOrigin: &ofOrigin{
-				scope: l.scope, among: l.among, limit: l.limit, kind: l.kind, name: l.name, named: l.named, resource: l.resource,
-			}}
-		}
+		s.penalty = &penalty{scope: s.l.scope, limit: s.l.limit, t: s.t, sent: s.sent}
 		for _, c := range s.l.claims.all() {
 			if a, ok := c.Constraint.(*account); ok && !a.ofNone() {
 				s.penalty.claimed = append(s.penalty.claimed, a)
@@ -80,83 +75,71 @@ func (p *penalty) hear(now time.Time, policies []string, lasts time.Duration) (c
 	o := p.scope.base.policy.origin
 	o.mu.Lock()
 	t := o.at(now)
-	if len(policies) > 0 || lasts == 0 {
-		p.restrict(t, policies, &changes)
+	s := settlement{o: o, l: &Lease{ofOrigin: &ofOrigin{scope: p.scope, among: p.scope, limit: p.limit}}, r: &Report{Changes: &changes}, t: t, sent: p.sent}
+	s.wasInferred = s.inferredQuota()
+	for i := range p.parts {
+		s.watch(p.parts[i].account)
 	}
-	if lasts != 0 && p.unheard != nil {
-		p.prolong(t, max(lasts, 0), &changes)
+	if len(policies) > 0 || lasts <= 0 {
+		p.restrict(&s, policies)
 	}
-	p.unheard = nil
-	woken := o.kick(now)
+	if lasts > 0 {
+		p.prolong(&s, lasts)
+	}
+	s.tell()
+	var woken []*wait.Waiter
+	for a := range o.awaited {
+		woken = a.AppendKicked(woken, now)
+	}
 	o.mu.Unlock()
 	wait.Wake(woken)
 	return changes
 }
 
-// tellsInBody reports whether bodies of refusals have told how long to wait.
-func (sc *scope) tellsInBody() bool { return sc.learned != nil && sc.learned.inBody }
-
-// kick lets go what may depart at now of all that waits for accounts. The mutex is held.
-func (o *Origin) kick(now time.Time) (woken []*wait.Waiter) {
-	for a := range o.awaited {
-		woken = a.AppendKicked(woken, now)
-	}
-	return woken
-}
-
 // restrict moves the penalty to the policies that it turns out to concern: to the
 // accounts that the request was charged to, and to those of its scope. If there are
 // none, the penalty ends. If one of them is not known, the penalty stays as it is.
-func (p *penalty) restrict(t instant, policies []string, changes *[]Change) {
-	to, known := p.scope.base.policy.origin.concerned(p, policies)
+func (p *penalty) restrict(s *settlement, policies []string) {
+	to, known := s.o.concerned(p, policies)
 	if !known {
 		return
 	}
-	s := p.settlement(t, changes, &Lease{ofOrigin: &ofOrigin{scope: p.scope, among: p.scope, limit: p.scope}}, 0)
 	for _, a := range to {
 		s.watch(a)
 	}
-	p.move(t, to)
-	s.tell()
+	p.move(s.t, to)
 	if len(policies) == 0 && p.unlearn != nil {
 		p.unlearn()
 	}
+	for _, a := range to {
+		p.parts = append(p.parts, penalised{a, a.Copy(), a.Copy()})
+	}
 }
 
-// prolong has the penalty last for d from the arrival of the answer, as if a Retry-After had said so, and infers what the
-// refusal shows; 0: as if nothing had.
-func (p *penalty) prolong(t instant, d time.Duration, changes *[]Change) {
-	s := p.settlement(t, changes, p.unheard, max(p.t.Add(d).Since(t), 0))
-	if parts := p.parts; s.r.Pause > 0 && len(parts) > 0 {
-		p.parts = nil
-		for i := range parts {
-			parts[i].Undo(&parts[i].before, &parts[i].after)
-		}
-		s.pause()
-	} else if s.r.Pause == 0 {
-		for i := range parts {
-			if a := parts[i].account; a.State == window.Counting && parts[i].after.BackOff > parts[i].before.BackOff {
-				a.AskFirst(t, s.sent)
-				parts[i].after = a.Copy()
-			}
-		}
+// prolong has a back-off last for d from the arrival of the answer, unless it was for one request too many: a server that bounds what
+// is in flight asks for a wait, too, and serves the next one as soon as it has answered another.
+func (p *penalty) prolong(s *settlement, d time.Duration) {
+	until := p.t.Add(d)
+	var g *window.Inferred
+	if p.limit.learned != nil {
+		g = p.limit.learned.inferred
 	}
-	if s.r.Pause = d; d > 0 {
-		p.scope.learnedOf().inBody = true
+	if until <= s.t || g != nil && g.WasTooMany(s.sent) {
+		return
 	}
-	s.infer()
-	s.tell()
-}
-
-// settlement is one of a refusal at t with a Retry-After; 0: without.
-func (p *penalty) settlement(t instant, changes *[]Change, l *Lease, pause time.Duration) *settlement {
-	r := &Report{Refused: true, Pause: pause, Changes: changes}
-	s := &settlement{o: p.scope.base.policy.origin, l: l, r: r, t: t, sent: p.sent, penalty: p}
-	s.wasInferred = s.inferredQuota()
 	for i := range p.parts {
-		s.watch(p.parts[i].account)
+		part := &p.parts[i]
+		if part.after.BackOff > part.before.BackOff && part.BackOff == part.after.BackOff {
+			part.BackOff = part.before.BackOff
+		}
+		part.Hold = max(part.Hold, until)
+		part.after = part.Copy()
 	}
-	return s
+	if len(p.parts) > 0 && g != nil {
+		g.Told(s.sent, d)
+	}
+	p.scope.learnedOf().alone.lastsUntil(p, until)
+	s.o.alone.lastsUntil(p, until)
 }
 
 // move moves the penalty to other accounts.

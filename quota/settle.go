@@ -18,10 +18,9 @@ import (
 // Report.Moved make its claims again; settling it with another origin does nothing.
 //
 // If a pause or a back-off follows, hear takes over what the body of the answer says of it: that
-// it concerns the given policies, and not all of the accounts that it holds; or, after a Report.Wait of None, that it lasts for wait from the
-// arrival of the answer. A wait of None means that the body does not say it, and 0 without policies that the refusal
-// had nothing to do with quota: that takes it back. hear returns what this has changed, for people to see. Without a pause
-// or a back-off it is nil. After a Wait of None it is to be called once.
+// it concerns the given policies, and not all of the accounts that it holds; or that a back-off lasts for wait from the
+// arrival of the answer, as after a Retry-After. Without policies and a wait it takes the refusal back: that had nothing to do
+// with quota. hear returns what this has changed, for people to see. Without a pause or a back-off it is nil.
 func (o *Origin) Settle(now time.Time, l *Lease, r *Report) (hear func(now time.Time, policies []string, wait time.Duration) []Change) {
 	if l.origin != o {
 		return nil
@@ -216,7 +215,7 @@ func (s *settlement) run() {
 		if s.r.Pause > 0 {
 			s.pause()
 		}
-		if !s.looked && (len(s.figured)+len(s.termed) == 0 || s.l.among != s.l.scope) && s.r.Wait != None {
+		if !s.looked && (len(s.figured)+len(s.termed) == 0 || s.l.among != s.l.scope) {
 			s.infer()
 		}
 	}

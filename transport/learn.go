@@ -39,9 +39,6 @@ func (x *exchange) learn(resp *http.Response) {
 		x.fillReport(got)
 	}
 	signs := x.readRefusal(got)
-	if x.mayTellWait(got) {
-		x.report.Wait = quota.None
-	}
 	x.noteTold(got, now)
 	hear := x.origin.Settle(now, &x.lease, x.watchChanges(&x.report))
 	lesson := x.lesson(got)
@@ -49,8 +46,8 @@ func (x *exchange) learn(resp *http.Response) {
 		lesson(nil)
 		lesson = nil
 	}
-	if len(signs) > 0 || hear != nil && (x.report.Wait == quota.None || x.mayNamePolicies(resp)) {
-		x.watchRefusal(resp, signs, hear, lesson)
+	if waits := hear != nil && x.mayTellWait(got); len(signs) > 0 || waits || hear != nil && x.mayNamePolicies(resp) {
+		x.watchRefusal(resp, signs, hear, waits, lesson)
 	}
 	if !got.Cached {
 		x.observeContent()

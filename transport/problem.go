@@ -8,8 +8,8 @@ import (
 	"github.com/headway-go/headway/parse"
 )
 
-// watchBody calls done with what the caller has read of the body of the response once that has ended or was closed, or
-// with nothing if it is larger than a problem may be: twice Caps.FieldBytes.
+// watchBody calls done with the body of the response once the caller has read or closed
+// it, unless it is larger than a problem may be: twice Caps.FieldBytes.
 func watchBody(resp *http.Response, caps parse.Caps, done func([]byte)) {
 	fieldBytes := caps.FieldBytes
 	if fieldBytes == 0 {
@@ -27,8 +27,7 @@ type problemBody struct {
 
 	mu       sync.Mutex // guards following; Close may run beside Read
 	kept     []byte
-	tooLong  bool // more than maxBytes were read
-	finished bool // done was called
+	finished bool // done was called, or more than maxBytes were read
 }
 
 // Read reads from the body of Base's response.
@@ -51,7 +50,7 @@ func (b *problemBody) Close() error {
 func (b *problemBody) keep(p []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.tooLong = b.tooLong || b.maxBytes >= 0 && len(b.kept)+len(p) > b.maxBytes; b.tooLong || b.finished {
+	if b.finished = b.finished || b.maxBytes >= 0 && len(b.kept)+len(p) > b.maxBytes; b.finished {
 		b.kept = nil
 		return
 	}
@@ -63,7 +62,7 @@ func (b *problemBody) end() {
 	kept, finished := b.kept, b.finished
 	b.kept, b.finished = nil, true
 	b.mu.Unlock()
-	if !finished {
+	if !finished && len(kept) > 0 {
 		b.done(kept)
 	}
 }

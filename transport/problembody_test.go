@@ -47,7 +47,7 @@ func TestProblemBodyIsBounded(t *testing.T) {
 				if tt.kept {
 					assert.Equal(t, [][]byte{content}, got)
 				} else {
-					assert.Equal(t, [][]byte{nil}, got)
+					assert.Empty(t, got)
 				}
 				assert.NoError(t, b.Close())
 			}

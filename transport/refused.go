@@ -109,32 +109,38 @@ func (x *exchange) mayTellWait(got *parse.Reading) bool {
 
 // watchRefusal looks at the body of a response, as the caller reads it, never
 // ahead of the caller. Its signs may be those of a refusal, or of one that has nothing to do with quota,
-// which hear takes back. Otherwise lesson, if it is not nil, holds, and the body may say what a refusal concerns, and for how
+// which hear takes back. Otherwise lesson, if it is not nil, holds, and the body may say what a refusal concerns and, if waits, for how
 // long. If the caller does not read the body, nothing is learned from it.
-func (x *exchange) watchRefusal(resp *http.Response, signs []parse.Refusal, hear hearing, lesson func(body []byte)) {
+func (x *exchange) watchRefusal(resp *http.Response, signs []parse.Refusal, hear hearing, waits bool, lesson func(body []byte)) {
 	origin, scope, kind, sent, changed := x.origin, x.ask.Scope, x.kindName(), x.lease.Sent(), x.changedLater()
 	arrived, status, caps := time.Now(), resp.StatusCode, x.s.Caps
 	h := http.Header{"Date": slices.Clone(resp.Header["Date"]), "Content-Type": slices.Clone(resp.Header["Content-Type"])} // the caller may change its own
-	waits := x.report.Wait == quota.None
 	watchBody(resp, caps, func(body []byte) {
 		i := slices.IndexFunc(signs, func(sign parse.Refusal) bool { return bytes.Contains(body, []byte(sign.Text)) })
-		if i < 0 && lesson != nil && len(body) > 0 {
+		if i < 0 && lesson != nil {
 			lesson(body)
+		}
+		if i >= 0 && signs[i].Unrelated {
+			if hear != nil {
+				changed(hear(time.Now(), nil, 0))
+			}
+			return
+		}
+		if i < 0 && hear == nil {
+			return
 		}
 		_, violated, wait := parse.ReadBody(status, h, body, arrived, caps)
 		for i, name := range violated {
 			violated[i] = listName(name)
 		}
+		if i < 0 && !waits {
+			wait = 0
+		}
 		switch {
-		case i >= 0 && !signs[i].Unrelated:
-			changed(origin.Refuse(time.Now(), sent, scope, kind, max(wait, signs[i].Wait)))
-		case hear == nil:
 		case i >= 0:
-			changed(hear(time.Now(), nil, 0))
-		case waits && wait > 0:
+			changed(origin.Refuse(time.Now(), sent, scope, kind, max(wait, signs[i].Wait)))
+		case len(violated) > 0 || wait > 0:
 			changed(hear(time.Now(), violated, wait))
-		case waits || len(violated) > 0:
-			changed(hear(time.Now(), violated, quota.None))
 		}
 	})
 }

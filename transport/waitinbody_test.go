@@ -3,14 +3,17 @@ package transport_test
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/headway-go/headway/quota"
 	"github.com/headway-go/headway/transport"
 )
 
@@ -86,6 +89,14 @@ func TestWaitInBody(t *testing.T) {
 		pass(t, s, getItems(t.Context()))
 		assert.Equal(t, wait, srv.departures()[1], "from the arrival of the answer on")
 	})
+	bubble(t, "with a policy", func(t *testing.T) {
+		srv := newServer(says(200, "RateLimit", `"writes";a=99;w=600`), problem(429, exceeded[:len(exceeded)-1]+`,"retry_after":35}`), says(200))
+		s := &transport.Shaper{Base: srv, MaxDelay: time.Hour}
+		for range 3 {
+			pass(t, s, getItems(t.Context()))
+		}
+		assert.Equal(t, wait, srv.departures()[2])
+	})
 	bubble(t, "not read", func(t *testing.T) {
 		s := &transport.Shaper{Base: newServer(telling(wait)), MaxDelay: time.Hour}
 		resp, err := s.RoundTrip(getItems(t.Context()))
@@ -107,5 +118,40 @@ func TestWaitInBody(t *testing.T) {
 		burst(t, s, 20, plainRequests)
 		pass(t, s, getItems(t.Context()))
 		assert.Equal(t, wait+rtt, srv.departures()[20])
+	})
+}
+
+// A server that bounds what is in flight serves the next request as soon as it has answered another, whatever wait the bodies of its
+// refusals tell: that holds no others.
+func TestWaitInBodyOfABound(t *testing.T) {
+	const lasts, bound, workers = 5 * time.Minute, 3, 4
+	serve := func(t *testing.T, body string) (served int) {
+		var mu sync.Mutex // guards rnd, busy and served
+		rnd, busy, end := rand.New(rand.NewPCG(1, 2)), 0, time.Now().Add(lasts)
+		srv := roundTripper(func(req *http.Request) (*http.Response, error) {
+			time.Sleep(20 * time.Millisecond)
+			mu.Lock()
+			refused, work := busy >= bound, 150*time.Millisecond+time.Duration(rnd.Int64N(int64(100*time.Millisecond)))
+			busy++
+			mu.Unlock()
+			a := withBody(says(429, "Content-Type", "application/json"), body)
+			if !refused {
+				a = says(200)
+				time.Sleep(work)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if busy--; !refused {
+				served++
+			}
+			return a(req)
+		})
+		saturate(t, &transport.Shaper{Base: srv, MaxDelay: time.Hour, Accounts: &quota.Accounts{Jitter: func() float64 { return .5 }}}, workers, end)
+		return served
+	}
+	bubble(t, "five seconds", func(t *testing.T) {
+		none, told := serve(t, `{"error":"too many"}`), serve(t, `{"retry_after":5}`)
+		t.Logf("%d served, %d if bodies tell a wait", none, told)
+		assert.GreaterOrEqual(t, float64(told), .95*float64(none))
 	})
 }

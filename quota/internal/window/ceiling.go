@@ -130,6 +130,11 @@ func (c *Ceiling) contradicted(t Instant) {
 	*c = Ceiling{wave: t, trip: c.trip, wrong: wrong, skip: 1<<wrong - 1}
 }
 
+// WasTooMany reports whether the last wave of refusals, in which that of a request which departed at sent was, was of one too many.
+func (c *Ceiling) WasTooMany(sent Instant) bool {
+	return c.one && c.most > leastCeiling && c.inWave(sent)
+}
+
 // TooMany reports whether the refusal of a request that departed at sent is of one too many, and if so takes it over.
 func (c *Ceiling) TooMany(w *Window, t, sent Instant) bool {
 	return c.tooMany(w, sent) && c.Refused(w, t, sent)

@@ -95,6 +95,10 @@ func (g *Inferred) close(w *Window, t, sent Instant) {
 // ending returns what the window has shown that ends with a request which departed at sent.
 func (g *Inferred) ending(w *Window, sent Instant) ending {
 	e, f := ending{inferredWindow: g.inferredWindow, before: g.last}, &g.first
+	if e.ranOver = e.ranOver && e.balance >= 0; e.ranOver { // else requests were refused by chance
+		g.least = max(g.least, time.Duration(e.dry-e.opened))
+		e.dry = e.opened
+	}
 	first, shows := f.shows(g, sent)
 	ceiling := g.most >= leastCeiling
 	if e.rest = shows; shows && !ceiling {

@@ -123,7 +123,7 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 			dry = g.opened // all was used up, and windows are longer
 		}
 	} else if !g.refused && g.runsOver(w, sent) && retryAfter < w.Length {
-		dry, g.ranOver, g.least = g.opened, true, max(g.least, time.Duration(sent-g.opened))
+		g.ranOver = true
 	}
 	if w.IsLook(sent) {
 		if g.lookRefused(w, sent, retryAfter) {
@@ -154,6 +154,14 @@ func (g *Inferred) Refused(w *Window, t, sent Instant, retryAfter time.Duration)
 	}
 }
 
+// Told takes over that a refusal of a request that departed at sent, which was taken over without a Retry-After, asks to wait for so long.
+func (g *Inferred) Told(sent Instant, wait time.Duration) {
+	g.longest = max(g.longest, wait)
+	if g.refused {
+		g.until = min(g.until, sent.Add(wait))
+	}
+}
+
 // runOut takes over the first refusal of a window, at t, of a request that departed at sent. Nothing was left from dry on. If the
 // window before was used up, too, this one may be a part of it: a look found what was left, or the Retry-After is less than half a
 // window.
@@ -181,7 +189,7 @@ func (g *Inferred) Hasten(w *Window, t Instant) {
 // runsOver reports whether a request that departed at sent was refused although the window should have been over, in which all was
 // used up.
 func (g *Inferred) runsOver(w *Window, sent Instant) bool {
-	return w.State == Counting && g.opened > 0 && g.served >= w.Quota && time.Duration(sent-g.opened) >= w.Length && (!w.isShort() || g.refuted)
+	return w.State == Counting && g.opened > 0 && g.served >= w.Quota && time.Duration(sent-g.opened) >= w.Length && !w.isShort()
 }
 
 // isUntrue reports whether a Retry-After before this refusal was not true: the refused request departed after it, and is

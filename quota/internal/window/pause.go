@@ -139,20 +139,12 @@ const restedBackOff = 8 * minBackOff
 // others may go: the back-off ends no later than about two seconds after its beginning for that, or when
 // it would have ended. jitter is in [0, 1).
 func (w *Window) StartBackOff(t, sent Instant, jitter float64) {
-	if w.Suspend(t, sent, jitter) {
-		w.AskFirst(t, sent)
-	}
-}
-
-// Suspend is StartBackOff without AskFirst, which is to follow if it reports that a back-off has begun, unless the refusal
-// turns out to tell how long to wait.
-func (w *Window) Suspend(t, sent Instant, jitter float64) (began bool) {
 	switch last := w.rarely().refused; {
 	case w.Refusals > 0 && sent < last:
-		return false
+		return
 	case w.Refusals > 0 && sent < w.BackOff:
 		w.BackOff = max(w.BackOff+1, min(t, last.Add(minBackOff)).Add(backOff(1, jitter))) // + 1: it is another back-off to Undo
-		return false
+		return
 	}
 	if last := backOff(w.Refusals, 0); last >= restedBackOff && sent >= w.BackOff.Add(last) {
 		w.Refusals = 0 // no request has departed for as long: a new row begins
@@ -160,12 +152,6 @@ func (w *Window) Suspend(t, sent Instant, jitter float64) (began bool) {
 	w.Refusals = min(w.Refusals+1, 63)
 	w.setRefused(t)
 	w.BackOff = max(w.BackOff, t.Add(backOff(w.Refusals, jitter)))
-	return true
-}
-
-// AskFirst has one request ask, after a back-off that has begun at t, what the window has: a request that departed at sent was
-// refused although it seemed to have enough.
-func (w *Window) AskFirst(t, sent Instant) {
 	if w.State == Counting && w.IsLook(sent) {
 		before := Instant(w.Length) - (w.end - t)
 		w.BackOff = max(w.BackOff, t+min(w.end-t, before)/2) // the next one has better chances later
