@@ -21,13 +21,14 @@ import (
 // strings or are longer than Caps.NameBytes are skipped, and all after the first Caps.Items. The type
 // is the registered URI, with or without "www.".
 //
-// wait is how long to wait from now on, for servers that say it only in the body; 0 if it does not say it. In JSON it is a member
-// with the name of a field that would say it, in any case and spelling: retry_after, retryAfter, "Retry-After",
-// retry_after_ms, retryDelay, x-ratelimit-reset. Its value is read as that of the field (see [RetryAfter]). Of several that say
-// when to retry the longest counts; else of resets the shortest; else the shortest of sentences for people, in a member such as
-// message or in plain text: "Please try again in 7m12s." A reset or a sentence counts for an hour at the most. A number of 1000 or more,
-// and less than a Unix time, may be in seconds or in milliseconds, and is read only if the name says which. An instant is
-// relative to the Date in h, or else to now, the local wall clock. Nothing above Caps.RetryAfter counts.
+// wait is how long to wait from now on, for servers that say it only in the body; 0 if it does not say it. In JSON a
+// member says it that is named as a field would be, in any case and spelling: retry_after, retryAfter, "Retry-After",
+// retry_after_ms, retryDelay, x-ratelimit-reset. Its value is read as that of the field (see [RetryAfter]). Of several
+// that say when to retry, the longest counts. If there is none, the shortest reset counts; and if there is none of these,
+// the shortest time in a sentence for people, such as "Please try again in 7m12s.", in plain text or in a member
+// such as message. A reset and a sentence count for an hour at the most. A number from 1000 up may be in seconds or
+// in milliseconds. It is read only if the name says which, or if it is a Unix time. An instant is relative to the Date in
+// h, or else to now, the local wall clock. Nothing above Caps.RetryAfter counts.
 func ReadBody(status int, h http.Header, body []byte, now time.Time, caps Caps) (problem string, violated []string, wait time.Duration) {
 	if status < 400 || len(body) > caps.problemBytes() {
 		return "", nil, 0

@@ -3,6 +3,7 @@ package parse
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -57,8 +58,8 @@ func (w *waitReader) value(name string, v any) {
 		if slices.Contains(echoes, strings.ToLower(name)) {
 			return
 		}
-		for name, v := range v {
-			w.value(name, v)
+		for _, name := range slices.Sorted(maps.Keys(v)) { // the same ones each time, if there are too many
+			w.value(name, v[name])
 		}
 	case []any:
 		for _, v := range v[:min(len(v), mostValues)] {
@@ -160,7 +161,7 @@ func (w *waitReader) sentence(text string) {
 			if err != nil {
 				n = 1 // one
 			}
-			sum += time.Duration(min(n, 1e6) * float64(partUnits[strings.ToLower(part[2])]))
+			sum += time.Duration(min(n*float64(partUnits[strings.ToLower(part[2])]), 1<<60)) // four of these fit
 		}
 		w.say(sum)
 	}

@@ -84,6 +84,7 @@ func TestWaitInBody(t *testing.T) {
 		{"a time of day", "text/plain", "The counter resets at 00:30:00 UTC", 0},
 		{"other members", "application/json", `{"retry":3,"throttle":600,"retry_after_count":900,"period_end":1796032825}`, 0},
 		{"many", "application/json", `{"` + strings.Repeat("x", 8000) + `":[` + strings.Repeat("1,", 3900) + `1],"z":{"retry_after":5}}`, 0},
+		{"an endless wait", "text/plain", "Wait 99999999999999999999 days and 30 days and 7 days and 99999999999 days and 1 day", 0},
 		{"tomorrow", "application/json", `{"reason":"Daily API request limit exceeded. Please try again tomorrow."}`, 0},
 		{"later", "text/plain", "Too many requests, please try again later.", 0},
 		{"HTML", "text/html", "Try again in 9 minutes.", 0},

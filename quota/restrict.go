@@ -138,7 +138,9 @@ func (p *penalty) prolong(s *settlement, d time.Duration) {
 	if len(p.parts) > 0 && g != nil {
 		g.Told(s.sent, d)
 	}
-	p.scope.learnedOf().alone.lastsUntil(p, until)
+	if l := p.scope.learned; l != nil {
+		l.alone.lastsUntil(p, until)
+	}
 	s.o.alone.lastsUntil(p, until)
 }
 

@@ -67,3 +67,17 @@ func TestCeilingRefusesAll(t *testing.T) {
 		assert.Equal(t, tt.want, c.most, name)
 	}
 }
+
+// Our own log may be empty when it begins to count: the answer took longer than a window, and all is back.
+func TestInferredSlidesWithAnEmptyLog(t *testing.T) {
+	w, g := New(Adaptive), NewInferred(5*sec)
+	w.SetPolicy(Requests, 5, 5*sec)
+	l := w.keepLog(ownLog{infers: true, length: 5 * sec})
+	e := ending{inferredWindow: inferredWindow{opened: Instant(sec), dry: Instant(3 * sec), served: 5}, told: true, joined: true}
+	for range sureJoins {
+		assert.False(t, l.slides)
+		g.slides(&w, &e, true)
+	}
+	assert.True(t, l.slides)
+	assert.Equal(t, []slot{{from: Instant(sec), at: Instant(3 * sec), units: 4}}, l.slots)
+}

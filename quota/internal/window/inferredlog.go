@@ -59,7 +59,8 @@ func (g *Inferred) slides(w *Window, e *ending, few bool) {
 	}
 	if l := w.rare.spent; g.joins == sureJoins && !g.refuted && !l.slides {
 		l.slides = true
-		l.slots = append([]slot{{from: e.opened, at: e.dry, units: uint32(e.served - 1)}}, l.slots[len(l.slots)-1:]...)
+		now := l.slots[max(len(l.slots)-1, 0):] // none, if the answer took so long that all is back
+		l.slots = append([]slot{{from: e.opened, at: e.dry, units: uint32(min(e.served-1, math.MaxInt32))}}, now...)
 	}
 }
 
