@@ -106,6 +106,24 @@ func TestWaitInBody(t *testing.T) {
 		assert.GreaterOrEqual(t, got, time.Second)
 		assert.LessOrEqual(t, got, time.Second*5/4)
 	})
+	bubble(t, "of one request alone", func(t *testing.T) {
+		srv := newServer(says(200))
+		srv.choose = func(n int, _ *http.Request) answer {
+			if n == 0 {
+				return slow(rtt, telling(wait))
+			}
+			return slow(2*time.Second, says(200))
+		}
+		s := &transport.Shaper{Base: srv, MaxDelay: time.Hour, FirstFlight: -1}
+		var wg sync.WaitGroup
+		for range 6 { // all but the first depart while its refusal is on its way, and are served after a back-off would be over
+			wg.Go(func() { pass(t, s, getItems(t.Context())) })
+			time.Sleep(rtt / 10)
+		}
+		wg.Wait()
+		pass(t, s, getItems(t.Context()))
+		assert.Less(t, srv.departures()[6], 3*time.Second, "others were served meanwhile")
+	})
 	bubble(t, "many at once", func(t *testing.T) {
 		srv := newServer(says(200))
 		srv.choose = func(n int, _ *http.Request) answer {

@@ -81,3 +81,17 @@ func TestInferredSlidesWithAnEmptyLog(t *testing.T) {
 	assert.True(t, l.slides)
 	assert.Equal(t, []slot{{from: Instant(sec), at: Instant(3 * sec), units: 4}}, l.slots)
 }
+
+// A window that ran over was used up when it began, unless requests that were out with the refused one were served: then that was
+// refused by chance.
+func TestEndingRanOver(t *testing.T) {
+	for balance, want := range map[int64]Instant{2: Instant(sec), 0: Instant(sec), -1: Instant(6 * sec)} {
+		w, g := New(Adaptive), NewInferred(5*sec)
+		w.SetPolicy(Requests, 5, 5*sec)
+		g.inferredWindow = inferredWindow{opened: Instant(sec), dry: Instant(6 * sec), served: 5, refused: true, ranOver: true, balance: balance, until: Instant(7 * sec)}
+		e := g.ending(&w, Instant(7*sec))
+		assert.Equal(t, want, e.dry, balance)
+		assert.Equal(t, balance >= 0, e.ranOver, balance)
+		assert.Equal(t, balance >= 0, g.least == 5*sec, balance)
+	}
+}
