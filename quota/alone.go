@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -29,6 +30,7 @@ type alone struct {
 	bare    int            // the evidence, of refusals without a Retry-After
 	asked   map[string]int // of those with one, of each kind
 	refused []refusal      // whose back-off or Retry-After has not passed
+	trial   trial
 }
 
 // A refusal may be of the refused request alone.
@@ -54,6 +56,7 @@ const (
 	mostOwnScore = 10 // so that the fifth refusal in a row shows a quota
 	mostScore    = 24
 	leastScore   = -16
+	leastBare    = -64 // of refusals without a Retry-After, which may come in waves
 	maxRefusals  = 64
 	maxHolds     = 8 // of them, the last ones, which may be let go: each takes a kilobyte
 )
@@ -90,7 +93,7 @@ func (s *settlement) aloneOf() *alone {
 }
 
 // refusedAlone takes over a refusal as evidence, and reports whether it concerns the refused request
-// alone, by all of the evidence.
+// alone: by all of the evidence, or until a trial shows that it does not.
 func (s *settlement) refusedAlone() bool {
 	if !s.mayBeAlone() {
 		return false
@@ -115,12 +118,14 @@ func (s *settlement) refusedAlone() bool {
 	s.count(a, &r, -1)
 	r.tells = r.until
 	if s.mayTurnOut = !tooMany && !s.shows(a, &r); s.mayTurnOut {
-		r.tells = s.t
+		if s.tries = s.mayTry(&r) && a.trial.tries(s, &r, a.bare); !s.tries {
+			r.tells = s.t
+		}
 	} else {
 		s.sleep(&r)
 	}
 	a.refused = append(a.refused, r)
-	return !s.mayTurnOut
+	return !s.mayTurnOut || s.tries
 }
 
 // tooMany takes over a refusal of one request more than the limit seems to let in flight, and reports whether it is
@@ -158,7 +163,7 @@ func (s *settlement) count(a *alone, r *refusal, by int) {
 	}
 	add := func(score int) int { return min(max(score+by, leastScore), mostScore) }
 	if !r.asked {
-		a.bare = add(a.bare)
+		a.bare = min(max(a.bare+by, leastBare), mostScore)
 		return
 	}
 	own, known := a.asked[r.name]
@@ -226,7 +231,16 @@ func (s *settlement) served() {
 
 // tells takes over as evidence of refusals that a request was served.
 func (s *settlement) tells(a *alone) {
-	if a == nil || len(a.refused) == 0 {
+	if a == nil {
+		return
+	}
+	if won := a.trial.won; a.trial.serves(s.l.name, s.sent) {
+		if !won {
+			a.bare = max(a.bare, 0) // what was before had no chance
+		}
+		s.l.limit.base.Widen(math.MaxInt8)
+	}
+	if len(a.refused) == 0 {
 		return
 	}
 	a.forget(s.t)

@@ -108,6 +108,7 @@ type settlement struct {
 	elsewhere bool       // it is a refusal, and shows which policies have nothing left
 
 	mayTurnOut bool     // it is a refusal that may turn out to concern the refused request alone: see alone.go
+	tries      bool     // and another request departs at once to find that out: see baretrial.go
 	looked     bool     // a refusal of a request that looked whether a hold of others holds this process: see hold.go
 	doubtful   bool     // only figures that nothing explains said that it is a refusal: see doubtRefusal
 	uncounted  bool     // a refusal that tells nothing of how much the limit is

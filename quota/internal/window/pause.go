@@ -96,6 +96,9 @@ func (w *Window) Undo(before, after *Window) {
 	}
 }
 
+// TryAgain lets one request depart from t on, and others once it was served.
+func (w *Window) TryAgain(t Instant) { w.distrust(t) }
+
 // Disregard ends a window in which nothing is left: one request at a time from t on.
 func (w *Window) Disregard(t Instant) {
 	if w.State == Reported && w.available <= 0 {

@@ -1,0 +1,73 @@
+package transport_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/headway-go/headway/quota"
+	"github.com/headway-go/headway/transport"
+)
+
+// A server that refuses a part of what comes at random, at once and without a Retry-After, has no quota. A client with a Shaper is
+// served nearly as often there as one that waits a second after each refusal and comes back. So it is refused as often, too.
+func TestBareShedsAreNoQuota(t *testing.T) {
+	const lasts = 10 * time.Minute
+	run := func(t *testing.T, shaped bool, seed uint64, workers int, part float64) (served int) {
+		bubble(t, fmt.Sprint("shaped ", shaped, ", seed ", seed, ", workers ", workers, ", part ", part), func(t *testing.T) {
+			var mu sync.Mutex
+			rnd := rand.New(rand.NewPCG(seed, 2))
+			rt := http.RoundTripper(newChooser(func(int, *http.Request) answer {
+				return func(req *http.Request) (*http.Response, error) {
+					mu.Lock()
+					no, work := rnd.Float64() < part, time.Duration(rnd.Int64N(int64(100*time.Millisecond)))
+					mu.Unlock()
+					time.Sleep(40 * time.Millisecond)
+					if no {
+						return says(http.StatusTooManyRequests)(req)
+					}
+					time.Sleep(150*time.Millisecond + work)
+					mu.Lock()
+					served++
+					mu.Unlock()
+					return says(http.StatusOK)(req)
+				}
+			}))
+			if shaped {
+				rt = &transport.Shaper{MaxDelay: time.Hour, Base: rt, Accounts: &quota.Accounts{Jitter: func() float64 { return .5 }}}
+			}
+			end := time.Now().Add(lasts)
+			var wg sync.WaitGroup
+			for range workers {
+				wg.Go(func() {
+					for time.Now().Before(end) {
+						resp, err := rt.RoundTrip(getItems(t.Context()))
+						if assert.NoError(t, err) {
+							drop(resp)
+							if !shaped && resp.StatusCode != http.StatusOK {
+								time.Sleep(time.Second)
+							}
+						}
+					}
+				})
+			}
+			wg.Wait()
+		})
+		return served
+	}
+	for _, part := range []float64{.1, .3} {
+		for _, workers := range []int{1, 4, 12, 50} {
+			var served, loop int
+			for seed := range uint64(3) {
+				served += run(t, true, seed, workers, part)
+				loop += run(t, false, seed, workers, part)
+			}
+			assert.GreaterOrEqual(t, 100*served, 94*loop, "%v of requests refused, %d workers: %d, loop %d", part, workers, served, loop)
+		}
+	}
+}
