@@ -11,28 +11,28 @@ import (
 // alone.go does not come: in a back-off nothing departs, after it one request does, and then two, so hardly any is under
 // way while a refusal is.
 //
-// Once few requests are served between refusals, one that is refused while no other is in flight is followed by another one
-// at once. If a quota is used up, that is refused, too, and the back-off begins. If two in a row are served, as many may
-// depart as before, and another one at once after each refusal from then on, as long as the evidence does not show a quota. One
-// may be served by a log or a bucket of which a unit has just come back. What bounds requests in flight refuses none that is
-// alone.
+// Once few requests are served between refusals, one that is refused while no other is in flight is followed by another
+// one at once. If a quota is used up, that is refused, too, and the back-off begins. If two in a row are served, it is no
+// quota: from one of which units come back one by one, a single one may be served. Then as many may depart as before, and
+// another one at once after each refusal, as long as the evidence does not show a quota. A server that bounds requests in
+// flight refuses none that is alone, so no trial comes to it.
 type trial struct {
 	next  instant       // none begins before; 0: no request was refused yet
 	price time.Duration // until then, after one was refused
 	since instant       // when one may depart whose answer tells; 0: none may
 	name  string        // of its kind
-	mates int64         // requests that were in flight when it began, and are not refused
+	mates int64         // requests that were in flight when it began, less those that were refused since
 	one   bool          // the last one was served
 	won   bool          // two in a row were, or the last one since
 
 	last   instant // arrival of the last refusal
 	served int64   // since then
-	few    int     // refusals before which few were served, but some, less those before which more were
+	few    int     // refusals before which a few were served, less those before which more were
 }
 
 const (
 	firstTrial = 4 * time.Second // after the first refusal
-	fewServed  = 12              // between two refusals, and more are served of most quotas
+	fewServed  = 12              // so many between two refusals are not few
 	enoughFew  = 4
 	leastTried = -8 // the least evidence with which others try, once one was served
 )
@@ -92,13 +92,17 @@ func (p *trial) failed(t instant) {
 	p.next = t.Add(p.price)
 }
 
-// serves takes over that a request of the kind with this name, which departed at sent, was served. It reports whether that was a
-// trial which shows that refusals are at random.
+// serves takes over that a request of the kind with this name, which departed at sent, was served. It reports
+// whether that was a trial which shows that refusals are at random.
 func (p *trial) serves(name string, sent instant) bool {
 	p.served++
 	if p.since == 0 || sent < p.since || name != p.name {
 		return false
 	}
-	p.since, p.one, p.won = 0, true, p.one
+	late := sent >= p.since.Add(window.FirstBackOff(0)) // it would be served after a back-off, too
+	if p.since = 0; late {
+		return false
+	}
+	p.one, p.won = true, p.one
 	return p.won
 }

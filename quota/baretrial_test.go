@@ -101,6 +101,28 @@ func TestTrialServed(t *testing.T) {
 	assert.Nil(t, r)
 }
 
+// A request that comes only when a back-off would be over shows nothing: what was used up may be there again.
+func TestTrialTooLate(t *testing.T) {
+	d := newDesk(t)
+	now := fewAlone(d, "a/", 0, 5)
+	for range 3 {
+		now += sec
+		l, r := d.kindOf(now, "a/")
+		require.Nil(t, r)
+		d.done(now+10*ms, l, quota.Report{})
+		l, r = d.kindOf(now+10*ms, "a/")
+		require.Nil(t, r)
+		now += 20 * ms
+		d.done(now, l, quota.Report{Refused: true})
+	}
+	assert.LessOrEqual(t, d.moreOf(now, "a/"), 1)
+	now += 2 * sec
+	l, r := d.kindOf(now, "a/")
+	require.Nil(t, r)
+	d.done(now+10*ms, l, quota.Report{})
+	assert.Less(t, d.moreOf(now+10*ms, "a/"), 20)
+}
+
 // What is served of another kind shows nothing.
 func TestTrialOfAnotherKind(t *testing.T) {
 	d := newDesk(t)

@@ -418,13 +418,14 @@
 // which stays from -64 to 24, is 4 or more, the refused ones were alone: what they hold is let
 // go, nothing is inferred from them, and one request less is in flight for 1 s to 1.25 s after each.
 //
-// After a back-off so few depart that hardly any of them is under way while another one is refused. So once four
-// more refusals came after 1 to 11 that were served than after 12 or more, one that is refused while no other is in flight is followed
-// by another one at once. If that is refused, too, the back-off begins, and 8 s have to pass until that is done again,
-// then 16 s, 32 s, … up to 10 min. If two in a row are served, as many may depart as before, and one at once after each refusal from then on, until the
-// sum is less than -8.
+// After a back-off few requests are under way, so hardly any of them departs after a refused one before that is known. So
+// once 1 to 11 requests were served before most refusals, by four refusals more, one that is refused while no other is in
+// flight is followed by another one at once. If that is refused, too, the back-off begins, and that is not done again for
+// 8 s, then 16 s, 32 s, … up to 10 min. If two in a row are served, and departed within a second, as many may depart as
+// before, and one at once after each refusal from then on, until the sum is less than -8.
 //
-// For a Retry-After that sum stays from -16 to 24, and only those count that departed when half of the round trip of the refused one was over.
+// For a Retry-After that sum stays from -16 to 24, and only those count that departed when half of the round trip of the
+// refused one was over.
 // It is let go if the sum of its kind, which is 10 at most, is 6 or more, and that of all kinds and scopes
 // 20 or more. The latter is 0 again ten minutes after the last refusal.
 //
