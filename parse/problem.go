@@ -25,10 +25,11 @@ import (
 // member says it that is named as a field would be, in any case and spelling: retry_after, retryAfter, "Retry-After",
 // retry_after_ms, retryDelay, x-ratelimit-reset. Its value is read as that of the field (see [RetryAfter]). Of several
 // that say when to retry, the longest counts. If there is none, the shortest reset counts; and if there is none of these,
-// the shortest time in a sentence for people, such as "Please try again in 7m12s.", as plain text or in a member that is
-// named message, detail, error or alike. Resets and sentences of more than an hour count as an hour. A number of 1000 or
-// more, which may be seconds or milliseconds, counts only if its name says which, or if it is a Unix time. An instant is
-// relative to the Date in h, or else to now, the local wall clock. Nothing above Caps.RetryAfter counts.
+// the shortest time in a sentence for people, such as "Please try again in 7m12s." or "retry after 2026-10-09 06:07:45 UTC", as plain
+// text or in a member that is named detail, error or alike, or whose name ends in message. Resets and sentences of more than an
+// hour count as an hour: a sentence may say up to 31 days. A number of 1000 or more, which may be seconds or milliseconds, counts
+// only if its name says which, or if it is a Unix time. An instant is relative to the Date in h, or else to now, the local wall
+// clock. Nothing else above Caps.RetryAfter counts.
 func ReadBody(status int, h http.Header, body []byte, now time.Time, caps Caps) (problem string, violated []string, wait time.Duration) {
 	if status < 400 || len(body) > caps.problemBytes() {
 		return "", nil, 0

@@ -135,7 +135,7 @@ var noDelay = delay{d: math.MinInt64}
 
 // readDelay reads a delay in any form that servers use: a number, whose meaning depends
 // on kind; an HTTP-date, also with UTC or an offset in place of GMT; RFC 3339, also
-// without seconds or with a space in place of T; a duration or a date as Go and
+// without seconds, with a space in place of T, or with slashes in the date; a duration or a date as Go and
 // JavaScript print it; a duration such as 00:01:30, "13 seconds" or PT13S; a Unix time as a float, such as
 // 1.776938445e+09. It may have quotation marks, and a date the name of its zone in brackets, as in Java.
 func readDelay(value string, kind resetKind, c *clock) (delay, bool) {
@@ -415,10 +415,13 @@ func twoDigits(text string) int {
 }
 
 // isoDate parses RFC 3339 and forms that are close to it: with a space in place of T, or
-// before the zone, which may be UTC or GMT, too, and may have a name behind it.
+// before the zone, which may be UTC or GMT, too, and may have a name behind it; or with slashes in the date.
 func isoDate(value string) (time.Time, bool) {
-	if len(value) < len("2006-01-02T15:04Z") || value[4] != '-' {
+	if len(value) < len("2006-01-02T15:04Z") || value[4] != '-' && value[4] != '/' {
 		return time.Time{}, false
+	}
+	if value[4] == '/' && value[7] == '/' {
+		value = value[:4] + "-" + value[5:7] + "-" + value[8:]
 	}
 	if value[10] == ' ' {
 		value = value[:10] + "T" + value[11:]

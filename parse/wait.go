@@ -2,6 +2,7 @@ package parse
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -23,9 +24,10 @@ type waitReader struct {
 }
 
 const (
-	mostValues     = 500       // that are read
-	longestMember  = 40        // the longest name that is
-	longestUnnamed = time.Hour // of a reset or a sentence: then a request may look
+	mostValues     = 500                 // that are read
+	longestMember  = 40                  // the longest name that is
+	longestUnnamed = time.Hour           // of a reset or a sentence: then a request may look
+	longestSaid    = 31 * 24 * time.Hour // that a sentence may say: for the rest of a month
 )
 
 // read reads a body: see ReadBody.
@@ -45,7 +47,7 @@ func (w *waitReader) read(media string, body []byte) time.Duration {
 	case w.reset > 0:
 		return min(w.reset, longestUnnamed)
 	}
-	return min(w.said, longestUnnamed)
+	return w.said
 }
 
 // value reads a value of JSON. name is that of the member that has it, or of the array.
@@ -68,7 +70,7 @@ func (w *waitReader) value(name string, v any) {
 	case json.Number:
 		w.member(name, v.String())
 	case string:
-		if !w.member(name, v) && slices.Contains(messages, strings.ToLower(name)) {
+		if !w.member(name, v) && isMessage(name) {
 			w.sentence(v)
 		}
 	}
@@ -77,8 +79,14 @@ func (w *waitReader) value(name string, v any) {
 // echoes are members that may repeat what the client has sent. Read-only.
 var echoes = []string{"request", "query", "input", "variables", "params"}
 
-// messages are members with text for people. Read-only.
-var messages = []string{"message", "msg", "detail", "details", "description", "error", "errors", "error_description", "error_message", "errormessage", "reason", "title"}
+// messages are members with text for people, beside those whose names end in "message". Read-only.
+var messages = []string{"msg", "detail", "details", "description", "error", "errors", "error_description", "reason", "title"}
+
+// isMessage reports whether the name of a member says that it has text for people: message, DeveloperErrorMessage.
+func isMessage(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasSuffix(name, "message") || slices.Contains(messages, name)
+}
 
 // member reads the value of a member, if its name says that it is a wait.
 func (w *waitReader) member(name, value string) bool {
@@ -92,7 +100,7 @@ func (w *waitReader) member(name, value string) bool {
 		return false
 	}
 	d, valid := readDelay(value, orInstant(unitOf(name, anyReset), anyReset), &w.clock)
-	if at, err := time.Parse("2006-Jan-02 15:04:05-0700 MST", value); err == nil { // WSO2
+	if at, ok := wso2Instant(value); ok {
 		d, valid = delayUntil(at, true, &w.clock), true
 	}
 	switch {
@@ -103,6 +111,30 @@ func (w *waitReader) member(name, value string) bool {
 		w.reset = d.d
 	}
 	return valid
+}
+
+// wso2Instant reads an instant as WSO2 writes it, with the name of the month in the language of the server:
+// "2026-Nov-30 10:30:00+0000 UTC", "2026-janv.-08 10:05:00+0100 CET".
+func wso2Instant(value string) (at time.Time, ok bool) {
+	year, rest, _ := strings.Cut(value, "-")
+	month, rest, ok := strings.Cut(rest, "-")
+	if !ok || len(year) != len("2006") {
+		return time.Time{}, false
+	}
+	isOf := func(names string) bool {
+		return slices.ContainsFunc(strings.Fields(names), func(name string) bool { return strings.HasPrefix(strings.ToLower(month), name) })
+	}
+	i := slices.IndexFunc(months[:], isOf)
+	if i < 0 {
+		return time.Time{}, false
+	}
+	at, err := time.Parse("2006-1-02 15:04:05-0700 MST", year+"-"+strconv.Itoa(i+1)+"-"+rest)
+	return at, err == nil
+}
+
+// months are how the names of the months begin in English, French, German, Spanish, Portuguese and Italian. Read-only.
+var months = [12]string{
+	"jan ene gen", "feb fév fev", "mar mär", "apr avr abr", "may mai mag", "jun juin giu", "jul juil lug", "aug aoû ago", "sep set", "oct okt out ott", "nov", "dec déc dez dic",
 }
 
 // fieldName turns the name of a member into that of a field: retry_after_ms and retryAfterMs into Retry-After-Ms.
@@ -141,16 +173,21 @@ func inUnits(names ...string) (all []pattern) {
 	return all
 }
 
-// waitSentence is the part of a sentence that says how long to wait, or until when: "try again in", "wait for at least".
+// waitSentence is the part of a sentence that says how long to wait: "try again in", "wait for at least", "you can only request this after".
 var waitSentence = regexp.MustCompile(`(?i)\b(?:(?:try|retry(?: your request)?|wait)(?: again)?(?: in| after| for|:)*|available in|replenished in|resets? in|` +
-	`remaining period of|request after)(?: about| another| at least| less than)? ?['"~]?` +
+	`remaining period of|request after|you can (?:only )?(?:request|send|resend|make|call|access|use)(?: \w+){0,3} after)(?: about| another| at least| less than)? ?['"~]?` +
 	`((?:(?:,? ?and |,? )?(?:\d+(?:\.\d+)?|one)['"]? ?(?:ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?)\b)+|(?:\d+(?:\.\d+)?(?:ms|[hms]))+\b)`)
 
 // waitPart is a number and a unit of it.
 var waitPart = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?|one)['"]? ?(ms|mil|s|m|h|d)`)
 
 // waitInstant is the part of a sentence that says until when to wait.
-var waitInstant = regexp.MustCompile(`\b(?:after|until|at|in) (\d{10}(?:\d{3})?\b|\d\d:\d\d:\d\d\b|[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT)`)
+var waitInstant = regexp.MustCompile(`\b(?:after|until|at):? (\d{10}(?:\d{3})?\b|[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT|` +
+	`\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z| ?[+-]\d\d:?\d\d\b| UTC\b| GMT\b))`)
+
+// waitClock is the part of a sentence that says for how long, as a clock shows it. Hours, perhaps with days before them, need more
+// words around them: 100 requests may be allowed in 01:00:00.
+var waitClock = regexp.MustCompile(`\b(?:again|retry|available|replenished|resets?|renewed|wait) in (\d+\.)?(\d\d:\d\d:\d\d)\b|\bin ()(00:\d\d:\d\d)\b`)
 
 // sentence reads a text for people.
 func (w *waitReader) sentence(text string) {
@@ -165,12 +202,13 @@ func (w *waitReader) sentence(text string) {
 		}
 		w.say(sum)
 	}
-	for _, found := range waitInstant.FindAllStringSubmatch(text, 4) {
-		isSpan := strings.HasPrefix(found[0], "in ")
-		if isClock := len(found[1]) == len("00:00:00"); isClock != isSpan {
-			continue // a time of day has no zone
+	for _, found := range waitClock.FindAllStringSubmatch(text, 4) {
+		if d, ok := clockSpan(cmp.Or(found[1], "0.") + found[2] + found[4]); ok {
+			w.say(d)
 		}
-		if d, ok := readDelay(found[1], anyReset, &w.clock); ok {
+	}
+	for _, found := range waitInstant.FindAllStringSubmatch(text, 4) {
+		if d, ok := readDelay(found[1], anyReset, &w.clock); ok && d.d <= w.caps.retryAfter() {
 			w.say(d.d)
 		}
 	}
@@ -181,6 +219,10 @@ var partUnits = map[string]time.Duration{"ms": time.Millisecond, "mil": time.Mil
 
 // say takes over the wait of a sentence.
 func (w *waitReader) say(d time.Duration) {
+	if d > longestSaid {
+		return
+	}
+	d = min(d, longestUnnamed)
 	if d > 0 && d <= w.caps.retryAfter() && (w.said == 0 || d < w.said) {
 		w.said = d
 	}
