@@ -502,7 +502,9 @@ func (a *accountReader) reset(f *rowField, s *accountValues) {
 }
 
 // resetAgain reads another field that says when the quota is renewed. If the first one is a number without a
-// unit, it has the unit that agrees with this one: 3595 beside 2026-04-23T10:59:55Z are seconds.
+// unit, it has the unit that agrees with this one: 3595 beside 2026-04-23T10:59:55Z are seconds. If the first one is an instant
+// of whole seconds, and this one the time until then, this one counts: the instant may be a second early, by the fraction of a
+// second that the Date does not say.
 func (a *accountReader) resetAgain(f *rowField, s *accountValues) {
 	const near = 2 * time.Second
 	r := &s.resets.first
@@ -512,18 +514,21 @@ func (a *accountReader) resetAgain(f *rowField, s *accountValues) {
 		}
 		return
 	}
-	if s.resets.n != 1 || !r.bare || len(f.lines) != 1 || len(f.lines[0]) > a.caps.fieldBytes() {
+	if s.resets.n != 1 || !r.bare && !r.coarse || len(f.lines) != 1 || len(f.lines[0]) > a.caps.fieldBytes() {
 		return
 	}
 	again, ok := readDelay(f.lines[0], a.resetKind(f), &a.clock)
-	if !ok || again.bare {
+	if !ok {
 		return
 	}
-	switch later, laterByThousandth := again.d-r.d, again.d-r.d/1000; {
-	case later >= -near && later <= near:
+	agree := func(one, other time.Duration) bool { return one-other >= -near && one-other <= near }
+	switch {
+	case r.bare && !again.bare && agree(again.d, r.d):
 		r.bare = false
-	case laterByThousandth >= -near && laterByThousandth <= near:
+	case r.bare && !again.bare && agree(again.d, r.d/1000):
 		r.d, r.bare = r.d/1000, false
+	case r.coarse && again.at.IsZero() && again.d > 0 && again.d >= r.d && agree(again.d, r.d):
+		*r, r.bare = again, false
 	}
 }
 
