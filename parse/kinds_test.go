@@ -143,7 +143,7 @@ var kinds = []struct {
 	{"Meta, a business", "graph.facebook.com", 400, `X-Business-Use-Case-Usage: {"66782684":[{"type":"ads_management","call_count":100,"total_cputime":25,"estimated_time_to_regain_access":19,"ads_api_access_tier":"standard_access"}]}`, `Meta; policy 'ads_management call_count'@"66782684" 100 percent; policy 'ads_management total_cputime'@"66782684" 100 percent; limit 'ads_management call_count'@"66782684" 0/19m0s; limit 'ads_management total_cputime'@"66782684" 75`},
 	{"Meta, a business that is refused before all is used", "graph.facebook.com", 400, `X-Business-Use-Case-Usage: {"6":[{"type":"pages","call_count":97,"total_time":25,"estimated_time_to_regain_access":19}]}`, `Meta; policy 'pages call_count'@"6" 100 percent; policy 'pages total_time'@"6" 100 percent; limit 'pages call_count'@"6" 0/19m0s; limit 'pages total_time'@"6" 75`},
 	{"Meta, two businesses", "graph.facebook.com", 200, `X-Business-Use-Case-Usage: {"7":[{"type":"instagram","call_count":1}],"6":[{"type":"instagram","call_count":2},{"type":"pages","call_count":3}]}`, `Meta; policy 'instagram call_count'@"6" 100 percent; policy 'pages call_count'@"6" 100 percent; policy 'instagram call_count'@"7" 100 percent; limit 'instagram call_count'@"6" 98; limit 'pages call_count'@"6" 97; limit 'instagram call_count'@"7" 99`},
-	{"Meta, an ad account", "graph.facebook.com", 200, `X-Ad-Account-Usage: {"acc_id_util_pct":9.67,"reset_time_duration":100}`, "Meta; policy 'ad-account acc_id_util_pct' 100 percent; limit 'ad-account acc_id_util_pct' 91/1m40s"},
+	{"Meta, an ad account", "graph.facebook.com", 200, `X-Ad-Account-Usage: {"acc_id_util_pct":9.67,"reset_time_duration":100}`, "Meta; policy 'ad-account acc_id_util_pct' 100 percent; limit 'ad-account acc_id_util_pct' 90/1m40s"},
 	{"Meta, an ad account's last part", "graph.facebook.com", 200, `X-Ad-Account-Usage: {"acc_id_util_pct":99.9,"reset_time_duration":100}`, "Meta; policy 'ad-account acc_id_util_pct' 100 percent; limit 'ad-account acc_id_util_pct' 1/1m40s"},
 	{"Meta, nothing", "graph.facebook.com", 200, `X-App-Usage: {}`, "none"},
 	{"Meta, no object", "graph.facebook.com", 200, `X-App-Usage: {"call_count":28`, "none; parse: malformed field value (X-App-Usage, item 0)"},
@@ -277,7 +277,9 @@ func TestPercentagesOfOwnRow(t *testing.T) {
 		Name: "own", Summary: []string{"X-Usage", "X-<Day>-Usage"}, Units: map[string]string{"": "percent"},
 	}}}
 	for _, tt := range []struct{ field, want string }{
-		{"X-Usage: 87.5", "own; policy '' 100 percent; limit '' 13"},
+		{"X-Usage: 87.5", "own; policy '' 100 percent; limit '' 12"},
+		{"X-Usage: 99.1", "own; policy '' 100 percent; limit '' 1"},
+		{"X-Usage: 100.5%", "own; policy '' 100 percent; limit '' 0"},
 		{"X-Usage: 100%", "own; policy '' 100 percent; limit '' 0"},
 		{`X-Day-Usage: {"reads_pct":1,"writes_pct":2}`, "own; policy 'day reads_pct' 100 percent; policy 'day writes_pct' 100 percent; limit 'day reads_pct' 99; limit 'day writes_pct' 98"},
 		{"X-Usage: much", "none; parse: malformed field value (X-Usage, item 0)"},

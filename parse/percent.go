@@ -119,7 +119,7 @@ func delayOf(member any, unit time.Duration) delay {
 
 // percentage adds an account of which so many per cent are used.
 func (a *accountReader) percentage(p Policy, used decimal, reset delay) {
-	f := figure{limit: 100, remaining: max(100-used.whole, 0), reset: reset, cost: None}
+	f := figure{limit: 100, remaining: leftOf100(used), reset: reset, cost: None}
 	switch {
 	case used.negative && !used.zero():
 		a.ignore(a.field, None, "", errRange)
@@ -136,4 +136,15 @@ func (a *accountReader) percentage(p Policy, used decimal, reset delay) {
 		l.Key, l.HasKey = p.Key, p.HasKey
 		a.addLimit(l)
 	}
+}
+
+// leftOf100 returns how many whole per cent are left: one, if it is less than that.
+func leftOf100(used decimal) int64 {
+	switch {
+	case used.whole >= 100:
+		return 0
+	case used.fraction > 0:
+		return max(100-used.whole-1, 1)
+	}
+	return 100 - used.whole
 }
