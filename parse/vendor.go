@@ -117,8 +117,8 @@ type Vendor struct {
 	// the Date of the response and after 1985, which holds for names with a unit, too; else a
 	// number of nanoseconds, if it is from 4e9 to 1e12; else a
 	// number of milliseconds, if as seconds it were longer than the window that another field
-	// says: more than 60 times, and 1000 or more, or twice, if that window is in milliseconds;
-	// and else a number of seconds. Dates and durations are recognised by their form
+	// says: more than 60 times, and 1000 or more, or twice, if that window is in milliseconds, or
+	// by a 24th, if it is a day or more by the name of the account; and else a number of seconds. Dates and durations are recognised by their form
 	// in any case.
 	//
 	// In a row with Hosts and without Reset, ResetUnix says what a number means in the

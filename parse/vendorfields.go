@@ -495,10 +495,26 @@ func (a *accountReader) limit(f *rowField, found []rowField, s *accountValues) {
 
 // reset reads the field that says when the quota is renewed.
 func (a *accountReader) reset(f *rowField, s *accountValues) {
-	s.resets = a.delays(f, a.resetKind(f), s.limits.n > 1)
+	kind := a.resetKind(f)
+	if kind == anyReset && !a.strict && a.outlastsDays(f) {
+		kind = spanMillis
+	}
+	s.resets = a.delays(f, kind, s.limits.n > 1)
 	if s.resets.n == 1 && s.resets.first.bare && endsIn(f.field, "-TTL") && !endsIn(f.field, "-Remaining-TTL") {
 		s.resets.first.orMillis()
 	}
+}
+
+// outlastsDays reports whether a number says that a quota of a day or more, by the name of its account, is renewed after its window
+// if it is a number of seconds, and within it if it is one of milliseconds. A day may have 25 hours.
+func (a *accountReader) outlastsDays(f *rowField) bool {
+	const day = 24 * time.Hour
+	n, ok := parseDecimal(trim(f.lines[0]))
+	if !ok || len(f.lines) > 1 || n.negative || n.times(time.Second) <= day || n.whole >= leastUnix {
+		return false
+	}
+	window := a.period(f.account, f.account, 0)
+	return window >= day && n.times(time.Second) > window+window/24 && n.times(time.Millisecond) <= window
 }
 
 // resetAgain reads another field that says when the quota is renewed. If the first one is a number without a
