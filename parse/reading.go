@@ -117,7 +117,7 @@ func (r *Reader) Silent(h http.Header) bool {
 //     any status: the longest counts. On a 429 it may be that of a field that a row names in Retry, too. On a
 //     420, 429 or 503 without any of these or an alias of Retry-After, any
 //     field whose name ends in -Retry-After is read, and Retry-At, X-RateLimit-Wait, -Delay, -Cooldown,
-//     -Blocked-Until, -Block-Expires and -Lockout-Until; but not a number of 1000 or more without a unit, which may be in
+//     -Blocked-Until, -Block-Expires, -Lockout-Until and -Msec-Left; but not a number of 1000 or more without a unit, which may be in
 //     milliseconds.
 //     A Retry-After is in milliseconds if that is when a quota with nothing left is renewed, by what
 //     another field says, in ten seconds or more; but not if it is whole hours.

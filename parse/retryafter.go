@@ -96,11 +96,14 @@ var retryAliases = func() (all []pattern) {
 }()
 
 // otherRetries are names that only a refusal is read by: X-Company-Retry-After, RetryAfter, and words for
-// waiting after RateLimit, which may be about a time that is over in other responses. Read-only.
+// waiting after RateLimit, or for the time that is left, which may be about a time that is over in other responses. Read-only.
 var otherRetries = func() (all []pattern) {
 	names := []string{"*-Retry-After", "*-RetryAfter", "X-*-Retry-After-Ms", "X-*-Retry-After-Seconds", "RetryAfter", "Retry-At", "X-Retry-At"}
 	for _, name := range append(names, rateLimits("Retry-At", "Retry-Delay", "Delay", "Wait", "Wait-Seconds", "Wait-Ms", "Blocked-Until",
 		"Block-Until", "Block-Expires", "Lockout-Until", "LockoutUntil", "Lockout-Reset", "Lockout-Expires", "Penalty-Until", "Cooldown")...) {
+		all = append(all, newPattern(name))
+	}
+	for _, name := range withEach([]string{"X-RateLimit-?-Left", "X-Rate-Limit-?-Left", "Rate-Limit-?-Left", "RateLimit-?-Left"}, "Ms", "Msec", "Millis", "Milliseconds", "Seconds") {
 		all = append(all, newPattern(name))
 	}
 	return all

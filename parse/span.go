@@ -55,7 +55,7 @@ func spanOf(text string) time.Duration {
 	}
 	unit := strings.TrimSpace(text[end:])
 	switch unit {
-	case "s", "m", "h":
+	case "ms", "s", "m", "h":
 		d, _ := time.ParseDuration(text[:end] + unit) // "45 s"
 		return d
 	case "d":

@@ -145,7 +145,8 @@ type Vendor struct {
 	// number has that unit, and else seconds. But 60000 in a field without a unit in its
 	// name are milliseconds: so are multiples of 1000, but for 5, 10 and 15
 	// hours and for whole days up to a year. If the name ends in -Rate, the number is how many
-	// units come back in a second, one by one; the window is the time until all have.
+	// units come back in a second, one by one; the window is the time until all have. If it ends in -FillRate, they come back in
+	// the window that another field says, which is no window of the quota if they are fewer than that.
 	// A window that is over long before a quota of which something is left is renewed, at an instant or after a
 	// duration, is ignored: it may be the time between two requests. If the name ends in -Unit, a word that is no time
 	// says what the quota counts: tokens, credits and the like, as in the names of accounts (see Units).

@@ -423,10 +423,8 @@ func (a *accountReader) take(f *rowField, found []rowField, s *accountValues) {
 	case ofWindow:
 		if word := a.unitWord(f); word != "" {
 			a.counted = word
-		} else if endsIn(f.field, "-Rate") {
-			if rate := a.figures(f, false); rate.n > 0 {
-				s.rate = rate.at(0).value
-			}
+		} else if endsIn(f.field, "-Rate") || endsIn(f.field, "-FillRate") {
+			a.rate(f, s)
 		} else if s.windows.n == 0 {
 			s.windows, s.inMillis = a.windows(f)
 		}
@@ -438,6 +436,18 @@ func (a *accountReader) take(f *rowField, found []rowField, s *accountValues) {
 		} else {
 			a.summary(f, s)
 		}
+	}
+}
+
+// rate reads how many units come back in a second, or in the window.
+func (a *accountReader) rate(f *rowField, s *accountValues) {
+	rate := a.figures(f, false)
+	switch {
+	case rate.n == 0:
+	case endsIn(f.field, "-Rate"):
+		s.rate = rate.at(0).value
+	case s.limits.n == 0 || rate.at(0).value.whole < s.limits.first.value.whole:
+		s.windows = values[delay]{} // not all of the quota is back then
 	}
 }
 

@@ -180,11 +180,12 @@ func Vendors() []Vendor {
 		},
 		{
 			// confluence.atlassian.com/doc/_ratelimiting_httpheaders-992678779.html.
-			// A token bucket. The interval belongs to the fill rate, not to the quota.
+			// A token bucket. The interval belongs to the fill rate, so it is the window if all comes back in it.
 			Name:      "Atlassian Data Center",
 			Sign:      "X-RateLimit-FillRate",
 			Limit:     []string{"X-RateLimit-Limit"},
 			Remaining: []string{"X-RateLimit-Remaining"},
+			Window:    []string{"X-RateLimit-Interval-Seconds", "X-RateLimit-FillRate"},
 		},
 		{
 			// docs.docker.com/docker-hub/usage/pulls. There is no reset.
@@ -553,10 +554,11 @@ func Vendors() []Vendor {
 			// developer.entur.no, journey planner, rate limiting.
 			Name:      "Entur",
 			Sign:      "Rate-Limit-Allowed",
-			Limit:     []string{"Rate-Limit-Allowed"},
+			Limit:     []string{"Rate-Limit-Allowed", "<Spike-Arrest>-Allowed"},
 			Remaining: []string{"Rate-Limit-Available"},
 			Used:      []string{"Rate-Limit-Used"},
 			Reset:     []string{"Rate-Limit-Expiry-Time"},
+			Window:    []string{"Rate-Limit-Range"},
 		},
 		{
 			// developer.ticketmaster.com/products-and-docs/apis/getting-started.
@@ -1646,7 +1648,7 @@ func Vendors() []Vendor {
 			Name: "X-RateLimit",
 			Limit: slices.Concat(rateLimits("Limit"), []string{"X-RateLimit", "X-Rate-Limit", "Rate-Limit-Limit", "Rate-Limit-Total", "Rate-Limit"},
 				rateLimits("Total", "Max", "Limit-*", "*-Limit", "*-Max", "*-Allowed", "Allowed-*", "Capacity", "Maximum", "<Quota>-Limit", "<Quota>-Allocated", "<Quota>"),
-				ofTimes("X-?-Limit", "X-?-Limit-Limit", "X-?-Limit-Max", "X-?-Request-Limit", "X-?-Requests-Limit", "?-Request-Limit", "?-Requests-Limit", "X-?-Quota-Limit", "X-?Quota-Limit", "X-Quota-?-Limit", "X-Quota-Limit-?", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit", "X-RateLimit-Limit?", "X-RateLimit-?", "X-Rate-Limit-?", "X-Requests-Limit-?"),
+				ofTimes("X-?-Limit", "X-?-Limit-Limit", "X-?-Limit-Max", "X-?-Request-Limit", "X-?-Requests-Limit", "?-Request-Limit", "?-Requests-Limit", "X-?-Quota-Limit", "?-Quota-Limit", "X-?Quota-Limit", "X-Quota-?-Limit", "X-Quota-Limit-?", "X-RateLimit-?Limit", "X-Rate-Limit-?Limit", "X-RateLimit-Limit?", "X-RateLimit-?", "X-Rate-Limit-?", "X-Requests-Limit-?"),
 				rateLimits("<Burst>Limit", "<Concurrent>Limit"),
 				perTimes("X-RateLimit-<?>", "X-RateLimit-<Requests-?>", "X-Rate-Limit-<?>", "X-Rate-Limit-<Requests-?>", "X-<Requests-?>-Limit"),
 				counters("Limit", "Max"), ownRateLimits("-Limit", "-Max", ""), ofTimes("X-?RateLimit-Limit"), []string{
@@ -1656,7 +1658,7 @@ func Vendors() []Vendor {
 			Remaining: slices.Concat(rateLimits("Remaining"), []string{"Rate-Limit-Remaining", "Rate-Limit-Remains", "X-HB-RateLimit-<Requests>-Remain"},
 				rateLimits("Remaining-*", "*-Remaining", "Remain", "Remains", "Limit-Remaining", "Limit-*-Remaining", "Remaining-Quota", "<Burst>Remaining", "<Concurrent>Remaining", "Available", "Available-*",
 					"Left", "*-Remain", "<Quota>-Remaining"),
-				ofTimes("X-?-Remaining", "X-?-Request-Remaining", "?-Request-Remaining", "?-Requests-Remaining", "X-?-Quota-Remaining", "X-?Quota-Remaining", "X-Quota-?-Remaining", "X-Quota-Remaining-?", "X-?-Quota-Left", "X-?-Limit-Remaining", "?-Limit-Remaining", "X-?-Requests-Left", "X-?-Requests-Remaining",
+				ofTimes("X-?-Remaining", "X-?-Request-Remaining", "?-Request-Remaining", "?-Requests-Remaining", "X-?-Quota-Remaining", "X-?-Quota-Available", "?-Quota-Remaining", "?-Quota-Available", "X-?Quota-Remaining", "X-Quota-?-Remaining", "X-Quota-Remaining-?", "X-?-Quota-Left", "X-?-Limit-Remaining", "?-Limit-Remaining", "X-?-Requests-Left", "X-?-Requests-Remaining",
 					"X-RateLimit-?Remaining", "X-Rate-Limit-?Remaining", "X-RateLimit-Remaining?", "X-Requests-Remaining-?", "X-Requests-Left-?"),
 				perTimes("X-Remaining-<Requests-?>", "X-Remaining-<Calls-?>", "X-<Requests-?>-Remaining"),
 				counters("Remaining", "Left", "Available"), ofTimes("X-?RateLimit-Remaining"), ownRateLimits("-Remaining", "-Limit-Remaining", "-Left", "-Available"), []string{
@@ -1665,7 +1667,7 @@ func Vendors() []Vendor {
 					"RateLimit-Remaining-*", "RateLimit-*-Remaining",
 				}),
 			Used: slices.Concat(rateLimits("Used", "Usage", "Used-*", "*-Used", "Limit-Used", "Count", "*-Count", "Consumed", "<Quota>-Used"),
-				ofTimes("X-?-Used", "X-?-Limit-Used", "X-?-Request-Used", "X-?-Requests-Used", "?-Request-Used", "?-Requests-Used", "X-?-Usage", "X-?-Quota-Used", "X-?Quota-Used", "X-?-Quota-Count", "X-Quota-?-Used", "X-Quota-Used-?", "X-Requests-Used-?"), counters("Used"), ownRateLimits("-Used"),
+				ofTimes("X-?-Used", "X-?-Limit-Used", "X-?-Request-Used", "X-?-Requests-Used", "?-Request-Used", "?-Requests-Used", "X-?-Usage", "X-?-Quota-Used", "?-Quota-Used", "X-?Quota-Used", "X-?-Quota-Count", "X-Quota-?-Used", "X-Quota-Used-?", "X-Requests-Used-?"), counters("Used"), ownRateLimits("-Used"),
 				[]string{"X-<Quota>-Used", "X-<Api>-Used", "X-<Api>-Usage", "X-<Request-Limit>-Count", "X-<Api-Usage>-Count", "Rate-Limit-Used", "X-<Concurrency>Limit-Running", "X-<Concurrency>-Current", "X-<Concurrency>-Active", "X-<Concurrency>-Used", "X-<Concurrent>-Current", "X-<Concurrent>-Active"}),
 			Cost: slices.Concat([]string{
 				"X-RateLimit-Cost", "X-Rate-Limit-Cost", "X-RateLimit-*-Query-Cost", "X-RateLimit-*-Cost",
@@ -1676,14 +1678,14 @@ func Vendors() []Vendor {
 				rateLimits("Limit-Reset", "Limit-*-Reset", "Reset-Seconds-*", "Remaining-Seconds", "TTL", "Remaining-TTL", "*-Remaining-TTL", "*-Expire",
 					"Refresh", "Expire", "Expires", "Expires-At", "Expires-In", "Expiry", "Until",
 					"Window-Reset", "Window-Reset-Ms", "Window-End", "TimeRemaining", "RemainingTime", "<Quota>-Reset"),
-				ofTimes("X-?-Reset", "X-?-Request-Reset", "X-?-Requests-Reset", "?-Request-Reset", "?-Requests-Reset", "X-?-Quota-Reset", "X-?Quota-Reset", "X-Quota-?-Reset", "X-Quota-Reset-?", "X-?-Limit-Reset", "?-Limit-Reset", "X-RateLimit-?Reset", "X-Rate-Limit-?Reset", "X-RateLimit-Reset?", "X-Requests-Reset-?"),
+				ofTimes("X-?-Reset", "X-?-Request-Reset", "X-?-Requests-Reset", "?-Request-Reset", "?-Requests-Reset", "X-?-Quota-Reset", "X-?-Quota-ResetTime", "?-Quota-Reset", "?-Quota-ResetTime", "X-?Quota-Reset", "X-Quota-?-Reset", "X-Quota-Reset-?", "X-?-Limit-Reset", "?-Limit-Reset", "X-RateLimit-?Reset", "X-Rate-Limit-?Reset", "X-RateLimit-Reset?", "X-Requests-Reset-?"),
 				perTimes("X-<Requests-?>-Reset"),
 				ofTimes("X-?RateLimit-Reset", "X-?-Quota-Reset-At"),
 				counters("Reset", "Reset-Time", "Resets", "Reset-At", "Resets-At", "Reset-In", "Resets-In", "Reset-Timestamp"),
 				ownRateLimits("-Reset", "-Limit-Reset", "-Next", "-Reset-At", "-Resets-At", "-Reset-In", "-Resets-In", "-Reset-After"), []string{
 					"X-<Quota>-Reset", "X-<Api>-Reset", "X-HB-RateLimit-<Requests>-Expire", "X-<Burst>Limit-Reset", "X-<Burst>-Limit-Reset", "X-<Burst>-Reset", "RateLimit-Reset-*", "RateLimit-*-Reset",
 				}),
-			Window: slices.Concat(rateLimits("*-Interval-Ms"), rateLimits(windowWords()...), withEach([]string{"Rate-Limit-?"}, windowWords()...),
+			Window: slices.Concat(rateLimits("*-Interval-Ms", "RenewalPeriod-*"), rateLimits(windowWords()...), withEach([]string{"Rate-Limit-?"}, windowWords()...),
 				ownRateLimits("-Window")),
 			Policy: []string{"X-RateLimit-Policy", "X-Rate-Limit-Policy"},
 			Units:  units(),

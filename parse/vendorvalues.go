@@ -544,6 +544,8 @@ func (a *accountReader) windows(f *rowField) (all values[delay], inMillis bool) 
 		word := trim(line)
 		if _, per, ok := strings.Cut(word, "/"); ok {
 			word = trim(per)
+		} else if per, ok := strings.CutPrefix(strings.Trim(word, `"`), "per-"); ok {
+			word = per
 		}
 		if d := spanOf(word); len(f.lines) == 1 && d > 0 && d <= a.caps.window() && (line[0] < '0' || line[0] > '9') {
 			all.add(delay{d: d}) // "minute", "requests/minute"
@@ -570,9 +572,12 @@ func unitOf(field string, kind resetKind) resetKind {
 	if kind != anyReset {
 		return kind
 	}
+	if endsIn(field, "-Left") {
+		field = field[:len(field)-len("-Left")] // Rate-Limit-Msec-Left
+	}
 	end := strings.ToLower(field[strings.LastIndexByte(field, '-')+1:])
 	switch end {
-	case "ms", "millis", "milliseconds":
+	case "ms", "msec", "millis", "milliseconds":
 		return spanMillis
 	case "seconds", "secs", "sec":
 		return spanSeconds
