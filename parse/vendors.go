@@ -1022,8 +1022,9 @@ func Vendors() []Vendor {
 			Remaining: []string{"X-WeatherAPI-<Qpm>-Left"},
 		},
 		{
-			// SmartThings, SmartApps.
-			Name:      "SmartThings",
+			// SmartThings, and limiters made by hand for Express: a count of the requests. Beside X-RateLimit-Max it may be of those
+			// that are left (Stack Exchange). Whether the reset is in seconds or in milliseconds, a transport.Shaper finds out.
+			Name:      "X-RateLimit-Current",
 			Sign:      "X-RateLimit-Current",
 			Limit:     []string{"X-RateLimit-Limit"},
 			Remaining: []string{"X-RateLimit-Remaining"},

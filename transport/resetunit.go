@@ -66,7 +66,7 @@ const (
 // milliseconds, if the origin may mean those. now is when it arrived; zero: just now.
 func (x *exchange) resetInMillis(got *parse.Reading, now time.Time) {
 	u, l := &x.directory.unit, &got.Limits[0]
-	if l.Window == 0 || u.seconds.Load() || got.Vendor != commonFields {
+	if l.Window == 0 || u.seconds.Load() || got.Vendor != commonFields && got.Vendor != countedFields {
 		return
 	}
 	if now.IsZero() {
@@ -182,5 +182,9 @@ func (u *resetUnit) replaces(this *resetSample) bool {
 	return this.reset > last.reset || this.at.Sub(last.at) >= 2*leastApart
 }
 
-// commonFields is the name of the row of the fields in common use.
-const commonFields = "X-RateLimit"
+// commonFields is the name of the row of the fields in common use, and countedFields that of the row with X-RateLimit-Current
+// beside them. Other rows are of certain servers, most of which mean seconds.
+const (
+	commonFields  = "X-RateLimit"
+	countedFields = "X-RateLimit-Current"
+)

@@ -174,6 +174,7 @@ func TestResetUnitOfResponses(t *testing.T) {
 		held    time.Duration
 	}{
 		{"milliseconds", nil, []said{{200, "0 58000", 0}}, 58 * s},
+		{"milliseconds, beside a count", nil, []said{{429, "0 42630 X-RateLimit-Current:13", 0}}, 42630 * time.Millisecond},
 		{"less than a second", nil, []said{{200, "3 1800", 1200 * time.Millisecond}, {200, "0 500", 0}}, s / 2},
 		{"at the same time of windows", nil, []said{{200, "9 59900", 60 * s}, {200, "8 59900", 60 * s}, {200, "7 59900", 60 * s}, {200, "0 58000", 0}}, 58 * s},
 		{"renewed too late", nil, []said{{200, "0 5000", 6 * s}, {429, "0 1", 2 * s}, {200, "0 5000", 0}}, 5 * s},
