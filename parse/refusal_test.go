@@ -33,6 +33,9 @@ func TestRefusals(t *testing.T) {
 		"Google, 404":        {"www.googleapis.com", 404, nil, nil},
 		"Azure is busy":      {"x.blob.core.windows.net", 503, []string{"X-Ms-Error-Code: ServerBusy"}, []parse.Refusal{{Status: 503, Field: "X-Ms-Error-Code", Text: "ServerBusy"}}},
 		"Azure has failed":   {"x.blob.core.windows.net", 503, []string{"X-Ms-Error-Code: InternalError"}, nil},
+		"API Management":     {"acme.azure-api.net", 403, nil, []parse.Refusal{{Status: 403, Text: "Quota will be replenished in"}}},
+		"not its status":     {"acme.azure-api.net", 401, nil, nil},
+		"not its host":       {"api.example", 403, nil, nil},
 		"AWS, 200":           {"s3.amazonaws.com", 200, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -630,6 +630,20 @@ func Vendors() []Vendor {
 			},
 		},
 		{
+			// learn.microsoft.com/azure/api-management/quota-policy: the gateways of API Management at their own hosts, at those
+			// of Azure AI services, and at those of BMW and Vaillant. The body says how long to wait. A 403 of another host may be
+			// anything, and what its fields say would not count if its body might have a sign.
+			Name:     "Azure API Management",
+			Hosts:    []string{"azure-api.net", "api.cognitive.microsoft.com", "bmwgroup.com", "vaillant-group.com"},
+			Refusals: []Refusal{{Status: 403, Text: "Quota will be replenished in"}},
+		},
+		{
+			// www.alibabacloud.com/help, common error codes: Throttling, Throttling.User, Throttling.Api.
+			Name:     "Alibaba Cloud",
+			Hosts:    []string{"aliyuncs.com"},
+			Refusals: []Refusal{{Status: 400, Text: `"Code":"Throttling`}, {Status: 400, Text: "<Code>Throttling"}},
+		},
+		{
 			// learn.microsoft.com/rest/api/storageservices, common error codes.
 			Name:     "Azure Storage",
 			Hosts:    []string{"core.windows.net"},

@@ -100,6 +100,8 @@ func TestRefusalWithOtherStatus(t *testing.T) {
 		"S3":                {"bucket.s3.amazonaws.com", withBody(says(503), `<Error><Code>SlowDown</Code></Error>`)},
 		"Marketplace":       {"mws.amazonaws.com", withBody(says(403), `<Error><Code>RequestThrottled</Code></Error>`)},
 		"Azure Storage":     {"x.blob.core.windows.net", says(503, "X-Ms-Error-Code", "ServerBusy")},
+		"Alibaba Cloud":     {"ecs.aliyuncs.com", withBody(says(400), `{"RequestId":"1","HostId":"ecs.aliyuncs.com","Code":"Throttling.User","Message":"Request was denied due to user flow control."}`)},
+		"Alibaba, in XML":   {"ecs.aliyuncs.com", withBody(says(400), `<Error><RequestId>1</RequestId><Code>Throttling</Code></Error>`)},
 		"Google, of a user": {"www.googleapis.com", withBody(says(403), `{"error":{"errors":[{"domain":"usageLimits","reason":"userRateLimitExceeded"}],"code":403}}`)},
 		"Google, of an app": {"www.googleapis.com", withBody(says(403), `{"error":{"errors":[{"domain":"usageLimits","reason":"rateLimitExceeded"}],"code":403}}`)},
 	} {
@@ -112,6 +114,25 @@ func TestRefusalWithOtherStatus(t *testing.T) {
 				assert.GreaterOrEqual(t, got, want)
 				assert.LessOrEqual(t, got, want*5/4)
 			}
+		})
+	}
+}
+
+// API Management refuses with 403, and its body says for how long. After ten minutes a request may look.
+func TestRefusalOfAQuotaOfAPIManagement(t *testing.T) {
+	for body, want := range map[string]time.Duration{
+		`{ "statusCode": 403, "message": "Out of call volume quota. Quota will be replenished in 00:05:38." }`: 5*time.Minute + 38*time.Second,
+		`{ "statusCode": 403, "message": "Out of call volume quota. Quota will be replenished in 01:27:38." }`: 10 * time.Minute,
+		`{ "statusCode": 403, "message": "Access denied. Try again in 20 seconds." }`:                          0,
+	} {
+		bubble(t, body, func(t *testing.T) {
+			a := withBody(says(403, "Content-Type", "application/json"), body)
+			s := &transport.Shaper{Base: newServer(a), MaxDelay: transport.NoDelay}
+			get := func() *http.Request {
+				return newRequest(t.Context(), http.MethodGet, "https://acme.azure-api.net/")
+			}
+			pass(t, s, get())
+			assert.Equal(t, want, s.Check(get()).Wait)
 		})
 	}
 }
