@@ -62,6 +62,7 @@ func TestReadXRateLimit(t *testing.T) {
 		{"an instant, and a time that is earlier", []string{"X-RateLimit-Remaining: 4", "X-RateLimit-Reset: 1795236485", "X-RateLimit-Reset-In: 4"}, `limit '' 4/6s`},
 		{"an instant, and another time", []string{"X-RateLimit-Remaining: 4", "X-RateLimit-Reset: 1795236485", "X-RateLimit-Reset-In: 50"}, `limit '' 4/6s`},
 		{"a day's, in milliseconds", []string{"X-RateLimit-Daily-Remaining: 199779", "X-RateLimit-Daily-Reset: 49013000"}, `limit 'daily' 199779/13h36m53s`},
+		{"two days, in seconds", []string{"X-RateLimit-Daily-Remaining: 199779", "X-RateLimit-Daily-Reset: 172800"}, `limit 'daily' 199779/48h0m0s`},
 		{"a day's, in milliseconds, little", []string{"X-RateLimit-Remaining-Day: 0", "X-RateLimit-Reset-Day: 613000"}, `limit 'day' 0/10m13s`},
 		{"a day's, in seconds", []string{"X-RateLimit-Remaining-Day: 0", "X-RateLimit-Reset-Day: 90000"}, `limit 'day' 0/25h0m0s`},
 		{"a day's, in neither", []string{"X-RateLimit-Remaining-Day: 0", "X-RateLimit-Reset-Day: 90000000"}, `policy 'day' ?/24h0m0s; limit 'day' 0; parse: above a safety cap (X-RateLimit-Reset-*, item 0)`},

@@ -516,11 +516,11 @@ func (a *accountReader) reset(f *rowField, s *accountValues) {
 }
 
 // outlastsDays reports whether a number says that a quota of a day or more, by the name of its account, is renewed after its window
-// if it is a number of seconds, and within it if it is one of milliseconds. A day may have 25 hours.
+// if it is a number of seconds, and within it if it is one of milliseconds. A day may have 25 hours. Whole days are in seconds.
 func (a *accountReader) outlastsDays(f *rowField) bool {
 	const day = 24 * time.Hour
 	n, ok := parseDecimal(trim(f.lines[0]))
-	if !ok || len(f.lines) > 1 || n.negative || n.times(time.Second) <= day || n.whole >= leastUnix {
+	if !ok || len(f.lines) > 1 || n.negative || n.times(time.Second) <= day || n.whole >= leastUnix || n.fraction == 0 && n.whole%86_400 == 0 {
 		return false
 	}
 	window := a.period(f.account, f.account, 0)

@@ -544,7 +544,7 @@ func (a *accountReader) windows(f *rowField) (all values[delay], inMillis bool) 
 		word := trim(line)
 		if _, per, ok := strings.Cut(word, "/"); ok {
 			word = trim(per)
-		} else if per, ok := strings.CutPrefix(strings.Trim(word, `"`), "per-"); ok {
+		} else if per, ok := strings.CutPrefix(strings.ToLower(strings.Trim(word, `"`)), "per-"); ok {
 			word = per
 		}
 		if d := spanOf(word); len(f.lines) == 1 && d > 0 && d <= a.caps.window() && (line[0] < '0' || line[0] > '9') {

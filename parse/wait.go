@@ -181,9 +181,13 @@ var waitSentence = regexp.MustCompile(`(?i)\b(?:(?:try|retry(?: your request)?|w
 // waitPart is a number and a unit of it.
 var waitPart = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?|one)['"]? ?(ms|mil|s|m|h|d)`)
 
-// waitInstant is the part of a sentence that says until when to wait.
-var waitInstant = regexp.MustCompile(`\b(?:after|until|at):? (\d{10}(?:\d{3})?\b|[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT|` +
-	`\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z| ?[+-]\d\d:?\d\d\b| UTC\b| GMT\b))`)
+// waitInstant is the part of a sentence that says until when to wait, and waitDate that of one with a date as in logs: such a one may
+// be of anything, so it needs more words before it.
+var (
+	waitInstant = regexp.MustCompile(`\b(?:after|until|at) (\d{10}(?:\d{3})?\b|[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT)`)
+	waitDate    = regexp.MustCompile(`(?i)\b(?:again|retry|wait|resets?|renewed|replenished|available|blocked)(?: after| until| at|:)+ ` +
+		`(\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z| ?[+-]\d\d:?\d\d\b| UTC\b| GMT\b))`)
+)
 
 // waitClock is the part of a sentence that says for how long, as a clock shows it. Hours, perhaps with days before them, need more
 // words around them: 100 requests may be allowed in 01:00:00.
@@ -207,7 +211,7 @@ func (w *waitReader) sentence(text string) {
 			w.say(d)
 		}
 	}
-	for _, found := range waitInstant.FindAllStringSubmatch(text, 4) {
+	for _, found := range append(waitInstant.FindAllStringSubmatch(text, 4), waitDate.FindAllStringSubmatch(text, 4)...) {
 		if d, ok := readDelay(found[1], anyReset, &w.clock); ok && d.d <= w.caps.retryAfter() {
 			w.say(d.d)
 		}

@@ -101,6 +101,8 @@ func TestWaitInBody(t *testing.T) {
 		{"a time of day after which", "text/plain", "Try again after 18:00:00", 0},
 		{"a date without a zone", "text/plain", "Retry after 2026-11-30 10:07:45", 0},
 		{"an instant that is over", "text/plain", "The request of user 5 at 2026-11-30 09:59:59 UTC was refused", 0},
+		{"an instant as in logs", "text/plain", "Rate limit exceeded at 2026-11-30T10:00:00.700Z. Try again in 30 seconds.", 30 * time.Second},
+		{"when a key expires", "text/plain", "Your key is valid until 2026-11-30T10:20:00Z", 0},
 		{"an instant above the cap", "text/plain", "Your trial is valid until 2026-12-15 00:00:00 UTC", 0},
 		{"days above all", "text/plain", "Try again in 45 days", 0},
 		{"what can be done to a client", "text/plain", "Accounts can be blocked after 5 minutes", 0},
