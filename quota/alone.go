@@ -113,7 +113,7 @@ func (s *settlement) refusedAlone() bool {
 		r.sent += (s.t - s.sent) / 2
 		r.until = s.t.Add(s.r.Pause)
 	} else {
-		r.until = s.t.Add(max(s.r.Wait, window.FirstBackOff(s.jitter)))
+		r.until = s.t.Add(max(s.r.Wait, window.FirstBackOff(0)))
 	}
 	s.count(a, &r, -1)
 	r.tells = r.until
@@ -122,6 +122,9 @@ func (s *settlement) refusedAlone() bool {
 			r.tells = s.t
 		}
 	} else {
+		if l := s.l.limit.learned; !tooMany && l != nil && l.inferred != nil {
+			l.inferred.Spent(s.sent)
+		}
 		s.sleep(&r)
 	}
 	a.refused = append(a.refused, r)

@@ -34,12 +34,16 @@ const (
 	firstTrial = 4 * time.Second // after the first refusal
 	fewServed  = 12              // so many between two refusals are not few
 	enoughFew  = 4
-	leastTried = -8 // the least evidence with which others try, once one was served
+
+	longestTrial = time.Second / 16 // until it departs: later, what was used up may be there again
+	leastTried   = -8               // the least evidence with which others try, once one was served
 )
 
-// mayTry reports whether a trial may follow a refusal: nothing but its status says why it came, and nothing is held.
+// mayTry reports whether a trial may follow a refusal: nothing but its status says why it came, and nothing is held. Of several kinds
+// others may use up what they share, so that few are served of each.
 func (s *settlement) mayTry(r *refusal) bool {
-	return !r.asked && !r.whole && s.r.Wait <= 0 && len(s.r.Figures)+len(s.r.Terms)+len(s.o.Policies()) == 0 &&
+	ks := s.l.scope.kinds()
+	return (ks == nil || len(ks.of) <= 1) && !r.asked && !r.whole && s.r.Wait <= 0 && len(s.r.Figures)+len(s.r.Terms)+len(s.o.Policies()) == 0 &&
 		s.l.look == nil && s.l.among == s.l.scope && !s.l.limit.base.Paused(s.t)
 }
 
@@ -99,7 +103,7 @@ func (p *trial) serves(name string, sent instant) bool {
 	if p.since == 0 || sent < p.since || name != p.name {
 		return false
 	}
-	late := sent >= p.since.Add(window.FirstBackOff(0)) // it would be served after a back-off, too
+	late := sent >= p.since.Add(longestTrial)
 	if p.since = 0; late {
 		return false
 	}

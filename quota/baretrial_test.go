@@ -101,26 +101,26 @@ func TestTrialServed(t *testing.T) {
 	assert.Nil(t, r)
 }
 
-// A request that comes only when a back-off would be over shows nothing: what was used up may be there again.
+// A request that comes later shows nothing: what was used up may be there again.
 func TestTrialTooLate(t *testing.T) {
-	d := newDesk(t)
-	now := fewAlone(d, "a/", 0, 5)
-	for range 3 {
-		now += sec
-		l, r := d.kindOf(now, "a/")
-		require.Nil(t, r)
-		d.done(now+10*ms, l, quota.Report{})
-		l, r = d.kindOf(now+10*ms, "a/")
-		require.Nil(t, r)
-		now += 20 * ms
-		d.done(now, l, quota.Report{Refused: true})
+	for late, want := range map[time.Duration]bool{62 * ms: true, 63 * ms: false, sec: false} {
+		d := newDesk(t)
+		now := fewAlone(d, "a/", 0, 5)
+		d.answer(now+late, "a/", served)
+		now += late + 10*ms
+		d.answer(now, "a/", quota.Report{Refused: true})
+		now += late
+		d.answer(now, "a/", served)
+		assert.Equal(t, want, d.moreOf(now, "a/") == 20, late)
 	}
-	assert.LessOrEqual(t, d.moreOf(now, "a/"), 1)
-	now += 2 * sec
-	l, r := d.kindOf(now, "a/")
-	require.Nil(t, r)
-	d.done(now+10*ms, l, quota.Report{})
-	assert.Less(t, d.moreOf(now+10*ms, "a/"), 20)
+}
+
+// Of several kinds, others may use up what they share.
+func TestNoTrialOfSeveralKinds(t *testing.T) {
+	d := newDesk(t)
+	d.answer(0, "b/", quota.Report{Refused: true})
+	now := fewAlone(d, "a/", 3*sec, 5)
+	assert.False(t, d.free(now, "a/"))
 }
 
 // What is served of another kind shows nothing.

@@ -1065,6 +1065,35 @@ func TestInferredLookShortens(t *testing.T) {
 	}
 }
 
+// Where refusals are known to be at random, what they refuse counts as used up in an inferred quota. Else no window would be used up,
+// so no more would be tried.
+func TestMoreIsTriedBesideSheds(t *testing.T) {
+	d := newDesk(t)
+	ls := d.flight(0, 20)
+	for i, l := range ls {
+		d.done(30*ms+time.Duration(i)*ms, l, quota.Report{Refused: i == 0})
+	}
+	now := 10 * sec
+	for range 3 {
+		left := 10
+		for d.bare(now, &left, 3*sec) > 0 {
+		}
+		now += 3*sec + ms
+	}
+	units := func() int64 { return d.known("", quota.Claim{}).Quota }
+	require.EqualValues(t, 10, units())
+	var out [6]*quota.Lease // a round trip of 30 ms
+	for n, to := 0, now+2*mins; now < to; now += 5 * ms {
+		if l := out[0]; l != nil {
+			n++
+			d.done(now, l, quota.Report{Refused: n%8 == 0})
+		}
+		copy(out[:], out[1:])
+		out[len(out)-1], _ = d.try(now, "")
+	}
+	assert.Greater(t, units(), int64(10))
+}
+
 // pacedServer is a bucket, which says after how many whole seconds the next unit is back.
 type pacedServer struct {
 	unit  time.Duration // in which one comes back

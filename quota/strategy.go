@@ -83,7 +83,7 @@ package quota
 // Requests follow the first one that is served as in TCP's slow start. Refusals without a
 // Retry-After are followed by a back-off of 1 s to 48 s. If requests that departed after a
 // refused one are served, that was refused by chance: then one less is in flight for that time.
-// "sheds 1 %, bare" .206 → .809. Where few are served between refusals, one departs at once after
+// "sheds 1 %, bare" .206 → .825. Where few are served between refusals, one departs at once after
 // some of them to find that out. A Retry-After that names no policy is taken for that of one
 // request alone once eleven that departed well after it are served. "sheds 1 %" .223 → .828. One
 // beside a 5xx holds the whole origin (Report.WholeOrigin), or the kinds of work that are out of

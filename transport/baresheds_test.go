@@ -15,7 +15,8 @@ import (
 )
 
 // A server that refuses a part of what comes at random, at once and without a Retry-After, has no quota. A client with a Shaper is
-// served nearly as often there as one that waits a second after each refusal and comes back. So it is refused as often, too.
+// served nearly as often there as one that waits a second after each refusal and comes back, or more often: the part that is refused
+// is the same.
 func TestBareShedsAreNoQuota(t *testing.T) {
 	const lasts = 10 * time.Minute
 	run := func(t *testing.T, shaped bool, seed uint64, workers int, part float64) (served int) {

@@ -416,13 +416,15 @@
 // after is served. Of the requests that were in flight, each of the same kind that departed
 // after the refused one and is served counts two, and each that is refused minus one. If the sum,
 // which stays from -64 to 24, is 4 or more, the refused ones were alone: what they hold is let
-// go, nothing is inferred from them, and one request less is in flight for 1 s to 1.25 s after each.
+// go, nothing is inferred from them, and one request less is in flight for 1 s after each. What they refuse
+// counts as used up where a quota is inferred, so that more of it is tried.
 //
 // After a back-off few requests are under way, so hardly any of them departs after a refused one before that is known. So
 // once 1 to 11 requests were served before most refusals, by four refusals more, one that is refused while no other is in
 // flight is followed by another one at once. If that is refused, too, the back-off begins, and that is not done again for
-// 8 s, then 16 s, 32 s, … up to 10 min. If two in a row are served, and departed within a second, as many may depart as
-// before, and one at once after each refusal from then on, until the sum is less than -8.
+// 8 s, then 16 s, 32 s, … up to 10 min. If two in a row are served, and departed within a sixteenth of a second, as many may
+// depart as before, and one at once after each refusal from then on, until the sum is less than -8. It is not done where there are
+// several kinds: others may use up what they share.
 //
 // For a Retry-After that sum stays from -16 to 24, and only those count that departed when half of the round trip of the
 // refused one was over.

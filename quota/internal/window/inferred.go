@@ -243,6 +243,13 @@ func (g *Inferred) Served(w *Window, t, sent Instant) {
 	}
 }
 
+// Spent takes over that a request which departed at sent was refused, but not for the quota: its unit is used up.
+func (g *Inferred) Spent(sent Instant) {
+	if sent >= g.opened && g.opened > 0 && !g.refused && g.pace.unit == 0 {
+		g.served++
+	}
+}
+
 // next ends a window that ended without a refusal. After ten such windows in a row, or more as untilTry says,
 // that were used up one unit more is tried, then 4, 16, … until one is refused. The first costs one
 // refusal. Once it was served, the quota is another, and may be ten times as large.

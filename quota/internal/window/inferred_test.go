@@ -173,3 +173,25 @@ func TestSlowStartBeginsWithHalf(t *testing.T) {
 		assert.Equal(t, tt.want, w.slow, tt)
 	}
 }
+
+// What was refused, but not for the quota, was spent: else a window in which some were would never seem used up, and more be tried.
+func TestSpentThoughRefused(t *testing.T) {
+	for spent, want := range map[int]int64{2: 4, 3: 5} {
+		w := New(Adaptive)
+		w.SetPolicy(Requests, 4, sec)
+		w.Count(1, 1)
+		g := Inferred{inferredWindow: inferredWindow{opened: 1, served: 1, until: Never, more: 1}}
+		for range cleanWindows {
+			g.Spent(0) // it departed before
+			for range spent {
+				g.Spent(w.due)
+			}
+			g.next(&w)
+		}
+		assert.Equal(t, want, w.Quota)
+		g.refused = true
+		before := g.served
+		g.Spent(w.due)
+		assert.Equal(t, before, g.served, "after the window")
+	}
+}
