@@ -12,8 +12,8 @@ import (
 // way while a refusal is.
 //
 // Once few requests are served between refusals, one that is refused while no other is in flight is followed by another
-// one at once. If a quota is used up, that is refused, too, and the back-off begins. If two in a row are served, it is no
-// quota: from one of which units come back one by one, a single one may be served. Then as many may depart as before, and
+// one at once. If a quota is used up, that is refused, too, and the back-off begins. If two in a row are served, it seems to be
+// none: a single one may be served by a unit that has just come back. Then as many may depart as before, and
 // another one at once after each refusal, as long as the evidence does not show a quota. A server that bounds requests in
 // flight refuses none that is alone, so no trial comes to it.
 type trial struct {

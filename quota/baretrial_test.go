@@ -125,16 +125,14 @@ func TestNoTrialOfSeveralKinds(t *testing.T) {
 
 // What is served of another kind shows nothing.
 func TestTrialOfAnotherKind(t *testing.T) {
-	d := newDesk(t)
-	now := fewAlone(d, "a/", 0, 5)
-	l, r := d.kindOf(now, "b/")
-	assert.Nil(t, r)
-	d.done(now+10*ms, l, quota.Report{})
-	l, r = d.kindOf(now+10*ms, "a/")
-	assert.Nil(t, r)
-	d.done(now+20*ms, l, quota.Report{Refused: true})
-	_, r = d.kindOf(now+20*ms, "a/")
-	assert.NotNil(t, r, "it was refused again")
+	for kind, want := range map[string]bool{"a/": true, "b/": false} {
+		d := newDesk(t)
+		now := fewAlone(d, "a/", 0, 5)
+		d.answer(now, "a/", served)
+		d.answer(now, "a/", quota.Report{Refused: true})
+		d.answer(now, kind, served)
+		assert.Equal(t, want, d.moreOf(now, "a/") == 20, kind)
+	}
 }
 
 // A request that was refused while others are in flight may be one too many, so no trial follows.
