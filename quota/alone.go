@@ -31,6 +31,8 @@ type alone struct {
 	asked   map[string]int // of those with one, of each kind
 	refused []refusal      // whose back-off or Retry-After has not passed
 	trial   trial
+
+	answered, refusals int // requests lately, and how many of them were refused
 }
 
 // A refusal may be of the refused request alone.
@@ -51,14 +53,18 @@ type refusal struct {
 const (
 	servedScore  = 2  // where two requests are in flight, one is served for one that is refused
 	aloneScore   = 4  // three served after the first refusal
-	askedScore   = 20 // eleven, if it has a Retry-After, of all kinds
-	ownScore     = 6  // four, of its own
-	mostOwnScore = 10 // so that the fifth refusal in a row shows a quota
+	wholeScore   = 20 // eleven, if it has a Retry-After, of the whole origin
+	askedScore   = 22 // eleven, if it has one, of all kinds
+	ownScore     = 8  // four, of its own
+	mostOwnScore = 20 // so that the fifth refusal in a row shows a quota
 	mostScore    = 24
-	leastScore   = -16
-	leastBare    = -64 // of refusals without a Retry-After, which may come in waves
-	maxRefusals  = 64
-	maxHolds     = 8 // of them, the last ones, which may be let go: each takes a kilobyte
+
+	mostAskedScore = 34 // as mostOwnScore
+	fewAnswers     = 128
+	leastScore     = -16
+	leastBare      = -64 // of refusals without a Retry-After, which may come in waves
+	maxRefusals    = 64
+	maxHolds       = 8 // of them, the last ones, which may be let go: each takes a kilobyte
 )
 
 // mayBeAlone reports whether the answer is a refusal that may concern the refused request alone:
@@ -100,6 +106,7 @@ func (s *settlement) refusedAlone() bool {
 	}
 	tooMany := s.tooMany()
 	a := s.aloneOf()
+	a.answers(1)
 	a.forget(s.t)
 	if len(a.refused) == maxRefusals {
 		a.refused = slices.Delete(a.refused, 0, 1)
@@ -115,7 +122,12 @@ func (s *settlement) refusedAlone() bool {
 	} else {
 		r.until = s.t.Add(max(s.r.Wait, window.FirstBackOff(0)))
 	}
-	s.count(a, &r, -1)
+	switch {
+	case !r.asked || r.whole:
+		s.count(a, &r, -1)
+	case s.shows(a, &r) || a.beside(true, r.name, s.sent) >= 0:
+		s.count(a, &r, -a.refusedScore())
+	}
 	r.tells = r.until
 	if s.mayTurnOut = !tooMany && !s.shows(a, &r); s.mayTurnOut {
 		if s.tries = s.mayTry(&r) && a.trial.tries(s, &r, a.bare); !s.tries {
@@ -164,26 +176,25 @@ func (s *settlement) count(a *alone, r *refusal, by int) {
 	if s.t >= s.o.shed.Add(kindsLast) {
 		s.o.sheds = 0 // what was so long ago says nothing of today
 	}
-	add := func(score int) int { return min(max(score+by, leastScore), mostScore) }
 	if !r.asked {
 		a.bare = min(max(a.bare+by, leastBare), mostScore)
 		return
 	}
 	own, known := a.asked[r.name]
-	switch {
-	case a.asked == nil || !known && len(a.asked) == maxKinds:
+	if a.asked == nil || !known && len(a.asked) == maxKinds {
 		a.asked = make(map[string]int)
-		fallthrough
-	case !known:
-		a.asked[strings.Clone(r.name)] = add(0)
-	default:
-		a.asked[r.name] = add(own)
 	}
+	most, name := mostOwnScore, r.name
 	if r.whole {
+		most = mostScore
+	}
+	if !known {
+		name = strings.Clone(name)
+	}
+	if a.asked[name] = min(max(own+by, leastScore), most); r.whole {
 		return
 	}
-	a.asked[r.name] = min(a.asked[r.name], mostOwnScore)
-	if s.o.sheds = add(s.o.sheds); by < 0 {
+	if s.o.sheds = min(max(s.o.sheds+by, leastScore), mostAskedScore); by < 0 {
 		s.o.shed = s.t
 	}
 }
@@ -194,7 +205,7 @@ func (s *settlement) shows(a *alone, r *refusal) bool {
 	case !r.asked:
 		return a.bare >= aloneScore
 	case r.whole:
-		return a.asked[""] >= askedScore
+		return a.asked[""] >= wholeScore
 	}
 	return a.asked[r.name] >= ownScore && s.o.sheds >= askedScore
 }
@@ -243,19 +254,40 @@ func (s *settlement) tells(a *alone) {
 		}
 		s.l.limit.base.Widen(math.MaxInt8)
 	}
-	if len(a.refused) == 0 {
+	if a.answers(0); len(a.refused) == 0 {
 		return
 	}
 	a.forget(s.t)
 	for _, asked := range [...]bool{false, true} {
-		i := slices.IndexFunc(a.refused, func(r refusal) bool {
-			return r.asked == asked && r.isOf(s.l.name) && r.sent < s.sent && s.sent < r.tells
-		})
-		if i >= 0 {
+		if i := a.beside(asked, s.l.name, s.sent); i >= 0 {
 			s.count(a, &a.refused[i], servedScore)
 			s.letGo(a)
 		}
 	}
+}
+
+// answers takes over an answer, of which so many are refusals.
+func (a *alone) answers(refused int) {
+	a.answered, a.refusals = a.answered+1, a.refusals+refused
+	if a.answered >= fewAnswers {
+		a.answered, a.refusals = a.answered/2, a.refusals/2
+	}
+}
+
+// refusedScore is how much a refusal with a Retry-After counts.
+func (a *alone) refusedScore() int {
+	if 4*a.refusals < a.answered {
+		return servedScore + 1
+	}
+	return servedScore
+}
+
+// beside returns the first refusal for which the answer to a request of the kind with this name, which departed at sent, is
+// evidence; -1: there is none.
+func (a *alone) beside(asked bool, name string, sent instant) int {
+	return slices.IndexFunc(a.refused, func(r refusal) bool {
+		return r.asked == asked && r.isOf(name) && r.sent < sent && sent < r.tells
+	})
 }
 
 // isOf reports whether the refusal may be of a kind, by its name.

@@ -274,6 +274,22 @@ func TestRetryAfterAloneInARow(t *testing.T) {
 	assert.Equal(t, 5*sec, d.wait(1081*ms, ""))
 }
 
+// While none else is in flight, a refusal with a Retry-After says nothing of whether it is alone. So any number of them takes nothing
+// from the evidence that comes later.
+func TestRetryAfterOfSingleRequests(t *testing.T) {
+	d := newDesk(t)
+	d.exchange(0, "", served)
+	for i := range 16 {
+		now := time.Duration(i+1) * 2 * sec
+		d.done(now+50*ms, d.send(now, ""), retryAfter(sec))
+	}
+	for range 30 { // of a slow start
+		d.exchange(60*sec, "", served)
+	}
+	d.shed(90*sec, "", 11)
+	assert.Zero(t, d.wait(92*sec, ""))
+}
+
 // Evidence from refusals without a Retry-After does not count for one with it.
 func TestRetryAfterAfterBareRefusals(t *testing.T) {
 	d := newDesk(t)
@@ -378,7 +394,7 @@ func TestRetryAfterOfAnotherKindIsForAll(t *testing.T) {
 }
 
 // A server that sheds load does so everywhere. So the evidence of several kinds, or scopes, counts together: eleven
-// served more than half of the refused, and four of each that is let go. It begins with a Retry-After each.
+// served, and four of each that is let go. It begins with a Retry-After each.
 func TestRetryAfterOfSeveralAlone(t *testing.T) {
 	names := []string{"a/", "b/", "c/", "d/"}
 	for what, send := range map[string]func(d *desk, now time.Duration, name string, cs ...quota.Claim) (*quota.Lease, *quota.Refusal){
@@ -393,7 +409,8 @@ func TestRetryAfterOfSeveralAlone(t *testing.T) {
 			{[4]int{5, 3, 4, 4}, "a/c/d/"},
 			{[4]int{3, 3, 3, 3}, ""},
 			{[4]int{13, 0, 0, 0}, "a/"},
-			{[4]int{11, 0, 0, 0}, ""}, // half of the refused are of others
+			{[4]int{11, 0, 0, 0}, "a/"}, // one refusal of each of the others is no evidence
+			{[4]int{10, 0, 0, 0}, ""},
 			{[4]int{0, 0, 0, 40}, "d/"},
 		} {
 			d := newDesk(t)

@@ -49,16 +49,18 @@ type likeKind struct {
 type pausedKind struct {
 	served int     // since its last pause
 	paused instant // arrival of that
-	alone  int     // the evidence that its pauses are of one request alone: see ownScore
+	alone  int     // the evidence that its pauses are of one request alone
 }
 
 const (
-	outageServed = 11            // evidence; and requests of a trial
-	outageFamily = 8             // paused kinds of a family, which is paused then
-	outageMended = 32            // served since the last pause of a kind: it is not out of order any more,
-	outageLasts  = kindsLast     // if that was so long ago
-	outageOver   = 6 * kindsLast // without a pause; then all is forgotten
-	outageWait   = time.Second   // of these kinds for a request of another kind
+	outageServed    = 11            // evidence; and requests of a trial
+	outageAlone     = 6             // four served of its own
+	outageMostAlone = 10            // so that the fifth pause in a row is of a kind that is out of order
+	outageFamily    = 8             // paused kinds of a family, which is paused then
+	outageMended    = 32            // served since the last pause of a kind: it is not out of order any more,
+	outageLasts     = kindsLast     // if that was so long ago
+	outageOver      = 6 * kindsLast // without a pause; then all is forgotten
+	outageWait      = time.Second   // of these kinds for a request of another kind
 )
 
 // outageScope is the name of the scope whose account holds the kinds of an outage.
@@ -121,7 +123,7 @@ func (s *settlement) learnOutage() (kindsOnly, alone bool) {
 		if k.alone--; k.served > 0 {
 			k.alone += 1 + servedScore
 		}
-		k.alone = min(max(k.alone, 0), mostOwnScore)
+		k.alone = min(max(k.alone, 0), outageMostAlone)
 	}
 	k.served, k.paused, u.paused = 0, s.t, s.t
 	if u.scope.base.line == nil {
@@ -137,7 +139,7 @@ func (s *settlement) learnOutage() (kindsOnly, alone bool) {
 	if s.sent >= u.began {
 		u.began, u.ends, u.half = s.t, s.t.Add(r.Pause), s.sent+instant(trip/2)
 	}
-	return shown, shown && k.alone >= ownScore
+	return shown, shown && k.alone >= outageAlone
 }
 
 // beginOutage begins an outage without kinds. What holds the origin holds them, too.
