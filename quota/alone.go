@@ -12,7 +12,7 @@ import (
 // replicas is bad, a gateway fails now and then. If a quota is used up, what departs after the
 // request that it refused is refused, too. So each request that departed after a refused one of its
 // kind, and is served within the time of its back-off, is evidence that it was alone, and
-// each refusal is evidence for a quota. While requests are held, the evidence is those that were in
+// one that is refused is evidence for a quota. While requests are held, the evidence is those that were in
 // flight.
 //
 // If most of it says alone, what these refusals hold is let go, those to come hold nothing, and
@@ -52,7 +52,7 @@ type refusal struct {
 
 const (
 	servedScore  = 2  // where two requests are in flight, one is served for one that is refused
-	aloneScore   = 4  // three served after the first refusal
+	aloneScore   = 6  // three served after the first refusal
 	wholeScore   = 20 // eleven, if it has a Retry-After, of the whole origin
 	askedScore   = 22 // eleven, if it has one, of all kinds
 	ownScore     = 8  // four, of its own
@@ -123,9 +123,9 @@ func (s *settlement) refusedAlone() bool {
 		r.until = s.t.Add(max(s.r.Wait, window.FirstBackOff(0)))
 	}
 	switch {
-	case !r.asked || r.whole:
+	case r.whole:
 		s.count(a, &r, -1)
-	case s.shows(a, &r) || a.beside(true, r.name, s.sent) >= 0:
+	case s.shows(a, &r) || a.beside(r.asked, r.name, s.sent) >= 0:
 		s.count(a, &r, -a.refusedScore())
 	}
 	r.tells = r.until
@@ -274,7 +274,7 @@ func (a *alone) answers(refused int) {
 	}
 }
 
-// refusedScore is how much a refusal with a Retry-After counts.
+// refusedScore is how much a refusal counts.
 func (a *alone) refusedScore() int {
 	if 4*a.refusals < a.answered {
 		return servedScore + 1

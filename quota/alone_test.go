@@ -150,9 +150,9 @@ func TestRefusedAloneWithMoreCallers(t *testing.T) {
 		done := func(l *quota.Lease, r quota.Report) { o.Settle(time.Now(), l, &r) }
 		send(ls[:1])
 		done(&ls[0], quota.Report{})
-		send(ls[:5])
+		send(ls[:7])
 		done(&ls[0], quota.Report{Refused: true})
-		for i := range 4 {
+		for i := range 6 {
 			done(&ls[1+i], quota.Report{})
 		}
 		time.Sleep(5 * sec)

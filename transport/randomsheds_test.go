@@ -16,11 +16,11 @@ import (
 
 // A server that refuses a part of what comes at random, at once, has no quota. A client with a Shaper is
 // served nearly as often there as one that waits a second after each refusal and comes back, or more often: the part that is refused
-// is the same. If refusals have a Retry-After, it takes minutes to find that out, because few are in flight.
+// is the same. It takes minutes to find that out where few are in flight: after a Retry-After, and of each of many kinds.
 func TestShedsAreNoQuota(t *testing.T) {
 	const lasts = 10 * time.Minute
-	run := func(t *testing.T, shaped bool, seed uint64, workers int, part float64, fields ...string) (served int) {
-		bubble(t, fmt.Sprint("shaped ", shaped, ", seed ", seed, ", workers ", workers, ", part ", part, fields), func(t *testing.T) {
+	run := func(t *testing.T, shaped bool, seed uint64, kinds, workers int, part float64, fields ...string) (served int) {
+		bubble(t, fmt.Sprint("shaped ", shaped, ", seed ", seed, ", kinds ", kinds, ", workers ", workers, ", part ", part, fields), func(t *testing.T) {
 			var mu sync.Mutex
 			rnd := rand.New(rand.NewPCG(seed, 2))
 			rt := http.RoundTripper(newChooser(func(int, *http.Request) answer {
@@ -44,10 +44,11 @@ func TestShedsAreNoQuota(t *testing.T) {
 			}
 			end := time.Now().Add(lasts)
 			var wg sync.WaitGroup
-			for range workers {
+			for first := range workers {
 				wg.Go(func() {
-					for time.Now().Before(end) {
-						resp, err := rt.RoundTrip(getItems(t.Context()))
+					for i := first; time.Now().Before(end); i++ {
+						path := fmt.Sprintf("%s/%c/list", items, 'a'+i%kinds)
+						resp, err := rt.RoundTrip(newRequest(t.Context(), http.MethodGet, path))
 						if assert.NoError(t, err) {
 							drop(resp)
 							if !shaped && resp.StatusCode != http.StatusOK {
@@ -63,20 +64,23 @@ func TestShedsAreNoQuota(t *testing.T) {
 	}
 	for _, c := range []struct {
 		fields  []string
+		kinds   int
+		parts   []float64 // that are refused
 		workers []int
 		least   int // percent of what a loop is served
 	}{
-		{nil, []int{1, 4, 12, 50}, 94},
-		{[]string{"Retry-After", "1"}, []int{4, 12, 50}, 90},
+		{nil, 1, []float64{.1, .3}, []int{1, 4, 12, 50}, 94},
+		{nil, 10, []float64{.1}, []int{12, 50}, 90},
+		{[]string{"Retry-After", "1"}, 1, []float64{.1, .3}, []int{4, 12, 50}, 90},
 	} {
-		for _, part := range []float64{.1, .3} {
+		for _, part := range c.parts {
 			for _, workers := range c.workers {
 				var served, loop int
 				for seed := range uint64(3) {
-					served += run(t, true, seed, workers, part, c.fields...)
-					loop += run(t, false, seed, workers, part, c.fields...)
+					served += run(t, true, seed, c.kinds, workers, part, c.fields...)
+					loop += run(t, false, seed, c.kinds, workers, part, c.fields...)
 				}
-				assert.GreaterOrEqual(t, 100*served, c.least*loop, "%v of requests refused %v, %d workers: %d, loop %d", part, c.fields, workers, served, loop)
+				assert.GreaterOrEqual(t, 100*served, c.least*loop, "%v of requests refused %v, %d kinds, %d workers: %d, loop %d", part, c.fields, c.kinds, workers, served, loop)
 			}
 		}
 	}
