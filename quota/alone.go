@@ -26,13 +26,18 @@ import (
 // Retry-After holds all in any case (the draft, Appendix A.3). Requests may overtake each other on their way, and a
 // refusal is answered sooner than a request that is served. So the evidence is what departed when half of the round
 // trip of the refused one was over.
+//
+// After a hold few are in flight, so nothing could have shown that the next refusal was alone. So such a refusal is no evidence for a
+// quota: only one is whose request departed when a served one would have been evidence of the opposite. Once refusals have turned
+// out to be alone each one is, too, and a Retry-After of the whole origin always is. A refusal counts more where few are refused in
+// all: if that is by chance, few of those that depart after a refused one are, and if a quota is used up, many are.
 type alone struct {
 	bare    int            // the evidence, of refusals without a Retry-After
 	asked   map[string]int // of those with one, of each kind
 	refused []refusal      // whose back-off or Retry-After has not passed
 	trial   trial
 
-	answered, refusals int // requests lately, and how many of them were refused
+	answered, refusals int // requests lately, and how many of these were refused
 }
 
 // A refusal may be of the refused request alone.
@@ -56,11 +61,11 @@ const (
 	wholeScore   = 20 // eleven, if it has a Retry-After, of the whole origin
 	askedScore   = 22 // eleven, if it has one, of all kinds
 	ownScore     = 8  // four, of its own
-	mostOwnScore = 20 // so that the fifth refusal in a row shows a quota
+	mostOwnScore = 20 // so that the fifth refusal in a row shows a quota, or the seventh where many are refused
 	mostScore    = 24
 
 	mostAskedScore = 34 // as mostOwnScore
-	fewAnswers     = 128
+	keptAnswers    = 128
 	leastScore     = -16
 	leastBare      = -64 // of refusals without a Retry-After, which may come in waves
 	maxRefusals    = 64
@@ -123,7 +128,7 @@ func (s *settlement) refusedAlone() bool {
 		r.until = s.t.Add(max(s.r.Wait, window.FirstBackOff(0)))
 	}
 	switch {
-	case r.whole:
+	case r.whole && r.asked:
 		s.count(a, &r, -1)
 	case s.shows(a, &r) || a.beside(r.asked, r.name, s.sent) >= 0:
 		s.count(a, &r, -a.refusedScore())
@@ -254,7 +259,8 @@ func (s *settlement) tells(a *alone) {
 		}
 		s.l.limit.base.Widen(math.MaxInt8)
 	}
-	if a.answers(0); len(a.refused) == 0 {
+	a.answers(0)
+	if len(a.refused) == 0 {
 		return
 	}
 	a.forget(s.t)
@@ -266,15 +272,16 @@ func (s *settlement) tells(a *alone) {
 	}
 }
 
-// answers takes over an answer, of which so many are refusals.
+// answers takes over one answer, and how many refusals it is: none or one.
 func (a *alone) answers(refused int) {
 	a.answered, a.refusals = a.answered+1, a.refusals+refused
-	if a.answered >= fewAnswers {
+	if a.answered >= keptAnswers {
 		a.answered, a.refusals = a.answered/2, a.refusals/2
 	}
 }
 
-// refusedScore is how much a refusal counts.
+// refusedScore is how much a refusal counts. Where every third or fourth request is refused at random, it counts as one that is
+// served, or nothing would show that.
 func (a *alone) refusedScore() int {
 	if 4*a.refusals < a.answered {
 		return servedScore + 1
