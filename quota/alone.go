@@ -124,6 +124,12 @@ func (s *settlement) refusedAlone() bool {
 	if r.asked {
 		r.sent += (s.t - s.sent) / 2
 		r.until = s.t.Add(s.r.Pause)
+		if s.t >= s.o.shed.Add(kindsLast) {
+			s.o.sheds = 0 // what was so long ago says nothing of today
+		}
+		if !r.whole {
+			s.o.shed = s.t
+		}
 	} else {
 		r.until = s.t.Add(max(s.r.Wait, window.FirstBackOff(0)))
 	}
@@ -178,9 +184,6 @@ func (a *alone) forget(t instant) {
 
 // count adds to the evidence of refusals like one.
 func (s *settlement) count(a *alone, r *refusal, by int) {
-	if s.t >= s.o.shed.Add(kindsLast) {
-		s.o.sheds = 0 // what was so long ago says nothing of today
-	}
 	if !r.asked {
 		a.bare = min(max(a.bare+by, leastBare), mostScore)
 		return
@@ -199,9 +202,7 @@ func (s *settlement) count(a *alone, r *refusal, by int) {
 	if a.asked[name] = min(max(own+by, leastScore), most); r.whole {
 		return
 	}
-	if s.o.sheds = min(max(s.o.sheds+by, leastScore), mostAskedScore); by < 0 {
-		s.o.shed = s.t
-	}
+	s.o.sheds = min(max(s.o.sheds+by, leastScore), mostAskedScore)
 }
 
 // shows reports whether a refusal is of one request alone, by the evidence.

@@ -274,20 +274,38 @@ func TestRetryAfterAloneInARow(t *testing.T) {
 	assert.Equal(t, 5*sec, d.wait(1081*ms, ""))
 }
 
-// While none else is in flight, a refusal with a Retry-After says nothing of whether it is alone. So any number of them takes nothing
+// While none else is in flight, a refusal says nothing of whether it is alone. So any number of them takes nothing
 // from the evidence that comes later.
-func TestRetryAfterOfSingleRequests(t *testing.T) {
-	d := newDesk(t)
-	d.exchange(0, "", served)
-	for i := range 16 {
-		now := time.Duration(i+1) * 2 * sec
-		d.done(now+50*ms, d.send(now, ""), retryAfter(sec))
+func TestSingleRefusalsAreNoEvidence(t *testing.T) {
+	for name, c := range map[string]struct {
+		refused quota.Report
+		enough  int // served after a refused one
+	}{
+		"429":                    {quota.Report{Refused: true}, 3},
+		"503":                    {quota.Report{Refused: true, WholeOrigin: true}, 3},
+		"429 with a Retry-After": {retryAfter(sec), 11},
+	} {
+		for _, n := range []int{c.enough - 1, c.enough} {
+			d := newDesk(t)
+			d.exchange(0, "", served)
+			now := sec
+			for range 12 {
+				now += 2 * mins
+				d.done(now+50*ms, d.send(now, ""), c.refused)
+			}
+			now += 2 * mins
+			for range 30 { // of a slow start
+				d.exchange(now, "", served)
+			}
+			ls := d.flight(now, 2*n+1) // those after the middle are evidence
+			now += time.Duration(2*n+1) * ms
+			d.done(now, ls[0], c.refused)
+			for _, l := range ls[n+1:] {
+				d.done(now, l, served)
+			}
+			assert.Equal(t, n == c.enough, d.wait(now, "") == 0, "%s, %d served", name, n)
+		}
 	}
-	for range 30 { // of a slow start
-		d.exchange(60*sec, "", served)
-	}
-	d.shed(90*sec, "", 11)
-	assert.Zero(t, d.wait(92*sec, ""))
 }
 
 // Evidence from refusals without a Retry-After does not count for one with it.
@@ -482,7 +500,8 @@ func TestRetryAfterOfOneAmongAlone(t *testing.T) {
 func TestRetryAfterLongAfterOthers(t *testing.T) {
 	for later, free := range map[time.Duration]bool{9 * mins: true, 10*mins + sec: false} {
 		d := newDesk(t)
-		d.shed(0, "x", 20)
+		d.shed(20*mins, "x", 20)
+		later += 20 * mins
 		d.shed(later, "a", 4)
 		_, r := d.try(later+2*sec, "a")
 		assert.Equal(t, free, r == nil, "%v %+v", later, r)

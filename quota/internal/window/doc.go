@@ -414,8 +414,10 @@
 // If a quota is used up, what departs after a request that it refused is refused, too. Some
 // servers refuse at random: they shed load, or one of their replicas is bad. There what departs
 // after is served. Of the requests that were in flight, each of the same kind that departed
-// after the refused one and is served counts two, and each that is refused minus one. If the sum,
-// which stays from -64 to 24, is 4 or more, the refused ones were alone: what they hold is let
+// after the refused one and is served counts two. If it is refused it counts minus two, or minus three where less than a
+// quarter of the last answers are refusals: by chance few of these are refused then. A refusal of which nothing
+// could show that it is alone, because no other was there when it departed, counts nothing. If the sum,
+// which stays from -64 to 24, is 6 or more, the refused ones were alone, and from then on each refusal counts: what they hold is let
 // go, nothing is inferred from them, and one request less is in flight for 1 s after each. What they refuse
 // counts as used up where a quota is inferred, so that more of it is tried.
 //
@@ -426,10 +428,11 @@
 // depart as before, and one at once after each refusal from then on, until the sum is less than -8. It is not done where there are
 // several kinds: others may use up what they share.
 //
-// For a Retry-After that sum stays from -16 to 24, and only those count that departed when half of the round trip of the
+// For a Retry-After that sum stays from -16 to 34, and only those count that departed when half of the round trip of the
 // refused one was over.
-// It is let go if the sum of its kind, which is 10 at most, is 6 or more, and that of all kinds and scopes
-// 20 or more. The latter is 0 again ten minutes after the last refusal.
+// It is let go if the sum of its kind, which is 20 at most, is 8 or more, and that of all kinds and scopes
+// 22 or more. The latter is 0 again ten minutes after the last refusal. One of the whole origin has a sum of its own, up
+// to 24, of which each refusal takes one, and is let go if that is 20 or more.
 //
 // If the server seems to bound how many requests are in flight, a Retry-After of one too many holds no other one: see
 // ceiling.go. It is one too many if as much as half of the bound is in flight, and a request that departed after the refusals
