@@ -22,7 +22,8 @@ import (
 //
 // A Retry-After asks for a pause of all requests of the kind, or of the origin, so it takes five times the
 // evidence: that of all kinds and scopes, because a server that sheds load does so everywhere, but a part of
-// it of its own kind: else what is served of the others would open a quota of one. If the refusal names a policy, its
+// it of its own kind or limit: else what is served of the others would open a quota of one. What is done with work of another kind
+// of the limit is evidence, too, if that was refused before: they seem to share a quota. If the refusal names a policy, its
 // Retry-After holds all in any case (the draft, Appendix A.3). Requests may overtake each other on their way, and a
 // refusal is answered sooner than a request that is served. So the evidence is what departed when half of the round
 // trip of the refused one was over.
@@ -33,7 +34,7 @@ import (
 // all: if that is by chance, few of those that depart after a refused one are, and if a quota is used up, many are.
 type alone struct {
 	bare    int            // the evidence, of refusals without a Retry-After
-	asked   map[string]int // of those with one, of each kind
+	asked   map[string]int // of those with one, of each kind and limit, by name
 	refused []refusal      // whose back-off or Retry-After has not passed
 	trial   trial
 
@@ -60,11 +61,12 @@ const (
 	aloneScore   = 6  // three served after the first refusal
 	wholeScore   = 20 // eleven, if it has a Retry-After, of the whole origin
 	askedScore   = 22 // eleven, if it has one, of all kinds
+	sureScore    = 27 // so much of all kinds that its own has only not to say otherwise
 	ownScore     = 8  // four, of its own
-	mostOwnScore = 20 // so that the fifth refusal in a row shows a quota, or the seventh where many are refused
+	mostOwnScore = 12 // so that the fifth refusal in a row shows a quota, or the seventh where many are refused
 	mostScore    = 24
 
-	mostAskedScore = 34 // as mostOwnScore
+	mostAskedScore = 40
 	keptAnswers    = 128
 	leastScore     = -16
 	leastBare      = -64 // of refusals without a Retry-After, which may come in waves
@@ -136,7 +138,7 @@ func (s *settlement) refusedAlone() bool {
 	switch {
 	case r.whole && r.asked:
 		s.count(a, &r, -1)
-	case s.shows(a, &r) || a.beside(r.asked, r.name, s.sent) >= 0:
+	case s.shows(a, &r) || a.beside(r.asked, s.l, s.sent) >= 0:
 		s.count(a, &r, -a.refusedScore())
 	}
 	r.tells = r.until
@@ -188,21 +190,27 @@ func (s *settlement) count(a *alone, r *refusal, by int) {
 		a.bare = min(max(a.bare+by, leastBare), mostScore)
 		return
 	}
-	own, known := a.asked[r.name]
-	if a.asked == nil || !known && len(a.asked) == maxKinds {
-		a.asked = make(map[string]int)
-	}
-	most, name := mostOwnScore, r.name
 	if r.whole {
-		most = mostScore
-	}
-	if !known {
-		name = strings.Clone(name)
-	}
-	if a.asked[name] = min(max(own+by, leastScore), most); r.whole {
+		a.countAsked("", by, mostScore)
 		return
 	}
+	a.countAsked(r.name, by, mostOwnScore)
+	if limit := r.limit.base.owner.long; limit != r.name {
+		a.countAsked(limit, by, mostOwnScore)
+	}
 	s.o.sheds = min(max(s.o.sheds+by, leastScore), mostAskedScore)
+}
+
+// countAsked adds to the evidence of refusals with a Retry-After of a kind or a limit.
+func (a *alone) countAsked(of string, by, most int) {
+	sum, known := a.asked[of]
+	if a.asked == nil || !known && len(a.asked) >= 2*maxKinds {
+		a.asked = make(map[string]int)
+	}
+	if !known {
+		of = strings.Clone(of)
+	}
+	a.asked[of] = min(max(sum+by, leastScore), most)
 }
 
 // shows reports whether a refusal is of one request alone, by the evidence.
@@ -213,7 +221,8 @@ func (s *settlement) shows(a *alone, r *refusal) bool {
 	case r.whole:
 		return a.asked[""] >= wholeScore
 	}
-	return a.asked[r.name] >= ownScore && s.o.sheds >= askedScore
+	kind, limit := a.asked[r.name], a.asked[r.limit.base.owner.long]
+	return max(kind, limit) >= ownScore && s.o.sheds >= askedScore || min(kind, limit) >= 0 && s.o.sheds >= sureScore
 }
 
 // demand is how many requests of the limit were out with this one, and how many wait.
@@ -266,7 +275,7 @@ func (s *settlement) tells(a *alone) {
 	}
 	a.forget(s.t)
 	for _, asked := range [...]bool{false, true} {
-		if i := a.beside(asked, s.l.name, s.sent); i >= 0 {
+		if i := a.beside(asked, s.l, s.sent); i >= 0 {
 			s.count(a, &a.refused[i], servedScore)
 			s.letGo(a)
 		}
@@ -290,16 +299,20 @@ func (a *alone) refusedScore() int {
 	return servedScore
 }
 
-// beside returns the first refusal for which the answer to a request of the kind with this name, which departed at sent, is
-// evidence; -1: there is none.
-func (a *alone) beside(asked bool, name string, sent instant) int {
+// beside returns the first refusal for which the answer to the work of a lease, which departed at sent, is evidence; -1: there is none.
+func (a *alone) beside(asked bool, l *Lease, sent instant) int {
 	return slices.IndexFunc(a.refused, func(r refusal) bool {
-		return r.asked == asked && r.isOf(name) && r.sent < sent && sent < r.tells
+		return r.asked == asked && (r.isOf(l.name) || r.concerns(l)) && r.sent < sent && sent < r.tells
 	})
 }
 
 // isOf reports whether the refusal may be of a kind, by its name.
 func (r *refusal) isOf(name string) bool { return r.whole || r.name == name }
+
+// concerns reports whether the refusal, with a Retry-After, is of the limit of a lease, which has refused work of its kind, too.
+func (r *refusal) concerns(l *Lease) bool {
+	return r.asked && l.kind.live() && l.kind.in == r.limit && l.kind.refused > 0
+}
 
 // letGo takes back what the refusals hold, the last one first, but for those of which that is not shown, and what
 // holds an account that one of these holds, too. What was inferred of a bound on requests in flight stays, too.

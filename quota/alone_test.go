@@ -381,12 +381,13 @@ func TestRetryAfterAloneUntilBodyNamesPolicy(t *testing.T) {
 	}
 }
 
-// The evidence of one kind of work, or of refusals without a Retry-After, lets no Retry-After of another go,
-// neither one before nor one after.
+// The evidence of a kind of work that was not refused with a Retry-After lets none of another go, neither one before nor one after.
+// That of a kind which was does: they seem to share a quota.
 func TestRetryAfterOfAnotherKindIsForAll(t *testing.T) {
 	for name, r := range map[string]quota.Report{
 		"Retry-After": {Refused: true, Pause: 4 * sec},
 		"bare":        {Refused: true},
+		"served":      {},
 	} {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, after: %v", name, after), func(t *testing.T) {
@@ -404,32 +405,60 @@ func TestRetryAfterOfAnotherKindIsForAll(t *testing.T) {
 				if after {
 					refuse()
 				}
-				assert.False(t, d.free(6081*ms, "b/"))
+				assert.Equal(t, name == "Retry-After", d.free(6081*ms, "b/"))
 				assert.True(t, d.free(6082*ms, "b/"))
 			})
 		}
 	}
 }
 
+// What is served of a kind says nothing of another one's Retry-After if the limit has not refused it, or if it has a limit of its own.
+func TestRetryAfterOfKindsThatShareNoLimit(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		d := newDesk(t)
+		d.answer(0, "b/", retryAfter(30*sec))
+		if own {
+			d.answer(2*sec, "a/", served) // a look: it is free
+		}
+		for range 200 { // of a slow start
+			d.answer(31*sec, "b/", served)
+		}
+		d.answer(31*sec, "a/", served)
+		b, as := d.flightOf(40*sec-ms, 1, "b/")[0], d.flightOf(40*sec, 80, "a/")
+		if own {
+			d.done(40*sec+82*ms, as[0], retryAfter(5*sec))
+		}
+		d.done(40*sec+82*ms, b, retryAfter(5*sec))
+		for _, l := range as[60:73] { // one more, and that of all would do
+			d.done(40*sec+83*ms, l, served)
+		}
+		assert.Equal(t, own, d.free(45*sec, "a/"))
+		assert.False(t, d.free(45*sec, "b/"))
+	}
+}
+
 // A server that sheds load does so everywhere. So the evidence of several kinds, or scopes, counts together: eleven
-// served, and four of each that is let go. It begins with a Retry-After each.
+// served, and four of each that is let go; or fourteen, and none of each that speaks against it. It begins with a Retry-After each.
 func TestRetryAfterOfSeveralAlone(t *testing.T) {
 	names := []string{"a/", "b/", "c/", "d/"}
 	for what, send := range map[string]func(d *desk, now time.Duration, name string, cs ...quota.Claim) (*quota.Lease, *quota.Refusal){
 		"kinds": (*desk).kindOf, "scopes": (*desk).try,
 	} {
 		for _, c := range []struct {
-			served [4]int // of each
-			free   string
+			served        [4]int // of each
+			kinds, scopes string // that are let go
 		}{
-			{[4]int{4, 4, 4, 4}, "a/b/c/d/"},
-			{[4]int{5, 4, 4, 3}, "a/b/c/"}, // four have to be of each
-			{[4]int{5, 3, 4, 4}, "a/c/d/"},
-			{[4]int{3, 3, 3, 3}, ""},
-			{[4]int{13, 0, 0, 0}, "a/"},
-			{[4]int{11, 0, 0, 0}, "a/"}, // one refusal of each of the others is no evidence
-			{[4]int{10, 0, 0, 0}, ""},
-			{[4]int{0, 0, 0, 40}, "d/"},
+			{[4]int{4, 4, 4, 4}, "a/b/c/d/", "a/b/c/d/"},
+			{[4]int{4, 3, 3, 3}, "a/", "a/"}, // four have to be of each
+			{[4]int{3, 4, 3, 3}, "b/", "b/"},
+			{[4]int{5, 4, 4, 0}, "a/b/c/", "a/b/c/"},
+			{[4]int{5, 4, 4, 1}, "a/b/c/d/", "a/b/c/"}, // or so much of all
+			{[4]int{3, 3, 3, 3}, "", ""},
+			{[4]int{13, 0, 0, 0}, "a/", "a/"},
+			{[4]int{14, 0, 0, 0}, "a/b/c/d/", "a/"}, // another scope waits for an answer of its own
+			{[4]int{11, 0, 0, 0}, "a/", "a/"},       // one refusal of each of the others is no evidence
+			{[4]int{10, 0, 0, 0}, "", ""},
+			{[4]int{0, 0, 0, 40}, "b/c/d/", "d/"}, // all of a are still in flight
 		} {
 			d := newDesk(t)
 			if what == "kinds" { // each has a limit of its own
@@ -474,7 +503,11 @@ func TestRetryAfterOfSeveralAlone(t *testing.T) {
 					assert.Equal(t, c.served[i], n, "%s %v: one sleeps for the refused one", what, c)
 				}
 			}
-			assert.Equal(t, c.free, free, "%s %v", what, c)
+			want := c.kinds
+			if what == "scopes" {
+				want = c.scopes
+			}
+			assert.Equal(t, want, free, "%s %v", what, c)
 		}
 	}
 }
@@ -550,19 +583,23 @@ func TestRetryAfterOfOriginAlone(t *testing.T) {
 	}
 }
 
-// What holds the same account as a Retry-After that stays, stays too: after that one request goes first.
+// What holds the same account as what stays, stays too: after that one request goes first.
 func TestRetryAfterAloneBeforeOneThatStays(t *testing.T) {
-	d := newDesk(t)
-	d.answer(0, "a/", quota.Report{})
-	as, b := d.flightOf(sec, 40, "a/"), d.flightOf(1040*ms, 1, "b/")[0]
-	d.done(1042*ms, as[0], retryAfter(4*sec))
-	d.done(1042*ms, b, retryAfter(5*sec))
-	for _, l := range as[24:] {
-		d.done(1043*ms, l, quota.Report{})
+	for _, stays := range []bool{false, true} {
+		d := newDesk(t)
+		d.answer(0, "a/", quota.Report{})
+		as, b := d.flightOf(sec, 40, "a/"), d.flightOf(1040*ms, 1, "b/")[0]
+		d.done(1042*ms, as[0], retryAfter(4*sec))
+		if stays {
+			d.done(1042*ms, b, quota.Report{Refused: true})
+		}
+		for _, l := range as[24:] {
+			d.done(1043*ms, l, quota.Report{})
+		}
+		d.flightOf(5042*ms, 1, "b/")
+		_, r := d.kindOf(5042*ms, "b/")
+		assert.Equal(t, stays, r != nil)
 	}
-	d.flightOf(6042*ms, 1, "b/")
-	_, r := d.kindOf(6042*ms, "b/")
-	assert.NotNil(t, r)
 }
 
 // flightOf is flight for a kind of work.
