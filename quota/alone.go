@@ -30,7 +30,8 @@ import (
 //
 // After a hold few are in flight, so nothing could have shown that the next refusal was alone. So such a refusal is no evidence for a
 // quota: only one is whose request departed when a served one would have been evidence of the opposite. Once refusals have turned
-// out to be alone each one is, too, and a Retry-After of the whole origin always is. A refusal counts more where few are refused in
+// out to be alone each one is, too, and so is a Retry-After of the whole origin, unless its kind was served again and again between
+// its pauses: see outage.go. A refusal counts more where few are refused in
 // all: if that is by chance, few of those that depart after a refused one are, and if a quota is used up, many are.
 type alone struct {
 	bare    int            // the evidence, of refusals without a Retry-After
@@ -136,7 +137,7 @@ func (s *settlement) refusedAlone() bool {
 		r.until = s.t.Add(max(s.r.Wait, window.FirstBackOff(0)))
 	}
 	switch {
-	case r.whole && r.asked:
+	case r.whole && r.asked && !s.o.outage.servesBetween(s.l):
 		s.count(a, &r, -1)
 	case s.shows(a, &r) || a.beside(r.asked, s.l, s.sent) >= 0:
 		s.count(a, &r, -a.refusedScore())

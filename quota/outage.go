@@ -84,6 +84,12 @@ func (u *outage) of(l *Lease) *pausedKind {
 	return u.kinds[familyOf(l.name)]
 }
 
+// servesBetween reports whether the kind of the work is served again and again between its pauses.
+func (u *outage) servesBetween(l *Lease) bool {
+	k := u.of(l)
+	return k != nil && k.alone >= outageAlone
+}
+
 // rootOf returns the account that a pause of the whole origin holds for the work.
 func (o *Origin) rootOf(l *Lease) *account {
 	if o.outage.of(l) != nil {

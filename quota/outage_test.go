@@ -68,6 +68,26 @@ func TestOutageOfOneKind(t *testing.T) {
 	}
 }
 
+// A pause of a kind that is served again and again between its pauses is no evidence that the origin is out of order, if none other
+// could have shown that it is of one request alone. That of another kind is.
+func TestSinglePausesOfServedKind(t *testing.T) {
+	for between, enough := range map[bool]int{true: 12, false: 17} { // three pauses count, or all of thirteen
+		for _, n := range []int{enough - 1, enough} {
+			d := newDesk(t)
+			now := sec
+			for range 12 {
+				d.answer(now, "/a", outOfOrder(sec))
+				if now += 2 * mins; between {
+					d.answer(now-mins, "/a", served)
+				}
+			}
+			d.opens(now, "/a")
+			d.outage(now, "/a", 5*sec, n, "/a", served)
+			assert.Equal(t, n == enough, d.free(now+200*ms, "/a"), "served between: %v, %d", between, n)
+		}
+	}
+}
+
 // The evidence of several pauses adds up.
 func TestOutagesAddUp(t *testing.T) {
 	d := newDesk(t)

@@ -20,8 +20,8 @@ import (
 // is the same. It takes minutes to find that out where few are in flight: after a Retry-After, and of each of many kinds.
 func TestShedsAreNoQuota(t *testing.T) {
 	const lasts = 10 * time.Minute
-	run := func(t *testing.T, shaped bool, seed uint64, kinds, workers int, part float64, fields ...string) (served int) {
-		bubble(t, fmt.Sprint("shaped ", shaped, ", seed ", seed, ", kinds ", kinds, ", workers ", workers, ", part ", part, fields), func(t *testing.T) {
+	run := func(t *testing.T, shaped bool, seed uint64, status, kinds, workers int, part float64, fields ...string) (served int) {
+		bubble(t, fmt.Sprint("shaped ", shaped, ", seed ", seed, ", status ", status, ", kinds ", kinds, ", workers ", workers, ", part ", part, fields), func(t *testing.T) {
 			var mu sync.Mutex
 			rnd := rand.New(rand.NewPCG(seed, 2))
 			rt := http.RoundTripper(newChooser(func(int, *http.Request) answer {
@@ -31,7 +31,7 @@ func TestShedsAreNoQuota(t *testing.T) {
 					mu.Unlock()
 					time.Sleep(40 * time.Millisecond)
 					if no {
-						return says(http.StatusTooManyRequests, fields...)(req)
+						return says(status, fields...)(req)
 					}
 					time.Sleep(150*time.Millisecond + work)
 					mu.Lock()
@@ -64,6 +64,7 @@ func TestShedsAreNoQuota(t *testing.T) {
 		return served
 	}
 	type row struct {
+		status  int
 		fields  []string
 		kinds   int
 		part    float64 // that is refused
@@ -72,16 +73,17 @@ func TestShedsAreNoQuota(t *testing.T) {
 	}
 	retryAfter := []string{"Retry-After", "1"}
 	for _, c := range raced.Rows([]row{
-		{nil, 1, .1, 12, 94}, {nil, 1, .1, 4, 94}, {nil, 1, .1, 1, 94}, {nil, 1, .3, 1, 94}, {nil, 1, .3, 12, 94},
-		{nil, 10, .1, 12, 80}, {nil, 10, .1, 50, 60},
-		{retryAfter, 1, .1, 4, 90}, {retryAfter, 1, .1, 12, 90}, {retryAfter, 1, .3, 4, 90}, {retryAfter, 1, .3, 12, 90},
-		{retryAfter, 10, .1, 4, 75}, {retryAfter, 10, .1, 12, 50}, {retryAfter, 10, .3, 4, 45},
+		{429, nil, 1, .1, 12, 94}, {429, nil, 1, .1, 4, 94}, {429, nil, 1, .1, 1, 94}, {429, nil, 1, .3, 1, 94}, {429, nil, 1, .3, 12, 94},
+		{429, nil, 10, .1, 12, 80}, {429, nil, 10, .1, 50, 60},
+		{429, retryAfter, 1, .1, 4, 90}, {429, retryAfter, 1, .1, 12, 90}, {429, retryAfter, 1, .3, 4, 90}, {429, retryAfter, 1, .3, 12, 90},
+		{429, retryAfter, 10, .1, 4, 75}, {429, retryAfter, 10, .1, 12, 50}, {429, retryAfter, 10, .3, 4, 45},
+		{503, retryAfter, 10, .1, 12, 60},
 	}) {
 		var served, loop int
 		for seed := range uint64(3) {
-			served += run(t, true, seed, c.kinds, c.workers, c.part, c.fields...)
-			loop += run(t, false, seed, c.kinds, c.workers, c.part, c.fields...)
+			served += run(t, true, seed, c.status, c.kinds, c.workers, c.part, c.fields...)
+			loop += run(t, false, seed, c.status, c.kinds, c.workers, c.part, c.fields...)
 		}
-		assert.GreaterOrEqual(t, 100*served, c.least*loop, "%v of requests refused %v, %d kinds, %d workers: %d, loop %d", c.part, c.fields, c.kinds, c.workers, served, loop)
+		assert.GreaterOrEqual(t, 100*served, c.least*loop, "%v of requests refused %d %v, %d kinds, %d workers: %d, loop %d", c.part, c.status, c.fields, c.kinds, c.workers, served, loop)
 	}
 }

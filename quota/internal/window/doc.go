@@ -432,7 +432,8 @@
 // refused one was over, and also those of another kind that the same limit has refused. It is let go if the sum of its kind
 // or of its limit, which is 12 at most, is 8 or more, and that of all kinds and scopes 22 or more, or if neither of
 // the former is below 0, and the latter is 27 or more. The latter is 0 again ten minutes after the last refusal. One of the whole
-// origin has a sum of its own, up to 24, of which each refusal takes one, and is let go if that is 20 or more.
+// origin has a sum of its own, up to 24, of which each refusal takes one, but for those of a kind that was served again and again
+// between its pauses, and is let go if that is 20 or more.
 //
 // If the server seems to bound how many requests are in flight, a Retry-After of one too many holds no other one: see
 // ceiling.go. It is one too many if as much as half of the bound is in flight, and a request that departed after the refusals
