@@ -28,6 +28,8 @@ import (
 // refusal is answered sooner than a request that is served. So the evidence is what departed when half of the round
 // trip of the refused one was over.
 //
+// Eight refusals of one kind in a row are no chance, however many of the others are served: it may have a quota of its own.
+//
 // After a hold few are in flight, so nothing could have shown that the next refusal was alone. So such a refusal is no evidence for a
 // quota: only one is whose request departed when a served one would have been evidence of the opposite. Once refusals have turned
 // out to be alone each one is, too, and so is a Retry-After of the whole origin, unless its kind was served again and again between
@@ -38,6 +40,7 @@ type alone struct {
 	asked   map[string]int // of those with one, of each kind and limit, by name
 	refused []refusal      // whose back-off or Retry-After has not passed
 	trial   trial
+	rows    map[string]int // refusals with one in a row, of each kind
 
 	answered, refusals int // requests lately, and how many of these were refused
 }
@@ -68,6 +71,7 @@ const (
 	mostScore    = 24
 
 	mostAskedScore = 40
+	mostInRow      = 7 // of refusals of one request each
 	keptAnswers    = 128
 	leastScore     = -16
 	leastBare      = -64 // of refusals without a Retry-After, which may come in waves
@@ -120,10 +124,10 @@ func (s *settlement) refusedAlone() bool {
 		a.refused = slices.Delete(a.refused, 0, 1)
 	}
 	r := refusal{name: s.l.name, whole: s.r.WholeOrigin, sent: s.sent, limit: s.l.limit, asked: s.r.Pause > 0}
-	if r.whole {
-		r.name = ""
-	}
 	r.out, r.waiting = s.demand()
+	if r.asked {
+		a.another(&r)
+	}
 	if r.asked {
 		r.sent += (s.t - s.sent) / 2
 		r.until = s.t.Add(s.r.Pause)
@@ -155,6 +159,18 @@ func (s *settlement) refusedAlone() bool {
 	}
 	a.refused = append(a.refused, r)
 	return !s.mayTurnOut || s.tries
+}
+
+// another counts a refusal in the row of its kind.
+func (a *alone) another(r *refusal) {
+	name, n := r.name, a.rows[r.name]
+	if a.rows == nil || n == 0 && len(a.rows) >= maxKinds {
+		a.rows = make(map[string]int)
+	}
+	if n == 0 {
+		name = strings.Clone(name)
+	}
+	a.rows[name] = n + 1
 }
 
 // tooMany takes over a refusal of one request more than the limit seems to let in flight, and reports whether it is
@@ -219,6 +235,8 @@ func (s *settlement) shows(a *alone, r *refusal) bool {
 	switch {
 	case !r.asked:
 		return a.bare >= aloneScore
+	case a.rows[r.name] > mostInRow:
+		return false
 	case r.whole:
 		return a.asked[""] >= wholeScore
 	}
@@ -271,6 +289,7 @@ func (s *settlement) tells(a *alone) {
 		s.l.limit.base.Widen(math.MaxInt8)
 	}
 	a.answers(0)
+	delete(a.rows, s.l.name)
 	if len(a.refused) == 0 {
 		return
 	}

@@ -437,6 +437,37 @@ func TestRetryAfterOfKindsThatShareNoLimit(t *testing.T) {
 	}
 }
 
+// However much is served of the others, the eighth refusal of a kind in a row holds: it may have a quota of its own.
+func TestRetryAfterOfOneKindInARow(t *testing.T) {
+	for _, between := range []bool{false, true} { // one is served after the seventh
+		d := newDesk(t)
+		d.answer(0, "x/", retryAfter(sec))
+		d.answer(2*sec, "a/", retryAfter(sec))
+		for range 200 { // of a slow start
+			d.answer(4*sec, "x/", served)
+			d.answer(4*sec, "a/", served)
+		}
+		as := d.flightOf(10*sec, 60, "a/")
+		d.done(10*sec+60*ms, as[0], retryAfter(5*sec))
+		for _, l := range as[31:] {
+			d.done(10*sec+60*ms, l, served)
+		}
+		for i := range 8 {
+			now := 20*sec + time.Duration(i)*sec
+			if i == 7 && between {
+				d.answer(now, "x/", served)
+			}
+			x := d.flightOf(now, 1, "x/")[0]
+			others := d.flightOf(now+60*ms, 10, "a/")
+			d.done(now+100*ms, x, retryAfter(5*sec))
+			for _, l := range others {
+				d.done(now+150*ms, l, served)
+			}
+			assert.Equal(t, i < 7 || between, d.free(now+200*ms, "x/"), "%d, served between: %v", i, between)
+		}
+	}
+}
+
 // A server that sheds load does so everywhere. So the evidence of several kinds, or scopes, counts together: eleven
 // served, and four of each that is let go; or fourteen, and none of each that speaks against it. It begins with a Retry-After each.
 func TestRetryAfterOfSeveralAlone(t *testing.T) {

@@ -433,7 +433,7 @@
 // or of its limit, which is 12 at most, is 8 or more, and that of all kinds and scopes 22 or more, or if neither of
 // the former is below 0, and the latter is 27 or more. The latter is 0 again ten minutes after the last refusal. One of the whole
 // origin has a sum of its own, up to 24, of which each refusal takes one, but for those of a kind that was served again and again
-// between its pauses, and is let go if that is 20 or more.
+// between its pauses, and is let go if that is 20 or more. The eighth refusal of a kind in a row is not let go.
 //
 // If the server seems to bound how many requests are in flight, a Retry-After of one too many holds no other one: see
 // ceiling.go. It is one too many if as much as half of the bound is in flight, and a request that departed after the refusals
