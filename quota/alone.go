@@ -40,7 +40,7 @@ type alone struct {
 	asked   map[string]int // of those with one, of each kind and limit, by name
 	refused []refusal      // whose back-off or Retry-After has not passed
 	trial   trial
-	rows    map[string]int // refusals with one in a row, of each kind
+	rows    map[string]int // refusals with a Retry-After since one was served, of each kind
 
 	answered, refusals int // requests lately, and how many of these were refused
 }
@@ -126,9 +126,7 @@ func (s *settlement) refusedAlone() bool {
 	r := refusal{name: s.l.name, whole: s.r.WholeOrigin, sent: s.sent, limit: s.l.limit, asked: s.r.Pause > 0}
 	r.out, r.waiting = s.demand()
 	if r.asked {
-		a.another(&r)
-	}
-	if r.asked {
+		a.countInRow(r.name)
 		r.sent += (s.t - s.sent) / 2
 		r.until = s.t.Add(s.r.Pause)
 		if s.t >= s.o.shed.Add(kindsLast) {
@@ -161,9 +159,9 @@ func (s *settlement) refusedAlone() bool {
 	return !s.mayTurnOut || s.tries
 }
 
-// another counts a refusal in the row of its kind.
-func (a *alone) another(r *refusal) {
-	name, n := r.name, a.rows[r.name]
+// countInRow counts a refusal with a Retry-After of a kind.
+func (a *alone) countInRow(name string) {
+	n := a.rows[name]
 	if a.rows == nil || n == 0 && len(a.rows) >= maxKinds {
 		a.rows = make(map[string]int)
 	}

@@ -40,6 +40,21 @@ func TestShowsByAllSums(t *testing.T) {
 	}
 }
 
+// The eighth refusal of a kind in a row is not alone, whatever the sums are, of the whole origin neither.
+func TestEighthInARowIsNotAlone(t *testing.T) {
+	limit := new(scope)
+	limit.base.owner = longOwner("limit")
+	for _, whole := range []bool{false, true} {
+		s := &settlement{o: &Origin{sheds: mostAskedScore}}
+		a := &alone{asked: map[string]int{"": mostScore, "kind": mostOwnScore, "limit": mostOwnScore}}
+		for i := range 8 {
+			a.countInRow("kind")
+			assert.Equal(t, i < 7, s.shows(a, &refusal{name: "kind", limit: limit, asked: true, whole: whole}), i)
+			assert.True(t, s.shows(a, &refusal{name: "other", limit: limit, asked: true, whole: whole}), i)
+		}
+	}
+}
+
 // The evidence is bounded, so that what happens now is found out soon, however long it was otherwise.
 func TestEvidenceIsBounded(t *testing.T) {
 	limit := new(scope)

@@ -72,15 +72,25 @@ func TestShedsAreNoQuota(t *testing.T) {
 		least   int // percent of what a loop is served
 	}
 	retryAfter := []string{"Retry-After", "1"}
-	for _, c := range raced.Rows([]row{
-		{429, nil, 1, .1, 12, 94}, {429, nil, 1, .1, 4, 94}, {429, nil, 1, .1, 1, 94}, {429, nil, 1, .3, 1, 94}, {429, nil, 1, .3, 12, 94},
-		{429, nil, 10, .1, 12, 80}, {429, nil, 10, .1, 50, 60},
-		{429, retryAfter, 1, .1, 4, 90}, {429, retryAfter, 1, .1, 12, 90}, {429, retryAfter, 1, .3, 4, 90}, {429, retryAfter, 1, .3, 12, 90},
+	rows := []row{
+		{429, nil, 10, .1, 12, 90}, {429, nil, 10, .1, 50, 90},
 		{429, retryAfter, 10, .1, 4, 75}, {429, retryAfter, 10, .1, 12, 50}, {429, retryAfter, 10, .3, 4, 45},
 		{503, retryAfter, 10, .1, 12, 60},
-	}) {
+	}
+	for _, part := range []float64{.1, .3} {
+		for _, workers := range []int{1, 4, 12, 50} {
+			if rows = append(rows, row{429, nil, 1, part, workers, 94}); workers > 1 {
+				rows = append(rows, row{429, retryAfter, 1, part, workers, 90})
+			}
+		}
+	}
+	for _, c := range raced.Rows(rows) {
+		seeds := uint64(3)
+		if c.kinds > 1 {
+			seeds = 6 // what is served differs more from run to run
+		}
 		var served, loop int
-		for seed := range uint64(3) {
+		for seed := range seeds {
 			served += run(t, true, seed, c.status, c.kinds, c.workers, c.part, c.fields...)
 			loop += run(t, false, seed, c.status, c.kinds, c.workers, c.part, c.fields...)
 		}
